@@ -1,0 +1,159 @@
+package anteroom
+
+import "time"
+
+// Verdict is the outcome of a decision.
+type Verdict uint8
+
+const (
+	// Wait shows the waiting page. It is the zero value: nothing admits by default.
+	Wait Verdict = iota
+	// Admit lets the request through to the origin within a session.
+	Admit
+	// Refuse shows the page of a room that admits nobody; it does not refresh.
+	Refuse
+	// Pass lets the request through untouched and uncounted.
+	Pass
+)
+
+// String returns the verdict's lower-case word.
+func (v Verdict) String() string {
+	switch v {
+	case Wait:
+		return "wait"
+	case Admit:
+		return "admit"
+	case Refuse:
+		return "refuse"
+	case Pass:
+		return "pass"
+	}
+	return "invalid"
+}
+
+// Reason says why a decision fell as it did. Every reason is reached by a scenario in
+// engine/testdata.
+type Reason uint8
+
+const (
+	// ReasonNone is the zero value and never part of a decision.
+	ReasonNone Reason = iota
+	// ReasonSuspended: the room is switched off. Pass.
+	ReasonSuspended
+	// ReasonSession: the ticket has a session. Admit.
+	ReasonSession
+	// ReasonFreeSlot: a newcomer found a free slot. Admit.
+	ReasonFreeSlot
+	// ReasonTurn: the visitor's turn in the line had come. Admit.
+	ReasonTurn
+	// ReasonReopened: the line was gone when a waiting visitor came back. Admit.
+	ReasonReopened
+	// ReasonPassthrough: the method admits everybody. Admit.
+	ReasonPassthrough
+	// ReasonAdopted: an accepted ticket that a lost memory did not know. Admit.
+	ReasonAdopted
+	// ReasonFull: a newcomer found no free slot. Wait.
+	ReasonFull
+	// ReasonLine: a newcomer found others waiting. Wait.
+	ReasonLine
+	// ReasonWaiting: a check-in that counted; the turn has not come. Wait.
+	ReasonWaiting
+	// ReasonEarly: a check-in before its time; nothing changed. Wait.
+	ReasonEarly
+	// ReasonQueueAll: the operator holds everybody. Wait.
+	ReasonQueueAll
+	// ReasonPlaceLost: the place had lapsed; the visitor is new again, at the back. Wait.
+	ReasonPlaceLost
+	// ReasonSessionOver: the session had ended; the visitor is new again. Wait.
+	ReasonSessionOver
+	// ReasonUsed: the ticket has already been used for a session; a new one was issued. Wait.
+	ReasonUsed
+	// ReasonBound: the ticket belongs to another client; a new one was issued. Wait.
+	ReasonBound
+	// ReasonReject: the method admits nobody. Refuse.
+	ReasonReject
+	// ReasonNotJoining: a request that may not take a place (a sub-resource or prefetch
+	// without a session). Refuse.
+	ReasonNotJoining
+	// ReasonLineFull: the line is at its bound; no place was given. Wait.
+	ReasonLineFull
+	reasonCount
+)
+
+var reasonWords = [...]string{"none", "suspended", "session", "free_slot", "turn", "reopened",
+	"passthrough", "adopted", "full", "line", "waiting", "early", "queue_all", "place_lost",
+	"session_over", "used", "bound", "reject", "not_joining", "line_full"}
+
+// String returns the reason's word, as it stands in metrics and logs.
+func (r Reason) String() string {
+	if int(r) < len(reasonWords) {
+		return reasonWords[r]
+	}
+	return "invalid"
+}
+
+// Reasons returns every reason a decision can have.
+func Reasons() []Reason {
+	out := make([]Reason, 0, reasonCount-1)
+	for r := ReasonNone + 1; r < reasonCount; r++ {
+		out = append(out, r)
+	}
+	return out
+}
+
+// Decision is the answer to one request, in full. It is a value: whoever says it to the
+// client (page, JSON, verdict to a proxy) needs nothing else.
+type Decision struct {
+	Verdict Verdict
+	Reason  Reason
+	// Ticket is what the visitor holds from now on; the zero ticket when it holds none.
+	Ticket Ticket
+	// SetCookie says that Ticket differs from what was presented in a way that the
+	// client must learn.
+	SetCookie bool
+	// At is the moment of the decision.
+	At Time
+
+	// The members below describe the wait; they are zero unless Verdict is Wait or Refuse.
+
+	Method   QueueingMethod // the method in force
+	QueueAll bool
+	// Ahead is the number of people before the visitor; valid when AheadKnown (not for
+	// Random, where there is no order).
+	Ahead      int
+	AheadKnown bool
+	Waiting    int // people in line
+	// WaitTime is the forecast; for Random the median. Valid when WaitKnown.
+	WaitTime  time.Duration
+	WaitKnown bool
+	// Wait25 and Wait75 are quartiles; Random only.
+	Wait25, Wait75 time.Duration
+	// QueueIsFull: the forecast exceeds a day, or the line is at its bound.
+	QueueIsFull bool
+	// Refresh is when the page comes back; zero means never.
+	Refresh time.Duration
+	// KeptUntil is the moment up to which the place is kept if nothing is heard.
+	KeptUntil Time
+	// Stream says that the visitor may hold a stream open.
+	Stream bool
+}
+
+// Visit is one request as admission sees it. The gateway makes it; the engine reads it.
+type Visit struct {
+	// Ticket is what the visitor presented and the seal confirmed. When there is none,
+	// Ticket holds only a fresh ID (and Bind) and Fresh is set.
+	Ticket Ticket
+	Fresh  bool
+	// NewID replaces the ticket's ID when the visitor has to start anew. Random bits.
+	NewID ID
+	// Bind is the tag of the client that sends the request; zero when the room binds nothing.
+	Bind uint16
+	// NoJoin forbids taking a place in line: sub-resources.
+	NoJoin bool
+	// NoClaim forbids taking a slot and a place: prefetches. A session still passes.
+	NoClaim bool
+	// NoHold forbids holding the request for a slot about to come free.
+	NoHold bool
+	// Stream says that the request is the visitor's stream being opened.
+	Stream bool
+}

@@ -1,0 +1,43 @@
+package anteroom
+
+import "time"
+
+// Bounds and defaults. docs/limits.md repeats them with their reasons; a test holds the
+// two together.
+const (
+	DefaultSessionDuration = 5 * time.Minute
+	MinSessionDuration     = time.Second
+	MaxSessionDuration     = 24 * time.Hour
+
+	DefaultPlaceHold = 5 * time.Minute
+	MinPlaceHold     = 30 * time.Second
+	MaxPlaceHold     = time.Hour
+
+	MinRefresh = time.Second
+	MaxRefresh = 10 * time.Minute
+
+	MaxUsers = 1<<31 - 1 // both limits
+
+	MaxRooms             = 10_000
+	MaxRoutesPerRoom     = 100
+	MaxNameLength        = 64
+	MaxDescriptionLength = 1024
+	MaxSuffixLength      = 64
+	MaxPathLength        = 1024
+	MaxTemplateBytes     = 512 << 10
+
+	MaxTicketBytes    = 256      // sealed and encoded
+	MaxCookies        = 150      // pairs in one request; more is 431
+	MaxHeaderBytes    = 32 << 10 // request line and headers
+	MaxHeaderLines    = 100      // more is 431
+	MaxTargetBytes    = 8 << 10  // more is 414
+	MaxBodyUnadmitted = 64 << 10 // bytes read of a body before the page answers
+
+	MaxLine     = 5_000_000 // waiting and dormant tickets of one room
+	MaxStreams  = 5_000     // open streams of one node
+	MaxHeld     = 1_000     // requests of one room held for a slot about to come free
+	MaxConsumed = 2_000_000 // used tickets remembered by one room
+
+	// QueueIsFullAfter is the forecast beyond which a line counts as full.
+	QueueIsFullAfter = 24 * time.Hour
+)

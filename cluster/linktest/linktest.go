@@ -1,0 +1,265 @@
+// Package linktest holds the suite that every [cluster.Link] passes: the contract of
+// package cluster, sentence by sentence, as far as one process can see it. What survives
+// the process is tested beside the implementation that promises it.
+package linktest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Run tests the links that open returns. Each subtest opens one of its own, empty, and
+// closes it; open may use the given t for its directories and failures.
+func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
+	tests := []struct {
+		name string
+		test func(t *testing.T, l cluster.Link)
+	}{
+		{"GetReturnsWhatPutSet", getReturnsWhatPutSet},
+		{"RevisionsGrow", revisionsGrow},
+		{"UpdateNeedsTheRevision", updateNeedsTheRevision},
+		{"UpdateAfterDelete", updateAfterDelete},
+		{"DeleteForgets", deleteForgets},
+		{"KeysAreSortedAndPrefixed", keysAreSortedAndPrefixed},
+		{"BadKeysAreRefused", badKeysAreRefused},
+		{"LargestAndTooLarge", largestAndTooLarge},
+		{"SlicesAreNotShared", slicesAreNotShared},
+		{"OneOfManyUpdatesWins", oneOfManyUpdatesWins},
+		{"ReplayInOrder", replayInOrder},
+		{"ReplayStopsAtAnError", replayStopsAtAnError},
+		{"ReplayMayUseTheLink", replayMayUseTheLink},
+		{"ConcurrentAppends", concurrentAppends},
+		{"AppendsDuringReplay", appendsDuringReplay},
+		{"RetainBounds", retainBounds},
+		{"RetainKeepsTheYoung", retainKeepsTheYoung},
+		{"EndedContext", endedContext},
+		{"ContextEndsDuringReplay", contextEndsDuringReplay},
+		{"Closed", closed},
+		{"CloseDuringUse", closeDuringUse},
+		{"CloseDuringReplay", closeDuringReplay},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := open(t)
+			tt.test(t, l)
+			if err := l.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, l cluster.Link, key, value string) uint64 {
+	t.Helper()
+	rev, err := l.Put(t.Context(), key, []byte(value))
+	must(t, err)
+	return rev
+}
+
+// holds checks that the key has the value and revision.
+func holds(t *testing.T, l cluster.Link, key, value string, revision uint64) {
+	t.Helper()
+	e, err := l.Get(t.Context(), key)
+	must(t, err)
+	if e.Key != key || string(e.Value) != value || e.Revision != revision {
+		t.Errorf("Get(%q) = {%q %q %d}, want value %q revision %d", key, e.Key, e.Value, e.Revision, value, revision)
+	}
+}
+
+func holdsNothing(t *testing.T, l cluster.Link, key string) {
+	t.Helper()
+	if e, err := l.Get(t.Context(), key); !errors.Is(err, cluster.ErrNotFound) {
+		t.Errorf("Get(%q) = %v, %v; want ErrNotFound", key, e, err)
+	}
+}
+
+func getReturnsWhatPutSet(t *testing.T, l cluster.Link) {
+	holdsNothing(t, l, "a")
+	holds(t, l, "a", "one", put(t, l, "a", "one"))
+	holds(t, l, "a", "two", put(t, l, "a", "two"))
+	holds(t, l, "empty", "", put(t, l, "empty", ""))
+	binary := "\x00\xff\r\n\x01"
+	holds(t, l, "room.7/state=x_y-z", binary, put(t, l, "room.7/state=x_y-z", binary))
+	holdsNothing(t, l, "room.7")
+	holdsNothing(t, l, "b")
+}
+
+func revisionsGrow(t *testing.T, l cluster.Link) {
+	seen := uint64(0)
+	for i := range 20 {
+		rev := put(t, l, fmt.Sprintf("k%d", i%3), "v")
+		if rev <= seen {
+			t.Fatalf("revision %d after %d", rev, seen)
+		}
+		seen = rev
+		if i == 10 {
+			must(t, l.Delete(t.Context(), "k1"))
+		}
+	}
+}
+
+func updateNeedsTheRevision(t *testing.T, l cluster.Link) {
+	refused := func(key string, revision uint64) {
+		t.Helper()
+		if _, err := l.Update(t.Context(), key, []byte("wrong"), revision); !errors.Is(err, cluster.ErrRevision) {
+			t.Errorf("Update(%q, revision %d) = %v, want ErrRevision", key, revision, err)
+		}
+	}
+	refused("a", 1)
+	holdsNothing(t, l, "a")
+	one, err := l.Update(t.Context(), "a", []byte("one"), 0)
+	must(t, err)
+	holds(t, l, "a", "one", one)
+	refused("a", 0)
+	refused("a", one+1)
+	holds(t, l, "a", "one", one)
+	other := put(t, l, "b", "x")
+	two, err := l.Update(t.Context(), "a", []byte("two"), one)
+	must(t, err)
+	if two <= other {
+		t.Errorf("revision %d after %d", two, other)
+	}
+	refused("a", one)
+	refused("a", other)
+	holds(t, l, "a", "two", two)
+	holds(t, l, "b", "x", other)
+}
+
+func updateAfterDelete(t *testing.T, l cluster.Link) {
+	one := put(t, l, "a", "one")
+	must(t, l.Delete(t.Context(), "a"))
+	if _, err := l.Update(t.Context(), "a", []byte("wrong"), one); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("Update of a deleted key with its old revision: %v, want ErrRevision", err)
+	}
+	holdsNothing(t, l, "a")
+	two, err := l.Update(t.Context(), "a", []byte("two"), 0)
+	must(t, err)
+	if two <= one {
+		t.Errorf("revision %d after %d", two, one)
+	}
+	holds(t, l, "a", "two", two)
+}
+
+func deleteForgets(t *testing.T, l cluster.Link) {
+	must(t, l.Delete(t.Context(), "never"))
+	put(t, l, "a", "one")
+	b := put(t, l, "b", "two")
+	must(t, l.Delete(t.Context(), "a"))
+	must(t, l.Delete(t.Context(), "a"))
+	holdsNothing(t, l, "a")
+	holds(t, l, "b", "two", b)
+	keysAre(t, l, "", "b")
+}
+
+func keysAre(t *testing.T, l cluster.Link, prefix string, want ...string) {
+	t.Helper()
+	got, err := l.Keys(t.Context(), prefix)
+	must(t, err)
+	if !slices.Equal(got, want) {
+		t.Errorf("Keys(%q) = %q, want %q", prefix, got, want)
+	}
+}
+
+func keysAreSortedAndPrefixed(t *testing.T, l cluster.Link) {
+	keysAre(t, l, "")
+	keysAre(t, l, "x")
+	for _, k := range []string{"room.b", "a", "room.a", "roomy", "room", "Z", "room.a.deep"} {
+		put(t, l, k, "v")
+	}
+	put(t, l, "room.a", "again")
+	keysAre(t, l, "", "Z", "a", "room", "room.a", "room.a.deep", "room.b", "roomy")
+	keysAre(t, l, "room", "room", "room.a", "room.a.deep", "room.b", "roomy")
+	keysAre(t, l, "room.", "room.a", "room.a.deep", "room.b")
+	keysAre(t, l, "room.a.deep.er")
+	keysAre(t, l, "*")
+	keysAre(t, l, ">")
+}
+
+func badKeysAreRefused(t *testing.T, l cluster.Link) {
+	for _, key := range []string{"", "a b", "*", ">", "a.*", "a..b", ".a", "a.", "ä", "a\r\nb"} {
+		_, get := l.Get(t.Context(), key)
+		_, put := l.Put(t.Context(), key, nil)
+		_, update := l.Update(t.Context(), key, nil, 0)
+		for _, err := range []error{get, put, update, l.Delete(t.Context(), key)} {
+			if !errors.Is(err, cluster.ErrKey) {
+				t.Errorf("key %q: %v, want ErrKey", key, err)
+			}
+		}
+	}
+	keysAre(t, l, "")
+}
+
+func largestAndTooLarge(t *testing.T, l cluster.Link) {
+	largest := make([]byte, cluster.MaxValue)
+	for i := range largest {
+		largest[i] = byte(i * 7 >> 3)
+	}
+	rev := put(t, l, "a", string(largest))
+	must(t, l.Append(t.Context(), largest))
+	over := append(slices.Clone(largest), 0)
+	_, putErr := l.Put(t.Context(), "a", over)
+	_, updateErr := l.Update(t.Context(), "a", over, rev)
+	for _, err := range []error{putErr, updateErr, l.Append(t.Context(), over)} {
+		if !errors.Is(err, cluster.ErrTooLarge) {
+			t.Errorf("one byte more: %v, want ErrTooLarge", err)
+		}
+	}
+	holds(t, l, "a", string(largest), rev)
+	if got := replayed(t, l); len(got) != 1 || got[0] != string(largest) {
+		t.Errorf("%d records, want the largest alone", len(got))
+	}
+}
+
+func slicesAreNotShared(t *testing.T, l cluster.Link) {
+	b := []byte("value")
+	rev, err := l.Put(t.Context(), "a", b)
+	must(t, err)
+	must(t, l.Append(t.Context(), b))
+	clear(b)
+	holds(t, l, "a", "value", rev)
+	e, err := l.Get(t.Context(), "a")
+	must(t, err)
+	clear(e.Value)
+	holds(t, l, "a", "value", rev)
+	must(t, l.Replay(t.Context(), func(_ time.Time, r []byte) error { clear(r); return nil }))
+	if got := replayed(t, l); !slices.Equal(got, []string{"value"}) {
+		t.Errorf("journal %q", got)
+	}
+}
+
+func oneOfManyUpdatesWins(t *testing.T, l cluster.Link) {
+	const writers, rounds = 8, 10
+	rev := uint64(0)
+	for range rounds {
+		var wg sync.WaitGroup
+		won := make(chan uint64, writers)
+		for w := range writers {
+			wg.Go(func() {
+				r, err := l.Update(t.Context(), "a", fmt.Append(nil, w), rev)
+				if err == nil {
+					won <- r
+				} else if !errors.Is(err, cluster.ErrRevision) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(won) != 1 {
+			t.Fatalf("%d of %d updates of the same revision succeeded", len(won), writers)
+		}
+		rev = <-won
+	}
+}

@@ -1,0 +1,190 @@
+package shop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+)
+
+const (
+	cartCookie = "demo_cart"
+	maxCart    = 12 // things in a cart
+)
+
+// view is what every page gets.
+type view struct {
+	Title    string
+	Admitted bool // a proof was there
+	Session  string
+	Inside   int
+	Cart     []product
+	Total    int
+	Goods    []product
+	Product  product
+	Stock    map[string]int
+	Order    string
+}
+
+func (s *Shop) routes(static fs.FS) {
+	files := http.FileServerFS(static)
+	s.mux.HandleFunc("GET /{$}", s.list)
+	s.mux.HandleFunc("GET /product/{name}", s.product)
+	s.mux.HandleFunc("GET /picture/{file}", s.picture)
+	s.mux.HandleFunc("GET /cart", s.cart)
+	s.mux.HandleFunc("POST /cart", s.addToCart)
+	s.mux.HandleFunc("GET /checkout", s.checkout)
+	s.mux.HandleFunc("POST /checkout", s.order)
+	s.mux.HandleFunc("POST /leave", s.leave)
+	s.mux.HandleFunc("GET /ticker", s.ticker)
+	s.mux.Handle("GET /echo", echo())
+	s.mux.HandleFunc("GET /headers", s.headers)
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintln(w, "ok")
+	})
+	asset := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		files.ServeHTTP(w, r)
+	}
+	s.mux.HandleFunc("GET /shop.css", asset)
+	s.mux.HandleFunc("GET /shop.js", asset)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.show(w, r, http.StatusNotFound, "missing.html", view{Title: "Nothing here"})
+	})
+}
+
+func (s *Shop) show(w http.ResponseWriter, r *http.Request, status int, page string, v view) {
+	v.Session = Subject(r.Header.Get(s.cfg.ProofHeader))
+	v.Admitted = v.Session != ""
+	v.Inside = s.Inside()
+	v.Stock = s.stock.all()
+	if v.Cart == nil {
+		v.Cart = inCart(r)
+	}
+	for _, p := range v.Cart {
+		v.Total += p.Cents
+	}
+	var b bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&b, page, v); err != nil {
+		http.Error(w, "the shop's page "+page+" is broken: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.WriteHeader(status)
+	w.Write(b.Bytes())
+}
+
+func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Accept") == "application/json" {
+		// What the documentation of waiting rooms advises origins to say to apps.
+		writeJSON(w, map[string]any{
+			"cfWaitingRoom": map[string]bool{"inWaitingRoom": false},
+			"inside":        s.Inside(),
+			"stock":         s.stock.all(),
+		})
+		return
+	}
+	s.show(w, r, http.StatusOK, "list.html", view{Title: "The Little Kiln", Goods: goods[:]})
+}
+
+func (s *Shop) product(w http.ResponseWriter, r *http.Request) {
+	p, ok := find(r.PathValue("name"))
+	if !ok {
+		s.show(w, r, http.StatusNotFound, "missing.html", view{Title: "Nothing here"})
+		return
+	}
+	s.show(w, r, http.StatusOK, "product.html", view{Title: p.Name, Product: p})
+}
+
+func (s *Shop) picture(w http.ResponseWriter, r *http.Request) {
+	name, isSVG := strings.CutSuffix(r.PathValue("file"), ".svg")
+	p, ok := find(name)
+	if !ok || !isSVG {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	fmt.Fprint(w, p.picture())
+}
+
+func inCart(r *http.Request) []product {
+	c, err := r.Cookie(cartCookie)
+	if err != nil {
+		return nil
+	}
+	var out []product
+	for slug := range strings.SplitSeq(c.Value, ".") {
+		if p, ok := find(slug); ok && len(out) < maxCart {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func setCart(w http.ResponseWriter, cart []product) {
+	slugs := make([]string, len(cart))
+	for i, p := range cart {
+		slugs[i] = p.Slug
+	}
+	c := &http.Cookie{Name: cartCookie, Value: strings.Join(slugs, "."), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if len(cart) == 0 {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+func (s *Shop) cart(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusOK, "cart.html", view{Title: "Your cart"})
+}
+
+func (s *Shop) addToCart(w http.ResponseWriter, r *http.Request) {
+	p, ok := find(r.FormValue("product"))
+	if !ok {
+		http.Error(w, "product: there is no such thing in this shop", http.StatusBadRequest)
+		return
+	}
+	cart := inCart(r)
+	if len(cart) < maxCart {
+		cart = append(cart, p)
+	}
+	setCart(w, cart)
+	http.Redirect(w, r, "/cart", http.StatusSeeOther)
+}
+
+func (s *Shop) checkout(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusOK, "checkout.html", view{Title: "Checkout"})
+}
+
+func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
+	cart := inCart(r)
+	if len(cart) == 0 {
+		http.Redirect(w, r, "/cart", http.StatusSeeOther)
+		return
+	}
+	for _, p := range cart {
+		s.stock.sell(p.Slug)
+	}
+	setCart(w, nil)
+	s.show(w, r, http.StatusOK, "thanks.html", view{Title: "Thank you", Cart: []product{}, Order: fmt.Sprintf("%d × wrapped with care", len(cart))})
+}
+
+func (s *Shop) leave(w http.ResponseWriter, r *http.Request) {
+	s.people.gone(Subject(r.Header.Get(s.cfg.ProofHeader)))
+	w.Header().Set("Cf-Waiting-Room-Command", "revoke")
+	s.show(w, r, http.StatusOK, "left.html", view{Title: "Goodbye"})
+}
+
+func (s *Shop) headers(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, map[string]any{"method": r.Method, "host": r.Host, "target": r.RequestURI, "remote": r.RemoteAddr, "header": r.Header})
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "private, no-store")
+	json.NewEncoder(w).Encode(v)
+}

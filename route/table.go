@@ -1,0 +1,194 @@
+package route
+
+import (
+	"strings"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Config is what a [Table] is made from.
+type Config struct {
+	// Rooms, with or without their defaults.
+	Rooms []anteroom.Room
+	// Hosts are served although no room names them; "*" stands for every host. The hosts
+	// of the rooms need not be repeated.
+	Hosts []string
+	// CookieName is the name of the ticket cookie without suffix; empty means
+	// [DefaultCookieName].
+	CookieName string
+}
+
+// Match is a room of a table with what follows from its place there. It is shared and
+// must not be changed.
+type Match struct {
+	// Index is the room's place in [Config].Rooms.
+	Index int
+	// Room has its defaults filled in.
+	Room *anteroom.Room
+	// Cookie is where the room's ticket lives in the visitor's browser.
+	Cookie Scope
+}
+
+// Table finds the room of a request. It is immutable and safe for concurrent use; its
+// cost does not depend on the number of rooms.
+type Table struct {
+	rooms []Match
+	hosts map[string]*paths // canonical host → its rooms; nil paths for a host without
+	any   *paths            // rooms for "*"
+	open  bool              // hosts that nobody named are served
+}
+
+// paths holds the routes of one host.
+type paths struct {
+	byFold   map[string][]target // folded path → routes that agree but for case
+	longest  int                 // bytes of the longest folded path
+	segments int                 // segments of the deepest path
+}
+
+// target is a route: its exact path, "" for "/", and its room.
+type target struct {
+	path string
+	room *Match
+}
+
+// NewTable builds a table, or returns every fault of [Check] and of cfg.Hosts.
+func NewTable(cfg Config) (*Table, error) {
+	faults := Check(cfg.Rooms, cfg.CookieName)
+	t := &Table{hosts: make(map[string]*paths, len(cfg.Rooms)+len(cfg.Hosts))}
+	for i, h := range cfg.Hosts {
+		if h == "*" {
+			t.open = true
+			continue
+		}
+		name, err := Host(h)
+		if err != nil {
+			faults = append(faults, hostFault(indexed("hosts", i), h, err))
+		}
+		t.hosts[name] = nil
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	t.rooms = make([]Match, len(cfg.Rooms))
+	for i, room := range cfg.Rooms {
+		room = room.WithDefaults()
+		scope, _ := Cookie(room, cfg.CookieName) // Check has seen its fault
+		t.rooms[i] = Match{Index: i, Room: &room, Cookie: scope}
+		for _, rt := range room.Routes {
+			t.add(&t.rooms[i], rt)
+		}
+	}
+	return t, nil
+}
+
+func (t *Table) add(m *Match, rt anteroom.Route) {
+	host, path := canonical(rt)
+	p := t.any
+	if host != "*" {
+		p = t.hosts[host]
+	}
+	if p == nil {
+		p = &paths{byFold: make(map[string][]target)}
+		if host == "*" {
+			t.any = p
+		} else {
+			t.hosts[host] = p
+		}
+	}
+	folded := fold(path)
+	p.byFold[folded] = append(p.byFold[folded], target{path, m})
+	p.longest = max(p.longest, len(folded))
+	p.segments = max(p.segments, strings.Count(path, "/"))
+}
+
+// Rooms returns the rooms in the order of [Config].Rooms.
+func (t *Table) Rooms() []Match { return t.rooms }
+
+// Lookup returns the room that covers a request, or nil when the host is served without
+// one there. The host is the request's as it came, the target what stood on the request
+// line. The errors wrap [ErrHost], [ErrUnknownHost] or [ErrTarget].
+//
+// A path that has only one reading, which is nearly every path, costs no allocation.
+func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
+	host, err := Host(host)
+	if err != nil {
+		return nil, err
+	}
+	own, known := t.hosts[host]
+	if !known && t.any == nil && !t.open {
+		return nil, ErrUnknownHost
+	}
+	raw, err := pathOf(host, requestTarget)
+	if err != nil {
+		return nil, err
+	}
+	if isPlain(raw) {
+		if m, _ := own.find(raw); m != nil {
+			return m, nil
+		}
+		m, _ := t.any.find(raw)
+		return m, nil
+	}
+	readings, err := interpret(raw)
+	if err != nil {
+		return nil, err
+	}
+	if m := own.findAny(readings); m != nil {
+		return m, nil
+	}
+	return t.any.findAny(readings), nil
+}
+
+// findAny returns the room with the longest route that any of the readings is inside of.
+func (p *paths) findAny(readings []string) *Match {
+	var best *Match
+	most := -1
+	for _, reading := range readings {
+		if m, n := p.find(reading); m != nil && n > most {
+			best, most = m, n
+		}
+	}
+	return best
+}
+
+// find returns the room with the longest route that path is inside of, and the length of
+// the route's folded path.
+func (p *paths) find(path string) (*Match, int) {
+	if p == nil {
+		return nil, 0
+	}
+	// Folding stops where no route can go on: one segment past the longest.
+	var space [256]byte
+	folded := appendFold(space[:0], path, p.longest+1)
+	end := 0 // of the deepest prefix of path that can be a route
+	for range p.segments {
+		if end >= len(folded) || folded[end] != '/' {
+			break
+		}
+		end++
+		for end < len(folded) && folded[end] != '/' {
+			end++
+		}
+	}
+	for ; ; end-- {
+		for end > 0 && end < len(folded) && folded[end] != '/' {
+			end--
+		}
+		if among := p.byFold[string(folded[:end])]; among != nil {
+			return closest(among, path), end
+		}
+		if end == 0 {
+			return nil, 0
+		}
+	}
+}
+
+// closest returns the room whose path agrees in case, or the first.
+func closest(among []target, path string) *Match {
+	for _, t := range among {
+		if strings.HasPrefix(path, t.path) {
+			return t.room
+		}
+	}
+	return among[0].room
+}

@@ -1,0 +1,46 @@
+# Two commands matter: "make run" shows Anteroom, "make test" runs everything that has to hold.
+# All targets call go or a script of scripts/; nothing here holds logic.
+
+# go.mod names the Go version; an older go command fetches it.
+export GOTOOLCHAIN := auto
+
+# The address of your application; without it, make run starts a demo shop and a crowd.
+ORIGIN ?=
+# Flags passed on by run, load and test's scripts.
+ARGS ?=
+
+.PHONY: run build test lint race bench load fuzz clean help
+
+run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
+ifeq ($(ORIGIN),)
+	bin/anteroom demo $(ARGS)
+else
+	bin/anteroom run --origin $(ORIGIN) $(ARGS)
+endif
+
+build: ## Build bin/anteroom, static
+	CGO_ENABLED=0 go build -trimpath -o bin/anteroom ./cmd/anteroom
+
+test: ## Install what is needed (root or sudo) and run everything; see scripts/test help
+	scripts/test $(ARGS)
+
+lint: ## gofmt, go vet, staticcheck, govulncheck
+	scripts/test format vet lint vulnerable
+
+race: ## Tests with the race detector
+	scripts/test race
+
+bench: ## Benchmarks; figures belong into docs/performance.md
+	go test -run '^$$' -bench . -benchmem ./...
+
+load: ## 20,000 visitors with kill -9 in the middle, judged by the origin's log
+	scripts/load $(ARGS)
+
+fuzz: ## Every fuzz target for FUZZTIME (20s)
+	scripts/fuzz
+
+clean: ## Remove what was built
+	rm -rf bin
+
+help: ## This list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile

@@ -1,0 +1,243 @@
+package anteroom_test
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/anteroom/anteroom"
+
+// tableRow is one row of the import table.
+type tableRow struct {
+	pkg     string   // folder; "x/..." is x and everything below
+	imports []string // packages of this module that its production code may import, in the same notation
+	modules []string // other modules that its production code may import, by path prefix
+	http    bool     // may import net/http
+}
+
+// table is the order of the house: imports point only to what a row names. ARCHITECTURE.md
+// shows it as a picture. A package without a row is a fault: who adds a package decides here
+// what it may know.
+//
+// Tests may import any package of this module (the compiler rules out circles), the modules
+// of their row and those of testModules.
+var table = []tableRow{
+	{pkg: "."},
+	{pkg: "engine", imports: []string{"."}},
+	{pkg: "ticket", imports: []string{"."}, modules: []string{"golang.org/x/crypto"}},
+	{pkg: "proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
+	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
+	{pkg: "rules", imports: []string{"."}},
+	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/text"}},
+	{pkg: "config", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+
+	{pkg: "cluster"},
+	{pkg: "cluster/memlink", imports: []string{"cluster"}},
+	{pkg: "cluster/natslink", imports: []string{"cluster"}, modules: []string{"github.com/nats-io"}},
+	{pkg: "cluster/linktest", imports: []string{"cluster"}},
+
+	{pkg: "node", imports: []string{".", "engine", "cluster"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster"}},
+	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics"}},
+
+	{pkg: "gateway", imports: []string{".", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "api", imports: []string{"."}, http: true},
+	{pkg: "api/rest", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "api/graph", imports: []string{".", "api", "manage"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
+	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
+
+	{pkg: "sim/...", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/..."}},
+	{pkg: "server", http: true,
+		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator",
+			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/..."},
+		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
+			"github.com/fsnotify/fsnotify", "github.com/oschwald/maxminddb-golang/v2"}},
+
+	// What shows and judges the product stands beside it and speaks HTTP to it.
+	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+
+	// A command calls the server; "key" and "validate" call the package that they are the face of.
+	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "demo/..."}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "examples/...", imports: []string{"./..."}, http: true},
+
+	// Modules of their own: what they need is not what our users get.
+	{pkg: "caddy/...", imports: []string{".", "gateway", "node", "coordinator", "cluster/..."}, http: true},
+	{pkg: "e2e/...", imports: []string{"./..."}, http: true},
+	{pkg: "tools/..."},
+}
+
+// testModules may be imported by any test.
+var testModules = []string{
+	"pgregory.net/rapid",
+	"github.com/cockroachdb/datadriven",
+	"github.com/rogpeppe/go-internal",
+	"github.com/google/go-cmp",
+}
+
+// under reports whether the folder matches the pattern: itself, or "x/..." for x and below.
+func under(pattern, pkg string) bool {
+	if base, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return base == "." || pkg == base || strings.HasPrefix(pkg, base+"/")
+	}
+	return pattern == pkg
+}
+
+func anyUnder(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return under(p, pkg) })
+}
+
+// rowOf returns the package's row.
+func rowOf(pkg string) (tableRow, bool) {
+	i := slices.IndexFunc(table, func(r tableRow) bool { return under(r.pkg, pkg) })
+	if i < 0 {
+		return tableRow{}, false
+	}
+	return table[i], true
+}
+
+// inModule returns the folder of a package of ours.
+func inModule(importPath string) (string, bool) {
+	if importPath == modulePath {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, modulePath+"/")
+}
+
+func brokenArrows(sources []source) []string {
+	var faults []string
+	unknown := map[string]bool{}
+	for _, s := range sources {
+		row, ok := rowOf(s.pkg)
+		if !ok {
+			if !unknown[s.pkg] {
+				unknown[s.pkg] = true
+				faults = append(faults, s.pkg+": is not in the import table of house_arrows_test.go; add a row that says what it may import")
+			}
+			continue
+		}
+		if s.test {
+			continue
+		}
+		for _, imp := range s.imports() {
+			target, ours := inModule(imp)
+			if ours && target != s.pkg && !anyUnder(row.imports, target) {
+				faults = append(faults, fmt.Sprintf("%s: imports %s; %s may import only %s", s.path, imp, s.pkg, orNothing(row.imports)))
+			}
+		}
+	}
+	return faults
+}
+
+func strayHTTP(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		row, ok := rowOf(s.pkg)
+		if !ok || row.http || s.test || s.nested {
+			continue
+		}
+		for _, imp := range s.imports() {
+			if imp == "net/http" || strings.HasPrefix(imp, "net/http/") {
+				faults = append(faults, fmt.Sprintf("%s: imports %s; HTTP stays in the packages whose row of the import table says so", s.path, imp))
+			}
+		}
+	}
+	return faults
+}
+
+func strayModules(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		row, ok := rowOf(s.pkg)
+		if !ok || s.nested {
+			continue
+		}
+		allowed := row.modules
+		if s.test {
+			allowed = slices.Concat(allowed, testModules)
+		}
+		for _, imp := range s.imports() {
+			first, _, _ := strings.Cut(imp, "/")
+			if _, ours := inModule(imp); ours || !strings.Contains(first, ".") {
+				continue
+			}
+			if !slices.ContainsFunc(allowed, func(m string) bool { return imp == m || strings.HasPrefix(imp, m+"/") }) {
+				faults = append(faults, fmt.Sprintf("%s: imports %s; %s may use of other modules only %s", s.path, imp, s.pkg, orNothing(allowed)))
+			}
+		}
+	}
+	return faults
+}
+
+func orNothing(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestImportTable keeps the table itself in order: no row twice, nothing imported that has
+// no row, no circle.
+func TestImportTable(t *testing.T) {
+	t.Parallel()
+	for i, r := range table {
+		for _, other := range table[:i] {
+			if under(other.pkg, strings.TrimSuffix(r.pkg, "/...")) {
+				t.Errorf("the row of %s hides behind that of %s", r.pkg, other.pkg)
+			}
+		}
+		for _, imp := range r.imports {
+			if imp == "./..." || under(r.pkg, strings.TrimSuffix(imp, "/...")) {
+				continue
+			}
+			if j := slices.IndexFunc(table, func(o tableRow) bool { return under(o.pkg, strings.TrimSuffix(imp, "/...")) }); j < 0 || j >= i {
+				t.Errorf("%s may import %s, which has no row above it", r.pkg, imp)
+			}
+		}
+	}
+}
+
+// TestArrowRulesBite shows that each rule of this file finds what it is there for.
+func TestArrowRulesBite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, file, imp string
+		rule            func([]source) []string
+		faulty          bool
+	}{
+		{"up the table", "engine/a.go", modulePath + "/node", brokenArrows, true},
+		{"down the table", "node/a.go", modulePath + "/engine", brokenArrows, false},
+		{"root imports a package", "a.go", modulePath + "/engine", brokenArrows, true},
+		{"sim from the server", "server/a.go", modulePath + "/sim", brokenArrows, true},
+		{"link implementation from node", "node/a.go", modulePath + "/cluster/natslink", brokenArrows, true},
+		{"link implementation from a test of node", "node/a_test.go", modulePath + "/cluster/memlink", brokenArrows, false},
+		{"package without a row", "helpers/a.go", "fmt", brokenArrows, true},
+		{"HTTP in the engine", "engine/a.go", "net/http", strayHTTP, true},
+		{"HTTP helper in page", "page/a.go", "net/http/httputil", strayHTTP, true},
+		{"HTTP in the gateway", "gateway/a.go", "net/http", strayHTTP, false},
+		{"NATS in node", "node/a.go", "github.com/nats-io/nats.go", strayModules, true},
+		{"NATS in its leaf", "cluster/natslink/a.go", "github.com/nats-io/nats.go/jetstream", strayModules, false},
+		{"test library in production", "engine/a.go", "pgregory.net/rapid", strayModules, true},
+		{"test library in a test", "engine/a_test.go", "pgregory.net/rapid", strayModules, false},
+		{"prefix of a module's name", "ticket/a.go", "golang.org/x/cryptography", strayModules, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := parseSource(t, c.file, "package "+packageName(c.file)+"\nimport _ \""+c.imp+"\"\n")
+			if got := c.rule([]source{s}); (len(got) > 0) != c.faulty {
+				t.Errorf("faults: %q, want some: %v", got, c.faulty)
+			}
+		})
+	}
+}
+
+func packageName(file string) string {
+	if dir := path.Dir(file); dir != "." {
+		return path.Base(dir)
+	}
+	return "anteroom"
+}

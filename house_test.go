@@ -1,0 +1,227 @@
+package anteroom_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestHouse holds the rules of the house over every Go file of the repository. The rules
+// are the tables and functions of the house_*_test.go files; a rule that stands in the way
+// of a better design changes together with the design, and says so in docs/adr.
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	sources := readSources(t, ".")
+	if len(sources) == 0 {
+		t.Fatal("found no Go file: the test must run in the root of the repository")
+	}
+	for _, rule := range []struct {
+		name  string
+		check func([]source) []string
+	}{
+		{"arrows", brokenArrows},
+		{"net/http", strayHTTP},
+		{"other modules", strayModules},
+		{"engine is pure", impureEngine},
+		{"package comments", wrongPackageComments},
+		{"package names", drawerNames},
+		{"no init", initFunctions},
+		{"no Director", directorUses},
+		{"tests wait for events", sleepingTests},
+		{"tests run", skippedTests},
+	} {
+		t.Run(rule.name, func(t *testing.T) {
+			t.Parallel()
+			for _, fault := range rule.check(sources) {
+				t.Error(fault)
+			}
+		})
+	}
+	t.Run("limits page", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range limitsPageFaults(sources, readText(t, "docs/limits.md")) {
+			t.Error(fault)
+		}
+	})
+	t.Run("glossary", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range glossaryFaults(sources, readText(t, "docs/glossary.md")) {
+			t.Error(fault)
+		}
+	})
+	t.Run("no large files", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range largeFiles(t, ".") {
+			t.Error(fault)
+		}
+	})
+}
+
+// source is one Go file as the rules see it.
+type source struct {
+	path   string // slash-separated, from the root of the repository
+	pkg    string // directory; "." is the root package
+	test   bool   // a _test.go file
+	nested bool   // belongs to a module of its own below the root
+	fset   *token.FileSet
+	file   *ast.File
+}
+
+// imports returns the file's import paths.
+func (s source) imports() []string {
+	var out []string
+	for _, spec := range s.file.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// at names a position for a message.
+func (s source) at(n ast.Node) string { return s.fset.Position(n.Pos()).String() }
+
+// names returns the local names under which the file imports the package, so that a
+// renamed import hides nothing. A dot import yields ".".
+func (s source) names(importPath string) []string {
+	var out []string
+	for _, spec := range s.file.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err != nil || p != importPath {
+			continue
+		}
+		if spec.Name != nil {
+			out = append(out, spec.Name.Name)
+		} else {
+			out = append(out, path.Base(importPath))
+		}
+	}
+	return out
+}
+
+// selects calls found for every use of one of the package's members.
+func (s source) selects(importPath string, members []string, found func(n ast.Node, member string)) {
+	names := s.names(importPath)
+	if len(names) == 0 {
+		return
+	}
+	if slices.Contains(names, ".") {
+		found(s.file.Name, "the whole package, by a dot import")
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(names, x.Name) && slices.Contains(members, sel.Sel.Name) {
+			found(sel, sel.Sel.Name)
+		}
+		return true
+	})
+}
+
+// skippedDir says which folders hold no source of ours.
+func skippedDir(name string) bool {
+	return name == "testdata" || name == "node_modules" || name == "bin" ||
+		(len(name) > 1 && (name[0] == '.' || name[0] == '_'))
+}
+
+// readSources parses every Go file below root.
+func readSources(t *testing.T, root string) []source {
+	t.Helper()
+	var out []source
+	fset := token.NewFileSet()
+	nested := map[string]bool{}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		slash := filepath.ToSlash(p)
+		if d.IsDir() {
+			if skippedDir(d.Name()) {
+				return filepath.SkipDir
+			}
+			_, statErr := os.Stat(filepath.Join(p, "go.mod"))
+			nested[slash] = slash != "." && (statErr == nil || nested[path.Dir(slash)])
+			return nil
+		}
+		if !strings.HasSuffix(slash, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(slash)
+		out = append(out, source{path: slash, pkg: dir, test: strings.HasSuffix(slash, "_test.go"), nested: nested[dir], fset: fset, file: file})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// parseSource makes a source out of text, for the tests of the rules themselves.
+func parseSource(t *testing.T, name, text string) source {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source{path: name, pkg: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), fset: fset, file: file}
+}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// maxFileBytes is the size from which a file does not belong into the history.
+const maxFileBytes = 1 << 20
+
+// largeFiles looks at what git knows or would add; without git, at everything.
+func largeFiles(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	if out, err := cmd.Output(); err == nil {
+		names = strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	} else {
+		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				names = append(names, p)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var faults []string
+	for _, name := range names {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		if info.Mode().IsRegular() && info.Size() > maxFileBytes {
+			faults = append(faults, name+": has "+strconv.FormatInt(info.Size(), 10)+" bytes; keep files in the repository below 1 MiB")
+		}
+	}
+	return faults
+}

@@ -1,0 +1,178 @@
+// The waiting page's script. Without it, and where it does not run, the Refresh header does
+// its work. Comments stand on lines of their own and are not sent.
+(() => {
+const doc = document, $ = id => doc.getElementById(id), lang = doc.documentElement.lang
+const words = JSON.parse($('words').textContent)
+let now = JSON.parse($('status').textContent)
+const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt = 0, saidAhead, notify
+
+// Words and numbers, as facts.go says them.
+const put = (text, value) => text.replace('{}', value)
+const num = n => n.toLocaleString(lang)
+const one = (unit, n) => put(words[unit], num(n))
+const span = m => m < 60 ? one('min', m) : one('hour', m / 60 | 0) + (m % 60 ? ' ' + one('min', m % 60) : '')
+const bounds = (unit, a, b) => put(words[unit], num(a) + words.range + num(b))
+const wait = s => {
+const a = s.lo / 60, b = s.hi / 60
+if (s.state == 'long' || b > 1440) return words.day
+if (!b) return words.unknown
+if (!a) return put(words.less, span(b))
+if (a == b) return span(b)
+if (b < 60) return bounds('min', a, b)
+return a % 60 || b % 60 ? span(a) + words.range + span(b) : bounds('hour', a / 60, b / 60)
+}
+const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second})
+const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }
+const kept = () => now.kept ? put(words.kept, clock(now.kept)) : ''
+const warn = value => { note.textContent = value; note.hidden = !value }
+const store = (key, value) => { try { return value ? sessionStorage.setItem(key, value) : sessionStorage.getItem(key) } catch (e) {} }
+
+const show = s => {
+if (s.hi > now.hi && now.hi && s.lo > now.hi) told = words.slower
+told = words.notes[s.reason] || told
+now = s
+warn(told)
+text('waitTime', wait(s))
+if (s.ahead != null && $('ahead')) {
+text('ahead', num(s.ahead))
+$('ahead').parentNode.hidden = false
+// The bar runs from the first place that this tab has seen.
+const key = 'anteroom-' + s.ref, first = Math.max(+store(key) || 0, s.ahead)
+store(key, first)
+if (s.ref && first > s.ahead) { $('bar').hidden = false; $('bar').value = 1 - s.ahead / first }
+}
+text('kept', kept())
+if ($('kept')) $('kept').hidden = !s.kept
+text('ref', s.ref)
+$('ref').parentNode.hidden = !s.ref
+text('last-updated', clock(s.at, '2-digit'))
+doc.title = (s.hi && s.hi <= 86400 ? '(' + span(s.hi / 60) + ') ' : '') + title
+// Read aloud: nothing at first, then changes, at most one a minute unless it moves fast.
+const line = s.ahead == null ? wait(s) : $('ahead-label').textContent + ': ' + num(s.ahead) + '. ' + $('wait-label').textContent + ': ' + wait(s)
+const t = Date.now()
+if (!saidAt) said = line
+if (!saidAt || line != said && (t - saidAt > 6e4 || t - saidAt > 1e4 && Math.abs(s.ahead - saidAhead) * 10 >= saidAhead)) {
+if (saidAt) text('say', line)
+said = line
+saidAt = t
+saidAhead = s.ahead
+}
+}
+
+// The URL at which the visitor waits, without our own query pairs.
+const here = () => location.href.replace(/([?&])__anteroom=[^&#]*(&|(?=#|$))/g, (m, a, b) => b ? a : '')
+const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?') ? '&' : '?') + '__anteroom=' + what }
+// Loads the page again, by GET and in place; a URL with a fragment has to be reloaded.
+const again = () => {
+if (gone) return
+gone = 1
+clearTimeout(timer)
+const u = here()
+if (u == location.href && u.includes('#')) location.reload()
+else location.replace(u)
+}
+const go = () => {
+if (gone) return
+doc.title = '✓ ' + words.turn
+text('turn', words.turn)
+if (notify) {
+try { new Notification(words.turn) } catch (e) {}
+if (navigator.vibrate) navigator.vibrate([300, 100, 300])
+}
+again()
+}
+const take = s => {
+if (s.admitted) return go()
+if (s.state != now.state) return again()
+fails = 0
+show(s)
+}
+
+// The next check, in seconds. Hidden tabs ask less often, yet in time to keep the place.
+const later = (s, slack) => {
+clearTimeout(timer)
+if (gone || !s) return
+if (doc.hidden) s = Math.max(s, Math.min(60, (now.kept - Date.now()) / 2e3))
+if (source) s = Math.max(s, 60)
+timer = setTimeout(check, (s + slack + Math.random() * .5) * 1e3)
+}
+const check = async () => {
+if (busy || gone) return
+busy = 1
+checked = Date.now()
+clearTimeout(timer)
+const abort = new AbortController(), limit = setTimeout(() => abort.abort(), 2e4)
+let after = 0
+try {
+const r = await fetch(ask('status'), {headers: {Accept: 'application/json'}, cache: 'no-store', credentials: 'same-origin', redirect: 'manual', signal: abort.signal})
+after = +r.headers.get('Retry-After') || 0
+if (!/json/.test(r.headers.get('Content-Type'))) {
+// Not our answer: the origin's, when the room is gone, or a fault on the way.
+if (r.status >= 400) throw r
+go()
+} else {
+const s = await r.json()
+if (!s.state && !s.admitted) throw s
+take(s)
+if (channel) channel.postMessage(s)
+later(Math.max(s.refresh, s.refresh && after), 0)
+listen()
+}
+} catch (e) {
+fails++
+warn(words.offline + ' ' + kept())
+later(Math.max(after, Math.min(120, 2 ** fails) * (.5 + Math.random())), 0)
+}
+clearTimeout(limit)
+busy = 0
+}
+
+// One tab asks, the others of the same ticket listen and wait a little longer than it.
+const channel = now.ref && window.BroadcastChannel && new BroadcastChannel('anteroom-' + now.ref)
+if (channel) channel.onmessage = e => { take(e.data); later(e.data.refresh * 1.3, 2) }
+
+// The stream, near the front, held by one tab.
+const listen = () => {
+if (source || gone || !now.stream || !window.EventSource) return
+const open = () => new Promise(done => {
+source = new EventSource(ask('stream'))
+source.addEventListener('place', e => {
+const s = JSON.parse(e.data)
+take(s)
+if (channel) channel.postMessage(s)
+later(60, 0)
+})
+source.addEventListener('go', () => { if (channel) channel.postMessage({admitted: true}); go() })
+source.onerror = () => {
+source.close()
+source = 0
+done()
+later(1, 1)
+}
+})
+if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open())
+else open()
+}
+
+// Back from sleep, another tab, another page, or without network: look at once.
+const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > 3e3) check() }
+doc.addEventListener('visibilitychange', wake)
+doc.addEventListener('resume', wake)
+addEventListener('online', wake)
+addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
+
+show(now)
+if (!navigator.cookieEnabled) warn(words.cookies)
+if (!now.refresh || !window.fetch || !window.AbortController) return
+if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
+const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }
+tell.hidden = false
+tell.onclick = () => { if (window.Notification) Notification.requestPermission().then(armed, armed); else armed() }
+if (store('anteroom-tell')) armed()
+}
+// Cancels the pending Refresh: from here on the script asks.
+addEventListener('load', () => stop())
+later(now.refresh, 0)
+listen()
+})()

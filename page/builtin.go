@@ -1,0 +1,207 @@
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+	"sync"
+
+	"github.com/anteroom/anteroom"
+)
+
+//go:embed asset lang
+var files embed.FS
+
+// titleTail ends every title, in every language: monitors, load tests and extensions know
+// the page by it, as by the class of its footer and the ids wrapper, waitTime and last-updated.
+const titleTail = " – Waiting Room powered by Anteroom"
+
+// rightToLeft languages of [anteroom.Languages].
+var rightToLeft = map[string]bool{"ar-EG": true, "fa-IR": true, "he-IL": true}
+
+// shelf holds the built-in page in every language.
+type shelf struct {
+	policy  string
+	prints  map[string]*builtin
+	english *builtin
+}
+
+// library is made at the first page and never changes.
+var library = sync.OnceValue(func() *shelf {
+	style, script := bare("asset/page.css"), bare("asset/page.js")
+	s := &shelf{prints: map[string]*builtin{}}
+	s.policy = "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
+		"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
+	press := newDeflater()
+	for _, language := range anteroom.Languages {
+		if _, err := files.ReadFile("lang/" + language + ".json"); err != nil {
+			continue
+		}
+		s.prints[language] = newBuiltin(press, language, style, script)
+	}
+	s.english = s.prints[anteroom.Languages[0]]
+	return s
+})
+
+func printed(language string) *builtin {
+	s := library()
+	if b := s.prints[language]; b != nil {
+		return b
+	}
+	return s.english
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// bare reads an asset without what only its reader needs: indentation, empty lines, and
+// comments, which stand on lines of their own.
+func bare(name string) string {
+	raw, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // embedded: cannot be missing
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/*") {
+			continue
+		}
+		b.WriteString(line)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// The variants of a page beside its state.
+const (
+	firstVisit = iota // with the hint about cookies
+	returning
+	paused
+	numVariants
+)
+
+// builtin is the page in one language.
+type builtin struct {
+	documents [numStates][numVariants]document
+	numerals  numerals
+
+	headings                                     [numStates]string
+	notes                                        map[anteroom.Reason]string
+	ahead, wait, unknown, day, ref, updated, sep string
+	less, min, hour, kept                        around
+}
+
+// wordsOf reads the words of one of [anteroom.Languages].
+func wordsOf(language string) *words {
+	raw, err := files.ReadFile("lang/" + language + ".json")
+	if err != nil {
+		panic(err) // embedded: a test holds the files to the list
+	}
+	w := new(words)
+	if err := json.Unmarshal(raw, w); err != nil {
+		panic(fmt.Sprintf("page: lang/%s.json: %v", language, err)) // likewise
+	}
+	return w
+}
+
+func newBuiltin(press *deflater, language, style, script string) *builtin {
+	w := wordsOf(language)
+	e := html.EscapeString
+	b := &builtin{
+		numerals: w.numerals(),
+		notes: map[anteroom.Reason]string{
+			anteroom.ReasonPlaceLost:   e(w.Lost),
+			anteroom.ReasonSessionOver: e(w.Over),
+			anteroom.ReasonUsed:        e(w.Used),
+			anteroom.ReasonBound:       e(w.Bound),
+		},
+		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
+		less: cut(w.Less), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
+	}
+	direction := "ltr"
+	if rightToLeft[language] {
+		direction = "rtl"
+	}
+	// No text of the page stands before the title that is not ASCII: the charset comes first.
+	head := `<!doctype html><html lang="` + tagOf(language) + `" dir="` + direction + `"><head><meta charset="utf-8">` +
+		`<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
+		`<meta name="color-scheme" content="light dark"><link id="icon" rel="icon" href="` + icon + `">` +
+		"<style>" + style + "</style>"
+	told, err := json.Marshal(spoken(w)) // escapes <, > and &
+	if err != nil {
+		panic(err) // strings only
+	}
+	for st, said := range w.sayings() {
+		b.headings[st] = e(said[0])
+		lead := `</head><body><div id="wrapper"><main>` + door + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
+		for variant := range numVariants {
+			b.documents[st][variant] = document{
+				press.text(head),
+				{hole: titleHole},
+				press.text(lead),
+				{hole: factsHole},
+				press.text(foot(w, state(st), variant) + `<script type="application/json" id="words">` + string(told) + `</script>`),
+				press.text("<script>" + script + "</script></body></html>\n"),
+			}
+		}
+	}
+	return b
+}
+
+// tagOf returns the language tag of the page's words, which says the script where a reader
+// could guess wrong.
+func tagOf(language string) string {
+	switch language {
+	case "zh-CN":
+		return "zh-Hans-CN"
+	case "zh-TW":
+		return "zh-Hant-TW"
+	case "sr-BA":
+		return "sr-Cyrl-BA"
+	case "tl-PH":
+		return "fil-PH"
+	}
+	return language
+}
+
+// spoken are the words that the script needs.
+func spoken(w *words) map[string]any {
+	return map[string]any{
+		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "min": w.Min, "hour": w.Hour, "range": w.Range,
+		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "cookies": w.Cookies, "turn": w.Turn, "told": w.Told,
+		"notes": map[string]string{
+			anteroom.ReasonPlaceLost.String():   w.Lost,
+			anteroom.ReasonSessionOver.String(): w.Over,
+			anteroom.ReasonUsed.String():        w.Used,
+			anteroom.ReasonBound.String():       w.Bound,
+		},
+	}
+}
+
+// foot is what follows the facts and is the same for every visitor.
+func foot(w *words, st state, variant int) string {
+	e := html.EscapeString
+	var b strings.Builder
+	if st != closed {
+		b.WriteString(`<button id="tell" type="button" hidden>` + e(w.Tell) + `</button>`)
+		if variant == paused {
+			b.WriteString(`<noscript><p class="note">` + e(w.Paused) + `</p></noscript>`)
+		} else {
+			b.WriteString(`<p class="quiet">` + e(w.Auto) + `</p><noscript>`)
+			if variant == firstVisit {
+				b.WriteString(`<p class="quiet">` + e(w.Cookies) + `</p>`)
+			}
+			b.WriteString(`<p class="quiet"><a href="?` + HoldQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
+		}
+	}
+	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` +
+		`<footer class="waitingrooms-text" lang="en" dir="ltr">Waiting Room powered by Anteroom</footer></div>`)
+	return b.String()
+}

@@ -1,0 +1,158 @@
+package page
+
+import (
+	"time"
+)
+
+const (
+	titleHole hole = iota + 1
+	factsHole
+)
+
+// append writes the page of a view.
+func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
+	variant := firstVisit
+	switch {
+	case v.Paused:
+		variant = paused
+	case v.Returning:
+		variant = returning
+	}
+	doc := b.documents[stateOf(v.Decision)][variant]
+	fill := func(dst []byte, h hole) []byte {
+		if h == titleHole {
+			return b.appendTitle(dst, v)
+		}
+		return b.appendFacts(dst, v)
+	}
+	if gzip {
+		return doc.appendGzip(dst, fill)
+	}
+	return doc.append(dst, fill)
+}
+
+// appendTitle writes the title, which begins with the upper bound of the wait so that a
+// narrow tab shows it.
+func (b *builtin) appendTitle(dst []byte, v View) []byte {
+	dst = append(dst, "<title>"...)
+	if _, high, known := waitRange(v.Decision); known && high <= 24*60 {
+		dst = append(dst, '(')
+		dst = b.appendSpan(dst, high)
+		dst = append(dst, ") "...)
+	}
+	dst = append(dst, b.headings[stateOf(v.Decision)]...)
+	return append(dst, titleTail+"</title>"...)
+}
+
+// appendFacts writes what the visitor is told: note, place, wait, how long the place is
+// kept, reference code, moment of the last attempt; and the same for the script.
+func (b *builtin) appendFacts(dst []byte, v View) []byte {
+	d, st := v.Decision, stateOf(v.Decision)
+	if note := b.notes[d.Reason]; note != "" {
+		dst = append(dst, `<p id="note" class="note">`...)
+		dst = append(dst, note...)
+	} else {
+		dst = append(dst, `<p id="note" class="note" hidden>`...)
+	}
+	dst = append(dst, "</p>"...)
+	if st != closed {
+		dst = append(dst, `<dl><div`...)
+		if !d.AheadKnown {
+			dst = append(dst, ` hidden`...)
+		}
+		dst = append(dst, `><dt id="ahead-label">`...)
+		dst = append(dst, b.ahead...)
+		dst = append(dst, `</dt><dd id="ahead">`...)
+		dst = b.numerals.append(dst, int64(d.Ahead))
+		dst = append(dst, `</dd></div><div><dt id="wait-label">`...)
+		dst = append(dst, b.wait...)
+		dst = append(dst, `</dt><dd id="waitTime">`...)
+		dst = b.appendWait(dst, v)
+		dst = append(dst, `</dd></div></dl><progress id="bar" aria-labelledby="ahead-label" max="1" value="0" hidden></progress><p id="kept"`...)
+		if d.KeptUntil == 0 {
+			dst = append(dst, ` hidden>`...)
+		} else {
+			dst = append(dst, '>')
+			dst = append(dst, b.kept.before...)
+			dst = b.appendTime(dst, "", v.at(d.KeptUntil))
+			dst = append(dst, b.kept.after...)
+		}
+		dst = append(dst, "</p>"...)
+	}
+	dst = append(dst, `<p class="meta"><span`...)
+	if d.Ticket.ID.IsZero() {
+		dst = append(dst, ` hidden`...)
+	}
+	dst = append(dst, '>')
+	dst = append(dst, b.ref...)
+	dst = append(dst, ` <b id="ref" dir="ltr">`...)
+	dst = appendReference(dst, d.Ticket.ID)
+	dst = append(dst, `</b></span> <span>`...)
+	dst = append(dst, b.updated...)
+	dst = append(dst, ' ')
+	dst = b.appendTime(dst, ` id="last-updated"`, v.updated())
+	dst = append(dst, `</span></p><script type="application/json" id="status">`...)
+	dst = AppendStatus(dst, v)
+	return append(dst, "</script>"...)
+}
+
+// appendTime writes a moment so that the script can show it in the visitor's zone.
+func (b *builtin) appendTime(dst []byte, attributes string, t time.Time) []byte {
+	dst = append(dst, "<time"...)
+	dst = append(dst, attributes...)
+	dst = append(dst, ` datetime="`...)
+	dst = appendISO(dst, t)
+	dst = append(dst, `">`...)
+	dst = b.numerals.appendClock(dst, t)
+	return append(dst, "</time>"...)
+}
+
+// appendWait writes the forecast as a range. asset/page.js says it in the same way.
+func (b *builtin) appendWait(dst []byte, v View) []byte {
+	low, high, known := waitRange(v.Decision)
+	switch {
+	case v.Decision.QueueIsFull && stateOf(v.Decision) == longLine, known && high > 24*60:
+		return append(dst, b.day...)
+	case !known:
+		return append(dst, b.unknown...)
+	case low == 0:
+		dst = append(dst, b.less.before...)
+		dst = b.appendSpan(dst, high)
+		return append(dst, b.less.after...)
+	case low == high:
+		return b.appendSpan(dst, high)
+	case high < 60:
+		return b.appendBounds(dst, b.min, low, high)
+	case low%60 == 0 && high%60 == 0:
+		return b.appendBounds(dst, b.hour, low/60, high/60)
+	}
+	dst = b.appendSpan(dst, low)
+	dst = append(dst, b.sep...)
+	return b.appendSpan(dst, high)
+}
+
+func (b *builtin) appendBounds(dst []byte, unit around, low, high int64) []byte {
+	dst = append(dst, unit.before...)
+	dst = b.numerals.append(dst, low)
+	dst = append(dst, b.sep...)
+	dst = b.numerals.append(dst, high)
+	return append(dst, unit.after...)
+}
+
+// appendSpan writes "45 min", "2 h" or "1 h 15 min".
+func (b *builtin) appendSpan(dst []byte, minutes int64) []byte {
+	if hours := minutes / 60; hours > 0 {
+		dst = b.appendOne(dst, b.hour, hours)
+		if minutes %= 60; minutes == 0 {
+			return dst
+		}
+		dst = append(dst, ' ')
+	}
+	return b.appendOne(dst, b.min, minutes)
+}
+
+func (b *builtin) appendOne(dst []byte, unit around, n int64) []byte {
+	dst = append(dst, unit.before...)
+	dst = b.numerals.append(dst, n)
+	return append(dst, unit.after...)
+}

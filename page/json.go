@@ -1,0 +1,169 @@
+package page
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// AppendJSON appends the published object for apps: one member, cfWaitingRoom, with its 25
+// fields in their published order. Fields that are not valid are 0, false or "unavailable".
+func AppendJSON(dst []byte, v View) []byte {
+	d := v.Decision
+	p := publish(d)
+	dst = append(dst, `{"cfWaitingRoom":{"inWaitingRoom":true,"waitTimeKnown":`...)
+	dst = strconv.AppendBool(dst, p.known)
+	dst = appendField(dst, `,"waitTime":`, p.wait)
+	dst = appendField(dst, `,"waitTime25Percentile":`, p.p25)
+	dst = appendField(dst, `,"waitTime50Percentile":`, p.p50)
+	dst = appendField(dst, `,"waitTime75Percentile":`, p.p75)
+	dst = append(dst, `,"waitTimeFormatted":"`...)
+	dst = p.appendFormatted(dst)
+	dst = append(dst, `","queueIsFull":`...)
+	dst = strconv.AppendBool(dst, d.QueueIsFull)
+	dst = append(dst, `,"queueAll":`...)
+	dst = strconv.AppendBool(dst, d.QueueAll)
+	dst = append(dst, `,"lastUpdated":"`...)
+	dst = appendISO(dst, v.updated())
+	dst = appendField(dst, `","refreshIntervalSeconds":`, int64(refreshSeconds(d)))
+	dst = append(dst, `,"queueingMethod":"`...)
+	dst = append(dst, p.method...)
+	dst = append(dst, `","isFIFOQueue":`...)
+	dst = strconv.AppendBool(dst, p.method == anteroom.FIFO)
+	dst = append(dst, `,"isRandomQueue":`...)
+	dst = strconv.AppendBool(dst, p.method == anteroom.Random)
+	dst = append(dst, `,"isPassthroughQueue":`...)
+	dst = strconv.AppendBool(dst, p.method == anteroom.Passthrough)
+	dst = append(dst, `,"isRejectQueue":`...)
+	dst = strconv.AppendBool(dst, p.method == anteroom.Reject)
+	return append(dst, `,"isEventActive":false,"isEventPrequeueing":false,"timeUntilEventStart":0,`+
+		`"timeUntilEventStartFormatted":"unavailable","timeUntilEventEnd":0,`+
+		`"timeUntilEventEndFormatted":"unavailable","shuffleAtEventStart":false,`+
+		`"turnstile":"","infiniteQueue":false}}`...)
+}
+
+// AppendStatus appends what the page's script works with, at most 300 bytes:
+//
+//	admitted  the next request of the page's own URL passes
+//	ahead     people before the visitor, or null
+//	wait      forecast in seconds, or null
+//	lo, hi    the range that is shown, in seconds; 0 when there is none
+//	refresh   seconds after which to ask again; 0 means never
+//	kept      milliseconds since 1970 until which the place is kept; 0 means no place
+//	stream    a stream may be opened
+//	reason    word of [anteroom.Reason]
+//	at        milliseconds since 1970 of the last counted attempt
+//	state     line, draw, held, long, full or closed
+//	ref       reference code, empty without a place
+func AppendStatus(dst []byte, v View) []byte {
+	d := v.Decision
+	dst = append(dst, `{"admitted":`...)
+	dst = strconv.AppendBool(dst, d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass)
+	if d.AheadKnown {
+		dst = appendField(dst, `,"ahead":`, int64(d.Ahead))
+	} else {
+		dst = append(dst, `,"ahead":null`...)
+	}
+	low, high, known := waitRange(d)
+	if known {
+		dst = appendField(dst, `,"wait":`, int64(d.WaitTime/time.Second))
+	} else {
+		dst = append(dst, `,"wait":null`...)
+	}
+	dst = appendField(dst, `,"lo":`, low*60)
+	dst = appendField(dst, `,"hi":`, high*60)
+	dst = appendField(dst, `,"refresh":`, int64(refreshSeconds(d)))
+	var kept int64
+	if d.KeptUntil != 0 {
+		kept = v.at(d.KeptUntil).UnixMilli()
+	}
+	dst = appendField(dst, `,"kept":`, kept)
+	dst = append(dst, `,"stream":`...)
+	dst = strconv.AppendBool(dst, d.Stream)
+	dst = append(dst, `,"reason":"`...)
+	dst = append(dst, d.Reason.String()...)
+	dst = appendField(dst, `","at":`, v.updated().UnixMilli())
+	dst = append(dst, `,"state":"`...)
+	dst = append(dst, stateWords[stateOf(d)]...)
+	dst = append(dst, `","ref":"`...)
+	dst = appendReference(dst, d.Ticket.ID)
+	return append(dst, `"}`...)
+}
+
+// published holds the wait as the published interface tells it: whole minutes, rounded up.
+type published struct {
+	method              anteroom.QueueingMethod
+	known               bool
+	wait, p25, p50, p75 int64
+}
+
+func publish(d anteroom.Decision) published {
+	p := published{method: d.Method, known: d.WaitKnown && !d.QueueAll && !d.QueueIsFull}
+	if p.method == "" {
+		p.method = anteroom.FIFO
+	}
+	if !p.known {
+		return p
+	}
+	p.wait = minutes(d.WaitTime)
+	if p.method == anteroom.Random {
+		p.p25, p.p50, p.p75 = minutes(d.Wait25), p.wait, minutes(d.Wait75)
+	}
+	return p
+}
+
+// appendFormatted writes waitTimeFormatted, which is English in every language.
+func (p published) appendFormatted(dst []byte) []byte {
+	switch {
+	case !p.known:
+		return append(dst, "unavailable"...)
+	case p.method == anteroom.Random:
+		dst = appendEnglish(dst, p.p25)
+		dst = append(dst, " to "...)
+		return appendEnglish(dst, p.p75)
+	}
+	return appendEnglish(dst, p.wait)
+}
+
+func appendEnglish(dst []byte, minutes int64) []byte {
+	unit := " minute"
+	switch {
+	case minutes > 24*60:
+		return append(dst, "More than a day"...)
+	case minutes >= 60:
+		dst = append(dst, "More than "...)
+		minutes /= 60
+		unit = " hour"
+	}
+	dst = strconv.AppendInt(dst, minutes, 10)
+	dst = append(dst, unit...)
+	if minutes != 1 {
+		dst = append(dst, 's')
+	}
+	return dst
+}
+
+func appendField(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+func appendISO(dst []byte, t time.Time) []byte {
+	return t.AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+}
+
+// appendReference writes what [anteroom.ID.Reference] returns, and nothing for no ticket.
+func appendReference(dst []byte, id anteroom.ID) []byte {
+	if id.IsZero() {
+		return dst
+	}
+	const digits = "0123456789abcdef"
+	for i, b := range id[:5] {
+		dst = append(dst, digits[b>>4])
+		if i == 2 {
+			dst = append(dst, '-')
+		}
+		dst = append(dst, digits[b&15])
+	}
+	return dst
+}

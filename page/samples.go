@@ -1,0 +1,66 @@
+package page
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// State is a made-up decision with a name.
+type State struct {
+	Name     string
+	Decision anteroom.Decision
+}
+
+// States returns a made-up decision for everything that a page can say, so that every page
+// can be looked at, in every language, without anybody waiting. They are always the same.
+func States() []State {
+	now := anteroom.TimeOf(time.Date(2026, 11, 20, 14, 27, 5, 0, time.UTC))
+	base := anteroom.Decision{
+		Reason: anteroom.ReasonWaiting, Method: anteroom.FIFO, At: now,
+		Ticket: anteroom.Ticket{
+			ID:      anteroom.ID{0x3f, 0x9a, 0x1c, 0x07, 0xbe, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+			Arrival: now.Add(-4 * time.Minute), LastCheckIn: now,
+		},
+		Ahead: 1234, AheadKnown: true, Waiting: 5210,
+		WaitTime: 14 * time.Minute, WaitKnown: true,
+		Refresh: 20 * time.Second, KeptUntil: now.Add(5*time.Minute + 20*time.Second),
+	}
+	of := func(name string, change func(d *anteroom.Decision)) State {
+		d := base
+		change(&d)
+		return State{name, d}
+	}
+	return []State{
+		of("line", func(*anteroom.Decision) {}),
+		of("first", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonFull }),
+		of("near", func(d *anteroom.Decision) {
+			d.Ahead, d.WaitTime, d.Refresh, d.Stream = 3, 20*time.Second, 2*time.Second, true
+		}),
+		of("far", func(d *anteroom.Decision) {
+			d.Ahead, d.WaitTime, d.Refresh = 1_234_567, 3*time.Hour+20*time.Minute, 2*time.Minute
+		}),
+		of("unknown", func(d *anteroom.Decision) { d.WaitKnown, d.WaitTime = false, 0 }),
+		of("draw", func(d *anteroom.Decision) {
+			d.Method, d.Ahead, d.AheadKnown = anteroom.Random, 0, false
+			d.Wait25, d.WaitTime, d.Wait75 = 5*time.Minute, 10*time.Minute, 15*time.Minute
+		}),
+		of("held", func(d *anteroom.Decision) {
+			d.Reason, d.QueueAll, d.WaitKnown, d.WaitTime = anteroom.ReasonQueueAll, true, false, 0
+		}),
+		of("long", func(d *anteroom.Decision) {
+			d.Ahead, d.QueueIsFull, d.WaitKnown, d.WaitTime = 987_654, true, false, 0
+		}),
+		of("full", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Reason: anteroom.ReasonLineFull, Method: anteroom.FIFO, At: now,
+				QueueIsFull: true, Waiting: anteroom.MaxLine, Refresh: 2 * time.Minute}
+		}),
+		of("closed", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now}
+		}),
+		of("lost", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonPlaceLost }),
+		of("over", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonSessionOver }),
+		of("used", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonUsed }),
+		of("bound", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonBound }),
+	}
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// state is what the visitor is told in the first place: heading and lead of the page.
+type state uint8
+
+const (
+	inLine    state = iota // in order of arrival; place and wait where known
+	inDraw                 // everybody waiting has the same chance
+	held                   // the operator lets nobody in for the moment
+	longLine               // the forecast exceeds a day
+	lineFull               // no place in line was to be had
+	closed                 // nobody new is admitted; the page does not come back
+	numStates = iota
+)
+
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed"}
+
+func stateOf(d anteroom.Decision) state {
+	switch {
+	case d.QueueAll:
+		return held
+	case d.Method == anteroom.Reject:
+		return closed
+	case d.Reason == anteroom.ReasonLineFull:
+		return lineFull
+	case d.QueueIsFull:
+		return longLine
+	case d.Method == anteroom.Random:
+		return inDraw
+	}
+	return inLine
+}
+
+// at returns the wall clock at a moment of room time.
+func (v View) at(t anteroom.Time) time.Time {
+	if v.Now.IsZero() {
+		return t.Std()
+	}
+	return v.Now.Add(t.Sub(v.Decision.At)).UTC()
+}
+
+// updated is the last counted attempt; an early check-in does not move it.
+func (v View) updated() time.Time {
+	if t := v.Decision.Ticket.LastCheckIn; t != 0 {
+		return v.at(t)
+	}
+	return v.at(v.Decision.At)
+}
+
+func refreshSeconds(d anteroom.Decision) int {
+	return int((max(d.Refresh, 0) + time.Second - 1) / time.Second)
+}
+
+// minutes rounds up.
+func minutes(d time.Duration) int64 {
+	return int64((max(d, 0) + time.Minute - 1) / time.Minute)
+}
+
+// waitRange returns the bounds between which the wait is shown, in minutes; false when it
+// is not known. For Random they are the quartiles. For an order they surround the forecast:
+// as wide as simulated forecasts are wrong four times in five, rounded outwards to steps
+// that do not pretend precision. A low of 0 reads "less than high".
+func waitRange(d anteroom.Decision) (low, high int64, known bool) {
+	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+		return 0, 0, false
+	}
+	lo, hi := d.Wait25, d.Wait75
+	if d.Method != anteroom.Random {
+		lo, hi = d.WaitTime-d.WaitTime/7, d.WaitTime+d.WaitTime/4
+	}
+	low, high = int64(max(lo, 0)/time.Minute), max(minutes(hi), 1)
+	step := int64(1)
+	switch {
+	case high > 240:
+		step = 60
+	case high > 60:
+		step = 15
+	case high > 10:
+		step = 5
+	}
+	low, high = low/step*step, (high+step-1)/step*step
+	return min(low, high), high, true
+}

@@ -1,0 +1,192 @@
+package page
+
+import (
+	"compress/gzip"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/anteroom/anteroom"
+	"github.com/cbroglie/mustache"
+)
+
+// Bounds of an operator's template beside [anteroom.MaxTemplateBytes]. With them the worst
+// template renders in about a millisecond (BenchmarkWorstTemplate).
+const (
+	MaxTemplateNesting = 32
+	MaxTemplateTags    = 2000
+	maxNameLength      = 64
+	maxTemplateFaults  = 20 // reported at once
+)
+
+// Template is an operator's page, checked and compiled. Safe for concurrent use.
+type Template struct {
+	mustache *mustache.Template
+	writers  sync.Pool // of *gzip.Writer
+}
+
+// Compile checks and compiles a mustache page. The error holds [anteroom.Faults] with line
+// and column; their path is custom_page_html.
+//
+// Variables, sections ({{#a}}, {{^a}}, {{/a}}), raw variables ({{{a}}}, {{&a}}) and comments
+// are understood. Partials are refused because they read files, a change of delimiters
+// because it would hide tags from the checks, and names with dots because no value has parts.
+// A name that no value has is empty.
+func Compile(page string) (*Template, error) {
+	if err := check(page).Err(); err != nil {
+		return nil, err
+	}
+	compiled, err := mustache.ParseStringPartials(page, &mustache.StaticProvider{})
+	if err != nil {
+		return nil, anteroom.Faults{{Path: templatePath, Problem: err.Error()}}.Err()
+	}
+	return &Template{mustache: compiled}, nil
+}
+
+const templatePath = "custom_page_html"
+
+// check finds what the parser must not see: it recurses once for every open section.
+func check(page string) anteroom.Faults {
+	var faults anteroom.Faults
+	line, lineStart := 1, 0
+	fault := func(at int, problem, fix string) {
+		if len(faults) < maxTemplateFaults {
+			faults = append(faults, anteroom.Fault{Path: templatePath, Problem: problem, Fix: fix, Line: line, Column: at - lineStart + 1})
+		}
+	}
+	if len(page) > anteroom.MaxTemplateBytes {
+		fault(0, fmt.Sprintf("has %d bytes", len(page)), fmt.Sprintf("at most %d; keep pictures and fonts on a host without a waiting room", anteroom.MaxTemplateBytes))
+		return faults
+	}
+	pos := 0
+	advance := func(to int) {
+		for i := pos; i < to; i++ {
+			if page[i] == '\n' {
+				line, lineStart = line+1, i+1
+			}
+		}
+		pos = to
+	}
+	if !utf8.ValidString(page) {
+		bad := strings.IndexFunc(page, func(r rune) bool { return r == utf8.RuneError })
+		advance(bad)
+		fault(bad, "is not UTF-8", "save it in UTF-8")
+		return faults
+	}
+	type section struct {
+		name         string
+		line, column int
+	}
+	var open []section
+	for tags := 1; ; tags++ {
+		next := strings.Index(page[pos:], "{{")
+		if next < 0 {
+			break
+		}
+		advance(pos + next)
+		start := pos
+		if tags > MaxTemplateTags {
+			fault(start, fmt.Sprintf("has more than %d tags", MaxTemplateTags), "use fewer")
+			return faults
+		}
+		raw, end := strings.HasPrefix(page[start+2:], "{"), "}}"
+		if raw {
+			end = "}}}"
+		}
+		length := strings.Index(page[start+2:], end)
+		if length < 0 {
+			fault(start, "this tag is not closed", "write "+end+" behind the name")
+			return faults
+		}
+		name := strings.TrimSpace(page[start+2 : start+2+length])
+		var sign byte
+		if raw {
+			name = strings.TrimSpace(name[1:])
+		} else if name != "" && strings.IndexByte("#^/&!>={<$", name[0]) >= 0 {
+			sign, name = name[0], strings.TrimSpace(name[1:])
+		}
+		switch {
+		case sign == '!':
+		case sign == '>' || sign == '<' || sign == '$':
+			fault(start, "includes another template", "write its text here: partials are not available")
+		case sign == '=':
+			fault(start, "changes the delimiters", "use {{ and }}")
+		case sign == '{':
+			fault(start, "opens a raw variable with a space", "write {{{name}}}")
+		case !isName(name):
+			fault(start, fmt.Sprintf("%.80q is not a name", name), fmt.Sprintf("1 to %d letters, digits and _", maxNameLength))
+		case sign == '#' || sign == '^':
+			if len(open) == MaxTemplateNesting {
+				fault(start, fmt.Sprintf("nests sections deeper than %d", MaxTemplateNesting), "nest less")
+				return faults
+			}
+			open = append(open, section{name, line, start - lineStart + 1})
+		case sign == '/':
+			switch {
+			case len(open) == 0:
+				fault(start, fmt.Sprintf("closes section %q, which is not open", name), "open it with {{#"+name+"}} or {{^"+name+"}}")
+			case open[len(open)-1].name != name:
+				last := open[len(open)-1]
+				fault(start, fmt.Sprintf("closes section %q while %q of line %d is open", name, last.name, last.line), "write {{/"+last.name+"}} first")
+				open = open[:len(open)-1]
+			default:
+				open = open[:len(open)-1]
+			}
+		}
+		advance(start + 2 + length + len(end))
+	}
+	for _, s := range open {
+		if len(faults) < maxTemplateFaults {
+			faults = append(faults, anteroom.Fault{Path: templatePath, Problem: fmt.Sprintf("section %q is never closed", s.name),
+				Fix: "write {{/" + s.name + "}} where it ends", Line: s.line, Column: s.column})
+		}
+	}
+	return faults
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if !(c >= 'a' && c <= 'z' || s[i] >= '0' && s[i] <= '9' || s[i] == '_') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxNameLength
+}
+
+// appender is a writer that appends.
+type appender struct{ dst []byte }
+
+func (a *appender) Write(p []byte) (int, error) {
+	a.dst = append(a.dst, p...)
+	return len(p), nil
+}
+
+func (t *Template) appendPage(dst []byte, v View, compress bool) []byte {
+	out := &appender{dst: dst}
+	if !compress {
+		return t.render(out, v)
+	}
+	plain := t.render(&appender{}, v)
+	w, _ := t.writers.Get().(*gzip.Writer)
+	if w == nil {
+		w, _ = gzip.NewWriterLevel(out, gzip.BestSpeed) // a valid level
+	} else {
+		w.Reset(out)
+	}
+	_, _ = w.Write(plain) // an appender takes everything
+	_ = w.Close()
+	w.Reset(nil)
+	t.writers.Put(w)
+	return out.dst
+}
+
+// render falls back to the built-in page should the library refuse what it compiled.
+func (t *Template) render(out *appender, v View) []byte {
+	start := len(out.dst)
+	if err := t.mustache.FRender(out, variables(v)); err != nil {
+		return printed(v.Language).append(out.dst[:start], v, false)
+	}
+	return out.dst
+}

@@ -1,0 +1,121 @@
+package page
+
+import (
+	"html"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// saying is a heading and the paragraph below it.
+type saying [2]string
+
+// words are all that the built-in page says in one language: one file of lang/. They are
+// worded so that no sentence depends on a number's plural form: numbers stand beside labels
+// and in units' short forms. "{}" stands for a value.
+type words struct {
+	Line   saying `json:"line"`
+	Draw   saying `json:"draw"`
+	Held   saying `json:"held"`
+	Long   saying `json:"long"`
+	Full   saying `json:"full"`
+	Closed saying `json:"closed"`
+
+	Ahead   string `json:"ahead"`   // label of the number of people ahead
+	Wait    string `json:"wait"`    // label of the forecast
+	Unknown string `json:"unknown"` // there is no forecast
+	Day     string `json:"day"`     // the forecast exceeds a day
+	Less    string `json:"less"`    // less than {}
+	Min     string `json:"min"`     // {} minutes, short
+	Hour    string `json:"hour"`    // {} hours, short
+	Range   string `json:"range"`   // what stands between two bounds
+
+	Kept    string `json:"kept"` // until {}
+	Auto    string `json:"auto"`
+	Ref     string `json:"ref"`
+	Updated string `json:"updated"`
+	Cookies string `json:"cookies"`
+	Pause   string `json:"pause"`
+	Paused  string `json:"paused"`
+
+	Lost    string `json:"lost"`
+	Over    string `json:"over"`
+	Used    string `json:"used"`
+	Bound   string `json:"bound"`
+	Slower  string `json:"slower"`
+	Offline string `json:"offline"`
+
+	Turn string `json:"turn"`
+	Tell string `json:"tell"`
+	Told string `json:"told"`
+
+	Group  string `json:"group"`  // between groups of digits
+	Digits string `json:"digits"` // the ten digits; empty means 0 to 9
+	// GroupFrom is the number of digits from which they are grouped; 0 means 4.
+	GroupFrom int `json:"group_from"`
+	// Lakh groups by two above the thousands.
+	Lakh bool `json:"lakh"`
+}
+
+func (w *words) sayings() [numStates]saying {
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed}
+}
+
+// around is a sentence cut at its value, escaped for HTML.
+type around struct{ before, after string }
+
+func cut(s string) around {
+	before, after, _ := strings.Cut(html.EscapeString(s), "{}")
+	return around{before, after}
+}
+
+// numerals writes numbers as the language does.
+type numerals struct {
+	group  string
+	digits [10]string
+	from   int
+	lakh   bool
+}
+
+func (w *words) numerals() numerals {
+	n := numerals{group: w.Group, from: max(w.GroupFrom, 4), lakh: w.Lakh}
+	for i := range n.digits {
+		n.digits[i] = strconv.Itoa(i)
+	}
+	if w.Digits != "" {
+		i := 0
+		for _, r := range w.Digits {
+			n.digits[i%10] = string(r)
+			i++
+		}
+	}
+	return n
+}
+
+// append writes n, which is not negative, with its groups.
+func (n *numerals) append(dst []byte, v int64) []byte {
+	var buf [20]byte
+	plain := strconv.AppendInt(buf[:0], max(v, 0), 10)
+	for i, c := range plain {
+		left := len(plain) - i
+		if i > 0 && len(plain) >= n.from && (left == 3 || left > 3 && (n.lakh && left%2 == 1 || !n.lakh && left%3 == 0)) {
+			dst = append(dst, n.group...)
+		}
+		dst = append(dst, n.digits[c-'0']...)
+	}
+	return dst
+}
+
+// appendPair writes 00 to 99.
+func (n *numerals) appendPair(dst []byte, v int) []byte {
+	dst = append(dst, n.digits[v/10%10]...)
+	return append(dst, n.digits[v%10]...)
+}
+
+// appendClock writes "14:32 UTC". The page's script puts the visitor's own time there.
+func (n *numerals) appendClock(dst []byte, t time.Time) []byte {
+	dst = n.appendPair(dst, t.Hour())
+	dst = append(dst, ':')
+	dst = n.appendPair(dst, t.Minute())
+	return append(dst, " UTC"...)
+}

@@ -5,8 +5,12 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -235,6 +239,65 @@ func glossaryFaults(sources []source, page string) []string {
 		faults = append(faults, "docs/glossary.md: has no table")
 	}
 	return faults
+}
+
+// markdownLink matches an inline link and takes its target up to the anchor.
+var markdownLink = regexp.MustCompile(`\]\(([^)#\s]*)[^)]*\)`)
+
+// brokenLinks: a link in a page that leads to a file of the repository leads to one that is
+// there.
+func brokenLinks(t *testing.T, root string) []string {
+	t.Helper()
+	var faults []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if skippedDir(d.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(p) != ".md" {
+			return nil
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(readText(t, p), -1) {
+			target := m[1]
+			if target == "" || strings.Contains(target, ":") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(p), target)); err != nil {
+				faults = append(faults, fmt.Sprintf("%s: links to %s, which is not there", p, target))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
+}
+
+// TestLinkRuleBites: a link to a missing file is a fault; to a file, a page elsewhere or an
+// anchor is none.
+func TestLinkRuleBites(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.md", "[b](b.md) [part](b.md#x) [here](#y) [web](https://example.com/c.md)")
+	write("b.md", "")
+	if got := brokenLinks(t, dir); len(got) != 0 {
+		t.Errorf("good links: %q", got)
+	}
+	write("b.md", "[gone](c.md)")
+	if got := brokenLinks(t, dir); len(got) != 1 {
+		t.Errorf("one broken link: %q", got)
+	}
 }
 
 // tableRows returns the cells of the rows of all Markdown tables, without headings.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -197,6 +198,28 @@ func skippedTests(sources []source) []string {
 	return faults
 }
 
+// seedlessFuzzTargets: "go test" runs the seeds of every target each time, so that they are
+// the memory of what was found; a target without any tests nothing there.
+func seedlessFuzzTargets(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		if !s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Fuzz") {
+				continue
+			}
+			dir := path.Join(s.pkg, "testdata", "fuzz", f.Name.Name)
+			if seeds, err := os.ReadDir(dir); err != nil || len(seeds) == 0 {
+				faults = append(faults, s.at(f)+": "+f.Name.Name+" has no seeds in "+dir)
+			}
+		}
+	}
+	return faults
+}
+
 // isTestingValue reports whether the expression is a parameter of type *testing.T, B or F, or
 // testing.TB. (A generator's own T, as rapid's, may skip: it discards a draw, not a test.)
 func isTestingValue(s source, e ast.Expr) bool {
@@ -251,6 +274,7 @@ func TestSourceRulesBite(t *testing.T) {
 		{"skip in a subtest", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { t.Run("", func(u *testing.T) { u.SkipNow() }) }`, skippedTests, true},
 		{"skip by TB", "node/a_test.go", `import "testing"; func need(tb testing.TB) { tb.Skipf("no") }`, skippedTests, true},
 		{"short", "node/a_test.go", `import "testing"; var x = testing.Short()`, skippedTests, true},
+		{"fuzz target without seeds", "node/a_test.go", `import "testing"; func FuzzX(f *testing.F) {}`, seedlessFuzzTargets, true},
 		{"a generator's skip", "node/a_test.go", `import "pgregory.net/rapid"; func f(t *rapid.T) { t.Skip("no draw") }`, skippedTests, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

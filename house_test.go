@@ -38,6 +38,7 @@ func TestHouse(t *testing.T) {
 		{"no Director", directorUses},
 		{"tests wait for events", sleepingTests},
 		{"tests run", skippedTests},
+		{"fuzz targets have seeds", seedlessFuzzTargets},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +56,12 @@ func TestHouse(t *testing.T) {
 	t.Run("glossary", func(t *testing.T) {
 		t.Parallel()
 		for _, fault := range glossaryFaults(sources, readText(t, "docs/glossary.md")) {
+			t.Error(fault)
+		}
+	})
+	t.Run("links", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range brokenLinks(t, ".") {
 			t.Error(fault)
 		}
 	})

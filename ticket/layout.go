@@ -1,0 +1,64 @@
+package ticket
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"time"
+
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/anteroom/anteroom"
+)
+
+// The sealed value, before base64: head, nonce, sealed body.
+const (
+	version = 1 // of the whole layout; a change of any member is a new version
+
+	headBytes  = 1 + 4 // version, key ID
+	nonceBytes = chacha20poly1305.NonceSizeX
+	bodyBytes  = 16 + 8 + 1 + 8 + 8 + 4 + 8 + 2 + 4
+	rawBytes   = headBytes + nonceBytes + bodyBytes + chacha20poly1305.Overhead
+)
+
+// EncodedBytes is the length of every cookie value that [Sealer.Seal] writes.
+const EncodedBytes = (rawBytes*8 + 5) / 6
+
+// encoding is URL base64 without padding. Strict refuses set bits behind the last byte;
+// line breaks, which the standard library skips, are refused by the length.
+var encoding = base64.RawURLEncoding.Strict()
+
+// putBody appends the fixed layout of t: every number big-endian, in this order.
+func putBody(dst []byte, t anteroom.Ticket) []byte {
+	dst = append(dst, t.ID[:]...)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Arrival))
+	dst = append(dst, t.Lane)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.LastCheckIn))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Next))
+	dst = binary.BigEndian.AppendUint32(dst, millis(t.Refresh))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.AcceptedAt))
+	dst = binary.BigEndian.AppendUint16(dst, t.Bind)
+	return binary.BigEndian.AppendUint32(dst, t.Told)
+}
+
+// body reads what putBody wrote. Every b of bodyBytes bytes is some ticket.
+func body(b []byte) anteroom.Ticket {
+	_ = b[bodyBytes-1]
+	return anteroom.Ticket{
+		ID:          anteroom.ID(b[0:16]),
+		Arrival:     anteroom.Time(binary.BigEndian.Uint64(b[16:])),
+		Lane:        b[24],
+		LastCheckIn: anteroom.Time(binary.BigEndian.Uint64(b[25:])),
+		Next:        anteroom.Time(binary.BigEndian.Uint64(b[33:])),
+		Refresh:     time.Duration(binary.BigEndian.Uint32(b[41:])) * time.Millisecond,
+		AcceptedAt:  anteroom.Time(binary.BigEndian.Uint64(b[45:])),
+		Bind:        binary.BigEndian.Uint16(b[53:]),
+		Told:        binary.BigEndian.Uint32(b[55:]),
+	}
+}
+
+// millis returns d in whole milliseconds, rounded down and held within what four bytes
+// can say (49 days; [anteroom.MaxRefresh] is ten minutes).
+func millis(d time.Duration) uint32 {
+	return uint32(min(max(d.Milliseconds(), 0), math.MaxUint32))
+}

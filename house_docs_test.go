@@ -32,6 +32,10 @@ func limitsPageFaults(sources []source, page string) []string {
 			wanted[name] = true
 		}
 	}
+	exists := map[string]bool{}
+	for _, s := range sources {
+		exists[s.pkg] = true
+	}
 	var faults []string
 	rows := map[string]bool{}
 	for i, cells := range tableRows(page) {
@@ -46,6 +50,9 @@ func limitsPageFaults(sources []source, page string) []string {
 		}
 		rows[key] = true
 		if !wanted[key] {
+			if pkg, _ := path.Split(key); pkg != "" && !exists[strings.TrimSuffix(pkg, "/")] {
+				continue // the package is still to come
+			}
 			faults = append(faults, where+": there is no such constant")
 			continue
 		}
@@ -352,6 +359,8 @@ func TestLimitsPageRuleBites(t *testing.T) {
 		{"row missing", head + x + body + users, 1},
 		{"wrong value", head + x + strings.Replace(body, "64", "65", 1) + users + life, 1},
 		{"no such constant", head + x + body + users + life + "| `MaxOld` | 1 | r | a |\n", 1},
+		{"no such constant of a package", head + x + body + users + life + "| `ticket.MaxOld` | 1 | r | a |\n", 1},
+		{"package to come", head + x + body + users + life + "| `sims.MaxOld` | 1 | r | a |\n", 0},
 		{"twice", head + x + x + body + users + life, 1},
 		{"no reason", head + "| `DefaultX` | 5m | | a |\n" + body + users + life, 1},
 		{"empty page", "", 4},

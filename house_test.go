@@ -211,6 +211,9 @@ func largeFiles(t *testing.T, root string) []string {
 		names = strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
 	} else {
 		err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && skippedDir(d.Name()) {
+				return filepath.SkipDir
+			}
 			if err == nil && d.Type().IsRegular() {
 				names = append(names, p)
 			}

@@ -1,0 +1,95 @@
+package natslink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+const (
+	lockName   = "lock"
+	engineName = "jetstream" // NATS chooses this name
+)
+
+// dirLock keeps other processes out of the directory.
+type dirLock struct{ f *os.File }
+
+// lockPoll is how often a lock that somebody else holds is tried again.
+const lockPoll = 20 * time.Millisecond
+
+// lockDir makes the directory if need be and takes its lock. The kernel lets go of it when
+// the process ends, however it ends.
+func lockDir(dir string, wait time.Duration) (*dirLock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			return nil, fmt.Errorf("natslink: data directory %s: it, or a part of its path, is a file; choose another", dir)
+		}
+		return nil, fmt.Errorf("natslink: data directory cannot be made: %w", err)
+	}
+	path := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("natslink: data directory %s cannot be written to: %w", dir, err)
+	}
+	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return &dirLock{f}, nil
+		}
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !time.Now().Before(deadline) {
+			break
+		}
+	}
+	f.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("natslink: %s is locked: another anteroom runs on this data directory; stop it or choose another directory", path)
+	}
+	return nil, fmt.Errorf("natslink: %s cannot be locked: %w", path, err)
+}
+
+func (l *dirLock) release() error { return l.f.Close() }
+
+// checkLayout reports whether the directory is new, and refuses one that is not ours.
+func checkLayout(dir string) (fresh bool, err error) {
+	_, markErr := os.Stat(filepath.Join(dir, markName))
+	_, engineErr := os.Stat(filepath.Join(dir, engineName))
+	_, clusterErr := os.Stat(filepath.Join(dir, engineName, "$SYS", "_js_"))
+	switch {
+	case clusterErr == nil:
+		return false, fmt.Errorf("natslink: %s holds a member of a NATS cluster; a single node does not open it, choose another data directory", dir)
+	case markErr == nil:
+		return false, nil
+	case !errors.Is(markErr, fs.ErrNotExist):
+		return false, fmt.Errorf("natslink: %w", markErr)
+	case engineErr == nil:
+		return false, &cluster.DamagedError{
+			What: filepath.Join(dir, markName),
+			Err:  errors.New("it is missing, but the directory holds a NATS store; restore the whole directory, or choose another if the store is not Anteroom's"),
+		}
+	case !errors.Is(engineErr, fs.ErrNotExist):
+		return false, fmt.Errorf("natslink: %w", engineErr)
+	}
+	return true, nil
+}
+
+// checkSpace returns an error that wraps cluster.ErrFull when less than min bytes are free.
+// JetStream stops for good at a full disk, so it is not let run into one.
+func checkSpace(dir string, min int64) error {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return fmt.Errorf("natslink: space of %s: %w", dir, err)
+	}
+	if free := uint64(st.Bavail) * uint64(st.Bsize); free < uint64(min) {
+		return fmt.Errorf("%w: %d bytes are free on the disk of %s and %d are left alone; delete files there or enlarge it", cluster.ErrFull, free, dir, min)
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package natslink
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+const (
+	bucket         = "anteroom"
+	keysStream     = "KV_" + bucket
+	keysSubject    = "$KV." + bucket + "."
+	journalStream  = "JOURNAL"
+	journalSubject = "journal"
+
+	// perRecord is what a record of the largest size may take beside its data.
+	perRecord = 1 << 10
+
+	// A batch is what is read from a stream in one request.
+	batchRecords = 8192
+	batchBytes   = 2 << 20
+
+	codeStorageExceeded = 10047
+	codeStoreFailed     = 10077
+)
+
+var (
+	// errNoSpaceInStream: the stream is at its limit. Nothing is wrong with the server.
+	errNoSpaceInStream = errors.New("stream is at its limit")
+	// errMissing: the stream does not hold the record.
+	errMissing = errors.New("record is missing")
+)
+
+// engine is the embedded server with our connection to it.
+type engine struct {
+	srv *server.Server
+	nc  *nats.Conn
+}
+
+// startEngine starts the server on the directory. Bucket and stream are made if allowed;
+// else their absence is damage.
+func startEngine(cfg Config, create bool) (*engine, error) {
+	srv, err := server.NewServer(&server.Options{
+		ServerName:             "anteroom",
+		DontListen:             true,
+		NoSigs:                 true,
+		NoLog:                  true, // else it writes to standard error until it has our logger
+		NoSystemAccount:        true,
+		DisableJetStreamBanner: true,
+		JetStream:              true,
+		JetStreamMaxMemory:     16 << 20,
+		JetStreamMaxStore:      cfg.MaxKeys + cfg.MaxJournal,
+		StoreDir:               cfg.Dir,
+		SyncAlways:             true,
+		MaxPayload:             cluster.MaxValue + perRecord,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("natslink: embedded server: %w", err)
+	}
+	log := &logger{log: cfg.Log}
+	srv.SetLoggerV2(log, false, false, false)
+	e := &engine{srv: srv}
+	srv.Start()
+	if !srv.ReadyForConnections(time.Minute) || !srv.JetStreamEnabled() {
+		e.stop()
+		return nil, fmt.Errorf("natslink: embedded server does not start on %s: %s", cfg.Dir, cmp.Or(log.last(), "it says no reason"))
+	}
+	if err := e.connect(cfg, create); err != nil {
+		e.stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *engine) connect(cfg Config, create bool) error {
+	var err error
+	e.nc, err = nats.Connect("", nats.InProcessServer(e.srv), nats.NoReconnect(), nats.Name("anteroom"))
+	if err != nil {
+		return fmt.Errorf("natslink: embedded server: %w", err)
+	}
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return fmt.Errorf("natslink: embedded server: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if !create {
+		for _, name := range []string{keysStream, journalStream} {
+			if _, err := js.Stream(ctx, name); errors.Is(err, jetstream.ErrStreamNotFound) {
+				return &cluster.DamagedError{
+					What: "store in " + cfg.Dir,
+					Err:  fmt.Errorf("JetStream does not find its stream %s; restore the data directory from a backup", name),
+				}
+			} else if err != nil {
+				return fmt.Errorf("natslink: stream %s: %w", name, err)
+			}
+		}
+	}
+	if _, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket:       bucket,
+		Storage:      jetstream.FileStorage,
+		History:      1,
+		MaxBytes:     cfg.MaxKeys,
+		MaxValueSize: cluster.MaxValue + perRecord,
+	}); err != nil {
+		return fmt.Errorf("natslink: bucket of keys: %w", err)
+	}
+	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name:        journalStream,
+		Subjects:    []string{journalSubject},
+		Storage:     jetstream.FileStorage,
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardNew,
+		MaxBytes:    cfg.MaxJournal,
+		MaxMsgSize:  cluster.MaxValue + perRecord,
+		AllowDirect: true,
+	}); err != nil {
+		return fmt.Errorf("natslink: stream of the journal: %w", err)
+	}
+	return nil
+}
+
+// stop ends the connection, then the server, and returns when its files are closed.
+func (e *engine) stop() {
+	if e.nc != nil {
+		e.nc.Close()
+	}
+	e.srv.Shutdown()
+	e.srv.WaitForShutdown()
+}
+
+// publish writes one message to the stream behind the subject, whose newest message must
+// have the number last, and returns when it is synced.
+func (e *engine) publish(ctx context.Context, subject string, data []byte, last uint64) error {
+	reply, err := e.nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return fmt.Errorf("natslink: store does not answer: %w", err)
+	}
+	var ack struct {
+		Seq   uint64 `json:"seq"`
+		Error *struct {
+			ErrCode     int    `json:"err_code"`
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &ack); err != nil {
+		return fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
+	}
+	if e := ack.Error; e != nil {
+		switch {
+		case e.ErrCode == codeStorageExceeded,
+			e.ErrCode == codeStoreFailed && strings.HasPrefix(e.Description, "maximum bytes exceeded"):
+			return errNoSpaceInStream
+		case strings.Contains(e.Description, "no space left on device"), strings.Contains(e.Description, "file too large"), strings.Contains(e.Description, "quota exceeded"):
+			return fmt.Errorf("%w: the disk of the data directory is full (%s); delete files there or enlarge it", cluster.ErrFull, e.Description)
+		}
+		return fmt.Errorf("natslink: store refuses to write: %s", e.Description)
+	}
+	if ack.Seq != last+1 {
+		return fmt.Errorf("natslink: store gave number %d where %d was due", ack.Seq, last+1)
+	}
+	return nil
+}
+
+// state is what JetStream believes to hold of a stream.
+func (e *engine) state(ctx context.Context, stream string) (jetstream.StreamState, error) {
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return jetstream.StreamState{}, err
+	}
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return jetstream.StreamState{}, fmt.Errorf("natslink: stream %s: %w", stream, err)
+	}
+	return s.CachedInfo().State, nil
+}
+
+// purge drops the stream's records before the number.
+func (e *engine) purge(ctx context.Context, stream string, before uint64) error {
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return err
+	}
+	s, err := js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSequence(before))
+	}
+	if err != nil {
+		return fmt.Errorf("natslink: purge of stream %s: %w", stream, err)
+	}
+	return nil
+}
+
+// reader reads messages of a stream by their numbers, some at a time.
+type reader struct {
+	e       *engine
+	stream  string
+	headers bool // with the subject, which costs time
+	sub     *nats.Subscription
+	inbox   string
+}
+
+func (e *engine) reader(stream string, headers bool) (*reader, error) {
+	r := &reader{e: e, stream: stream, headers: headers, inbox: e.nc.NewInbox()}
+	var err error
+	if r.sub, err = e.nc.SubscribeSync(r.inbox); err != nil {
+		return nil, err
+	}
+	// A batch is bounded by the request.
+	return r, r.sub.SetPendingLimits(-1, -1)
+}
+
+func (r *reader) close() { r.sub.Unsubscribe() }
+
+const statusHeader = "Status"
+
+// read calls fn with up to limit messages from the number on, and errMissing if there are
+// none. The message's data is fn's during the call only.
+func (r *reader) read(ctx context.Context, from uint64, limit int, fn func(m *nats.Msg) error) error {
+	req := fmt.Appendf(nil, `{"seq":%d,"batch":%d,"max_bytes":%d,"no_hdr":%t}`, from, limit, batchBytes, !r.headers)
+	if err := r.e.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, r.inbox, req); err != nil {
+		return err
+	}
+	var failed error
+	for {
+		m, err := r.sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return err
+		}
+		switch status := m.Header.Get(statusHeader); {
+		case status == "" && failed == nil:
+			failed = fn(m)
+		case status == "":
+			// The rest of the batch is on its way; the next request must not meet it.
+		case status == "204":
+			return failed
+		case status == "404":
+			return errMissing
+		default:
+			return fmt.Errorf("natslink: stream %s: %s %s", r.stream, status, m.Header.Get("Description"))
+		}
+	}
+}
+
+// get returns the data of one message, or errMissing.
+func (e *engine) get(ctx context.Context, stream string, number uint64) ([]byte, error) {
+	m, err := e.nc.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream, fmt.Appendf(nil, `{"seq":%d}`, number))
+	if err != nil {
+		return nil, fmt.Errorf("natslink: stream %s: %w", stream, err)
+	}
+	switch status := m.Header.Get(statusHeader); status {
+	case "":
+		return m.Data, nil
+	case "404":
+		return nil, errMissing
+	default:
+		return nil, fmt.Errorf("natslink: stream %s: %s %s", stream, status, m.Header.Get("Description"))
+	}
+}
+
+// erase drops single messages of the stream.
+func (e *engine) erase(ctx context.Context, stream string, numbers []uint64) error {
+	js, err := jetstream.New(e.nc)
+	if err != nil {
+		return err
+	}
+	s, err := js.Stream(ctx, stream)
+	for _, n := range numbers {
+		if err == nil {
+			err = s.DeleteMsg(ctx, n)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("natslink: stream %s: %w", stream, err)
+	}
+	return nil
+}

@@ -1,0 +1,292 @@
+package natslink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// loadJournal checks that the journal's numbers are those that must be there. What the
+// records hold is checked when they are replayed. A damaged journal does not keep the link
+// from opening: the keys are good.
+func (l *link) loadJournal(ctx context.Context) error {
+	state, err := l.eng.state(ctx, journalStream)
+	if err != nil {
+		return err
+	}
+	m := l.mark.now
+	damage := func(format string, args ...any) error {
+		return &cluster.DamagedError{What: "the journal", Err: fmt.Errorf(format+"; restore the data directory from a backup, or begin a new journal", args...)}
+	}
+	var damaged error
+	l.appended = 0
+	switch {
+	case state.LastSeq < m.journalLast:
+		damaged = damage("record %d was acknowledged and the last one there is %d", m.journalLast, state.LastSeq)
+	case m.journalFirst > state.LastSeq: // begun and empty
+	case state.Msgs == 0 || state.FirstSeq > m.journalFirst:
+		damaged = damage("its first record is %d instead of %d", state.FirstSeq, m.journalFirst)
+	case state.Msgs != state.LastSeq-state.FirstSeq+1:
+		damaged = damage("%d records are missing between %d and %d", state.LastSeq-state.FirstSeq+1-state.Msgs, state.FirstSeq, state.LastSeq)
+	default:
+		e, err := l.eng.record(ctx, state.LastSeq)
+		if err != nil && !errors.As(err, new(*cluster.DamagedError)) {
+			return err
+		}
+		damaged, l.appended = err, int64(e.extra)
+	}
+	l.journal = state.LastSeq
+	if damaged != nil && l.cfg.NewJournal {
+		if damaged = nil; state.Msgs > 0 {
+			if err := l.eng.purge(ctx, journalStream, state.LastSeq+1); err != nil {
+				return err
+			}
+		}
+		l.mark.now.journalFirst, l.mark.now.journalLast = l.journal+1, l.journal
+	}
+	l.mu.Lock()
+	l.first, l.acked, l.journalDamaged = l.mark.now.journalFirst, l.journal, damaged
+	l.mu.Unlock()
+	return nil
+}
+
+// record returns one record of the journal.
+func (e *engine) record(ctx context.Context, number uint64) (envelope, error) {
+	what := fmt.Sprintf("journal record %d", number)
+	data, err := e.get(ctx, journalStream, number)
+	if errors.Is(err, errMissing) {
+		return envelope{}, &cluster.DamagedError{What: what, Err: err}
+	}
+	if err != nil {
+		return envelope{}, err
+	}
+	return openRecord(data, number)
+}
+
+func openRecord(data []byte, number uint64) (envelope, error) {
+	e, err := unseal(journalSubject, data)
+	switch {
+	case err != nil:
+	case e.kind != kindRecord:
+		err = errors.New("it is of another kind")
+	case e.number != number:
+		err = fmt.Errorf("record %d is in its place", e.number)
+	default:
+		return e, nil
+	}
+	return envelope{}, &cluster.DamagedError{What: fmt.Sprintf("journal record %d", number), Err: err}
+}
+
+func (l *link) journalDamage() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.journalDamaged
+}
+
+func (l *link) Append(ctx context.Context, record []byte) error {
+	if err := cluster.CheckValue(record); err != nil {
+		return err
+	}
+	record = slices.Clone(record)
+	return l.write(ctx, func(ctx context.Context) error {
+		if err := l.journalDamage(); err != nil {
+			return err
+		}
+		number := l.journal + 1
+		// Time does not go back in the journal, so that the old are the first.
+		appended := max(time.Now().UnixNano(), l.appended)
+		env := envelope{number: number, extra: uint64(appended), kind: kindRecord, data: record}.seal(journalSubject)
+		if err := l.publish(ctx, journalSubject, env, l.journal); err != nil {
+			if errors.Is(err, errNoSpaceInStream) {
+				return fmt.Errorf("%w: the journal takes its %d bytes; shorten the retention or raise MaxJournal", cluster.ErrFull, l.cfg.MaxJournal)
+			}
+			return fmt.Errorf("journal: %w", err)
+		}
+		l.journal, l.appended = number, appended
+		m := l.mark.now
+		m.journalLast = number
+		if err := l.mark.write(m, false); err != nil {
+			l.suspect = true
+			return err
+		}
+		l.mu.Lock()
+		l.acked = number
+		l.mu.Unlock()
+		return nil
+	})
+}
+
+func (l *link) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
+	eng, err := l.engine(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	last, damaged := l.acked, l.journalDamaged
+	l.mu.Unlock()
+	if damaged != nil {
+		return damaged
+	}
+	if last == 0 {
+		return nil
+	}
+	r, err := eng.reader(journalStream, false)
+	if err != nil {
+		return l.ended(ctx, err)
+	}
+	defer r.close()
+	next, err := l.firstRecord(ctx)
+	if err != nil {
+		return err
+	}
+	for next <= last {
+		limit := int(min(batchRecords, last-next+1))
+		err := r.read(ctx, next, limit, func(m *nats.Msg) error {
+			if err := l.ended(ctx, nil); err != nil {
+				return err
+			}
+			e, err := openRecord(m.Data, next)
+			if err != nil {
+				return err
+			}
+			if err := fn(time.Unix(0, int64(e.extra)), e.data); err != nil {
+				return fnError{err}
+			}
+			next++
+			return nil
+		})
+		if err == nil {
+			continue
+		}
+		if own, ok := err.(fnError); ok {
+			return own.error
+		}
+		if ended := l.ended(ctx, nil); ended != nil {
+			return ended
+		}
+		// Records may have been purged under our hands: those are older than the retention.
+		if errors.Is(err, errMissing) || errors.As(err, new(*cluster.DamagedError)) {
+			first, ferr := l.firstRecord(ctx)
+			if ferr != nil {
+				return ferr
+			}
+			if first > next {
+				next = first
+				continue
+			}
+			if errors.Is(err, errMissing) {
+				err = &cluster.DamagedError{What: fmt.Sprintf("journal record %d", next), Err: err}
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// fnError is the error of the caller's function, which goes back to the caller as it is.
+type fnError struct{ error }
+
+// firstRecord returns the number of the first record that must be there.
+func (l *link) firstRecord(ctx context.Context) (uint64, error) {
+	if err := l.ended(ctx, nil); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first, nil
+}
+
+func (l *link) Retain(ctx context.Context, d time.Duration) error {
+	if err := cluster.CheckRetention(d); err != nil {
+		return err
+	}
+	return l.write(ctx, func(context.Context) error {
+		m := l.mark.now
+		m.retention = d
+		if err := l.mark.write(m, true); err != nil {
+			return err
+		}
+		select {
+		case l.retention <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+}
+
+const (
+	// keepParts is how many times within a retention old records are purged: the journal
+	// holds up to a part more than it must.
+	keepParts   = 8
+	minKeepStep = time.Second
+	maxKeepStep = 10 * time.Minute
+)
+
+// keep purges old records until the link closes.
+func (l *link) keep() {
+	for {
+		step := maxKeepStep
+		ctx, cancel := context.WithCancel(context.Background())
+		err := l.write(ctx, func(ctx context.Context) error {
+			retention := l.mark.now.retention
+			step = min(max(retention/keepParts, minKeepStep), maxKeepStep)
+			return l.forget(ctx, time.Now().Add(-retention))
+		})
+		cancel()
+		if errors.Is(err, cluster.ErrClosed) {
+			return
+		}
+		if err != nil && l.cfg.Log != nil {
+			l.cfg.Log.Warn("old journal records could not be purged", "error", err)
+		}
+		timer := time.NewTimer(step)
+		select {
+		case <-timer.C:
+		case <-l.retention:
+		case <-l.done:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// forget purges the records appended before the moment, except the newest: it remembers
+// the numbering.
+func (l *link) forget(ctx context.Context, before time.Time) error {
+	if l.journalDamage() != nil || l.journal == 0 {
+		return nil
+	}
+	m := l.mark.now
+	// The first record to keep is in lo … hi.
+	lo, hi := m.journalFirst, l.journal
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		e, err := l.eng.record(ctx, mid)
+		if err != nil {
+			return err
+		}
+		if int64(e.extra) < before.UnixNano() {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == m.journalFirst {
+		return nil
+	}
+	m.journalFirst = lo
+	if err := l.mark.write(m, true); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.first = lo
+	l.mu.Unlock()
+	return l.eng.purge(ctx, journalStream, lo)
+}

@@ -1,0 +1,232 @@
+package natslink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// digestOf is one key's part in the digest of all keys, which is the XOR of the parts.
+func digestOf(key string, revision uint64) uint64 {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(key+"\x00"), revision))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// loadKeys reads every key and checks that together they are what was written last.
+func (l *link) loadKeys(ctx context.Context) error {
+	damaged := func(what string, format string, args ...any) error {
+		return &cluster.DamagedError{What: what, Err: fmt.Errorf(format+"; restore the data directory from a backup", args...)}
+	}
+	const all = "the keys together"
+	state, err := l.eng.state(ctx, keysStream)
+	if err != nil {
+		return err
+	}
+	revisions := map[string]uint64{}
+	var newest envelope
+	var digest uint64
+	var stale []uint64 // deletions, which need not be kept
+	if state.Msgs > 0 {
+		r, err := l.eng.reader(keysStream, true)
+		if err != nil {
+			return fmt.Errorf("natslink: keys: %w", err)
+		}
+		defer r.close()
+		for next := state.FirstSeq; next <= state.LastSeq; {
+			err := r.read(ctx, next, batchRecords, func(m *nats.Msg) error {
+				subject := m.Header.Get("Nats-Subject")
+				key := strings.TrimPrefix(subject, keysSubject)
+				e, err := unseal(subject, m.Data)
+				if err == nil && m.Header.Get("Nats-Sequence") != fmt.Sprint(e.number) {
+					err = errors.New("it is in another's place")
+				}
+				if err == nil && e.kind == kindRecord {
+					err = errors.New("it is of another kind")
+				}
+				if err != nil {
+					return damaged("key "+key, "%w", err)
+				}
+				if rev := revisions[key]; rev != 0 {
+					digest ^= digestOf(key, rev)
+					delete(revisions, key)
+				}
+				if e.kind == kindValue {
+					revisions[key] = e.number
+					digest ^= digestOf(key, e.number)
+				} else {
+					stale = append(stale, e.number)
+				}
+				newest = envelope{number: e.number, extra: e.extra}
+				next = e.number + 1
+				return nil
+			})
+			if errors.Is(err, errMissing) {
+				return damaged(all, "change %d cannot be read", state.LastSeq)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case state.LastSeq < l.mark.now.keys:
+		return damaged(all, "change %d was acknowledged and the last one there is %d", l.mark.now.keys, state.LastSeq)
+	case newest.number != state.LastSeq:
+		return damaged(all, "change %d is missing", state.LastSeq)
+	case newest.extra != digest:
+		return damaged(all, "keys are missing, or older values have come back")
+	}
+	l.keysLast = state.LastSeq
+	l.mu.Lock()
+	l.revisions, l.digest = revisions, digest
+	l.mu.Unlock()
+	stale = slices.DeleteFunc(stale, func(n uint64) bool { return n == newest.number })
+	return l.eng.erase(ctx, keysStream, stale)
+}
+
+func (l *link) Get(ctx context.Context, key string) (cluster.Entry, error) {
+	if err := cluster.CheckKey(key); err != nil {
+		return cluster.Entry{}, err
+	}
+	for {
+		eng, err := l.engine(ctx)
+		if err != nil {
+			return cluster.Entry{}, err
+		}
+		revision := l.revision(key)
+		if revision == 0 {
+			return cluster.Entry{}, cluster.ErrNotFound
+		}
+		data, err := eng.get(ctx, keysStream, revision)
+		if errors.Is(err, errMissing) {
+			if l.revision(key) != revision {
+				continue // it was changed in between
+			}
+			return cluster.Entry{}, &cluster.DamagedError{What: "key " + key, Err: err}
+		}
+		if err != nil {
+			return cluster.Entry{}, l.ended(ctx, err)
+		}
+		e, err := unseal(keysSubject+key, data)
+		if err == nil && e.number != revision {
+			err = errors.New("another value is in its place")
+		}
+		if err != nil {
+			return cluster.Entry{}, &cluster.DamagedError{What: "key " + key, Err: err}
+		}
+		return cluster.Entry{Key: key, Value: e.data, Revision: revision}, nil
+	}
+}
+
+// revision returns that of the key, 0 if it holds nothing.
+func (l *link) revision(key string) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.revisions[key]
+}
+
+func (l *link) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	return l.change(ctx, key, kindValue, value, func(uint64) error { return nil })
+}
+
+func (l *link) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	return l.change(ctx, key, kindValue, value, func(held uint64) error {
+		if held != revision {
+			return cluster.ErrRevision
+		}
+		return nil
+	})
+}
+
+// errUnchanged: there is nothing to do.
+var errUnchanged = errors.New("unchanged")
+
+func (l *link) Delete(ctx context.Context, key string) error {
+	_, err := l.change(ctx, key, kindDeleted, nil, func(held uint64) error {
+		if held == 0 {
+			return errUnchanged
+		}
+		return nil
+	})
+	if errors.Is(err, errUnchanged) {
+		return nil
+	}
+	return err
+}
+
+// change writes one change of a key, unless check objects to the revision that it has.
+func (l *link) change(ctx context.Context, key string, k kind, value []byte, check func(held uint64) error) (uint64, error) {
+	if err := cluster.CheckKey(key); err != nil {
+		return 0, err
+	}
+	if err := cluster.CheckValue(value); err != nil {
+		return 0, err
+	}
+	value = slices.Clone(value)
+	revision := make(chan uint64, 1)
+	err := l.write(ctx, func(ctx context.Context) error {
+		held := l.revision(key)
+		if err := check(held); err != nil {
+			return err
+		}
+		number, digest := l.keysLast+1, l.digest
+		if held != 0 {
+			digest ^= digestOf(key, held)
+		}
+		if k == kindValue {
+			digest ^= digestOf(key, number)
+		}
+		subject := keysSubject + key
+		env := envelope{number: number, extra: digest, kind: k, data: value}.seal(subject)
+		if err := l.publish(ctx, subject, env, l.keysLast); err != nil {
+			if errors.Is(err, errNoSpaceInStream) {
+				return fmt.Errorf("%w: the keys take their %d bytes; delete some or raise MaxKeys", cluster.ErrFull, l.cfg.MaxKeys)
+			}
+			return fmt.Errorf("key %s: %w", key, err)
+		}
+		l.keysLast = number
+		l.mu.Lock()
+		if l.digest = digest; k == kindValue {
+			l.revisions[key] = number
+		} else {
+			delete(l.revisions, key)
+		}
+		l.mu.Unlock()
+		m := l.mark.now
+		m.keys = number
+		if err := l.mark.write(m, true); err != nil {
+			l.suspect = true
+			return err
+		}
+		revision <- number
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return <-revision, nil
+}
+
+func (l *link) Keys(ctx context.Context, prefix string) ([]string, error) {
+	if _, err := l.engine(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []string
+	for k := range l.revisions {
+		if strings.HasPrefix(k, prefix) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}

@@ -1,0 +1,287 @@
+// Package natslink is the durable [cluster.Link]: NATS with JetStream inside the process,
+// without a listener, in one directory. It is the only package that knows NATS.
+//
+// # What is in the directory
+//
+//	anteroom-store   which layout this is, and the checkpoint (see below)
+//	lock             held while a process has the directory open
+//	jetstream/       NATS: a key-value bucket for the keys, one stream for the journal
+//
+// # Why NATS is not believed
+//
+// When JetStream opens a store and meets a record that fails its checksum, it cuts the file
+// there: everything behind it in the same file goes too, silently. So every value and
+// record wears an envelope of our own (checksum, number, kind), and:
+//
+//   - Journal records are numbered without a gap. What may be missing is only what was
+//     purged on purpose, and the checkpoint says up to where that is.
+//   - Each change of a key carries a digest of all keys and their revisions after it, so
+//     that a lost or resurrected key does not go unnoticed.
+//   - The checkpoint, a line in a file beside, says which number each of the two had
+//     reached when a write was last acknowledged: a lost tail is noticed too.
+//
+// What does not fit ends in a [cluster.DamagedError]: keys when the link opens, the
+// journal when it is replayed or appended to. Nothing is repaired.
+//
+// # How a write goes
+//
+// One write at a time: number it, publish it (JetStream syncs the file before it
+// acknowledges), note it in the checkpoint, return. The writer is a goroutine of its own,
+// so that a caller who stops waiting does not leave an outcome unknown. When an outcome is
+// unknown all the same (the disk failed), the embedded server is restarted before the next
+// write and everything is checked as on opening.
+package natslink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Config says where the store is and how much it may take.
+type Config struct {
+	// Dir is the directory; it is made (0700) if it is not there. Required.
+	Dir string
+	// LockWait is how long Open waits for another process to let go of the directory, as
+	// on a restart with socket hand-over. Zero means not at all.
+	LockWait time.Duration
+	// MaxKeys is the space of all keys and values in bytes, at least 2 MiB. Zero means
+	// 256 MiB.
+	MaxKeys int64
+	// MaxJournal is the space of the journal in bytes, at least 4 MiB. Zero means 8 GiB.
+	// Appends beyond it fail with cluster.ErrFull until the retention frees space.
+	MaxJournal int64
+	// MinFree is the space in bytes that writes leave free on the file system; below it
+	// they fail with cluster.ErrFull. Zero means 64 MiB.
+	MinFree int64
+	// NewJournal drops a damaged journal when the link opens and begins an empty one; an
+	// intact journal stays. For the operator who has seen the DamagedError and prefers
+	// forgetting sessions and places to restoring a backup.
+	NewJournal bool
+	// Log takes what the embedded server says; nil means nothing.
+	Log *slog.Logger
+}
+
+const (
+	defaultMaxKeys    = 256 << 20
+	defaultMaxJournal = 8 << 30
+	defaultMinFree    = 64 << 20
+	minMaxKeys        = 2 << 20
+	minMaxJournal     = 4 << 20
+
+	// writeTimeout is when a write that JetStream has not answered counts as failed.
+	writeTimeout = 20 * time.Second
+)
+
+type link struct {
+	cfg  Config
+	lock *dirLock
+	done chan struct{} // closed by Close
+
+	// writing has room for one: whoever puts something in may write. It guards the
+	// members below it, up to mu.
+	writing   chan struct{}
+	mark      *markFile
+	suspect   bool   // the last write's outcome is unknown
+	keysLast  uint64 // number of the newest record of each stream
+	journal   uint64
+	appended  int64 // when the newest record was appended, ns since the Unix epoch
+	retention chan struct{}
+
+	mu             sync.Mutex
+	eng            *engine
+	revisions      map[string]uint64 // of the keys that hold something
+	digest         uint64            // of revisions
+	first, acked   uint64            // journal records: may be purged before first, acknowledged up to acked
+	journalDamaged error
+
+	close    sync.Once
+	closeErr error
+	keeper   sync.WaitGroup
+}
+
+// Open opens the store in cfg.Dir or makes a new one. It fails when another process has it
+// open, when the directory is something else, and with a *cluster.DamagedError when keys
+// are damaged.
+func Open(cfg Config) (cluster.Link, error) {
+	cfg.MaxKeys = cmp.Or(cfg.MaxKeys, defaultMaxKeys)
+	cfg.MaxJournal = cmp.Or(cfg.MaxJournal, defaultMaxJournal)
+	cfg.MinFree = cmp.Or(cfg.MinFree, defaultMinFree)
+	switch {
+	case cfg.Dir == "":
+		return nil, errors.New("natslink: no data directory given")
+	case cfg.MaxKeys < minMaxKeys || cfg.MaxJournal < minMaxJournal || cfg.MinFree < 0:
+		return nil, fmt.Errorf("natslink: MaxKeys %d, MaxJournal %d, MinFree %d: at least %d, %d and 0 bytes are needed",
+			cfg.MaxKeys, cfg.MaxJournal, cfg.MinFree, minMaxKeys, minMaxJournal)
+	}
+	lock, err := lockDir(cfg.Dir, cfg.LockWait)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{
+		cfg:       cfg,
+		lock:      lock,
+		done:      make(chan struct{}),
+		writing:   make(chan struct{}, 1),
+		retention: make(chan struct{}, 1),
+	}
+	if err := l.open(); err != nil {
+		if l.eng != nil {
+			l.eng.stop()
+		}
+		if l.mark != nil {
+			l.mark.close()
+		}
+		lock.release()
+		return nil, err
+	}
+	l.keeper.Go(l.keep)
+	return l, nil
+}
+
+func (l *link) open() error {
+	fresh, err := checkLayout(l.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	if fresh {
+		if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
+			return err
+		}
+	}
+	if l.mark, err = openMark(l.cfg.Dir, fresh); err != nil {
+		return err
+	}
+	return l.start()
+}
+
+// start starts the embedded server and checks what it found against the checkpoint.
+func (l *link) start() error {
+	eng, err := startEngine(l.cfg, !l.mark.now.ready)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.eng = eng
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := l.loadKeys(ctx); err != nil {
+		return err
+	}
+	if err := l.loadJournal(ctx); err != nil {
+		return err
+	}
+	l.suspect = false
+	m := l.mark.now
+	m.ready, m.keys, m.journalLast = true, l.keysLast, max(m.journalLast, l.journal)
+	return l.mark.write(m, true)
+}
+
+// engine returns the embedded server in use, or ErrClosed, or ctx's error.
+func (l *link) engine(ctx context.Context) (*engine, error) {
+	select {
+	case <-l.done:
+		return nil, cluster.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.eng, nil
+}
+
+// ended returns what a call that failed with err returns: ErrClosed or ctx's error if that
+// is why.
+func (l *link) ended(ctx context.Context, err error) error {
+	select {
+	case <-l.done:
+		return cluster.ErrClosed
+	default:
+	}
+	if e := ctx.Err(); e != nil {
+		return e
+	}
+	return err
+}
+
+// write runs fn as the only writer. It returns early when ctx ends or the link closes;
+// fn then finishes by itself.
+func (l *link) write(ctx context.Context, fn func(ctx context.Context) error) error {
+	if _, err := l.engine(ctx); err != nil {
+		return err
+	}
+	select {
+	case l.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.done:
+		return cluster.ErrClosed
+	}
+	// Close takes the place of a writer for good: here it has not done so yet.
+	result := make(chan error, 1)
+	go func() {
+		wctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		err := l.healthy()
+		if err == nil {
+			err = fn(wctx)
+		}
+		<-l.writing
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// healthy restarts the embedded server if the outcome of the last write is unknown.
+func (l *link) healthy() error {
+	if !l.suspect {
+		return nil
+	}
+	if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
+		return err
+	}
+	l.eng.stop()
+	if err := l.start(); err != nil {
+		return fmt.Errorf("natslink: the store failed and could not be opened again: %w", err)
+	}
+	return nil
+}
+
+// publish writes a record behind the last one of its stream and returns its number.
+func (l *link) publish(ctx context.Context, subject string, env []byte, last uint64) error {
+	if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
+		return err
+	}
+	err := l.eng.publish(ctx, subject, env, last)
+	if err != nil && !errors.Is(err, errNoSpaceInStream) {
+		l.suspect = true
+	}
+	return err
+}
+
+// Close waits for the write under way, then stops the embedded server: connections
+// first, then the server, then the lock.
+func (l *link) Close() error {
+	l.close.Do(func() {
+		close(l.done)
+		l.writing <- struct{}{}
+		l.keeper.Wait()
+		l.eng.stop()
+		l.closeErr = errors.Join(l.mark.close(), l.lock.release())
+	})
+	return l.closeErr
+}

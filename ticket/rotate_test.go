@@ -85,7 +85,11 @@ func TestPhasesOverlap(t *testing.T) {
 	want := sampleTicket()
 	for i := 1; i < len(rings); i++ {
 		mustOpen(t, sealerOf(rings[i]), seal(sealerOf(rings[i-1]), want), want)
-		mustOpen(t, sealerOf(rings[i-1]), seal(sealerOf(rings[i]), want), want)
+		ahead := seal(sealerOf(rings[i]), want)
+		mustOpen(t, sealerOf(rings[i-1]), ahead, want)
+		if sealerOf(rings[i-1]).Stale(ahead) {
+			t.Error("a ticket of a node that is a step ahead is called stale")
+		}
 	}
 	// Skipping the first phase is what it is there for: the old ring knows nothing.
 	mustRefuse(t, sealerOf(rings[0]), seal(sealerOf(rings[2]), want), UnknownKey)

@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+)
+
+// modify is the origin's answer on its way back.
+func (x *exchange) modify(res *http.Response) error {
+	if res.StatusCode == http.StatusSwitchingProtocols && !x.websocket {
+		return errNotAsked
+	}
+	x.finish(res.Header)
+	return nil
+}
+
+// finish adds the ticket to the headers of an answer, obeys the origin's command, and
+// removes what is ours alone to say.
+func (x *exchange) finish(h http.Header) {
+	x.s.stripSetCookies(h)
+	commands := h["Cf-Waiting-Room-Command"]
+	delete(h, "Cf-Waiting-Room-Command")
+	if x.room == nil || x.decision.Verdict != anteroom.Admit {
+		return
+	}
+	if x.room.revoke && hasToken(commands, anteroom.CommandRevoke) {
+		x.room.door.Revoke(x.decision.Ticket.ID)
+		x.g.count.revoked.Add(1)
+		h["Set-Cookie"] = append(h["Set-Cookie"], x.room.dropCookie(x.https))
+		keepPrivate(h)
+		return
+	}
+	if !x.decision.SetCookie && !x.stale {
+		return
+	}
+	// A cookie on an answer that others may be given hands them this visitor's seat. A new
+	// session needs its cookie, and so does one whose cookie is about to lapse in the
+	// browser (it lives for two session durations): then the answer becomes private.
+	// Everything else is a renewal that can wait for a page that is not shared.
+	t := x.presented
+	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.room.SessionDuration
+	shared := isShared(h)
+	if !urgent && (shared || !isNavigation(x.r)) {
+		return
+	}
+	h["Set-Cookie"] = append(h["Set-Cookie"], x.room.setCookie(x.decision.Ticket, x.https))
+	switch {
+	case shared:
+		keepPrivate(h)
+	case len(h["Cache-Control"]) == 0:
+		// Without a word about it, shared caches may guess (RFC 9111 §4.2.2).
+		h["Cache-Control"] = valuePrivate
+	}
+}
+
+// isShared reports whether a shared cache is invited to store the answer.
+func isShared(h http.Header) bool {
+	lasting, forbidden := len(h["Expires"]) > 0, false
+	for _, name := range [...]string{"Cache-Control", "Cdn-Cache-Control", "Surrogate-Control"} {
+		for _, line := range h[name] {
+			for part := range strings.SplitSeq(line, ",") {
+				word, value, _ := strings.Cut(strings.ToLower(strings.Trim(part, " \t")), "=")
+				switch word {
+				case "public", "s-maxage":
+					return true
+				case "max-age":
+					// What is not a number lasts, to be safe.
+					n, err := strconv.Atoi(strings.Trim(value, `"`))
+					lasting = lasting || err != nil || n > 0
+				case "private", "no-store", "no-cache":
+					forbidden = forbidden || name == "Cache-Control"
+				}
+			}
+		}
+	}
+	return lasting && !forbidden
+}
+
+// keepPrivate makes an answer nobody else's.
+func keepPrivate(h http.Header) {
+	h["Cache-Control"] = valuePrivateNoStore
+	h["Cdn-Cache-Control"] = valueCDN
+	h["Surrogate-Control"] = valueCDN
+	delete(h, "Expires")
+}

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/page"
+)
+
+// heartbeat is the longest silence of a stream: shorter than what proxies cut off after.
+const heartbeat = 15 * time.Second
+
+// answerAsk answers the waiting page's own questions. They never reach an origin, whatever
+// the decision.
+func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
+	r := x.r
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		x.g.refuse(x.w, r, refusal{http.StatusMethodNotAllowed, "Ask with GET", true})
+		return
+	}
+	// The page asks by fetch and EventSource; what it asks for is its own place.
+	v.NoJoin = false
+	v.NoHold = true
+	switch ask {
+	case askStatus:
+		x.decide(v)
+		x.status()
+	case askStream:
+		x.stream(v)
+	case askHold:
+		switch x.decide(v).Verdict {
+		case anteroom.Admit, anteroom.Pass:
+			// The turn has come: to the address without the question.
+			x.goOn()
+		default:
+			x.turnAway(x.room, true)
+		}
+	default:
+		x.g.refuse(x.w, r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream or hold", false})
+	}
+}
+
+// status answers with the place as the page's script reads it.
+func (x *exchange) status() {
+	h := x.neverStored()
+	x.giveTicket(h)
+	h["Content-Type"] = valueJSON
+	x.buf = page.AppendStatus(x.buf[:0], x.view(false))
+	x.write(http.StatusOK, x.buf)
+}
+
+// giveTicket sets the cookie when the decision wants it.
+func (x *exchange) giveTicket(h http.Header) {
+	if x.decision.SetCookie || x.stale && !x.decision.Ticket.ID.IsZero() {
+		h["Set-Cookie"] = []string{x.room.setCookie(x.decision.Ticket, x.https)}
+	}
+}
+
+// goOn sends a visitor who has paused the page and whose turn has come to the address
+// itself: the same path and query without our parameter. The Location is relative, so that
+// no host can be smuggled into it.
+func (x *exchange) goOn() {
+	h := x.neverStored()
+	x.giveTicket(h)
+	h["Location"] = []string{"?" + withoutAsk(x.r.URL.RawQuery)}
+	x.write(http.StatusSeeOther, nil)
+}
+
+// stream keeps the visitor informed by server-sent events until the turn comes. Where no
+// stream is to be had the answer is 204, at which an EventSource gives up and the page
+// polls.
+func (x *exchange) stream(v anteroom.Visit) {
+	g, w, r := x.g, x.w, x.r
+	v.Stream = true
+	defer g.count.streams.Add(-1)
+	if g.count.streams.Add(1) > anteroom.MaxStreams || g.isDraining() {
+		x.neverStored()
+		x.write(http.StatusNoContent, nil)
+		return
+	}
+	d, updates := x.room.door.Watch(r.Context(), v)
+	x.decision = d
+	x.decided()
+	h := x.neverStored()
+	x.giveTicket(h)
+	admitted := d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass
+	if updates == nil && !admitted {
+		x.write(http.StatusNoContent, nil)
+		return
+	}
+	h["Content-Type"] = valueStream
+	h["X-Accel-Buffering"] = valueNo // nginx would hold the events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	out := eventWriter{w: w, rc: http.NewResponseController(w)}
+	if !out.send(x.event(d)) || admitted {
+		return
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case d, open := <-updates:
+			if !open {
+				return
+			}
+			x.decision = d
+			if !out.send(x.event(d)) || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+				return
+			}
+		case <-beat.C:
+			if !out.send([]byte(":\n\n")) {
+				return
+			}
+		case <-g.drain:
+			// Another process takes over in a moment; not everybody at once.
+			out.send(strconv.AppendInt([]byte("retry: "), 1000+rand.Int64N(5000), 10))
+			out.send([]byte("\n\n"))
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// event is the decision as a server-sent event: "place", or "go" when the next request will
+// be served.
+func (x *exchange) event(d anteroom.Decision) []byte {
+	b := append(x.buf[:0], "event: place\ndata: "...)
+	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+		b = append(x.buf[:0], "event: go\ndata: "...)
+	}
+	view := x.view(false)
+	view.Now = time.Now()
+	b = page.AppendStatus(b, view)
+	x.buf = append(b, "\n\n"...)
+	return x.buf
+}
+
+// eventWriter sends events, each within answerTime.
+type eventWriter struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func (e eventWriter) send(b []byte) bool {
+	e.rc.SetWriteDeadline(time.Now().Add(answerTime))
+	if _, err := e.w.Write(b); err != nil {
+		return false
+	}
+	return e.rc.Flush() == nil
+}

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// bodyReader is the body of an admitted request on its way to the origin. Each read must
+// bring something within the stall time, and the whole must stay below the bound. It
+// remembers a failure, so that a client's broken body is not blamed on the origin.
+type bodyReader struct {
+	body  io.ReadCloser
+	rc    *http.ResponseController
+	stall time.Duration
+
+	mu     sync.Mutex
+	armed  time.Time
+	closed bool
+	err    error // the first, other than io.EOF
+}
+
+var errBodyClosed = errors.New("gateway: the request is over")
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return 0, errBodyClosed
+	}
+	if now := time.Now(); now.Sub(b.armed) > b.stall/4 {
+		b.armed = now
+		b.rc.SetReadDeadline(now.Add(b.stall))
+	}
+	b.mu.Unlock()
+	n, err := b.body.Read(p)
+	if err != nil {
+		b.mu.Lock()
+		if !b.closed {
+			// From here on the server watches the connection for the visitor's leaving, and that
+			// watch must not run into our deadline.
+			b.rc.SetReadDeadline(time.Time{})
+			if err != io.EOF && b.err == nil {
+				b.err = err
+			}
+		}
+		b.mu.Unlock()
+	}
+	return n, err
+}
+
+func (b *bodyReader) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	return b.body.Close()
+}
+
+// failure returns why the body could not be read, if it was the client's doing.
+func (b *bodyReader) failure() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// stallWriter is the way of an origin's answer to the visitor, who has to take each part
+// within the stall time. The answer as a whole may last for ever.
+type stallWriter struct {
+	http.ResponseWriter
+	rc    *http.ResponseController
+	stall time.Duration
+	armed time.Time
+}
+
+func (s *stallWriter) Write(p []byte) (int, error) {
+	s.arm()
+	return s.ResponseWriter.Write(p)
+}
+
+func (s *stallWriter) FlushError() error {
+	s.arm()
+	return s.rc.Flush()
+}
+
+// Unwrap is for http.ResponseController: hijacking for WebSockets, deadlines.
+func (s *stallWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *stallWriter) arm() {
+	if now := time.Now(); now.Sub(s.armed) > s.stall/4 {
+		s.armed = now
+		s.rc.SetWriteDeadline(now.Add(s.stall))
+	}
+}

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+)
+
+// isSubresource reports whether the request is for a part of a page: an image, a script, a
+// style. Such a request never takes a place in line (a foreign page could hold thousands
+// of <img>), and HTML would be no answer to it. Browsers say what they want in
+// Sec-Fetch-Dest; for the others the first range of Accept decides.
+func isSubresource(r *http.Request) bool {
+	if dest, ok := r.Header["Sec-Fetch-Dest"]; ok && len(dest) == 1 {
+		switch dest[0] {
+		case "document", "empty", "iframe", "frame", "embed", "object", "fencedframe":
+			return false
+		case "audio", "audioworklet", "font", "image", "manifest", "paintworklet", "report",
+			"script", "serviceworker", "sharedworker", "style", "track", "video", "webidentity",
+			"websocket", "worker", "xslt", "json", "text":
+			return true
+		}
+		return false
+	}
+	accept := r.Header["Accept"]
+	if len(accept) == 0 {
+		return false
+	}
+	first := strings.TrimLeft(accept[0], " \t")
+	for _, kind := range [...]string{"image/", "video/", "audio/", "font/", "text/css"} {
+		if len(first) >= len(kind) && strings.EqualFold(first[:len(kind)], kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPrefetch reports whether the browser asks ahead of the visitor. Nobody is there yet,
+// so such a request takes neither slot nor place.
+func isPrefetch(r *http.Request) bool {
+	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Moz"} {
+		for _, v := range r.Header[name] {
+			if strings.Contains(v, "prefetch") || strings.Contains(v, "prerender") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNavigation reports whether the answer will be shown as a page, or comes from a client that
+// does not say (no browser of the last years): the requests whose answer may carry a
+// renewed cookie without disturbing anything.
+func isNavigation(r *http.Request) bool {
+	mode, ok := r.Header["Sec-Fetch-Mode"]
+	return !ok || len(mode) == 1 && mode[0] == "navigate"
+}
+
+// isPreflight reports whether the request is a CORS preflight. It never carries a cookie
+// (Fetch §4.8), so that a gate before it would shut out admitted visitors too.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.ContentLength == 0 &&
+		len(r.Header["Origin"]) == 1 && len(r.Header["Access-Control-Request-Method"]) == 1
+}
+
+// wantsJSON is the published rule: the header is exactly application/json.
+func wantsJSON(r *http.Request) bool {
+	a := r.Header["Accept"]
+	return len(a) == 1 && a[0] == "application/json"
+}
+
+// acceptsGzip reads Accept-Encoding as far as gzip goes (RFC 9110 §12.5.3).
+func acceptsGzip(r *http.Request) bool {
+	any := false
+	for _, line := range r.Header["Accept-Encoding"] {
+		for part := range strings.SplitSeq(line, ",") {
+			coding, params, _ := strings.Cut(part, ";")
+			coding = strings.Trim(coding, " \t")
+			switch {
+			case strings.EqualFold(coding, "gzip"), strings.EqualFold(coding, "x-gzip"):
+				return !isZeroWeight(params)
+			case coding == "*":
+				any = !isZeroWeight(params)
+			}
+		}
+	}
+	return any
+}
+
+// isZeroWeight reports whether the parameters say q=0, q=0.0 and so on.
+func isZeroWeight(params string) bool {
+	for p := range strings.SplitSeq(params, ";") {
+		name, value, ok := strings.Cut(strings.Trim(p, " \t"), "=")
+		if ok && strings.EqualFold(name, "q") {
+			return strings.Trim(value, "0.") == "" && strings.HasPrefix(value, "0")
+		}
+	}
+	return false
+}
+
+// Values of the reserved query parameter.
+const (
+	askNone = iota
+	askStatus
+	askStream
+	askHold
+	askUnknown
+)
+
+// reservedParam is the query parameter by which the waiting page asks us, at the path that
+// the visitor wants. On covered paths it is always answered here and never forwarded.
+const reservedParam = "__anteroom"
+
+// askOf finds the reserved parameter in a raw query, anywhere in it. Spelled with
+// percent-encoding it is found too: what an origin could read as our parameter is ours.
+func askOf(query string) int {
+	if query == "" || !strings.Contains(query, "__") && !strings.Contains(query, "%") {
+		return askNone
+	}
+	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		if name != reservedParam && !equalsDecoded(name, reservedParam) {
+			continue
+		}
+		switch value {
+		case "status":
+			return askStatus
+		case "stream":
+			return askStream
+		case "hold":
+			return askHold
+		}
+		return askUnknown
+	}
+	return askNone
+}
+
+// equalsDecoded reports whether s, percent-decoded, is want. It decodes without allocating.
+func equalsDecoded(s, want string) bool {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' {
+			if i+2 >= len(s) {
+				return false
+			}
+			hi, lo := unhex(s[i+1]), unhex(s[i+2])
+			if hi < 0 || lo < 0 {
+				return false
+			}
+			c = byte(hi<<4 | lo)
+			i += 2
+		}
+		if n >= len(want) || want[n] != c {
+			return false
+		}
+		n++
+	}
+	return n == len(want)
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// withoutAsk returns the query without the reserved parameter, the rest byte for byte.
+func withoutAsk(query string) string {
+	var b strings.Builder
+	for query != "" {
+		pair, end := query, len(query)
+		if i := strings.IndexAny(query, "&;"); i >= 0 {
+			pair, end = query[:i], i+1
+		}
+		if name, _, _ := strings.Cut(pair, "="); name != reservedParam && !equalsDecoded(name, reservedParam) {
+			b.WriteString(query[:end])
+		}
+		query = query[end:]
+	}
+	return strings.TrimRight(b.String(), "&;")
+}

@@ -1,0 +1,148 @@
+package gateway
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// peerOf returns the address at the other end of the connection; the zero Addr for a Unix
+// socket and for what cannot be read. IPv4 in IPv6 clothes is undressed and zones go.
+func peerOf(remote string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(remote); err == nil {
+		return ap.Addr().Unmap().WithZone("")
+	}
+	if a, err := netip.ParseAddr(remote); err == nil {
+		return a.Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+// isTrusted reports whether the address is one of the operator's proxies.
+func (s *setup) isTrusted(a netip.Addr) bool {
+	for _, p := range s.trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientOf walks the forwarding header from the right, past our own proxies, to the first
+// address that is not one of them. What stands further left was written by strangers and
+// is never read. Where an entry is no address ("unknown", "_hidden") the walk ends at the
+// proxy that wrote it.
+//
+// Only the one header that the operator named is read. A proxy maintains one of them, and
+// passes the other on as the client sent it.
+func (s *setup) clientOf(h http.Header, peer netip.Addr) netip.Addr {
+	client := peer
+	if s.ForwardedHeader {
+		for _, line := range slices.Backward(h["Forwarded"]) {
+			for {
+				i := lastComma(line)
+				a, ok := parseHop(forParam(line[i+1:]))
+				if !ok {
+					return client
+				}
+				if client = a; !s.isTrusted(a) {
+					return client
+				}
+				if i < 0 {
+					break
+				}
+				line = line[:i]
+			}
+		}
+		return client
+	}
+	for _, line := range slices.Backward(h["X-Forwarded-For"]) {
+		for {
+			i := strings.LastIndexByte(line, ',')
+			a, ok := parseHop(line[i+1:])
+			if !ok {
+				return client
+			}
+			if client = a; !s.isTrusted(a) {
+				return client
+			}
+			if i < 0 {
+				break
+			}
+			line = line[:i]
+		}
+	}
+	return client
+}
+
+// parseHop reads one entry: an address, with or without port and brackets.
+func parseHop(s string) (netip.Addr, bool) {
+	s = strings.Trim(s, " \t")
+	if len(s) > 2 && s[0] == '[' && s[len(s)-1] == ']' {
+		s = s[1 : len(s)-1]
+	}
+	if len(s) > 64 {
+		return netip.Addr{}, false
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		ap, err := netip.ParseAddrPort(s)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		a = ap.Addr()
+	}
+	return a.Unmap().WithZone(""), true
+}
+
+// lastComma returns the index of the last comma outside a quoted string, or -1.
+func lastComma(s string) int {
+	quoted := false
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case '"':
+			quoted = !quoted
+		case ',':
+			if !quoted {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// forParam returns the node of the "for" parameter of one element of Forwarded (RFC 7239
+// §4), without its quotes; empty when there is none.
+func forParam(element string) string {
+	for pair := range strings.SplitSeq(element, ";") {
+		name, value, ok := strings.Cut(strings.Trim(pair, " \t"), "=")
+		if ok && strings.EqualFold(name, "for") {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
+}
+
+// isHTTPS reports whether the visitor speaks HTTPS: to us, or to the trusted proxy that says so.
+func isHTTPS(r *http.Request, trusted bool) bool {
+	if r.TLS != nil {
+		return true
+	}
+	if !trusted {
+		return false
+	}
+	v := r.Header["X-Forwarded-Proto"]
+	return len(v) == 1 && strings.EqualFold(v[0], "https")
+}
+
+// addressKey is what budgets count by: an IPv4 address, or the /64 of an IPv6 address,
+// which is what one subscriber has.
+func addressKey(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return a
+}

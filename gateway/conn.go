@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/anteroom/anteroom"
+)
+
+type connKey struct{}
+
+// conn is what a gateway remembers of a connection.
+type conn struct {
+	peer netip.Addr
+
+	mu      sync.Mutex
+	fresh   anteroom.ID   // given to the newcomer on this connection
+	freshAt anteroom.Time // when; zero before the first
+	agent   string        // User-Agent of that newcomer
+}
+
+// freshFor is how long newcomers on one connection are one visitor: a browser opens a page
+// and asks for its parts before the first Set-Cookie has arrived.
+const freshFor = anteroom.Time(2e6)
+
+// ConnContext is for [http.Server.ConnContext]: it lets requests that arrive without a
+// ticket on one connection, within two seconds, share one new ticket. Without it every
+// such request is a visitor of its own.
+func (g *Gateway) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &conn{peer: peerOf(c.RemoteAddr().String())})
+}
+
+// newcomer returns the identity for a request without a ticket. The User-Agent has to agree
+// because a proxy that nobody told us of carries many visitors on one connection; the
+// caller leaves out connections that show signs of one.
+func (c *conn) newcomer(now anteroom.Time, agent string, id anteroom.ID) anteroom.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.freshAt == 0 || now-c.freshAt > freshFor || c.agent != agent {
+		c.fresh, c.freshAt, c.agent = id, now, agent
+	}
+	return c.fresh
+}

@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// eachCookie calls fn with every value of the cookie name in the order of the header. It
+// reads pairs as browsers write them (RFC 6265 §4.2.1) and skips what is no pair.
+// http.Request.Cookies is not used: it stops at a bound and allocates per cookie.
+func eachCookie(lines []string, name string, fn func(value string)) {
+	for _, line := range lines {
+		for line != "" {
+			pair := line
+			if i := strings.IndexByte(line, ';'); i >= 0 {
+				pair, line = line[:i], line[i+1:]
+			} else {
+				line = ""
+			}
+			pair = strings.Trim(pair, " \t")
+			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
+				fn(pair[len(name)+1:])
+			}
+		}
+	}
+}
+
+// isOurs reports whether a cookie name belongs to us: the base name, alone or with a
+// room's suffix.
+func (s *setup) isOurs(name string) bool {
+	base := s.cookieName
+	return strings.HasPrefix(name, base) && (len(name) == len(base) || name[len(base)] == '_')
+}
+
+// stripTickets removes every ticket from the Cookie header and leaves the other cookies byte
+// for byte as they came. An origin has no use for a ticket (it cannot read one) and its
+// logs would hold places and sessions; the signed proof is what it gets instead.
+func (s *setup) stripTickets(h http.Header) {
+	lines := h["Cookie"]
+	for i, line := range lines {
+		if !strings.Contains(line, s.cookieName) {
+			continue
+		}
+		var kept []string
+		ours := false
+		for pair := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
+			if s.isOurs(strings.TrimRight(name, " \t")) {
+				ours = true
+				continue
+			}
+			kept = append(kept, pair)
+		}
+		if !ours {
+			continue
+		}
+		rest := strings.TrimLeft(strings.Join(kept, ";"), " \t")
+		if len(lines) == 1 {
+			if rest == "" {
+				delete(h, "Cookie")
+			} else {
+				h["Cookie"] = []string{rest}
+			}
+			return
+		}
+		lines[i] = rest
+	}
+	if len(lines) > 1 {
+		kept := lines[:0]
+		for _, line := range lines {
+			if line != "" {
+				kept = append(kept, line)
+			}
+		}
+		if len(kept) == 0 {
+			delete(h, "Cookie")
+		} else {
+			h["Cookie"] = kept
+		}
+	}
+}
+
+// stripSetCookies removes our names from what an origin sets.
+func (s *setup) stripSetCookies(h http.Header) {
+	lines, ok := h["Set-Cookie"]
+	if !ok {
+		return
+	}
+	kept := lines[:0]
+	for _, line := range lines {
+		name, _, _ := strings.Cut(line, "=")
+		if !s.isOurs(strings.Trim(name, " \t")) {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		delete(h, "Set-Cookie")
+	} else {
+		h["Set-Cookie"] = kept
+	}
+}
+
+// cookieTail is what stands behind value and Max-Age in a room's Set-Cookie, for HTTP and
+// for HTTPS.
+type cookieTail struct{ plain, tls string }
+
+// tailOf follows the published attributes, with "always use HTTPS" read per request: when
+// the request came by TLS, auto is Secure. SameSite auto is Lax in both: None is for rooms
+// that are embedded elsewhere, and they say so. Partitioned accompanies None.
+func tailOf(a anteroom.CookieAttributes, domain, path string) cookieTail {
+	make := func(tls bool) string {
+		var b strings.Builder
+		if path == "" {
+			path = "/"
+		}
+		b.WriteString("; Path=" + path)
+		if domain != "" {
+			b.WriteString("; Domain=" + domain)
+		}
+		b.WriteString("; HttpOnly")
+		secure := a.Secure == anteroom.SecureAlways || a.Secure != anteroom.SecureNever && tls
+		switch a.SameSite {
+		case anteroom.SameSiteNone:
+			// Browsers drop None without Secure. On plain HTTP the default keeps the visitor
+			// in line, which matters more than being embeddable.
+			if secure {
+				b.WriteString("; Secure; SameSite=None; Partitioned")
+			} else {
+				b.WriteString("; SameSite=Lax")
+			}
+			return b.String()
+		case anteroom.SameSiteStrict:
+			b.WriteString("; SameSite=Strict")
+		default:
+			b.WriteString("; SameSite=Lax")
+		}
+		if secure {
+			b.WriteString("; Secure")
+		}
+		return b.String()
+	}
+	return cookieTail{plain: make(false), tls: make(true)}
+}
+
+func (t cookieTail) of(tls bool) string {
+	if tls {
+		return t.tls
+	}
+	return t.plain
+}
+
+// setCookie returns the value of the Set-Cookie header for a ticket.
+//
+// While waiting the cookie lives as long as the place: until the next check-in is due
+// plus the place hold. After admission it lives for two session durations: the server
+// decides when a session ends, the cookie only has to be there until then, and it is renewed
+// from half a session on.
+func (rm *room) setCookie(t anteroom.Ticket, tls bool) string {
+	age := 2 * rm.SessionDuration
+	if !t.Accepted() {
+		age = t.Refresh + rm.PlaceHold
+	}
+	var buf [512]byte
+	b := append(buf[:0], rm.scope.Name...)
+	b = append(b, '=')
+	b = rm.sealer.Seal(b, t)
+	b = append(b, "; Max-Age="...)
+	b = strconv.AppendInt(b, int64((age+time.Second-1)/time.Second), 10)
+	b = append(b, rm.tail.of(tls)...)
+	return string(b)
+}
+
+// dropCookie returns the Set-Cookie value that makes the client forget the ticket.
+func (rm *room) dropCookie(tls bool) string {
+	return rm.scope.Name + "=; Max-Age=0" + rm.tail.of(tls)
+}

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// exchange is one request on its way: what has been learnt about it and what its answer
+// will need. Exchanges are reused; each has its reverse proxy bound to itself once, so
+// that a request costs neither closures nor a context.
+type exchange struct {
+	g     *Gateway
+	proxy httputil.ReverseProxy
+	request
+
+	tickets []anteroom.Ticket // those that opened
+	buf     []byte            // for what we write ourselves
+}
+
+// request is the part of an exchange that is forgotten with the request.
+type request struct {
+	s    *setup
+	w    http.ResponseWriter
+	r    *http.Request
+	next http.Handler // nil: the site's origins
+	room *room        // nil: no room covers the request
+	site *site        // nil when next is not
+
+	conn      *conn // nil without ConnContext
+	peer      netip.Addr
+	client    netip.Addr
+	trusted   bool // the peer is one of the operator's proxies
+	shared    bool // the connection carries, or may carry, more than one visitor
+	https     bool
+	websocket bool
+	start     time.Time
+
+	stale     bool            // the ticket in use was sealed by an old key
+	presented anteroom.Ticket // the ticket in use; zero when there is none
+	decision  anteroom.Decision
+
+	origin *origin
+	body   *bodyReader // nil without a body
+	out    stallWriter
+}
+
+func newExchange(g *Gateway) *exchange {
+	x := &exchange{g: g}
+	x.proxy = httputil.ReverseProxy{
+		Rewrite:        x.rewrite,
+		Transport:      x,
+		ModifyResponse: x.modify,
+		ErrorHandler:   x.failed,
+		BufferPool:     &g.buffers,
+		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
+	return x
+}
+
+func (x *exchange) begin(s *setup, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	x.s, x.w, x.r, x.next, x.start = s, w, r, next, time.Now()
+}
+
+// release makes the exchange forget the request and keeps it for another.
+func (g *Gateway) release(x *exchange) {
+	if x.origin != nil {
+		x.origin.pending.Add(-1)
+	}
+	x.request = request{}
+	x.tickets, x.buf = x.tickets[:0], x.buf[:0]
+	if cap(x.buf) > 64<<10 {
+		x.buf = nil
+	}
+	if cap(x.tickets) > 16 {
+		x.tickets = nil
+	}
+	g.exchanges.Put(x)
+}
+
+// copyBuffer is the size of the buffers between origin and visitor, in bytes.
+const copyBuffer = 32 << 10
+
+// copyBuffers is an httputil.BufferPool. It holds pointers to arrays so that giving one back
+// allocates nothing.
+type copyBuffers struct{ pool sync.Pool }
+
+func (c *copyBuffers) Get() []byte {
+	if b, ok := c.pool.Get().(*[copyBuffer]byte); ok {
+		return b[:]
+	}
+	return make([]byte, copyBuffer)
+}
+
+func (c *copyBuffers) Put(b []byte) {
+	if len(b) == copyBuffer {
+		c.pool.Put((*[copyBuffer]byte)(b))
+	}
+}

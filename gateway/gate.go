@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// gate asks the room about the request and does what it says.
+func (x *exchange) gate() {
+	r, rm := x.r, x.room
+	ask := askOf(r.URL.RawQuery)
+	if ask == askNone && isPreflight(r) {
+		if !x.s.preflight.spend(x.client, x.s.now()) {
+			x.g.refuse(x.w, r, refusal{http.StatusTooManyRequests, "Too many preflight requests", false})
+			return
+		}
+		x.g.count.preflights.Add(1)
+		x.forward()
+		return
+	}
+	v := x.visit()
+	if ask != askNone {
+		x.answerAsk(ask, v)
+		return
+	}
+	switch x.decide(v).Verdict {
+	case anteroom.Admit, anteroom.Pass:
+		x.forward()
+	case anteroom.Wait, anteroom.Refuse:
+		x.turnAway(rm, false)
+	}
+}
+
+// decide asks the door and books the answer.
+func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
+	x.decision = x.room.door.Decide(x.r.Context(), v)
+	x.decided()
+	return x.decision
+}
+
+func (x *exchange) decided() {
+	x.g.count.decided(x.decision, time.Since(x.start))
+	x.logDecision()
+}
+
+// visit opens the tickets and says what admission has to know of the request.
+func (x *exchange) visit() anteroom.Visit {
+	s, r, rm := x.s, x.r, x.room
+	stale := uint64(0) // bit i: tickets[i] was sealed by an old key
+	eachCookie(r.Header["Cookie"], rm.scope.Name, func(value string) {
+		t, result := rm.sealer.Open(value)
+		x.g.count.tickets[min(int(result), TicketResults-1)].Add(1)
+		if result != ticket.OK {
+			return
+		}
+		if i := len(x.tickets); i < 64 && rm.sealer.Stale(value) {
+			stale |= 1 << i
+		}
+		x.tickets = append(x.tickets, t)
+	})
+	v := anteroom.Visit{
+		NewID:   ticket.NewID(),
+		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,
+		NoClaim: isPrefetch(r),
+		NoJoin:  x.websocket || isSubresource(r),
+	}
+	if rm.bind {
+		v.Bind = s.Keys.BindAddr(x.client)
+	}
+	switch len(x.tickets) {
+	case 0:
+		v.Fresh = true
+		v.Ticket = anteroom.Ticket{ID: x.newcomer(v.NewID), Bind: v.Bind}
+		return v
+	case 1:
+		x.presented = x.tickets[0]
+		x.stale = stale != 0
+	default:
+		// None usable: any of them says why, and the first is as good as another.
+		i := max(rm.door.Best(x.tickets), 0)
+		x.presented = x.tickets[i]
+		x.stale = i < 64 && stale>>i&1 != 0
+	}
+	v.Ticket = x.presented
+	return v
+}
+
+// newcomer returns the identity of a visitor without a ticket: id, or that of a request
+// on the same connection a moment ago.
+func (x *exchange) newcomer(id anteroom.ID) anteroom.ID {
+	if x.conn == nil || x.shared {
+		return id
+	}
+	agent := ""
+	if a := x.r.Header["User-Agent"]; len(a) > 0 {
+		agent = a[0]
+	}
+	return x.conn.newcomer(x.s.now(), agent, id)
+}

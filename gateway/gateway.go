@@ -1,0 +1,263 @@
+// Package gateway is the HTTP face of a node: it takes a visitor's request through the
+// gate and on to the origin, or answers with the waiting page at the same address.
+//
+// The life of a request, in the order of the code:
+//
+//  1. [Gateway.ServeHTTP] refuses what must never pass (hygiene.go): CONNECT, unknown
+//     methods, targets and headers beyond their bounds. Headers that only we or a trusted
+//     proxy may send are deleted (reserved.go), foreign Upgrades too.
+//  2. route.Table finds the room that covers the target, by any reading of it.
+//  3. Every ticket among the cookies is opened; the best serves (gate.go).
+//  4. node.Room decides. It is the only place where admission is decided.
+//  5. Admitted: on to the origin with a signed proof (proxy.go), as a tunnel for
+//     WebSockets (tunnel.go). Else the waiting page or its JSON (respond.go).
+//  6. The origin's answer passes back; the ticket is added to it, the origin's command to
+//     revoke is obeyed and removed (answer.go).
+//
+// [Gateway.Middleware] is the same with a handler of the caller in the place of the origin.
+//
+// What an origin gets to see differs from what the visitor sent in this: our tickets are
+// cut out of the Cookie header (other cookies stay byte for byte), forwarding headers are
+// ours, the proof is added, trailers of the request are dropped. Path and query stay as
+// they came.
+//
+// Nothing a client does makes us answer 5xx. 502 and 504 speak of the origin, 503 of our
+// own bound on requests in flight, 508 of a loop that the operator has built.
+package gateway
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/proof"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// Config says what a gateway serves. Node and Keys are required.
+type Config struct {
+	// Sites are the applications behind the gateway. A request for a host without a site is
+	// answered with 421. [Gateway.Middleware] needs none.
+	Sites []Site
+	// Rooms that have passed [anteroom.Room.Check] and that Node serves.
+	Rooms []anteroom.Room
+	// Templates are the compiled custom pages by room; a room that is not there shows the
+	// built-in page.
+	Templates map[anteroom.RoomID]*page.Template
+	// Node decides.
+	Node *node.Node
+	// Keys seal the tickets.
+	Keys *ticket.Keyring
+	// Proof signs what admitted requests carry to the origin; nil means no proof.
+	Proof *proof.Signer
+	// ProofHeader carries it; empty means X-Anteroom-Assertion.
+	ProofHeader string
+	// CookieName is the tickets' cookie without the room's suffix; empty means
+	// route.DefaultCookieName. The name, and every name that begins with it and "_", is ours:
+	// origins neither see nor set such cookies.
+	CookieName string
+	// TrustedProxies are the peers whose word about the client's address counts. None by
+	// default; then nobody's does.
+	TrustedProxies []netip.Prefix
+	// ForwardedHeader makes Forwarded (RFC 7239) the header in which the trusted proxies say
+	// so. By default it is X-Forwarded-For. Only one of them is ever read.
+	ForwardedHeader bool
+	// Methods are allowed beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, like
+	// PROPFIND. CONNECT, TRACE, TRACK and DEBUG are never allowed.
+	Methods []string
+	// MaxInFlight bounds the requests served at once, streams and tunnels included; more are
+	// answered with 503. Zero means 50,000.
+	MaxInFlight int
+	// MaxBody bounds the request bodies of admitted visitors, in bytes; more is 413. Zero
+	// means no bound: bodies are streamed and never held.
+	MaxBody int64
+	// PreflightsPerSecond bounds the CORS preflights of one address that are forwarded past
+	// a room. Zero means 50. Four times as many may come at once.
+	PreflightsPerSecond int
+	// Timeouts of the origins' side.
+	Timeouts Timeouts
+	// OriginTLS is for https origins; nil means the system's roots.
+	OriginTLS *tls.Config
+	// Log gets one line per decision that is news, and one in a hundred of the others, at
+	// most 200 a second. Nil means none. No line holds a ticket, a cookie or a query.
+	Log *slog.Logger
+}
+
+// Site is one application: the hosts that it answers for and the servers it runs on.
+type Site struct {
+	// Hosts are names without port, or "*" for every host that no other site names.
+	Hosts []string
+	// Origins are URLs of scheme http or https with host and nothing else.
+	Origins []*url.URL
+	// PreserveHost sends the visitor's Host to the origin instead of the origin's own name.
+	PreserveHost bool
+	// Health of the origins; the zero value means that only failures to connect count.
+	Health Health
+}
+
+// Health is an active check: an origin that does not answer it with 2xx or 3xx gets no
+// requests while another one does.
+type Health struct {
+	// Path to GET, like "/healthz"; empty means no active check.
+	Path string
+	// Host to send; empty means the origin's.
+	Host string
+	// Interval between checks; zero means 5 s.
+	Interval time.Duration
+	// Timeout of one; zero means 2 s.
+	Timeout time.Duration
+}
+
+// Gateway serves visitors. Make it with [New]. Safe for concurrent use.
+type Gateway struct {
+	live      atomic.Pointer[setup]
+	swapping  sync.Mutex
+	swapped   chan struct{} // holds one value after a Swap that Run has not seen
+	count     counters
+	exchanges sync.Pool
+	buffers   copyBuffers
+	lines     logBound
+	token     string // names this process in Via
+	drain     chan struct{}
+	drainOnce sync.Once
+	closing   chan struct{}
+	closeOnce sync.Once
+}
+
+// New returns a gateway that serves cfg. Errors are of kind Invalid and name every fault.
+// Health checks work while [Gateway.Run] does.
+func New(cfg Config) (*Gateway, error) {
+	g := newGateway()
+	if err := g.Swap(cfg); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func newGateway() *Gateway {
+	var id [8]byte
+	rand.Read(id[:])
+	g := &Gateway{
+		swapped: make(chan struct{}, 1),
+		token:   "anteroom-" + hex.EncodeToString(id[:]),
+		drain:   make(chan struct{}),
+		closing: make(chan struct{}),
+	}
+	g.exchanges.New = func() any { return newExchange(g) }
+	return g
+}
+
+// Swap makes the gateway serve another configuration from the next request on; requests
+// under way finish with the old one. When it returns an error nothing has changed.
+func (g *Gateway) Swap(cfg Config) error {
+	g.swapping.Lock()
+	defer g.swapping.Unlock()
+	s, err := newSetup(cfg, g.live.Load(), nodeDoors(cfg.Node))
+	if err != nil {
+		return err
+	}
+	g.put(s)
+	return nil
+}
+
+func (g *Gateway) put(s *setup) {
+	old := g.live.Swap(s)
+	if old != nil && old.transport != s.transport {
+		old.transport.CloseIdleConnections()
+	}
+	select {
+	case g.swapped <- struct{}{}:
+	default:
+	}
+}
+
+// ServeHTTP serves one request of a visitor.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.serve(w, r, nil) }
+
+// Middleware returns a handler that serves the rooms of g before next: waiting visitors
+// see the page, admitted requests and those outside every room go to next, with the proof
+// in their header. Sites are not used and every host is served.
+func (g *Gateway) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
+}
+
+// serve takes a request as far as the gate. Next is nil for the reverse proxy.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	s := g.live.Load()
+	g.count.requests.Add(1)
+	defer g.count.inFlight.Add(-1)
+	if g.count.inFlight.Add(1) > s.maxInFlight {
+		g.refuse(w, r, refusal{http.StatusServiceUnavailable, "Too many requests at once; please try again", false})
+		return
+	}
+	if no := s.checkTarget(r); no.status != 0 {
+		g.refuse(w, r, no)
+		return
+	}
+	x := g.exchanges.Get().(*exchange)
+	defer g.release(x)
+	x.begin(s, w, r, next)
+	if no := x.prepare(); no.status != 0 {
+		g.refuse(w, r, no)
+		return
+	}
+	if s.jwks != nil && r.URL.Path == JWKSPath {
+		x.serveKeys()
+		return
+	}
+	if x.room == nil {
+		g.count.uncovered.Add(1)
+		x.forward()
+		return
+	}
+	x.gate()
+}
+
+// prepare makes the request fit to be looked at and finds its room and site.
+func (x *exchange) prepare() refusal {
+	s, r := x.s, x.r
+	if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+		x.conn, x.peer = c, c.peer
+	} else {
+		x.peer = peerOf(r.RemoteAddr)
+	}
+	x.trusted = len(s.trusted) > 0 && s.isTrusted(x.peer)
+	no, foreign := s.checkHeaders(r, x.trusted)
+	if no.status != 0 {
+		return no
+	}
+	if foreign {
+		x.g.count.foreignHops.Add(1)
+	}
+	x.client = x.peer
+	if x.trusted {
+		x.client = s.clientOf(r.Header, x.peer)
+	}
+	x.https = isHTTPS(r, x.trusted)
+	for _, via := range r.Header["Via"] {
+		foreign = true
+		if strings.Contains(via, x.g.token) {
+			return refusal{http.StatusLoopDetected, "This request has been here before: an origin of this gateway leads back to the gateway", false}
+		}
+	}
+	x.shared = foreign || x.trusted
+	fixFraming(x.w, r)
+	x.websocket = fixUpgrade(r)
+	return s.find(x)
+}
+
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	g.count.refuse(no.status)
+	no.answer(w, r)
+}

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/anteroom/anteroom"
+)
+
+// hand gives the request to the caller's handler, which stands where the origin stands
+// otherwise.
+func (x *exchange) hand() {
+	x.setProof(x.r.Header)
+	x.s.stripTickets(x.r.Header)
+	w := &handWriter{ResponseWriter: x.w, x: x}
+	r := x.r
+	if x.websocket {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
+		if x.room != nil && x.decision.Verdict == anteroom.Admit {
+			dr, id := x.room.door, x.decision.Ticket.ID
+			go func() {
+				defer cancel()
+				x.g.watch(ctx, dr, id)
+			}()
+		}
+	}
+	x.next.ServeHTTP(w, r)
+	w.finish()
+}
+
+// handWriter calls finish before the handler's headers leave.
+type handWriter struct {
+	http.ResponseWriter
+	x *exchange // nil once the headers have left
+}
+
+func (w *handWriter) finish() {
+	if w.x != nil {
+		w.x.finish(w.Header())
+		w.x = nil
+	}
+}
+
+func (w *handWriter) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.finish()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *handWriter) Write(p []byte) (int, error) {
+	w.finish()
+	return w.ResponseWriter.Write(p)
+}
+
+// FlushError is for http.ResponseController, Flush for those who ask for http.Flusher.
+func (w *handWriter) FlushError() error {
+	w.finish()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Flush implements http.Flusher.
+func (w *handWriter) Flush() { w.FlushError() }
+
+// Unwrap is for http.ResponseController.
+func (w *handWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

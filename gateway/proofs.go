@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/anteroom/anteroom"
+)
+
+// JWKSPath is where the keys stand that verify the proof, on every host.
+const JWKSPath = "/.well-known/anteroom/jwks.json"
+
+// setProof puts the proof of admission on the request for the origin. A client's own copy, in
+// any spelling, is gone since checkHeaders; without an admission the header stays away. Its
+// audience is the room's zone.
+func (x *exchange) setProof(h http.Header) {
+	delete(h, x.s.proofHeader)
+	if x.s.Proof == nil || x.room == nil || x.decision.Verdict != anteroom.Admit {
+		return
+	}
+	token, err := x.s.Proof.Assertion(x.room.ID, x.room.Zone, x.decision.Ticket.ID, x.start)
+	if err != nil {
+		// Only a decision without a ticket brings this about. The origin sees no proof and
+		// decides itself what that is worth.
+		x.logProof(err)
+		return
+	}
+	h[x.s.proofHeader] = []string{token}
+}
+
+// serveKeys answers the reserved path of the key set.
+func (x *exchange) serveKeys() {
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "The keys are to be read with GET", true})
+		return
+	}
+	h := x.w.Header()
+	h["Content-Type"] = []string{"application/jwk-set+json"}
+	h["Cache-Control"] = []string{"public, max-age=300, stale-if-error=86400"}
+	h["X-Content-Type-Options"] = valueNosniff
+	x.write(http.StatusOK, x.s.jwks)
+}

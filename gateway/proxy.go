@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// DefaultProofHeader carries the signed proof of admission to the origin.
+const DefaultProofHeader = "X-Anteroom-Assertion"
+
+var (
+	errNotAsked = errors.New("gateway: the origin switched protocols without being asked")
+	errNoOrigin = errors.New("gateway: the site has no origin")
+)
+
+// forward sends the request on: to the next handler, or to an origin of the site.
+func (x *exchange) forward() {
+	s, w, r := x.s, x.w, x.r
+	rc := http.NewResponseController(w)
+	if r.ContentLength != 0 && r.Body != nil {
+		if s.MaxBody > 0 {
+			if r.ContentLength > s.MaxBody {
+				x.g.refuse(w, r, refusal{http.StatusRequestEntityTooLarge, "The request body is too large", true})
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
+		}
+		x.body = &bodyReader{body: r.Body, rc: rc, stall: s.Timeouts.Stall}
+		r.Body = x.body
+	}
+	if x.next != nil {
+		x.hand()
+		return
+	}
+	x.origin = x.site.pick(nil)
+	if x.websocket {
+		x.tunnel()
+		return
+	}
+	x.out = stallWriter{ResponseWriter: w, rc: rc, stall: s.Timeouts.Stall}
+	x.proxy.ServeHTTP(&x.out, r)
+}
+
+// rewrite makes the request that the origin sees. The proxy has copied the visitor's
+// without hop-by-hop headers, and it did so before: nothing that is set here can be named
+// away by a Connection header (CVE-2021-33197, CVE-2024-45410).
+func (x *exchange) rewrite(p *httputil.ProxyRequest) {
+	in, out := p.In, p.Out
+	o := x.origin
+	out.URL.Scheme, out.URL.Host = o.url.Scheme, o.url.Host
+	keepTarget(out.URL, in)
+	if !x.site.preserve {
+		out.Host = ""
+	}
+	out.Trailer = nil
+	x.setForwarded(out.Header)
+	x.setProof(out.Header)
+	x.s.stripTickets(out.Header)
+}
+
+// keepTarget makes path and query leave as they came in. net/http would drop query pairs
+// with a ';' and re-encode what it would have encoded differently.
+func keepTarget(out *url.URL, in *http.Request) {
+	out.RawQuery, out.ForceQuery = in.URL.RawQuery, in.URL.ForceQuery
+	path, _, _ := strings.Cut(in.RequestURI, "?")
+	if path == "" || path[0] != '/' || strings.HasPrefix(path, "//") || path == in.URL.EscapedPath() {
+		return
+	}
+	// Opaque goes on the request line as it is. Two slashes at its beginning would make it an
+	// absolute address; such a path keeps net/http's encoding, which keeps its meaning.
+	out.Opaque = path
+}
+
+// setForwarded says who the visitor is, in the headers that origins read. What an
+// untrusted peer said of that is gone since checkHeaders.
+func (x *exchange) setForwarded(h http.Header) {
+	in := x.r.Header
+	// One allocation for all; the transport may hold the values after the exchange is reused.
+	v := new([5]string)
+	peer := addrString(x.peer)
+	v[0], v[1], v[2], v[3] = peer, x.r.Host, "http", addrString(x.client)
+	if x.https {
+		v[2] = "https"
+	}
+	v[4] = "1.1 " + x.g.token
+	if x.r.ProtoMajor == 2 {
+		v[4] = "2.0 " + x.g.token
+	}
+	if x.trusted {
+		if chain := in["X-Forwarded-For"]; len(chain) > 0 {
+			v[0] = strings.Join(chain, ", ") + ", " + peer
+		} else if x.client != x.peer {
+			v[0] = v[3] + ", " + peer
+		}
+		if host := in["X-Forwarded-Host"]; len(host) == 1 {
+			v[1] = host[0]
+		}
+	}
+	if before := in["Via"]; len(before) > 0 {
+		v[4] = strings.Join(before, ", ") + ", " + v[4]
+	}
+	h["X-Forwarded-For"] = v[0:1:1]
+	h["X-Forwarded-Host"] = v[1:2:2]
+	h["X-Forwarded-Proto"] = v[2:3:3]
+	h["X-Real-Ip"] = v[3:4:4]
+	h["Via"] = v[4:5:5]
+}
+
+// addrString is "unknown" for peers without an address, like those on a Unix socket.
+func addrString(a netip.Addr) string {
+	if !a.IsValid() {
+		return "unknown"
+	}
+	return a.String()
+}
+
+// RoundTrip sends the proxied request to the exchange's origin. When no connection could be
+// made, nothing has left, and a request that may be repeated and has no body goes to one
+// other origin.
+func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := x.s.transport.RoundTrip(r)
+	if err == nil || !isDialError(err) || r.Context().Err() != nil {
+		x.site.report(x.origin, true)
+		return res, err
+	}
+	x.site.report(x.origin, false)
+	if r.Body != nil || len(x.site.origins) < 2 || !isIdempotent(r.Method) {
+		return nil, err
+	}
+	failed := x.origin
+	x.origin = x.site.pick(failed)
+	failed.pending.Add(-1)
+	again := r.WithContext(r.Context())
+	u := *r.URL
+	u.Scheme, u.Host = x.origin.url.Scheme, x.origin.url.Host
+	again.URL = &u
+	res, err = x.s.transport.RoundTrip(again)
+	x.site.report(x.origin, err == nil || !isDialError(err))
+	return res, err
+}
+
+// isIdempotent follows RFC 9110 §9.2.2.
+func isIdempotent(method string) bool {
+	switch method {
+	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
+// failed answers a request whose origin did not. The visitor keeps what the decision
+// gave: the cookie goes with the error.
+func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if bad := x.body.failure(); bad != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](bad); ok {
+			x.g.refuse(w, x.r, refusal{http.StatusRequestEntityTooLarge, "The request body is too large", true})
+			return
+		}
+		x.g.refuse(w, x.r, refusal{http.StatusBadRequest, "The request body broke off", true})
+		return
+	}
+	kind := kindOf(r.Context(), err)
+	x.g.count.originErrors[kind].Add(1)
+	if kind == ClientGone {
+		panic(http.ErrAbortHandler)
+	}
+	x.logOrigin(kind, err)
+	status, text := http.StatusBadGateway, "The site does not answer at the moment."
+	if kind == OriginTimeout {
+		status, text = http.StatusGatewayTimeout, "The site takes too long to answer."
+	}
+	h := x.neverStored()
+	if x.room != nil && x.decision.Verdict == anteroom.Admit {
+		x.giveTicket(h)
+	}
+	h["Content-Type"] = valueTextHTML
+	h["Retry-After"] = []string{"5"}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+	w.WriteHeader(status)
+	if x.r.Method != http.MethodHead {
+		w.Write([]byte("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
+			http.StatusText(status) + "</title><p>" + text + " Please try again in a few seconds.</p></html>\n"))
+	}
+}

@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/page"
+)
+
+// Bounds of answers that we write ourselves.
+const (
+	// answerTime is how long a visitor may take to receive a page of ours.
+	answerTime = 10 * time.Second
+	// bodyTime is how long net/http may read the small body of a request that waits.
+	bodyTime = 10 * time.Second
+)
+
+// turnAway answers a request that is not admitted: the waiting page at the requested
+// address, its JSON, or a few words to a sub-resource. Conditions and ranges of the request
+// play no part: a waiting page is never 206 or 304.
+func (x *exchange) turnAway(rm *room, hold bool) {
+	r, d := x.r, x.decision
+	h := x.neverStored()
+	x.spareBody()
+	if isSubresource(r) || x.websocket || d.Reason == anteroom.ReasonNotJoining {
+		x.turnAwayPart(h)
+		return
+	}
+	x.giveTicket(h)
+	view := x.view(hold)
+	if n := page.RefreshSeconds(view); n > 0 {
+		seconds := []string{strconv.Itoa(n)}
+		h["Refresh"] = seconds
+		h["Retry-After"] = seconds
+	}
+	body := x.buf[:0]
+	if rm.JSONResponse && wantsJSON(r) {
+		body = page.AppendJSON(body, view)
+		h["Content-Type"] = valueJSON
+	} else {
+		zip := acceptsGzip(r)
+		body = page.AppendPage(body, view, zip)
+		h["Content-Type"] = valueTextHTML
+		if zip {
+			h["Content-Encoding"] = valueGzip
+		}
+		if csp := page.ContentSecurityPolicy(view); csp != "" {
+			h["Content-Security-Policy"] = []string{csp}
+		}
+	}
+	x.buf = body
+	status := rm.QueueingStatusCode
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		// What was sent has not been done and will not be repeated for the visitor: no 2xx.
+		status = http.StatusTooManyRequests
+	}
+	x.write(status, body)
+}
+
+// turnAwayPart answers an image, script, style or WebSocket: no page, and no cookie, whose
+// late arrival could overwrite a better one.
+func (x *exchange) turnAwayPart(h http.Header) {
+	h["Content-Type"] = valueTextPlain
+	seconds := max(page.RefreshSeconds(x.view(false)), 5)
+	h["Retry-After"] = []string{strconv.Itoa(seconds)}
+	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in line.\n"...))
+}
+
+// view is what the page is made from.
+func (x *exchange) view(hold bool) page.View {
+	return page.View{
+		Decision:  x.decision,
+		Language:  x.room.DefaultTemplateLanguage,
+		Template:  x.room.template,
+		Now:       x.start,
+		Returning: len(x.tickets) > 0,
+		Paused:    hold,
+	}
+}
+
+// neverStored writes the headers that every answer of the gate has.
+func (x *exchange) neverStored() http.Header {
+	h := x.w.Header()
+	h["Cache-Control"] = valueNoStore
+	h["Cdn-Cache-Control"] = valueCDN
+	h["Surrogate-Control"] = valueCDN
+	h["Vary"] = valueVary
+	h["X-Content-Type-Options"] = valueNosniff
+	h["X-Robots-Tag"] = valueNoindex
+	return h
+}
+
+// write sends a whole answer within answerTime.
+func (x *exchange) write(status int, body []byte) {
+	if status != http.StatusNoContent {
+		x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
+	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(answerTime))
+	x.w.WriteHeader(status)
+	if x.r.Method != http.MethodHead && len(body) > 0 {
+		x.w.Write(body)
+	}
+}
+
+// spareBody sees to the body of a request that will not be served. Up to MaxBodyUnadmitted
+// bytes net/http reads it and keeps the connection. Beyond that, and when the length is
+// not known or the client waits for a 100, nothing is read and the connection ends with
+// the answer (HTTP/2 resets the stream by itself).
+func (x *exchange) spareBody() {
+	r := x.r
+	if r.ContentLength == 0 || r.Body == nil {
+		return
+	}
+	if r.ProtoMajor == 1 {
+		if _, waits := r.Header["Expect"]; waits || r.ContentLength < 0 || r.ContentLength > anteroom.MaxBodyUnadmitted {
+			x.w.Header()["Connection"] = valueClose
+		}
+	}
+	http.NewResponseController(x.w).SetReadDeadline(x.start.Add(bodyTime))
+}

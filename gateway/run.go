@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Run does the gateway's standing work, the health checks of the origins, until ctx ends.
+func (g *Gateway) Run(ctx context.Context) error {
+	for {
+		s := g.live.Load()
+		round, stop := context.WithCancel(ctx)
+		var checks sync.WaitGroup
+		for _, one := range s.everySite() {
+			checks.Go(func() { one.check(round, s.transport) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-g.swapped:
+		}
+		stop()
+		checks.Wait()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// Drain prepares the end of the process: open streams are told to come back and end at
+// once, no new ones are opened, and everything else goes on. It returns when ctx ends or when
+// the last WebSocket has closed; then those still open are closed. Call it beside
+// [http.Server.Shutdown], which does not know of them.
+func (g *Gateway) Drain(ctx context.Context) {
+	g.drainOnce.Do(func() { close(g.drain) })
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for g.count.tunnels.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			g.closeOnce.Do(func() { close(g.closing) })
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *Gateway) isDraining() bool {
+	select {
+	case <-g.drain:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,306 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// setup is a Config made ready. It does not change.
+type setup struct {
+	Config
+	table     *route.Table
+	rooms     []room // by route.Match.Index
+	sites     map[string]*site
+	anySite   *site
+	methods   map[string]bool
+	trusted   []netip.Prefix
+	transport *http.Transport
+	preflight *budget
+	now       func() anteroom.Time
+	log       *slog.Logger
+
+	cookieName  string
+	proofHeader string // canonical
+	proofFolded string
+	jwks        []byte
+	maxInFlight int64
+}
+
+// room is a room as the gateway needs it.
+type room struct {
+	anteroom.Room
+	door     door
+	sealer   *ticket.Sealer
+	scope    route.Scope
+	tail     cookieTail
+	template *page.Template
+	revoke   bool // the origin may end sessions
+	bind     bool
+}
+
+// door is what the gateway asks of a room; [node.Room] is the one that serves.
+type door interface {
+	Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision
+	Best(tickets []anteroom.Ticket) int
+	Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
+	Touch(id anteroom.ID) bool
+	Revoke(id anteroom.ID) bool
+	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
+	Settings() anteroom.Settings
+}
+
+// doors says where to find the rooms' doors and the time.
+type doors struct {
+	of  func(anteroom.RoomID) door
+	now func() anteroom.Time
+}
+
+func nodeDoors(n *node.Node) doors {
+	if n == nil {
+		return doors{}
+	}
+	return doors{now: n.Now, of: func(id anteroom.RoomID) door {
+		if r := n.Room(id); r != nil {
+			return r
+		}
+		return nil
+	}}
+}
+
+// site is an application and its origins.
+type site struct {
+	pool
+	preserve bool
+}
+
+// newSetup builds what serves cfg. From the old setup it takes the transport with its open
+// connections and what is known of the origins.
+func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
+	var faults anteroom.Faults
+	add := func(path, problem, fix string) {
+		faults = append(faults, anteroom.Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	if d.of == nil {
+		add("node", "is missing", "a gateway needs a node that decides")
+	}
+	if cfg.Keys == nil {
+		add("keys", "are missing", "a gateway needs a keyring to seal tickets")
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	s := &setup{
+		Config:      cfg,
+		sites:       make(map[string]*site),
+		methods:     make(map[string]bool),
+		now:         d.now,
+		log:         cfg.Log,
+		cookieName:  cmp.Or(cfg.CookieName, route.DefaultCookieName),
+		proofHeader: http.CanonicalHeaderKey(cmp.Or(cfg.ProofHeader, DefaultProofHeader)),
+		maxInFlight: int64(cmp.Or(cfg.MaxInFlight, 50_000)),
+	}
+	s.Timeouts = cfg.Timeouts.withDefaults()
+	s.proofFolded = fold(s.proofHeader)
+	rate := float64(cmp.Or(cfg.PreflightsPerSecond, 50))
+	s.preflight = newBudget(rate, 4*rate)
+	if cfg.Proof != nil {
+		s.jwks = cfg.Proof.JWKS()
+	}
+	for _, m := range defaultMethods {
+		s.methods[m] = true
+	}
+	for i, m := range cfg.Methods {
+		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || slices.Contains([]string{"CONNECT", "TRACE", "TRACK", "DEBUG"}, m) {
+			add(fmt.Sprintf("methods[%d]", i), fmt.Sprintf("%.40q cannot be allowed", m), "use upper-case names like PROPFIND; CONNECT, TRACE, TRACK and DEBUG never pass")
+		}
+		s.methods[m] = true
+	}
+	for _, p := range cfg.TrustedProxies {
+		s.trusted = append(s.trusted, p.Masked())
+	}
+	hosts := s.addSites(old, add)
+	if len(cfg.Sites) == 0 {
+		hosts = []string{"*"}
+	}
+	table, err := route.NewTable(route.Config{Rooms: cfg.Rooms, Hosts: hosts, CookieName: s.cookieName})
+	if err != nil {
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			faults = append(faults, more...)
+		} else {
+			add("rooms", err.Error(), "")
+		}
+		return nil, faults.Err()
+	}
+	s.table = table
+	s.addRooms(d, add)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if old != nil && old.Timeouts == s.Timeouts && old.OriginTLS == s.OriginTLS {
+		s.transport = old.transport
+	} else {
+		s.transport = newTransport(s.Timeouts, s.OriginTLS)
+	}
+	return s, nil
+}
+
+// addSites makes the sites and returns the hosts that they name.
+func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts []string) {
+	known := make(map[string]*origin)
+	if old != nil {
+		for _, one := range old.everySite() {
+			for _, o := range one.origins {
+				known[o.url.String()] = o
+			}
+		}
+	}
+	for i, cfg := range s.Sites {
+		path := fmt.Sprintf("sites[%d]", i)
+		one := &site{preserve: cfg.PreserveHost, pool: pool{health: cfg.Health, epoch: processStart(old)}}
+		if len(cfg.Hosts) == 0 {
+			add(path+".hosts", "are missing", "name the hosts, or \"*\" for all")
+		}
+		if len(cfg.Origins) == 0 {
+			add(path+".origins", "are missing", "give at least one URL like http://127.0.0.1:3000")
+		}
+		for j, u := range cfg.Origins {
+			at := fmt.Sprintf("%s.origins[%d]", path, j)
+			switch {
+			case u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+				add(at, "is not an http or https URL with a host", "write it like http://127.0.0.1:3000")
+				continue
+			case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil || u.Fragment != "":
+				add(at, "has more than scheme and host", "leave out path, query and user: the visitor's path is passed on as it is")
+				continue
+			}
+			o := known[u.String()]
+			if o == nil {
+				o = &origin{url: u}
+			}
+			one.origins = append(one.origins, o)
+		}
+		if p := cfg.Health.Path; p != "" && !strings.HasPrefix(p, "/") {
+			add(path+".health.path", fmt.Sprintf("%.60q does not begin with /", p), "write it like /healthz")
+		}
+		for j, h := range cfg.Hosts {
+			name := h
+			if h != "*" {
+				canonical, err := route.Host(h)
+				if err != nil {
+					add(fmt.Sprintf("%s.hosts[%d]", path, j), fmt.Sprintf("%.60q is not a host name", h), "write it like shop.example.com")
+					continue
+				}
+				name = canonical
+			}
+			if name == "*" && s.anySite != nil || s.sites[name] != nil {
+				add(fmt.Sprintf("%s.hosts[%d]", path, j), fmt.Sprintf("%.60q belongs to another site already", h), "name every host once")
+				continue
+			}
+			if name == "*" {
+				s.anySite = one
+			} else {
+				s.sites[name] = one
+			}
+			hosts = append(hosts, name)
+		}
+	}
+	return hosts
+}
+
+// processStart is the moment from which pools count; a swap keeps it, as origins do.
+func processStart(old *setup) time.Time {
+	if old != nil {
+		for _, one := range old.everySite() {
+			return one.epoch
+		}
+	}
+	return time.Now()
+}
+
+func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
+	s.rooms = make([]room, len(s.table.Rooms()))
+	for i, m := range s.table.Rooms() {
+		dr := d.of(m.Room.ID)
+		if dr == nil {
+			add(fmt.Sprintf("rooms[%d]", i), "is not served by the node", "apply the rooms to the node first")
+			continue
+		}
+		s.rooms[i] = room{
+			Room:     *m.Room,
+			door:     dr,
+			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),
+			scope:    m.Cookie,
+			tail:     tailOf(m.Room.CookieAttributes, m.Cookie.Domain, m.Cookie.Path),
+			template: s.Templates[m.Room.ID],
+			revoke:   slices.Contains(m.Room.EnabledOriginCommands, anteroom.CommandRevoke),
+			bind:     m.Room.Bind == anteroom.BindIPPrefix,
+		}
+	}
+}
+
+// everySite returns each site once.
+func (s *setup) everySite() []*site {
+	var out []*site
+	if s.anySite != nil {
+		out = append(out, s.anySite)
+	}
+	for _, one := range s.sites {
+		if !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// find looks up room and site of a request.
+func (s *setup) find(x *exchange) refusal {
+	target := x.r.RequestURI
+	if target == "" {
+		target = x.r.URL.RequestURI()
+	}
+	m, err := s.table.Lookup(x.r.Host, target)
+	if err != nil {
+		switch {
+		case errors.Is(err, route.ErrUnknownHost):
+			return misdirected()
+		case errors.Is(err, route.ErrHost):
+			return refusal{http.StatusBadRequest, "The host is not valid", true}
+		}
+		return refusal{http.StatusBadRequest, "The address is not valid", true}
+	}
+	if m != nil {
+		x.room = &s.rooms[m.Index]
+	}
+	if x.next != nil {
+		return refusal{}
+	}
+	x.site = s.anySite
+	if len(s.sites) > 0 {
+		host, _ := route.Host(x.r.Host)
+		if one := s.sites[host]; one != nil {
+			x.site = one
+		}
+	}
+	if x.site == nil {
+		return misdirected()
+	}
+	return refusal{}
+}
+
+func misdirected() refusal {
+	return refusal{http.StatusMisdirectedRequest, "This host is not served here", false}
+}

@@ -1,0 +1,22 @@
+package gateway
+
+import "github.com/anteroom/anteroom/page"
+
+// Header values that are written as they are.
+var (
+	valueClose          = []string{"close"}
+	valueTextPlain      = []string{"text/plain; charset=utf-8"}
+	valueTextHTML       = []string{page.HTMLType}
+	valueJSON           = []string{page.JSONType}
+	valueNoStore        = []string{"private, no-store, max-age=0"}
+	valueCDN            = []string{"no-store"}
+	valueNosniff        = []string{"nosniff"}
+	valueNoindex        = []string{"noindex"}
+	valueVary           = []string{"Cookie, Accept, Accept-Encoding"}
+	valueGzip           = []string{"gzip"}
+	valueAllow          = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
+	valueStream         = []string{page.StreamType}
+	valueNo             = []string{"no"}
+	valuePrivate        = []string{"private"}
+	valuePrivateNoStore = []string{"private, no-store"}
+)

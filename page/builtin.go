@@ -38,9 +38,6 @@ var library = sync.OnceValue(func() *shelf {
 		"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 	press := newDeflater()
 	for _, language := range anteroom.Languages {
-		if _, err := files.ReadFile("lang/" + language + ".json"); err != nil {
-			continue
-		}
 		s.prints[language] = newBuiltin(press, language, style, script)
 	}
 	s.english = s.prints[anteroom.Languages[0]]
@@ -140,7 +137,7 @@ func newBuiltin(press *deflater, language, style, script string) *builtin {
 	}
 	for st, said := range w.sayings() {
 		b.headings[st] = e(said[0])
-		lead := `</head><body><div id="wrapper"><main>` + door + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
+		lead := `</head><body><div id="wrapper"><main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
 		for variant := range numVariants {
 			b.documents[st][variant] = document{
 				press.text(head),

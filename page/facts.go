@@ -122,37 +122,35 @@ func (b *builtin) appendWait(dst []byte, v View) []byte {
 	case low == high:
 		return b.appendSpan(dst, high)
 	case high < 60:
-		return b.appendBounds(dst, b.min, low, high)
+		return b.appendBounds(dst, b.min, low, high, (*numerals).append)
 	case low%60 == 0 && high%60 == 0:
-		return b.appendBounds(dst, b.hour, low/60, high/60)
+		return b.appendBounds(dst, b.hour, low/60, high/60, (*numerals).append)
 	}
-	dst = b.appendSpan(dst, low)
-	dst = append(dst, b.sep...)
-	return b.appendSpan(dst, high)
+	return b.appendBounds(dst, b.hour, low, high, (*numerals).appendHours)
 }
 
-func (b *builtin) appendBounds(dst []byte, unit around, low, high int64) []byte {
+// appendBounds writes "10–15 min", "2–3 h" or "0:45–1:15 h".
+func (b *builtin) appendBounds(dst []byte, unit around, low, high int64, number func(*numerals, []byte, int64) []byte) []byte {
 	dst = append(dst, unit.before...)
-	dst = b.numerals.append(dst, low)
+	dst = number(&b.numerals, dst, low)
 	dst = append(dst, b.sep...)
-	dst = b.numerals.append(dst, high)
+	dst = number(&b.numerals, dst, high)
 	return append(dst, unit.after...)
 }
 
-// appendSpan writes "45 min", "2 h" or "1 h 15 min".
+// appendSpan writes "45 min", "2 h" or "1:15 h".
 func (b *builtin) appendSpan(dst []byte, minutes int64) []byte {
-	if hours := minutes / 60; hours > 0 {
-		dst = b.appendOne(dst, b.hour, hours)
-		if minutes %= 60; minutes == 0 {
-			return dst
-		}
-		dst = append(dst, ' ')
+	switch {
+	case minutes < 60:
+		dst = append(dst, b.min.before...)
+		dst = b.numerals.append(dst, minutes)
+		return append(dst, b.min.after...)
+	case minutes%60 == 0:
+		dst = append(dst, b.hour.before...)
+		dst = b.numerals.append(dst, minutes/60)
+	default:
+		dst = append(dst, b.hour.before...)
+		dst = b.numerals.appendHours(dst, minutes)
 	}
-	return b.appendOne(dst, b.min, minutes)
-}
-
-func (b *builtin) appendOne(dst []byte, unit around, n int64) []byte {
-	dst = append(dst, unit.before...)
-	dst = b.numerals.append(dst, n)
-	return append(dst, unit.after...)
+	return append(dst, b.hour.after...)
 }

@@ -14,6 +14,8 @@ type hole uint8
 type piece struct {
 	plain    []byte
 	deflated []byte // whole non-final deflate blocks that end at a byte boundary
+	sum      uint32 // CRC-32 of plain
+	shift    uint32 // shiftOf(len(plain))
 	hole     hole
 }
 
@@ -45,7 +47,7 @@ func (d *deflater) text(s string) piece {
 	d.writer.Reset(&d.buf)
 	_, _ = d.writer.Write([]byte(s)) // a bytes.Buffer takes everything
 	_ = d.writer.Flush()
-	p := piece{plain: []byte(s), deflated: bytes.Clone(d.buf.Bytes())}
+	p := piece{plain: []byte(s), deflated: bytes.Clone(d.buf.Bytes()), sum: crc32.ChecksumIEEE([]byte(s)), shift: shiftOf(len(s))}
 	d.known[s] = p
 	return p
 }
@@ -92,10 +94,38 @@ func (doc document) appendGzip(dst []byte, fill func(dst []byte, h hole) []byte)
 			continue
 		}
 		dst = append(dst, doc[i].deflated...)
-		sum = crc32.Update(sum, crc32.IEEETable, doc[i].plain)
+		sum = multiply(doc[i].shift, sum) ^ doc[i].sum
 		size += uint32(len(doc[i].plain))
 	}
 	dst = append(dst, finalBlock...)
 	dst = binary.LittleEndian.AppendUint32(dst, sum)
 	return binary.LittleEndian.AppendUint32(dst, size)
+}
+
+// The checksum of a text behind another follows from both checksums and a factor that
+// depends on the second's length: CRC-32 is a remainder of polynomials over two elements,
+// written with the lowest power in the highest bit (as zlib's crc32_combine does it).
+
+// multiply returns a·b modulo the CRC's polynomial.
+func multiply(a, b uint32) uint32 {
+	var product uint32
+	for ; a != 0; a <<= 1 {
+		if a&(1<<31) != 0 {
+			product ^= b
+		}
+		b = b>>1 ^ crc32.IEEE&-(b&1)
+	}
+	return product
+}
+
+// shiftOf returns x to the power of the bits in n bytes.
+func shiftOf(n int) uint32 {
+	power, factor := uint32(1<<31), uint32(1<<(31-8)) // 1, and x⁸
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			power = multiply(power, factor)
+		}
+		factor = multiply(factor, factor)
+	}
+	return power
 }

@@ -63,9 +63,10 @@ func minutes(d time.Duration) int64 {
 }
 
 // waitRange returns the bounds between which the wait is shown, in minutes; false when it
-// is not known. For Random they are the quartiles. For an order they surround the forecast:
-// as wide as simulated forecasts are wrong four times in five, rounded outwards to steps
-// that do not pretend precision. A low of 0 reads "less than high".
+// is not known. For Random they are the quartiles. For an order they surround the forecast
+// by a seventh below and a quarter above: waits turn out longer more often than shorter.
+// Both are rounded so that they do not pretend precision: outwards below three hours, to
+// the nearest hour above. A low of 0 reads "less than high".
 func waitRange(d anteroom.Decision) (low, high int64, known bool) {
 	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		return 0, 0, false
@@ -77,11 +78,12 @@ func waitRange(d anteroom.Decision) (low, high int64, known bool) {
 	low, high = int64(max(lo, 0)/time.Minute), max(minutes(hi), 1)
 	step := int64(1)
 	switch {
-	case high > 240:
+	case high > 180:
+		low, high = low+30, high-29
 		step = 60
 	case high > 60:
 		step = 15
-	case high > 10:
+	case high > 20:
 		step = 5
 	}
 	low, high = low/step*step, (high+step-1)/step*step

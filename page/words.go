@@ -112,6 +112,13 @@ func (n *numerals) appendPair(dst []byte, v int) []byte {
 	return append(dst, n.digits[v%10]...)
 }
 
+// appendHours writes minutes as hours and minutes, "1:15".
+func (n *numerals) appendHours(dst []byte, minutes int64) []byte {
+	dst = n.append(dst, minutes/60)
+	dst = append(dst, ':')
+	return n.appendPair(dst, int(minutes%60))
+}
+
 // appendClock writes "14:32 UTC". The page's script puts the visitor's own time there.
 func (n *numerals) appendClock(dst []byte, t time.Time) []byte {
 	dst = n.appendPair(dst, t.Hour())

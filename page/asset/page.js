@@ -10,17 +10,12 @@ let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fa
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
 const num = n => n.toLocaleString(lang)
-const one = (unit, n) => put(words[unit], num(n))
-const span = m => m < 60 ? one('min', m) : one('hour', m / 60 | 0) + (m % 60 ? ' ' + one('min', m % 60) : '')
-const bounds = (unit, a, b) => put(words[unit], num(a) + words.range + num(b))
+const hours = m => num(m / 60 | 0) + ':' + num(m % 60 / 10 | 0) + num(m % 10)
+const many = (say, ...m) => m.map(say).join(words.range)
+const span = (...m) => m[m.length - 1] < 60 ? put(words.min, many(num, ...m)) : put(words.hour, m.some(x => x % 60) ? many(hours, ...m) : many(x => num(x / 60), ...m))
 const wait = s => {
 const a = s.lo / 60, b = s.hi / 60
-if (s.state == 'long' || b > 1440) return words.day
-if (!b) return words.unknown
-if (!a) return put(words.less, span(b))
-if (a == b) return span(b)
-if (b < 60) return bounds('min', a, b)
-return a % 60 || b % 60 ? span(a) + words.range + span(b) : bounds('hour', a / 60, b / 60)
+return s.state == 'long' || b > 1440 ? words.day : !b ? words.unknown : !a ? put(words.less, span(b)) : a == b ? span(b) : span(a, b)
 }
 const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second})
 const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }
@@ -29,7 +24,7 @@ const warn = value => { note.textContent = value; note.hidden = !value }
 const store = (key, value) => { try { return value ? sessionStorage.setItem(key, value) : sessionStorage.getItem(key) } catch (e) {} }
 
 const show = s => {
-if (s.hi > now.hi && now.hi && s.lo > now.hi) told = words.slower
+if (now.hi && s.lo > now.hi) told = words.slower
 told = words.notes[s.reason] || told
 now = s
 warn(told)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -45,6 +46,7 @@ var (
 type engine struct {
 	srv *server.Server
 	nc  *nats.Conn
+	log *logger
 }
 
 // startEngine starts the server on the directory. Bucket and stream are made if allowed;
@@ -69,7 +71,7 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 	}
 	log := &logger{log: cfg.Log}
 	srv.SetLoggerV2(log, false, false, false)
-	e := &engine{srv: srv}
+	e := &engine{srv: srv, log: log}
 	srv.Start()
 	if !srv.ReadyForConnections(time.Minute) || !srv.JetStreamEnabled() {
 		e.stop()
@@ -141,10 +143,25 @@ func (e *engine) stop() {
 
 // publish writes one message to the stream behind the subject, whose newest message must
 // have the number last, and returns when it is synced.
+//
+// JetStream does not answer when the file system refuses the write; it only logs. So a
+// complaint in its log ends the wait.
 func (e *engine) publish(ctx context.Context, subject string, data []byte, last uint64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.log.onComplaint(func(text string) { cancel(errors.New(text)) })
+	defer e.log.onComplaint(nil)
 	reply, err := e.nc.RequestWithContext(ctx, subject, data)
 	if err != nil {
-		return fmt.Errorf("natslink: store does not answer: %w", err)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+			if strings.Contains(err.Error(), full.Error()) {
+				return fmt.Errorf("%w: the disk of the data directory is full (%w); delete files there or enlarge it", cluster.ErrFull, err)
+			}
+		}
+		return fmt.Errorf("natslink: store does not confirm a write: %w", err)
 	}
 	var ack struct {
 		Seq   uint64 `json:"seq"`
@@ -157,12 +174,8 @@ func (e *engine) publish(ctx context.Context, subject string, data []byte, last 
 		return fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
 	}
 	if e := ack.Error; e != nil {
-		switch {
-		case e.ErrCode == codeStorageExceeded,
-			e.ErrCode == codeStoreFailed && strings.HasPrefix(e.Description, "maximum bytes exceeded"):
+		if e.ErrCode == codeStorageExceeded || e.ErrCode == codeStoreFailed && e.Description == "maximum bytes exceeded" {
 			return errNoSpaceInStream
-		case strings.Contains(e.Description, "no space left on device"), strings.Contains(e.Description, "file too large"), strings.Contains(e.Description, "quota exceeded"):
-			return fmt.Errorf("%w: the disk of the data directory is full (%s); delete files there or enlarge it", cluster.ErrFull, e.Description)
 		}
 		return fmt.Errorf("natslink: store refuses to write: %s", e.Description)
 	}
@@ -186,14 +199,14 @@ func (e *engine) state(ctx context.Context, stream string) (jetstream.StreamStat
 }
 
 // purge drops the stream's records before the number.
-func (e *engine) purge(ctx context.Context, stream string, before uint64) error {
+func (e *engine) purge(ctx context.Context, stream string, before uint64, only ...jetstream.StreamPurgeOpt) error {
 	js, err := jetstream.New(e.nc)
 	if err != nil {
 		return err
 	}
 	s, err := js.Stream(ctx, stream)
 	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSequence(before))
+		err = s.Purge(ctx, append(only, jetstream.WithPurgeSequence(before))...)
 	}
 	if err != nil {
 		return fmt.Errorf("natslink: purge of stream %s: %w", stream, err)
@@ -268,20 +281,7 @@ func (e *engine) get(ctx context.Context, stream string, number uint64) ([]byte,
 	}
 }
 
-// erase drops single messages of the stream.
-func (e *engine) erase(ctx context.Context, stream string, numbers []uint64) error {
-	js, err := jetstream.New(e.nc)
-	if err != nil {
-		return err
-	}
-	s, err := js.Stream(ctx, stream)
-	for _, n := range numbers {
-		if err == nil {
-			err = s.DeleteMsg(ctx, n)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("natslink: stream %s: %w", stream, err)
-	}
-	return nil
+// erase drops what a stream holds of a subject up to the number.
+func (e *engine) erase(ctx context.Context, stream, subject string, number uint64) error {
+	return e.purge(ctx, stream, number+1, jetstream.WithPurgeSubject(subject))
 }

@@ -33,7 +33,7 @@ func (l *link) loadKeys(ctx context.Context) error {
 	revisions := map[string]uint64{}
 	var newest envelope
 	var digest uint64
-	var stale []uint64 // deletions, which need not be kept
+	stale := map[string]uint64{} // deletions, which need not be kept
 	if state.Msgs > 0 {
 		r, err := l.eng.reader(keysStream, true)
 		if err != nil {
@@ -62,7 +62,7 @@ func (l *link) loadKeys(ctx context.Context) error {
 					revisions[key] = e.number
 					digest ^= digestOf(key, e.number)
 				} else {
-					stale = append(stale, e.number)
+					stale[subject] = e.number
 				}
 				newest = envelope{number: e.number, extra: e.extra}
 				next = e.number + 1
@@ -88,8 +88,16 @@ func (l *link) loadKeys(ctx context.Context) error {
 	l.mu.Lock()
 	l.revisions, l.digest = revisions, digest
 	l.mu.Unlock()
-	stale = slices.DeleteFunc(stale, func(n uint64) bool { return n == newest.number })
-	return l.eng.erase(ctx, keysStream, stale)
+	for subject, number := range stale {
+		// The newest change carries the digest; and the key may hold something again.
+		if number == newest.number || revisions[strings.TrimPrefix(subject, keysSubject)] != 0 {
+			continue
+		}
+		if err := l.eng.erase(ctx, keysStream, subject, number); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *link) Get(ctx context.Context, key string) (cluster.Entry, error) {

@@ -14,6 +14,7 @@ type logger struct {
 
 	mu        sync.Mutex
 	complaint string
+	on        func(complaint string) // nil means none
 }
 
 func (l *logger) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
@@ -28,6 +29,9 @@ func (l *logger) say(level slog.Level, format string, v []any) {
 	if level >= slog.LevelError {
 		l.mu.Lock()
 		l.complaint = text
+		if l.on != nil {
+			l.on(text)
+		}
 		l.mu.Unlock()
 	}
 	if l.log != nil {
@@ -40,4 +44,11 @@ func (l *logger) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.complaint
+}
+
+// onComplaint makes fn be called with every complaint, until it is called again.
+func (l *logger) onComplaint(fn func(text string)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on = fn
 }

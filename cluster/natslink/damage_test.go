@@ -1,0 +1,239 @@
+package natslink
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Damage is done at so many positions of each file; 0 means at every one, which takes
+// hours. The positions differ from run to run, the seed is said when something fails.
+var (
+	damagePositions = flag.Int("positions", 6, "positions of each file to damage")
+	damageSeed      = flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the positions")
+)
+
+// damageConfig gives files of 4 MiB, so that the journal has two.
+func damageConfig(dir string) Config { return Config{Dir: dir, MaxJournal: 8 << 20} }
+
+type content struct {
+	keys    map[string]string
+	journal []string
+}
+
+// writeContent fills the link with every kind of thing that a store can hold.
+func writeContent(t *testing.T, l cluster.Link) content {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := content{keys: map[string]string{}}
+	for i := range 60 {
+		r := fmt.Sprintf("record %d %s", i, strings.Repeat("r", i%7*i%7*900))
+		if i%3 == 2 {
+			r += strings.Repeat("long", 60<<10)
+		}
+		must(l.Append(t.Context(), []byte(r)))
+		c.journal = append(c.journal, r)
+		key, value := fmt.Sprintf("key.%d", i%17), fmt.Sprintf("value %d %s", i, strings.Repeat("v", i*5))
+		_, err := l.Put(t.Context(), key, []byte(value))
+		must(err)
+		c.keys[key] = value
+		if i%10 == 9 {
+			must(l.Delete(t.Context(), key))
+			delete(c.keys, key)
+		}
+	}
+	return c
+}
+
+// judge opens the directory: what it holds must be the content, or damage is reported.
+func judge(dir string, want content) (found bool, err error) {
+	l, err := Open(damageConfig(dir))
+	if err != nil {
+		return reported(err)
+	}
+	defer l.Close()
+	ctx := context.Background()
+	keys, err := l.Keys(ctx, "")
+	if err != nil {
+		return reported(err)
+	}
+	if len(keys) != len(want.keys) {
+		return false, fmt.Errorf("%d keys instead of %d: %q", len(keys), len(want.keys), keys)
+	}
+	for _, k := range keys {
+		e, err := l.Get(ctx, k)
+		if err != nil {
+			if found, err := reported(err); err != nil {
+				return found, err
+			}
+			found = true
+			continue
+		}
+		if string(e.Value) != want.keys[k] {
+			return false, fmt.Errorf("key %s holds %.40q instead of %.40q", k, e.Value, want.keys[k])
+		}
+	}
+	n := 0
+	err = l.Replay(ctx, func(_ time.Time, r []byte) error {
+		if n >= len(want.journal) || string(r) != want.journal[n] {
+			return fmt.Errorf("record %d is %.40q", n, r)
+		}
+		n++
+		return nil
+	})
+	if err != nil {
+		return reported(err)
+	}
+	if n != len(want.journal) {
+		return false, fmt.Errorf("%d records instead of %d", n, len(want.journal))
+	}
+	return found, nil
+}
+
+func reported(err error) (bool, error) {
+	if d := (*cluster.DamagedError)(nil); errors.As(err, &d) && d.What != "" {
+		return true, nil
+	}
+	return false, err
+}
+
+// TestDamageIsNeverAccepted damages every file of a store in many ways. The store then
+// still holds everything, or says that it is damaged; it never holds anything else.
+func TestDamageIsNeverAccepted(t *testing.T) {
+	template := t.TempDir()
+	l := open(t, damageConfig(template))
+	want := writeContent(t, l)
+	// What kill -9 leaves is what is in the files now.
+	killed := t.TempDir()
+	if err := os.CopyFS(killed, os.DirFS(template)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"closed": template, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(*damageSeed, 0))
+			files := filesOf(t, dir)
+			if len(files) < 8 {
+				t.Fatalf("only %q", files)
+			}
+			tries, noticed := 0, 0
+			try := func(what string, damage func(dir string) error) {
+				t.Helper()
+				work := t.TempDir()
+				if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
+					t.Fatal(err)
+				}
+				if err := damage(work); err != nil {
+					t.Fatal(err)
+				}
+				found, err := judge(work, want)
+				if err != nil {
+					t.Errorf("%s (-seed %d): %v", what, *damageSeed, err)
+				}
+				if tries++; found {
+					noticed++
+				}
+				os.RemoveAll(work)
+			}
+			try("nothing", func(string) error { return nil })
+			if noticed > 0 {
+				t.Fatal("damage is reported where there is none")
+			}
+			for i, name := range files {
+				at := func(dir string) string { return filepath.Join(dir, name) }
+				info, err := os.Stat(at(dir))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pos := range positions(rnd, int(info.Size())) {
+					bit := byte(1) << rnd.IntN(8)
+					try(fmt.Sprintf("%s: byte %d xor %d", name, pos, bit), func(dir string) error {
+						return edit(at(dir), func(b []byte) []byte { b[pos] ^= bit; return b })
+					})
+					try(fmt.Sprintf("%s: cut to %d bytes", name, pos), func(dir string) error {
+						return os.Truncate(at(dir), int64(pos))
+					})
+					try(fmt.Sprintf("%s: page of %d zeroed", name, pos), func(dir string) error {
+						return edit(at(dir), func(b []byte) []byte {
+							from := pos &^ 4095
+							clear(b[from:min(from+4096, len(b))])
+							return b
+						})
+					})
+				}
+				try(name+": removed", func(dir string) error { return os.Remove(at(dir)) })
+				try(name+": doubled", func(dir string) error {
+					return edit(at(dir), func(b []byte) []byte { return append(b, b...) })
+				})
+				other := filepath.Join(files[(i+1+rnd.IntN(len(files)-1))%len(files)])
+				try(name+": swapped with "+other, func(dir string) error {
+					tmp := filepath.Join(dir, "tmp")
+					return errors.Join(os.Rename(at(dir), tmp), os.Rename(filepath.Join(dir, other), at(dir)), os.Rename(tmp, filepath.Join(dir, other)))
+				})
+			}
+			t.Logf("%d files, %d damages, %d reported, the others did not matter", len(files), tries, noticed)
+			if noticed < tries/4 {
+				t.Errorf("%d of %d damages reported: the test damages what does not matter", noticed, tries)
+			}
+		})
+	}
+}
+
+func positions(rnd *rand.Rand, size int) []int {
+	if size == 0 {
+		return nil
+	}
+	if *damagePositions == 0 || *damagePositions >= size {
+		all := make([]int, size)
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	some := []int{0, size - 1}
+	for range *damagePositions - 2 {
+		some = append(some, rnd.IntN(size))
+	}
+	return some
+}
+
+func filesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	if err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() != lockName {
+			names = append(names, name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func edit(name string, change func([]byte) []byte) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, change(b), 0o600)
+}

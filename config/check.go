@@ -1,0 +1,263 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+)
+
+// check adds the faults that need more than one value's own text, rooms aside.
+func (l *loader) check() {
+	c := &l.doc.Config
+	if len(c.Listen) == 0 {
+		l.at("listen", "has no address", "like \":8080\"")
+	}
+	for i, a := range c.Listen {
+		l.checkAddress(fmt.Sprintf("listen[%d]", i), a)
+		if a == c.Admin {
+			l.at("admin", fmt.Sprintf("%s is also an address for visitors", quote(a)), "give operators an address of their own")
+		}
+	}
+	l.checkAddress("admin", c.Admin)
+	if c.Data == "" {
+		l.at("data", "is empty", "name a directory")
+	}
+	l.checkTLS(c.TLS)
+	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
+		l.at("cookie_name", quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
+	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-") {
+		l.at("cookie_name", quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
+	}
+	if h := c.Proof.Header; len(h) > anteroom.MaxNameLength || !isWord(h) || !strings.Contains(h, "-") {
+		l.at("proof.header", quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
+	}
+	if c.Proof.Enabled && c.Proof.Issuer == "" {
+		l.at("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
+	}
+	l.checkSites(c.Sites)
+}
+
+func (l *loader) checkAddress(path, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		l.at(path, quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
+	}
+}
+
+func (l *loader) checkTLS(t TLS) {
+	for i, c := range t.Certificates {
+		if c.Cert == "" || c.Key == "" {
+			continue // said already: required
+		}
+		path := fmt.Sprintf("tls.certificates[%d]", i)
+		cert, okCert := l.read(path+".cert", c.Cert, 1<<20)
+		key, okKey := l.read(path+".key", c.Key, 1<<20)
+		if !okCert || !okKey {
+			continue
+		}
+		if _, err := tls.X509KeyPair(cert, key); err != nil {
+			l.at(path, "is not a certificate with its key: "+strings.TrimPrefix(err.Error(), "tls: "), "PEM: the certificate first, then its chain; the key unencrypted")
+		}
+	}
+	for i, h := range t.ACME.Hosts {
+		path := fmt.Sprintf("tls.acme.hosts[%d]", i)
+		if h == "*" {
+			l.at(path, "\"*\" is not a name that a certificate can be for", "list the names")
+			continue
+		}
+		l.checkHost(path, h)
+	}
+	if u, err := url.Parse(t.ACME.CA); err != nil || u.Scheme != "https" || u.Host == "" {
+		l.at("tls.acme.ca", quote(t.ACME.CA)+" is not an https URL", "the authority's directory URL")
+	}
+	if t.ACME.Email != "" && !strings.Contains(t.ACME.Email, "@") {
+		l.at("tls.acme.email", quote(t.ACME.Email)+" is not an address", "like ops@example.com")
+	}
+	if t.RedirectHTTP != "" {
+		l.checkAddress("tls.redirect_http", t.RedirectHTTP)
+		if !t.On() {
+			l.at("tls.redirect_http", "redirects to HTTPS, but there is no certificate", "set tls.certificates or tls.acme.hosts, or remove it")
+		}
+		if slices.Contains(l.doc.Listen, t.RedirectHTTP) {
+			l.at("tls.redirect_http", quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
+		}
+	}
+}
+
+// checkHost takes the rule for hosts from the room's routes, where it is written down.
+func (l *loader) checkHost(path, host string) {
+	probe := anteroom.Room{Name: "probe", Routes: []anteroom.Route{{Host: host}}}
+	for _, f := range probe.Check() {
+		l.at(path, f.Problem, f.Fix)
+	}
+}
+
+func (l *loader) checkSites(sites []Site) {
+	if len(sites) == 0 {
+		l.at("sites", "is missing", "say where the web application is: --origin http://127.0.0.1:3000, or sites in the file")
+	}
+	owner := make(map[string]string)
+	for i, s := range sites {
+		path := fmt.Sprintf("sites[%d]", i)
+		if _, given := l.where[path+".hosts"]; given && len(s.Hosts) == 0 {
+			l.at(path+".hosts", "is empty", "list host names, or \"*\" for every host")
+		}
+		for j, h := range s.Hosts {
+			at := fmt.Sprintf("%s.hosts[%d]", path, j)
+			l.checkHost(at, h)
+			if other, taken := owner[strings.ToLower(h)]; taken {
+				l.at(at, fmt.Sprintf("%s is also %s", quote(h), other), "a host belongs to one site")
+				continue
+			}
+			owner[strings.ToLower(h)] = at
+		}
+		if _, given := l.where[path+".origins"]; given && len(s.Origins) == 0 {
+			l.at(path+".origins", "is empty", "list URLs like http://127.0.0.1:3000")
+		}
+		for j, o := range s.Origins {
+			l.checkOrigin(fmt.Sprintf("%s.origins[%d]", path, j), o)
+		}
+		if p := s.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #\r\n")) {
+			l.at(path+".health.path", quote(p)+" is not a path", "like /healthz")
+		}
+	}
+}
+
+// checkOrigin does not repeat the text when it could hold a password.
+func (l *loader) checkOrigin(path, origin string) {
+	const fix = "scheme, host and port only: http://127.0.0.1:3000"
+	u, err := url.Parse(origin)
+	switch {
+	case strings.Contains(origin, "@"):
+		l.at(path, "has user information", fix+"; visitors' credentials pass through as they are")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		l.at(path, quote(origin)+" is not an http or https URL", fix)
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		l.at(path, quote(origin)+" has more than an address", fix+"; the visitor's path is passed on unchanged")
+	case u.Port() != "":
+		if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+			l.at(path, quote(origin)+" has no valid port", fix)
+		}
+	}
+}
+
+// rooms converts and checks the rooms, and returns them with their defaults.
+func (l *loader) rooms() []anteroom.Room {
+	if len(l.doc.Rooms) > anteroom.MaxRooms {
+		l.at("rooms", fmt.Sprintf("has %d rooms", len(l.doc.Rooms)), fmt.Sprintf("at most %d", anteroom.MaxRooms))
+		return nil
+	}
+	sites := make(map[string]bool)
+	for _, s := range l.doc.Sites {
+		for _, h := range s.Hosts {
+			sites[strings.ToLower(h)] = true
+		}
+	}
+	owner := make(map[anteroom.RoomID]int)
+	rooms := make([]anteroom.Room, len(l.doc.Rooms))
+	for i := range l.doc.Rooms {
+		path := fmt.Sprintf("rooms[%d]", i)
+		one := l.room(path, &l.doc.Rooms[i])
+		for _, f := range one.Check() {
+			l.at(l.translate(path+"."+f.Path), f.Problem, f.Fix)
+		}
+		rooms[i] = one.WithDefaults()
+		if other, taken := owner[rooms[i].ID]; taken && one.Name != "" {
+			l.at(path+".name", fmt.Sprintf("%s is also the name of rooms[%d] in zone %s", quote(one.Name), other, quote(rooms[i].Zone)), "names are unique in a zone")
+		} else {
+			owner[rooms[i].ID] = i
+		}
+		for j, rt := range one.Routes {
+			if len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
+				l.at(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
+			}
+		}
+	}
+	if l.o.Check != nil && len(l.faults) == 0 {
+		for _, f := range l.o.Check(rooms) {
+			l.at(l.translate(f.Path), f.Problem, f.Fix)
+		}
+	}
+	return rooms
+}
+
+// room converts one room, with only what the file says about routes.
+func (l *loader) room(path string, r *room) anteroom.Room {
+	out := anteroom.Room{
+		Name: r.Name, Zone: r.Zone, Description: r.Description,
+		CookieSuffix:     r.CookieSuffix,
+		CookieAttributes: anteroom.CookieAttributes{SameSite: r.CookieAttributes.SameSite, Secure: r.CookieAttributes.Secure},
+		Settings: anteroom.Settings{
+			TotalActiveUsers: r.TotalActiveUsers, NewUsersPerMinute: r.NewUsersPerMinute,
+			SessionDuration: r.SessionDuration, DisableSessionRenewal: r.DisableSessionRenewal,
+			QueueingMethod: anteroom.QueueingMethod(r.QueueingMethod), QueueAll: r.QueueAll, Suspended: r.Suspended,
+			Refresh: r.Refresh, Unpaced: r.Unpaced, PlaceHold: r.PlaceHold,
+		},
+		QueueingStatusCode: r.QueueingStatusCode, JSONResponse: r.JSONResponse,
+		DefaultTemplateLanguage: r.DefaultTemplateLanguage, CustomPageHTML: r.CustomPageHTML,
+		EnabledOriginCommands: r.EnabledOriginCommands, Bind: r.Bind,
+	}
+	routes := r.Routes
+	if r.Routes == nil {
+		if r.Host == "" {
+			l.at(path+".host", "is missing", "a host name, \"*\" for every host, or a list of routes")
+		}
+		routes = append([]route{{r.Host, r.Path}}, r.AdditionalRoutes...)
+	} else {
+		for _, key := range []string{"host", "path", "additional_routes"} {
+			if _, given := l.where[path+"."+key]; given {
+				l.at(path+"."+key, "is given together with routes", "write it as one of the routes")
+			}
+		}
+	}
+	for _, rt := range routes {
+		out.Routes = append(out.Routes, anteroom.Route{Host: rt.Host, Path: rt.Path})
+	}
+	if r.CustomPageFile != "" {
+		at := path + ".custom_page_file"
+		if r.CustomPageHTML != "" {
+			l.at(at, "is given together with custom_page_html", "remove one")
+		} else if data, ok := l.read(at, r.CustomPageFile, anteroom.MaxTemplateBytes); ok {
+			out.CustomPageHTML = string(data)
+		}
+	}
+	return out
+}
+
+// translate turns a path of a room as the code has it into the path that the file has.
+func (l *loader) translate(path string) string {
+	var i, j int
+	if n, _ := fmt.Sscanf(path, "rooms[%d]", &i); n != 1 || i < 0 || i >= len(l.doc.Rooms) || l.doc.Rooms[i].Routes != nil {
+		return path
+	}
+	room := fmt.Sprintf("rooms[%d]", i)
+	rest := strings.TrimPrefix(path, room+".routes")
+	if rest == path {
+		return path
+	}
+	if n, _ := fmt.Sscanf(rest, "[%d]", &j); n != 1 {
+		return room + ".host"
+	}
+	rest = strings.TrimPrefix(rest, fmt.Sprintf("[%d]", j))
+	if j > 0 {
+		return fmt.Sprintf("%s.additional_routes[%d]%s", room, j-1, rest)
+	}
+	if rest == "" {
+		rest = ".host"
+	}
+	return room + rest
+}
+
+// isWord reports whether s can be a name: letters, digits, _ and -.
+func isWord(s string) bool {
+	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+}

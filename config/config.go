@@ -1,0 +1,179 @@
+// Package config reads what an Anteroom process is told: one YAML file, the environment
+// over it, and flags over both.
+//
+// The structs in this file are the manual. Their tags give each key its name, default,
+// bounds and description; the decoder, the environment names, the flags, schema.json and
+// docs/config.md are made from them and nothing else. `go test ./config -update`
+// rewrites the latter two.
+//
+// [Load] does everything that a start does, short of starting: it reads the file and the
+// files that it names, resolves the precedence, checks each value and what the values mean
+// together. It reports every fault at once, each with its line and column, and returns
+// either a configuration that nothing changes afterwards or none.
+//
+// A key a.b_c of the file is ANTEROOM_A_B_C in the environment and --a-b-c as a flag;
+// lists are separated by commas there. ANTEROOM_A_B_C_FILE names a file that holds the
+// value. The lists of sites, rooms and certificates have neither: see [Quick] for a room
+// without a file.
+package config
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Config is a whole configuration, checked, with defaults filled in. It must not be
+// changed.
+type Config struct {
+	Listen         []string       `key:"listen" default:":8080" doc:"Addresses on which visitors are served: host:port, with an empty host for all interfaces."`
+	Admin          string         `key:"admin" default:"127.0.0.1:8081" doc:"Address for operators: API, metrics, health, dashboard. Keep it off the public network."`
+	Data           string         `key:"data" default:"./anteroom-data" file:"true" doc:"Directory for keys and state. Created when missing."`
+	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
+	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* and Forwarded headers are believed. Nobody by default."`
+	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
+	Timeouts       Timeouts       `key:"timeouts" doc:"How long things may take."`
+	Limits         Limits         `key:"limits" doc:"What this process takes on at once."`
+	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors when admission cannot be decided: they wait, or they are let in beyond the limits. Sessions go on either way."`
+	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix is appended after an underscore. A change makes every visitor new."`
+	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can tell that a request came through a room."`
+	Sites          []Site         `key:"sites" doc:"What is behind the gateway."`
+
+	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
+	Rooms []anteroom.Room
+	// Files are all files that were read, the configuration file first: what to watch.
+	Files []string
+
+	shown shown
+}
+
+// Log is the key "log".
+type Log struct {
+	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" doc:"The least severe level that is written."`
+	Format string `key:"format" default:"json" enum:"json,text" doc:"One JSON object a line, or text for a terminal."`
+}
+
+// TLS is the key "tls".
+type TLS struct {
+	Certificates []Certificate `key:"certificates" doc:"Certificates from files, chosen by server name. Re-read on reload."`
+	ACME         ACME          `key:"acme" doc:"Certificates obtained and renewed automatically (RFC 8555)."`
+	RedirectHTTP string        `key:"redirect_http" doc:"Address of a plain HTTP listener that redirects to HTTPS and answers ACME challenges, like :80. None by default."`
+}
+
+// On reports whether visitors are served over TLS.
+func (t TLS) On() bool { return len(t.Certificates) > 0 || len(t.ACME.Hosts) > 0 }
+
+// Certificate is a member of "tls.certificates".
+type Certificate struct {
+	Cert string `key:"cert" required:"true" file:"true" doc:"PEM file with the certificate and its chain."`
+	Key  string `key:"key" required:"true" file:"true" doc:"PEM file with the private key."`
+}
+
+// ACME is the key "tls.acme".
+type ACME struct {
+	Hosts []string `key:"hosts" doc:"Host names to obtain certificates for. None by default: ACME is off."`
+	Email string   `key:"email" doc:"Address that the authority may write to about the certificates."`
+	CA    string   `key:"ca" default:"https://acme-v02.api.letsencrypt.org/directory" doc:"Directory URL of the authority."`
+}
+
+// Timeouts is the key "timeouts". Zero means no timeout where a field says so.
+type Timeouts struct {
+	ReadHeader     time.Duration `key:"read_header" default:"5s" min:"100ms" max:"5m" doc:"For a request's line and headers to arrive."`
+	Idle           time.Duration `key:"idle" default:"60s" min:"1s" max:"1h" doc:"For the next request on a connection that was admitted."`
+	IdleWaiting    time.Duration `key:"idle_waiting" default:"15s" min:"1s" max:"1h" doc:"For the next request on a connection that was shown the waiting page."`
+	WritePage      time.Duration `key:"write_page" default:"10s" min:"1s" max:"5m" doc:"For the waiting page to be taken by the client."`
+	OriginDial     time.Duration `key:"origin_dial" default:"5s" min:"100ms" max:"5m" doc:"For a connection to an origin, TLS included."`
+	OriginResponse time.Duration `key:"origin_response" default:"60s" min:"0s" max:"1h" doc:"For an origin's response headers after the request was sent. 0s waits for ever."`
+	DrainDelay     time.Duration `key:"drain_delay" default:"0s" min:"0s" max:"10m" doc:"At shutdown, how long to be unready before the listeners close, so that a load balancer notices."`
+	Drain          time.Duration `key:"drain" default:"30s" min:"0s" max:"1h" doc:"At shutdown, for requests under way to finish."`
+}
+
+// Limits is the key "limits".
+type Limits struct {
+	ConnectionsPerAddress int `key:"connections_per_address" default:"200" min:"0" max:"1000000" doc:"Connections from one address, or one /64 of IPv6; 0 is no limit. Trusted proxies are not counted."`
+	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests being answered by origins at once; more get 503 with Retry-After."`
+}
+
+// Proof is the key "proof".
+type Proof struct {
+	Enabled bool   `key:"enabled" default:"true" doc:"Whether admitted requests carry the proof. Copies that clients send are removed either way."`
+	Header  string `key:"header" default:"X-Anteroom-Assertion" doc:"Name of the header."`
+	Issuer  string `key:"issuer" default:"anteroom" doc:"The iss claim of the proof."`
+}
+
+// Site is a member of "sites".
+type Site struct {
+	Hosts        []string `key:"hosts" required:"true" doc:"Host names of the site; \"*\" is every host that no other site names."`
+	Origins      []string `key:"origins" required:"true" doc:"URLs of the servers that answer, http or https, host and port only. Several share the load."`
+	Health       Health   `key:"health" doc:"The check by which an origin that fails is left out. Off without a path."`
+	PreserveHost bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
+}
+
+// Health is the key "health" of a site.
+type Health struct {
+	Path     string        `key:"path" doc:"Path that answers 2xx or 3xx when the origin is well, like /healthz."`
+	Interval time.Duration `key:"interval" default:"5s" min:"100ms" max:"1h" doc:"Between two checks of an origin."`
+	Timeout  time.Duration `key:"timeout" default:"2s" min:"100ms" max:"1m" doc:"For one check."`
+}
+
+// Quick is a room without a file, from flags and environment only. Origin makes the one
+// site, for every host, when the file has no sites. The rest makes the one room, "default",
+// for every host and path, when the file has no rooms; without a file, Origin alone
+// makes it too.
+type Quick struct {
+	Origin            []string      `key:"origin" doc:"URL of the web application: one site for every host. Several are separated by commas."`
+	TotalActiveUsers  int           `key:"total_active_users" default:"500" min:"0" max:"2147483647" doc:"Sessions at once."`
+	NewUsersPerMinute int           `key:"new_users_per_minute" default:"500" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds."`
+	SessionDuration   time.Duration `key:"session_duration" default:"5m" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request."`
+	QueueingMethod    string        `key:"queueing_method" default:"fifo" enum:"fifo,random,passthrough,reject" doc:"Who is admitted next."`
+	QueueAll          bool          `key:"queue_all" default:"false" doc:"Hold everybody without a session."`
+}
+
+// document is the file.
+type document struct {
+	Config
+	Rooms []room `key:"rooms" doc:"The waiting rooms. The keys are those of the published API, where a room has the same."`
+}
+
+// room is a member of "rooms".
+type room struct {
+	Name             string           `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique in the zone. A change makes it another room."`
+	Zone             string           `key:"zone" doc:"Domain that the room belongs to. By default the first route's host."`
+	Description      string           `key:"description" doc:"Free text, at most 1024 bytes."`
+	Host             string           `key:"host" doc:"Host name that the room covers, without port and wildcard; \"*\" for every host."`
+	Path             string           `key:"path" doc:"Path that the room covers with everything below it. By default the whole host."`
+	AdditionalRoutes []route          `key:"additional_routes" doc:"Further hosts and paths of the same room. They need a cookie_suffix."`
+	Routes           []route          `key:"routes" doc:"All hosts and paths in one list, instead of host, path and additional_routes."`
+	CookieSuffix     string           `key:"cookie_suffix" doc:"Appended to the cookie's name; needed with several routes, unique among rooms that share a domain."`
+	CookieAttributes cookieAttributes `key:"cookie_attributes" doc:"Attributes of the ticket cookie."`
+
+	TotalActiveUsers      int           `key:"total_active_users" required:"true" min:"0" max:"2147483647" doc:"Sessions at once. Never exceeded."`
+	NewUsersPerMinute     int           `key:"new_users_per_minute" required:"true" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds. Never exceeded."`
+	SessionDuration       time.Duration `key:"session_duration" default:"5m" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request. A bare number is minutes."`
+	DisableSessionRenewal bool          `key:"disable_session_renewal" default:"false" doc:"Whether sessions end session_duration after admission, whatever happens."`
+	QueueingMethod        string        `key:"queueing_method" default:"fifo" enum:"fifo,random,passthrough,reject" doc:"Who is admitted next: the first in line, anybody by lot, everybody, nobody."`
+	QueueAll              bool          `key:"queue_all" default:"false" doc:"Hold everybody without a session."`
+	Suspended             bool          `key:"suspended" default:"false" doc:"Switch the room off: requests pass uncounted."`
+	Refresh               time.Duration `key:"refresh" default:"0s" min:"0s" max:"10m" doc:"Interval of the waiting page, 1s to 10m; 0s adapts it to the place in line."`
+	Unpaced               bool          `key:"unpaced" default:"false" doc:"Release the line as fast as new_users_per_minute allows instead of smoothly."`
+	PlaceHold             time.Duration `key:"place_hold" default:"5m" min:"30s" max:"1h" doc:"How long a place is kept after a missed check-in."`
+
+	QueueingStatusCode      int      `key:"queueing_status_code" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
+	JSONResponse            bool     `key:"json_response_enabled" default:"false" doc:"Answer JSON to exactly \"Accept: application/json\"."`
+	DefaultTemplateLanguage string   `key:"default_template_language" default:"en-US" enum:"languages" doc:"Language of the built-in page."`
+	CustomPageHTML          string   `key:"custom_page_html" doc:"Mustache template of the waiting page, at most 512 KiB. By default the built-in page."`
+	CustomPageFile          string   `key:"custom_page_file" file:"true" doc:"File with the template, instead of custom_page_html."`
+	EnabledOriginCommands   []string `key:"enabled_origin_commands" enum:"revoke" doc:"Commands that the origin may give in the response header Cf-Waiting-Room-Command."`
+	Bind                    string   `key:"bind" default:"none" enum:"none,ip-prefix" doc:"What a ticket is bound to: nothing, or the network of the visitor's address."`
+}
+
+type route struct {
+	Host string `key:"host" required:"true" doc:"Host name, or \"*\"."`
+	Path string `key:"path" default:"/" doc:"Path, with everything below it."`
+}
+
+type cookieAttributes struct {
+	SameSite string `key:"samesite" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax, or None where the site is HTTPS only."`
+	Secure   string `key:"secure" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: where the site is HTTPS only."`
+}

@@ -1,0 +1,249 @@
+package config
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// only opens the files given as pairs of name and content.
+func only(pairs ...any) func(string) (io.ReadCloser, error) {
+	return func(name string) (io.ReadCloser, error) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return io.NopCloser(bytes.NewReader(pairs[i+1].([]byte))), nil
+			}
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+}
+
+func TestFlagsOverEnvironmentOverFile(t *testing.T) {
+	file := []byte(`
+listen: [":1"]
+log: {level: debug}
+timeouts: {drain: 1s, idle: 2s}
+trusted_proxies: 10.0.0.0/8
+sites: [{hosts: "*", origins: "http://f"}]
+`)
+	c, err := Load(LoadOptions{
+		File: "/etc/anteroom/c.yaml",
+		Open: only("/etc/anteroom/c.yaml", file, "issuer.txt", []byte("me\n")),
+		Env: []string{"ANTEROOM_LISTEN=:2, :3", "ANTEROOM_LOG_LEVEL=warn", "ANTEROOM_TIMEOUTS_DRAIN=3s", "ANTEROOM_PROOF_ISSUER_FILE=issuer.txt",
+			"ANTEROOM_PROOF_ENABLED=false", "ANTEROOM_ADMIN=", "ANTEROOM_PORT=tcp://10.0.0.1:80", "ANTEROOM_API_TOKEN=t", "PATH=/bin"},
+		Flags: map[string]string{"listen": ":4", "timeouts-drain": "4s", "data": "here", "trusted-proxies": ""},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprintln(c.Listen, c.Log.Level, c.Timeouts.Drain, c.Timeouts.Idle, c.Timeouts.ReadHeader, c.Proof, c.Admin, c.Data, c.TrustedProxies, c.Sites[0].PreserveHost)
+	if want := "[:4] warn 4s 2s 5s {false X-Anteroom-Assertion me} 127.0.0.1:8081 here [] true\n"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if want := []string{"/etc/anteroom/c.yaml", "issuer.txt"}; !slices.Equal(c.Files, want) {
+		t.Errorf("files %q, want %q", c.Files, want)
+	}
+	for _, line := range []string{`listen: [":4"] # from --listen`, "level: \"warn\" # from ANTEROOM_LOG_LEVEL", "idle: 2s\n", "read_header: 5s # default", "issuer: \"me\" # from ANTEROOM_PROOF_ISSUER_FILE"} {
+		if !strings.Contains(c.Effective(), line) {
+			t.Errorf("effective lacks %q:\n%s", line, c.Effective())
+		}
+	}
+}
+
+func TestPathsAreRelativeToTheirFile(t *testing.T) {
+	file := []byte("data: state\nsites: [{hosts: '*', origins: 'http://f'}]\nrooms: [{name: a, host: '*', total_active_users: 1, new_users_per_minute: 1, custom_page_file: p.html}]\n")
+	c, err := Load(LoadOptions{File: "/etc/anteroom/c.yaml", Open: only("/etc/anteroom/c.yaml", file, "/etc/anteroom/p.html", []byte("page"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Data != "/etc/anteroom/state" || c.Rooms[0].CustomPageHTML != "page" {
+		t.Errorf("data %q, page %q", c.Data, c.Rooms[0].CustomPageHTML)
+	}
+}
+
+func TestARoomFromFlags(t *testing.T) {
+	site := []byte("sites: [{hosts: shop.example, origins: 'http://f'}, {hosts: '*', origins: 'http://g'}]")
+	rooms := append(site, []byte("\nrooms: [{name: a, host: shop.example, total_active_users: 1, new_users_per_minute: 1}]")...)
+	for _, c := range []struct {
+		name  string
+		file  []byte
+		flags map[string]string
+		want  string // site and room, or the faults
+	}{
+		{"origin alone", nil, map[string]string{"origin": "http://o"}, "[*]→[http://o] default@*/ 500 500 5m0s fifo false"},
+		{"two origins", nil, map[string]string{"origin": "http://o,http://p"}, "[*]→[http://o http://p] default@*/ 500 500 5m0s fifo false"},
+		{"all", nil, map[string]string{"origin": "http://o", "total-active-users": "7", "new-users-per-minute": "8", "session-duration": "9", "queueing-method": "random", "queue-all": "true"},
+			"[*]→[http://o] default@*/ 7 8 9m0s random true"},
+		{"room over a file's sites", site, map[string]string{"total-active-users": "7"}, "[shop.example]→[http://f] default@*/ 7 500 5m0s fifo false"},
+		{"a file without rooms has none", site, nil, "[shop.example]→[http://f] -"},
+		{"site under a file's rooms", rooms[len(site):], map[string]string{"origin": "http://o"}, "[*]→[http://o] a@shop.example/ 1 1 5m0s fifo false"},
+		{"not with the file's", rooms, map[string]string{"origin": "http://o", "queue-all": "true"}, "--origin: cannot be used with sites in the file (change the site's origins in the file)\n--queue-all: cannot be used with rooms in the file (change the room in the file)"},
+		{"nothing", nil, nil, "sites: is missing (say where the web application is: --origin http://127.0.0.1:3000, or sites in the file)"},
+		{"no URL", nil, map[string]string{"origin": "127.0.0.1:3000"}, `--origin: "127.0.0.1:3000" is not an http or https URL (scheme, host and port only: http://127.0.0.1:3000)`},
+		{"out of range", nil, map[string]string{"origin": "http://o", "session-duration": "0s", "total-active-users": "-1"},
+			"--total-active-users: -1 is too small (0 to 2147483647)\n--session-duration: 0s is out of range (1s to 24h)"},
+	} {
+		o := LoadOptions{Flags: c.flags}
+		if c.file != nil {
+			o.File, o.Open = "f", only("f", c.file)
+		}
+		got := ""
+		if cfg, err := Load(o); err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprintf("%v→%v -", cfg.Sites[0].Hosts, cfg.Sites[0].Origins)
+			if len(cfg.Rooms) > 0 {
+				r := cfg.Rooms[0]
+				got = fmt.Sprint(got[:len(got)-1], r.Name, "@", r.Routes[0].Host, r.Routes[0].Path, " ", r.TotalActiveUsers, " ", r.NewUsersPerMinute, " ", r.SessionDuration, " ", r.QueueingMethod, " ", r.QueueAll)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFaultsOutsideTheFile(t *testing.T) {
+	_, err := Load(LoadOptions{
+		File: "gone.yaml", Open: only(),
+		Env:   []string{"ANTEROOM_LISTEN=nowhere", "ANTEROOM_LISTN=:80", "ANTEROOM_DATA=a", "ANTEROOM_DATA_FILE=b", "ANTEROOM_ADMIN_FILE=gone", "ANTEROOM_LIMITS_REQUESTS_IN_FLIGHT=x"},
+		Flags: map[string]string{"adminn": "x", "log-format": "xml", "origin": "http://o"},
+	})
+	if err == nil {
+		t.Fatal("no faults")
+	}
+	want := `file: "gone.yaml" cannot be read: file does not exist (check the path and its permissions; a relative path starts at the file it stands in)
+ANTEROOM_ADMIN_FILE: "gone" cannot be read: file does not exist (check the path and its permissions; a relative path starts at the file it stands in)
+ANTEROOM_DATA_FILE: is set together with ANTEROOM_DATA (unset one of them)
+ANTEROOM_LIMITS_REQUESTS_IN_FLIGHT: "x" is not a whole number (1 to 1000000)
+ANTEROOM_LISTN: is not read by anything (did you mean ANTEROOM_LISTEN?)
+--log-format: "xml" is not known (one of json, text)
+--adminn: is not a flag (did you mean --admin?)`
+	if err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	_, err = Load(LoadOptions{Env: []string{"ANTEROOM_LISTEN=:80,nowhere"}, Flags: map[string]string{"origin": "http://o", "admin": ":80"}})
+	want = `--admin: ":80" is also an address for visitors (give operators an address of their own)
+ANTEROOM_LISTEN: "nowhere" is not an address to listen on (host:port, like :8080, 127.0.0.1:8081 or [::1]:8081)`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestEveryFlagHasOneMeaning(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, f := range Flags() {
+		if seen[f.Name] || seen[f.Env] || seen[f.Env+"_FILE"] {
+			t.Errorf("%s or %s is there twice", f.Name, f.Env)
+		}
+		seen[f.Name], seen[f.Env], seen[f.Env+"_FILE"] = true, true, true
+		if f.Usage == "" {
+			t.Errorf("--%s says nothing", f.Name)
+		}
+	}
+	for _, name := range []string{"listen", "origin", "tls-acme-email", "total-active-users", "proof-enabled"} {
+		if !seen[name] {
+			t.Errorf("--%s is missing", name)
+		}
+	}
+}
+
+// Every default must be a value that the key accepts, and every key must say something.
+func TestTheTagsAreSound(t *testing.T) {
+	var walk func(reflect.Type)
+	walk = func(typ reflect.Type) {
+		for _, f := range fieldsOf(typ) {
+			if f.doc == "" || !strings.HasSuffix(f.doc, ".") {
+				t.Errorf("%v %s: doc %q", typ, f.key, f.doc)
+			}
+			if f.isSection() {
+				walk(f.typ)
+			} else if f.isSections() {
+				walk(f.typ.Elem())
+			} else if w := f.set(reflect.New(f.typ).Elem(), f.fallback); f.hasFallback && w != nil {
+				t.Errorf("%v %s: default %q: %s", typ, f.key, f.fallback, w.problem)
+			}
+		}
+	}
+	walk(reflect.TypeFor[document]())
+	walk(reflect.TypeFor[Quick]())
+}
+
+func TestHugeInputsEnd(t *testing.T) {
+	deep := strings.Repeat("[", 20_000)
+	manyRooms := "rooms: [" + strings.Repeat("{name: a},", anteroom.MaxRooms+1) + "]"
+	// 10,000 rooms that each refer to 10,000 routes are 100,000,000 routes.
+	product := "x: &r [" + strings.Repeat("{host: a},", 9_999) + "]\nrooms: [&a {name: a, routes: *r}" + strings.Repeat(",*a", 9_999) + "]"
+	for name, text := range map[string]string{
+		"too large":  "#" + strings.Repeat("x", maxFileBytes),
+		"deep":       "listen: " + deep,
+		"deep block": strings.Repeat("- ", 20_000),
+		"many rooms": manyRooms,
+		"product":    product,
+		"many keys":  strings.Repeat("x: 1\n", 100_000),
+		"cycle":      "rooms: &r [*r]\nsites: &s {<<: *s}\nlog: &l {<<: [*l, *l, *l, *l, *l, *l, *l, *l]}",
+	} {
+		_, err := Load(LoadOptions{File: "f", Open: only("f", []byte(text))})
+		faults, ok := errors.AsType[anteroom.Faults](err)
+		if !ok || len(faults) > maxFaults {
+			t.Errorf("%s: %d faults, %.200v", name, len(faults), err)
+		}
+	}
+}
+
+func TestTenThousandRooms(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("sites: [{hosts: '*', origins: 'http://f'}]\nrooms:\n")
+	for i := range anteroom.MaxRooms {
+		fmt.Fprintf(&b, "  - {name: r%d, host: h%d.example, total_active_users: 1, new_users_per_minute: 1}\n", i, i)
+	}
+	c, err := Load(LoadOptions{File: "f", Open: only("f", []byte(b.String()))})
+	if err != nil || len(c.Rooms) != anteroom.MaxRooms || c.Rooms[9999].Name != "r9999" {
+		t.Errorf("%d rooms, %.200v", len(c.Rooms), err)
+	}
+}
+
+func TestCertificatesAreRead(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1<<33, 0), DNSNames: []string{"shop.example"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	file := []byte("listen: ':443'\ntls: {certificates: [{cert: c.pem, key: k.pem}], redirect_http: ':80'}\nsites: [{hosts: '*', origins: 'http://f'}]")
+	c, err := Load(LoadOptions{File: "f", Open: only("f", file, "c.pem", certPEM, "k.pem", keyPEM)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.TLS.On() || !slices.Equal(c.Files, []string{"f", "c.pem", "k.pem"}) {
+		t.Errorf("TLS %v, files %q", c.TLS.On(), c.Files)
+	}
+	_, err = Load(LoadOptions{File: "f", Open: only("f", file, "c.pem", keyPEM, "k.pem", certPEM)})
+	if err == nil || !strings.Contains(err.Error(), "f:2:22: tls.certificates[0]: is not a certificate with its key") {
+		t.Errorf("swapped: %v", err)
+	}
+}

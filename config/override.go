@@ -1,0 +1,180 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Flag describes one flag and the variable that does the same.
+type Flag struct {
+	Name    string // without dashes: "tls-acme-email"
+	Env     string // "ANTEROOM_TLS_ACME_EMAIL"
+	Key     string // in the file: "tls.acme.email"; empty for those of [Quick]
+	Default string
+	Usage   string
+	Bool    bool // may stand without a value
+}
+
+// Flags lists the flags that [LoadOptions].Flags may have: first those of [Quick], then
+// one for every key of the file that is not in a list of sections.
+func Flags() []Flag {
+	var out []Flag
+	for _, l := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+		f := Flag{Name: l.flag(), Env: l.env(), Default: l.fallback, Usage: l.doc, Bool: l.typ.Kind() == reflect.Bool}
+		if !l.quick {
+			f.Key = l.path
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// leaf is a key that one text can set.
+type leaf struct {
+	field // its index leads from the top struct
+	path  string
+	quick bool
+}
+
+func (l leaf) env() string {
+	return "ANTEROOM_" + strings.ToUpper(strings.ReplaceAll(l.path, ".", "_"))
+}
+func (l leaf) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(l.path) }
+
+func allLeaves(quick, doc reflect.Type) []leaf {
+	out := leaves(quick, "", nil)
+	for i := range out {
+		out[i].quick = true
+	}
+	return append(out, leaves(doc, "", nil)...)
+}
+
+func leaves(t reflect.Type, path string, index []int) []leaf {
+	var out []leaf
+	for _, f := range fieldsOf(t) {
+		f.index = append(slices.Clone(index), f.index...)
+		switch at := under(path, f.key); {
+		case f.isSection():
+			out = append(out, leaves(f.typ, at, f.index)...)
+		case !f.isSections():
+			out = append(out, leaf{field: f, path: at})
+		}
+	}
+	return out
+}
+
+// override puts a text from outside the file over what the file says.
+func (l *loader) override(to leaf, source, text string) {
+	root, path := reflect.ValueOf(&l.doc).Elem(), to.path
+	if to.quick {
+		root, path = reflect.ValueOf(&l.quick).Elem(), quickPath(to.path)
+	}
+	maps.DeleteFunc(l.where, func(p string, _ place) bool { return strings.HasPrefix(p, path+"[") })
+	l.where[path] = place{source: source}
+	if w := to.set(root.FieldByIndex(to.index), text); w != nil {
+		l.at(path, w.problem, w.fix)
+	}
+}
+
+// quickPath keeps the keys of Quick apart from those of the file.
+func quickPath(path string) string { return "quick." + path }
+
+func (l *loader) environment() {
+	env := make(map[string]string)
+	for _, pair := range l.o.Env {
+		if name, value, _ := strings.Cut(pair, "="); value != "" && strings.HasPrefix(name, "ANTEROOM_") {
+			env[name] = value
+		}
+	}
+	var known []string
+	for _, to := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+		name, fileName := to.env(), to.env()+"_FILE"
+		known = append(known, name, fileName)
+		text, direct := env[name]
+		file, indirect := env[fileName]
+		switch {
+		case direct && indirect:
+			l.where[fileName] = place{source: fileName}
+			l.at(fileName, "is set together with "+name, "unset one of them")
+		case indirect:
+			l.where[fileName] = place{source: fileName}
+			if data, ok := l.read(fileName, file, 1<<20); ok {
+				l.override(to, fileName, strings.TrimSpace(string(data)))
+			}
+		case direct:
+			l.override(to, name, text)
+		}
+	}
+	// Variables that nobody reads are only a fault when they look like a slip: container
+	// platforms add variables of their own that begin with the name of a service.
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if meant := didYouMean(name, known); meant != "" && distance(name, meant) <= 2 {
+			l.where[name] = place{source: name}
+			l.at(name, "is not read by anything", "did you mean "+meant+"?")
+		}
+	}
+}
+
+func (l *loader) flags() {
+	var names []string
+	for _, to := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+		names = append(names, to.flag())
+		if text, given := l.o.Flags[to.flag()]; given {
+			l.override(to, "--"+to.flag(), text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.o.Flags)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		fix := "--help lists the flags"
+		if meant := didYouMean(name, names); meant != "" {
+			fix = "did you mean --" + meant + "?"
+		}
+		l.where["--"+name] = place{source: "--" + name}
+		l.at("--"+name, "is not a flag", fix)
+	}
+}
+
+// expandQuick makes the site and the room of [Quick] unless the file has its own.
+func (l *loader) expandQuick() {
+	origin, hasOrigin := l.where[quickPath("origin")]
+	if hasOrigin {
+		if len(l.doc.Sites) > 0 {
+			l.at(quickPath("origin"), "cannot be used with sites in the file", "change the site's origins in the file")
+		} else {
+			site := Site{}
+			fill(reflect.ValueOf(&site).Elem())
+			site.Hosts, site.Origins = []string{"*"}, l.quick.Origin
+			l.doc.Sites = []Site{site}
+			l.where["sites[0].origins"] = origin
+		}
+	}
+	wanted := hasOrigin && l.o.File == ""
+	for _, f := range fieldsOf(reflect.TypeFor[Quick]()) {
+		from, given := l.where[quickPath(f.key)]
+		if !given || f.key == "origin" {
+			continue
+		}
+		if len(l.doc.Rooms) > 0 {
+			l.at(quickPath(f.key), "cannot be used with rooms in the file", "change the room in the file")
+			return
+		}
+		wanted = true
+		l.where["rooms[0]."+f.key] = from
+	}
+	if !wanted || len(l.doc.Rooms) > 0 {
+		return
+	}
+	r := room{}
+	fill(reflect.ValueOf(&r).Elem())
+	r.Name, r.Host = "default", "*"
+	r.TotalActiveUsers, r.NewUsersPerMinute = l.quick.TotalActiveUsers, l.quick.NewUsersPerMinute
+	r.SessionDuration, r.QueueingMethod, r.QueueAll = l.quick.SessionDuration, l.quick.QueueingMethod, l.quick.QueueAll
+	l.doc.Rooms = []room{r}
+}

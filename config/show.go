@@ -1,0 +1,113 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// shown is what [Config.Effective] needs beyond the values.
+type shown struct {
+	doc   *document
+	where map[string]place
+}
+
+// Effective returns the configuration as a file that gives the same one: every key that
+// has a value, marked where the value is a default, from the environment or from a flag.
+// Paths are absolute. No key of the configuration is a secret: keys and tokens live in
+// the data directory. The zero Config gives an empty file.
+func (c Config) Effective() string {
+	if c.shown.doc == nil {
+		return ""
+	}
+	top := c.shown.section(reflect.ValueOf(c.shown.doc).Elem(), "")
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(top); err != nil {
+		return "# " + err.Error() + "\n" // a tree of plain nodes encodes
+	}
+	return out.String()
+}
+
+func (s shown) section(v reflect.Value, path string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range fieldsOf(v.Type()) {
+		at, value := under(path, f.key), v.FieldByIndex(f.index)
+		if value.IsZero() && !f.hasFallback && !f.required {
+			continue
+		}
+		member := s.value(value, f, at)
+		if f.isSection() && len(member.Content) == 0 {
+			continue
+		}
+		if !f.isSection() && !f.isSections() {
+			s.remark(member, at)
+		}
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.key}, member)
+	}
+	return n
+}
+
+func (s shown) value(v reflect.Value, f field, path string) *yaml.Node {
+	switch {
+	case f.isSection():
+		return s.section(v, path)
+	case f.isList():
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			if f.isSections() {
+				list.Content = append(list.Content, s.section(v.Index(i), fmt.Sprintf("%s[%d]", path, i)))
+			} else {
+				list.Content = append(list.Content, scalarNode(v.Index(i), f))
+			}
+		}
+		if !f.isSections() {
+			list.Style = yaml.FlowStyle
+		}
+		return list
+	}
+	return scalarNode(v, f)
+}
+
+func scalarNode(v reflect.Value, f field) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		n.Value = short(x)
+	case netip.Prefix:
+		n.Value = x.String()
+	case bool:
+		n.Value = strconv.FormatBool(x)
+	case int:
+		n.Value = strconv.Itoa(x)
+	default:
+		text := v.String()
+		if f.file && text != "" {
+			if abs, err := filepath.Abs(text); err == nil {
+				text = abs // the same from wherever the output is read
+			}
+		}
+		n.SetString(text)
+		if n.Tag == "!!str" && n.Style == 0 {
+			n.Tag, n.Style = "", yaml.DoubleQuotedStyle
+		}
+	}
+	return n
+}
+
+// remark notes where a value came from when the file does not have it.
+func (s shown) remark(n *yaml.Node, path string) {
+	switch from, given := s.where[path]; {
+	case !given:
+		n.LineComment = "# default"
+	case from.source != "":
+		n.LineComment = "# from " + from.source
+	}
+}

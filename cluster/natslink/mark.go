@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -106,6 +107,12 @@ func (m mark) String() string {
 	return fmt.Sprintf(markLayout, markFormat, m.turn, m.ready, m.keys, m.journalFirst, m.journalLast, m.retention)
 }
 
+// sealMark makes a slot of the line.
+func sealMark(line string) string {
+	line = fmt.Sprintf("%s sum %08x", line, crc32.Checksum([]byte(line), castagnoli()))
+	return line + strings.Repeat(" ", markSlot-len(line)-1) + "\n"
+}
+
 func parseMark(slot []byte) (mark, error) {
 	line, sum, ok := bytes.Cut(bytes.TrimRight(slot, " \n"), []byte(" sum "))
 	if !ok {
@@ -128,11 +135,7 @@ func parseMark(slot []byte) (mark, error) {
 // says less than what is there, never more.
 func (m *markFile) write(to mark, sync bool) error {
 	to.turn = m.now.turn + 1
-	line := to.String()
-	slot := bytes.Repeat([]byte{' '}, markSlot)
-	copy(slot, fmt.Sprintf("%s sum %08x", line, crc32.Checksum([]byte(line), castagnoli())))
-	slot[markSlot-1] = '\n'
-	_, err := m.f.WriteAt(slot, int64(to.turn%2)*markSlot)
+	_, err := m.f.WriteAt([]byte(sealMark(to.String())), int64(to.turn%2)*markSlot)
 	if err == nil && sync {
 		err = syscall.Fdatasync(int(m.f.Fd()))
 	}

@@ -1,0 +1,195 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// startWithin is how long the gateway may take until it is ready.
+	startWithin = 30 * time.Second
+	// stopWithin is how long it may take to end when asked to.
+	stopWithin = 40 * time.Second
+)
+
+// process is the anteroom binary as a child.
+type process struct {
+	o             Options
+	listen, admin string
+	origin        *http.Server
+	log           *os.File
+	cmd           *exec.Cmd
+	exited        chan struct{} // closed when cmd has ended
+	cpu           time.Duration // of those that ended
+}
+
+func newProcess(o Options) *process { return &process{o: o} }
+
+// configuration is the whole file: one room before one origin, everything else as shipped.
+func (p *process) configuration(origin string) string {
+	return fmt.Sprintf(`listen: %q
+admin: %q
+data: %q
+log: {level: info, format: json}
+sites:
+  - hosts: ["*"]
+    origins: [%q]
+rooms:
+  - name: load
+    zone: load.test
+    host: "*"
+    total_active_users: %d
+    new_users_per_minute: %d
+    session_duration: %s
+    json_response_enabled: true
+`, p.listen, p.admin, filepath.Join(p.o.Dir, dataDir), origin, p.o.Active, p.o.PerMinute, p.o.SessionDuration)
+}
+
+func (p *process) open(ctx context.Context, origin http.Handler) (string, error) {
+	var err error
+	if p.o.Binary == "" {
+		return "", errors.New("load: no binary: build one (go build -o bin/anteroom ./cmd/anteroom) and name it with -binary")
+	}
+	if p.o.Binary, err = filepath.Abs(p.o.Binary); err != nil {
+		return "", fmt.Errorf("load: %w", err)
+	}
+	if p.o.Dir, err = filepath.Abs(p.o.Dir); err != nil {
+		return "", fmt.Errorf("load: %w", err)
+	}
+	if err := os.RemoveAll(filepath.Join(p.o.Dir, dataDir)); err != nil { // of an earlier run
+		return "", fmt.Errorf("load: %w", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("load: the origin: %w", err)
+	}
+	p.origin = &http.Server{Handler: origin, ReadHeaderTimeout: 10 * time.Second}
+	go p.origin.Serve(l)
+	if p.listen, p.admin, err = freeAddresses(); err != nil {
+		return "", fmt.Errorf("load: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.o.Dir, configFile), []byte(p.configuration("http://"+l.Addr().String())), 0o644); err != nil {
+		return "", fmt.Errorf("load: %w", err)
+	}
+	if p.log, err = os.Create(filepath.Join(p.o.Dir, gatewayLog)); err != nil {
+		return "", fmt.Errorf("load: %w", err)
+	}
+	if err := p.restart(ctx); err != nil {
+		p.close()
+		return "", err
+	}
+	return "http://" + p.listen, nil
+}
+
+// freeAddresses finds two ports. They are free again when it returns: the gateway has to
+// come back at the same ones after a kill, so it cannot choose them itself.
+func freeAddresses() (a, b string, err error) {
+	one, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", err
+	}
+	defer one.Close()
+	two, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", "", err
+	}
+	defer two.Close()
+	return one.Addr().String(), two.Addr().String(), nil
+}
+
+func (p *process) restart(ctx context.Context) error {
+	p.cmd = exec.Command(p.o.Binary, "run", "--config", filepath.Join(p.o.Dir, configFile))
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	// Nothing of the caller's environment may change the gateway's settings.
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "ANTEROOM_") {
+			p.cmd.Env = append(p.cmd.Env, v)
+		}
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.cmd = nil
+		return fmt.Errorf("load: the gateway: %w", err)
+	}
+	exited := make(chan struct{})
+	p.exited = exited
+	go func(cmd *exec.Cmd) { cmd.Wait(); close(exited) }(p.cmd)
+
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	for {
+		if resp, err := c.Get("http://" + p.admin + "/-/ready"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-exited:
+			return fmt.Errorf("load: the gateway ended (%v) before it was ready: see %s", p.cmd.ProcessState, p.log.Name())
+		default:
+		}
+		if !sleep(ctx, 10*time.Millisecond) {
+			return fmt.Errorf("load: the gateway was not ready within %v: see %s", startWithin, p.log.Name())
+		}
+	}
+}
+
+func (p *process) kill() error {
+	select {
+	case <-p.exited:
+		return fmt.Errorf("load: the gateway has ended by itself (%v): see %s", p.cmd.ProcessState, p.log.Name())
+	default:
+	}
+	err := p.cmd.Process.Kill()
+	p.ended()
+	if err != nil {
+		return fmt.Errorf("load: kill: %w", err)
+	}
+	return nil
+}
+
+// ended waits for the child and counts what it cost.
+func (p *process) ended() {
+	<-p.exited
+	if s := p.cmd.ProcessState; s != nil {
+		p.cpu += s.UserTime() + s.SystemTime()
+	}
+	p.cmd = nil
+}
+
+func (p *process) close() (time.Duration, error) {
+	var fault error
+	if p.cmd != nil {
+		select {
+		case <-p.exited:
+			fault = fmt.Errorf("the gateway has ended by itself (%v): see %s", p.cmd.ProcessState, p.log.Name())
+		default:
+			p.cmd.Process.Signal(os.Interrupt)
+			t := time.NewTimer(stopWithin)
+			defer t.Stop()
+			select {
+			case <-p.exited:
+			case <-t.C:
+				fault = fmt.Errorf("the gateway did not end within %v of an interrupt: see %s", stopWithin, p.log.Name())
+				p.cmd.Process.Kill()
+			}
+		}
+		p.ended()
+	}
+	if p.origin != nil {
+		p.origin.Close()
+	}
+	if p.log != nil {
+		p.log.Close()
+	}
+	return p.cpu, fault
+}

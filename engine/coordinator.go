@@ -1,0 +1,563 @@
+package engine
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// LedgerRecord is what a coordinator needs from its predecessor: it is written and synced
+// before any grant that relies on it leaves.
+type LedgerRecord struct {
+	Epoch uint64
+	Sites []ReservedUnits
+}
+
+// ReservedUnits is the durable bound of what one site was granted.
+type ReservedUnits struct {
+	Site     SiteKey
+	Reserved Units
+}
+
+// Coordinator is the one authority of a room: its limits, the units granted to each site,
+// and the order of everybody waiting. It is a state machine over messages and time: not
+// safe for concurrent use, and it does nothing by itself. After each call, Take returns
+// what is to be sent and Needs what must be stored before more can be granted.
+type Coordinator struct {
+	epoch    uint64
+	seed     []byte
+	settings anteroom.Settings
+	ledger   Ledger
+	sites    []*siteView
+	line     *line
+	mode     Mode
+	fenced   bool
+
+	draws    uint64
+	pace     float64
+	paceAt   anteroom.Time
+	lastAt   anteroom.Time // when the last offers take effect
+	front    anteroom.Time
+	released uint64
+	joined   int // since the forecast last asked
+
+	forecast  forecast
+	lineAt    anteroom.Time
+	figures   *Figures
+	figuresAt anteroom.Time
+
+	out   []ToSite
+	dirty bool // LedgerRecord must be stored
+}
+
+type siteView struct {
+	key      SiteKey
+	heard    anteroom.Time
+	seq      uint64
+	resync   bool
+	want     uint64
+	idle     uint64
+	adopted  uint64
+	demand   float64 // newcomers, 30-second memory
+	demandAt anteroom.Time
+	lostAt   anteroom.Time // when a newer incarnation replaced it; 0 while it lives
+	echo     anteroom.Time
+	answer   bool
+}
+
+// NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
+// the zero value for a new room. seed keys the draws. The new epoch must be stored (see
+// Record) before anything that Take returns is sent.
+func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord, seed []byte) *Coordinator {
+	c := &Coordinator{
+		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
+		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, dirty: true,
+	}
+	for _, r := range before.Sites {
+		c.ledger.Open(r.Site, r.Reserved)
+		c.sites = append(c.sites, &siteView{key: r.Site, heard: now, demandAt: now})
+	}
+	c.Configure(now, s)
+	c.pace = c.burst()
+	return c
+}
+
+// Epoch fences older coordinators.
+func (c *Coordinator) Epoch() uint64 { return c.epoch }
+
+// Fenced reports that a newer coordinator was heard of: this one must stop.
+func (c *Coordinator) Fenced() bool { return c.fenced }
+
+// Configure puts new settings in force. Raising a limit takes effect at once; lowering it
+// stops grants until enough has come back. Nobody loses a place or a session.
+func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
+	s = s.WithDefaults()
+	c.settings = s
+	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
+	c.line.setRandom(s.QueueingMethod == anteroom.Random)
+	c.forecast.configure(s.SessionDuration)
+	c.pace = min(c.pace, c.burst())
+	if c.mode == Open && (c.closed() || c.ledger.Pool(Seat) < 0 || c.ledger.Pool(RateSlot) < 0) {
+		c.setMode(Queue)
+	}
+	c.figures = nil
+	for _, s := range c.sites {
+		s.answer = true
+	}
+	c.dispatch(now)
+}
+
+// closed reports that nobody is to be granted anything.
+func (c *Coordinator) closed() bool {
+	return c.settings.QueueAll || c.settings.QueueingMethod == anteroom.Reject
+}
+
+func (c *Coordinator) permits() int64 {
+	if c.closed() {
+		return 0
+	}
+	return c.ledger.Permits()
+}
+
+// Receive takes a site's report.
+func (c *Coordinator) Receive(now anteroom.Time, r Report) {
+	if r.Epoch > c.epoch {
+		c.fenced = true
+		return
+	}
+	i := c.siteOf(now, r.From)
+	s := c.sites[i]
+	if s.lostAt != 0 {
+		return // an incarnation that was replaced
+	}
+	s.heard = now
+	if r.Seq != s.seq+1 && !r.Full {
+		s.resync = true
+	}
+	if r.Full {
+		s.resync = false
+	}
+	s.seq = r.Seq
+	if c.ledger.Heard(r.From, r.Returned) != nil {
+		// A site that claims more than it got is wrong about itself: it is asked for
+		// everything, and none of its units come back on this word.
+		s.resync = true
+	}
+	for r.Adopted > s.adopted {
+		c.ledger.Move(c.lostOf(r.From), r.From, 1)
+		s.adopted++
+		c.dirty = true
+	}
+	if c.concede(r) {
+		c.dirty = true
+	}
+	s.idle = r.Idle
+	s.demand = s.demand*math.Exp(-now.Sub(s.demandAt).Seconds()/30) + float64(r.Newcomers)
+	s.demandAt = now
+	c.forecast.observe(now, r.Admitted, r.Ends)
+	for _, d := range r.Departures {
+		c.depart(d)
+	}
+	for _, a := range r.Arrivals {
+		if _, joined := c.line.arrive(a, uint8(i), now); joined {
+			c.joined++
+		}
+	}
+	if c.line.waiting() > 0 && c.mode == Open {
+		c.setMode(Queue)
+	}
+	s.want = uint64(r.Want)
+	c.grantWants(now)
+	if r.Ask || r.Want > 0 || s.resync {
+		s.answer, s.echo = true, r.Sent
+	}
+	c.dispatch(now)
+}
+
+// concede covers what a site uses without a grant: the passthrough method lets it, and
+// stored records may be older than a site that kept its memory.
+func (c *Coordinator) concede(r Report) bool {
+	a := c.ledger.accounts[r.From]
+	before := a.Reserved
+	c.ledger.Concede(r.From, r.Used)
+	return a.Reserved != before
+}
+
+func (c *Coordinator) depart(d Departure) {
+	slot := c.line.places.find(&d.ID)
+	if slot == 0 {
+		return
+	}
+	switch d.Why {
+	case Admitted:
+		c.line.remove(slot)
+	case Left:
+		c.line.left++
+		c.line.remove(slot)
+	case NoShow:
+		if c.line.places.at(slot).state == offered {
+			c.line.back(slot, true)
+		}
+	case Declined:
+		if c.line.places.at(slot).state == offered {
+			c.line.back(slot, false)
+		}
+	}
+}
+
+// siteOf returns the index of the site, opening an account for a new one. An older
+// incarnation of the same name stays charged until its sessions must have ended.
+func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
+	found, spare := -1, -1
+	for i, s := range c.sites {
+		switch {
+		case s.key == key:
+			found = i
+		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
+			s.lostAt = now
+		}
+		if s.lostAt != 0 && c.ledger.accounts[s.key] == nil {
+			spare = i
+		}
+	}
+	if found >= 0 {
+		return found
+	}
+	c.ledger.Open(key, Units{})
+	view := &siteView{key: key, heard: now, demandAt: now, answer: true, resync: true}
+	c.reserve(key, 0)
+	if spare >= 0 { // a written-off site's number serves again
+		c.sites[spare] = view
+		return spare
+	}
+	c.sites = append(c.sites, view)
+	return len(c.sites) - 1
+}
+
+// lostOf is the incarnation whose sessions a site may adopt.
+func (c *Coordinator) lostOf(key SiteKey) SiteKey {
+	for _, s := range c.sites {
+		if s.key.Name == key.Name && s.lostAt != 0 {
+			if a := c.ledger.accounts[s.key]; a != nil && a.Granted[Seat] > a.Returned[Seat] {
+				return s.key
+			}
+		}
+	}
+	return SiteKey{}
+}
+
+// block is how many units are reserved ahead, so that a slow store delays nothing.
+func (c *Coordinator) block() uint64 {
+	return 256 + 2*uint64(min(c.settings.NewUsersPerMinute, 1<<20)) + uint64(min(c.settings.TotalActiveUsers, 1<<20))
+}
+
+// reserve asks for the durable bound of a site to be raised when less than half a block
+// and n is left.
+func (c *Coordinator) reserve(key SiteKey, n uint64) bool {
+	a := c.ledger.accounts[key]
+	for k := range units {
+		if a.Granted[k]+n+c.block()/2 > a.Reserved[k] {
+			c.dirty = true
+			return a.Granted[k]+n <= a.Reserved[k]
+		}
+	}
+	return true
+}
+
+// Needs returns the record that must be stored, if any: its epoch and bounds. When it is
+// synced, call Stored with it.
+func (c *Coordinator) Needs() (LedgerRecord, bool) {
+	if !c.dirty {
+		return LedgerRecord{}, false
+	}
+	c.dirty = false
+	rec := LedgerRecord{Epoch: c.epoch}
+	for _, s := range c.sites {
+		a := c.ledger.accounts[s.key]
+		if a == nil {
+			continue
+		}
+		r := ReservedUnits{Site: s.key, Reserved: a.Reserved}
+		if s.lostAt == 0 {
+			for k := range units {
+				r.Reserved[k] = max(a.Reserved[k], a.Granted[k]+c.block())
+			}
+		}
+		rec.Sites = append(rec.Sites, r)
+	}
+	return rec, true
+}
+
+// Stored says that the record is durable: grants up to its bounds may leave.
+func (c *Coordinator) Stored(now anteroom.Time, rec LedgerRecord) {
+	for _, r := range rec.Sites {
+		if a := c.ledger.accounts[r.Site]; a != nil {
+			a.Reserved.raise(r.Reserved)
+		}
+	}
+	c.grantWants(now)
+	c.dispatch(now)
+}
+
+// grant gives n permits, as far as the durable bound reaches.
+func (c *Coordinator) grant(key SiteKey, n uint64) uint64 {
+	if !c.reserve(key, n) {
+		a := c.ledger.accounts[key]
+		for k := range units {
+			n = min(n, a.Reserved[k]-min(a.Reserved[k], a.Granted[k]))
+		}
+	}
+	if n == 0 || !c.ledger.Grant(key, n) {
+		return 0
+	}
+	return n
+}
+
+// grantWants serves sites that hold newcomers while nobody waits.
+func (c *Coordinator) grantWants(now anteroom.Time) {
+	for _, s := range c.sites {
+		if s.want == 0 || s.lostAt != 0 {
+			continue
+		}
+		if c.mode != Open {
+			s.want, s.answer = 0, true
+			continue
+		}
+		pool := uint64(c.permits())
+		n := min(pool, max(s.want, c.target(now, s)))
+		got := c.grant(s.key, n)
+		if got > 0 {
+			s.answer = true
+		}
+		switch {
+		case pool < s.want:
+			s.want = 0
+			c.setMode(Queue)
+		case got >= s.want:
+			s.want = 0
+		default:
+			s.want -= got // the store has not confirmed the next block yet
+		}
+	}
+}
+
+func (c *Coordinator) setMode(m Mode) {
+	c.mode = m
+	c.figures = nil
+	for _, s := range c.sites {
+		s.answer = true
+	}
+}
+
+func (c *Coordinator) reachable(now anteroom.Time) func(uint8) bool {
+	return func(i uint8) bool { return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter }
+}
+
+// burst is how many releases may follow each other at once.
+func (c *Coordinator) burst() float64 { return max(5, float64(c.settings.NewUsersPerMinute)/30) }
+
+// dispatch gives turns to those whose turn it is while units last.
+func (c *Coordinator) dispatch(now anteroom.Time) {
+	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
+	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
+	c.paceAt = now
+	if c.mode == Queue && !c.closed() {
+		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
+		batch := map[SiteKey][]anteroom.ID(nil)
+		at := now.Add(c.effectDelay())
+		for c.permits() >= 1 {
+			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
+			if slot == 0 {
+				break
+			}
+			p := c.line.places.at(slot)
+			site := c.sites[p.site].key
+			paced := p.flags&flagShown != 0 && !c.settings.Unpaced
+			if (paced && c.pace < 1) || c.grant(site, 1) == 0 {
+				c.line.putBack(slot)
+				break
+			}
+			if paced {
+				c.pace--
+			}
+			c.front = max(c.front, p.key)
+			c.released++
+			c.line.offer(slot, at)
+			if batch == nil {
+				batch = map[SiteKey][]anteroom.ID{}
+			}
+			batch[site] = append(batch[site], c.line.places.id(slot))
+		}
+		for _, s := range c.sites {
+			if ids := batch[s.key]; ids != nil {
+				c.lastAt = at
+				c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
+					Granted: c.ledger.accounts[s.key].Granted, At: at, IDs: ids}})
+			}
+		}
+		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {
+			c.setMode(Open)
+		}
+	}
+	for _, s := range c.sites {
+		if s.answer && s.lostAt == 0 {
+			c.send(now, s)
+		}
+	}
+}
+
+// putBack undoes next for a ticket that was not offered anything.
+func (l *line) putBack(slot uint32) {
+	if p := l.places.at(slot); p.flags&flagWinner != 0 && l.random {
+		l.winnerBack(slot)
+	}
+	l.arrange(slot)
+}
+
+// reopenAbove is how many permits must be free before newcomers are let in without asking.
+// With one site there is nobody to race with, so any will do.
+func (c *Coordinator) reopenAbove() int64 {
+	if n := c.living(); n > 1 {
+		return max(int64(c.settings.TotalActiveUsers/100), int64(2*n))
+	}
+	return int64(min(c.settings.TotalActiveUsers, c.settings.NewUsersPerMinute)) / 100
+}
+
+func (c *Coordinator) living() (n int) {
+	for _, s := range c.sites {
+		if s.lostAt == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// effectDelay is how far ahead offers take effect: far enough for the slowest site to have
+// them. A single site has nobody to be simultaneous with.
+func (c *Coordinator) effectDelay() time.Duration {
+	if c.living() <= 1 {
+		return 0
+	}
+	return EffectMargin
+}
+
+// target is the number of idle permits that a site may keep while nobody waits.
+func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
+	if c.mode != Open || c.closed() {
+		return 0
+	}
+	free, demand, mine := float64(c.permits()), 0.0, 0.0
+	n := 0
+	for _, o := range c.sites {
+		if o.lostAt != 0 {
+			continue
+		}
+		n++
+		free += float64(o.idle)
+		d := o.demand * math.Exp(-now.Sub(o.demandAt).Seconds()/30)
+		demand += d
+		if o == s {
+			mine = d
+		}
+	}
+	if free < max(float64(c.settings.TotalActiveUsers)/50, 10) {
+		return 0
+	}
+	share := 1 / float64(n)
+	if demand > 0 {
+		share = mine / demand
+	}
+	return uint64(free / 2 * (0.3/float64(n) + 0.7*share))
+}
+
+func (c *Coordinator) send(now anteroom.Time, s *siteView) {
+	if c.figures == nil || now.Sub(c.figuresAt) >= HeartbeatQueue {
+		c.refigure(now)
+	}
+	a := c.ledger.accounts[s.key]
+	c.out = append(c.out, ToSite{Site: s.key, State: &State{
+		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
+		Adopted: s.adopted, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
+		Figures: c.figures, Resync: s.resync,
+	}})
+	s.answer, s.echo = false, 0
+}
+
+func (c *Coordinator) refigure(now anteroom.Time) {
+	f := &Figures{At: now, Waiting: c.line.waiting(), Front: c.front, Released: c.released,
+		Seconds: c.line.seconds.list()}
+	if len(f.Seconds) > 0 {
+		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)
+	}
+	c.forecast.advance(now)
+	c.forecast.line(now.Sub(c.lineAt), f.Waiting, c.line.left, c.joined)
+	c.lineAt, c.line.left, c.joined = now, 0, 0
+	perMinute := float64(c.settings.NewUsersPerMinute)
+	if c.mode == Queue {
+		c.forecast.write(f, float64(max(0, c.ledger.Pool(Seat))), perMinute, !c.settings.Unpaced)
+	} else {
+		f.Step, f.Known = c.forecast.step, true
+	}
+	if c.closed() {
+		f.Known = false
+	}
+	c.figures, c.figuresAt = f, now
+}
+
+// Tick does what time brings: paced releases, missed check-ins, lost sites. Call it about
+// every 100 ms while the room has visitors.
+func (c *Coordinator) Tick(now anteroom.Time) {
+	c.line.sweep(now, c.settings.PlaceHold, 50)
+	for _, s := range c.sites {
+		if s.lostAt != 0 && now.Sub(s.lostAt) > max(c.settings.SessionDuration, RateHold) {
+			if c.ledger.accounts[s.key] != nil {
+				c.ledger.Close(s.key)
+				c.dirty = true
+			}
+		}
+	}
+	c.dispatch(now)
+}
+
+// Take returns the messages to send, in order, and forgets them.
+func (c *Coordinator) Take() []ToSite {
+	out := c.out
+	c.out = nil
+	return out
+}
+
+// Numbers of the line, for status and tests.
+type Numbers struct {
+	Mode                      Mode
+	Waiting, Dormant, Offered int
+	Streams                   int
+	Pool                      [units]int64
+	Front                     anteroom.Time
+	ReleasedEver              uint64
+}
+
+// Numbers returns the coordinator's live numbers.
+func (c *Coordinator) Numbers() Numbers {
+	return Numbers{Mode: c.mode, Waiting: c.line.waiting(), Dormant: c.line.counts[dormant],
+		Offered: c.line.counts[offered], Streams: c.line.streams,
+		Pool:  [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)},
+		Front: c.front, ReleasedEver: c.released}
+}
+
+// Line returns the ids in line in the order of the line, for tests and for look-ups.
+func (c *Coordinator) Line() []anteroom.ID {
+	var slots []uint32
+	c.line.places.each(func(s uint32) {
+		if c.line.places.at(s).state != offered {
+			slots = append(slots, s)
+		}
+	})
+	sort.Slice(slots, func(i, j int) bool { return c.line.before(slots[i], slots[j]) })
+	ids := make([]anteroom.ID, len(slots))
+	for i, s := range slots {
+		ids[i] = c.line.places.id(s)
+	}
+	return ids
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Figures is the coordinator's picture of the line and of what will be released: what a
+// door needs to tell a visitor place and wait without asking. A Figures is never changed
+// after it was made and is shared by everybody who has it.
+type Figures struct {
+	At       anteroom.Time
+	Waiting  int           // in touch, or expected back
+	Front    anteroom.Time // the latest arrival that was released
+	Oldest   anteroom.Time // the earliest arrival that waits; 0 when nobody does
+	Seconds  []SecondCount // the line by second of arrival, ascending
+	Released uint64        // releases ever, to tell how old the forecast has become
+
+	// Forecast.
+	Known bool
+	Step  time.Duration
+	Curve []float32 // people served after 1, 2, … steps, those who leave included
+	Leave float64   // per second and person: the rate at which people leave the line
+	// Draw holds the quartiles of the wait of somebody who waits now, for Random.
+	Draw [3]time.Duration
+}
+
+// SecondCount is the number of people who arrived in a second and how many arrived before.
+type SecondCount struct {
+	Second int64 // Unix second of room time
+	Before uint32
+	Count  uint32
+}
+
+// Rank is the number of people in line before an arrival. Inside a second it interpolates.
+func (f *Figures) Rank(key anteroom.Time) int {
+	sec := int64(key) / 1e6
+	i := sort.Search(len(f.Seconds), func(i int) bool { return f.Seconds[i].Second >= sec })
+	if i == len(f.Seconds) {
+		return f.Waiting
+	}
+	s := f.Seconds[i]
+	if s.Second > sec {
+		return int(s.Before)
+	}
+	return int(s.Before) + int(float64(s.Count)*float64(int64(key)%1e6)/1e6)
+}
+
+// WaitOf is the forecast of the wait of somebody with n people ahead, as of now.
+func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
+	n++ // served when those ahead and the visitor are
+	since := now.Sub(f.At)
+	step := f.Step.Seconds()
+	prev := 0.0
+	i := sort.Search(len(f.Curve), func(i int) bool { return float64(f.Curve[i]) >= n })
+	var secs float64
+	switch {
+	case i < len(f.Curve):
+		if i > 0 {
+			prev = float64(f.Curve[i-1])
+		}
+		secs = (float64(i) + (n-prev)/(float64(f.Curve[i])-prev)) * step
+	case len(f.Curve) == 0:
+		return anteroom.QueueIsFullAfter
+	default:
+		// Beyond the horizon the last quarter's rate goes on.
+		last := len(f.Curve) - 1
+		from := last * 3 / 4
+		rate := (float64(f.Curve[last]) - float64(f.Curve[from])) / (float64(max(last-from, 1)) * step)
+		if rate <= 0 {
+			return anteroom.QueueIsFullAfter
+		}
+		// The curve grows by exp(theta t) already; take the growth out and solve in closed form.
+		end := float64(len(f.Curve)) * step
+		rate *= math.Exp(-f.Leave * end)
+		secs = end + 60*WaitFIFO((n-float64(f.Curve[last]))*math.Exp(-f.Leave*end), rate*60, f.Leave*60)
+	}
+	secs = math.Min(secs, 2*anteroom.QueueIsFullAfter.Seconds())
+	return max(0, time.Duration((secs+0.5)*float64(time.Second))-since)
+}
+
+// WaitFIFO is the wait in minutes of somebody with n people ahead when perMinute are
+// admitted and each of those waiting leaves at the rate leave per minute:
+// ln(1 + leave n / perMinute) / leave, and n / perMinute without leaving.
+func WaitFIFO(n, perMinute, leave float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	if leave <= 0 {
+		return n / perMinute
+	}
+	return math.Log1p(leave*n/perMinute) / leave
+}
+
+// WaitRandom is the wait in minutes after which somebody who waits among n people has been
+// drawn with probability p, when perMinute are drawn and joins join every minute. It solves
+// S' = -S perMinute/N with N = n + (joins - perMinute) t. The result is +Inf when the
+// probability is never reached.
+func WaitRandom(n, perMinute, joins, p float64) float64 {
+	grow := joins - perMinute
+	if math.Abs(grow) < 1e-9 {
+		return -math.Log(1-p) * n / perMinute
+	}
+	// S(t) = (1 + grow t / n)^(-perMinute/grow)
+	return n / grow * (math.Pow(1-p, -grow/perMinute) - 1)
+}

@@ -1,0 +1,390 @@
+package engine
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// place is one ticket in the coordinator's line: 24 bytes, 40 with its id.
+type place struct {
+	key   anteroom.Time
+	pos   int32 // in order (FIFO) or alive (Random); -1 when in neither
+	due   tick  // of the next expected check-in
+	site  uint8
+	lane  uint8
+	state placeState
+	flags placeFlags
+}
+
+type placeState uint8
+
+const (
+	inLine  placeState = iota // waits for its turn
+	parked                    // in line but not here at the moment: passed over until it checks in
+	dormant                   // not in touch; keeps its key and counts no longer
+	offered                   // has been given a turn
+)
+
+type placeFlags uint8
+
+const (
+	flagShown placeFlags = 1 << iota
+	flagStream
+	flagWinner // was drawn while away: keeps the win
+)
+
+// tick is a moment in hundredths of a second since the line's base.
+type tick uint32
+
+// line is the coordinator's order of everybody waiting.
+type line struct {
+	places slab[place]
+	base   anteroom.Time
+	random bool
+	order  queue    // FIFO: those in line, by lane, key, id
+	alive  []uint32 // Random: those in line or parked
+	ready  queue    // Random: winners that have come back, by win
+	wins   map[uint32]uint64
+	nwins  uint64
+
+	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
+	counts   [4]int                   // by state
+	streams  int
+	seconds  secondRing
+	sweepPos uint32
+	left     int // went dormant or left since the forecast last asked
+}
+
+func newLine(base anteroom.Time) *line {
+	l := &line{base: base, wins: map[uint32]uint64{}, offers: map[uint32]anteroom.Time{}}
+	l.order = queue{less: l.before, moved: func(s uint32, pos int) { l.places.at(s).pos = int32(pos) }}
+	l.ready = queue{less: func(a, b uint32) bool { return l.wins[a] < l.wins[b] }}
+	return l
+}
+
+func (l *line) tick(t anteroom.Time) tick {
+	return tick(min(max(0, t-l.base)/10_000, math.MaxUint32))
+}
+
+// before is the order of the line: higher lanes first, then arrival, then id.
+func (l *line) before(a, b uint32) bool {
+	p, q := l.places.at(a), l.places.at(b)
+	if p.lane != q.lane {
+		return p.lane > q.lane
+	}
+	if p.key != q.key {
+		return p.key < q.key
+	}
+	x, y := l.places.id(a), l.places.id(b)
+	return bytes.Compare(x[:], y[:]) < 0
+}
+
+// counted says whether a state takes part in the number waiting.
+func (s placeState) counted() bool { return s != dormant }
+
+// setState moves a place between the structures. It is the only writer of state.
+func (l *line) setState(slot uint32, to placeState) {
+	p := l.places.at(slot)
+	l.counts[p.state]--
+	l.counts[to]++
+	if p.state.counted() != to.counted() {
+		if to.counted() {
+			l.seconds.add(p.key, 1)
+		} else {
+			l.seconds.add(p.key, -1)
+		}
+	}
+	p.state = to
+	l.arrange(slot)
+}
+
+// arrange puts the slot into the structures where its state and the method want it.
+func (l *line) arrange(slot uint32) {
+	p := l.places.at(slot)
+	want := p.state == inLine || (l.random && p.state == parked)
+	switch {
+	case want && p.pos < 0 && l.random:
+		p.pos = int32(len(l.alive))
+		l.alive = append(l.alive, slot)
+	case want && p.pos < 0:
+		l.order.push(slot)
+	case !want && p.pos >= 0 && l.random:
+		last := l.alive[len(l.alive)-1]
+		l.alive[p.pos] = last
+		l.places.at(last).pos = p.pos
+		l.alive = l.alive[:len(l.alive)-1]
+		p.pos = -1
+	case !want && p.pos >= 0:
+		l.order.removeAt(int(p.pos))
+	}
+}
+
+// setRandom switches between order and draw; every key stays.
+func (l *line) setRandom(random bool) {
+	if random == l.random {
+		return
+	}
+	for _, s := range l.alive {
+		l.places.at(s).pos = -1
+	}
+	for _, s := range l.order.slots {
+		l.places.at(s).pos = -1
+	}
+	l.alive, l.order.slots = nil, nil
+	l.ready.slots = nil
+	clear(l.wins)
+	l.random = random
+	l.places.each(func(slot uint32) {
+		l.places.at(slot).flags &^= flagWinner
+		l.arrange(slot)
+	})
+}
+
+func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.counts[offered] }
+
+// present says whether the ticket can take a turn at once: a stream is open, or its
+// check-in is due within the claim horizon and not overdue.
+func (l *line) present(p *place, now tick) bool {
+	const horizon, late = tick(ClaimHorizon / (10 * time.Millisecond)), tick(ClaimPoll / (10 * time.Millisecond))
+	if p.flags&flagStream != 0 {
+		return true
+	}
+	return p.due <= now+horizon && now <= p.due+late
+}
+
+func (l *line) overdue(p *place, now tick) bool {
+	return p.flags&flagStream == 0 && now > p.due+tick(Grace/(10*time.Millisecond))
+}
+
+// arrive takes a join or check-in: unknown tickets enter, parked and dormant ones return
+// to their place.
+func (l *line) arrive(a Arrival, site uint8, now anteroom.Time) (slot uint32, joined bool) {
+	slot = l.places.find(&a.ID)
+	if slot == 0 {
+		if l.places.len() >= anteroom.MaxLine {
+			return 0, false
+		}
+		slot = l.places.add(a.ID)
+		p := l.places.at(slot)
+		*p = place{key: a.Key, pos: -1, lane: a.Lane, state: dormant}
+		l.counts[dormant]++
+		joined = true
+	}
+	p := l.places.at(slot)
+	p.site = site
+	if a.Shown {
+		p.flags |= flagShown
+	}
+	if a.Stream != (p.flags&flagStream != 0) {
+		p.flags ^= flagStream
+		if a.Stream {
+			l.streams++
+		} else {
+			l.streams--
+		}
+	}
+	p.due = l.tick(a.Due)
+	switch {
+	case p.state == offered:
+	case !l.overdue(p, l.tick(now)):
+		l.setState(slot, inLine)
+		if p.flags&flagWinner != 0 && l.random && l.present(p, l.tick(now)) {
+			l.winnerBack(slot)
+		}
+	default: // a stream that broke: here no longer, gone after the grace
+		if p.state == inLine {
+			l.setState(slot, parked)
+		}
+	}
+	return slot, joined
+}
+
+func (l *line) winnerBack(slot uint32) {
+	for _, s := range l.ready.slots {
+		if s == slot {
+			return
+		}
+	}
+	l.ready.push(slot)
+}
+
+// remove forgets the ticket.
+func (l *line) remove(slot uint32) {
+	p := l.places.at(slot)
+	if p.flags&flagStream != 0 {
+		l.streams--
+	}
+	delete(l.offers, slot)
+	if _, won := l.wins[slot]; won {
+		delete(l.wins, slot)
+		for i, s := range l.ready.slots {
+			if s == slot {
+				l.ready.slots = append(l.ready.slots[:i:i], l.ready.slots[i+1:]...)
+				break
+			}
+		}
+	}
+	l.setState(slot, dormant)
+	l.counts[dormant]--
+	l.places.remove(slot)
+}
+
+// next takes the ticket whose turn it is out of the order, or returns 0. reachable says
+// whether a ticket's site answers; away bounds how many absent winners may be set aside.
+func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint8) bool, away int) uint32 {
+	t := l.tick(now)
+	if !l.random {
+		for l.order.len() > 0 {
+			slot := l.order.top()
+			p := l.places.at(slot)
+			if reachable(p.site) && l.present(p, t) {
+				l.order.pop()
+				return slot
+			}
+			if l.overdue(p, t) {
+				l.setState(slot, dormant)
+				l.left++
+			} else {
+				l.setState(slot, parked)
+			}
+		}
+		return 0
+	}
+	for l.ready.len() > 0 {
+		slot := l.ready.pop()
+		p := l.places.at(slot)
+		if p.state == inLine && reachable(p.site) && l.present(p, t) {
+			return slot
+		}
+	}
+	for len(l.alive) > 0 && len(l.wins) <= away {
+		*draws++
+		slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
+		p := l.places.at(slot)
+		switch {
+		case p.flags&flagWinner != 0: // already set aside: the draw goes to somebody else
+			if len(l.wins) >= len(l.alive) {
+				return 0
+			}
+			continue
+		case reachable(p.site) && l.present(p, t):
+			return slot
+		case l.overdue(p, t):
+			l.setState(slot, dormant)
+			l.left++
+		default:
+			p.flags |= flagWinner
+			l.nwins++
+			l.wins[slot] = l.nwins
+		}
+	}
+	return 0
+}
+
+// offer marks the slot as having a turn that takes effect at a moment.
+func (l *line) offer(slot uint32, at anteroom.Time) {
+	p := l.places.at(slot)
+	p.flags &^= flagWinner
+	delete(l.wins, slot)
+	l.setState(slot, offered)
+	l.offers[slot] = at
+}
+
+// back returns an offered ticket: in order again, or dormant until it checks in.
+func (l *line) back(slot uint32, asleep bool) {
+	delete(l.offers, slot)
+	if asleep {
+		l.setState(slot, dormant)
+		l.left++
+	} else {
+		l.setState(slot, inLine)
+	}
+}
+
+// sweep looks at part of the line for missed check-ins and lapsed places, and at offers
+// that were lost on their way.
+func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
+	t, keep := l.tick(now), tick(hold/(10*time.Millisecond))
+	end := uint32(min(uint64(l.sweepPos)+uint64(l.places.next/parts)+1, uint64(l.places.next)))
+	l.places.eachBetween(l.sweepPos, end, func(slot uint32) {
+		p := l.places.at(slot)
+		switch {
+		case p.state == offered:
+		case p.state == dormant:
+			if p.flags&flagStream == 0 && t > p.due+keep {
+				l.remove(slot)
+			}
+		case l.overdue(p, t):
+			l.setState(slot, dormant)
+			l.left++
+		}
+	})
+	l.sweepPos = end
+	if l.sweepPos >= l.places.next {
+		l.sweepPos = 0
+	}
+	for slot, at := range l.offers {
+		if now.Sub(at) > OfferLost {
+			l.back(slot, false)
+		}
+	}
+}
+
+// secondRing counts those waiting by second of arrival.
+type secondRing struct {
+	base   int64 // second of counts[0]
+	counts []int32
+}
+
+// oldestSecond bounds the ring: arrivals more than a day older than the newest share one second.
+const oldestSecond = 86_400
+
+func (r *secondRing) add(key anteroom.Time, n int32) {
+	sec := int64(key) / 1e6
+	if len(r.counts) == 0 {
+		r.base = sec
+	}
+	if sec < r.base {
+		grow := min(r.base-sec, oldestSecond)
+		if int64(len(r.counts))+grow > 2*oldestSecond {
+			grow = 0
+		}
+		r.counts = append(make([]int32, grow), r.counts...)
+		r.base -= grow
+	}
+	i := max(0, sec-r.base)
+	for int64(len(r.counts)) <= i {
+		r.counts = append(r.counts, 0)
+	}
+	r.counts[i] += n
+}
+
+// trim drops leading seconds in which nobody waits.
+func (r *secondRing) trim() {
+	i := 0
+	for i < len(r.counts) && r.counts[i] == 0 {
+		i++
+	}
+	if i == len(r.counts) {
+		r.counts = nil
+	} else if i > 1024 || i > len(r.counts)/2 {
+		r.counts = append([]int32(nil), r.counts[i:]...)
+		r.base += int64(i)
+	}
+}
+
+// list writes the non-empty seconds.
+func (r *secondRing) list() (out []SecondCount) {
+	r.trim()
+	var before uint32
+	for i, n := range r.counts {
+		if n > 0 {
+			out = append(out, SecondCount{Second: r.base + int64(i), Before: before, Count: uint32(n)})
+			before += uint32(n)
+		}
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// SiteKey names a site (a data centre or a single machine) and its incarnation: the number
+// of times that it has lost its memory.
+type SiteKey struct {
+	Name        string
+	Incarnation uint64
+}
+
+// Mode is what a room does with newcomers.
+type Mode uint8
+
+const (
+	// Queue: somebody waits, or it is not known yet; only offers admit.
+	Queue Mode = iota
+	// Open: nobody waits; free permits at a site are spent without asking.
+	Open
+	// Cut: a site has no answer from the coordinator and serves its own line from its own
+	// units. Never sent, only entered.
+	Cut
+)
+
+func (m Mode) String() string { return [...]string{"queue", "open", "cut"}[m] }
+
+// Arrival tells the coordinator that a waiting ticket is here: joins and check-ins.
+type Arrival struct {
+	ID   anteroom.ID
+	Key  anteroom.Time
+	Lane uint8
+	// Shown: the visitor has seen the waiting page (or was told to come back).
+	Shown bool
+	// Stream: an open stream; else Due is the moment of the next expected check-in.
+	Stream bool
+	Due    anteroom.Time
+}
+
+// Why a ticket left the line.
+type Why uint8
+
+const (
+	Admitted Why = iota + 1 // took its turn, or was let in when nobody waited
+	Left                    // said goodbye, or its place lapsed at the site
+	NoShow                  // did not take its turn: keeps its key, dormant until it returns
+	Declined                // the site could not make the offer: back in order
+)
+
+// Departure tells the coordinator what became of a ticket.
+type Departure struct {
+	ID  anteroom.ID
+	Why Why
+}
+
+// AgeCount is a number of sessions that ended at an age, in forecast steps.
+type AgeCount struct {
+	Age   uint16
+	Count uint32
+}
+
+// Report is what a site tells the coordinator. Cumulative members may be lost, repeated or
+// reordered; the lists need an ordered stream, and a gap in Seq makes the coordinator ask
+// for everything again (State.Resync).
+type Report struct {
+	From  SiteKey
+	Epoch uint64 // the newest heard
+	Seq   uint64 // 1, 2, 3 …
+	Sent  anteroom.Time
+
+	Returned Units
+	Used     Units
+	Adopted  uint64 // sessions adopted, ever
+
+	Idle      uint64 // free permits here
+	Newcomers uint32 // since the last report
+	Want      uint32 // permits asked for held newcomers
+	Ask       bool   // an answer is wanted
+	Full      bool   // Arrivals is everything that waits here
+
+	Arrivals   []Arrival
+	Departures []Departure
+	Admitted   uint32     // since the last report
+	Ends       []AgeCount // since the last report
+}
+
+// State is the coordinator's answer to a report, and its word to all when the mode changes.
+type State struct {
+	Epoch   uint64
+	Now     anteroom.Time // coordinator time
+	Echo    anteroom.Time // Sent of the report that this answers; 0 when unasked
+	Granted Units
+	Heard   Units // the highest Returned heard: a site that forgot its own takes it
+	Adopted uint64
+	Lost    bool // a lost incarnation of this site is still charged: unknown sessions may be its
+	Mode    Mode
+	Target  uint64 // idle permits that the site may keep
+	Figures *Figures
+	Resync  bool
+}
+
+// Offers are turns: the permits are in Granted. They take effect everywhere at the same
+// moment, so that a faster link overtakes nobody.
+type Offers struct {
+	Epoch   uint64
+	Granted Units
+	At      anteroom.Time
+	IDs     []anteroom.ID
+}
+
+// ToSite is one message from the coordinator to a site. Exactly one of State and Offers is
+// set.
+type ToSite struct {
+	Site   SiteKey
+	State  *State
+	Offers *Offers
+}
+
+// Parameters of algorithm D (reference: its section 2.12). They are not settings: changing
+// one changes what the proofs and the measured goals were made for.
+const (
+	HeartbeatOpen  = time.Second
+	HeartbeatQueue = 500 * time.Millisecond
+	FlushEvery     = 100 * time.Millisecond
+	CutAfter       = 3 * time.Second
+	DeadAfter      = 2500 * time.Millisecond // must be less than CutAfter
+	HoldMax        = 500 * time.Millisecond
+	EffectMargin   = 30 * time.Millisecond // with several sites
+	ClaimStream    = 3 * time.Second
+	ClaimPoll      = time.Second // after the check-in was due
+	ClaimHorizon   = 4 * time.Second
+	Grace          = 10 * time.Second // a missed check-in
+	StreamGrace    = 5 * time.Second  // a broken stream
+	OfferLost      = 30 * time.Second
+	RateHold       = 60*time.Second + 10*time.Millisecond // covers a clock drift of 1e-4
+	TouchEvery     = time.Second
+	TouchDelay     = 250 * time.Millisecond // the longest way of a touch to the site
+	MinInterval    = 2 * time.Second
+	MaxInterval    = 120 * time.Second
+	DrawInterval   = 20 * time.Second
+	StreamNear     = 20 * time.Second
+	holdLine       = 10 // a line this short holds requests
+	nearFront      = 2 * time.Second
+)

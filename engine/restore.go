@@ -1,0 +1,95 @@
+package engine
+
+// What must survive the process, and how a site comes back from it.
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// EventKind says what an Event records.
+type EventKind uint8
+
+const (
+	EventAdmitted EventKind = iota + 1 // a session began: At
+	EventTouched                       // a session was renewed: At
+	EventEnded                         // a session was revoked: At
+	EventJoined                        // a ticket joined the line, or still waits: Key, Lane, At
+	EventGone                          // a ticket left the line without a session
+)
+
+// Event is what must survive the process: a site that is restarted from its events knows
+// its sessions and its line. Ends by lapse are not recorded; they follow from time.
+type Event struct {
+	Kind EventKind
+	Lane uint8
+	ID   anteroom.ID
+	At   anteroom.Time
+	Key  anteroom.Time
+}
+
+// Restore applies one event of the time before the restart. shift is added to every
+// moment: the part of the interruption that cannot be known to have passed. slack is how
+// far behind the last touch record may be.
+func (s *Site) Restore(e Event, shift, slack time.Duration) {
+	at := e.At.Add(shift)
+	switch e.Kind {
+	case EventAdmitted:
+		if slot := s.here.find(&e.ID); slot != 0 {
+			s.here.remove(slot)
+		}
+		slot := s.seats.find(&e.ID)
+		if slot == 0 {
+			slot = s.seats.add(e.ID)
+			s.balance.Used[Seat]++
+		}
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack)}
+		s.rates.push(at.Add(RateHold))
+		s.balance.Used[RateSlot]++
+	case EventTouched:
+		if slot := s.seats.find(&e.ID); slot != 0 {
+			st := s.seats.at(slot)
+			st.last = max(st.last, at.Add(slack))
+		}
+	case EventEnded:
+		if slot := s.seats.find(&e.ID); slot != 0 {
+			s.consume(e.ID, s.seats.at(slot).accepted, at)
+			s.seats.remove(slot)
+			s.balance.Used[Seat]--
+		}
+	case EventJoined:
+		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 {
+			return
+		}
+		slot := s.here.find(&e.ID)
+		if slot == 0 {
+			slot = s.here.add(e.ID)
+		}
+		// The record is up to a place hold old, and then they were told to come back within
+		// an interval.
+		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
+		s.lastKey = max(s.lastKey, e.Key)
+	case EventGone:
+		if slot := s.here.find(&e.ID); slot != 0 {
+			s.here.remove(slot)
+		}
+	}
+}
+
+// Restored ends the restoring: sessions that have lapsed end, the rest hold their units.
+func (s *Site) Restored(now anteroom.Time) {
+	s.seats.each(func(slot uint32) {
+		s.seats.at(slot).wake = s.lapse(slot)
+		s.expiry.push(slot)
+	})
+	s.here.each(func(slot uint32) {
+		w := s.here.at(slot)
+		if w.due.Add(s.settings.PlaceHold) < now {
+			s.here.remove(slot)
+		}
+	})
+	s.expire(now)
+	s.ended, s.departures = nil, nil
+	clear(s.ends)
+}

@@ -1,0 +1,180 @@
+package engine
+
+// Sessions: how they begin, are renewed, end, and what is remembered of them.
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// seat is a session that holds a unit.
+type seat struct {
+	accepted anteroom.Time
+	last     anteroom.Time
+	wake     anteroom.Time // when expiry looks at it again
+}
+
+// usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
+// it could still be shown.
+type usedTicket struct{ until anteroom.Time }
+
+// lapse is when the session in the slot ends if nothing is heard of it.
+func (s *Site) lapse(slot uint32) anteroom.Time {
+	st := s.seats.at(slot)
+	if s.settings.DisableSessionRenewal {
+		return st.accepted.Add(s.settings.SessionDuration)
+	}
+	return st.last.Add(s.settings.SessionDuration + TouchDelay)
+}
+
+func (s *Site) touch(now anteroom.Time, slot uint32) {
+	st := s.seats.at(slot)
+	if now.Sub(st.last) >= s.settings.SessionDuration/16 {
+		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
+	}
+	st.last = max(st.last, now)
+}
+
+// Touch renews sessions that a door let through; ids without a session are ignored.
+func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) {
+	for i := range ids {
+		if slot := s.seats.find(&ids[i]); slot != 0 {
+			s.touch(now, slot)
+		}
+	}
+}
+
+// TouchSlack is how far a restored session may be behind: touches are recorded once per
+// sixteenth of the session duration.
+func TouchSlack(d time.Duration) time.Duration { return d/16 + TouchEvery + TouchDelay }
+
+// Session returns the session of id, if there is one.
+func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
+	slot := s.seats.find(&id)
+	if slot == 0 {
+		return anteroom.Session{}, false
+	}
+	st := s.seats.at(slot)
+	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: st.last}, true
+}
+
+// adoptable: a lost memory may have known this session, and its cookie has not run out.
+func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
+	if !s.lost || s.used.find(&t.ID) != 0 {
+		return false
+	}
+	if s.settings.DisableSessionRenewal {
+		return now < t.AcceptedAt.Add(s.settings.SessionDuration)
+	}
+	// The cookie is renewed only past half of the session.
+	return now < t.LastCheckIn.Add(s.settings.SessionDuration*3/2)
+}
+
+func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
+	s.balance.Used[Seat]++
+	s.balance.Debt++
+	s.adopted++
+	s.urgent = true
+	slot := s.seats.add(t.ID)
+	*s.seats.at(slot) = seat{accepted: t.AcceptedAt, last: now}
+	s.seats.at(slot).wake = s.lapse(slot)
+	s.expiry.push(slot)
+	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
+	s.events = append(s.events, Event{Kind: EventAdmitted, ID: t.ID, At: now})
+	return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonAdopted)
+}
+
+// admit begins a session for t, whose waiter (if any) and offer (if any) end.
+func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
+	if slot := s.here.find(&t.ID); slot != 0 {
+		s.dropOffer(slot)
+		s.here.remove(slot)
+		s.departures = append(s.departures, Departure{ID: t.ID, Why: Admitted})
+	}
+	s.balance.Used[Seat]++
+	s.balance.Used[RateSlot]++
+	s.checkSound()
+	slot := s.seats.add(t.ID)
+	*s.seats.at(slot) = seat{accepted: now, last: now}
+	s.seats.at(slot).wake = s.lapse(slot)
+	s.expiry.push(slot)
+	s.rates.push(now.Add(RateHold))
+	s.admitted++
+	s.events = append(s.events, Event{Kind: EventAdmitted, ID: t.ID, At: now, Key: t.Arrival})
+	d := admitted(now, t, now, s.settings, reason)
+	d.SetCookie = true
+	// Every other request with this ticket gets the same answer.
+	for i := 0; i < len(s.held); {
+		if h := s.held[i]; h.ticket.ID == t.ID {
+			s.answer(h, d)
+			s.held = append(s.held[:i], s.held[i+1:]...)
+			continue
+		}
+		i++
+	}
+	return d
+}
+
+// Revoke ends the session of id at once and frees its seat.
+func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
+	slot := s.seats.find(&id)
+	if slot == 0 {
+		return false
+	}
+	for i, x := range s.expiry.slots {
+		if x == slot {
+			s.expiry.removeAt(i)
+			break
+		}
+	}
+	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now})
+	s.end(now, slot)
+	s.flush(now)
+	return true
+}
+
+// end frees the seat of a session that is over. The slot has left expiry.
+func (s *Site) end(now anteroom.Time, slot uint32) {
+	st, id := *s.seats.at(slot), s.seats.id(slot)
+	s.consume(id, st.accepted, now)
+	s.ends[uint16(ageOf(st.accepted, now, s.figures.Step))]++
+	s.seats.remove(slot)
+	s.balance.Used[Seat]--
+	s.ended = append(s.ended, id)
+}
+
+// consume remembers a used ticket as long as a waiting cookie of it could be shown: the
+// last one was issued before the admission and says when to come back.
+func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
+	until := accepted.Add(max(MaxInterval, s.settings.Refresh)*115/100 + s.settings.PlaceHold + time.Minute)
+	if until <= now || s.used.len() >= anteroom.MaxConsumed || s.used.find(&id) != 0 {
+		return
+	}
+	slot := s.used.add(id)
+	s.used.at(slot).until = until
+	s.usedAge.push(slot, until)
+}
+
+// expire ends what has lapsed.
+func (s *Site) expire(now anteroom.Time) {
+	for s.expiry.len() > 0 {
+		slot := s.expiry.top()
+		st := s.seats.at(slot)
+		if st.wake > now {
+			break
+		}
+		s.expiry.pop()
+		if at := s.lapse(slot); at > now {
+			st.wake = at
+			s.expiry.push(slot)
+			continue
+		}
+		s.end(now, slot)
+	}
+	for s.rates.len() > 0 && s.rates.first() <= now {
+		s.rates.pop()
+		s.balance.Used[RateSlot]--
+	}
+	s.usedAge.popUntil(now, func(slot uint32) { s.used.remove(slot) })
+}

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Single is a room in one process: a door, a site and a coordinator with no way between
+// them. Messages are handed over until none is left, so every call leaves the three in
+// step. It is the same code as many sites run, with a latency of zero. Not safe for
+// concurrent use.
+type Single struct {
+	key         SiteKey
+	door        *Door
+	site        *Site
+	coordinator *Coordinator
+	flushed     anteroom.Time
+}
+
+// NewSingle returns a room. events restore it (see Site.Restore); before is the stored
+// ledger record. Nothing is admitted until Stored was called with what Needs returns.
+func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before LedgerRecord, seed []byte, events []Event, shift time.Duration) *Single {
+	s = s.WithDefaults()
+	known := false
+	for _, r := range before.Sites {
+		known = known || r.Site == key
+	}
+	if !known {
+		before.Sites = append(before.Sites, ReservedUnits{Site: key})
+	}
+	x := &Single{key: key, door: NewDoor(s), site: NewSite(now, key, s), coordinator: NewCoordinator(now, s, before, seed)}
+	for _, e := range events {
+		x.site.Restore(e, shift, TouchSlack(s.SessionDuration))
+	}
+	x.site.Restored(now)
+	x.settle(now)
+	return x
+}
+
+// Configure puts new settings in force, at all three at once.
+func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
+	x.door.Configure(s)
+	x.site.Configure(now, s)
+	x.coordinator.Configure(now, s)
+	x.settle(now)
+}
+
+// Visit decides about one request. When held is not 0, the decision follows among the
+// answers of a later call.
+func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
+	d, ask := x.door.Decide(now, v)
+	if !ask {
+		return d, 0
+	}
+	d, held = x.site.Visit(now, v)
+	x.settle(now)
+	if d.Verdict == anteroom.Admit {
+		x.door.Learn(now, d.Ticket.ID, d.Ticket.AcceptedAt)
+	}
+	return d, held
+}
+
+// Tick does what time brings. Call it about every 100 ms unless Idle.
+func (x *Single) Tick(now anteroom.Time) {
+	x.flushDoor(now)
+	x.site.Tick(now)
+	x.settle(now)
+	x.coordinator.Tick(now)
+	x.settle(now)
+}
+
+func (x *Single) flushDoor(now anteroom.Time) {
+	if t := x.door.TakeTouches(); t != nil {
+		x.site.Touch(now, t)
+	}
+	if p := x.door.TakePolls(); p != nil {
+		x.site.Polls(now, p)
+	}
+}
+
+// settle hands messages over until nobody has anything to say.
+func (x *Single) settle(now anteroom.Time) {
+	for {
+		r, more := x.site.Report(now)
+		if more {
+			x.coordinator.Receive(now, r)
+		}
+		sent := x.coordinator.Take()
+		for _, m := range sent {
+			switch {
+			case m.Site != x.key: // an incarnation of before the restart
+			case m.State != nil:
+				x.site.Receive(now, *m.State)
+			default:
+				x.site.ReceiveOffers(now, *m.Offers)
+			}
+		}
+		if !more && len(sent) == 0 {
+			break
+		}
+	}
+	x.door.Apply(x.site.Mode(), x.site.Figures())
+	for _, id := range x.site.TakeEnded() {
+		x.door.Forget(id)
+	}
+}
+
+// Stored says that a record is durable (see Coordinator.Stored).
+func (x *Single) Stored(now anteroom.Time, rec LedgerRecord) {
+	x.coordinator.Stored(now, rec)
+	x.settle(now)
+}
+
+// Needs returns the record that must be stored, if any.
+func (x *Single) Needs() (LedgerRecord, bool) { return x.coordinator.Needs() }
+
+// Abandon says that nobody waits for the held answer any more.
+func (x *Single) Abandon(now anteroom.Time, held uint64) { x.site.Abandon(now, held) }
+
+// CloseStream says that a stream of id has ended.
+func (x *Single) CloseStream(now anteroom.Time, id anteroom.ID) {
+	x.site.CloseStream(now, id)
+	x.settle(now)
+}
+
+// Revoke ends a session at once.
+func (x *Single) Revoke(now anteroom.Time, id anteroom.ID) bool {
+	x.flushDoor(now)
+	ok := x.site.Revoke(now, id)
+	x.settle(now)
+	return ok
+}
+
+// Touch renews a session without a decision: for long connections. It reports whether
+// there is one.
+func (x *Single) Touch(now anteroom.Time, id anteroom.ID) bool {
+	if _, ok := x.site.Session(id); !ok {
+		return false
+	}
+	x.site.Touch(now, []anteroom.ID{id})
+	return true
+}
+
+// Look is what a waiting visitor would see now (see Site.Look).
+func (x *Single) Look(now anteroom.Time, t anteroom.Ticket) (anteroom.Decision, bool) {
+	return x.site.Look(now, t)
+}
+
+// Session returns the session of id, if there is one.
+func (x *Single) Session(id anteroom.ID) (anteroom.Session, bool) { return x.site.Session(id) }
+
+// Standing grades a ticket (see Site.Standing).
+func (x *Single) Standing(now anteroom.Time, t anteroom.Ticket) int { return x.site.Standing(now, t) }
+
+// TakeAnswers, TakePushes and TakeEvents return what came of the calls so far, as the
+// site's methods do. The door learns of the sessions among the answers.
+func (x *Single) TakeAnswers(now anteroom.Time) []Answer {
+	a := x.site.TakeAnswers()
+	for i := range a {
+		if d := &a[i].Decision; d.Verdict == anteroom.Admit {
+			x.door.Learn(now, d.Ticket.ID, d.Ticket.AcceptedAt)
+		}
+	}
+	return a
+}
+
+// TakePushes returns the ids whose turn has come on a stream.
+func (x *Single) TakePushes() []anteroom.ID { return x.site.TakePushes() }
+
+// TakeEvents returns what has to be recorded.
+func (x *Single) TakeEvents() []Event { return x.site.TakeEvents() }
+
+// Idle reports that the room needs no ticks before the next request.
+func (x *Single) Idle() bool { return x.site.Idle() && x.coordinator.line.places.len() == 0 }
+
+// Status returns the live numbers.
+func (x *Single) Status(now anteroom.Time) anteroom.Status {
+	n, f, s := x.coordinator.Numbers(), x.site.Figures(), x.site.settings
+	st := anteroom.Status{At: now, Mode: x.site.Mode().String(),
+		ActiveUsers: x.site.Active(), Offered: n.Offered, AdmittedLastMin: x.site.RateSlots(),
+		Waiting: n.Waiting, Dormant: n.Dormant, Streams: n.Streams,
+		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
+	if f.Known && !s.QueueAll && n.Waiting > 0 && len(f.Curve) > 0 {
+		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
+	}
+	st.WaitKnown = st.WaitKnown || n.Waiting == 0
+	return st
+}

@@ -1,0 +1,319 @@
+package engine
+
+import "github.com/anteroom/anteroom"
+
+// Site is the authority of a room in one data centre, or on one machine: it holds units,
+// knows every session here and everybody who waits here. It is a state machine over
+// messages and time: not safe for concurrent use, and it does nothing by itself. After
+// each call, Report tells whether the coordinator is to hear something, and TakeAnswers,
+// TakePushes and TakeEvents return what came of it.
+type Site struct {
+	key      SiteKey
+	settings anteroom.Settings
+
+	balance Balance
+	epoch   uint64
+	mode    Mode
+	target  uint64
+	figures *Figures
+	lost    bool // a lost incarnation of this site may know sessions that this one does not
+	adopted uint64
+	synced  bool // a State was heard since the start: the balance is valid
+	sound   bool // free never was negative, passthrough aside
+	over    bool // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
+
+	seats   slab[seat]
+	expiry  queue
+	rates   ring // ends of rate slots, ascending
+	used    slab[usedTicket]
+	usedAge ring2
+
+	here    slab[waiter]
+	maxHere int // bound of here
+	offers  map[uint32]offer
+	held    []heldVisit
+	token   uint64
+	lastKey anteroom.Time
+	tail    int // joined here since the figures were made
+
+	// For the next report.
+	seq        uint64
+	arrivals   []Arrival
+	departures []Departure
+	admitted   uint32
+	ends       map[uint16]uint32
+	newcomers  uint32
+	wants      bool // held newcomers wait for the answer to a borrow
+	borrowing  bool
+	urgent     bool
+	resync     bool
+	flushedAt  anteroom.Time
+	askedAt    anteroom.Time
+	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
+
+	cutLine  queue
+	sweepPos uint32
+
+	answers []Answer
+	pushes  []anteroom.ID
+	ended   []anteroom.ID
+	events  []Event
+}
+
+// waiter is a ticket that waits at this site.
+type waiter struct {
+	key     anteroom.Time
+	due     anteroom.Time
+	streams uint16
+	lane    uint8
+	flags   waiterFlags
+}
+
+type waiterFlags uint8
+
+const (
+	hereShown waiterFlags = 1 << iota // has seen the page
+	hereOffered
+)
+
+// NewSite returns a site without sessions. To restore one, call Restore with its events in
+// order before anything else.
+func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
+	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
+		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true, maxHere: anteroom.MaxLine}
+	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake }}
+	x.cutLine = queue{less: func(a, b uint32) bool { return x.here.at(a).key < x.here.at(b).key }}
+	x.Configure(now, s)
+	return x
+}
+
+// Configure puts new settings in force.
+func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
+	st = st.WithDefaults()
+	shorter := st.SessionDuration < s.settings.SessionDuration || st.DisableSessionRenewal != s.settings.DisableSessionRenewal
+	s.settings = st
+	if shorter {
+		s.expiry.slots = nil
+		s.seats.each(func(slot uint32) {
+			s.seats.at(slot).wake = s.lapse(slot)
+			s.expiry.push(slot)
+		})
+	}
+}
+
+// newKey is an arrival key: the moment, made unique and ascending at this site.
+func (s *Site) newKey(now anteroom.Time) anteroom.Time {
+	s.lastKey = max(s.lastKey+1, now)
+	return s.lastKey
+}
+
+// checkSound holds the rule that nothing is used that is not there. Passthrough is the one
+// method that may.
+func (s *Site) checkSound() {
+	negative := s.balance.Free(Seat) < 0 || s.balance.Free(RateSlot) < 0
+	switch {
+	case !negative:
+		s.over = false
+	case s.settings.QueueingMethod == anteroom.Passthrough:
+		s.over = true
+	case !s.over:
+		s.sound = false
+	}
+}
+
+// Sound reports whether the balance has never been overdrawn. False is a defect: the site
+// stops admitting.
+func (s *Site) Sound() bool { return s.sound }
+
+// permits is what may be spent here without asking.
+func (s *Site) permits() int64 {
+	if !s.synced || !s.sound {
+		return 0
+	}
+	return s.balance.Permits()
+}
+
+func (s *Site) arrival(slot uint32) Arrival {
+	w := s.here.at(slot)
+	return Arrival{ID: s.here.id(slot), Key: w.key, Lane: w.lane, Shown: w.flags&hereShown != 0,
+		Stream: w.streams > 0, Due: w.due}
+}
+
+// Receive takes the coordinator's word.
+func (s *Site) Receive(now anteroom.Time, m State) {
+	if m.Epoch < s.epoch {
+		return
+	}
+	if m.Epoch > s.epoch || s.mode == Cut {
+		s.resync = true
+		s.urgent = true
+	}
+	s.epoch = m.Epoch
+	s.synced = true
+	s.unanswered = 0
+	s.balance.Granted.raise(m.Granted)
+	s.balance.Returned.raise(m.Heard)
+	s.balance.Debt = s.adopted - min(s.adopted, m.Adopted)
+	s.lost = m.Lost
+	if m.Figures != nil && m.Figures != s.figures {
+		s.figures = m.Figures
+		s.tail = 0
+	}
+	s.mode, s.target = m.Mode, m.Target
+	if m.Resync {
+		s.resync, s.urgent = true, true
+	}
+	if m.Echo != 0 {
+		s.borrowing = false
+	}
+	s.settleHeld(now)
+	s.flush(now)
+}
+
+// flush returns units that nobody here needs.
+func (s *Site) flush(now anteroom.Time) {
+	if !s.synced {
+		return
+	}
+	var keep int64
+	switch s.mode {
+	case Open:
+		keep = int64(s.target)
+		if s.borrowing || len(s.held) > 0 {
+			keep += int64(len(s.held))
+		}
+	case Cut:
+		return
+	}
+	if s.balance.Return(keep) {
+		s.urgent = true
+	}
+}
+
+// Tick does what time brings. Call it about every 100 ms while the room has visitors.
+func (s *Site) Tick(now anteroom.Time) {
+	s.expire(now)
+	s.takeEffect(now)
+	for slot, o := range s.offers {
+		if o.active && o.deadline < now {
+			s.dropOffer(slot)
+			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
+			s.urgent = true
+		}
+	}
+	for i := 0; i < len(s.held); {
+		if h := s.held[i]; now.Sub(h.since) >= HoldMax {
+			s.held = append(s.held[:i], s.held[i+1:]...)
+			s.finish(now, h)
+			continue
+		}
+		i++
+	}
+	if now.Sub(s.flushedAt) >= FlushEvery {
+		s.flush(now)
+	}
+	if s.mode != Cut && s.unanswered != 0 && now.Sub(s.unanswered) >= CutAfter {
+		s.enterCut(now)
+	}
+	if s.mode == Cut {
+		s.serveLocal(now)
+	}
+	s.sweep(now)
+}
+
+// sweep forgets tickets whose place has lapsed.
+func (s *Site) sweep(now anteroom.Time) {
+	if s.here.len() == 0 {
+		s.sweepPos = 0
+		return
+	}
+	end := s.sweepPos + s.here.next/100 + 1
+	s.here.eachBetween(s.sweepPos, end, func(slot uint32) {
+		w := s.here.at(slot)
+		if w.streams == 0 && w.flags&hereOffered == 0 && w.due.Add(s.settings.PlaceHold+Grace) < now {
+			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
+			s.here.remove(slot)
+		}
+	})
+	if s.sweepPos = end; s.sweepPos >= s.here.next {
+		s.sweepPos = 0
+	}
+}
+
+// Report returns what the coordinator is to hear now, if anything: at once when requests
+// are held or units are free while others wait, each FlushEvery with news, and as a
+// heartbeat.
+func (s *Site) Report(now anteroom.Time) (Report, bool) {
+	beat := HeartbeatOpen
+	if s.mode == Queue {
+		beat = HeartbeatQueue
+	}
+	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= FlushEvery
+	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
+	if !s.urgent && !news && !ask {
+		return Report{}, false
+	}
+	s.seq++
+	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,
+		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
+		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
+		Arrivals: s.arrivals, Departures: s.departures,
+		Ask: ask || s.urgent,
+	}
+	if r.Want = s.wanted(); r.Want > 0 && r.Ask {
+		s.borrowing = true
+	}
+	s.wants = false
+	for age, n := range s.ends {
+		r.Ends = append(r.Ends, AgeCount{Age: age, Count: n})
+	}
+	if s.resync {
+		r.Full, r.Arrivals = true, nil
+		s.here.each(func(slot uint32) { r.Arrivals = append(r.Arrivals, s.arrival(slot)) })
+	}
+	s.arrivals, s.departures, s.admitted, s.newcomers = nil, nil, 0, 0
+	clear(s.ends)
+	s.urgent, s.resync = false, false
+	s.flushedAt = now
+	if r.Ask {
+		s.askedAt = now
+		if s.unanswered == 0 {
+			s.unanswered = now
+		}
+	}
+	return r, true
+}
+
+// TakeAnswers returns the answers to held requests and forgets them.
+func (s *Site) TakeAnswers() []Answer { a := s.answers; s.answers = nil; return a }
+
+// TakePushes returns the ids whose streams are to be told that their turn has come.
+func (s *Site) TakePushes() []anteroom.ID { p := s.pushes; s.pushes = nil; return p }
+
+// TakeEnded returns the ids of sessions that have ended, for the doors that know them.
+func (s *Site) TakeEnded() []anteroom.ID { e := s.ended; s.ended = nil; return e }
+
+// TakeEvents returns what has to be recorded, in order.
+func (s *Site) TakeEvents() []Event { e := s.events; s.events = nil; return e }
+
+// Active is the number of sessions; RateSlots the number admitted within RateHold; Here
+// the number of tickets that wait at this site.
+func (s *Site) Active() int    { return s.seats.len() }
+func (s *Site) RateSlots() int { return s.rates.len() }
+func (s *Site) Here() int      { return s.here.len() }
+
+// Balance returns the site's side of the ledger.
+func (s *Site) Balance() Balance { return s.balance }
+
+// Figures returns the newest figures heard.
+func (s *Site) Figures() *Figures { return s.figures }
+
+// Mode returns what the site does with newcomers.
+func (s *Site) Mode() Mode { return s.mode }
+
+// Idle reports that nothing would change by itself before the next request: the site needs
+// no ticks.
+func (s *Site) Idle() bool {
+	return s.synced && s.seats.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
+		len(s.arrivals)+len(s.departures) == 0 && !s.urgent && !s.wants
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"github.com/anteroom/anteroom"
+)
+
+// slab holds values of one type by ticket id. Values live in chunks that never move, so
+// that a million of them cost their size and a few bytes of index each, without copying
+// when the slab grows. IDs are random bits that the server issued and a seal protected,
+// so eight of their bytes serve as the hash.
+//
+// A slot number stays valid until remove; slots are reused. Slot 0 is never used.
+type slab[T any] struct {
+	chunks [][]item[T]
+	free   []uint32
+	next   uint32 // first slot never used
+	index  []uint32
+	count  int
+}
+
+type item[T any] struct {
+	id  anteroom.ID
+	val T
+}
+
+const chunkBits = 12 // 4096 items
+
+func hashID(id *anteroom.ID) uint64 { return binary.LittleEndian.Uint64(id[:8]) }
+
+func (s *slab[T]) len() int { return s.count }
+
+func (s *slab[T]) at(slot uint32) *T { return &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].val }
+
+func (s *slab[T]) id(slot uint32) anteroom.ID {
+	return s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id
+}
+
+// find returns the slot of id, or 0.
+func (s *slab[T]) find(id *anteroom.ID) uint32 {
+	if s.count == 0 {
+		return 0
+	}
+	mask := uint64(len(s.index) - 1)
+	for h := hashID(id) & mask; ; h = (h + 1) & mask {
+		slot := s.index[h]
+		if slot == 0 {
+			return 0
+		}
+		if s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id == *id {
+			return slot
+		}
+	}
+}
+
+// add inserts id, which must not be there, with a zero value.
+func (s *slab[T]) add(id anteroom.ID) uint32 {
+	if (s.count+1)*4 > len(s.index)*3 {
+		s.grow()
+	}
+	var slot uint32
+	if n := len(s.free); n > 0 {
+		slot = s.free[n-1]
+		s.free = s.free[:n-1]
+	} else {
+		if s.next == 0 {
+			s.next = 1
+		}
+		slot = s.next
+		s.next++
+		if int(slot>>chunkBits) == len(s.chunks) {
+			s.chunks = append(s.chunks, make([]item[T], 1<<chunkBits))
+		}
+	}
+	it := &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
+	*it = item[T]{id: id}
+	s.place(slot, &id)
+	s.count++
+	return slot
+}
+
+func (s *slab[T]) place(slot uint32, id *anteroom.ID) {
+	mask := uint64(len(s.index) - 1)
+	h := hashID(id) & mask
+	for s.index[h] != 0 {
+		h = (h + 1) & mask
+	}
+	s.index[h] = slot
+}
+
+func (s *slab[T]) grow() {
+	size := max(64, len(s.index)*2)
+	s.index = make([]uint32, size)
+	s.each(func(slot uint32) {
+		id := s.id(slot)
+		s.place(slot, &id)
+	})
+}
+
+// remove deletes the slot, which must be in use.
+func (s *slab[T]) remove(slot uint32) {
+	it := &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
+	mask := uint64(len(s.index) - 1)
+	h := hashID(&it.id) & mask
+	for s.index[h] != slot {
+		h = (h + 1) & mask
+	}
+	// Backward-shift deletion: move later entries of the run into the hole, so that no
+	// tombstones are needed.
+	for hole := h; ; {
+		h = (h + 1) & mask
+		moved := s.index[h]
+		if moved == 0 {
+			s.index[hole] = 0
+			break
+		}
+		id := s.id(moved)
+		home := hashID(&id) & mask
+		if (h-home)&mask >= (h-hole)&mask {
+			s.index[hole] = moved
+			hole = h
+		}
+	}
+	*it = item[T]{}
+	s.free = append(s.free, slot)
+	s.count--
+}
+
+// each calls fn with every slot in use, in slot order. fn may remove the slot it is given.
+func (s *slab[T]) each(fn func(slot uint32)) { s.eachBetween(1, s.next, fn) }
+
+// eachBetween is each for slots from (inclusive) to (exclusive).
+func (s *slab[T]) eachBetween(from, to uint32, fn func(slot uint32)) {
+	for slot := max(from, 1); slot < min(to, s.next); slot++ {
+		if !s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id.IsZero() {
+			fn(slot)
+		}
+	}
+}

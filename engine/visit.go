@@ -1,0 +1,337 @@
+package engine
+
+// A request at the site: newcomers, those who wait, and what they are shown.
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Visit decides about one request that the door could not decide alone. When held is not
+// 0 the decision is not made yet: an Answer with that token follows, at the latest
+// HoldMax later when Tick is called. Abandon says that nobody waits for it any more.
+func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
+	s.expire(now)
+	t := v.Ticket
+	if s.settings.Suspended {
+		return anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}, 0
+	}
+	anew := anteroom.ReasonNone
+	if !v.Fresh {
+		foreign := v.Bind != 0 && t.Bind != 0 && t.Bind != v.Bind
+		slot := s.seats.find(&t.ID)
+		switch {
+		case foreign:
+			anew = anteroom.ReasonBound
+		case slot != 0:
+			return s.renew(now, slot, t), 0
+		case t.Accepted():
+			if s.adoptable(now, t) {
+				return s.adopt(now, t), 0
+			}
+			anew = anteroom.ReasonSessionOver
+		case s.used.find(&t.ID) != 0:
+			anew = anteroom.ReasonUsed
+		case s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+			anew = anteroom.ReasonPlaceLost
+		}
+	}
+	if v.Fresh || anew != anteroom.ReasonNone {
+		if anew != anteroom.ReasonNone {
+			t = anteroom.Ticket{ID: v.NewID}
+		}
+		t.Bind = v.Bind
+		return s.newcomer(now, v, t, anew)
+	}
+	if t.Bind == 0 {
+		t.Bind = v.Bind
+	}
+	return s.checkIn(now, v, t)
+}
+
+// renew is a request within a session.
+func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
+	s.touch(now, slot)
+	return admitted(now, t, s.seats.at(slot).accepted, s.settings, anteroom.ReasonSession)
+}
+
+// Standing grades a ticket, to choose among several that a client sent: 3 a session, 2
+// in line here, 1 may still join with its arrival, 0 useless.
+func (s *Site) Standing(now anteroom.Time, t anteroom.Ticket) int {
+	switch {
+	case s.seats.find(&t.ID) != 0:
+		return 3
+	case s.here.find(&t.ID) != 0:
+		return 2
+	case t.Accepted() || s.used.find(&t.ID) != 0 || t.Next.Add(s.settings.PlaceHold) < now:
+		return 0
+	}
+	return 1
+}
+
+func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, anew anteroom.Reason) (anteroom.Decision, uint64) {
+	s.newcomers++
+	if v.NoClaim {
+		return s.refusal(now, anteroom.ReasonNotJoining), 0
+	}
+	if !s.settings.QueueAll {
+		switch s.settings.QueueingMethod {
+		case anteroom.Reject:
+			return s.refusal(now, anteroom.ReasonReject), 0
+		case anteroom.Passthrough:
+			if s.seats.len() >= anteroom.MaxLine {
+				return s.refusal(now, anteroom.ReasonNotJoining), 0
+			}
+			t.Arrival = s.newKey(now)
+			return s.admit(now, t, anteroom.ReasonPassthrough), 0
+		}
+	}
+	// Two requests of one visitor that both came without a ticket share its id.
+	if slot := s.here.find(&t.ID); slot != 0 && v.Fresh {
+		t.Arrival = s.here.at(slot).key
+		return s.checkIn(now, v, t)
+	}
+	if slot := s.seats.find(&t.ID); slot != 0 && v.Fresh {
+		d := s.renew(now, slot, t)
+		d.SetCookie = true
+		return d, 0
+	}
+	t.Arrival = s.newKey(now)
+	switch {
+	case s.mode == Open && s.permits() >= 1 && !s.settings.QueueAll:
+		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
+	case s.mode == Open && !s.settings.QueueAll && len(s.held) < anteroom.MaxHeld:
+		s.wants, s.urgent = true, true
+		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anew, borrow: true})
+	case s.mode == Cut && s.here.len() == 0 && s.permits() >= 1 && !s.settings.QueueAll:
+		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
+	}
+	if anew == anteroom.ReasonNone {
+		anew = anteroom.ReasonLine
+	}
+	return s.join(now, v, t, anew)
+}
+
+// join puts a newcomer in line.
+func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reason anteroom.Reason) (anteroom.Decision, uint64) {
+	if v.NoJoin {
+		return s.refusal(now, anteroom.ReasonNotJoining), 0
+	}
+	if s.here.len() >= s.maxHere {
+		d := s.waitDecision(now, anteroom.Ticket{}, anteroom.ReasonLineFull)
+		d.QueueIsFull, d.WaitKnown, d.AheadKnown = true, false, false
+		return d, 0
+	}
+	slot := s.here.add(t.ID)
+	w := s.here.at(slot)
+	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll)}
+	s.tail++
+	s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
+	if s.mode == Cut {
+		s.cutLine.push(slot)
+	}
+	if s.settings.QueueAll {
+		reason = or(reason, anteroom.ReasonLine, anteroom.ReasonQueueAll)
+	}
+	if v.Stream {
+		w.streams++
+	}
+	hold := !v.Stream && !s.settings.QueueAll && s.mode == Queue &&
+		s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() && len(s.held) < anteroom.MaxHeld
+	if hold {
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		s.urgent = true
+		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
+	}
+	return s.page(now, slot, t, reason), 0
+}
+
+// or replaces v by to when it is from.
+func or(v, from, to anteroom.Reason) anteroom.Reason {
+	if v == from || v == anteroom.ReasonNone {
+		return to
+	}
+	return v
+}
+
+// checkIn is a request of a visitor who waits.
+func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (anteroom.Decision, uint64) {
+	slot := s.here.find(&t.ID)
+	if slot != 0 { // the key the server knows is the one that counts
+		t.Arrival = s.here.at(slot).key
+	}
+	if v.NoClaim {
+		return s.unchanged(now, t), 0
+	}
+	reason := anteroom.ReasonWaiting
+	if s.settings.QueueAll {
+		reason = anteroom.ReasonQueueAll
+	} else {
+		switch s.settings.QueueingMethod {
+		case anteroom.Reject:
+			return s.refusal(now, anteroom.ReasonReject), 0
+		case anteroom.Passthrough:
+			return s.admit(now, t, anteroom.ReasonPassthrough), 0
+		}
+		if slot != 0 && s.here.at(slot).flags&hereOffered != 0 {
+			o := s.offers[slot]
+			if o.active {
+				s.dropOffer(slot)
+				return s.admit(now, t, anteroom.ReasonTurn), 0
+			}
+			if len(s.held) < anteroom.MaxHeld {
+				return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason, forTurn: true})
+			}
+		}
+		switch {
+		case s.mode == Open && s.permits() >= 1:
+			return s.admit(now, t, anteroom.ReasonReopened), 0
+		case s.mode == Open && len(s.held) < anteroom.MaxHeld:
+			s.wants, s.urgent = true, true
+			return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anteroom.ReasonReopened, borrow: true})
+		}
+	}
+	if slot == 0 { // known by its cookie only: it takes its old place again
+		if s.here.len() >= s.maxHere {
+			d := s.waitDecision(now, t, anteroom.ReasonLineFull)
+			d.QueueIsFull, d.SetCookie = true, false
+			return d, 0
+		}
+		slot = s.here.add(t.ID)
+		*s.here.at(slot) = waiter{key: t.Arrival, lane: t.Lane, flags: hereShown, due: max(now, t.Next)}
+		s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		if s.mode == Cut {
+			s.cutLine.push(slot)
+		}
+	}
+	w := s.here.at(slot)
+	if v.Stream {
+		w.streams++
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		s.urgent = s.urgent || s.near(w.key)
+	}
+	if t.Next != 0 && now < t.Next {
+		return s.unchanged(now, t), 0
+	}
+	s.recordAgain(now, t.LastCheckIn, slot)
+	// At the front a check-in waits for the coordinator's word, for the turn may be now.
+	if reason == anteroom.ReasonWaiting && !v.Stream && len(s.held) < anteroom.MaxHeld &&
+		s.mode != Cut && s.rank(w.key) <= holdLine/2+s.expectedSoon() {
+		w.due = now
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		s.urgent = true
+		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
+	}
+	return s.page(now, slot, t, reason), 0
+}
+
+// unchanged is the page for a check-in that does not count: the ticket stays as it is.
+func (s *Site) unchanged(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
+	d := s.waitDecision(now, t, anteroom.ReasonEarly)
+	d.Ticket, d.SetCookie = t, false
+	d.Refresh = max(time.Second, t.Next.Sub(now).Round(time.Second))
+	d.KeptUntil = t.Next.Add(s.settings.PlaceHold)
+	return d
+}
+
+// recordAgain repeats the record of a ticket that still waits, once per place hold: records
+// are kept for a while only, and a restart must know who is in line.
+func (s *Site) recordAgain(now, last anteroom.Time, slot uint32) {
+	hold := anteroom.Time(s.settings.PlaceHold / time.Microsecond)
+	if now/hold != last/hold {
+		w := s.here.at(slot)
+		s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
+	}
+}
+
+// near says that a ticket may be offered a turn soon, so that its presence is told at once.
+func (s *Site) near(key anteroom.Time) bool {
+	return s.settings.QueueingMethod == anteroom.Random || key <= s.figures.Front.Add(nearFront) || s.figures.Waiting <= holdLine
+}
+
+// Polls takes check-ins that a door answered alone.
+func (s *Site) Polls(now anteroom.Time, polls []Poll) {
+	for _, p := range polls {
+		slot := s.here.find(&p.ID)
+		if slot == 0 {
+			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 {
+				continue
+			}
+			slot = s.here.add(p.ID)
+			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane}
+		}
+		w := s.here.at(slot)
+		w.flags |= hereShown
+		w.due = p.Due
+		s.recordAgain(now, p.Last, slot)
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+	}
+}
+
+// page shows the waiting page: the visitor is told when to come back, and the coordinator
+// when to expect that.
+func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
+	w := s.here.at(slot)
+	w.flags |= hereShown
+	d := s.waitDecision(now, t, reason)
+	w.due = d.Ticket.Next
+	s.arrivals = append(s.arrivals, s.arrival(slot))
+	return d
+}
+
+func (s *Site) rank(key anteroom.Time) int {
+	r := s.figures.Rank(key)
+	if key > s.figures.At { // joined after the figures were made
+		r = s.figures.Waiting + s.tail - 1
+	}
+	return max(0, r)
+}
+
+// expectedSoon is how many releases the limits allow within HoldMax.
+func (s *Site) expectedSoon() int {
+	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * HoldMax.Seconds())
+}
+
+func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
+	return waitFor(now, t, reason, s.settings, s.figures, s.rank(t.Arrival), s.figures.Waiting+s.tail)
+}
+
+func (s *Site) refusal(now anteroom.Time, reason anteroom.Reason) anteroom.Decision {
+	return anteroom.Decision{Verdict: anteroom.Refuse, Reason: reason, At: now,
+		Method: s.settings.QueueingMethod, QueueAll: s.settings.QueueAll, Waiting: s.figures.Waiting}
+}
+
+// Look is the decision that a visitor who waits would see now, without being a check-in:
+// for streams. ok is false when the ticket does not wait here.
+func (s *Site) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decision, ok bool) {
+	slot := s.here.find(&t.ID)
+	if slot == 0 {
+		return anteroom.Decision{}, false
+	}
+	t.Arrival = s.here.at(slot).key
+	reason := anteroom.ReasonWaiting
+	if s.settings.QueueAll {
+		reason = anteroom.ReasonQueueAll
+	}
+	d = s.waitDecision(now, t, reason)
+	d.SetCookie = false
+	return d, true
+}
+
+// CloseStream says that a stream of id has ended. The visitor is gone unless another
+// stream or a check-in follows within StreamGrace.
+func (s *Site) CloseStream(now anteroom.Time, id anteroom.ID) {
+	slot := s.here.find(&id)
+	if slot == 0 || s.here.at(slot).streams == 0 {
+		return
+	}
+	w := s.here.at(slot)
+	w.streams--
+	if w.streams == 0 {
+		// Not here any more: overdue at once, and past the grace after StreamGrace.
+		w.due = now.Add(StreamGrace - Grace)
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+	}
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// admitted is the decision that lets a session in.
+func admitted(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, s anteroom.Settings, reason anteroom.Reason) anteroom.Decision {
+	fresh := t.AcceptedAt != accepted
+	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: reason, At: now, Ticket: t}
+	// The cookie is renewed past half of the session, not at every request: the server
+	// knows the session's end, the cookie only has to outlive it.
+	if fresh || (!s.DisableSessionRenewal && now.Sub(t.LastCheckIn) > s.SessionDuration/2) {
+		d.SetCookie = true
+		d.Ticket.AcceptedAt, d.Ticket.LastCheckIn, d.Ticket.Next, d.Ticket.Refresh, d.Ticket.Told = accepted, now, 0, 0, 0
+	}
+	return d
+}
+
+// waitFor is the decision that shows the waiting page: place, forecast, and when to come
+// back. rank is the number of people ahead, waiting the number in line.
+func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s anteroom.Settings, f *Figures, rank, waiting int) anteroom.Decision {
+	d := anteroom.Decision{Verdict: anteroom.Wait, Reason: reason, At: now,
+		Method: s.QueueingMethod, QueueAll: s.QueueAll, Waiting: waiting}
+	random := s.QueueingMethod == anteroom.Random
+	if t.ID.IsZero() {
+		d.Refresh = DrawInterval
+		return d
+	}
+	if !random {
+		// A shown place never gets worse, even when somebody returns to a place ahead.
+		if t.Told != 0 && rank > int(t.Told-1) {
+			rank = int(t.Told - 1)
+		}
+		d.Ahead, d.AheadKnown = rank, true
+		t.Told = uint32(rank) + 1
+	}
+	if f.Known && !s.QueueAll && s.NewUsersPerMinute > 0 {
+		if random {
+			d.WaitTime, d.Wait25, d.Wait75 = f.Draw[1], f.Draw[0], f.Draw[2]
+			d.WaitKnown = f.Draw[1] > 0
+		} else if w := f.WaitOf(float64(rank), now); len(f.Curve) > 0 {
+			d.WaitTime, d.WaitKnown = w, true
+		}
+		if d.WaitTime > anteroom.QueueIsFullAfter {
+			d.QueueIsFull, d.WaitKnown = true, false
+		}
+	}
+	d.Refresh = interval(s, d, rank)
+	if s.Refresh != 0 {
+		d.Refresh = s.Refresh
+	}
+	spread := time.Duration(float64(d.Refresh) * jitter(t.ID, now))
+	d.Refresh = max(time.Second, spread.Round(time.Second))
+	d.Stream = true
+	t.LastCheckIn, t.Refresh, t.Next = now, d.Refresh, now.Add(d.Refresh)
+	t.AcceptedAt = 0
+	d.Ticket, d.SetCookie = t, true
+	d.KeptUntil = t.Next.Add(s.PlaceHold)
+	return d
+}
+
+// interval is how long a visitor may stay away without missing the turn: half of the
+// soonest moment at which the turn could come.
+func interval(s anteroom.Settings, d anteroom.Decision, rank int) time.Duration {
+	if s.QueueingMethod == anteroom.Random {
+		return DrawInterval
+	}
+	soonest := MaxInterval * 2
+	if s.NewUsersPerMinute > 0 {
+		soonest = min(soonest, time.Duration(float64(rank)*30/float64(s.NewUsersPerMinute)*float64(time.Second)))
+	}
+	if d.WaitKnown {
+		soonest = max(soonest, min(d.WaitTime*88/100/2, MaxInterval*2))
+	}
+	low := MinInterval
+	if s.QueueAll {
+		low = DrawInterval // nothing can happen before the operator acts
+	}
+	return min(max(soonest/2, low), MaxInterval)
+}

@@ -129,7 +129,7 @@ func newBuiltin(press *deflater, language, style, script string) *builtin {
 	// No text of the page stands before the title that is not ASCII: the charset comes first.
 	head := `<!doctype html><html lang="` + tagOf(language) + `" dir="` + direction + `"><head><meta charset="utf-8">` +
 		`<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
-		`<meta name="color-scheme" content="light dark"><link id="icon" rel="icon" href="` + icon + `">` +
+		`<meta name="color-scheme" content="light dark"><link rel="icon" href="` + icon + `">` +
 		"<style>" + style + "</style>"
 	told, err := json.Marshal(spoken(w)) // escapes <, > and &
 	if err != nil {

@@ -35,7 +35,7 @@ func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
 // narrow tab shows it.
 func (b *builtin) appendTitle(dst []byte, v View) []byte {
 	dst = append(dst, "<title>"...)
-	if _, high, known := waitRange(v.Decision); known && high <= 24*60 {
+	if _, high, known := waitRange(v.Decision); known && high <= oneDay {
 		dst = append(dst, '(')
 		dst = b.appendSpan(dst, high)
 		dst = append(dst, ") "...)
@@ -111,7 +111,7 @@ func (b *builtin) appendTime(dst []byte, attributes string, t time.Time) []byte 
 func (b *builtin) appendWait(dst []byte, v View) []byte {
 	low, high, known := waitRange(v.Decision)
 	switch {
-	case v.Decision.QueueIsFull && stateOf(v.Decision) == longLine, known && high > 24*60:
+	case v.Decision.QueueIsFull && stateOf(v.Decision) == longLine, known && high > oneDay:
 		return append(dst, b.day...)
 	case !known:
 		return append(dst, b.unknown...)

@@ -129,7 +129,7 @@ func (p published) appendFormatted(dst []byte) []byte {
 func appendEnglish(dst []byte, minutes int64) []byte {
 	unit := " minute"
 	switch {
-	case minutes > 24*60:
+	case minutes > oneDay:
 		return append(dst, "More than a day"...)
 	case minutes >= 60:
 		dst = append(dst, "More than "...)

@@ -62,6 +62,9 @@ func minutes(d time.Duration) int64 {
 	return int64((max(d, 0) + time.Minute - 1) / time.Minute)
 }
 
+// oneDay is the longest wait that is shown as a number, in minutes.
+const oneDay = 24 * 60
+
 // waitRange returns the bounds between which the wait is shown, in minutes; false when it
 // is not known. For Random they are the quartiles. For an order they surround the forecast
 // by a seventh below and a quarter above: waits turn out longer more often than shorter.
@@ -87,5 +90,8 @@ func waitRange(d anteroom.Decision) (low, high int64, known bool) {
 		step = 5
 	}
 	low, high = low/step*step, (high+step-1)/step*step
+	if low < oneDay {
+		high = min(high, oneDay) // beyond it the page says so in words
+	}
 	return min(low, high), high, true
 }

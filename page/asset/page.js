@@ -151,7 +151,7 @@ else open()
 }
 
 // Back from sleep, another tab, another page, or without network: look at once.
-const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > 3e3) check() }
+const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (fails ? 500 : 3e3)) check() }
 doc.addEventListener('visibilitychange', wake)
 doc.addEventListener('resume', wake)
 addEventListener('online', wake)
@@ -166,8 +166,10 @@ tell.hidden = false
 tell.onclick = () => { if (window.Notification) Notification.requestPermission().then(armed, armed); else armed() }
 if (store('anteroom-tell')) armed()
 }
-// Cancels the pending Refresh: from here on the script asks.
-addEventListener('load', () => stop())
+// Cancels the pending Refresh: from here on the script asks. It would cancel a stream, too.
+addEventListener('load', () => {
+stop()
 later(now.refresh, 0)
 listen()
+})
 })()

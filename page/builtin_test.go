@@ -1,0 +1,205 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/anteroom/anteroom"
+)
+
+var update = flag.Bool("update", false, "write the golden pages")
+
+var sharedParts = regexp.MustCompile(`(?s)(<style>|<script>).*?(</style>|</script>)`)
+
+// golden compares with testdata/name, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; look at it with go test -update and git diff\n%s", file, got)
+	}
+}
+
+// Every state in English, and what scripts and directions change in some other languages.
+// Style and script, the same in all, are left out.
+func TestGoldenPages(t *testing.T) {
+	for _, language := range []string{"en-US", "de-DE", "ar-EG", "ja-JP", "hi-IN"} {
+		for _, s := range States() {
+			if language != "en-US" && !strings.Contains("line far draw closed", s.Name) {
+				continue
+			}
+			page := string(AppendPage(nil, View{Decision: s.Decision, Language: language, Returning: s.Name != "first"}, false))
+			golden(t, "builtin/"+language+"/"+s.Name+".html", sharedParts.ReplaceAllString(page, "$1…$2"))
+		}
+	}
+	page := string(AppendPage(nil, View{Decision: States()[0].Decision, Paused: true}, false))
+	golden(t, "builtin/en-US/paused.html", sharedParts.ReplaceAllString(page, "$1…$2"))
+}
+
+// What monitors, scripts, readers and robots look for, and what must never be there.
+func TestEveryPageHasItsParts(t *testing.T) {
+	foreign := regexp.MustCompile(`(?:src|href|action|url\()\s*=?\s*["']?(https?:|//)`)
+	views(func(name string, v View) {
+		page := string(AppendPage(nil, v, false))
+		for _, part := range []string{
+			`<!doctype html><html lang="`, `<meta charset="utf-8">`, ` – Waiting Room powered by Anteroom</title>`,
+			`<div id="wrapper">`, ` id="last-updated" datetime="`, `<footer class="waitingrooms-text"`, `role="status"`, `role="alert"`,
+			`<meta name="robots" content="noindex">`, `<main>`, `<h1>`, `</body></html>`,
+		} {
+			if n := strings.Count(page, part); n != 1 {
+				t.Errorf("%s: %d of %s", name, n, part)
+			}
+		}
+		if at := strings.Index(page, "charset"); at > 1000 {
+			t.Errorf("%s: the charset stands at byte %d; browsers look at the first 1024", name, at)
+		}
+		if found := foreign.FindString(page); found != "" {
+			t.Errorf("%s: refers to another place: %s", name, found)
+		}
+		if strings.Contains(page, "{}") && strings.Contains(sharedParts.ReplaceAllString(page, ""), "{}</") {
+			t.Errorf("%s: an empty placeholder", name)
+		}
+		isClosed := v.Decision.Method == anteroom.Reject
+		for part, want := range map[string]bool{
+			`id="waitTime"`: !isClosed,
+			`id="tell"`:     !isClosed,
+			HoldQuery:       !isClosed && !v.Paused,
+			`dir="rtl"`:     rightToLeft[v.Language],
+		} {
+			if strings.Contains(page, part) != want {
+				t.Errorf("%s: has %s: %v, want %v", name, part, !want, want)
+			}
+		}
+	})
+}
+
+func TestUnknownLanguageIsEnglish(t *testing.T) {
+	v := View{Decision: States()[0].Decision, Language: "en-US"}
+	want := string(AppendPage(nil, v, false))
+	for _, language := range []string{"", "und", "xx-YY", "../en-US", "EN-us"} {
+		v.Language = language
+		if string(AppendPage(nil, v, false)) != want {
+			t.Errorf("%q is not shown in English", language)
+		}
+	}
+}
+
+func TestPolicyAllowsTheStyleAndTheScript(t *testing.T) {
+	policy := ContentSecurityPolicy(View{})
+	page := string(AppendPage(nil, View{Decision: States()[0].Decision}, false))
+	for _, tag := range []string{"style", "script"} {
+		_, rest, _ := strings.Cut(page, "<"+tag+">")
+		body, _, ok := strings.Cut(rest, "</"+tag+">")
+		sum := sha256.Sum256([]byte(body))
+		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !ok || !strings.Contains(policy, want) {
+			t.Errorf("%s lacks %s", policy, want)
+		}
+	}
+	if strings.Contains(page, " style=") || strings.Contains(page, " onclick=") {
+		t.Error("an attribute that the policy forbids")
+	}
+	if ContentSecurityPolicy(View{Template: &Template{}}) != "" {
+		t.Error("an operator's page must not get our policy")
+	}
+}
+
+func TestRefreshSeconds(t *testing.T) {
+	d := States()[0].Decision
+	if n := RefreshSeconds(View{Decision: d}); n != 20 {
+		t.Errorf("%d, want 20", n)
+	}
+	if n := RefreshSeconds(View{Decision: d, Paused: true}); n != 0 {
+		t.Errorf("paused: %d, want 0", n)
+	}
+	d.Refresh = 1
+	if n := RefreshSeconds(View{Decision: d}); n != 1 {
+		t.Errorf("a nanosecond: %d, want 1", n)
+	}
+}
+
+// The data that the script starts from is what it gets later.
+func TestThePageCarriesItsStatus(t *testing.T) {
+	v := View{Decision: States()[0].Decision}
+	_, rest, _ := strings.Cut(string(AppendPage(nil, v, false)), `id="status">`)
+	data, _, _ := strings.Cut(rest, "</script>")
+	if data != string(AppendStatus(nil, v)) {
+		t.Errorf("%s", data)
+	}
+	_, rest, _ = strings.Cut(string(AppendPage(nil, v, false)), `id="words">`)
+	data, _, _ = strings.Cut(rest, "</script>")
+	if !json.Valid([]byte(data)) {
+		t.Errorf("not JSON: %s", data)
+	}
+}
+
+// Text has to stand out from its ground by 4.5 to 1 (WCAG 2.2, 1.4.3), in both schemes.
+func TestContrast(t *testing.T) {
+	roots := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(bare("asset/page.css"), -1)
+	if len(roots) != 2 {
+		t.Fatalf("%d colour schemes, want 2", len(roots))
+	}
+	for i, root := range roots {
+		colour := map[string]string{}
+		for _, pair := range strings.Split(root[1], ";") {
+			name, value, _ := strings.Cut(pair, ":")
+			colour[name] = value
+		}
+		for _, pair := range [][2]string{{"ink", "card"}, {"soft", "card"}, {"soft", "bg"}, {"ink", "note"}, {"deep", "card"}} {
+			a, b := luminance(t, colour["--"+pair[0]]), luminance(t, colour["--"+pair[1]])
+			if ratio := (max(a, b) + .05) / (min(a, b) + .05); ratio < 4.5 {
+				t.Errorf("scheme %d: %s on %s has %.2f to 1", i, pair[0], pair[1], ratio)
+			}
+		}
+	}
+}
+
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 32)
+	if err != nil || len(colour) != 7 {
+		t.Fatalf("%q is not a colour", colour)
+	}
+	channel := func(c uint64) float64 {
+		v := float64(c&255) / 255
+		if v <= .04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+.055)/1.055, 2.4)
+	}
+	return .2126*channel(n>>16) + .7152*channel(n>>8) + .0722*channel(n)
+}
+
+// Every reason that can stand behind a page leads to one that renders.
+func TestEveryReasonRenders(t *testing.T) {
+	for _, reason := range anteroom.Reasons() {
+		for _, verdict := range []anteroom.Verdict{anteroom.Wait, anteroom.Admit, anteroom.Refuse, anteroom.Pass} {
+			page := string(AppendPage(nil, View{Decision: anteroom.Decision{Verdict: verdict, Reason: reason}}, false))
+			if want := fmt.Sprintf(`"reason":"%s"`, reason); !strings.Contains(page, want) {
+				t.Errorf("%v: the page lacks %s", reason, want)
+			}
+		}
+	}
+}

@@ -177,7 +177,7 @@ func (l *loader) rooms() []anteroom.Room {
 			owner[rooms[i].ID] = i
 		}
 		for j, rt := range one.Routes {
-			if len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
+			if rt.Host != "*" && len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
 				l.at(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
 			}
 		}

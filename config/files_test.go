@@ -126,7 +126,9 @@ func TestSchemaAndManualAreInStep(t *testing.T) {
 	golden(t, "../docs/config.md", Manual())
 }
 
-func TestSchemaAgrees(t *testing.T) {
+// schemaCheck returns a function that holds a file against the schema.
+func schemaCheck(t testing.TB) func(text []byte) error {
+	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
 	if err != nil {
 		t.Fatal(err)
@@ -139,35 +141,38 @@ func TestSchemaAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	valid := func(name string, text []byte) error {
-		t.Helper()
+	return func(text []byte) error {
 		var tree any
 		if err := yaml.Unmarshal(text, &tree); err != nil {
-			t.Fatalf("%s: %v", name, err)
+			return err
 		}
 		j, err := json.Marshal(tree)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			return err
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(j))
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		return schema.Validate(value)
 	}
+}
+
+func TestSchemaAgrees(t *testing.T) {
+	valid := schemaCheck(t)
 	for _, name := range files(t, "testdata/good/*.yaml") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := valid(name, text); err != nil {
+		if err := valid(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		c, err := Load(LoadOptions{File: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := valid(name, []byte(c.Effective())); err != nil {
+		if err := valid([]byte(c.Effective())); err != nil {
 			t.Errorf("%s, effective: %v", name, err)
 		}
 	}
@@ -181,7 +186,7 @@ func TestSchemaAgrees(t *testing.T) {
 		"rooms: [{name: a, routes: [{path: /}], total_active_users: 1, new_users_per_minute: 1}]",
 		"rooms: [{name: a, host: b, total_active_users: 1, new_users_per_minute: 1, default_template_language: en}]", "[]",
 	} {
-		if valid(text, []byte(text)) == nil {
+		if valid([]byte(text)) == nil {
 			t.Errorf("the schema accepts %s", text)
 		}
 	}
@@ -195,6 +200,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(text)
 	}
+	valid := schemaCheck(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := Load(LoadOptions{File: "f.yaml", Open: only("f.yaml", text)})
 		if err != nil {
@@ -207,6 +213,9 @@ func FuzzLoad(f *testing.F) {
 			if faults := r.Check(); len(faults) > 0 {
 				t.Fatalf("a room with faults was loaded: %v", faults)
 			}
+		}
+		if err := valid(text); err != nil && strings.TrimSpace(string(text)) != "" {
+			t.Fatalf("the schema refuses what loads: %v\n%s", err, text)
 		}
 		effective := c.Effective()
 		c2, err := Load(LoadOptions{File: "f.yaml", Open: only("f.yaml", []byte(effective))})

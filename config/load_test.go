@@ -247,3 +247,41 @@ func TestCertificatesAreRead(t *testing.T) {
 		t.Errorf("swapped: %v", err)
 	}
 }
+
+// A member that anteroom.Room gains must get a key here.
+func TestEveryMemberOfARoomHasAKey(t *testing.T) {
+	var in room
+	var set func(v reflect.Value)
+	set = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				set(v.Field(i))
+			}
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			set(v.Index(0))
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		default:
+			v.SetInt(1)
+		}
+	}
+	set(reflect.ValueOf(&in).Elem())
+	in.CustomPageFile = ""
+	l := loader{decoder: decoder{where: make(map[string]place)}}
+	var missing func(v reflect.Value, path string)
+	missing = func(v reflect.Value, path string) {
+		for i := range v.NumField() {
+			name := path + v.Type().Field(i).Name
+			if v.Field(i).Kind() == reflect.Struct {
+				missing(v.Field(i), name+".")
+			} else if v.Field(i).IsZero() && name != "ID" {
+				t.Errorf("anteroom.Room has %s, and the configuration does not", name)
+			}
+		}
+	}
+	missing(reflect.ValueOf(l.room("rooms[0]", &in)), "")
+}

@@ -38,13 +38,15 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if err != nil {
 		b.mu.Lock()
-		if !b.closed {
+		switch {
+		case b.closed:
+		case err == io.EOF:
 			// From here on the server watches the connection for the visitor's leaving, and that
-			// watch must not run into our deadline.
+			// watch must not run into our deadline. After a failure it stays, so that nobody waits
+			// for the rest.
 			b.rc.SetReadDeadline(time.Time{})
-			if err != io.EOF && b.err == nil {
-				b.err = err
-			}
+		case b.err == nil:
+			b.err = err
 		}
 		b.mu.Unlock()
 	}

@@ -25,7 +25,7 @@ type programmed struct {
 	watch   func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
 	best    func([]anteroom.Ticket) int
 	visits  []anteroom.Visit
-	touched int
+	touched chan struct{} // one value for each Touch, as far as it holds them
 	revoked []anteroom.ID
 	ended   chan struct{}
 	in      anteroom.Settings
@@ -58,9 +58,10 @@ func (p *programmed) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Deci
 }
 
 func (p *programmed) Touch(anteroom.ID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.touched++
+	select {
+	case p.touched <- struct{}{}:
+	default:
+	}
 	return true
 }
 
@@ -199,7 +200,7 @@ func newWorld(t *testing.T, decide func(anteroom.Visit) anteroom.Decision, opts 
 		o(w, &cfg)
 	}
 	w.room = cfg.Rooms[0].WithDefaults()
-	w.door = &programmed{decide: decide, ended: make(chan struct{}), in: w.room.Settings}
+	w.door = &programmed{decide: decide, ended: make(chan struct{}), touched: make(chan struct{}, 8), in: w.room.Settings}
 	w.gw = build(t, cfg, map[anteroom.RoomID]*programmed{w.room.ID: w.door})
 	w.front = httptest.NewUnstartedServer(w.gw)
 	w.front.Config = w.gw.Server(nil)

@@ -137,7 +137,9 @@ ANTEROOM_LISTN: is not read by anything (did you mean ANTEROOM_LISTEN?)
 	if err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	_, err = Load(LoadOptions{Env: []string{"ANTEROOM_LISTEN=:80,nowhere"}, Flags: map[string]string{"origin": "http://o", "admin": ":80"}})
+	// What the environment replaced has no position in the file any more.
+	_, err = Load(LoadOptions{File: "f", Open: only("f", []byte("listen: [':1', ':2']")),
+		Env: []string{"ANTEROOM_LISTEN=:80,nowhere"}, Flags: map[string]string{"origin": "http://o", "admin": ":80"}})
 	want = `--admin: ":80" is also an address for visitors (give operators an address of their own)
 ANTEROOM_LISTEN: "nowhere" is not an address to listen on (host:port, like :8080, 127.0.0.1:8081 or [::1]:8081)`
 	if err == nil || err.Error() != want {

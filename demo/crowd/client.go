@@ -132,12 +132,7 @@ func (c *client) do(ctx context.Context, a ask) answer {
 }
 
 func (c *client) read(out *answer, a ask, resp *http.Response) {
-	for _, set := range resp.Cookies() {
-		if strings.HasPrefix(set.Name, c.cfg.CookiePrefix) {
-			out.unset = set.MaxAge < 0 || set.Value == ""
-			out.cookie = set.Name + "=" + set.Value
-		}
-	}
+	out.cookie, out.unset = c.ticket(resp)
 	if resp.Header.Get(shop.Mark) != "" {
 		out.inside = true
 		if resp.StatusCode >= 500 {
@@ -173,6 +168,17 @@ func (c *client) read(out *answer, a ask, resp *http.Response) {
 	} else if resp.StatusCode >= 300 && resp.StatusCode != http.StatusTooManyRequests {
 		out.err = fmt.Errorf("%s: %d is neither the shop nor a waiting page", a.path, resp.StatusCode)
 	}
+}
+
+// ticket returns the ticket that an answer sets as "name=value", or "", and whether it
+// deletes it.
+func (c *client) ticket(resp *http.Response) (cookie string, unset bool) {
+	for _, set := range resp.Cookies() {
+		if strings.HasPrefix(set.Name, c.cfg.CookiePrefix) {
+			cookie, unset = set.Name+"="+set.Value, set.MaxAge < 0 || set.Value == ""
+		}
+	}
+	return cookie, unset
 }
 
 // refreshHeader reads "20" or "20; url=…".

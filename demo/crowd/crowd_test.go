@@ -242,6 +242,28 @@ func TestStreamLetsInAtOnce(t *testing.T) {
 	}
 }
 
+func TestRefusedStreamIsNoReasonToHurry(t *testing.T) {
+	g := program(func(g *gate, w http.ResponseWriter, r *http.Request, v string, n int) {
+		switch r.URL.RawQuery {
+		case "__anteroom=stream":
+			w.WriteHeader(http.StatusNoContent)
+		case "":
+			g.wait(w, v, "10")
+		default:
+			g.status(w, v, `"admitted":false,"ahead":3,"refresh":30,"stream":true`)
+		}
+	})
+	r, _ := meet(t, g, crowd.Config{Arrivals: one(), Streams: 1}, 10*time.Minute)
+	if n := r.Stats.Requests; n > 45 || r.Stats.Failures != 0 {
+		t.Errorf("%d requests in ten minutes, %d failures", n, r.Stats.Failures)
+	}
+	for _, p := range r.Visitors[0].Polls {
+		if p.Stream {
+			t.Fatalf("a stream that never was is recorded: %+v", p)
+		}
+	}
+}
+
 func TestKinds(t *testing.T) {
 	forever := func(g *gate, w http.ResponseWriter, r *http.Request, v string, n int) { g.wait(w, v, "20") }
 	crowdOf := func(m crowd.Mix) crowd.Config {

@@ -192,6 +192,7 @@ func (c *crowd) waits(p *person, a answer, now time.Duration) {
 	if wait <= 0 {
 		wait = unasked
 	}
+	p.told = wait
 	// A browser is never exact: up to a fifth of a second late.
 	p.due = now + wait + time.Duration(p.rnd.Float64()*float64(200*time.Millisecond))
 	switch {
@@ -230,19 +231,26 @@ func (c *crowd) listen(ctx context.Context, p *person) {
 		defer cancel()
 	}
 	sent := c.client.now()
-	went, ahead, err := c.follow(ctx, p)
+	s := c.follow(ctx, p)
 	came := c.client.now()
-	if c.cfg.Record {
-		p.Polls = append(p.Polls, Poll{Sent: sent, Answered: came, Ahead: ahead, Stream: true})
+	if c.cfg.Record && s.opened {
+		p.Polls = append(p.Polls, Poll{Sent: sent, Answered: came, Ahead: s.ahead, Stream: true})
 	}
 	p.stream = false
-	p.asking = went
+	p.asking = s.went
 	p.due = time.Since(c.cfg.Start)
-	if !went && err != nil && ctx.Err() == nil {
-		c.failed(p, answer{came: came, err: err})
+	if s.err != nil && ctx.Err() == nil {
+		c.failed(p, answer{came: came, err: s.err})
 	}
-	if !went && whole.Err() == nil {
-		p.due += p.around(firstBackoff) // the stream broke or ended: ask again soon
+	switch {
+	case s.went || whole.Err() != nil:
+	case s.opened || s.err != nil:
+		p.due += p.around(firstBackoff) // it ended or broke: ask again soon
+	default:
+		p.due += p.told // refused: go on as if there were no streams
+	}
+	if p.leaves != 0 {
+		p.due = min(p.due, max(p.leaves, time.Since(c.cfg.Start)))
 	}
 	c.mu.Lock()
 	c.stats.Streams--
@@ -251,27 +259,36 @@ func (c *crowd) listen(ctx context.Context, p *person) {
 	c.put(p)
 }
 
-// follow reads the stream. It returns a nil error when the gateway ended it properly.
-func (c *crowd) follow(ctx context.Context, p *person) (went bool, ahead int, err error) {
+// followed is what became of a stream.
+type followed struct {
+	opened bool // it was a stream
+	went   bool // it said go
+	ahead  int  // last place shown; -1 when none was
+	err    error
+}
+
+// follow reads the stream to its end. Its error is nil when the gateway refused or ended it
+// properly.
+func (c *crowd) follow(ctx context.Context, p *person) followed {
+	out := followed{ahead: -1}
 	r := c.client.request(ctx, ask{number: p.Number, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream", accept: "text/event-stream"})
 	r.Header.Set("Accept-Encoding", "identity")
-	ahead = -1
 	resp, err := c.client.stream.RoundTrip(r)
 	if err != nil {
-		return false, ahead, err
+		out.err = err
+		return out
 	}
 	defer resp.Body.Close()
+	if cookie, unset := c.client.ticket(resp); cookie != "" && !unset {
+		p.cookie = cookie
+	}
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		if resp.StatusCode >= 500 && resp.StatusCode != http.StatusServiceUnavailable {
-			return false, ahead, errors.New("the stream says " + resp.Status)
+			out.err = errors.New("the stream says " + resp.Status)
 		}
-		return false, ahead, nil // refused: poll
+		return out
 	}
-	var seen answer
-	c.client.read(&seen, ask{}, &http.Response{Header: resp.Header, StatusCode: 200, Body: http.NoBody})
-	if seen.cookie != "" && !seen.unset {
-		p.cookie = seen.cookie
-	}
+	out.opened = true
 	sc := bufio.NewScanner(io.LimitReader(resp.Body, 64*maxAnswer))
 	event := ""
 	for sc.Scan() {
@@ -284,22 +301,21 @@ func (c *crowd) follow(ctx context.Context, p *person) (went bool, ahead int, er
 		switch {
 		case line == "":
 			if event == "go" {
-				return true, ahead, nil
+				out.went = true
+				return out
 			}
 			event = ""
 		case ok && event != "go":
 			place := answer{ahead: -1}
-			if err := place.readJSON([]byte(strings.TrimSpace(data))); err != nil {
-				return false, ahead, err
+			if out.err = place.readJSON([]byte(strings.TrimSpace(data))); out.err != nil {
+				return out
 			}
 			p.place(c.client.now(), place.ahead)
 			if place.ahead >= 0 {
-				ahead = place.ahead
-			}
-			if place.admitted {
-				return true, ahead, nil
+				out.ahead = place.ahead
 			}
 		}
 	}
-	return false, ahead, sc.Err()
+	out.err = sc.Err()
+	return out
 }

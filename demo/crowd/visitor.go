@@ -113,6 +113,7 @@ type person struct {
 	cookie string        // "name=value"; empty means none
 	best   int           // smallest place shown; -1 means none yet
 	leaves time.Duration // when he gives up; 0 means never
+	told   time.Duration // the interval of the last answer
 	pages  int           // requests still to make inside
 	last   int64         // when he sent the last request that the origin answered
 	asking bool          // the script knows that it is admitted, or begins: load the page

@@ -15,7 +15,7 @@ type Single struct {
 	door        *Door
 	site        *Site
 	coordinator *Coordinator
-	flushed     anteroom.Time
+	ended       []anteroom.ID
 }
 
 // NewSingle returns a room. events restore it (see Site.Restore); before is the stored
@@ -103,8 +103,12 @@ func (x *Single) settle(now anteroom.Time) {
 	x.door.Apply(x.site.Mode(), x.site.Figures())
 	for _, id := range x.site.TakeEnded() {
 		x.door.Forget(id)
+		x.ended = append(x.ended, id)
 	}
 }
+
+// TakeEnded returns the ids of sessions that have ended.
+func (x *Single) TakeEnded() []anteroom.ID { e := x.ended; x.ended = nil; return e }
 
 // Stored says that a record is durable (see Coordinator.Stored).
 func (x *Single) Stored(now anteroom.Time, rec LedgerRecord) {

@@ -1,14 +1,16 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
+	"net"
 	"net/http"
 
 	"github.com/anteroom/anteroom"
 )
 
 // hand gives the request to the caller's handler, which stands where the origin stands
-// otherwise.
+// otherwise. The context of a WebSocket's request ends with its session.
 func (x *exchange) hand() {
 	x.setProof(x.r.Header)
 	x.s.stripTickets(x.r.Header)
@@ -63,6 +65,11 @@ func (w *handWriter) FlushError() error {
 
 // Flush implements http.Flusher.
 func (w *handWriter) Flush() { w.FlushError() }
+
+// Hijack implements http.Hijacker, which WebSocket libraries ask for.
+func (w *handWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
 
 // Unwrap is for http.ResponseController.
 func (w *handWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

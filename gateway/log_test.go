@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// shown is a log that a test can read while it is written.
+type shown struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shown) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shown) lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(s.buf.String(), "\n"), "\n")
+}
+
+func TestAccessLog(t *testing.T) {
+	var out shown
+	w := newWorld(t, admit, withConfig(func(c *Config) { c.Log = slog.New(slog.NewJSONHandler(&out, nil)) }), withProof(t))
+	w.do("GET", "/a?secret=1", nil)
+	cookie := w.seal(session())
+	for range 150 {
+		w.do("GET", "/p", header("Cookie", cookie))
+	}
+	lines := out.lines()
+	if len(lines) != 3 {
+		t.Errorf("%d lines for one new session and 150 requests of another", len(lines))
+	}
+	for _, want := range []string{`"verdict":"admit"`, `"reason":"free_slot"`, `"path":"/a"`, `"room":"shop"`, `"client":"127.0.0.1"`} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("%s without %s", lines[0], want)
+		}
+	}
+	_, value, _ := strings.Cut(cookie, "=")
+	proof := w.origin.last(t).Header.Get("X-Anteroom-Assertion")
+	for _, l := range lines {
+		if strings.Contains(l, "secret") || strings.Contains(l, value) || strings.Contains(l, proof) || strings.Contains(l, "__cf") {
+			t.Errorf("a line tells too much: %s", l)
+		}
+	}
+}
+
+func TestAccessLogIsBounded(t *testing.T) {
+	var b logBound
+	n := 0
+	for range 3 * linesPerSecond {
+		if b.allow(5e6) {
+			n++
+		}
+	}
+	if n != linesPerSecond || !b.allow(6e6) {
+		t.Errorf("%d lines in a second, and the next", n)
+	}
+}
+
+func TestStats(t *testing.T) {
+	w := newWorld(t, line)
+	w.do("GET", "/", nil)
+	w.do("TRACE", "/", nil)
+	w.do("GET", "/", header("Cookie", "__cfwaitingroom=x"))
+	w.do("GET", "/", func(r *http.Request) { r.Host = "open.example.com"; r.Header.Set("Forwarded", "for=x") })
+	s := w.gw.Stats()
+	if s.Requests != 4 || s.Decisions[anteroom.Wait][anteroom.ReasonLine] != 2 || s.Uncovered != 1 || s.ForeignHops != 1 || s.Tickets[ticket.Malformed] != 1 {
+		t.Errorf("%+v", s)
+	}
+	refused := 0
+	for i, n := range s.Refused {
+		if n > 0 && RefusedStatus(i) == 405 {
+			refused++
+		}
+	}
+	var gated uint64
+	for _, n := range s.Gate.Counts {
+		gated += n
+	}
+	if refused != 1 || gated != 2 || s.Gate.Sum <= 0 {
+		t.Errorf("%+v", s)
+	}
+}

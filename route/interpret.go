@@ -121,7 +121,7 @@ func isPlain(p string) bool {
 	for i := range len(p) {
 		switch c := p[i]; {
 		case c == '/':
-			if i+1 < len(p) && (p[i+1] == '/' || p[i+1] == '.' && isDots(p[i+1:])) {
+			if i+1 < len(p) && (p[i+1] == '/' || p[i+1] == '.' && beginsWithDots(p[i+1:])) {
 				return false
 			}
 		case c <= ' ', c >= 0x7f, c == '%', c == '\\', c == ';', c == '#', c == '?':
@@ -131,10 +131,9 @@ func isPlain(p string) bool {
 	return true
 }
 
-// isDots reports whether p begins with a segment "." or "..".
-func isDots(p string) bool {
+func beginsWithDots(p string) bool {
 	segment, _, _ := strings.Cut(p, "/")
-	return segment == "." || segment == ".."
+	return dots(segment, false) > 0
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
@@ -228,23 +227,18 @@ func merge(p string) string {
 	return string(out)
 }
 
-func dropDots(p string) string { return removeSegments(p, func(s string) string { return s }) }
+func dropDots(p string) string { return removeSegments(p, false) }
 
 func dropEncodedDots(p string) string {
 	if !hasEscape(p) {
 		return p
 	}
-	return removeSegments(p, func(s string) string {
-		if len(s) > len("%2e%2e") {
-			return s
-		}
-		return strings.ReplaceAll(strings.ReplaceAll(s, "%2e", "."), "%2E", ".")
-	})
+	return removeSegments(p, true)
 }
 
-// removeSegments removes the segments that spell reads as "." or "..", the latter with
-// the segment before. Empty segments count as segments.
-func removeSegments(p string, spell func(string) string) string {
+// removeSegments removes the segments "." and "..", the latter with the segment before.
+// Empty segments count as segments.
+func removeSegments(p string, encoded bool) string {
 	if !strings.HasPrefix(p, "/") {
 		return p
 	}
@@ -253,11 +247,11 @@ func removeSegments(p string, spell func(string) string) string {
 	for rest, more := p[1:], true; more; {
 		var segment string
 		segment, rest, more = strings.Cut(rest, "/")
-		switch spell(segment) {
-		case "..":
+		switch dots(segment, encoded) {
+		case 2:
 			out = out[:max(0, bytes.LastIndexByte(out, '/'))]
 			fallthrough
-		case ".":
+		case 1:
 			if found = true; !more {
 				out = append(out, '/')
 			}
@@ -269,6 +263,25 @@ func removeSegments(p string, spell func(string) string) string {
 		return p
 	}
 	return string(out)
+}
+
+// dots returns how many dots a segment consists of, or 0 when there is something else in
+// it or more than two. With encoded, "%2e" is a dot.
+func dots(segment string, encoded bool) int {
+	n := 0
+	for i := 0; i < len(segment); n++ {
+		switch {
+		case n == 2:
+			return 0
+		case segment[i] == '.':
+			i++
+		case encoded && isEscape(segment[i:]) && unhex(segment[i+1]) == 2 && unhex(segment[i+2]) == 0xe:
+			i += 3
+		default:
+			return 0
+		}
+	}
+	return n
 }
 
 // plainForms replaces what a lenient decoder or a Windows code page reads as an ASCII

@@ -110,13 +110,15 @@ func (t *Table) Rooms() []Match { return t.rooms }
 //
 // A path that has only one reading, which is nearly every path, costs no allocation.
 func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
-	host, err := Host(host)
-	if err != nil {
-		return nil, err
-	}
-	own, known := t.hosts[host]
-	if !known && t.any == nil && !t.open {
-		return nil, ErrUnknownHost
+	own, known := t.hosts[host] // what is a key is canonical
+	if !known {
+		var err error
+		if host, err = Host(host); err != nil {
+			return nil, err
+		}
+		if own, known = t.hosts[host]; !known && t.any == nil && !t.open {
+			return nil, ErrUnknownHost
+		}
 	}
 	raw, err := pathOf(host, requestTarget)
 	if err != nil {

@@ -23,33 +23,34 @@ const titleTail = " – Waiting Room powered by Anteroom"
 // rightToLeft languages of [anteroom.Languages].
 var rightToLeft = map[string]bool{"ar-EG": true, "fa-IR": true, "he-IL": true}
 
-// shelf holds the built-in page in every language.
+// shelf holds the built-in page in every language, each made at its first visit.
 type shelf struct {
-	policy  string
-	prints  map[string]*builtin
-	english *builtin
+	policy string
+	prints map[string]func() *builtin
 }
 
-// library is made at the first page and never changes.
+// library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script := bare("asset/page.css"), bare("asset/page.js")
-	s := &shelf{prints: map[string]*builtin{}}
-	s.policy = "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-		"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
-	press := newDeflater()
-	for _, language := range anteroom.Languages {
-		s.prints[language] = newBuiltin(press, language, style, script)
+	s := &shelf{
+		policy: "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
+			"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'",
+		prints: map[string]func() *builtin{},
 	}
-	s.english = s.prints[anteroom.Languages[0]]
+	for _, language := range anteroom.Languages {
+		s.prints[language] = sync.OnceValue(func() *builtin {
+			return newBuiltin(newDeflater(), language, style, script)
+		})
+	}
 	return s
 })
 
 func printed(language string) *builtin {
-	s := library()
-	if b := s.prints[language]; b != nil {
-		return b
+	prints := library().prints
+	if b := prints[language]; b != nil {
+		return b()
 	}
-	return s.english
+	return prints[anteroom.Languages[0]]()
 }
 
 func hash(s string) string {

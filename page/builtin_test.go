@@ -61,7 +61,6 @@ func TestGoldenPages(t *testing.T) {
 
 // What monitors, scripts, readers and robots look for, and what must never be there.
 func TestEveryPageHasItsParts(t *testing.T) {
-	foreign := regexp.MustCompile(`(?:src|href|action|url\()\s*=?\s*["']?(https?:|//)`)
 	views(func(name string, v View) {
 		page := string(AppendPage(nil, v, false))
 		for _, part := range []string{
@@ -76,11 +75,12 @@ func TestEveryPageHasItsParts(t *testing.T) {
 		if at := strings.Index(page, "charset"); at > 1000 {
 			t.Errorf("%s: the charset stands at byte %d; browsers look at the first 1024", name, at)
 		}
-		if found := foreign.FindString(page); found != "" {
-			t.Errorf("%s: refers to another place: %s", name, found)
+		const namespace = "http://www.w3.org/2000/svg" // of the icon; nobody fetches it
+		if strings.Contains(strings.Replace(page, namespace, "", 1), "://") {
+			t.Errorf("%s: refers to another place", name)
 		}
-		if strings.Contains(page, "{}") && strings.Contains(sharedParts.ReplaceAllString(page, ""), "{}</") {
-			t.Errorf("%s: an empty placeholder", name)
+		if shown, _, _ := strings.Cut(page, `id="words"`); strings.Contains(shown, "{}") {
+			t.Errorf("%s: a place for a value is empty", name)
 		}
 		isClosed := v.Decision.Method == anteroom.Reject
 		for part, want := range map[string]bool{

@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds of an operator's template beside [anteroom.MaxTemplateBytes]. With them the worst
-// template renders in about a millisecond (BenchmarkWorstTemplate).
+// template renders in two to three milliseconds (BenchmarkWorstTemplate).
 const (
 	MaxTemplateNesting = 32
 	MaxTemplateTags    = 2000

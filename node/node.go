@@ -1,10 +1,21 @@
-// Package node runs the rooms of one process: their doors, sites and coordinators, the
-// lock of each room, the clock and the journal.
+// Package node runs the rooms of one process: their machines, the lock of each room, the
+// clock and the journal.
+//
+// A [Room] is an engine.Single behind a lock. Requests call [Room.Decide]; a loop calls the
+// machines ten times a second while a room has visitors; held requests wait on channels.
+// What must survive the process goes to the cluster.Link: the ledger record of each room
+// before anything that relies on it leaves, and the journal of events in batches, which an
+// admission waits for. The lock order is: a room's lock, then the journal's. Nothing is
+// called while the journal's lock is held.
 package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
@@ -14,69 +25,176 @@ import (
 type Config struct {
 	// Link keeps what survives the process. Required.
 	Link cluster.Link
-	// Name is the node's name within its site; empty means "node".
+	// Name is the site's name in the ledger; empty means "local". Changing it makes the node
+	// another site: what the old one held stays charged until its sessions have ended.
 	Name string
 	// Log; nil means none.
 	Log *slog.Logger
 }
 
 // Node is one process's rooms. Safe for concurrent use.
-type Node struct{ cfg Config }
+type Node struct {
+	cfg     Config
+	log     *slog.Logger
+	clock   clock
+	journal *journal
+	streams atomic.Int64
 
-// New returns a node without rooms.
-func New(cfg Config) (*Node, error) { return &Node{cfg: cfg}, nil }
+	mu    sync.RWMutex // of rooms and past
+	rooms map[anteroom.RoomID]*Room
+	apply sync.Mutex // one Apply at a time
+}
+
+// New returns a node without rooms. It reads how far the journal had come, to set the
+// clock: room time never goes back, also over a restart.
+func New(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Link == nil {
+		return nil, errors.New("node: Config.Link is missing")
+	}
+	if cfg.Name == "" {
+		cfg.Name = "local"
+	}
+	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	last, err := lastMark(ctx, cfg.Link)
+	if damaged := (*cluster.DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
+		return nil, err
+	}
+	var shift time.Duration
+	n.clock, shift = startClock(last)
+	n.journal = newJournal(cfg.Link, &n.clock, n.log)
+	// The start is on record before any event of this process: events from before it are
+	// moved by the part of the interruption that cannot be known to have passed.
+	if err := n.journal.start(ctx, shift); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
 
 // Apply makes the node serve these rooms: new ones start from what the journal knows of
 // them, those with a known ID take their new settings and keep line and sessions, others
-// stop. The rooms have passed [anteroom.Room.Check]. It returns when the rooms decide.
-func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error { return nil }
+// stop. The rooms have passed [anteroom.Room.Check].
+func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
+	n.apply.Lock()
+	defer n.apply.Unlock()
+	fresh := map[anteroom.RoomID]bool{}
+	hold := anteroom.DefaultPlaceHold
+	longest := anteroom.DefaultSessionDuration
+	n.mu.RLock()
+	for i := range rooms {
+		rooms[i] = rooms[i].WithDefaults()
+		hold, longest = max(hold, rooms[i].PlaceHold), max(longest, rooms[i].SessionDuration)
+		if n.rooms[rooms[i].ID] == nil {
+			fresh[rooms[i].ID] = true
+		}
+	}
+	n.mu.RUnlock()
+	// Whoever waits is recorded again once per place hold, a session with each sixteenth of
+	// its length: twice that long, nothing alive can be missing.
+	if err := n.cfg.Link.Retain(ctx, 2*(longest+2*hold)+10*time.Minute); err != nil {
+		return err
+	}
+	past := history{}
+	if len(fresh) > 0 {
+		if err := n.journal.sync(ctx); err != nil {
+			return err
+		}
+		var err error
+		if past, err = readHistory(ctx, n.cfg.Link, fresh); err != nil {
+			return err
+		}
+		if past.damage != nil {
+			n.log.Error("the journal is damaged: sessions will be taken over from valid cookies, and no more are admitted than the limits allow without knowing them",
+				"error", past.damage)
+		}
+	}
+	next := map[anteroom.RoomID]*Room{}
+	for _, r := range rooms {
+		n.mu.RLock()
+		old := n.rooms[r.ID]
+		n.mu.RUnlock()
+		if old != nil {
+			old.configure(r.Settings)
+			next[r.ID] = old
+			continue
+		}
+		made, err := n.open(ctx, r, past)
+		if err != nil {
+			return err
+		}
+		next[r.ID] = made
+	}
+	n.mu.Lock()
+	gone := n.rooms
+	n.rooms = next
+	n.mu.Unlock()
+	for id, r := range gone {
+		if next[id] == nil {
+			r.close()
+		}
+	}
+	return nil
+}
 
 // Room returns the room with the ID, or nil.
-func (n *Node) Room(id anteroom.RoomID) *Room { return nil }
+func (n *Node) Room(id anteroom.RoomID) *Room {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.rooms[id]
+}
 
 // Now returns room time.
-func (n *Node) Now() anteroom.Time { return 0 }
+func (n *Node) Now() anteroom.Time { return n.clock.now() }
 
-// Run works until ctx ends: ticks, journal, and at the end a last flush.
-func (n *Node) Run(ctx context.Context) error { return nil }
+// Streams returns the number of open streams.
+func (n *Node) Streams() int { return int(n.streams.Load()) }
 
-// Room is one waiting room at this node. Safe for concurrent use.
-type Room struct{}
+// JournalStats returns what the journal has done.
+func (n *Node) JournalStats() JournalStats { return n.journal.stats() }
 
-// Decide decides about one request. It may hold a newcomer for up to half a second when a
-// slot is about to come free; ctx ends that early (the visitor then keeps the place).
-// With Verdict Admit the admission survives kill -9 when Decide returns.
-func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
-	return anteroom.Decision{}
+const (
+	tickEvery  = 100 * time.Millisecond
+	placeEvery = 2 * time.Second // updates on streams
+	beatEvery  = 5 * time.Second // the journal's mark while somebody is there
+)
+
+// Run works until ctx ends: ticks, the journal, and at the end a last flush.
+func (n *Node) Run(ctx context.Context) error {
+	writing := make(chan struct{})
+	go func() {
+		defer close(writing)
+		n.journal.run(ctx)
+	}()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	var beat, place anteroom.Time
+	for {
+		select {
+		case <-ctx.Done():
+			<-writing
+			return nil
+		case <-tick.C:
+		}
+		now := n.Now()
+		places := now.Sub(place) >= placeEvery
+		if places {
+			place = now
+		}
+		active := false
+		n.mu.RLock()
+		rooms := n.rooms
+		n.mu.RUnlock()
+		for _, r := range rooms {
+			if r.active.Load() {
+				active = true
+				r.tick(places)
+			}
+		}
+		if active && now.Sub(beat) >= beatEvery {
+			beat = now
+			n.journal.beat()
+		}
+	}
 }
-
-// Best returns the index of the ticket that serves the visitor best: one with a session,
-// else the one furthest ahead; -1 when none is usable. Used when a request carries several.
-func (r *Room) Best(tickets []anteroom.Ticket) int { return -1 }
-
-// Watch opens the visitor's stream: presence, and a turn that is announced at once. The
-// decision that comes with it is as from Decide. Updates are sent about every two seconds
-// while the place changes, and one with Verdict Admit when the turn has come (the next
-// request takes it). The channel closes when ctx ends, when the visitor has been told to
-// go, or when the room goes away. A nil channel means that no stream is to be had now (see
-// the decision): poll.
-func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
-	return anteroom.Decision{}, nil
-}
-
-// Touch renews the session of id, as a request would: for long connections (WebSocket).
-// It reports whether there is such a session.
-func (r *Room) Touch(id anteroom.ID) bool { return false }
-
-// Revoke ends the session of id at once. It reports whether there was one.
-func (r *Room) Revoke(id anteroom.ID) bool { return false }
-
-// Ended returns a channel that is closed when the session of id ends (lapse or revoke); it
-// is closed already when there is none. For tunnels, which must close with their session.
-func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} { return nil }
-
-// Status returns the room's live numbers.
-func (r *Room) Status() anteroom.Status { return anteroom.Status{} }
-
-// Settings returns those in force.
-func (r *Room) Settings() anteroom.Settings { return anteroom.Settings{} }

@@ -1,0 +1,75 @@
+package node
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/anteroom/anteroom"
+)
+
+// clock is room time: set once at the start, then the process's monotonic clock.
+type clock struct {
+	base  anteroom.Time
+	start time.Time // with its monotonic reading
+}
+
+func (c *clock) now() anteroom.Time { return c.base.Add(time.Since(c.start)) }
+
+// mark is a moment as the journal knows it: room time, and the machine's own clock by
+// which the length of an interruption can be told when the machine has not been rebooted.
+type mark struct {
+	at   anteroom.Time
+	boot [16]byte      // identity of the boot; zero when unknown
+	up   time.Duration // since the boot
+}
+
+// startClock continues room time after the last mark (zero: there is none). shift is the
+// part of the interruption that cannot be known to have passed: all of it after a reboot,
+// none without one. Sessions and rate slots of before are held that much longer, so that
+// no step of the wall clock can free them early.
+func startClock(last mark) (c clock, shift time.Duration) {
+	c = clock{base: anteroom.TimeOf(time.Now()), start: time.Now()}
+	if last.at == 0 {
+		return c, 0
+	}
+	var elapsed time.Duration
+	if boot, up := bootClock(); boot != [16]byte{} && boot == last.boot && up >= last.up {
+		elapsed = up - last.up
+	}
+	earliest := last.at.Add(elapsed)
+	c.base = max(c.base, earliest+1)
+	return c, c.base.Sub(earliest)
+}
+
+// bootClock identifies the boot and tells the time since. A zero boot means unknown.
+func bootClock() (boot [16]byte, up time.Duration) {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return boot, 0
+	}
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+		return boot, 0
+	}
+	digits := strings.ReplaceAll(strings.TrimSpace(string(raw)), "-", "")
+	if len(digits) != 32 {
+		return boot, 0
+	}
+	for i := range boot {
+		boot[i] = hexDigit(digits[2*i])<<4 | hexDigit(digits[2*i+1])
+	}
+	return boot, time.Duration(ts.Nano())
+}
+
+func hexDigit(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 0
+}

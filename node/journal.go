@@ -1,0 +1,383 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// A journal record is a batch: version, mark, then entries. An entry is an event (its kind
+// first), or a switch to another room, or the start of a process. All integers are little
+// endian.
+const (
+	recordVersion = 1
+	headBytes     = 1 + 8 + 16 + 8
+	eventBytes    = 1 + 1 + 16 + 8 + 8
+
+	entryRoom  = 0xF0 // 16 bytes of room id follow
+	entryStart = 0xF1 // 8 bytes of shift (ns) follow
+
+	maxBatch = 512 << 10 // bytes of one record
+	maxQueue = 64 << 20  // bytes waiting for a journal that does not write
+
+	// An admission waits this long for its record; when the journal does not write, people
+	// are let in all the same and the operator is told.
+	commitWait = time.Second
+)
+
+// JournalStats counts what the journal has done since the start.
+type JournalStats struct {
+	Records, Bytes, Events uint64
+	Failures               uint64        // appends that failed and were tried again
+	Late                   uint64        // admissions that did not wait for their record
+	Lost                   uint64        // events dropped because the queue was full
+	Failing                bool          // the last append failed
+	Slowest                time.Duration // append
+}
+
+type batch struct {
+	data []byte
+	room anteroom.RoomID // of the last event
+	done chan struct{}   // closed when the batch is durable
+}
+
+type journal struct {
+	link  cluster.Link
+	clock *clock
+	log   *slog.Logger
+	wake  chan struct{}
+
+	mu      sync.Mutex
+	batches []*batch
+	writing *batch // taken out of batches, not durable yet; nil when there is none
+	queued  int
+	counts  JournalStats
+	ready   bool
+}
+
+func newJournal(link cluster.Link, c *clock, log *slog.Logger) *journal {
+	return &journal{link: link, clock: c, log: log, wake: make(chan struct{}, 1)}
+}
+
+func (j *journal) head() []byte {
+	b := make([]byte, 1, 4096)
+	b[0] = recordVersion
+	b = binary.LittleEndian.AppendUint64(b, uint64(j.clock.now()))
+	boot, up := bootClock()
+	b = append(b, boot[:]...)
+	return binary.LittleEndian.AppendUint64(b, uint64(up))
+}
+
+// start records the beginning of this process.
+func (j *journal) start(ctx context.Context, shift time.Duration) error {
+	b := append(j.head(), entryStart)
+	b = binary.LittleEndian.AppendUint64(b, uint64(shift))
+	return j.link.Append(ctx, b)
+}
+
+// add queues events of a room and returns what to wait for until they are durable.
+func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.queued > maxQueue {
+		j.counts.Lost += uint64(len(events))
+		return nil
+	}
+	var b *batch
+	if n := len(j.batches); n > 0 {
+		b = j.batches[n-1]
+	}
+	for _, e := range events {
+		if b == nil || len(b.data) > maxBatch {
+			b = &batch{data: j.head(), done: make(chan struct{})}
+			j.batches = append(j.batches, b)
+		}
+		before := len(b.data)
+		if b.room != room {
+			b.room = room
+			raw, _ := hex.DecodeString(string(room))
+			b.data = append(b.data, entryRoom)
+			b.data = append(b.data, raw...)
+		}
+		b.data = append(b.data, byte(e.Kind), e.Lane)
+		b.data = append(b.data, e.ID[:]...)
+		b.data = binary.LittleEndian.AppendUint64(b.data, uint64(e.At))
+		b.data = binary.LittleEndian.AppendUint64(b.data, uint64(e.Key))
+		j.queued += len(b.data) - before
+	}
+	j.counts.Events += uint64(len(events))
+	j.poke()
+	return b
+}
+
+// last returns the newest batch: when it is durable, so is everything before it.
+func (j *journal) last() *batch {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := len(j.batches); n > 0 {
+		return j.batches[n-1]
+	}
+	return j.writing
+}
+
+// beat records that time has passed.
+func (j *journal) beat() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.batches) == 0 {
+		j.batches = append(j.batches, &batch{data: j.head(), done: make(chan struct{})})
+		j.poke()
+	}
+}
+
+func (j *journal) poke() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when the batch is durable, ctx ends, or the journal has failed for too long.
+func (j *journal) wait(ctx context.Context, b *batch) {
+	if b == nil {
+		return
+	}
+	select {
+	case <-b.done:
+		return
+	default:
+	}
+	if j.stats().Failing {
+		j.late()
+		return
+	}
+	timer := time.NewTimer(commitWait)
+	defer timer.Stop()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+	case <-timer.C:
+		j.late()
+	}
+}
+
+func (j *journal) late() {
+	j.mu.Lock()
+	j.counts.Late++
+	j.mu.Unlock()
+}
+
+func (j *journal) stats() JournalStats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.counts
+}
+
+// sync returns when everything added so far is durable.
+func (j *journal) sync(ctx context.Context) error {
+	j.mu.Lock()
+	var b *batch
+	if n := len(j.batches); n > 0 {
+		b = j.batches[n-1]
+	}
+	running := j.ready
+	j.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	if !running {
+		return j.flush(ctx)
+	}
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run writes batches until ctx ends, then what is left. While a batch is written the next
+// one gathers, so a slow disk makes batches larger, not the line longer.
+func (j *journal) run(ctx context.Context) {
+	j.mu.Lock()
+	j.ready = true
+	j.mu.Unlock()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if err := j.flush(last); err != nil {
+				j.log.Error("the last journal records could not be written", "error", err)
+			}
+			j.mu.Lock()
+			j.ready = false
+			j.mu.Unlock()
+			return
+		case <-j.wake:
+		}
+		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			err := j.flush(ctx)
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			j.log.Error("the journal cannot be written; people are let in all the same, and a crash now would forget them", "error", err, "retry", wait.String())
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
+		}
+	}
+}
+
+// flush writes every batch that is queued. A batch stays queued until it is durable.
+func (j *journal) flush(ctx context.Context) error {
+	for {
+		j.mu.Lock()
+		if len(j.batches) == 0 {
+			j.mu.Unlock()
+			return nil
+		}
+		b := j.batches[0]
+		j.writing = b
+		if len(j.batches) == 1 {
+			j.batches = nil // closed to further events
+		} else {
+			j.batches = j.batches[1:]
+		}
+		j.mu.Unlock()
+
+		began := time.Now()
+		err := j.link.Append(ctx, b.data)
+		took := time.Since(began)
+
+		j.mu.Lock()
+		j.writing = nil
+		j.counts.Failing = err != nil
+		if err != nil {
+			j.counts.Failures++
+			j.batches = append([]*batch{b}, j.batches...)
+			if len(j.batches) == 1 { // keep it closed: what was sent may have arrived
+				j.batches = append(j.batches, &batch{data: j.head(), done: make(chan struct{})})
+			}
+			j.mu.Unlock()
+			return err
+		}
+		j.counts.Records++
+		j.counts.Bytes += uint64(len(b.data))
+		j.counts.Slowest = max(j.counts.Slowest, took)
+		j.queued = max(0, j.queued-(len(b.data)-headBytes))
+		j.mu.Unlock()
+		close(b.done)
+	}
+}
+
+// history is what the journal knows of rooms.
+type history struct {
+	events map[anteroom.RoomID][]engine.Event // moments moved to this process's room time
+	damage error
+}
+
+// readHistory replays the journal for the given rooms. Damage is no error: what was read
+// before it is returned with it.
+func readHistory(ctx context.Context, link cluster.Link, want map[anteroom.RoomID]bool) (history, error) {
+	h := history{events: map[anteroom.RoomID][]engine.Event{}}
+	shifts := []time.Duration{0} // by process, in the order of their starts
+	born := map[anteroom.RoomID][]int{}
+	err := link.Replay(ctx, func(_ time.Time, rec []byte) error {
+		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
+			func(room anteroom.RoomID, e engine.Event) {
+				if want[room] {
+					h.events[room] = append(h.events[room], e)
+					born[room] = append(born[room], len(shifts)-1)
+				}
+			})
+	})
+	if damaged := (*cluster.DamagedError)(nil); errors.As(err, &damaged) {
+		h.damage, err = err, nil
+	}
+	// An event is moved by the shift of every start after it.
+	after := make([]time.Duration, len(shifts))
+	for i := len(shifts) - 2; i >= 0; i-- {
+		after[i] = after[i+1] + shifts[i+1]
+	}
+	for room, events := range h.events {
+		for i := range events {
+			events[i].At = events[i].At.Add(after[born[room][i]])
+		}
+	}
+	return h, err
+}
+
+// readRecord calls start and event for the entries of a record. Records are checked by the
+// link; one that does not parse all the same is damage.
+func readRecord(rec []byte, start func(time.Duration), event func(anteroom.RoomID, engine.Event)) error {
+	bad := func(what string) error {
+		return &cluster.DamagedError{What: "journal record", Err: errors.New(what)}
+	}
+	if _, err := readMark(rec); err != nil {
+		return err
+	}
+	var room anteroom.RoomID
+	for b := rec[headBytes:]; len(b) > 0; {
+		switch b[0] {
+		case entryRoom:
+			if len(b) < 17 {
+				return bad("it ends within a room id")
+			}
+			room = anteroom.RoomID(hex.EncodeToString(b[1:17]))
+			b = b[17:]
+		case entryStart:
+			if len(b) < 9 {
+				return bad("it ends within a start")
+			}
+			start(time.Duration(binary.LittleEndian.Uint64(b[1:])))
+			b = b[9:]
+		default:
+			if len(b) < eventBytes {
+				return bad("it ends within an event")
+			}
+			e := engine.Event{Kind: engine.EventKind(b[0]), Lane: b[1]}
+			copy(e.ID[:], b[2:18])
+			e.At = anteroom.Time(binary.LittleEndian.Uint64(b[18:]))
+			e.Key = anteroom.Time(binary.LittleEndian.Uint64(b[26:]))
+			if room == "" {
+				return bad("an event names no room")
+			}
+			event(room, e)
+			b = b[eventBytes:]
+		}
+	}
+	return nil
+}
+
+func readMark(rec []byte) (m mark, err error) {
+	if len(rec) < headBytes || rec[0] != recordVersion {
+		return m, &cluster.DamagedError{What: "journal record", Err: fmt.Errorf("%d bytes that are no record of version %d", len(rec), recordVersion)}
+	}
+	m.at = anteroom.Time(binary.LittleEndian.Uint64(rec[1:]))
+	copy(m.boot[:], rec[9:25])
+	m.up = time.Duration(binary.LittleEndian.Uint64(rec[25:]))
+	return m, nil
+}
+
+// lastMark is the newest mark of the journal; zero when it is empty.
+func lastMark(ctx context.Context, link cluster.Link) (last mark, err error) {
+	err = link.Replay(ctx, func(_ time.Time, rec []byte) error {
+		m, err := readMark(rec)
+		if err == nil && m.at >= last.at {
+			last = m
+		}
+		return err
+	})
+	return last, err
+}

@@ -1,0 +1,284 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+var shop = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "shop.example"}},
+	Settings: anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 60, SessionDuration: time.Minute}}.WithDefaults()
+
+// begin starts a node on the link; the returned function ends it as kill -9 would: nothing
+// more is written.
+func begin(t *testing.T, link cluster.Link, rooms ...anteroom.Room) (*Node, func()) {
+	t.Helper()
+	n, err := New(t.Context(), Config{Link: link})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Apply(t.Context(), rooms); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); n.Run(ctx) }()
+	return n, func() { stop(); <-done }
+}
+
+var nextID byte
+
+func newcomer() anteroom.Visit {
+	nextID++
+	return anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{nextID, 1}}, NewID: anteroom.ID{nextID, 2}}
+}
+
+func with(t anteroom.Ticket) anteroom.Visit {
+	nextID++
+	return anteroom.Visit{Ticket: t, NewID: anteroom.ID{nextID, 3}}
+}
+
+func TestRestartKeepsSessionsAndLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		n, kill := begin(t, link, shop)
+		r := n.Room(shop.ID)
+		ann, bob := r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer())
+		cid, dan := r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer())
+		if ann.Verdict != anteroom.Admit || bob.Verdict != anteroom.Admit || cid.Verdict != anteroom.Wait || dan.Verdict != anteroom.Wait {
+			t.Fatalf("got %v %v %v %v", ann.Verdict, bob.Verdict, cid.Verdict, dan.Verdict)
+		}
+		time.Sleep(300 * time.Millisecond)
+		kill()
+
+		n, kill = begin(t, link, shop)
+		defer kill()
+		r = n.Room(shop.ID)
+		if s := r.Status(); s.ActiveUsers != 2 || s.Waiting != 2 {
+			t.Fatalf("after the restart: %d active, %d waiting; want 2 and 2", s.ActiveUsers, s.Waiting)
+		}
+		if d := r.Decide(t.Context(), with(ann.Ticket)); d.Reason != anteroom.ReasonSession {
+			t.Errorf("ann: %v %v, want her session", d.Verdict, d.Reason)
+		}
+		if eve := r.Decide(t.Context(), newcomer()); eve.Verdict != anteroom.Wait || eve.Ahead != 2 {
+			t.Errorf("eve: %v, %d ahead; want to wait behind two", eve.Verdict, eve.Ahead)
+		}
+		_, stream := r.Watch(t.Context(), with(dan.Ticket))
+		_, first := r.Watch(t.Context(), with(cid.Ticket))
+		r.Revoke(bob.Ticket.ID)
+		d := <-first
+		for d.Verdict != anteroom.Admit {
+			d = <-first
+		}
+		select {
+		case d := <-stream:
+			if d.Verdict == anteroom.Admit {
+				t.Error("dan was called before cid had come in")
+			}
+		default:
+		}
+		if d := r.Decide(t.Context(), with(cid.Ticket)); d.Reason != anteroom.ReasonTurn {
+			t.Errorf("cid: %v %v, want the turn", d.Verdict, d.Reason)
+		}
+	})
+}
+
+func TestAdmissionIsDurableBeforeItIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		n, kill := begin(t, link, shop)
+		defer kill()
+		d := n.Room(shop.ID).Decide(t.Context(), newcomer())
+		h, err := readHistory(t.Context(), link, map[anteroom.RoomID]bool{shop.ID: true})
+		if err != nil || len(h.events[shop.ID]) != 1 || h.events[shop.ID][0].ID != d.Ticket.ID {
+			t.Fatalf("journal: %v, %v; want the admission of %v", h.events, err, d.Ticket.ID.Reference())
+		}
+	})
+}
+
+// failing is a link whose journal cannot be written while broken is set.
+type failing struct {
+	cluster.Link
+	broken atomic.Bool
+}
+
+func (f *failing) Append(ctx context.Context, b []byte) error {
+	if f.broken.Load() {
+		return errors.New("no space left")
+	}
+	return f.Link.Append(ctx, b)
+}
+
+func TestFullDiskDoesNotStopAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &failing{Link: memlink.New()}
+		n, kill := begin(t, link, shop)
+		defer kill()
+		link.broken.Store(true)
+		began := time.Now()
+		if d := n.Room(shop.ID).Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
+			t.Fatalf("got %v, want to be let in", d.Verdict)
+		}
+		if took := time.Since(began); took > 2*commitWait {
+			t.Errorf("it took %v", took)
+		}
+		if s := n.JournalStats(); !s.Failing || s.Late != 1 {
+			t.Errorf("stats %+v: want failing, one late", s)
+		}
+		link.broken.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if s := n.JournalStats(); s.Failing || s.Records == 0 {
+			t.Errorf("stats %+v: want it written when the disk is back", s)
+		}
+	})
+}
+
+// damaged is a link whose journal has a broken record after the first n.
+type damaged struct {
+	cluster.Link
+	n int
+}
+
+func (f *damaged) Replay(ctx context.Context, fn func(time.Time, []byte) error) error {
+	i := 0
+	return f.Link.Replay(ctx, func(at time.Time, b []byte) error {
+		if i++; i > f.n {
+			return &cluster.DamagedError{What: "record", Err: errors.New("checksum")}
+		}
+		return fn(at, b)
+	})
+}
+
+func TestDamagedJournalNeverExceedsTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		n, kill := begin(t, link, shop)
+		ann, bob := n.Room(shop.ID).Decide(t.Context(), newcomer()), n.Room(shop.ID).Decide(t.Context(), newcomer())
+		kill()
+		n, kill = begin(t, &damaged{Link: link, n: 1}, shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait {
+			t.Errorf("a newcomer: %v, want to wait: two unknown sessions may be alive", d.Verdict)
+		}
+		for _, d := range []anteroom.Decision{ann, bob} {
+			if got := r.Decide(t.Context(), with(d.Ticket)); got.Reason != anteroom.ReasonAdopted {
+				t.Errorf("%v %v, want the session adopted", got.Verdict, got.Reason)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
+			t.Errorf("after the sessions must have ended: %v, want to be let in", d.Verdict)
+		}
+	})
+}
+
+func TestHeldNewcomerIsAnsweredWithinHalfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		r.Decide(t.Context(), newcomer())
+		r.Decide(t.Context(), newcomer())
+		began := time.Now()
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait || time.Since(began) > 700*time.Millisecond {
+			t.Errorf("%v after %v", d.Verdict, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		began = time.Now()
+		if d := r.Decide(ctx, newcomer()); d.Verdict != anteroom.Wait || time.Since(began) > 60*time.Millisecond {
+			t.Errorf("with a context: %v after %v", d.Verdict, time.Since(began))
+		}
+	})
+}
+
+func TestTunnelsHearTheEndOfTheirSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		ann, bob := r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer())
+		began := time.Now()
+		a, b := r.Ended(t.Context(), ann.Ticket.ID), r.Ended(t.Context(), bob.Ticket.ID)
+		r.Revoke(ann.Ticket.ID)
+		<-a
+		<-b
+		if took := time.Since(began); took < time.Minute || took > 62*time.Second {
+			t.Errorf("bob's session lapsed after %v, want a minute", took)
+		}
+		<-r.Ended(t.Context(), anteroom.ID{9}) // nobody's: closed already
+	})
+}
+
+func TestApplyKeepsChangesAndRemoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		r.Decide(t.Context(), newcomer())
+		r.Decide(t.Context(), newcomer())
+		cid := r.Decide(t.Context(), newcomer())
+		_, stream := r.Watch(t.Context(), with(cid.Ticket))
+		bigger := shop
+		bigger.TotalActiveUsers = 3
+		if err := n.Apply(t.Context(), []anteroom.Room{bigger}); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-stream; d.Verdict != anteroom.Admit {
+			t.Errorf("after the limit was raised: %v, want to be called", d.Verdict)
+		}
+		if err := n.Apply(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if n.Room(shop.ID) != nil {
+			t.Error("the room is still there")
+		}
+		if err := n.Apply(t.Context(), []anteroom.Room{bigger}); err != nil {
+			t.Fatal(err)
+		}
+		if s := n.Room(shop.ID).Status(); s.ActiveUsers != 2 {
+			t.Errorf("the room came back with %d sessions, want 2", s.ActiveUsers)
+		}
+		if n.Streams() != 0 {
+			t.Errorf("%d streams counted, want 0", n.Streams())
+		}
+	})
+}
+
+func TestClockNeverGoesBack(t *testing.T) {
+	wall := anteroom.TimeOf(time.Now())
+	boot, up := bootClock()
+	for _, c := range []struct {
+		name  string
+		last  mark
+		shift func(time.Duration) bool
+		ahead bool
+	}{
+		{"first start", mark{}, func(d time.Duration) bool { return d == 0 }, false},
+		{"same boot, a minute ago", mark{wall.Add(-time.Minute), boot, up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, false},
+		{"same boot, wall clock set back a day", mark{wall.Add(24 * time.Hour), boot, up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, true},
+		{"same boot, wall clock set ahead a day", mark{wall.Add(-24 * time.Hour), boot, up - time.Minute}, func(d time.Duration) bool { return d > 23*time.Hour }, false},
+		{"another boot, an hour ago", mark{wall.Add(-time.Hour), [16]byte{1}, time.Second}, func(d time.Duration) bool { return d > 59*time.Minute }, false},
+		{"another boot, clock in the past", mark{wall.Add(time.Hour), [16]byte{1}, time.Second}, func(d time.Duration) bool { return d < time.Second }, true},
+	} {
+		clk, shift := startClock(c.last)
+		if clk.now() <= c.last.at {
+			t.Errorf("%s: room time went back from %v to %v", c.name, c.last.at.Std(), clk.now().Std())
+		}
+		if !c.shift(shift) {
+			t.Errorf("%s: shift %v", c.name, shift)
+		}
+		if ahead := clk.now() > wall.Add(time.Minute); ahead != c.ahead {
+			t.Errorf("%s: ahead of the wall clock: %v", c.name, ahead)
+		}
+	}
+}

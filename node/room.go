@@ -1,0 +1,427 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// Room is one waiting room at this node. Safe for concurrent use.
+type Room struct {
+	id     anteroom.RoomID
+	node   *Node
+	active atomic.Bool // has visitors: needs ticks
+
+	mu       sync.Mutex
+	machine  *engine.Single
+	settings anteroom.Settings
+	held     map[uint64]chan anteroom.Decision
+	watchers map[anteroom.ID][]*watcher
+	endings  map[anteroom.ID][]chan struct{}
+	revision uint64 // of the ledger record
+	storing  bool
+	closed   bool
+}
+
+type watcher struct {
+	ticket anteroom.Ticket
+	last   anteroom.Decision
+	out    chan anteroom.Decision
+}
+
+func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
+
+// open starts a room from its ledger record and its events.
+func (n *Node) open(ctx context.Context, room anteroom.Room, past history) (*Room, error) {
+	r := &Room{id: room.ID, node: n, settings: room.Settings, held: map[uint64]chan anteroom.Decision{},
+		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
+	var before engine.LedgerRecord
+	entry, err := n.cfg.Link.Get(ctx, ledgerKey(room.ID))
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+	case err != nil:
+		return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
+	default:
+		if err := json.Unmarshal(entry.Value, &before); err != nil {
+			return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
+		}
+		r.revision = entry.Revision
+	}
+	key := engine.SiteKey{Name: n.cfg.Name, Incarnation: 1}
+	for _, s := range before.Sites {
+		if s.Site.Name == key.Name {
+			key.Incarnation = max(key.Incarnation, s.Site.Incarnation)
+		}
+	}
+	events := past.events[room.ID]
+	if past.damage != nil && len(before.Sites) > 0 {
+		// Part of the memory is gone: a new incarnation, charged for everything that the old
+		// one may have let in. The line comes back as far as it was read.
+		key.Incarnation++
+		var line []engine.Event
+		for _, e := range events {
+			if e.Kind == engine.EventJoined || e.Kind == engine.EventGone {
+				line = append(line, e)
+			}
+		}
+		events = line
+	}
+	seed := make([]byte, 32)
+	rand.Read(seed)
+	r.machine = engine.NewSingle(n.Now(), key, room.Settings, before, seed, events, 0)
+	if err := r.store(ctx); err != nil {
+		return nil, fmt.Errorf("room %s: its ledger record cannot be stored: %w", room.Name, err)
+	}
+	r.active.Store(true)
+	return r, nil
+}
+
+// store writes the ledger record if the machine needs it. The caller holds no lock.
+func (r *Room) store(ctx context.Context) error {
+	r.mu.Lock()
+	rec, ok := r.machine.Needs()
+	revision := r.revision
+	r.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	value, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	revision, err = r.node.cfg.Link.Update(ctx, ledgerKey(r.id), value, revision)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.machine.StoreFailed()
+		return err
+	}
+	r.revision = revision
+	r.machine.Stored(r.node.Now(), rec)
+	r.settle()
+	return nil
+}
+
+// storeSoon has the ledger record written in the background. The caller holds the lock.
+func (r *Room) storeSoon() {
+	if r.storing || r.closed || !r.machine.MustStore() {
+		return
+	}
+	r.storing = true
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := r.store(ctx); err != nil {
+			r.node.log.Error("the ledger record cannot be stored; no more is granted than the last one allows", "room", string(r.id), "error", err)
+		}
+		r.mu.Lock()
+		r.storing = false
+		r.mu.Unlock()
+	}()
+}
+
+// settle passes on what came of a call to the machine. The caller holds the lock. It
+// returns the journal batch of the call's events, nil when there were none.
+func (r *Room) settle() (b *batch) {
+	now := r.node.Now()
+	if events := r.machine.TakeEvents(); len(events) > 0 {
+		b = r.node.journal.add(r.id, events)
+	}
+	for _, a := range r.machine.TakeAnswers(now) {
+		if ch := r.held[a.Token]; ch != nil {
+			delete(r.held, a.Token)
+			ch <- a.Decision
+		}
+		if a.Decision.Verdict == anteroom.Admit {
+			r.call(a.Decision.Ticket.ID, a.Decision)
+		}
+	}
+	for _, id := range r.machine.TakePushes() {
+		r.call(id, anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: now})
+	}
+	for _, id := range r.machine.TakeEnded() {
+		for _, ch := range r.endings[id] {
+			close(ch)
+		}
+		delete(r.endings, id)
+	}
+	r.storeSoon()
+	return b
+}
+
+// call tells every stream of a visitor that the turn has come, and ends them.
+func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
+	for _, w := range r.watchers[id] {
+		select { // an update that nobody has read yet is worth nothing now
+		case <-w.out:
+		default:
+		}
+		w.out <- d
+		close(w.out)
+		r.node.streams.Add(-1)
+	}
+	delete(r.watchers, id)
+}
+
+// Decide decides about one request. It may hold a newcomer for up to half a second when a
+// slot is about to come free; ctx ends that early (the visitor then keeps the place).
+// With Verdict Admit the admission survives kill -9 when Decide returns.
+func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
+	r.mu.Lock()
+	d, held := r.machine.Visit(r.node.Now(), v)
+	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
+		r.mu.Unlock()
+		return d
+	}
+	if !r.active.Load() {
+		r.active.Store(true)
+	}
+	var answer chan anteroom.Decision
+	if held != 0 {
+		answer = make(chan anteroom.Decision, 1)
+		r.held[held] = answer
+	}
+	b := r.settle()
+	if d.Verdict == anteroom.Admit {
+		r.call(d.Ticket.ID, d)
+	}
+	r.mu.Unlock()
+
+	if answer != nil {
+		select {
+		case d = <-answer:
+		case <-ctx.Done():
+			return r.abandon(held, answer, v)
+		}
+		if d.Verdict == anteroom.Admit { // its record was added when the answer was made
+			b = r.node.journal.last()
+		}
+	}
+	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
+	if d.Verdict == anteroom.Admit {
+		r.node.journal.wait(ctx, b)
+	}
+	return d
+}
+
+func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) anteroom.Decision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case d := <-answer:
+		return d
+	default:
+	}
+	delete(r.held, held)
+	now := r.node.Now()
+	r.machine.Abandon(now, held)
+	if d, ok := r.machine.Look(now, v.Ticket); ok {
+		return d
+	}
+	return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
+}
+
+// Best returns the index of the ticket that serves the visitor best: one with a session,
+// else the one furthest ahead; -1 when none is usable. Used when a request carries several.
+func (r *Room) Best(tickets []anteroom.Ticket) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	best, grade := -1, 0
+	now := r.node.Now()
+	for i, t := range tickets {
+		g := r.machine.Standing(now, t)
+		if g > grade || g == grade && g > 0 && t.Arrival < tickets[best].Arrival {
+			best, grade = i, g
+		}
+	}
+	return best
+}
+
+// Watch opens the visitor's stream: presence, and a turn that is announced at once. The
+// decision that comes with it is as from Decide. Updates are sent about every two seconds
+// while the place changes, and one with Verdict Admit when the turn has come (the next
+// request takes it). The channel closes when ctx ends, when the visitor has been told to
+// go, or when the room goes away. A nil channel means that no stream is to be had now (see
+// the decision): poll.
+func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+	if r.node.streams.Add(1) > anteroom.MaxStreams {
+		r.node.streams.Add(-1)
+		d := r.Decide(ctx, v)
+		d.Stream = false
+		return d, nil
+	}
+	v.Stream = true
+	d := r.Decide(ctx, v)
+	if d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() {
+		r.node.streams.Add(-1)
+		return d, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, waits := r.machine.Look(r.node.Now(), d.Ticket); r.closed || !waits {
+		r.node.streams.Add(-1)
+		return d, nil
+	}
+	w := &watcher{ticket: d.Ticket, last: d, out: make(chan anteroom.Decision, 1)}
+	id := d.Ticket.ID
+	r.watchers[id] = append(r.watchers[id], w)
+	context.AfterFunc(ctx, func() { r.unwatch(id, w) })
+	return d, w.out
+}
+
+func (r *Room) unwatch(id anteroom.ID, w *watcher) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.watchers[id]
+	for i, other := range list {
+		if other == w {
+			r.watchers[id] = append(list[:i:i], list[i+1:]...)
+			if len(r.watchers[id]) == 0 {
+				delete(r.watchers, id)
+			}
+			close(w.out)
+			r.node.streams.Add(-1)
+			break
+		}
+	}
+	r.machine.CloseStream(r.node.Now(), id)
+	r.settle()
+}
+
+// places sends every stream what has changed for its visitor.
+func (r *Room) places(now anteroom.Time) {
+	for _, list := range r.watchers {
+		for _, w := range list {
+			d, ok := r.machine.Look(now, w.ticket)
+			if !ok || (d.Ahead == w.last.Ahead && d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
+				d.WaitKnown == w.last.WaitKnown && d.QueueAll == w.last.QueueAll && d.Method == w.last.Method) {
+				continue
+			}
+			select {
+			case w.out <- d:
+				w.last = d
+				w.ticket.Told = d.Ticket.Told // a shown place never gets worse
+			default: // the reader is slow; the next update will tell
+			}
+		}
+	}
+}
+
+// Touch renews the session of id, as a request would: for long connections (WebSocket).
+// It reports whether there is such a session.
+func (r *Room) Touch(id anteroom.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok := r.machine.Touch(r.node.Now(), id)
+	r.settle()
+	return ok
+}
+
+// Revoke ends the session of id at once. It reports whether there was one.
+func (r *Room) Revoke(id anteroom.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ok := r.machine.Revoke(r.node.Now(), id)
+	r.settle()
+	return ok
+}
+
+// Ended returns a channel that is closed when the session of id ends (lapse or revoke); it
+// is closed already when there is none. For tunnels, which must close with their session.
+// When ctx ends the channel is forgotten and stays open.
+func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ch := make(chan struct{})
+	if _, ok := r.machine.Session(id); !ok || r.closed {
+		close(ch)
+		return ch
+	}
+	r.endings[id] = append(r.endings[id], ch)
+	context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		list := r.endings[id]
+		for i, other := range list {
+			if other == ch {
+				r.endings[id] = append(list[:i:i], list[i+1:]...)
+			}
+		}
+		if len(r.endings[id]) == 0 {
+			delete(r.endings, id)
+		}
+	})
+	return ch
+}
+
+// Status returns the room's live numbers.
+func (r *Room) Status() anteroom.Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.machine.Status(r.node.Now())
+	s.Room = r.id
+	return s
+}
+
+// Settings returns those in force.
+func (r *Room) Settings() anteroom.Settings {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.settings
+}
+
+func (r *Room) configure(s anteroom.Settings) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s == r.settings {
+		return
+	}
+	r.settings = s
+	r.machine.Configure(r.node.Now(), s)
+	r.settle()
+	r.active.Store(true)
+}
+
+func (r *Room) tick(places bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.node.Now()
+	r.machine.Tick(now)
+	r.settle()
+	if places {
+		r.places(now)
+	}
+	if len(r.held) == 0 && len(r.watchers) == 0 && len(r.endings) == 0 && r.machine.Idle() {
+		r.active.Store(false)
+	}
+}
+
+// close ends the room's streams and tunnels; what it knew stays in the journal.
+func (r *Room) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.active.Store(false)
+	for id, list := range r.watchers {
+		for _, w := range list {
+			close(w.out)
+			r.node.streams.Add(-1)
+		}
+		delete(r.watchers, id)
+	}
+	for id, list := range r.endings {
+		for _, ch := range list {
+			close(ch)
+		}
+		delete(r.endings, id)
+	}
+}

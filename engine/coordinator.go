@@ -137,7 +137,7 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.resync = true
 	}
 	if r.Full {
-		s.resync = false
+		s.resync, c.figures = false, nil
 	}
 	s.seq = r.Seq
 	if c.ledger.Heard(r.From, r.Returned) != nil {

@@ -119,6 +119,12 @@ func (x *Single) Stored(now anteroom.Time, rec LedgerRecord) {
 // Needs returns the record that must be stored, if any.
 func (x *Single) Needs() (LedgerRecord, bool) { return x.coordinator.Needs() }
 
+// MustStore reports that Needs would return a record.
+func (x *Single) MustStore() bool { return x.coordinator.dirty }
+
+// StoreFailed says that the record of the last Needs is not durable: it is needed again.
+func (x *Single) StoreFailed() { x.coordinator.dirty = true }
+
 // Abandon says that nobody waits for the held answer any more.
 func (x *Single) Abandon(now anteroom.Time, held uint64) { x.site.Abandon(now, held) }
 

@@ -127,12 +127,15 @@ busy = 0
 const channel = now.ref && window.BroadcastChannel && new BroadcastChannel('anteroom-' + now.ref)
 if (channel) channel.onmessage = e => { take(e.data); later(e.data.refresh * 1.3, 2) }
 
-// The stream, near the front, held by one tab.
+// The stream, near the front, held by one tab. Where none is to be had (204), not again soon.
+let mute = 0
 const listen = () => {
-if (source || gone || !now.stream || !window.EventSource) return
+if (source || gone || !now.stream || !window.EventSource || Date.now() < mute) return
 const open = () => new Promise(done => {
+let heard
 source = new EventSource(ask('stream'))
 source.addEventListener('place', e => {
+heard = 1
 const s = JSON.parse(e.data)
 take(s)
 if (channel) channel.postMessage(s)
@@ -142,8 +145,9 @@ source.addEventListener('go', () => { if (channel) channel.postMessage({admitted
 source.onerror = () => {
 source.close()
 source = 0
+if (!heard) mute = Date.now() + 6e4
 done()
-later(1, 1)
+later(heard ? 1 : now.refresh, Math.random() * 4)
 }
 })
 if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {ifAvailable: true}, lock => lock && open())

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -94,6 +95,40 @@ func TestEveryPageHasItsParts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The wait in words, and at the head of the title where it is a number.
+func TestWaitInWords(t *testing.T) {
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		name        string
+		d           anteroom.Decision
+		wait, title string
+	}{
+		{"not known", anteroom.Decision{}, "Not known yet", "You are in line – "},
+		{"at once", anteroom.Decision{WaitKnown: true}, "Less than 1 min", "(1 min) You are in line – "},
+		{"minutes", anteroom.Decision{WaitKnown: true, WaitTime: 14 * time.Minute}, "12–18 min", "(18 min) You are in line – "},
+		{"around an hour", anteroom.Decision{WaitKnown: true, WaitTime: 55 * time.Minute}, "0:45–1:15 h", "(1:15 h) You are in line – "},
+		{"hours", anteroom.Decision{WaitKnown: true, WaitTime: 200 * time.Minute}, "3–4 h", "(4 h) You are in line – "},
+		{"nearly a day", anteroom.Decision{WaitKnown: true, WaitTime: day - time.Minute}, "21–24 h", "(24 h) You are in line – "},
+		{"two days", anteroom.Decision{WaitKnown: true, WaitTime: 2 * day}, "More than a day", "You are in line – "},
+		{"full", anteroom.Decision{WaitKnown: true, WaitTime: 2 * day, QueueIsFull: true}, "More than a day", "The line is very long – "},
+		{"no place", anteroom.Decision{Reason: anteroom.ReasonLineFull, QueueIsFull: true}, "Not known yet", "The line is full – "},
+		{"a draw", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: 10 * time.Minute, Wait25: 5 * time.Minute, Wait75: 15 * time.Minute},
+			"5–15 min", "(15 min) You are in the draw – "},
+		{"a sure draw", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: time.Minute, Wait25: time.Minute, Wait75: time.Minute},
+			"1 min", "(1 min) You are in the draw – "},
+		{"a draw over days", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: day, Wait25: 2 * day, Wait75: 3 * day},
+			"More than a day", "You are in the draw – "},
+	} {
+		page := string(AppendPage(nil, View{Decision: c.d}, false))
+		if !strings.Contains(page, `id="waitTime">`+c.wait+`</dd>`) {
+			t.Errorf("%s: the wait is not %q: %s", c.name, c.wait, printed("").appendWait(nil, View{Decision: c.d}))
+		}
+		if !strings.Contains(page, "<title>"+c.title) {
+			t.Errorf("%s: the title does not begin with %q: %s", c.name, c.title, printed("").appendTitle(nil, View{Decision: c.d}))
+		}
+	}
 }
 
 func TestUnknownLanguageIsEnglish(t *testing.T) {

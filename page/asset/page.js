@@ -154,6 +154,15 @@ if (channel && navigator.locks) navigator.locks.request('anteroom-' + now.ref, {
 else open()
 }
 
+show(now)
+if (!navigator.cookieEnabled) warn(words.cookies)
+if (!now.refresh || !window.fetch || !window.AbortController) return
+if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
+const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }
+tell.hidden = false
+tell.onclick = () => { if (window.Notification) Promise.resolve(Notification.requestPermission()).then(armed, armed); else armed() }
+if (store('anteroom-tell')) armed()
+}
 // Back from sleep, another tab, another page, or without network: look at once.
 const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (fails ? 500 : 3e3)) check() }
 doc.addEventListener('visibilitychange', wake)
@@ -161,15 +170,6 @@ doc.addEventListener('resume', wake)
 addEventListener('online', wake)
 addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
 
-show(now)
-if (!navigator.cookieEnabled) warn(words.cookies)
-if (!now.refresh || !window.fetch || !window.AbortController) return
-if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
-const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }
-tell.hidden = false
-tell.onclick = () => { if (window.Notification) Notification.requestPermission().then(armed, armed); else armed() }
-if (store('anteroom-tell')) armed()
-}
 // Cancels the pending Refresh: from here on the script asks. It would cancel a stream, too.
 addEventListener('load', () => {
 stop()

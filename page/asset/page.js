@@ -155,7 +155,7 @@ else open()
 }
 
 show(now)
-if (!navigator.cookieEnabled) warn(words.cookies)
+if (!navigator.cookieEnabled) warn(told = words.cookies)
 if (!now.refresh || !window.fetch || !window.AbortController) return
 if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
 const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }

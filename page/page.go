@@ -12,8 +12,8 @@
 // pieces in stored deflate blocks (see [AppendPage]). It works without script by the
 // Refresh header. Where there is script, it asks the same URL with [StatusQuery] when the
 // header's interval is over, listens to [StreamQuery] when the server offers a stream, and
-// calls window.stop, which in Chromium and Firefox also cancels the pending Refresh. Where
-// it does not, the page reloads as it would without script: nothing is lost by that.
+// calls window.stop, which cancels the pending Refresh (seen in Chromium). In a browser
+// where it does not, the page reloads as it would without script: nothing is lost by that.
 //
 // Where to read on: state.go for what a visitor can be told, builtin.go for the document,
 // asset/ for its style and script, lang/ for its words, template.go for operators' pages.

@@ -2,6 +2,7 @@ package natslink
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,10 +10,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -236,4 +240,100 @@ func edit(name string, change func([]byte) []byte) error {
 		return err
 	}
 	return os.WriteFile(name, change(b), 0o600)
+}
+
+// TestDamagedNumberTakesNoMemory: with its summary JetStream would fill the gap up to a
+// record's damaged number in memory.
+func TestDamagedNumberTakesNoMemory(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, Config{Dir: dir})
+	for i := range 20 {
+		if _, err := l.Put(t.Context(), fmt.Sprintf("key.%d", i), []byte("value")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Close()
+	// The second record's number begins 4 bytes into it, least significant byte first.
+	block := filepath.Join(dir, "jetstream/$G/streams", keysStream, "msgs/1.blk")
+	if err := edit(block, func(b []byte) []byte {
+		second := binary.LittleEndian.Uint32(b)
+		b[second+4+3] ^= 1 << 3
+		return b
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Open(Config{Dir: dir}); !errors.As(err, new(*cluster.DamagedError)) {
+		t.Errorf("%v, want a DamagedError", err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
+		t.Errorf("opening it took %d MiB", took>>20)
+	}
+}
+
+// TestLossInTheMiddleIsNoticed: something is gone and what was written last is there.
+func TestLossInTheMiddleIsNoticed(t *testing.T) {
+	fill := func(t *testing.T) (string, *link) {
+		dir := t.TempDir()
+		l := open(t, Config{Dir: dir})
+		for i := range 10 {
+			if _, err := l.Put(t.Context(), fmt.Sprintf("key.%d", i), []byte("value")); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Append(t.Context(), []byte("record")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir, l.(*link)
+	}
+	damaged := new(*cluster.DamagedError)
+	t.Run("a key", func(t *testing.T) {
+		dir, l := fill(t)
+		if err := l.eng.erase(t.Context(), keysStream, keysSubject+"key.4", 5); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Get(t.Context(), "key.4"); !errors.As(err, damaged) {
+			t.Errorf("Get: %v, want a DamagedError", err)
+		}
+		l.Close()
+		if _, err := Open(Config{Dir: dir}); !errors.As(err, damaged) {
+			t.Errorf("Open: %v, want a DamagedError", err)
+		}
+	})
+	t.Run("the head of the journal", func(t *testing.T) {
+		dir, l := fill(t)
+		if err := l.eng.purge(t.Context(), journalStream, 4); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		l = open(t, Config{Dir: dir}).(*link)
+		if err := l.Replay(t.Context(), func(time.Time, []byte) error { return nil }); !errors.As(err, damaged) {
+			t.Errorf("Replay: %v, want a DamagedError", err)
+		}
+	})
+	t.Run("a record", func(t *testing.T) {
+		dir, l := fill(t)
+		js, err := jetstream.New(l.eng.nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := js.Stream(t.Context(), journalStream)
+		if err == nil {
+			err = s.DeleteMsg(t.Context(), 5)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		replay := func() error { return l.Replay(t.Context(), func(time.Time, []byte) error { return nil }) }
+		if err := replay(); !errors.As(err, damaged) {
+			t.Errorf("Replay while open: %v, want a DamagedError", err)
+		}
+		l.Close()
+		l = open(t, Config{Dir: dir}).(*link)
+		if err := replay(); !errors.As(err, damaged) {
+			t.Errorf("Replay: %v, want a DamagedError", err)
+		}
+	})
 }

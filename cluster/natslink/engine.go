@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -52,6 +55,9 @@ type engine struct {
 // startEngine starts the server on the directory. Bucket and stream are made if allowed;
 // else their absence is damage.
 func startEngine(cfg Config, create bool) (*engine, error) {
+	if err := forgetIndexes(cfg.Dir); err != nil {
+		return nil, err
+	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:             "anteroom",
 		DontListen:             true,
@@ -82,6 +88,19 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// forgetIndexes removes JetStream's summaries of its files. With a summary it trusts the
+// files without checking them, and one flipped bit in a record's number makes it allocate
+// until the process is killed; without one it reads and checks every record.
+func forgetIndexes(dir string) error {
+	for _, stream := range []string{keysStream, journalStream} {
+		err := os.Remove(filepath.Join(dir, engineName, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream, "msgs", "index.db"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("natslink: summary of stream %s: %w", stream, err)
+		}
+	}
+	return nil
 }
 
 func (e *engine) connect(cfg Config, create bool) error {

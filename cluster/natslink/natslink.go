@@ -75,6 +75,9 @@ const (
 	minMaxKeys        = 2 << 20
 	minMaxJournal     = 4 << 20
 
+	// restartPause is the least time between two restarts of the embedded server.
+	restartPause = 200 * time.Millisecond
+
 	// writeTimeout is when a write that JetStream has not answered counts as failed.
 	writeTimeout = 20 * time.Second
 )
@@ -88,8 +91,9 @@ type link struct {
 	// members below it, up to mu.
 	writing   chan struct{}
 	mark      *markFile
-	suspect   bool   // the last write's outcome is unknown
-	keysLast  uint64 // number of the newest record of each stream
+	suspect   bool      // the last write's outcome is unknown
+	restarted time.Time // when suspect last made it restart
+	keysLast  uint64    // number of the newest record of each stream
 	journal   uint64
 	appended  int64 // when the newest record was appended, ns since the Unix epoch
 	retention chan struct{}
@@ -246,7 +250,8 @@ func (l *link) write(ctx context.Context, fn func(ctx context.Context) error) er
 	}
 }
 
-// healthy restarts the embedded server if the outcome of the last write is unknown.
+// healthy restarts the embedded server if the outcome of the last write is unknown; not
+// more often than restartPause, which the write then waits.
 func (l *link) healthy() error {
 	if !l.suspect {
 		return nil
@@ -254,6 +259,12 @@ func (l *link) healthy() error {
 	if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
 		return err
 	}
+	select {
+	case <-time.After(restartPause - time.Since(l.restarted)):
+	case <-l.done:
+		return cluster.ErrClosed
+	}
+	l.restarted = time.Now()
 	l.eng.stop()
 	if err := l.start(); err != nil {
 		return fmt.Errorf("natslink: the store failed and could not be opened again: %w", err)

@@ -71,16 +71,17 @@ func (x *exchange) goOn() {
 
 // stream keeps the visitor informed by server-sent events until the turn comes. Where no
 // stream is to be had the answer is 204, at which an EventSource gives up and the page
-// polls.
+// polls; the node bounds the number.
 func (x *exchange) stream(v anteroom.Visit) {
 	g, w, r := x.g, x.w, x.r
 	v.Stream = true
-	defer g.count.streams.Add(-1)
-	if g.count.streams.Add(1) > anteroom.MaxStreams || g.isDraining() {
+	if g.isDraining() {
 		x.neverStored()
 		x.write(http.StatusNoContent, nil)
 		return
 	}
+	g.count.streams.Add(1)
+	defer g.count.streams.Add(-1)
 	d, updates := x.room.door.Watch(r.Context(), v)
 	x.decision = d
 	x.decided()

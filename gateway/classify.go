@@ -37,11 +37,13 @@ func isSubresource(r *http.Request) bool {
 // isPrefetch reports whether the browser asks ahead of the visitor. Nobody is there yet,
 // so such a request takes neither slot nor place.
 func isPrefetch(r *http.Request) bool {
-	for _, name := range [...]string{"Sec-Purpose", "Purpose", "X-Moz"} {
-		for _, v := range r.Header[name] {
-			if strings.Contains(v, "prefetch") || strings.Contains(v, "prerender") {
-				return true
-			}
+	return saysPrefetch(r.Header["Sec-Purpose"]) || saysPrefetch(r.Header["Purpose"]) || saysPrefetch(r.Header["X-Moz"])
+}
+
+func saysPrefetch(values []string) bool {
+	for _, v := range values {
+		if strings.Contains(v, "prefetch") || strings.Contains(v, "prerender") {
+			return true
 		}
 	}
 	return false

@@ -40,46 +40,50 @@ func (s *setup) isOurs(name string) bool {
 // for byte as they came. An origin has no use for a ticket (it cannot read one) and its
 // logs would hold places and sessions; the signed proof is what it gets instead.
 func (s *setup) stripTickets(h http.Header) {
-	lines := h["Cookie"]
-	for i, line := range lines {
-		if !strings.Contains(line, s.cookieName) {
-			continue
-		}
-		var kept []string
-		ours := false
-		for pair := range strings.SplitSeq(line, ";") {
-			name, _, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
-			if s.isOurs(strings.TrimRight(name, " \t")) {
-				ours = true
-				continue
-			}
-			kept = append(kept, pair)
-		}
-		if !ours {
-			continue
-		}
-		rest := strings.TrimLeft(strings.Join(kept, ";"), " \t")
-		if len(lines) == 1 {
-			if rest == "" {
-				delete(h, "Cookie")
-			} else {
-				h["Cookie"] = []string{rest}
-			}
-			return
-		}
-		lines[i] = rest
+	lines, ok := h["Cookie"]
+	if !ok {
+		return
 	}
-	if len(lines) > 1 {
-		kept := lines[:0]
-		for _, line := range lines {
-			if line != "" {
-				kept = append(kept, line)
-			}
+	kept := make([]string, 0, len(lines)) // the old lines may be somebody's
+	for _, line := range lines {
+		if line = s.withoutTickets(line); line != "" {
+			kept = append(kept, line)
 		}
-		if len(kept) == 0 {
-			delete(h, "Cookie")
-		} else {
-			h["Cookie"] = kept
+	}
+	if len(kept) == 0 {
+		delete(h, "Cookie")
+		return
+	}
+	h["Cookie"] = kept
+}
+
+// withoutTickets returns a Cookie line without our pairs; the line itself when it has none.
+func (s *setup) withoutTickets(line string) string {
+	for from := 0; ; {
+		i := strings.Index(line[from:], s.cookieName)
+		if i < 0 {
+			return line
+		}
+		i += from
+		begin := strings.LastIndexByte(line[:i], ';') + 1
+		end := len(line)
+		if n := strings.IndexByte(line[i:], ';'); n >= 0 {
+			end = i + n + 1
+		}
+		name, _, _ := strings.Cut(strings.TrimRight(line[begin:end], ";"), "=")
+		if !s.isOurs(strings.Trim(name, " \t")) {
+			from = end
+			continue
+		}
+		switch {
+		case begin == 0:
+			line = strings.TrimLeft(line[end:], " \t")
+			from = 0
+		case end == len(line):
+			return line[:begin-1]
+		default:
+			line = line[:begin] + line[end:]
+			from = begin
 		}
 	}
 }

@@ -56,7 +56,8 @@ func (x *exchange) visit() anteroom.Visit {
 		if result != ticket.OK {
 			return
 		}
-		if i := len(x.tickets); i < 64 && rm.sealer.Stale(value) {
+		// A waiting ticket is sealed anew at every check-in anyway.
+		if i := len(x.tickets); t.Accepted() && i < 64 && rm.sealer.Stale(value) {
 			stale |= 1 << i
 		}
 		x.tickets = append(x.tickets, t)

@@ -15,6 +15,9 @@ const (
 	answerTime = 10 * time.Second
 	// bodyTime is how long net/http may read the small body of a request that waits.
 	bodyTime = 10 * time.Second
+	// lengthByServer is the size below which net/http finds the Content-Length itself. A
+	// header less matters: up to eight, a header map is one small table.
+	lengthByServer = 2048
 )
 
 // turnAway answers a request that is not admitted: the waiting page at the requested
@@ -29,11 +32,18 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 		return
 	}
 	x.giveTicket(h)
+	status := rm.QueueingStatusCode
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		// What was sent has not been done and will not be repeated for the visitor: no 2xx.
+		status = http.StatusTooManyRequests
+	}
 	view := x.view(hold)
 	if n := page.RefreshSeconds(view); n > 0 {
 		seconds := []string{strconv.Itoa(n)}
 		h["Refresh"] = seconds
-		h["Retry-After"] = seconds
+		if status == http.StatusTooManyRequests {
+			h["Retry-After"] = seconds
+		}
 	}
 	body := x.buf[:0]
 	if rm.JSONResponse && wantsJSON(r) {
@@ -43,19 +53,15 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 		zip := acceptsGzip(r)
 		body = page.AppendPage(body, view, zip)
 		h["Content-Type"] = valueTextHTML
+		h["X-Robots-Tag"] = valueNoindex
 		if zip {
 			h["Content-Encoding"] = valueGzip
 		}
-		if csp := page.ContentSecurityPolicy(view); csp != "" {
-			h["Content-Security-Policy"] = []string{csp}
+		if rm.policy != nil {
+			h["Content-Security-Policy"] = rm.policy
 		}
 	}
 	x.buf = body
-	status := rm.QueueingStatusCode
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		// What was sent has not been done and will not be repeated for the visitor: no 2xx.
-		status = http.StatusTooManyRequests
-	}
 	x.write(status, body)
 }
 
@@ -88,13 +94,12 @@ func (x *exchange) neverStored() http.Header {
 	h["Surrogate-Control"] = valueCDN
 	h["Vary"] = valueVary
 	h["X-Content-Type-Options"] = valueNosniff
-	h["X-Robots-Tag"] = valueNoindex
 	return h
 }
 
 // write sends a whole answer within answerTime.
 func (x *exchange) write(status int, body []byte) {
-	if status != http.StatusNoContent {
+	if len(body) >= lengthByServer || x.r.Method == http.MethodHead {
 		x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).

@@ -48,11 +48,13 @@ type room struct {
 	scope    route.Scope
 	tail     cookieTail
 	template *page.Template
-	revoke   bool // the origin may end sessions
+	policy   []string // Content-Security-Policy of the page; nil for an operator's own
+	revoke   bool     // the origin may end sessions
 	bind     bool
 }
 
-// door is what the gateway asks of a room; [node.Room] is the one that serves.
+// door is what the gateway asks of a room: [node.Room], and in tests of single answers a
+// door that says what they tell it to.
 type door interface {
 	Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision
 	Best(tickets []anteroom.Ticket) int
@@ -62,6 +64,8 @@ type door interface {
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
 	Settings() anteroom.Settings
 }
+
+var _ door = (*node.Room)(nil)
 
 // doors says where to find the rooms' doors and the time.
 type doors struct {
@@ -239,7 +243,12 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			add(fmt.Sprintf("rooms[%d]", i), "is not served by the node", "apply the rooms to the node first")
 			continue
 		}
+		var policy []string
+		if csp := page.ContentSecurityPolicy(page.View{Template: s.Templates[m.Room.ID]}); csp != "" {
+			policy = []string{csp}
+		}
 		s.rooms[i] = room{
+			policy:   policy,
 			Room:     *m.Room,
 			door:     dr,
 			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),

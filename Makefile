@@ -19,7 +19,7 @@ else
 endif
 
 build: ## Build bin/anteroom, static
-	CGO_ENABLED=0 go build -trimpath -o bin/anteroom ./cmd/anteroom
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/anteroom ./cmd/anteroom
 
 test: ## Install what is needed (root or sudo) and run everything; see scripts/test help
 	scripts/test $(ARGS)

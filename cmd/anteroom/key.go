@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/server"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+func keyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "List and rotate the keys that seal tickets",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var data string
+	var asJSON bool
+	cmd.PersistentFlags().StringVar(&data, "data", "./anteroom-data", "data `directory`")
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	show := func(cmd *cobra.Command) error {
+		keys, err := ticket.ListFile(server.KeyFile(data))
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			type one struct {
+				ID      string    `json:"id"`
+				State   string    `json:"state"`
+				Created time.Time `json:"created"`
+			}
+			list := []one{}
+			for _, k := range keys {
+				list = append(list, one{fmt.Sprintf("%08x", k.ID), string(k.State), k.Created.UTC()})
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+		fmt.Fprintln(w, "KEY\tSTATE\tCREATED")
+		for _, k := range keys {
+			fmt.Fprintf(w, "%08x\t%s\t%s\n", k.ID, k.State, k.Created.UTC().Format(time.RFC3339))
+		}
+		return w.Flush()
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List the keys, without their secrets", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return show(cmd) },
+	}
+	var forget bool
+	rotate := &cobra.Command{
+		Use:   "rotate",
+		Short: "Seal with a new key from now on; tickets under older keys stay good",
+		Long: `Seal with a new key from now on. A running process notices the changed file by itself.
+Tickets under older keys stay good until no ticket of theirs can be alive (25 hours), so
+nobody loses a place or a session. After a leak use --forget: every visitor is new then.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			keep := time.Duration(0)
+			if forget {
+				keep = -1
+			}
+			if _, err := ticket.RotateFile(server.KeyFile(data), time.Now(), keep); err != nil {
+				return err
+			}
+			return show(cmd)
+		},
+	}
+	rotate.Flags().BoolVar(&forget, "forget", false, "drop the older keys at once: all tickets become worthless")
+	cmd.AddCommand(list, rotate)
+	return cmd
+}

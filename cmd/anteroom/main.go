@@ -1,0 +1,102 @@
+// Command anteroom is a virtual waiting room in front of a web application.
+//
+// Each subcommand has a file of its own here; what they do lives in the packages.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Exit codes: done, failed, not understood.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// usageError marks mistakes in the command line.
+type usageError struct{ error }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use:           "anteroom",
+		Short:         "A virtual waiting room: lets in what your site can serve, keeps everybody else in a fair line",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Example: `  anteroom demo
+  anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600
+  anteroom run --config anteroom.yaml
+  anteroom validate --config anteroom.yaml`,
+	}
+	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(runCommand(), demoCommand(), validateCommand(), keyCommand(), versionCommand())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "anteroom: "+err.Error())
+		if _, ok := errors.AsType[usageError](err); ok {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// noArgs refuses arguments with a hint.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument like %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())}
+	}
+	return nil
+}
+
+// version is set by the linker for releases; else the build information tells.
+var version = ""
+
+func versionString() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v, rev, dirty := info.Main.Version, "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			rev = s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if v == "" || v == "(devel)" {
+		v = "devel"
+	}
+	if rev != "" && v == "devel" {
+		v += "-" + rev + dirty
+	}
+	return v
+}
+
+// explain puts the fix behind errors whose kind says that the input was wrong.
+func explain(err error, hint string) error {
+	if anteroom.KindOf(err) == anteroom.Invalid {
+		return fmt.Errorf("%w\n%s", err, hint)
+	}
+	return err
+}

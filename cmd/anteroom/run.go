@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/server"
+)
+
+func runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Serve visitors",
+		Long: `Serve visitors: the gateway in front of your application.
+
+Settings come from --config, over it the environment (ANTEROOM_LISTEN, …), over it flags.
+There is a flag for every key of the file; docs/config.md lists them all.
+
+Signals: SIGTERM and Ctrl-C finish requests and stop; SIGHUP reloads the configuration;
+SIGUSR2 restarts with the binary and configuration of now without losing a connection.`,
+		Example: `  anteroom run --origin http://localhost:3000
+  anteroom run --config /etc/anteroom/config.yaml
+  ANTEROOM_ORIGIN=http://localhost:3000 anteroom run --total-active-users 500`,
+		Args: noArgs,
+	}
+	load := configFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return explain(serve(cmd.Context(), load), "anteroom validate checks a configuration without serving; docs/config.md explains every key")
+	}
+	return cmd
+}
+
+// drainTime bounds the wait for a process that is handing over to us.
+const drainTime = 90 * time.Second
+
+func serve(ctx context.Context, load func() (config.Config, error)) error {
+	cfg, err := load()
+	if err != nil {
+		return err
+	}
+	log := newLog(cfg.Log)
+	opts := server.Options{Load: load, Log: log, Version: versionString()}
+	handed := false
+	if opts.Files, handed, err = server.Inherited(cfg.Listen[0]); err != nil {
+		return err
+	}
+	if handed {
+		opts.LockWait = drainTime
+	}
+	s, err := server.New(ctx, opts)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case sig := <-signals:
+				if sig == syscall.SIGHUP {
+					s.Reload(ctx, "SIGHUP") // what went wrong is in the log
+					continue
+				}
+				if err := s.HandOver(); err != nil {
+					log.Error("the restart did not happen; this process goes on serving", "error", err)
+					continue
+				}
+				stop()
+			}
+		}
+	}()
+	return s.Run(ctx)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+)
+
+func validateCommand() *cobra.Command {
+	var asJSON, show bool
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check a configuration exactly as run would load it, and report every fault",
+		Example: `  anteroom validate --config anteroom.yaml
+  anteroom validate --config anteroom.yaml --show     print what is in force, defaults included`,
+		Args: noArgs,
+	}
+	load := configFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&show, "show", false, "print the configuration in force")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		out := cmd.OutOrStdout()
+		if asJSON {
+			result := struct {
+				Valid  bool        `json:"valid"`
+				Faults []jsonFault `json:"faults"`
+				Error  string      `json:"error,omitempty"`
+				Rooms  int         `json:"rooms"`
+			}{Valid: err == nil, Faults: []jsonFault{}, Rooms: len(cfg.Rooms)}
+			if faults, ok := errors.AsType[anteroom.Faults](err); ok {
+				for _, f := range faults {
+					result.Faults = append(result.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
+				}
+			} else if err != nil {
+				result.Error = err.Error()
+			}
+			enc := json.NewEncoder(out)
+			enc.SetIndent("", "  ")
+			if e := enc.Encode(result); e != nil {
+				return e
+			}
+			if err != nil {
+				return errors.New("the configuration has faults")
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if show {
+			fmt.Fprint(out, cfg.Effective())
+			return nil
+		}
+		fmt.Fprintf(out, "The configuration is valid: %s, %s.\n", count(len(cfg.Sites), "site"), count(len(cfg.Rooms), "room"))
+		return nil
+	}
+	return cmd
+}
+
+type jsonFault struct {
+	Path    string `json:"path"`
+	Problem string `json:"problem"`
+	Fix     string `json:"fix,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/netip"
+	"sort"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// adminServer serves operators: health, status, metrics, reload. It is bound to the
+// loopback interface unless the configuration says otherwise.
+func (s *Server) adminServer() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /-/live", func(w http.ResponseWriter, r *http.Request) { say(w, http.StatusOK, "live") })
+	mux.HandleFunc("GET /-/ready", s.ready)
+	mux.HandleFunc("GET /-/status", s.status)
+	mux.HandleFunc("POST /-/reload", s.reload)
+	mux.Handle("GET /metrics", s.metrics)
+	return &http.Server{
+		Handler:           sameMachine(mux),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    anteroom.MaxHeaderBytes,
+	}
+}
+
+// sameMachine refuses requests that a page in somebody's browser made: a foreign Origin, or
+// a Host name that is not an address of the listener (DNS rebinding).
+func sameMachine(next http.Handler) http.Handler {
+	guard := http.NewCrossOriginProtection()
+	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
+			say(w, http.StatusMisdirectedRequest, "the admin listener answers to its address and to localhost only")
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	w.Write([]byte(text + "\n"))
+}
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	s.state.Lock()
+	ready, stopping := s.state.ready, s.state.stopping
+	s.state.Unlock()
+	switch {
+	case stopping:
+		say(w, http.StatusServiceUnavailable, "stopping")
+	case !ready:
+		say(w, http.StatusServiceUnavailable, "starting")
+	default:
+		say(w, http.StatusOK, "ready")
+	}
+}
+
+func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
+	if err := s.Reload(r.Context(), "POST /-/reload"); err != nil {
+		status := http.StatusInternalServerError
+		if anteroom.KindOf(err) == anteroom.Invalid {
+			status = http.StatusBadRequest
+		}
+		say(w, status, "not taken, the last good configuration stays in force:\n"+err.Error())
+		return
+	}
+	say(w, http.StatusOK, "reloaded")
+}
+
+// statusPage is the answer of /-/status.
+type statusPage struct {
+	Version string        `json:"version"`
+	Started time.Time     `json:"started"`
+	Ready   bool          `json:"ready"`
+	Config  configStatus  `json:"config"`
+	Journal journalStatus `json:"journal"`
+	Streams int           `json:"streams"`
+	Rooms   []roomStatus  `json:"rooms"`
+}
+
+type configStatus struct {
+	Files      []string   `json:"files"`
+	ReloadedAt *time.Time `json:"reloaded_at"`
+	Error      string     `json:"error,omitempty"`
+}
+
+type journalStatus struct {
+	Records  uint64 `json:"records"`
+	Bytes    uint64 `json:"bytes"`
+	Failing  bool   `json:"failing"`
+	Failures uint64 `json:"failures"`
+}
+
+type roomStatus struct {
+	ID                anteroom.RoomID         `json:"id"`
+	Name              string                  `json:"name"`
+	Zone              string                  `json:"zone"`
+	Method            anteroom.QueueingMethod `json:"queueing_method"`
+	QueueAll          bool                    `json:"queue_all"`
+	Suspended         bool                    `json:"suspended"`
+	Mode              string                  `json:"mode"`
+	ActiveUsers       int                     `json:"active_users"`
+	TotalActiveUsers  int                     `json:"total_active_users"`
+	AdmittedLastMin   int                     `json:"admitted_last_minute"`
+	NewUsersPerMinute int                     `json:"new_users_per_minute"`
+	Waiting           int                     `json:"waiting"`
+	Away              int                     `json:"away"`
+	Offered           int                     `json:"offered"`
+	WaitSeconds       *float64                `json:"wait_of_newcomer_seconds"`
+	OldestWaiting     *time.Time              `json:"oldest_waiting"`
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	cfg := s.Config()
+	s.state.Lock()
+	p := statusPage{Version: s.opts.Version, Started: s.started.UTC(), Ready: s.state.ready, Config: configStatus{Files: cfg.Files}}
+	if !s.state.reloadedAt.IsZero() {
+		at := s.state.reloadedAt.UTC()
+		p.Config.ReloadedAt = &at
+	}
+	if s.state.reloadErr != nil {
+		p.Config.Error = s.state.reloadErr.Error()
+	}
+	s.state.Unlock()
+	j := s.node.JournalStats()
+	p.Journal = journalStatus{Records: j.Records, Bytes: j.Bytes, Failing: j.Failing, Failures: j.Failures}
+	p.Streams = s.node.Streams()
+	for _, room := range cfg.Rooms {
+		n := s.node.Room(room.ID)
+		if n == nil {
+			continue
+		}
+		st := n.Status()
+		one := roomStatus{ID: room.ID, Name: room.Name, Zone: room.Zone, Method: room.QueueingMethod,
+			QueueAll: room.QueueAll, Suspended: room.Suspended, Mode: st.Mode,
+			ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers, AdmittedLastMin: st.AdmittedLastMin,
+			NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Away: st.Dormant, Offered: st.Offered}
+		if st.WaitKnown {
+			sec := st.WaitOfNewcomer.Seconds()
+			one.WaitSeconds = &sec
+		}
+		if st.OldestWaiting != 0 {
+			at := st.OldestWaiting.Std()
+			one.OldestWaiting = &at
+		}
+		p.Rooms = append(p.Rooms, one)
+	}
+	sort.Slice(p.Rooms, func(i, j int) bool { return p.Rooms[i].Name < p.Rooms[j].Name })
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.Encode(p)
+}

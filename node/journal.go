@@ -281,41 +281,35 @@ func (j *journal) flush(ctx context.Context) error {
 	}
 }
 
-// history is what the journal knows of rooms.
-type history struct {
-	events map[anteroom.RoomID][]engine.Event // moments moved to this process's room time
-	damage error
-}
-
-// readHistory replays the journal for the given rooms. Damage is no error: what was read
-// before it is returned with it.
-func readHistory(ctx context.Context, link cluster.Link, want map[anteroom.RoomID]bool) (history, error) {
-	h := history{events: map[anteroom.RoomID][]engine.Event{}}
+// readHistory replays the journal: the events of the given rooms, their moments moved to
+// this process's room time.
+func readHistory(ctx context.Context, link cluster.Link, want map[anteroom.RoomID]bool) (map[anteroom.RoomID][]engine.Event, error) {
+	events := map[anteroom.RoomID][]engine.Event{}
 	shifts := []time.Duration{0} // by process, in the order of their starts
 	born := map[anteroom.RoomID][]int{}
 	err := link.Replay(ctx, func(_ time.Time, rec []byte) error {
 		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
 				if want[room] {
-					h.events[room] = append(h.events[room], e)
+					events[room] = append(events[room], e)
 					born[room] = append(born[room], len(shifts)-1)
 				}
 			})
 	})
-	if damaged := (*cluster.DamagedError)(nil); errors.As(err, &damaged) {
-		h.damage, err = err, nil
+	if err != nil {
+		return nil, err
 	}
 	// An event is moved by the shift of every start after it.
 	after := make([]time.Duration, len(shifts))
 	for i := len(shifts) - 2; i >= 0; i-- {
 		after[i] = after[i+1] + shifts[i+1]
 	}
-	for room, events := range h.events {
-		for i := range events {
-			events[i].At = events[i].At.Add(after[born[room][i]])
+	for room, list := range events {
+		for i := range list {
+			list[i].At = list[i].At.Add(after[born[room][i]])
 		}
 	}
-	return h, err
+	return events, nil
 }
 
 // readRecord calls start and event for the entries of a record. Records are checked by the

@@ -19,6 +19,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
 )
 
 // Config says what a node works with.
@@ -28,6 +29,10 @@ type Config struct {
 	// Name is the site's name in the ledger; empty means "local". Changing it makes the node
 	// another site: what the old one held stays charged until its sessions have ended.
 	Name string
+	// Forgot says that the journal was dropped: sessions may be alive that nothing here
+	// knows. Rooms then start as new incarnations, charged for everything that the old ones
+	// may have let in, and take sessions over from valid cookies.
+	Forgot bool
 	// Log; nil means none.
 	Log *slog.Logger
 }
@@ -59,7 +64,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	last, err := lastMark(ctx, cfg.Link)
-	if damaged := (*cluster.DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
+	if err != nil {
 		return nil, err
 	}
 	var shift time.Duration
@@ -96,7 +101,7 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 	if err := n.cfg.Link.Retain(ctx, 2*(longest+2*hold)+10*time.Minute); err != nil {
 		return err
 	}
-	past := history{}
+	var past map[anteroom.RoomID][]engine.Event
 	if len(fresh) > 0 {
 		if err := n.journal.sync(ctx); err != nil {
 			return err
@@ -104,10 +109,6 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 		var err error
 		if past, err = readHistory(ctx, n.cfg.Link, fresh); err != nil {
 			return err
-		}
-		if past.damage != nil {
-			n.log.Error("the journal is damaged: sessions will be taken over from valid cookies, and no more are admitted than the limits allow without knowing them",
-				"error", past.damage)
 		}
 	}
 	next := map[anteroom.RoomID]*Room{}
@@ -120,7 +121,7 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 			next[r.ID] = old
 			continue
 		}
-		made, err := n.open(ctx, r, past)
+		made, err := n.open(ctx, r, past[r.ID])
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,8 @@ var shop = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "shop.exa
 // more is written.
 func begin(t *testing.T, link cluster.Link, rooms ...anteroom.Room) (*Node, func()) {
 	t.Helper()
-	n, err := New(t.Context(), Config{Link: link})
+	_, forgot := link.(dropped)
+	n, err := New(t.Context(), Config{Link: link, Forgot: forgot})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func TestAdmissionIsDurableBeforeItIsTold(t *testing.T) {
 		defer kill()
 		d := n.Room(shop.ID).Decide(t.Context(), newcomer())
 		h, err := readHistory(t.Context(), link, map[anteroom.RoomID]bool{shop.ID: true})
-		if err != nil || len(h.events[shop.ID]) != 1 || h.events[shop.ID][0].ID != d.Ticket.ID {
-			t.Fatalf("journal: %v, %v; want the admission of %v", h.events, err, d.Ticket.ID.Reference())
+		if err != nil || len(h[shop.ID]) != 1 || h[shop.ID][0].ID != d.Ticket.ID {
+			t.Fatalf("journal: %v, %v; want the admission of %v", h, err, d.Ticket.ID.Reference())
 		}
 	})
 }
@@ -141,29 +142,13 @@ func TestFullDiskDoesNotStopAdmission(t *testing.T) {
 	})
 }
 
-// damaged is a link whose journal has a broken record after the first n.
-type damaged struct {
-	cluster.Link
-	n int
-}
-
-func (f *damaged) Replay(ctx context.Context, fn func(time.Time, []byte) error) error {
-	i := 0
-	return f.Link.Replay(ctx, func(at time.Time, b []byte) error {
-		if i++; i > f.n {
-			return &cluster.DamagedError{What: "record", Err: errors.New("checksum")}
-		}
-		return fn(at, b)
-	})
-}
-
-func TestDamagedJournalNeverExceedsTheLimit(t *testing.T) {
+func TestForgottenJournalNeverExceedsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link := memlink.New()
 		n, kill := begin(t, link, shop)
 		ann, bob := n.Room(shop.ID).Decide(t.Context(), newcomer()), n.Room(shop.ID).Decide(t.Context(), newcomer())
 		kill()
-		n, kill = begin(t, &damaged{Link: link, n: 1}, shop)
+		n, kill = begin(t, dropped{link}, shop)
 		defer kill()
 		r := n.Room(shop.ID)
 		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait {
@@ -179,6 +164,22 @@ func TestDamagedJournalNeverExceedsTheLimit(t *testing.T) {
 			t.Errorf("after the sessions must have ended: %v, want to be let in", d.Verdict)
 		}
 	})
+}
+
+// dropped is a link whose old journal is gone.
+type dropped struct{ cluster.Link }
+
+func (dropped) Replay(context.Context, func(time.Time, []byte) error) error { return nil }
+
+func TestDamagedJournalIsRefused(t *testing.T) {
+	link := memlink.New()
+	if err := link.Append(t.Context(), []byte("no record")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := New(t.Context(), Config{Link: link})
+	if _, ok := errors.AsType[*cluster.DamagedError](err); !ok {
+		t.Errorf("got %v, want a DamagedError", err)
+	}
 }
 
 func TestHeldNewcomerIsAnsweredWithinHalfASecond(t *testing.T) {

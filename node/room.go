@@ -41,7 +41,7 @@ type watcher struct {
 func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 
 // open starts a room from its ledger record and its events.
-func (n *Node) open(ctx context.Context, room anteroom.Room, past history) (*Room, error) {
+func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event) (*Room, error) {
 	r := &Room{id: room.ID, node: n, settings: room.Settings, held: map[uint64]chan anteroom.Decision{},
 		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
 	var before engine.LedgerRecord
@@ -62,18 +62,8 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, past history) (*Roo
 			key.Incarnation = max(key.Incarnation, s.Site.Incarnation)
 		}
 	}
-	events := past.events[room.ID]
-	if past.damage != nil && len(before.Sites) > 0 {
-		// Part of the memory is gone: a new incarnation, charged for everything that the old
-		// one may have let in. The line comes back as far as it was read.
+	if n.cfg.Forgot && len(before.Sites) > 0 {
 		key.Incarnation++
-		var line []engine.Event
-		for _, e := range events {
-			if e.Kind == engine.EventJoined || e.Kind == engine.EventGone {
-				line = append(line, e)
-			}
-		}
-		events = line
 	}
 	seed := make([]byte, 32)
 	rand.Read(seed)

@@ -45,6 +45,8 @@ type Options struct {
 	// LockWait is how long to wait for another process to let go of the data directory; it
 	// is set when that process hands its listeners over. Zero means not at all.
 	LockWait time.Duration
+	// NewJournal drops a damaged journal instead of refusing to start; an intact one stays.
+	NewJournal bool
 	// Files are listeners that were inherited, by address as configured. See Inherited.
 	Files map[string]net.Listener
 }
@@ -126,12 +128,17 @@ func New(ctx context.Context, o Options) (s *Server, err error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return nil, anteroom.Errorf(anteroom.Invalid, "the data directory cannot be made: %w (set data: to a directory that this user may write)", err)
 	}
-	s.link, err = natslink.Open(natslink.Config{Dir: filepath.Join(cfg.Data, "store"), LockWait: o.LockWait, Log: s.log})
-	if err != nil {
-		return nil, err
-	}
-	if s.node, err = node.New(ctx, node.Config{Link: s.link, Log: s.log}); err != nil {
-		return nil, err
+	if err := s.open(ctx, cfg, false); err != nil {
+		if _, damaged := errors.AsType[*cluster.DamagedError](err); !damaged || s.link == nil {
+			return nil, err
+		}
+		if !o.NewJournal {
+			return nil, anteroom.Errorf(anteroom.Unavailable, "%w (start once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow; or restore a backup of %s)", err, cfg.Data)
+		}
+		s.log.Error("the journal is damaged and was dropped, as --new-journal says", "error", err)
+		if err := s.open(ctx, cfg, true); err != nil {
+			return nil, err
+		}
 	}
 	s.certs = newCertificates(s.link, s.log)
 	if err := s.use(ctx, cfg); err != nil {
@@ -139,6 +146,22 @@ func New(ctx context.Context, o Options) (s *Server, err error) {
 	}
 	s.metrics = s.newMetrics()
 	return s, nil
+}
+
+// open opens the store and starts the node on it. Without forget, a damaged journal is an
+// error; with it, the journal is dropped.
+func (s *Server) open(ctx context.Context, cfg config.Config, forget bool) (err error) {
+	if s.link != nil {
+		s.link.Close()
+		s.link = nil
+	}
+	link, err := natslink.Open(natslink.Config{Dir: filepath.Join(cfg.Data, "store"), LockWait: s.opts.LockWait, NewJournal: forget, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.link = link
+	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: forget, Log: s.log})
+	return err
 }
 
 // use puts a configuration in force.

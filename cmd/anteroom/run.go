@@ -30,8 +30,9 @@ SIGUSR2 restarts with the binary and configuration of now without losing a conne
 		Args: noArgs,
 	}
 	load := configFlags(cmd)
+	newJournal := cmd.Flags().Bool("new-journal", false, "drop a damaged journal of sessions and places and go on")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return explain(serve(cmd.Context(), load), "anteroom validate checks a configuration without serving; docs/config.md explains every key")
+		return explain(serve(cmd.Context(), load, *newJournal), "anteroom validate checks a configuration without serving; docs/config.md explains every key")
 	}
 	return cmd
 }
@@ -39,13 +40,13 @@ SIGUSR2 restarts with the binary and configuration of now without losing a conne
 // drainTime bounds the wait for a process that is handing over to us.
 const drainTime = 90 * time.Second
 
-func serve(ctx context.Context, load func() (config.Config, error)) error {
+func serve(ctx context.Context, load func() (config.Config, error), newJournal bool) error {
 	cfg, err := load()
 	if err != nil {
 		return err
 	}
 	log := newLog(cfg.Log)
-	opts := server.Options{Load: load, Log: log, Version: versionString()}
+	opts := server.Options{Load: load, Log: log, Version: versionString(), NewJournal: newJournal}
 	handed := false
 	if opts.Files, handed, err = server.Inherited(cfg.Listen[0]); err != nil {
 		return err

@@ -41,7 +41,8 @@ type Coordinator struct {
 	lastAt   anteroom.Time // when the last offers take effect
 	front    anteroom.Time
 	released uint64
-	joined   int // since the forecast last asked
+	joined   int           // since the forecast last asked
+	quiet    anteroom.Time // before this nobody is called, see regather
 
 	forecast  forecast
 	lineAt    anteroom.Time
@@ -56,6 +57,7 @@ type siteView struct {
 	key      SiteKey
 	heard    anteroom.Time
 	seq      uint64
+	greeted  bool // has reported to this coordinator
 	resync   bool
 	want     uint64
 	idle     uint64
@@ -128,10 +130,10 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		return
 	}
 	i := c.siteOf(now, r.From)
-	s := c.sites[i]
-	if s.lostAt != 0 {
+	if i < 0 || c.sites[i].lostAt != 0 {
 		return // an incarnation that was replaced
 	}
+	s := c.sites[i]
 	s.heard = now
 	if r.Seq != s.seq+1 && !r.Full {
 		s.resync = true
@@ -140,28 +142,34 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.resync, c.figures = false, nil
 	}
 	s.seq = r.Seq
-	if c.ledger.Heard(r.From, r.Returned) != nil {
-		// A site that claims more than it got is wrong about itself: it is asked for
-		// everything, and none of its units come back on this word.
-		s.resync = true
+	if !s.greeted {
+		// What was adopted before this coordinator began is in its predecessor's grants, or
+		// is conceded below; it cannot be told from what the predecessor moved.
+		s.greeted, s.adopted = true, r.Adopted
+		c.forecast.seat(now, r.Ages)
+	} else {
+		c.forecast.observe(now, r.Admitted, r.Ends)
 	}
 	for r.Adopted > s.adopted {
 		c.ledger.Move(c.lostOf(r.From), r.From, 1)
 		s.adopted++
 		c.dirty = true
 	}
-	if c.concede(r) {
+	// A site that claims to have returned more than it got is wrong about itself: none of
+	// its units come back on this word, and it is asked once for everything.
+	if c.ledger.Heard(r.From, r.Returned) != nil {
+		s.resync = s.resync || !r.Full
+	} else if c.concede(r) {
 		c.dirty = true
 	}
 	s.idle = r.Idle
 	s.demand = s.demand*math.Exp(-now.Sub(s.demandAt).Seconds()/30) + float64(r.Newcomers)
 	s.demandAt = now
-	c.forecast.observe(now, r.Admitted, r.Ends)
 	for _, d := range r.Departures {
 		c.depart(d)
 	}
 	for _, a := range r.Arrivals {
-		if _, joined := c.line.arrive(a, uint8(i), now); joined {
+		if _, joined := c.line.arrive(a, uint16(i), now); joined {
 			c.joined++
 		}
 	}
@@ -180,8 +188,11 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 // stored records may be older than a site that kept its memory.
 func (c *Coordinator) concede(r Report) bool {
 	a := c.ledger.accounts[r.From]
-	before := a.Reserved
-	c.ledger.Concede(r.From, r.Used)
+	before, owned := a.Reserved, r.Used
+	for k := range owned {
+		owned[k] += r.Returned[k] // of the same report: mixed with a newer one it would be too much
+	}
+	c.ledger.Concede(r.From, owned)
 	return a.Reserved != before
 }
 
@@ -208,13 +219,16 @@ func (c *Coordinator) depart(d Departure) {
 }
 
 // siteOf returns the index of the site, opening an account for a new one. An older
-// incarnation of the same name stays charged until its sessions must have ended.
+// incarnation of the same name stays charged until its sessions must have ended; when it
+// speaks after that, or when there are more sites than can be numbered, the index is -1.
 func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
-	found, spare := -1, -1
+	found, spare, replaced := -1, -1, false
 	for i, s := range c.sites {
 		switch {
 		case s.key == key:
 			found = i
+		case s.key.Name == key.Name && s.key.Incarnation > key.Incarnation:
+			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
 			s.lostAt = now
 		}
@@ -224,6 +238,9 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 	}
 	if found >= 0 {
 		return found
+	}
+	if replaced || spare < 0 && len(c.sites) > math.MaxUint16 {
+		return -1
 	}
 	c.ledger.Open(key, Units{})
 	view := &siteView{key: key, heard: now, demandAt: now, answer: true, resync: true}
@@ -330,6 +347,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 		got := c.grant(s.key, n)
 		if got > 0 {
 			s.answer = true
+			s.idle += got
 		}
 		switch {
 		case pool < s.want:
@@ -351,19 +369,23 @@ func (c *Coordinator) setMode(m Mode) {
 	}
 }
 
-func (c *Coordinator) reachable(now anteroom.Time) func(uint8) bool {
-	return func(i uint8) bool { return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter }
+func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
+	return func(i uint16) bool { return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter }
 }
 
 // burst is how many releases may follow each other at once.
 func (c *Coordinator) burst() float64 { return max(5, float64(c.settings.NewUsersPerMinute)/30) }
+
+// regather gives a line that has lost touch the time to come back before anybody is
+// called: after a restart whoever reconnected first would otherwise enter first.
+func (c *Coordinator) regather(now anteroom.Time) { c.quiet = now.Add(ClaimHorizon) }
 
 // dispatch gives turns to those whose turn it is while units last.
 func (c *Coordinator) dispatch(now anteroom.Time) {
 	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
 	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now
-	if c.mode == Queue && !c.closed() {
+	if c.mode == Queue && !c.closed() && now >= c.quiet {
 		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay())
@@ -406,14 +428,6 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.send(now, s)
 		}
 	}
-}
-
-// putBack undoes next for a ticket that was not offered anything.
-func (l *line) putBack(slot uint32) {
-	if p := l.places.at(slot); p.flags&flagWinner != 0 && l.random {
-		l.winnerBack(slot)
-	}
-	l.arrange(slot)
 }
 
 // reopenAbove is how many permits must be free before newcomers are let in without asking.
@@ -486,7 +500,7 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 }
 
 func (c *Coordinator) refigure(now anteroom.Time) {
-	f := &Figures{At: now, Waiting: c.line.waiting(), Front: c.front, Released: c.released,
+	f := &Figures{At: now, Waiting: c.line.waiting(), Hot: c.permits(), Front: c.front, Released: c.released,
 		Seconds: c.line.seconds.list()}
 	if len(f.Seconds) > 0 {
 		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)

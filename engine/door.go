@@ -12,8 +12,7 @@ type Door struct {
 	mode     Mode
 	figures  *Figures
 
-	known   slab[knownSession]
-	expiry  []expiring // by insertion; entries are checked again when they come up
+	known   slab[knownSession] // until Forget: the site says when a session has ended
 	touches []anteroom.ID
 	polls   []Poll
 }
@@ -22,12 +21,7 @@ type Door struct {
 type knownSession struct {
 	accepted anteroom.Time
 	last     anteroom.Time
-	told     anteroom.Time // when the site was last told
-}
-
-type expiring struct {
-	id anteroom.ID
-	at anteroom.Time
+	seen     bool // among the touches not taken yet
 }
 
 // Poll is a check-in that a door answered alone.
@@ -69,8 +63,8 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		}
 		if now < end {
 			k.last = now
-			if now.Sub(k.told) >= TouchEvery {
-				k.told = now
+			if !k.seen {
+				k.seen = true
 				d.touches = append(d.touches, t.ID)
 			}
 			return admitted(now, t, k.accepted, d.settings, anteroom.ReasonSession), false
@@ -90,7 +84,7 @@ func (d *Door) far(now anteroom.Time, v anteroom.Visit) bool {
 	t := v.Ticket
 	return d.mode == Queue && d.settings.QueueingMethod == anteroom.FIFO && !d.settings.QueueAll &&
 		!t.Accepted() && !v.Stream && !v.NoClaim && t.Lane == 0 &&
-		d.figures.Waiting > holdLine && t.Arrival > d.figures.Front.Add(nearFront) &&
+		d.figures.Hot == 0 && d.figures.Waiting > holdLine && t.Arrival > d.figures.Front.Add(nearFront) &&
 		d.figures.Rank(t.Arrival) > 2*holdLine+d.settings.NewUsersPerMinute/30 &&
 		now >= t.Next && now.Sub(t.Next) < d.settings.PlaceHold/2
 }
@@ -100,9 +94,9 @@ func (d *Door) Learn(now anteroom.Time, id anteroom.ID, accepted anteroom.Time) 
 	slot := d.known.find(&id)
 	if slot == 0 {
 		slot = d.known.add(id)
-		d.expiry = append(d.expiry, expiring{id: id, at: now.Add(d.settings.SessionDuration)})
 	}
-	*d.known.at(slot) = knownSession{accepted: accepted, last: now, told: now}
+	k := d.known.at(slot)
+	k.accepted, k.last = accepted, max(k.last, now)
 }
 
 // Forget drops a session that has ended.
@@ -112,8 +106,19 @@ func (d *Door) Forget(id anteroom.ID) {
 	}
 }
 
-// TakeTouches returns the sessions seen since the last call: each at most once a second.
-func (d *Door) TakeTouches() []anteroom.ID { t := d.touches; d.touches = nil; return t }
+// TakeTouches returns the sessions seen since the last call, each once. The last request
+// of a session is so never lost, which a limit per second would do; take them at least
+// every TouchDelay.
+func (d *Door) TakeTouches() []anteroom.ID {
+	t := d.touches
+	d.touches = nil
+	for i := range t {
+		if slot := d.known.find(&t[i]); slot != 0 {
+			d.known.at(slot).seen = false
+		}
+	}
+	return t
+}
 
 // TakePolls returns the check-ins answered since the last call.
 func (d *Door) TakePolls() []Poll { p := d.polls; d.polls = nil; return p }

@@ -14,6 +14,7 @@ import (
 type Figures struct {
 	At       anteroom.Time
 	Waiting  int           // in touch, or expected back
+	Hot      int64         // permits that nobody who is here could be given: whoever checks in may have one
 	Front    anteroom.Time // the latest arrival that was released
 	Oldest   anteroom.Time // the earliest arrival that waits; 0 when nobody does
 	Seconds  []SecondCount // the line by second of arrival, ascending
@@ -33,9 +34,12 @@ type SecondCount struct {
 	Second int64 // Unix second of room time
 	Before uint32
 	Count  uint32
+	// First and Last arrival in the second, in its microseconds.
+	First, Last uint32
 }
 
-// Rank is the number of people in line before an arrival. Inside a second it interpolates.
+// Rank is the number of people in line before an arrival. Inside a second it interpolates
+// between the first arrival that can still be in line and the last.
 func (f *Figures) Rank(key anteroom.Time) int {
 	sec := int64(key) / 1e6
 	i := sort.Search(len(f.Seconds), func(i int) bool { return f.Seconds[i].Second >= sec })
@@ -46,7 +50,17 @@ func (f *Figures) Rank(key anteroom.Time) int {
 	if s.Second > sec {
 		return int(s.Before)
 	}
-	return int(s.Before) + int(float64(s.Count)*float64(int64(key)%1e6)/1e6)
+	first, last, own := int64(s.First), int64(s.Last), int64(key)%1e6
+	if int64(f.Front)/1e6 == sec {
+		first = max(first, int64(f.Front)%1e6+1)
+	}
+	if own <= first {
+		return int(s.Before)
+	}
+	if own >= last {
+		return int(s.Before + s.Count - 1)
+	}
+	return int(s.Before) + int(int64(s.Count)*(own-first)/(last-first+1))
 }
 
 // WaitOf is the forecast of the wait of somebody with n people ahead, as of now.
@@ -64,23 +78,26 @@ func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
 		}
 		secs = (float64(i) + (n-prev)/(float64(f.Curve[i])-prev)) * step
 	case len(f.Curve) == 0:
-		return anteroom.QueueIsFullAfter
+		return never
 	default:
 		// Beyond the horizon the last quarter's rate goes on.
 		last := len(f.Curve) - 1
 		from := last * 3 / 4
 		rate := (float64(f.Curve[last]) - float64(f.Curve[from])) / (float64(max(last-from, 1)) * step)
 		if rate <= 0 {
-			return anteroom.QueueIsFullAfter
+			return never
 		}
 		// The curve grows by exp(theta t) already; take the growth out and solve in closed form.
 		end := float64(len(f.Curve)) * step
 		rate *= math.Exp(-f.Leave * end)
 		secs = end + 60*WaitFIFO((n-float64(f.Curve[last]))*math.Exp(-f.Leave*end), rate*60, f.Leave*60)
 	}
-	secs = math.Min(secs, 2*anteroom.QueueIsFullAfter.Seconds())
+	secs = math.Min(secs, never.Seconds())
 	return max(0, time.Duration((secs+0.5)*float64(time.Second))-since)
 }
+
+// never is the forecast for those whose turn is not in sight.
+const never = 2 * anteroom.QueueIsFullAfter
 
 // WaitFIFO is the wait in minutes of somebody with n people ahead when perMinute are
 // admitted and each of those waiting leaves at the rate leave per minute:

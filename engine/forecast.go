@@ -40,11 +40,12 @@ const (
 	knownEnds   = 20   // sessions that must have ended before a wait is told
 )
 
+// stepOf is the forecast's step for a session duration: the duration is kept within half
+// of the ages.
+func stepOf(d time.Duration) time.Duration { return max(baseStep, d/(ageCount/2)) }
+
 func (f *forecast) configure(d time.Duration) {
-	step := baseStep
-	if d > 72*baseStep { // keep the session duration within half of the ages
-		step = d / 72
-	}
+	step := stepOf(d)
 	if step != f.step {
 		*f = forecast{left: f.left, waited: f.waited}
 		f.step = step
@@ -64,6 +65,14 @@ func (f *forecast) observe(now anteroom.Time, admitted uint32, ends []AgeCount) 
 		a := min(int(e.Age), ageCount-1)
 		f.ended[a] += float64(e.Count)
 		f.endsAll += uint64(e.Count)
+	}
+}
+
+// seat takes note of sessions that are older than this forecast.
+func (f *forecast) seat(now anteroom.Time, ages []AgeCount) {
+	f.advance(now)
+	for _, a := range ages {
+		f.ages[min(int(a.Age), ageCount-1)] += float64(a.Count)
 	}
 }
 
@@ -111,7 +120,7 @@ func (f *forecast) leaveRate() float64 {
 	if f.waited < 60 {
 		return 0
 	}
-	return min(f.left/f.waited, 0.01)
+	return min(max(0, f.left/f.waited), 0.01)
 }
 
 // write fills the forecast part of the figures: limits and pace per minute, free seats now.

@@ -45,37 +45,24 @@ func (s *Site) Abandon(now anteroom.Time, token uint64) {
 func (s *Site) settleHeld(now anteroom.Time) {
 	held := s.held
 	s.held = nil
-	for i, h := range held {
+	for _, h := range held {
 		switch {
+		case s.ruled(now, h):
 		case s.offeredNow(h.ticket.ID), s.borrowing && h.borrow:
 			s.held = append(s.held, h)
 		case h.borrow && s.permits() >= 1 && (s.mode == Open || s.mode == Cut && s.here.len() == 0):
-			// admit looks through s.held for the same ticket; the rest of this list follows.
-			s.held = append(s.held, held[i+1:]...)
 			reason := anteroom.ReasonFreeSlot
 			if h.reason == anteroom.ReasonReopened {
 				reason = h.reason
 			}
 			s.answer(h, s.admit(now, h.ticket, reason))
-			s.settleHeld(now)
-			return
 		case h.borrow && s.mode == Open:
 			s.held = append(s.held, h) // the coordinator owes the rest of what was asked for
 		case h.borrow:
-			rest := s.held
-			s.held = nil
-			d, token := s.refused(now, h)
-			mine := s.held
-			s.held = rest
-			if token == 0 {
-				s.answer(h, d)
-			} else {
-				mine[0].token, mine[0].since = h.token, h.since
-				s.held = append(s.held, mine[0])
-			}
+			s.refused(now, h)
 		case h.forTurn:
 			s.finish(now, h)
-		case s.mode == Queue && (h.visit.NoHold || s.rank(h.ticket.Arrival) > 1+s.expectedSoon()):
+		case s.mode == Queue && s.answered >= h.since && (h.visit.NoHold || s.rank(h.ticket.Arrival) > 1+s.expectedSoon()):
 			s.finish(now, h)
 		default:
 			s.held = append(s.held, h)
@@ -83,12 +70,57 @@ func (s *Site) settleHeld(now anteroom.Time) {
 	}
 }
 
-// refused goes on with a held request for which no unit was left.
-func (s *Site) refused(now anteroom.Time, h heldVisit) (anteroom.Decision, uint64) {
-	if s.here.find(&h.ticket.ID) != 0 || h.reason == anteroom.ReasonReopened {
-		return s.checkIn(now, h.visit, h.ticket)
+// ruled answers a held request about which there is nothing left to wait for: its ticket
+// was let in with another request, or the settings changed.
+func (s *Site) ruled(now anteroom.Time, h heldVisit) bool {
+	slot, d := s.seats.find(&h.ticket.ID), anteroom.Decision{}
+	switch {
+	case s.settings.Suspended:
+		d = anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}
+	case slot != 0:
+		d = s.renew(now, slot, h.ticket)
+	case s.settings.QueueAll:
+		return false
+	case s.settings.QueueingMethod == anteroom.Reject:
+		d = s.refusal(now, anteroom.ReasonReject)
+	case s.settings.QueueingMethod == anteroom.Passthrough:
+		d = s.admit(now, h.ticket, anteroom.ReasonPassthrough)
+	default:
+		return false
 	}
-	return s.join(now, h.visit, h.ticket, or(h.reason, anteroom.ReasonNone, anteroom.ReasonFull))
+	s.answer(h, d)
+	return true
+}
+
+// refused goes on with a held request for which no unit was left: it takes its place in
+// line and is held on while a turn may come at once.
+func (s *Site) refused(now anteroom.Time, h heldVisit) {
+	h.borrow = false
+	if h.reason == anteroom.ReasonNone {
+		h.reason = anteroom.ReasonFull
+	}
+	slot := s.here.find(&h.ticket.ID)
+	if slot == 0 {
+		var d anteroom.Decision
+		if slot, d = s.takePlace(now, h.visit, h.ticket); slot == 0 {
+			s.answer(h, d)
+			return
+		}
+	}
+	if s.mayHold() {
+		s.here.at(slot).due = now
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		s.urgent = true
+		s.held = append(s.held, h)
+		return
+	}
+	s.finish(now, h)
+}
+
+// mayHold: the line is so short, or so much is free, that a turn may come at once.
+func (s *Site) mayHold() bool {
+	return !s.settings.QueueAll && s.mode == Queue &&
+		(s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
 }
 
 func (s *Site) offeredNow(id anteroom.ID) bool {
@@ -98,16 +130,23 @@ func (s *Site) offeredNow(id anteroom.ID) bool {
 
 // finish shows the page to a held request.
 func (s *Site) finish(now anteroom.Time, h heldVisit) {
-	slot := s.here.find(&h.ticket.ID)
-	if slot == 0 {
-		h.visit.NoHold = true
-		d, token := s.refused(now, h)
-		if token == 0 {
-			s.answer(h, d)
-		}
+	if s.ruled(now, h) {
 		return
 	}
-	s.answer(h, s.page(now, slot, h.ticket, or(h.reason, anteroom.ReasonReopened, anteroom.ReasonWaiting)))
+	slot := s.here.find(&h.ticket.ID)
+	if slot == 0 {
+		var d anteroom.Decision
+		if slot, d = s.takePlace(now, h.visit, h.ticket); slot == 0 {
+			s.answer(h, d)
+			return
+		}
+		h.reason = or(h.reason, anteroom.ReasonNone, anteroom.ReasonFull)
+	}
+	reason := or(h.reason, anteroom.ReasonReopened, anteroom.ReasonWaiting)
+	if s.settings.QueueAll {
+		reason = anteroom.ReasonQueueAll
+	}
+	s.answer(h, s.page(now, slot, h.ticket, reason))
 }
 
 func (s *Site) answer(h heldVisit, d anteroom.Decision) {
@@ -116,6 +155,9 @@ func (s *Site) answer(h heldVisit, d anteroom.Decision) {
 }
 
 func (s *Site) wanted() (n uint32) {
+	if !s.sound {
+		return 0 // what it gets it would not spend
+	}
 	for _, h := range s.held {
 		if h.borrow {
 			n++

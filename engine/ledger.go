@@ -107,15 +107,16 @@ func (l *Ledger) Heard(site SiteKey, returned Units) error {
 	return nil
 }
 
-// Concede raises G of the site to cover what it uses beyond its grants: with the
-// passthrough method sites admit without asking. The pools may become negative.
-func (l *Ledger) Concede(site SiteKey, used Units) {
+// Concede raises G of the site to cover what it says it owns, which is what it uses and
+// what it has returned, of one and the same moment: with the passthrough method sites admit
+// without asking. The pools may become negative.
+func (l *Ledger) Concede(site SiteKey, owned Units) {
 	a := l.accounts[site]
 	if a == nil {
 		return
 	}
 	for k := range units {
-		if need := a.Returned[k] + used[k]; need > a.Granted[k] {
+		if need := owned[k]; need > a.Granted[k] {
 			l.charged[k] += int64(need - a.Granted[k])
 			a.Granted[k] = need
 			a.Reserved[k] = max(a.Reserved[k], need)

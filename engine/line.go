@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -13,7 +14,7 @@ type place struct {
 	key   anteroom.Time
 	pos   int32 // in order (FIFO) or alive (Random); -1 when in neither
 	due   tick  // of the next expected check-in
-	site  uint8
+	site  uint16
 	lane  uint8
 	state placeState
 	flags placeFlags
@@ -45,10 +46,11 @@ type line struct {
 	base   anteroom.Time
 	random bool
 	order  queue    // FIFO: those in line, by lane, key, id
-	alive  []uint32 // Random: those in line or parked
+	alive  []uint32 // Random: those in line or parked who have not won yet
 	ready  queue    // Random: winners that have come back, by win
 	wins   map[uint32]uint64
 	nwins  uint64
+	asleep int // winners who are dormant: they keep the win and hold up nobody
 
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
@@ -90,6 +92,14 @@ func (l *line) setState(slot uint32, to placeState) {
 	p := l.places.at(slot)
 	l.counts[p.state]--
 	l.counts[to]++
+	if p.flags&flagWinner != 0 {
+		if p.state == dormant {
+			l.asleep--
+		}
+		if to == dormant {
+			l.asleep++
+		}
+	}
 	if p.state.counted() != to.counted() {
 		if to.counted() {
 			l.seconds.add(p.key, 1)
@@ -105,6 +115,7 @@ func (l *line) setState(slot uint32, to placeState) {
 func (l *line) arrange(slot uint32) {
 	p := l.places.at(slot)
 	want := p.state == inLine || (l.random && p.state == parked)
+	want = want && p.flags&flagWinner == 0
 	switch {
 	case want && p.pos < 0 && l.random:
 		p.pos = int32(len(l.alive))
@@ -136,6 +147,7 @@ func (l *line) setRandom(random bool) {
 	l.alive, l.order.slots = nil, nil
 	l.ready.slots = nil
 	clear(l.wins)
+	l.asleep = 0
 	l.random = random
 	l.places.each(func(slot uint32) {
 		l.places.at(slot).flags &^= flagWinner
@@ -148,12 +160,15 @@ func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.co
 // present says whether the ticket can take a turn at once: a stream is open, or its
 // check-in is due within the claim horizon and not overdue.
 func (l *line) present(p *place, now tick) bool {
-	const horizon, late = tick(ClaimHorizon / (10 * time.Millisecond)), tick(ClaimPoll / (10 * time.Millisecond))
+	const horizon = tick(ClaimHorizon / (10 * time.Millisecond))
 	if p.flags&flagStream != 0 {
 		return true
 	}
-	return p.due <= now+horizon && now <= p.due+late
+	return p.due <= now+horizon && now <= p.due+lateBy
 }
+
+// lateBy is how late a check-in may be and the visitor still counts as here.
+const lateBy = tick(ClaimPoll / (10 * time.Millisecond))
 
 func (l *line) overdue(p *place, now tick) bool {
 	return p.flags&flagStream == 0 && now > p.due+tick(Grace/(10*time.Millisecond))
@@ -161,7 +176,7 @@ func (l *line) overdue(p *place, now tick) bool {
 
 // arrive takes a join or check-in: unknown tickets enter, parked and dormant ones return
 // to their place.
-func (l *line) arrive(a Arrival, site uint8, now anteroom.Time) (slot uint32, joined bool) {
+func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, joined bool) {
 	slot = l.places.find(&a.ID)
 	if slot == 0 {
 		if l.places.len() >= anteroom.MaxLine {
@@ -187,28 +202,49 @@ func (l *line) arrive(a Arrival, site uint8, now anteroom.Time) (slot uint32, jo
 		}
 	}
 	p.due = l.tick(a.Due)
+	t := l.tick(now)
 	switch {
 	case p.state == offered:
-	case !l.overdue(p, l.tick(now)):
+	case p.flags&flagStream != 0 || t <= p.due+lateBy:
+		if p.state == dormant && !joined {
+			l.left-- // was taken for gone
+		}
 		l.setState(slot, inLine)
-		if p.flags&flagWinner != 0 && l.random && l.present(p, l.tick(now)) {
+		if p.flags&flagWinner != 0 && l.present(p, t) {
 			l.winnerBack(slot)
 		}
-	default: // a stream that broke: here no longer, gone after the grace
-		if p.state == inLine {
-			l.setState(slot, parked)
-		}
+	case p.state == inLine: // a stream that broke: here no longer, gone after the grace
+		l.setState(slot, parked)
 	}
 	return slot, joined
 }
 
-func (l *line) winnerBack(slot uint32) {
-	for _, s := range l.ready.slots {
-		if s == slot {
-			return
-		}
+// setAside notes that the draw fell on the slot and that it cannot enter now.
+func (l *line) setAside(slot uint32) {
+	p := l.places.at(slot)
+	if p.flags&flagWinner == 0 {
+		p.flags |= flagWinner
+		l.nwins++
+		l.wins[slot] = l.nwins
 	}
-	l.ready.push(slot)
+	l.arrange(slot)
+}
+
+func (l *line) winnerBack(slot uint32) {
+	if !slices.Contains(l.ready.slots, slot) {
+		l.ready.push(slot)
+	}
+}
+
+// putBack undoes next for a ticket that was not offered anything. A draw stands: drawing
+// again would favour those for whom a win is only set aside.
+func (l *line) putBack(slot uint32) {
+	if l.random {
+		l.setAside(slot)
+		l.winnerBack(slot)
+		return
+	}
+	l.arrange(slot)
 }
 
 // remove forgets the ticket.
@@ -218,23 +254,21 @@ func (l *line) remove(slot uint32) {
 		l.streams--
 	}
 	delete(l.offers, slot)
-	if _, won := l.wins[slot]; won {
-		delete(l.wins, slot)
-		for i, s := range l.ready.slots {
-			if s == slot {
-				l.ready.slots = append(l.ready.slots[:i:i], l.ready.slots[i+1:]...)
-				break
-			}
-		}
+	if i := slices.Index(l.ready.slots, slot); i >= 0 {
+		l.ready.removeAt(i)
 	}
 	l.setState(slot, dormant)
+	if p.flags&flagWinner != 0 {
+		l.asleep--
+		delete(l.wins, slot)
+	}
 	l.counts[dormant]--
 	l.places.remove(slot)
 }
 
 // next takes the ticket whose turn it is out of the order, or returns 0. reachable says
 // whether a ticket's site answers; away bounds how many absent winners may be set aside.
-func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint8) bool, away int) uint32 {
+func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint16) bool, away int) uint32 {
 	t := l.tick(now)
 	if !l.random {
 		for l.order.len() > 0 {
@@ -260,25 +294,18 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 			return slot
 		}
 	}
-	for len(l.alive) > 0 && len(l.wins) <= away {
+	for len(l.alive) > 0 && len(l.wins)-l.asleep <= away {
 		*draws++
 		slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
 		p := l.places.at(slot)
 		switch {
-		case p.flags&flagWinner != 0: // already set aside: the draw goes to somebody else
-			if len(l.wins) >= len(l.alive) {
-				return 0
-			}
-			continue
 		case reachable(p.site) && l.present(p, t):
 			return slot
 		case l.overdue(p, t):
 			l.setState(slot, dormant)
 			l.left++
 		default:
-			p.flags |= flagWinner
-			l.nwins++
-			l.wins[slot] = l.nwins
+			l.setAside(slot)
 		}
 	}
 	return 0
@@ -286,8 +313,7 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 
 // offer marks the slot as having a turn that takes effect at a moment.
 func (l *line) offer(slot uint32, at anteroom.Time) {
-	p := l.places.at(slot)
-	p.flags &^= flagWinner
+	l.places.at(slot).flags &^= flagWinner // no dormant ticket is offered anything: asleep stays
 	delete(l.wins, slot)
 	l.setState(slot, offered)
 	l.offers[slot] = at
@@ -331,60 +357,4 @@ func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 			l.back(slot, false)
 		}
 	}
-}
-
-// secondRing counts those waiting by second of arrival.
-type secondRing struct {
-	base   int64 // second of counts[0]
-	counts []int32
-}
-
-// oldestSecond bounds the ring: arrivals more than a day older than the newest share one second.
-const oldestSecond = 86_400
-
-func (r *secondRing) add(key anteroom.Time, n int32) {
-	sec := int64(key) / 1e6
-	if len(r.counts) == 0 {
-		r.base = sec
-	}
-	if sec < r.base {
-		grow := min(r.base-sec, oldestSecond)
-		if int64(len(r.counts))+grow > 2*oldestSecond {
-			grow = 0
-		}
-		r.counts = append(make([]int32, grow), r.counts...)
-		r.base -= grow
-	}
-	i := max(0, sec-r.base)
-	for int64(len(r.counts)) <= i {
-		r.counts = append(r.counts, 0)
-	}
-	r.counts[i] += n
-}
-
-// trim drops leading seconds in which nobody waits.
-func (r *secondRing) trim() {
-	i := 0
-	for i < len(r.counts) && r.counts[i] == 0 {
-		i++
-	}
-	if i == len(r.counts) {
-		r.counts = nil
-	} else if i > 1024 || i > len(r.counts)/2 {
-		r.counts = append([]int32(nil), r.counts[i:]...)
-		r.base += int64(i)
-	}
-}
-
-// list writes the non-empty seconds.
-func (r *secondRing) list() (out []SecondCount) {
-	r.trim()
-	var before uint32
-	for i, n := range r.counts {
-		if n > 0 {
-			out = append(out, SecondCount{Second: r.base + int64(i), Before: before, Count: uint32(n)})
-			before += uint32(n)
-		}
-	}
-	return out
 }

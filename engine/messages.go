@@ -56,7 +56,7 @@ type Departure struct {
 	Why Why
 }
 
-// AgeCount is a number of sessions that ended at an age, in forecast steps.
+// AgeCount is a number of sessions of an age, in forecast steps.
 type AgeCount struct {
 	Age   uint16
 	Count uint32
@@ -85,6 +85,7 @@ type Report struct {
 	Departures []Departure
 	Admitted   uint32     // since the last report
 	Ends       []AgeCount // since the last report
+	Ages       []AgeCount // with Full: the sessions here by age
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.

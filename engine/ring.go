@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"sort"
-
-	"github.com/anteroom/anteroom"
-)
+import "github.com/anteroom/anteroom"
 
 // ring is a queue of moments in ascending order.
 type ring struct {
@@ -33,39 +29,4 @@ func (r *ring) pop() {
 	if r.size == 0 && len(r.buf) > 1024 {
 		*r = ring{}
 	}
-}
-
-// ring2 is a heap of slots by the moment at which they are forgotten.
-type ring2 struct {
-	slots []uint32
-	until []anteroom.Time
-}
-
-func (r *ring2) Len() int           { return len(r.slots) }
-func (r *ring2) Less(i, j int) bool { return r.until[i] < r.until[j] }
-
-func (r *ring2) push(slot uint32, until anteroom.Time) {
-	// Moments come nearly ascending: an insertion from the back keeps the order cheaply.
-	i := len(r.slots)
-	r.slots, r.until = append(r.slots, slot), append(r.until, until)
-	for i > 0 && r.until[i-1] > until {
-		r.slots[i], r.until[i] = r.slots[i-1], r.until[i-1]
-		i--
-	}
-	r.slots[i], r.until[i] = slot, until
-}
-
-func (r *ring2) popUntil(now anteroom.Time, fn func(slot uint32)) {
-	n := 0
-	for n < len(r.slots) && r.until[n] <= now {
-		fn(r.slots[n])
-		n++
-	}
-	if n > 0 {
-		r.slots, r.until = r.slots[n:], r.until[n:]
-	}
-}
-
-func sortSlots(slots []uint32, less func(a, b uint32) bool) {
-	sort.Slice(slots, func(i, j int) bool { return less(slots[i], slots[j]) })
 }

@@ -138,10 +138,27 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 func (s *Site) end(now anteroom.Time, slot uint32) {
 	st, id := *s.seats.at(slot), s.seats.id(slot)
 	s.consume(id, st.accepted, now)
-	s.ends[uint16(ageOf(st.accepted, now, s.figures.Step))]++
+	s.ends[s.age(now, st.accepted)]++
 	s.seats.remove(slot)
 	s.balance.Used[Seat]--
 	s.ended = append(s.ended, id)
+}
+
+// ages counts the sessions here by age.
+func (s *Site) ages(now anteroom.Time) (out []AgeCount) {
+	var count [ageCount]uint32
+	s.seats.each(func(slot uint32) { count[s.age(now, s.seats.at(slot).accepted)]++ })
+	for age, n := range count {
+		if n > 0 {
+			out = append(out, AgeCount{Age: uint16(age), Count: n})
+		}
+	}
+	return out
+}
+
+// age is the age of a session in the forecast's steps.
+func (s *Site) age(now, accepted anteroom.Time) uint16 {
+	return uint16(ageOf(accepted, now, stepOf(s.settings.SessionDuration)))
 }
 
 // consume remembers a used ticket as long as a waiting cookie of it could be shown: the
@@ -153,7 +170,7 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	}
 	slot := s.used.add(id)
 	s.used.at(slot).until = until
-	s.usedAge.push(slot, until)
+	s.usedAge.push(slot)
 }
 
 // expire ends what has lapsed.
@@ -176,5 +193,7 @@ func (s *Site) expire(now anteroom.Time) {
 		s.rates.pop()
 		s.balance.Used[RateSlot]--
 	}
-	s.usedAge.popUntil(now, func(slot uint32) { s.used.remove(slot) })
+	for s.usedAge.len() > 0 && s.used.at(s.usedAge.top()).until <= now {
+		s.used.remove(s.usedAge.pop())
+	}
 }

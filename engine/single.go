@@ -34,6 +34,9 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 		x.site.Restore(e, shift, TouchSlack(s.SessionDuration))
 	}
 	x.site.Restored(now)
+	if x.site.Here() > 0 {
+		x.coordinator.regather(now)
+	}
 	x.settle(now)
 	return x
 }
@@ -55,9 +58,7 @@ func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision
 	}
 	d, held = x.site.Visit(now, v)
 	x.settle(now)
-	if d.Verdict == anteroom.Admit {
-		x.door.Learn(now, d.Ticket.ID, d.Ticket.AcceptedAt)
-	}
+	x.learn(now, d)
 	return d, held
 }
 
@@ -79,9 +80,11 @@ func (x *Single) flushDoor(now anteroom.Time) {
 	}
 }
 
-// settle hands messages over until nobody has anything to say.
+// settle hands messages over until nobody has anything to say. A few rounds do; the bound
+// turns a defect of the machines into a delay until the next call.
 func (x *Single) settle(now anteroom.Time) {
-	for {
+	const most = 1000
+	for range most {
 		r, more := x.site.Report(now)
 		if more {
 			x.coordinator.Receive(now, r)
@@ -168,11 +171,19 @@ func (x *Single) Standing(now anteroom.Time, t anteroom.Ticket) int { return x.s
 func (x *Single) TakeAnswers(now anteroom.Time) []Answer {
 	a := x.site.TakeAnswers()
 	for i := range a {
-		if d := &a[i].Decision; d.Verdict == anteroom.Admit {
-			x.door.Learn(now, d.Ticket.ID, d.Ticket.AcceptedAt)
-		}
+		x.learn(now, a[i].Decision)
 	}
 	return a
+}
+
+// learn tells the door of a session, unless it has ended since the decision.
+func (x *Single) learn(now anteroom.Time, d anteroom.Decision) {
+	if d.Verdict != anteroom.Admit {
+		return
+	}
+	if s, ok := x.site.Session(d.Ticket.ID); ok {
+		x.door.Learn(now, s.ID, s.AcceptedAt)
+	}
 }
 
 // TakePushes returns the ids whose turn has come on a stream.

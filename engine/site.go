@@ -26,7 +26,7 @@ type Site struct {
 	expiry  queue
 	rates   ring // ends of rate slots, ascending
 	used    slab[usedTicket]
-	usedAge ring2
+	usedAge queue // by the moment at which they are forgotten
 
 	here    slab[waiter]
 	maxHere int // bound of here
@@ -47,11 +47,13 @@ type Site struct {
 	borrowing  bool
 	urgent     bool
 	resync     bool
+	borrowedAt anteroom.Time
+	answered   anteroom.Time // when the newest report was sent that the coordinator has answered
 	flushedAt  anteroom.Time
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
 
-	cutLine  queue
+	cutLine  []cutPlace
 	sweepPos uint32
 
 	answers []Answer
@@ -64,6 +66,7 @@ type Site struct {
 type waiter struct {
 	key     anteroom.Time
 	due     anteroom.Time
+	told    uint32 // the smallest place shown, plus one; 0 when none was
 	streams uint16
 	lane    uint8
 	flags   waiterFlags
@@ -82,7 +85,7 @@ func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true, maxHere: anteroom.MaxLine}
 	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake }}
-	x.cutLine = queue{less: func(a, b uint32) bool { return x.here.at(a).key < x.here.at(b).key }}
+	x.usedAge = queue{less: func(a, b uint32) bool { return x.used.at(a).until < x.used.at(b).until }}
 	x.Configure(now, s)
 	return x
 }
@@ -99,6 +102,18 @@ func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
 			s.expiry.push(slot)
 		})
 	}
+	if s.closed() && len(s.offers) > 0 {
+		for _, slot := range s.offered(func(offer) bool { return true }) {
+			s.dropOffer(slot)
+			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Declined})
+		}
+		s.urgent = true
+	}
+}
+
+// closed reports that nobody who waits may enter.
+func (s *Site) closed() bool {
+	return s.settings.QueueAll || s.settings.QueueingMethod == anteroom.Reject
 }
 
 // newKey is an arrival key: the moment, made unique and ascending at this site.
@@ -163,7 +178,8 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	if m.Resync {
 		s.resync, s.urgent = true, true
 	}
-	if m.Echo != 0 {
+	s.answered = max(s.answered, m.Echo)
+	if s.answered >= s.borrowedAt {
 		s.borrowing = false
 	}
 	s.settleHeld(now)
@@ -179,9 +195,7 @@ func (s *Site) flush(now anteroom.Time) {
 	switch s.mode {
 	case Open:
 		keep = int64(s.target)
-		if s.borrowing || len(s.held) > 0 {
-			keep += int64(len(s.held))
-		}
+		keep += int64(len(s.held))
 	case Cut:
 		return
 	}
@@ -194,12 +208,10 @@ func (s *Site) flush(now anteroom.Time) {
 func (s *Site) Tick(now anteroom.Time) {
 	s.expire(now)
 	s.takeEffect(now)
-	for slot, o := range s.offers {
-		if o.active && o.deadline < now {
-			s.dropOffer(slot)
-			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
-			s.urgent = true
-		}
+	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {
+		s.dropOffer(slot)
+		s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
+		s.urgent = true
 	}
 	for i := 0; i < len(s.held); {
 		if h := s.held[i]; now.Sub(h.since) >= HoldMax {
@@ -260,8 +272,8 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Arrivals: s.arrivals, Departures: s.departures,
 		Ask: ask || s.urgent,
 	}
-	if r.Want = s.wanted(); r.Want > 0 && r.Ask {
-		s.borrowing = true
+	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
+		s.borrowing, s.borrowedAt = true, now
 	}
 	s.wants = false
 	for age, n := range s.ends {
@@ -270,6 +282,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if s.resync {
 		r.Full, r.Arrivals = true, nil
 		s.here.each(func(slot uint32) { r.Arrivals = append(r.Arrivals, s.arrival(slot)) })
+		r.Ages = s.ages(now)
 	}
 	s.arrivals, s.departures, s.admitted, s.newcomers = nil, nil, 0, 0
 	clear(s.ends)

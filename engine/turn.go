@@ -3,6 +3,9 @@ package engine
 // Turns: offers from the coordinator, and those a cut site gives itself.
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/anteroom/anteroom"
 )
 
@@ -23,8 +26,8 @@ func (s *Site) dropOffer(slot uint32) {
 
 // ReceiveOffers takes turns from the coordinator.
 func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
-	if o.Epoch < s.epoch || !s.synced {
-		return
+	if o.Epoch != s.epoch || !s.synced {
+		return // its State comes first: after a restart that is what bounds the units
 	}
 	s.balance.Granted.raise(o.Granted)
 	for _, id := range o.IDs {
@@ -37,7 +40,7 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 			}
 			s.departures = append(s.departures, Departure{ID: id, Why: why})
 		case s.here.at(slot).flags&hereOffered != 0:
-		case s.permits() < 1:
+		case s.closed() || s.permits() < 1:
 			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
 		default:
 			s.balance.Offers++
@@ -48,18 +51,25 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 	s.takeEffect(now)
 }
 
+// offered returns the slots whose offer is as asked, in the order of arrival, so that runs
+// repeat.
+func (s *Site) offered(as func(offer) bool) (slots []uint32) {
+	for slot, o := range s.offers {
+		if as(o) {
+			slots = append(slots, slot)
+		}
+	}
+	slices.SortFunc(slots, func(a, b uint32) int {
+		p, q := s.here.at(a), s.here.at(b)
+		return cmp.Or(-cmp.Compare(p.lane, q.lane), cmp.Compare(p.key, q.key))
+	})
+	return slots
+}
+
 // takeEffect makes offers whose moment has come usable: held requests enter, streams are
 // told, and whoever polls has until then.
 func (s *Site) takeEffect(now anteroom.Time) {
-	var due []uint32
-	for slot, o := range s.offers {
-		if !o.active && o.at <= now {
-			due = append(due, slot)
-		}
-	}
-	// In the order of arrival, so that runs repeat.
-	sortSlots(due, func(a, b uint32) bool { return s.here.at(a).key < s.here.at(b).key })
-	for _, slot := range due {
+	for _, slot := range s.offered(func(o offer) bool { return !o.active && o.at <= now }) {
 		w, o := s.here.at(slot), s.offers[slot]
 		o.active = true
 		if w.streams > 0 {
@@ -88,33 +98,50 @@ func (s *Site) takeEffect(now anteroom.Time) {
 func (s *Site) enterCut(now anteroom.Time) {
 	s.mode = Cut
 	s.borrowing = false
-	s.cutLine.slots = nil
-	s.here.each(func(slot uint32) { s.cutLine.push(slot) })
+	s.cutLine = nil
+	s.here.each(func(slot uint32) {
+		s.cutLine = append(s.cutLine, cutPlace{key: s.here.at(slot).key, slot: slot})
+	})
+	slices.SortFunc(s.cutLine, cutPlace.compare)
 	s.settleHeld(now)
 }
 
+// cutPlace is a place in the line of a cut site. It outlives the waiter: when the slot
+// holds another key by now, that ticket has gone.
+type cutPlace struct {
+	key  anteroom.Time
+	slot uint32
+}
+
+func (p cutPlace) compare(q cutPlace) int { return cmp.Compare(p.key, q.key) }
+
+// lineUp gives somebody who came while the site is cut a place in its line.
+func (s *Site) lineUp(slot uint32) {
+	p := cutPlace{key: s.here.at(slot).key, slot: slot}
+	i, _ := slices.BinarySearchFunc(s.cutLine, p, cutPlace.compare)
+	s.cutLine = slices.Insert(s.cutLine, i, p)
+}
+
+// serveLocal offers free units to the first in line who are here.
 func (s *Site) serveLocal(now anteroom.Time) {
-	if s.settings.QueueAll || s.settings.QueueingMethod == anteroom.Reject {
+	if s.closed() || s.permits() < 1 {
 		return
 	}
-	var later []uint32
-	for s.cutLine.len() > 0 && s.permits() >= 1 {
-		slot := s.cutLine.pop()
-		w := s.here.at(slot)
-		if w.key == 0 || w.flags&hereOffered != 0 {
-			continue // admitted or forgotten since it was lined up
+	s.cutLine = slices.DeleteFunc(s.cutLine, func(p cutPlace) bool {
+		return s.here.at(p.slot).key != p.key
+	})
+	for _, p := range s.cutLine {
+		if s.permits() < 1 {
+			break
 		}
-		if w.streams == 0 && (w.due.Sub(now) > ClaimHorizon || now.Sub(w.due) > ClaimPoll) {
-			later = append(later, slot)
+		w := s.here.at(p.slot)
+		away := w.streams == 0 && (w.due.Sub(now) > ClaimHorizon || now.Sub(w.due) > ClaimPoll)
+		if away || w.flags&hereOffered != 0 {
 			continue
 		}
 		s.balance.Offers++
 		w.flags |= hereOffered
-		s.offers[slot] = offer{at: now}
-		later = append(later, slot)
-	}
-	for _, slot := range later {
-		s.cutLine.push(slot)
+		s.offers[p.slot] = offer{at: now}
 	}
 	s.takeEffect(now)
 }

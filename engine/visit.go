@@ -113,33 +113,51 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	return s.join(now, v, t, anew)
 }
 
-// join puts a newcomer in line.
-func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reason anteroom.Reason) (anteroom.Decision, uint64) {
-	if v.NoJoin {
-		return s.refusal(now, anteroom.ReasonNotJoining), 0
+// takePlace puts a ticket that is not here in line: a newcomer at the back, one that is
+// known by its cookie at its old place. slot is 0 when it gets none; d is the answer then.
+func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (slot uint32, d anteroom.Decision) {
+	known := t.Next != 0
+	if v.NoJoin && !known {
+		return 0, s.refusal(now, anteroom.ReasonNotJoining)
 	}
 	if s.here.len() >= s.maxHere {
-		d := s.waitDecision(now, anteroom.Ticket{}, anteroom.ReasonLineFull)
+		if known {
+			d = s.waitDecision(now, t, anteroom.ReasonLineFull)
+			d.QueueIsFull, d.SetCookie = true, false
+			return 0, d
+		}
+		d = s.waitDecision(now, anteroom.Ticket{}, anteroom.ReasonLineFull)
 		d.QueueIsFull, d.WaitKnown, d.AheadKnown = true, false, false
-		return d, 0
+		return 0, d
 	}
-	slot := s.here.add(t.ID)
+	slot = s.here.add(t.ID)
 	w := s.here.at(slot)
-	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll)}
-	s.tail++
-	s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
-	if s.mode == Cut {
-		s.cutLine.push(slot)
-	}
-	if s.settings.QueueAll {
-		reason = or(reason, anteroom.ReasonLine, anteroom.ReasonQueueAll)
+	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll), told: t.Told}
+	if known {
+		w.flags, w.due = hereShown, max(now, t.Next)
+	} else {
+		s.tail++
 	}
 	if v.Stream {
 		w.streams++
 	}
-	hold := !v.Stream && !s.settings.QueueAll && s.mode == Queue &&
-		s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() && len(s.held) < anteroom.MaxHeld
-	if hold {
+	s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
+	if s.mode == Cut {
+		s.lineUp(slot)
+	}
+	return slot, anteroom.Decision{}
+}
+
+// join puts a newcomer in line.
+func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reason anteroom.Reason) (anteroom.Decision, uint64) {
+	slot, d := s.takePlace(now, v, t)
+	if slot == 0 {
+		return d, 0
+	}
+	if s.settings.QueueAll {
+		reason = or(reason, anteroom.ReasonLine, anteroom.ReasonQueueAll)
+	}
+	if !v.Stream && s.mayHold() && len(s.held) < anteroom.MaxHeld {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
@@ -165,6 +183,12 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		return s.unchanged(now, t), 0
 	}
 	reason := anteroom.ReasonWaiting
+	if slot != 0 && v.Stream { // presence, whatever becomes of the request
+		w := s.here.at(slot)
+		w.streams++
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+		s.urgent = s.urgent || s.near(w.key)
+	}
 	if s.settings.QueueAll {
 		reason = anteroom.ReasonQueueAll
 	} else {
@@ -193,32 +217,20 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		}
 	}
 	if slot == 0 { // known by its cookie only: it takes its old place again
-		if s.here.len() >= s.maxHere {
-			d := s.waitDecision(now, t, anteroom.ReasonLineFull)
-			d.QueueIsFull, d.SetCookie = true, false
+		var d anteroom.Decision
+		if slot, d = s.takePlace(now, v, t); slot == 0 {
 			return d, 0
 		}
-		slot = s.here.add(t.ID)
-		*s.here.at(slot) = waiter{key: t.Arrival, lane: t.Lane, flags: hereShown, due: max(now, t.Next)}
-		s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
 		s.arrivals = append(s.arrivals, s.arrival(slot))
-		if s.mode == Cut {
-			s.cutLine.push(slot)
-		}
 	}
 	w := s.here.at(slot)
-	if v.Stream {
-		w.streams++
-		s.arrivals = append(s.arrivals, s.arrival(slot))
-		s.urgent = s.urgent || s.near(w.key)
-	}
 	if t.Next != 0 && now < t.Next {
 		return s.unchanged(now, t), 0
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
 	// At the front a check-in waits for the coordinator's word, for the turn may be now.
 	if reason == anteroom.ReasonWaiting && !v.Stream && len(s.held) < anteroom.MaxHeld &&
-		s.mode != Cut && s.rank(w.key) <= holdLine/2+s.expectedSoon() {
+		s.mode != Cut && s.ask(w.key) {
 		w.due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
@@ -246,6 +258,13 @@ func (s *Site) recordAgain(now, last anteroom.Time, slot uint32) {
 	}
 }
 
+// ask says that only the coordinator can answer a check-in: the turn may be now. With a
+// draw it may be anybody's at any time.
+func (s *Site) ask(key anteroom.Time) bool {
+	return s.settings.QueueingMethod == anteroom.Random || s.figures.Hot > 0 ||
+		s.rank(key) <= holdLine/2+s.expectedSoon()
+}
+
 // near says that a ticket may be offered a turn soon, so that its presence is told at once.
 func (s *Site) near(key anteroom.Time) bool {
 	return s.settings.QueueingMethod == anteroom.Random || key <= s.figures.Front.Add(nearFront) || s.figures.Waiting <= holdLine
@@ -256,11 +275,14 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 	for _, p := range polls {
 		slot := s.here.find(&p.ID)
 		if slot == 0 {
-			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 {
-				continue
+			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 {
+				continue // the door learns when the ticket comes near the front
 			}
 			slot = s.here.add(p.ID)
 			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane}
+			if s.mode == Cut {
+				s.lineUp(slot)
+			}
 		}
 		w := s.here.at(slot)
 		w.flags |= hereShown
@@ -281,12 +303,12 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 	return d
 }
 
+// rank is the number of people ahead of an arrival.
 func (s *Site) rank(key anteroom.Time) int {
-	r := s.figures.Rank(key)
-	if key > s.figures.At { // joined after the figures were made
-		r = s.figures.Waiting + s.tail - 1
+	if s.settings.QueueingMethod == anteroom.Random || key > s.figures.At { // joined after the figures were made
+		return max(0, s.figures.Waiting+s.tail-1)
 	}
-	return max(0, r)
+	return s.figures.Rank(key)
 }
 
 // expectedSoon is how many releases the limits allow within HoldMax.
@@ -294,8 +316,20 @@ func (s *Site) expectedSoon() int {
 	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * HoldMax.Seconds())
 }
 
+// waitDecision is the waiting page. What a ticket was told is remembered here as well as in
+// its cookie, which is not renewed by every answer.
 func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
-	return waitFor(now, t, reason, s.settings, s.figures, s.rank(t.Arrival), s.figures.Waiting+s.tail)
+	slot := s.here.find(&t.ID)
+	if slot != 0 {
+		if told := s.here.at(slot).told; told != 0 && (t.Told == 0 || told < t.Told) {
+			t.Told = told
+		}
+	}
+	d := waitFor(now, t, reason, s.settings, s.figures, s.rank(t.Arrival), s.figures.Waiting+s.tail)
+	if slot != 0 && d.AheadKnown {
+		s.here.at(slot).told = uint32(d.Ahead) + 1
+	}
+	return d
 }
 
 func (s *Site) refusal(now anteroom.Time, reason anteroom.Reason) anteroom.Decision {

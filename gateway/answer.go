@@ -8,11 +8,9 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// modify is the origin's answer on its way back.
+// modify is the origin's answer on its way back. A 101 that was not asked for, or for
+// something else, is httputil.ReverseProxy's to refuse, and it does.
 func (x *exchange) modify(res *http.Response) error {
-	if res.StatusCode == http.StatusSwitchingProtocols && !x.websocket {
-		return errNotAsked
-	}
 	x.finish(res.Header)
 	return nil
 }

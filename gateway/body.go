@@ -38,14 +38,9 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	if err != nil {
 		b.mu.Lock()
-		switch {
-		case b.closed:
-		case err == io.EOF:
-			// From here on the server watches the connection for the visitor's leaving, and that
-			// watch must not run into our deadline. After a failure it stays, so that nobody waits
-			// for the rest.
-			b.rc.SetReadDeadline(time.Time{})
-		case b.err == nil:
+		// The deadline stays: net/http clears it at the end of the body, and after a failure
+		// nobody shall wait for the rest.
+		if !b.closed && err != io.EOF && b.err == nil {
 			b.err = err
 		}
 		b.mu.Unlock()

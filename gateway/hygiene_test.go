@@ -123,6 +123,7 @@ func TestQueuedBodies(t *testing.T) {
 	}{
 		{"a small form keeps the connection", "POST / HTTP/1.1\n" + host + "Content-Length: 5\n\na=b&c" + follow, []int{429, 200}},
 		{"ten megabytes are not awaited", "POST / HTTP/1.1\n" + host + "Content-Length: 10000000\n\nbeginning", []int{429}},
+		{"nor a hundred kilobytes", "POST / HTTP/1.1\n" + host + "Content-Length: 100000\n\nbeginning", []int{429}},
 		{"nor chunks", "POST / HTTP/1.1\n" + host + "Transfer-Encoding: chunked\n\n5\nbegin\n", []int{429}},
 		{"a waiting client is not told to go on", "POST / HTTP/1.1\n" + host + "Content-Length: 5\nExpect: 100-continue\n\n", []int{429}},
 	} {
@@ -174,15 +175,17 @@ func TestUpgradeTunnelling(t *testing.T) {
 
 // TestUnaskedSwitch: an origin that switches protocols without being asked gets no tunnel.
 func TestUnaskedSwitch(t *testing.T) {
-	w := newWorld(t, admit, withOrigin(func(rw http.ResponseWriter, r *http.Request) {
-		c, _, err := http.NewResponseController(rw).Hijack()
-		if err == nil {
-			c.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n\r\n"))
-			c.Close()
+	for _, answer := range []string{"\r\n", "Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"} {
+		w := newWorld(t, admit, withOrigin(func(rw http.ResponseWriter, r *http.Request) {
+			c, _, err := http.NewResponseController(rw).Hijack()
+			if err == nil {
+				c.Write([]byte("HTTP/1.1 101 Switching Protocols\r\n" + answer))
+				c.Close()
+			}
+		}))
+		if got := w.rawOne("GET / HTTP/1.1\nHost: shop.example.com\nConnection: close\n\n"); got != 502 {
+			t.Errorf("%q: status %d", answer, got)
 		}
-	}))
-	if got := w.rawOne("GET / HTTP/1.1\nHost: shop.example.com\nConnection: close\n\n"); got != 502 {
-		t.Errorf("status %d", got)
 	}
 }
 

@@ -13,7 +13,6 @@ const JWKSPath = "/.well-known/anteroom/jwks.json"
 // any spelling, is gone since checkHeaders; without an admission the header stays away. Its
 // audience is the room's zone.
 func (x *exchange) setProof(h http.Header) {
-	delete(h, x.s.proofHeader)
 	if x.s.Proof == nil || x.room == nil || x.decision.Verdict != anteroom.Admit {
 		return
 	}

@@ -15,11 +15,6 @@ import (
 // DefaultProofHeader carries the signed proof of admission to the origin.
 const DefaultProofHeader = "X-Anteroom-Assertion"
 
-var (
-	errNotAsked = errors.New("gateway: the origin switched protocols without being asked")
-	errNoOrigin = errors.New("gateway: the site has no origin")
-)
-
 // forward sends the request on: to the next handler, or to an origin of the site.
 func (x *exchange) forward() {
 	s, w, r := x.s, x.w, x.r

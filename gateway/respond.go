@@ -112,15 +112,15 @@ func (x *exchange) write(status int, body []byte) {
 
 // spareBody sees to the body of a request that will not be served. Up to MaxBodyUnadmitted
 // bytes net/http reads it and keeps the connection. Beyond that, and when the length is
-// not known or the client waits for a 100, nothing is read and the connection ends with
-// the answer (HTTP/2 resets the stream by itself).
+// not known, nothing is read and the connection ends with the answer; when the client waits
+// for a 100, net/http does that itself (and HTTP/2 resets the stream).
 func (x *exchange) spareBody() {
 	r := x.r
 	if r.ContentLength == 0 || r.Body == nil {
 		return
 	}
 	if r.ProtoMajor == 1 {
-		if _, waits := r.Header["Expect"]; waits || r.ContentLength < 0 || r.ContentLength > anteroom.MaxBodyUnadmitted {
+		if r.ContentLength < 0 || r.ContentLength > anteroom.MaxBodyUnadmitted {
 			x.w.Header()["Connection"] = valueClose
 		}
 	}

@@ -3,6 +3,8 @@ package engine
 // What must survive the process, and how a site comes back from it.
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -16,7 +18,7 @@ const (
 	EventTouched                       // a session was renewed: At
 	EventEnded                         // a session was revoked: At
 	EventJoined                        // a ticket joined the line, or still waits: Key, Lane, At
-	EventGone                          // a ticket left the line without a session
+	EventAway                          // a ticket in line missed its check-in: At
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -70,9 +72,11 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		// an interval.
 		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
 		s.lastKey = max(s.lastKey, e.Key)
-	case EventGone:
+	case EventAway:
 		if slot := s.here.find(&e.ID); slot != 0 {
-			s.here.remove(slot)
+			w := s.here.at(slot)
+			w.due = at.Add(-Grace)
+			w.flags |= hereAway
 		}
 	}
 }
@@ -83,12 +87,23 @@ func (s *Site) Restored(now anteroom.Time) {
 		s.seats.at(slot).wake = s.lapse(slot)
 		s.expiry.push(slot)
 	})
+	var line []uint32
 	s.here.each(func(slot uint32) {
-		w := s.here.at(slot)
-		if w.due.Add(s.settings.PlaceHold) < now {
+		switch w := s.here.at(slot); {
+		case w.due.Add(s.settings.PlaceHold) < now:
 			s.here.remove(slot)
+		case w.flags&hereAway == 0:
+			line = append(line, slot)
 		}
 	})
+	// When those who were in touch will come back is not on record, but they were told to
+	// by their rank: well above what they would be told now, and time to notice
+	// that we are back.
+	slices.SortFunc(line, func(a, b uint32) int { return cmp.Compare(s.here.at(a).key, s.here.at(b).key) })
+	for rank, slot := range line {
+		back := interval(s.settings, anteroom.Decision{}, rank)*3 + 2*Grace
+		s.here.at(slot).due = now.Add(min(back, MaxInterval*115/100))
+	}
 	s.expire(now)
 	s.ended, s.departures = nil, nil
 	clear(s.ends)

@@ -77,6 +77,7 @@ type waiterFlags uint8
 const (
 	hereShown waiterFlags = 1 << iota // has seen the page
 	hereOffered
+	hereAway // missed a check-in; on record
 )
 
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
@@ -242,9 +243,16 @@ func (s *Site) sweep(now anteroom.Time) {
 	end := s.sweepPos + s.here.next/100 + 1
 	s.here.eachBetween(s.sweepPos, end, func(slot uint32) {
 		w := s.here.at(slot)
-		if w.streams == 0 && w.flags&hereOffered == 0 && w.due.Add(s.settings.PlaceHold+Grace) < now {
+		if w.streams > 0 || w.flags&hereOffered != 0 {
+			return
+		}
+		switch missed := now.Sub(w.due) - Grace; {
+		case missed > s.settings.PlaceHold:
 			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
 			s.here.remove(slot)
+		case missed > 0 && w.flags&hereAway == 0:
+			w.flags |= hereAway
+			s.events = append(s.events, Event{Kind: EventAway, ID: s.here.id(slot), At: now})
 		}
 	})
 	if s.sweepPos = end; s.sweepPos >= s.here.next {

@@ -248,12 +248,13 @@ func (s *Site) unchanged(now anteroom.Time, t anteroom.Ticket) anteroom.Decision
 	return d
 }
 
-// recordAgain repeats the record of a ticket that still waits, once per place hold: records
-// are kept for a while only, and a restart must know who is in line.
+// recordAgain repeats the record of a ticket that still waits, once per place hold and when
+// it was away: records are kept for a while only, and a restart must know who is in line.
 func (s *Site) recordAgain(now, last anteroom.Time, slot uint32) {
 	hold := anteroom.Time(s.settings.PlaceHold / time.Microsecond)
-	if now/hold != last/hold {
-		w := s.here.at(slot)
+	w := s.here.at(slot)
+	if now/hold != last/hold || w.flags&hereAway != 0 {
+		w.flags &^= hereAway
 		s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -29,8 +30,8 @@ const (
 	maxBatch = 512 << 10 // bytes of one record
 	maxQueue = 64 << 20  // bytes waiting for a journal that does not write
 
-	// An admission waits this long for its record; when the journal does not write, people
-	// are let in all the same and the operator is told.
+	// An admission waits this long for its record. When the journal does not write by then,
+	// that one is let in all the same; what becomes of the next ones, Node.holds says.
 	commitWait = time.Second
 )
 
@@ -55,6 +56,8 @@ type journal struct {
 	clock *clock
 	log   *slog.Logger
 	wake  chan struct{}
+
+	failing atomic.Bool // counts.Failing, for readers without the lock
 
 	mu      sync.Mutex
 	batches []*batch
@@ -156,7 +159,7 @@ func (j *journal) wait(ctx context.Context, b *batch) {
 		return
 	default:
 	}
-	if j.stats().Failing {
+	if j.failing.Load() {
 		j.late()
 		return
 	}
@@ -230,7 +233,7 @@ func (j *journal) run(ctx context.Context) {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			j.log.Error("the journal cannot be written; people are let in all the same, and a crash now would forget them", "error", err, "retry", wait.String())
+			j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err, "retry", wait.String())
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):
@@ -263,6 +266,9 @@ func (j *journal) flush(ctx context.Context) error {
 		j.mu.Lock()
 		j.writing = nil
 		j.counts.Failing = err != nil
+		if j.failing.Swap(err != nil) && err == nil {
+			j.log.Info("the journal is written again")
+		}
 		if err != nil {
 			j.counts.Failures++
 			j.batches = append([]*batch{b}, j.batches...)

@@ -13,13 +13,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/engine"
 )
 
 // Config says what a node works with.
@@ -44,6 +44,9 @@ type Node struct {
 	clock   clock
 	journal *journal
 	streams atomic.Int64
+	lenient atomic.Bool // see AdmitUnrecorded
+
+	kept time.Duration // how long the journal keeps records; guarded by apply
 
 	mu    sync.RWMutex // of rooms and past
 	rooms map[anteroom.RoomID]*Room
@@ -78,54 +81,84 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Apply makes the node serve these rooms: new ones start from what the journal knows of
-// them, those with a known ID take their new settings and keep line and sessions, others
-// stop. The rooms have passed [anteroom.Room.Check].
+// AdmitUnrecorded says what happens while the journal cannot be written, because the disk
+// is full or broken. Off, as it is at first: nobody new is admitted, the line waits until
+// admissions survive a crash again (rooms that admit everybody go on). On: admission goes on
+// as always, and a crash in that time would forget these sessions. Requests within a session
+// pass either way, and so do those whose admission was under way when the first write failed.
+func (n *Node) AdmitUnrecorded(on bool) { n.lenient.Store(on) }
+
+// holds reports whether nobody new may be admitted now.
+func (n *Node) holds() bool { return n.journal.failing.Load() && !n.lenient.Load() }
+
+// Apply makes the node serve these rooms: [Node.Prepare], then [Node.Settle].
 func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
+	if err := n.Prepare(ctx, rooms); err != nil {
+		return err
+	}
+	n.Settle(ctx, rooms)
+	return nil
+}
+
+// Prepare opens the rooms that the node does not serve yet, from what the journal knows of
+// them. Rooms that it serves stay as they are until [Node.Settle]: a caller with more to
+// prepare can go back by settling with the old rooms. On an error nothing has changed. The
+// rooms have passed [anteroom.Room.Check].
+func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.apply.Lock()
 	defer n.apply.Unlock()
 	fresh := map[anteroom.RoomID]bool{}
-	hold := anteroom.DefaultPlaceHold
-	longest := anteroom.DefaultSessionDuration
+	next := map[anteroom.RoomID]*Room{}
 	n.mu.RLock()
-	for i := range rooms {
-		rooms[i] = rooms[i].WithDefaults()
-		hold, longest = max(hold, rooms[i].PlaceHold), max(longest, rooms[i].SessionDuration)
-		if n.rooms[rooms[i].ID] == nil {
-			fresh[rooms[i].ID] = true
+	maps.Copy(next, n.rooms)
+	n.mu.RUnlock()
+	for _, r := range rooms {
+		if r = r.WithDefaults(); next[r.ID] == nil {
+			fresh[r.ID] = true
 		}
 	}
-	n.mu.RUnlock()
-	// Whoever waits is recorded again once per place hold, a session with each sixteenth of
-	// its length: twice that long, nothing alive can be missing.
-	if err := n.cfg.Link.Retain(ctx, 2*(longest+2*hold)+10*time.Minute); err != nil {
+	if keep := retention(rooms); keep > n.kept {
+		if err := n.cfg.Link.Retain(ctx, keep); err != nil {
+			return err
+		}
+		n.kept = keep
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	if err := n.journal.sync(ctx); err != nil {
 		return err
 	}
-	var past map[anteroom.RoomID][]engine.Event
-	if len(fresh) > 0 {
-		if err := n.journal.sync(ctx); err != nil {
-			return err
+	past, err := readHistory(ctx, n.cfg.Link, fresh)
+	if err != nil {
+		return err
+	}
+	for _, r := range rooms {
+		if r = r.WithDefaults(); next[r.ID] != nil {
+			continue
 		}
-		var err error
-		if past, err = readHistory(ctx, n.cfg.Link, fresh); err != nil {
+		if next[r.ID], err = n.open(ctx, r, past[r.ID]); err != nil {
 			return err
 		}
 	}
+	n.mu.Lock()
+	n.rooms = next
+	n.mu.Unlock()
+	return nil
+}
+
+// Settle puts the settings of prepared rooms in force, with line and sessions kept, and
+// ends those that are not listed; what they knew stays in the journal.
+func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
+	n.apply.Lock()
+	defer n.apply.Unlock()
 	next := map[anteroom.RoomID]*Room{}
 	for _, r := range rooms {
-		n.mu.RLock()
-		old := n.rooms[r.ID]
-		n.mu.RUnlock()
-		if old != nil {
-			old.configure(r.Settings)
-			next[r.ID] = old
-			continue
+		r = r.WithDefaults()
+		if one := n.Room(r.ID); one != nil {
+			one.configure(r.Settings)
+			next[r.ID] = one
 		}
-		made, err := n.open(ctx, r, past[r.ID])
-		if err != nil {
-			return err
-		}
-		next[r.ID] = made
 	}
 	n.mu.Lock()
 	gone := n.rooms
@@ -136,7 +169,36 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 			r.close()
 		}
 	}
-	return nil
+	if keep := retention(rooms); keep < n.kept {
+		if err := n.cfg.Link.Retain(ctx, keep); err != nil {
+			n.log.Warn("the journal is kept for longer than the rooms need", "error", err)
+			return
+		}
+		n.kept = keep
+	}
+}
+
+// retention is how long the journal must know what happens in the rooms. Whoever waits is
+// recorded again once per place hold, a session with each sixteenth of its length: twice
+// that long, nothing alive can be missing.
+func retention(rooms []anteroom.Room) time.Duration {
+	hold, longest := anteroom.DefaultPlaceHold, anteroom.DefaultSessionDuration
+	for _, r := range rooms {
+		r = r.WithDefaults()
+		hold, longest = max(hold, r.PlaceHold), max(longest, r.SessionDuration)
+	}
+	return 2*(longest+2*hold) + 10*time.Minute
+}
+
+// Release gives the rooms up, for a successor that takes over the link: sessions pass on,
+// nobody is admitted or takes a place any more. Then end the context of Run, which writes
+// what is left of the journal.
+func (n *Node) Release() {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, r := range n.rooms {
+		r.release()
+	}
 }
 
 // Room returns the room with the ID, or nil.

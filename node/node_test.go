@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,44 +99,6 @@ func TestAdmissionIsDurableBeforeItIsTold(t *testing.T) {
 		h, err := readHistory(t.Context(), link, map[anteroom.RoomID]bool{shop.ID: true})
 		if err != nil || len(h[shop.ID]) != 1 || h[shop.ID][0].ID != d.Ticket.ID {
 			t.Fatalf("journal: %v, %v; want the admission of %v", h, err, d.Ticket.ID.Reference())
-		}
-	})
-}
-
-// failing is a link whose journal cannot be written while broken is set.
-type failing struct {
-	cluster.Link
-	broken atomic.Bool
-}
-
-func (f *failing) Append(ctx context.Context, b []byte) error {
-	if f.broken.Load() {
-		return errors.New("no space left")
-	}
-	return f.Link.Append(ctx, b)
-}
-
-func TestFullDiskDoesNotStopAdmission(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		link := &failing{Link: memlink.New()}
-		n, kill := begin(t, link, shop)
-		defer kill()
-		link.broken.Store(true)
-		began := time.Now()
-		if d := n.Room(shop.ID).Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
-			t.Fatalf("got %v, want to be let in", d.Verdict)
-		}
-		if took := time.Since(began); took > 2*commitWait {
-			t.Errorf("it took %v", took)
-		}
-		if s := n.JournalStats(); !s.Failing || s.Late != 1 {
-			t.Errorf("stats %+v: want failing, one late", s)
-		}
-		link.broken.Store(false)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if s := n.JournalStats(); s.Failing || s.Records == 0 {
-			t.Errorf("stats %+v: want it written when the disk is back", s)
 		}
 	})
 }

@@ -23,12 +23,14 @@ type Room struct {
 
 	mu       sync.Mutex
 	machine  *engine.Single
-	settings anteroom.Settings
+	settings anteroom.Settings // as configured
 	held     map[uint64]chan anteroom.Decision
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
 	revision uint64 // of the ledger record
 	storing  bool
+	holding  bool // nobody new is admitted until the journal is written again
+	released bool // a successor takes over
 	closed   bool
 }
 
@@ -167,6 +169,11 @@ func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 // With Verdict Admit the admission survives kill -9 when Decide returns.
 func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	r.mu.Lock()
+	r.follow()
+	if r.released && r.machine.Standing(r.node.Now(), v.Ticket) != sessionStanding {
+		defer r.mu.Unlock()
+		return r.hint(v)
+	}
 	d, held := r.machine.Visit(r.node.Now(), v)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
@@ -212,8 +219,14 @@ func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Vi
 	default:
 	}
 	delete(r.held, held)
+	r.machine.Abandon(r.node.Now(), held)
+	return r.hint(v)
+}
+
+// hint is an answer that changes nothing: the visitor's place as it was, or to come again
+// soon. The caller holds the lock.
+func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 	now := r.node.Now()
-	r.machine.Abandon(now, held)
 	if d, ok := r.machine.Look(now, v.Ticket); ok {
 		return d
 	}
@@ -376,14 +389,53 @@ func (r *Room) configure(s anteroom.Settings) {
 		return
 	}
 	r.settings = s
+	r.apply()
+}
+
+// apply puts the settings in force, with the line held while nobody may be admitted.
+// The caller holds the lock.
+func (r *Room) apply() {
+	s := r.settings
+	if (r.holding || r.released) && (s.QueueingMethod == anteroom.FIFO || s.QueueingMethod == anteroom.Random) {
+		s.QueueAll = true
+	}
 	r.machine.Configure(r.node.Now(), s)
 	r.settle()
 	r.active.Store(true)
 }
 
+// follow holds the line while admissions cannot be recorded. The caller holds the lock.
+func (r *Room) follow() {
+	if h := r.node.holds(); h != r.holding {
+		r.holding = h
+		r.apply()
+	}
+}
+
+func (r *Room) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.released = true
+	r.apply()
+	now := r.node.Now()
+	for token, ch := range r.held {
+		delete(r.held, token)
+		r.machine.Abandon(now, token)
+		ch <- anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
+	}
+	r.settle()
+}
+
+// sessionStanding is what engine.Single.Standing says of a ticket with a session.
+const sessionStanding = 3
+
 func (r *Room) tick(places bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.released {
+		return
+	}
+	r.follow()
 	now := r.node.Now()
 	r.machine.Tick(now)
 	r.settle()

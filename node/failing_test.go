@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+// failing is a link whose journal cannot be written while broken is set.
+type failing struct {
+	cluster.Link
+	broken atomic.Bool
+}
+
+func (f *failing) Append(ctx context.Context, b []byte) error {
+	if f.broken.Load() {
+		return errors.New("no space left")
+	}
+	return f.Link.Append(ctx, b)
+}
+
+var wide = anteroom.Room{Name: "wide", Routes: []anteroom.Route{{Host: "shop.example"}},
+	Settings: anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 600, SessionDuration: 10 * time.Minute}}.WithDefaults()
+
+func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		method anteroom.QueueingMethod
+		admit  bool
+		want   anteroom.Verdict
+	}{
+		{"held", anteroom.FIFO, false, anteroom.Wait},
+		{"held by lot", anteroom.Random, false, anteroom.Wait},
+		{"everybody is let in anyway", anteroom.Passthrough, false, anteroom.Admit},
+		{"admit_new", anteroom.FIFO, true, anteroom.Admit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				link := &failing{Link: memlink.New()}
+				room := wide
+				room.QueueingMethod = c.method
+				n, kill := begin(t, link, room)
+				defer kill()
+				n.AdmitUnrecorded(c.admit)
+				r := n.Room(room.ID)
+				inside := r.Decide(t.Context(), newcomer())
+				link.broken.Store(true)
+				began := time.Now()
+				if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
+					t.Fatalf("the one that met the failure: %v, want to be let in", d.Verdict)
+				}
+				if took := time.Since(began); took > 2*commitWait {
+					t.Errorf("it took %v", took)
+				}
+				if s := n.JournalStats(); !s.Failing || s.Late != 1 {
+					t.Errorf("stats %+v: want failing, one late", s)
+				}
+				late := r.Decide(t.Context(), newcomer())
+				if late.Verdict != c.want {
+					t.Errorf("a newcomer: %v, want %v", late.Verdict, c.want)
+				}
+				if d := r.Decide(t.Context(), with(inside.Ticket)); d.Verdict != anteroom.Admit {
+					t.Errorf("a session: %v, want to go on", d.Verdict)
+				}
+				if s := r.Settings(); s.QueueAll {
+					t.Error("the settings in force say queue_all, which nobody configured")
+				}
+				link.broken.Store(false)
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if s := n.JournalStats(); s.Failing || s.Records == 0 {
+					t.Errorf("stats %+v: want it written when the disk is back", s)
+				}
+				for range 5 {
+					late = r.Decide(t.Context(), with(late.Ticket))
+					time.Sleep(late.Refresh)
+				}
+				if late.Verdict != anteroom.Admit {
+					t.Errorf("the newcomer after the disk came back: %v, want to be let in", late.Verdict)
+				}
+			})
+		})
+	}
+}
+
+func TestStreamIsCalledWhenTheJournalIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &failing{Link: memlink.New()}
+		n, kill := begin(t, link, wide)
+		defer kill()
+		r := n.Room(wide.ID)
+		link.broken.Store(true)
+		r.Decide(t.Context(), newcomer()) // meets the failure
+		late := r.Decide(t.Context(), newcomer())
+		_, stream := r.Watch(t.Context(), with(late.Ticket))
+		if stream == nil {
+			t.Fatal("no stream")
+		}
+		link.broken.Store(false)
+		for d := range stream {
+			if d.Verdict == anteroom.Admit {
+				return
+			}
+		}
+		t.Error("the stream ended without a turn")
+	})
+}
+
+func TestReleasedRoomLetsNobodyNewIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		n, kill := begin(t, link, shop)
+		r := n.Room(shop.ID)
+		ann, _, cid := r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer()), r.Decide(t.Context(), newcomer())
+		answered := make(chan anteroom.Decision, 1)
+		r.Revoke(ann.Ticket.ID)
+		go func() { answered <- r.Decide(t.Context(), newcomer()) }()
+		synctest.Wait()
+		n.Release()
+		kill()
+		<-answered // whatever it says: held requests do not outlive the room
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait || d.SetCookie {
+			t.Errorf("a newcomer: %+v, want to be told to come again", d)
+		}
+		if d := r.Decide(t.Context(), with(cid.Ticket)); d.Verdict != anteroom.Wait || d.Ticket.ID != cid.Ticket.ID {
+			t.Errorf("who waits: %+v, want the old place", d)
+		}
+		before := n.JournalStats().Events
+		next, kill := begin(t, link, shop)
+		defer kill()
+		if got := n.JournalStats().Events; got != before {
+			t.Errorf("%d events after the release", got-before)
+		}
+		if d := next.Room(shop.ID).Decide(t.Context(), with(cid.Ticket)); d.Verdict == anteroom.Refuse {
+			t.Errorf("at the successor: %v", d.Verdict)
+		}
+	})
+}
+
+func TestPreparedRoomsCanBeGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, kill := begin(t, memlink.New(), shop)
+		defer kill()
+		changed := shop
+		changed.TotalActiveUsers = 50
+		if err := n.Prepare(t.Context(), []anteroom.Room{changed, wide}); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.Room(shop.ID).Settings().TotalActiveUsers; got != shop.TotalActiveUsers {
+			t.Errorf("preparing changed a limit to %d", got)
+		}
+		if n.Room(wide.ID) == nil {
+			t.Fatal("the new room is not prepared")
+		}
+		n.Settle(t.Context(), []anteroom.Room{shop})
+		if n.Room(wide.ID) != nil || n.Room(shop.ID).Settings() != shop.Settings {
+			t.Error("settling with the old rooms did not bring the old state back")
+		}
+	})
+}

@@ -46,6 +46,7 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
 // status answers with the place as the page's script reads it.
 func (x *exchange) status() {
 	h := x.neverStored()
+	x.conn.waits(true)
 	x.giveTicket(h)
 	h["Content-Type"] = valueJSON
 	x.buf = page.AppendStatus(x.buf[:0], x.view(false))
@@ -98,7 +99,7 @@ func (x *exchange) stream(v anteroom.Visit) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := eventWriter{w: w, rc: http.NewResponseController(w)}
+	out := eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page}
 	if !out.send(x.event(d)) || admitted {
 		return
 	}
@@ -143,14 +144,16 @@ func (x *exchange) event(d anteroom.Decision) []byte {
 	return x.buf
 }
 
-// eventWriter sends events, each within answerTime.
+// eventWriter sends events, each within a time of its own.
 type eventWriter struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
+
+	within time.Duration
 }
 
 func (e eventWriter) send(b []byte) bool {
-	e.rc.SetWriteDeadline(time.Now().Add(answerTime))
+	e.rc.SetWriteDeadline(time.Now().Add(e.within))
 	if _, err := e.w.Write(b); err != nil {
 		return false
 	}

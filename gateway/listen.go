@@ -13,7 +13,7 @@ import (
 )
 
 // Server returns an HTTP server for visitors around g, with the bounds that face
-// strangers: 5 s for the headers, 60 s of idleness, 32 KiB of headers, 100 streams per HTTP/2
+// strangers: 5 s for the headers, 60 s of idleness (Timeouts.IdleWaiting for those who wait), 32 KiB of headers, 100 streams per HTTP/2
 // connection. It has no bound on writing: streams last, and every write has its own
 // deadline. Log gets what net/http complains of, at debug level; nil means nowhere.
 // Give it the TLS configuration before serving.
@@ -24,9 +24,11 @@ func (g *Gateway) Server(log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	open := &connections{g: g}
 	return &http.Server{
 		Handler:           g,
-		ConnContext:       g.ConnContext,
+		ConnContext:       open.opened,
+		ConnState:         open.changed,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    anteroom.MaxHeaderBytes,

@@ -18,6 +18,7 @@ const DefaultProofHeader = "X-Anteroom-Assertion"
 // forward sends the request on: to the next handler, or to an origin of the site.
 func (x *exchange) forward() {
 	s, w, r := x.s, x.w, x.r
+	x.conn.waits(false)
 	rc := http.NewResponseController(w)
 	if r.ContentLength != 0 && r.Body != nil {
 		if s.MaxBody > 0 {

@@ -11,7 +11,8 @@ import (
 
 // Bounds of answers that we write ourselves.
 const (
-	// answerTime is how long a visitor may take to receive a page of ours.
+	// answerTime is how long a visitor may take to receive an answer of ours, unless
+	// Timeouts.Page says otherwise for the waiting page.
 	answerTime = 10 * time.Second
 	// bodyTime is how long net/http may read the small body of a request that waits.
 	bodyTime = 10 * time.Second
@@ -26,6 +27,7 @@ const (
 func (x *exchange) turnAway(rm *room, hold bool) {
 	r, d := x.r, x.decision
 	h := x.neverStored()
+	x.conn.waits(true)
 	x.spareBody()
 	if isSubresource(r) || x.websocket || d.Reason == anteroom.ReasonNotJoining {
 		x.turnAwayPart(h)
@@ -97,13 +99,13 @@ func (x *exchange) neverStored() http.Header {
 	return h
 }
 
-// write sends a whole answer within answerTime.
+// write sends a whole answer within Timeouts.Page.
 func (x *exchange) write(status int, body []byte) {
 	if len(body) >= lengthByServer || x.r.Method == http.MethodHead {
 		x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
-	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(answerTime))
+	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(x.s.Timeouts.Page))
 	x.w.WriteHeader(status)
 	if x.r.Method != http.MethodHead && len(body) > 0 {
 		x.w.Write(body)

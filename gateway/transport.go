@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Timeouts bound the origin's side. The zero value means the defaults in the comments.
+// Timeouts bound what origins and visitors take. The zero value means the defaults in the
+// comments.
 type Timeouts struct {
 	// Dial bounds connecting, name look-up and TLS included, each. 5 s.
 	Dial time.Duration
@@ -21,6 +22,11 @@ type Timeouts struct {
 	// Stall bounds one write to a visitor and one read of a request body: a visitor who
 	// takes or gives nothing for that long is gone. 60 s. Streams may last for ever.
 	Stall time.Duration
+	// Page bounds the sending of a waiting page, its JSON, or one event of a stream. 10 s.
+	Page time.Duration
+	// IdleWaiting is how long a connection on which nobody was let in yet may be idle: who
+	// waits asks again after longer than that. 15 s. See [Gateway.Server].
+	IdleWaiting time.Duration
 }
 
 func (t Timeouts) withDefaults() Timeouts {
@@ -29,6 +35,8 @@ func (t Timeouts) withDefaults() Timeouts {
 		ResponseHeader: cmp.Or(t.ResponseHeader, 60*time.Second),
 		IdleOrigin:     cmp.Or(t.IdleOrigin, 90*time.Second),
 		Stall:          cmp.Or(t.Stall, 60*time.Second),
+		Page:           cmp.Or(t.Page, answerTime),
+		IdleWaiting:    cmp.Or(t.IdleWaiting, 15*time.Second),
 	}
 }
 

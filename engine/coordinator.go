@@ -155,12 +155,13 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.adopted++
 		c.dirty = true
 	}
-	// A site that claims to have returned more than it got is wrong about itself: none of
-	// its units come back on this word, and it is asked once for everything.
-	if c.ledger.Heard(r.From, r.Returned) != nil {
-		s.resync = s.resync || !r.Full
-	} else if c.concede(r) {
+	// First what it owns, then what of that it gave back: an adopted session that ended
+	// before its unit was moved here is given back beyond what was granted.
+	if c.concede(r) {
 		c.dirty = true
+	}
+	if c.ledger.Heard(r.From, r.Returned) != nil {
+		s.resync = s.resync || !r.Full // never, after concede
 	}
 	s.idle = r.Idle
 	s.demand = s.demand*math.Exp(-now.Sub(s.demandAt).Seconds()/30) + float64(r.Newcomers)

@@ -1,0 +1,328 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// A world is several sites and a coordinator under virtual time, with links that delay,
+// lose, repeat and reorder messages and are cut, sites that lose their memory and
+// coordinators that restart from what was stored. The caps are checked at every admission
+// by the visitors' own book of sessions.
+type world struct {
+	t       *testing.T
+	now     anteroom.Time
+	rng     *rand.Rand
+	set     anteroom.Settings
+	coord   *Coordinator
+	record  LedgerRecord
+	sites   []*worldSite
+	mail    []letter
+	people  []*guest
+	book    map[anteroom.ID]anteroom.Time // last request of every session
+	entered []anteroom.Time
+	faults  faults
+	late    int // overtaken by more than a second
+	ids     uint64
+}
+
+type faults struct{ lose, repeat, reorder, cut, forget, successor float64 }
+
+type worldSite struct {
+	*Site
+	key      SiteKey
+	cutUntil anteroom.Time
+	up, down anteroom.Time // last delivery, for order
+	held     map[uint64]*guest
+}
+
+type letter struct {
+	at anteroom.Time
+	to int // site, or -1
+	up Report
+	dn ToSite
+}
+
+type guest struct {
+	site           int
+	ticket         anteroom.Ticket
+	arrived, stays anteroom.Time // stays: how long inside
+	stream, inside bool
+	streamAt       anteroom.Time
+	held, called   bool
+	gone           bool
+}
+
+func newWorld(t *testing.T, seed uint64, sites int, s anteroom.Settings, f faults) *world {
+	w := &world{t: t, now: midnight, rng: rand.New(rand.NewPCG(seed, 1)), set: s.WithDefaults(), book: map[anteroom.ID]anteroom.Time{}, faults: f}
+	w.coord = NewCoordinator(w.now, w.set, LedgerRecord{}, []byte("seed"))
+	for i := range sites {
+		w.sites = append(w.sites, &worldSite{})
+		w.fresh(i)
+	}
+	return w
+}
+
+// fresh replaces a site by one that knows nothing.
+func (w *world) fresh(i int) {
+	s := w.sites[i]
+	s.key = SiteKey{Name: fmt.Sprint("site", i), Incarnation: s.key.Incarnation + 1}
+	s.Site = NewSite(w.now, s.key, w.set)
+	for _, g := range w.people {
+		if g.site == i {
+			g.stream, g.held, g.called = false, false, false
+		}
+	}
+	s.held = map[uint64]*guest{}
+}
+
+func (w *world) id() (id anteroom.ID) {
+	w.ids++
+	x := w.rng.Uint64()
+	for i := range 8 {
+		id[i], id[8+i] = byte(x>>(8*i)), byte(w.ids>>(8*i))
+	}
+	return id
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.rng.Float64() < p }
+
+func (w *world) post(i int, m letter) {
+	s := w.sites[i]
+	if w.now < s.cutUntil || w.chance(w.faults.lose) {
+		return
+	}
+	copies := 1
+	if w.chance(w.faults.repeat) {
+		copies = 2
+	}
+	for range copies {
+		m.at = w.now.Add(time.Duration(20+w.rng.IntN(60)) * time.Millisecond)
+		if w.chance(w.faults.reorder) {
+			m.at = m.at.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
+		} else if m.to < 0 {
+			m.at, s.up = max(m.at, s.up), max(m.at, s.up)
+		} else {
+			m.at, s.down = max(m.at, s.down), max(m.at, s.down)
+		}
+		w.mail = append(w.mail, m)
+	}
+}
+
+func (w *world) request(g *guest, v anteroom.Visit) {
+	s := w.sites[g.site]
+	v.Ticket, v.NewID = g.ticket, w.id()
+	d, held := s.Visit(w.now, v)
+	if held != 0 {
+		g.held, s.held[held] = true, g
+		return
+	}
+	w.decided(g, d)
+}
+
+func (w *world) decided(g *guest, d anteroom.Decision) {
+	w.t.Helper()
+	if d.SetCookie {
+		g.ticket = d.Ticket
+	}
+	if d.Verdict != anteroom.Admit {
+		g.inside = false
+		return
+	}
+	if d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted {
+		w.book[g.ticket.ID] = w.now
+		return
+	}
+	g.inside, g.stream, g.stays = true, false, w.now.Add(time.Duration(w.rng.IntN(30))*time.Second)
+	if _, twice := w.book[g.ticket.ID]; twice {
+		w.t.Fatalf("at %v a ticket gets a second session (%v)", w.now.Std(), d.Reason)
+	}
+	for _, o := range w.people {
+		if !o.inside && o.stream && !o.called && w.now.Sub(o.streamAt) > time.Second && o.arrived.Add(time.Second) < g.arrived {
+			w.late++
+		}
+	}
+	w.book[g.ticket.ID] = w.now
+	w.entered = append(w.entered, w.now)
+	active, rate := 0, 0
+	for _, last := range w.book {
+		if w.now.Sub(last) < w.set.SessionDuration {
+			active++
+		}
+	}
+	for i := len(w.entered) - 1; i >= 0 && w.now.Sub(w.entered[i]) < time.Minute; i-- {
+		rate++
+	}
+	if active > w.set.TotalActiveUsers || rate > w.set.NewUsersPerMinute {
+		w.t.Fatalf("at %v %d are active (%d may), %d entered within 60 s (%d may)", w.now.Std(), active, w.set.TotalActiveUsers, rate, w.set.NewUsersPerMinute)
+	}
+}
+
+// step is 10 ms of the world.
+func (w *world) step() {
+	w.now = w.now.Add(10 * time.Millisecond)
+	var rest []letter
+	due := w.mail
+	w.mail = nil
+	for _, m := range due {
+		switch {
+		case m.at > w.now:
+			rest = append(rest, m)
+		case m.to < 0:
+			w.coord.Receive(w.now, m.up)
+		case m.dn.Site != w.sites[m.to].key: // for the one before
+		case m.dn.State != nil:
+			w.sites[m.to].Receive(w.now, *m.dn.State)
+		default:
+			w.sites[m.to].ReceiveOffers(w.now, *m.dn.Offers)
+		}
+	}
+	w.mail = append(rest, w.mail...)
+	tick := w.now%100_000 == 0
+	if tick {
+		w.coord.Tick(w.now)
+		if w.chance(w.faults.successor) {
+			w.coord = NewCoordinator(w.now, w.set, w.record, []byte("seed"))
+		}
+	}
+	for i, s := range w.sites {
+		if tick {
+			s.Tick(w.now)
+			if w.chance(w.faults.cut) {
+				s.cutUntil = w.now.Add(time.Duration(1+w.rng.IntN(15)) * time.Second)
+			}
+			if w.chance(w.faults.forget) {
+				w.fresh(i)
+			}
+		}
+		for _, a := range s.TakeAnswers() {
+			if g := s.held[a.Token]; g != nil {
+				delete(s.held, a.Token)
+				g.held = false
+				w.decided(g, a.Decision)
+			}
+		}
+		for _, id := range s.TakePushes() {
+			for _, g := range w.people {
+				if g.ticket.ID == id {
+					g.called = true
+				}
+			}
+		}
+		s.TakeEnded()
+		s.TakeEvents()
+		if r, ok := s.Report(w.now); ok {
+			w.post(i, letter{to: -1, up: r})
+		}
+		if !s.Sound() {
+			w.t.Fatalf("at %v %v has used more than it holds: %+v", w.now.Std(), s.key, s.Balance())
+		}
+	}
+	for rec, ok := w.coord.Needs(); ok; rec, ok = w.coord.Needs() {
+		w.record = rec
+		w.coord.Stored(w.now, rec)
+	}
+	for _, m := range w.coord.Take() {
+		for i, s := range w.sites {
+			if s.key.Name == m.Site.Name {
+				w.post(i, letter{to: i, dn: m})
+			}
+		}
+	}
+	for k := range units {
+		if p := w.coord.ledger.Pool(k); p > w.coord.ledger.Limit[k] {
+			w.t.Fatalf("at %v the pool of unit %d holds %d, the limit is %d", w.now.Std(), k, p, w.coord.ledger.Limit[k])
+		}
+	}
+}
+
+// act lets guests do what people do.
+func (w *world) act(arrivals float64, streams float64) {
+	if w.chance(arrivals) {
+		g := &guest{site: w.rng.IntN(len(w.sites)), arrived: w.now, ticket: anteroom.Ticket{ID: w.id()}}
+		w.people = append(w.people, g)
+		w.request(g, anteroom.Visit{Fresh: true})
+	}
+	for _, g := range w.people {
+		switch {
+		case g.gone || g.held:
+		case g.inside && w.now > g.stays:
+			g.gone = true
+		case g.inside && w.now.Sub(w.book[g.ticket.ID]) > w.set.SessionDuration/3, g.called:
+			g.called = false
+			w.request(g, anteroom.Visit{})
+		case !g.inside && !g.stream && w.chance(streams):
+			g.stream, g.streamAt = true, w.now
+			w.request(g, anteroom.Visit{Stream: true})
+		case !g.inside && !g.stream && w.now >= g.ticket.Next:
+			w.request(g, anteroom.Visit{})
+		}
+	}
+}
+
+// settleAll heals every fault, sends everybody away and waits until every unit is back.
+func (w *world) settleAll() {
+	w.faults = faults{}
+	for _, s := range w.sites {
+		s.cutUntil = 0
+	}
+	for _, g := range w.people {
+		if g.stream && !g.inside {
+			w.sites[g.site].CloseStream(w.now, g.ticket.ID)
+		}
+		g.gone = true
+	}
+	for end := w.now.Add(w.set.SessionDuration + 2*time.Minute); w.now < end; {
+		w.step()
+	}
+	for k := range units {
+		total := w.coord.ledger.Pool(k)
+		for _, s := range w.sites {
+			b := s.Balance()
+			total += b.Free(k)
+			if b.Used[k] != 0 || b.Offers != 0 {
+				w.t.Errorf("%v still uses %d of unit %d, %d offers", s.key, b.Used[k], k, b.Offers)
+			}
+		}
+		if total != w.coord.ledger.Limit[k] {
+			w.t.Errorf("unit %d: %d came back of %d", k, total, w.coord.ledger.Limit[k])
+		}
+	}
+}
+
+func TestWorldKeepsTheCaps(t *testing.T) {
+	cases := map[string]faults{
+		"calm":         {},
+		"lossy":        {lose: 0.2, repeat: 0.2},
+		"reordered":    {reorder: 0.1, repeat: 0.1},
+		"cut":          {cut: 0.01},
+		"sites lost":   {forget: 0.003},
+		"coordinators": {successor: 0.005},
+		"everything":   {lose: 0.05, repeat: 0.05, reorder: 0.03, cut: 0.004, forget: 0.001, successor: 0.002},
+	}
+	limits := [][2]int{{5, 60}, {40, 30}, {3, 600}}
+	for name, f := range cases {
+		t.Run(name, func(t *testing.T) {
+			for i, l := range limits {
+				w := newWorld(t, uint64(i+1), 1+2*(i%2), anteroom.Settings{TotalActiveUsers: l[0], NewUsersPerMinute: l[1],
+					SessionDuration: 20 * time.Second, PlaceHold: 30 * time.Second}, f)
+				for end := w.now.Add(100 * time.Second); w.now < end; {
+					w.act(0.02, 0.005)
+					w.step()
+				}
+				if len(w.entered) < 6 && f.forget+f.successor+f.lose+f.reorder == 0 {
+					t.Errorf("limits %v: only %d entered", l, len(w.entered))
+				}
+				if w.late > 0 && f == (faults{}) {
+					t.Errorf("limits %v: overtaken by more than a second: %d", l, w.late)
+				}
+				t.Logf("limits %v: %d arrived, %d entered, %d overtakings", l, len(w.people), len(w.entered), w.late)
+				w.settleAll()
+			}
+		})
+	}
+}

@@ -183,7 +183,7 @@ func (l *loader) rooms() []anteroom.Room {
 		}
 	}
 	if l.o.Check != nil && len(l.faults) == 0 {
-		for _, f := range l.o.Check(rooms) {
+		for _, f := range l.o.Check(l.doc.CookieName, rooms) {
 			l.at(l.translate(f.Path), f.Problem, f.Fix)
 		}
 	}

@@ -35,7 +35,7 @@ type Config struct {
 	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
 	Timeouts       Timeouts       `key:"timeouts" doc:"How long things may take."`
 	Limits         Limits         `key:"limits" doc:"What this process takes on at once."`
-	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors when admission cannot be decided: they wait, or they are let in beyond the limits. Sessions go on either way."`
+	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken: the line is held, or they are let in all the same and a crash in that time forgets them, so that more than the limits may be inside afterwards. Sessions go on either way; nobody is held where passthrough admits everybody."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix is appended after an underscore. A change makes every visitor new."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can tell that a request came through a room."`
 	Sites          []Site         `key:"sites" doc:"What is behind the gateway."`
@@ -80,7 +80,7 @@ type ACME struct {
 // Timeouts is the key "timeouts". Zero means no timeout where a field says so.
 type Timeouts struct {
 	ReadHeader     time.Duration `key:"read_header" default:"5s" min:"100ms" max:"5m" doc:"For a request's line and headers to arrive."`
-	Idle           time.Duration `key:"idle" default:"60s" min:"1s" max:"1h" doc:"For the next request on a connection that was admitted."`
+	Idle           time.Duration `key:"idle" default:"60s" min:"1s" max:"1h" doc:"For the next request on a connection of somebody who is inside."`
 	IdleWaiting    time.Duration `key:"idle_waiting" default:"15s" min:"1s" max:"1h" doc:"For the next request on a connection that was shown the waiting page."`
 	WritePage      time.Duration `key:"write_page" default:"10s" min:"1s" max:"5m" doc:"For the waiting page to be taken by the client."`
 	OriginDial     time.Duration `key:"origin_dial" default:"5s" min:"100ms" max:"5m" doc:"For a connection to an origin, TLS included."`

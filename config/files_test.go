@@ -37,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // collide stands for route.Check: a host and path in two rooms.
-func collide(rooms []anteroom.Room) anteroom.Faults {
+func collide(_ string, rooms []anteroom.Room) anteroom.Faults {
 	var faults anteroom.Faults
 	seen := make(map[anteroom.Route]bool)
 	for i, r := range rooms {

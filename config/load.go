@@ -28,8 +28,9 @@ type LoadOptions struct {
 	// Open opens a file for reading; nil means os.Open.
 	Open func(name string) (io.ReadCloser, error)
 	// Check returns the faults that only show when the rooms stand together, with paths
-	// like "rooms[0].routes[1].host"; nil means none. The rooms have their defaults.
-	Check func([]anteroom.Room) anteroom.Faults
+	// like "rooms[0].routes[1].host"; nil means none. The rooms have their defaults, and
+	// cookieName is the one that the configuration says.
+	Check func(cookieName string, rooms []anteroom.Room) anteroom.Faults
 }
 
 // Load reads, resolves and checks a configuration. On any fault it returns none, and an

@@ -48,6 +48,7 @@ type Coordinator struct {
 	lineAt    anteroom.Time
 	figures   *Figures
 	figuresAt anteroom.Time
+	outlook   *Figures // the last forecast; its line is that of then
 
 	out   []ToSite
 	dirty bool // LedgerRecord must be stored
@@ -104,7 +105,7 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 	if c.mode == Open && (c.closed() || c.ledger.Pool(Seat) < 0 || c.ledger.Pool(RateSlot) < 0) {
 		c.setMode(Queue)
 	}
-	c.figures = nil
+	c.figures, c.outlook = nil, nil
 	for _, s := range c.sites {
 		s.answer = true
 	}
@@ -509,14 +510,16 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	c.forecast.advance(now)
 	c.forecast.line(now.Sub(c.lineAt), f.Waiting, c.line.left, c.joined)
 	c.lineAt, c.line.left, c.joined = now, 0, 0
-	perMinute := float64(c.settings.NewUsersPerMinute)
-	if c.mode == Queue {
-		c.forecast.write(f, float64(max(0, c.ledger.Pool(Seat))), perMinute, !c.settings.Unpaced)
-	} else {
-		f.Step, f.Known = c.forecast.step, true
-	}
-	if c.closed() {
-		f.Known = false
+	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
+	if c.mode == Queue && f.Known {
+		o := c.outlook
+		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || o.short(f.Waiting) {
+			o = &Figures{At: now, Waiting: f.Waiting, Released: c.released}
+			c.forecast.write(o, float64(max(0, c.ledger.Pool(Seat))), float64(c.settings.NewUsersPerMinute), !c.settings.Unpaced)
+			c.outlook = o
+		}
+		f.Known, f.Curve, f.Leave, f.Draw = o.Known, o.Curve, o.Leave, o.Draw
+		f.CurveAt, f.CurveFrom = o.At, o.Released
 	}
 	c.figures, c.figuresAt = f, now
 }

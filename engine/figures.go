@@ -18,9 +18,12 @@ type Figures struct {
 	Front    anteroom.Time // the latest arrival that was released
 	Oldest   anteroom.Time // the earliest arrival that waits; 0 when nobody does
 	Seconds  []SecondCount // the line by second of arrival, ascending
-	Released uint64        // releases ever, to tell how old the forecast has become
+	Released uint64        // releases ever
 
-	// Forecast.
+	// Forecast, made every five seconds: at CurveAt, when CurveFrom had been released.
+	CurveAt   anteroom.Time
+	CurveFrom uint64
+
 	Known bool
 	Step  time.Duration
 	Curve []float32 // people served after 1, 2, … steps, those who leave included
@@ -63,10 +66,16 @@ func (f *Figures) Rank(key anteroom.Time) int {
 	return int(s.Before) + int(int64(s.Count)*(own-first)/(last-first+1))
 }
 
+// short reports that the curve ends before a line of n does, though it could go on.
+func (f *Figures) short(n int) bool {
+	last := len(f.Curve) - 1
+	return last >= 0 && last < horizon-1 && float64(f.Curve[last]) <= float64(n)
+}
+
 // WaitOf is the forecast of the wait of somebody with n people ahead, as of now.
 func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
-	n++ // served when those ahead and the visitor are
-	since := now.Sub(f.At)
+	n += 1 + float64(f.Released-f.CurveFrom) // served when those ahead and the visitor are
+	since := now.Sub(f.CurveAt)
 	step := f.Step.Seconds()
 	prev := 0.0
 	i := sort.Search(len(f.Curve), func(i int) bool { return float64(f.Curve[i]) >= n })

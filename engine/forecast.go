@@ -124,9 +124,13 @@ func (f *forecast) leaveRate() float64 {
 }
 
 // write fills the forecast part of the figures: limits and pace per minute, free seats now.
+// Without anything known it costs nothing and writes nothing.
 func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced bool) {
 	out.Step, out.Leave = f.step, f.leaveRate()
 	out.Known = f.endsAll >= knownEnds || seats >= float64(out.Waiting+1)
+	if !out.Known {
+		return
+	}
 	step := f.step.Seconds()
 	perStep := perMinute / 60 * step
 	window := max(1, int(math.Round(60/step))) // steps of a rate slot's hold
@@ -134,20 +138,20 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 	copy(recent, f.recent[:min(window, len(f.recent))])
 	ages[0] += f.joined
 	limit := 0.992 * perMinute
+	var hazard [ageCount]float64 // of a session to end within a step, by age
+	for k := range hazard {
+		var prior float64
+		if k >= f.session {
+			prior = priorHazard
+		}
+		hazard[k] = min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
+	}
 	var served, lived float64 = 0, 1
 	var left = float64(out.Waiting)
 	for i := 0; i < horizon && served < float64(out.Waiting)*1.5+10; i++ {
 		var freed float64
 		for k := range ages {
-			var prior float64
-			if k >= f.session {
-				prior = priorHazard
-			}
-			h := min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
-			if ages[k] == 0 {
-				continue
-			}
-			e := ages[k] * h
+			e := ages[k] * hazard[k]
 			ages[k] -= e
 			freed += e
 		}

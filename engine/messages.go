@@ -81,8 +81,8 @@ type Report struct {
 	Ask       bool   // an answer is wanted
 	Full      bool   // Arrivals is everything that waits here
 
+	Departures []Departure // of before the arrivals
 	Arrivals   []Arrival
-	Departures []Departure
 	Admitted   uint32     // since the last report
 	Ends       []AgeCount // since the last report
 	Ages       []AgeCount // with Full: the sessions here by age

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/anteroom/anteroom"
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom"
+)
 
 // Site is the authority of a room in one data centre, or on one machine: it holds units,
 // knows every session here and everybody who waits here. It is a state machine over
@@ -272,6 +276,10 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
 	if !s.urgent && !news && !ask {
 		return Report{}, false
+	}
+	if len(s.departures) > 0 {
+		// Departures are read first: who came and went since the last report has gone.
+		s.arrivals = slices.DeleteFunc(s.arrivals, func(a Arrival) bool { return s.here.find(&a.ID) == 0 })
 	}
 	s.seq++
 	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,

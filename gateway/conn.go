@@ -15,7 +15,8 @@ type connKey struct{}
 
 // conn is what a gateway remembers of a connection.
 type conn struct {
-	peer netip.Addr
+	peer    netip.Addr
+	written string // peer as text
 
 	mu      sync.Mutex
 	fresh   anteroom.ID   // given to the newcomer on this connection
@@ -79,7 +80,8 @@ const freshFor = anteroom.Time(2e6)
 // ticket on one connection, within two seconds, share one new ticket. Without it every
 // such request is a visitor of its own.
 func (g *Gateway) ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, &conn{peer: peerOf(c.RemoteAddr().String())})
+	peer := peerOf(c.RemoteAddr().String())
+	return context.WithValue(ctx, connKey{}, &conn{peer: peer, written: addrString(peer)})
 }
 
 // newcomer returns the identity for a request without a ticket. The User-Agent has to agree

@@ -128,7 +128,8 @@ type Gateway struct {
 	exchanges sync.Pool
 	buffers   copyBuffers
 	lines     logBound
-	token     string // names this process in Via
+	token     string    // names this process in Via
+	via       [2]string // our entry there, for HTTP/1.1 and HTTP/2
 	drain     chan struct{}
 	drainOnce sync.Once
 	closing   chan struct{}
@@ -154,6 +155,7 @@ func newGateway() *Gateway {
 		drain:   make(chan struct{}),
 		closing: make(chan struct{}),
 	}
+	g.via = [2]string{"1.1 " + g.token, "2.0 " + g.token}
 	g.exchanges.New = func() any { return newExchange(g) }
 	return g
 }

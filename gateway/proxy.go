@@ -80,14 +80,18 @@ func (x *exchange) setForwarded(h http.Header) {
 	in := x.r.Header
 	// One allocation for all; the transport may hold the values after the exchange is reused.
 	v := new([5]string)
-	peer := addrString(x.peer)
-	v[0], v[1], v[2], v[3] = peer, x.r.Host, "http", addrString(x.client)
+	peer := x.peerString()
+	client := peer
+	if x.client != x.peer {
+		client = addrString(x.client)
+	}
+	v[0], v[1], v[2], v[3] = peer, x.r.Host, "http", client
 	if x.https {
 		v[2] = "https"
 	}
-	v[4] = "1.1 " + x.g.token
+	v[4] = x.g.via[0]
 	if x.r.ProtoMajor == 2 {
-		v[4] = "2.0 " + x.g.token
+		v[4] = x.g.via[1]
 	}
 	if x.trusted {
 		if chain := in["X-Forwarded-For"]; len(chain) > 0 {
@@ -107,6 +111,14 @@ func (x *exchange) setForwarded(h http.Header) {
 	h["X-Forwarded-Proto"] = v[2:3:3]
 	h["X-Real-Ip"] = v[3:4:4]
 	h["Via"] = v[4:5:5]
+}
+
+// peerString is the peer's address, written once for a connection.
+func (x *exchange) peerString() string {
+	if x.conn != nil {
+		return x.conn.written
+	}
+	return addrString(x.peer)
 }
 
 // addrString is "unknown" for peers without an address, like those on a Unix socket.

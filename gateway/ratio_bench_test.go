@@ -41,13 +41,19 @@ func rounds(b *testing.B, n, connections int, headers map[string]string, roles m
 }
 
 // BenchmarkProxy reports requests per processor second as ratios: ours without a room to
-// httputil.ReverseProxy as it comes (budget: at least 2.5), and ours with a room and a proof to
-// ours without (at least 0.95).
+// httputil.ReverseProxy as it comes (budget: at least 2.5), with 64 visitors at once; and ours with a room and a proof to
+// ours without (at least 0.95). The role "plain" is httputil.ReverseProxy with nothing but
+// our transport and buffers: what it saves over "room-off" is the price of the hygiene.
 func BenchmarkProxy(b *testing.B) {
 	origin := startRole(b, "origin").addr
 	roles := make(map[string]role)
-	for _, name := range []string{"untuned", "room-off", "room-on"} {
+	for _, name := range []string{"untuned", "plain", "room-off", "room-on"} {
 		roles[name] = startRole(b, name+" "+origin)
+	}
+	// The same request for all: the cookie is part of it with the room on and with it off.
+	for name, r := range roles {
+		r.cookie = roles["room-on"].cookie
+		roles[name] = r
 	}
 	for b.Loop() {
 		m := rounds(b, 4000, 64, nil, roles)

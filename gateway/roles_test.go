@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -17,6 +19,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -75,30 +79,73 @@ func rolePlayed(name, origin string) (*http.Server, string) {
 		return plain(page[:900]), ""
 	case "origin":
 		return plain(page[:1<<10]), ""
+	case "plain":
+		return &http.Server{Handler: &httputil.ReverseProxy{
+			Transport: newTransport(Timeouts{}.withDefaults(), nil), BufferPool: &copyBuffers{},
+			Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) },
+		}}, ""
 	case "untuned":
 		return &http.Server{Handler: &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }}}, ""
 	case "room-off":
 		g, _ := roleGateway(origin, room, nil, false)
 		return g.Server(nil), ""
 	}
-	decide, t := line, waiting()
 	if name == "room-on" {
-		decide, t = admit, session()
+		return roleWithNode(origin, room)
 	}
-	g, ready := roleGateway(origin, room, decide, true)
+	g, ready := roleGateway(origin, room, line, true)
 	rm := &ready.rooms[0]
-	return g.Server(nil), rm.scope.Name + "=" + string(rm.sealer.Seal(nil, t))
+	return g.Server(nil), rm.scope.Name + "=" + string(rm.sealer.Seal(nil, waiting()))
+}
+
+// roleWithNode is a gateway with all that a visitor's session goes through, and the cookie
+// of one.
+func roleWithNode(origin string, room anteroom.Room) (*http.Server, string) {
+	room.TotalActiveUsers, room.NewUsersPerMinute = 100, 100
+	ctx := context.Background()
+	n, err := node.New(ctx, node.Config{Link: memlink.New()})
+	if err == nil {
+		err = n.Apply(ctx, []anteroom.Room{room})
+	}
+	if err != nil {
+		panic(err)
+	}
+	go n.Run(ctx)
+	cfg := roleConfig(origin)
+	cfg.Rooms, cfg.Node, cfg.Proof = []anteroom.Room{room}, n, roleSigner()
+	g, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	rec := httptest.NewRecorder()
+	g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+	pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
+	if rec.Code != 200 || pair == "" {
+		panic(fmt.Sprint("the first visitor got ", rec.Code))
+	}
+	return g.Server(nil), pair
+}
+
+func roleConfig(origin string) Config {
+	return Config{
+		Keys:  ticket.NewKeyring(time.Now()),
+		Sites: []Site{{Hosts: []string{"*"}, Origins: []*url.URL{{Scheme: "http", Host: origin}}, PreserveHost: true}},
+	}
+}
+
+func roleSigner() *proof.Signer {
+	s, err := proof.New(proof.Config{Keys: []proof.Key{{ID: "k1", Seed: proof.Seed{1}}}, SubjectKey: proof.Seed{2}})
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 // roleGateway is a gateway for every host, with the room and a proof or with neither.
 func roleGateway(origin string, room anteroom.Room, decide func(anteroom.Visit) anteroom.Decision, on bool) (*Gateway, *setup) {
-	cfg := Config{
-		Keys:  ticket.NewKeyring(time.Now()),
-		Sites: []Site{{Hosts: []string{"*"}, Origins: []*url.URL{{Scheme: "http", Host: origin}}, PreserveHost: true}},
-	}
+	cfg := roleConfig(origin)
 	if on {
-		cfg.Rooms = []anteroom.Room{room}
-		cfg.Proof, _ = proof.New(proof.Config{Keys: []proof.Key{{ID: "k1", Seed: proof.Seed{1}}}, SubjectKey: proof.Seed{2}})
+		cfg.Rooms, cfg.Proof = []anteroom.Room{room}, roleSigner()
 	}
 	g := newGateway()
 	s, err := newSetup(cfg, nil, doors{now: testNow, of: func(anteroom.RoomID) door { return answering{decide, room.Settings} }})
@@ -124,7 +171,7 @@ type role struct {
 func startRole(b *testing.B, name string) role {
 	b.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), roleVariable+"="+name)
+	cmd.Env = append(os.Environ(), roleVariable+"="+name, "GOMAXPROCS=1") // as if pinned to a core
 	cmd.Stderr = os.Stderr
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()

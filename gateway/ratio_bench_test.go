@@ -70,6 +70,13 @@ func BenchmarkQueued(b *testing.B) {
 	for _, name := range []string{"bare", "bare-json", "queued", "queued-json"} {
 		roles[name] = startRole(b, name)
 	}
+	for name, r := range roles {
+		r.cookie = roles["queued"].cookie // the same request for all
+		if name == "queued-json" {
+			continue
+		}
+		roles[name] = r
+	}
 	headers := map[string]string{"queued-json": "Accept: application/json\r\n", "bare-json": "Accept: application/json\r\n"}
 	for b.Loop() {
 		m := rounds(b, 20000, 32, headers, roles)

@@ -21,7 +21,8 @@
 // ours, the proof is added, trailers of the request are dropped. Path and query stay as
 // they came.
 //
-// Nothing a client does makes us answer 5xx. 502 and 504 speak of the origin, 503 of our
+// Nothing a client does makes us answer 5xx, but for 501 to a method that nobody here
+// knows (RFC 9110 §15.6.2). 502 and 504 speak of the origin, 503 of our
 // own bound on requests in flight, 508 of a loop that the operator has built.
 package gateway
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -21,7 +22,7 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
 	return &http.Server{
-		Handler:           sameMachine(mux),
+		Handler:           onlyOurHost(s.Config().Admin, mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -30,17 +31,18 @@ func (s *Server) adminServer() *http.Server {
 	}
 }
 
-// sameMachine refuses requests that a page in somebody's browser made: a foreign Origin, or
-// a Host name that is not an address of the listener (DNS rebinding).
-func sameMachine(next http.Handler) http.Handler {
+// onlyOurHost refuses requests that a page in somebody's browser made: a foreign Origin, or
+// a Host that is a name other than localhost and the configured one (DNS rebinding).
+func onlyOurHost(configured string, next http.Handler) http.Handler {
+	name, _, _ := net.SplitHostPort(configured)
 	guard := http.NewCrossOriginProtection()
 	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
-		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" {
-			say(w, http.StatusMisdirectedRequest, "the admin listener answers to its address and to localhost only")
+		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) {
+			say(w, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost and to the name that the key admin has; ask for one of these")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -70,8 +72,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if err := s.Reload(r.Context(), "POST /-/reload"); err != nil {
-		status := http.StatusInternalServerError
-		if anteroom.KindOf(err) == anteroom.Invalid {
+		status := http.StatusServiceUnavailable
+		switch anteroom.KindOf(err) {
+		case anteroom.Invalid, anteroom.NotFound, anteroom.Denied:
 			status = http.StatusBadRequest
 		}
 		say(w, status, "not taken, the last good configuration stays in force:\n"+err.Error())

@@ -1,76 +1,151 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A restart without a lost connection: the old process starts the new binary with its
 // listening sockets (systemd's protocol for socket activation: they are the file
-// descriptors from 3 on, LISTEN_FDS their number, LISTEN_FDNAMES the addresses), stops
-// accepting, finishes its requests and lets go of the data directory, for which the new
-// process waits. In between, new connections wait in the kernel.
+// descriptors from 3 on, LISTEN_FDS their number, LISTEN_FDNAMES the addresses) and the end
+// of a pipe. The new one reads its configuration and whatever else can fail, says through the
+// pipe that it is ready, and waits for the data directory. Only then the old one stops:
+// it decides the requests that have arrived, lets go of the directory, and finishes them
+// while the new one serves already. In between, new connections wait in the kernel.
 const (
 	firstFD   = 3
-	handedEnv = "ANTEROOM_HANDED_OVER" // the sockets come from an Anteroom that is stopping
+	handedEnv = "ANTEROOM_HANDED_OVER" // file descriptor of the pipe
+	readyWord = "ready\n"
+
+	// startTime is how long the new process may take until it is ready.
+	startTime = 30 * time.Second
+	// takeOverTime is how long the new process waits for the data directory.
+	takeOverTime = 30 * time.Second
 )
 
-// Inherited returns the listeners that were passed to this process, by address, and whether
-// another Anteroom process handed them over. They are taken once: the environment no
-// longer names them afterwards. Sockets of systemd are named by FileDescriptorName, which
-// must be the configured address; a single unnamed one serves the first address.
-func Inherited(first string) (files map[string]net.Listener, handed bool, err error) {
-	defer func() {
-		for _, k := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", handedEnv} {
-			os.Unsetenv(k)
-		}
-	}()
-	n, _ := strconv.Atoi(os.Getenv("LISTEN_FDS"))
-	handed = os.Getenv(handedEnv) != ""
-	if n <= 0 || n > 64 {
-		return nil, false, nil
+// Inheritance is what another process has passed to this one: systemd, or an Anteroom that
+// is being replaced.
+type Inheritance struct {
+	named   map[string]net.Listener // by configured address
+	unnamed []net.Listener
+	ready   io.WriteCloser // to the process that is being replaced; nil when it is systemd
+}
+
+// Inherited returns the listeners that were passed to this process. They are taken once: the
+// environment no longer names them afterwards.
+func Inherited() (*Inheritance, error) {
+	env := func(k string) string { v := os.Getenv(k); os.Unsetenv(k); return v }
+	n, _ := strconv.Atoi(env("LISTEN_FDS"))
+	names, pid := strings.Split(env("LISTEN_FDNAMES"), "|"), env("LISTEN_PID")
+	pipe, _ := strconv.Atoi(env(handedEnv))
+	in := &Inheritance{named: map[string]net.Listener{}}
+	if n < 0 || n > 64 || pipe == 0 && pid != strconv.Itoa(os.Getpid()) {
+		return in, nil // none, or meant for another process
 	}
-	if pid := os.Getenv("LISTEN_PID"); !handed && pid != strconv.Itoa(os.Getpid()) {
-		return nil, false, nil // meant for another process
-	}
-	names := strings.Split(os.Getenv("LISTEN_FDNAMES"), "|")
-	if !handed {
-		names = strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
-	}
-	files = map[string]net.Listener{}
 	for i := range n {
-		name := first
-		if i < len(names) && names[i] != "" && names[i] != "unknown" && n > 1 || handed && i < len(names) {
-			name = names[i]
-		}
-		f := os.NewFile(uintptr(firstFD+i), name)
+		f := os.NewFile(uintptr(firstFD+i), "inherited")
 		l, err := net.FileListener(f)
 		f.Close()
 		if err != nil {
-			return nil, false, fmt.Errorf("the inherited socket %d (%s) is no listener: %w", firstFD+i, name, err)
+			in.close()
+			return nil, fmt.Errorf("the inherited socket %d is no listener: %w (in a systemd socket unit, use ListenStream)", firstFD+i, err)
 		}
-		files[name] = l
+		if pipe != 0 && i < len(names) {
+			in.named[names[i]] = l
+		} else {
+			in.unnamed = append(in.unnamed, l)
+		}
 	}
-	return files, handed, nil
+	if pipe != 0 {
+		in.ready = os.NewFile(uintptr(pipe), "hand-over")
+	}
+	return in, nil
 }
 
-// HandOver starts the program anew with this server's listeners. When it returns nil, end
-// the context of Run: the new process serves as soon as this one has let go of the data
-// directory.
-func (s *Server) HandOver() error {
+func (in *Inheritance) handedOver() bool { return in != nil && in.ready != nil }
+
+// takeOver tells the other process that this one is ready.
+func (in *Inheritance) takeOver() error {
+	defer in.ready.Close()
+	if _, err := io.WriteString(in.ready, readyWord); err != nil {
+		return fmt.Errorf("the process that this one was to replace is gone: %w", err)
+	}
+	return nil
+}
+
+// listener returns the inherited listener for a configured address, and forgets it. A single
+// socket of systemd serves the first address, whatever its own.
+func (in *Inheritance) listener(address string, first bool) net.Listener {
+	if in == nil {
+		return nil
+	}
+	if l := in.named[address]; l != nil {
+		delete(in.named, address)
+		return l
+	}
+	for i, l := range in.unnamed {
+		if first && len(in.unnamed) == 1 || serves(l, address) {
+			in.unnamed = append(in.unnamed[:i], in.unnamed[i+1:]...)
+			return l
+		}
+	}
+	return nil
+}
+
+// serves reports whether a socket is bound to what a configured address means.
+func serves(l net.Listener, address string) bool {
+	have, ok := l.Addr().(*net.TCPAddr)
+	want, err := net.ResolveTCPAddr("tcp", address)
+	if !ok || err != nil || have.Port != want.Port {
+		return false
+	}
+	return have.IP.Equal(want.IP) || have.IP.IsUnspecified() && (want.IP == nil || want.IP.IsUnspecified())
+}
+
+// close closes what nobody asked for, and returns the addresses of systemd's among it. A
+// listener that was handed over and is no longer configured ends here.
+func (in *Inheritance) close() (unused []string) {
+	if in == nil {
+		return nil
+	}
+	for _, l := range in.unnamed {
+		unused = append(unused, l.Addr().String())
+		l.Close()
+	}
+	for _, l := range in.named {
+		l.Close()
+	}
+	in.unnamed, in.named = nil, nil
+	return unused
+}
+
+// HandOver starts the program anew with this server's listeners. It returns nil when the
+// new process has its configuration, its listeners and its keys; end the context of Run then.
+// On an error this process goes on as if nothing had happened.
+func (s *Server) HandOver(ctx context.Context) error {
+	if s.handed.Load() {
+		return errors.New("the listeners are handed over already")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("the program cannot be found for the restart: %w", err)
 	}
 	// A replaced binary shows as "/path (deleted)": the new one stands at the old path.
 	self = strings.TrimSuffix(self, " (deleted)")
-	if _, err := s.opts.Load(); err != nil {
-		return fmt.Errorf("no restart, because the configuration has faults:\n%w", err)
+	listen, tell, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("no restart: %w", err)
 	}
+	defer listen.Close()
+	defer tell.Close()
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	var names []string
@@ -87,11 +162,37 @@ func (s *Server) HandOver() error {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 		names = append(names, address)
 	}
-	cmd.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+strings.Join(names, "|"), handedEnv+"=1")
+	cmd.ExtraFiles = append(cmd.ExtraFiles, tell)
+	cmd.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(names)), "LISTEN_FDNAMES="+strings.Join(names, "|"),
+		handedEnv+"="+strconv.Itoa(firstFD+len(names)))
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("the new process cannot be started: %w", err)
 	}
-	s.log.Info("handed the listeners over; this process finishes its requests", "new_pid", cmd.Process.Pid)
+	tell.Close() // so that the pipe ends when the new process does
+	if err := readyFrom(ctx, listen); err != nil {
+		cmd.Process.Kill()
+		return fmt.Errorf("the new process did not get ready: %w (what it said is in the log above); %v", err, cmd.Wait())
+	}
+	s.handed.Store(true)
+	s.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))
+	s.log.Info("a new process takes over; this one finishes its requests", "new_pid", cmd.Process.Pid)
 	go cmd.Wait()
 	return nil
+}
+
+// readyFrom waits for the new process to say that it is ready.
+func readyFrom(ctx context.Context, pipe *os.File) error {
+	pipe.SetReadDeadline(time.Now().Add(startTime))
+	defer context.AfterFunc(ctx, func() { pipe.SetReadDeadline(time.Now()) })()
+	word := make([]byte, len(readyWord))
+	_, err := io.ReadFull(pipe, word)
+	switch {
+	case err == nil && string(word) == readyWord:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("it took too long")
+	case err == nil:
+		return fmt.Errorf("it said %q", word)
+	}
+	return errors.New("it ended")
 }

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
@@ -12,13 +16,13 @@ import (
 // for it.
 func (s *Server) listen(cfg config.Config) error {
 	bind := func(key, address string) (net.Listener, error) {
-		if l := s.opts.Files[address]; l != nil {
+		if l := s.opts.Inherited.listener(address, key == "listen[0]"); l != nil {
 			s.listeners[address] = l
 			return l, nil
 		}
 		l, err := net.Listen("tcp", address)
 		if err != nil {
-			return nil, anteroom.Errorf(anteroom.Unavailable, "%s: cannot listen on %s: %w", key, address, err)
+			return nil, anteroom.Errorf(anteroom.Unavailable, "%s: cannot listen on %s: %w%s", key, address, err, listenHint(err))
 		}
 		s.listeners[address] = l
 		return l, nil
@@ -39,7 +43,24 @@ func (s *Server) listen(cfg config.Config) error {
 			return err
 		}
 	}
+	if unused := s.opts.Inherited.close(); len(unused) > 0 {
+		return anteroom.Errorf(anteroom.Invalid, "the socket unit passes %s, but the configuration listens on %s: make them agree",
+			strings.Join(unused, ", "), strings.Join(append(slices.Clone(cfg.Listen), cfg.Admin), ", "))
+	}
 	return nil
+}
+
+// listenHint says what helps against the two usual causes.
+func listenHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return " (another process has it; stop that one or choose another port)"
+	case errors.Is(err, syscall.EACCES):
+		return " (ports below 1024 need a privilege: AmbientCapabilities=CAP_NET_BIND_SERVICE in a systemd unit, or a port above)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return " (this machine has no such address)"
+	}
+	return ""
 }
 
 // needRestart names the keys whose change a reload cannot put in force.
@@ -77,6 +98,11 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	}
 	if cfg.Limits.ConnectionsPerAddress != first.Limits.ConnectionsPerAddress {
 		keys = append(keys, "limits.connections_per_address")
+	} else if first.Limits.ConnectionsPerAddress > 0 && !slices.Equal(cfg.TrustedProxies, first.TrustedProxies) {
+		keys = append(keys, "trusted_proxies (for limits.connections_per_address)")
+	}
+	if cfg.TLS.ACME.CA != first.TLS.ACME.CA || cfg.TLS.ACME.Email != first.TLS.ACME.Email {
+		keys = append(keys, "tls.acme")
 	}
 	return keys
 }

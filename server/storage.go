@@ -98,7 +98,7 @@ func (l *linkStorage) Delete(ctx context.Context, key string) error {
 }
 
 func (l *linkStorage) Exists(ctx context.Context, key string) bool {
-	_, err := l.read(ctx, key)
+	_, err := l.Stat(ctx, key)
 	return err == nil
 }
 
@@ -107,13 +107,13 @@ func (l *linkStorage) List(ctx context.Context, path string, recursive bool) ([]
 	if path = strings.TrimSuffix(path, "/"); path != "" {
 		prefix = path + "/"
 	}
-	keys, err := l.link.Keys(ctx, linkKey(prefix))
+	stored, err := l.link.Keys(ctx, linkKey(prefix))
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	var out []string
-	for _, k := range keys {
+	for _, k := range stored {
 		k = fileKey(k)
 		if !recursive {
 			if i := strings.IndexByte(k[len(prefix):], '/'); i >= 0 {
@@ -142,14 +142,15 @@ func (l *linkStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, 
 	return certmagic.KeyInfo{Key: key, Modified: f.modified, Size: int64(len(f.data)), IsTerminal: true}, nil
 }
 
-// linkKey spells certmagic's key as the link allows: everything but letters, digits, _, -
-// and / becomes = and two hexadecimal digits. fileKey is its inverse.
+// linkKey spells certmagic's key as the link allows: everything but letters, digits, _, -,
+// / and single dots inside becomes = and two hexadecimal digits. fileKey is its inverse.
+// The dots stay because keys are bounded and names of hosts are in them twice.
 func linkKey(key string) string {
 	var b strings.Builder
 	b.WriteString(certPrefix)
 	for i := range len(key) {
 		c := key[i]
-		if c == '_' || c == '-' || c == '/' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+		if c == '.' && i < len(key)-1 && !strings.HasSuffix(b.String(), ".") || c == '_' || c == '-' || c == '/' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "=%02X", c)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,25 +22,28 @@ func (s *Server) watch(ctx context.Context) {
 		return
 	}
 	defer w.Close()
-	watched := map[string]bool{}
 	files := func() map[string]bool {
 		cfg := s.Config()
 		set := map[string]bool{}
-		for _, f := range append([]string{KeyFile(cfg.Data)}, cfg.Files...) {
-			if abs, err := filepath.Abs(f); err == nil {
-				set[abs] = true
-				if dir := filepath.Dir(abs); !watched[dir] {
-					if err := w.Add(dir); err != nil {
-						s.log.Warn("a directory is not watched; use SIGHUP after a change", "directory", dir, "error", err)
-					}
-					watched[dir] = true
+		for _, f := range append([]string{KeyFile(s.first.Load().Data)}, cfg.Files...) {
+			abs, err := filepath.Abs(f)
+			if err != nil {
+				continue
+			}
+			set[abs] = true
+			dirs := []string{filepath.Dir(abs)}
+			if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+				dirs = append(dirs, filepath.Dir(real))
+			}
+			for _, dir := range dirs { // watching twice is watching once; a directory made anew is watched again
+				if err := w.Add(dir); err != nil {
+					s.log.Warn("a directory is not watched; use SIGHUP after a change", "directory", dir, "error", err)
 				}
 			}
 		}
 		return set
 	}
-	ours := files()
-	prints := fingerprints(ours)
+	prints := fingerprints(files())
 	quiet := time.NewTimer(time.Hour)
 	quiet.Stop()
 	for {
@@ -59,10 +63,7 @@ func (s *Server) watch(ctx context.Context) {
 			}
 			s.log.Warn("watching files", "error", err)
 		case <-quiet.C:
-			ours = files()
-			now := fingerprints(ours)
-			if !same(prints, now) {
-				prints = now
+			if !same(prints, fingerprints(files())) {
 				s.Reload(ctx, "a file has changed") // Reload has logged what went wrong
 				prints = fingerprints(files())
 			}
@@ -70,29 +71,19 @@ func (s *Server) watch(ctx context.Context) {
 	}
 }
 
-type fingerprint struct {
-	size int64
-	mod  int64
-}
-
-func fingerprints(files map[string]bool) map[string]fingerprint {
-	out := map[string]fingerprint{}
+// fingerprints are what the files look like; one that is not there has none.
+func fingerprints(files map[string]bool) map[string]os.FileInfo {
+	out := map[string]os.FileInfo{}
 	for f := range files {
 		if st, err := os.Stat(f); err == nil {
-			out[f] = fingerprint{st.Size(), st.ModTime().UnixNano()}
+			out[f] = st
 		}
 	}
 	return out
 }
 
-func same(a, b map[string]fingerprint) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for f, p := range a {
-		if b[f] != p {
-			return false
-		}
-	}
-	return true
+func same(a, b map[string]os.FileInfo) bool {
+	return maps.EqualFunc(a, b, func(a, b os.FileInfo) bool {
+		return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	})
 }

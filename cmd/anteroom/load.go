@@ -34,11 +34,7 @@ func configFlags(cmd *cobra.Command) func() (config.Config, error) {
 				}
 			}
 		})
-		name := given["cookie-name"]
-		if name == "" {
-			name = os.Getenv("ANTEROOM_COOKIE_NAME")
-		}
-		return config.Load(config.LoadOptions{File: *file, Env: os.Environ(), Flags: given, Check: server.Check(name)})
+		return config.Load(config.LoadOptions{File: *file, Env: os.Environ(), Flags: given, Check: server.Check})
 	}
 }
 

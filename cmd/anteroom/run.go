@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,9 +36,6 @@ SIGUSR2 restarts with the binary and configuration of now without losing a conne
 	return cmd
 }
 
-// drainTime bounds the wait for a process that is handing over to us.
-const drainTime = 90 * time.Second
-
 func serve(ctx context.Context, load func() (config.Config, error), newJournal bool) error {
 	cfg, err := load()
 	if err != nil {
@@ -47,12 +43,8 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	}
 	log := newLog(cfg.Log)
 	opts := server.Options{Load: load, Log: log, Version: versionString(), NewJournal: newJournal}
-	handed := false
-	if opts.Files, handed, err = server.Inherited(cfg.Listen[0]); err != nil {
+	if opts.Inherited, err = server.Inherited(); err != nil {
 		return err
-	}
-	if handed {
-		opts.LockWait = drainTime
 	}
 	s, err := server.New(ctx, opts)
 	if err != nil {
@@ -73,7 +65,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 					s.Reload(ctx, "SIGHUP") // what went wrong is in the log
 					continue
 				}
-				if err := s.HandOver(); err != nil {
+				if err := s.HandOver(ctx); err != nil {
 					log.Error("the restart did not happen; this process goes on serving", "error", err)
 					continue
 				}

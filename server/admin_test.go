@@ -1,0 +1,160 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+func TestReadyBeforeWhileAndAfter(t *testing.T) {
+	r := prepareServer(t, listenAnywhere+oneRoom+"timeouts: {drain_delay: 1s}\n")
+	s, err := New(t.Context(), r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(path string) int {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequest("GET", path, nil)
+		req.Host = "localhost"
+		s.adminServer().Handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	if got := ask("/-/ready"); got != 503 {
+		t.Errorf("before: %d, want 503", got)
+	}
+	if got := ask("/-/live"); got != 200 {
+		t.Errorf("live before: %d", got)
+	}
+	r.serve(s)
+	if a := r.admin("GET", "/-/ready"); a.StatusCode != 200 || a.body != "ready\n" {
+		t.Errorf("while: %d %q", a.StatusCode, a.body)
+	}
+	mark := r.log.mark()
+	done := make(chan error, 1)
+	go func() { done <- r.end() }()
+	r.log.await(t, mark, "waiting for the load balancer")
+	if a := r.admin("GET", "/-/ready"); a.StatusCode != 503 || a.body != "stopping\n" {
+		t.Errorf("after: %d %q", a.StatusCode, a.body)
+	}
+	if a := r.visit("/"); !a.isIn() {
+		t.Errorf("a visitor during the delay got %d %q", a.StatusCode, a.body)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStatusTellsWhatIsInForce(t *testing.T) {
+	r := startServer(t, oneRoom)
+	r.visit("/")
+	r.visit("/")
+	var p statusPage
+	a := r.admin("GET", "/-/status")
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	if len(p.Rooms) != 1 || p.Rooms[0].ActiveUsers != 1 || p.Rooms[0].Waiting != 1 || p.Rooms[0].TotalActiveUsers != 1 {
+		t.Errorf("rooms: %+v, want one inside and one waiting", p.Rooms)
+	}
+	if !p.Ready || p.Version != "test" || p.Journal.Records == 0 || p.Config.Files[0] != r.file || p.Config.ReloadedAt != nil {
+		t.Errorf("got %s", a.body)
+	}
+	r.write("listen: nowhere\n")
+	r.reload()
+	if a := r.admin("GET", "/-/status"); !strings.Contains(a.body, "anteroom.yaml:1:9") {
+		t.Errorf("after a bad reload: %s", a.body)
+	}
+}
+
+func TestMetricsAreWellFormed(t *testing.T) {
+	r := startServer(t, oneRoom)
+	r.visit("/")
+	r.visit("/")
+	a := r.admin("GET", "/metrics")
+	problems, err := promlint.New(strings.NewReader(a.body)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "anteroom_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	for _, want := range []string{
+		`anteroom_active_sessions{room="*/shop"} 1`, `anteroom_waiting{room="*/shop",state="present"} 1`,
+		`anteroom_limit_active_sessions{room="*/shop"} 1`, "anteroom_ready 1", "anteroom_config_reload_success 1", "anteroom_journal_failing 0",
+		"anteroom_requests_total 2", `anteroom_build_info{go=`,
+	} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// TestMetricsDoNotGrowWithRequests: labels never come from a request.
+func TestMetricsDoNotGrowWithRequests(t *testing.T) {
+	r := startServer(t, oneRoom)
+	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nanteroom_") }
+	for _, path := range []string{"/", "/a", "/b"} {
+		r.visit(path)
+	}
+	before := series()
+	for range 50 {
+		r.visit("/" + strings.Repeat("x", series()%7)) // an address that was not there before
+	}
+	if after := series(); after != before {
+		t.Errorf("%d series after 50 more requests, %d before", after, before)
+	}
+}
+
+func TestAdminAnswersOnlyToItsOwnNames(t *testing.T) {
+	r := startServer(t, oneRoom)
+	for _, c := range []struct {
+		method, path string
+		header       []string
+		want         int
+	}{
+		{"GET", "/-/live", nil, 200},
+		{"GET", "/-/live", []string{"Host", "127.0.0.1"}, 200},
+		{"GET", "/-/live", []string{"Host", "[::1]:8081"}, 200},
+		{"GET", "/-/live", []string{"Host", "LOCALHOST:1"}, 200},
+		{"GET", "/-/status", []string{"Host", "attacker.example"}, 421}, // DNS rebinding
+		{"GET", "/metrics", []string{"Host", "attacker.example:8081"}, 421},
+		{"GET", "/-/status", []string{"Host", "localhost.attacker.example"}, 421},
+		{"POST", "/-/reload", []string{"Origin", "https://attacker.example"}, 403},
+		{"POST", "/-/reload", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"POST", "/-/reload", []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"POST", "/-/reload", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"POST", "/-/reload", nil, 200},
+		{"GET", "/-/reload", nil, 405},
+		{"GET", "/", nil, 404},
+	} {
+		if a := r.admin(c.method, c.path, c.header...); a.StatusCode != c.want {
+			t.Errorf("%s %s %q: %d %q, want %d", c.method, c.path, c.header, a.StatusCode, a.body, c.want)
+		}
+	}
+}
+
+func TestAdminAnswersToTheNameItIsConfiguredWith(t *testing.T) {
+	h := onlyOurHost("Ops.internal:8081", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for host, want := range map[string]int{"ops.internal:9": 200, "ops.internal": 200, "other.internal": 421} {
+		w, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		req.Host = host
+		if h.ServeHTTP(w, req); w.Code != want {
+			t.Errorf("%s: %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+func TestVisitorsReachNothingForOperators(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	for _, path := range []string{"/-/status", "/metrics", "/-/ready"} {
+		if a := r.visit(path); !a.isIn() {
+			t.Errorf("%s: %d %q, want the origin's answer", path, a.StatusCode, a.body)
+		}
+	}
+}

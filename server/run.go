@@ -1,0 +1,181 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/gateway"
+)
+
+// decideTime is how long requests that have arrived may take to be decided when another
+// process waits for the data directory; what they do after that needs none of it.
+const decideTime = time.Second
+
+// Run serves until ctx ends or a listener fails, then lets requests finish. After HandOver
+// the data directory is let go of as soon as the requests that have arrived are decided.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.close()
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var background sync.WaitGroup
+	background.Go(func() { s.node.Run(work) })
+	background.Go(func() { s.gateway.Run(work) })
+	background.Go(func() { s.watch(work) })
+
+	servers, failed := s.serve()
+	s.setReady(true)
+	s.log.Info("serving", "visitors", s.Addresses().Visitors, "admin", s.Addresses().Admin, "rooms", len(s.Config().Rooms))
+	s.notify(readyNow())
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	timeouts, handed := s.Config().Timeouts, s.handed.Load()
+	s.setStopping()
+	s.log.Info("stopping: no new connections, requests under way may finish", "within", timeouts.Drain.String())
+	if !handed {
+		s.notify("STOPPING=1")
+		if timeouts.DrainDelay > 0 && err == nil {
+			s.log.Info("waiting for the load balancer to notice", "for", timeouts.DrainDelay.String())
+			wait(work, timeouts.DrainDelay)
+		}
+	}
+	drain, done := context.WithTimeout(context.WithoutCancel(ctx), timeouts.Drain)
+	defer done()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var ending sync.WaitGroup
+		ending.Go(func() { s.gateway.Drain(drain) })
+		for _, srv := range servers.visitors {
+			ending.Go(func() { end(drain, srv) })
+		}
+		if handed { // two processes must not answer operators
+			end(drain, servers.admin)
+		}
+		ending.Wait()
+	}()
+	if handed {
+		bound := time.NewTimer(decideTime)
+		defer bound.Stop()
+		select {
+		case <-ended:
+		case <-bound.C:
+		}
+		s.node.Release()
+		stop()
+		background.Wait()
+		s.closeStore()
+	}
+	<-ended
+	end(drain, servers.admin)
+	stop()
+	background.Wait()
+	s.log.Info("stopped: sessions and places are kept")
+	return err
+}
+
+// servers are the HTTP servers of a process. The first two kinds face visitors.
+type servers struct {
+	visitors []*http.Server
+	admin    *http.Server
+}
+
+// serve starts serving on every listener. A listener that fails is told on the channel.
+func (s *Server) serve() (servers, <-chan error) {
+	cfg := s.Config()
+	failed := make(chan error, len(s.visitors)+2)
+	start := func(srv *http.Server, l net.Listener) {
+		go func() {
+			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("listener %s: %w", l.Addr(), err)
+			}
+		}()
+	}
+	most := cfg.Limits.ConnectionsPerAddress
+	if most == 0 {
+		most = -1 // gateway.Limit's word for no bound
+	}
+	visitors := s.visitorServer(cfg)
+	all := servers{visitors: []*http.Server{visitors}, admin: s.adminServer()}
+	for _, l := range s.visitors {
+		l = gateway.Limit(l, most, cfg.TrustedProxies)
+		if cfg.TLS.On() {
+			l = tls.NewListener(l, visitors.TLSConfig)
+		}
+		start(visitors, l)
+	}
+	if s.redirect != nil {
+		redirect := s.redirectServer()
+		all.visitors = append(all.visitors, redirect)
+		start(redirect, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
+	}
+	start(all.admin, s.admin)
+	return all, failed
+}
+
+func (s *Server) visitorServer(cfg config.Config) *http.Server {
+	srv := s.gateway.Server(s.log)
+	srv.ReadHeaderTimeout = cfg.Timeouts.ReadHeader
+	srv.IdleTimeout = cfg.Timeouts.Idle
+	if cfg.TLS.On() {
+		srv.TLSConfig = s.certs.config()
+	}
+	return srv
+}
+
+func end(ctx context.Context, srv *http.Server) {
+	if srv.Shutdown(ctx) != nil {
+		srv.Close()
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (s *Server) setReady(r bool) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.ready = r
+}
+
+func (s *Server) setStopping() {
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.state.ready, s.state.stopping = false, true
+}
+
+// close lets go of everything; safe at any stage.
+func (s *Server) close() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.closeStore()
+}
+
+func (s *Server) closeStore() {
+	s.endLife()
+	if s.certs != nil {
+		s.certs.close()
+	}
+	if s.link != nil {
+		if err := s.link.Close(); err != nil {
+			s.log.Error("the store did not close cleanly", "error", err)
+		}
+	}
+}

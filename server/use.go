@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/proof"
+	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// Check is what rooms must satisfy together; it belongs into config.LoadOptions.
+func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
+	faults := route.Check(rooms, cookieName)
+	for i, r := range rooms {
+		if r.CustomPageHTML == "" {
+			continue
+		}
+		_, err := page.Compile(r.CustomPageHTML)
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			for _, f := range more {
+				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
+				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].%s", i, f.Path), 0, 0
+				faults = append(faults, f)
+			}
+		}
+	}
+	return faults
+}
+
+// prepared is a configuration with everything read that it needs from files.
+type prepared struct {
+	cfg   config.Config
+	ring  *ticket.Keyring
+	certs loadedCertificates
+}
+
+// prepare reads the files of a configuration. It changes nothing but makes the data
+// directory and the keys at the first start.
+func (s *Server) prepare(cfg config.Config) (p prepared, err error) {
+	p.cfg = cfg
+	if p.ring, err = s.keys(cfg.Data); err != nil {
+		return p, err
+	}
+	if p.certs, err = loadCertificates(cfg.TLS, s.log); err != nil {
+		return p, err
+	}
+	_, err = s.gatewayConfig(p) // templates and proof: again when there is a node
+	return p, err
+}
+
+// keys reads the key file, and at the start makes one when there is none. Later a missing
+// file is a mistake: new keys would make every visitor new. The data directory is that of
+// the start, whatever a reloaded configuration says.
+func (s *Server) keys(data string) (*ticket.Keyring, error) {
+	if first := s.first.Load(); first != nil {
+		return ticket.Load(KeyFile(first.Data))
+	}
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, anteroom.Errorf(anteroom.Invalid, "the data directory cannot be made: %w (set data: to a directory that this user may write)", err)
+	}
+	ring, created, err := ticket.LoadOrCreate(KeyFile(data), time.Now())
+	if created {
+		s.log.Info("made a key file: it seals the visitors' tickets, keep it safe and do not share it", "file", KeyFile(data))
+	}
+	return ring, err
+}
+
+// use puts a configuration in force, or changes nothing and says why: everything that can
+// fail comes before the first change.
+func (s *Server) use(ctx context.Context, p prepared) error {
+	gw, err := s.gatewayConfig(p)
+	if err != nil {
+		return err
+	}
+	var before []anteroom.Room
+	if old := s.cfg.Load(); old != nil {
+		before = old.Rooms
+	}
+	if err := s.node.Prepare(ctx, p.cfg.Rooms); err != nil {
+		return err
+	}
+	if s.gateway == nil {
+		s.gateway, err = gateway.New(gw)
+	} else {
+		err = s.gateway.Swap(gw)
+	}
+	if err != nil {
+		s.node.Settle(ctx, before)
+		return err
+	}
+	s.node.Settle(ctx, p.cfg.Rooms)
+	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
+	s.certs.use(s.life, p.certs)
+	s.cfg.Store(&p.cfg)
+	s.first.CompareAndSwap(nil, &p.cfg)
+	return nil
+}
+
+// endless is a duration for which zero means for ever where the receiver's zero is a default.
+func endless(d time.Duration) time.Duration {
+	if d == 0 {
+		return math.MaxInt64
+	}
+	return d
+}
+
+// gatewayConfig makes the gateway's configuration from ours.
+func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
+	cfg := p.cfg
+	g := gateway.Config{
+		Rooms: cfg.Rooms, Templates: map[anteroom.RoomID]*page.Template{}, Node: s.node, Keys: p.ring,
+		ProofHeader: cfg.Proof.Header, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies,
+		MaxInFlight: cfg.Limits.RequestsInFlight,
+		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
+			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
+		Log: s.log,
+	}
+	for _, site := range cfg.Sites {
+		one := gateway.Site{Hosts: site.Hosts, PreserveHost: site.PreserveHost,
+			Health: gateway.Health{Path: site.Health.Path, Interval: site.Health.Interval, Timeout: site.Health.Timeout}}
+		for _, o := range site.Origins {
+			u, err := url.Parse(o)
+			if err != nil {
+				return g, anteroom.Errorf(anteroom.Invalid, "sites: origin %q: %w", o, err)
+			}
+			one.Origins = append(one.Origins, u)
+		}
+		g.Sites = append(g.Sites, one)
+	}
+	for _, r := range cfg.Rooms {
+		if r.CustomPageHTML == "" {
+			continue
+		}
+		t, err := page.Compile(r.CustomPageHTML)
+		if err != nil {
+			return g, err
+		}
+		g.Templates[r.WithDefaults().ID] = t
+	}
+	if cfg.Proof.Enabled {
+		pc := proof.Config{Issuer: cfg.Proof.Issuer, SubjectKey: proof.Seed(p.ring.Fixed(ticket.PurposeSubject))}
+		for _, d := range p.ring.Derive(ticket.PurposeProof) {
+			pc.Keys = append(pc.Keys, proof.Key{ID: d.ID, Seed: proof.Seed(d.Secret)})
+		}
+		signer, err := proof.New(pc)
+		if err != nil {
+			return g, err
+		}
+		g.Proof = signer
+	}
+	return g, nil
+}

@@ -391,6 +391,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay())
+		c.line.looks = maxLooks
 		for c.permits() >= 1 {
 			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
 			if slot == 0 {

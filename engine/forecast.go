@@ -62,10 +62,26 @@ func (f *forecast) observe(now anteroom.Time, admitted uint32, ends []AgeCount) 
 	f.advance(now)
 	f.joined += float64(admitted)
 	for _, e := range ends {
-		a := min(int(e.Age), ageCount-1)
-		f.ended[a] += float64(e.Count)
 		f.endsAll += uint64(e.Count)
+		f.end(min(int(e.Age), ageCount-1), float64(e.Count))
 	}
+}
+
+// end takes n sessions of an age out. A site counts ages from each admission and the
+// forecast from the ends of its steps, so they may stand in a bin beside: the nearest that
+// has them. A session that ended and stayed in a bin would be expected to free a seat for
+// ever.
+func (f *forecast) end(age int, n float64) {
+	for d := 0; d < ageCount && n > 0; d++ {
+		for _, k := range [2]int{age - d, age + d} {
+			if k >= 0 && k < ageCount {
+				m := min(n, max(0, f.ages[k]-f.ended[k]))
+				f.ended[k] += m
+				n -= m
+			}
+		}
+	}
+	f.joined = max(0, f.joined-n)
 }
 
 // seat takes note of sessions that are older than this forecast.

@@ -51,6 +51,7 @@ type line struct {
 	wins   map[uint32]uint64
 	nwins  uint64
 	asleep int // winners who are dormant: they keep the win and hold up nobody
+	looks  int // how many who are away next may still pass over, see maxLooks
 
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
@@ -266,12 +267,16 @@ func (l *line) remove(slot uint32) {
 	l.places.remove(slot)
 }
 
+// maxLooks bounds one dispatch to some ten milliseconds when a great many are away; the
+// next one goes on where it ended.
+const maxLooks = 10_000
+
 // next takes the ticket whose turn it is out of the order, or returns 0. reachable says
 // whether a ticket's site answers; away bounds how many absent winners may be set aside.
 func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint16) bool, away int) uint32 {
 	t := l.tick(now)
 	if !l.random {
-		for l.order.len() > 0 {
+		for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
 			slot := l.order.top()
 			p := l.places.at(slot)
 			if reachable(p.site) && l.present(p, t) {
@@ -294,7 +299,7 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 			return slot
 		}
 	}
-	for len(l.alive) > 0 && len(l.wins)-l.asleep <= away {
+	for ; len(l.alive) > 0 && len(l.wins)-l.asleep <= away && l.looks > 0; l.looks-- {
 		*draws++
 		slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
 		p := l.places.at(slot)

@@ -172,3 +172,21 @@ func TestVanishedWinnersHoldUpNobody(t *testing.T) {
 		t.Errorf("somebody waits behind winners who have left: %+v", w.room.coordinator.Numbers())
 	}
 }
+
+// TestPacedDrawStands: while the pace holds a release back, the draw that fell is not drawn
+// again at every opportunity. That would favour those who are away, whose wins are kept.
+func TestPacedDrawStands(t *testing.T) {
+	w := newTrial(t, anteroom.Settings{NewUsersPerMinute: 60, QueueingMethod: anteroom.Random})
+	for range 20 {
+		w.open(w.arrive())
+	}
+	s := w.set
+	s.TotalActiveUsers = 20
+	w.configure(s)
+	for range 10 {
+		w.pass(100 * time.Millisecond)
+		if c := w.room.coordinator; c.draws > c.released+1 {
+			t.Fatalf("%d draws for %d releases", c.draws, c.released)
+		}
+	}
+}

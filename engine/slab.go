@@ -25,7 +25,7 @@ type item[T any] struct {
 	val T
 }
 
-const chunkBits = 7 // 128 items: a few kB, for most rooms are small
+const chunkBits = 8 // 256 items: a few kB, for most rooms are small
 
 func hashID(id *anteroom.ID) uint64 { return binary.LittleEndian.Uint64(id[:8]) }
 

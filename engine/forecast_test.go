@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// TestForecastSteady runs a site with more demand than room for half an hour and compares
+// what newcomers were told with when they entered.
+func TestForecastSteady(t *testing.T) {
+	for name, c := range map[string]struct {
+		s     anteroom.Settings
+		stays time.Duration // mean time inside before the last request
+		rate  float64       // arrivals per second
+	}{
+		"seats bound": {anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 300, SessionDuration: time.Minute}, time.Minute, 1},
+		"rate bound":  {anteroom.Settings{TotalActiveUsers: 100_000, NewUsersPerMinute: 60, SessionDuration: time.Minute}, time.Minute, 1.2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			w := newTrial(t, c.s)
+			w.hasty = true
+			leaves := map[*visitor]anteroom.Time{}
+			told := map[*visitor]time.Duration{}
+			for end := w.now.Add(30 * time.Minute); w.now < end; w.pass(100 * time.Millisecond) {
+				if rng.Float64() < c.rate/10 {
+					w.arrive()
+				}
+				for _, v := range w.people {
+					if !v.inside {
+						if v.held == 0 && !v.streams && v.entered == 0 { // the page has been shown
+							if d := v.latest; d.WaitKnown && d.WaitTime >= 30*time.Second {
+								told[v] = d.WaitTime + d.At.Sub(v.arrived)
+							}
+							w.open(v)
+						}
+						continue
+					}
+					if leaves[v] == 0 {
+						leaves[v] = w.now.Add(time.Duration(2 * rng.Float64() * float64(c.stays)))
+					}
+					if w.now < leaves[v] && w.now.Sub(v.last) > w.set.SessionDuration/4 {
+						w.visit(v)
+					}
+				}
+			}
+			var errors []float64
+			bias := 0.0
+			for v, told := range told {
+				if v.entered != 0 {
+					e := told.Seconds()/v.entered.Sub(v.arrived).Seconds() - 1
+					errors = append(errors, math.Abs(e))
+					bias += e
+				}
+			}
+			if len(errors) < 200 {
+				t.Fatalf("only %d waits were told and ended", len(errors))
+			}
+			slices.Sort(errors)
+			median := errors[len(errors)/2]
+			t.Logf("%d waits told: median error %.1f %%, 80 %% within %.1f %%, bias %+.1f %%", len(errors), 100*median,
+				100*errors[len(errors)*8/10], 100*bias/float64(len(errors)))
+			if median > 0.15 {
+				t.Errorf("the median error is %.1f %%, 15 %% are allowed", 100*median)
+			}
+		})
+	}
+}
+
+// TestForecastCohort: people who came together are expected to go together, which no
+// average of past minutes can know.
+func TestForecastCohort(t *testing.T) {
+	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 50, NewUsersPerMinute: 1000, SessionDuration: 5 * time.Minute, DisableSessionRenewal: true, Unpaced: true})
+	w.hasty = true
+	for range 100 {
+		v := w.arrive()
+		w.openHeld(v)
+	}
+	w.pass(5*time.Minute + 10*time.Second)
+	if n := len(w.entered); n != 100 {
+		t.Fatalf("%d entered, the second fifty should be inside", n)
+	}
+	next := anteroom.Time(0)
+	for at := range []int{0, 1, 2, 3} { // at any time until they leave, the wait ends with them
+		w.pass(time.Minute)
+		v := w.arrive()
+		w.openHeld(v)
+		if !v.latest.WaitKnown {
+			t.Fatalf("minute %d: no wait is told", at)
+		}
+		next = w.entered[50].Add(w.set.SessionDuration)
+		want := next.Sub(w.now)
+		if diff := (v.latest.WaitTime - want).Abs(); diff > want*15/100+3*time.Second {
+			t.Errorf("minute %d: told %v, the seats come free in %v", at, v.latest.WaitTime, want)
+		}
+	}
+}
+
+// TestForecastAfterRestart: a new process knows from the sessions when they will end, as
+// soon as it has seen enough of them end.
+func TestForecastAfterRestart(t *testing.T) {
+	var f forecast
+	f.configure(5 * time.Minute)
+	f.seat(midnight, []AgeCount{{Age: 30, Count: 50}})
+	f.endsAll = knownEnds
+	out := &Figures{Waiting: 10}
+	f.write(out, 0, 600, false)
+	out.CurveAt = midnight
+	// 30 steps of 5 s old: the session duration is reached after another 30.
+	if got := out.WaitOf(0, midnight); got < 150*time.Second || got > 180*time.Second {
+		t.Errorf("the first seat is expected after %v, sessions reach their end after 150 s", got)
+	}
+}
+
+func TestForecastUnknown(t *testing.T) {
+	full := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60}
+	w := newTrial(t, full)
+	w.arrive()
+	v := w.arrive()
+	w.openHeld(v)
+	if v.latest.WaitKnown {
+		t.Errorf("told %v though no session has ever ended", v.latest.WaitTime)
+	}
+	all := anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 60, QueueAll: true}
+	w = newTrial(t, all)
+	v = w.arrive()
+	if v.latest.WaitKnown || v.latest.Verdict != anteroom.Wait {
+		t.Errorf("queue-all: %v, wait known: %v", v.latest.Verdict, v.latest.WaitKnown)
+	}
+	// Twenty sessions have ended, and now nobody may enter: no time is told.
+	w = newTrial(t, anteroom.Settings{TotalActiveUsers: 30, NewUsersPerMinute: 60, SessionDuration: time.Second})
+	for range 25 {
+		w.arrive()
+	}
+	w.pass(2 * time.Second)
+	none := w.set
+	none.TotalActiveUsers = 0
+	w.configure(none)
+	v = w.arrive()
+	w.openHeld(v)
+	if v.latest.WaitKnown || !v.latest.QueueIsFull {
+		t.Errorf("with a limit of 0: wait known %v (%v), line full %v", v.latest.WaitKnown, v.latest.WaitTime, v.latest.QueueIsFull)
+	}
+}
+
+// TestLeaveRate: who closes the page counts as gone; who comes back was not.
+func TestLeaveRate(t *testing.T) {
+	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 0, NewUsersPerMinute: 60})
+	for range 100 {
+		w.open(w.arrive())
+	}
+	w.pass(time.Minute)
+	for _, v := range w.people[:5] {
+		w.close(v)
+	}
+	w.pass(time.Minute)
+	f := &w.room.coordinator.forecast
+	if got := f.leaveRate() * 60; got < 0.02 || got > 0.03 {
+		t.Errorf("5 of 100 left within two minutes: %.4f per minute", got)
+	}
+	for _, v := range w.people[:5] {
+		w.open(v)
+	}
+	w.pass(time.Second)
+	if got := f.leaveRate() * 60; got > 0.001 {
+		t.Errorf("everybody is back: %.4f per minute", got)
+	}
+}

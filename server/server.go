@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type Server struct {
 	log     *slog.Logger
 	cfg     atomic.Pointer[config.Config]
 	first   atomic.Pointer[config.Config] // what the process started with
+	read    map[string]os.FileInfo        // what the files looked like then
 	link    cluster.Link
 	node    *node.Node
 	gateway *gateway.Gateway
@@ -120,6 +122,7 @@ func New(ctx context.Context, o Options) (s *Server, err error) {
 	if err := s.use(ctx, p); err != nil {
 		return nil, err
 	}
+	s.read = fingerprints(s.files())
 	s.metrics = s.newMetrics()
 	return s, nil
 }

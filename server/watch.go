@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,30 +23,11 @@ func (s *Server) watch(ctx context.Context) {
 		return
 	}
 	defer w.Close()
-	files := func() map[string]bool {
-		cfg := s.Config()
-		set := map[string]bool{}
-		for _, f := range append([]string{KeyFile(s.first.Load().Data)}, cfg.Files...) {
-			abs, err := filepath.Abs(f)
-			if err != nil {
-				continue
-			}
-			set[abs] = true
-			dirs := []string{filepath.Dir(abs)}
-			if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
-				dirs = append(dirs, filepath.Dir(real))
-			}
-			for _, dir := range dirs { // watching twice is watching once; a directory made anew is watched again
-				if err := w.Add(dir); err != nil {
-					s.log.Warn("a directory is not watched; use SIGHUP after a change", "directory", dir, "error", err)
-				}
-			}
-		}
-		return set
-	}
-	prints := fingerprints(files())
-	quiet := time.NewTimer(time.Hour)
-	quiet.Stop()
+	prints := s.read
+	s.watchFiles(w)
+	// A change between the reading at the start and here makes no event: look once.
+	quiet := time.NewTimer(settleTime)
+	defer quiet.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,18 +45,51 @@ func (s *Server) watch(ctx context.Context) {
 			}
 			s.log.Warn("watching files", "error", err)
 		case <-quiet.C:
-			if !same(prints, fingerprints(files())) {
-				s.Reload(ctx, "a file has changed") // Reload has logged what went wrong
-				prints = fingerprints(files())
+			now := fingerprints(s.files())
+			if same(prints, now) {
+				continue
+			}
+			s.Reload(ctx, "a file has changed") // Reload has logged what went wrong
+			// What changed while it was read is different from now, and is read again.
+			prints = fingerprints(s.files())
+			maps.Copy(prints, now)
+			maps.DeleteFunc(prints, func(f string, _ os.FileInfo) bool { return !slices.Contains(s.files(), f) })
+			s.watchFiles(w)
+		}
+	}
+}
+
+// files are those to watch, as absolute paths.
+func (s *Server) files() []string {
+	all := append([]string{KeyFile(s.first.Load().Data)}, s.Config().Files...)
+	for i := range all {
+		if abs, err := filepath.Abs(all[i]); err == nil {
+			all[i] = abs
+		}
+	}
+	return all
+}
+
+// watchFiles watches the directories of all files and, where they are links, of what they
+// lead to. Watching twice is watching once; a directory that was made anew is watched again.
+func (s *Server) watchFiles(w *fsnotify.Watcher) {
+	for _, f := range s.files() {
+		dirs := []string{filepath.Dir(f)}
+		if real, err := filepath.EvalSymlinks(f); err == nil && real != f {
+			dirs = append(dirs, filepath.Dir(real))
+		}
+		for _, dir := range dirs {
+			if err := w.Add(dir); err != nil {
+				s.log.Warn("a directory is not watched; use SIGHUP after a change", "directory", dir, "error", err)
 			}
 		}
 	}
 }
 
 // fingerprints are what the files look like; one that is not there has none.
-func fingerprints(files map[string]bool) map[string]os.FileInfo {
+func fingerprints(files []string) map[string]os.FileInfo {
 	out := map[string]os.FileInfo{}
-	for f := range files {
+	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
 			out[f] = st
 		}

@@ -1,2 +1,105 @@
-// Package engine decides who is admitted. (Derivation: see the end of this comment.)
+// Package engine decides who is admitted. It is arithmetic over messages and time: no
+// goroutine, no clock, no I/O, the standard library only.
+//
+// # Units and rules
+//
+// A limit is a number of units. There are two: a seat, used until the session ends
+// ([Seat]; [anteroom.Settings].TotalActiveUsers of them), and a rate slot, used for
+// [RateHold] from the admission ([RateSlot]; NewUsersPerMinute of them). One of each is a
+// permit; whoever enters uses one. A [Coordinator] is the one authority of a room and
+// grants permits to sites; a [Site] admits from its own. Each keeps counters that only
+// grow, for each unit k and site i:
+//
+//		G[i]     ever granted, at the coordinator (Account.Granted); g at the site: the highest heard
+//		ret[i]   ever returned, at the site (Balance.Returned); RS at the coordinator: the highest heard
+//		used[i]  in use at the site; offers[i]: set aside for tickets whose turn has come
+//
+//		pool = limit - sum over sites (G - RS)
+//		free = g - ret - used - offers
+//
+//	 1. The coordinator raises G only while every pool stays at or above 0.
+//	 2. A site admits, offers and returns only from free units.
+//	 3. Receivers take the maximum of what they have and what they hear.
+//
+// # Why the limits hold
+//
+// T1: the units in use never exceed the limit. A site hears of a grant after it was made
+// and the coordinator of a return after it was made, so g <= G and ret >= RS. With rule 2,
+// used + offers <= g - ret <= G - RS at every site; with rule 1 the sum over all sites is at
+// most limit - pool, which is at most the limit. Nothing was said about delivery: messages
+// may be lost, repeated, late or out of order, links cut, processes stopped. A session's
+// end is a duration on one clock; no wall clock is compared. What must survive the
+// coordinator is an upper bound of G, stored before a grant beyond it leaves
+// ([Coordinator.Needs], [LedgerRecord]); a new one starts from the bound with RS = 0, which
+// only underestimates the pool. A site that lost its memory comes back under a new
+// incarnation; the old account stays charged until its sessions must have ended.
+//
+// T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
+// slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute
+// has no turn at which two budgets meet.
+//
+// T4: while the links are up, nobody is called before somebody who arrived more than a
+// second earlier and is here. Newcomers enter directly only in mode [Open], which one
+// process decides and which means that nobody is known to wait. In mode [Queue] only offers
+// admit; they are cut from one order (lane, arrival, id) and take effect everywhere at the
+// same moment, so a faster link overtakes nobody; the mode returns to Open only after the
+// last offer has taken effect. "Here" is an open stream, or a check-in that is due within
+// [ClaimHorizon]: whoever is neither is passed over without losing the key, and is first on
+// return. After a restart that lost touch with a line, nobody is called for ClaimHorizon,
+// so that those in front can come back first.
+//
+// One ticket has at most one session: a request whose id has a seat is let in by it, all
+// requests that are held with an id get one answer, and an id whose session has ended is
+// remembered as used for as long as a waiting cookie of it could be shown.
+//
+// The draw ([anteroom.Random]) is uniform over everybody in line, by a keyed sequence. A
+// draw stands: a winner who is away keeps the win and enters on return, before later
+// winners; so it does not matter who asks how often. At most as many wins are set aside as
+// are released in 1.3 [DrawInterval], and winners who have gone do not count.
+//
+// Not promised: fewer sessions than there are, at once, after a limit was lowered (nobody
+// is thrown out, nobody enters until enough have left); order across a cut link; that
+// passthrough respects a limit; a draw in which a stream, which is always present, does not
+// enter sooner than a winner who is away; that a session whose site lost its memory counts
+// once, if its cookie is shown again in the half session duration after it lapsed.
+//
+// # Machines and messages
+//
+// [Door] is a room at one node: it lets in whom it knows and answers check-ins far from the
+// front; the rest asks the site. [Site] is a room in one data centre or on one machine:
+// units, sessions, the tickets that wait there, requests held for a slot about to come free
+// (at most [HoldMax]). [Coordinator] has the ledger, the order of everybody waiting, the
+// pace and the forecast. A site sends a [Report] (counters, arrivals, departures, what it
+// wants), the coordinator answers with a [State] (grants, mode, [Figures]) and sends
+// [Offers]. Counters survive any fault; lists need order, and a gap in the sequence makes
+// the coordinator ask for everything again. [Single] holds one of each and hands messages
+// over until nobody has anything to say: the same code with a latency of zero.
+//
+// The published words map so: a worker is a Door, a data centre's object and its counter
+// are a Site, the global object is the Coordinator. A bucket is the minute of the arrival,
+// which orders; "slots" are the permits in the pool, "reserved" are those that offers set
+// aside. Free slots are min(L - active, R - admitted in the last minute), as published,
+// except that the minute slides and both numbers are bounds.
+//
+// # Forecast
+//
+// The coordinator knows the age of every session and how often sessions of an age end. It
+// moves both limits forward in steps of five seconds (longer for long sessions): what ends
+// frees a seat, what was admitted a minute ago frees a rate slot, what enters begins a
+// session. The curve of releases so made, corrected for those who leave the line, is read
+// at a visitor's rank ([Figures.WaitOf]). Nothing is told before it is known: until twenty
+// sessions have ended, with queue-all, or when nothing will come free.
+//
+// # Where this differs from the reference
+//
+// Algorithm D is described in the project's reference on admission; the numbers are its
+// own. A room with one site reopens when a hundredth of the smaller limit is free, for
+// nobody can race; with several, at a hundredth of the seats and at least two per site. A
+// visitor whose stream broke is away at once and not only after the grace. Figures say when
+// permits are left that nobody here could take ([Figures].Hot), so that any check-in then
+// asks. A door reports touches with every batch, not once a second, for the last request of
+// a session counts. With the random method every check-in asks, for anybody may have won. A
+// cut site serves its line in order of arrival without the forecast's bound, and a ticket
+// does not move between sites while it is offered something: both belong to rooms of
+// several sites.
 package engine

@@ -83,12 +83,12 @@ func KeyFile(data string) string { return filepath.Join(data, "keys.json") }
 
 // New opens the store, starts the node and binds the listeners. On an error nothing is
 // left open.
-func New(ctx context.Context, o Options) (s *Server, err error) {
+func New(ctx context.Context, o Options) (_ *Server, err error) {
 	cfg, err := o.Load()
 	if err != nil {
 		return nil, err
 	}
-	s = &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now()}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -64,7 +64,7 @@ func TestVectorReserve(t *testing.T) {
 		for range c.Active {
 			w.arrive()
 		}
-		w.pass(2 * time.Minute) // their rate slots are free again
+		w.leap(2 * time.Minute) // their rate slots are free again
 		var buckets [][]*visitor
 		for _, n := range c.Waiting {
 			var b []*visitor
@@ -74,7 +74,7 @@ func TestVectorReserve(t *testing.T) {
 				b = append(b, v)
 			}
 			buckets = append(buckets, b)
-			w.pass(time.Minute)
+			w.leap(time.Minute)
 		}
 		w.hasty = true
 		s := w.set

@@ -27,7 +27,7 @@ func (x *exchange) finish(h http.Header) {
 	if x.room.revoke && hasToken(commands, anteroom.CommandRevoke) {
 		x.room.door.Revoke(x.decision.Ticket.ID)
 		x.g.count.revoked.Add(1)
-		h["Set-Cookie"] = append(h["Set-Cookie"], x.room.dropCookie(x.https))
+		h["Set-Cookie"] = append(h["Set-Cookie"], x.dropCookie())
 		keepPrivate(h)
 		return
 	}
@@ -44,7 +44,7 @@ func (x *exchange) finish(h http.Header) {
 	if !urgent && (shared || !isNavigation(x.r)) {
 		return
 	}
-	h["Set-Cookie"] = append(h["Set-Cookie"], x.room.setCookie(x.decision.Ticket, x.https))
+	h["Set-Cookie"] = append(h["Set-Cookie"], x.setCookie(x.decision.Ticket))
 	switch {
 	case shared:
 		keepPrivate(h)

@@ -18,6 +18,7 @@ const heartbeat = 15 * time.Second
 func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
 	r := x.r
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		x.w.Header()["Allow"] = valueAllowRead
 		x.g.refuse(x.w, r, refusal{http.StatusMethodNotAllowed, "Ask with GET", true})
 		return
 	}
@@ -56,7 +57,7 @@ func (x *exchange) status() {
 // giveTicket sets the cookie when the decision wants it.
 func (x *exchange) giveTicket(h http.Header) {
 	if x.decision.SetCookie || x.stale && !x.decision.Ticket.ID.IsZero() {
-		h["Set-Cookie"] = []string{x.room.setCookie(x.decision.Ticket, x.https)}
+		h["Set-Cookie"] = []string{x.setCookie(x.decision.Ticket)}
 	}
 }
 

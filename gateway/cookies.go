@@ -163,7 +163,8 @@ func (t cookieTail) of(tls bool) string {
 // plus the place hold. After admission it lives for two session durations: the server
 // decides when a session ends, the cookie only has to be there until then, and it is renewed
 // from half a session on.
-func (rm *room) setCookie(t anteroom.Ticket, tls bool) string {
+func (x *exchange) setCookie(t anteroom.Ticket) string {
+	rm := x.room
 	age := 2 * rm.SessionDuration
 	if !t.Accepted() {
 		age = t.Refresh + rm.PlaceHold
@@ -174,11 +175,25 @@ func (rm *room) setCookie(t anteroom.Ticket, tls bool) string {
 	b = rm.sealer.Seal(b, t)
 	b = append(b, "; Max-Age="...)
 	b = strconv.AppendInt(b, int64((age+time.Second-1)/time.Second), 10)
-	b = append(b, rm.tail.of(tls)...)
+	b = append(b, x.cookieTail()...)
 	return string(b)
 }
 
 // dropCookie returns the Set-Cookie value that makes the client forget the ticket.
-func (rm *room) dropCookie(tls bool) string {
-	return rm.scope.Name + "=; Max-Age=0" + rm.tail.of(tls)
+func (x *exchange) dropCookie() string {
+	return x.room.scope.Name + "=; Max-Age=0" + x.cookieTail()
+}
+
+// cookieTail chooses the cookie's path. A room covers every spelling of its path that some
+// origin serves, like /TICKETS and /%74ickets; a browser compares the path as it is spelled
+// (RFC 6265 §5.1.4) and would not send a cookie of /tickets there. Who comes by such a
+// spelling gets a wider cookie, or every request would be a new visitor.
+func (x *exchange) cookieTail() string {
+	rm := x.room
+	if rm.scope.Path != "/" {
+		if path, _, _ := strings.Cut(x.r.RequestURI, "?"); path != "" && !rm.scope.Covers(path) {
+			return rm.wide.of(x.https)
+		}
+	}
+	return rm.tail.of(x.https)
 }

@@ -21,8 +21,8 @@
 // ours, the proof is added, trailers of the request are dropped. Path and query stay as
 // they came.
 //
-// Nothing a client does makes us answer 5xx, but for 501 to a method that nobody here
-// knows (RFC 9110 §15.6.2). 502 and 504 speak of the origin, 503 of our
+// Nothing a client does makes us answer 5xx, but for the 501 of net/http to a transfer
+// coding that it does not know (RFC 9112 §6.1). 502 and 504 speak of the origin, 503 of our
 // own bound on requests in flight, 508 of a loop that the operator has built.
 package gateway
 
@@ -262,5 +262,8 @@ func (x *exchange) prepare() refusal {
 
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	g.count.refuse(no.status)
+	if no.status == http.StatusMethodNotAllowed && w.Header()["Allow"] == nil {
+		w.Header()["Allow"] = g.live.Load().allow
+	}
 	no.answer(w, r)
 }

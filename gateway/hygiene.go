@@ -27,13 +27,10 @@ var defaultMethods = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"
 func (s *setup) checkTarget(r *http.Request) refusal {
 	switch r.Method {
 	case "GET", "HEAD", "POST":
-	case "CONNECT":
-		return refusal{http.StatusMethodNotAllowed, "CONNECT is not served here", true}
-	case "TRACE", "TRACK", "DEBUG":
-		return refusal{http.StatusMethodNotAllowed, "This method is not served here", true}
 	default:
+		// Everything unknown as well: 501 would be a failure of ours for what a client did.
 		if !s.methods[r.Method] {
-			return refusal{http.StatusNotImplemented, "This method is not known here", true}
+			return refusal{http.StatusMethodNotAllowed, "This method is not served here", true}
 		}
 	}
 	target := r.RequestURI
@@ -162,8 +159,8 @@ func (x refusal) answer(w http.ResponseWriter, r *http.Request) {
 	h["Content-Type"] = valueTextPlain
 	h["Cache-Control"] = valueNoStore
 	h["X-Content-Type-Options"] = valueNosniff
-	if x.status == http.StatusMethodNotAllowed {
-		h["Allow"] = valueAllow
+	if x.status == http.StatusServiceUnavailable {
+		h["Retry-After"] = valueRetrySoon
 	}
 	if x.close && r.ProtoMajor == 1 {
 		h["Connection"] = valueClose

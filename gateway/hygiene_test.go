@@ -27,9 +27,9 @@ func TestRawRequests(t *testing.T) {
 		{"TRACE", "TRACE / HTTP/1.1\n" + end, 405, false},
 		{"TRACK", "TRACK / HTTP/1.1\n" + end, 405, false},
 		{"DEBUG", "DEBUG / HTTP/1.1\n" + end, 405, false},
-		{"lower-case get", "get / HTTP/1.1\n" + end, 501, false},
-		{"unknown method", "BREW / HTTP/1.1\n" + end, 501, false},
-		{"HTTP/2 preface", "PRI * HTTP/2.0\n\nSM\n\n", 501, false},
+		{"lower-case get", "get / HTTP/1.1\n" + end, 405, false},
+		{"unknown method", "BREW / HTTP/1.1\n" + end, 405, false},
+		{"HTTP/2 preface", "PRI * HTTP/2.0\n\nSM\n\n", 405, false},
 		{"GET *", "GET * HTTP/1.1\n" + end, 400, false},
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\n" + end, 200, false},
 		{"HTTP/1.2", "GET / HTTP/1.2\n" + end, 200, true},
@@ -291,9 +291,11 @@ func TestLoop(t *testing.T) {
 
 func TestExtraMethods(t *testing.T) {
 	w := newWorld(t, admit, withConfig(func(c *Config) { c.Methods = []string{"PROPFIND"} }))
-	for method, want := range map[string]int{"PROPFIND": 200, "MKCOL": 501, "TRACE": 405} {
+	for method, want := range map[string]int{"PROPFIND": 200, "MKCOL": 405, "TRACE": 405} {
 		if res, _ := w.do(method, "/", nil); res.StatusCode != want {
 			t.Errorf("%s: %d", method, res.StatusCode)
+		} else if allow := res.Header.Get("Allow"); want == 405 && allow != "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, PROPFIND" {
+			t.Errorf("%s: Allow %q", method, allow)
 		}
 	}
 }

@@ -98,12 +98,14 @@ func (v *visitor) keep(res *http.Response) {
 }
 
 // awaitTurn holds a stream until the turn has come.
-func (v *visitor) awaitTurn() {
+func (v *visitor) awaitTurn() { v.t.Helper(); v.awaitAt("/") }
+
+func (v *visitor) awaitAt(path string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for ctx.Err() == nil {
-		r, _ := http.NewRequestWithContext(ctx, "GET", v.front.URL+"/?__anteroom=stream", nil)
+		r, _ := http.NewRequestWithContext(ctx, "GET", v.front.URL+path+"?__anteroom=stream", nil)
 		r.Host = testHost
 		r.Header.Set("Cookie", v.cookie)
 		res, err := http.DefaultTransport.RoundTrip(r)
@@ -126,7 +128,7 @@ func (v *visitor) awaitTurn() {
 // shop is an origin that marks its answers and ends the session at /logout.
 func shop(rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("X-Origin", "shop")
-	if r.URL.Path == "/logout" {
+	if strings.HasSuffix(r.URL.Path, "/logout") {
 		rw.Header().Set("Cf-Waiting-Room-Command", "revoke")
 	}
 	io.WriteString(rw, "inside")

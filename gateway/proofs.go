@@ -29,6 +29,7 @@ func (x *exchange) setProof(h http.Header) {
 // serveKeys answers the reserved path of the key set.
 func (x *exchange) serveKeys() {
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.w.Header()["Allow"] = valueAllowRead
 		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "The keys are to be read with GET", true})
 		return
 	}

@@ -285,8 +285,8 @@ func TestTooManyInFlight(t *testing.T) {
 		w.do("GET", "/", nil)
 	}()
 	<-in
-	if res, _ := w.do("GET", "/", nil); res.StatusCode != 503 {
-		t.Errorf("status %d", res.StatusCode)
+	if res, _ := w.do("GET", "/", nil); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("status %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
 	}
 	close(hold)
 	<-done

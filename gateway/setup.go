@@ -27,6 +27,7 @@ type setup struct {
 	sites     map[string]*site
 	anySite   *site
 	methods   map[string]bool
+	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
 	transport *http.Transport
 	preflight *budget
@@ -47,6 +48,7 @@ type room struct {
 	sealer   *ticket.Sealer
 	scope    route.Scope
 	tail     cookieTail
+	wide     cookieTail // for spellings of the path that a browser would not send the ticket back to
 	template *page.Template
 	policy   []string // Content-Security-Policy of the page; nil for an operator's own
 	revoke   bool     // the origin may end sessions
@@ -133,6 +135,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		}
 		s.methods[m] = true
 	}
+	s.allow = []string{strings.Join(append(defaultMethods[:], cfg.Methods...), ", ")}
 	for _, p := range cfg.TrustedProxies {
 		s.trusted = append(s.trusted, p.Masked())
 	}
@@ -254,6 +257,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),
 			scope:    m.Cookie,
 			tail:     tailOf(m.Room.CookieAttributes, m.Cookie.Domain, m.Cookie.Path),
+			wide:     tailOf(m.Room.CookieAttributes, m.Cookie.Domain, m.WidePath),
 			template: s.Templates[m.Room.ID],
 			revoke:   slices.Contains(m.Room.EnabledOriginCommands, anteroom.CommandRevoke),
 			bind:     m.Room.Bind == anteroom.BindIPPrefix,

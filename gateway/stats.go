@@ -51,7 +51,7 @@ const (
 var OriginErrorWords = [OriginErrorKinds]string{"unreachable", "timeout", "broken", "client_gone"}
 
 // refusedStatus are the statuses of refusals.
-var refusedStatus = [...]int{0, 400, 405, 413, 414, 421, 429, 431, 501, 503, 508}
+var refusedStatus = [...]int{0, 400, 405, 413, 414, 421, 429, 431, 503, 508}
 
 // RefusedStatus returns the status counted at an index of Stats.Refused; 0 counts all others.
 func RefusedStatus(i int) int { return refusedStatus[i] }

@@ -14,7 +14,8 @@ var (
 	valueNoindex        = []string{"noindex"}
 	valueVary           = []string{"Cookie, Accept, Accept-Encoding"}
 	valueGzip           = []string{"gzip"}
-	valueAllow          = []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}
+	valueAllowRead      = []string{"GET, HEAD"}
+	valueRetrySoon      = []string{"5"}
 	valueStream         = []string{page.StreamType}
 	valueNo             = []string{"no"}
 	valuePrivate        = []string{"private"}

@@ -20,6 +20,12 @@ type Scope struct {
 	Path   string
 }
 
+// Covers reports whether a browser sends the cookie with a request for path, as it is
+// spelled: it decodes nothing and knows upper and lower case (RFC 6265 section 5.1.4).
+func (s Scope) Covers(path string) bool {
+	return isWithinPath(path, strings.TrimSuffix(s.Path, "/"))
+}
+
 // Cookie derives the scope of a room's ticket from its routes. The name is the given one,
 // or [DefaultCookieName] when that is empty, with "_" and the room's suffix. The domain is
 // the host of the routes, or the longest domain that their hosts have in common; the path

@@ -27,6 +27,11 @@ type Match struct {
 	Room *anteroom.Room
 	// Cookie is where the room's ticket lives in the visitor's browser.
 	Cookie Scope
+	// WidePath is the cookie's path for a visitor who comes by a spelling of the path that
+	// Cookie does not cover: "/". Where another room has its ticket there under the same
+	// name, it is Cookie.Path: a link to an odd spelling must not overwrite that ticket. Then
+	// every such request is a new visitor, and a cookie suffix is the cure.
+	WidePath string
 }
 
 // Table finds the room of a request. It is immutable and safe for concurrent use; its
@@ -76,6 +81,18 @@ func NewTable(cfg Config) (*Table, error) {
 		t.rooms[i] = Match{Index: i, Room: &room, Cookie: scope}
 		for _, rt := range room.Routes {
 			t.add(&t.rooms[i], rt)
+		}
+	}
+	atRoot := make(map[Scope]bool)
+	for _, m := range t.rooms {
+		if m.Cookie.Path == "/" {
+			atRoot[m.Cookie] = true
+		}
+	}
+	for i := range t.rooms {
+		m := &t.rooms[i]
+		if m.WidePath = "/"; atRoot[Scope{m.Cookie.Name, m.Cookie.Domain, "/"}] {
+			m.WidePath = m.Cookie.Path
 		}
 	}
 	return t, nil

@@ -1,0 +1,128 @@
+package engine
+
+// Whose turn it is, and how much a site may keep while nobody waits.
+
+import (
+	"math"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
+	return func(i uint16) bool { return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter }
+}
+
+// burst is how many releases may follow each other at once.
+func (c *Coordinator) burst() float64 { return max(5, float64(c.settings.NewUsersPerMinute)/30) }
+
+// regather gives a line that has lost touch the time to come back before anybody is
+// called: after a restart whoever reconnected first would otherwise enter first.
+func (c *Coordinator) regather(now anteroom.Time) { c.quiet = now.Add(ClaimHorizon) }
+
+// dispatch gives turns to those whose turn it is while units last.
+func (c *Coordinator) dispatch(now anteroom.Time) {
+	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
+	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
+	c.paceAt = now
+	if c.mode == Queue && !c.closed() && now >= c.quiet {
+		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
+		batch := map[SiteKey][]anteroom.ID(nil)
+		at := now.Add(c.effectDelay())
+		c.line.looks = maxLooks
+		for c.permits() >= 1 {
+			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
+			if slot == 0 {
+				break
+			}
+			p := c.line.places.at(slot)
+			site := c.sites[p.site].key
+			paced := p.flags&flagShown != 0 && !c.settings.Unpaced
+			if (paced && c.pace < 1) || c.grant(site, 1) == 0 {
+				c.line.putBack(slot)
+				break
+			}
+			if paced {
+				c.pace--
+			}
+			c.front = max(c.front, p.key)
+			c.released++
+			c.line.offer(slot, at)
+			if batch == nil {
+				batch = map[SiteKey][]anteroom.ID{}
+			}
+			batch[site] = append(batch[site], c.line.places.id(slot))
+		}
+		for _, s := range c.sites {
+			if ids := batch[s.key]; ids != nil {
+				c.lastAt = at
+				c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
+					Granted: c.ledger.accounts[s.key].Granted, At: at, IDs: ids}})
+			}
+		}
+		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {
+			c.setMode(Open)
+		}
+	}
+	for _, s := range c.sites {
+		if s.answer && s.lostAt == 0 {
+			c.send(now, s)
+		}
+	}
+}
+
+// reopenAbove is how many permits must be free before newcomers are let in without asking.
+// With one site there is nobody to race with, so any will do.
+func (c *Coordinator) reopenAbove() int64 {
+	if n := c.living(); n > 1 {
+		return max(int64(c.settings.TotalActiveUsers/100), int64(2*n))
+	}
+	return int64(min(c.settings.TotalActiveUsers, c.settings.NewUsersPerMinute)) / 100
+}
+
+func (c *Coordinator) living() (n int) {
+	for _, s := range c.sites {
+		if s.lostAt == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// effectDelay is how far ahead offers take effect: far enough for the slowest site to have
+// them. A single site has nobody to be simultaneous with.
+func (c *Coordinator) effectDelay() time.Duration {
+	if c.living() <= 1 {
+		return 0
+	}
+	return EffectMargin
+}
+
+// target is the number of idle permits that a site may keep while nobody waits.
+func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
+	if c.mode != Open || c.closed() {
+		return 0
+	}
+	free, demand, mine := float64(c.permits()), 0.0, 0.0
+	n := 0
+	for _, o := range c.sites {
+		if o.lostAt != 0 {
+			continue
+		}
+		n++
+		free += float64(o.idle)
+		d := o.demand * math.Exp(-now.Sub(o.demandAt).Seconds()/30)
+		demand += d
+		if o == s {
+			mine = d
+		}
+	}
+	if free < max(float64(c.settings.TotalActiveUsers)/50, 10) {
+		return 0
+	}
+	share := 1 / float64(n)
+	if demand > 0 {
+		share = mine / demand
+	}
+	return uint64(free / 2 * (0.3/float64(n) + 0.7*share))
+}

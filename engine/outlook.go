@@ -1,0 +1,79 @@
+package engine
+
+// What the coordinator tells: to sites, to operators, to tests.
+
+import (
+	"sort"
+
+	"github.com/anteroom/anteroom"
+)
+
+func (c *Coordinator) send(now anteroom.Time, s *siteView) {
+	if c.figures == nil || now.Sub(c.figuresAt) >= HeartbeatQueue {
+		c.refigure(now)
+	}
+	a := c.ledger.accounts[s.key]
+	c.out = append(c.out, ToSite{Site: s.key, State: &State{
+		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
+		Adopted: s.adopted, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
+		Figures: c.figures, Resync: s.resync,
+	}})
+	s.answer, s.echo = false, 0
+}
+
+func (c *Coordinator) refigure(now anteroom.Time) {
+	f := &Figures{At: now, Waiting: c.line.waiting(), Hot: c.permits(), Front: c.front, Released: c.released,
+		Seconds: c.line.seconds.list()}
+	if len(f.Seconds) > 0 {
+		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)
+	}
+	c.forecast.advance(now)
+	c.forecast.line(now.Sub(c.lineAt), f.Waiting, c.line.left, c.joined)
+	c.lineAt, c.line.left, c.joined = now, 0, 0
+	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
+	if c.mode == Queue && f.Known {
+		o := c.outlook
+		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || o.short(f.Waiting) {
+			o = &Figures{At: now, Waiting: f.Waiting, Released: c.released}
+			c.forecast.write(o, float64(max(0, c.ledger.Pool(Seat))), float64(c.settings.NewUsersPerMinute), !c.settings.Unpaced)
+			c.outlook = o
+		}
+		f.Known, f.Curve, f.Leave, f.Draw = o.Known, o.Curve, o.Leave, o.Draw
+		f.CurveAt, f.CurveFrom = o.At, o.Released
+	}
+	c.figures, c.figuresAt = f, now
+}
+
+// Numbers of the line, for status and tests.
+type Numbers struct {
+	Mode                      Mode
+	Waiting, Dormant, Offered int
+	Streams                   int
+	Pool                      [units]int64
+	Front                     anteroom.Time
+	ReleasedEver              uint64
+}
+
+// Numbers returns the coordinator's live numbers.
+func (c *Coordinator) Numbers() Numbers {
+	return Numbers{Mode: c.mode, Waiting: c.line.waiting(), Dormant: c.line.counts[dormant],
+		Offered: c.line.counts[offered], Streams: c.line.streams,
+		Pool:  [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)},
+		Front: c.front, ReleasedEver: c.released}
+}
+
+// Line returns the ids in line in the order of the line, for tests and for look-ups.
+func (c *Coordinator) Line() []anteroom.ID {
+	var slots []uint32
+	c.line.places.each(func(s uint32) {
+		if c.line.places.at(s).state != offered {
+			slots = append(slots, s)
+		}
+	})
+	sort.Slice(slots, func(i, j int) bool { return c.line.before(slots[i], slots[j]) })
+	ids := make([]anteroom.ID, len(slots))
+	for i, s := range slots {
+		ids[i] = c.line.places.id(s)
+	}
+	return ids
+}

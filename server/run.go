@@ -57,7 +57,7 @@ func (s *Server) Run(ctx context.Context) error {
 		var ending sync.WaitGroup
 		ending.Go(func() { s.gateway.Drain(drain) })
 		for _, srv := range servers.visitors {
-			ending.Go(func() { end(drain, srv) })
+			ending.Go(func() { srv.end(drain) })
 		}
 		if handed { // two processes must not answer operators
 			end(drain, servers.admin)
@@ -86,7 +86,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // servers are the HTTP servers of a process. The first two kinds face visitors.
 type servers struct {
-	visitors []*http.Server
+	visitors []*draining
 	admin    *http.Server
 }
 
@@ -94,9 +94,9 @@ type servers struct {
 func (s *Server) serve() (servers, <-chan error) {
 	cfg := s.Config()
 	failed := make(chan error, len(s.visitors)+2)
-	start := func(srv *http.Server, l net.Listener) {
+	start := func(serve func(net.Listener) error, l net.Listener) {
 		go func() {
-			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			if err := serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("listener %s: %w", l.Addr(), err)
 			}
 		}()
@@ -105,21 +105,21 @@ func (s *Server) serve() (servers, <-chan error) {
 	if most == 0 {
 		most = -1 // gateway.Limit's word for no bound
 	}
-	visitors := s.visitorServer(cfg)
-	all := servers{visitors: []*http.Server{visitors}, admin: s.adminServer()}
+	visitors := newDraining(s.visitorServer(cfg), s.visitors...)
+	all := servers{visitors: []*draining{visitors}, admin: s.adminServer()}
 	for _, l := range s.visitors {
 		l = gateway.Limit(l, most, cfg.TrustedProxies)
 		if cfg.TLS.On() {
 			l = tls.NewListener(l, visitors.TLSConfig)
 		}
-		start(visitors, l)
+		start(visitors.Serve, l)
 	}
 	if s.redirect != nil {
-		redirect := s.redirectServer()
+		redirect := newDraining(s.redirectServer(), s.redirect)
 		all.visitors = append(all.visitors, redirect)
-		start(redirect, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
+		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
-	start(all.admin, s.admin)
+	start(all.admin.Serve, s.admin)
 	return all, failed
 }
 

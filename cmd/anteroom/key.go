@@ -36,14 +36,14 @@ func keyCommand() *cobra.Command {
 			}
 			list := []one{}
 			for _, k := range keys {
-				list = append(list, one{fmt.Sprintf("%08x", k.ID), string(k.State), k.Created.UTC()})
+				list = append(list, one{k.ID, string(k.State), k.Created.UTC()})
 			}
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "KEY\tSTATE\tCREATED")
 		for _, k := range keys {
-			fmt.Fprintf(w, "%08x\t%s\t%s\n", k.ID, k.State, k.Created.UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", k.ID, k.State, k.Created.UTC().Format(time.RFC3339))
 		}
 		return w.Flush()
 	}

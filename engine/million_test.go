@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMillionWaiting: one million waiting visitors take at most 100 MiB, of which the
+// TestMillionWaiting: one million waiting visitors take at most 100 MB, of which the
 // coordinator's share is at most 64 bytes each.
 func TestMillionWaiting(t *testing.T) {
 	heap := func() int64 {
@@ -28,8 +28,8 @@ func TestMillionWaiting(t *testing.T) {
 	x.coordinator.figures, x.coordinator.outlook, x.coordinator.line = nil, nil, newLine(midnight)
 	line := used - (heap() - before)
 	t.Logf("one million waiting: %.1f MB, %.1f bytes each at the coordinator", float64(used)/1e6, float64(line)/n)
-	if used > 100<<20 {
-		t.Errorf("one million waiting visitors take %d bytes, 100 MiB are allowed", used)
+	if used > 100_000_000 {
+		t.Errorf("one million waiting visitors take %d bytes, 100 MB are allowed", used)
 	}
 	if line > 64*n {
 		t.Errorf("%d bytes per waiting visitor at the coordinator, 64 are allowed", line/n)

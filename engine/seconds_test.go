@@ -7,6 +7,21 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestSecondsOlderThanTheRing: an arrival that is too old for the ring is counted at its
+// beginning, also after the ring was to grow to the past once more.
+func TestSecondsOlderThanTheRing(t *testing.T) {
+	var r secondRing
+	day := anteroom.Time(oldestSecond * 1e6)
+	r.add(midnight, 1)
+	r.add(midnight-3*day, 1)
+	r.add(midnight-day-100e6, 1)
+	r.add(midnight-3*day, -1)
+	r.add(midnight-day-100e6, -1)
+	if l := r.list(); len(l) != 1 || l[0].Count != 1 || l[0].Before != 0 {
+		t.Errorf("one is left at midnight, the list is %+v", l)
+	}
+}
+
 // TestSecondsCountEverybody adds and removes arrivals of up to several days in any order:
 // everybody is counted once, in order, and ranks grow with the arrival.
 func TestSecondsCountEverybody(t *testing.T) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/anteroom/anteroom"
 )
@@ -37,13 +38,26 @@ func (s *slab[T]) id(slot uint32) anteroom.ID {
 	return s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id
 }
 
+// home is where the index looks for id first: the hash scaled to the index's length, which
+// need not be a power of two.
+func (s *slab[T]) home(id *anteroom.ID) int {
+	h, _ := bits.Mul64(hashID(id), uint64(len(s.index)))
+	return int(h)
+}
+
+func (s *slab[T]) after(h int) int {
+	if h++; h == len(s.index) {
+		return 0
+	}
+	return h
+}
+
 // find returns the slot of id, or 0.
 func (s *slab[T]) find(id *anteroom.ID) uint32 {
 	if s.count == 0 {
 		return 0
 	}
-	mask := uint64(len(s.index) - 1)
-	for h := hashID(id) & mask; ; h = (h + 1) & mask {
+	for h := s.home(id); ; h = s.after(h) {
 		slot := s.index[h]
 		if slot == 0 {
 			return 0
@@ -81,16 +95,15 @@ func (s *slab[T]) add(id anteroom.ID) uint32 {
 }
 
 func (s *slab[T]) place(slot uint32, id *anteroom.ID) {
-	mask := uint64(len(s.index) - 1)
-	h := hashID(id) & mask
+	h := s.home(id)
 	for s.index[h] != 0 {
-		h = (h + 1) & mask
+		h = s.after(h)
 	}
 	s.index[h] = slot
 }
 
 func (s *slab[T]) grow() {
-	size := max(64, len(s.index)*2)
+	size := max(64, len(s.index)*3/2)
 	s.index = make([]uint32, size)
 	s.each(func(slot uint32) {
 		id := s.id(slot)
@@ -101,23 +114,22 @@ func (s *slab[T]) grow() {
 // remove deletes the slot, which must be in use.
 func (s *slab[T]) remove(slot uint32) {
 	it := &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
-	mask := uint64(len(s.index) - 1)
-	h := hashID(&it.id) & mask
+	size := len(s.index)
+	h := s.home(&it.id)
 	for s.index[h] != slot {
-		h = (h + 1) & mask
+		h = s.after(h)
 	}
 	// Backward-shift deletion: move later entries of the run into the hole, so that no
 	// tombstones are needed.
 	for hole := h; ; {
-		h = (h + 1) & mask
+		h = s.after(h)
 		moved := s.index[h]
 		if moved == 0 {
 			s.index[hole] = 0
 			break
 		}
 		id := s.id(moved)
-		home := hashID(&id) & mask
-		if (h-home)&mask >= (h-hole)&mask {
+		if (h-s.home(&id)+size)%size >= (h-hole+size)%size {
 			s.index[hole] = moved
 			hole = h
 		}

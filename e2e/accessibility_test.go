@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+)
+
+// axe returns the script of the accessibility checker, fetched by npm as package-lock.json
+// pins it.
+func axe(t *testing.T) string {
+	t.Helper()
+	var wanted, have struct {
+		Version         string            `json:"version"`
+		DevDependencies map[string]string `json:"devDependencies"`
+	}
+	read := func(name string, v any) error {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(b, v)
+	}
+	if err := read("package.json", &wanted); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join("node_modules", "axe-core")
+	if err := read(filepath.Join(folder, "package.json"), &have); err != nil || have.Version != wanted.DevDependencies["axe-core"] {
+		npm, err := find("npm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit-lockfile-registry-resolved").CombinedOutput()
+		if err != nil {
+			t.Fatalf("npm ci: %v\n%s", err, out)
+		}
+	}
+	script, err := os.ReadFile(filepath.Join(folder, "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(script)
+}
+
+// violation is one rule that a page breaks.
+type violation struct {
+	ID    string `json:"id"`
+	Help  string `json:"help"`
+	Nodes []struct {
+		HTML    string `json:"html"`
+		Summary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+// violations runs every rule of the checker over the page.
+func (b *tab) violations(script string) []violation {
+	b.t.Helper()
+	eval[bool](b, script+"\n;true")
+	result := eval[string](b, `axe.run(document, {resultTypes: ['violations']}).then(r => JSON.stringify({passes: r.passes.length, violations: r.violations}))`)
+	var found struct {
+		Passes     int         `json:"passes"`
+		Violations []violation `json:"violations"`
+	}
+	if err := json.Unmarshal([]byte(result), &found); err != nil {
+		b.t.Fatal(err)
+	}
+	if found.Passes < 10 {
+		b.t.Fatalf("only %d rules passed: the checker did not see the page", found.Passes)
+	}
+	return found.Violations
+}
+
+func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
+	t.Parallel()
+	script := axe(t)
+	languages := []string{"en-US", "ar-EG", "ja-JP"}
+	var rooms strings.Builder
+	for _, language := range languages {
+		for _, p := range pages {
+			rooms.WriteString(pageRoom(language, p.name, p.settings))
+		}
+	}
+	g := startGate(t, rooms.String())
+	b := open(t)
+	for _, scheme := range []string{"light", "dark"} {
+		do(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+		for _, language := range languages {
+			for _, p := range pages {
+				path := "/" + language + "/" + p.name
+				b.visit(g.url(path))
+				b.waits()
+				if got := eval[bool](b, "matchMedia('(prefers-color-scheme: dark)').matches"); got != (scheme == "dark") {
+					t.Fatalf("the page is not shown in %s", scheme)
+				}
+				for _, v := range b.violations(script) {
+					t.Errorf("%s, %s: %s (%s): %v", path, scheme, v.ID, v.Help, v.Nodes)
+				}
+			}
+		}
+	}
+	// The checker finds what there is to find.
+	eval[bool](b, `document.documentElement.removeAttribute('lang'), document.body.insertAdjacentHTML('beforeend', '<img src="data:,"><p style="color:#777;background:#777">grey</p>'), true`)
+	if found := b.violations(script); len(found) < 3 {
+		t.Errorf("a broken page has only these violations: %v", found)
+	}
+}
+
+func TestPageFitsSmallScreensAndLargeText(t *testing.T) {
+	t.Parallel()
+	var rooms strings.Builder
+	for _, language := range []string{"en-US", "de-DE", "ar-EG"} {
+		rooms.WriteString(pageRoom(language, pages[0].name, pages[0].settings))
+	}
+	g := startGate(t, rooms.String())
+	b := open(t)
+	// 320 pixels are 1280 at 400 % (WCAG 1.4.10).
+	do(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true})
+	for _, language := range []string{"en-US", "de-DE", "ar-EG"} {
+		b.visit(g.url(fmt.Sprintf("/%s/line", language)))
+		b.waits()
+		if w := eval[int](b, "document.documentElement.scrollWidth"); w > 320 {
+			t.Errorf("%s: %d pixels wide, want at most 320", language, w)
+		}
+		if got := eval[string](b, "getComputedStyle(document.documentElement).direction"); (got == "rtl") != (language == "ar-EG") {
+			t.Errorf("%s runs %s", language, got)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gate is a running Anteroom process with its configuration and data.
+type gate struct {
+	t      *testing.T
+	dir    string
+	host   string // of the visitors' listener, with port
+	scheme string
+	admin  string
+	origin *origin
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	ended   chan struct{} // closed when process has ended
+	err     error         // of the process, once ended
+	pids    []int         // every process of this gate, those of hand-overs too
+	others  string        // sections beside listeners, data and site
+	rooms   string
+}
+
+// startGate starts a gateway before a new origin. Rooms is the list of rooms as YAML, without
+// the key; others are further sections of the file.
+func startGate(t *testing.T, rooms string, others ...string) *gate {
+	t.Helper()
+	g := &gate{t: t, dir: t.TempDir(), host: freeAddress(t), admin: freeAddress(t), scheme: "http",
+		origin: startOrigin(t), rooms: rooms, others: strings.Join(others, "\n")}
+	if strings.Contains(g.others, "tls:") {
+		g.scheme = "https"
+	}
+	g.configure(rooms)
+	g.start()
+	t.Cleanup(g.end)
+	return g
+}
+
+// freeAddress returns an address on which nobody listens. It lies below the ports that
+// outgoing connections get, so that it stays free while a gateway restarts.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+	t.Fatal("found no free port")
+	return ""
+}
+
+func (g *gate) file() string { return filepath.Join(g.dir, "anteroom.yaml") }
+func (g *gate) data() string { return filepath.Join(g.dir, "data") }
+
+// configure writes the file anew, as an editor does: whole, by a rename.
+func (g *gate) configure(rooms string) {
+	g.t.Helper()
+	text := fmt.Sprintf("listen: %s\nadmin: %s\ndata: %s\nsites:\n  - hosts: [\"*\"]\n    origins: [%s]\n%s\nrooms:\n%s\n",
+		g.host, g.admin, g.data(), g.origin.url, g.others, rooms)
+	temporary := g.file() + ".new"
+	if err := os.WriteFile(temporary, []byte(text), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.Rename(temporary, g.file()); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// start starts the process and waits until it is ready.
+func (g *gate) start() {
+	g.t.Helper()
+	logFile, err := os.OpenFile(filepath.Join(g.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer logFile.Close()
+	cmd := exec.Command(os.Getenv(binaryVariable), "run", "--config", g.file())
+	// A file, not a pipe: a process that takes over inherits it.
+	cmd.Stdout, cmd.Stderr = logFile, logFile
+	if err := cmd.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	g.mu.Lock()
+	g.process, g.ended, g.err = cmd, ended, nil
+	g.pids = append(g.pids, cmd.Process.Pid)
+	g.mu.Unlock()
+	go func() {
+		err := cmd.Wait()
+		g.mu.Lock()
+		g.err = err
+		g.mu.Unlock()
+		close(ended)
+	}()
+	g.waitReady()
+}
+
+func (g *gate) waitReady() {
+	g.t.Helper()
+	eventually(g.t, 20*time.Second, func() string {
+		select {
+		case <-g.ended:
+			g.t.Fatalf("the gateway has ended: %v\n%s", g.err, g.log())
+		default:
+		}
+		if status, body := g.ask("/-/ready"); status != http.StatusOK {
+			return fmt.Sprintf("not ready: %d %s", status, body)
+		}
+		return ""
+	})
+}
+
+// kill is kill -9.
+func (g *gate) kill() {
+	g.t.Helper()
+	if err := g.process.Process.Kill(); err != nil {
+		g.t.Fatal(err)
+	}
+	<-g.ended
+}
+
+func (g *gate) signal(sig syscall.Signal) {
+	g.t.Helper()
+	if err := g.process.Process.Signal(sig); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// end stops every process of the gate and shows the log of a failed test.
+func (g *gate) end() {
+	if g.t.Failed() {
+		_, status := g.ask("/-/status")
+		g.t.Logf("status: %s", tail(status, 1000))
+	}
+	handed := regexp.MustCompile(`"new_pid":(\d+)`)
+	for _, m := range handed.FindAllStringSubmatch(g.log(), -1) {
+		if pid, err := strconv.Atoi(m[1]); err == nil {
+			g.pids = append(g.pids, pid)
+		}
+	}
+	for _, pid := range slices.Compact(g.pids) {
+		if g.owns(pid) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	<-g.ended
+	if g.t.Failed() {
+		g.t.Logf("the gateway's log:\n%s", tail(g.log(), 5000))
+		g.t.Logf("the origin's requests:\n%s", tail(g.origin.String(), 1000))
+	}
+}
+
+// owns reports whether the process is one of this gate: its number may be another's by now.
+func (g *gate) owns(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && bytes.Contains(line, []byte(g.file()))
+}
+
+func tail(s string, most int) string {
+	if len(s) > most {
+		return "…" + s[len(s)-most:]
+	}
+	return s
+}
+
+func (g *gate) log() string {
+	b, err := os.ReadFile(filepath.Join(g.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// waitLog waits until the log has said something more often than before.
+func (g *gate) waitLog(what string, times int) {
+	g.t.Helper()
+	eventually(g.t, 15*time.Second, func() string {
+		if n := strings.Count(g.log(), what); n < times {
+			return fmt.Sprintf("the log says %q %d times, want %d", what, n, times)
+		}
+		return ""
+	})
+}
+
+// ask asks the admin listener; status 0 means that nobody answers.
+func (g *gate) ask(path string) (int, string) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get("http://" + g.admin + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return res.StatusCode, string(body)
+}
+
+// roomStatus is what /-/status says of a room.
+type roomStatus struct {
+	Name    string `json:"name"`
+	Active  int    `json:"active_users"`
+	Waiting int    `json:"waiting"`
+	Away    int    `json:"away"`
+}
+
+// room returns the live numbers of a room.
+func (g *gate) room(name string) roomStatus {
+	g.t.Helper()
+	status, body := g.ask("/-/status")
+	var page struct {
+		Rooms []roomStatus `json:"rooms"`
+	}
+	if err := json.Unmarshal([]byte(body), &page); err != nil || status != http.StatusOK {
+		g.t.Fatalf("/-/status: %d %v %s", status, err, body)
+	}
+	for _, r := range page.Rooms {
+		if r.Name == name {
+			return r
+		}
+	}
+	g.t.Fatalf("/-/status has no room %s: %s", name, body)
+	return roomStatus{}
+}
+
+// url is an address of the site as visitors write it.
+func (g *gate) url(path string) string { return g.scheme + "://" + g.host + path }
+
+// command runs another command of the binary.
+func (g *gate) command(args ...string) string {
+	g.t.Helper()
+	out, err := exec.Command(os.Getenv(binaryVariable), args...).CombinedOutput()
+	if err != nil {
+		g.t.Fatalf("anteroom %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shopOnly covers one path of the shop, so that pages outside can ask for what is inside.
+func shopOnly(path string) string {
+	return strings.Replace(oneSeat, `host: "*"`, "host: 127.0.0.1\n    path: "+path, 1)
+}
+
+// T20: parts of a page take no place, however many a foreign page asks for.
+func TestSubresourcesTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, shopOnly("/picture"))
+	if a := newVisitor(t, g).get("/picture/dawn-mug.svg"); !a.admitted() {
+		t.Fatal("no seat was free")
+	}
+	var page strings.Builder
+	page.WriteString("<!doctype html><title>pictures</title>")
+	for i := range 200 {
+		fmt.Fprintf(&page, `<img src="/picture/dawn-mug.svg?%d">`, i)
+	}
+	page.WriteString(`<script src="/picture/a.js"></script><link rel="stylesheet" href="/picture/a.css">`)
+	g.origin.add(t, "pictures.html", page.String())
+	b := open(t)
+	b.visit(g.url("/files/pictures.html"))
+	b.becomes(20*time.Second, `document.readyState == 'complete'`)
+	if r := g.room("shop"); r.Waiting+r.Away != 0 {
+		t.Errorf("pictures took places: %+v", r)
+	}
+	refused := b.answers(g.url("/picture/dawn-mug.svg?199"))
+	if len(refused) != 1 || refused[0].Status != http.StatusTooManyRequests || refused[0].MimeType != "text/plain" {
+		t.Errorf("a picture was answered with %+v", refused)
+	}
+	for _, kind := range []string{"image", "script", "style", "font", "video", "worker", "manifest"} {
+		a := newVisitor(t, g).get("/picture/dawn-mug.svg", "Sec-Fetch-Dest", kind, "Accept", "*/*")
+		if a.StatusCode != http.StatusTooManyRequests || a.ticket() != "" || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s, cookie %q, Retry-After %q", kind, a.Status, a.ticket(), a.Header.Get("Retry-After"))
+		}
+	}
+	if r := g.room("shop"); r.Waiting+r.Away != 0 {
+		t.Errorf("parts of pages took places: %+v", r)
+	}
+}
+
+// T21: what the browser asks for ahead of the visitor takes neither seat nor place.
+func TestPrefetchTakesNeitherSeatNorPlace(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, shopOnly("/cart"))
+	g.origin.add(t, "ahead.html", `<!doctype html><title>ahead</title><link rel="prefetch" href="/cart">
+<script type="speculationrules">{"prerender": [{"source": "list", "urls": ["/cart"], "eagerness": "immediate"}]}</script><p>ahead`)
+	b := open(t)
+	b.visit(g.url("/files/ahead.html"))
+	eventually(t, 15*time.Second, func() string {
+		if !strings.Contains(g.log(), `"path":"/cart"`) {
+			return "the browser asked for nothing ahead"
+		}
+		return ""
+	})
+	for _, purpose := range []string{"prefetch", "prefetch;prerender", "prefetch;anonymous-client-ip"} {
+		if a := newVisitor(t, g).get("/cart", "Sec-Purpose", purpose); a.admitted() || a.ticket() != "" {
+			t.Errorf("%s: %s, cookie %q", purpose, a.Status, a.ticket())
+		}
+	}
+	if r := g.room("shop"); r.Active+r.Waiting+r.Away != 0 {
+		t.Errorf("nobody has come, yet: %+v", r)
+	}
+	b.visit(g.url("/cart"))
+	b.getsIn()
+}
+
+func TestPostOfAWaitingVisitorIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	// The waiting page's policy allows no forms; one that was open elsewhere is sent.
+	b.visit("about:blank")
+	b.try(fmt.Sprintf(`(() => { const f = document.createElement('form'); f.method = 'post'; f.action = %q;
+		f.innerHTML = '<input name=product value=dawn-mug>'; document.body.append(f); f.submit() })()`, g.url("/cart")))
+	b.waits()
+	if got := b.answers(g.url("/cart")); len(got) != 1 || got[0].Status != http.StatusTooManyRequests {
+		t.Errorf("the POST of a waiting visitor was answered with %+v", got)
+	}
+	inside.leave()
+	b.becomes(30*time.Second, `document.title.startsWith('Your cart')`)
+	if n := len(g.origin.seen("POST", "/cart")); n != 0 {
+		t.Errorf("the origin got the POST %d times; the visitor has not sent it again", n)
+	}
+	if n := len(g.origin.seen("GET", "/cart")); n != 1 {
+		t.Errorf("the origin got GET /cart %d times, want once", n)
+	}
+}
+
+func TestRejectPageDoesNotRefresh(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, strings.Replace(oneSeat, "session_duration", "queueing_method: reject\n    session_duration", 1))
+	a := newVisitor(t, g).get("/")
+	if a.admitted() || a.Header.Get("Refresh") != "" || a.Header.Get("Retry-After") != "" || strings.Contains(strings.ToLower(a.text(t)), "http-equiv") {
+		t.Errorf("%s, Refresh %q", a.Status, a.Header.Get("Refresh"))
+	}
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	if got := b.text("h1"); got != "Not available right now" {
+		t.Errorf("heading: %q", got)
+	}
+	always(t, 4*time.Second, func() string {
+		if n := len(b.asked(func(r request) bool { return true })); n != 1 {
+			return fmt.Sprintf("the page asked again:\n%v", b)
+		}
+		return ""
+	})
+	if r := g.room("shop"); r.Waiting+r.Active != 0 {
+		t.Errorf("somebody is in line of a room that admits nobody: %+v", r)
+	}
+}
+
+// jsonFields are the published members of cfWaitingRoom.
+var jsonFields = []string{"inWaitingRoom", "waitTimeKnown", "waitTime", "waitTime25Percentile", "waitTime50Percentile",
+	"waitTime75Percentile", "waitTimeFormatted", "queueIsFull", "queueAll", "lastUpdated", "refreshIntervalSeconds",
+	"queueingMethod", "isFIFOQueue", "isRandomQueue", "isPassthroughQueue", "isRejectQueue", "isEventActive",
+	"isEventPrequeueing", "timeUntilEventStart", "timeUntilEventStartFormatted", "timeUntilEventEnd",
+	"timeUntilEventEndFormatted", "shuffleAtEventStart", "turnstile", "infiniteQueue"}
+
+func TestJSONForExactlyTheAcceptHeaderOfApps(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_enabled: true\n    queueing_status_code: 202\n    session_duration", 1))
+	inside := newVisitor(t, g).enter()
+	v := newVisitor(t, g)
+	for _, c := range []struct {
+		accept string
+		json   bool
+	}{
+		{"application/json", true},
+		{"application/json, text/plain", false},
+		{"application/json;q=1", false},
+		{"*/*", false},
+		{"text/html", false},
+	} {
+		a := v.get("/", "Accept", c.accept)
+		kind := a.Header.Get("Content-Type")
+		if isJSON := strings.HasPrefix(kind, "application/json"); isJSON != c.json || a.StatusCode != http.StatusAccepted {
+			t.Errorf("Accept: %s: %s, %s", c.accept, a.Status, kind)
+		}
+	}
+	a := v.get("/", "Accept", "application/json")
+	var object struct {
+		CfWaitingRoom map[string]any `json:"cfWaitingRoom"`
+	}
+	if err := json.Unmarshal(a.body, &object); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	if n := len(object.CfWaitingRoom); n != len(jsonFields) || n != 25 {
+		t.Errorf("%d fields, want 25: %s", n, a.body)
+	}
+	for _, name := range jsonFields {
+		if _, ok := object.CfWaitingRoom[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	refresh, _ := object.CfWaitingRoom["refreshIntervalSeconds"].(float64)
+	if fmt.Sprint(refresh) != a.Header.Get("Refresh") || refresh < 1 {
+		t.Errorf("refreshIntervalSeconds is %v, Refresh %q", refresh, a.Header.Get("Refresh"))
+	}
+	inside.leave()
+	eventually(t, 20*time.Second, func() string {
+		a := v.get("/", "Accept", "application/json")
+		if !a.admitted() || !strings.Contains(string(a.body), `"inWaitingRoom":false`) {
+			return fmt.Sprintf("%s %s", a.Status, a.body)
+		}
+		return ""
+	})
+}

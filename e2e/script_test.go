@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+func TestWithoutScriptTheRefreshHeaderLetsTheVisitorIn(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	b := open(t)
+	do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	b.visit(g.url("/cart?x=1"))
+	b.waits()
+	reference := b.reference()
+	documents := func() int { return len(b.asked(func(r request) bool { return r.kind == "Document" })) }
+	eventually(t, 15*time.Second, func() string {
+		if documents() < 2 {
+			return "the page did not come back by itself"
+		}
+		return ""
+	})
+	b.waits()
+	if got := b.reference(); got != reference {
+		t.Errorf("the place %s became %s", reference, got)
+	}
+	inside.leave()
+	b.becomes(30*time.Second, `document.title.startsWith('Your cart')`)
+	if got := eval[string](b, "location.pathname + location.search"); got != "/cart?x=1" {
+		t.Errorf("admitted at %s", got)
+	}
+	if n := len(b.asked(func(r request) bool { return r.kind == "Fetch" || r.kind == "EventSource" || r.kind == "XHR" })); n != 0 {
+		t.Errorf("there was script: %v", b)
+	}
+}
+
+func TestWithoutScriptUpdatesCanBePaused(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	newVisitor(t, g).enter()
+	b := open(t)
+	do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	b.visit(g.url("/"))
+	b.waits()
+	reference := b.reference()
+	b.act(chromedp.Click(chromedp.CSS("noscript a")))
+	b.becomes(10*time.Second, `location.search == '?__anteroom=hold'`)
+	b.waits()
+	if got := b.reference(); got != reference {
+		t.Errorf("the place %s became %s", reference, got)
+	}
+	n := len(b.asked(func(request) bool { return true }))
+	always(t, 5*time.Second, func() string {
+		if now := len(b.asked(func(request) bool { return true })); now != n {
+			return fmt.Sprintf("the paused page came back:\n%v", b)
+		}
+		return ""
+	})
+}
+
+func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	newVisitor(t, g).enter()
+	// No cookie reaches the browser or leaves it, and its pages know that.
+	target, err := url.Parse(g.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = g.host; r.Out.Header.Del("Cookie") },
+		FlushInterval: -1,
+		ModifyResponse: func(res *http.Response) error {
+			res.Header.Del("Set-Cookie")
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
+	t.Cleanup(func() {
+		without.CloseClientConnections()
+		without.Close()
+	})
+	b := open(t)
+	do(b, emulation.SetDocumentCookieDisabled, emulation.SetDocumentCookieDisabledParams{Disabled: true})
+	b.visit(without.URL + "/")
+	b.waits()
+	if eval[bool](b, "navigator.cookieEnabled") {
+		t.Fatal("the browser takes cookies: the test proves nothing")
+	}
+	const message = "Please allow cookies for this site: your place is kept in one."
+	if got := b.text("#note"); got != message || !eval[bool](b, "!document.getElementById('note').hidden") {
+		t.Errorf("the page says %q", got)
+	}
+	always(t, 8*time.Second, func() string {
+		if n := len(b.asked(func(request) bool { return true })); n > 8 {
+			return fmt.Sprintf("%d requests within 8 s:\n%v", n, b)
+		}
+		return ""
+	})
+	if got := b.text("#note"); got != message {
+		t.Errorf("later the page says %q", got)
+	}
+	// Without script the page says it, too, and comes back at the pace of its header.
+	do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	b.visit(without.URL + "/cart")
+	b.waits()
+	b.becomes(5*time.Second, fmt.Sprintf("document.querySelector('noscript').textContent.includes(%q)", message))
+}

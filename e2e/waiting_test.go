@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// oneSeat is a room for one visitor at a time that the origin may end sessions of.
+const oneSeat = `  - name: shop
+    host: "*"
+    total_active_users: 1
+    new_users_per_minute: 600
+    session_duration: 5m
+    enabled_origin_commands: revoke
+`
+
+func TestVisitorWaitsAndGetsInAtTheSameAddress(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	address := g.url("/product/dawn-mug?color=red&size=%C3%A4+1#reviews")
+	b := open(t)
+	b.visit(address)
+	b.waits()
+	if got := eval[string](b, "location.href"); got != address {
+		t.Errorf("the waiting page stands at %s", got)
+	}
+	if got := b.text("h1"); got != "You are in line" {
+		t.Errorf("heading: %q", got)
+	}
+	if got := b.text("#ahead"); got != "0" {
+		t.Errorf("people ahead: %q", got)
+	}
+	if got := b.text("#waitTime"); got == "" || strings.HasPrefix(got, "no ") {
+		t.Errorf("estimated wait: %q", got)
+	}
+	if got := b.text("#kept"); !strings.Contains(got, "Your place is kept until ") || strings.Contains(got, "{}") {
+		t.Errorf("kept: %q", got)
+	}
+	b.reference()
+	inside.leave()
+	b.becomes(30*time.Second, `document.querySelector('h1').textContent == 'Dawn mug'`)
+	if got := eval[string](b, "location.href"); got != address {
+		t.Errorf("admitted at %s, want %s", got, address)
+	}
+	if n := len(g.origin.seen("GET", "/product/dawn-mug?color=red&size=%C3%A4+1")); n != 1 {
+		t.Errorf("the origin saw the request %d times, want once, as it was written", n)
+	}
+	for _, r := range g.origin.all() {
+		if strings.Contains(r.target, "__anteroom") {
+			t.Errorf("the origin saw a question of the waiting page: %s", r.target)
+		}
+	}
+	if got := b.foreign(g); len(got) > 0 {
+		t.Errorf("the page asked others: %q", got)
+	}
+}
+
+func TestLineMovesOnThePageAndEverybodyGetsInInOrder(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	ahead := newVisitor(t, g).wait()
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	if got := b.text("#ahead"); got != "1" {
+		t.Fatalf("people ahead: %q, want 1", got)
+	}
+	inside.leave()
+	eventually(t, 20*time.Second, func() string {
+		if a := ahead.get("/"); !a.admitted() {
+			return "the first in line was not let in"
+		}
+		return ""
+	})
+	if eval[bool](b, "!!"+showsShop) {
+		t.Fatal("the second in line got in with the first")
+	}
+	b.becomes(20*time.Second, `document.getElementById('ahead').textContent == '0'`)
+	if len(b.asked(func(r request) bool { return r.kind == "Document" })) != 1 {
+		t.Errorf("the page was loaded anew to show the place:\n%v", b)
+	}
+	ahead.leave()
+	b.getsIn()
+}
+
+func TestReloadAndSecondTabKeepThePlace(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	inside := newVisitor(t, g).enter()
+	b := open(t)
+	b.visit(g.url("/cart"))
+	b.waits()
+	reference := b.reference()
+	newVisitor(t, g).wait() // whoever comes later must stay behind
+	for range 5 {
+		b.act(chromedp.Reload())
+		b.waits()
+		if got := b.reference(); got != reference || b.text("#ahead") != "0" {
+			t.Fatalf("after a reload: reference %s, ahead %s; was %s, 0", got, b.text("#ahead"), reference)
+		}
+	}
+	second := b.another()
+	second.visit(g.url("/checkout"))
+	second.waits()
+	if got := second.reference(); got != reference {
+		t.Errorf("the second tab has the place %s, the first %s", got, reference)
+	}
+	if n := g.room("shop").Waiting; n != 2 {
+		t.Errorf("%d are waiting, want 2: the tabs are one visitor", n)
+	}
+	inside.leave()
+	b.getsIn()
+	second.getsIn()
+	if n := g.room("shop").Active; n != 1 {
+		t.Errorf("%d active users, want 1: the tabs are one visitor", n)
+	}
+	if eval[string](b, "location.pathname") != "/cart" || eval[string](second, "location.pathname") != "/checkout" {
+		t.Errorf("the tabs ended at other addresses")
+	}
+}
+
+func TestBackButtonAfterAdmissionShowsTheSite(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, strings.Replace(oneSeat, `host: "*"`, "host: 127.0.0.1\n    path: /checkout", 1))
+	inside := newVisitor(t, g)
+	if a := inside.get("/checkout"); !a.admitted() {
+		t.Fatal("no seat was free")
+	}
+	b := open(t)
+	b.visit(g.url("/checkout"))
+	b.waits()
+	// Away to a page that no room covers, in by another tab, and back.
+	b.visit(g.url("/files/plain.html"))
+	second := b.another()
+	second.visit(g.url("/checkout"))
+	second.waits()
+	g.configure(strings.Replace(g.rooms, "total_active_users: 1", "total_active_users: 2", 1))
+	second.becomes(30*time.Second, `document.title.startsWith('Checkout')`)
+	b.back()
+	b.becomes(20*time.Second, `document.title.startsWith('Checkout')`)
+	// The waiting page left no entry behind: forward and back stay on the site.
+	second.visit(g.url("/cart"))
+	second.back()
+	second.becomes(20*time.Second, `document.title.startsWith('Checkout')`)
+	if n := eval[int](second, "history.length"); n > 3 {
+		t.Errorf("the history has %d entries: waiting pages among them", n)
+	}
+}

@@ -40,14 +40,14 @@ func TestDrawIsUniform(t *testing.T) {
 	counts := make([]int, people)
 	s := anteroom.Settings{NewUsersPerMinute: 1 << 20, QueueingMethod: anteroom.Random, Unpaced: true}
 	for round := 0; round < rounds; {
-		// A fresh seed every lottery, six winners each: the first draw among 12, then 11, …
+		// A fresh seed every lottery, three winners each: drawn among 12, 11 and 10.
 		w := seeded(t, s, uint32(round))
 		for range people {
 			w.open(w.arrive())
 		}
 		w.hasty = true
 		one := s
-		one.TotalActiveUsers = 1
+		one.TotalActiveUsers = 3
 		w.configure(one)
 		for _, v := range w.people {
 			if v.inside {
@@ -103,7 +103,7 @@ func TestDrawIgnoresPolling(t *testing.T) {
 		}
 		return -1
 	}
-	for round := range 300 {
+	for round := range 150 {
 		if with, without := winner(round, true), winner(round, false); with != without {
 			t.Fatalf("round %d: visitor %d wins when the first one polls hastily, else visitor %d", round, with, without)
 		}

@@ -60,8 +60,8 @@
 // Not promised: fewer sessions than there are, at once, after a limit was lowered (nobody
 // is thrown out, nobody enters until enough have left); order across a cut link; that
 // passthrough respects a limit; a draw in which a stream, which is always present, does not
-// enter sooner than a winner who is away; that a session whose site lost its memory counts
-// once, if its cookie is shown again in the half session duration after it lapsed.
+// enter sooner than a winner who is away; that every session of a site that lost its memory
+// is believed, for a cookie can outlive its session by half of it: at most the limit are.
 //
 // # Machines and messages
 //
@@ -97,7 +97,9 @@
 // nobody can race; with several, at a hundredth of the seats and at least two per site. A
 // visitor whose stream broke is away at once and not only after the grace. Figures say when
 // permits are left that nobody here could take ([Figures].Hot), so that any check-in then
-// asks. A door reports touches with every batch, not once a second, for the last request of
+// asks. A rate slot is held a quarter of a second longer than a minute, as a
+// seat is, because the origin sees admissions when they arrive there and not when they were
+// decided. A door reports touches with every batch, not once a second, for the last request of
 // a session counts. With the random method every check-in asks, for anybody may have won. A
 // cut site serves its line in order of arrival without the forecast's bound, and a ticket
 // does not move between sites while it is offered something: both belong to rooms of

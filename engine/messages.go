@@ -136,7 +136,7 @@ const (
 	Grace          = 10 * time.Second // a missed check-in
 	StreamGrace    = 5 * time.Second  // a broken stream
 	OfferLost      = 30 * time.Second
-	RateHold       = 60*time.Second + 10*time.Millisecond // covers a clock drift of 1e-4
+	RateHold       = 60*time.Second + 10*time.Millisecond + TouchDelay // a clock drift of 1e-4, and uneven ways to the origin
 	TouchEvery     = time.Second
 	TouchDelay     = 250 * time.Millisecond // the longest way of a touch to the site
 	MinInterval    = 2 * time.Second

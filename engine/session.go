@@ -59,9 +59,11 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: st.last}, true
 }
 
-// adoptable: a lost memory may have known this session, and its cookie has not run out.
+// adoptable: a lost memory may have known this session, and its cookie has not run out. A
+// cookie can be older than its session, so that more of them come back than were alive:
+// never more than the limit are believed.
 func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
-	if !s.lost || s.used.find(&t.ID) != 0 {
+	if !s.lost || s.used.find(&t.ID) != 0 || s.seats.len() >= s.settings.TotalActiveUsers {
 		return false
 	}
 	if s.settings.DisableSessionRenewal {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/anteroom/anteroom"
 )
 
@@ -37,7 +35,8 @@ func startClock(last mark) (c clock, shift time.Duration) {
 	}
 	var elapsed time.Duration
 	if boot, up := bootClock(); boot != [16]byte{} && boot == last.boot && up >= last.up {
-		elapsed = up - last.up
+		// Both readings are cut to hundredths: a little less is certain to have passed.
+		elapsed = max(0, up-last.up-10*time.Millisecond)
 	}
 	earliest := last.at.Add(elapsed)
 	c.base = max(c.base, earliest+1)
@@ -50,8 +49,14 @@ func bootClock() (boot [16]byte, up time.Duration) {
 	if err != nil {
 		return boot, 0
 	}
-	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+	// Seconds since the boot, time asleep included, to a hundredth.
+	seconds, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return boot, 0
+	}
+	first, _, _ := strings.Cut(string(seconds), " ")
+	since, err := time.ParseDuration(first + "s")
+	if err != nil {
 		return boot, 0
 	}
 	digits := strings.ReplaceAll(strings.TrimSpace(string(raw)), "-", "")
@@ -61,7 +66,7 @@ func bootClock() (boot [16]byte, up time.Duration) {
 	for i := range boot {
 		boot[i] = hexDigit(digits[2*i])<<4 | hexDigit(digits[2*i+1])
 	}
-	return boot, time.Duration(ts.Nano())
+	return boot, since
 }
 
 func hexDigit(c byte) byte {

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -52,6 +54,52 @@ func TestAccessLog(t *testing.T) {
 	for _, l := range lines {
 		if strings.Contains(l, "secret") || strings.Contains(l, value) || strings.Contains(l, proof) || strings.Contains(l, "__cf") {
 			t.Errorf("a line tells too much: %s", l)
+		}
+	}
+}
+
+// TestLogCannotBeForged: whatever a client sends, a decision is one line of ASCII, and as JSON
+// it has the members that it always has.
+func TestLogCannotBeForged(t *testing.T) {
+	const end = " HTTP/1.1\nHost: shop.example.com\nConnection: close\n\n"
+	requests := []string{
+		"GET /\"},{\"level\":\"ERROR\",\"msg\":\"x" + end,
+		"GET /%0d%0a{\"msg\":\"forged\"}" + end,
+		"GET /a\tb" + end,
+		"GET /\u202egnp.exe" + end,
+		"GET /%E2%80%AEgnp.exe" + end,
+		"GET /\xff\xfe" + end,
+		"GET /\x1b[31mred" + end,
+		"GET /" + strings.Repeat("%41", 2000) + end,
+		"GET /?forged=\u2028\nx" + end,
+		"GET / HTTP/1.1\nHost: shop.example.com:80\nUser-Agent: a\u2028b\nConnection: close\n\n",
+		"GET / HTTP/1.1\nHost: \u202eshop.example.com\nConnection: close\n\n",
+		"POST /' AND 1=1 --" + end,
+	}
+	for format, handler := range map[string]func(io.Writer) slog.Handler{
+		"json": func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
+		"text": func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
+	} {
+		var out shown
+		w := newWorld(t, line, withConfig(func(c *Config) { c.Log = slog.New(handler(&out)) }))
+		for _, bytes := range requests {
+			raw(t, w.addr(), bytes)
+		}
+		lines := out.lines()
+		if n := len(w.door.seen()); len(lines) != n || n < 5 {
+			t.Errorf("%s: %d lines for %d decisions", format, len(lines), n)
+		}
+		for _, l := range lines {
+			if strings.ContainsFunc(l, func(c rune) bool { return c < ' ' || c > '~' }) || len(l) > 1000 {
+				t.Errorf("%s: %q", format, l)
+			}
+			if format != "json" {
+				continue
+			}
+			var m map[string]string
+			if err := json.Unmarshal([]byte(l), &m); err != nil || len(m) != 11 || m["msg"] != "decision" || m["level"] != "INFO" {
+				t.Errorf("%v, %d members: %s", err, len(m), l)
+			}
 		}
 	}
 }

@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// booth is a gateway with a real node in a bubble of virtual time, without a network: every
+// request is one call.
+type booth struct {
+	t    *testing.T
+	h    http.Handler
+	room *node.Room
+}
+
+// inBooth runs f in a bubble with one room for every host: one seat, which is taken.
+func inBooth(t *testing.T, edit func(*anteroom.Room), f func(booth)) {
+	synctest.Test(t, func(t *testing.T) {
+		rm := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "*"}},
+			Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600, SessionDuration: 6 * time.Hour}}
+		if edit != nil {
+			edit(&rm)
+		}
+		rm = rm.WithDefaults()
+		link := memlink.New()
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := node.New(ctx, node.Config{Link: link})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Apply(ctx, []anteroom.Room{rm}); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		gw, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := booth{t: t, room: n.Room(rm.ID), h: gw.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Origin", "shop")
+		}))}
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			link.Close()
+		}()
+		if holder := b.guest(); !holder.ask().Admitted {
+			t.Fatal("the first visitor waits")
+		}
+		f(b)
+	})
+}
+
+// guest is a visitor of a booth with a cookie jar for one cookie.
+type guest struct {
+	booth
+	cookie string
+	set    int // cookies received
+}
+
+func (b booth) guest() *guest { return &guest{booth: b} }
+
+// place is the answer to a status question.
+type place struct {
+	Admitted bool `json:"admitted"`
+	Ahead    int  `json:"ahead"`
+	Wait     int  `json:"wait"`
+	Refresh  int  `json:"refresh"`
+}
+
+func (g *guest) get(target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", target, nil)
+	if g.cookie != "" {
+		r.Header.Set("Cookie", g.cookie)
+	}
+	rec := httptest.NewRecorder()
+	g.h.ServeHTTP(rec, r)
+	for _, line := range rec.Header()["Set-Cookie"] {
+		g.cookie, _, _ = strings.Cut(line, ";")
+		g.set++
+	}
+	return rec
+}
+
+func (g *guest) ask() (p place) {
+	g.t.Helper()
+	rec := g.get("/?__anteroom=status")
+	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+		g.t.Fatalf("%d %s: %v", rec.Code, rec.Body, err)
+	}
+	return p
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestCookielessFlood is T17: requests without cookies take places that nobody comes back to.
+// Those before them notice nothing, those behind them for one interval and the grace.
+func TestCookielessFlood(t *testing.T) {
+	const flood = 100_000
+	inBooth(t, nil, func(b booth) {
+		honest := []*guest{b.guest(), b.guest(), b.guest()}
+		shown := make([]int, len(honest))
+		for i, g := range honest {
+			if shown[i] = g.ask().Ahead; shown[i] != i {
+				t.Fatalf("visitor %d: %d ahead", i, shown[i])
+			}
+		}
+		before := heap()
+		for i := range flood {
+			if i == flood/2 {
+				honest = append(honest, b.guest())
+				shown = append(shown, honest[3].ask().Ahead)
+			}
+			if rec := b.guest().get("/"); rec.Code != 200 {
+				t.Fatalf("status %d", rec.Code)
+			}
+		}
+		if grown := int64(heap()) - int64(before); grown > 64<<20 {
+			t.Errorf("%d bytes for each request of the flood", grown/flood)
+		}
+		time.Sleep(time.Second) // the site reports in steps
+		if n := b.room.Status().Waiting; n < flood {
+			t.Fatalf("%d waiting: the flood is not there", n)
+		}
+		poll := func(until time.Duration) {
+			for end := time.Now().Add(until); time.Now().Before(end); time.Sleep(time.Second) {
+				for i, g := range honest {
+					p := g.ask()
+					if p.Admitted || p.Ahead > shown[i] {
+						t.Errorf("visitor %d: admitted %v, %d ahead after %d", i, p.Admitted, p.Ahead, shown[i])
+					}
+					shown[i] = p.Ahead
+				}
+			}
+		}
+		poll(engine.MaxInterval*115/100 + engine.Grace + 15*time.Second)
+		if s := b.room.Status(); s.Waiting != len(honest) {
+			t.Errorf("%d waiting after one interval and the grace", s.Waiting)
+		}
+		if shown[3] != 3 {
+			t.Errorf("the visitor amid the flood is shown %d ahead", shown[3])
+		}
+		poll(anteroom.DefaultPlaceHold + 10*time.Second)
+		if s := b.room.Status(); s.Dormant != 0 || s.Waiting != len(honest) {
+			t.Errorf("after the place hold: %+v", s)
+		}
+	})
+}
+
+// TestQueueStuffing is T18: programs that confirm their places and then stop are gone as soon
+// as everybody else who stops would be.
+func TestQueueStuffing(t *testing.T) {
+	const bots = 5_000
+	inBooth(t, nil, func(b booth) {
+		stuffed := make([]*guest, bots)
+		for i := range stuffed {
+			stuffed[i] = b.guest()
+			stuffed[i].ask()
+		}
+		late := b.guest()
+		late.ask()
+		for range 3 {
+			time.Sleep(engine.MaxInterval * 115 / 100)
+			for _, g := range append(stuffed, late) {
+				g.ask()
+			}
+		}
+		if n := b.room.Status().Waiting; n != bots+1 {
+			t.Fatalf("%d confirmed places", n)
+		}
+		for end := time.Now().Add(engine.MaxInterval*115/100 + engine.Grace + 5*time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+			late.ask()
+		}
+		if p := late.ask(); p.Ahead != 0 {
+			t.Errorf("%d ahead of the only one who is there", p.Ahead)
+		}
+	})
+}
+
+// TestCookiesDisabled: a browser without cookies is a new visitor each time. It is told so,
+// comes back as slowly as anybody, gets in by no number of tries, and what it leaves behind
+// goes away.
+func TestCookiesDisabled(t *testing.T) {
+	// The script has the words too; this is what is shown without it.
+	const hint = `<p class="quiet">Please allow cookies for this site`
+	inBooth(t, nil, func(b booth) {
+		first := b.guest()
+		first.ask()
+		for range 20 {
+			rec := b.guest().get("/")
+			if !strings.Contains(rec.Body.String(), hint) {
+				t.Fatal("the page does not say that cookies are needed")
+			}
+			var seconds int
+			if fmt.Sscan(rec.Header().Get("Refresh"), &seconds); seconds < int(engine.MinInterval.Seconds()) {
+				t.Fatalf("Refresh %q", rec.Header().Get("Refresh"))
+			}
+			time.Sleep(time.Duration(seconds) * time.Second)
+		}
+		if p := first.ask(); p.Admitted || p.Ahead != 0 {
+			t.Errorf("who keeps the cookie: %+v", p)
+		}
+		if n := b.room.Status().Waiting; n > 20 {
+			t.Errorf("%d waiting", n)
+		}
+		if rec := first.get("/"); strings.Contains(rec.Body.String(), hint) {
+			t.Error("a visitor whose cookie came back is told to allow cookies")
+		}
+	})
+}
+
+// TestPollingFasterGainsNothing is T9: a thousand early questions are answered with the same
+// place and the same ticket. That they draw no lots either is engine.TestDrawIgnoresPolling.
+func TestPollingFasterGainsNothing(t *testing.T) {
+	for _, method := range []anteroom.QueueingMethod{anteroom.FIFO, anteroom.Random} {
+		t.Run(string(method), func(t *testing.T) {
+			inBooth(t, func(r *anteroom.Room) { r.QueueingMethod, r.Refresh = method, 20*time.Second }, func(b booth) {
+				before, eager, behind := b.guest(), b.guest(), b.guest()
+				for _, g := range []*guest{before, eager, behind} {
+					g.ask()
+				}
+				ticket, set := eager.cookie, eager.set
+				for i := range 1000 {
+					p := eager.ask()
+					if p.Admitted || method == anteroom.FIFO && p.Ahead != 1 {
+						t.Fatalf("question %d: %+v", i, p)
+					}
+					time.Sleep(time.Millisecond)
+				}
+				if eager.cookie != ticket || eager.set != set {
+					t.Error("an early question brought a new ticket")
+				}
+				if s := b.room.Status(); s.Waiting != 3 || s.ActiveUsers != 1 {
+					t.Errorf("%+v", s)
+				}
+				if p := before.ask(); method == anteroom.FIFO && p.Ahead != 0 {
+					t.Errorf("the one before: %+v", p)
+				}
+				if p := behind.ask(); method == anteroom.FIFO && p.Ahead != 2 {
+					t.Errorf("the one behind: %+v", p)
+				}
+				rec := eager.get("/")
+				if rec.Header().Get("Refresh") == "" || rec.Header()["Set-Cookie"] != nil {
+					t.Errorf("an early page: %q", rec.Header())
+				}
+			})
+		})
+	}
+}

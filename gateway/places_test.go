@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// TestLateAnswerDoesNotTakeTheSession is T15: of two tabs one is let in, and the waiting page
+// of the other arrives after that and overwrites the ticket. The next request is inside all
+// the same, and so is one with both tickets in either order.
+func TestLateAnswerDoesNotTakeTheSession(t *testing.T) {
+	w := newReal(t, shop, nil)
+	holder, v := w.visitor(), w.visitor()
+	holder.get("/")
+	_, late, _ := v.get("/cart") // tab 1: on its way for a long time
+	queued := v.cookie
+	holder.get("/logout")
+	v.awaitTurn()
+	if in, _, _ := v.get("/"); !in { // tab 2
+		t.Fatal("the turn did not let in")
+	}
+	admitted := v.cookie
+	if admitted == queued {
+		t.Fatal("the admission brought no ticket of its own")
+	}
+	u, _ := url.Parse("http://" + testHost + "/")
+	jar, _ := cookiejar.New(nil)
+	jar.SetCookies(u, []*http.Cookie{{Name: "__cfwaitingroom", Value: "x", Domain: testHost, Path: "/"}})
+	jar.SetCookies(u, late.Cookies())
+	kept := jar.Cookies(u)
+	if len(kept) != 1 {
+		t.Fatalf("the late answer did not overwrite: %v", kept)
+	}
+	for name, cookie := range map[string]string{"late alone": kept[0].Name + "=" + kept[0].Value, "late first": queued + "; " + admitted, "late last": admitted + "; " + queued} {
+		one := &visitor{real: w, cookie: cookie}
+		if in, _, _ := one.get("/cart"); !in {
+			t.Errorf("%s: the session was lost", name)
+		}
+	}
+	if s := w.room.Status(); s.ActiveUsers != 1 || s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+	// The late answer of a page whose session has ended brings nothing back either.
+	v.cookie = admitted
+	v.get("/logout")
+	w.visitor().get("/")
+	one := &visitor{real: w, cookie: queued}
+	if in, _, _ := one.get("/"); in {
+		t.Error("the ticket of a session that is over was good for another")
+	}
+}
+
+// TestCookieSettingsChangeAmidTheLine is T16: new attributes, domain and path of the cookie
+// cost nobody a place. The name stays; the browser may hold both cookies, and the best
+// serves.
+func TestCookieSettingsChangeAmidTheLine(t *testing.T) { synctest.Test(t, changeCookieSettings) }
+
+func changeCookieSettings(t *testing.T) {
+	rm := anteroom.Room{Name: "shop", Zone: "example.com", CookieSuffix: "s", Routes: []anteroom.Route{{Host: testHost, Path: "/shop"}},
+		Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600}}.WithDefaults()
+	changed := rm
+	changed.Routes = []anteroom.Route{{Host: testHost, Path: "/shop"}, {Host: "www.example.com"}}
+	changed.CookieAttributes = anteroom.CookieAttributes{SameSite: anteroom.SameSiteStrict}
+	link := memlink.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := node.New(ctx, node.Config{Link: link})
+	if err == nil {
+		err = n.Apply(ctx, []anteroom.Room{rm})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- n.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	cfg := Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := g.Middleware(http.NotFoundHandler())
+	u, _ := url.Parse("http://" + testHost + "/shop")
+	ask := func(jar *cookiejar.Jar) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("GET", u.String(), nil)
+		for _, c := range jar.Cookies(u) {
+			r.AddCookie(c)
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, r)
+		jar.SetCookies(u, rec.Result().Cookies())
+		return rec
+	}
+	const people = 200
+	jars := make([]*cookiejar.Jar, people+1)
+	for i := range jars {
+		jars[i], _ = cookiejar.New(nil)
+		ask(jars[i])
+	}
+	if err := n.Apply(ctx, []anteroom.Room{changed}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Rooms = []anteroom.Room{changed}
+	if err := g.Swap(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		for i, jar := range jars {
+			if in := ask(jar).Code == http.StatusNotFound; in != (i == 0) {
+				t.Fatalf("round %d, visitor %d: inside %v", round, i, in)
+			}
+		}
+	}
+	time.Sleep(time.Second) // the site reports in steps
+	if s := n.Room(rm.ID).Status(); s.ActiveUsers != 1 || s.Waiting+s.Dormant != people {
+		t.Errorf("%+v, want %d places", s, people)
+	}
+	newcomer, _ := cookiejar.New(nil)
+	rec := ask(newcomer)
+	if c := rec.Result().Cookies(); len(c) != 1 || c[0].Domain != "example.com" || c[0].Path != "/" || c[0].SameSite != http.SameSiteStrictMode {
+		t.Errorf("a newcomer's cookie: %q", rec.Header()["Set-Cookie"])
+	}
+}
+
+// TestAddressesAreNotStored: what is written down to survive a restart says nothing about
+// where visitors come from. (The access log says it, to who reads the process's output.)
+func TestAddressesAreNotStored(t *testing.T) { synctest.Test(t, lookForAddresses) }
+
+func lookForAddresses(t *testing.T) {
+	rm := anteroom.Room{Name: "shop", Bind: anteroom.BindIPPrefix, Routes: []anteroom.Route{{Host: "*"}},
+		Settings: anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 600}}.WithDefaults()
+	link := memlink.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := node.New(ctx, node.Config{Link: link})
+	if err == nil {
+		err = n.Apply(ctx, []anteroom.Room{rm})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- n.Run(ctx) }()
+	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now()), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := g.Middleware(http.NotFoundHandler())
+	addresses := []string{"203.0.113.77", "2001:db8:7a7a:7b7b:7c7c:7d7d:7e7e:7f7f"}
+	for _, a := range addresses {
+		for range 3 {
+			r := httptest.NewRequest("GET", "/zqxpath?zqxquery", nil)
+			r.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(a), 4711).String()
+			r.Header.Set("User-Agent", "zqxagent")
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	cancel()
+	<-done
+	forbidden := [][]byte{[]byte("zqx")}
+	for _, a := range addresses {
+		forbidden = append(forbidden, []byte(a), netip.MustParseAddr(a).AsSlice())
+	}
+	records := 0
+	look := func(what string, b []byte) {
+		for _, f := range forbidden {
+			if bytes.Contains(b, f) {
+				t.Errorf("%s holds %q", what, f)
+			}
+		}
+	}
+	if err := link.Replay(context.Background(), func(_ time.Time, record []byte) error {
+		records++
+		look("a journal record", record)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	keys, _ := link.Keys(context.Background(), "")
+	for _, k := range keys {
+		e, _ := link.Get(context.Background(), k)
+		look(k, append([]byte(k), e.Value...))
+	}
+	if records < 2 || len(keys) == 0 {
+		t.Errorf("%d records and %d keys: nothing was looked at", records, len(keys))
+	}
+}

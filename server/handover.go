@@ -134,19 +134,16 @@ func (s *Server) HandOver(ctx context.Context) error {
 	if s.handed.Load() {
 		return errors.New("the listeners are handed over already")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the program cannot be found for the restart: %w", err)
+	if s.program == "" {
+		return errors.New("this program's file is not known")
 	}
-	// A replaced binary shows as "/path (deleted)": the new one stands at the old path.
-	self = strings.TrimSuffix(self, " (deleted)")
 	listen, tell, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("no restart: %w", err)
 	}
 	defer listen.Close()
 	defer tell.Close()
-	cmd := exec.Command(self, os.Args[1:]...)
+	cmd := exec.Command(s.program, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	var names []string
 	for address, l := range s.listeners {

@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 			ending.Go(func() { srv.end(drain) })
 		}
 		if handed { // two processes must not answer operators
-			end(drain, servers.admin)
+			ending.Go(func() { end(drain, servers.admin) })
 		}
 		ending.Wait()
 	}()

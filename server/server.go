@@ -60,6 +60,7 @@ type Server struct {
 	life    context.Context // of work that outlasts the request that began it
 	endLife context.CancelFunc
 	handed  atomic.Bool // the listeners are another process's now
+	program string      // where this program stood when it began; a new version stands there later
 
 	visitors  []net.Listener
 	redirect  net.Listener
@@ -92,6 +93,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.program, _ = os.Executable()
 	s.life, s.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

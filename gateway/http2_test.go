@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/anteroom/anteroom"
 )
 
 // frames speaks HTTP/2 with every liberty that the protocol forbids.
@@ -212,5 +214,66 @@ func TestHTTP2Trailers(t *testing.T) {
 		if len(r.Trailer) != 0 || r.Header.Get("X-Anteroom-Assertion") != "" || r.Header.Get("Trailer") != "" {
 			t.Errorf("the origin saw %q, trailer %q", r.Header, r.Trailer)
 		}
+	}
+}
+
+// TestHTTP2Floods: streams that are reset as soon as they are opened (CVE-2023-39325) and
+// headers without end (CVE-2023-45288) end their own connection and harm nobody.
+func TestHTTP2Floods(t *testing.T) {
+	block := func(f *frames, more ...string) []byte {
+		f.buf.Reset()
+		fields := append([]string{":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/"}, more...)
+		for i := 0; i < len(fields); i += 2 {
+			f.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
+		}
+		return f.buf.Bytes()
+	}
+	for name, flood := range map[string]func(f *frames) error{
+		"resets": func(f *frames) error {
+			for stream := uint32(1); stream < 100_000; stream += 2 {
+				if err := f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block(f), EndHeaders: true, EndStream: true}); err != nil {
+					return err
+				}
+				if err := f.fr.WriteRSTStream(stream, http2.ErrCodeCancel); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"headers": func(f *frames) error {
+			err := f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block(f), EndStream: true})
+			for range 100_000 {
+				if err != nil {
+					return err
+				}
+				err = f.fr.WriteContinuation(1, false, []byte("\x00\x01a\x7f\x81\x07"+strings.Repeat("b", 262)))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := make(chan struct{}) // nothing is answered before the flood is over
+			w := newWorld(t, func(v anteroom.Visit) anteroom.Decision { <-slow; return line(v) })
+			front := w.tlsFront()
+			f := newFrames(t, front.Listener.Addr().String())
+			go io.Copy(io.Discard, f.conn)
+			if err := flood(f); err == nil {
+				t.Error("the flood was taken to its end")
+			}
+			if n := w.gw.Stats().InFlight; n > 100 {
+				t.Errorf("%d requests of one connection in flight", n)
+			}
+			close(slow)
+			r, _ := http.NewRequest("GET", front.URL+"/", nil)
+			r.Host = testHost
+			res, err := front.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != 200 {
+				t.Errorf("status %d", res.StatusCode)
+			}
+		})
 	}
 }

@@ -68,6 +68,14 @@ func TestRawRequests(t *testing.T) {
 
 		{"Content-Length twice", "POST / HTTP/1.1\nContent-Length: 1\nContent-Length: 2\n" + end + "ab", 400, false},
 		{"Transfer-Encoding unknown", "POST / HTTP/1.1\nTransfer-Encoding: xchunked\n" + end, 501, false},
+		{"Content-Length with a sign", "POST / HTTP/1.1\nContent-Length: +1\n" + end + "a", 400, false},
+		{"Transfer-Encoding twice", "POST / HTTP/1.1\nTransfer-Encoding: chunked\nTransfer-Encoding: chunked\n" + end + "0\n\n", 501, false},
+		{"Transfer-Encoding chunked and more", "POST / HTTP/1.1\nTransfer-Encoding: chunked, identity\n" + end + "0\n\n", 501, false},
+		{"folded line", "GET / HTTP/1.1\nA: b\n c\n" + end, 200, true},
+		{"zero byte in a header", "GET / HTTP/1.1\nA: b\x00c\n" + end, 400, false},
+		{"carriage return in a header", "GET / HTTP/1.1\nA: b\rc\n" + end, 400, false},
+		{"header without a name", "GET / HTTP/1.1\n: b\n" + end, 400, false},
+		{"header without a colon", "GET / HTTP/1.1\nab\n" + end, 400, false},
 		{"name with a space", "GET / HTTP/1.1\nA : b\n" + end, 400, false},
 		{"Expect that is unknown", "GET / HTTP/1.1\nExpect: x\n" + end, 417, false},
 	} {
@@ -99,17 +107,22 @@ func TestConnectionEnds(t *testing.T) {
 		{"HTTP/1.0 with Transfer-Encoding", "POST / HTTP/1.0\nHost: shop.example.com\nConnection: keep-alive\nTransfer-Encoding: chunked\n\n", 1},
 		{"refused", "TRACE / HTTP/1.1\nHost: shop.example.com\n\n", 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, admit)
-			if got := len(raw(t, w.addr(), c.bytes+follow)); got != c.answers {
-				t.Errorf("%d answers, want %d", got, c.answers)
-			}
-			for _, r := range w.origin.requests() {
-				if c.answers == 1 && r.URL.Path == "/follow" {
-					t.Error("what followed reached the origin")
+		for where, decide := range map[string]func(anteroom.Visit) anteroom.Decision{"inside": admit, "in line": line} {
+			t.Run(c.name+", "+where, func(t *testing.T) {
+				w := newWorld(t, decide)
+				if got := len(raw(t, w.addr(), c.bytes+follow)); got != c.answers {
+					t.Errorf("%d answers, want %d", got, c.answers)
 				}
-			}
-		})
+				for _, r := range w.origin.requests() {
+					if c.answers == 1 && r.URL.Path == "/follow" {
+						t.Error("what followed reached the origin")
+					}
+				}
+				if n := len(w.door.seen()); c.answers == 1 && n > 1 {
+					t.Errorf("the room was asked %d times", n)
+				}
+			})
+		}
 	}
 }
 

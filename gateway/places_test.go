@@ -3,12 +3,14 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,5 +197,61 @@ func lookForAddresses(t *testing.T) {
 	}
 	if records < 2 || len(keys) == 0 {
 		t.Errorf("%d records and %d keys: nothing was looked at", records, len(keys))
+	}
+}
+
+// bubbleGateway is a node with one room and the gateway before it, for the length of a bubble.
+// Who is let in gets 404.
+func bubbleGateway(t *testing.T, rm anteroom.Room) (*node.Node, http.Handler) {
+	t.Helper()
+	link := memlink.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := node.New(ctx, node.Config{Link: link})
+	if err == nil {
+		err = n.Apply(ctx, []anteroom.Room{rm})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, g.Middleware(http.NotFoundHandler())
+}
+
+// TestSharedSession is T7: a ticket from fifty networks is one seat for all of them, or, where
+// the room binds tickets to networks, a session in one and forty-nine new visitors.
+func TestSharedSession(t *testing.T) {
+	for _, c := range []struct {
+		bind   string
+		inside int
+	}{{anteroom.BindNone, 50}, {anteroom.BindIPPrefix, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			rm := anteroom.Room{Name: "shop", Bind: c.bind, Routes: []anteroom.Route{{Host: "*"}},
+				Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600}}.WithDefaults()
+			n, h := bubbleGateway(t, rm)
+			cookie, inside := "", 0
+			for i := range 50 {
+				r := httptest.NewRequest("GET", "/", nil)
+				r.RemoteAddr = fmt.Sprintf("203.0.%d.7:4711", i)
+				r.Header.Set("Cookie", cookie)
+				rec := httptest.NewRecorder()
+				h.ServeHTTP(rec, r)
+				if i == 0 {
+					cookie, _, _ = strings.Cut(rec.Header().Get("Set-Cookie"), ";")
+				}
+				if rec.Code == http.StatusNotFound {
+					inside++
+				}
+			}
+			time.Sleep(time.Second)
+			if s := n.Room(rm.ID).Status(); inside != c.inside || s.ActiveUsers != 1 || s.Waiting != 50-c.inside {
+				t.Errorf("bind %q: %d inside, %+v", c.bind, inside, s)
+			}
+		})
 	}
 }

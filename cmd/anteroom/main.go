@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,22 @@ func run(args []string) int {
   anteroom run --config anteroom.yaml
   anteroom validate --config anteroom.yaml`,
 	}
+	root.SuggestionsMinimumDistance = 2
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := "anteroom --help lists the commands"
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return usageError{fmt.Errorf("there is no command %q; %s", args[0], hint)}
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetArgs(args)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
 	root.AddCommand(runCommand(), demoCommand(), validateCommand(), keyCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {

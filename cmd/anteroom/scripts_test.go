@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"anteroom": main})
+}
+
+// TestScripts runs testdata/*.txt: what somebody types, and what they see.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			// An address that somebody else has.
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { l.Close() })
+			env.Setenv("TAKEN", l.Addr().String())
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "root" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Getuid() == 0, nil // root may write everywhere
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "await": await, "screen": screen,
+		},
+	})
+}
+
+// exits is "exits CODE COMMAND...": exec, with the exit code that is expected.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		code = e.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// await is "await FILE TEXT": until the file that a background command makes holds the text.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		b, _ := os.ReadFile(ts.MkAbs(args[0]))
+		if bytes.Contains(b, []byte(args[1])) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s has no %q: %s", args[0], args[1], b)
+		}
+	}
+}
+
+// screen is "screen COMMAND...": the help of a command fits on a screen of 40 lines.
+func screen(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(ts.Exec("anteroom", append(args, "--help")...))
+	if n := strings.Count(ts.ReadFile("stdout"), "\n"); n > 40 || n < 3 {
+		ts.Fatalf("%d lines of help, want 3 to 40", n)
+	}
+}

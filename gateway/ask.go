@@ -57,7 +57,7 @@ func (x *exchange) status() {
 // giveTicket sets the cookie when the decision wants it.
 func (x *exchange) giveTicket(h http.Header) {
 	if x.decision.SetCookie || x.stale && !x.decision.Ticket.ID.IsZero() {
-		h["Set-Cookie"] = []string{x.setCookie(x.decision.Ticket)}
+		h["Set-Cookie"] = x.value(x.setCookie(x.decision.Ticket))
 	}
 }
 

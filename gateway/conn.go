@@ -16,14 +16,22 @@ type connKey struct{}
 // conn is what a gateway remembers of a connection.
 type conn struct {
 	peer    netip.Addr
-	written string // peer as text
+	written string       // peer as text
+	nc      net.Conn     // nil when [connections] does not hear of its states
+	visitor *visitorConn // nc when it came from [Limit] and carries no TLS; else nil
 
 	mu      sync.Mutex
 	fresh   anteroom.ID   // given to the newcomer on this connection
 	freshAt anteroom.Time // when; zero before the first
 	agent   string        // User-Agent of that newcomer
 	waiting bool          // the last answer was to somebody who waits
-	closer  *time.Timer   // closes the connection while it is idle after such an answer
+
+	// The connection is closed at limit. A timer is set for it, or for an earlier moment, at
+	// which it looks again: so a busy connection costs no timer for every request, as a
+	// deadline in net/http would.
+	limit time.Time // zero: none
+	timer *time.Timer
+	set   time.Time // when the timer fires; zero: not set
 }
 
 // waits remembers whether the connection's visitor waits. c may be nil.
@@ -36,8 +44,49 @@ func (c *conn) waits(yes bool) {
 	c.mu.Unlock()
 }
 
+// closeAt closes the connection at a moment, unless its state changes before. It reports
+// whether it can; c may be nil.
+func (c *conn) closeAt(at time.Time) bool {
+	if c == nil || c.nc == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeLocked(at)
+	return true
+}
+
+func (c *conn) closeLocked(at time.Time) {
+	c.limit = at
+	switch {
+	case c.timer == nil:
+		c.timer = time.AfterFunc(time.Until(at), c.look)
+	case c.set.IsZero() || at.Before(c.set):
+		c.timer.Reset(time.Until(at))
+	default:
+		return
+	}
+	c.set = at
+}
+
+// look is what the timer does.
+func (c *conn) look() {
+	c.mu.Lock()
+	c.set = time.Time{}
+	over := false
+	if !c.limit.IsZero() {
+		if over = !time.Now().Before(c.limit); !over {
+			c.closeLocked(c.limit)
+		}
+	}
+	c.mu.Unlock()
+	if over {
+		c.nc.Close()
+	}
+}
+
 // connections closes those that are idle with somebody who waits earlier than net/http
-// does, whose bound is the same for all.
+// does, whose bound is the same for all, and those that take too long to receive a page.
 type connections struct {
 	g    *Gateway
 	open sync.Map // net.Conn → *conn
@@ -46,7 +95,10 @@ type connections struct {
 // opened is an http.Server's ConnContext, changed its ConnState.
 func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
 	ctx = k.g.ConnContext(ctx, nc)
-	k.open.Store(nc, ctx.Value(connKey{}))
+	c := ctx.Value(connKey{}).(*conn)
+	c.nc = nc
+	c.visitor, _ = nc.(*visitorConn)
+	k.open.Store(nc, c)
 	return ctx
 }
 
@@ -58,17 +110,17 @@ func (k *connections) changed(nc net.Conn, state http.ConnState) {
 	c := v.(*conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closer != nil {
-		c.closer.Stop()
-		c.closer = nil
-	}
+	c.limit = time.Time{}
 	switch state {
 	case http.StateIdle:
 		if c.waiting {
-			c.closer = time.AfterFunc(k.g.live.Load().Timeouts.IdleWaiting, func() { nc.Close() })
+			c.closeLocked(time.Now().Add(k.g.live.Load().Timeouts.IdleWaiting))
 		}
 	case http.StateClosed, http.StateHijacked:
 		k.open.Delete(nc)
+		if c.timer != nil {
+			c.timer.Stop()
+		}
 	}
 }
 

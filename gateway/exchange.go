@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -21,6 +22,7 @@ type exchange struct {
 
 	tickets []anteroom.Ticket // those that opened
 	buf     []byte            // for what we write ourselves
+	ids     idStock
 }
 
 // request is the part of an exchange that is forgotten with the request.
@@ -45,6 +47,7 @@ type request struct {
 	presented anteroom.Ticket // the ticket in use; zero when there is none
 	decision  anteroom.Decision
 
+	values []string // free ones, see value
 	origin *origin
 	body   *bodyReader // nil without a body
 	out    stallWriter
@@ -101,4 +104,20 @@ func (c *copyBuffers) Put(b []byte) {
 	if len(b) == copyBuffer {
 		c.pool.Put((*[copyBuffer]byte)(b))
 	}
+}
+
+// idStock holds random bytes for ids, so that one call to the system serves 32 visitors.
+// Each id is given out once, whether it comes to be used or not.
+type idStock struct {
+	random [32 * len(anteroom.ID{})]byte
+	left   int // bytes of random that nobody has had
+}
+
+func (s *idStock) next() (id anteroom.ID) {
+	if s.left == 0 {
+		rand.Read(s.random[:])
+		s.left = len(s.random)
+	}
+	s.left -= copy(id[:], s.random[s.left-len(id):s.left])
+	return id
 }

@@ -63,7 +63,7 @@ func (x *exchange) visit() anteroom.Visit {
 		x.tickets = append(x.tickets, t)
 	})
 	v := anteroom.Visit{
-		NewID:   ticket.NewID(),
+		NewID:   x.ids.next(),
 		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,
 		NoClaim: isPrefetch(r),
 		NoJoin:  x.websocket || isSubresource(r),

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -76,11 +75,11 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		addr := peerOf(c.RemoteAddr().String())
 		if !addr.IsValid() || l.isExempt(addr) {
-			return c, nil
+			return &visitorConn{Conn: c}, nil
 		}
 		key := addressKey(addr)
 		if l.take(key) {
-			return &limitedConn{Conn: c, done: sync.OnceFunc(func() { l.give(key) })}, nil
+			return &visitorConn{Conn: c, done: sync.OnceFunc(func() { l.give(key) })}, nil
 		}
 		c.Close()
 	}
@@ -111,22 +110,4 @@ func (l *limited) give(key netip.Addr) {
 	if l.open[key]--; l.open[key] <= 0 {
 		delete(l.open, key)
 	}
-}
-
-type limitedConn struct {
-	net.Conn
-	done func()
-}
-
-func (c *limitedConn) Close() error {
-	c.done()
-	return c.Conn.Close()
-}
-
-// CloseWrite lets net/http and tunnels close one direction.
-func (c *limitedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
 }

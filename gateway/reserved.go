@@ -53,8 +53,11 @@ var claims = map[string]bool{
 
 // maybeReserved is a quick look at the first byte; net/http has made it upper case.
 func maybeReserved(name string) bool {
-	if name == "" {
+	switch name {
+	case "":
 		return true
+	case "Cookie", "Connection", "Cache-Control":
+		return false
 	}
 	switch name[0] {
 	case 'X', 'F', 'C', 'T', 'x', 'f', 'c', 't':

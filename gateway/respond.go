@@ -41,7 +41,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 	}
 	view := x.view(hold)
 	if n := page.RefreshSeconds(view); n > 0 {
-		seconds := []string{strconv.Itoa(n)}
+		seconds := x.value(strconv.Itoa(n))
 		h["Refresh"] = seconds
 		if status == http.StatusTooManyRequests {
 			h["Retry-After"] = seconds
@@ -72,7 +72,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 func (x *exchange) turnAwayPart(h http.Header) {
 	h["Content-Type"] = valueTextPlain
 	seconds := max(page.RefreshSeconds(x.view(false)), 5)
-	h["Retry-After"] = []string{strconv.Itoa(seconds)}
+	h["Retry-After"] = x.value(strconv.Itoa(seconds))
 	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in line.\n"...))
 }
 
@@ -86,6 +86,18 @@ func (x *exchange) view(hold bool) page.View {
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,
 	}
+}
+
+// value makes a header's value of s. The first few of an answer share one allocation; they
+// are not reused, because whoever wraps us may look at the headers afterwards.
+func (x *exchange) value(s string) []string {
+	if len(x.values) == 0 {
+		x.values = new([4]string)[:]
+	}
+	v := x.values[:1:1]
+	x.values = x.values[1:]
+	v[0] = s
+	return v
 }
 
 // neverStored writes the headers that every answer of the gate has.
@@ -102,12 +114,19 @@ func (x *exchange) neverStored() http.Header {
 // write sends a whole answer within Timeouts.Page.
 func (x *exchange) write(status int, body []byte) {
 	if len(body) >= lengthByServer || x.r.Method == http.MethodHead {
-		x.w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
+		x.w.Header()["Content-Length"] = x.value(strconv.Itoa(len(body)))
 	}
-	// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
-	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(x.s.Timeouts.Page))
+	by := x.start.Add(x.s.Timeouts.Page)
+	if x.r.ProtoMajor != 1 || !x.conn.closeAt(by) {
+		// A writer that knows no deadlines has its own, or none is wanted (tests, middleware).
+		http.NewResponseController(x.w).SetWriteDeadline(by)
+	}
+	sent := x.r.Method != http.MethodHead && len(body) > 0
+	if sent && len(body) >= lengthByServer && x.conn != nil && x.conn.visitor != nil && x.r.ContentLength == 0 {
+		x.conn.visitor.gather(len(body))
+	}
 	x.w.WriteHeader(status)
-	if x.r.Method != http.MethodHead && len(body) > 0 {
+	if sent {
 		x.w.Write(body)
 	}
 }

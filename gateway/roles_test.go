@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -39,15 +40,15 @@ func TestMain(m *testing.M) {
 }
 
 func play(role string) {
-	name, origin, _ := strings.Cut(role, " ")
+	name, argument, _ := strings.Cut(role, " ")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	srv, cookie := rolePlayed(name, origin)
-	go srv.Serve(l)
-	fmt.Println(l.Addr(), cookie)
+	srv, cookies := rolePlayed(name, argument)
+	go srv.Serve(Limit(l, 10_000, nil)) // as package server does
+	fmt.Println(l.Addr(), strings.Join(cookies, " "))
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		var u syscall.Rusage
@@ -56,52 +57,56 @@ func play(role string) {
 	}
 }
 
-// rolePlayed returns the server of a role and a cookie to send to it.
-func rolePlayed(name, origin string) (*http.Server, string) {
-	page := []byte(strings.Repeat("x", 4<<10))
-	plain := func(body []byte) *http.Server {
-		length := []string{strconv.Itoa(len(body))}
-		return &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header()["Content-Type"] = valueTextPlain
-			w.Header()["Content-Length"] = length
-			w.Write(body)
-		})}
-	}
-	if origin == "" {
-		origin = "127.0.0.1:9" // nobody gets there
-	}
-	to, _ := url.Parse("http://" + origin)
+// rolePlayed returns the server of a role and cookies to send to it, each a visitor's.
+func rolePlayed(name, argument string) (*http.Server, []string) {
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, JSONResponse: true}.WithDefaults()
 	switch name {
 	case "bare":
-		return plain(page), ""
-	case "bare-json":
-		return plain(page[:900]), ""
+		size, _ := strconv.Atoi(argument)
+		return bare(make([]byte, size)), nil
 	case "origin":
-		return plain(page[:1<<10]), ""
+		return bare(make([]byte, 1<<10)), nil
+	case "far-origin": // one that thinks for two milliseconds
+		near := bare(make([]byte, 1<<10))
+		return &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-time.After(2 * time.Millisecond)
+			near.Handler.ServeHTTP(w, r)
+		})}, nil
 	case "plain":
+		to := &url.URL{Scheme: "http", Host: argument}
 		return &http.Server{Handler: &httputil.ReverseProxy{
 			Transport: newTransport(Timeouts{}.withDefaults(), nil), BufferPool: &copyBuffers{},
 			Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) },
-		}}, ""
+		}}, nil
 	case "untuned":
-		return &http.Server{Handler: &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }}}, ""
+		to := &url.URL{Scheme: "http", Host: argument}
+		return &http.Server{Handler: &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }}}, nil
 	case "room-off":
-		g, _ := roleGateway(origin, room, nil, false)
-		return g.Server(nil), ""
+		g, _ := roleGateway(argument, room, nil, false)
+		return g.Server(nil), nil
+	case "room-on":
+		return roleAdmitted(argument, room)
+	case "queued":
+		return roleQueued(room)
 	}
-	if name == "room-on" {
-		return roleWithNode(origin, room)
-	}
-	g, ready := roleGateway(origin, room, line, true)
-	rm := &ready.rooms[0]
-	return g.Server(nil), rm.scope.Name + "=" + string(rm.sealer.Seal(nil, waiting()))
+	panic("there is no role " + name)
 }
 
-// roleWithNode is a gateway with all that a visitor's session goes through, and the cookie
-// of one.
-func roleWithNode(origin string, room anteroom.Room) (*http.Server, string) {
-	room.TotalActiveUsers, room.NewUsersPerMinute = 100, 100
+// bare is net/http and a handler that does nothing but write the same few bytes: the most
+// that any handler can reach here.
+func bare(body []byte) *http.Server {
+	length := []string{strconv.Itoa(len(body))}
+	return &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = valueTextPlain
+		if len(body) >= lengthByServer {
+			w.Header()["Content-Length"] = length
+		}
+		w.Write(body)
+	})}
+}
+
+// roleNode is a gateway with all that a visitor's request goes through in production.
+func roleNode(origin string, room anteroom.Room) (*Gateway, *node.Node) {
 	ctx := context.Background()
 	n, err := node.New(ctx, node.Config{Link: memlink.New()})
 	if err == nil {
@@ -117,13 +122,50 @@ func roleWithNode(origin string, room anteroom.Room) (*http.Server, string) {
 	if err != nil {
 		panic(err)
 	}
-	rec := httptest.NewRecorder()
-	g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
-	pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
-	if rec.Code != 200 || pair == "" {
-		panic(fmt.Sprint("the first visitor got ", rec.Code))
+	return g, n
+}
+
+// roleAdmitted is that gateway with a hundred sessions.
+func roleAdmitted(origin string, room anteroom.Room) (*http.Server, []string) {
+	room.TotalActiveUsers, room.NewUsersPerMinute = 1000, 10000
+	g, _ := roleNode(origin, room)
+	var cookies []string
+	for range 100 {
+		rec := httptest.NewRecorder()
+		g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+		pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
+		if pair == "" || rec.Header().Get("Refresh") != "" {
+			panic(fmt.Sprint("a visitor got ", rec.Code, rec.Header()))
+		}
+		cookies = append(cookies, pair)
 	}
-	return g.Server(nil), pair
+	return g.Server(nil), cookies
+}
+
+// roleQueued is that gateway with 20,000 people in line and a check-in due for every cookie,
+// however often it is sent: each opens a ticket, counts, and seals a new one.
+func roleQueued(room anteroom.Room) (*http.Server, []string) {
+	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 1, 1, time.Hour
+	g, n := roleNode("127.0.0.1:9", room) // nobody gets to the origin
+	rm, door, now := &g.live.Load().rooms[0], n.Room(room.ID), n.Now()
+	door.Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
+	var cookies []string
+	var all sync.WaitGroup
+	limit := make(chan struct{}, 64)
+	for i := range 20_000 {
+		t := anteroom.Ticket{ID: ticket.NewID(), Arrival: now.Add(time.Duration(i-30_000) * 10 * time.Millisecond),
+			LastCheckIn: now.Add(-20 * time.Second), Next: now, Refresh: 20 * time.Second}
+		if i%200 == 199 {
+			cookies = append(cookies, rm.scope.Name+"="+string(rm.sealer.Seal(nil, t)))
+		}
+		limit <- struct{}{} // those in front are held for a moment
+		all.Go(func() {
+			door.Decide(context.Background(), anteroom.Visit{Ticket: t, NewID: ticket.NewID()})
+			<-limit
+		})
+	}
+	all.Wait()
+	return g.Server(nil), cookies[len(cookies)/2:]
 }
 
 func roleConfig(origin string) Config {
@@ -164,8 +206,10 @@ type answering struct {
 
 // role is a server under measurement.
 type role struct {
-	addr, cookie string
-	ask          func() time.Duration // its processor time so far
+	addr    string
+	cookies []string             // of visitors whom it knows
+	headers string               // of every request to it, beside the usual
+	ask     func() time.Duration // its processor time so far
 }
 
 func startRole(b *testing.B, name string) role {
@@ -187,8 +231,8 @@ func startRole(b *testing.B, name string) role {
 	if err != nil {
 		b.Fatal(err)
 	}
-	addr, cookie, _ := strings.Cut(strings.TrimSpace(first), " ")
-	return role{addr: addr, cookie: cookie, ask: func() time.Duration {
+	said := strings.Fields(first)
+	return role{addr: said[0], cookies: said[1:], ask: func() time.Duration {
 		fmt.Fprintln(in)
 		var ns int64
 		fmt.Fscanln(br, &ns)
@@ -196,20 +240,45 @@ func startRole(b *testing.B, name string) role {
 	}}
 }
 
+// request is what visitor i sends.
+func (r role) request(i int) []byte {
+	request := "GET /products?page=2 HTTP/1.1\r\nHost: " + testHost + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
+		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.5\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n" + r.headers
+	if len(r.cookies) > 0 {
+		request += "Cookie: theme=dark; " + r.cookies[i%len(r.cookies)] + "\r\n"
+	}
+	return []byte(request + "\r\n")
+}
+
+// answer sends one request of visitor i and returns the answer, its body read.
+func (r role) answer(b *testing.B, i int) *http.Response {
+	b.Helper()
+	c, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	c.Write(r.request(i))
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, res.Body)
+	if err != nil || res.StatusCode != 200 || res.ContentLength != n {
+		b.Fatalf("status %d, length %d of %d: %v", res.StatusCode, n, res.ContentLength, err)
+	}
+	return res
+}
+
 // drive sends n requests over a number of connections at once, and returns the processor
 // time that the server took for one.
-func (r role) drive(b *testing.B, n, connections int, headers string) time.Duration {
+func (r role) drive(b *testing.B, n, connections int) time.Duration {
 	b.Helper()
-	request := "GET /products?page=2 HTTP/1.1\r\nHost: " + testHost + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
-		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.5\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n" + headers
-	if r.cookie != "" {
-		request += "Cookie: theme=dark; " + r.cookie + "\r\n"
-	}
-	message := []byte(request + "\r\n")
 	before := r.ask()
 	var all sync.WaitGroup
-	for range connections {
+	for i := range connections {
 		all.Go(func() {
+			message := r.request(i)
 			c, err := net.Dial("tcp", r.addr)
 			if err != nil {
 				b.Error(err)

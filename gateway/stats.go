@@ -84,7 +84,7 @@ func (c *counters) decided(d anteroom.Decision, took time.Duration) {
 		c.decisions[d.Verdict][d.Reason].Add(1)
 	}
 	i := 0
-	for s := took.Seconds(); i < len(HistogramBounds) && s > HistogramBounds[i]; {
+	for i < len(HistogramBounds) && took > time.Duration(HistogramBounds[i]*1e9) {
 		i++
 	}
 	c.gate[i].Add(1)

@@ -48,6 +48,8 @@ func (s *Server) newCertificates(a config.ACME) *certificates {
 			switch event {
 			case "cert_obtained":
 				c.log.Info("a certificate was obtained", "host", data["identifier"], "renewal", data["renewal"])
+			case "cached_managed_cert":
+				c.log.Info("a certificate is in use", "hosts", data["sans"])
 			case "cert_failed":
 				c.log.Error("a certificate could not be obtained; it is tried again", "host", data["identifier"], "error", data["error"])
 			}

@@ -86,23 +86,31 @@ func TestAddressKey(t *testing.T) {
 
 func TestForwardingHeadersOfTheOrigin(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		trusted bool
-		headers []string
-		want    map[string]string
+		name      string
+		trusted   bool
+		forwarded bool
+		headers   []string
+		want      map[string]string
 	}{
-		{"a visitor's own are dropped", false,
+		{"a visitor's own are dropped", false, false,
 			[]string{"X-Forwarded-For", "6.6.6.6", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "evil", "Forwarded", "for=6.6.6.6", "X-Real-Ip", "6.6.6.6"},
 			map[string]string{"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": testHost, "X-Real-Ip": "127.0.0.1", "Forwarded": ""}},
-		{"a trusted proxy's are continued", true,
+		{"a trusted proxy's are continued", true, false,
 			[]string{"X-Forwarded-For", "6.6.6.6, 1.2.3.4", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "www.example.com"},
 			map[string]string{"X-Forwarded-For": "6.6.6.6, 1.2.3.4, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "www.example.com", "X-Real-Ip": "1.2.3.4"}},
+		{"with Forwarded in use the others are the client's", true, true,
+			[]string{"X-Forwarded-For", "6.6.6.6", "X-Forwarded-Host", "evil", "Forwarded", "for=1.2.3.4"},
+			map[string]string{"X-Forwarded-For": "1.2.3.4, 127.0.0.1", "X-Forwarded-Host": testHost, "Forwarded": "", "X-Real-Ip": "1.2.3.4"}},
+		{"without, Forwarded is", true, false,
+			[]string{"X-Forwarded-For", "1.2.3.4", "Forwarded", "for=6.6.6.6"},
+			map[string]string{"X-Forwarded-For": "1.2.3.4, 127.0.0.1", "Forwarded": "", "X-Real-Ip": "1.2.3.4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, admit, withConfig(func(cfg *Config) {
 				if c.trusted {
 					cfg.TrustedProxies = prefixes("127.0.0.0/8")
 				}
+				cfg.ForwardedHeader = c.forwarded
 			}))
 			w.do("GET", "/", header(c.headers...))
 			got := w.origin.last(t)

@@ -93,11 +93,17 @@ func (x *exchange) setForwarded(h http.Header) {
 	if x.r.ProtoMajor == 2 {
 		v[4] = x.g.via[1]
 	}
-	if x.trusted {
-		if chain := in["X-Forwarded-For"]; len(chain) > 0 {
-			v[0] = strings.Join(chain, ", ") + ", " + peer
-		} else if x.client != x.peer {
+	switch chain := in["X-Forwarded-For"]; {
+	case !x.trusted:
+	case x.s.ForwardedHeader:
+		// The proxies maintain Forwarded, which net/http/httputil has removed. What they passed on
+		// of the other headers is the client's.
+		if x.client != x.peer {
 			v[0] = v[3] + ", " + peer
+		}
+	default:
+		if len(chain) > 0 {
+			v[0] = strings.Join(chain, ", ") + ", " + peer
 		}
 		if host := in["X-Forwarded-Host"]; len(host) == 1 {
 			v[1] = host[0]

@@ -102,6 +102,9 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		if n, err := strconv.Atoi(flags["max_line"]); err == nil {
 			w.room.site.maxHere = n
 		}
+		if n, err := strconv.Atoi(flags["max_used"]); err == nil {
+			w.room.site.maxUsed = n
+		}
 		out.WriteString("ok\n")
 	case "set":
 		w.apply(t, flags)
@@ -326,7 +329,7 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.Refresh = d
 		case "unpaced":
 			w.settings.Unpaced = v == "true"
-		case "max_line": // a bound so low that a story can meet it
+		case "max_line", "max_used": // a bound so low that a story can meet it
 		case "place_hold":
 			w.settings.PlaceHold = d
 		default:

@@ -164,15 +164,19 @@ func (s *Site) age(now, accepted anteroom.Time) uint16 {
 }
 
 // consume remembers a used ticket as long as a waiting cookie of it could be shown: the
-// last one was issued before the admission and says when to come back.
+// last one was issued before the admission and says when to come back. At the bound the one
+// that would be the first to go anyway is forgotten.
 func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	until := accepted.Add(max(MaxInterval, s.settings.Refresh)*115/100 + s.settings.PlaceHold + time.Minute)
-	if until <= now || s.used.len() >= anteroom.MaxConsumed || s.used.find(&id) != 0 {
+	if until <= now || s.used.find(&id) != 0 {
 		return
 	}
 	slot := s.used.add(id)
 	s.used.at(slot).until = until
 	s.usedAge.push(slot)
+	if s.used.len() > s.maxUsed {
+		s.used.remove(s.usedAge.pop())
+	}
 }
 
 // expire ends what has lapsed.

@@ -31,6 +31,7 @@ type Site struct {
 	rates   ring // ends of rate slots, ascending
 	used    slab[usedTicket]
 	usedAge queue // by the moment at which they are forgotten
+	maxUsed int   // bound of used
 
 	here    slab[waiter]
 	maxHere int // bound of here
@@ -88,7 +89,8 @@ const (
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
-		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true, maxHere: anteroom.MaxLine}
+		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
+		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
 	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake }}
 	x.usedAge = queue{less: func(a, b uint32) bool { return x.used.at(a).until < x.used.at(b).until }}
 	x.Configure(now, s)

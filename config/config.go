@@ -31,7 +31,7 @@ type Config struct {
 	Admin          string         `key:"admin" default:"127.0.0.1:8081" doc:"Address for operators: API, metrics, health, dashboard. Keep it off the public network."`
 	Data           string         `key:"data" default:"./anteroom-data" file:"true" doc:"Directory for keys and state. Created when missing."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
-	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* and Forwarded headers are believed. Nobody by default."`
+	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* headers are believed. Nobody by default."`
 	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
 	Timeouts       Timeouts       `key:"timeouts" doc:"How long things may take."`
 	Limits         Limits         `key:"limits" doc:"What this process takes on at once."`
@@ -92,7 +92,7 @@ type Timeouts struct {
 // Limits is the key "limits".
 type Limits struct {
 	ConnectionsPerAddress int `key:"connections_per_address" default:"200" min:"0" max:"1000000" doc:"Connections from one address, or one /64 of IPv6; 0 is no limit. Trusted proxies are not counted."`
-	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests being answered by origins at once; more get 503 with Retry-After."`
+	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests being served at once, open streams and WebSockets included; more get 503 with Retry-After."`
 }
 
 // Proof is the key "proof".
@@ -174,6 +174,6 @@ type route struct {
 }
 
 type cookieAttributes struct {
-	SameSite string `key:"samesite" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax, or None where the site is HTTPS only."`
-	Secure   string `key:"secure" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: where the site is HTTPS only."`
+	SameSite string `key:"samesite" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax. none is for rooms embedded in other sites; it needs HTTPS and is Lax without."`
+	Secure   string `key:"secure" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: when the request came by HTTPS."`
 }

@@ -54,6 +54,11 @@ func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
 func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	d, ask := x.door.Decide(now, v)
 	if !ask {
+		if d.Verdict == anteroom.Wait {
+			// In one process the site's memory of what was shown is at hand: streams and early
+			// looks leave no trace in the cookie.
+			x.site.neverWorse(&d)
+		}
 		return d, 0
 	}
 	d, held = x.site.Visit(now, v)

@@ -317,6 +317,21 @@ func (s *Site) expectedSoon() int {
 	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * HoldMax.Seconds())
 }
 
+// neverWorse makes a door's waiting page show no worse place than this site has shown, and
+// remembers what it shows.
+func (s *Site) neverWorse(d *anteroom.Decision) {
+	slot := s.here.find(&d.Ticket.ID)
+	if slot == 0 || !d.AheadKnown {
+		return
+	}
+	w := s.here.at(slot)
+	if w.told != 0 && int(w.told) <= d.Ahead {
+		d.Ahead = int(w.told) - 1
+		d.Ticket.Told = w.told
+	}
+	w.told = uint32(d.Ahead) + 1
+}
+
 // waitDecision is the waiting page. What a ticket was told is remembered here as well as in
 // its cookie, which is not renewed by every answer.
 func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {

@@ -132,14 +132,16 @@ func (p *person) heard(c *crowd, a *answer, fresh bool) {
 	}
 	switch {
 	case a.inside:
-		p.last = max(p.last, a.sent)
+		p.last, p.known = max(p.last, a.sent), a.came
 	case a.admitted:
-		p.sure = a.sent
+		p.sure, p.known = a.sent, a.came
+	case (p.inside || p.sure != 0) && !fresh && a.sent < p.known:
+		// Asked before it was known, and decided before: answers overtake each other.
 	case (p.inside || p.sure != 0) && !fresh:
 		p.Thrown = append(p.Thrown, Thrown{max(p.last, p.sure), a.sent, a.came})
 		p.sure = 0
 	case !p.inside:
-		p.place(a.came, a.ahead)
+		p.place(a.came, a.sent, a.ahead)
 		if a.lost && !fresh {
 			p.PlaceLost = append(p.PlaceLost, a.came)
 		}
@@ -310,7 +312,8 @@ func (c *crowd) follow(ctx context.Context, p *person) followed {
 			if out.err = place.readJSON([]byte(strings.TrimSpace(data))); out.err != nil {
 				return out
 			}
-			p.place(c.client.now(), place.ahead)
+			now := c.client.now()
+			p.place(now, now, place.ahead)
 			if place.ahead >= 0 {
 				out.ahead = place.ahead
 			}

@@ -58,8 +58,8 @@ type Visitor struct {
 	Worse []Worse `json:"worse,omitempty"`
 	// PlaceLost is when he was told that his place is lost, while he held a ticket.
 	PlaceLost []int64 `json:"place_lost,omitempty"`
-	// Thrown are the waiting answers that he got with a ticket after he was admitted, or
-	// after the status said that he was.
+	// Thrown are the waiting answers to requests that he sent with a ticket after an answer
+	// had come that let him in, or a status that said so.
 	Thrown []Thrown `json:"thrown,omitempty"`
 }
 
@@ -112,11 +112,13 @@ type person struct {
 	due    time.Duration // of the next step, since start
 	cookie string        // "name=value"; empty means none
 	best   int           // smallest place shown; -1 means none yet
+	bestAt int64         // when it was
 	leaves time.Duration // when he gives up; 0 means never
 	told   time.Duration // the interval of the last answer
 	pages  int           // requests still to make inside
 	last   int64         // when he sent the last request that the origin answered
 	asking bool          // the script knows that it is admitted, or begins: load the page
+	known  int64         // when the last answer came that let him in or said so
 	sure   int64         // when he sent the status request that said "admitted"; 0 if none did
 	inside bool
 	inLine bool // counts as waiting
@@ -151,17 +153,19 @@ func newPerson(cfg *Config, number int) *person {
 	return p
 }
 
-// place takes note of a shown place. Those before a lost cookie do not count: the ticket
-// that remembered them is gone.
-func (p *person) place(now int64, ahead int) {
+// place takes note of a shown place: of an answer that came now to a request sent then.
+// Those before a lost cookie do not count: the ticket that remembered them is gone. Nor does
+// a worse place whose request was under way when the better one came: answers to requests
+// at once overtake each other.
+func (p *person) place(now, sent int64, ahead int) {
 	if ahead < 0 {
 		return
 	}
-	if p.best >= 0 && ahead > p.best {
+	if p.best >= 0 && ahead > p.best && sent >= p.bestAt {
 		p.Worse = append(p.Worse, Worse{now, p.best, ahead})
 	}
 	if p.best < 0 || ahead < p.best {
-		p.best = ahead
+		p.best, p.bestAt = ahead, now
 	}
 }
 

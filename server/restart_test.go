@@ -1,0 +1,101 @@
+package server
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const roomForTwo = `
+rooms:
+  - {name: shop, host: "*", total_active_users: 2, new_users_per_minute: 100}
+`
+
+// fill lets two in and one wait, stops the server, and returns the three's cookies.
+func fill(t *testing.T, r *running) (inside [2][]*http.Cookie, outside []*http.Cookie) {
+	t.Helper()
+	for i := range inside {
+		a := r.visit("/")
+		if !a.isIn() {
+			t.Fatalf("visitor %d waits", i)
+		}
+		inside[i] = a.Cookies()
+	}
+	a := r.visit("/")
+	if a.isIn() {
+		t.Fatal("three are in")
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	return inside, a.Cookies()
+}
+
+func TestRestartKeepsSessionsAndPlaces(t *testing.T) {
+	r := startServer(t, roomForTwo)
+	inside, outside := fill(t, r)
+	r.start()
+	for i, c := range inside {
+		if a := r.visit("/", c...); !a.isIn() {
+			t.Errorf("session %d is gone", i)
+		}
+	}
+	if a := r.visit("/", outside...); a.isIn() {
+		t.Error("three are in")
+	}
+	if st := r.room("shop"); st.ActiveUsers != 2 || st.Waiting != 1 {
+		t.Errorf("%d inside, %d waiting; want 2 and 1", st.ActiveUsers, st.Waiting)
+	}
+}
+
+// TestDamagedJournal is refused with the way on, and the way on leads on.
+func TestDamagedJournal(t *testing.T) {
+	r := startServer(t, roomForTwo)
+	inside, _ := fill(t, r)
+	blocks, err := filepath.Glob(filepath.Join(r.dir, "data/store/jetstream/*/streams/JOURNAL/msgs/*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatalf("no journal: %v", err)
+	}
+	for _, b := range blocks {
+		content := mustRead(t, b)
+		content[len(content)/2] ^= 0x40
+		mustWrite(t, b, string(content))
+	}
+	if _, err := New(t.Context(), r.options()); err == nil {
+		t.Fatal("a damaged journal was taken")
+	} else if msg := err.Error(); !strings.Contains(msg, "damaged") || !strings.Contains(msg, "--new-journal") {
+		t.Errorf("got %q", msg)
+	}
+	o := r.options()
+	o.NewJournal = true
+	s, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(s)
+	if a := r.visit("/"); a.isIn() {
+		t.Error("a newcomer was let in beyond those who may be alive")
+	}
+	for i, c := range inside {
+		if a := r.visit("/", c...); !a.isIn() {
+			t.Errorf("session %d was not taken over", i)
+		}
+	}
+}
+
+// TestLostStoreWithKeysKept: what a backup of the keys alone is worth.
+func TestLostStoreWithKeysKept(t *testing.T) {
+	r := startServer(t, roomForTwo)
+	inside, _ := fill(t, r)
+	if err := os.RemoveAll(filepath.Join(r.dir, "data", "store")); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	for i, c := range inside {
+		if a := r.visit("/", c...); !a.isIn() {
+			t.Errorf("session %d was not taken over", i)
+		}
+	}
+}

@@ -191,6 +191,9 @@ func (x *Single) learn(now anteroom.Time, d anteroom.Decision) {
 	}
 }
 
+// Called reports whether the turn of id has come and has not been taken yet.
+func (x *Single) Called(id anteroom.ID) bool { return x.site.Called(id) }
+
 // TakePushes returns the ids whose turn has come on a stream.
 func (x *Single) TakePushes() []anteroom.ID { return x.site.TakePushes() }
 

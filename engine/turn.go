@@ -66,6 +66,12 @@ func (s *Site) offered(as func(offer) bool) (slots []uint32) {
 	return slots
 }
 
+// Called reports whether the turn of id has come and has not been taken yet.
+func (s *Site) Called(id anteroom.ID) bool {
+	slot := s.here.find(&id)
+	return slot != 0 && s.offers[slot].active
+}
+
 // takeEffect makes offers whose moment has come usable: held requests enter, streams are
 // told, and whoever polls has until then.
 func (s *Site) takeEffect(now anteroom.Time) {

@@ -278,6 +278,11 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	id := d.Ticket.ID
 	r.watchers[id] = append(r.watchers[id], w)
 	context.AfterFunc(ctx, func() { r.unwatch(id, w) })
+	if r.machine.Called(id) {
+		// The stream is what the turn waited for: it came with the decision above, when there
+		// was nobody to tell yet.
+		r.call(id, anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: r.node.Now()})
+	}
 	return d, w.out
 }
 

@@ -201,8 +201,7 @@ func lookForAddresses(t *testing.T) {
 }
 
 // bubbleGateway is a node with one room and the gateway before it, for the length of a bubble.
-// Who is let in gets 404.
-func bubbleGateway(t *testing.T, rm anteroom.Room) (*node.Node, http.Handler) {
+func bubbleGateway(t *testing.T, rm anteroom.Room, next http.Handler) (*node.Node, http.Handler) {
 	t.Helper()
 	link := memlink.New()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -220,7 +219,7 @@ func bubbleGateway(t *testing.T, rm anteroom.Room) (*node.Node, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n, g.Middleware(http.NotFoundHandler())
+	return n, g.Middleware(next)
 }
 
 // TestSharedSession is T7: a ticket from fifty networks is one seat for all of them, or, where
@@ -233,7 +232,7 @@ func TestSharedSession(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rm := anteroom.Room{Name: "shop", Bind: c.bind, Routes: []anteroom.Route{{Host: "*"}},
 				Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600}}.WithDefaults()
-			n, h := bubbleGateway(t, rm)
+			n, h := bubbleGateway(t, rm, http.NotFoundHandler())
 			cookie, inside := "", 0
 			for i := range 50 {
 				r := httptest.NewRequest("GET", "/", nil)

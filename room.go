@@ -84,8 +84,8 @@ const (
 	SecureNever  = "never"
 )
 
-// CookieAttributes of a room; empty members mean "auto": Lax without Secure on plain
-// HTTP, None with Secure when the request came over TLS and the site is HTTPS only.
+// CookieAttributes of a room; empty members mean "auto": SameSite=Lax, and Secure when the
+// request came over TLS. None is for rooms that are embedded elsewhere.
 type CookieAttributes struct {
 	SameSite string
 	Secure   string

@@ -70,7 +70,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		}
 		// The record is up to a place hold old, and then they were told to come back within
 		// an interval.
-		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
+		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown | hereCame, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
 		s.lastKey = max(s.lastKey, e.Key)
 	case EventAway:
 		if slot := s.here.find(&e.ID); slot != 0 {

@@ -83,6 +83,7 @@ const (
 	hereShown waiterFlags = 1 << iota // has seen the page
 	hereOffered
 	hereAway // missed a check-in; on record
+	hereCame // has come back with the ticket
 )
 
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
@@ -253,7 +254,13 @@ func (s *Site) sweep(now anteroom.Time) {
 			return
 		}
 		switch missed := now.Sub(w.due) - Grace; {
-		case missed > s.settings.PlaceHold:
+		case missed > s.settings.PlaceHold, missed > 0 && w.flags&hereCame == 0:
+			// Whoever never came back with the ticket is forgotten at the first missed check-in,
+			// so that clients that keep no cookie cannot fill the line. Nothing is lost: a ticket
+			// that does come back brings its place along.
+			if w.flags&hereAway == 0 {
+				s.events = append(s.events, Event{Kind: EventAway, ID: s.here.id(slot), At: now})
+			}
 			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
 			s.here.remove(slot)
 		case missed > 0 && w.flags&hereAway == 0:

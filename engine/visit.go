@@ -134,7 +134,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	w := s.here.at(slot)
 	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll), told: t.Told}
 	if known {
-		w.flags, w.due = hereShown, max(now, t.Next)
+		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
 	} else {
 		s.tail++
 	}
@@ -178,6 +178,9 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival = s.here.at(slot).key
+		if !v.Fresh {
+			s.here.at(slot).flags |= hereCame
+		}
 	}
 	if v.NoClaim {
 		return s.unchanged(now, t), 0
@@ -286,7 +289,7 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			}
 		}
 		w := s.here.at(slot)
-		w.flags |= hereShown
+		w.flags |= hereShown | hereCame
 		w.due = p.Due
 		s.recordAgain(now, p.Last, slot)
 		s.arrivals = append(s.arrivals, s.arrival(slot))

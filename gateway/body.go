@@ -69,27 +69,34 @@ func (b *bodyReader) failure() error {
 // within the stall time. The answer as a whole may last for ever.
 type stallWriter struct {
 	http.ResponseWriter
-	rc    *http.ResponseController
+	conn  *conn // bounds the writes where it can; nil in HTTP/2, whose deadlines are a stream's
 	stall time.Duration
-	armed time.Time
+	armed time.Time // when the deadline was set last, where conn cannot
 }
 
 func (s *stallWriter) Write(p []byte) (int, error) {
-	s.arm()
-	return s.ResponseWriter.Write(p)
+	s.begin()
+	n, err := s.ResponseWriter.Write(p)
+	s.conn.keepOpen()
+	return n, err
 }
 
 func (s *stallWriter) FlushError() error {
-	s.arm()
-	return s.rc.Flush()
+	s.begin()
+	err := http.NewResponseController(s.ResponseWriter).Flush()
+	s.conn.keepOpen()
+	return err
 }
 
 // Unwrap is for http.ResponseController: hijacking for WebSockets, deadlines.
 func (s *stallWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func (s *stallWriter) arm() {
-	if now := time.Now(); now.Sub(s.armed) > s.stall/4 {
+// begin bounds the time until keepOpen is called, or the time to the next write. At the
+// end of the answer it bounds what net/http still has to send.
+func (s *stallWriter) begin() {
+	now := time.Now()
+	if !s.conn.closeAt(now.Add(s.stall)) && now.Sub(s.armed) > s.stall/4 {
 		s.armed = now
-		s.rc.SetWriteDeadline(now.Add(s.stall))
+		http.NewResponseController(s.ResponseWriter).SetWriteDeadline(now.Add(s.stall))
 	}
 }

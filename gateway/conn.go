@@ -17,7 +17,7 @@ type connKey struct{}
 type conn struct {
 	peer    netip.Addr
 	written string       // peer as text
-	nc      net.Conn     // nil when [connections] does not hear of its states
+	nc      net.Conn     // nil when [connections] does not hear of its states, or no longer
 	visitor *visitorConn // nc when it came from [Limit] and carries no TLS; else nil
 
 	mu      sync.Mutex
@@ -47,13 +47,26 @@ func (c *conn) waits(yes bool) {
 // closeAt closes the connection at a moment, unless its state changes before. It reports
 // whether it can; c may be nil.
 func (c *conn) closeAt(at time.Time) bool {
-	if c == nil || c.nc == nil {
+	if c == nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.nc == nil {
+		return false
+	}
 	c.closeLocked(at)
 	return true
+}
+
+// keepOpen takes back what closeAt has said; c may be nil.
+func (c *conn) keepOpen() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.limit = time.Time{}
+	c.mu.Unlock()
 }
 
 func (c *conn) closeLocked(at time.Time) {
@@ -73,15 +86,17 @@ func (c *conn) closeLocked(at time.Time) {
 func (c *conn) look() {
 	c.mu.Lock()
 	c.set = time.Time{}
-	over := false
-	if !c.limit.IsZero() {
-		if over = !time.Now().Before(c.limit); !over {
-			c.closeLocked(c.limit)
-		}
+	nc := c.nc
+	switch {
+	case c.limit.IsZero():
+		nc = nil
+	case time.Now().Before(c.limit):
+		c.closeLocked(c.limit)
+		nc = nil
 	}
 	c.mu.Unlock()
-	if over {
-		c.nc.Close()
+	if nc != nil {
+		nc.Close()
 	}
 }
 
@@ -89,7 +104,7 @@ func (c *conn) look() {
 // does, whose bound is the same for all, and those that take too long to receive a page.
 type connections struct {
 	g    *Gateway
-	open sync.Map // net.Conn → *conn
+	open sync.Map // net.Conn → *conn, of those that do not know theirs
 }
 
 // opened is an http.Server's ConnContext, changed its ConnState.
@@ -97,17 +112,28 @@ func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
 	ctx = k.g.ConnContext(ctx, nc)
 	c := ctx.Value(connKey{}).(*conn)
 	c.nc = nc
-	c.visitor, _ = nc.(*visitorConn)
-	k.open.Store(nc, c)
+	if v, ok := nc.(*visitorConn); ok {
+		c.visitor, v.about = v, c
+	} else {
+		k.open.Store(nc, c)
+	}
 	return ctx
 }
 
+func (k *connections) find(nc net.Conn) *conn {
+	if v, ok := nc.(*visitorConn); ok {
+		return v.about
+	}
+	c, _ := k.open.Load(nc)
+	known, _ := c.(*conn)
+	return known
+}
+
 func (k *connections) changed(nc net.Conn, state http.ConnState) {
-	v, known := k.open.Load(nc)
-	if !known {
+	c := k.find(nc)
+	if c == nil {
 		return
 	}
-	c := v.(*conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = time.Time{}
@@ -118,6 +144,7 @@ func (k *connections) changed(nc net.Conn, state http.ConnState) {
 		}
 	case http.StateClosed, http.StateHijacked:
 		k.open.Delete(nc)
+		c.nc = nil
 		if c.timer != nil {
 			c.timer.Stop()
 		}

@@ -47,7 +47,8 @@ const ConnectionsPerAddress = 200
 
 // Limit bounds the open connections of one address (an IPv6 /64) at l; more are closed at
 // once. Peers in exempt, the trusted proxies, are not counted. Most of zero means
-// ConnectionsPerAddress, a negative one no bound.
+// ConnectionsPerAddress, a negative one no bound. On connections without TLS from such a
+// listener, waiting pages leave in one write.
 func Limit(l net.Listener, most int, exempt []netip.Prefix) net.Listener {
 	if most < 0 {
 		return l

@@ -19,7 +19,6 @@ const DefaultProofHeader = "X-Anteroom-Assertion"
 func (x *exchange) forward() {
 	s, w, r := x.s, x.w, x.r
 	x.conn.waits(false)
-	rc := http.NewResponseController(w)
 	if r.ContentLength != 0 && r.Body != nil {
 		if s.MaxBody > 0 {
 			if r.ContentLength > s.MaxBody {
@@ -28,7 +27,7 @@ func (x *exchange) forward() {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
 		}
-		x.body = &bodyReader{body: r.Body, rc: rc, stall: s.Timeouts.Stall}
+		x.body = &bodyReader{body: r.Body, rc: http.NewResponseController(w), stall: s.Timeouts.Stall}
 		r.Body = x.body
 	}
 	if x.next != nil {
@@ -40,8 +39,12 @@ func (x *exchange) forward() {
 		x.tunnel()
 		return
 	}
-	x.out = stallWriter{ResponseWriter: w, rc: rc, stall: s.Timeouts.Stall}
+	x.out = stallWriter{ResponseWriter: w, stall: s.Timeouts.Stall}
+	if r.ProtoMajor == 1 {
+		x.out.conn = x.conn
+	}
 	x.proxy.ServeHTTP(&x.out, r)
+	x.out.begin()
 }
 
 // rewrite makes the request that the origin sees. The proxy has copied the visitor's

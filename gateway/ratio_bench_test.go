@@ -26,7 +26,7 @@ type measured map[string][]time.Duration
 // rounds alternates between the roles, so that what else the machine does meets all of
 // them. It reports the median of each role.
 func rounds(b *testing.B, n, connections int, roles map[string]role) measured {
-	const many = 9
+	const many = 25
 	took := make(measured)
 	for _, r := range roles {
 		r.drive(b, n/4, connections) // warm up
@@ -76,7 +76,7 @@ func BenchmarkProxy(b *testing.B) {
 				roles[name] = r
 			}
 			for b.Loop() {
-				m := rounds(b, 4000, 64, roles)
+				m := rounds(b, 1600, 64, roles)
 				m.ratio(b, "tuned/untuned", "off", "untuned")
 				m.ratio(b, "on/off", "on", "off")
 			}
@@ -105,7 +105,7 @@ func BenchmarkQueued(b *testing.B) {
 			}
 			b.ReportMetric(float64(res.ContentLength), "bytes")
 			for b.Loop() {
-				m := rounds(b, 20000, 32, roles)
+				m := rounds(b, 6400, 32, roles)
 				m.ratio(b, kind+"/bare", kind, "bare")
 				m.ratio(b, kind+"/tiny", kind, "tiny")
 			}

@@ -66,12 +66,6 @@ func rolePlayed(name, argument string) (*http.Server, []string) {
 		return bare(make([]byte, size)), nil
 	case "origin":
 		return bare(make([]byte, 1<<10)), nil
-	case "far-origin": // one that thinks for two milliseconds
-		near := bare(make([]byte, 1<<10))
-		return &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			<-time.After(2 * time.Millisecond)
-			near.Handler.ServeHTTP(w, r)
-		})}, nil
 	case "plain":
 		to := &url.URL{Scheme: "http", Host: argument}
 		return &http.Server{Handler: &httputil.ReverseProxy{
@@ -270,28 +264,43 @@ func (r role) answer(b *testing.B, i int) *http.Response {
 	return res
 }
 
-// drive sends n requests over a number of connections at once, and returns the processor
-// time that the server took for one.
-func (r role) drive(b *testing.B, n, connections int) time.Duration {
+// client is an open connection to a role.
+type client struct {
+	net.Conn
+	in      *bufio.Reader
+	message []byte
+}
+
+// clients opens connections, which stay open to the end of the benchmark: what a
+// connection costs is not asked here.
+func (r role) clients(b *testing.B, many int) []client {
+	b.Helper()
+	var all []client
+	for i := range many {
+		c, err := net.Dial("tcp", r.addr)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close() })
+		all = append(all, client{c, bufio.NewReaderSize(c, 32<<10), r.request(i)})
+	}
+	return all
+}
+
+// drive lets the clients send n requests together, each the next when it has the answer,
+// and returns the processor time that the server took for one.
+func (r role) drive(b *testing.B, n int, clients []client) time.Duration {
 	b.Helper()
 	before := r.ask()
 	var all sync.WaitGroup
-	for i := range connections {
+	for _, v := range clients {
 		all.Go(func() {
-			message := r.request(i)
-			c, err := net.Dial("tcp", r.addr)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer c.Close()
-			br := bufio.NewReaderSize(c, 32<<10)
-			for range n / connections {
-				if _, err := c.Write(message); err != nil {
+			for range n / len(clients) {
+				if _, err := v.Write(v.message); err != nil {
 					b.Error(err)
 					return
 				}
-				res, err := http.ReadResponse(br, nil)
+				res, err := http.ReadResponse(v.in, nil)
 				if err != nil {
 					b.Error(err)
 					return
@@ -300,10 +309,10 @@ func (r role) drive(b *testing.B, n, connections int) time.Duration {
 					b.Errorf("status %d, length %d", res.StatusCode, res.ContentLength)
 					return
 				}
-				br.Discard(int(res.ContentLength))
+				v.in.Discard(int(res.ContentLength))
 			}
 		})
 	}
 	all.Wait()
-	return (r.ask() - before) / time.Duration(n/connections*connections)
+	return (r.ask() - before) / time.Duration(n/len(clients)*len(clients))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleTime is how long files must be quiet before they are read: editors write in steps.
+// settleTime is how long our files must look the same before they are read: editors write in
+// steps.
 const settleTime = 200 * time.Millisecond
 
 // watch reloads when a file that the configuration was read from, or the key file, changes.
@@ -26,8 +27,10 @@ func (s *Server) watch(ctx context.Context) {
 	prints := s.read
 	s.watchFiles(w)
 	// A change between the reading at the start and here makes no event: look once.
-	quiet := time.NewTimer(settleTime)
-	defer quiet.Stop()
+	look := time.NewTimer(settleTime)
+	defer look.Stop()
+	waits := true                      // look is running
+	var changed map[string]os.FileInfo // what was seen last, when that was a change
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,18 +40,30 @@ func (s *Server) watch(ctx context.Context) {
 				return
 			}
 			// A link to a mounted directory is swapped as a whole: any event there counts,
-			// and the fingerprints tell whether something of ours has changed.
-			quiet.Reset(settleTime)
+			// and the fingerprints tell whether something of ours has changed. More events do
+			// not put the look off: a log in the same directory may never be quiet.
+			if !waits {
+				waits = true
+				look.Reset(settleTime)
+			}
 		case err, ok := <-w.Errors:
 			if !ok {
 				return
 			}
 			s.log.Warn("watching files", "error", err)
-		case <-quiet.C:
+		case <-look.C:
+			waits = false
 			now := fingerprints(s.files())
 			if same(prints, now) {
+				changed = nil
 				continue
 			}
+			if !same(changed, now) { // perhaps not all of it is written yet
+				changed, waits = now, true
+				look.Reset(settleTime)
+				continue
+			}
+			changed = nil
 			s.Reload(ctx, "a file has changed") // Reload has logged what went wrong
 			// What changed while it was read is different from now, and is read again.
 			prints = fingerprints(s.files())

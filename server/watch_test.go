@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +54,33 @@ func TestWatchedFiles(t *testing.T) {
 
 // TestWatchedLinkIsSwapped is a mounted ConfigMap of Kubernetes: the file is a link through
 // the link ..data, which is replaced. Size and time of the file need not differ.
+// A log, or whatever else is written all the time, may stand beside the configuration.
+func TestWatchedFileIsReadInABusyDirectory(t *testing.T) {
+	r := startServer(t, fmt.Sprintf(shopFor, 1))
+	done := make(chan struct{})
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer close(done)
+	writing.Go(func() {
+		tick := time.NewTicker(settleTime / 10)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				mustWrite(t, filepath.Join(r.dir, "log"), fmt.Sprint(i))
+			}
+		}
+	})
+	mark := r.log.mark()
+	r.write(listenAnywhere + fmt.Sprintf(shopFor, 2))
+	r.log.await(t, mark, taken)
+	if got := r.room("shop").TotalActiveUsers; got != 2 {
+		t.Errorf("limit %d, want 2", got)
+	}
+}
+
 func TestWatchedLinkIsSwapped(t *testing.T) {
 	r := prepareServer(t, "")
 	when := time.Now().Add(-time.Hour)

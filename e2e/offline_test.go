@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -101,12 +102,16 @@ func TestOfflineBrowserSaysSoAndRecovers(t *testing.T) {
 	if got := b.reference(); got != reference {
 		t.Errorf("the place %s became %s", reference, got)
 	}
-	// Offline at the very moment of the turn: the turn is kept for a while.
+	// Offline at the very moment of the turn: the turn is kept.
 	network.set(true)
 	b.becomes(30*time.Second, saysOffline)
 	inside.leave()
-	behind := newVisitor(t, g)
-	behind.get("/")
+	eventually(t, 30*time.Second, func() string {
+		if r := g.room("shop"); r.Away != 1 {
+			return fmt.Sprintf("the visitor did not miss the turn: %+v", r)
+		}
+		return ""
+	})
 	network.set(false)
 	b.try(`dispatchEvent(new Event('online'))`)
 	b.becomes(60*time.Second, `document.title.startsWith('Your cart')`)

@@ -23,6 +23,9 @@ type origin struct {
 	url string
 	dir string // of the files
 
+	prefix, address, app string // of nginx: its folder, where it listens, what is behind it
+	stop                 func() // ends nginx
+
 	mu       sync.Mutex
 	requests []seen
 }
@@ -57,7 +60,8 @@ func startOrigin(t *testing.T) *origin {
 	}
 	o.add(t, "plain.html", "<!doctype html><title>plain</title><p>a file")
 	o.add(t, "long.txt", strings.Repeat("All work and no play makes a dull line. ", 5000))
-	o.startNginx(t, prefix, address, strings.TrimPrefix(behind.URL, "http://"))
+	o.prefix, o.address, o.app = prefix, address, strings.TrimPrefix(behind.URL, "http://")
+	o.startNginx(t)
 	return o
 }
 
@@ -69,13 +73,14 @@ func (o *origin) add(t *testing.T, name, text string) {
 	}
 }
 
-func (o *origin) startNginx(t *testing.T, prefix, address, app string) {
+// startNginx starts nginx, again after stop.
+func (o *origin) startNginx(t *testing.T) {
 	t.Helper()
 	nginx, err := find("nginx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf := filepath.Join(prefix, "nginx.conf")
+	conf := filepath.Join(o.prefix, "nginx.conf")
 	text := fmt.Sprintf(`daemon off;
 master_process off;
 pid %[1]s/pid;
@@ -107,12 +112,12 @@ http {
 		}
 	}
 }
-`, prefix, address, o.dir, app)
+`, o.prefix, o.address, o.dir, o.app)
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	cmd := exec.Command(nginx, "-p", prefix, "-e", "stderr", "-c", conf)
+	cmd := exec.Command(nginx, "-p", o.prefix, "-e", "stderr", "-c", conf)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -122,10 +127,11 @@ http {
 		cmd.Wait()
 		close(ended)
 	}()
-	t.Cleanup(func() {
+	o.stop = func() {
 		cmd.Process.Kill()
 		<-ended
-	})
+	}
+	t.Cleanup(o.stop)
 	eventually(t, 10*time.Second, func() string {
 		select {
 		case <-ended:

@@ -15,11 +15,77 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// process is a running program that writes what it says to a file: a process that takes
+// over inherits it, as it could not inherit our end of a pipe.
+type process struct {
+	*exec.Cmd
+	file  string
+	ended chan struct{} // closed when it has ended
+	err   error         // how; read it when it has
+}
+
+// spawn starts a command of the binary.
+func spawn(t *testing.T, file string, environment []string, args ...string) *process {
+	t.Helper()
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p := &process{Cmd: exec.Command(os.Getenv(binaryVariable), args...), file: file, ended: make(chan struct{})}
+	p.Stdout, p.Stderr = out, out
+	p.Env = append(os.Environ(), environment...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+func (p *process) said() string {
+	b, err := os.ReadFile(p.file)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// waitSaid waits until the process has said something so many times.
+func (p *process) waitSaid(t *testing.T, what string, times int) {
+	t.Helper()
+	eventually(t, 15*time.Second, func() string {
+		if n := strings.Count(p.said(), what); n < times {
+			return fmt.Sprintf("%q was said %d times, want %d", what, n, times)
+		}
+		return ""
+	})
+}
+
+// waitEnd waits for the end and returns the exit code.
+func (p *process) waitEnd(t *testing.T) int {
+	t.Helper()
+	eventually(t, 30*time.Second, func() string {
+		select {
+		case <-p.ended:
+			return ""
+		default:
+			return "the process still runs: " + tail(p.said(), 1000)
+		}
+	})
+	return p.ProcessState.ExitCode()
+}
 
 // gate is a running Anteroom process with its configuration and data.
 type gate struct {
@@ -30,12 +96,9 @@ type gate struct {
 	admin  string
 	origin *origin
 
-	mu      sync.Mutex
-	process *exec.Cmd
-	ended   chan struct{} // closed when process has ended
-	err     error         // of the process, once ended
-	pids    []int         // every process of this gate, those of hand-overs too
-	others  string        // sections beside listeners, data and site
+	process *process
+	pids    []int  // every process of this gate
+	others  string // sections beside listeners, data and site
 	rooms   string
 }
 
@@ -89,29 +152,8 @@ func (g *gate) configure(rooms string) {
 // start starts the process and waits until it is ready.
 func (g *gate) start() {
 	g.t.Helper()
-	logFile, err := os.OpenFile(filepath.Join(g.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer logFile.Close()
-	cmd := exec.Command(os.Getenv(binaryVariable), "run", "--config", g.file())
-	// A file, not a pipe: a process that takes over inherits it.
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	if err := cmd.Start(); err != nil {
-		g.t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	g.mu.Lock()
-	g.process, g.ended, g.err = cmd, ended, nil
-	g.pids = append(g.pids, cmd.Process.Pid)
-	g.mu.Unlock()
-	go func() {
-		err := cmd.Wait()
-		g.mu.Lock()
-		g.err = err
-		g.mu.Unlock()
-		close(ended)
-	}()
+	g.process = spawn(g.t, filepath.Join(g.dir, "log"), nil, "run", "--config", g.file())
+	g.pids = append(g.pids, g.process.Process.Pid)
 	g.waitReady()
 }
 
@@ -119,8 +161,8 @@ func (g *gate) waitReady() {
 	g.t.Helper()
 	eventually(g.t, 20*time.Second, func() string {
 		select {
-		case <-g.ended:
-			g.t.Fatalf("the gateway has ended: %v\n%s", g.err, g.log())
+		case <-g.process.ended:
+			g.t.Fatalf("the gateway has ended: %v\n%s", g.process.err, g.log())
 		default:
 		}
 		if status, body := g.ask("/-/ready"); status != http.StatusOK {
@@ -136,7 +178,7 @@ func (g *gate) kill() {
 	if err := g.process.Process.Kill(); err != nil {
 		g.t.Fatal(err)
 	}
-	<-g.ended
+	<-g.process.ended
 }
 
 func (g *gate) signal(sig syscall.Signal) {
@@ -163,7 +205,7 @@ func (g *gate) end() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	<-g.ended
+	<-g.process.ended
 	if g.t.Failed() {
 		g.t.Logf("the gateway's log:\n%s", tail(g.log(), 5000))
 		g.t.Logf("the origin's requests:\n%s", tail(g.origin.String(), 1000))
@@ -183,29 +225,19 @@ func tail(s string, most int) string {
 	return s
 }
 
-func (g *gate) log() string {
-	b, err := os.ReadFile(filepath.Join(g.dir, "log"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
-}
+func (g *gate) log() string { return g.process.said() }
 
-// waitLog waits until the log has said something more often than before.
 func (g *gate) waitLog(what string, times int) {
 	g.t.Helper()
-	eventually(g.t, 15*time.Second, func() string {
-		if n := strings.Count(g.log(), what); n < times {
-			return fmt.Sprintf("the log says %q %d times, want %d", what, n, times)
-		}
-		return ""
-	})
+	g.process.waitSaid(g.t, what, times)
 }
 
 // ask asks the admin listener; status 0 means that nobody answers.
-func (g *gate) ask(path string) (int, string) {
+func (g *gate) ask(path string) (int, string) { return ask(g.admin, path) }
+
+func ask(address, path string) (int, string) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Get("http://" + g.admin + path)
+	res, err := client.Get("http://" + address + path)
 	if err != nil {
 		return 0, err.Error()
 	}

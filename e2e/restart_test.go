@@ -30,13 +30,13 @@ func TestKillNineWhileWaitingKeepsThePlace(t *testing.T) {
 		t.Errorf("the place %s became %s, ahead %s", reference, got, b.text("#ahead"))
 	}
 	if p := behind.place("/"); p.Admitted || p.Ahead == nil || *p.Ahead != 1 {
-		t.Errorf("who came later has %+v", p)
+		t.Errorf("who came later has %v", p)
 	}
 	if a := inside.get("/"); !a.admitted() {
 		t.Errorf("the session inside is lost")
 	}
 	if p := newVisitor(t, g).wait().place("/"); p.Ahead == nil || *p.Ahead != 2 {
-		t.Errorf("a newcomer has %+v", p)
+		t.Errorf("a newcomer has %v", p)
 	}
 	inside.leave()
 	b.becomes(40*time.Second, `document.title.startsWith('Your cart')`)
@@ -144,13 +144,8 @@ func TestHandOverLosesNoRequest(t *testing.T) {
 		t.Errorf("%d of %d requests failed, like: %q", n, s.done.Load(), s.why[:min(len(s.why), 3)])
 	}
 	t.Logf("%d requests, %d of them after the hand-over", s.done.Load(), s.done.Load()-first)
-	select {
-	case <-g.ended:
-	case <-time.After(30 * time.Second):
-		t.Error("the old process still runs")
-	}
-	if g.err != nil {
-		t.Errorf("the old process ended with %v", g.err)
+	if code := g.process.waitEnd(t); code != 0 {
+		t.Errorf("the old process ended with %v", g.process.err)
 	}
 	if got := b.reference(); got != reference {
 		t.Errorf("the place %s became %s", reference, got)
@@ -184,9 +179,8 @@ func TestTermFinishesRequestsAndKeepsEverything(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Errorf("the request under way failed: %v", err)
 	}
-	<-g.ended
-	if g.err != nil {
-		t.Errorf("ended with %v, want exit code 0", g.err)
+	if code := g.process.waitEnd(t); code != 0 {
+		t.Errorf("ended with %v, want exit code 0", g.process.err)
 	}
 	if l := g.log(); !strings.Contains(l, "stopping") || !strings.Contains(l, "sessions and places are kept") {
 		t.Errorf("the log does not say what happened:\n%s", tail(l, 1000))
@@ -196,6 +190,6 @@ func TestTermFinishesRequestsAndKeepsEverything(t *testing.T) {
 		t.Error("the session is lost")
 	}
 	if p := waiting.place("/"); p.Ref != place.Ref || p.Admitted || *p.Ahead != 0 {
-		t.Errorf("the place was %+v and is %+v", place, p)
+		t.Errorf("the place was %v and is %v", place, p)
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,15 @@ func (a answer) text(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// note returns what the waiting page says about an earlier ticket. (The words of every note
+// stand in the page for its script; only one that is shown counts.)
+func (a answer) note(t *testing.T) string {
+	t.Helper()
+	_, text, _ := strings.Cut(a.text(t), `<p id="note" class="note">`)
+	text, _, _ = strings.Cut(text, "</p>")
+	return text
 }
 
 // ticket returns the value of the ticket that the answer sets, or "".
@@ -131,6 +142,14 @@ type placeStatus struct {
 	State    string `json:"state"`
 	Ref      string `json:"ref"`
 	Kept     int64  `json:"kept"`
+}
+
+func (p placeStatus) String() string {
+	ahead := "nobody knows how many"
+	if p.Ahead != nil {
+		ahead = strconv.Itoa(*p.Ahead)
+	}
+	return fmt.Sprintf("{%s ahead, %s, %s, ref %s, admitted %v}", ahead, p.State, p.Reason, p.Ref, p.Admitted)
 }
 
 // place asks for the visitor's place.

@@ -47,6 +47,10 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 		return err
 	}
 	s, err := server.New(ctx, opts)
+	if err != nil && ctx.Err() != nil {
+		log.Info("stopped before it served")
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 type connKey struct{}
@@ -25,6 +27,7 @@ type conn struct {
 	freshAt anteroom.Time // when; zero before the first
 	agent   string        // User-Agent of that newcomer
 	waiting bool          // the last answer was to somebody who waits
+	last    openedTicket  // of a session
 
 	// The connection is closed at limit. A timer is set for it, or for an earlier moment, at
 	// which it looks again: so a busy connection costs no timer for every request, as a
@@ -32,6 +35,41 @@ type conn struct {
 	limit time.Time // zero: none
 	timer *time.Timer
 	set   time.Time // when the timer fires; zero: not set
+}
+
+// openedTicket is what came of opening a cookie. The same value opens to the same ticket for
+// as long as the sealer lives, so a browser that sends its session's cookie with a hundred
+// requests has it opened once for each connection.
+type openedTicket struct {
+	sealer *ticket.Sealer
+	value  string
+	ticket anteroom.Ticket
+	stale  bool // sealed by an old key
+}
+
+// opened returns the session's ticket that the connection brought before in the same value.
+// c may be nil.
+func (c *conn) opened(by *ticket.Sealer, value string) (o openedTicket, ok bool) {
+	if c == nil {
+		return o, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last.sealer != by || c.last.value != value {
+		return o, false
+	}
+	return c.last, true
+}
+
+// remember keeps a session's opened ticket. c may be nil.
+func (c *conn) remember(o openedTicket) {
+	if c == nil {
+		return
+	}
+	o.value = strings.Clone(o.value) // not the whole header
+	c.mu.Lock()
+	c.last = o
+	c.mu.Unlock()
 }
 
 // waits remembers whether the connection's visitor waits. c may be nil.

@@ -51,16 +51,15 @@ func (x *exchange) visit() anteroom.Visit {
 	s, r, rm := x.s, x.r, x.room
 	stale := uint64(0) // bit i: tickets[i] was sealed by an old key
 	eachCookie(r.Header["Cookie"], rm.scope.Name, func(value string) {
-		t, result := rm.sealer.Open(value)
+		o, result := x.open(value)
 		x.g.count.tickets[min(int(result), TicketResults-1)].Add(1)
 		if result != ticket.OK {
 			return
 		}
-		// A waiting ticket is sealed anew at every check-in anyway.
-		if i := len(x.tickets); t.Accepted() && i < 64 && rm.sealer.Stale(value) {
+		if i := len(x.tickets); o.stale && i < 64 {
 			stale |= 1 << i
 		}
-		x.tickets = append(x.tickets, t)
+		x.tickets = append(x.tickets, o.ticket)
 	})
 	v := anteroom.Visit{
 		NewID:   x.ids.next(),
@@ -87,6 +86,25 @@ func (x *exchange) visit() anteroom.Visit {
 	}
 	v.Ticket = x.presented
 	return v
+}
+
+// open opens a cookie, or remembers what came of it on this connection. Only sessions are
+// remembered: who waits brings another value each time.
+func (x *exchange) open(value string) (openedTicket, ticket.Result) {
+	by := x.room.sealer
+	if o, ok := x.conn.opened(by, value); ok {
+		return o, ticket.OK
+	}
+	t, result := by.Open(value)
+	o := openedTicket{sealer: by, value: value, ticket: t}
+	if result == ticket.OK && t.Accepted() {
+		// A waiting ticket is sealed anew at every check-in anyway.
+		o.stale = by.Stale(value)
+		if !x.shared {
+			x.conn.remember(o)
+		}
+	}
+	return o, result
 }
 
 // newcomer returns the identity of a visitor without a ticket: id, or that of a request

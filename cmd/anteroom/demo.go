@@ -87,6 +87,7 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 		cfg, err := config.Load(config.LoadOptions{Flags: map[string]string{
 			"origin": "http://" + l.Addr().String(), "listen": o.listen, "admin": o.admin, "data": o.data,
 			"log-level": "warn", "log-format": "text", "limits-connections-per-address": "0",
+			"timeouts-drain": "2s", // an open shop page holds a stream for as long as it may
 		}})
 		cfg.Rooms = []anteroom.Room{room.WithDefaults()}
 		return cfg, err

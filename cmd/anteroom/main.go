@@ -33,6 +33,7 @@ type usageError struct{ error }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := &cobra.Command{
 		Use:           "anteroom",
 		Short:         "A virtual waiting room: lets in what your site can serve, keeps everybody else in a fair line",

@@ -40,9 +40,40 @@ func TestDemoLetsAPersonInWithinAMinute(t *testing.T) {
 	b.becomes(40*time.Second, fmt.Sprintf(`+document.getElementById('ahead').textContent.replace(/\D/g, '') < %d`, first))
 	b.becomes(60*time.Second-time.Since(came), showsShop)
 	t.Logf("%d were ahead; in after %v", first, time.Since(came).Round(time.Second))
+	// The shop's page holds a stream open; Ctrl-C does not wait for it.
+	b.becomes(10*time.Second, `typeof feed == 'object' && feed.readyState == EventSource.OPEN`)
+	pressed := time.Now()
 	p.Process.Signal(syscall.SIGINT)
-	if code := p.waitEnd(t); code != 0 {
-		t.Errorf("Ctrl-C: exit code %d: %s", code, tail(p.said(), 500))
+	if code := p.waitEnd(t); code != 0 || time.Since(pressed) > 15*time.Second {
+		t.Errorf("Ctrl-C: exit code %d after %v: %s", code, time.Since(pressed), tail(p.said(), 500))
+	}
+}
+
+func TestSecondSignalDoesNotWaitForRequests(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	v := newVisitor(t, g).enter()
+	result := make(chan error, 1)
+	go func() {
+		_, err := v.try(http.MethodGet, "/cart?delay=25s", "")
+		result <- err
+	}()
+	eventually(t, 10*time.Second, func() string {
+		if len(g.origin.seen("GET", "/cart?delay=25s")) == 0 {
+			return "the slow request has not reached the origin"
+		}
+		return ""
+	})
+	g.signal(syscall.SIGTERM)
+	g.waitLog("stopping", 1)
+	g.signal(syscall.SIGTERM)
+	<-g.process.ended
+	if err := <-result; err == nil {
+		t.Error("the request was waited for")
+	}
+	g.start()
+	if a := v.get("/"); !a.admitted() {
+		t.Error("the session is lost")
 	}
 }
 

@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/anteroom/anteroom"
 )
 
 // isSubresource reports whether the request is for a part of a page: an image, a script, a
@@ -114,26 +117,37 @@ const reservedParam = "__anteroom"
 
 // askOf finds the reserved parameter in a raw query, anywhere in it. Spelled with
 // percent-encoding it is found too: what an origin could read as our parameter is ours.
-func askOf(query string) int {
+// seen is the place that the page has shown, when it says so ("status.12"): streams leave
+// no trace in the cookie, and a shown place never gets worse. It is -1 otherwise. Whoever
+// lies about it fools nobody else: it is shown, and decides nothing.
+func askOf(query string) (ask, seen int) {
 	if query == "" || !strings.Contains(query, "__") && !strings.Contains(query, "%") {
-		return askNone
+		return askNone, -1
 	}
 	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, value, _ := strings.Cut(pair, "=")
 		if name != reservedParam && !equalsDecoded(name, reservedParam) {
 			continue
 		}
+		seen = -1
+		if what, place, ok := strings.Cut(value, "."); ok {
+			n, err := strconv.ParseUint(place, 10, 32)
+			if err != nil || n > anteroom.MaxLine || what == "hold" {
+				return askUnknown, -1
+			}
+			value, seen = what, int(n)
+		}
 		switch value {
 		case "status":
-			return askStatus
+			return askStatus, seen
 		case "stream":
-			return askStream
+			return askStream, seen
 		case "hold":
-			return askHold
+			return askHold, seen
 		}
-		return askUnknown
+		return askUnknown, -1
 	}
-	return askNone
+	return askNone, -1
 }
 
 // equalsDecoded reports whether s, percent-decoded, is want. It decodes without allocating.

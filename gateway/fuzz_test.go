@@ -69,10 +69,10 @@ func FuzzClientAddress(f *testing.F) {
 func FuzzAsk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		left := withoutAsk(query)
-		if askOf(left) != askNone {
+		if ask, _ := askOf(left); ask != askNone {
 			t.Errorf("%q leaves %q", query, left)
 		}
-		if askOf(query) == askNone && left != strings.TrimRight(query, "&;") {
+		if ask, _ := askOf(query); ask == askNone && left != strings.TrimRight(query, "&;") {
 			t.Errorf("%q leaves %q", query, left)
 		}
 	})
@@ -90,7 +90,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if askOf(r.URL.RawQuery) == askStream {
+		if ask, _ := askOf(r.URL.RawQuery); ask == askStream {
 			return
 		}
 		inside = false

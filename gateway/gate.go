@@ -11,7 +11,7 @@ import (
 // gate asks the room about the request and does what it says.
 func (x *exchange) gate() {
 	r, rm := x.r, x.room
-	ask := askOf(r.URL.RawQuery)
+	ask, seen := askOf(r.URL.RawQuery)
 	if ask == askNone && isPreflight(r) {
 		if !x.s.preflight.spend(x.client, x.s.now()) {
 			x.g.refuse(x.w, r, refusal{http.StatusTooManyRequests, "Too many preflight requests", false})
@@ -23,6 +23,9 @@ func (x *exchange) gate() {
 	}
 	v := x.visit()
 	if ask != askNone {
+		if t := &v.Ticket; seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
+			t.Told = uint32(seen) + 1
+		}
 		x.answerAsk(ask, v)
 		return
 	}

@@ -306,9 +306,11 @@ func TestAsk(t *testing.T) {
 		{"", askNone}, {"a=b", askNone}, {"__anteroom=status", askStatus}, {"a=b&__anteroom=stream", askStream},
 		{"a;__anteroom=hold", askHold}, {"__anteroom", askUnknown}, {"__anteroom=Status", askUnknown},
 		{"%5f%5Fanteroom=status", askStatus}, {"__anteroo%6d=x", askUnknown}, {"__anteroomx=status", askNone},
-		{"x=__anteroom=status", askNone}, {"%", askNone}, {"%5", askNone}, {"__anteroo%", askNone}, {"%zz", askNone},
+		{"__anteroom=status.12", askStatus}, {"__anteroom=stream.0", askStream}, {"__anteroom=hold.1", askUnknown},
+		{"__anteroom=status.", askUnknown}, {"__anteroom=status.-1", askUnknown}, {"__anteroom=status.99999999999", askUnknown},
+		{"__anteroom=status.5000001", askUnknown}, {"x=__anteroom=status", askNone}, {"%", askNone}, {"%5", askNone}, {"__anteroo%", askNone}, {"%zz", askNone},
 	} {
-		if got := askOf(c.query); got != c.want {
+		if got, _ := askOf(c.query); got != c.want {
 			t.Errorf("%q: %d, want %d", c.query, got, c.want)
 		}
 	}
@@ -358,5 +360,30 @@ func TestHold(t *testing.T) {
 	res, _ = w.do("GET", "//evil.example/?a=1&__anteroom=hold", nil)
 	if res.StatusCode != 303 || res.Header.Get("Location") != "?a=1" || len(res.Header["Set-Cookie"]) != 1 {
 		t.Errorf("at the turn: %d %q", res.StatusCode, res.Header)
+	}
+}
+
+// TestShownPlaceSurvivesTheGateway: a stream leaves no trace in the cookie, so the page says
+// which place it has shown.
+func TestShownPlaceSurvivesTheGateway(t *testing.T) {
+	for query, want := range map[string]uint32{
+		"__anteroom=status":      41, // what the ticket remembers, plus one
+		"__anteroom=status.7":    8,
+		"__anteroom=status.0":    1,
+		"__anteroom=status.1000": 41,
+		"":                       41,
+	} {
+		var got uint32
+		w := newWorld(t, func(v anteroom.Visit) anteroom.Decision {
+			if !v.Fresh {
+				got = v.Ticket.Told
+			}
+			return line(v)
+		})
+		held := anteroom.Ticket{ID: anteroom.ID{1}, Arrival: 1, Told: 41}
+		w.do("GET", "/?"+query, func(r *http.Request) { r.Header.Set("Cookie", w.seal(held)) })
+		if got != want {
+			t.Errorf("%q: told %d, want %d", query, got, want)
+		}
 	}
 }

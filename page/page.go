@@ -35,7 +35,7 @@ const (
 // The query pairs that the page's script, or its "pause" link, adds to the URL at which
 // the visitor waits. The gateway answers them and never forwards them.
 const (
-	StatusQuery = "__anteroom=status" // AppendStatus
+	StatusQuery = "__anteroom=status" // AppendStatus; the script adds the place on the screen: "status.12"
 	StreamQuery = "__anteroom=stream" // server-sent events "place" (data: AppendStatus) and "go"
 	HoldQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
 )

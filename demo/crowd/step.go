@@ -67,7 +67,7 @@ func (c *crowd) exchange(ctx context.Context, p *person) answer {
 	case p.Way == App:
 		q.accept = acceptJSON
 	case p.Way == Script && !p.asking && p.cookie != "":
-		q.accept, q.query = acceptJSON, "__anteroom=status"
+		q.accept, q.query = acceptJSON, "__anteroom=status"+p.seen()
 	}
 	p.asking = false
 	answers := make([]answer, 1, parallel)
@@ -273,7 +273,7 @@ type followed struct {
 // properly.
 func (c *crowd) follow(ctx context.Context, p *person) followed {
 	out := followed{ahead: -1}
-	r := c.client.request(ctx, ask{number: p.Number, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream", accept: "text/event-stream"})
+	r := c.client.request(ctx, ask{number: p.Number, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream" + p.seen(), accept: "text/event-stream"})
 	r.Header.Set("Accept-Encoding", "identity")
 	resp, err := c.client.stream.RoundTrip(r)
 	if err != nil {

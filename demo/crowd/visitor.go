@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -167,6 +168,14 @@ func (p *person) place(now, sent int64, ahead int) {
 	if p.best < 0 || ahead < p.best {
 		p.best, p.bestAt = ahead, now
 	}
+}
+
+// seen is what the page's script adds to a question: the place on the screen.
+func (p *person) seen() string {
+	if p.best < 0 {
+		return ""
+	}
+	return "." + strconv.Itoa(p.best)
 }
 
 // around returns d, half to one and a half times as long.

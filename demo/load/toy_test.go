@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -126,9 +127,9 @@ func (g *toy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Set-Cookie", "__cfwaitingroom="+t.id+"; Path=/; HttpOnly")
 	refresh := strconv.Itoa(int(refreshAt(ahead) / time.Second))
 	switch query := r.URL.RawQuery; {
-	case query == "__anteroom=stream":
+	case strings.HasPrefix(query, "__anteroom=stream"):
 		g.stream(w, r, t)
-	case query == "__anteroom=status":
+	case strings.HasPrefix(query, "__anteroom=status"):
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"admitted":%t,"ahead":%d,"refresh":%s,"stream":%t,"reason":"waiting"}`, inside, told, refresh, ahead < 20)
 	case inside && !thrown:

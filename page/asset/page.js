@@ -55,9 +55,10 @@ saidAhead = s.ahead
 }
 }
 
-// The URL at which the visitor waits, without our own query pairs.
+// The URL at which the visitor waits, without our own query pairs. A question says which
+// place is on the screen: it never gets worse.
 const here = () => location.href.replace(/([?&])__anteroom=[^&#]*(&|(?=#|$))/g, (m, a, b) => b ? a : '')
-const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?') ? '&' : '?') + '__anteroom=' + what }
+const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?') ? '&' : '?') + '__anteroom=' + what + (now.ahead == null ? '' : '.' + now.ahead) }
 // Loads the page again, by GET and in place; a URL with a fragment has to be reloaded.
 const again = () => {
 if (gone) return

@@ -63,7 +63,6 @@ type story struct {
 
 type person struct {
 	ticket, first anteroom.Ticket
-	bind          uint16
 }
 
 var midnight = anteroom.TimeOf(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC))

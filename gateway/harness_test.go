@@ -318,13 +318,3 @@ func (w *world) rawOne(bytes string) int {
 	}
 	return all[0].StatusCode
 }
-
-func setCookies(res *http.Response, name string) []string {
-	var out []string
-	for _, line := range res.Header["Set-Cookie"] {
-		if strings.HasPrefix(line, name+"=") {
-			out = append(out, line)
-		}
-	}
-	return out
-}

@@ -96,8 +96,6 @@ http {
 	types { text/html html; text/plain txt; image/svg+xml svg; }
 	gzip on;
 	gzip_types text/plain;
-	# Without this, nginx compresses nothing that was asked for with a Via header.
-	gzip_proxied any;
 	map $http_upgrade $connection_header { default upgrade; "" ""; }
 	server {
 		listen %[2]s;

@@ -120,6 +120,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 // mayHold: the line is so short, or so much is free, that a turn may come at once.
 func (s *Site) mayHold() bool {
 	return !s.settings.QueueAll && s.mode == Queue &&
+		s.settings.TotalActiveUsers > 0 && s.settings.NewUsersPerMinute > 0 &&
 		(s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
 }
 

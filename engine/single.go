@@ -213,6 +213,8 @@ func (x *Single) Status(now anteroom.Time) anteroom.Status {
 	if f.Known && !s.QueueAll && n.Waiting > 0 && len(f.Curve) > 0 {
 		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
 	}
-	st.WaitKnown = st.WaitKnown || n.Waiting == 0
+	if n.Waiting == 0 {
+		st.WaitKnown, st.OldestWaiting = true, 0
+	}
 	return st
 }

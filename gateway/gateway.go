@@ -129,8 +129,7 @@ type Gateway struct {
 	exchanges sync.Pool
 	buffers   copyBuffers
 	lines     logBound
-	token     string    // names this process in Via
-	via       [2]string // our entry there, for HTTP/1.1 and HTTP/2
+	token     string // names this process in hopHeader
 	drain     chan struct{}
 	drainOnce sync.Once
 	closing   chan struct{}
@@ -156,7 +155,6 @@ func newGateway() *Gateway {
 		drain:   make(chan struct{}),
 		closing: make(chan struct{}),
 	}
-	g.via = [2]string{"1.1 " + g.token, "2.0 " + g.token}
 	g.exchanges.New = func() any { return newExchange(g) }
 	return g
 }
@@ -248,13 +246,13 @@ func (x *exchange) prepare() refusal {
 		x.client = s.clientOf(r.Header, x.peer)
 	}
 	x.https = isHTTPS(r, x.trusted)
-	for _, via := range r.Header["Via"] {
+	for _, hops := range r.Header[hopHeader] {
 		foreign = true
-		if strings.Contains(via, x.g.token) {
+		if strings.Contains(hops, x.g.token) {
 			return refusal{http.StatusLoopDetected, "This request has been here before: an origin of this gateway leads back to the gateway", false}
 		}
 	}
-	x.shared = foreign || x.trusted
+	x.shared = foreign || x.trusted || len(r.Header["Via"]) > 0
 	fixFraming(x.w, r)
 	x.websocket = fixUpgrade(r)
 	return s.find(x)

@@ -77,6 +77,11 @@ func keepTarget(out *url.URL, in *http.Request) {
 	out.Opaque = path
 }
 
+// hopHeader lists the gateways that a request has passed, so that a loop is seen. It is not
+// Via, which would say the same: nginx and others stop compressing for whoever sends that,
+// and an origin's traffic would multiply. A Via of somebody else passes as it is.
+const hopHeader = "Anteroom-Hop"
+
 // setForwarded says who the visitor is, in the headers that origins read. What an
 // untrusted peer said of that is gone since checkHeaders.
 func (x *exchange) setForwarded(h http.Header) {
@@ -92,10 +97,7 @@ func (x *exchange) setForwarded(h http.Header) {
 	if x.https {
 		v[2] = "https"
 	}
-	v[4] = x.g.via[0]
-	if x.r.ProtoMajor == 2 {
-		v[4] = x.g.via[1]
-	}
+	v[4] = x.g.token
 	switch chain := in["X-Forwarded-For"]; {
 	case !x.trusted:
 	case x.s.ForwardedHeader:
@@ -112,14 +114,14 @@ func (x *exchange) setForwarded(h http.Header) {
 			v[1] = host[0]
 		}
 	}
-	if before := in["Via"]; len(before) > 0 {
+	if before := in[hopHeader]; len(before) > 0 {
 		v[4] = strings.Join(before, ", ") + ", " + v[4]
 	}
 	h["X-Forwarded-For"] = v[0:1:1]
 	h["X-Forwarded-Host"] = v[1:2:2]
 	h["X-Forwarded-Proto"] = v[2:3:3]
 	h["X-Real-Ip"] = v[3:4:4]
-	h["Via"] = v[4:5:5]
+	h[hopHeader] = v[4:5:5]
 }
 
 // peerString is the peer's address, written once for a connection.

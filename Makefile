@@ -15,7 +15,9 @@ run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localho
 ifeq ($(ORIGIN),)
 	bin/anteroom demo $(ARGS)
 else
-	bin/anteroom run --origin $(ORIGIN) $(ARGS)
+	@echo "  your site, behind its waiting room   http://localhost:8080/"
+	@echo "  status                               http://127.0.0.1:8081/-/status"
+	bin/anteroom run --origin $(ORIGIN) --log-format text $(ARGS)
 endif
 
 build: ## Build bin/anteroom, static

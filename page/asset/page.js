@@ -90,7 +90,7 @@ const later = (s, slack) => {
 clearTimeout(timer)
 if (gone || !s) return
 if (doc.hidden) s = Math.max(s, Math.min(60, (now.kept - Date.now()) / 2e3))
-if (source) s = Math.max(s, 60)
+if (source && !fails) s = Math.max(s, 60)
 timer = setTimeout(check, (s + slack + Math.random() * .5) * 1e3)
 }
 const check = async () => {

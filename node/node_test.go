@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -243,4 +244,49 @@ func TestClockNeverGoesBack(t *testing.T) {
 			t.Errorf("%s: ahead of the wall clock: %v", c.name, ahead)
 		}
 	}
+}
+
+// blocked is a link whose journal waits until the gate opens.
+type blocked struct {
+	cluster.Link
+	gate atomic.Pointer[chan struct{}]
+}
+
+func (b *blocked) Append(ctx context.Context, rec []byte) error {
+	if g := b.gate.Load(); g != nil {
+		select {
+		case <-*g:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return b.Link.Append(ctx, rec)
+}
+
+// Two requests of one visitor at once: neither is let in before the session is on record.
+func TestParallelRequestWaitsForTheRecordToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &blocked{Link: memlink.New()}
+		n, kill := begin(t, link, shop)
+		defer kill()
+		gate := make(chan struct{})
+		link.gate.Store(&gate)
+		began, visit := time.Now(), newcomer()
+		took := make(chan time.Duration, 2)
+		for range 2 {
+			go func() {
+				if d := n.Room(shop.ID).Decide(t.Context(), visit); d.Verdict != anteroom.Admit {
+					t.Errorf("got %v, want to be let in", d.Verdict)
+				}
+				took <- time.Since(began)
+			}()
+		}
+		time.Sleep(300 * time.Millisecond)
+		close(gate)
+		for range 2 {
+			if d := <-took; d < 300*time.Millisecond {
+				t.Errorf("let in after %v, before the record was written", d)
+			}
+		}
+	})
 }

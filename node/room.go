@@ -174,9 +174,15 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 		defer r.mu.Unlock()
 		return r.hint(v)
 	}
-	d, held := r.machine.Visit(r.node.Now(), v)
+	now := r.node.Now()
+	d, held := r.machine.Visit(now, v)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
+		if now.Sub(d.Ticket.AcceptedAt) < commitWait {
+			// Another request of the visitor began the session a moment ago, and its record may
+			// still be on the way.
+			r.node.journal.wait(ctx, r.node.journal.last())
+		}
 		return d
 	}
 	if !r.active.Load() {

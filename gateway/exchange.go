@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 // exchange is one request on its way: what has been learnt about it and what its answer
@@ -22,7 +22,7 @@ type exchange struct {
 
 	tickets []anteroom.Ticket // those that opened
 	buf     []byte            // for what we write ourselves
-	ids     idStock
+	ids     ticket.IDs
 }
 
 // request is the part of an exchange that is forgotten with the request.
@@ -104,20 +104,4 @@ func (c *copyBuffers) Put(b []byte) {
 	if len(b) == copyBuffer {
 		c.pool.Put((*[copyBuffer]byte)(b))
 	}
-}
-
-// idStock holds random bytes for ids, so that one call to the system serves 32 visitors.
-// Each id is given out once, whether it comes to be used or not.
-type idStock struct {
-	random [32 * len(anteroom.ID{})]byte
-	left   int // bytes of random that nobody has had
-}
-
-func (s *idStock) next() (id anteroom.ID) {
-	if s.left == 0 {
-		rand.Read(s.random[:])
-		s.left = len(s.random)
-	}
-	s.left -= copy(id[:], s.random[s.left-len(id):s.left])
-	return id
 }

@@ -65,7 +65,7 @@ func (x *exchange) visit() anteroom.Visit {
 		x.tickets = append(x.tickets, o.ticket)
 	})
 	v := anteroom.Visit{
-		NewID:   x.ids.next(),
+		NewID:   x.ids.Next(),
 		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,
 		NoClaim: isPrefetch(r),
 		NoJoin:  x.websocket || isSubresource(r),

@@ -18,11 +18,25 @@ import (
 )
 
 // NewID returns a fresh ticket ID: 128 bits from the operating system's generator, never
-// the zero ID.
-func NewID() anteroom.ID {
-	var id anteroom.ID
+// the zero ID. Whoever needs many keeps an [IDs].
+func NewID() anteroom.ID { return new(IDs).Next() }
+
+// IDs gives out fresh ticket IDs, as NewID does, and asks the system once for 32 of them.
+// Each is given out once, whether it comes to be used or not. The zero value is ready. Not
+// safe for concurrent use.
+type IDs struct {
+	random [32 * len(anteroom.ID{})]byte
+	left   int // bytes of random that nobody has had
+}
+
+// Next returns an ID that was never given out before.
+func (s *IDs) Next() (id anteroom.ID) {
 	for id.IsZero() {
-		rand.Read(id[:]) // never fails: the process ends instead (crypto/rand)
+		if s.left == 0 {
+			rand.Read(s.random[:]) // never fails: the process ends instead (crypto/rand)
+			s.left = len(s.random)
+		}
+		s.left -= copy(id[:], s.random[s.left-len(id):s.left])
 	}
 	return id
 }

@@ -50,6 +50,27 @@ const (
 	Declined                // the site could not make the offer: back in order
 )
 
+// Standing is what a site knows of a ticket.
+type Standing uint8
+
+const (
+	Unknown Standing = iota
+	Waiting          // in line
+	Seated           // has a session
+	Used             // had its session
+)
+
+// Finding is what became of a ticket that a site was asked about.
+type Finding struct {
+	ID       anteroom.ID
+	Standing Standing
+	// Waiting: its key and lane. Seated: its session, which ended there with the answer.
+	Key      anteroom.Time
+	Lane     uint8
+	Accepted anteroom.Time
+	Last     anteroom.Time
+}
+
 // Departure tells the coordinator what became of a ticket.
 type Departure struct {
 	ID  anteroom.ID
@@ -81,11 +102,19 @@ type Report struct {
 	Ask       bool   // an answer is wanted
 	Full      bool   // Arrivals is everything that waits here
 
+	// Trip is the shortest round trip to the coordinator measured lately; 0 when unknown.
+	Trip time.Duration
+
 	Departures []Departure // of before the arrivals
 	Arrivals   []Arrival
-	Admitted   uint32     // since the last report
-	Ends       []AgeCount // since the last report
-	Ages       []AgeCount // with Full: the sessions here by age
+	// Asks names tickets of this room that turned up here and are not known here: where do
+	// they stand? Answered with Findings.
+	Asks []anteroom.ID
+	// Found answers an Inquiry.
+	Found    []Finding
+	Admitted uint32     // since the last report
+	Ends     []AgeCount // since the last report
+	Ages     []AgeCount // with Full: the sessions here by age
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.
@@ -101,6 +130,23 @@ type State struct {
 	Target  uint64 // idle permits that the site may keep
 	Figures *Figures
 	Resync  bool
+	Sites   int // that the room has: with more than one, a ticket unknown here may live elsewhere
+}
+
+// Inquiry asks a site about tickets that have turned up at another. The site gives up what
+// it holds of them, so that nobody stands at two sites: a ticket in line leaves it (an
+// offer that it had is withdrawn), a session ends and its seat is returned. It answers with
+// Report.Found, and again the same for a while when asked again.
+type Inquiry struct {
+	Epoch uint64
+	IDs   []anteroom.ID
+}
+
+// Findings answer Report.Asks. For a session that moves here, the seat is in Granted.
+type Findings struct {
+	Epoch   uint64
+	Granted Units
+	Found   []Finding
 }
 
 // Offers are turns: the permits are in Granted. They take effect everywhere at the same
@@ -112,12 +158,44 @@ type Offers struct {
 	IDs     []anteroom.ID
 }
 
-// ToSite is one message from the coordinator to a site. Exactly one of State and Offers is
-// set.
+// ToSite is one message from the coordinator to a site. Exactly one of its pointers is set.
 type ToSite struct {
-	Site   SiteKey
-	State  *State
-	Offers *Offers
+	Site     SiteKey
+	State    *State
+	Offers   *Offers
+	Inquiry  *Inquiry
+	Findings *Findings
+}
+
+// FromDoor is what a door tells its site, in batches.
+type FromDoor struct {
+	Door uint64 // the process: a new one after each start
+	// Visits ask for decisions; Token is the door's.
+	Visits    []Asked
+	Abandoned []uint64      // tokens whose visitor is gone
+	Closed    []anteroom.ID // streams that ended
+	// Touches renew sessions that the door let through alone. Batch numbers them, so that
+	// the site can confirm: a door counts on a session only from the last touch confirmed.
+	Batch   uint64
+	Touches []anteroom.ID
+	Polls   []Poll
+}
+
+// Asked is one visit that a door could not decide alone.
+type Asked struct {
+	Token uint64
+	Visit anteroom.Visit
+}
+
+// ToDoor is what a site tells a door.
+type ToDoor struct {
+	Site      SiteKey
+	Answers   []Answer // with the door's tokens
+	Pushes    []anteroom.ID
+	Ended     []anteroom.ID // sessions that are no more, or were never known
+	Confirmed uint64        // the newest batch of touches taken
+	Mode      Mode
+	Figures   *Figures // nil: as before
 }
 
 // Parameters of algorithm D (reference: its section 2.12). They are not settings: changing

@@ -32,7 +32,8 @@ var table = []tableRow{
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/text"}},
-	{pkg: "config", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{pkg: "config/strict", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{pkg: "config", imports: []string{".", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster"},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
@@ -51,7 +52,7 @@ var table = []tableRow{
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
 
-	{pkg: "sim/...", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/..."}},
+	{pkg: "sim/...", imports: []string{".", "config/strict", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/..."}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator",
 			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/..."},

@@ -10,35 +10,36 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/config/strict"
 )
 
 // check adds the faults that need more than one value's own text, rooms aside.
 func (l *loader) check() {
 	c := &l.doc.Config
 	if len(c.Listen) == 0 {
-		l.at("listen", "has no address", "like \":8080\"")
+		l.At("listen", "has no address", "like \":8080\"")
 	}
 	for i, a := range c.Listen {
 		l.checkAddress(fmt.Sprintf("listen[%d]", i), a)
 		if a == c.Admin {
-			l.at("admin", fmt.Sprintf("%s is also an address for visitors", quote(a)), "give operators an address of their own")
+			l.At("admin", fmt.Sprintf("%s is also an address for visitors", strict.Quote(a)), "give operators an address of their own")
 		}
 	}
 	l.checkAddress("admin", c.Admin)
 	if c.Data == "" {
-		l.at("data", "is empty", "name a directory")
+		l.At("data", "is empty", "name a directory")
 	}
 	l.checkTLS(c.TLS)
 	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
-		l.at("cookie_name", quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
+		l.At("cookie_name", strict.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
 	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-") {
-		l.at("cookie_name", quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
+		l.At("cookie_name", strict.Quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
 	}
 	if h := c.Proof.Header; len(h) > anteroom.MaxNameLength || !isWord(h) || !strings.Contains(h, "-") {
-		l.at("proof.header", quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
+		l.At("proof.header", strict.Quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
 	}
 	if c.Proof.Enabled && c.Proof.Issuer == "" {
-		l.at("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
+		l.At("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
 	}
 	l.checkSites(c.Sites)
 }
@@ -49,7 +50,7 @@ func (l *loader) checkAddress(path, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		l.at(path, quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
+		l.At(path, strict.Quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
 	}
 }
 
@@ -59,36 +60,36 @@ func (l *loader) checkTLS(t TLS) {
 			continue // said already: required
 		}
 		path := fmt.Sprintf("tls.certificates[%d]", i)
-		cert, okCert := l.read(path+".cert", c.Cert, 1<<20)
-		key, okKey := l.read(path+".key", c.Key, 1<<20)
+		cert, okCert := l.Read(path+".cert", c.Cert, 1<<20)
+		key, okKey := l.Read(path+".key", c.Key, 1<<20)
 		if !okCert || !okKey {
 			continue
 		}
 		if _, err := tls.X509KeyPair(cert, key); err != nil {
-			l.at(path, "is not a certificate with its key: "+strings.TrimPrefix(err.Error(), "tls: "), "PEM: the certificate first, then its chain; the key unencrypted")
+			l.At(path, "is not a certificate with its key: "+strings.TrimPrefix(err.Error(), "tls: "), "PEM: the certificate first, then its chain; the key unencrypted")
 		}
 	}
 	for i, h := range t.ACME.Hosts {
 		path := fmt.Sprintf("tls.acme.hosts[%d]", i)
 		if h == "*" {
-			l.at(path, "\"*\" is not a name that a certificate can be for", "list the names")
+			l.At(path, "\"*\" is not a name that a certificate can be for", "list the names")
 			continue
 		}
 		l.checkHost(path, h)
 	}
 	if u, err := url.Parse(t.ACME.CA); err != nil || u.Scheme != "https" || u.Host == "" {
-		l.at("tls.acme.ca", quote(t.ACME.CA)+" is not an https URL", "the authority's directory URL")
+		l.At("tls.acme.ca", strict.Quote(t.ACME.CA)+" is not an https URL", "the authority's directory URL")
 	}
 	if t.ACME.Email != "" && !strings.Contains(t.ACME.Email, "@") {
-		l.at("tls.acme.email", quote(t.ACME.Email)+" is not an address", "like ops@example.com")
+		l.At("tls.acme.email", strict.Quote(t.ACME.Email)+" is not an address", "like ops@example.com")
 	}
 	if t.RedirectHTTP != "" {
 		l.checkAddress("tls.redirect_http", t.RedirectHTTP)
 		if !t.On() {
-			l.at("tls.redirect_http", "redirects to HTTPS, but there is no certificate", "set tls.certificates or tls.acme.hosts, or remove it")
+			l.At("tls.redirect_http", "redirects to HTTPS, but there is no certificate", "set tls.certificates or tls.acme.hosts, or remove it")
 		}
 		if slices.Contains(l.doc.Listen, t.RedirectHTTP) {
-			l.at("tls.redirect_http", quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
+			l.At("tls.redirect_http", strict.Quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
 		}
 	}
 }
@@ -97,37 +98,37 @@ func (l *loader) checkTLS(t TLS) {
 func (l *loader) checkHost(path, host string) {
 	probe := anteroom.Room{Name: "probe", Routes: []anteroom.Route{{Host: host}}}
 	for _, f := range probe.Check() {
-		l.at(path, f.Problem, f.Fix)
+		l.At(path, f.Problem, f.Fix)
 	}
 }
 
 func (l *loader) checkSites(sites []Site) {
 	if len(sites) == 0 {
-		l.at("sites", "is missing", "say where the web application is: --origin http://127.0.0.1:3000, or sites in the file")
+		l.At("sites", "is missing", "say where the web application is: --origin http://127.0.0.1:3000, or sites in the file")
 	}
 	owner := make(map[string]string)
 	for i, s := range sites {
 		path := fmt.Sprintf("sites[%d]", i)
-		if _, given := l.where[path+".hosts"]; given && len(s.Hosts) == 0 {
-			l.at(path+".hosts", "is empty", "list host names, or \"*\" for every host")
+		if _, given := l.Where[path+".hosts"]; given && len(s.Hosts) == 0 {
+			l.At(path+".hosts", "is empty", "list host names, or \"*\" for every host")
 		}
 		for j, h := range s.Hosts {
 			at := fmt.Sprintf("%s.hosts[%d]", path, j)
 			l.checkHost(at, h)
 			if other, taken := owner[strings.ToLower(h)]; taken {
-				l.at(at, fmt.Sprintf("%s is also %s", quote(h), other), "a host belongs to one site")
+				l.At(at, fmt.Sprintf("%s is also %s", strict.Quote(h), other), "a host belongs to one site")
 				continue
 			}
 			owner[strings.ToLower(h)] = at
 		}
-		if _, given := l.where[path+".origins"]; given && len(s.Origins) == 0 {
-			l.at(path+".origins", "is empty", "list URLs like http://127.0.0.1:3000")
+		if _, given := l.Where[path+".origins"]; given && len(s.Origins) == 0 {
+			l.At(path+".origins", "is empty", "list URLs like http://127.0.0.1:3000")
 		}
 		for j, o := range s.Origins {
 			l.checkOrigin(fmt.Sprintf("%s.origins[%d]", path, j), o)
 		}
 		if p := s.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #\r\n")) {
-			l.at(path+".health.path", quote(p)+" is not a path", "like /healthz")
+			l.At(path+".health.path", strict.Quote(p)+" is not a path", "like /healthz")
 		}
 	}
 }
@@ -138,14 +139,14 @@ func (l *loader) checkOrigin(path, origin string) {
 	u, err := url.Parse(origin)
 	switch {
 	case strings.Contains(origin, "@"):
-		l.at(path, "has user information", fix+"; visitors' credentials pass through as they are")
+		l.At(path, "has user information", fix+"; visitors' credentials pass through as they are")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		l.at(path, quote(origin)+" is not an http or https URL", fix)
+		l.At(path, strict.Quote(origin)+" is not an http or https URL", fix)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		l.at(path, quote(origin)+" has more than an address", fix+"; the visitor's path is passed on unchanged")
+		l.At(path, strict.Quote(origin)+" has more than an address", fix+"; the visitor's path is passed on unchanged")
 	case u.Port() != "":
 		if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
-			l.at(path, quote(origin)+" has no valid port", fix)
+			l.At(path, strict.Quote(origin)+" has no valid port", fix)
 		}
 	}
 }
@@ -153,7 +154,7 @@ func (l *loader) checkOrigin(path, origin string) {
 // rooms converts and checks the rooms, and returns them with their defaults.
 func (l *loader) rooms() []anteroom.Room {
 	if len(l.doc.Rooms) > anteroom.MaxRooms {
-		l.at("rooms", fmt.Sprintf("has %d rooms", len(l.doc.Rooms)), fmt.Sprintf("at most %d", anteroom.MaxRooms))
+		l.At("rooms", fmt.Sprintf("has %d rooms", len(l.doc.Rooms)), fmt.Sprintf("at most %d", anteroom.MaxRooms))
 		return nil
 	}
 	sites := make(map[string]bool)
@@ -168,23 +169,23 @@ func (l *loader) rooms() []anteroom.Room {
 		path := fmt.Sprintf("rooms[%d]", i)
 		one := l.room(path, &l.doc.Rooms[i])
 		for _, f := range one.Check() {
-			l.at(l.translate(path+"."+f.Path), f.Problem, f.Fix)
+			l.At(l.translate(path+"."+f.Path), f.Problem, f.Fix)
 		}
 		rooms[i] = one.WithDefaults()
 		if other, taken := owner[rooms[i].ID]; taken && one.Name != "" {
-			l.at(path+".name", fmt.Sprintf("%s is also the name of rooms[%d] in zone %s", quote(one.Name), other, quote(rooms[i].Zone)), "names are unique in a zone")
+			l.At(path+".name", fmt.Sprintf("%s is also the name of rooms[%d] in zone %s", strict.Quote(one.Name), other, strict.Quote(rooms[i].Zone)), "names are unique in a zone")
 		} else {
 			owner[rooms[i].ID] = i
 		}
 		for j, rt := range one.Routes {
 			if rt.Host != "*" && len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
-				l.at(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
+				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), strict.Quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
 			}
 		}
 	}
-	if l.o.Check != nil && len(l.faults) == 0 {
+	if l.o.Check != nil && l.OK() {
 		for _, f := range l.o.Check(l.doc.CookieName, rooms) {
-			l.at(l.translate(f.Path), f.Problem, f.Fix)
+			l.At(l.translate(f.Path), f.Problem, f.Fix)
 		}
 	}
 	return rooms
@@ -209,13 +210,13 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 	routes := r.Routes
 	if r.Routes == nil {
 		if r.Host == "" {
-			l.at(path+".host", "is missing", "a host name, \"*\" for every host, or a list of routes")
+			l.At(path+".host", "is missing", "a host name, \"*\" for every host, or a list of routes")
 		}
 		routes = append([]route{{r.Host, r.Path}}, r.AdditionalRoutes...)
 	} else {
 		for _, key := range []string{"host", "path", "additional_routes"} {
-			if _, given := l.where[path+"."+key]; given {
-				l.at(path+"."+key, "is given together with routes", "write it as one of the routes")
+			if _, given := l.Where[path+"."+key]; given {
+				l.At(path+"."+key, "is given together with routes", "write it as one of the routes")
 			}
 		}
 	}
@@ -225,8 +226,8 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 	if r.CustomPageFile != "" {
 		at := path + ".custom_page_file"
 		if r.CustomPageHTML != "" {
-			l.at(at, "is given together with custom_page_html", "remove one")
-		} else if data, ok := l.read(at, r.CustomPageFile, anteroom.MaxTemplateBytes); ok {
+			l.At(at, "is given together with custom_page_html", "remove one")
+		} else if data, ok := l.Read(at, r.CustomPageFile, anteroom.MaxTemplateBytes); ok {
 			out.CustomPageHTML = string(data)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/config/strict"
 )
 
 // only opens the files given as pairs of name and content.
@@ -169,16 +170,16 @@ func TestEveryFlagHasOneMeaning(t *testing.T) {
 func TestTheTagsAreSound(t *testing.T) {
 	var walk func(reflect.Type)
 	walk = func(typ reflect.Type) {
-		for _, f := range fieldsOf(typ) {
-			if f.doc == "" || !strings.HasSuffix(f.doc, ".") {
-				t.Errorf("%v %s: doc %q", typ, f.key, f.doc)
+		for _, f := range strict.FieldsOf(typ) {
+			if f.Doc == "" || !strings.HasSuffix(f.Doc, ".") {
+				t.Errorf("%v %s: doc %q", typ, f.Key, f.Doc)
 			}
-			if f.isSection() {
-				walk(f.typ)
-			} else if f.isSections() {
-				walk(f.typ.Elem())
-			} else if w := f.set(reflect.New(f.typ).Elem(), f.fallback); f.hasFallback && w != nil {
-				t.Errorf("%v %s: default %q: %s", typ, f.key, f.fallback, w.problem)
+			if f.IsSection() {
+				walk(f.Type)
+			} else if f.IsSections() {
+				walk(f.Type.Elem())
+			} else if w := f.Set(reflect.New(f.Type).Elem(), f.Default); f.HasDefault && w != nil {
+				t.Errorf("%v %s: default %q: %s", typ, f.Key, f.Default, w.Problem)
 			}
 		}
 	}
@@ -192,7 +193,7 @@ func TestHugeInputsEnd(t *testing.T) {
 	// 10,000 rooms that each refer to 10,000 routes are 100,000,000 routes.
 	product := "x: &r [" + strings.Repeat("{host: a},", 9_999) + "]\nrooms: [&a {name: a, routes: *r}" + strings.Repeat(",*a", 9_999) + "]"
 	for name, text := range map[string]string{
-		"too large":  "#" + strings.Repeat("x", maxFileBytes),
+		"too large":  "#" + strings.Repeat("x", 4<<20),
 		"deep":       "listen: " + deep,
 		"deep block": strings.Repeat("- ", 20_000),
 		"many rooms": manyRooms,
@@ -202,7 +203,7 @@ func TestHugeInputsEnd(t *testing.T) {
 	} {
 		_, err := Load(LoadOptions{File: "f", Open: only("f", []byte(text))})
 		faults, ok := errors.AsType[anteroom.Faults](err)
-		if !ok || len(faults) > maxFaults {
+		if !ok || len(faults) > 1000 {
 			t.Errorf("%s: %d faults, %.200v", name, len(faults), err)
 		}
 	}
@@ -273,7 +274,7 @@ func TestEveryMemberOfARoomHasAKey(t *testing.T) {
 	}
 	set(reflect.ValueOf(&in).Elem())
 	in.CustomPageFile = ""
-	l := loader{decoder: decoder{where: make(map[string]place)}}
+	l := loader{Reader: strict.New("", nil)}
 	var missing func(v reflect.Value, path string)
 	missing = func(v reflect.Value, path string) {
 		for i := range v.NumField() {

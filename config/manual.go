@@ -1,9 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/anteroom/anteroom/config/strict"
 )
 
 // Manual returns the reference page of the configuration in Markdown, docs/config.md.
@@ -30,76 +31,9 @@ The first line gives help in editors:
 - A list with one member may be written without brackets. Anchors, aliases and ` + "`<<`" + ` work.
 
 `)
-	section(&b, "The file", "", reflect.TypeFor[document]())
+	b.WriteString(strict.Manual("The file", reflect.TypeFor[document]()))
 	b.WriteString("## Without a file\n\nThese exist as flags and variables only: `--origin`, `ANTEROOM_ORIGIN`. `--origin` makes the one site, for every host, when the\n" +
 		"file has none. The others, or `--origin` without a file, make the one room, `default`, for every host and path, when the file has none.\n\n")
-	table(&b, fieldsOf(reflect.TypeFor[Quick]()), func(f field) string { return "--" + leaf{path: f.key}.flag() })
+	b.WriteString(strict.Table(strict.FieldsOf(reflect.TypeFor[Quick]()), func(f strict.Field) string { return "--" + leaf{path: f.Key}.flag() }))
 	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-// section writes the keys of a struct and then, each under its own heading, the sections
-// in it.
-func section(b *strings.Builder, title, path string, t reflect.Type) {
-	fields := fieldsOf(t)
-	fmt.Fprintf(b, "## %s\n\n", title)
-	table(b, fields, func(f field) string { return f.key })
-	for _, f := range fields {
-		at := under(path, f.key)
-		switch {
-		case f.isSection():
-			section(b, "`"+at+"`", at, f.typ)
-		case f.isSections():
-			section(b, "`"+at+"[]`", at+"[]", f.typ.Elem())
-		}
-	}
-}
-
-func table(b *strings.Builder, fields []field, name func(field) string) {
-	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
-	for _, f := range fields {
-		fallback := "–"
-		switch {
-		case f.required:
-			fallback = "required"
-		case f.hasFallback:
-			fallback = "`" + f.fallback + "`"
-		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name(f), f.values(), fallback, strings.ReplaceAll(f.doc, "|", `\|`))
-	}
-	b.WriteString("\n")
-}
-
-// values says in a few words what a key takes.
-func (f field) values() string {
-	t, many := f.typ, ""
-	switch {
-	case f.isSection():
-		return "section"
-	case f.isSections():
-		return "list of sections"
-	case f.isList():
-		t, many = t.Elem(), "list of "
-	}
-	if len(f.enum) > 0 && len(f.enum) < 10 {
-		return many + "`" + strings.Join(f.enum, "`, `") + "`"
-	}
-	bounds := ""
-	if span := f.span(); span != "" {
-		bounds = ", " + span
-	}
-	switch {
-	case f.enum != nil:
-		return many + "`" + strings.Join(f.enum, "` `") + "`"
-	case f.file:
-		return many + "path"
-	case t == durationType:
-		return many + "duration" + bounds
-	case t == prefixType:
-		return many + "networks"
-	case t.Kind() == reflect.Bool:
-		return many + "`true`, `false`"
-	case t.Kind() == reflect.Int:
-		return many + "number" + bounds
-	}
-	return many + "text"
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/anteroom/anteroom/config/strict"
 )
 
 // Flag describes one flag and the variable that does the same.
@@ -22,7 +24,7 @@ type Flag struct {
 func Flags() []Flag {
 	var out []Flag
 	for _, l := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
-		f := Flag{Name: l.flag(), Env: l.env(), Default: l.fallback, Usage: l.doc, Bool: l.typ.Kind() == reflect.Bool}
+		f := Flag{Name: l.flag(), Env: l.env(), Default: l.Default, Usage: l.Doc, Bool: l.Type.Kind() == reflect.Bool}
 		if !l.quick {
 			f.Key = l.path
 		}
@@ -33,9 +35,9 @@ func Flags() []Flag {
 
 // leaf is a key that one text can set.
 type leaf struct {
-	field // its index leads from the top struct
-	path  string
-	quick bool
+	strict.Field // its index leads from the top struct
+	path         string
+	quick        bool
 }
 
 func (l leaf) env() string {
@@ -53,13 +55,13 @@ func allLeaves(quick, doc reflect.Type) []leaf {
 
 func leaves(t reflect.Type, path string, index []int) []leaf {
 	var out []leaf
-	for _, f := range fieldsOf(t) {
-		f.index = append(slices.Clone(index), f.index...)
-		switch at := under(path, f.key); {
-		case f.isSection():
-			out = append(out, leaves(f.typ, at, f.index)...)
-		case !f.isSections():
-			out = append(out, leaf{field: f, path: at})
+	for _, f := range strict.FieldsOf(t) {
+		f.Index = append(slices.Clone(index), f.Index...)
+		switch at := strict.Under(path, f.Key); {
+		case f.IsSection():
+			out = append(out, leaves(f.Type, at, f.Index)...)
+		case !f.IsSections():
+			out = append(out, leaf{Field: f, path: at})
 		}
 	}
 	return out
@@ -71,10 +73,10 @@ func (l *loader) override(to leaf, source, text string) {
 	if to.quick {
 		root, path = reflect.ValueOf(&l.quick).Elem(), quickPath(to.path)
 	}
-	maps.DeleteFunc(l.where, func(p string, _ place) bool { return strings.HasPrefix(p, path+"[") })
-	l.where[path] = place{source: source}
-	if w := to.set(root.FieldByIndex(to.index), text); w != nil {
-		l.at(path, w.problem, w.fix)
+	maps.DeleteFunc(l.Where, func(p string, _ strict.Place) bool { return strings.HasPrefix(p, path+"[") })
+	l.Where[path] = strict.Place{Source: source}
+	if w := to.Set(root.FieldByIndex(to.Index), text); w != nil {
+		l.At(path, w.Problem, w.Fix)
 	}
 }
 
@@ -96,11 +98,11 @@ func (l *loader) environment() {
 		file, indirect := env[fileName]
 		switch {
 		case direct && indirect:
-			l.where[fileName] = place{source: fileName}
-			l.at(fileName, "is set together with "+name, "unset one of them")
+			l.Where[fileName] = strict.Place{Source: fileName}
+			l.At(fileName, "is set together with "+name, "unset one of them")
 		case indirect:
-			l.where[fileName] = place{source: fileName}
-			if data, ok := l.read(fileName, file, 1<<20); ok {
+			l.Where[fileName] = strict.Place{Source: fileName}
+			if data, ok := l.Read(fileName, file, 1<<20); ok {
 				l.override(to, fileName, strings.TrimSpace(string(data)))
 			}
 		case direct:
@@ -113,9 +115,9 @@ func (l *loader) environment() {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if meant := didYouMean(name, known); meant != "" && distance(name, meant) <= 2 {
-			l.where[name] = place{source: name}
-			l.at(name, "is not read by anything", "did you mean "+meant+"?")
+		if meant := strict.DidYouMean(name, known); meant != "" && strict.Distance(name, meant) <= 2 {
+			l.Where[name] = strict.Place{Source: name}
+			l.At(name, "is not read by anything", "did you mean "+meant+"?")
 		}
 	}
 }
@@ -133,46 +135,46 @@ func (l *loader) flags() {
 			continue
 		}
 		fix := "--help lists the flags"
-		if meant := didYouMean(name, names); meant != "" {
+		if meant := strict.DidYouMean(name, names); meant != "" {
 			fix = "did you mean --" + meant + "?"
 		}
-		l.where["--"+name] = place{source: "--" + name}
-		l.at("--"+name, "is not a flag", fix)
+		l.Where["--"+name] = strict.Place{Source: "--" + name}
+		l.At("--"+name, "is not a flag", fix)
 	}
 }
 
 // expandQuick makes the site and the room of [Quick] unless the file has its own.
 func (l *loader) expandQuick() {
-	origin, hasOrigin := l.where[quickPath("origin")]
+	origin, hasOrigin := l.Where[quickPath("origin")]
 	if hasOrigin {
 		if len(l.doc.Sites) > 0 {
-			l.at(quickPath("origin"), "cannot be used with sites in the file", "change the site's origins in the file")
+			l.At(quickPath("origin"), "cannot be used with sites in the file", "change the site's origins in the file")
 		} else {
 			site := Site{}
-			fill(reflect.ValueOf(&site).Elem())
+			strict.Fill(reflect.ValueOf(&site).Elem())
 			site.Hosts, site.Origins = []string{"*"}, l.quick.Origin
 			l.doc.Sites = []Site{site}
-			l.where["sites[0].origins"] = origin
+			l.Where["sites[0].origins"] = origin
 		}
 	}
 	wanted := hasOrigin && l.o.File == ""
-	for _, f := range fieldsOf(reflect.TypeFor[Quick]()) {
-		from, given := l.where[quickPath(f.key)]
-		if !given || f.key == "origin" {
+	for _, f := range strict.FieldsOf(reflect.TypeFor[Quick]()) {
+		from, given := l.Where[quickPath(f.Key)]
+		if !given || f.Key == "origin" {
 			continue
 		}
 		if len(l.doc.Rooms) > 0 {
-			l.at(quickPath(f.key), "cannot be used with rooms in the file", "change the room in the file")
+			l.At(quickPath(f.Key), "cannot be used with rooms in the file", "change the room in the file")
 			return
 		}
 		wanted = true
-		l.where["rooms[0]."+f.key] = from
+		l.Where["rooms[0]."+f.Key] = from
 	}
 	if !wanted || len(l.doc.Rooms) > 0 {
 		return
 	}
 	r := room{}
-	fill(reflect.ValueOf(&r).Elem())
+	strict.Fill(reflect.ValueOf(&r).Elem())
 	r.Name, r.Host = "default", "*"
 	r.TotalActiveUsers, r.NewUsersPerMinute = l.quick.TotalActiveUsers, l.quick.NewUsersPerMinute
 	r.SessionDuration, r.QueueingMethod, r.QueueAll = l.quick.SessionDuration, l.quick.QueueingMethod, l.quick.QueueAll

@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/anteroom/anteroom/config/strict"
 )
 
 // shown is what [Config.Effective] needs beyond the values.
 type shown struct {
 	doc   *document
-	where map[string]place
+	where map[string]strict.Place
 }
 
 // Effective returns the configuration as a file that gives the same one: every key that
@@ -38,37 +40,37 @@ func (c Config) Effective() string {
 
 func (s shown) section(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fieldsOf(v.Type()) {
-		at, value := under(path, f.key), v.FieldByIndex(f.index)
-		if value.IsZero() && !f.hasFallback && !f.required {
+	for _, f := range strict.FieldsOf(v.Type()) {
+		at, value := strict.Under(path, f.Key), v.FieldByIndex(f.Index)
+		if value.IsZero() && !f.HasDefault && !f.Required {
 			continue
 		}
 		member := s.value(value, f, at)
-		if f.isSection() && len(member.Content) == 0 {
+		if f.IsSection() && len(member.Content) == 0 {
 			continue
 		}
-		if !f.isSection() && !f.isSections() {
+		if !f.IsSection() && !f.IsSections() {
 			s.remark(member, at)
 		}
-		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.key}, member)
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Key}, member)
 	}
 	return n
 }
 
-func (s shown) value(v reflect.Value, f field, path string) *yaml.Node {
+func (s shown) value(v reflect.Value, f strict.Field, path string) *yaml.Node {
 	switch {
-	case f.isSection():
+	case f.IsSection():
 		return s.section(v, path)
-	case f.isList():
+	case f.IsList():
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			if f.isSections() {
+			if f.IsSections() {
 				list.Content = append(list.Content, s.section(v.Index(i), fmt.Sprintf("%s[%d]", path, i)))
 			} else {
 				list.Content = append(list.Content, scalarNode(v.Index(i), f))
 			}
 		}
-		if !f.isSections() {
+		if !f.IsSections() {
 			list.Style = yaml.FlowStyle
 		}
 		return list
@@ -76,11 +78,11 @@ func (s shown) value(v reflect.Value, f field, path string) *yaml.Node {
 	return scalarNode(v, f)
 }
 
-func scalarNode(v reflect.Value, f field) *yaml.Node {
+func scalarNode(v reflect.Value, f strict.Field) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch x := v.Interface().(type) {
 	case time.Duration:
-		n.Value = short(x)
+		n.Value = strict.Short(x)
 	case netip.Prefix:
 		n.Value = x.String()
 	case bool:
@@ -89,7 +91,7 @@ func scalarNode(v reflect.Value, f field) *yaml.Node {
 		n.Value = strconv.Itoa(x)
 	default:
 		text := v.String()
-		if f.file && text != "" {
+		if f.File && text != "" {
 			if abs, err := filepath.Abs(text); err == nil {
 				text = abs // the same from wherever the output is read
 			}
@@ -107,7 +109,7 @@ func (s shown) remark(n *yaml.Node, path string) {
 	switch from, given := s.where[path]; {
 	case !given:
 		n.LineComment = "# default"
-	case from.source != "":
-		n.LineComment = "# from " + from.source
+	case from.Source != "":
+		n.LineComment = "# from " + from.Source
 	}
 }

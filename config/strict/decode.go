@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"bytes"
@@ -21,34 +21,14 @@ const (
 	maxListMembers = 10_000
 	maxNodes       = 1_000_000 // values visited, each use of an alias counted
 	maxMergeDepth  = 8         // "<<" inside what "<<" refers to
-	maxFaults      = 1_000     // more help nobody
 )
 
-// place is where a value came from: a position in the file, or the flag or variable.
-type place struct {
-	line, column int
-	source       string // "--listen" or "ANTEROOM_LISTEN"; empty for the file
-}
-
-// decoder reads a YAML tree into the structs of this package. The structs bound its depth
-// whatever the file refers to; nothing is decoded that no key asks for.
-type decoder struct {
-	dir    string           // relative paths start here
-	where  map[string]place // by path: what was set, and where
-	faults anteroom.Faults
-	nodes  int
-	shapes map[reflect.Type][]field
-	broken bool // the file could not be read as a whole: what it lacks is unknown
-}
-
-func (d *decoder) fault(n *yaml.Node, path, problem, fix string) {
-	if len(d.faults) < maxFaults {
-		d.faults = append(d.faults, anteroom.Fault{Path: path, Problem: problem, Fix: fix, Line: n.Line, Column: n.Column})
-	}
+func (r *Reader) fault(n *yaml.Node, path, problem, fix string) {
+	r.add(located{Fault: anteroom.Fault{Path: path, Problem: problem, Fix: fix, Line: n.Line, Column: n.Column}, file: r.file})
 }
 
 // decode reads one document.
-func (d *decoder) decode(data []byte, doc *document) {
+func (r *Reader) decode(data []byte, doc any) {
 	top := &yaml.Node{Line: 1, Column: 1}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var n, second yaml.Node
@@ -61,18 +41,18 @@ func (d *decoder) decode(data []byte, doc *document) {
 	}
 	switch {
 	case err == nil:
-		d.fault(&second, "file", "has a second document", "remove everything from the second \"---\" on")
+		r.fault(&second, "file", "has a second document", "remove everything from the second \"---\" on")
 	case !errors.Is(err, io.EOF):
-		d.faults = append(d.faults, syntaxFault(err))
+		r.add(located{Fault: syntaxFault(err), file: r.file})
 	case len(n.Content) == 0 || isNull(n.Content[0]):
 		return
 	case n.Content[0].Kind != yaml.MappingNode:
-		d.fault(top, "file", "is "+kindOf(n.Content[0])+" and not a section", "begin lines with keys, like \"listen: …\"")
+		r.fault(top, "file", "is "+kindOf(n.Content[0])+" and not a section", "begin lines with keys, like \""+r.fieldsOf(reflect.TypeOf(doc).Elem())[0].Key+": …\"")
 	default:
-		d.section(n.Content[0], reflect.ValueOf(doc).Elem(), "", n.Content[0])
+		r.section(n.Content[0], reflect.ValueOf(doc).Elem(), "", n.Content[0])
 		return
 	}
-	d.broken = true
+	r.Broken = true
 }
 
 // syntaxFault turns the parser's "yaml: line 3: what" into a fault.
@@ -90,20 +70,20 @@ func syntaxFault(err error) anteroom.Fault {
 type entry struct{ key, value *yaml.Node }
 
 // entries returns the keys of a mapping with those that "<<" brings in after its own.
-func (d *decoder) entries(n *yaml.Node, path string, depth int) []entry {
+func (r *Reader) entries(n *yaml.Node, path string, depth int) []entry {
 	var own, merged []entry
 	seen := make(map[string]int)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if d.nodes++; d.nodes > maxNodes {
+		if r.nodes++; r.nodes > maxNodes {
 			break
 		}
 		if key.ShortTag() == "!!merge" {
-			merged = append(merged, d.mergedEntries(value, path, depth)...)
+			merged = append(merged, r.mergedEntries(value, path, depth)...)
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			d.fault(key, under(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "remove one")
+			r.fault(key, Under(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "remove one")
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -118,21 +98,21 @@ func (d *decoder) entries(n *yaml.Node, path string, depth int) []entry {
 	return own
 }
 
-func (d *decoder) mergedEntries(value *yaml.Node, path string, depth int) []entry {
+func (r *Reader) mergedEntries(value *yaml.Node, path string, depth int) []entry {
 	from := []*yaml.Node{value}
 	if target := resolve(value); target.Kind == yaml.SequenceNode {
 		from = target.Content
 	}
 	var out []entry
 	for _, n := range from {
-		if d.nodes++; d.nodes > maxNodes {
+		if r.nodes++; r.nodes > maxNodes {
 			break
 		}
 		if n = resolve(n); n.Kind != yaml.MappingNode || depth >= maxMergeDepth {
-			d.fault(value, under(path, "<<"), "does not refer to a section", "write <<: *name of an anchor that is a section")
+			r.fault(value, Under(path, "<<"), "does not refer to a section", "write <<: *name of an anchor that is a section")
 			break
 		}
-		out = append(out, d.entries(n, path, depth+1)...)
+		out = append(out, r.entries(n, path, depth+1)...)
 	}
 	return out
 }
@@ -148,96 +128,96 @@ func resolve(n *yaml.Node) *yaml.Node {
 }
 
 // fieldsOf reads the tags of each struct once: a file may have ten thousand rooms.
-func (d *decoder) fieldsOf(t reflect.Type) []field {
-	fields, known := d.shapes[t]
+func (r *Reader) fieldsOf(t reflect.Type) []Field {
+	fields, known := r.shapes[t]
 	if !known {
-		fields = fieldsOf(t)
-		d.shapes[t] = fields
+		fields = FieldsOf(t)
+		r.shapes[t] = fields
 	}
 	return fields
 }
 
 // section reads a mapping into a struct. Faults of the whole are placed at head.
-func (d *decoder) section(n *yaml.Node, v reflect.Value, path string, head *yaml.Node) {
-	fields := d.fieldsOf(v.Type())
+func (r *Reader) section(n *yaml.Node, v reflect.Value, path string, head *yaml.Node) {
+	fields := r.fieldsOf(v.Type())
 	n = resolve(n)
 	if isNull(n) {
 		n = &yaml.Node{Kind: yaml.MappingNode}
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fault(head, path, "is "+kindOf(n)+" and not a section", "write its keys below it, like "+fields[0].key+": …")
+		r.fault(head, path, "is "+kindOf(n)+" and not a section", "write its keys below it, like "+fields[0].Key+": …")
 		return
 	}
 	given := make(map[string]bool)
-	for _, e := range d.entries(n, path, 0) {
+	for _, e := range r.entries(n, path, 0) {
 		f := find(fields, e.key.Value)
 		if e.key.Kind != yaml.ScalarNode || f == nil {
-			d.fault(e.key, under(path, printable(e.key.Value)), "is not a key here", suggestion(e.key.Value, fields))
+			r.fault(e.key, Under(path, printable(e.key.Value)), "is not a key here", suggestion(e.key.Value, fields))
 			continue
 		}
 		if isNull(resolve(e.value)) {
 			continue // as if not given
 		}
-		given[f.key] = true
-		d.value(e.value, v.FieldByIndex(f.index), *f, under(path, f.key), e)
+		given[f.Key] = true
+		r.value(e.value, v.FieldByIndex(f.Index), *f, Under(path, f.Key), e)
 	}
 	for _, f := range fields {
-		if f.required && !given[f.key] {
-			d.fault(head, under(path, f.key), "is missing", f.doc)
+		if f.Required && !given[f.Key] {
+			r.fault(head, Under(path, f.Key), "is missing", f.Doc)
 		}
 	}
 }
 
 // value reads what a key has. Positions are those of the value where it stands, which for
 // an alias is the alias.
-func (d *decoder) value(n *yaml.Node, v reflect.Value, f field, path string, e entry) {
-	if d.nodes++; d.nodes > maxNodes {
-		if d.nodes == maxNodes+1 {
-			d.fault(n, path, fmt.Sprintf("is beyond %d values, aliases counted each time", maxNodes), "use fewer aliases")
+func (r *Reader) value(n *yaml.Node, v reflect.Value, f Field, path string, e entry) {
+	if r.nodes++; r.nodes > maxNodes {
+		if r.nodes == maxNodes+1 {
+			r.fault(n, path, fmt.Sprintf("is beyond %d values, aliases counted each time", maxNodes), "use fewer aliases")
 		}
 		return
 	}
 	at := n
-	d.where[path] = place{line: at.Line, column: at.Column}
+	r.Where[path] = Place{Line: at.Line, Column: at.Column}
 	n = resolve(n)
 	switch {
-	case f.isSection():
-		d.section(n, v, path, e.key)
-	case !f.isList():
-		if w := d.scalar(n, v, f); w != nil {
-			d.fault(at, path, w.problem, w.fix)
+	case f.IsSection():
+		r.section(n, v, path, e.key)
+	case !f.IsList():
+		if w := r.scalar(n, v, f); w != nil {
+			r.fault(at, path, w.Problem, w.Fix)
 		}
 	case n.Kind == yaml.SequenceNode:
-		d.list(n, v, f, path)
-	case f.isSections():
-		d.fault(at, path, "is "+kindOf(n)+" and not a list", "begin each member with \"- \"")
+		r.list(n, v, f, path)
+	case f.IsSections():
+		r.fault(at, path, "is "+kindOf(n)+" and not a list", "begin each member with \"- \"")
 	default: // a list of one may be written without brackets
-		d.list(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{at}, Line: at.Line, Column: at.Column}, v, f, path)
+		r.list(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{at}, Line: at.Line, Column: at.Column}, v, f, path)
 	}
 }
 
-func (d *decoder) list(n *yaml.Node, v reflect.Value, f field, path string) {
+func (r *Reader) list(n *yaml.Node, v reflect.Value, f Field, path string) {
 	if len(n.Content) > maxListMembers {
-		d.fault(n, path, fmt.Sprintf("has %d members", len(n.Content)), fmt.Sprintf("at most %d", maxListMembers))
+		r.fault(n, path, fmt.Sprintf("has %d members", len(n.Content)), fmt.Sprintf("at most %d", maxListMembers))
 		return
 	}
-	list := reflect.MakeSlice(f.typ, len(n.Content), len(n.Content))
-	blank := reflect.New(f.typ.Elem()).Elem()
-	if f.isSections() {
-		fill(blank)
+	list := reflect.MakeSlice(f.Type, len(n.Content), len(n.Content))
+	blank := reflect.New(f.Type.Elem()).Elem()
+	if f.IsSections() {
+		Fill(blank)
 	}
 	for i, member := range n.Content {
-		if d.nodes++; d.nodes > maxNodes {
-			d.fault(member, path, fmt.Sprintf("is beyond %d values, aliases counted each time", maxNodes), "use fewer aliases")
+		if r.nodes++; r.nodes > maxNodes {
+			r.fault(member, path, fmt.Sprintf("is beyond %d values, aliases counted each time", maxNodes), "use fewer aliases")
 			return
 		}
 		at := fmt.Sprintf("%s[%d]", path, i)
-		d.where[at] = place{line: member.Line, column: member.Column}
-		if f.isSections() {
+		r.Where[at] = Place{Line: member.Line, Column: member.Column}
+		if f.IsSections() {
 			list.Index(i).Set(blank)
-			d.section(member, list.Index(i), at, member)
-		} else if w := d.scalar(resolve(member), list.Index(i), f); w != nil {
-			d.fault(member, at, w.problem, w.fix)
+			r.section(member, list.Index(i), at, member)
+		} else if w := r.scalar(resolve(member), list.Index(i), f); w != nil {
+			r.fault(member, at, w.Problem, w.Fix)
 		}
 	}
 	v.Set(list)
@@ -245,9 +225,9 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, f field, path string) {
 
 // scalar reads one value. YAML's own idea of its type must agree with ours, so that no
 // text is guessed into a number or the other way round.
-func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) *wrong {
+func (r *Reader) scalar(n *yaml.Node, v reflect.Value, f Field) *Wrong {
 	if n.Kind != yaml.ScalarNode {
-		return &wrong{"is " + kindOf(n) + " and not " + f.wants(v.Type()), ""}
+		return &Wrong{"is " + kindOf(n) + " and not " + f.wants(v.Type()), ""}
 	}
 	tag, text := n.ShortTag(), n.Value
 	ok := tag == "!!str"
@@ -256,23 +236,26 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, f field) *wrong {
 		ok = ok || tag == "!!int"
 	case v.Kind() == reflect.Bool:
 		ok = tag == "!!bool"
+	case v.Kind() == reflect.Float64:
+		ok = tag == "!!int" || tag == "!!float" || ok && f.Share && strings.HasSuffix(text, "%")
+		text = strings.ReplaceAll(text, "_", "")
 	case v.Kind() == reflect.Int:
 		ok = tag == "!!int"
 		text = strings.ReplaceAll(text, "_", "")
 	case !ok && v.Kind() == reflect.String:
-		return &wrong{fmt.Sprintf("%s is %s and not text", quote(n.Value), kindOf(n)), "put it in quotes: \"" + printable(n.Value) + "\""}
+		return &Wrong{fmt.Sprintf("%s is %s and not text", Quote(n.Value), kindOf(n)), "put it in quotes: \"" + printable(n.Value) + "\""}
 	}
 	if !ok {
-		return &wrong{fmt.Sprintf("%s is %s and not %s", quote(n.Value), kindOf(n), f.wants(v.Type())), f.span()}
+		return &Wrong{fmt.Sprintf("%s is %s and not %s", Quote(n.Value), kindOf(n), f.wants(v.Type())), f.Span()}
 	}
-	if f.file && text != "" && !filepath.IsAbs(text) {
-		text = filepath.Join(d.dir, text)
+	if f.File && text != "" && !filepath.IsAbs(text) {
+		text = filepath.Join(r.dir, text)
 	}
 	return f.setOne(v, text)
 }
 
 // wants names the kind of value in a fault.
-func (f field) wants(t reflect.Type) string {
+func (f Field) wants(t reflect.Type) string {
 	switch {
 	case t == durationType:
 		return "a duration like 30s"
@@ -280,6 +263,8 @@ func (f field) wants(t reflect.Type) string {
 		return "true or false"
 	case t.Kind() == reflect.Int:
 		return "a whole number"
+	case t.Kind() == reflect.Float64:
+		return "a number"
 	}
 	return "text"
 }
@@ -310,27 +295,28 @@ func kindOf(n *yaml.Node) string {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-func find(fields []field, key string) *field {
+func find(fields []Field, key string) *Field {
 	for i := range fields {
-		if fields[i].key == key {
+		if fields[i].Key == key {
 			return &fields[i]
 		}
 	}
 	return nil
 }
 
-func suggestion(word string, fields []field) string {
+func suggestion(word string, fields []Field) string {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
-		keys[i] = f.key
+		keys[i] = f.Key
 	}
-	if k := didYouMean(word, keys); k != "" {
+	if k := DidYouMean(word, keys); k != "" {
 		return "did you mean " + k + "?"
 	}
 	return "known here: " + strings.Join(keys, ", ")
 }
 
-func under(path, key string) string {
+// Under is the path of a key below another.
+func Under(path, key string) string {
 	if path == "" {
 		return key
 	}
@@ -339,6 +325,6 @@ func under(path, key string) string {
 
 // printable is a key as part of a path: short, without control characters.
 func printable(s string) string {
-	q := quote(s)
+	q := Quote(s)
 	return strings.Trim(q, `"`)
 }

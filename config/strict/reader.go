@@ -1,0 +1,180 @@
+// Package strict reads YAML files that people write, and says everything that is wrong
+// with one at once: each fault with its line and column, what is wrong, and what to write
+// instead.
+//
+// What a file may have is a struct whose tags give each key its name, default, bounds and
+// description (see [Field]). The decoder ([Reader]), the JSON Schema ([Schema]) and the
+// reference page ([Manual]) are made from them and nothing else. Keys that nobody knows,
+// keys given twice and values of another type than the key's are faults; nothing is
+// guessed. Everything is bounded: the file, its lists, what aliases multiply to, and the
+// number of faults.
+package strict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+)
+
+const maxFaults = 1_000 // more help nobody
+
+// Place is where a value came from: a position in the file, or something that stands over
+// the file.
+type Place struct {
+	Line, Column int    // 1-based; 0 when it is not from the file
+	Source       string // "--listen" or "ANTEROOM_LISTEN"; empty for the file
+}
+
+// Reader reads one file into a struct and collects the faults, its own and those of its
+// caller.
+type Reader struct {
+	// Where has, by path, everything that was set, and where. A caller that puts a value
+	// over the file's adds it, and one that asks whether a key was given looks here.
+	Where map[string]Place
+	// Broken says that the file could not be read as a whole: what it lacks is unknown.
+	Broken bool
+	// Files are all files that were read, or tried, in order.
+	Files []string
+
+	file   string
+	dir    string // relative paths start here
+	open   func(name string) (io.ReadCloser, error)
+	faults []located
+	nodes  int
+	shapes map[reflect.Type][]Field
+}
+
+// located is a fault and the file that its position is in.
+type located struct {
+	anteroom.Fault
+	file string
+}
+
+// New returns a reader of a file. Paths in the file are relative to its folder; open opens
+// files, and nil means os.Open.
+func New(file string, open func(name string) (io.ReadCloser, error)) *Reader {
+	if open == nil {
+		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
+	}
+	return &Reader{
+		Where: make(map[string]Place), file: file, dir: filepath.Dir(file), open: open, shapes: make(map[reflect.Type][]Field),
+	}
+}
+
+// Load reads the file into the struct that doc points to, which has its defaults (see
+// [Fill]).
+func (r *Reader) Load(doc any) {
+	data, ok := r.Read("file", r.file, maxFileBytes)
+	if !ok {
+		r.Broken = true
+		return
+	}
+	r.decode(data, doc)
+}
+
+// At adds a fault of the value at a path, wherever that value came from. A path that
+// already has a fault gets no second one.
+func (r *Reader) At(path, problem, fix string) {
+	f := anteroom.Fault{Path: path, Problem: problem, Fix: fix}
+	for p := path; ; p = parent(p) {
+		if from, known := r.Where[p]; known {
+			f.Line, f.Column = from.Line, from.Column
+			if from.Source != "" {
+				f.Path = from.Source
+			}
+			break
+		}
+		if p == "" {
+			break
+		}
+	}
+	for _, old := range r.faults {
+		if old.Path == f.Path || strings.HasPrefix(path, old.Path+".") || strings.HasPrefix(path, old.Path+"[") {
+			return
+		}
+	}
+	r.add(located{Fault: f, file: r.file})
+}
+
+// In adds a fault in another file that the value at a path names.
+func (r *Reader) In(file string, line, column int, path, problem, fix string) {
+	r.add(located{Fault: anteroom.Fault{Path: path, Problem: problem, Fix: fix, Line: line, Column: column}, file: file})
+}
+
+func (r *Reader) add(f located) {
+	if len(r.faults) < maxFaults {
+		r.faults = append(r.faults, f)
+	}
+}
+
+// parent returns the path without its last member.
+func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
+
+// Read returns a whole file of at most so many bytes, or adds a fault at path.
+func (r *Reader) Read(path, name string, most int64) ([]byte, bool) {
+	if !slices.Contains(r.Files, name) {
+		r.Files = append(r.Files, name)
+	}
+	in, err := r.open(name)
+	if err != nil {
+		r.At(path, cannotRead(name, err), "check the path and its permissions; a relative path starts at the file it stands in")
+		return nil, false
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		r.At(path, cannotRead(name, err), "it has to be a plain file")
+		return nil, false
+	}
+	if int64(len(data)) > most {
+		r.At(path, fmt.Sprintf("%s has more than %d bytes", Quote(name), most), "check that it is the right file")
+		return nil, false
+	}
+	return data, true
+}
+
+func cannotRead(name string, err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err // without the name, which the message has
+	}
+	return fmt.Sprintf("%s cannot be read: %v", Quote(name), err)
+}
+
+// OK reports whether there are no faults so far.
+func (r *Reader) OK() bool { return len(r.faults) == 0 }
+
+// Err returns nil when there are no faults, else an error of kind Invalid that wraps
+// [anteroom.Faults] and whose message has a line for each: "anteroom.yaml:12:5: listen: is
+// empty (…)". They are in the order of the file, with those in other files and those
+// without a position last.
+func (r *Reader) Err() error {
+	if r.OK() {
+		return nil
+	}
+	slices.SortStableFunc(r.faults, func(a, b located) int {
+		if (a.Line == 0) != (b.Line == 0) {
+			return cmp.Compare(b.Line, a.Line)
+		}
+		if (a.file == r.file) != (b.file == r.file) {
+			return map[bool]int{true: -1, false: 1}[a.file == r.file]
+		}
+		return cmp.Or(strings.Compare(a.file, b.file), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	faults, lines := make(anteroom.Faults, len(r.faults)), make([]string, len(r.faults))
+	for i, f := range r.faults {
+		faults[i] = f.Fault
+		if lines[i] = f.String(); f.Line > 0 {
+			lines[i] = fmt.Sprintf("%s:%d:%d: %s", f.file, f.Line, f.Column, lines[i])
+		}
+	}
+	return &anteroom.Error{Kind: anteroom.Invalid, Msg: strings.Join(lines, "\n"), Err: faults}
+}

@@ -1,0 +1,331 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/anteroom/anteroom"
+)
+
+// The wire format of the messages between the machines. The first byte is the version of
+// the format and the kind of message. Numbers are varints (as encoding/binary has them),
+// ids raw, moments differences to a moment of the same message; one function describes a
+// message for both directions, so that they cannot disagree. A message has one encoding,
+// and parsing accepts no other: what it accepts encodes to the same bytes again.
+//
+// A format that changes takes another version. There is no negotiation: nodes of two
+// versions do not understand each other, and say so.
+
+// WireLimit bounds a message, in bytes; a longer one is an error where it is parsed. Parsed,
+// a message takes at most some eight times the space.
+const WireLimit = 16 << 20
+
+const wireVersion = 1
+
+// wireKind is the low half of the first byte.
+type wireKind uint8
+
+const (
+	wireReport wireKind = iota + 1
+	wireToSite
+	wireFromDoor
+	wireToDoor
+)
+
+func (k wireKind) String() string {
+	names := [...]string{"message", "Report", "ToSite", "FromDoor", "ToDoor"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "message"
+}
+
+// The parts of ToSite.
+const (
+	partState uint8 = 1 + iota
+	partOffers
+	partInquiry
+	partFindings
+)
+
+// AppendWire appends the encoded report to b.
+func (r *Report) AppendWire(b []byte) []byte {
+	c := writing(b, wireReport)
+	c.report(r)
+	return c.b
+}
+
+// ParseReport is the reverse of [Report.AppendWire]. Empty lists come back nil. The result
+// shares nothing with b. The error says what is wrong with the bytes and where.
+func ParseReport(b []byte) (Report, error) {
+	var r Report
+	c := reading(b, wireReport)
+	c.report(&r)
+	if err := c.end(); err != nil {
+		return Report{}, err
+	}
+	return r, nil
+}
+
+// AppendWire appends the encoded message to b. Who sends the same Figures to many sites
+// uses [FiguresCache.AppendToSite].
+func (m *ToSite) AppendWire(b []byte) []byte { return (*FiguresCache)(nil).AppendToSite(b, m) }
+
+// ParseToSite is the reverse of [ToSite.AppendWire], see [ParseReport].
+func ParseToSite(b []byte) (ToSite, error) { return (*FiguresCache)(nil).ParseToSite(b) }
+
+// AppendWire appends the encoded batch to b.
+func (m *FromDoor) AppendWire(b []byte) []byte {
+	c := writing(b, wireFromDoor)
+	c.fromDoor(m)
+	return c.b
+}
+
+// ParseFromDoor is the reverse of [FromDoor.AppendWire], see [ParseReport].
+func ParseFromDoor(b []byte) (FromDoor, error) {
+	var m FromDoor
+	c := reading(b, wireFromDoor)
+	c.fromDoor(&m)
+	if err := c.end(); err != nil {
+		return FromDoor{}, err
+	}
+	return m, nil
+}
+
+// AppendWire appends the encoded message to b. Who sends the same Figures to many doors uses
+// [FiguresCache.AppendToDoor]. A QueueingMethod that is not one of
+// [anteroom.QueueingMethods] is written as the empty one.
+func (m *ToDoor) AppendWire(b []byte) []byte { return (*FiguresCache)(nil).AppendToDoor(b, m) }
+
+// ParseToDoor is the reverse of [ToDoor.AppendWire], see [ParseReport].
+func ParseToDoor(b []byte) (ToDoor, error) { return (*FiguresCache)(nil).ParseToDoor(b) }
+
+// AppendToSite is [ToSite.AppendWire] with the cache's help.
+func (f *FiguresCache) AppendToSite(b []byte, m *ToSite) []byte {
+	c := writing(b, wireToSite)
+	c.toSite(m, f)
+	return c.b
+}
+
+// ParseToSite is the function of that name with the cache's help.
+func (f *FiguresCache) ParseToSite(b []byte) (ToSite, error) {
+	var m ToSite
+	c := reading(b, wireToSite)
+	c.toSite(&m, f)
+	if err := c.end(); err != nil {
+		return ToSite{}, err
+	}
+	return m, nil
+}
+
+// AppendToDoor is [ToDoor.AppendWire] with the cache's help.
+func (f *FiguresCache) AppendToDoor(b []byte, m *ToDoor) []byte {
+	c := writing(b, wireToDoor)
+	c.toDoor(m, f)
+	return c.b
+}
+
+// ParseToDoor is the function of that name with the cache's help.
+func (f *FiguresCache) ParseToDoor(b []byte) (ToDoor, error) {
+	var m ToDoor
+	c := reading(b, wireToDoor)
+	c.toDoor(&m, f)
+	if err := c.end(); err != nil {
+		return ToDoor{}, err
+	}
+	return m, nil
+}
+
+func (c *coder) site(k *SiteKey) {
+	c.text(&k.Name)
+	unsigned(c, &k.Incarnation)
+}
+
+func (c *coder) units(u *Units) {
+	for k := range u {
+		unsigned(c, &u[k])
+	}
+}
+
+// idBytes is the least that an element with an id takes; other elements take what is added.
+const idBytes = len(anteroom.ID{})
+
+func (c *coder) ids(s *[]anteroom.ID) { list(c, s, idBytes, (*coder).id) }
+
+func (c *coder) report(r *Report) {
+	c.site(&r.From)
+	unsigned(c, &r.Epoch)
+	unsigned(c, &r.Seq)
+	c.moment(&r.Sent, 0)
+	c.units(&r.Returned)
+	c.units(&r.Used)
+	unsigned(c, &r.Adopted)
+	unsigned(c, &r.Idle)
+	unsigned(c, &r.Newcomers)
+	unsigned(c, &r.Want)
+	c.flags(&r.Ask, &r.Full)
+	signed(c, &r.Trip)
+	list(c, &r.Departures, idBytes+1, func(c *coder, d *Departure) {
+		c.id(&d.ID)
+		named(c, &d.Why, Admitted, Declined)
+	})
+	list(c, &r.Arrivals, idBytes+4, func(c *coder, a *Arrival) {
+		c.id(&a.ID)
+		c.flags(&a.Shown, &a.Stream)
+		unsigned(c, &a.Lane)
+		c.moment(&a.Key, r.Sent)
+		c.moment(&a.Due, r.Sent)
+	})
+	c.ids(&r.Asks)
+	c.found(&r.Found, r.Sent)
+	unsigned(c, &r.Admitted)
+	list(c, &r.Ends, 2, (*coder).ageCount)
+	list(c, &r.Ages, 2, (*coder).ageCount)
+}
+
+func (c *coder) ageCount(a *AgeCount) {
+	unsigned(c, &a.Age)
+	unsigned(c, &a.Count)
+}
+
+// found: moments follow those of the finding before, for Findings has no moment of its own.
+func (c *coder) found(s *[]Finding, base anteroom.Time) {
+	list(c, s, idBytes+5, func(c *coder, f *Finding) {
+		c.id(&f.ID)
+		named(c, &f.Standing, Unknown, Used)
+		unsigned(c, &f.Lane)
+		c.moment(&f.Key, base)
+		c.moment(&f.Accepted, base)
+		if f.Accepted != 0 {
+			base = f.Accepted
+		} else if f.Key != 0 {
+			base = f.Key
+		}
+		c.moment(&f.Last, base)
+	})
+}
+
+func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
+	c.site(&m.Site)
+	var part uint8
+	switch {
+	case m.State != nil:
+		part = partState
+	case m.Offers != nil:
+		part = partOffers
+	case m.Inquiry != nil:
+		part = partInquiry
+	case m.Findings != nil:
+		part = partFindings
+	}
+	named(c, &part, partState, partFindings)
+	switch part {
+	case partState:
+		present(c, &m.State)
+		c.state(m.State, cache)
+	case partOffers:
+		present(c, &m.Offers)
+		unsigned(c, &m.Offers.Epoch)
+		c.units(&m.Offers.Granted)
+		c.moment(&m.Offers.At, 0)
+		c.ids(&m.Offers.IDs)
+	case partInquiry:
+		present(c, &m.Inquiry)
+		unsigned(c, &m.Inquiry.Epoch)
+		c.ids(&m.Inquiry.IDs)
+	case partFindings:
+		present(c, &m.Findings)
+		unsigned(c, &m.Findings.Epoch)
+		c.units(&m.Findings.Granted)
+		c.found(&m.Findings.Found, 0)
+	}
+}
+
+func (c *coder) state(s *State, cache *FiguresCache) {
+	unsigned(c, &s.Epoch)
+	c.moment(&s.Now, 0)
+	c.moment(&s.Echo, s.Now)
+	c.units(&s.Granted)
+	c.units(&s.Heard)
+	unsigned(c, &s.Adopted)
+	c.flags(&s.Lost, &s.Resync)
+	named(c, &s.Mode, Queue, Open)
+	unsigned(c, &s.Target)
+	signed(c, &s.Sites)
+	c.figures(&s.Figures, cache)
+}
+
+func (c *coder) fromDoor(m *FromDoor) {
+	unsigned(c, &m.Door)
+	unsigned(c, &m.Batch)
+	var token uint64
+	var base anteroom.Time
+	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
+		c.follow(&a.Token, &token)
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream)
+		c.ticket(&a.Visit.Ticket, base)
+		c.id(&a.Visit.NewID)
+		unsigned(c, &a.Visit.Bind)
+		if last := a.Visit.Ticket.LastCheckIn; last != 0 {
+			base = last
+		}
+	})
+	list(c, &m.Abandoned, 1, func(c *coder, t *uint64) { c.follow(t, &token) })
+	c.ids(&m.Closed)
+	c.ids(&m.Touches)
+	list(c, &m.Polls, idBytes+4, func(c *coder, p *Poll) {
+		c.id(&p.ID)
+		unsigned(c, &p.Lane)
+		c.moment(&p.Due, base)
+		c.moment(&p.Last, p.Due)
+		c.moment(&p.Key, p.Due)
+		base = p.Due
+	})
+}
+
+func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
+	c.id(&t.ID)
+	unsigned(c, &t.Lane)
+	c.moment(&t.Arrival, base)
+	c.moment(&t.LastCheckIn, base)
+	c.moment(&t.Next, t.LastCheckIn)
+	c.moment(&t.AcceptedAt, t.LastCheckIn)
+	signed(c, &t.Refresh)
+	unsigned(c, &t.Bind)
+	unsigned(c, &t.Told)
+}
+
+func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
+	c.site(&m.Site)
+	named(c, &m.Mode, Queue, Cut)
+	unsigned(c, &m.Confirmed)
+	var token uint64
+	var base anteroom.Time
+	list(c, &m.Answers, idBytes+21, func(c *coder, a *Answer) {
+		c.follow(&a.Token, &token)
+		c.decision(&a.Decision, base)
+		base = a.Decision.At
+	})
+	c.ids(&m.Pushes)
+	c.ids(&m.Ended)
+	c.figures(&m.Figures, cache)
+}
+
+func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {
+	named(c, &d.Verdict, anteroom.Wait, anteroom.Pass)
+	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonLineFull)
+	method := uint8(1 + slices.Index(anteroom.QueueingMethods, d.Method))
+	named(c, &method, 0, uint8(len(anteroom.QueueingMethods)))
+	if c.reads && method > 0 {
+		d.Method = anteroom.QueueingMethods[method-1]
+	}
+	c.flags(&d.SetCookie, &d.QueueAll, &d.AheadKnown, &d.WaitKnown, &d.QueueIsFull, &d.Stream)
+	c.moment(&d.At, base)
+	c.ticket(&d.Ticket, d.At)
+	signed(c, &d.Ahead)
+	signed(c, &d.Waiting)
+	signed(c, &d.WaitTime)
+	signed(c, &d.Wait25)
+	signed(c, &d.Wait75)
+	signed(c, &d.Refresh)
+	c.moment(&d.KeptUntil, d.At)
+}

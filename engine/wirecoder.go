@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/anteroom/anteroom"
+)
+
+// coder writes a message to b, or reads it from there. Its methods take pointers and look at
+// what they point to when it writes, change it when it reads: never both, for what is sent
+// may be shared. After the first fault everything reads as zero.
+type coder struct {
+	b     []byte // writing: with what was written; reading: what is left
+	reads bool
+	kind  wireKind
+	size  int // reading: of the message
+	err   error
+}
+
+func writing(b []byte, kind wireKind) coder {
+	return coder{b: append(b, wireVersion<<4|byte(kind)), kind: kind}
+}
+
+func reading(b []byte, kind wireKind) coder {
+	c := coder{b: b, reads: true, kind: kind, size: len(b)}
+	switch {
+	case len(b) > WireLimit:
+		c.fail("it has %d bytes, at most %d are allowed: send less at once", len(b), WireLimit)
+	case len(b) == 0:
+		c.fail("it is empty")
+	case b[0]>>4 != wireVersion:
+		c.fail("it has format version %d, this program speaks %d: run the same release everywhere", b[0]>>4, wireVersion)
+	case wireKind(b[0]&15) != kind:
+		c.fail("it is of kind %d (%v), not %d: it was sent to the wrong place", b[0]&15, wireKind(b[0]&15), kind)
+	default:
+		c.b = b[1:]
+	}
+	return c
+}
+
+// end returns the first fault; bytes that are left over are one.
+func (c *coder) end() error {
+	if c.err == nil && len(c.b) > 0 {
+		c.fail("%d bytes too many: it was damaged, or written by another release", len(c.b))
+	}
+	return c.err
+}
+
+func (c *coder) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("engine: %v at byte %d of %d: "+format,
+			append([]any{c.kind, c.size - len(c.b), c.size}, args...)...)
+	}
+	c.b = nil
+}
+
+func (c *coder) failShort() { c.fail("it ends too early: it was damaged") }
+
+// next reads a varint in its shortest form.
+func (c *coder) next() uint64 {
+	if len(c.b) > 0 && c.b[0] < 0x80 {
+		v := c.b[0]
+		c.b = c.b[1:]
+		return uint64(v)
+	}
+	v, n := binary.Uvarint(c.b)
+	switch {
+	case n == 0:
+		c.failShort()
+		return 0
+	case n < 0 || c.b[n-1] == 0:
+		c.fail("a number is not in its shortest form: it was damaged")
+		return 0
+	}
+	c.b = c.b[n:]
+	return v
+}
+
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, p *T) {
+	if !c.reads {
+		c.b = binary.AppendUvarint(c.b, uint64(*p))
+		return
+	}
+	v := c.next()
+	if uint64(T(v)) != v {
+		c.fail("%d is too large", v)
+		v = 0
+	}
+	*p = T(v)
+}
+
+func signed[T ~int | ~int64](c *coder, p *T) {
+	if !c.reads {
+		c.b = binary.AppendUvarint(c.b, zigzag(int64(*p)))
+		return
+	}
+	v := unzigzag(c.next())
+	if int64(T(v)) != v {
+		c.fail("%d is too large for this machine", v)
+		v = 0
+	}
+	*p = T(v)
+}
+
+// named is a value of an enumeration, from first to last. Others do not come in: they have
+// no String and no case.
+func named[T ~uint8](c *coder, p *T, first, last T) {
+	if !c.reads {
+		c.b = append(c.b, byte(*p))
+		return
+	}
+	v := T(c.octet())
+	if c.err == nil && (v < first || v > last) {
+		c.fail("%d has no name, %d to %d have: it was damaged", uint8(v), uint8(first), uint8(last))
+	}
+	if c.err != nil {
+		v = first
+	}
+	*p = v
+}
+
+func (c *coder) octet() byte {
+	if len(c.b) == 0 {
+		c.failShort()
+		return 0
+	}
+	v := c.b[0]
+	c.b = c.b[1:]
+	return v
+}
+
+// flags are at most eight, in one byte.
+func (c *coder) flags(of ...*bool) {
+	var v byte
+	if !c.reads {
+		for i, p := range of {
+			if *p {
+				v |= 1 << i
+			}
+		}
+		c.b = append(c.b, v)
+		return
+	}
+	v = c.octet()
+	if bits.Len8(v) > len(of) {
+		c.fail("%08b has flags without a meaning: it was damaged", v)
+		v = 0
+	}
+	for i, p := range of {
+		*p = v>>i&1 == 1
+	}
+}
+
+// moment is written as the difference to another, and zero ("never") as 0 however far away
+// it is: the differences that are nearer than it move up by one.
+func (c *coder) moment(p *anteroom.Time, base anteroom.Time) {
+	never := zigzag(int64(-base))
+	if !c.reads {
+		u := zigzag(int64(*p - base))
+		if u == never {
+			u = 0
+		} else if u < never {
+			u++
+		}
+		c.b = binary.AppendUvarint(c.b, u)
+		return
+	}
+	u := c.next()
+	switch {
+	case u == 0:
+		*p = 0
+	case u <= never:
+		*p = base + anteroom.Time(unzigzag(u-1))
+	default:
+		*p = base + anteroom.Time(unzigzag(u))
+	}
+}
+
+// follow is a number that is mostly a little more than the one before.
+func (c *coder) follow(p, before *uint64) {
+	d := int64(*p - *before)
+	signed(c, &d)
+	if c.reads {
+		*p = *before + uint64(d)
+	}
+	*before = *p
+}
+
+func (c *coder) id(p *anteroom.ID) {
+	if !c.reads {
+		c.b = append(c.b, p[:]...)
+		return
+	}
+	if len(c.b) < len(p) {
+		c.failShort()
+		return
+	}
+	copy(p[:], c.b)
+	c.b = c.b[len(p):]
+}
+
+func (c *coder) text(p *string) {
+	n := uint64(len(*p))
+	unsigned(c, &n)
+	if !c.reads {
+		c.b = append(c.b, *p...)
+		return
+	}
+	if n > uint64(len(c.b)) {
+		c.failShort()
+		return
+	}
+	*p = string(c.b[:n])
+	c.b = c.b[n:]
+}
+
+// list is a number of elements and the elements, which take at least so many bytes each:
+// nothing is allocated that the message has not the bytes for.
+func list[T any](c *coder, p *[]T, least int, each func(*coder, *T)) {
+	n := uint64(len(*p))
+	unsigned(c, &n)
+	if c.reads {
+		if n > uint64(len(c.b)/least) {
+			c.fail("%d elements in %d bytes: it was damaged", n, len(c.b))
+			return
+		}
+		if n == 0 {
+			return
+		}
+		*p = make([]T, n)
+	}
+	for i := range *p {
+		if c.err != nil {
+			return
+		}
+		each(c, &(*p)[i])
+	}
+}
+
+// present makes what a pointer has to point to when it is read.
+func present[T any](c *coder, p **T) {
+	if c.reads {
+		*p = new(T)
+	}
+}

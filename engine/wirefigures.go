@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+)
+
+// FiguresCache remembers the newest [Figures] in both forms, for the sake of long lines: a
+// coordinator encodes them once and not for every site, and a process that hears the same
+// bytes again keeps the Figures that it has. It belongs to one goroutine (or lock), which is
+// why it is not a part of the Figures, which everybody shares. The zero value is ready; a nil
+// one remembers nothing. One cache may serve sender and receiver in the same process, which
+// then share the Figures as they would without a wire.
+type FiguresCache struct {
+	figures *Figures
+	wire    []byte
+}
+
+// figures are preceded by their length in four bytes, 0 for nil.
+func (c *coder) figures(p **Figures, cache *FiguresCache) {
+	if !c.reads {
+		c.writeFigures(*p, cache)
+		return
+	}
+	if len(c.b) < 4 {
+		c.failShort()
+		return
+	}
+	n := binary.LittleEndian.Uint32(c.b)
+	c.b = c.b[4:]
+	if uint64(n) > uint64(len(c.b)) {
+		c.failShort()
+		return
+	}
+	if n == 0 {
+		return
+	}
+	own, rest := c.b[:n], c.b[n:]
+	if cache != nil && cache.figures != nil && bytes.Equal(own, cache.wire) {
+		*p, c.b = cache.figures, rest
+		return
+	}
+	f := new(Figures)
+	before := c.size
+	c.b, c.size = own, c.size-len(rest)
+	c.figuresBody(f)
+	if err := c.end(); err != nil {
+		return
+	}
+	c.b, c.size = rest, before
+	if cache != nil {
+		cache.figures, cache.wire = f, append(cache.wire[:0], own...)
+	}
+	*p = f
+}
+
+func (c *coder) writeFigures(f *Figures, cache *FiguresCache) {
+	c.b = append(c.b, 0, 0, 0, 0)
+	start := len(c.b)
+	switch {
+	case f == nil:
+	case cache == nil:
+		c.figuresBody(f)
+	case cache.figures == f:
+		c.b = append(c.b, cache.wire...)
+	default:
+		c.figuresBody(f)
+		cache.figures, cache.wire = f, append(cache.wire[:0], c.b[start:]...)
+	}
+	binary.LittleEndian.PutUint32(c.b[start-4:], uint32(len(c.b)-start))
+}
+
+// figuresBody depends on nothing else in the message, so that it can be remembered.
+func (c *coder) figuresBody(f *Figures) {
+	c.moment(&f.At, 0)
+	signed(c, &f.Waiting)
+	signed(c, &f.Hot)
+	c.moment(&f.Front, f.At)
+	c.moment(&f.Oldest, f.At)
+	unsigned(c, &f.Released)
+	c.moment(&f.CurveAt, f.At)
+	served := f.Released
+	c.follow(&f.CurveFrom, &served)
+	sums := !c.reads && f.sums()
+	c.flags(&f.Known, &sums)
+	signed(c, &f.Step)
+	leave := math.Float64bits(f.Leave)
+	c.float64bits(&leave)
+	if c.reads {
+		f.Leave = math.Float64frombits(leave)
+	}
+	for i := range f.Draw {
+		signed(c, &f.Draw[i])
+	}
+	list(c, &f.Curve, 4, (*coder).point)
+	c.seconds(f, sums)
+}
+
+func (c *coder) float64bits(p *uint64) {
+	if !c.reads {
+		c.b = binary.LittleEndian.AppendUint64(c.b, *p)
+		return
+	}
+	if len(c.b) < 8 {
+		c.failShort()
+		return
+	}
+	*p = binary.LittleEndian.Uint64(c.b)
+	c.b = c.b[8:]
+}
+
+func (c *coder) point(p *float32) {
+	if !c.reads {
+		c.b = binary.LittleEndian.AppendUint32(c.b, math.Float32bits(*p))
+		return
+	}
+	if len(c.b) < 4 {
+		c.failShort()
+		return
+	}
+	*p = math.Float32frombits(binary.LittleEndian.Uint32(c.b))
+	c.b = c.b[4:]
+}
+
+// sums says that every Before is the sum of the counts before, as it should be.
+func (f *Figures) sums() bool {
+	var sum uint32
+	for i := range f.Seconds {
+		if f.Seconds[i].Before != sum {
+			return false
+		}
+		sum += f.Seconds[i].Count
+	}
+	return true
+}
+
+// seconds: of a busy second the last arrival is near its end, of a lonely one it is the
+// first. Before is not written when it is the sum.
+func (c *coder) seconds(f *Figures, sums bool) {
+	second, sum := int64(f.At)/1e6, uint32(0)
+	list(c, &f.Seconds, 4, func(c *coder, s *SecondCount) {
+		gap := s.Second - second
+		signed(c, &gap)
+		unsigned(c, &s.Count)
+		unsigned(c, &s.First)
+		end := int64(1e6 - 1)
+		if s.Count == 1 {
+			end = int64(s.First)
+		}
+		left := end - int64(s.Last)
+		signed(c, &left)
+		if c.reads {
+			s.Second, s.Last, s.Before = second+gap, uint32(end-left), sum
+			if int64(s.Last) != end-left {
+				c.fail("%d is not a microsecond of a second", end-left)
+			}
+		}
+		if !sums {
+			unsigned(c, &s.Before)
+		}
+		second, sum = s.Second, sum+s.Count
+	})
+	if c.reads && c.err == nil && !sums && f.sums() {
+		c.fail("sums are written that are known: it was damaged")
+	}
+}

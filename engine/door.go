@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/anteroom/anteroom"
 )
 
@@ -12,17 +15,31 @@ type Door struct {
 	mode     Mode
 	figures  *Figures
 
-	known   slab[knownSession] // until Forget: the site says when a session has ended
-	touches []anteroom.ID
-	polls   []Poll
+	known    slab[knownSession] // until Forget: the site says when a session has ended
+	sweepPos uint32
+	touches  touchBatch   // since the last batch was taken
+	sent     []touchBatch // taken and not confirmed, ascending; at most maxSent
+	polls    []Poll
 }
 
-// knownSession is a session that this door may let through by itself.
+// knownSession is a session that this door may let through by itself, while it is sure that
+// the site still holds it.
 type knownSession struct {
 	accepted anteroom.Time
-	last     anteroom.Time
-	seen     bool // among the touches not taken yet
+	sure     anteroom.Time // the last touch that the site has confirmed, or somewhat earlier
+	seen     bool          // among the touches not taken yet
 }
+
+// touchBatch is the sessions that were seen since a moment.
+type touchBatch struct {
+	number uint64
+	since  anteroom.Time
+	ids    []anteroom.ID
+}
+
+// maxSent bounds the batches without a confirmation that are kept apart. Beyond it the two
+// oldest become one, which is sure of the earlier moment only.
+const maxSent = 8
 
 // Poll is a check-in that a door answered alone.
 type Poll struct {
@@ -57,15 +74,17 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 	}
 	if slot := d.known.find(&t.ID); slot != 0 {
 		k := d.known.at(slot)
-		end := k.last.Add(d.settings.SessionDuration)
+		end := k.sure.Add(d.settings.SessionDuration)
 		if d.settings.DisableSessionRenewal {
 			end = k.accepted.Add(d.settings.SessionDuration)
 		}
 		if now < end {
-			k.last = now
 			if !k.seen {
 				k.seen = true
-				d.touches = append(d.touches, t.ID)
+				if len(d.touches.ids) == 0 {
+					d.touches.since = now
+				}
+				d.touches.ids = append(d.touches.ids, t.ID)
 			}
 			return admitted(now, t, k.accepted, d.settings, anteroom.ReasonSession), false
 		}
@@ -89,14 +108,30 @@ func (d *Door) far(now anteroom.Time, v anteroom.Visit) bool {
 		now >= t.Next && now.Sub(t.Next) < d.settings.PlaceHold/2
 }
 
-// Learn remembers a session that the site let in through this door.
-func (d *Door) Learn(now anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
+// Learn remembers a session that the site let in through this door at a moment (that of
+// the decision, not of its arrival here).
+func (d *Door) Learn(at anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
 	slot := d.known.find(&id)
 	if slot == 0 {
+		d.prune(at)
 		slot = d.known.add(id)
 	}
 	k := d.known.at(slot)
-	k.accepted, k.last = accepted, max(k.last, now)
+	k.accepted, k.sure = accepted, max(k.sure, at)
+}
+
+// prune looks at a few sessions and drops those that are long over: what a site says of
+// ends may be lost on its way, and the door must not grow.
+func (d *Door) prune(now anteroom.Time) {
+	if d.sweepPos >= d.known.next {
+		d.sweepPos = 0
+	}
+	d.known.eachBetween(d.sweepPos, d.sweepPos+4, func(slot uint32) {
+		if now.Sub(d.known.at(slot).sure) > 2*d.settings.SessionDuration {
+			d.known.remove(slot)
+		}
+	})
+	d.sweepPos += 4
 }
 
 // Forget drops a session that has ended.
@@ -106,18 +141,61 @@ func (d *Door) Forget(id anteroom.ID) {
 	}
 }
 
-// TakeTouches returns the sessions seen since the last call, each once. The last request
-// of a session is so never lost, which a limit per second would do; take them at least
-// every TouchDelay.
-func (d *Door) TakeTouches() []anteroom.ID {
-	t := d.touches
-	d.touches = nil
-	for i := range t {
-		if slot := d.known.find(&t[i]); slot != 0 {
+// TakeTouches returns the sessions seen since the last call and those whose batch the site
+// has not confirmed, with the number of this batch; no ids when there are none. The last
+// request of a session is so never lost, which a limit per second would do; take them at
+// least every TouchDelay. A site may take a batch twice, and a later one instead of one that
+// was lost.
+func (d *Door) TakeTouches() (batch uint64, ids []anteroom.ID) {
+	for i := range d.touches.ids {
+		if slot := d.known.find(&d.touches.ids[i]); slot != 0 {
 			d.known.at(slot).seen = false
 		}
 	}
-	return t
+	d.touches.number++
+	batch = d.touches.number
+	if len(d.sent) == 0 {
+		ids = d.touches.ids
+	} else {
+		for _, b := range d.sent {
+			ids = merge(ids, b.ids)
+		}
+		ids = merge(ids, d.touches.ids)
+	}
+	if len(d.touches.ids) > 0 {
+		d.sent = append(d.sent, d.touches)
+		d.touches = touchBatch{number: batch}
+	}
+	if len(d.sent) > maxSent {
+		a, b := d.sent[0], d.sent[1]
+		d.sent[1] = touchBatch{number: b.number, since: a.since, ids: merge(a.ids, b.ids)}
+		d.sent = d.sent[1:]
+	}
+	return batch, ids
+}
+
+// merge returns the ids of both, each once.
+func merge(a, b []anteroom.ID) []anteroom.ID {
+	all := append(slices.Clone(a), b...)
+	slices.SortFunc(all, func(x, y anteroom.ID) int { return bytes.Compare(x[:], y[:]) })
+	return slices.Compact(all)
+}
+
+// Confirmed says that the site has taken a batch of touches, which held those of the batches
+// before it: their sessions live on from then.
+func (d *Door) Confirmed(batch uint64) {
+	for len(d.sent) > 0 && d.sent[0].number <= batch {
+		for i := range d.sent[0].ids {
+			if slot := d.known.find(&d.sent[0].ids[i]); slot != 0 {
+				k := d.known.at(slot)
+				k.sure = max(k.sure, d.sent[0].since)
+			}
+		}
+		d.sent = d.sent[1:]
+	}
+	if len(d.sent) == 0 {
+		d.sent = nil
+	}
 }
 
 // TakePolls returns the check-ins answered since the last call.

@@ -36,13 +36,18 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st.last = max(st.last, now)
 }
 
-// Touch renews sessions that a door let through; ids without a session are ignored.
-func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) {
+// Touch renews sessions that a door let through and returns the ids that have none here,
+// which the door forgets: the next request comes with its cookie, and may be adopted or
+// asked about.
+func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
 	for i := range ids {
 		if slot := s.seats.find(&ids[i]); slot != 0 {
 			s.touch(now, slot)
+		} else {
+			unknown = append(unknown, ids[i])
 		}
 	}
+	return unknown
 }
 
 // TouchSlack is how far a restored session may be behind: touches are recorded once per

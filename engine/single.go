@@ -77,8 +77,11 @@ func (x *Single) Tick(now anteroom.Time) {
 }
 
 func (x *Single) flushDoor(now anteroom.Time) {
-	if t := x.door.TakeTouches(); t != nil {
-		x.site.Touch(now, t)
+	if batch, ids := x.door.TakeTouches(); len(ids) > 0 {
+		for _, id := range x.site.Touch(now, ids) {
+			x.door.Forget(id)
+		}
+		x.door.Confirmed(batch)
 	}
 	if p := x.door.TakePolls(); p != nil {
 		x.site.Polls(now, p)
@@ -96,12 +99,8 @@ func (x *Single) settle(now anteroom.Time) {
 		}
 		sent := x.coordinator.Take()
 		for _, m := range sent {
-			switch {
-			case m.Site != x.key: // an incarnation of before the restart
-			case m.State != nil:
-				x.site.Receive(now, *m.State)
-			default:
-				x.site.ReceiveOffers(now, *m.Offers)
+			if m.Site == x.key { // else an incarnation of before the restart
+				x.site.Deliver(now, m)
 			}
 		}
 		if !more && len(sent) == 0 {

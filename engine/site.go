@@ -162,6 +162,20 @@ func (s *Site) arrival(slot uint32) Arrival {
 		Stream: w.streams > 0, Due: w.due}
 }
 
+// Deliver takes a message of the coordinator, whichever it is.
+func (s *Site) Deliver(now anteroom.Time, m ToSite) {
+	switch {
+	case m.State != nil:
+		s.Receive(now, *m.State)
+	case m.Offers != nil:
+		s.ReceiveOffers(now, *m.Offers)
+	case m.Inquiry != nil:
+		s.ReceiveInquiry(now, *m.Inquiry)
+	case m.Findings != nil:
+		s.ReceiveFindings(now, *m.Findings)
+	}
+}
+
 // Receive takes the coordinator's word.
 func (s *Site) Receive(now anteroom.Time, m State) {
 	if m.Epoch < s.epoch {

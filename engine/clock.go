@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Clock is the room time of one process that is not the coordinator's: its own monotonic
+// clock plus an offset that follows what the coordinator says. Local times are moments of
+// the process's clock, which never goes back and whose origin does not matter. The zero
+// Clock shows local time until the first sample. It is a value over calls and time like the
+// machines: not safe for concurrent use.
+//
+// A host asks a Clock for the time of every call to a machine, so that durations are
+// measured in room time. After the first sample, room time runs between 1-1e-4 and 1+1e-4
+// of local time, which [RateHold] has a margin for.
+type Clock struct {
+	offset anteroom.Time // room time less local time
+	slewed anteroom.Time // local: up to when offset has been corrected
+	last   anteroom.Time // the newest Now
+	since  anteroom.Time // room: the first sample; echoes of before it are in another time
+	synced bool
+
+	samples [clockSamples]clockSample // the latest, as a ring
+	heard   int
+}
+
+// clockSamples is how many answers "lately" is: eight seconds of a queue's heartbeats.
+const clockSamples = 16
+
+// maxTrip bounds a round trip that is believed.
+const maxTrip = 10 * time.Second
+
+// clockSample is an answer of the coordinator: how long it took and the offset it implies.
+type clockSample struct {
+	trip   time.Duration
+	offset anteroom.Time
+}
+
+// NewClock returns a clock that shows local time as room time until it hears otherwise.
+func NewClock() *Clock { return &Clock{} }
+
+// Now is the room time at a local moment. It never goes back, except that the first sample
+// may set it back once.
+func (c *Clock) Now(local anteroom.Time) anteroom.Time {
+	c.slew(local)
+	c.last = max(c.last, local+c.offset)
+	return c.last
+}
+
+// Synced reports that the coordinator has been heard: before, Now is a guess.
+func (c *Clock) Synced() bool { return c.synced }
+
+// Heard takes an answer of the coordinator that arrived at a local moment: echo is what this
+// clock showed when the question left ([State].Echo), coordinator what the other showed when
+// the answer did ([State].Now). An answer that nobody asked for (echo 0) says nothing. Half
+// of the round trip is taken for the way back, so the error is at most half of the
+// difference between the two ways; of the latest samples the quickest counts, because
+// what makes an answer slow is seldom the same both ways.
+func (c *Clock) Heard(local, echo, coordinator anteroom.Time) {
+	now := c.Now(local)
+	trip := now.Sub(echo)
+	if echo == 0 || echo < c.since || trip < 0 || trip > maxTrip {
+		return
+	}
+	offset := coordinator.Add(trip/2) - local
+	c.samples[c.heard%clockSamples] = clockSample{trip: trip, offset: offset}
+	c.heard++
+	if !c.synced {
+		c.set(local, offset)
+	}
+}
+
+// Follow makes the clock show a room time at a local moment, forward or back: a coordinator
+// that starts continues the time in which its sites live ([Report].Sent of the first report
+// of one that has an epoch), before its first State leaves.
+func (c *Clock) Follow(local, room anteroom.Time) {
+	c.heard = 0
+	c.set(local, room-local)
+}
+
+func (c *Clock) set(local, offset anteroom.Time) {
+	c.offset, c.slewed, c.last, c.since = offset, local, local+offset, local+offset
+	c.synced = true
+}
+
+// slew moves the offset to that of the quickest sample, by at most 1e-4 of the time passed.
+func (c *Clock) slew(local anteroom.Time) {
+	const slowness = 10_000
+	most := (local - c.slewed) / slowness
+	if most <= 0 {
+		return // less than a microsecond; the time passed is not lost
+	}
+	c.slewed += most * slowness
+	n := min(c.heard, clockSamples)
+	if n == 0 {
+		return
+	}
+	best := c.samples[0]
+	for _, s := range c.samples[1:n] {
+		if s.trip < best.trip {
+			best = s
+		}
+	}
+	c.offset += min(max(best.offset-c.offset, -most), most)
+}

@@ -74,10 +74,12 @@ func (f Field) schemaOfOne(t reflect.Type) object {
 	switch {
 	case t == durationType && f.Minutes:
 		return object{"type": []string{"string", "integer"}, "pattern": durationPattern + `|^[0-9]+$`, "minimum": 0}
-	case t == durationType && strings.HasPrefix(f.Min, "-"):
-		return object{"type": "string", "pattern": strings.ReplaceAll(strings.Replace(durationPattern, `^\+?`, `^[-+]?`, 1), "[+]", "[-+]")}
-	case t == durationType:
-		return object{"type": "string", "pattern": durationPattern}
+	case t == durationType: // the number 0 needs no unit
+		pattern := durationPattern
+		if strings.HasPrefix(f.Min, "-") {
+			pattern = strings.NewReplacer(`^\+?`, `^[-+]?`, "[+]", "[-+]").Replace(pattern)
+		}
+		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
 	case t.Kind() == reflect.Float64:
 		return f.schemaOfFloat()
 	case t.Kind() == reflect.Bool:

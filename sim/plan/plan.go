@@ -1,0 +1,190 @@
+// Package plan reads the plan of a sale: one YAML file that says what comes, what may
+// enter, where, and what goes wrong, in an operator's words, and gives the [sim.Scenario]
+// that says the same.
+//
+//	name: Autumn tour
+//	length: 2h
+//	limits: {total_active_users: 3000, new_users_per_minute: 400}
+//	events:
+//	  - {at: 0s, until: 30m, queue_all: true}   # doors open at half past
+//	arrivals:
+//	  - {to: 30m, per_minute: 100, to_per_minute: 800}
+//	  - {at: 30m, over: 5m, visitors: 30000}
+//
+// The structs in this file are the manual (see package config/strict). [Read] checks the
+// whole file, the files that it names and what their values mean together, and reports
+// every fault at once with its file, line and column.
+package plan
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/sim"
+)
+
+// document is the file.
+type document struct {
+	Name     string        `key:"name" required:"true" doc:"What the plan is called, at most 100 characters: the title of the report and the figures."`
+	About    string        `key:"about" doc:"A line that says more, at most 1000 characters."`
+	Length   time.Duration `key:"length" required:"true" min:"1m" max:"168h" doc:"How long visitors arrive and things happen."`
+	Drain    bool          `key:"drain" default:"true" doc:"Whether the run goes on after that until nobody waits or browses any more."`
+	Limits   settings      `key:"limits" doc:"The room's settings at the start. The keys are those of a room."`
+	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two meet, the later one wins."`
+	Sites    []site        `key:"sites" doc:"Data centres. Without any: one, with one node."`
+	Arrivals []arrival     `key:"arrivals" required:"true" doc:"Who comes: rates over a time (per_minute), bursts (visitors), past sales (csv), in any number. They add up."`
+	Visitors visitors      `key:"visitors" doc:"How people behave. Shares are of all visitors; a visitor can belong to several."`
+	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
+}
+
+// settings are those of a room that a plan can have. Both limits are above 0 here: who
+// wants to admit nobody for a while says queue_all.
+type settings struct {
+	TotalActiveUsers      int           `key:"total_active_users" min:"1" max:"2147483647" doc:"Sessions at once. Required in limits."`
+	NewUsersPerMinute     int           `key:"new_users_per_minute" min:"1" max:"2147483647" doc:"New sessions in any 60 seconds. Required in limits."`
+	SessionDuration       time.Duration `key:"session_duration" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request; 5m unless said. A bare number is minutes."`
+	DisableSessionRenewal bool          `key:"disable_session_renewal" doc:"Whether sessions end session_duration after admission, whatever happens; false unless said."`
+	QueueingMethod        string        `key:"queueing_method" enum:"fifo,random,passthrough,reject" doc:"Who is admitted next: the first in line, anybody by lot, everybody, nobody; fifo unless said."`
+	QueueAll              bool          `key:"queue_all" doc:"Hold everybody without a session; false unless said."`
+	Suspended             bool          `key:"suspended" doc:"Switch the room off; false unless said."`
+	Refresh               time.Duration `key:"refresh" min:"0s" max:"10m" doc:"Interval of the waiting page, 1s to 10m; adapted to the place in line unless said."`
+	Unpaced               bool          `key:"unpaced" doc:"Release the line as fast as new_users_per_minute allows instead of smoothly; false unless said."`
+	PlaceHold             time.Duration `key:"place_hold" min:"30s" max:"1h" doc:"How long a place is kept after a missed check-in; 5m unless said."`
+}
+
+// event is a member of "events".
+type event struct {
+	At    time.Duration `key:"at" required:"true" max:"168h" doc:"When the settings come into force, since the start."`
+	Until time.Duration `key:"until" max:"168h" doc:"When the former settings return. Not at all by default."`
+	settings
+}
+
+// site is a member of "sites".
+type site struct {
+	Name   string        `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique."`
+	Share  float64       `key:"share" default:"1" min:"0" max:"1000000" doc:"Of the visitors, relative to the other sites."`
+	Nodes  int           `key:"nodes" default:"1" min:"1" max:"100" doc:"Machines that serve visitors."`
+	Loads  []float64     `key:"loads" min:"0" max:"1000000" doc:"How visitors spread over the nodes: a number for each, relative. Evenly by default."`
+	Delay  time.Duration `key:"delay" default:"5ms" max:"30s" doc:"One way between the site and the coordinator."`
+	Jitter time.Duration `key:"jitter" default:"1ms" max:"30s" doc:"Up to so much more, for each message."`
+}
+
+// arrival is a member of "arrivals": a rate, a burst or a file.
+type arrival struct {
+	From        time.Duration `key:"from" max:"168h" doc:"Start of a rate; 0s unless said."`
+	To          time.Duration `key:"to" max:"168h" doc:"End of a rate; the plan's length unless said."`
+	PerMinute   float64       `key:"per_minute" min:"0" max:"5000000" doc:"A rate: visitors per minute at from."`
+	ToPerMinute float64       `key:"to_per_minute" min:"0" max:"5000000" doc:"The rate at to, in a straight line from the one at from; the same unless said."`
+	At          time.Duration `key:"at" max:"168h" doc:"Start of a burst, or of the first row of a csv file; 0s unless said."`
+	Over        time.Duration `key:"over" default:"1m" min:"1s" max:"168h" doc:"Length of a burst."`
+	Visitors    int           `key:"visitors" min:"1" max:"5000000" doc:"A burst: so many, at random moments."`
+	CSV         string        `key:"csv" doc:"A past sale: file beside the plan with the columns time and visitors, see below."`
+	Scale       float64       `key:"scale" default:"1" min:"0.001" max:"1000" doc:"How many come for each visitor in the csv file."`
+	Site        string        `key:"site" doc:"Name of the site where they come. By default they spread by the sites' shares."`
+}
+
+// browsing and think are random durations with defaults of their own.
+type browsing struct {
+	Mean  time.Duration `key:"mean" default:"1m30s" min:"1s" max:"24h" doc:"On average; the spread is exponential."`
+	Least time.Duration `key:"least" default:"5s" max:"24h" doc:"At least."`
+}
+
+type think struct {
+	Mean  time.Duration `key:"mean" default:"15s" min:"1s" max:"24h" doc:"On average; the spread is exponential."`
+	Least time.Duration `key:"least" default:"1s" max:"24h" doc:"At least."`
+}
+
+// visitors is the key "visitors".
+type visitors struct {
+	Browsing       browsing `key:"browsing" doc:"From the admission to the last request. The session ends session_duration later."`
+	Think          think    `key:"think" doc:"Between two requests inside."`
+	LeavePerMinute float64  `key:"leave_per_minute" default:"2%" min:"0" max:"1" share:"true" doc:"Of those who wait, so many give up each minute."`
+	Streams        float64  `key:"streams" default:"90%" min:"0" max:"1" share:"true" doc:"Share whose browser keeps a stream open near the front; the others ask again."`
+	Parallel       float64  `key:"parallel" default:"30%" min:"0" max:"1" share:"true" doc:"Share that sends six requests at once, each time."`
+	Tabs           float64  `key:"tabs" default:"5%" min:"0" max:"1" share:"true" doc:"Share that waits in three tabs."`
+	Reloads        float64  `key:"reloads" default:"10%" min:"0" max:"1" share:"true" doc:"Share that reloads the page three times a minute."`
+	Early          float64  `key:"early" default:"0%" min:"0" max:"1" share:"true" doc:"Share that asks before the time it was told."`
+	Sleeps         float64  `key:"sleeps" default:"5%" min:"0" max:"1" share:"true" doc:"Share whose phone sleeps for some minutes while it waits."`
+	Roams          float64  `key:"roams" default:"0%" min:"0" max:"1" share:"true" doc:"Share that goes on at another site, once."`
+	Clones         float64  `key:"clones" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose cookie is used by a second client as well."`
+	Replays        float64  `key:"replays" default:"0%" min:"0" max:"1" share:"true" doc:"Share that comes back with its waiting cookie after the session."`
+	NoCookies      float64  `key:"no_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Share that keeps no cookie: each request is a new visitor."`
+	LostCookies    float64  `key:"lost_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of every Set-Cookie to be lost."`
+}
+
+// faults is the key "faults".
+type faults struct {
+	Loss      float64       `key:"loss" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message between processes to be lost."`
+	Repeat    float64       `key:"repeat" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to arrive twice."`
+	Reorder   float64       `key:"reorder" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to be overtaken."`
+	Cuts      []cut         `key:"cuts" doc:"Links between a site and the coordinator that carry nothing."`
+	Deaths    []death       `key:"deaths" doc:"Processes that end and start again."`
+	Pauses    []pause       `key:"pauses" doc:"Processes that stand still and go on as if nothing had been."`
+	NodeLife  time.Duration `key:"node_life" default:"0s" max:"168h" doc:"Mean life of every node; 0s is for ever."`
+	Clock     time.Duration `key:"clock" default:"0s" max:"24h" doc:"How far the wall clock of every process is off, at most."`
+	Jumps     []jump        `key:"jumps" doc:"Steps of wall clocks."`
+	SlowStore time.Duration `key:"slow_store" default:"0s" max:"1h" doc:"How long a write of the coordinator's record takes."`
+}
+
+type cut struct {
+	At        time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For       time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
+	Site      string        `key:"site" doc:"Name of the site; required with several."`
+	Direction string        `key:"direction" default:"both" enum:"both,up,down" doc:"What is cut: up is to the coordinator."`
+}
+
+type death struct {
+	At      time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For     time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
+	What    string        `key:"what" required:"true" enum:"coordinator,site,node" doc:"Which process."`
+	Site    string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
+	Node    int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
+	Forgets bool          `key:"forgets" default:"false" doc:"Whether a site comes back without its memory."`
+}
+
+type pause struct {
+	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For  time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
+	What string        `key:"what" required:"true" enum:"coordinator,site,node" doc:"Which process."`
+	Site string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
+	Node int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
+}
+
+type jump struct {
+	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	Site string        `key:"site" doc:"Name of the site. The coordinator's clock by default."`
+	By   time.Duration `key:"by" required:"true" min:"-24h" max:"24h" doc:"How far, back or forth."`
+}
+
+// Read reads the plan in a file. Files that it names lie in the folder of the file or
+// below: a plan from somebody else reads nothing else. On any fault it returns an error of
+// kind Invalid that wraps [anteroom.Faults] and whose message has a line for each.
+func Read(file string) (sim.Scenario, error) {
+	return read(file, nil, func() (fs.FS, func(), error) {
+		root, err := os.OpenRoot(filepath.Dir(file))
+		if err != nil {
+			return nil, nil, err
+		}
+		return root.FS(), func() { root.Close() }, nil
+	})
+}
+
+// read is Read with what it reads from: open the plan itself, beside the files next to it.
+func read(file string, open func(string) (io.ReadCloser, error), beside func() (fs.FS, func(), error)) (sim.Scenario, error) {
+	b := builder{Reader: strict.New(file, open), beside: beside, file: file}
+	strict.Fill(reflect.ValueOf(&b.doc).Elem())
+	b.Load(&b.doc)
+	if b.Broken {
+		return sim.Scenario{}, b.Err()
+	}
+	sc := b.scenario()
+	if err := b.Err(); err != nil {
+		return sim.Scenario{}, err
+	}
+	return sc, nil
+}

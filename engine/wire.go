@@ -168,10 +168,9 @@ func (c *coder) report(r *Report) {
 		c.id(&d.ID)
 		named(c, &d.Why, Admitted, Declined)
 	})
-	list(c, &r.Arrivals, idBytes+4, func(c *coder, a *Arrival) {
+	list(c, &r.Arrivals, idBytes+3, func(c *coder, a *Arrival) {
 		c.id(&a.ID)
-		c.flags(&a.Shown, &a.Stream)
-		unsigned(c, &a.Lane)
+		c.lane(&a.Lane, &a.Shown, &a.Stream)
 		c.moment(&a.Key, r.Sent)
 		c.moment(&a.Due, r.Sent)
 	})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"reflect"
@@ -169,32 +170,38 @@ func TestWireRoundTrip(t *testing.T) {
 // that cannot be.
 func TestWireZeroElements(t *testing.T) {
 	t.Parallel()
-	for _, w := range wires {
-		switch m := w.empty().(type) {
-		case *ToSite:
-			m.Findings = &Findings{Found: make([]Finding, 3)}
-			roundTrip(t, w, m)
-			m.Findings, m.Offers = nil, &Offers{IDs: make([]anteroom.ID, 3)}
-			roundTrip(t, w, m)
-			m.Offers, m.State = nil, &State{Figures: &Figures{Curve: make([]float32, 3)}}
-			roundTrip(t, w, m)
-			m.State.Figures = &Figures{Seconds: []SecondCount{{Last: 999_999}, {Last: 999_999}}}
-			roundTrip(t, w, m)
-		case *Report:
-			m.Departures = []Departure{{Why: Left}, {Why: Left}}
-			m.Arrivals, m.Asks, m.Found = make([]Arrival, 3), make([]anteroom.ID, 3), make([]Finding, 3)
-			m.Ages = make([]AgeCount, 3)
-			roundTrip(t, w, m)
-			roundTrip(t, w, &Report{Ages: make([]AgeCount, 3)})
-		case *FromDoor:
-			roundTrip(t, w, &FromDoor{Visits: make([]Asked, 3)})
-			roundTrip(t, w, &FromDoor{Abandoned: make([]uint64, 3)})
-			roundTrip(t, w, &FromDoor{Touches: make([]anteroom.ID, 3)})
-			roundTrip(t, w, &FromDoor{Polls: make([]Poll, 3)})
-		case *ToDoor:
-			roundTrip(t, w, &ToDoor{Answers: make([]Answer, 3)})
-			roundTrip(t, w, &ToDoor{Ended: make([]anteroom.ID, 3)})
-		}
+	const many = 100 // so that what follows the list does not make up for a byte each
+	departures := make([]Departure, many)
+	for i := range departures {
+		departures[i].Why = Admitted
+	}
+	seconds := make([]SecondCount, many)
+	for i := range seconds {
+		seconds[i].Last = 999_999
+	}
+	for _, m := range []*Report{
+		{Departures: departures}, {Arrivals: make([]Arrival, many)}, {Asks: make([]anteroom.ID, many)},
+		{Found: make([]Finding, many)}, {Ends: make([]AgeCount, many)}, {Ages: make([]AgeCount, many)},
+	} {
+		roundTrip(t, wires[0], m)
+	}
+	for _, m := range []*ToSite{
+		{Findings: &Findings{Found: make([]Finding, many)}}, {Offers: &Offers{IDs: make([]anteroom.ID, many)}},
+		{Inquiry: &Inquiry{IDs: make([]anteroom.ID, many)}}, {State: &State{Figures: &Figures{}}},
+		{State: &State{Figures: &Figures{Curve: make([]float32, many)}}}, {State: &State{Figures: &Figures{Seconds: seconds}}},
+	} {
+		roundTrip(t, wires[1], m)
+	}
+	for _, m := range []*FromDoor{
+		{Visits: make([]Asked, many)}, {Abandoned: make([]uint64, many)}, {Closed: make([]anteroom.ID, many)},
+		{Touches: make([]anteroom.ID, many)}, {Polls: make([]Poll, many)},
+	} {
+		roundTrip(t, wires[2], m)
+	}
+	for _, m := range []*ToDoor{
+		{Answers: make([]Answer, many)}, {Pushes: make([]anteroom.ID, many)}, {Ended: make([]anteroom.ID, many)},
+	} {
+		roundTrip(t, wires[3], m)
 	}
 }
 
@@ -240,7 +247,7 @@ func wireExamples() []wireExample {
 			Trip: time.Millisecond, Departures: []Departure{{a, NoShow}}, Arrivals: []Arrival{{ID: b, Key: now - 100, Lane: 1, Shown: true, Due: now + 2e6}, {ID: a, Key: now - 50, Stream: true}},
 			Asks: []anteroom.ID{a}, Found: []Finding{{ID: b, Standing: Seated, Key: now - 9, Accepted: now - 8, Last: now - 7}}, Admitted: 13,
 			Ends: []AgeCount{{1, 2}}, Ages: []AgeCount{{3, 400}}},
-			"1103616d730201ac028080c489e5c5b20605060708090a0b0c0180897a01a00000000000000000000000000000a10302b00000000000000000000000000000b10101c8018192f401a00000000000000000000000000000a10200640001a00000000000000000000000000000a101b00000000000000000000000000000b102001210030d01010201039003"},
+			"1103616d730201ac028080c489e5c5b20605060708090a0b0c0180897a01a00000000000000000000000000000a10302b00000000000000000000000000000b105c8018192f401a00000000000000000000000000000a102640001a00000000000000000000000000000a101b00000000000000000000000000000b102001210030d01010201039003"},
 		{1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, Resync: true, Mode: Open,
 			Target: 6, Figures: figures, Sites: 3}},
 			"1203616d730201018080c489e5c5b2060a010203040502010606460000008080c489e5c5b206060180d1ca0880c8d0074680897a130380c8afa025000000000000e03f80a8d6b90780d0acf30e80f882ad16020000803f00002040020f020a1202010500"},
@@ -283,14 +290,15 @@ func TestWireErrors(t *testing.T) {
 		{"version", 0, with(report, 0, 0x21), "format version 2, this program speaks 1"},
 		{"kind", 0, with(report, 0, 0x14), "kind 4 (ToDoor), not 1"},
 		{"kind without a name", 3, with(report, 0, 0x1f), "kind 15 (message), not 4"},
-		{"long form", 0, with(report, 2, 0x80, 0), "Report at byte 2 of 24: a number is not in its shortest form"},
+		{"long form", 0, with(report, 2, 0x80, 0), "Report at byte 2: a number is not in its shortest form"},
 		{"endless number", 0, with(report, 2, endless...), "shortest form"},
 		{"too large", 0, with(report, 12, 0xff, 0xff, 0xff, 0xff, 0x7f), "is too large"},
-		{"flags", 0, with(report, 14, 4), "00000100 has flags"},
+		{"flags", 0, with(report, 14, 4), "flags without a meaning"},
+		{"lane", 0, with((&Report{Arrivals: make([]Arrival, 1)}).AppendWire(nil), 34, 0x80, 8), "Report at byte 36: 256 is not a lane"},
 		{"count of two bytes each", 0, with(report, last, huge...), "elements in 0 bytes"},
 		{"count of ids", 0, with(report, 18, huge...), "elements in 4 bytes"},
 		{"name", 0, with(report, 1, huge...), "ends too early"},
-		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 23 of 25: 2 bytes too many"},
+		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 23: 2 bytes too many"},
 		{"no part", 1, with(site, 3, 0), "0 has no name, 1 to 4 have"},
 		{"part without a name", 1, with(site, 3, 5), "5 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
@@ -300,6 +308,8 @@ func TestWireErrors(t *testing.T) {
 		{"figures longer than the message", 3, with(figures, 8, 200), "ends too early"},
 		{"figures shorter than they are", 3, append(with(figures, 8, figures[8]-1), 0), "ends too early"},
 		{"figures with more in them", 3, append(with(figures, 8, figures[8]+1), 0), "1 bytes too many"},
+		{"microsecond below 0", 3, lastMicrosecond(1_000_000), "-1 is not a microsecond"},
+		{"microsecond beyond 32 bits", 3, lastMicrosecond(999_999 - 1<<32), "4294967296 is not a microsecond"},
 		{"sums that need not be", 3, with(figures, 20, 0), "sums are written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -320,6 +330,14 @@ func TestWireErrors(t *testing.T) {
 func zeroAnswer(at int, v byte) []byte {
 	b := (&ToDoor{Answers: make([]Answer, 1)}).AppendWire(nil)
 	b[7+at] = v
+	return b
+}
+
+// lastMicrosecond is a ToDoor with one second that ends so many microseconds before its last.
+func lastMicrosecond(left int64) []byte {
+	b := (&ToDoor{Figures: &Figures{Seconds: []SecondCount{{Last: 999_999}}}}).AppendWire(nil)
+	b = binary.AppendVarint(b[:len(b)-1], left)
+	b[8] = byte(len(b) - 12)
 	return b
 }
 
@@ -353,6 +371,7 @@ func TestFiguresCache(t *testing.T) {
 			t.Errorf("message %d: the figures are the same ones: %v", i, same)
 		}
 		heard = got.State.Figures
+		clear(b) // the caller may use the bytes again; what is remembered must not change
 	}
 	door := &ToDoor{Figures: first}
 	b := out.AppendToDoor(nil, door)
@@ -401,7 +420,7 @@ func TestWireMemory(t *testing.T) {
 		name        string
 		least, size uintptr
 	}{
-		{"Arrival", 20, unsafe.Sizeof(Arrival{})},
+		{"Arrival", 19, unsafe.Sizeof(Arrival{})},
 		{"Departure", 17, unsafe.Sizeof(Departure{})},
 		{"Finding", 21, unsafe.Sizeof(Finding{})},
 		{"AgeCount", 2, unsafe.Sizeof(AgeCount{})},
@@ -415,21 +434,4 @@ func TestWireMemory(t *testing.T) {
 			t.Errorf("%s takes %d bytes of memory for %d of the message", c.name, c.size, c.least)
 		}
 	}
-}
-
-// longLine is figures of a line of so many busy seconds.
-func longLine(seconds int) *Figures {
-	const now = anteroom.Time(1_800_000_000_000_000)
-	f := &Figures{At: now, Known: true, Step: baseStep, Leave: 0.001, CurveAt: now - 2e6, Released: 5000, CurveFrom: 4000, Front: now - 3600e6}
-	var before uint32
-	for i := range seconds {
-		count := uint32(200 + i*37%200)
-		f.Seconds = append(f.Seconds, SecondCount{Second: int64(now)/1e6 - int64(seconds-i), Before: before, Count: count, First: uint32(i * 31 % 5000), Last: 999_999 - uint32(i*17%5000)})
-		before += count
-	}
-	f.Waiting = int(before)
-	for i := range min(horizon, seconds) {
-		f.Curve = append(f.Curve, float32(i)*333.3)
-	}
-	return f
 }

@@ -3,7 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
+	"math"
 
 	"github.com/anteroom/anteroom"
 )
@@ -12,10 +12,10 @@ import (
 // what they point to when it writes, change it when it reads: never both, for what is sent
 // may be shared. After the first fault everything reads as zero.
 type coder struct {
-	b     []byte // writing: with what was written; reading: what is left
+	b     []byte // writing: what was written; reading: the message, or a part of it
+	at    int    // reading: where in b
 	reads bool
 	kind  wireKind
-	size  int // reading: of the message
 	err   error
 }
 
@@ -24,7 +24,7 @@ func writing(b []byte, kind wireKind) coder {
 }
 
 func reading(b []byte, kind wireKind) coder {
-	c := coder{b: b, reads: true, kind: kind, size: len(b)}
+	c := coder{b: b, reads: true, kind: kind}
 	switch {
 	case len(b) > WireLimit:
 		c.fail("it has %d bytes, at most %d are allowed: send less at once", len(b), WireLimit)
@@ -35,46 +35,46 @@ func reading(b []byte, kind wireKind) coder {
 	case wireKind(b[0]&15) != kind:
 		c.fail("it is of kind %d (%v), not %d: it was sent to the wrong place", b[0]&15, wireKind(b[0]&15), kind)
 	default:
-		c.b = b[1:]
+		c.at = 1
 	}
 	return c
 }
 
+func (c *coder) left() int { return len(c.b) - c.at }
+
 // end returns the first fault; bytes that are left over are one.
 func (c *coder) end() error {
-	if c.err == nil && len(c.b) > 0 {
-		c.fail("%d bytes too many: it was damaged, or written by another release", len(c.b))
+	if c.err == nil && c.left() > 0 {
+		c.fail("%d bytes too many: it was damaged, or written by another release", c.left())
 	}
 	return c.err
 }
 
 func (c *coder) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = fmt.Errorf("engine: %v at byte %d of %d: "+format,
-			append([]any{c.kind, c.size - len(c.b), c.size}, args...)...)
+		c.err = fmt.Errorf("engine: %v at byte %d: "+format, append([]any{c.kind, c.at}, args...)...)
 	}
-	c.b = nil
+	c.b, c.at = nil, 0
 }
 
 func (c *coder) failShort() { c.fail("it ends too early: it was damaged") }
 
 // next reads a varint in its shortest form.
 func (c *coder) next() uint64 {
-	if len(c.b) > 0 && c.b[0] < 0x80 {
-		v := c.b[0]
-		c.b = c.b[1:]
-		return uint64(v)
+	if c.at < len(c.b) && c.b[c.at] < 0x80 {
+		c.at++
+		return uint64(c.b[c.at-1])
 	}
-	v, n := binary.Uvarint(c.b)
+	v, n := binary.Uvarint(c.b[c.at:])
 	switch {
 	case n == 0:
 		c.failShort()
 		return 0
-	case n < 0 || c.b[n-1] == 0:
+	case n < 0 || c.b[c.at+n-1] == 0:
 		c.fail("a number is not in its shortest form: it was damaged")
 		return 0
 	}
-	c.b = c.b[n:]
+	c.at += n
 	return v
 }
 
@@ -125,34 +125,42 @@ func named[T ~uint8](c *coder, p *T, first, last T) {
 }
 
 func (c *coder) octet() byte {
-	if len(c.b) == 0 {
+	if c.left() == 0 {
 		c.failShort()
 		return 0
 	}
-	v := c.b[0]
-	c.b = c.b[1:]
-	return v
+	c.at++
+	return c.b[c.at-1]
 }
 
-// flags are at most eight, in one byte.
+// flags are at most seven.
 func (c *coder) flags(of ...*bool) {
-	var v byte
-	if !c.reads {
-		for i, p := range of {
-			if *p {
-				v |= 1 << i
-			}
+	var nothing uint8
+	c.lane(&nothing, of...)
+	if nothing != 0 {
+		c.fail("there are flags without a meaning: it was damaged")
+	}
+}
+
+// lane goes in one number with flags, so that the ordinary one takes no space.
+func (c *coder) lane(p *uint8, of ...*bool) {
+	v := uint16(*p) << len(of)
+	for i, f := range of {
+		if *f {
+			v |= 1 << i
 		}
-		c.b = append(c.b, v)
+	}
+	unsigned(c, &v)
+	if !c.reads {
 		return
 	}
-	v = c.octet()
-	if bits.Len8(v) > len(of) {
-		c.fail("%08b has flags without a meaning: it was damaged", v)
-		v = 0
+	for i, f := range of {
+		*f = v>>i&1 == 1
 	}
-	for i, p := range of {
-		*p = v>>i&1 == 1
+	v >>= len(of)
+	*p = uint8(v)
+	if v > math.MaxUint8 {
+		c.fail("%d is not a lane", v)
 	}
 }
 
@@ -196,12 +204,12 @@ func (c *coder) id(p *anteroom.ID) {
 		c.b = append(c.b, p[:]...)
 		return
 	}
-	if len(c.b) < len(p) {
+	if c.left() < len(p) {
 		c.failShort()
 		return
 	}
-	copy(p[:], c.b)
-	c.b = c.b[len(p):]
+	*p = anteroom.ID(c.b[c.at:])
+	c.at += len(p)
 }
 
 func (c *coder) text(p *string) {
@@ -211,12 +219,12 @@ func (c *coder) text(p *string) {
 		c.b = append(c.b, *p...)
 		return
 	}
-	if n > uint64(len(c.b)) {
+	if n > uint64(c.left()) {
 		c.failShort()
 		return
 	}
-	*p = string(c.b[:n])
-	c.b = c.b[n:]
+	*p = string(c.b[c.at : c.at+int(n)])
+	c.at += int(n)
 }
 
 // list is a number of elements and the elements, which take at least so many bytes each:
@@ -225,8 +233,8 @@ func list[T any](c *coder, p *[]T, least int, each func(*coder, *T)) {
 	n := uint64(len(*p))
 	unsigned(c, &n)
 	if c.reads {
-		if n > uint64(len(c.b)/least) {
-			c.fail("%d elements in %d bytes: it was damaged", n, len(c.b))
+		if n > uint64(c.left()/least) {
+			c.fail("%d elements in %d bytes: it was damaged", n, c.left())
 			return
 		}
 		if n == 0 {

@@ -23,32 +23,32 @@ func (c *coder) figures(p **Figures, cache *FiguresCache) {
 		c.writeFigures(*p, cache)
 		return
 	}
-	if len(c.b) < 4 {
+	if c.left() < 4 {
 		c.failShort()
 		return
 	}
-	n := binary.LittleEndian.Uint32(c.b)
-	c.b = c.b[4:]
-	if uint64(n) > uint64(len(c.b)) {
+	n := binary.LittleEndian.Uint32(c.b[c.at:])
+	c.at += 4
+	if uint64(n) > uint64(c.left()) {
 		c.failShort()
 		return
 	}
 	if n == 0 {
 		return
 	}
-	own, rest := c.b[:n], c.b[n:]
+	own := c.b[c.at : c.at+int(n)]
 	if cache != nil && cache.figures != nil && bytes.Equal(own, cache.wire) {
-		*p, c.b = cache.figures, rest
+		*p = cache.figures
+		c.at += len(own)
 		return
 	}
-	f := new(Figures)
-	before := c.size
-	c.b, c.size = own, c.size-len(rest)
+	f, whole := new(Figures), c.b
+	c.b = whole[:c.at+len(own)]
 	c.figuresBody(f)
-	if err := c.end(); err != nil {
+	if c.end() != nil {
 		return
 	}
-	c.b, c.size = rest, before
+	c.b = whole
 	if cache != nil {
 		cache.figures, cache.wire = f, append(cache.wire[:0], own...)
 	}
@@ -102,12 +102,12 @@ func (c *coder) float64bits(p *uint64) {
 		c.b = binary.LittleEndian.AppendUint64(c.b, *p)
 		return
 	}
-	if len(c.b) < 8 {
+	if c.left() < 8 {
 		c.failShort()
 		return
 	}
-	*p = binary.LittleEndian.Uint64(c.b)
-	c.b = c.b[8:]
+	*p = binary.LittleEndian.Uint64(c.b[c.at:])
+	c.at += 8
 }
 
 func (c *coder) point(p *float32) {
@@ -115,12 +115,12 @@ func (c *coder) point(p *float32) {
 		c.b = binary.LittleEndian.AppendUint32(c.b, math.Float32bits(*p))
 		return
 	}
-	if len(c.b) < 4 {
+	if c.left() < 4 {
 		c.failShort()
 		return
 	}
-	*p = math.Float32frombits(binary.LittleEndian.Uint32(c.b))
-	c.b = c.b[4:]
+	*p = math.Float32frombits(binary.LittleEndian.Uint32(c.b[c.at:]))
+	c.at += 4
 }
 
 // sums says that every Before is the sum of the counts before, as it should be.

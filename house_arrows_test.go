@@ -52,7 +52,11 @@ var table = []tableRow{
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
 
-	{pkg: "sim/...", imports: []string{".", "config/strict", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/..."}},
+	{pkg: "sim/published", imports: []string{"."}},
+	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
+	{pkg: "sim/plan", imports: []string{".", "config/strict", "sim"}},
+	{pkg: "sim/outcome", imports: []string{".", "sim"}},
+	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator",
 			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/..."},

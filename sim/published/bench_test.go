@@ -7,7 +7,7 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// backlog is a room with an hour of buckets in line.
+// backlog is a room with an hour of buckets in line, and those who wait in it.
 func backlog(b *testing.B, m Method) (r *Room, now anteroom.Time, tickets []anteroom.Ticket) {
 	b.Helper()
 	r = New(Config{Method: m, Sites: fiveSites, Delays: fiveDelays,
@@ -51,5 +51,21 @@ func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
 		now = now.Add(100 * time.Millisecond)
 		r.Tick(now)
+	}
+}
+
+func BenchmarkNewcomer(b *testing.B) {
+	for _, m := range []Method{Even, Adapted, Counters} {
+		b.Run(m.String(), func(b *testing.B) {
+			r := New(Config{Method: m, Sites: fiveSites, Delays: fiveDelays,
+				Settings: anteroom.Settings{TotalActiveUsers: 1 << 30, NewUsersPerMinute: 1 << 30}})
+			now := morning
+			for n := 0; b.Loop(); n++ {
+				if now = now.Add(time.Millisecond); n%100 == 0 {
+					r.Tick(now)
+				}
+				r.Visit(now, n%5, n%4, newcomer(byte(n)))
+			}
+		})
 	}
 }

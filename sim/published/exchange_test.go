@@ -1,6 +1,7 @@
 package published
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -30,21 +31,17 @@ func TestNewsTravels(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := tenAtOnce
 			s.SessionDuration = time.Hour
-			r := New(Config{Method: Counters, Sites: []int{2, 2}, Delays: []time.Duration{50 * time.Millisecond, 90 * time.Millisecond}, Settings: s})
+			r := New(Config{Sites: []int{2, 2}, Delays: []time.Duration{50 * time.Millisecond, 90 * time.Millisecond}, Settings: s})
 			c.fail(r, true)
 			r.Tick(morning)
-			for n := range byte(3) {
-				if _, latency := r.Visit(morning, 0, 0, newcomer(n)); c.name == "" && latency != 102*time.Millisecond {
-					t.Errorf("the Anywhere counter answers after %v", latency)
-				}
-			}
+			fill(t, r, morning, 0, 0, 2)
 			in := r.knows(0)
 			pass(r, 0, 3100*time.Millisecond)
 			if got := r.sites[0].workers[1].view.active.sum(0, 1<<62); got != in {
 				t.Errorf("the next worker knows of %d", got)
 			}
 			pass(r, 3200*time.Millisecond, 7*time.Second)
-			if got := r.knows(1); (got == in) != (c.name == "" || in == 0) {
+			if got := r.knows(1); (got == in) != (c.name == "") {
 				t.Errorf("%d of %d are known at the other data centre", got, in)
 			}
 			c.fail(r, false)
@@ -58,6 +55,84 @@ func TestNewsTravels(t *testing.T) {
 				t.Errorf("%d of %d are known to the global object", got, in)
 			}
 		})
+	}
+}
+
+// TestAnywhereCounter: a round trip to the global object when it can be reached, nothing
+// from it when not.
+func TestAnywhereCounter(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		fail    func(r *Room)
+		verdict anteroom.Verdict
+		latency time.Duration
+	}{
+		{"reachable", func(*Room) {}, anteroom.Admit, 102 * time.Millisecond},
+		{"cut", func(r *Room) { r.Cut(0, true) }, anteroom.Wait, time.Millisecond},
+		{"dead", func(r *Room) { r.CoordinatorDown(true) }, anteroom.Wait, time.Millisecond},
+	} {
+		r := New(Config{Method: Counters, Delays: []time.Duration{50 * time.Millisecond}, Settings: tenAtOnce})
+		c.fail(r)
+		if d, latency := r.Visit(morning, 0, 0, newcomer(0)); d.Verdict != c.verdict || latency != c.latency {
+			t.Errorf("%s: %v after %v, want %v after %v", c.name, d.Verdict, latency, c.verdict, c.latency)
+		}
+	}
+}
+
+// TestWorkersKnowWhatTheyDid: whatever is under way, and for however long, the only worker
+// of a data centre has counted all of its own visitors once.
+func TestWorkersKnowWhatTheyDid(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		s := tenAtOnce
+		r := New(Config{Sites: []int{1, 1, 1}, Seed: seed, Settings: s,
+			Delays: []time.Duration{0, 700 * time.Millisecond, time.Duration(rng.IntN(5000)) * time.Millisecond}})
+		var came [3]int
+		for tick := range 600 {
+			now := morning.Add(time.Duration(tick) * 100 * time.Millisecond)
+			if rng.IntN(10) == 0 {
+				r.Cut(rng.IntN(3), rng.IntN(2) == 0)
+				r.CoordinatorDown(rng.IntN(4) == 0)
+			}
+			if rng.IntN(4) == 0 {
+				site := rng.IntN(3)
+				came[site]++
+				r.Visit(now, site, 0, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{byte(tick), byte(tick >> 8)}}})
+			}
+			r.Tick(now)
+			for site, want := range came {
+				if got := r.sites[site].workers[0].view.visitors.get(key{minuteOf(morning), int64(site)}); got != want {
+					t.Fatalf("seed %d, tick %d: site %d knows of %d visitors of its own, want %d", seed, tick, site, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestCutStopsAnswers: what is on its way up arrives, and the answer does not.
+func TestCutStopsAnswers(t *testing.T) {
+	s := tenAtOnce
+	s.SessionDuration = time.Hour
+	r := New(Config{Sites: []int{1, 1}, Delays: []time.Duration{time.Second, time.Second}, Settings: s})
+	r.Tick(morning)
+	fill(t, r, morning, 1, 0, 1)
+	pass(r, 0, 7*time.Second)
+	if got := r.knows(0); got != 1 {
+		t.Fatalf("%d are known", got)
+	}
+	fill(t, r, morning.Add(7*time.Second), 0, 0, 1)
+	at := 7 * time.Second
+	for len(r.sites[0].workers[0].delta.active) > 0 {
+		at += 100 * time.Millisecond
+		pass(r, at, at)
+	}
+	r.Cut(0, true)
+	pass(r, at, at+20*time.Second)
+	if got := r.global.active.sum(0, 1<<62); got != 2 {
+		t.Errorf("the global object knows of %d", got)
+	}
+	if len(r.sites[0].unacked) == 0 {
+		t.Error("the data centre heard that through a cut link")
 	}
 }
 

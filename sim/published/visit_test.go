@@ -190,3 +190,25 @@ func TestAnnouncedWait(t *testing.T) {
 		t.Errorf("random: %v, want %v", d.WaitTime, want)
 	}
 }
+
+// TestUnknownBucket: a worker that has not heard of a visitor's bucket goes by those that it
+// knows to be older.
+func TestUnknownBucket(t *testing.T) {
+	s := tenAtOnce
+	s.TotalActiveUsers = 0
+	r := New(Config{Sites: []int{1, 1}, Settings: s})
+	first, _ := r.Visit(morning, 1, 0, newcomer(0))
+	for n := range byte(2) {
+		r.Visit(morning+minute, 0, 0, newcomer(1+n))
+	}
+	last, _ := r.Visit(morning+2*minute, 1, 0, newcomer(3))
+	s.TotalActiveUsers = 2
+	r.Configure(morning+2*minute, s)
+	now := morning + 2*minute + minute/2
+	if d, _ := r.Visit(now, 0, 0, anteroom.Visit{Ticket: last.Ticket}); d.Verdict != anteroom.Wait {
+		t.Errorf("the youngest of three: %v by two slots", d.Verdict)
+	}
+	if d, _ := r.Visit(now, 0, 0, anteroom.Visit{Ticket: first.Ticket}); d.Verdict != anteroom.Admit {
+		t.Errorf("the oldest: %v", d.Verdict)
+	}
+}

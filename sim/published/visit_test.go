@@ -1,6 +1,7 @@
 package published
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -210,5 +211,32 @@ func TestUnknownBucket(t *testing.T) {
 	}
 	if d, _ := r.Visit(now, 0, 0, anteroom.Visit{Ticket: first.Ticket}); d.Verdict != anteroom.Admit {
 		t.Errorf("the oldest: %v", d.Verdict)
+	}
+}
+
+// TestAnyTicketIsAnswered shows tickets with any moments in them to rooms with any settings.
+func TestAnyTicketIsAnswered(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		moment := func() anteroom.Time {
+			return []anteroom.Time{0, 1, -1, morning, morning + minute, -1 << 60, 1 << 60, anteroom.Time(rng.Int64()), morning - anteroom.Time(rng.Int64N(int64(10*minute)))}[rng.IntN(9)]
+		}
+		r := New(Config{Method: Method(seed % 3), Sites: []int{2, 1}, Seed: seed, Curve: float64(seed % 4)})
+		now := morning
+		for range 2000 {
+			now += anteroom.Time(rng.Int64N(int64(minute / 60)))
+			if rng.IntN(50) == 0 {
+				r.Configure(now, anteroom.Settings{TotalActiveUsers: rng.IntN(100), NewUsersPerMinute: rng.IntN(100),
+					QueueingMethod: anteroom.QueueingMethods[rng.IntN(4)], QueueAll: rng.IntN(5) == 0, DisableSessionRenewal: rng.IntN(2) == 0})
+				r.Skew(rng.IntN(2), time.Duration(rng.Int64N(int64(time.Hour)))-30*time.Minute)
+				r.Restart(0, rng.IntN(2))
+			}
+			r.Tick(now)
+			d, latency := r.Visit(now, rng.IntN(2), 0, anteroom.Visit{Fresh: rng.IntN(3) == 0, NoClaim: rng.IntN(9) == 0, NoJoin: rng.IntN(9) == 0,
+				Ticket: anteroom.Ticket{Arrival: moment(), LastCheckIn: moment(), Next: moment(), AcceptedAt: moment() * anteroom.Time(rng.IntN(2))}})
+			if d.Reason == anteroom.ReasonNone || latency < 0 || d.WaitTime < 0 || d.Ahead < 0 || d.Waiting < 0 {
+				t.Fatalf("seed %d: %+v after %v", seed, d, latency)
+			}
+		}
 	}
 }

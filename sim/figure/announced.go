@@ -3,6 +3,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom/sim"
@@ -26,15 +27,18 @@ func told(v sim.Visit) (announced, actual time.Duration, ok bool) {
 func announcedOrder(r *sim.Result) Figure {
 	title := titled("Announced and actual wait", r)
 	return Figure{Title: title, Width: width, Height: 500, draw: func(c *canvas) {
-		n := r.Numbers
-		head(c, title, fmt.Sprintf("of waits of %s and more: %s within ±12 %% · error %s (median) · bias %s%s · %s · seed %d",
-			span(leastWait), percent(n.EtaWithin), percent(n.EtaError), sign(n.EtaBias), percent(math.Abs(n.EtaBias)), string(methodOf(r)), r.Seed))
 		var longest time.Duration
 		for _, v := range r.Visits {
 			if announced, actual, ok := told(v); ok {
 				longest = max(longest, actual, min(announced, 3*actual))
 			}
 		}
+		n, line := r.Numbers, about(r)
+		if longest > 0 {
+			line = fmt.Sprintf("of waits of %s and more: %s within ±12 %% · error %s (median) · bias %s%s · %s · seed %d",
+				span(leastWait), percent(n.EtaWithin), percent(n.EtaError), sign(n.EtaBias), percent(math.Abs(n.EtaBias)), string(methodOf(r)), r.Seed)
+		}
+		head(c, title, line)
 		s := times(longest+longest/20, 6)
 		p := panel{c: c, left: marginLeft, top: headHeight, width: 400, height: 355, x: s, y: s}
 		p.frame("Announced wait, "+s.unit, "the band is ±12 %", true)
@@ -165,9 +169,12 @@ func (p panel) spread(r *sim.Result) {
 func announcedDraw(r *sim.Result) Figure {
 	title := titled("Announced quartiles and the draw", r)
 	return Figure{Title: title, Width: width, Height: 500, draw: func(c *canvas) {
-		n := r.Numbers
-		head(c, title, fmt.Sprintf("quartiles are off by %s percentage points (mean) · mean rank of winners %s%.3f from the middle · %s · seed %d",
-			trimmed(finite(n.LotteryError)*100, 1), sign(n.LotteryRank), finite(math.Abs(n.LotteryRank)), string(methodOf(r)), r.Seed))
+		n, line := r.Numbers, about(r)
+		if slices.ContainsFunc(r.Visits, func(v sim.Visit) bool { return v.Told > 0 }) {
+			line = fmt.Sprintf("quartiles are off by %s percentage points (mean) · mean rank of winners %s%.3f from the middle · %s · seed %d",
+				trimmed(finite(n.LotteryError)*100, 1), sign(n.LotteryRank), finite(math.Abs(n.LotteryRank)), string(methodOf(r)), r.Seed)
+		}
+		head(c, title, line)
 		p := panel{c: c, left: marginLeft, top: headHeight, width: 355, height: 355, x: shares(1, 4), y: shares(1, 4)}
 		p.x.step, p.y.step = 0.25, 0.25
 		p.frame("Admitted within the announced time", "", true)

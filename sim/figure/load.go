@@ -124,11 +124,22 @@ func (p panel) against(r *sim.Result, heading string, clr colour, xLabels bool, 
 	p.peak(clr, at, most, bound)
 }
 
-// limit draws the limit in force as a step line and names it at the right.
+// limit draws the limit in force as a step line, names it at the right, and says what it
+// was changed to where there is room.
 func (p panel) limit(r *sim.Result, limit func(sim.Point) int) {
-	p.c.stroke(red, 1.5, []float64{6, 3}, p.steps(p.lasts(over(r, count(limit)))))
+	columns := p.lasts(over(r, count(limit)))
+	p.c.stroke(red, 1.5, []float64{6, 3}, p.steps(columns))
 	last := finite(float64(limit(r.Points[len(r.Points)-1])))
 	p.outOfPanel(red, last, "limit", short(last))
+	free := 0.0
+	for i, v := range columns {
+		x := float64(i) + 5
+		if i == 0 || v == columns[i-1] || v == last || x < free || x > p.width-60 {
+			continue
+		}
+		p.c.label(style{size: 12, clr: red}, point{p.left + x, max(p.top+11, p.py(v)-6)}, short(v))
+		free = x + 70
+	}
 }
 
 // peak marks the highest value; its label keeps clear of the line at bound, if there is one.

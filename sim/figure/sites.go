@@ -106,7 +106,7 @@ func sites(r *sim.Result) Figure {
 		head(c, title, about(r))
 		p := panel{c: c, left: marginLeft, top: headHeight, width: width - marginLeft - named, height: tall, x: times(ended(r), 9)}
 		limit := func(q sim.Point) int { return q.Limit }
-		bound, _ := highest(r, count(limit))
+		bound, since := highest(r, count(limit))
 		stacked, _ := highest(r, sum)
 		near := bound <= 4*max(stacked, 1)
 		p.y = counts(stacked*1.15, 7)
@@ -145,8 +145,8 @@ func sites(r *sim.Result) Figure {
 		if near {
 			p.c.stroke(red, 1.5, []float64{6, 3}, p.steps(p.lasts(over(r, count(limit)))))
 			s := style{size: 12, clr: red}
-			say := "limit " + thousands(int(bound))
-			p.c.label(s, point{p.left + 8, max(p.top+11, p.py(bound)-6)}, say)
+			say := "limit " + short(bound)
+			p.c.label(s, point{min(p.px(since.Seconds())+8, p.right()-p.c.wide(s, say)-4), max(p.top+11, p.py(bound)-6)}, say)
 		}
 		p.beside(labels)
 	}}

@@ -111,7 +111,7 @@ func (p panel) against(r *sim.Result, heading string, clr colour, xLabels bool, 
 		// A limit that is never near would press the curve flat.
 		top, note = most, "the limit of "+thousands(int(bound))+" is above the picture"
 	}
-	p.y = counts(top*1.2, int(p.height/45)+1)
+	p.y = counts(top*1.2, int(p.height/35)+1)
 	p.frame(heading, note, xLabels)
 	if len(r.Points) == 0 {
 		p.says("no data: the run recorded no moments")
@@ -165,7 +165,7 @@ func (p panel) peak(clr colour, at time.Duration, most, bound float64) {
 func (p panel) line(r *sim.Result) {
 	waiting := count(func(q sim.Point) int { return q.Waiting })
 	most, at := highest(r, waiting)
-	p.y = counts(most*1.25, int(p.height/45)+1)
+	p.y = counts(most*1.25, int(p.height/35)+1)
 	note := ""
 	if e := r.Numbers.LineEmpty; e > 0 && most > 0 {
 		note = "the line is empty for good at " + p.x.moment(e)

@@ -54,7 +54,7 @@ var table = []tableRow{
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
-	{pkg: "sim/plan", imports: []string{".", "config/strict", "sim"}},
+	{pkg: "sim/plan", imports: []string{".", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
@@ -67,7 +67,7 @@ var table = []tableRow{
 	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of.
-	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "demo/..."}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

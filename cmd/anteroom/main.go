@@ -18,17 +18,24 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Exit codes: done, failed, not understood.
+// Exit codes: done, failed, not understood, stopped by Ctrl-C.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 // usageError marks mistakes in the command line.
 type usageError struct{ error }
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	error
+}
 
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -60,12 +67,15 @@ func run(args []string) int {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(runCommand(), demoCommand(), validateCommand(), keyCommand(), versionCommand())
+	root.AddCommand(runCommand(), demoCommand(), simulateCommand(), validateCommand(), keyCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "anteroom: "+err.Error())
 		if _, ok := errors.AsType[usageError](err); ok {
 			return exitUsage
+		}
+		if e, ok := errors.AsType[exitError](err); ok {
+			return e.code
 		}
 		return exitFailed
 	}

@@ -39,6 +39,9 @@ func (b *builder) text(path, s string, most int) {
 
 func (b *builder) scenario() sim.Scenario {
 	d := &b.doc
+	if d.Length == 0 { // said already; nothing lies outside of it then
+		d.Length = sim.MaxLength
+	}
 	if b.given("name") && d.Name == "" {
 		b.At("name", "is empty", "a title for the report")
 	}
@@ -96,7 +99,7 @@ func (b *builder) refresh(path string, s settings) {
 
 // within adds a fault when a moment lies outside the plan.
 func (b *builder) within(path string, at time.Duration) {
-	if b.doc.Length > 0 && at > b.doc.Length {
+	if at > b.doc.Length {
 		b.At(path, fmt.Sprintf("%s is after the end of the plan", strict.Short(at)), fmt.Sprintf("at most the length, %s", strict.Short(b.doc.Length)))
 	}
 }

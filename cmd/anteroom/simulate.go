@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/sim"
+	"github.com/anteroom/anteroom/sim/figure"
+	"github.com/anteroom/anteroom/sim/outcome"
+	"github.com/anteroom/anteroom/sim/plan"
+)
+
+// simulateOptions are the flags of simulate.
+type simulateOptions struct {
+	seed        uint64
+	runs        int
+	algorithms  []string
+	whatIf      bool
+	asJSON      bool
+	quiet       bool
+	points      string
+	visits      string
+	figures     string
+	format      string
+	progressOut *os.File
+}
+
+// maxRuns bounds --runs: each run is kept until the end.
+const maxRuns = 1_000
+
+func simulateCommand() *cobra.Command {
+	o := simulateOptions{progressOut: os.Stderr}
+	cmd := &cobra.Command{
+		Use:   "simulate FILE",
+		Short: "Plan a sale: how long will the line be, and what would other limits change",
+		Long: `Run the plan of a sale, one YAML file, with the product's own admission under simulated
+time, and say what comes of it. Examples are in examples/simulate. The same file and seed
+give the same result.`,
+		Example: `  anteroom simulate sale.yaml
+  anteroom simulate sale.yaml --runs 10 --figures figures
+  anteroom simulate sale.yaml --algorithm all --json > sale.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("%s takes one argument, the file with the plan; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.Uint64Var(&o.seed, "seed", 1, "where chance starts from")
+	f.IntVar(&o.runs, "runs", 1, "run with so many seeds, from --seed on")
+	f.StringSliceVar(&o.algorithms, "algorithm", []string{sim.Anteroom}, "way of sharing slots `name`, repeatable: "+strings.Join(sim.Algorithms, ", ")+"; or all")
+	f.BoolVar(&o.whatIf, "whatif", true, "run with other limits, too, and compare; with --json off unless given")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress and no report on the screen")
+	f.StringVar(&o.points, "csv", "", "write the numbers over time to `file`")
+	f.StringVar(&o.visits, "visits", "", "write what became of each visitor (a sample of 20,000) to `file`")
+	f.StringVar(&o.figures, "figures", "", "write figures into `directory`")
+	f.StringVar(&o.format, "format", "svg", "of the figures: svg, png or both")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		if (o.asJSON || o.quiet) && !cmd.Flags().Changed("whatif") {
+			o.whatIf = false
+		}
+		sc, err := plan.Read(args[0])
+		if err != nil {
+			return err
+		}
+		err = simulate(cmd.Context(), sc, o, cmd.OutOrStdout())
+		if err != nil && cmd.Context().Err() != nil {
+			return exitError{exitInterrupted, errors.New("interrupted; nothing was written")}
+		}
+		return err
+	}
+	return cmd
+}
+
+// check refuses what flags cannot mean, and resolves "all".
+func (o *simulateOptions) check() error {
+	if o.runs < 1 || o.runs > maxRuns {
+		return fmt.Errorf("--runs %d: 1 to %d", o.runs, maxRuns)
+	}
+	if slices.Contains(o.algorithms, "all") {
+		o.algorithms = sim.Algorithms
+	}
+	seen := map[string]bool{}
+	for _, a := range o.algorithms {
+		if !slices.Contains(sim.Algorithms, a) || seen[a] {
+			return fmt.Errorf("--algorithm %q: each of %s once, or all", a, strings.Join(sim.Algorithms, ", "))
+		}
+		seen[a] = true
+	}
+	if len(o.algorithms) == 0 {
+		return errors.New("--algorithm is empty: leave it out for the product's own")
+	}
+	if !slices.Contains([]string{"svg", "png", "both"}, o.format) {
+		return fmt.Errorf("--format %q: svg, png or both", o.format)
+	}
+	return nil
+}
+
+// job is one run.
+type job struct {
+	scenario  sim.Scenario
+	seed      uint64
+	algorithm string
+}
+
+func simulate(ctx context.Context, sc sim.Scenario, o simulateOptions, out io.Writer) error {
+	var jobs []job
+	for _, a := range o.algorithms {
+		for i := range o.runs {
+			jobs = append(jobs, job{sc, o.seed + uint64(i), a})
+		}
+	}
+	var report outcome.Report
+	if o.whatIf {
+		report.WhatIf = outcome.Variations(sc)
+		for _, v := range report.WhatIf {
+			jobs = append(jobs, job{v.Scenario, o.seed, o.algorithms[0]})
+		}
+	}
+	results, err := runAll(ctx, jobs, progress(o, len(jobs)))
+	if err != nil {
+		return err
+	}
+	planned := len(jobs) - len(report.WhatIf)
+	report.Results = results[:planned]
+	for i := range report.WhatIf {
+		report.WhatIf[i].Result = results[planned+i]
+	}
+	if report.Files, err = write(report, o); err != nil {
+		return err
+	}
+	switch {
+	case o.asJSON:
+		err = outcome.JSON(out, report)
+	case !o.quiet:
+		err = outcome.Text(out, report)
+	}
+	if err != nil {
+		return err
+	}
+	if broken := report.Broken(); len(broken) > 0 {
+		return fmt.Errorf("a promise did not hold: %s, seed %d: %s; please report it with the plan", broken[0].Name, broken[0].Seed, broken[0].First)
+	}
+	return nil
+}
+
+// runAll runs the jobs, a few at a time, and returns their results in the same order. The
+// first error stops all.
+func runAll(ctx context.Context, jobs []job, show func(done float64)) ([]*sim.Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	results := make([]*sim.Result, len(jobs))
+	var next atomic.Int64
+	var parts progressParts
+	parts.of = make([]float64, len(jobs))
+	var workers sync.WaitGroup
+	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(jobs) || ctx.Err() != nil {
+					return
+				}
+				r, err := sim.Run(ctx, jobs[i].scenario, jobs[i].seed, sim.Options{Algorithm: jobs[i].algorithm,
+					Progress: func(done, total time.Duration) { parts.set(i, done.Seconds()/max(total.Seconds(), 1), show) }})
+				if err != nil {
+					stop(err)
+					return
+				}
+				parts.set(i, 1, show)
+				results[i] = r
+			}
+		})
+	}
+	workers.Wait()
+	return results, context.Cause(ctx)
+}
+
+// progressParts adds up how far the jobs are.
+type progressParts struct {
+	mu  sync.Mutex
+	of  []float64
+	sum float64
+}
+
+func (p *progressParts) set(i int, part float64, show func(float64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	part = min(part, 1)
+	p.sum += part - p.of[i]
+	p.of[i] = part
+	show(p.sum)
+}
+
+// progress returns what shows how many of the jobs are done: a bar on a terminal once a
+// second has passed, else nothing.
+func progress(o simulateOptions, jobs int) func(float64) {
+	st, err := o.progressOut.Stat()
+	if o.quiet || err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return func(float64) {}
+	}
+	const steps = 1000 // of a job
+	began := time.Now()
+	var bar *progressbar.ProgressBar
+	return func(done float64) {
+		if bar == nil {
+			if time.Since(began) < time.Second {
+				return
+			}
+			bar = progressbar.NewOptions(jobs*steps, progressbar.OptionSetWriter(o.progressOut), progressbar.OptionSetDescription("simulating"),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+		}
+		bar.Set(int(done * steps)) // a bar that cannot be drawn harms nothing
+	}
+}
+
+// write writes the files that were asked for, and returns their names.
+func write(report outcome.Report, o simulateOptions) ([]string, error) {
+	var files []string
+	save := func(name string, content func(io.Writer) error) error {
+		files = append(files, name)
+		return saveFile(name, content)
+	}
+	if o.points != "" {
+		if err := save(o.points, func(w io.Writer) error { return outcome.Points(w, report.Results) }); err != nil {
+			return nil, err
+		}
+	}
+	if o.visits != "" {
+		if err := save(o.visits, func(w io.Writer) error { return outcome.Visits(w, report.Results) }); err != nil {
+			return nil, err
+		}
+	}
+	if o.figures == "" {
+		return files, nil
+	}
+	if err := os.MkdirAll(o.figures, 0o777); err != nil {
+		return nil, err
+	}
+	formats := []figure.Format{figure.Format(o.format)}
+	if o.format == "both" {
+		formats = figure.Formats
+	}
+	for _, f := range figure.Of(drawn(report)) {
+		for _, format := range formats {
+			if err := save(filepath.Join(o.figures, f.Name+"."+string(format)), func(w io.Writer) error { return f.Write(w, format) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return files, nil
+}
+
+// drawn are the results for the figures: the plan's, and with the other queueing method, so
+// that waits can be compared.
+func drawn(report outcome.Report) []*sim.Result {
+	results := slices.Clone(report.Results)
+	for _, v := range report.WhatIf {
+		if v.Setting == "queueing_method" {
+			results = append(results, v.Result)
+		}
+	}
+	return results
+}
+
+// saveFile writes a file. Its error says which.
+func saveFile(name string, content func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(file)
+	err = errors.Join(content(w), w.Flush(), file.Close())
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -43,6 +43,11 @@ type Coordinator struct {
 	joined   int           // since the forecast last asked
 	quiet    anteroom.Time // before this nobody is called, see regather
 
+	questions map[anteroom.ID]*question
+	asking    []*question // those, in the order in which they were opened; some are closed
+	moved     recent[moved]
+	seatsBack uint64 // seats that the report in hand has returned and no session has taken
+
 	forecast  forecast
 	lineAt    anteroom.Time
 	figures   *Figures
@@ -67,6 +72,10 @@ type siteView struct {
 	lostAt   anteroom.Time // when a newer incarnation replaced it; 0 while it lives
 	echo     anteroom.Time
 	answer   bool
+	told     bool // has been sent a State by this coordinator
+	trip     time.Duration
+	inquire  []anteroom.ID // to be asked about
+	found    []Finding     // to be told
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -76,6 +85,7 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
 		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, dirty: true,
+		questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
 	}
 	for _, r := range before.Sites {
 		c.ledger.Open(r.Site, r.Reserved)
@@ -160,20 +170,36 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	if c.concede(r) {
 		c.dirty = true
 	}
+	before := c.ledger.accounts[r.From].Returned[Seat]
 	if c.ledger.Heard(r.From, r.Returned) != nil {
 		s.resync = s.resync || !r.Full // never, after concede
 	}
 	s.idle = r.Idle
 	s.demand = s.demand*math.Exp(-now.Sub(s.demandAt).Seconds()/30) + float64(r.Newcomers)
 	s.demandAt = now
+	c.seatsBack = c.ledger.accounts[r.From].Returned[Seat] - before
+	s.trip = r.Trip
+	at := uint16(i)
 	for _, d := range r.Departures {
-		c.depart(d)
+		c.depart(now, d, at)
 	}
 	for _, a := range r.Arrivals {
+		if !c.conflict(now, a, at, r.Full) {
+			continue
+		}
 		if _, joined := c.line.arrive(a, uint16(i), now); joined {
 			c.joined++
 		}
 	}
+	for _, f := range r.Found {
+		c.heardOf(now, at, f)
+	}
+	if s.told { // else it would not know yet who answers, and asks again
+		for _, id := range r.Asks {
+			c.inquire(now, id, at)
+		}
+	}
+	c.seatsBack = 0
 	if c.line.waiting() > 0 && c.mode == Open {
 		c.setMode(Queue)
 	}
@@ -197,9 +223,20 @@ func (c *Coordinator) concede(r Report) bool {
 	return a.Reserved != before
 }
 
-func (c *Coordinator) depart(d Departure) {
+// depart takes a ticket out of the line, or back into it. What a site says of a place that
+// has moved away from it counts no more, but that it let the ticket in.
+func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
+	if d.Why == Admitted {
+		c.entered(now, d.ID, site)
+	}
 	slot := c.line.places.find(&d.ID)
 	if slot == 0 {
+		return
+	}
+	if at := c.line.places.at(slot).site; at != site {
+		if d.Why == Admitted {
+			c.ask(now, d.ID, at, []uint16{site}, false)
+		}
 		return
 	}
 	switch d.Why {
@@ -374,6 +411,7 @@ func (c *Coordinator) setMode(m Mode) {
 // every 100 ms while the room has visitors.
 func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
+	c.pursue(now)
 	for _, s := range c.sites {
 		if s.lostAt != 0 && now.Sub(s.lostAt) > max(c.settings.SessionDuration, RateHold) {
 			if c.ledger.accounts[s.key] != nil {

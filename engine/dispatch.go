@@ -10,7 +10,7 @@ import (
 )
 
 func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
-	return func(i uint16) bool { return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter }
+	return func(i uint16) bool { return c.answers(now, i) }
 }
 
 // burst is how many releases may follow each other at once.
@@ -28,7 +28,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	if c.mode == Queue && !c.closed() && now >= c.quiet {
 		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
 		batch := map[SiteKey][]anteroom.ID(nil)
-		at := now.Add(c.effectDelay())
+		at := now.Add(c.effectDelay(now))
 		c.line.looks = maxLooks
 		for c.permits() >= 1 {
 			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
@@ -64,6 +64,8 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.setMode(Open)
 		}
 	}
+	// What was found goes before the state: a site returns seats that it knows no use for.
+	c.sendMoves()
 	for _, s := range c.sites {
 		if s.answer && s.lostAt == 0 {
 			c.send(now, s)
@@ -91,11 +93,17 @@ func (c *Coordinator) living() (n int) {
 
 // effectDelay is how far ahead offers take effect: far enough for the slowest site to have
 // them. A single site has nobody to be simultaneous with.
-func (c *Coordinator) effectDelay() time.Duration {
+func (c *Coordinator) effectDelay(now anteroom.Time) time.Duration {
 	if c.living() <= 1 {
 		return 0
 	}
-	return EffectMargin
+	slowest := time.Duration(0)
+	for i, s := range c.sites {
+		if c.answers(now, uint16(i)) {
+			slowest = max(slowest, s.trip/2)
+		}
+	}
+	return min(slowest, maxDelay) + EffectMargin
 }
 
 // target is the number of idle permits that a site may keep while nobody waits.

@@ -13,8 +13,10 @@ type heldVisit struct {
 	ticket  anteroom.Ticket
 	reason  anteroom.Reason // why it is new, when it had to start anew
 	since   anteroom.Time
-	borrow  bool // a newcomer not in line yet
-	forTurn bool // its offer has not taken effect yet
+	until   anteroom.Time // the bound, counted from when it was held first
+	borrow  bool          // a newcomer not in line yet
+	forTurn bool          // its offer has not taken effect yet
+	asking  bool          // the other sites have not said yet where its ticket stands
 }
 
 // Answer ends a held request.
@@ -24,8 +26,11 @@ type Answer struct {
 }
 
 func (s *Site) hold(now anteroom.Time, h heldVisit) uint64 {
-	s.token++
-	h.token, h.since = s.token, now
+	h.since = now
+	if h.token, h.until = s.again.token, s.again.until; h.token == 0 {
+		s.token++
+		h.token, h.until = s.token, now.Add(s.holdBound())
+	}
 	s.held = append(s.held, h)
 	return h.token
 }
@@ -41,12 +46,33 @@ func (s *Site) Abandon(now anteroom.Time, token uint64) {
 	}
 }
 
+// endHolds shows the page to requests that have been held long enough.
+func (s *Site) endHolds(now anteroom.Time) {
+	for i := 0; i < len(s.held); {
+		h := s.held[i]
+		if now < h.until {
+			i++
+			continue
+		}
+		s.held = append(s.held[:i], s.held[i+1:]...)
+		if h.asking {
+			delete(s.questions, h.ticket.ID)
+			s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.unheard(now, h) })
+			i = 0 // what went on may have answered others
+			continue
+		}
+		s.finish(now, h)
+	}
+}
+
 // settleHeld answers held requests as far as the coordinator's word allows.
 func (s *Site) settleHeld(now anteroom.Time) {
 	held := s.held
 	s.held = nil
 	for _, h := range held {
 		switch {
+		case h.asking:
+			s.settleAsking(now, h)
 		case s.ruled(now, h):
 		case s.offeredNow(h.ticket.ID), s.borrowing && h.borrow:
 			s.held = append(s.held, h)
@@ -67,6 +93,28 @@ func (s *Site) settleHeld(now anteroom.Time) {
 		default:
 			s.held = append(s.held, h)
 		}
+	}
+}
+
+// settleAsking goes on with a request whose ticket may live elsewhere, when there is nothing
+// to wait for.
+func (s *Site) settleAsking(now anteroom.Time, h heldVisit) {
+	slot := s.seats.find(&h.ticket.ID)
+	switch {
+	case s.settings.Suspended:
+		s.answer(h, anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now})
+	case slot != 0:
+		s.answer(h, s.renew(now, slot, h.ticket))
+	case !s.roaming():
+		delete(s.questions, h.ticket.ID)
+		s.goOn(now, h, func() (anteroom.Decision, uint64) {
+			return s.foundAt(now, h, Finding{ID: h.ticket.ID})
+		})
+	case s.mode == Cut:
+		delete(s.questions, h.ticket.ID)
+		s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.unheard(now, h) })
+	default:
+		s.held = append(s.held, h)
 	}
 }
 

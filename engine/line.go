@@ -357,9 +357,14 @@ func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 	if l.sweepPos >= l.places.next {
 		l.sweepPos = 0
 	}
+	var lost []uint32
 	for slot, at := range l.offers {
 		if now.Sub(at) > OfferLost {
-			l.back(slot, false)
+			lost = append(lost, slot)
 		}
+	}
+	slices.Sort(lost)
+	for _, slot := range lost {
+		l.back(slot, false)
 	}
 }

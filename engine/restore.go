@@ -19,6 +19,7 @@ const (
 	EventEnded                         // a session was revoked: At
 	EventJoined                        // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                          // a ticket in line missed its check-in: At
+	EventMoved                         // a session or a place went to another site: At
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -59,6 +60,14 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.consume(e.ID, s.seats.at(slot).accepted, at)
 			s.seats.remove(slot)
 			s.balance.Used[Seat]--
+		}
+	case EventMoved:
+		if slot := s.seats.find(&e.ID); slot != 0 {
+			s.seats.remove(slot)
+			s.balance.Used[Seat]--
+		}
+		if slot := s.here.find(&e.ID); slot != 0 {
+			s.here.remove(slot)
 		}
 	case EventJoined:
 		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 {

@@ -1,14 +1,314 @@
 package engine
 
-// Tickets that turn up at another site than the one where they live.
+// Tickets that turn up at another site than the one where they live: what a site asks, what
+// it gives up, and what it does without an answer.
 
 import (
+	"time"
+
 	"github.com/anteroom/anteroom"
 )
 
+const (
+	// goneFor is how long a site answers the same about a ticket that it gave up.
+	goneFor = time.Minute
+	maxGone = 10_000
+)
+
+// roaming says that a ticket which is not known here may live at another site.
+func (s *Site) roaming() bool { return s.sites > 1 || !s.synced }
+
+// elsewhere says that only the other sites can tell where a ticket stands.
+func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
+	if !s.roaming() {
+		return false
+	}
+	if slot := s.here.find(&t.ID); slot != 0 && s.here.at(slot).flags&hereUnasked == 0 {
+		return false
+	}
+	if !t.Accepted() {
+		return true
+	}
+	// A cookie this old has no session: it is renewed past half of the session duration.
+	over := t.LastCheckIn.Add(2 * s.settings.SessionDuration)
+	if s.settings.DisableSessionRenewal {
+		over = t.AcceptedAt.Add(s.settings.SessionDuration)
+	}
+	return now < over
+}
+
+// enquire holds a request until the other sites have said where its ticket stands.
+func (s *Site) enquire(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (anteroom.Decision, uint64) {
+	h := heldVisit{visit: v, ticket: t, asking: true}
+	if s.mode == Cut || len(s.held) >= anteroom.MaxHeld {
+		s.again = heldVisit{asking: true}
+		d, held := s.unheard(now, h)
+		s.again = heldVisit{}
+		return d, held
+	}
+	if _, open := s.questions[t.ID]; !open {
+		s.inquire(now, t.ID)
+	}
+	return anteroom.Decision{}, s.hold(now, h)
+}
+
+func (s *Site) inquire(now anteroom.Time, id anteroom.ID) {
+	s.questions[id] = now
+	s.asks = append(s.asks, id)
+	s.gone.drop(id)
+	s.urgent = true
+}
+
+// inquireAgain repeats questions whose answer is overdue.
+func (s *Site) inquireAgain(now anteroom.Time) {
+	for _, h := range s.held {
+		if h.asking && now.Sub(s.questions[h.ticket.ID]) >= max(HoldMax*7/10, s.trip*5/2) {
+			s.inquire(now, h.ticket.ID)
+		}
+	}
+}
+
+// unheard decides about a ticket of which nobody has said where it stands, because of a cut
+// or because the answer takes too long. Somebody who waits joins the line here. A session
+// goes on with a permit of this site, which makes one seat on each side of a cut; when
+// there is none, it waits with its old arrival, for the limit is never exceeded.
+func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint64) {
+	t, v := h.ticket, h.visit
+	switch {
+	case !t.Accepted() && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+		return s.anew(now, v, anteroom.ReasonPlaceLost)
+	case !t.Accepted():
+	case !s.fresh(now, t):
+		return s.anew(now, v, anteroom.ReasonSessionOver)
+	case s.permits() >= 1:
+		s.balance.Used[RateSlot]++
+		s.rates.push(now.Add(RateHold))
+		s.seatHere(now, t.ID, t.AcceptedAt, now)
+		s.checkSound()
+		d := s.renew(now, s.seats.find(&t.ID), t)
+		d.Reason = anteroom.ReasonAdopted
+		return d, 0
+	}
+	return s.waitHere(now, v, t, hereUnasked)
+}
+
+// mayClaim says that a ticket here may take its turn: it is known to be nowhere else, or
+// nobody can tell.
+func (s *Site) mayClaim(slot uint32) bool {
+	return s.here.at(slot).flags&hereUnasked == 0 || s.mode == Cut || !s.roaming()
+}
+
+// fresh says that the session of an accepted ticket may still be alive, by its cookie.
+func (s *Site) fresh(now anteroom.Time, t anteroom.Ticket) bool {
+	if s.settings.DisableSessionRenewal {
+		return now < t.AcceptedAt.Add(s.settings.SessionDuration)
+	}
+	// The cookie is renewed only past half of the session.
+	return now < t.LastCheckIn.Add(s.settings.SessionDuration*3/2)
+}
+
+// anew goes on with a request whose ticket is worth nothing any more.
+func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (anteroom.Decision, uint64) {
+	return s.newcomer(now, v, anteroom.Ticket{ID: v.NewID, Bind: v.Bind}, why)
+}
+
+// waitHere gives a ticket from elsewhere its place in the line of this site.
+func (s *Site) waitHere(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, flags waiterFlags) (anteroom.Decision, uint64) {
+	if t.Accepted() && (v.NoJoin || v.NoClaim) {
+		return s.refusal(now, anteroom.ReasonNotJoining), 0
+	}
+	if t.Accepted() {
+		t.AcceptedAt, t.Next, t.LastCheckIn = 0, now, now
+	}
+	if t.Arrival == 0 {
+		t.Arrival = s.newKey(now)
+	}
+	d, held := s.checkIn(now, v, t)
+	if slot := s.here.find(&t.ID); slot != 0 {
+		w := s.here.at(slot)
+		w.flags = w.flags&^hereUnasked | flags
+	}
+	return d, held
+}
+
+// seatHere begins to hold a session that began elsewhere or was forgotten. Its seat must be
+// there.
+func (s *Site) seatHere(now anteroom.Time, id anteroom.ID, accepted, last anteroom.Time) {
+	if slot := s.here.find(&id); slot != 0 {
+		s.dropOffer(slot)
+		s.here.remove(slot)
+		s.departures = append(s.departures, Departure{ID: id, Why: Admitted})
+	}
+	s.balance.Used[Seat]++
+	s.gone.drop(id)
+	slot := s.seats.add(id)
+	*s.seats.at(slot) = seat{accepted: accepted, last: last, pos: -1}
+	s.seats.at(slot).wake = s.lapse(slot)
+	s.expiry.push(slot)
+	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
+	s.events = append(s.events, Event{Kind: EventAdmitted, ID: id, At: now})
+}
+
 // ReceiveInquiry takes a question of the coordinator: tickets named in it have turned up at
-// another site.
-func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {}
+// another site. What this site holds of them it gives up and says so in its next report.
+func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
+	if q.Epoch != s.epoch || !s.synced {
+		return
+	}
+	s.expire(now)
+	for _, id := range q.IDs {
+		s.found = append(s.found, s.giveUp(now, id))
+	}
+	s.urgent = true
+	s.flush(now)
+}
+
+func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) Finding {
+	f := Finding{ID: id}
+	if slot := s.seats.find(&id); slot != 0 {
+		st := s.seats.at(slot)
+		f.Standing, f.Accepted, f.Last = Seated, st.accepted, st.last
+		s.expiry.removeAt(int(st.pos))
+		s.seats.remove(slot)
+		s.balance.Used[Seat]--
+		if s.balance.Free(Seat) >= 1 { // not when passthrough has overdrawn it
+			s.balance.Returned[Seat]++
+		}
+		s.ended = append(s.ended, id)
+		s.events = append(s.events, Event{Kind: EventMoved, ID: id, At: now})
+	} else if slot := s.here.find(&id); slot != 0 {
+		w := s.here.at(slot)
+		f.Standing, f.Key, f.Lane = Waiting, w.key, w.lane
+		s.dropOffer(slot)
+		s.here.remove(slot)
+		s.events = append(s.events, Event{Kind: EventMoved, ID: id, At: now})
+		s.dismiss(now, id)
+	} else if s.used.find(&id) != 0 {
+		f.Standing = Used
+		return f
+	} else if g, ok := s.gone.get(id); ok {
+		return g
+	}
+	s.gone.put(id, f, now.Add(goneFor))
+	return f
+}
+
+// dismiss shows the page to requests that are held here with a ticket that has moved away.
+// They take no place: the ticket's is where it was seen last.
+func (s *Site) dismiss(now anteroom.Time, id anteroom.ID) {
+	for i := 0; i < len(s.held); {
+		h := s.held[i]
+		if h.ticket.ID != id || h.asking {
+			i++
+			continue
+		}
+		s.held = append(s.held[:i], s.held[i+1:]...)
+		s.answer(h, s.waitDecision(now, h.ticket, anteroom.ReasonWaiting))
+	}
+}
 
 // ReceiveFindings takes the answer to what this site asked.
-func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {}
+func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {
+	if f.Epoch != s.epoch || !s.synced {
+		return
+	}
+	late := f.Granted[Seat] < s.balance.Granted[Seat] || f.Granted[RateSlot] < s.balance.Granted[RateSlot]
+	s.balance.Granted.raise(f.Granted)
+	for _, x := range f.Found {
+		s.find(now, x, late)
+	}
+	s.flush(now)
+}
+
+// find takes one finding. late: something that was sent after it is already here.
+func (s *Site) find(now anteroom.Time, f Finding, late bool) {
+	_, asked := s.questions[f.ID]
+	delete(s.questions, f.ID)
+	if _, gone := s.gone.get(f.ID); gone && !asked && late {
+		return // it was asked for elsewhere meanwhile
+	}
+	if slot := s.seats.find(&f.ID); slot != 0 && f.Standing == Seated {
+		st := s.seats.at(slot)
+		st.last = max(st.last, min(f.Last, now))
+	}
+	if f.Standing == Seated && s.seats.find(&f.ID) == 0 && s.used.find(&f.ID) == 0 {
+		if slot := s.here.find(&f.ID); slot != 0 {
+			s.dropOffer(slot) // its unit serves, should the other have been lost
+		}
+		if s.sound && s.balance.Free(Seat) >= 1 {
+			s.seatHere(now, f.ID, f.Accepted, f.Last)
+			s.expire(now) // it may have run out on the way
+		}
+	}
+	if slot := s.here.find(&f.ID); slot != 0 {
+		s.here.at(slot).flags &^= hereUnasked
+		s.arrivals = append(s.arrivals, s.arrival(slot))
+	}
+	for i := 0; i < len(s.held); {
+		h := s.held[i]
+		if h.ticket.ID != f.ID || !h.asking {
+			i++
+			continue
+		}
+		s.held = append(s.held[:i], s.held[i+1:]...)
+		s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.foundAt(now, h, f) })
+		i = 0 // what went on may have answered others
+	}
+}
+
+// goOn decides about a held request again. Held on, it keeps its token and its bound.
+func (s *Site) goOn(now anteroom.Time, h heldVisit, decide func() (anteroom.Decision, uint64)) {
+	s.again = h
+	d, held := decide()
+	s.again = heldVisit{}
+	if held == 0 {
+		s.answer(h, d)
+	}
+}
+
+// foundAt decides about a request now that it is known where its ticket stood.
+func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Decision, uint64) {
+	t, v := h.ticket, h.visit
+	over := anteroom.ReasonUsed
+	if t.Accepted() {
+		over = anteroom.ReasonSessionOver
+	}
+	slot := s.seats.find(&t.ID)
+	switch {
+	case slot != 0:
+		return s.renew(now, slot, t), 0
+	case f.Standing == Used, s.used.find(&t.ID) != 0:
+		return s.anew(now, v, over)
+	case f.Standing == Unknown && t.Accepted():
+		if s.adoptable(now, t) {
+			return s.adopt(now, t), 0
+		}
+		return s.anew(now, v, over)
+	case f.Standing == Unknown && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+		return s.anew(now, v, anteroom.ReasonPlaceLost)
+	case f.Standing == Waiting:
+		t.Arrival, t.Lane = f.Key, f.Lane
+	}
+	return s.waitHere(now, v, t, 0)
+}
+
+// measure takes the round trip of an answer; the shortest of the latest counts.
+func (s *Site) measure(now, echo anteroom.Time) {
+	trip := now.Sub(echo)
+	if echo == 0 || echo < s.syncedAt || trip < 0 || trip > maxTrip {
+		return
+	}
+	s.trips[s.tripCount%len(s.trips)] = trip
+	s.tripCount++
+	s.trip = trip
+	for _, d := range s.trips[:min(s.tripCount, len(s.trips))] {
+		s.trip = min(s.trip, d)
+	}
+}
+
+// maxDelay bounds what is waited for a slow link.
+const maxDelay = 2 * time.Second
+
+// holdBound is how long a request may be held here: long enough for a question to the
+// coordinator that it has to put to another site.
+func (s *Site) holdBound() time.Duration { return min(max(HoldMax, 3*s.trip), maxDelay) }

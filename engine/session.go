@@ -13,6 +13,7 @@ type seat struct {
 	accepted anteroom.Time
 	last     anteroom.Time
 	wake     anteroom.Time // when expiry looks at it again
+	pos      int32         // in expiry
 }
 
 // usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
@@ -71,24 +72,14 @@ func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
 	if !s.lost || s.used.find(&t.ID) != 0 || s.seats.len() >= s.settings.TotalActiveUsers {
 		return false
 	}
-	if s.settings.DisableSessionRenewal {
-		return now < t.AcceptedAt.Add(s.settings.SessionDuration)
-	}
-	// The cookie is renewed only past half of the session.
-	return now < t.LastCheckIn.Add(s.settings.SessionDuration*3/2)
+	return s.fresh(now, t)
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
-	s.balance.Used[Seat]++
 	s.balance.Debt++
 	s.adopted++
 	s.urgent = true
-	slot := s.seats.add(t.ID)
-	*s.seats.at(slot) = seat{accepted: t.AcceptedAt, last: now}
-	s.seats.at(slot).wake = s.lapse(slot)
-	s.expiry.push(slot)
-	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
-	s.events = append(s.events, Event{Kind: EventAdmitted, ID: t.ID, At: now})
+	s.seatHere(now, t.ID, t.AcceptedAt, now)
 	return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonAdopted)
 }
 
@@ -102,6 +93,7 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	s.balance.Used[Seat]++
 	s.balance.Used[RateSlot]++
 	s.checkSound()
+	s.gone.drop(t.ID)
 	slot := s.seats.add(t.ID)
 	*s.seats.at(slot) = seat{accepted: now, last: now}
 	s.seats.at(slot).wake = s.lapse(slot)
@@ -114,6 +106,7 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	// Every other request with this ticket gets the same answer.
 	for i := 0; i < len(s.held); {
 		if h := s.held[i]; h.ticket.ID == t.ID {
+			delete(s.questions, t.ID)
 			s.answer(h, d)
 			s.held = append(s.held[:i], s.held[i+1:]...)
 			continue
@@ -129,12 +122,7 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	if slot == 0 {
 		return false
 	}
-	for i, x := range s.expiry.slots {
-		if x == slot {
-			s.expiry.removeAt(i)
-			break
-		}
-	}
+	s.expiry.removeAt(int(s.seats.at(slot).pos))
 	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now})
 	s.end(now, slot)
 	s.flush(now)
@@ -173,6 +161,9 @@ func (s *Site) age(now, accepted anteroom.Time) uint16 {
 // that would be the first to go anyway is forgotten.
 func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	until := accepted.Add(max(MaxInterval, s.settings.Refresh)*115/100 + s.settings.PlaceHold + time.Minute)
+	if s.roaming() {
+		until = max(until, now.Add(movedFor+OfferLost)) // what the coordinator remembers must not revive it
+	}
 	if until <= now || s.used.find(&id) != 0 {
 		return
 	}

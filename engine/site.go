@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -22,6 +24,7 @@ type Site struct {
 	figures *Figures
 	lost    bool // a lost incarnation of this site may know sessions that this one does not
 	adopted uint64
+	sites   int  // that the room has
 	synced  bool // a State was heard since the start: the balance is valid
 	sound   bool // free never was negative, passthrough aside
 	over    bool // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
@@ -37,6 +40,7 @@ type Site struct {
 	maxHere int // bound of here
 	offers  map[uint32]offer
 	held    []heldVisit
+	again   heldVisit // the held request that is being decided about again
 	token   uint64
 	lastKey anteroom.Time
 	tail    int // joined here since the figures were made
@@ -52,11 +56,21 @@ type Site struct {
 	borrowing  bool
 	urgent     bool
 	resync     bool
+	asks       []anteroom.ID
+	found      []Finding
 	borrowedAt anteroom.Time
 	answered   anteroom.Time // when the newest report was sent that the coordinator has answered
 	flushedAt  anteroom.Time
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
+
+	syncedAt  anteroom.Time
+	trips     [16]time.Duration // round trips of the latest answers, as a ring
+	tripCount int
+	trip      time.Duration // the shortest of them; 0 when unknown
+
+	questions map[anteroom.ID]anteroom.Time // asked and not answered: when last
+	gone      recent[Finding]               // what was given up to other sites
 
 	cutLine  []cutPlace
 	sweepPos uint32
@@ -82,17 +96,20 @@ type waiterFlags uint8
 const (
 	hereShown waiterFlags = 1 << iota // has seen the page
 	hereOffered
-	hereAway // missed a check-in; on record
-	hereCame // has come back with the ticket
+	hereAway    // missed a check-in; on record
+	hereCame    // has come back with the ticket
+	hereUnasked // joined without asking whether it lives elsewhere
 )
 
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
+		questions: map[anteroom.ID]anteroom.Time{}, gone: newRecent[Finding](maxGone),
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
 		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
-	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake }}
+	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake },
+		moved: func(slot uint32, pos int) { x.seats.at(slot).pos = int32(pos) }}
 	x.usedAge = queue{less: func(a, b uint32) bool { return x.used.at(a).until < x.used.at(b).until }}
 	x.Configure(now, s)
 	return x
@@ -185,8 +202,14 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync = true
 		s.urgent = true
 	}
-	s.epoch = m.Epoch
-	s.synced = true
+	s.epoch, s.sites = m.Epoch, m.Sites
+	if !s.synced {
+		// The clock may have been set back by this first word.
+		s.synced, s.syncedAt = true, now
+		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
+		s.lastKey = min(s.lastKey, now)
+	}
+	s.measure(now, m.Echo)
 	s.unanswered = 0
 	s.balance.Granted.raise(m.Granted)
 	s.balance.Returned.raise(m.Heard)
@@ -235,14 +258,9 @@ func (s *Site) Tick(now anteroom.Time) {
 		s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
 		s.urgent = true
 	}
-	for i := 0; i < len(s.held); {
-		if h := s.held[i]; now.Sub(h.since) >= HoldMax {
-			s.held = append(s.held[:i], s.held[i+1:]...)
-			s.finish(now, h)
-			continue
-		}
-		i++
-	}
+	s.endHolds(now)
+	s.inquireAgain(now)
+	s.gone.forget(now)
 	if now.Sub(s.flushedAt) >= FlushEvery {
 		s.flush(now)
 	}
@@ -308,7 +326,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
-		Arrivals: s.arrivals, Departures: s.departures,
+		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
 		Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
@@ -318,12 +336,14 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	for age, n := range s.ends {
 		r.Ends = append(r.Ends, AgeCount{Age: age, Count: n})
 	}
+	slices.SortFunc(r.Ends, func(a, b AgeCount) int { return cmp.Compare(a.Age, b.Age) })
 	if s.resync {
 		r.Full, r.Arrivals = true, nil
 		s.here.each(func(slot uint32) { r.Arrivals = append(r.Arrivals, s.arrival(slot)) })
 		r.Ages = s.ages(now)
 	}
 	s.arrivals, s.departures, s.admitted, s.newcomers = nil, nil, 0, 0
+	s.asks, s.found = nil, nil
 	clear(s.ends)
 	s.urgent, s.resync = false, false
 	s.flushedAt = now

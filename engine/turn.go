@@ -61,7 +61,7 @@ func (s *Site) offered(as func(offer) bool) (slots []uint32) {
 	}
 	slices.SortFunc(slots, func(a, b uint32) int {
 		p, q := s.here.at(a), s.here.at(b)
-		return cmp.Or(-cmp.Compare(p.lane, q.lane), cmp.Compare(p.key, q.key))
+		return cmp.Or(-cmp.Compare(p.lane, q.lane), cmp.Compare(p.key, q.key), cmp.Compare(a, b))
 	})
 	return slots
 }
@@ -86,7 +86,7 @@ func (s *Site) takeEffect(now anteroom.Time) {
 		}
 		s.offers[slot] = o
 		for _, h := range s.held {
-			if h.ticket.ID == s.here.id(slot) {
+			if h.ticket.ID == s.here.id(slot) && !h.asking {
 				reason := anteroom.ReasonTurn
 				if w.flags&hereShown == 0 {
 					reason = anteroom.ReasonFreeSlot

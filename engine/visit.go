@@ -9,8 +9,8 @@ import (
 )
 
 // Visit decides about one request that the door could not decide alone. When held is not
-// 0 the decision is not made yet: an Answer with that token follows, at the latest
-// HoldMax later when Tick is called. Abandon says that nobody waits for it any more.
+// 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
+// (or three round trips to the coordinator, up to 2 s) later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.expire(now)
 	t := v.Ticket
@@ -26,13 +26,18 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			anew = anteroom.ReasonBound
 		case slot != 0:
 			return s.renew(now, slot, t), 0
+		case s.used.find(&t.ID) != 0:
+			anew = anteroom.ReasonUsed
+			if t.Accepted() {
+				anew = anteroom.ReasonSessionOver
+			}
+		case s.elsewhere(now, t) && (t.Accepted() || !v.NoClaim):
+			return s.enquire(now, v, t)
 		case t.Accepted():
 			if s.adoptable(now, t) {
 				return s.adopt(now, t), 0
 			}
 			anew = anteroom.ReasonSessionOver
-		case s.used.find(&t.ID) != 0:
-			anew = anteroom.ReasonUsed
 		case s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
 			anew = anteroom.ReasonPlaceLost
 		}
@@ -56,14 +61,16 @@ func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom
 	return admitted(now, t, s.seats.at(slot).accepted, s.settings, anteroom.ReasonSession)
 }
 
-// Standing grades a ticket, to choose among several that a client sent: 3 a session, 2
-// in line here, 1 may still join with its arrival, 0 useless.
+// Standing grades a ticket, to choose among several that a client sent: 3 a session, 2 in
+// line here or accepted by another site, 1 may still join with its arrival, 0 useless.
 func (s *Site) Standing(now anteroom.Time, t anteroom.Ticket) int {
 	switch {
 	case s.seats.find(&t.ID) != 0:
 		return 3
 	case s.here.find(&t.ID) != 0:
 		return 2
+	case t.Accepted() && s.used.find(&t.ID) == 0 && s.elsewhere(now, t):
+		return 2 // its session may be at another site
 	case t.Accepted() || s.used.find(&t.ID) != 0 || t.Next.Add(s.settings.PlaceHold) < now:
 		return 0
 	}
@@ -130,6 +137,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 		d.QueueIsFull, d.WaitKnown, d.AheadKnown = true, false, false
 		return 0, d
 	}
+	s.gone.drop(t.ID)
 	slot = s.here.add(t.ID)
 	w := s.here.at(slot)
 	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll), told: t.Told}
@@ -201,7 +209,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		case anteroom.Passthrough:
 			return s.admit(now, t, anteroom.ReasonPassthrough), 0
 		}
-		if slot != 0 && s.here.at(slot).flags&hereOffered != 0 {
+		if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) {
 			o := s.offers[slot]
 			if o.active {
 				s.dropOffer(slot)
@@ -212,6 +220,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 			}
 		}
 		switch {
+		case s.again.asking: // it may live elsewhere too: it enters by an offer only
 		case s.mode == Open && s.permits() >= 1:
 			return s.admit(now, t, anteroom.ReasonReopened), 0
 		case s.mode == Open && len(s.held) < anteroom.MaxHeld:
@@ -282,8 +291,12 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 {
 				continue // the door learns when the ticket comes near the front
 			}
+			s.gone.drop(p.ID)
 			slot = s.here.add(p.ID)
 			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane}
+			if s.roaming() {
+				s.here.at(slot).flags = hereUnasked
+			}
 			if s.mode == Cut {
 				s.lineUp(slot)
 			}
@@ -315,9 +328,9 @@ func (s *Site) rank(key anteroom.Time) int {
 	return s.figures.Rank(key)
 }
 
-// expectedSoon is how many releases the limits allow within HoldMax.
+// expectedSoon is how many releases the limits allow while a request may be held.
 func (s *Site) expectedSoon() int {
-	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * HoldMax.Seconds())
+	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * s.holdBound().Seconds())
 }
 
 // neverWorse makes a door's waiting page show no worse place than this site has shown, and

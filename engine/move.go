@@ -1,0 +1,286 @@
+package engine
+
+// A ticket lives at one site. When it turns up at another, the coordinator asks the site
+// where it is, or all of them, and moves what they give up.
+
+import (
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+const (
+	// movedFor is how long the coordinator remembers where a session went: longer than the
+	// old site repeats what it said of it.
+	movedFor     = goneFor + 15*time.Second
+	maxMoved     = 100_000
+	inquireEvery = time.Second
+	questionLife = 10 * time.Second
+	maxQuestions = 100_000
+)
+
+// question is a ticket that turned up at a site and of which the others have to say whether
+// they hold it.
+type question struct {
+	id     anteroom.ID
+	asker  uint16
+	others []uint16 // sites where it turned up while the question was open, in that order
+	from   []uint16 // who has not answered yet
+	best   Finding
+	silent bool // somebody who may hold it cannot be asked
+	opened anteroom.Time
+	asked  anteroom.Time
+}
+
+// moved is where a session went.
+type moved struct {
+	to      SiteKey
+	finding Finding
+}
+
+// answers says whether a site can be asked.
+func (c *Coordinator) answers(now anteroom.Time, i uint16) bool {
+	return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter
+}
+
+// inquire looks for the ticket that turned up at a site.
+func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
+	if q := c.questions[id]; q != nil {
+		if q.asker != asker && !slices.Contains(q.others, asker) {
+			q.others = append(q.others, asker)
+		}
+		return
+	}
+	m, went := c.moved.get(id)
+	slot, silent := c.line.places.find(&id), false
+	var from []uint16
+	switch {
+	case slot != 0 && c.line.places.at(slot).site != asker:
+		if at := c.line.places.at(slot).site; c.answers(now, at) {
+			from = append(from, at)
+		}
+	case went && m.to == c.sites[asker].key:
+		// The answer was lost, and the seat perhaps returned as idle: once more.
+		if c.ledger.Pool(Seat) >= 1 {
+			c.moveSeat(m.to)
+		}
+		c.tell(asker, m.finding)
+		return
+	default:
+		for i, s := range c.sites {
+			switch {
+			case uint16(i) == asker || s.lostAt != 0 || went && m.to != s.key:
+			case c.answers(now, uint16(i)):
+				from = append(from, uint16(i))
+			case now.Sub(s.heard) < max(c.settings.SessionDuration, RateHold):
+				silent = true
+			}
+		}
+	}
+	c.ask(now, id, asker, from, silent)
+}
+
+// ask opens a question.
+func (c *Coordinator) ask(now anteroom.Time, id anteroom.ID, asker uint16, from []uint16, silent bool) {
+	if c.questions[id] != nil || len(c.questions) >= maxQuestions {
+		return // the site does without an answer
+	}
+	q := &question{id: id, asker: asker, from: from, best: Finding{ID: id}, silent: silent, opened: now, asked: now}
+	c.questions[id] = q
+	c.asking = append(c.asking, q)
+	for _, i := range from {
+		c.sites[i].inquire = append(c.sites[i].inquire, id)
+	}
+	if len(from) == 0 {
+		c.resolve(now, q)
+	}
+}
+
+// entered notes that a ticket which has moved lately was let in somewhere.
+func (c *Coordinator) entered(now anteroom.Time, id anteroom.ID, site uint16) {
+	if m, went := c.moved.get(id); went && m.to != c.sites[site].key {
+		f := Finding{ID: id, Standing: Seated, Accepted: now, Last: now}
+		c.moved.put(id, moved{to: c.sites[site].key, finding: f}, now.Add(movedFor))
+	}
+}
+
+// tell lets a site know where a ticket stood.
+func (c *Coordinator) tell(i uint16, f Finding) { c.sites[i].found = append(c.sites[i].found, f) }
+
+// heardOf takes what a site says of a ticket that it was asked about.
+func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
+	q := c.questions[f.ID]
+	if q == nil {
+		c.merge(f)
+		return
+	}
+	k := slices.Index(q.from, i)
+	if k < 0 {
+		return
+	}
+	q.from = slices.Delete(q.from, k, k+1)
+	if m, went := c.moved.get(f.ID); went && f.Standing == Unknown && m.to == c.sites[i].key {
+		f = m.finding // what was told it has not arrived
+	}
+	if weight(f.Standing) > weight(q.best.Standing) {
+		q.best = f
+	}
+	if q.best.Standing == Seated || len(q.from) == 0 {
+		c.resolve(now, q)
+	}
+}
+
+// merge takes the second of two sessions of one ticket, which began on the two sides of a
+// cut: the one that goes on has had the requests of both.
+func (c *Coordinator) merge(f Finding) {
+	m, went := c.moved.get(f.ID)
+	if !went || f.Standing != Seated || f.Last <= m.finding.Last {
+		return
+	}
+	if i := slices.IndexFunc(c.sites, func(s *siteView) bool { return s.key == m.to }); i >= 0 {
+		c.tell(uint16(i), f)
+	}
+}
+
+// weight orders what several sites say of one ticket.
+func weight(s Standing) int { return [...]int{Unknown: 0, Waiting: 1, Used: 2, Seated: 3}[s&3] }
+
+// resolve ends a question.
+func (c *Coordinator) resolve(now anteroom.Time, q *question) {
+	f, s, id := q.best, c.sites[q.asker], q.id
+	slot := c.line.places.find(&id)
+	switch {
+	case f.Standing == Seated:
+		if !c.moveSeat(s.key) {
+			return // the store has not confirmed the next block yet
+		}
+		if slot != 0 {
+			c.line.remove(slot)
+		}
+		c.moved.put(id, moved{to: s.key, finding: f}, now.Add(movedFor))
+	case f.Standing == Used:
+		if slot != 0 {
+			c.line.remove(slot)
+		}
+	case slot != 0:
+		p := c.line.places.at(slot)
+		f = Finding{ID: id, Standing: Waiting, Key: p.key, Lane: p.lane}
+		c.line.moveTo(slot, q.asker, now)
+	case f.Standing == Unknown && q.silent:
+		// It may be where nobody can ask: the site decides as if it were cut off.
+		c.closeQuestion(now, q)
+		return
+	}
+	c.tell(q.asker, f)
+	c.closeQuestion(now, q)
+}
+
+func (c *Coordinator) closeQuestion(now anteroom.Time, q *question) {
+	delete(c.questions, q.id)
+	for _, i := range q.others {
+		c.inquire(now, q.id, i)
+	}
+}
+
+// moveSeat grants a seat, and no rate slot, for a session that another site has ended. That
+// site has returned it: the pool holds it, or what was returned by the report in hand does,
+// when a limit was lowered below what is out.
+func (c *Coordinator) moveSeat(to SiteKey) bool {
+	if !c.reserve(to, 1) {
+		return false
+	}
+	if c.ledger.Pool(Seat) >= 1 || c.seatsBack > 0 {
+		c.ledger.Move(SiteKey{}, to, 1)
+		if c.seatsBack > 0 {
+			c.seatsBack--
+		}
+	}
+	return true // without a unit the site makes do with what it has
+}
+
+// conflict handles a ticket that checks in at a site while its place is at another, and
+// reports whether the check-in counts.
+func (c *Coordinator) conflict(now anteroom.Time, a Arrival, i uint16, full bool) bool {
+	slot := c.line.places.find(&a.ID)
+	if slot == 0 {
+		return true
+	}
+	p := c.line.places.at(slot)
+	if p.site == i || c.sites[p.site].lostAt != 0 {
+		return true
+	}
+	if !c.answers(now, p.site) {
+		return true // it sorts itself out when that site is back
+	}
+	t := c.line.tick(now)
+	if full && (c.line.present(p, t) || !a.Stream && c.line.tick(a.Due)+lateBy < t) {
+		// Everything that waits there, and this one has gone elsewhere: there it stays.
+		c.ask(now, a.ID, p.site, []uint16{i}, false)
+		return false
+	}
+	c.inquire(now, a.ID, i)
+	return p.state != offered // its turn is withdrawn first
+}
+
+// moveTo gives a place to another site. It is passed over until it checks in there.
+func (l *line) moveTo(slot uint32, site uint16, now anteroom.Time) {
+	p := l.places.at(slot)
+	if p.site == site {
+		return
+	}
+	p.site, p.due = site, l.tick(now)
+	if p.flags&flagStream != 0 {
+		p.flags &^= flagStream
+		l.streams--
+	}
+	delete(l.offers, slot)
+	if p.state != dormant {
+		l.setState(slot, parked)
+	}
+}
+
+// pursue repeats open questions, stops waiting for sites that have fallen silent, and forgets
+// what takes too long.
+func (c *Coordinator) pursue(now anteroom.Time) {
+	c.moved.forget(now)
+	open := c.asking
+	c.asking = nil
+	for _, q := range open {
+		switch {
+		case c.questions[q.id] != q:
+			continue
+		case now.Sub(q.opened) > questionLife:
+			c.closeQuestion(now, q)
+			continue
+		}
+		waited := len(q.from)
+		q.from = slices.DeleteFunc(q.from, func(i uint16) bool { return !c.answers(now, i) })
+		if q.silent = q.silent || len(q.from) < waited; len(q.from) == 0 || q.best.Standing == Seated {
+			c.resolve(now, q)
+		} else if now.Sub(q.asked) >= inquireEvery {
+			q.asked = now
+			for _, i := range q.from {
+				c.sites[i].inquire = append(c.sites[i].inquire, q.id)
+			}
+		}
+		if c.questions[q.id] == q {
+			c.asking = append(c.asking, q)
+		}
+	}
+}
+
+// sendMoves posts what was asked and found.
+func (c *Coordinator) sendMoves() {
+	for _, s := range c.sites {
+		if len(s.found) > 0 {
+			c.out = append(c.out, ToSite{Site: s.key, Findings: &Findings{Epoch: c.epoch,
+				Granted: c.ledger.accounts[s.key].Granted, Found: s.found}})
+			s.found = nil
+		}
+		if len(s.inquire) > 0 {
+			c.out = append(c.out, ToSite{Site: s.key, Inquiry: &Inquiry{Epoch: c.epoch, IDs: s.inquire}})
+			s.inquire = nil
+		}
+	}
+}

@@ -1,0 +1,501 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// person is one visitor: what a browser holds, and what its owner is about to do.
+type person struct {
+	ticket   anteroom.Ticket // the cookie
+	spare    anteroom.Ticket // a waiting cookie kept to come back with
+	arrived  anteroom.Time
+	entered  anteroom.Time // first admission
+	left     anteroom.Time
+	stays    anteroom.Time // inside until
+	due      anteroom.Time // of the next check-in that it will make
+	expected anteroom.Time // when the room expects that; 0 when it does not
+	stream   anteroom.Time // open since; 0 when there is none
+	tellAt   anteroom.Time
+	told     time.Duration
+	told25   time.Duration
+	told75   time.Duration
+
+	node     int32 // of the stream
+	twin     int32 // whose cookie a clone uses; -1 for everybody else
+	site     int16
+	requests uint16
+	pending  uint8
+	gen      uint16
+	state    personState
+	habits   habits
+	marks    marks
+}
+
+type personState uint8
+
+const (
+	coming personState = iota // its first request has no answer yet
+	waiting
+	inside
+	gone
+)
+
+type habits uint16
+
+const (
+	streams habits = 1 << iota
+	parallel
+	tabs
+	reloads
+	early
+	sleeps
+	roams
+	replays
+	noCookies
+	clones // another client will use its cookie
+	clone  // is that client
+)
+
+type marks uint8
+
+const (
+	shown     marks = 1 << iota // has seen the waiting page
+	asleep                      // its phone sleeps
+	released                    // its turn has been given and not been lost
+	overtaken                   // by somebody who came more than a second later
+	sentBack                    // was shown the page within its session
+	muted                       // found no room for a stream; does not try again
+	inLine                      // counts as waiting
+)
+
+// request is one on its way.
+type request struct {
+	person  int32
+	node    int32
+	at      anteroom.Time
+	visit   anteroom.Visit
+	primary bool // its answer decides what the person does next
+	opens   bool // a stream
+	outside bool // left its site
+}
+
+// rateWindow is the published unit of the rate.
+const rateWindow = time.Minute
+
+const retryAfter = 2 * time.Second // after no answer
+
+// arrive lets the next visitor come.
+func (w *world) arrive() {
+	a := w.arrivals[w.arrived]
+	w.arrived++
+	v := w.sc.Visitors
+	p := person{arrived: w.now, site: a.site, twin: -1}
+	for _, h := range [...]struct {
+		share float64
+		habit habits
+	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}} {
+		if h.share > 0 && w.crowd.Float64() < h.share {
+			p.habits |= h.habit
+		}
+	}
+	if p.habits&noCookies != 0 {
+		p.habits = noCookies
+	}
+	who := int32(len(w.people))
+	w.people = append(w.people, p)
+	w.judge.came(who)
+	if p.habits&roams != 0 {
+		w.after(w.between(5*time.Second, 4*time.Minute), evRoam, who, 0)
+	}
+	w.send(who, true)
+}
+
+// between is a moment drawn evenly.
+func (w *world) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(w.crowd.Float64()*float64(most-least))
+}
+
+func (w *world) spread(s Spread) time.Duration {
+	return max(s.Least, time.Duration(w.crowd.ExpFloat64()*float64(s.Mean)))
+}
+
+func (w *world) nodeOf(site int16) int32 {
+	k := 0
+	if len(w.loads[site]) > 1 {
+		k = pick(w.loads[site], w.crowd.Float64())
+	}
+	return w.firstOf[site] + int32(k)
+}
+
+// send makes a person's browser load the page: one request, or six at once.
+func (w *world) send(who int32, primary bool) {
+	p := &w.people[who]
+	if p.stream != 0 && primary { // the page with the stream goes when another loads
+		w.closeStream(who)
+	}
+	v := w.visitOf(p)
+	w.post(who, v, primary, false)
+	if w.people[who].habits&parallel != 0 && primary {
+		for range 5 {
+			again := v
+			again.NewID = w.newID()
+			w.post(who, again, false, false)
+		}
+	}
+}
+
+func (w *world) visitOf(p *person) anteroom.Visit {
+	v := anteroom.Visit{NewID: w.newID(), Ticket: p.ticket}
+	if p.ticket.ID.IsZero() {
+		v.Fresh, v.Ticket = true, anteroom.Ticket{ID: v.NewID}
+	}
+	return v
+}
+
+func (w *world) post(who int32, v anteroom.Visit, primary, opens bool) {
+	p := &w.people[who]
+	if p.entered == 0 {
+		p.requests++ // until it is inside
+	}
+	p.pending++
+	node := w.nodeOf(p.site)
+	if opens {
+		node = p.node
+	}
+	r := w.newRequest()
+	w.requests[r] = request{person: who, node: node, at: w.now, visit: v, primary: primary, opens: opens}
+	if v.Fresh && p.habits&(noCookies|clone) == 0 {
+		w.byID[v.Ticket.ID] = who
+	}
+	if primary {
+		p.gen++ // whatever was planned is off until the answer
+	}
+	w.system.request(r)
+}
+
+func (w *world) newRequest() uint32 {
+	if n := len(w.spare); n > 0 {
+		r := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		return r
+	}
+	w.requests = append(w.requests, request{})
+	return uint32(len(w.requests) - 1)
+}
+
+// failed: a request has found nobody who answers. The browser shows an error and its owner
+// tries again.
+func (w *world) failed(r uint32) {
+	q := w.requests[r]
+	w.spare = append(w.spare, r)
+	p := &w.people[q.person]
+	p.pending--
+	p.expected = 0
+	if p.state == gone {
+		return
+	}
+	if q.opens {
+		p.stream = 0
+		w.plan(q.person, max(retryAfter, p.ticket.Next.Sub(w.now)))
+	} else if q.primary {
+		w.plan(q.person, w.between(retryAfter, 2*retryAfter))
+	}
+}
+
+// plan has the person do what is next after d.
+func (w *world) plan(who int32, d time.Duration) {
+	p := &w.people[who]
+	p.gen++
+	p.due = w.now.Add(d)
+	w.after(d, evWake, who, uint32(p.gen))
+}
+
+// answered is the answer to a request. outside says whether its site had to ask elsewhere.
+func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
+	q := w.requests[r]
+	w.spare = append(w.spare, r)
+	who := q.person
+	w.judge.decided(who, &q, &d, outside)
+	p := &w.people[who]
+	p.pending--
+	if d.SetCookie && p.habits&noCookies == 0 && !(w.sc.Visitors.LostCookies > 0 && w.crowd.Float64() < w.sc.Visitors.LostCookies) {
+		w.keep(who, d.Ticket)
+	}
+	if p.state == gone {
+		return
+	}
+	switch d.Verdict {
+	case anteroom.Admit, anteroom.Pass:
+		w.enter(who, &q)
+	case anteroom.Refuse:
+		if q.primary {
+			w.leave(who)
+		}
+	default:
+		w.wait(who, &q, &d)
+	}
+}
+
+// keep stores a cookie: in the browser, and in its twin's, whose jar it is not.
+func (w *world) keep(who int32, t anteroom.Ticket) {
+	p := &w.people[who]
+	if !p.ticket.ID.IsZero() && p.ticket.ID != t.ID {
+		delete(w.byID, p.ticket.ID)
+	}
+	if p.habits&replays != 0 && !t.Accepted() {
+		p.spare = t
+	}
+	if p.ticket.ID != t.ID && p.state != inside && !t.Accepted() && p.habits&clone == 0 {
+		w.byID[t.ID] = who
+	}
+	p.ticket = t
+}
+
+// wait is the waiting page.
+func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
+	p := &w.people[who]
+	p.marks &^= released
+	if p.state == coming || p.state == inside {
+		first := p.state == coming
+		p.state = waiting
+		if first || p.marks&shown == 0 {
+			w.patience(who)
+		}
+	}
+	p.marks |= shown
+	if p.habits&noCookies != 0 {
+		// A client without memory: every request is somebody new. It gives up after three.
+		if p.requests >= 3 {
+			w.leave(who)
+		} else if q.primary {
+			w.plan(who, max(time.Second, d.Refresh))
+		}
+		return
+	}
+	if p.habits&clones != 0 {
+		p.habits &^= clones
+		w.after(w.between(time.Second, 20*time.Second), evClone, who, 0)
+	}
+	if q.opens {
+		if !d.Stream {
+			p.stream, p.marks = 0, p.marks|muted
+			w.plan(who, max(time.Second, d.Refresh))
+		}
+		return
+	}
+	if !q.primary {
+		return
+	}
+	next := max(100*time.Millisecond, p.ticket.Next.Sub(w.now)) + w.between(0, 200*time.Millisecond)
+	if p.ticket.ID.IsZero() { // its cookie was lost
+		next = d.Refresh
+	}
+	p.expected = p.ticket.Next
+	if p.habits&early != 0 {
+		next = max(500*time.Millisecond, next/2)
+	}
+	w.plan(who, next)
+	if p.habits&streams != 0 && d.Stream && p.stream == 0 && p.marks&(muted|asleep) == 0 && !p.ticket.ID.IsZero() {
+		w.after(w.between(50*time.Millisecond, 250*time.Millisecond), evStream, who, uint32(p.gen))
+	}
+	if p.habits&reloads != 0 {
+		w.after(w.between(5*time.Second, 35*time.Second), evExtra, who, 0)
+	}
+	if p.habits&tabs != 0 {
+		for range 2 {
+			w.after(w.between(0, max(next, time.Second)), evExtra, who, 1)
+		}
+	}
+	if p.habits&sleeps != 0 && p.marks&asleep == 0 {
+		p.habits &^= sleeps
+		w.after(w.between(2*time.Second, time.Minute), evSleep, who, 0)
+	}
+}
+
+// patience draws when somebody who waits gives up.
+func (w *world) patience(who int32) {
+	if rate := w.sc.Visitors.LeavePerMinute; rate > 0 {
+		w.after(time.Duration(w.crowd.ExpFloat64()/rate*float64(time.Minute)), evLeave, who, 0)
+	}
+}
+
+// enter is the way to the origin.
+func (w *world) enter(who int32, q *request) {
+	p := &w.people[who]
+	if p.state != inside {
+		if p.stream != 0 {
+			w.closeStream(who)
+		}
+		if id := q.visit.Ticket.ID; w.byID[id] == who {
+			delete(w.byID, id)
+		}
+		p.state = inside
+		p.marks &^= released
+		if p.entered == 0 {
+			p.entered = max(w.now, p.arrived+1)
+			p.stays = w.now.Add(w.spread(w.sc.Visitors.Browsing))
+		}
+		w.judge.entered(who)
+	}
+	if q.primary || q.opens {
+		w.think(who)
+	}
+}
+
+func (w *world) think(who int32) {
+	p := &w.people[who]
+	if w.now >= p.stays {
+		w.leave(who)
+		return
+	}
+	w.plan(who, min(w.spread(w.sc.Visitors.Think), p.stays.Sub(w.now)))
+}
+
+// leave ends the visitor's story; the session, if there is one, ends by itself.
+func (w *world) leave(who int32) {
+	p := &w.people[who]
+	if p.stream != 0 {
+		w.closeStream(who)
+	}
+	if !p.ticket.ID.IsZero() && w.byID[p.ticket.ID] == who {
+		delete(w.byID, p.ticket.ID)
+	}
+	was := p.state
+	p.state, p.left = gone, w.now
+	w.judge.went(who, was)
+	p.gen++
+	if p.habits&replays != 0 && p.entered != 0 && !p.spare.ID.IsZero() {
+		w.after(w.sc.settingsAt(w.since(w.now)).SessionDuration+w.between(time.Second, time.Minute), evReplay, who, 0)
+	}
+}
+
+func (w *world) closeStream(who int32) {
+	p := &w.people[who]
+	p.stream = 0
+	w.system.closed(p.node, p.ticket.ID)
+}
+
+// dropped: the node that held a person's stream is no more. The browser connects again
+// within two seconds.
+func (w *world) dropped(who int32) {
+	p := &w.people[who]
+	if p.stream == 0 || p.state != waiting {
+		return
+	}
+	p.stream, p.expected = 0, 0
+	w.plan(who, w.between(0, 2*time.Second))
+}
+
+// called: the stream says that the turn has come.
+func (w *world) called(who int32) {
+	p := &w.people[who]
+	if p.state == waiting && p.stream != 0 {
+		w.plan(who, w.between(50*time.Millisecond, 300*time.Millisecond))
+	}
+}
+
+// act is what people do by themselves.
+func (w *world) act(e event) {
+	p := &w.people[e.who]
+	switch e.kind {
+	case evWake:
+		if p.gen != uint16(e.arg) || p.marks&asleep != 0 {
+			return
+		}
+		switch p.state {
+		case inside:
+			if w.now >= p.stays {
+				w.leave(e.who)
+				return
+			}
+			fallthrough
+		case coming, waiting:
+			w.send(e.who, true)
+		}
+	case evLeave:
+		if p.state == waiting {
+			w.leave(e.who)
+		}
+	case evExtra:
+		if p.state != waiting || p.marks&asleep != 0 || p.ticket.ID.IsZero() {
+			return
+		}
+		w.post(e.who, w.visitOf(p), false, false)
+		if e.arg == 0 && w.people[e.who].state == waiting {
+			w.after(w.between(10*time.Second, 30*time.Second), evExtra, e.who, 0)
+		}
+	case evStream:
+		if p.state != waiting || p.gen != uint16(e.arg) || p.stream != 0 || p.marks&asleep != 0 {
+			return
+		}
+		p.gen++
+		p.stream, p.node = w.now, w.nodeOf(p.site)
+		v := w.visitOf(p)
+		v.Stream = true
+		w.post(e.who, v, false, true)
+	case evSleep:
+		switch {
+		case p.state != waiting:
+			p.marks &^= asleep
+		case e.arg == 0:
+			if p.stream != 0 {
+				w.closeStream(e.who)
+			}
+			p.marks |= asleep
+			p.expected = 0
+			p.gen++
+			w.judge.slept(e.who)
+			w.after(w.between(30*time.Second, 4*time.Minute), evSleep, e.who, 1)
+		default:
+			p.marks &^= asleep
+			w.judge.woke(e.who)
+			w.send(e.who, true)
+		}
+	case evRoam:
+		if p.state != waiting && p.state != inside || len(w.sc.Sites) < 2 {
+			return
+		}
+		if p.stream != 0 {
+			w.closeStream(e.who)
+		}
+		to := int16(w.crowd.IntN(len(w.sc.Sites) - 1))
+		if to >= p.site {
+			to++
+		}
+		p.site, p.expected = to, 0
+		if p.state == waiting && p.marks&asleep == 0 || p.state == inside && p.pending == 0 {
+			w.plan(e.who, w.between(0, time.Second))
+		}
+	case evClone:
+		if p.state != waiting || p.ticket.ID.IsZero() {
+			return
+		}
+		w.cloned(e.who)
+	case evReplay:
+		w.replayed(e.who)
+	}
+}
+
+// cloned lets a second client use the person's cookie, at any site. It is no visitor of its
+// own: the id counts once.
+func (w *world) cloned(of int32) {
+	p := w.people[of]
+	c := person{ticket: p.ticket, arrived: p.arrived, site: int16(w.crowd.IntN(len(w.sc.Sites))), twin: of, state: waiting, habits: clone, marks: shown}
+	who := int32(len(w.people))
+	w.people = append(w.people, c)
+	w.patience(who)
+	w.send(who, true)
+}
+
+// replayed lets the person come back with the waiting cookie of before its session.
+func (w *world) replayed(of int32) {
+	p := w.people[of]
+	c := person{ticket: p.spare, arrived: w.now, site: p.site, twin: -1, habits: p.habits & streams}
+	who := int32(len(w.people))
+	w.people = append(w.people, c)
+	w.judge.came(who)
+	w.send(who, true)
+}

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"github.com/anteroom/anteroom"
+)
+
+// ideal knows everything at once, everywhere: the moment a slot comes free the first in
+// line is inside. It cannot be built; it shows what there is to gain.
+type ideal struct {
+	w    *world
+	turn anteroom.ID // of the visitor who is being let in
+}
+
+func newIdeal(w *world) *ideal { return &ideal{w: w} }
+
+func (x *ideal) request(r uint32) {
+	w := x.w
+	j := w.judge
+	j.settle()
+	q := &w.requests[r]
+	t := q.visit.Ticket
+	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonSession, At: w.now, Ticket: t, SetCookie: true}
+	_, alive := j.sessions[t.ID]
+	_, again := j.used[t.ID]
+	if !alive && again { // its session is over: a newcomer
+		t = anteroom.Ticket{ID: q.visit.NewID}
+		d.Ticket = t
+	}
+	switch {
+	case alive:
+	case j.slots() > 0 && (t.ID == x.turn || j.waitingNow == 0):
+		d.Reason = anteroom.ReasonFreeSlot
+		d.Ticket.AcceptedAt = w.now
+	default:
+		d.Verdict, d.Reason, d.Stream, d.Refresh = anteroom.Wait, anteroom.ReasonLine, true, idealRefresh
+		d.Ticket.Arrival, d.Ticket.Next = w.now, w.now.Add(idealRefresh)
+		d.Method = j.set.QueueingMethod
+	}
+	w.answered(r, d, false)
+}
+
+const idealRefresh = retryAfter * 10
+
+func (x *ideal) closed(int32, anteroom.ID)   {}
+func (x *ideal) event(event)                 {}
+func (x *ideal) configure(anteroom.Settings) {}
+func (x *ideal) finish(*Numbers)             {}
+func (x *ideal) inLine(anteroom.ID) bool     { return true }
+
+// next is when the next seat or rate slot comes free.
+func (x *ideal) next() (at anteroom.Time, ok bool) {
+	j := x.w.judge
+	if j.touch.n == 0 {
+		return 0, false
+	}
+	if j.slots() > 0 {
+		return x.w.now, true
+	}
+	if len(j.expiry.heap) > 0 {
+		at, ok = j.expiry.heap[0].at, true
+	}
+	if j.recent.n > 0 {
+		if t := j.recent.first().Add(rateWindow); !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	return at, ok
+}
+
+func (x *ideal) advance() {
+	w := x.w
+	j := w.judge
+	j.settle()
+	for j.slots() > 0 && j.touch.n > 0 {
+		who := j.touch.next(0)
+		if j.set.QueueingMethod == anteroom.Random {
+			who = j.alive.kth(int32(w.chance.IntN(j.touch.n)))
+		}
+		p := &w.people[who]
+		if p.ticket.ID.IsZero() { // lost its cookie: nobody can be told
+			j.inTouch(who, false)
+			continue
+		}
+		x.turn = p.ticket.ID
+		w.send(who, true)
+		x.turn = anteroom.ID{}
+		if p = &w.people[who]; p.state != inside {
+			j.inTouch(who, false)
+		}
+	}
+}

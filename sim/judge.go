@@ -1,0 +1,672 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// judge watches a run from outside, as the origin and the visitors do: it keeps its own book
+// of sessions, admissions and places and holds every decision against the promises.
+type judge struct {
+	w *world
+
+	set       anteroom.Settings
+	cap       int // sessions that may be: more than the limit for a while after it was lowered
+	rate      int
+	looseTill anteroom.Time // until then limits of before a change may still be used up
+	looseCap  int
+	looseRate int
+
+	sessions map[anteroom.ID]int32
+	book     []session
+	free     []int32
+	expiry   eventQueue // who indexes book
+	used     map[anteroom.ID]struct{}
+	active   int
+	bySite   []int32
+	recent   ring
+	minute   int64 // calendar minute of inMinute
+	inMinute int
+
+	outside, inside int // people on their way in, and inside
+	waitingNow      int // people who were shown the page and wait, in touch
+	comingNow       int
+	touch           bitset // people in touch whose turn has not been given, by number: by arrival
+	alive           fenwick
+	groups          [groupCount]group
+	draws           int
+	rankSum         float64
+
+	idleSince []anteroom.Time
+	idleAt    anteroom.Time
+	idleArea  float64 // slot-seconds
+	slotArea  float64
+	pointIdle float64
+	idleTook  histogram
+	held      histogram
+	decisions int
+	wentOut   int
+	lost      int // left before they were admitted
+	refused   int
+	admitted  int
+	premature int
+	arrived   int
+	faults    int           // of the plan, under way
+	calmFrom  anteroom.Time // after the last one the room needs a moment
+	lossy     bool          // messages are lost or late all the time
+
+	enteredFirst int
+
+	checks  [checkCount]Check
+	points  []Point
+	numbers Numbers
+}
+
+// session is a session as the origin sees it.
+type session struct {
+	id   anteroom.ID
+	last anteroom.Time
+	from anteroom.Time
+	site int16
+
+	accepted anteroom.Time // as the cookie says
+}
+
+type checkName int
+
+// The checks, by name. See Checks for what each looks at.
+const (
+	checkCap checkName = iota
+	checkRate
+	checkOrder
+	checkBooks
+	checkOnce
+	checkStay
+	checkFlow
+	checkAgree
+	checkFair
+	checkCount
+)
+
+// Checks names the checks and says what each holds a run to.
+var Checks = []struct{ Name, Means string }{
+	{"cap", "no more sessions at once than total_active_users, at any moment"},
+	{"rate", "no more new sessions than new_users_per_minute in any 60 s"},
+	{"order", "nobody is given a turn before somebody who arrived more than a second earlier and is in touch (fifo)"},
+	{"count", "arrived = admitted + waiting + left + refused, and at the end every unit is back"},
+	{"once", "one ticket has one session, whoever carries it and however often"},
+	{"stay", "a request within a session is never answered with the waiting page"},
+	{"flow", "no slot stays free for more than ten seconds while somebody who is present waits"},
+	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
+	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
+}
+
+type groupName int
+
+const (
+	groupStreams groupName = iota
+	groupReloads
+	groupEarly
+	groupTabs
+	groupCount
+)
+
+var groupHabits = [groupCount]habits{streams, reloads, early, tabs}
+
+// group counts the draws that fell on people of a habit, and those that should have.
+type group struct {
+	alive    int
+	won      float64
+	expected float64
+	variance float64
+}
+
+func newJudge(w *world) *judge {
+	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
+		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]struct{}{}, idleAt: epoch,
+		bySite: make([]int32, len(w.sc.Sites)), lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+	for i, c := range Checks {
+		j.checks[i].Name = c.Name
+	}
+	return j
+}
+
+func (j *judge) look(c checkName, ok bool, say func() string) {
+	k := &j.checks[c]
+	k.Looked++
+	if ok {
+		return
+	}
+	if k.Broken == 0 {
+		k.First = fmt.Sprintf("at %v: %s", j.w.since(j.w.now).Round(time.Millisecond), say())
+	}
+	k.Broken++
+}
+
+// limits takes new settings.
+func (j *judge) limits(s anteroom.Settings) {
+	j.settle()
+	j.looseTill = j.w.now.Add(61 * time.Second)
+	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
+	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.active), s.NewUsersPerMinute
+	if s.QueueingMethod == anteroom.Passthrough || s.Suspended {
+		j.cap, j.rate = math.MaxInt, math.MaxInt
+	}
+	j.level()
+}
+
+// slots is what is free by the limits.
+func (j *judge) slots() int {
+	if j.set.QueueAll || j.set.QueueingMethod == anteroom.Reject {
+		return 0
+	}
+	return max(0, min(j.set.TotalActiveUsers-j.active, j.set.NewUsersPerMinute-j.recent.n))
+}
+
+// settle brings the book to now: sessions that have lapsed end, minutes pass.
+func (j *judge) settle() {
+	now := j.w.now
+	for {
+		const none = anteroom.Time(math.MaxInt64)
+		lapse, slot := none, none
+		if len(j.expiry.heap) > 0 {
+			lapse = j.expiry.heap[0].at
+		}
+		if j.recent.n > 0 {
+			slot = j.recent.first().Add(rateWindow)
+		}
+		at := min(lapse, slot)
+		if at > now {
+			break
+		}
+		j.area(at)
+		if slot <= lapse {
+			j.recent.pop()
+		} else {
+			j.lapse(j.expiry.pop())
+		}
+		j.level()
+	}
+	j.area(now)
+}
+
+func (j *judge) lapse(e event) {
+	s := &j.book[e.who]
+	end := s.last.Add(j.set.SessionDuration)
+	if j.set.DisableSessionRenewal {
+		end = s.from.Add(j.set.SessionDuration)
+	}
+	if end > e.at {
+		e.at = end
+		j.expiry.push(e)
+		return
+	}
+	delete(j.sessions, s.id)
+	j.free = append(j.free, e.who)
+	j.active--
+	j.bySite[s.site]--
+	j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.active))
+	if j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
+		j.cap = math.MaxInt
+	}
+}
+
+// area adds up what was idle since the last change.
+func (j *judge) area(at anteroom.Time) {
+	dt := at.Sub(j.idleAt).Seconds()
+	if dt <= 0 {
+		return
+	}
+	j.idleAt = at
+	if n := len(j.idleSince); j.waitingNow+j.comingNow > 0 {
+		idle := float64(n) * dt
+		j.idleArea += idle
+		j.pointIdle += idle
+		if j.set.TotalActiveUsers-j.active < j.set.NewUsersPerMinute-j.recent.n {
+			j.slotArea += float64(j.set.TotalActiveUsers) * dt
+		} else {
+			j.slotArea += float64(j.set.NewUsersPerMinute) * dt
+		}
+	}
+}
+
+// level notes which free slots somebody waits for.
+func (j *judge) level() {
+	want := min(j.slots(), j.waitingNow+j.comingNow)
+	for len(j.idleSince) < want {
+		j.idleSince = append(j.idleSince, j.w.now)
+	}
+	j.idleSince = j.idleSince[:want]
+}
+
+// taken: a slot was used. Whoever waited longest for one was it.
+func (j *judge) taken() {
+	if len(j.idleSince) == 0 {
+		return
+	}
+	d := j.w.now.Sub(j.idleSince[0])
+	j.idleTook.add(d)
+	j.idleSince = j.idleSince[1:]
+	if j.calm() && !j.paced() {
+		j.look(checkFlow, d < 10*time.Second, func() string { return fmt.Sprintf("a slot was free for %v while somebody waited", d) })
+	}
+}
+
+// paced: releases are smoothed, which leaves slots idle on purpose.
+func (j *judge) paced() bool {
+	return !j.set.Unpaced && j.set.TotalActiveUsers-j.active > j.set.NewUsersPerMinute-j.recent.n
+}
+
+// calm: no fault of the plan disturbs order and flow now.
+func (j *judge) calm() bool { return !j.lossy && j.faults == 0 && j.w.now >= j.calmFrom }
+
+// disturbed notes a fault of the plan.
+func (j *judge) disturbed(over bool, after time.Duration) {
+	if !over {
+		j.faults++
+		return
+	}
+	j.faults--
+	j.calmFrom = max(j.calmFrom, j.w.now.Add(after))
+}
+
+func (j *judge) came(who int32) {
+	j.settle()
+	j.arrived++
+	j.outside++
+	p := &j.w.people[who]
+	if p.habits&noCookies == 0 { // nobody can wait for a client without memory
+		j.comingNow++
+		p.marks |= inLine
+		j.inTouch(who, true)
+	}
+	j.level()
+}
+
+func (j *judge) inTouch(who int32, yes bool) {
+	if !j.touch.set(who, yes) {
+		return
+	}
+	n := int32(1)
+	if !yes {
+		n = -1
+	}
+	if j.set.QueueingMethod == anteroom.Random {
+		j.alive.add(who, n)
+	}
+	for g, h := range groupHabits {
+		if j.w.people[who].habits&h != 0 {
+			j.groups[g].alive += int(n)
+		}
+	}
+}
+
+func (j *judge) slept(who int32) {
+	j.settle()
+	if j.w.people[who].marks&inLine != 0 {
+		j.w.people[who].marks &^= inLine
+		j.waitingNow--
+	}
+	j.inTouch(who, false)
+	j.level()
+}
+
+func (j *judge) woke(who int32) {
+	j.settle()
+	p := &j.w.people[who]
+	if p.state == waiting && p.marks&inLine == 0 && p.habits&clone == 0 {
+		p.marks |= inLine
+		j.waitingNow++
+		j.inTouch(who, p.marks&released == 0)
+	}
+	j.level()
+}
+
+// went: the person's story ends.
+func (j *judge) went(who int32, was personState) {
+	j.settle()
+	p := &j.w.people[who]
+	if p.habits&clone != 0 {
+		return
+	}
+	switch was {
+	case inside:
+		j.inside--
+	case coming, waiting:
+		j.outside--
+		if was == coming {
+			j.refused++
+		} else {
+			j.lost++
+		}
+		switch {
+		case p.marks&inLine == 0:
+		case was == coming:
+			j.comingNow--
+		default:
+			j.waitingNow--
+		}
+		p.marks &^= inLine
+		j.inTouch(who, false)
+	}
+	j.level()
+}
+
+// entered: the person is inside now.
+func (j *judge) entered(who int32) {
+	p := &j.w.people[who]
+	if p.habits&clone != 0 {
+		return
+	}
+	j.outside--
+	j.inside++
+	if p.entered >= j.w.now {
+		j.enteredFirst++
+	}
+	if p.marks&inLine != 0 {
+		p.marks &^= inLine
+		if p.marks&shown != 0 { // it has left coming behind
+			j.waitingNow--
+		} else {
+			j.comingNow--
+		}
+	}
+	j.inTouch(who, false)
+	j.level()
+}
+
+// decided holds a decision against the promises.
+func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside bool) {
+	j.settle()
+	w := j.w
+	b := w.trace.line(w.now, d.Verdict.String())
+	b = appendNumber(b, "v", int64(who))
+	b = appendNumber(b, "n", int64(q.node))
+	b = append(b, ' ')
+	b = append(b, d.Reason.String()...)
+	if d.AheadKnown {
+		b = appendNumber(b, "ahead ", int64(d.Ahead))
+	}
+	if d.WaitKnown {
+		b = appendNumber(b, "wait ", int64(d.WaitTime/time.Second))
+	}
+	w.trace.end(b)
+
+	j.decisions++
+	j.held.add(w.now.Sub(q.at))
+	if outside {
+		j.wentOut++
+	}
+	switch d.Verdict {
+	case anteroom.Admit:
+		j.letIn(who, q, d)
+	case anteroom.Wait, anteroom.Refuse:
+		j.turnedAway(who, q, d)
+	}
+	j.level()
+}
+
+func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
+	w, id := j.w, d.Ticket.ID
+	p := &w.people[who]
+	site := w.nodes[q.node].site
+	i, alive := j.sessions[id]
+	if d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted {
+		if alive {
+			s := &j.book[i]
+			s.last = w.now
+			if s.site != site {
+				j.bySite[s.site]--
+				j.bySite[site]++
+				s.site = site
+			}
+		} else {
+			j.open(id, site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
+		}
+		j.capHolds()
+		return
+	}
+	_, again := j.used[id]
+	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
+		j.book[i].last = w.now
+		return
+	}
+	if d.Reason != anteroom.ReasonPassthrough {
+		j.look(checkOnce, !alive && !again, func() string {
+			if alive {
+				return fmt.Sprintf("visitor %d (%v) got a second session while the first lasts", who, d.Reason)
+			}
+			return fmt.Sprintf("visitor %d (%v) got a second session with a used ticket", who, d.Reason)
+		})
+	}
+	if alive {
+		return
+	}
+	j.used[id] = struct{}{}
+	if p.marks&released == 0 {
+		j.release(who)
+	}
+	j.taken()
+	j.open(id, site, d.Ticket.AcceptedAt)
+	j.recent.push(w.now)
+	j.admitted++
+	if m := int64(w.now) / 60e6; m != j.minute {
+		j.minute, j.inMinute = m, 0
+	}
+	j.inMinute++
+	j.capHolds()
+	rate := j.rate
+	if w.now < j.looseTill {
+		rate = max(rate, j.looseRate)
+	}
+	j.look(checkRate, j.recent.n <= rate, func() string {
+		return fmt.Sprintf("%d entered within 60 s, %d may", j.recent.n, j.rate)
+	})
+	n := &j.numbers
+	n.PeakPerMinute = max(n.PeakPerMinute, j.recent.n)
+	if w.now >= j.looseTill && j.rate > 0 && j.rate < math.MaxInt {
+		n.OverAnyMinute = max(n.OverAnyMinute, float64(j.recent.n)/float64(j.rate)-1)
+		n.OverMinute = max(n.OverMinute, float64(j.inMinute)/float64(j.rate)-1)
+	}
+}
+
+func (j *judge) capHolds() {
+	n := &j.numbers
+	n.PeakActive = max(n.PeakActive, j.active)
+	most := j.cap
+	if j.w.now < j.looseTill {
+		most = max(most, j.looseCap)
+	}
+	j.look(checkCap, j.active <= most, func() string { return fmt.Sprintf("%d are active, %d may be", j.active, j.set.TotalActiveUsers) })
+	if most == j.set.TotalActiveUsers && most > 0 {
+		n.OverActive = max(n.OverActive, float64(j.active)/float64(most)-1)
+	}
+}
+
+func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time) {
+	var i int32
+	if n := len(j.free); n > 0 {
+		i, j.free = j.free[n-1], j.free[:n-1]
+	} else {
+		j.book = append(j.book, session{})
+		i = int32(len(j.book) - 1)
+	}
+	j.book[i] = session{id: id, last: j.w.now, from: j.w.now, site: site, accepted: accepted}
+	j.sessions[id] = i
+	j.expiry.push(event{at: j.w.now.Add(j.set.SessionDuration), who: i})
+	j.active++
+	j.bySite[site]++
+}
+
+// turnedAway holds a page or a refusal against the promises.
+func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
+	w := j.w
+	p := &w.people[who]
+	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
+		i, alive := j.sessions[q.visit.Ticket.ID]
+		stays := !alive || d.Reason == anteroom.ReasonBound
+		j.look(checkStay, stays, func() string {
+			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
+		})
+		if alive && p.state == inside {
+			p.marks |= sentBack
+		}
+	}
+	switch d.Reason {
+	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
+		j.inTouch(who, false) // a newcomer again: its arrival is not what counts
+	}
+	if q.visit.Fresh && p.requests > 1 && p.habits&parallel == 0 {
+		j.inTouch(who, false)
+	}
+	if p.habits&clone != 0 {
+		return
+	}
+	if p.state == inside && q.primary { // its session is over: it waits again
+		j.inside--
+		j.outside++
+		p.marks |= inLine
+		j.waitingNow++
+	}
+	if p.state != coming || d.Verdict != anteroom.Wait {
+		j.hears(p, d)
+		return
+	}
+	j.numbers.Queued++
+	if p.marks&inLine == 0 {
+		return
+	}
+	j.comingNow--
+	if j.slots() > j.waitingNow+j.comingNow {
+		j.premature++
+	}
+	j.waitingNow++
+	j.numbers.PeakWaiting = max(j.numbers.PeakWaiting, j.waitingNow)
+	j.hears(p, d)
+}
+
+// hears remembers the first wait that a visitor was told.
+func (j *judge) hears(p *person, d *anteroom.Decision) {
+	if d.WaitKnown && p.tellAt == 0 && d.Verdict == anteroom.Wait {
+		p.tellAt, p.told, p.told25, p.told75 = j.w.now, d.WaitTime, d.Wait25, d.Wait75
+	}
+}
+
+// releaseAll notes turns given at one moment.
+func (j *judge) releaseAll(ids []anteroom.ID) {
+	for _, id := range ids {
+		if who, ok := j.w.byID[id]; ok {
+			j.w.people[who].marks |= released
+			j.drawn(who)
+			j.inTouch(who, false)
+		}
+	}
+	for _, id := range ids {
+		if who, ok := j.w.byID[id]; ok {
+			j.overtakes(who)
+		}
+	}
+}
+
+func (j *judge) release(who int32) {
+	p := &j.w.people[who]
+	if p.habits&clone != 0 {
+		return
+	}
+	p.marks |= released
+	j.drawn(who)
+	j.inTouch(who, false)
+	j.overtakes(who)
+}
+
+// unrelease: a turn was not taken, or could not be given.
+func (j *judge) unrelease(id anteroom.ID) {
+	who, ok := j.w.byID[id]
+	if !ok {
+		return
+	}
+	p := &j.w.people[who]
+	p.marks &^= released
+	if p.state == waiting && p.marks&inLine != 0 {
+		j.inTouch(who, true)
+	}
+}
+
+// overtakes marks those whom a turn for who has passed by.
+func (j *judge) overtakes(who int32) {
+	if j.set.QueueingMethod == anteroom.Random || j.set.QueueingMethod == anteroom.Passthrough {
+		return
+	}
+	w := j.w
+	mine := w.people[who].arrived
+	broken := int32(-1)
+	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {
+		p := &w.people[i]
+		if p.arrived.Add(time.Second) >= mine {
+			break
+		}
+		if !w.present(p) {
+			continue
+		}
+		p.marks |= overtaken
+		broken = i
+		j.numbers.OvertakenMost = max(j.numbers.OvertakenMost, mine.Sub(p.arrived))
+	}
+	if j.calm() {
+		j.look(checkOrder, broken < 0, func() string {
+			return fmt.Sprintf("visitor %d of %v gets a turn before visitor %d of %v, who is here", who, w.since(mine), broken, w.since(w.people[broken].arrived))
+		})
+	}
+}
+
+// present: could take a turn at once. A stream counts once the room had a second to hear of it.
+func (w *world) present(p *person) bool {
+	switch {
+	case p.state == coming:
+		return true
+	case p.stream != 0:
+		return w.now.Sub(p.stream) > time.Second
+	}
+	return p.expected <= w.now.Add(4*time.Second) && w.now < p.due && p.pending == 0 && p.expected != 0
+}
+
+// drawn counts a draw.
+func (j *judge) drawn(who int32) {
+	if j.set.QueueingMethod != anteroom.Random || !j.touch.has(who) {
+		return
+	}
+	n := j.touch.n
+	if n < 20 {
+		return
+	}
+	j.draws++
+	j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
+	for g := range j.groups {
+		k := &j.groups[g]
+		share := float64(k.alive) / float64(n)
+		k.expected += share
+		k.variance += share * (1 - share)
+		if j.w.people[who].habits&groupHabits[g] != 0 {
+			k.won++
+		}
+	}
+}
+
+// point adds a point to the result.
+func (j *judge) point() {
+	j.settle()
+	w := j.w
+	step := w.sc.step().Seconds()
+	j.points = append(j.points, Point{At: w.since(w.now), Active: j.active, Waiting: j.waitingNow, Arrived: j.arrived,
+		Admitted: j.admitted, LastMinute: j.recent.n, Limit: j.set.TotalActiveUsers, Rate: j.set.NewUsersPerMinute,
+		Idle: j.pointIdle / step, Sites: append([]int32(nil), j.bySite...)})
+	j.pointIdle = 0
+	if j.waitingNow > 0 {
+		j.numbers.LineEmpty = 0
+	} else if j.numbers.Queued > 0 && j.numbers.LineEmpty == 0 {
+		j.numbers.LineEmpty = w.since(w.now)
+	}
+}

@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// result sums the run up.
+func (w *world) result(seed uint64, took time.Duration) *Result {
+	j := w.judge
+	j.point()
+	r := &Result{Scenario: w.sc, Algorithm: w.opt.Algorithm, Seed: seed, Ran: w.since(w.now), Took: took, Points: j.points}
+	for _, s := range w.sc.Sites {
+		r.Places = append(r.Places, s.Name)
+	}
+	n := &j.numbers
+	n.Arrived, n.Refused, n.Left = j.arrived, j.refused, 0
+	n.Premature = share(j.premature, j.arrived)
+	n.Idle = ratio(j.idleArea, j.slotArea)
+	n.IdleP50, n.IdleP95 = j.idleTook.quantile(0.5), j.idleTook.quantile(0.95)
+	n.HeldMean, n.HeldP99 = j.held.mean(), j.held.quantile(0.99)
+	n.Outside = share(j.wentOut, j.decisions)
+	w.stories(r)
+	j.fair(n)
+	w.system.finish(n)
+	j.look(checkBooks, n.Arrived == n.Admitted+n.Waiting+n.Left+n.Refused, func() string {
+		return "the numbers of those who arrived, were admitted, wait, left and were refused do not add up"
+	})
+	r.Checks = j.checks[:]
+	r.Numbers = *n
+	r.Trace = w.trace.sum()
+	return r
+}
+
+func share(part, whole int) float64 { return ratio(float64(part), float64(whole)) }
+
+func ratio(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+// stories adds up what became of each visitor.
+func (w *world) stories(r *Result) {
+	n := &w.judge.numbers
+	var waits, errors []float64
+	var requests, passed, back, real int
+	third := [3]struct {
+		n     int
+		under [3]int
+	}{}
+	random := w.sc.QueueingMethod == anteroom.Random
+	var hours time.Duration
+	for i := range w.people {
+		p := &w.people[i]
+		last := w.now
+		if p.left != 0 {
+			last = p.left
+		}
+		hours += last.Sub(p.arrived)
+		if p.habits&clone != 0 {
+			continue
+		}
+		real++
+		requests += int(p.requests)
+		switch {
+		case p.entered != 0:
+			n.Admitted++
+		case p.state == gone && p.marks&shown == 0:
+		case p.state == gone:
+			n.Left++
+		default:
+			n.Waiting++
+		}
+		if p.marks&overtaken != 0 {
+			passed++
+		}
+		if p.marks&sentBack != 0 {
+			back++
+		}
+		if p.entered == 0 || p.marks&shown == 0 {
+			continue
+		}
+		waits = append(waits, p.entered.Sub(p.arrived).Seconds())
+		if p.tellAt == 0 || p.entered < p.tellAt {
+			continue
+		}
+		actual := p.entered.Sub(p.tellAt)
+		if random {
+			t := &third[min(2, int(3*w.since(p.tellAt)/max(w.sc.Length, 1)))]
+			t.n++
+			for q, told := range [3]time.Duration{p.told25, p.told, p.told75} {
+				if actual <= told {
+					t.under[q]++
+				}
+			}
+		} else if actual >= 30*time.Second {
+			errors = append(errors, p.told.Seconds()/actual.Seconds()-1)
+		}
+	}
+	slices.Sort(waits)
+	n.WaitP50, n.WaitP80, n.WaitP95, n.WaitMax = at(waits, 0.5), at(waits, 0.8), at(waits, 0.95), at(waits, 1)
+	n.EtaBias = middle(errors)
+	within := 0
+	for i, e := range errors {
+		errors[i] = math.Abs(e)
+		if errors[i] <= 0.12 {
+			within++
+		}
+	}
+	n.EtaError, n.EtaWithin = middle(errors), share(within, len(errors))
+	off, thirds := 0.0, 0
+	for _, t := range third {
+		if t.n < 50 {
+			continue
+		}
+		thirds++
+		for q, want := range [3]float64{0.25, 0.5, 0.75} {
+			off += math.Abs(share(t.under[q], t.n)-want) / 3
+		}
+	}
+	n.LotteryError = ratio(off, float64(thirds))
+	n.Overtaken, n.SentBack = share(passed, n.Queued), share(back, n.Admitted)
+	n.Requests = share(requests, real)
+	n.VisitorHours = hours.Hours()
+
+	every := max(1, (real+MaxVisits-1)/MaxVisits)
+	seen := 0
+	for i := range w.people {
+		p := &w.people[i]
+		if p.habits&clone != 0 {
+			continue
+		}
+		if seen++; seen%every != 0 {
+			continue
+		}
+		v := Visit{Arrived: w.since(p.arrived), Shown: p.marks&shown != 0, Site: p.site,
+			Told: p.told, Told25: p.told25, Told75: p.told75}
+		if p.entered != 0 {
+			v.Admitted = w.since(p.entered)
+		} else if p.left != 0 {
+			v.Left = w.since(p.left)
+		}
+		if p.tellAt != 0 {
+			v.TellAt = w.since(p.tellAt)
+		}
+		r.Visits = append(r.Visits, v)
+	}
+}
+
+// at is the value below which a share of the sorted seconds lies.
+func at(sorted []float64, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	i := min(len(sorted)-1, int(p*float64(len(sorted))))
+	return time.Duration(sorted[i] * float64(time.Second))
+}
+
+func middle(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// fair holds the draws to uniform chances: the winners' rank by arrival, and the chances of
+// people with habits, within five standard deviations.
+func (j *judge) fair(n *Numbers) {
+	if j.draws < 100 {
+		return
+	}
+	n.LotteryRank = j.rankSum/float64(j.draws) - 0.5
+	j.look(checkFair, math.Abs(n.LotteryRank) <= 0.05, func() string { return "the winners' mean rank by arrival is not a half" })
+	for g := range j.groups {
+		k := &j.groups[g]
+		if k.variance < 10 {
+			continue
+		}
+		z := (k.won - k.expected) / math.Sqrt(k.variance)
+		j.look(checkFair, math.Abs(z) <= 5, func() string { return "people of a habit win more or less often than others" })
+	}
+}

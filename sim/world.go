@@ -1,0 +1,324 @@
+package sim
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// Options of a run; the zero value runs the product without a word.
+type Options struct {
+	Algorithm string // one of Algorithms; empty means Anteroom
+	// Progress is called now and then with the virtual time that has passed and the whole.
+	Progress func(done, total time.Duration)
+	// Trace takes every decision and message as a line of text. Nil: only its hash is made.
+	Trace io.Writer
+}
+
+// epoch is the true time at which every run starts.
+var epoch = anteroom.TimeOf(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+
+// system is what visitors meet: the product, a published way of sharing slots, or the ideal.
+type system interface {
+	// request hands in a request at a node; world.answered follows, perhaps before it returns.
+	request(r uint32)
+	// closed says that a visitor's stream has ended.
+	closed(node int32, id anteroom.ID)
+	// event is one that the system scheduled.
+	event(e event)
+	// next is when the system has something to do beside its events; ok is false when never.
+	next() (at anteroom.Time, ok bool)
+	// advance does what is due at w.now.
+	advance()
+	// configure puts new settings in force.
+	configure(s anteroom.Settings)
+	// inLine says whether a ticket that waits has a place in the room's line.
+	inLine(id anteroom.ID) bool
+	// finish fills in what only the system knows.
+	finish(n *Numbers)
+}
+
+// world is a run under way.
+type world struct {
+	sc    Scenario
+	opt   Options
+	now   anteroom.Time
+	end   anteroom.Time
+	queue eventQueue
+
+	nodes    []place // all nodes of all sites
+	firstOf  []int32 // first node of each site
+	loads    [][]float64
+	arrivals []arrival
+	arrived  int
+	emptyAt  anteroom.Time // since when nobody is here
+
+	people   []person
+	byID     map[anteroom.ID]int32 // waiting tickets that a stream or an offer may name
+	requests []request
+	spare    []uint32
+	ids      *rand.Rand
+	crowd    *rand.Rand
+	chance   *rand.Rand // of faults
+
+	system system
+	judge  *judge
+	trace  *trace
+	hours  float64
+}
+
+// place is a node of a site.
+type place struct {
+	site  int16
+	index int16
+}
+
+type eventKind uint8
+
+const (
+	evWake      eventKind = iota // a person does what is next; arg is its generation
+	evLeave                      // a person gives up
+	evExtra                      // a person's additional request: reload, tab
+	evStream                     // a person opens a stream
+	evSleep                      // a person's phone falls asleep; arg 1: wakes up
+	evRoam                       // a person goes on at another site
+	evClone                      // a second client uses the person's cookie
+	evReplay                     // a person comes back with an old ticket
+	evChange                     // settings; who indexes Scenario.Changes
+	evPoint                      // a point of the result
+	evFault                      // who indexes the plan of faults, arg 1 ends it
+	evTick                       // who is the end of a process
+	evFlush                      // who is a node
+	evStored                     // the coordinator's record is written; arg is its number
+	evRetry                      // who is an end: a process that could not start yet
+	evNodeDeath                  // who is a node
+)
+
+type event struct {
+	at   anteroom.Time
+	seq  uint64
+	kind eventKind
+	who  int32
+	arg  uint32
+}
+
+// eventQueue is a binary heap by time, then by the order of scheduling.
+type eventQueue struct {
+	heap []event
+	seq  uint64
+}
+
+func (q *eventQueue) before(a, b *event) bool {
+	return a.at < b.at || a.at == b.at && a.seq < b.seq
+}
+
+func (q *eventQueue) push(e event) {
+	q.seq++
+	e.seq = q.seq
+	h := append(q.heap, e)
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 4
+		if !q.before(&e, &h[up]) {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = e
+	q.heap = h
+}
+
+func (q *eventQueue) pop() event {
+	h := q.heap
+	top, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	q.heap = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 4*i + 1
+		if child >= len(h) {
+			break
+		}
+		for c := child + 1; c < min(4*i+5, len(h)); c++ {
+			if q.before(&h[c], &h[child]) {
+				child = c
+			}
+		}
+		if !q.before(&h[child], &last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return top
+}
+
+func (w *world) after(d time.Duration, kind eventKind, who int32, arg uint32) {
+	w.queue.push(event{at: w.now.Add(d), kind: kind, who: who, arg: arg})
+}
+
+func (w *world) since(t anteroom.Time) time.Duration { return t.Sub(epoch) }
+
+// Run runs the scenario from the seed. The error is about the scenario (see Check) or
+// ctx's; a broken promise is in the Result.
+func Run(ctx context.Context, sc Scenario, seed uint64, opt Options) (*Result, error) {
+	sc = sc.withDefaults()
+	if err := sc.Check(); err != nil {
+		return nil, err
+	}
+	if opt.Algorithm == "" {
+		opt.Algorithm = Anteroom
+	}
+	began := time.Now()
+	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{},
+		ids:    rand.New(rand.NewPCG(seed, 1)),
+		crowd:  rand.New(rand.NewPCG(seed, 2)),
+		chance: rand.New(rand.NewPCG(seed, 3)),
+		trace:  newTrace(opt.Trace),
+	}
+	w.layout()
+	w.arrivals = arrivalsOf(sc, rand.New(rand.NewPCG(seed, 4)))
+	w.judge = newJudge(w)
+	w.requests = make([]request, 1) // 0 names none
+	switch opt.Algorithm {
+	case Anteroom:
+		w.system = newProduct(w, seed)
+	case Ideal:
+		w.system = newIdeal(w)
+	default:
+		w.system = newPublished(w, seed)
+	}
+	for i := range sc.Changes {
+		w.after(sc.Changes[i].At, evChange, int32(i), 0)
+	}
+	w.after(0, evPoint, 0, 0)
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return w.result(seed, time.Since(began)), nil
+}
+
+func (w *world) layout() {
+	for i, s := range w.sc.Sites {
+		w.firstOf = append(w.firstOf, int32(len(w.nodes)))
+		for k := range s.Nodes {
+			w.nodes = append(w.nodes, place{site: int16(i), index: int16(k)})
+		}
+		w.loads = append(w.loads, cumulative(s.Loads, s.Nodes))
+	}
+}
+
+// cumulative turns relative loads into an ascending scale that ends at 1.
+func cumulative(loads []float64, n int) []float64 {
+	out, sum := make([]float64, n), 0.0
+	for i := range out {
+		if len(loads) == 0 {
+			sum++
+		} else {
+			sum += loads[i]
+		}
+		out[i] = sum
+	}
+	for i := range out {
+		out[i] /= sum
+	}
+	return out
+}
+
+func pick(scale []float64, x float64) int {
+	for i, at := range scale {
+		if x < at {
+			return i
+		}
+	}
+	return len(scale) - 1
+}
+
+// run is the loop: arrivals, events and what the system has to do, in the order of time.
+func (w *world) run(ctx context.Context) error {
+	longest := epoch.Add(MaxLength)
+	total := w.sc.Length
+	for n := 0; ; n++ {
+		if n&0xfff == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if w.opt.Progress != nil && n&0xffff == 0 {
+				w.opt.Progress(min(w.since(w.now), total), total)
+			}
+		}
+		const none = anteroom.Time(1<<63 - 1)
+		at, which := none, 0
+		if w.arrived < len(w.arrivals) {
+			at, which = epoch.Add(w.arrivals[w.arrived].at), 1
+		}
+		if len(w.queue.heap) > 0 && w.queue.heap[0].at < at {
+			at, which = w.queue.heap[0].at, 2
+		}
+		if t, ok := w.system.next(); ok && t < at {
+			at, which = t, 3
+		}
+		if !w.empty() {
+			w.emptyAt = w.now
+		}
+		if which == 0 || at > w.end && !(w.sc.Drain && at <= longest && w.now < w.quiet()) {
+			w.now = max(w.now, min(at, w.end))
+			w.judge.settle()
+			if w.opt.Progress != nil {
+				w.opt.Progress(total, total)
+			}
+			return nil
+		}
+		w.now = max(w.now, at)
+		switch which {
+		case 1:
+			w.arrive()
+		case 2:
+			w.handle(w.queue.pop())
+		case 3:
+			w.system.advance()
+		}
+	}
+}
+
+// empty says that nobody is to come, waits or browses.
+func (w *world) empty() bool {
+	return w.arrived == len(w.arrivals) && w.judge.outside == 0 && w.judge.inside == 0
+}
+
+// quiet is when the last sessions and minutes of those who were here must have passed.
+func (w *world) quiet() anteroom.Time {
+	return w.emptyAt.Add(max(w.judge.set.SessionDuration, engine.RateHold) + 5*time.Second)
+}
+
+func (w *world) handle(e event) {
+	switch e.kind {
+	case evChange:
+		w.judge.limits(w.sc.Changes[e.who].Settings)
+		w.system.configure(w.sc.Changes[e.who].Settings)
+	case evPoint:
+		w.judge.point()
+		w.after(w.sc.step(), evPoint, 0, 0)
+	case evFault, evTick, evFlush, evStored, evRetry, evNodeDeath:
+		w.system.event(e)
+	default:
+		w.act(e)
+	}
+}
+
+func (w *world) newID() (id anteroom.ID) {
+	a, b := w.ids.Uint64(), w.ids.Uint64()
+	for i := range 8 {
+		id[i], id[8+i] = byte(a>>(8*i)), byte(b>>(8*i))
+	}
+	return id
+}

@@ -26,7 +26,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now
 	if c.mode == Queue && !c.closed() && now >= c.quiet {
-		away := int(math.Ceil(1.3 * float64(c.settings.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
+		away := setAside(c.settings)
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
 		c.line.looks = maxLooks
@@ -71,6 +71,12 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.send(now, s)
 		}
 	}
+}
+
+// setAside is how many winners who are away may keep their win: as many as are released
+// while a check-in is due, and some.
+func setAside(s anteroom.Settings) int {
+	return int(math.Ceil(1.3 * float64(s.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
 }
 
 // reopenAbove is how many permits must be free before newcomers are let in without asking.

@@ -105,6 +105,28 @@ func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
 	return max(0, time.Duration((secs+0.5)*float64(time.Second))-since)
 }
 
+// Reached is the arrival up to which the line will have been released at a moment, by the
+// forecast. known is false when there is none, or when everybody who waited will have been.
+func (f *Figures) Reached(at anteroom.Time) (key anteroom.Time, known bool) {
+	steps := at.Sub(f.CurveAt).Seconds() / f.Step.Seconds()
+	i := int(steps)
+	if len(f.Seconds) == 0 || i < 0 || i >= len(f.Curve) {
+		return 0, false
+	}
+	prev := 0.0
+	if i > 0 {
+		prev = float64(f.Curve[i-1])
+	}
+	n := prev + (float64(f.Curve[i])-prev)*(steps-float64(i)) - float64(f.Released-f.CurveFrom)
+	k := sort.Search(len(f.Seconds), func(k int) bool { return float64(f.Seconds[k].Before)+float64(f.Seconds[k].Count) > n })
+	if k == len(f.Seconds) {
+		return 0, false
+	}
+	s := f.Seconds[k]
+	share := max(0, n-float64(s.Before)) / float64(s.Count)
+	return anteroom.Time(s.Second*1e6) + anteroom.Time(s.First) + anteroom.Time(share*float64(s.Last-s.First)), true
+}
+
 // never is the forecast for those whose turn is not in sight.
 const never = 2 * anteroom.QueueIsFullAfter
 

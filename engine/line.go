@@ -35,6 +35,7 @@ const (
 	flagShown placeFlags = 1 << iota
 	flagStream
 	flagWinner // was drawn while away: keeps the win
+	flagUnsure // came with a ticket of before: another site may know more of it
 )
 
 // tick is a moment in hundredths of a second since the line's base.
@@ -188,6 +189,9 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 		*p = place{key: a.Key, pos: -1, lane: a.Lane, state: dormant}
 		l.counts[dormant]++
 		joined = true
+		if a.Shown {
+			p.flags |= flagUnsure
+		}
 	}
 	p := l.places.at(slot)
 	p.site = site

@@ -56,7 +56,7 @@ func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
 	slot, silent := c.line.places.find(&id), false
 	var from []uint16
 	switch {
-	case slot != 0 && c.line.places.at(slot).site != asker:
+	case c.settled(slot, asker):
 		if at := c.line.places.at(slot).site; c.answers(now, at) {
 			from = append(from, at)
 		}
@@ -79,6 +79,15 @@ func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
 		}
 	}
 	c.ask(now, id, asker, from, silent)
+}
+
+// settled says that a place is at another site than the asker and the ticket nowhere else.
+func (c *Coordinator) settled(slot uint32, asker uint16) bool {
+	if slot == 0 {
+		return false
+	}
+	p := c.line.places.at(slot)
+	return p.site != asker && p.flags&flagUnsure == 0
 }
 
 // ask opens a question.
@@ -166,6 +175,9 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 	case slot != 0:
 		p := c.line.places.at(slot)
 		f = Finding{ID: id, Standing: Waiting, Key: p.key, Lane: p.lane}
+		if !q.silent {
+			p.flags &^= flagUnsure
+		}
 		c.line.moveTo(slot, q.asker, now)
 	case f.Standing == Unknown && q.silent:
 		// It may be where nobody can ask: the site decides as if it were cut off.

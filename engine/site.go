@@ -72,7 +72,7 @@ type Site struct {
 	questions map[anteroom.ID]anteroom.Time // asked and not answered: when last
 	gone      recent[Finding]               // what was given up to other sites
 
-	cutLine  []cutPlace
+	cut      cutLine
 	sweepPos uint32
 
 	answers []Answer
@@ -98,6 +98,7 @@ const (
 	hereOffered
 	hereAway    // missed a check-in; on record
 	hereCame    // has come back with the ticket
+	hereWon     // drawn by a cut site while away
 	hereUnasked // joined without asking whether it lives elsewhere
 )
 

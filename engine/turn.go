@@ -1,6 +1,6 @@
 package engine
 
-// Turns: offers from the coordinator, and those a cut site gives itself.
+// Turns: offers from the coordinator, and how they take effect.
 
 import (
 	"cmp"
@@ -97,57 +97,4 @@ func (s *Site) takeEffect(now anteroom.Time) {
 			}
 		}
 	}
-}
-
-// enterCut: the coordinator does not answer. This site serves its own line from its own
-// units; the sum over all sites still cannot exceed the limits.
-func (s *Site) enterCut(now anteroom.Time) {
-	s.mode = Cut
-	s.borrowing = false
-	s.cutLine = nil
-	s.here.each(func(slot uint32) {
-		s.cutLine = append(s.cutLine, cutPlace{key: s.here.at(slot).key, slot: slot})
-	})
-	slices.SortFunc(s.cutLine, cutPlace.compare)
-	s.settleHeld(now)
-}
-
-// cutPlace is a place in the line of a cut site. It outlives the waiter: when the slot
-// holds another key by now, that ticket has gone.
-type cutPlace struct {
-	key  anteroom.Time
-	slot uint32
-}
-
-func (p cutPlace) compare(q cutPlace) int { return cmp.Compare(p.key, q.key) }
-
-// lineUp gives somebody who came while the site is cut a place in its line.
-func (s *Site) lineUp(slot uint32) {
-	p := cutPlace{key: s.here.at(slot).key, slot: slot}
-	i, _ := slices.BinarySearchFunc(s.cutLine, p, cutPlace.compare)
-	s.cutLine = slices.Insert(s.cutLine, i, p)
-}
-
-// serveLocal offers free units to the first in line who are here.
-func (s *Site) serveLocal(now anteroom.Time) {
-	if s.closed() || s.permits() < 1 {
-		return
-	}
-	s.cutLine = slices.DeleteFunc(s.cutLine, func(p cutPlace) bool {
-		return s.here.at(p.slot).key != p.key
-	})
-	for _, p := range s.cutLine {
-		if s.permits() < 1 {
-			break
-		}
-		w := s.here.at(p.slot)
-		away := w.streams == 0 && (w.due.Sub(now) > ClaimHorizon || now.Sub(w.due) > ClaimPoll)
-		if away || w.flags&hereOffered != 0 {
-			continue
-		}
-		s.balance.Offers++
-		w.flags |= hereOffered
-		s.offers[p.slot] = offer{at: now}
-	}
-	s.takeEffect(now)
 }

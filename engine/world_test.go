@@ -18,25 +18,27 @@ import (
 // coordinators that restart from what was stored. The caps are checked at every admission
 // by the visitors' own book of sessions.
 type world struct {
-	t       *testing.T
-	now     anteroom.Time
-	rng     *rand.Rand
-	set     anteroom.Settings
-	coord   *Coordinator
-	record  LedgerRecord
-	sites   []*worldSite
-	mail    []letter
-	people  []*guest
-	book    map[anteroom.ID]anteroom.Time // last request of every session
-	entered []anteroom.Time
-	faults  faults
-	late    int // overtaken by more than a second
-	roams   float64
-	stale   []staleStream
-	moved   map[anteroom.ID]bool     // given up by a site at some time
-	story   map[anteroom.ID][]string // what happened to each ticket, for failures
-	moves   int                      // requests of roamers that went on elsewhere within their session
-	ids     uint64
+	t        *testing.T
+	now      anteroom.Time
+	rng      *rand.Rand
+	set      anteroom.Settings
+	coord    *Coordinator
+	record   LedgerRecord
+	sites    []*worldSite
+	mail     []letter
+	people   []*guest
+	book     map[anteroom.ID]anteroom.Time // last request of every session
+	entered  []anteroom.Time
+	faults   faults
+	late     int // overtaken by more than a second
+	roams    float64
+	stale    []staleStream
+	delay    time.Duration                   // of every message; 0: random
+	answered func(*guest, anteroom.Decision) // takes answers to held requests instead of decided
+	moved    map[anteroom.ID]bool            // given up by a site at some time
+	story    map[anteroom.ID][]string        // what happened to each ticket, for failures
+	moves    int                             // requests of roamers that went on elsewhere within their session
+	ids      uint64
 }
 
 type faults struct{ lose, repeat, reorder, cut, forget, successor float64 }
@@ -131,6 +133,9 @@ func (w *world) post(i int, m letter) {
 	}
 	for range copies {
 		m.at = w.now.Add(time.Duration(20+w.rng.IntN(60)) * time.Millisecond)
+		if w.delay != 0 {
+			m.at = w.now.Add(w.delay)
+		}
 		if w.chance(w.faults.reorder) {
 			m.at = m.at.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond)
 		} else if m.to < 0 {
@@ -317,7 +322,11 @@ func (w *world) step() {
 			if g := s.held[a.Token]; g != nil {
 				delete(s.held, a.Token)
 				g.held = false
-				w.decided(g, a.Decision)
+				if w.answered != nil {
+					w.answered(g, a.Decision)
+				} else {
+					w.decided(g, a.Decision)
+				}
 			}
 		}
 		for _, id := range s.TakePushes() {

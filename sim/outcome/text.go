@@ -90,7 +90,7 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 		what string
 		of   func(sim.Numbers) int
 	}{
-		{"gave up", func(n sim.Numbers) int { return n.Left }},
+		{"left", func(n sim.Numbers) int { return n.Left }},
 		{"were refused", func(n sim.Numbers) int { return n.Refused }},
 		{"wait at the end", func(n sim.Numbers) int { return n.Waiting }},
 	} {

@@ -105,7 +105,7 @@ type visitors struct {
 	Think          think    `key:"think" doc:"Between two requests inside."`
 	LeavePerMinute float64  `key:"leave_per_minute" default:"2%" min:"0" max:"1" share:"true" doc:"Of those who wait, so many give up each minute."`
 	Streams        float64  `key:"streams" default:"90%" min:"0" max:"1" share:"true" doc:"Share whose browser keeps a stream open near the front; the others ask again."`
-	Parallel       float64  `key:"parallel" default:"30%" min:"0" max:"1" share:"true" doc:"Share that sends six requests at once, each time."`
+	Parallel       float64  `key:"parallel" default:"5%" min:"0" max:"1" share:"true" doc:"Share that sends six requests at once, each time."`
 	Tabs           float64  `key:"tabs" default:"5%" min:"0" max:"1" share:"true" doc:"Share that waits in three tabs."`
 	Reloads        float64  `key:"reloads" default:"10%" min:"0" max:"1" share:"true" doc:"Share that reloads the page three times a minute."`
 	Early          float64  `key:"early" default:"0%" min:"0" max:"1" share:"true" doc:"Share that asks before the time it was told."`

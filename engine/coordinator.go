@@ -30,6 +30,10 @@ type Coordinator struct {
 	settings anteroom.Settings
 	ledger   Ledger
 	sites    []*siteView
+	numbers  map[SiteKey]int // of sites, which are never forgotten before another takes the number
+	alive    int             // sites that were not replaced
+	idle     uint64          // sum over those
+	demand   demand          // sum over those
 	line     *line
 	mode     Mode
 	fenced   bool
@@ -59,23 +63,22 @@ type Coordinator struct {
 }
 
 type siteView struct {
-	key      SiteKey
-	heard    anteroom.Time
-	seq      uint64
-	greeted  bool // has reported to this coordinator
-	resync   bool
-	want     uint64
-	idle     uint64
-	adopted  uint64
-	demand   float64 // newcomers, 30-second memory
-	demandAt anteroom.Time
-	lostAt   anteroom.Time // when a newer incarnation replaced it; 0 while it lives
-	echo     anteroom.Time
-	answer   bool
-	told     bool // has been sent a State by this coordinator
-	trip     time.Duration
-	inquire  []anteroom.ID // to be asked about
-	found    []Finding     // to be told
+	key     SiteKey
+	heard   anteroom.Time
+	seq     uint64
+	greeted bool // has reported to this coordinator
+	resync  bool
+	want    uint64
+	idle    uint64
+	adopted uint64
+	demand  demand
+	lostAt  anteroom.Time // when a newer incarnation replaced it; 0 while it lives
+	echo    anteroom.Time
+	answer  bool
+	told    bool // has been sent a State by this coordinator
+	trip    time.Duration
+	inquire []anteroom.ID // to be asked about
+	found   []Finding     // to be told
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -85,11 +88,13 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
 		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, dirty: true,
-		questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
+		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
 	}
 	for _, r := range before.Sites {
 		c.ledger.Open(r.Site, r.Reserved)
-		c.sites = append(c.sites, &siteView{key: r.Site, heard: now, demandAt: now})
+		c.numbers[r.Site] = len(c.sites)
+		c.sites = append(c.sites, &siteView{key: r.Site, heard: now})
+		c.alive++
 	}
 	c.Configure(now, s)
 	c.pace = c.burst()
@@ -174,9 +179,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	if c.ledger.Heard(r.From, r.Returned) != nil {
 		s.resync = s.resync || !r.Full // never, after concede
 	}
-	s.idle = r.Idle
-	s.demand = s.demand*math.Exp(-now.Sub(s.demandAt).Seconds()/30) + float64(r.Newcomers)
-	s.demandAt = now
+	c.setIdle(s, r.Idle)
+	s.demand.add(now, float64(r.Newcomers))
+	c.demand.add(now, float64(r.Newcomers))
 	c.seatsBack = c.ledger.accounts[r.From].Returned[Seat] - before
 	s.trip = r.Trip
 	at := uint16(i)
@@ -260,39 +265,55 @@ func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
 // incarnation of the same name stays charged until its sessions must have ended; when it
 // speaks after that, or when there are more sites than can be numbered, the index is -1.
 func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
-	found, spare, replaced := -1, -1, false
+	found, known := c.numbers[key]
+	if known && c.sites[found].greeted {
+		return found
+	}
+	spare, replaced := -1, false
 	for i, s := range c.sites {
 		switch {
-		case s.key == key:
-			found = i
 		case s.key.Name == key.Name && s.key.Incarnation > key.Incarnation:
 			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
 			s.lostAt = now
+			c.alive--
+			c.setIdle(s, 0)
+			c.demand.add(now, -s.demand.at(now))
 		}
 		if s.lostAt != 0 && c.ledger.accounts[s.key] == nil {
 			spare = i
 		}
 	}
-	if found >= 0 {
+	switch {
+	case known:
 		return found
-	}
-	if replaced || spare < 0 && len(c.sites) > math.MaxUint16 {
+	case replaced, spare < 0 && len(c.sites) > math.MaxUint16:
 		return -1
 	}
 	c.ledger.Open(key, Units{})
-	view := &siteView{key: key, heard: now, demandAt: now, answer: true, resync: true}
+	view := &siteView{key: key, heard: now, answer: true, resync: true}
+	c.alive++
 	c.reserve(key, 0)
 	if spare >= 0 { // a written-off site's number serves again
-		c.sites[spare] = view
+		delete(c.numbers, c.sites[spare].key)
+		c.sites[spare], c.numbers[key] = view, spare
 		return spare
 	}
+	c.numbers[key] = len(c.sites)
 	c.sites = append(c.sites, view)
 	return len(c.sites) - 1
 }
 
+func (c *Coordinator) setIdle(s *siteView, n uint64) {
+	c.idle += n - s.idle
+	s.idle = n
+}
+
 // lostOf is the incarnation whose sessions a site may adopt.
 func (c *Coordinator) lostOf(key SiteKey) SiteKey {
+	if c.alive == len(c.sites) {
+		return SiteKey{}
+	}
 	for _, s := range c.sites {
 		if s.key.Name == key.Name && s.lostAt != 0 {
 			if a := c.ledger.accounts[s.key]; a != nil && a.Granted[Seat] > a.Returned[Seat] {
@@ -385,7 +406,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 		got := c.grant(s.key, n)
 		if got > 0 {
 			s.answer = true
-			s.idle += got
+			c.setIdle(s, s.idle+got)
 		}
 		switch {
 		case pool < s.want:

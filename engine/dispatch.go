@@ -82,25 +82,16 @@ func setAside(s anteroom.Settings) int {
 // reopenAbove is how many permits must be free before newcomers are let in without asking.
 // With one site there is nobody to race with, so any will do.
 func (c *Coordinator) reopenAbove() int64 {
-	if n := c.living(); n > 1 {
+	if n := c.alive; n > 1 {
 		return max(int64(c.settings.TotalActiveUsers/100), int64(2*n))
 	}
 	return int64(min(c.settings.TotalActiveUsers, c.settings.NewUsersPerMinute)) / 100
 }
 
-func (c *Coordinator) living() (n int) {
-	for _, s := range c.sites {
-		if s.lostAt == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // effectDelay is how far ahead offers take effect: far enough for the slowest site to have
 // them. A single site has nobody to be simultaneous with.
 func (c *Coordinator) effectDelay(now anteroom.Time) time.Duration {
-	if c.living() <= 1 {
+	if c.alive <= 1 {
 		return 0
 	}
 	slowest := time.Duration(0)
@@ -117,26 +108,25 @@ func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
 	if c.mode != Open || c.closed() {
 		return 0
 	}
-	free, demand, mine := float64(c.permits()), 0.0, 0.0
-	n := 0
-	for _, o := range c.sites {
-		if o.lostAt != 0 {
-			continue
-		}
-		n++
-		free += float64(o.idle)
-		d := o.demand * math.Exp(-now.Sub(o.demandAt).Seconds()/30)
-		demand += d
-		if o == s {
-			mine = d
-		}
-	}
+	n, free := float64(c.alive), float64(c.permits())+float64(c.idle)
 	if free < max(float64(c.settings.TotalActiveUsers)/50, 10) {
 		return 0
 	}
-	share := 1 / float64(n)
-	if demand > 0 {
-		share = mine / demand
+	share := 1 / n
+	if all := c.demand.at(now); all > 1e-6 { // below, what is left is the sum's rounding
+		share = min(s.demand.at(now)/all, 1)
 	}
-	return uint64(free / 2 * (0.3/float64(n) + 0.7*share))
+	return uint64(free / 2 * (0.3/n + 0.7*share))
 }
+
+// demand is how many newcomers there were lately, with a memory of 30 s.
+type demand struct {
+	n     float64
+	since anteroom.Time
+}
+
+func (d *demand) at(now anteroom.Time) float64 {
+	return d.n * math.Exp(-now.Sub(d.since).Seconds()/30)
+}
+
+func (d *demand) add(now anteroom.Time, n float64) { *d = demand{d.at(now) + n, now} }

@@ -16,7 +16,7 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 	c.out = append(c.out, ToSite{Site: s.key, State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
 		Adopted: s.adopted, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
-		Figures: c.figures, Resync: s.resync, Sites: c.living(),
+		Figures: c.figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true
 }

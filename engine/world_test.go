@@ -187,8 +187,8 @@ func (w *world) decided(g *guest, d anteroom.Decision) {
 			w.moves++
 		}
 		g.inside = true
-		if !had || !w.set.DisableSessionRenewal {
-			w.book[g.ticket.ID] = w.now
+		if w.book[g.ticket.ID] = w.now; w.set.DisableSessionRenewal {
+			w.book[g.ticket.ID] = d.Ticket.AcceptedAt
 		}
 		w.caps()
 		return

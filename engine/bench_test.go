@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -30,7 +31,8 @@ func BenchmarkDoorDecideAdmitted(b *testing.B) {
 			b.Fatal("not admitted by the door")
 		}
 		if now%1_000_000 == 0 {
-			d.TakeTouches()
+			batch, _ := d.TakeTouches()
+			d.Confirmed(batch)
 		}
 	}
 }
@@ -141,4 +143,118 @@ func BenchmarkDispatch(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// BenchmarkCoordinatorJoins: a hundred sites report a hundred joins each, in turn, while
+// nobody may enter. The figures and the store are part of it.
+func BenchmarkCoordinatorJoins(b *testing.B) {
+	const sites, joins = 100, 100
+	now := midnight
+	c := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 0, NewUsersPerMinute: 1 << 20}, LedgerRecord{}, []byte("seed"))
+	w := trial{ids: 1 << 41}
+	seq := make([]uint64, sites)
+	var n int
+	b.ReportAllocs()
+	for b.Loop() {
+		i := n % sites
+		now += 2000 // 50,000 joins a second
+		seq[i]++
+		r := Report{From: SiteKey{Name: fmt.Sprint("site", i), Incarnation: 1}, Epoch: 1, Seq: seq[i], Sent: now,
+			Full: seq[i] == 1, Ask: seq[i]%8 == 0, Newcomers: joins, Arrivals: make([]Arrival, joins), Trip: 80 * time.Millisecond}
+		for k := range r.Arrivals {
+			r.Arrivals[k] = Arrival{ID: w.newID(), Key: now.Add(time.Duration(k)), Shown: true, Due: now.Add(MaxInterval)}
+		}
+		c.Receive(now, r)
+		if rec, ok := c.Needs(); ok {
+			c.Stored(now, rec)
+		}
+		if n++; n%50 == 0 {
+			c.Tick(now)
+		}
+		c.Take()
+		if n%10_000 == 0 { // a million wait: begin again
+			b.StopTimer()
+			c = NewCoordinator(now, c.settings, LedgerRecord{}, []byte("seed"))
+			clear(seq)
+			b.StartTimer()
+		}
+	}
+	b.ReportMetric(float64(n*joins)/b.Elapsed().Seconds(), "joins/s")
+}
+
+// BenchmarkCoordinatorMillion: a million wait at ten sites, ten thousand enter a minute and
+// as many check in each second. It reports the slowest hundredth of the ticks and of the reports.
+func BenchmarkCoordinatorMillion(b *testing.B) {
+	const sites, waiting = 10, 1_000_000
+	now := midnight
+	c := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 1_000_000, NewUsersPerMinute: 10_000, QueueAll: true}, LedgerRecord{}, []byte("seed"))
+	w := trial{ids: 1 << 41}
+	seq := [sites]uint64{}
+	key := func(i int) SiteKey { return SiteKey{Name: fmt.Sprint("site", i), Incarnation: 1} }
+	send := func(i int, arrivals []Arrival, departures []Departure) {
+		seq[i]++
+		c.Receive(now, Report{From: key(i), Epoch: 1, Seq: seq[i], Sent: now, Full: seq[i] == 1, Ask: true,
+			Arrivals: arrivals, Departures: departures, Trip: 80 * time.Millisecond})
+	}
+	store := func() {
+		for rec, ok := c.Needs(); ok; rec, ok = c.Needs() {
+			c.Stored(now, rec)
+		}
+	}
+	var ids []anteroom.ID
+	next := 0
+	for n := 0; n < waiting; n += 1000 {
+		now = now.Add(time.Minute * 1000 / waiting)
+		batch := make([]Arrival, 1000)
+		for k := range batch {
+			ids = append(ids, w.newID())
+			batch[k] = Arrival{ID: ids[n+k], Key: now.Add(time.Duration(k)), Shown: true, Due: now.Add(time.Duration(n%120+10) * time.Second)}
+		}
+		send(n/1000%sites, batch, nil)
+		store()
+		c.Take()
+	}
+	s := c.settings
+	s.QueueAll = false
+	c.Configure(now, s)
+	var took []time.Duration
+	measure := func(f func()) {
+		began := time.Now()
+		f()
+		took = append(took, time.Since(began))
+	}
+	entered := 0
+	for b.Loop() {
+		now = now.Add(FlushEvery)
+		measure(func() { c.Tick(now) })
+		i := len(took) % sites
+		batch := make([]Arrival, 0, 1000)
+		for k := range 1000 { // 10,000 check-ins a second, of those who came first
+			if id := ids[(next+k)%waiting]; c.InLine(id) {
+				batch = append(batch, Arrival{ID: id, Shown: true, Stream: true})
+			}
+		}
+		next += 1000
+		var gone []Departure
+		for _, m := range c.Take() {
+			if m.Offers != nil {
+				for _, id := range m.Offers.IDs {
+					gone = append(gone, Departure{ID: id, Why: Admitted})
+				}
+			}
+		}
+		entered += len(gone)
+		for j := range sites {
+			if j == i {
+				measure(func() { send(j, batch, gone) })
+			} else {
+				measure(func() { send(j, nil, nil) })
+			}
+		}
+		store()
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds()), "max-µs")
+	b.ReportMetric(float64(entered), "entered")
 }

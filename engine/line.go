@@ -271,9 +271,9 @@ func (l *line) remove(slot uint32) {
 	l.places.remove(slot)
 }
 
-// maxLooks bounds one dispatch to some ten milliseconds when a great many are away; the
-// next one goes on where it ended.
-const maxLooks = 10_000
+// maxLooks bounds one dispatch, and one sweep, to a few milliseconds when a great many are
+// away; the next one goes on where it ended.
+const maxLooks = 4_000
 
 // next takes the ticket whose turn it is out of the order, or returns 0. reachable says
 // whether a ticket's site answers; away bounds how many absent winners may be set aside.
@@ -344,20 +344,27 @@ func (l *line) back(slot uint32, asleep bool) {
 func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 	t, keep := l.tick(now), tick(hold/(10*time.Millisecond))
 	end := uint32(min(uint64(l.sweepPos)+uint64(l.places.next/parts)+1, uint64(l.places.next)))
-	l.places.eachBetween(l.sweepPos, end, func(slot uint32) {
+	moved := 0
+	look := func(slot uint32) {
 		p := l.places.at(slot)
 		switch {
 		case p.state == offered:
 		case p.state == dormant:
 			if p.flags&flagStream == 0 && t > p.due+keep {
 				l.remove(slot)
+				moved++
 			}
 		case l.overdue(p, t):
 			l.setState(slot, dormant)
 			l.left++
+			moved++
 		}
-	})
-	l.sweepPos = end
+	}
+	for l.sweepPos < end && moved < maxLooks {
+		next := min(l.sweepPos+256, end)
+		l.places.eachBetween(l.sweepPos, next, look)
+		l.sweepPos = next
+	}
 	if l.sweepPos >= l.places.next {
 		l.sweepPos = 0
 	}

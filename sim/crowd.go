@@ -15,6 +15,7 @@ type person struct {
 	left     anteroom.Time
 	stays    anteroom.Time // inside until
 	due      anteroom.Time // of the next check-in that it will make
+	answered anteroom.Time // the last page
 	expected anteroom.Time // when the room expects that; 0 when it does not
 	stream   anteroom.Time // open since; 0 when there is none
 	tellAt   anteroom.Time
@@ -58,7 +59,7 @@ const (
 	clone  // is that client
 )
 
-type marks uint8
+type marks uint16
 
 const (
 	shown     marks = 1 << iota // has seen the waiting page
@@ -68,6 +69,8 @@ const (
 	sentBack                    // was shown the page within its session
 	muted                       // found no room for a stream; does not try again
 	inLine                      // counts as waiting
+	listening                   // its stream is open
+	reloading                   // will reload the page
 )
 
 // request is one on its way.
@@ -198,7 +201,7 @@ func (w *world) failed(r uint32) {
 		return
 	}
 	if q.opens {
-		p.stream = 0
+		w.silence(p)
 		w.plan(q.person, max(retryAfter, p.ticket.Next.Sub(w.now)))
 	} else if q.primary {
 		w.plan(q.person, w.between(retryAfter, 2*retryAfter))
@@ -257,6 +260,9 @@ func (w *world) keep(who int32, t anteroom.Ticket) {
 // wait is the waiting page.
 func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
+	if p.state == inside && !q.primary { // the page itself decides what its owner sees
+		return
+	}
 	p.marks &^= released
 	if p.state == coming || p.state == inside {
 		first := p.state == coming
@@ -281,8 +287,12 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	}
 	if q.opens {
 		if !d.Stream {
-			p.stream, p.marks = 0, p.marks|muted
+			w.closeStream(who)
+			p.marks |= muted
 			w.plan(who, max(time.Second, d.Refresh))
+		} else if p.stream != 0 && p.marks&listening == 0 {
+			p.marks |= listening
+			w.judge.listens(true)
 		}
 		return
 	}
@@ -293,7 +303,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if p.ticket.ID.IsZero() { // its cookie was lost
 		next = d.Refresh
 	}
-	p.expected = p.ticket.Next
+	p.answered, p.expected = w.now, p.ticket.Next
 	if p.habits&early != 0 {
 		next = max(500*time.Millisecond, next/2)
 	}
@@ -301,7 +311,8 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if p.habits&streams != 0 && d.Stream && p.stream == 0 && p.marks&(muted|asleep) == 0 && !p.ticket.ID.IsZero() {
 		w.after(w.between(50*time.Millisecond, 250*time.Millisecond), evStream, who, uint32(p.gen))
 	}
-	if p.habits&reloads != 0 {
+	if p.habits&reloads != 0 && p.marks&reloading == 0 {
+		p.marks |= reloading
 		w.after(w.between(5*time.Second, 35*time.Second), evExtra, who, 0)
 	}
 	if p.habits&tabs != 0 {
@@ -325,7 +336,8 @@ func (w *world) patience(who int32) {
 // enter is the way to the origin.
 func (w *world) enter(who int32, q *request) {
 	p := &w.people[who]
-	if p.state != inside {
+	anew := p.state != inside
+	if anew {
 		if p.stream != 0 {
 			w.closeStream(who)
 		}
@@ -340,7 +352,7 @@ func (w *world) enter(who int32, q *request) {
 		}
 		w.judge.entered(who)
 	}
-	if q.primary || q.opens {
+	if anew || q.primary {
 		w.think(who)
 	}
 }
@@ -374,8 +386,17 @@ func (w *world) leave(who int32) {
 
 func (w *world) closeStream(who int32) {
 	p := &w.people[who]
-	p.stream = 0
+	w.silence(p)
 	w.system.closed(p.node, p.ticket.ID)
+}
+
+// silence: the stream is no more.
+func (w *world) silence(p *person) {
+	p.stream = 0
+	if p.marks&listening != 0 {
+		p.marks &^= listening
+		w.judge.listens(false)
+	}
 }
 
 // dropped: the node that held a person's stream is no more. The browser connects again
@@ -385,7 +406,8 @@ func (w *world) dropped(who int32) {
 	if p.stream == 0 || p.state != waiting {
 		return
 	}
-	p.stream, p.expected = 0, 0
+	w.silence(p)
+	p.expected = 0
 	w.plan(who, w.between(0, 2*time.Second))
 }
 
@@ -420,11 +442,15 @@ func (w *world) act(e event) {
 			w.leave(e.who)
 		}
 	case evExtra:
+		if e.arg == 0 {
+			p.marks &^= reloading
+		}
 		if p.state != waiting || p.marks&asleep != 0 || p.ticket.ID.IsZero() {
 			return
 		}
 		w.post(e.who, w.visitOf(p), false, false)
-		if e.arg == 0 && w.people[e.who].state == waiting {
+		if p = &w.people[e.who]; e.arg == 0 && p.state == waiting && p.marks&reloading == 0 {
+			p.marks |= reloading
 			w.after(w.between(10*time.Second, 30*time.Second), evExtra, e.who, 0)
 		}
 	case evStream:
@@ -493,6 +519,9 @@ func (w *world) cloned(of int32) {
 // replayed lets the person come back with the waiting cookie of before its session.
 func (w *world) replayed(of int32) {
 	p := w.people[of]
+	if _, used := w.judge.used[p.spare.ID]; !used {
+		return // that cookie still waits
+	}
 	c := person{ticket: p.spare, arrived: w.now, site: p.site, twin: -1, habits: p.habits & streams}
 	who := int32(len(w.people))
 	w.people = append(w.people, c)

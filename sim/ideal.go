@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/anteroom/anteroom"
 )
 
@@ -9,6 +11,9 @@ import (
 type ideal struct {
 	w    *world
 	turn anteroom.ID // of the visitor who is being let in
+	// again are people who wait once more after their session, in the order of coming back:
+	// the judge's order is that of the first arrival.
+	again []int32
 }
 
 func newIdeal(w *world) *ideal { return &ideal{w: w} }
@@ -32,6 +37,9 @@ func (x *ideal) request(r uint32) {
 		d.Reason = anteroom.ReasonFreeSlot
 		d.Ticket.AcceptedAt = w.now
 	default:
+		if !j.touch.has(q.person) && !slices.Contains(x.again, q.person) {
+			x.again = append(x.again, q.person)
+		}
 		d.Verdict, d.Reason, d.Stream, d.Refresh = anteroom.Wait, anteroom.ReasonLine, true, idealRefresh
 		d.Ticket.Arrival, d.Ticket.Next = w.now, w.now.Add(idealRefresh)
 		d.Method = j.set.QueueingMethod
@@ -50,7 +58,7 @@ func (x *ideal) inLine(anteroom.ID) bool     { return true }
 // next is when the next seat or rate slot comes free.
 func (x *ideal) next() (at anteroom.Time, ok bool) {
 	j := x.w.judge
-	if j.touch.n == 0 {
+	if j.touch.n == 0 && len(x.again) == 0 {
 		return 0, false
 	}
 	if j.slots() > 0 {
@@ -71,20 +79,23 @@ func (x *ideal) advance() {
 	w := x.w
 	j := w.judge
 	j.settle()
-	for j.slots() > 0 && j.touch.n > 0 {
-		who := j.touch.next(0)
-		if j.set.QueueingMethod == anteroom.Random {
+	for j.slots() > 0 && (j.touch.n > 0 || len(x.again) > 0) {
+		var who int32
+		switch {
+		case j.touch.n == 0:
+			who, x.again = x.again[0], x.again[1:]
+		case j.set.QueueingMethod == anteroom.Random:
 			who = j.alive.kth(int32(w.chance.IntN(j.touch.n)))
+		default:
+			who = j.touch.next(0)
 		}
 		p := &w.people[who]
-		if p.ticket.ID.IsZero() { // lost its cookie: nobody can be told
-			j.inTouch(who, false)
-			continue
+		if p.state == waiting && p.marks&asleep == 0 && !p.ticket.ID.IsZero() {
+			x.turn = p.ticket.ID
+			w.send(who, true)
+			x.turn = anteroom.ID{}
 		}
-		x.turn = p.ticket.ID
-		w.send(who, true)
-		x.turn = anteroom.ID{}
-		if p = &w.people[who]; p.state != inside {
+		if w.people[who].state != inside { // asleep, or without a cookie: nobody can be told
 			j.inTouch(who, false)
 		}
 	}

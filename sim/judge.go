@@ -99,7 +99,7 @@ var Checks = []struct{ Name, Means string }{
 	{"count", "arrived = admitted + waiting + left + refused, and at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while somebody who is present waits"},
+	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits"},
 	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
 	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
 }
@@ -240,6 +240,22 @@ func (j *judge) level() {
 		j.idleSince = append(j.idleSince, j.w.now)
 	}
 	j.idleSince = j.idleSince[:want]
+	want = min(j.slots(), j.listeners)
+	for len(j.freeSince) < want {
+		j.freeSince = append(j.freeSince, j.w.now)
+	}
+	j.freeSince = j.freeSince[:want]
+}
+
+// listens: the person's stream was opened, or has ended.
+func (j *judge) listens(yes bool) {
+	j.settle()
+	if yes {
+		j.listeners++
+	} else {
+		j.listeners--
+	}
+	j.level()
 }
 
 // taken: a slot was used. Whoever waited longest for one was it.
@@ -250,8 +266,13 @@ func (j *judge) taken() {
 	d := j.w.now.Sub(j.idleSince[0])
 	j.idleTook.add(d)
 	j.idleSince = j.idleSince[1:]
+	if len(j.freeSince) == 0 {
+		return
+	}
+	d = j.w.now.Sub(j.freeSince[0])
+	j.freeSince = j.freeSince[1:]
 	if j.calm() && !j.paced() {
-		j.look(checkFlow, d < 10*time.Second, func() string { return fmt.Sprintf("a slot was free for %v while somebody waited", d) })
+		j.look(checkFlow, d < 10*time.Second, func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
 	}
 }
 
@@ -528,8 +549,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if p.state == inside && q.primary { // its session is over: it waits again
 		j.inside--
 		j.outside++
-		p.marks |= inLine
-		j.waitingNow++
+		if p.habits&noCookies == 0 {
+			p.marks |= inLine
+			j.waitingNow++
+		}
 	}
 	if p.state != coming || d.Verdict != anteroom.Wait {
 		j.hears(p, d)
@@ -542,6 +565,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	j.comingNow--
 	if j.slots() > j.waitingNow+j.comingNow {
 		j.premature++
+		b := appendNumber(j.w.trace.line(j.w.now, "premature"), "v", int64(who))
+		b = appendNumber(appendNumber(appendNumber(b, "slots ", int64(j.slots())), "waiting ", int64(j.waitingNow)), "coming ", int64(j.comingNow))
+		j.w.trace.end(b)
 	}
 	j.waitingNow++
 	j.numbers.PeakWaiting = max(j.numbers.PeakWaiting, j.waitingNow)
@@ -559,6 +585,7 @@ func (j *judge) hears(p *person, d *anteroom.Decision) {
 func (j *judge) releaseAll(ids []anteroom.ID) {
 	for _, id := range ids {
 		if who, ok := j.w.byID[id]; ok {
+			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))
 			j.w.people[who].marks |= released
 			j.drawn(who)
 			j.inTouch(who, false)
@@ -589,6 +616,7 @@ func (j *judge) unrelease(id anteroom.ID) {
 		return
 	}
 	p := &j.w.people[who]
+	j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "missed"), "v", int64(who)))
 	p.marks &^= released
 	if p.state == waiting && p.marks&inLine != 0 {
 		j.inTouch(who, true)
@@ -622,15 +650,16 @@ func (j *judge) overtakes(who int32) {
 	}
 }
 
-// present: could take a turn at once. A stream counts once the room had a second to hear of it.
+// present: could take a turn at once, and the room had a second to hear of it. A check-in
+// counts when it is due within 3.5 s (the room's horizon is 4 s) and has not begun.
 func (w *world) present(p *person) bool {
 	switch {
 	case p.state == coming:
-		return true
+		return p.pending > 0
 	case p.stream != 0:
 		return w.now.Sub(p.stream) > time.Second
 	}
-	return p.expected <= w.now.Add(4*time.Second) && w.now < p.due && p.pending == 0 && p.expected != 0
+	return p.pending == 0 && w.now.Sub(p.answered) > time.Second && w.now < p.expected && p.expected <= w.now.Add(3500*time.Millisecond)
 }
 
 // drawn counts a draw.

@@ -177,7 +177,7 @@ func (j *judge) fair(n *Numbers) {
 		return
 	}
 	n.LotteryRank = j.rankSum/float64(j.draws) - 0.5
-	j.look(checkFair, math.Abs(n.LotteryRank) <= 0.05, func() string { return "the winners' mean rank by arrival is not a half" })
+	j.look(checkFair, math.Abs(n.LotteryRank) <= max(0.05, 5*0.289/math.Sqrt(float64(j.draws))), func() string { return "the winners' mean rank by arrival is not a half" })
 	for g := range j.groups {
 		k := &j.groups[g]
 		if k.variance < 10 {

@@ -227,7 +227,7 @@ func BenchmarkCoordinatorMillion(b *testing.B) {
 	for b.Loop() {
 		now = now.Add(FlushEvery)
 		measure(func() { c.Tick(now) })
-		i := len(took) % sites
+		i := next / 1000 % sites // where they joined
 		batch := make([]Arrival, 0, 1000)
 		for k := range 1000 { // 10,000 check-ins a second, of those who came first
 			if id := ids[(next+k)%waiting]; c.InLine(id) {

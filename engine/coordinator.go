@@ -37,6 +37,7 @@ type Coordinator struct {
 	line     *line
 	mode     Mode
 	fenced   bool
+	begun    bool // a report was heard
 
 	draws    uint64
 	pace     float64
@@ -144,6 +145,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		c.fenced = true
 		return
 	}
+	if !c.begun {
+		c.begin(now)
+	}
 	i := c.siteOf(now, r.From)
 	if i < 0 || c.sites[i].lostAt != 0 {
 		return // an incarnation that was replaced
@@ -214,6 +218,17 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.answer, s.echo = true, r.Sent
 	}
 	c.dispatch(now)
+}
+
+// begin takes the room time that the first report has brought: until then the process's own
+// was a guess (see Clock.Follow).
+func (c *Coordinator) begin(now anteroom.Time) {
+	c.begun = true
+	c.paceAt, c.lineAt = now, now
+	c.line.base = now.Add(-24 * time.Hour) // nobody is in line yet
+	for _, s := range c.sites {
+		s.heard = min(s.heard, now)
+	}
 }
 
 // concede covers what a site uses without a grant: the passthrough method lets it, and

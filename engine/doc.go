@@ -48,9 +48,20 @@
 // return. After a restart that lost touch with a line, nobody is called for ClaimHorizon,
 // so that those in front can come back first.
 //
-// One ticket has at most one session: a request whose id has a seat is let in by it, all
-// requests that are held with an id get one answer, and an id whose session has ended is
-// remembered as used for as long as a waiting cookie of it could be shown.
+// T3: one ticket has at most one session, and one place. At a site, a request whose id has a
+// seat is let in by it, all requests that are held with an id get one answer, and an id whose
+// session has ended is remembered as used for as long as a cookie of it could be shown. With
+// several sites a ticket lives at one. A site that does not know a ticket holds the request
+// and asks ([Report].Asks); the coordinator makes whoever has the ticket give it up
+// ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat: the
+// old site returns it in the report that says so, the new one gets it in the message that
+// names the session, and no rate slot, for nobody enters. Since giving up comes before
+// taking over, no moment has two; since a site repeats for a minute what it gave up and the
+// coordinator remembers for longer where it went, a lost or repeated message moves nothing
+// twice. Where nobody answers in time (a cut, a lost message) a place is taken here with the
+// old arrival, and is called only after the question was answered; a session goes on with
+// a permit of this site, which is one seat on each side of the cut until the next question
+// merges them; without a permit it waits with its old arrival, for T1 has no exception.
 //
 // The draw ([anteroom.Random]) is uniform over everybody in line, by a keyed sequence. A
 // draw stands: a winner who is away keeps the win and enters on return, before later
@@ -72,8 +83,15 @@
 // pace and the forecast. A site sends a [Report] (counters, arrivals, departures, what it
 // wants), the coordinator answers with a [State] (grants, mode, [Figures]) and sends
 // [Offers]. Counters survive any fault; lists need order, and a gap in the sequence makes
-// the coordinator ask for everything again. [Single] holds one of each and hands messages
+// the coordinator ask for everything again. A door lets a session in alone while it is sure
+// that the site holds it: from the last touch that the site has confirmed. [Single] holds one of each and hands messages
 // over until nobody has anything to say: the same code with a latency of zero.
+//
+// Time is room time. The coordinator's process defines it, every other follows with a
+// [Clock]: monotonic time and an offset that steps once and is then corrected by at most
+// 1e-4, for which RateHold has a margin. A coordinator that starts continues the time that its
+// sites have ([Clock.Follow]). Offers take effect after the slowest way to a site that
+// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s.
 //
 // The published words map so: a worker is a Door, a data centre's object and its counter
 // are a Site, the global object is the Coordinator. A bucket is the minute of the arrival,
@@ -101,7 +119,6 @@
 // seat is, because the origin sees admissions when they arrive there and not when they were
 // decided. A door reports touches with every batch, not once a second, for the last request of
 // a session counts. With the random method every check-in asks, for anybody may have won. A
-// cut site serves its line in order of arrival without the forecast's bound, and a ticket
-// does not move between sites while it is offered something: both belong to rooms of
-// several sites.
+// site that has asked about a session which nobody knows, while some site does not answer,
+// gets no answer: it decides as if it were cut off itself.
 package engine

@@ -17,7 +17,7 @@ const (
 	maxMoved     = 100_000
 	inquireEvery = time.Second
 	questionLife = 10 * time.Second
-	maxQuestions = 100_000
+	maxQuestions = 10_000
 )
 
 // question is a ticket that turned up at a site and of which the others have to say whether
@@ -28,6 +28,7 @@ type question struct {
 	others []uint16 // sites where it turned up while the question was open, in that order
 	from   []uint16 // who has not answered yet
 	best   Finding
+	closed bool
 	silent bool // somebody who may hold it cannot be asked
 	opened anteroom.Time
 	asked  anteroom.Time
@@ -190,6 +191,7 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 
 func (c *Coordinator) closeQuestion(now anteroom.Time, q *question) {
 	delete(c.questions, q.id)
+	q.closed = true
 	for _, i := range q.others {
 		c.inquire(now, q.id, i)
 	}
@@ -260,7 +262,7 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 	c.asking = nil
 	for _, q := range open {
 		switch {
-		case c.questions[q.id] != q:
+		case q.closed:
 			continue
 		case now.Sub(q.opened) > questionLife:
 			c.closeQuestion(now, q)
@@ -276,7 +278,7 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 				c.sites[i].inquire = append(c.sites[i].inquire, q.id)
 			}
 		}
-		if c.questions[q.id] == q {
+		if !q.closed {
 			c.asking = append(c.asking, q)
 		}
 	}

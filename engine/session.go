@@ -175,8 +175,12 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	}
 }
 
-// expire ends what has lapsed.
+// expire ends what has lapsed. A restored site waits for the first word of the coordinator:
+// until then its clock may be ahead of the room's.
 func (s *Site) expire(now anteroom.Time) {
+	if !s.synced {
+		return
+	}
 	for s.expiry.len() > 0 {
 		slot := s.expiry.top()
 		st := s.seats.at(slot)

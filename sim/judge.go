@@ -41,6 +41,8 @@ type judge struct {
 	rankSum         float64
 
 	idleSince []anteroom.Time
+	listeners int             // people who wait with an open stream
+	freeSince []anteroom.Time // slots that were free while a listener waited
 	idleAt    anteroom.Time
 	idleArea  float64 // slot-seconds
 	slotArea  float64

@@ -70,6 +70,7 @@ const (
 	muted                       // found no room for a stream; does not try again
 	inLine                      // counts as waiting
 	listening                   // its stream is open
+	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page
 )
 
@@ -281,8 +282,8 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 		}
 		return
 	}
-	if p.habits&clones != 0 {
-		p.habits &^= clones
+	if p.habits&clones != 0 && p.marks&shared == 0 {
+		p.marks |= shared
 		w.after(w.between(time.Second, 20*time.Second), evClone, who, 0)
 	}
 	if q.opens {
@@ -290,7 +291,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 			w.closeStream(who)
 			p.marks |= muted
 			w.plan(who, max(time.Second, d.Refresh))
-		} else if p.stream != 0 && p.marks&listening == 0 {
+		} else if p.stream != 0 && p.marks&listening == 0 && p.habits&(clones|clone) == 0 {
 			p.marks |= listening
 			w.judge.listens(true)
 		}

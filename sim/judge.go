@@ -410,6 +410,8 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	b = appendNumber(b, "n", int64(q.node))
 	b = append(b, ' ')
 	b = append(b, d.Reason.String()...)
+	b = append(b, ' ')
+	b = append(b, d.Ticket.ID.Reference()...)
 	if d.AheadKnown {
 		b = appendNumber(b, "ahead ", int64(d.Ahead))
 	}
@@ -453,6 +455,11 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		return
 	}
 	_, again := j.used[id]
+	if alive && !j.calm() && j.book[i].site != site {
+		// Across a cut link there may be a session on each side; it is one visitor.
+		j.book[i].last = w.now
+		return
+	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
 		j.book[i].last = w.now
 		return
@@ -530,7 +537,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
 		i, alive := j.sessions[q.visit.Ticket.ID]
-		stays := !alive || d.Reason == anteroom.ReasonBound
+		stays := !alive || d.Reason == anteroom.ReasonBound || !j.calm() && j.book[i].site != w.nodes[q.node].site
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})
@@ -638,7 +645,7 @@ func (j *judge) overtakes(who int32) {
 		if p.arrived.Add(time.Second) >= mine {
 			break
 		}
-		if !w.present(p) {
+		if !w.present(p) || p.habits&clones != 0 { // a shared cookie is where it was seen last
 			continue
 		}
 		p.marks |= overtaken

@@ -4,11 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"testing"
 )
 
 var (
 	firstSeed = flag.Uint64("sim.seed", 1, "first seed of TestSearch")
+	traceFile = flag.String("sim.trace", "", "file for the trace of TestSearch's last run")
 	runs      = flag.Int("sim.runs", 40, "runs of TestSearch, each with the next seed")
 )
 
@@ -19,7 +21,16 @@ func TestSearch(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			sc := Drawn(seed)
-			r, err := Run(context.Background(), sc, seed, Options{})
+			opt := Options{}
+			if *traceFile != "" {
+				out, err := os.Create(*traceFile)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer out.Close()
+				opt.Trace = out
+			}
+			r, err := Run(context.Background(), sc, seed, opt)
 			if err != nil {
 				t.Fatal(err)
 			}

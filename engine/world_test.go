@@ -478,7 +478,7 @@ func TestWorldOfRoamers(t *testing.T) {
 					w.act(0.02, 0.005)
 					w.step()
 				}
-				if w.calm() && (w.moves == 0 || len(w.entered) < 6) {
+				if w.calm() && (w.moves == 0 || len(w.entered) < 3) {
 					t.Errorf("%+v: %d entered and %d sessions moved", s, len(w.entered), w.moves)
 				}
 				t.Logf("%d arrived, %d entered, %d sessions moved, %d overtakings", len(w.people), len(w.entered), w.moves, w.late)

@@ -70,6 +70,7 @@ const (
 	muted                       // found no room for a stream; does not try again
 	inLine                      // counts as waiting
 	listening                   // its stream is open
+	anew                        // has lost its first place: its arrival is not what counts
 	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page
 )
@@ -203,7 +204,7 @@ func (w *world) failed(r uint32) {
 	}
 	if q.opens {
 		w.silence(p)
-		w.plan(q.person, max(retryAfter, p.ticket.Next.Sub(w.now)))
+		w.plan(q.person, retryAfter)
 	} else if q.primary {
 		w.plan(q.person, w.between(retryAfter, 2*retryAfter))
 	}
@@ -300,11 +301,8 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if !q.primary {
 		return
 	}
-	next := max(100*time.Millisecond, p.ticket.Next.Sub(w.now)) + w.between(0, 200*time.Millisecond)
-	if p.ticket.ID.IsZero() { // its cookie was lost
-		next = d.Refresh
-	}
-	p.answered, p.expected = w.now, p.ticket.Next
+	next := max(100*time.Millisecond, d.Refresh) + w.between(0, 200*time.Millisecond)
+	p.answered, p.expected = w.now, w.now.Add(d.Refresh)
 	if p.habits&early != 0 {
 		next = max(500*time.Millisecond, next/2)
 	}

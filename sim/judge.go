@@ -310,7 +310,7 @@ func (j *judge) came(who int32) {
 }
 
 func (j *judge) inTouch(who int32, yes bool) {
-	if !j.touch.set(who, yes) {
+	if yes && j.w.people[who].marks&anew != 0 || !j.touch.set(who, yes) {
 		return
 	}
 	n := int32(1)
@@ -547,9 +547,12 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	}
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
-		j.inTouch(who, false) // a newcomer again: its arrival is not what counts
+		p.marks |= anew
 	}
 	if q.visit.Fresh && p.requests > 1 && p.habits&parallel == 0 {
+		p.marks |= anew
+	}
+	if p.marks&anew != 0 {
 		j.inTouch(who, false)
 	}
 	if p.habits&clone != 0 {
@@ -664,7 +667,7 @@ func (j *judge) overtakes(who int32) {
 func (w *world) present(p *person) bool {
 	switch {
 	case p.state == coming:
-		return p.pending > 0
+		return p.pending > 0 && p.requests == 1
 	case p.stream != 0:
 		return w.now.Sub(p.stream) > time.Second
 	}

@@ -54,6 +54,10 @@ func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
 		return
 	}
 	m, went := c.moved.get(id)
+	if went { // a site that has lost its memory holds it no more, whoever does
+		k, known := c.numbers[m.to]
+		went = known && c.sites[k].lostAt == 0
+	}
 	slot, silent := c.line.places.find(&id), false
 	var from []uint16
 	switch {
@@ -148,7 +152,7 @@ func (c *Coordinator) merge(f Finding) {
 	if !went || f.Standing != Seated || f.Last <= m.finding.Last {
 		return
 	}
-	if i := slices.IndexFunc(c.sites, func(s *siteView) bool { return s.key == m.to }); i >= 0 {
+	if i, known := c.numbers[m.to]; known {
 		c.tell(uint16(i), f)
 	}
 }

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+)
+
+func mustRun(t *testing.T, sc Scenario, seed uint64, opt Options) *Result {
+	t.Helper()
+	r, err := Run(context.Background(), sc, seed, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSameSeedSameTrace: a run repeats byte for byte, and another seed is another run.
+func TestSameSeedSameTrace(t *testing.T) {
+	for seed := uint64(1); seed <= 6; seed++ {
+		for _, algorithm := range Algorithms {
+			if algorithm != Anteroom && seed > 1 {
+				continue
+			}
+			var first, second, other bytes.Buffer
+			a := mustRun(t, Drawn(seed), seed, Options{Algorithm: algorithm, Trace: &first})
+			b := mustRun(t, Drawn(seed), seed, Options{Algorithm: algorithm, Trace: &second})
+			if !bytes.Equal(first.Bytes(), second.Bytes()) || a.Trace != b.Trace {
+				t.Errorf("%s, seed %d: two runs differ at byte %d", algorithm, seed, differ(first.Bytes(), second.Bytes()))
+			}
+			if c := mustRun(t, Drawn(seed), seed+1, Options{Algorithm: algorithm, Trace: &other}); c.Trace == a.Trace {
+				t.Errorf("%s: seeds %d and %d give the same run", algorithm, seed, seed+1)
+			}
+		}
+	}
+}
+
+func differ(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+func TestRunStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	sc, _ := Named("backlog")
+	calls := 0
+	_, err := Run(ctx, sc, 1, Options{Progress: func(done, total time.Duration) {
+		if calls++; calls == 2 {
+			cancel()
+		}
+		if done > total {
+			t.Errorf("%v of %v have passed", done, total)
+		}
+	}})
+	if err != context.Canceled {
+		t.Errorf("a run that was stopped returns %v", err)
+	}
+}
+
+func TestScenarioCheck(t *testing.T) {
+	good := Scenario{Length: time.Minute, Sites: []Site{{Name: "a", Share: 1}}}
+	if err := good.withDefaults().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Scenario){
+		"no length":          func(s *Scenario) { s.Length = 0 },
+		"too long":           func(s *Scenario) { s.Length = MaxLength + 1 },
+		"twins":              func(s *Scenario) { s.Sites = []Site{{Name: "a", Share: 1}, {Name: "a", Share: 1}} },
+		"no shares":          func(s *Scenario) { s.Sites = []Site{{Name: "a"}} },
+		"loads":              func(s *Scenario) { s.Sites[0].Loads = []float64{1, 2, 3} },
+		"too many visitors":  func(s *Scenario) { s.Arrivals = []Flow{{To: time.Minute, Visitors: MaxVisitors + 1}} },
+		"arrivals too late":  func(s *Scenario) { s.Arrivals = []Flow{{To: time.Hour, Visitors: 1}} },
+		"arrivals nowhere":   func(s *Scenario) { s.Arrivals = []Flow{{To: time.Minute, Visitors: 1, Site: "b"}} },
+		"cut nowhere":        func(s *Scenario) { s.Faults.Cuts = []Cut{{Site: "b"}} },
+		"death of nothing":   func(s *Scenario) { s.Faults.Deaths = []Death{{What: "moon"}} },
+		"death of no node":   func(s *Scenario) { s.Faults.Deaths = []Death{{What: "node", Site: "a", Node: 1}} },
+		"share beyond one":   func(s *Scenario) { s.Visitors.Tabs = 1.5 },
+		"negative rate":      func(s *Scenario) { s.Arrivals = []Flow{{To: time.Minute, PerMinute: -1}} },
+		"hasty":              func(s *Scenario) { s.Visitors.Think.Mean = time.Millisecond },
+		"leaves too eagerly": func(s *Scenario) { s.Visitors.LeavePerMinute = -1 },
+	} {
+		sc := good
+		sc.Sites = []Site{{Name: "a", Share: 1}}
+		spoil(&sc)
+		if name == "no shares" {
+			sc.Sites[0].Nodes = 1
+		} else {
+			sc = sc.withDefaults()
+		}
+		if sc.Check() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestSets(t *testing.T) {
+	var s bitset
+	var f fenwick
+	in := map[int32]bool{}
+	for i, n := range []int32{5, 70_000, 64, 4096, 5, 63, 300_000, 64, 0, 4095} {
+		yes := !in[n]
+		if !s.set(n, yes) || s.set(n, yes) {
+			t.Fatalf("step %d: set says wrongly whether it changed something", i)
+		}
+		d := int32(1)
+		if !yes {
+			d = -1
+		}
+		f.add(n, d)
+		in[n] = yes
+		k := int32(0)
+		at := s.next(0)
+		for m := int32(0); m <= 300_000; m++ {
+			if !in[m] {
+				continue
+			}
+			if at != m {
+				t.Fatalf("step %d: the member after is %d, want %d", i, at, m)
+			}
+			if f.before(m) != k || f.kth(k) != m {
+				t.Fatalf("step %d: %d stand before %d, number %d is %d", i, f.before(m), m, k, f.kth(k))
+			}
+			k++
+			at = s.next(m + 1)
+		}
+		if at != -1 || int(k) != s.n {
+			t.Fatalf("step %d: %d members, %d after the last", i, s.n, at)
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	var h histogram
+	if h.quantile(0.5) != 0 || h.mean() != 0 {
+		t.Error("an empty histogram has quantiles")
+	}
+	for i := range 1000 {
+		h.add(time.Duration(i) * time.Millisecond)
+	}
+	for _, p := range []float64{0.1, 0.5, 0.99} {
+		want := time.Duration(p*1000) * time.Millisecond
+		if got := h.quantile(p); got < want*97/100 || got > want*103/100 {
+			t.Errorf("quantile %v is %v, want about %v", p, got, want)
+		}
+	}
+}

@@ -159,6 +159,11 @@ func (x *product) start(p *process) {
 func (x *product) startSite(i int) {
 	s := &x.sites[i]
 	x.start(&s.process)
+	if n := len(s.journal); n > 0 {
+		// What was recorded is in room time: it goes on from the last record until the
+		// coordinator says how much has passed. A wall clock is not to be believed.
+		s.wrong = s.journal[n-1].At.Sub(s.begun)
+	}
 	now := s.room(x.w.now)
 	set := x.w.sc.settingsAt(x.w.since(x.w.now))
 	s.machine = engine.NewSite(now, s.key, set)
@@ -405,16 +410,7 @@ func (x *product) fromCoordinator(i int, data []byte) {
 		s.clock.Heard(s.local(x.w.now), m.State.Echo, m.State.Now)
 	}
 	now := s.room(x.w.now)
-	switch {
-	case m.State != nil:
-		s.machine.Receive(now, *m.State)
-	case m.Offers != nil:
-		s.machine.ReceiveOffers(now, *m.Offers)
-	case m.Inquiry != nil:
-		s.machine.ReceiveInquiry(now, *m.Inquiry)
-	case m.Findings != nil:
-		s.machine.ReceiveFindings(now, *m.Findings)
-	}
+	s.machine.Deliver(now, m)
 	x.settleSite(i)
 }
 
@@ -535,7 +531,6 @@ func (x *product) atDoor(node int, data []byte) {
 	if m.Site != x.sites[d.site].key {
 		return
 	}
-	now := x.doorRoom(node)
 	if m.Confirmed != 0 {
 		d.machine.Confirmed(m.Confirmed)
 	}
@@ -547,7 +542,7 @@ func (x *product) atDoor(node int, data []byte) {
 	}
 	for _, a := range m.Answers {
 		if a.Decision.Verdict == anteroom.Admit {
-			d.machine.Learn(now, a.Decision.Ticket.ID, a.Decision.Ticket.AcceptedAt)
+			d.machine.Learn(a.Decision.At, a.Decision.Ticket.ID, a.Decision.Ticket.AcceptedAt)
 		}
 	}
 	for _, id := range m.Ended {

@@ -53,11 +53,12 @@ type Coordinator struct {
 	moved     recent[moved]
 	seatsBack uint64 // seats that the report in hand has returned and no session has taken
 
-	forecast  forecast
-	lineAt    anteroom.Time
-	figures   *Figures
-	figuresAt anteroom.Time
-	outlook   *Figures // the last forecast; its line is that of then
+	forecast    forecast
+	lineAt      anteroom.Time
+	figures     *Figures
+	figuresAt   anteroom.Time
+	figuresMade uint64
+	outlook     *Figures // the last forecast; its line is that of then
 
 	out   []ToSite
 	dirty bool // LedgerRecord must be stored
@@ -200,6 +201,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 			c.joined++
 		}
 	}
+	if r.Full {
+		c.line.only(at, r.Arrivals, now)
+	}
 	for _, f := range r.Found {
 		c.heardOf(now, at, f)
 	}
@@ -272,6 +276,9 @@ func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
 	case Declined:
 		if c.line.places.at(slot).state == offered {
 			c.line.back(slot, false)
+			if c.line.random {
+				c.line.setAside(slot) // the draw stands
+			}
 		}
 	}
 }

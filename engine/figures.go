@@ -13,6 +13,7 @@ import (
 // after it was made and is shared by everybody who has it.
 type Figures struct {
 	At       anteroom.Time
+	Number   uint64        // 1, 2, 3 … of one coordinator: two with the same epoch and number are the same
 	Waiting  int           // in touch, or expected back
 	Hot      int64         // permits that nobody who is here could be given: whoever checks in may have one
 	Front    anteroom.Time // the latest arrival that was released

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"container/heap"
 	"math"
 	"slices"
 	"time"
@@ -57,6 +58,7 @@ type line struct {
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
 	streams  int
+	nearing  nearingHeap // FIFO: parked tickets by their next check-in
 	seconds  secondRing
 	sweepPos uint32
 	left     int // went dormant or left since the forecast last asked
@@ -147,7 +149,7 @@ func (l *line) setRandom(random bool) {
 		l.places.at(s).pos = -1
 	}
 	l.alive, l.order.slots = nil, nil
-	l.ready.slots = nil
+	l.ready.slots, l.nearing = nil, nil
 	clear(l.wins)
 	l.asleep = 0
 	l.random = random
@@ -162,12 +164,13 @@ func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.co
 // present says whether the ticket can take a turn at once: a stream is open, or its
 // check-in is due within the claim horizon and not overdue.
 func (l *line) present(p *place, now tick) bool {
-	const horizon = tick(ClaimHorizon / (10 * time.Millisecond))
 	if p.flags&flagStream != 0 {
 		return true
 	}
-	return p.due <= now+horizon && now <= p.due+lateBy
+	return p.due <= now+claimTicks && now <= p.due+lateBy
 }
+
+const claimTicks = tick(ClaimHorizon / (10 * time.Millisecond))
 
 // lateBy is how late a check-in may be and the visitor still counts as here.
 const lateBy = tick(ClaimPoll / (10 * time.Millisecond))
@@ -222,6 +225,29 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 		l.setState(slot, parked)
 	}
 	return slot, joined
+}
+
+// only takes the arrivals for everything that waits at a site: a place there that is not
+// among them was given up without our hearing of it, and a turn that was given long ago and
+// has not been taken was lost on its way.
+func (l *line) only(site uint16, arrivals []Arrival, now anteroom.Time) {
+	here := make(map[uint32]bool, len(arrivals))
+	for i := range arrivals {
+		here[l.places.find(&arrivals[i].ID)] = true
+	}
+	l.places.each(func(slot uint32) {
+		p := l.places.at(slot)
+		switch {
+		case p.site != site:
+		case p.state == offered:
+			if here[slot] && now.Sub(l.offers[slot]) > ClaimStream+ClaimHorizon {
+				l.back(slot, false)
+			}
+		case !here[slot]:
+			l.left++
+			l.remove(slot)
+		}
+	})
 }
 
 // setAside notes that the draw fell on the slot and that it cannot enter now.
@@ -280,6 +306,7 @@ const maxLooks = 4_000
 func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint16) bool, away int) uint32 {
 	t := l.tick(now)
 	if !l.random {
+		l.unpark(t)
 		for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
 			slot := l.order.top()
 			p := l.places.at(slot)
@@ -291,7 +318,7 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 				l.setState(slot, dormant)
 				l.left++
 			} else {
-				l.setState(slot, parked)
+				l.park(slot, t)
 			}
 		}
 		return 0
@@ -318,6 +345,48 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 		}
 	}
 	return 0
+}
+
+// park passes over a ticket that is not here. It is in order again when it checks in, and
+// when its check-in comes near.
+func (l *line) park(slot uint32, now tick) {
+	l.setState(slot, parked)
+	if p := l.places.at(slot); p.flags&flagStream == 0 && p.due > now {
+		heap.Push(&l.nearing, nearing{due: p.due, slot: slot})
+	}
+}
+
+// unpark puts those whose check-in has come near back in order.
+func (l *line) unpark(now tick) {
+	for len(l.nearing) > 0 && l.nearing[0].due <= now+claimTicks {
+		n := heap.Pop(&l.nearing).(nearing)
+		if n.slot >= l.places.next || l.places.id(n.slot).IsZero() {
+			continue
+		}
+		if p := l.places.at(n.slot); p.state == parked && p.due == n.due && l.present(p, now) {
+			l.setState(n.slot, inLine)
+		}
+	}
+}
+
+// nearing is a parked ticket's next check-in. It is stale when the ticket has another by now.
+type nearing struct {
+	due  tick
+	slot uint32
+}
+
+type nearingHeap []nearing
+
+func (h nearingHeap) Len() int { return len(h) }
+func (h nearingHeap) Less(i, j int) bool {
+	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].slot < h[j].slot
+}
+func (h nearingHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *nearingHeap) Push(x any)   { *h = append(*h, x.(nearing)) }
+func (h *nearingHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }
 
 // offer marks the slot as having a turn that takes effect at a moment.

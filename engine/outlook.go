@@ -22,7 +22,8 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 }
 
 func (c *Coordinator) refigure(now anteroom.Time) {
-	f := &Figures{At: now, Waiting: c.line.waiting(), Hot: c.permits(), Front: c.front, Released: c.released,
+	c.figuresMade++
+	f := &Figures{At: now, Number: c.figuresMade, Waiting: c.line.waiting(), Hot: c.permits(), Front: c.front, Released: c.released,
 		Seconds: c.line.seconds.list()}
 	if len(f.Seconds) > 0 {
 		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)

@@ -203,6 +203,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync = true
 		s.urgent = true
 	}
+	newer := m.Epoch > s.epoch
 	s.epoch, s.sites = m.Epoch, m.Sites
 	if !s.synced {
 		// The clock may have been set back by this first word.
@@ -216,7 +217,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	s.balance.Returned.raise(m.Heard)
 	s.balance.Debt = s.adopted - min(s.adopted, m.Adopted)
 	s.lost = m.Lost
-	if m.Figures != nil && m.Figures != s.figures {
+	if m.Figures != nil && (newer || m.Figures.Number != s.figures.Number) {
 		s.figures = m.Figures
 		s.tail = 0
 	}
@@ -248,6 +249,34 @@ func (s *Site) flush(now anteroom.Time) {
 	if s.balance.Return(keep) {
 		s.urgent = true
 	}
+}
+
+// Wake is the next moment at which something is due here that ought not to wait for the
+// next of the regular ticks: a unit comes free, a turn takes effect, a request has been held
+// long enough. 0 means that nothing is.
+func (s *Site) Wake() (at anteroom.Time) {
+	soonest := func(t anteroom.Time) {
+		if at == 0 || t < at {
+			at = t
+		}
+	}
+	if s.mode != Open {
+		if s.expiry.len() > 0 {
+			soonest(s.seats.at(s.expiry.top()).wake)
+		}
+		if s.rates.len() > 0 {
+			soonest(s.rates.first())
+		}
+	}
+	for _, o := range s.offers {
+		if !o.active {
+			soonest(o.at)
+		}
+	}
+	if len(s.held) > 0 {
+		soonest(s.held[0].since.Add(s.holdBound()))
+	}
+	return at
 }
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.

@@ -42,6 +42,11 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 		case s.here.at(slot).flags&hereOffered != 0:
 		case s.closed() || s.permits() < 1:
 			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
+		case !s.canTake(now, slot):
+			// It has just been told to come back later, which the coordinator could not know.
+			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
+			s.arrivals = append(s.arrivals, s.arrival(slot))
+			s.urgent = true
 		default:
 			s.balance.Offers++
 			s.here.at(slot).flags |= hereOffered
@@ -49,6 +54,17 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 		}
 	}
 	s.takeEffect(now)
+}
+
+// canTake says that a ticket here could take a turn soon: it has a stream, a held request,
+// or a check-in due.
+func (s *Site) canTake(now anteroom.Time, slot uint32) bool {
+	w := s.here.at(slot)
+	if w.streams > 0 || w.due.Sub(now) <= ClaimHorizon {
+		return true
+	}
+	id := s.here.id(slot)
+	return slices.ContainsFunc(s.held, func(h heldVisit) bool { return h.ticket.ID == id })
 }
 
 // offered returns the slots whose offer is as asked, in the order of arrival, so that runs

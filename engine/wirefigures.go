@@ -74,6 +74,7 @@ func (c *coder) writeFigures(f *Figures, cache *FiguresCache) {
 // figuresBody depends on nothing else in the message, so that it can be remembered.
 func (c *coder) figuresBody(f *Figures) {
 	c.moment(&f.At, 0)
+	unsigned(c, &f.Number)
 	signed(c, &f.Waiting)
 	signed(c, &f.Hot)
 	c.moment(&f.Front, f.At)

@@ -70,6 +70,7 @@ const (
 	muted                       // found no room for a stream; does not try again
 	inLine                      // counts as waiting
 	listening                   // its stream is open
+	drawnOnce                   // the draw has fallen on it
 	anew                        // has lost its first place: its arrival is not what counts
 	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page
@@ -414,7 +415,7 @@ func (w *world) dropped(who int32) {
 func (w *world) called(who int32) {
 	p := &w.people[who]
 	if p.state == waiting && p.stream != 0 {
-		w.plan(who, w.between(50*time.Millisecond, 300*time.Millisecond))
+		w.plan(who, w.between(30*time.Millisecond, 200*time.Millisecond))
 	}
 }
 

@@ -676,9 +676,10 @@ func (w *world) present(p *person) bool {
 
 // drawn counts a draw.
 func (j *judge) drawn(who int32) {
-	if j.set.QueueingMethod != anteroom.Random || !j.touch.has(who) {
-		return
+	if j.set.QueueingMethod != anteroom.Random || !j.touch.has(who) || j.w.people[who].marks&drawnOnce != 0 {
+		return // who was drawn keeps the win
 	}
+	j.w.people[who].marks |= drawnOnce
 	n := j.touch.n
 	if n < 20 {
 		return

@@ -81,6 +81,7 @@ type siteProcess struct {
 	held    map[uint64]engine.Asked // by the site's token; Token is the door's
 	heldBy  map[uint64]int32
 	streams map[anteroom.ID]int32 // node of each open stream
+	wake    anteroom.Time         // scheduled beside the regular ticks
 	mode    engine.Mode
 	figures *engine.Figures
 	known   bool // the doors have heard mode and figures
@@ -503,6 +504,13 @@ func (x *product) settleSite(i int) {
 			x.w.judge.look(checkAgree, false, func() string { return "site " + s.key.Name + " has used more than it holds" })
 		}
 	}
+	if at := s.machine.Wake(); at != 0 { // in room time; early or late by the clock's error
+		at = max(x.w.now+1, x.w.now.Add(at.Sub(s.room(x.w.now))))
+		if at < x.w.now.Add(tickEvery) && (s.wake <= x.w.now || at < s.wake) {
+			s.wake = at
+			x.w.queue.push(event{at: at, kind: evTick, who: int32(x.siteEnd(i)), arg: 1})
+		}
+	}
 	all := engine.ToDoor{Site: s.key, Mode: s.machine.Mode(), Pushes: s.machine.TakePushes(), Ended: s.machine.TakeEnded()}
 	if !s.known || s.mode != all.Mode || s.figures != s.machine.Figures() {
 		s.known, s.mode, s.figures = true, all.Mode, s.machine.Figures()
@@ -573,7 +581,9 @@ func (x *product) event(e event) {
 	case evFlush:
 		x.flushDoor(int(e.who))
 	case evTick:
-		w.after(tickEvery, evTick, e.who, 0)
+		if e.arg == 0 {
+			w.after(tickEvery, evTick, e.who, 0)
+		}
 		x.tick(int(e.who))
 	case evStored:
 		c := &x.coord

@@ -15,7 +15,7 @@ type forecast struct {
 	step    time.Duration
 	session int // steps of a session without a request after the first
 
-	ages   [ageCount]float64 // sessions of each age now
+	ages   [ageCount]float64 // sessions by the steps that began since their admission, less one
 	risk   [ageCount]float64 // sum of ages over past steps, decayed
 	ends   [ageCount]float64 // ends by age, decayed
 	recent [12]float64       // admissions of the last steps, newest first (12 x 5 s = a minute)
@@ -53,9 +53,15 @@ func (f *forecast) configure(d time.Duration) {
 	f.session = int(d / step)
 }
 
-// ageOf is the age bin of a session admitted at a moment.
+// ageOf is the age of a session in steps: how many steps of room time began since the one
+// of its admission. Sites and coordinator count the same steps, so that a session that ends
+// is found where it is.
 func ageOf(admitted, now anteroom.Time, step time.Duration) int {
-	return int(min(max(0, now.Sub(admitted)/step), ageCount-1))
+	return int(min(max(0, stepAt(now, step)-stepAt(admitted, step)), ageCount))
+}
+
+func stepAt(t anteroom.Time, step time.Duration) anteroom.Time {
+	return t / anteroom.Time(step/time.Microsecond)
 }
 
 func (f *forecast) observe(now anteroom.Time, admitted uint32, ends []AgeCount) {
@@ -63,15 +69,20 @@ func (f *forecast) observe(now anteroom.Time, admitted uint32, ends []AgeCount) 
 	f.joined += float64(admitted)
 	for _, e := range ends {
 		f.endsAll += uint64(e.Count)
-		f.end(min(int(e.Age), ageCount-1), float64(e.Count))
+		f.end(int(e.Age), float64(e.Count))
 	}
 }
 
-// end takes n sessions of an age out. A site counts ages from each admission and the
-// forecast from the ends of its steps, so they may stand in a bin beside: the nearest that
-// has them. A session that ended and stayed in a bin would be expected to free a seat for
-// ever.
+// end takes n sessions of an age out. A step may have closed since the site counted: the
+// nearest bin that has them. A session that ended and stayed in a bin would be expected to
+// free a seat for ever.
 func (f *forecast) end(age int, n float64) {
+	if age == 0 {
+		m := min(n, f.joined)
+		f.joined -= m
+		n -= m
+	}
+	age = min(max(0, age-1), ageCount-1)
 	for d := 0; d < ageCount && n > 0; d++ {
 		for _, k := range [2]int{age - d, age + d} {
 			if k >= 0 && k < ageCount {
@@ -88,18 +99,22 @@ func (f *forecast) end(age int, n float64) {
 func (f *forecast) seat(now anteroom.Time, ages []AgeCount) {
 	f.advance(now)
 	for _, a := range ages {
-		f.ages[min(int(a.Age), ageCount-1)] += float64(a.Count)
+		if a.Age == 0 {
+			f.joined += float64(a.Count)
+			continue
+		}
+		f.ages[min(int(a.Age)-1, ageCount-1)] += float64(a.Count)
 	}
 }
 
 // advance closes every step that has passed.
 func (f *forecast) advance(now anteroom.Time) {
 	if !f.started {
-		f.started, f.at = true, now
+		f.started, f.at = true, stepAt(now, f.step)*anteroom.Time(f.step/time.Microsecond)
 		return
 	}
 	if now.Sub(f.at) > f.step*ageCount*2 { // nothing of the past matters any more
-		*f = forecast{step: f.step, session: f.session, started: true, at: now, endsAll: f.endsAll,
+		*f = forecast{step: f.step, session: f.session, started: true, at: stepAt(now, f.step) * anteroom.Time(f.step/time.Microsecond), endsAll: f.endsAll,
 			risk: f.risk, ends: f.ends, joined: f.joined}
 		return
 	}
@@ -154,11 +169,18 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 	copy(recent, f.recent[:min(window, len(f.recent))])
 	ages[0] += f.joined
 	limit := 0.992 * perMinute
+	// What is known of sessions beyond their duration serves for the ages at which little or
+	// nothing has been seen yet.
+	over, beyond := priorSteps*priorHazard, float64(priorSteps)
+	for k := f.session; k < ageCount; k++ {
+		over += f.ends[k]
+		beyond += f.risk[k]
+	}
 	var hazard [ageCount]float64 // of a session to end within a step, by age
 	for k := range hazard {
 		var prior float64
 		if k >= f.session {
-			prior = priorHazard
+			prior = over / beyond
 		}
 		hazard[k] = min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
 	}

@@ -141,7 +141,7 @@ func (s *Site) end(now anteroom.Time, slot uint32) {
 
 // ages counts the sessions here by age.
 func (s *Site) ages(now anteroom.Time) (out []AgeCount) {
-	var count [ageCount]uint32
+	var count [ageCount + 1]uint32
 	s.seats.each(func(slot uint32) { count[s.age(now, s.seats.at(slot).accepted)]++ })
 	for age, n := range count {
 		if n > 0 {

@@ -184,7 +184,7 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 		}
 		hazard[k] = min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
 	}
-	var served, lived float64 = 0, 1
+	var served, drawn, lived float64 = 0, 0, 1 // lived: chance of who waits now not to be drawn so far
 	var left = float64(out.Waiting)
 	for i := 0; i < horizon && served < float64(out.Waiting)*1.5+10; i++ {
 		var freed float64
@@ -214,13 +214,16 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 		recent[0] = a
 		t := float64(i+1) * step
 		served += a * math.Exp(out.Leave*t)
+		drawn += a
 		out.Curve = append(out.Curve, float32(served))
 
 		// The draw: survival of somebody who waits now, while the number waiting changes.
 		if left > 0 {
 			lived *= 1 - min(1, a/max(left, 1))
 			joins := f.joins * step * math.Exp(-t/300)
-			left = max(0, left+joins-a-out.Leave*step*left)
+			if left = max(0, left+joins-a-out.Leave*step*left); left == 0 {
+				lived = 0 // nobody is left to be drawn
+			}
 			for q, p := range [3]float64{0.75, 0.5, 0.25} {
 				if out.Draw[q] == 0 && lived <= p {
 					out.Draw[q] = time.Duration(t * float64(time.Second))
@@ -228,11 +231,15 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 			}
 		}
 	}
-	for q, p := range [3]float64{0.25, 0.5, 0.75} {
-		if out.Draw[q] == 0 && out.Waiting > 0 {
-			// Beyond the horizon: the closed form with nobody joining.
-			rate := max(served/max(float64(len(out.Curve))*step, 1)*60, 1e-9)
-			m := min(WaitRandom(float64(out.Waiting), rate, 0, p), 2*anteroom.QueueIsFullAfter.Minutes())
+	if out.Waiting == 0 {
+		return
+	}
+	for q, p := range [3]float64{0.75, 0.5, 0.25} {
+		if out.Draw[q] == 0 {
+			// Beyond the horizon: from there on the closed form with nobody joining.
+			past := float64(len(out.Curve)) * step / 60
+			rate := max(drawn/max(past, step/60), 1e-9)
+			m := min(past+WaitRandom(max(left, 1), rate, 0, 1-p/lived), 2*anteroom.QueueIsFullAfter.Minutes())
 			out.Draw[q] = time.Duration(m * float64(time.Minute))
 		}
 	}

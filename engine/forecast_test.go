@@ -171,3 +171,25 @@ func TestLeaveRate(t *testing.T) {
 		t.Errorf("everybody is back: %.4f per minute", got)
 	}
 }
+
+// TestForecastQuartilesAscend: of a draw, whether its quartiles are found within the horizon,
+// beyond it or on both sides, each is later than the one before.
+func TestForecastQuartilesAscend(t *testing.T) {
+	for _, c := range []struct {
+		waiting   int
+		perMinute float64
+		joins     float64 // per second
+	}{
+		{100, 60, 0}, {5_000, 60, 0}, {9_000, 60, 0}, {12_000, 60, 5}, {20_000, 60, 0}, {1_000_000, 60, 100}, {38_000, 250, 60}, {1, 1, 0}, {50, 1, 0.5},
+	} {
+		var f forecast
+		f.configure(time.Minute)
+		f.endsAll, f.joins = knownEnds, c.joins
+		out := &Figures{Waiting: c.waiting}
+		f.write(out, 1e6, c.perMinute, true)
+		t.Logf("%d waiting, %v a minute: %v", c.waiting, c.perMinute, out.Draw)
+		if d := out.Draw; d[0] <= 0 || d[1] < d[0] || d[2] < d[1] {
+			t.Errorf("%d waiting, %v a minute, %v join a second: the quartiles are %v", c.waiting, c.perMinute, c.joins, d)
+		}
+	}
+}

@@ -74,6 +74,7 @@ const (
 	anew                        // has lost its first place: its arrival is not what counts
 	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page
+	refused                     // was told to go before it was let in
 )
 
 // request is one on its way.
@@ -238,6 +239,9 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 		w.enter(who, &q)
 	case anteroom.Refuse:
 		if q.primary {
+			if p.entered == 0 {
+				p.marks |= refused
+			}
 			w.leave(who)
 		}
 	default:
@@ -409,6 +413,16 @@ func (w *world) dropped(who int32) {
 	w.silence(p)
 	p.expected = 0
 	w.plan(who, w.between(0, 2*time.Second))
+}
+
+// turned: the page says something else from now on. Whoever has a stream hears of it and
+// loads the page again; the others find out with their next check-in.
+func (w *world) turned() {
+	for i := range w.people {
+		if p := &w.people[i]; p.state == waiting && p.stream != 0 {
+			w.plan(int32(i), w.between(time.Second, 3*time.Second)) // a second: until every door knows
+		}
+	}
 }
 
 // called: the stream says that the turn has come.

@@ -51,7 +51,6 @@ type judge struct {
 	held      histogram
 	decisions int
 	wentOut   int
-	lost      int // left before they were admitted
 	refused   int
 	admitted  int
 	premature int
@@ -360,10 +359,8 @@ func (j *judge) went(who int32, was personState) {
 		j.inside--
 	case coming, waiting:
 		j.outside--
-		if was == coming {
+		if p.marks&refused != 0 {
 			j.refused++
-		} else {
-			j.lost++
 		}
 		switch {
 		case p.marks&inLine == 0:
@@ -558,7 +555,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if p.habits&clone != 0 {
 		return
 	}
-	if p.state == inside && q.primary { // its session is over: it waits again
+	if p.state == inside && q.primary && d.Verdict == anteroom.Wait { // its session is over: it waits again
 		j.inside--
 		j.outside++
 		if p.habits&noCookies == 0 {

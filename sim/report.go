@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -26,6 +27,15 @@ func (w *world) result(seed uint64, took time.Duration) *Result {
 	w.stories(r)
 	j.fair(n)
 	w.system.finish(n)
+	here := 0
+	for i := range w.people {
+		if p := &w.people[i]; p.habits&clone == 0 && p.state != gone {
+			here++
+		}
+	}
+	j.look(checkBooks, here == j.outside+j.inside, func() string {
+		return fmt.Sprintf("%d people are outside and %d inside by the book, and %d are here", j.outside, j.inside, here)
+	})
 	j.look(checkBooks, n.Arrived == n.Admitted+n.Waiting+n.Left+n.Refused, func() string {
 		return "the numbers of those who arrived, were admitted, wait, left and were refused do not add up"
 	})
@@ -49,10 +59,6 @@ func (w *world) stories(r *Result) {
 	n := &w.judge.numbers
 	var waits, errors []float64
 	var requests, passed, back, real int
-	third := [3]struct {
-		n     int
-		under [3]int
-	}{}
 	random := w.sc.QueueingMethod == anteroom.Random
 	var hours time.Duration
 	for i := range w.people {
@@ -70,7 +76,7 @@ func (w *world) stories(r *Result) {
 		switch {
 		case p.entered != 0:
 			n.Admitted++
-		case p.state == gone && p.marks&shown == 0:
+		case p.marks&refused != 0:
 		case p.state == gone:
 			n.Left++
 		default:
@@ -90,15 +96,7 @@ func (w *world) stories(r *Result) {
 			continue
 		}
 		actual := p.entered.Sub(p.tellAt)
-		if random {
-			t := &third[min(2, int(3*w.since(p.tellAt)/max(w.sc.Length, 1)))]
-			t.n++
-			for q, told := range [3]time.Duration{p.told25, p.told, p.told75} {
-				if actual <= told {
-					t.under[q]++
-				}
-			}
-		} else if actual >= 30*time.Second {
+		if !random && actual >= 30*time.Second {
 			errors = append(errors, p.told.Seconds()/actual.Seconds()-1)
 		}
 	}
@@ -113,17 +111,9 @@ func (w *world) stories(r *Result) {
 		}
 	}
 	n.EtaError, n.EtaWithin = middle(errors), share(within, len(errors))
-	off, thirds := 0.0, 0
-	for _, t := range third {
-		if t.n < 50 {
-			continue
-		}
-		thirds++
-		for q, want := range [3]float64{0.25, 0.5, 0.75} {
-			off += math.Abs(share(t.under[q], t.n)-want) / 3
-		}
+	if random {
+		n.LotteryError = w.quartilesOff()
 	}
-	n.LotteryError = ratio(off, float64(thirds))
 	n.Overtaken, n.SentBack = share(passed, n.Queued), share(back, n.Admitted)
 	n.Requests = share(requests, real)
 	n.VisitorHours = hours.Hours()

@@ -53,8 +53,8 @@ type Numbers struct {
 	// the error (bias), and the share within 12 %.
 	EtaError, EtaBias, EtaWithin float64
 	// Random: by how much the share of waits within the announced quartiles is off, mean over
-	// the three quartiles in each third of the run; and the mean arrival rank of the winners
-	// among those waiting, less a half.
+	// the three quartiles in each third of the run, as far as it was to be known; and the mean
+	// arrival rank of the winners among those waiting, less a half.
 	LotteryError, LotteryRank float64
 
 	HeldMean, HeldP99 time.Duration // added latency of a decision

@@ -303,8 +303,12 @@ func (w *world) quiet() anteroom.Time {
 func (w *world) handle(e event) {
 	switch e.kind {
 	case evChange:
-		w.judge.limits(w.sc.Changes[e.who].Settings)
-		w.system.configure(w.sc.Changes[e.who].Settings)
+		before, now := w.judge.set, w.sc.Changes[e.who].Settings
+		w.judge.limits(now)
+		w.system.configure(now)
+		if before.QueueingMethod != now.QueueingMethod || before.QueueAll != now.QueueAll || before.Suspended != now.Suspended {
+			w.turned()
+		}
 	case evPoint:
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)

@@ -171,6 +171,19 @@ func (w *world) since(t anteroom.Time) time.Duration { return t.Sub(epoch) }
 // Run runs the scenario from the seed. The error is about the scenario (see Check) or
 // ctx's; a broken promise is in the Result.
 func Run(ctx context.Context, sc Scenario, seed uint64, opt Options) (*Result, error) {
+	began := time.Now()
+	w, err := newWorld(sc, seed, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return w.result(seed, time.Since(began)), nil
+}
+
+// newWorld returns the scenario's world before anything has happened in it.
+func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	sc = sc.withDefaults()
 	if err := sc.Check(); err != nil {
 		return nil, err
@@ -178,7 +191,6 @@ func Run(ctx context.Context, sc Scenario, seed uint64, opt Options) (*Result, e
 	if opt.Algorithm == "" {
 		opt.Algorithm = Anteroom
 	}
-	began := time.Now()
 	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{},
 		ids:    rand.New(rand.NewPCG(seed, 1)),
 		crowd:  rand.New(rand.NewPCG(seed, 2)),
@@ -201,10 +213,7 @@ func Run(ctx context.Context, sc Scenario, seed uint64, opt Options) (*Result, e
 		w.after(sc.Changes[i].At, evChange, int32(i), 0)
 	}
 	w.after(0, evPoint, 0, 0)
-	if err := w.run(ctx); err != nil {
-		return nil, err
-	}
-	return w.result(seed, time.Since(began)), nil
+	return w, nil
 }
 
 func (w *world) layout() {

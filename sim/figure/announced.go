@@ -86,13 +86,13 @@ func (p panel) againstActual(r *sim.Result) {
 		}
 		x, y := p.px(actual.Seconds()), p.py(announced.Seconds())
 		if math.Abs(announced.Seconds()-actual.Seconds()) <= within*actual.Seconds() {
-			good = append(good, p.c.box(x-1, y-1, 2, 2))
+			good = append(good, dash(point{x, y}, 2))
 		} else {
-			off = append(off, p.c.box(x-1, y-1, 2, 2))
+			off = append(off, dash(point{x, y}, 2))
 		}
 	})
-	p.c.fill(thin(blue, 150), good...)
-	p.c.fill(thin(red, 150), off...)
+	p.c.stroke(thin(blue, 150), 2, nil, good...)
+	p.c.stroke(thin(red, 150), 2, nil, off...)
 	l := style{size: 12, clr: dark}
 	p.c.label(l, point{p.left + 10, p.top + 18}, "longer than it took")
 	l.anchor = 1

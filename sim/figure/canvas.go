@@ -139,6 +139,12 @@ func (c *canvas) stroke(clr color.Color, width float64, dashes []float64, lines 
 	c.to.Stroke(c.path(false, lines...))
 }
 
+// dash is a line as long as stroke makes it wide: a square in half the bytes of one that is
+// filled. Of thousands of visitors that is most of a file.
+func dash(at point, width float64) []point {
+	return []point{{at.x - width/2, at.y}, {at.x + width/2, at.y}}
+}
+
 // dot draws a filled circle.
 func (c *canvas) dot(clr color.Color, p point, radius float64) {
 	at := c.at(p)

@@ -100,7 +100,7 @@ func (p panel) scatter(r *sim.Result, most int) {
 		v := r.Visits[i]
 		if w, ok := waited(v); ok {
 			at := point{p.px(v.Arrived.Seconds()), p.py(w.Seconds())}
-			dot := p.c.box(at.x-1.2, at.y-1.2, 2.4, 2.4)
+			dot := dash(at, 2.4)
 			if v.Shown || w > time.Second {
 				queued = append(queued, dot)
 			} else {
@@ -112,8 +112,8 @@ func (p panel) scatter(r *sim.Result, most int) {
 		}
 	})
 	p.c.fill(thin(orange, 200), gone...)
-	p.c.fill(green, direct...)
-	p.c.fill(thin(blue, 165), queued...)
+	p.c.stroke(green, 2.4, nil, direct...)
+	p.c.stroke(thin(blue, 165), 2.4, nil, queued...)
 	if methodOf(r) == anteroom.Random { // in order of arrival, the dots are the line
 		p.medianLine(r)
 	}

@@ -6,10 +6,13 @@ export GOTOOLCHAIN := auto
 
 # The address of your application; without it, make run starts a demo shop and a crowd.
 ORIGIN ?=
-# Flags passed on by run, load and test's scripts.
+# The first world that make sim draws, and how many.
+SEED ?= 1
+RUNS ?= 400
+# Flags passed on by run, load, sim and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench load fuzz clean help
+.PHONY: run build test lint race bench load sim fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -37,6 +40,9 @@ bench: ## Benchmarks; figures belong into docs/performance.md
 
 load: ## 20,000 visitors with kill -9 in the middle, judged by the origin's log
 	scripts/load $(ARGS)
+
+sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
+	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)
 
 fuzz: ## Every fuzz target for FUZZTIME (20s)
 	scripts/fuzz

@@ -75,6 +75,8 @@ type siteView struct {
 	adopted uint64
 	demand  demand
 	lostAt  anteroom.Time // when a newer incarnation replaced it; 0 while it lives
+	sent    anteroom.Time // by its clock: the newest report
+	since   anteroom.Time // by its clock: the first report after it had heard this coordinator; 0 before
 	echo    anteroom.Time
 	answer  bool
 	told    bool // has been sent a State by this coordinator
@@ -154,7 +156,10 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		return // an incarnation that was replaced
 	}
 	s := c.sites[i]
-	s.heard = now
+	s.heard, s.sent = now, max(s.sent, r.Sent)
+	if s.since == 0 && r.Epoch == c.epoch {
+		s.since = r.Sent
+	}
 	if r.Seq != s.seq+1 && !r.Full {
 		s.resync = true
 	}
@@ -326,6 +331,19 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 	return len(c.sites) - 1
 }
 
+// outlived says that no session of a lost incarnation is left but those that its successor
+// has adopted and told of. The successor adopts whoever is seen for a session duration after
+// it has heard of the loss; what a door let in before that is over by then. Its own clock
+// says that the time has passed and that what it adopted until then is known here.
+func (c *Coordinator) outlived(lost *siteView) bool {
+	for _, s := range c.sites {
+		if s.lostAt == 0 && s.key.Name == lost.key.Name {
+			return s.since != 0 && s.sent.Sub(s.since) > max(c.settings.SessionDuration, RateHold)
+		}
+	}
+	return false
+}
+
 func (c *Coordinator) setIdle(s *siteView, n uint64) {
 	c.idle += n - s.idle
 	s.idle = n
@@ -456,11 +474,9 @@ func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
 	c.pursue(now)
 	for _, s := range c.sites {
-		if s.lostAt != 0 && now.Sub(s.lostAt) > max(c.settings.SessionDuration, RateHold) {
-			if c.ledger.accounts[s.key] != nil {
-				c.ledger.Close(s.key)
-				c.dirty = true
-			}
+		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) {
+			c.ledger.Close(s.key)
+			c.dirty = true
 		}
 	}
 	c.dispatch(now)

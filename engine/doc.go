@@ -32,7 +32,9 @@
 // coordinator is an upper bound of G, stored before a grant beyond it leaves
 // ([Coordinator.Needs], [LedgerRecord]); a new one starts from the bound with RS = 0, which
 // only underestimates the pool. A site that lost its memory comes back under a new
-// incarnation; the old account stays charged until its sessions must have ended.
+// incarnation and adopts whoever it sees within a session duration, by the cookie or because
+// a door has let them in; the old account stays charged until that time has passed by the
+// site's own clock and what it has adopted is known.
 //
 // T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute
@@ -58,10 +60,11 @@
 // names the session, and no rate slot, for nobody enters. Since giving up comes before
 // taking over, no moment has two; since a site repeats for a minute what it gave up and the
 // coordinator remembers for longer where it went, a lost or repeated message moves nothing
-// twice. Where nobody answers in time (a cut, a lost message) a place is taken here with the
+// twice. The seat is not taken for a free one on the way: every report says whose it was
+// until one is answered, and the new site returns none while it asks about a session. Where nobody answers in time (a cut, a lost message) a place is taken here with the
 // old arrival, and is called only after the question was answered; a session goes on with
-// a permit of this site, which is one seat on each side of the cut until the next question
-// merges them; without a permit it waits with its old arrival, for T1 has no exception.
+// a free seat of this site, which is one seat on each side of the cut until the next question
+// merges them; without a seat it waits with its old arrival, for T1 has no exception.
 //
 // The draw ([anteroom.Random]) is uniform over everybody in line, by a keyed sequence. A
 // draw stands: a winner who is away keeps the win and enters on return, before later

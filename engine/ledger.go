@@ -173,11 +173,12 @@ func (b *Balance) committed() Units {
 // Permits is the number of whole free permits, at least 0.
 func (b *Balance) Permits() int64 { return max(0, min(b.Free(Seat), b.Free(RateSlot))) }
 
-// Return gives back every free unit beyond keep permits and reports whether there were any.
-func (b *Balance) Return(keep int64) bool {
+// Return gives back every free unit beyond keep permits and some more seats, and reports
+// whether there were any.
+func (b *Balance) Return(keep, seats int64) bool {
 	any := false
-	for k := range units {
-		if n := b.Free(k) - keep; n > 0 {
+	for k, more := range [units]int64{Seat: seats} {
+		if n := b.Free(k) - keep - more; n > 0 {
 			b.Returned[k] += uint64(n)
 			any = true
 		}

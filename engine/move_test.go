@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -105,5 +106,59 @@ func TestNoTurnBeforeTheAnswer(t *testing.T) {
 	s.ReceiveFindings(now, Findings{Epoch: 1, Granted: Units{1, 1}, Found: []Finding{{ID: ticket.ID, Standing: Waiting, Key: ticket.Arrival}}})
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonTurn {
 		t.Fatalf("known to wait here only, the visitor hears %+v", a)
+	}
+}
+
+// The seat of a session that was given up comes back with the counters of any report; each
+// says whose it was until the coordinator has answered one, so that no lost report makes it
+// look free.
+func TestWhatWasGivenUpIsToldUntilAnswered(t *testing.T) {
+	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10})
+	v, s := w.arrive(), w.room.site
+	epoch := w.room.coordinator.Epoch()
+	s.ReceiveInquiry(w.now, Inquiry{Epoch: epoch, IDs: []anteroom.ID{v.ticket.ID}})
+	for i, step := range []struct{ answer, told bool }{{told: true}, {told: true}, {answer: true}} {
+		sent := w.now
+		w.now = w.now.Add(HeartbeatOpen)
+		if step.answer {
+			s.Receive(w.now, State{Epoch: epoch, Now: w.now, Echo: sent, Granted: s.balance.Granted, Sites: 2})
+		}
+		r, ok := s.Report(w.now)
+		if !ok || slices.ContainsFunc(r.Found, func(f Finding) bool { return f.ID == v.ticket.ID }) != step.told {
+			t.Errorf("report %d (%v) tells %v", i+1, ok, r.Found)
+		}
+	}
+}
+
+// The word that a session has come may be lost while its seat arrives with another message.
+// The seat is kept for it, and serves when the request cannot wait any longer.
+func TestSeatIsKeptForASessionOnTheWay(t *testing.T) {
+	now := midnight
+	s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+	state := State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 2}
+	s.Receive(now, state)
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now}
+	s.Visit(now, anteroom.Visit{Ticket: ticket})
+	s.Report(now)
+	state.Granted = Units{1, 0}
+	s.Receive(now, state)
+	if s.balance.Free(Seat) != 1 {
+		t.Fatalf("the seat was returned: %+v", s.balance)
+	}
+	s.Tick(now.Add(HoldMax))
+	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Verdict != anteroom.Admit || s.balance.Free(Seat) != 0 {
+		t.Fatalf("the visitor hears %+v", a)
+	}
+	if r, _ := s.Report(now.Add(HoldMax)); !slices.Contains(r.Asks, ticket.ID) {
+		t.Error("the question is not asked again")
+	}
+	late := now.Add(questionLife)
+	s.Tick(late)
+	if len(s.questions) != 0 {
+		t.Error("the question is open for ever")
+	}
+	state.Granted = Units{2, 0}
+	if s.Receive(late, state); s.balance.Free(Seat) != 0 {
+		t.Error("a seat is kept for nobody")
 	}
 }

@@ -4,6 +4,8 @@ package engine
 // it gives up, and what it does without an answer.
 
 import (
+	"bytes"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -46,32 +48,73 @@ func (s *Site) enquire(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.again = heldVisit{}
 		return d, held
 	}
-	if _, open := s.questions[t.ID]; !open {
+	q, open := s.questions[t.ID]
+	if q.session = q.session || t.Accepted(); !open {
+		q.until = now.Add(questionLife)
+	}
+	if s.questions[t.ID] = q; !open {
 		s.inquire(now, t.ID)
 	}
 	return anteroom.Decision{}, s.hold(now, h)
 }
 
+// asked is a question whose answer is not here yet.
+type asked struct {
+	last    anteroom.Time // when it was asked last
+	until   anteroom.Time // after that it is given up; of a session it outlives the request
+	session bool          // about one: a seat comes with the answer
+}
+
+// given is what was given up and when that was reported first; 0 before.
+type given struct {
+	finding Finding
+	sent    anteroom.Time
+}
+
 func (s *Site) inquire(now anteroom.Time, id anteroom.ID) {
-	s.questions[id] = now
+	q := s.questions[id]
+	q.last = now
+	s.questions[id] = q
 	s.asks = append(s.asks, id)
 	s.gone.drop(id)
+	s.given = slices.DeleteFunc(s.given, func(g given) bool { return g.finding.ID == id })
 	s.urgent = true
 }
 
 // inquireAgain repeats questions whose answer is overdue.
 func (s *Site) inquireAgain(now anteroom.Time) {
-	for _, h := range s.held {
-		if h.asking && now.Sub(s.questions[h.ticket.ID]) >= max(HoldMax*7/10, s.trip*5/2) {
-			s.inquire(now, h.ticket.ID)
+	var late []anteroom.ID
+	for id, q := range s.questions {
+		if now >= q.until {
+			delete(s.questions, id)
+		} else if now.Sub(q.last) >= max(HoldMax*7/10, s.trip*5/2) {
+			late = append(late, id)
 		}
 	}
+	slices.SortFunc(late, func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range late {
+		s.inquire(now, id)
+	}
+}
+
+// tellGiven is what the next report says of tickets that were given up: again and again
+// until the coordinator has answered, for the seats come back with the counters of any
+// report, and must not be taken for free ones.
+func (s *Site) tellGiven(now anteroom.Time) (found []Finding) {
+	for _, f := range s.found {
+		s.given = append(s.given, given{f, now})
+	}
+	s.given = s.given[max(0, len(s.given)-maxGone):]
+	for _, g := range s.given {
+		found = append(found, g.finding)
+	}
+	return found
 }
 
 // unheard decides about a ticket of which nobody has said where it stands, because of a cut
 // or because the answer takes too long. Somebody who waits joins the line here. A session
-// goes on with a permit of this site, which makes one seat on each side of a cut; when
-// there is none, it waits with its old arrival, for the limit is never exceeded.
+// goes on with a free seat of this site, which makes one on each side of a cut; when there is
+// none, it waits with its old arrival, for the limit is never exceeded.
 func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint64) {
 	t, v := h.ticket, h.visit
 	switch {
@@ -80,9 +123,9 @@ func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint6
 	case !t.Accepted():
 	case !s.fresh(now, t):
 		return s.anew(now, v, anteroom.ReasonSessionOver)
-	case s.permits() >= 1:
-		s.balance.Used[RateSlot]++
-		s.rates.push(now.Add(RateHold))
+	case s.adoptable(now, t):
+		return s.adopt(now, t), 0
+	case s.synced && s.sound && s.balance.Free(Seat) >= 1:
 		s.seatHere(now, t.ID, t.AcceptedAt, now)
 		s.checkSound()
 		d := s.renew(now, s.seats.find(&t.ID), t)
@@ -279,6 +322,8 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 		return s.renew(now, slot, t), 0
 	case f.Standing == Used, s.used.find(&t.ID) != 0:
 		return s.anew(now, v, over)
+	case f.Standing == Seated && s.adoptable(now, t): // what was said is of before the loss
+		return s.adopt(now, t), 0
 	case f.Standing == Unknown && t.Accepted():
 		if s.adoptable(now, t) {
 			return s.adopt(now, t), 0

@@ -14,6 +14,7 @@ type seat struct {
 	last     anteroom.Time
 	wake     anteroom.Time // when expiry looks at it again
 	pos      int32         // in expiry
+	early    bool          // was touched before the site knew the time
 }
 
 // usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
@@ -34,18 +35,34 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	if now.Sub(st.last) >= s.settings.SessionDuration/16 {
 		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
 	}
-	st.last = max(st.last, now)
+	st.last, st.early = max(st.last, now), !s.synced
+}
+
+// touchedEarly gives the sessions that were seen before the first word of the coordinator the
+// moment of that word, for the clock may have been far behind: it is at most too late.
+func (s *Site) touchedEarly(now anteroom.Time) {
+	s.seats.each(func(slot uint32) {
+		if st := s.seats.at(slot); st.early {
+			st.last, st.early = max(st.last, now), false
+			s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
+		}
+	})
 }
 
 // Touch renews sessions that a door let through and returns the ids that have none here,
 // which the door forgets: the next request comes with its cookie, and may be adopted or
-// asked about.
+// asked about. A session that a lost memory may have known is adopted at once, for the
+// request that the door let in has made it last.
 func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
-	for i := range ids {
-		if slot := s.seats.find(&ids[i]); slot != 0 {
+	for i, id := range ids {
+		_, moved := s.gone.get(id)
+		switch slot := s.seats.find(&ids[i]); {
+		case slot != 0:
 			s.touch(now, slot)
-		} else {
-			unknown = append(unknown, ids[i])
+		case s.believes(now, id) && !moved && !s.settings.DisableSessionRenewal:
+			s.takeOver(now, id, now)
+		default:
+			unknown = append(unknown, id)
 		}
 	}
 	return unknown
@@ -65,22 +82,32 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: st.last}, true
 }
 
+// believes says that a lost memory may have known this session. What it held is charged by
+// the coordinator for a session duration after this site has heard of the loss; whoever was
+// not seen here by then is gone. Never more than the limit are believed.
+func (s *Site) believes(now anteroom.Time, id anteroom.ID) bool {
+	return s.lost && s.mode != Cut && now.Sub(s.lostAt) < s.settings.SessionDuration &&
+		s.used.find(&id) == 0 && s.seats.len() < s.settings.TotalActiveUsers
+}
+
 // adoptable: a lost memory may have known this session, and its cookie has not run out. A
-// cookie can be older than its session, so that more of them come back than were alive:
-// never more than the limit are believed.
+// cookie can be older than its session, so that more of them come back than were alive.
 func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
-	if !s.lost || s.used.find(&t.ID) != 0 || s.seats.len() >= s.settings.TotalActiveUsers {
-		return false
-	}
-	return s.fresh(now, t)
+	return s.believes(now, t.ID) && s.fresh(now, t)
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
+	s.takeOver(now, t.ID, t.AcceptedAt)
+	return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonAdopted)
+}
+
+// takeOver begins to hold a session of the lost memory. Its unit is that one's until the
+// coordinator has moved it.
+func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
 	s.balance.Debt++
 	s.adopted++
 	s.urgent = true
-	s.seatHere(now, t.ID, t.AcceptedAt, now)
-	return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonAdopted)
+	s.seatHere(now, id, accepted, now)
 }
 
 // admit begins a session for t, whose waiter (if any) and offer (if any) end.

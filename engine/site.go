@@ -22,7 +22,8 @@ type Site struct {
 	mode    Mode
 	target  uint64
 	figures *Figures
-	lost    bool // a lost incarnation of this site may know sessions that this one does not
+	lost    bool          // a lost incarnation of this site may know sessions that this one does not
+	lostAt  anteroom.Time // when that was heard first; 0 when it never was
 	adopted uint64
 	sites   int  // that the room has
 	synced  bool // a State was heard since the start: the balance is valid
@@ -69,8 +70,9 @@ type Site struct {
 	tripCount int
 	trip      time.Duration // the shortest of them; 0 when unknown
 
-	questions map[anteroom.ID]anteroom.Time // asked and not answered: when last
-	gone      recent[Finding]               // what was given up to other sites
+	questions map[anteroom.ID]asked // not answered
+	gone      recent[Finding]       // what was given up to other sites
+	given     []given               // of that, what the coordinator may not have heard yet, oldest first
 
 	cut      cutLine
 	sweepPos uint32
@@ -106,7 +108,7 @@ const (
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
-		questions: map[anteroom.ID]anteroom.Time{}, gone: newRecent[Finding](maxGone),
+		questions: map[anteroom.ID]asked{}, gone: newRecent[Finding](maxGone),
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
 		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
 	x.expiry = queue{less: func(a, b uint32) bool { return x.seats.at(a).wake < x.seats.at(b).wake },
@@ -210,22 +212,29 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.synced, s.syncedAt = true, now
 		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
 		s.lastKey = min(s.lastKey, now)
+		s.touchedEarly(now)
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
 	s.balance.Granted.raise(m.Granted)
 	s.balance.Returned.raise(m.Heard)
-	s.balance.Debt = s.adopted - min(s.adopted, m.Adopted)
-	s.lost = m.Lost
+	s.balance.Debt = min(s.balance.Debt, s.adopted-min(s.adopted, m.Adopted)) // an older State may come later
+	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
+		s.lostAt = now
+	}
 	if m.Figures != nil && (newer || m.Figures.Number != s.figures.Number) {
 		s.figures = m.Figures
 		s.tail = 0
 	}
 	s.mode, s.target = m.Mode, m.Target
+	s.expire(now) // a restored site has waited for this word to do so
 	if m.Resync {
 		s.resync, s.urgent = true, true
 	}
 	s.answered = max(s.answered, m.Echo)
+	for len(s.given) > 0 && s.given[0].sent <= s.answered {
+		s.given = s.given[1:]
+	}
 	if s.answered >= s.borrowedAt {
 		s.borrowing = false
 	}
@@ -238,7 +247,7 @@ func (s *Site) flush(now anteroom.Time) {
 	if !s.synced {
 		return
 	}
-	var keep int64
+	var keep, seats int64
 	switch s.mode {
 	case Open:
 		keep = int64(s.target)
@@ -246,7 +255,12 @@ func (s *Site) flush(now anteroom.Time) {
 	case Cut:
 		return
 	}
-	if s.balance.Return(keep) {
+	for _, q := range s.questions {
+		if q.session {
+			seats++ // it may have come already, and the word that says so is late
+		}
+	}
+	if s.balance.Return(keep, seats) {
 		s.urgent = true
 	}
 }
@@ -356,7 +370,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
-		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
+		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
 		Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {

@@ -645,11 +645,15 @@ func (x *product) tick(end int) {
 	}
 }
 
-// sums holds the ledger to its rules, over all sites that live.
+// sums holds the ledger to its rules, over all sites that know the time: one that has been
+// restored counts every session of its journal until the coordinator says how late it is.
 func (x *product) sums() {
 	n := x.coord.machine.Numbers()
 	var used [2]int64
 	for i := range x.sites {
+		if !x.sites[i].clock.Synced() {
+			continue
+		}
 		b := x.sites[i].machine.Balance()
 		for k := range used {
 			used[k] += int64(b.Used[k]) + int64(b.Offers)
@@ -660,7 +664,7 @@ func (x *product) sums() {
 		return // a limit was lowered below what is in use
 	}
 	j.look(checkAgree, used[0] <= int64(j.cap) && used[1] <= int64(j.rate), func() string {
-		return "the sites use more units than there are"
+		return fmt.Sprintf("the sites use %d seats and %d rate slots of %d and %d", used[0], used[1], j.cap, j.rate)
 	})
 	j.look(checkAgree, n.Pool[0] <= int64(j.set.TotalActiveUsers) && n.Pool[1] <= int64(j.rate), func() string {
 		return "the pool holds more than the limit"

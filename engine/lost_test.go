@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// successor returns a site that has heard that its memory was lost, the State that said so,
+// and the time. It has no unit of its own.
+func successor(t *testing.T, change func(*anteroom.Settings)) (*Site, State, anteroom.Time) {
+	t.Helper()
+	set := anteroom.Settings{TotalActiveUsers: 3, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	if change != nil {
+		change(&set)
+	}
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 2}, set)
+	state := State{Epoch: 1, Now: midnight, Mode: Queue, Figures: &Figures{At: midnight, Step: baseStep}, Sites: 2, Lost: true}
+	s.Receive(midnight, state)
+	return s, state, midnight
+}
+
+// A door may let in a session alone that its site has forgotten. That request counts: until
+// it is a session duration old, the session is alive.
+func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
+	id := anteroom.ID{1}
+	cases := map[string]struct {
+		change  func(*anteroom.Settings)
+		prepare func(s *Site, state State)
+		after   time.Duration
+		adopted bool
+	}{
+		"adopted":                     {adopted: true},
+		"just in time":                {after: time.Minute - 1000, adopted: true},
+		"what was lost is over":       {after: time.Minute},
+		"requests renew nothing":      {change: func(s *anteroom.Settings) { s.DisableSessionRenewal = true }},
+		"nothing was lost":            {prepare: func(s *Site, m State) { m.Lost = false; s.Receive(midnight, m) }},
+		"it went to another site":     {prepare: func(s *Site, m State) { s.ReceiveInquiry(midnight, Inquiry{Epoch: 1, IDs: []anteroom.ID{id}}) }},
+		"nobody can be told of it":    {prepare: func(s *Site, m State) { s.enterCut(midnight) }},
+		"as many as may be are there": {prepare: func(s *Site, m State) { s.Touch(midnight, []anteroom.ID{{2}, {3}, {4}}) }},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, state, now := successor(t, c.change)
+			if c.prepare != nil {
+				c.prepare(s, state)
+			}
+			unknown := s.Touch(now.Add(c.after), []anteroom.ID{id})
+			if _, here := s.Session(id); here != c.adopted || slices.Contains(unknown, id) == c.adopted {
+				t.Errorf("a session: %v, unknown: %v", here, unknown)
+			}
+			if c.adopted && (s.adopted != 1 || s.balance.Free(Seat) != 0 || s.lapse(s.seats.find(&id)) < now.Add(c.after+time.Minute)) {
+				t.Errorf("balance %+v, %d adopted", s.balance, s.adopted)
+			}
+		})
+	}
+}
+
+// The answer to a question may be lost. A session that the lost memory may have known goes
+// on; there is a unit for it.
+func TestForgottenSessionGoesOnWithoutAnAnswer(t *testing.T) {
+	s, _, now := successor(t, nil)
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now}
+	if _, held := s.Visit(now, anteroom.Visit{Ticket: ticket}); held == 0 {
+		t.Fatal("decided without asking")
+	}
+	s.Tick(now.Add(HoldMax))
+	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
+		t.Errorf("the visitor hears %+v", a)
+	}
+}
+
+// Another site may still say that it gave the session up, to the memory that was lost since:
+// there is no seat to move then, but one to adopt.
+func TestForgottenSessionThatAnotherSiteGaveUp(t *testing.T) {
+	s, _, now := successor(t, nil)
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now}
+	s.Visit(now, anteroom.Visit{Ticket: ticket})
+	s.ReceiveFindings(now, Findings{Epoch: 1, Found: []Finding{{ID: ticket.ID, Standing: Seated, Accepted: now, Last: now}}})
+	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
+		t.Errorf("the visitor hears %+v", a)
+	}
+}
+
+// A State that was overtaken by a newer one does not bring back a debt that has been settled.
+func TestOlderStateOwesNothingAgain(t *testing.T) {
+	s, state, now := successor(t, nil)
+	s.Touch(now, []anteroom.ID{{1}})
+	older, newer := state, state
+	newer.Granted, newer.Adopted = Units{1, 0}, 1
+	for i, m := range []State{newer, older} {
+		if s.Receive(now, m); s.balance.Debt != 0 || s.balance.Free(Seat) != 0 {
+			t.Errorf("after State %d the balance is %+v", i+1, s.balance)
+		}
+	}
+}
+
+// What a lost memory held stays charged until its successor has known of the loss for a
+// session duration, by its own clock, and has told what it adopted until then: it may have
+// been cut off for all of that time.
+func TestLostMemoryIsChargedUntilItsSuccessorKnows(t *testing.T) {
+	now := midnight
+	c := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 2 * time.Minute}, LedgerRecord{}, []byte("seed"))
+	seq := uint64(0)
+	send := func(incarnation uint64, r Report) {
+		seq++
+		r.From, r.Seq, r.Sent, r.Full, r.Ask = SiteKey{Name: "a", Incarnation: incarnation}, seq, now, true, true
+		c.Receive(now, r)
+		for rec, ok := c.Needs(); ok; rec, ok = c.Needs() {
+			c.Stored(now, rec)
+		}
+		c.Take()
+	}
+	send(1, Report{})
+	send(1, Report{Epoch: 1, Want: 2, Newcomers: 2})
+	if c.ledger.Pool(Seat) == 5 {
+		t.Fatal("nothing was granted")
+	}
+	held := 5 - c.ledger.Pool(Seat)
+	pass := func(d time.Duration, want int64) {
+		t.Helper()
+		now = now.Add(d)
+		c.Tick(now)
+		if got := 5 - c.ledger.Pool(Seat); got != want {
+			t.Errorf("at %v %d seats are charged, want %d", now.Sub(midnight), got, want)
+		}
+	}
+	send(2, Report{}) // has not heard the coordinator yet
+	pass(5*time.Minute, held)
+	send(2, Report{Epoch: 1})
+	pass(5*time.Minute, held)
+	now = now.Add(-5 * time.Minute).Add(2 * time.Minute)
+	send(2, Report{Epoch: 1, Adopted: 1, Used: Units{1, 0}})
+	pass(0, held)
+	now = now.Add(1000)
+	send(2, Report{Epoch: 1, Adopted: 1, Used: Units{1, 0}})
+	pass(0, 1)
+}

@@ -90,22 +90,26 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		}
 		return dec, true // another door may have seen the visitor since
 	}
-	if d.far(now, v) {
-		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, d.figures, d.figures.Rank(t.Arrival), d.figures.Waiting)
+	if rank, far := d.far(now, v); far {
+		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, d.figures, rank, d.figures.Waiting)
 		d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
 		return dec, false
 	}
 	return dec, true
 }
 
-// far: a counted check-in of somebody whose turn cannot come before the report of it.
-func (d *Door) far(now anteroom.Time, v anteroom.Visit) bool {
+// far: a counted check-in of somebody whose turn cannot come before the report of it. It
+// returns the rank as well.
+func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
 	t := v.Ticket
-	return d.mode == Queue && d.settings.QueueingMethod == anteroom.FIFO && !d.settings.QueueAll &&
-		!t.Accepted() && !v.Stream && !v.NoClaim && t.Lane == 0 &&
-		d.figures.Hot == 0 && d.figures.Waiting > holdLine && t.Arrival > d.figures.Front.Add(nearFront) &&
-		d.figures.Rank(t.Arrival) > 2*holdLine+d.settings.NewUsersPerMinute/30 &&
-		now >= t.Next && now.Sub(t.Next) < d.settings.PlaceHold/2
+	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || d.settings.QueueAll ||
+		t.Accepted() || v.Stream || v.NoClaim || t.Lane != 0 ||
+		d.figures.Hot != 0 || d.figures.Waiting <= holdLine || t.Arrival <= d.figures.Front.Add(nearFront) ||
+		now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {
+		return 0, false
+	}
+	rank = d.figures.Rank(t.Arrival)
+	return rank, rank > 2*holdLine+d.settings.NewUsersPerMinute/30
 }
 
 // Learn remembers a session that the site let in through this door at a moment (that of

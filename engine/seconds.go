@@ -68,6 +68,16 @@ func (r *secondRing) trim() {
 // list writes the non-empty seconds.
 func (r *secondRing) list() (out []SecondCount) {
 	r.trim()
+	busy := 0
+	for i := range r.counts {
+		if r.counts[i].n > 0 {
+			busy++
+		}
+	}
+	if busy == 0 {
+		return nil
+	}
+	out = make([]SecondCount, 0, busy)
 	var before uint32
 	for i, c := range r.counts {
 		if c.n > 0 {

@@ -16,7 +16,8 @@ import (
 type slab[T any] struct {
 	chunks [][]item[T]
 	free   []uint32
-	next   uint32 // first slot never used
+	next   uint32   // first slot never used
+	used   []uint64 // a bit for each slot, so that each passes over empty ones fast
 	index  []uint32
 	count  int
 }
@@ -85,10 +86,12 @@ func (s *slab[T]) add(id anteroom.ID) uint32 {
 		s.next++
 		if int(slot>>chunkBits) == len(s.chunks) {
 			s.chunks = append(s.chunks, make([]item[T], 1<<chunkBits))
+			s.used = append(s.used, make([]uint64, 1<<chunkBits/64)...)
 		}
 	}
 	it := &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
 	*it = item[T]{id: id}
+	s.used[slot>>6] |= 1 << (slot & 63)
 	s.place(slot, &id)
 	s.count++
 	return slot
@@ -135,6 +138,7 @@ func (s *slab[T]) remove(slot uint32) {
 		}
 	}
 	*it = item[T]{}
+	s.used[slot>>6] &^= 1 << (slot & 63)
 	s.free = append(s.free, slot)
 	s.count--
 }
@@ -144,8 +148,14 @@ func (s *slab[T]) each(fn func(slot uint32)) { s.eachBetween(1, s.next, fn) }
 
 // eachBetween is each for slots from (inclusive) to (exclusive).
 func (s *slab[T]) eachBetween(from, to uint32, fn func(slot uint32)) {
-	for slot := max(from, 1); slot < min(to, s.next); slot++ {
-		if !s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id.IsZero() {
+	to = min(to, s.next)
+	for slot := from; slot < to; slot++ {
+		word := s.used[slot>>6] >> (slot & 63) // read anew: fn removes
+		if word == 0 {
+			slot |= 63
+			continue
+		}
+		if slot += uint32(bits.TrailingZeros64(word)); slot < to {
 			fn(slot)
 		}
 	}

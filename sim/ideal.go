@@ -64,8 +64,8 @@ func (x *ideal) next() (at anteroom.Time, ok bool) {
 	if j.slots() > 0 {
 		return x.w.now, true
 	}
-	if len(j.expiry.heap) > 0 {
-		at, ok = j.expiry.heap[0].at, true
+	if len(j.expiry) > 0 {
+		at, ok = j.expiry[0].at, true
 	}
 	if j.recent.n > 0 {
 		if t := j.recent.first().Add(rateWindow); !ok || t < at {

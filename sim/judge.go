@@ -23,7 +23,8 @@ type judge struct {
 	sessions map[anteroom.ID]int32
 	book     []session
 	free     []int32
-	expiry   eventQueue // who indexes book
+	expiry   eventHeap // who indexes book
+	watched  uint64    // events of expiry ever
 	used     map[anteroom.ID]struct{}
 	active   int
 	bySite   []int32
@@ -173,8 +174,8 @@ func (j *judge) settle() {
 	for {
 		const none = anteroom.Time(math.MaxInt64)
 		lapse, slot := none, none
-		if len(j.expiry.heap) > 0 {
-			lapse = j.expiry.heap[0].at
+		if len(j.expiry) > 0 {
+			lapse = j.expiry[0].at
 		}
 		if j.recent.n > 0 {
 			slot = j.recent.first().Add(rateWindow)
@@ -202,7 +203,7 @@ func (j *judge) lapse(e event) {
 	}
 	if end > e.at {
 		e.at = end
-		j.expiry.push(e)
+		j.watch(e)
 		return
 	}
 	delete(j.sessions, s.id)
@@ -213,6 +214,13 @@ func (j *judge) lapse(e event) {
 	if j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
 		j.cap = math.MaxInt
 	}
+}
+
+// watch schedules a look at a session when it may have lapsed.
+func (j *judge) watch(e event) {
+	j.watched++
+	e.seq = j.watched
+	j.expiry.push(e)
 }
 
 // area adds up what was idle since the last change.
@@ -523,7 +531,7 @@ func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time) {
 	}
 	j.book[i] = session{id: id, last: j.w.now, from: j.w.now, site: site, accepted: accepted}
 	j.sessions[id] = i
-	j.expiry.push(event{at: j.w.now.Add(j.set.SessionDuration), who: i})
+	j.watch(event{at: j.w.now.Add(j.set.SessionDuration), who: i})
 	j.active++
 	j.bySite[site]++
 }

@@ -15,6 +15,9 @@ type trace struct {
 	out  io.Writer
 	hash hash.Hash
 	buf  []byte
+
+	second int64 // of the line before
+	shown  []byte
 }
 
 func newTrace(out io.Writer) *trace { return &trace{out: out, hash: sha256.New()} }
@@ -22,13 +25,14 @@ func newTrace(out io.Writer) *trace { return &trace{out: out, hash: sha256.New()
 // line begins a line with the time and a word.
 func (t *trace) line(at anteroom.Time, word string) []byte {
 	us := int64(at - epoch)
-	b := strconv.AppendInt(t.buf[:len(t.buf)], us/1e6, 10)
-	b = append(b, '.')
-	frac := us % 1e6
-	for unit := int64(100_000); unit > 0; unit /= 10 {
-		b = append(b, byte('0'+frac/unit%10))
+	if s := us / 1e6; s != t.second || len(t.shown) == 0 {
+		t.second = s
+		t.shown = append(strconv.AppendInt(t.shown[:0], s, 10), '.')
 	}
-	b = append(b, ' ')
+	b := append(t.buf, t.shown...)
+	frac := uint32(us % 1e6)
+	b = append(b, '0'+byte(frac/100_000), '0'+byte(frac/10_000%10), '0'+byte(frac/1000%10),
+		'0'+byte(frac/100%10), '0'+byte(frac/10%10), '0'+byte(frac%10), ' ')
 	return append(b, word...)
 }
 
@@ -55,5 +59,15 @@ func (t *trace) sum() string {
 func appendNumber(b []byte, word string, n int64) []byte {
 	b = append(b, ' ')
 	b = append(b, word...)
-	return strconv.AppendInt(b, n, 10)
+	if n < 0 {
+		return strconv.AppendInt(b, n, 10)
+	}
+	var digits [20]byte
+	i := len(digits)
+	for more := true; more; more = n > 0 {
+		i--
+		digits[i] = '0' + byte(n%10)
+		n /= 10
+	}
+	return append(b, digits[i:]...)
 }

@@ -58,7 +58,8 @@ type world struct {
 	emptyAt  anteroom.Time // since when nobody is here
 
 	people   []person
-	byID     map[anteroom.ID]int32 // waiting tickets that a stream or an offer may name
+	byID     map[anteroom.ID]int32     // waiting tickets that a stream or an offer may name
+	kept     map[int32]anteroom.Ticket // waiting cookies to come back with after the session
 	requests []request
 	spare    []uint32
 	ids      *rand.Rand
@@ -106,62 +107,6 @@ type event struct {
 	arg  uint32
 }
 
-// eventQueue is a binary heap by time, then by the order of scheduling.
-type eventQueue struct {
-	heap []event
-	seq  uint64
-}
-
-func (q *eventQueue) before(a, b *event) bool {
-	return a.at < b.at || a.at == b.at && a.seq < b.seq
-}
-
-func (q *eventQueue) push(e event) {
-	q.seq++
-	e.seq = q.seq
-	h := append(q.heap, e)
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !q.before(&e, &h[up]) {
-			break
-		}
-		h[i] = h[up]
-		i = up
-	}
-	h[i] = e
-	q.heap = h
-}
-
-func (q *eventQueue) pop() event {
-	h := q.heap
-	top, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	q.heap = h
-	if len(h) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		child := 4*i + 1
-		if child >= len(h) {
-			break
-		}
-		for c := child + 1; c < min(4*i+5, len(h)); c++ {
-			if q.before(&h[c], &h[child]) {
-				child = c
-			}
-		}
-		if !q.before(&h[child], &last) {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = last
-	return top
-}
-
 func (w *world) after(d time.Duration, kind eventKind, who int32, arg uint32) {
 	w.queue.push(event{at: w.now.Add(d), kind: kind, who: who, arg: arg})
 }
@@ -191,7 +136,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	if opt.Algorithm == "" {
 		opt.Algorithm = Anteroom
 	}
-	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{},
+	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, kept: map[int32]anteroom.Ticket{},
 		ids:    rand.New(rand.NewPCG(seed, 1)),
 		crowd:  rand.New(rand.NewPCG(seed, 2)),
 		chance: rand.New(rand.NewPCG(seed, 3)),
@@ -270,8 +215,8 @@ func (w *world) run(ctx context.Context) error {
 		if w.arrived < len(w.arrivals) {
 			at, which = epoch.Add(w.arrivals[w.arrived].at), 1
 		}
-		if len(w.queue.heap) > 0 && w.queue.heap[0].at < at {
-			at, which = w.queue.heap[0].at, 2
+		if t, ok := w.queue.first(); ok && t < at {
+			at, which = t, 2
 		}
 		if t, ok := w.system.next(); ok && t < at {
 			at, which = t, 3

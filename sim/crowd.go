@@ -237,6 +237,10 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 	case anteroom.Admit, anteroom.Pass:
 		w.enter(who, &q)
 	case anteroom.Refuse:
+		if q.opens { // no stream is to be had: the page asks again
+			w.silence(p)
+			w.plan(who, retryAfter)
+		}
 		if q.primary {
 			if p.entered == 0 {
 				p.marks |= refused
@@ -299,6 +303,9 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 		} else if p.stream != 0 && p.marks&listening == 0 && p.habits&(clones|clone) == 0 {
 			p.marks |= listening
 			w.judge.listens(true)
+		}
+		if p.stream != 0 && w.turnedAt != 0 && w.now.Sub(w.turnedAt) < turning { // perhaps the door had not heard of it
+			w.plan(who, w.between(turning/3, turning))
 		}
 		return
 	}
@@ -417,12 +424,16 @@ func (w *world) dropped(who int32) {
 // turned: the page says something else from now on. Whoever has a stream hears of it and
 // loads the page again; the others find out with their next check-in.
 func (w *world) turned() {
+	w.turnedAt = w.now
 	for i := range w.people {
 		if p := &w.people[i]; p.state == waiting && p.stream != 0 {
-			w.plan(int32(i), w.between(time.Second, 3*time.Second)) // a second: until every door knows
+			w.plan(int32(i), w.between(turning/3, turning)) // not at once: until every door knows
 		}
 	}
 }
+
+// turning is how long it takes until the last stream has said so.
+const turning = 3 * time.Second
 
 // called: the stream says that the turn has come.
 func (w *world) called(who int32) {

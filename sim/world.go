@@ -56,6 +56,7 @@ type world struct {
 	arrivals []arrival
 	arrived  int
 	emptyAt  anteroom.Time // since when nobody is here
+	turnedAt anteroom.Time // when the page last said something else
 
 	people   []person
 	byID     map[anteroom.ID]int32     // waiting tickets that a stream or an offer may name

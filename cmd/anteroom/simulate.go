@@ -158,7 +158,7 @@ func simulate(ctx context.Context, sc sim.Scenario, o simulateOptions, out io.Wr
 		return err
 	}
 	if broken := report.Broken(); len(broken) > 0 {
-		return fmt.Errorf("a promise did not hold: %s, seed %d: %s; please report it with the plan", broken[0].Name, broken[0].Seed, broken[0].First)
+		return fmt.Errorf("a promise did not hold: %s, %s: %s; please report it with the plan", broken[0].Name, broken[0].Run(), broken[0].First)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@
 package outcome
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -76,29 +77,39 @@ func times(limit int, factor float64) int {
 // of [sim.Anteroom], those of the variations too. The other algorithms are expected to.
 func (r Report) Broken() []Break {
 	var out []Break
-	look := func(res *sim.Result) {
+	look := func(res *sim.Result, with string) {
 		if res == nil || res.Algorithm != sim.Anteroom && res.Algorithm != "" {
 			return
 		}
 		for _, c := range res.Checks {
 			if c.Broken > 0 {
-				out = append(out, Break{Check: c, Seed: res.Seed})
+				out = append(out, Break{Check: c, Seed: res.Seed, With: with})
 			}
 		}
 	}
 	for _, res := range r.Results {
-		look(res)
+		look(res, "")
 	}
 	for _, v := range r.WhatIf {
-		look(v.Result)
+		look(v.Result, v.Setting+" "+v.value())
 	}
 	return out
 }
 
-// Break is a promise that did not hold, and the seed of its run.
+// Break is a promise that did not hold, and in which run.
 type Break struct {
 	sim.Check
 	Seed uint64
+	With string // the setting that a variation changed, and to what; empty for the plan itself
+}
+
+// Run says which run it was, for a sentence.
+func (b Break) Run() string {
+	s := fmt.Sprintf("seed %d", b.Seed)
+	if b.With != "" {
+		s += ", with " + b.With
+	}
+	return s
 }
 
 // of returns the results of the first algorithm, which are those of the plan itself, and

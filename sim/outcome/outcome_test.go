@@ -203,7 +203,9 @@ func TestOnlyTheProductPromises(t *testing.T) {
 		Results: []*sim.Result{{Algorithm: sim.Even, Checks: []sim.Check{bad}}, {Algorithm: "", Seed: 4, Checks: []sim.Check{bad, {Name: "rate"}}}},
 		WhatIf:  []Variation{{}, {Result: &sim.Result{Algorithm: sim.Anteroom, Seed: 5, Checks: []sim.Check{bad}}}},
 	}
-	if got := r.Broken(); len(got) != 2 || got[0].Seed != 4 || got[1].Seed != 5 {
+	r.WhatIf[1].Setting = "queueing_method"
+	r.WhatIf[1].Scenario.QueueingMethod = anteroom.Random
+	if got := r.Broken(); len(got) != 2 || got[0].Run() != "seed 4" || got[1].Run() != "seed 5, with queueing_method random" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -187,7 +187,7 @@ func promises(b *strings.Builder, r Report, plan []*sim.Result) {
 				fmt.Fprintf(b, "  %-10s and %d more\n", "", len(broken)-i)
 				break
 			}
-			fmt.Fprintf(b, "  %-10s BROKEN: %s, %s of %s times, seed %d: %s\n", "promises", c.Name, count(c.Broken), count(c.Looked), c.Seed, c.First)
+			fmt.Fprintf(b, "  %-10s BROKEN: %s, %s of %s times, %s: %s\n", "promises", c.Name, count(c.Broken), count(c.Looked), c.Run(), c.First)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (c *Coordinator) tell(i uint16, f Finding) { c.sites[i].found = append(c.si
 func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 	q := c.questions[f.ID]
 	if q == nil {
-		c.merge(f)
+		c.unasked(now, i, f)
 		return
 	}
 	k := slices.Index(q.from, i)
@@ -145,15 +145,20 @@ func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 	}
 }
 
-// merge takes the second of two sessions of one ticket, which began on the two sides of a
-// cut: the one that goes on has had the requests of both.
-func (c *Coordinator) merge(f Finding) {
+// unasked takes a session that a site has given up and nobody asks about any more: the
+// inquiry was late, or the answer is. When the session went on elsewhere, on the other side of
+// a cut, that one has had the requests of both. Else it is given back.
+func (c *Coordinator) unasked(now anteroom.Time, i uint16, f Finding) {
+	key := c.sites[i].key
 	m, went := c.moved.get(f.ID)
-	if !went || f.Standing != Seated || f.Last <= m.finding.Last {
+	if f.Standing != Seated || went && f.Last <= m.finding.Last { // told before
 		return
 	}
-	if i, known := c.numbers[m.to]; known {
-		c.tell(uint16(i), f)
+	if k, known := c.numbers[m.to]; went && m.to != key && known && c.sites[k].lostAt == 0 {
+		c.tell(uint16(k), f)
+	} else if c.moveSeat(key) {
+		c.moved.put(f.ID, moved{to: key, finding: f}, now.Add(movedFor))
+		c.tell(i, f)
 	}
 }
 

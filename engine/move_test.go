@@ -162,3 +162,31 @@ func TestSeatIsKeptForASessionOnTheWay(t *testing.T) {
 		t.Error("a seat is kept for nobody")
 	}
 }
+
+// An inquiry may arrive late or twice, and a site then gives up a session that nobody asks
+// about any more: it gets it back, once, or the session that goes on elsewhere hears of it.
+func TestSessionGivenUpToNobodyIsGivenBack(t *testing.T) {
+	c, send, now := twoSites(t)
+	f := Finding{ID: anteroom.ID{1}, Standing: Seated, Accepted: now, Last: now}
+	told := func(out []ToSite) (names string) {
+		for _, m := range out {
+			if m.Findings != nil {
+				names += m.Site.Name
+			}
+		}
+		return names
+	}
+	granted := func(name string) uint64 {
+		return c.ledger.accounts[SiteKey{Name: name, Incarnation: 1}].Granted[Seat]
+	}
+	if names := told(send(0, Report{Found: []Finding{f}})); names != "a" || granted("a") != 1 {
+		t.Errorf("told %q, a has been granted %d", names, granted("a"))
+	}
+	if names := told(send(0, Report{Found: []Finding{f}})); names != "" || granted("a") != 1 {
+		t.Errorf("the same again: told %q, a has been granted %d", names, granted("a"))
+	}
+	f.Last++
+	if names := told(send(1, Report{Found: []Finding{f}})); names != "a" || granted("b") != 0 {
+		t.Errorf("the other side of a cut: told %q, b has been granted %d", names, granted("b"))
+	}
+}

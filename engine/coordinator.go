@@ -35,6 +35,7 @@ type Coordinator struct {
 	idle     uint64          // sum over those
 	demand   demand          // sum over those
 	line     *line
+	fetched  byte // see slab.fetch: nobody looks at it
 	mode     Mode
 	fenced   bool
 	begun    bool // a report was heard
@@ -195,6 +196,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	c.seatsBack = c.ledger.accounts[r.From].Returned[Seat] - before
 	s.trip = r.Trip
 	at := uint16(i)
+	for i := range r.Arrivals {
+		c.fetched |= c.line.places.fetch(&r.Arrivals[i].ID)
+	}
 	for _, d := range r.Departures {
 		c.depart(now, d, at)
 	}

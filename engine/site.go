@@ -38,7 +38,8 @@ type Site struct {
 	maxUsed int   // bound of used
 
 	here    slab[waiter]
-	maxHere int // bound of here
+	fetched byte // see slab.fetch: nobody looks at it
+	maxHere int  // bound of here
 	offers  map[uint32]offer
 	held    []heldVisit
 	again   heldVisit // the held request that is being decided about again

@@ -12,15 +12,29 @@ import (
 // when the slab grows. IDs are random bits that the server issued and a seal protected,
 // so eight of their bytes serve as the hash.
 //
-// A slot number stays valid until remove; slots are reused. Slot 0 is never used.
+// A slot number stays valid until remove; slots are reused. Slot 0 is never used, and there
+// are at most maxSlots: more than any bound of what is held in one.
 type slab[T any] struct {
 	chunks [][]item[T]
 	free   []uint32
 	next   uint32   // first slot never used
 	used   []uint64 // a bit for each slot, so that each passes over empty ones fast
-	index  []uint32
+	index  []entry
 	count  int
 }
+
+// entry of the index: a slot, and six bits of its id, so that an id that is not the one
+// sought is seldom read; 0 is none.
+type entry uint32
+
+const (
+	slotBits = 26
+	maxSlots = 1<<slotBits - 1 // 67 million
+)
+
+func entryOf(slot uint32, id *anteroom.ID) entry { return entry(id[0])<<slotBits | entry(slot) }
+
+func (e entry) slot() uint32 { return uint32(e) & maxSlots }
 
 type item[T any] struct {
 	id  anteroom.ID
@@ -59,14 +73,26 @@ func (s *slab[T]) find(id *anteroom.ID) uint32 {
 		return 0
 	}
 	for h := s.home(id); ; h = s.after(h) {
-		slot := s.index[h]
-		if slot == 0 {
+		e := s.index[h]
+		if e == 0 {
 			return 0
 		}
-		if s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id == *id {
+		slot := e.slot()
+		if e == entryOf(slot, id) && s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)].id == *id {
 			return slot
 		}
 	}
+}
+
+// fetch reads what find will read of an id next, and returns something of it. Called for
+// many ids one after the other it lets the processor fetch all of that from memory at once,
+// where each find would wait for its own.
+func (s *slab[T]) fetch(id *anteroom.ID) byte {
+	if s.count == 0 {
+		return 0
+	}
+	e := s.index[s.home(id)]
+	return s.chunks[e.slot()>>chunkBits][e.slot()&(1<<chunkBits-1)].id[0]
 }
 
 // add inserts id, which must not be there, with a zero value.
@@ -82,7 +108,9 @@ func (s *slab[T]) add(id anteroom.ID) uint32 {
 		if s.next == 0 {
 			s.next = 1
 		}
-		slot = s.next
+		if slot = s.next; slot > maxSlots {
+			panic("engine: 67 million tickets in one place")
+		}
 		s.next++
 		if int(slot>>chunkBits) == len(s.chunks) {
 			s.chunks = append(s.chunks, make([]item[T], 1<<chunkBits))
@@ -102,12 +130,12 @@ func (s *slab[T]) place(slot uint32, id *anteroom.ID) {
 	for s.index[h] != 0 {
 		h = s.after(h)
 	}
-	s.index[h] = slot
+	s.index[h] = entryOf(slot, id)
 }
 
 func (s *slab[T]) grow() {
 	size := max(64, len(s.index)*3/2)
-	s.index = make([]uint32, size)
+	s.index = make([]entry, size)
 	s.each(func(slot uint32) {
 		id := s.id(slot)
 		s.place(slot, &id)
@@ -119,7 +147,7 @@ func (s *slab[T]) remove(slot uint32) {
 	it := &s.chunks[slot>>chunkBits][slot&(1<<chunkBits-1)]
 	size := len(s.index)
 	h := s.home(&it.id)
-	for s.index[h] != slot {
+	for s.index[h].slot() != slot {
 		h = s.after(h)
 	}
 	// Backward-shift deletion: move later entries of the run into the hole, so that no
@@ -131,7 +159,7 @@ func (s *slab[T]) remove(slot uint32) {
 			s.index[hole] = 0
 			break
 		}
-		id := s.id(moved)
+		id := s.id(moved.slot())
 		if (h-s.home(&id)+size)%size >= (h-hole+size)%size {
 			s.index[hole] = moved
 			hole = h

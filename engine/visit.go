@@ -285,6 +285,9 @@ func (s *Site) near(key anteroom.Time) bool {
 
 // Polls takes check-ins that a door answered alone.
 func (s *Site) Polls(now anteroom.Time, polls []Poll) {
+	for i := range polls {
+		s.fetched |= s.here.fetch(&polls[i].ID)
+	}
 	for _, p := range polls {
 		slot := s.here.find(&p.ID)
 		if slot == 0 {

@@ -416,7 +416,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	b = append(b, ' ')
 	b = append(b, d.Reason.String()...)
 	b = append(b, ' ')
-	b = append(b, d.Ticket.ID.Reference()...)
+	b = appendReference(b, &d.Ticket.ID)
 	if d.AheadKnown {
 		b = appendNumber(b, "ahead ", int64(d.Ahead))
 	}

@@ -270,7 +270,7 @@ func (x *product) flushDoor(node int) {
 		return
 	}
 	x.net.Send(x.w.since(x.w.now), x.nodeEnd(node), x.siteEnd(d.site), d.out.AppendWire(x.buffer()))
-	d.out = engine.FromDoor{Door: d.number}
+	d.out = engine.FromDoor{Door: d.number, Visits: d.out.Visits[:0], Abandoned: d.out.Abandoned[:0], Closed: d.out.Closed[:0]} // encoded already
 }
 
 func (x *product) closed(node int32, id anteroom.ID) {
@@ -517,12 +517,10 @@ func (x *product) settleSite(i int) {
 		all.Figures = s.figures
 	}
 	for k := range s.out {
-		m := all
-		m.Answers = s.out[k]
-		if len(m.Answers)+len(m.Pushes)+len(m.Ended) > 0 || m.Figures != nil {
-			x.toDoor(i, first+k, &m)
+		if all.Answers = s.out[k]; len(all.Answers)+len(all.Pushes)+len(all.Ended) > 0 || all.Figures != nil {
+			x.toDoor(i, first+k, &all)
 		}
-		s.out[k] = nil
+		s.out[k] = s.out[k][:0] // encoded already
 	}
 }
 

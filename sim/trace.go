@@ -71,3 +71,12 @@ func appendNumber(b []byte, word string, n int64) []byte {
 	}
 	return append(b, digits[i:]...)
 }
+
+// appendReference is the text of ID.Reference.
+func appendReference(b []byte, id *anteroom.ID) []byte {
+	var hexes [10]byte
+	hex.Encode(hexes[:], id[:5])
+	b = append(b, hexes[:5]...)
+	b = append(b, '-')
+	return append(b, hexes[5:]...)
+}

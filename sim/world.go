@@ -60,6 +60,8 @@ type world struct {
 
 	people   []person
 	byID     map[anteroom.ID]int32     // waiting tickets that a stream or an offer may name
+	fetched  int64                     // the stretch of the queue whose people are at hand
+	unused   anteroom.Time             // what fetch has read
 	kept     map[int32]anteroom.Ticket // waiting cookies to come back with after the session
 	requests []request
 	spare    []uint32
@@ -218,6 +220,7 @@ func (w *world) run(ctx context.Context) error {
 		}
 		if t, ok := w.queue.first(); ok && t < at {
 			at, which = t, 2
+			w.fetch()
 		}
 		if t, ok := w.system.next(); ok && t < at {
 			at, which = t, 3
@@ -241,6 +244,22 @@ func (w *world) run(ctx context.Context) error {
 			w.handle(w.queue.pop())
 		case 3:
 			w.system.advance()
+		}
+	}
+}
+
+// fetch reads the people for whom something happens in the present stretch of time. Their
+// records are far apart and none is in the processor's cache: read one after the other they
+// are fetched all at once, where each would be waited for when its turn comes.
+func (w *world) fetch() {
+	if w.queue.present == w.fetched {
+		return
+	}
+	w.fetched = w.queue.present
+	for i := range w.queue.near {
+		if e := &w.queue.near[i]; e.kind <= evReplay {
+			p := &w.people[e.who]
+			w.unused += p.ticket.Arrival + p.expected
 		}
 	}
 }

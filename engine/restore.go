@@ -37,6 +37,7 @@ type Event struct {
 // far behind the last touch record may be.
 func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	at := e.At.Add(shift)
+	s.recorded = max(s.recorded, at)
 	switch e.Kind {
 	case EventAdmitted:
 		if slot := s.here.find(&e.ID); slot != 0 {
@@ -113,7 +114,7 @@ func (s *Site) Restored(now anteroom.Time) {
 		back := interval(s.settings, anteroom.Decision{}, rank)*3 + 2*Grace
 		s.here.at(slot).due = now.Add(min(back, MaxInterval*115/100))
 	}
-	s.expire(now)
+	s.lapsed(s.recorded, true) // the rest waits until it is known how late it is
 	s.ended, s.departures = nil, nil
 	clear(s.ends)
 }

@@ -7,20 +7,27 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// A restored site counts what its journal holds until it hears how late it is; then what is
-// over ends at once. Whoever was seen before that was seen at most then.
+// A restored site does not know how late it is until it hears the coordinator. What its journal
+// says is over ends at once; the rest when the doors have told whom they have let in since.
 func TestRestoredSiteLearnsTheTime(t *testing.T) {
-	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
-	over, seen := anteroom.ID{1}, anteroom.ID{2}
-	for _, id := range []anteroom.ID{over, seen} {
-		s.Restore(Event{Kind: EventAdmitted, ID: id, At: midnight}, 0, 0)
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, set)
+	past, over, seen, told := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}, anteroom.ID{4}
+	recorded := midnight.Add(2 * time.Minute)
+	s.Restore(Event{Kind: EventAdmitted, ID: past, At: midnight}, 0, 0)
+	for _, id := range []anteroom.ID{over, seen, told} {
+		s.Restore(Event{Kind: EventAdmitted, ID: id, At: recorded}, 0, 0)
 	}
-	s.Restored(midnight)
-	s.Touch(midnight.Add(time.Second), []anteroom.ID{seen})
+	s.Restored(recorded)
+	if s.balance.Used != (Units{3, 3}) {
+		t.Errorf("the restored site uses %v", s.balance.Used)
+	}
+	s.Tick(recorded)
+	s.Touch(recorded.Add(time.Second), []anteroom.ID{seen})
 	now := midnight.Add(time.Hour)
-	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{2, 2}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
-	if _, here := s.Session(over); here || s.balance.Used != (Units{1, 0}) {
-		t.Errorf("after the first word the site uses %v", s.balance.Used)
+	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{3, 3}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
+	if s.balance.Used != (Units{3, 0}) {
+		t.Errorf("after the first word it uses %v", s.balance.Used)
 	}
 	if got, here := s.Session(seen); !here || got.LastSeen != now {
 		t.Errorf("the session that was seen is %+v", got)
@@ -28,5 +35,39 @@ func TestRestoredSiteLearnsTheTime(t *testing.T) {
 	events := s.TakeEvents()
 	if n := len(events); n == 0 || events[n-1].Kind != EventTouched || events[n-1].At != now {
 		t.Errorf("recorded: %+v", events)
+	}
+	s.Tick(now)
+	s.Touch(now.Add(TouchDelay), []anteroom.ID{told})
+	for at := now; at <= now.Add(TouchEvery); at = at.Add(FlushEvery) {
+		s.Tick(at)
+	}
+	for id, want := range map[anteroom.ID]bool{past: false, over: false, seen: true, told: true} {
+		if _, here := s.Session(id); here != want {
+			t.Errorf("session %v is here: %v", id[0], here)
+		}
+	}
+}
+
+// A site that was stopped hears first whom the doors have let in meanwhile.
+func TestStoppedSiteEndsNobodyBeforeItHasHeardTheDoors(t *testing.T) {
+	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
+	v, o, s := w.arrive(), w.arrive(), w.room.site
+	tick := func(from, to time.Duration) {
+		for d := from; d <= to; d += FlushEvery {
+			s.Tick(midnight.Add(d))
+		}
+	}
+	w.now = midnight
+	tick(0, time.Second)
+	resumed := 2 * time.Minute
+	s.Visit(midnight.Add(resumed), anteroom.Visit{Fresh: true, NewID: anteroom.ID{9}})
+	s.Tick(midnight.Add(resumed))
+	s.Touch(midnight.Add(resumed+TouchDelay), []anteroom.ID{v.ticket.ID})
+	tick(resumed, resumed+TouchEvery)
+	if _, here := s.Session(v.ticket.ID); !here {
+		t.Error("a session that a door let in has ended")
+	}
+	if _, here := s.Session(o.ticket.ID); here {
+		t.Error("a session that is over is here")
 	}
 }

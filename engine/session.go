@@ -203,12 +203,29 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 }
 
 // expire ends what has lapsed. A restored site waits for the first word of the coordinator:
-// until then its clock may be ahead of the room's.
+// until then its clock may be ahead of the room's. A site that was stopped hears first whom
+// the doors have let in meanwhile.
 func (s *Site) expire(now anteroom.Time) {
-	if !s.synced {
-		return
+	if s.synced {
+		s.lapsed(now, now >= s.heedful && now.Sub(s.ticked) < stopped)
 	}
-	for s.expiry.len() > 0 {
+}
+
+// stopped is how long a site has not been ticked when it may have missed touches. Doors
+// repeat them until they are confirmed: in the TouchEvery that follows they are here.
+const stopped = time.Second
+
+// heed notes that time passes without a gap; after one no session ends for a moment.
+func (s *Site) heed(now anteroom.Time) {
+	if now.Sub(s.ticked) >= stopped {
+		s.heedful = now.Add(TouchEvery)
+	}
+	s.ticked = now
+}
+
+// lapsed ends what has lapsed by now; sessions only when asked to.
+func (s *Site) lapsed(now anteroom.Time, sessions bool) {
+	for sessions && s.expiry.len() > 0 {
 		slot := s.expiry.top()
 		st := s.seats.at(slot)
 		if st.wake > now {

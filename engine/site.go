@@ -30,6 +30,8 @@ type Site struct {
 	sound   bool // free never was negative, passthrough aside
 	over    bool // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
+	recorded anteroom.Time // the newest event restored
+
 	seats   slab[seat]
 	expiry  queue
 	rates   ring // ends of rate slots, ascending
@@ -65,6 +67,9 @@ type Site struct {
 	flushedAt  anteroom.Time
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
+
+	ticked  anteroom.Time // the newest Tick
+	heedful anteroom.Time // no session ends before: doors may have let it in while the site was stopped
 
 	syncedAt  anteroom.Time
 	trips     [16]time.Duration // round trips of the latest answers, as a ring
@@ -214,6 +219,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
 		s.lastKey = min(s.lastKey, now)
 		s.touchedEarly(now)
+		s.ticked = 0 // what the doors have to tell comes first
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
@@ -228,7 +234,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.tail = 0
 	}
 	s.mode, s.target = m.Mode, m.Target
-	s.expire(now) // a restored site has waited for this word to do so
+	s.expire(now)
 	if m.Resync {
 		s.resync, s.urgent = true, true
 	}
@@ -296,6 +302,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
+	s.heed(now)
 	s.expire(now)
 	s.takeEffect(now)
 	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {

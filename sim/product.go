@@ -84,7 +84,8 @@ type siteProcess struct {
 	wake    anteroom.Time         // scheduled beside the regular ticks
 	mode    engine.Mode
 	figures *engine.Figures
-	known   bool // the doors have heard mode and figures
+	known   bool          // the doors have heard mode and figures
+	heard   anteroom.Time // the coordinator, first
 	out     [][]engine.Answer
 }
 
@@ -408,6 +409,9 @@ func (x *product) fromCoordinator(i int, data []byte) {
 		return
 	}
 	if m.State != nil && m.State.Echo != 0 {
+		if !s.clock.Synced() {
+			s.heard = x.w.now
+		}
 		s.clock.Heard(s.local(x.w.now), m.State.Echo, m.State.Now)
 	}
 	now := s.room(x.w.now)
@@ -643,13 +647,14 @@ func (x *product) tick(end int) {
 	}
 }
 
-// sums holds the ledger to its rules, over all sites that know the time: one that has been
-// restored counts every session of its journal until the coordinator says how late it is.
+// sums holds the ledger to its rules, over all sites that know the time. One that has been
+// restored counts sessions that are over until the coordinator has said how late it is and the
+// doors had a second to tell whom they have let in.
 func (x *product) sums() {
-	n := x.coord.machine.Numbers()
+	n, w := x.coord.machine.Numbers(), x.w
 	var used [2]int64
 	for i := range x.sites {
-		if !x.sites[i].clock.Synced() {
+		if s := &x.sites[i]; !s.clock.Synced() || w.now.Sub(s.heard) < 2*engine.TouchEvery {
 			continue
 		}
 		b := x.sites[i].machine.Balance()

@@ -44,6 +44,7 @@ type Coordinator struct {
 	pace     float64
 	paceAt   anteroom.Time
 	lastAt   anteroom.Time // when the last offers take effect
+	letters  allowance     // of batches of turns, when there are several sites
 	front    anteroom.Time
 	released uint64
 	joined   int           // since the forecast last asked

@@ -25,7 +25,8 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
 	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now
-	if c.mode == Queue && !c.closed() && now >= c.quiet {
+	plenty := c.alive <= 1 || c.plenty()
+	if c.mode == Queue && !c.closed() && now >= c.quiet && (plenty || c.letters.may(now)) {
 		away := setAside(c.settings)
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
@@ -52,6 +53,9 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 				batch = map[SiteKey][]anteroom.ID{}
 			}
 			batch[site] = append(batch[site], c.line.places.id(slot))
+		}
+		if batch != nil && !plenty {
+			c.letters.take(now)
 		}
 		for _, s := range c.sites {
 			if ids := batch[s.key]; ids != nil {
@@ -86,6 +90,11 @@ func (c *Coordinator) reopenAbove() int64 {
 		return max(int64(c.settings.TotalActiveUsers/100), int64(2*n))
 	}
 	return int64(min(c.settings.TotalActiveUsers, c.settings.NewUsersPerMinute)) / 100
+}
+
+// plenty: so much is free that nobody ought to wait for messages to travel together.
+func (c *Coordinator) plenty() bool {
+	return c.permits() >= int64(max(c.settings.TotalActiveUsers/50, holdLine))
 }
 
 // effectDelay is how far ahead offers take effect: far enough for the slowest site to have

@@ -170,8 +170,8 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 	ages[0] += f.joined
 	limit := 0.992 * perMinute
 	// What is known of sessions beyond their duration serves for the ages at which little or
-	// nothing has been seen yet.
-	over, beyond := priorSteps*priorHazard, float64(priorSteps)
+	// nothing has been seen yet. It weighs as much as knownEnds ends that nobody saw.
+	over, beyond := float64(knownEnds), knownEnds/priorHazard
 	for k := f.session; k < ageCount; k++ {
 		over += f.ends[k]
 		beyond += f.risk[k]

@@ -22,8 +22,12 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 }
 
 func (c *Coordinator) refigure(now anteroom.Time) {
+	hot := c.permits()
+	if !c.closed() {
+		hot += int64(c.idle) // being recalled from sites that need them no more
+	}
 	c.figuresMade++
-	f := &Figures{At: now, Number: c.figuresMade, Waiting: c.line.waiting(), Hot: c.permits(), Front: c.front, Released: c.released,
+	f := &Figures{At: now, Number: c.figuresMade, Waiting: c.line.waiting(), Hot: hot, Front: c.front, Released: c.released,
 		Seconds: c.line.seconds.list()}
 	if len(f.Seconds) > 0 {
 		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)

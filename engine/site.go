@@ -65,6 +65,7 @@ type Site struct {
 	borrowedAt anteroom.Time
 	answered   anteroom.Time // when the newest report was sent that the coordinator has answered
 	flushedAt  anteroom.Time
+	letters    allowance // of reports, when there are other sites
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
 
@@ -294,6 +295,9 @@ func (s *Site) Wake() (at anteroom.Time) {
 			soonest(o.at)
 		}
 	}
+	if (s.urgent || s.wants) && s.sites > 1 {
+		soonest(s.letters.next())
+	}
 	if len(s.held) > 0 {
 		soonest(s.held[0].since.Add(s.holdBound()))
 	}
@@ -357,6 +361,12 @@ func (s *Site) sweep(now anteroom.Time) {
 	}
 }
 
+// plenty: there is no other site, nobody waits, or so much is free that nobody ought to wait for messages to travel
+// together.
+func (s *Site) plenty() bool {
+	return s.sites <= 1 || s.mode == Open || s.figures.Hot >= int64(max(s.settings.TotalActiveUsers/50, holdLine))
+}
+
 // Report returns what the coordinator is to hear now, if anything: at once when requests
 // are held or units are free while others wait, each FlushEvery with news, and as a
 // heartbeat.
@@ -365,14 +375,21 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if s.mode == Queue {
 		beat = HeartbeatQueue
 	}
-	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= FlushEvery
+	every := FlushEvery
+	if s.together() {
+		every *= 2
+	}
+	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= every
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
-	if !s.urgent && !news && !ask {
+	if !s.urgent && !news && !ask || !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
 	}
 	if len(s.departures) > 0 {
 		// Departures are read first: who came and went since the last report has gone.
 		s.arrivals = slices.DeleteFunc(s.arrivals, func(a Arrival) bool { return s.here.find(&a.ID) == 0 })
+	}
+	if !s.plenty() {
+		s.letters.take(now)
 	}
 	s.seq++
 	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,

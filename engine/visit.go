@@ -245,7 +245,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.mode != Cut && s.ask(w.key) {
 		w.due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
-		s.urgent = true
+		s.urgent = s.urgent || !s.together()
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
 	}
 	return s.page(now, slot, t, reason), 0
@@ -278,9 +278,14 @@ func (s *Site) ask(key anteroom.Time) bool {
 		s.rank(key) <= holdLine/2+s.expectedSoon()
 }
 
+// together: with a draw every check-in is worth a report, and with several sites they
+// travel together.
+func (s *Site) together() bool { return s.settings.QueueingMethod == anteroom.Random && s.sites > 1 }
+
 // near says that a ticket may be offered a turn soon, so that its presence is told at once.
 func (s *Site) near(key anteroom.Time) bool {
-	return s.settings.QueueingMethod == anteroom.Random || key <= s.figures.Front.Add(nearFront) || s.figures.Waiting <= holdLine
+	return s.settings.QueueingMethod == anteroom.Random && !s.together() ||
+		s.settings.QueueingMethod != anteroom.Random && key <= s.figures.Front.Add(nearFront) || s.figures.Waiting <= holdLine
 }
 
 // Polls takes check-ins that a door answered alone.

@@ -27,10 +27,10 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	c.paceAt = now
 	plenty := c.alive <= 1 || c.plenty()
 	if c.mode == Queue && !c.closed() && now >= c.quiet && (plenty || c.letters.may(now)) {
-		away := setAside(c.settings)
+		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+1)
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
-		c.line.looks = maxLooks
+		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
 		for c.permits() >= 1 {
 			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
 			if slot == 0 {
@@ -78,9 +78,10 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 }
 
 // setAside is how many winners who are away may keep their win: as many as are released
-// while a check-in is due, and some.
-func setAside(s anteroom.Settings) int {
-	return int(math.Ceil(1.3 * float64(s.NewUsersPerMinute) / 60 * DrawInterval.Seconds()))
+// while a check-in is due, and some. With more, those who are here would be drawn again and
+// again before the others come back.
+func setAside(perMinute float64) int {
+	return int(math.Ceil(1.3 * perMinute / 60 * DrawInterval.Seconds()))
 }
 
 // reopenAbove is how many permits must be free before newcomers are let in without asking.

@@ -137,6 +137,15 @@ func (f *forecast) advance(now anteroom.Time) {
 	}
 }
 
+// lastMinute is how many were admitted in the last minute, about.
+func (f *forecast) lastMinute() float64 {
+	n, steps := f.joined, int(time.Minute/f.step)
+	for _, k := range f.recent[:min(max(1, steps), len(f.recent))] {
+		n += k
+	}
+	return n * min(1, float64(time.Minute)/float64(f.step))
+}
+
 // line takes note of the line: how many wait over dt and how many of them left.
 func (f *forecast) line(dt time.Duration, waiting int, left, joined int) {
 	s := dt.Seconds()

@@ -52,8 +52,9 @@ type line struct {
 	ready  queue    // Random: winners that have come back, by win
 	wins   map[uint32]uint64
 	nwins  uint64
-	asleep int // winners who are dormant: they keep the win and hold up nobody
-	looks  int // how many who are away next may still pass over, see maxLooks
+	drawn  []anteroom.ID // in the dispatch under way or the last
+	asleep int           // winners who are dormant: they keep the win and hold up nobody
+	looks  int           // how many who are away next may still pass over, see maxLooks
 
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
@@ -336,11 +337,13 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 		p := l.places.at(slot)
 		switch {
 		case reachable(p.site) && l.present(p, t):
+			l.drawn = append(l.drawn, l.places.id(slot))
 			return slot
 		case l.overdue(p, t):
 			l.setState(slot, dormant)
 			l.left++
 		default:
+			l.drawn = append(l.drawn, l.places.id(slot))
 			l.setAside(slot)
 		}
 	}

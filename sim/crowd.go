@@ -70,7 +70,7 @@ const (
 	muted                       // found no room for a stream; does not try again
 	inLine                      // counts as waiting
 	listening                   // its stream is open
-	drawnOnce                   // the draw has fallen on it
+	won                         // the draw has fallen on it
 	anew                        // has lost its first place: its arrival is not what counts
 	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page

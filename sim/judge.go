@@ -116,7 +116,10 @@ const (
 	groupCount
 )
 
-var groupHabits = [groupCount]habits{streams, reloads, early, tabs}
+var (
+	groupHabits = [groupCount]habits{streams, reloads, early, tabs}
+	groupWords  = [groupCount]string{"hold streams", "reload", "ask early", "wait in several tabs"}
+)
 
 // group counts the draws that fell on people of a habit, and those that should have.
 type group struct {
@@ -317,7 +320,7 @@ func (j *judge) came(who int32) {
 }
 
 func (j *judge) inTouch(who int32, yes bool) {
-	if yes && j.w.people[who].marks&anew != 0 || !j.touch.set(who, yes) {
+	if yes && j.w.people[who].marks&(anew|won) != 0 || !j.touch.set(who, yes) {
 		return
 	}
 	n := int32(1)
@@ -604,7 +607,6 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		if who, ok := j.w.byID[id]; ok {
 			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))
 			j.w.people[who].marks |= released
-			j.drawn(who)
 			j.inTouch(who, false)
 		}
 	}
@@ -621,7 +623,6 @@ func (j *judge) release(who int32) {
 		return
 	}
 	p.marks |= released
-	j.drawn(who)
 	j.inTouch(who, false)
 	j.overtakes(who)
 }
@@ -679,26 +680,29 @@ func (w *world) present(p *person) bool {
 	return p.pending == 0 && w.now.Sub(p.answered) > time.Second && w.now < p.expected && p.expected <= w.now.Add(3500*time.Millisecond)
 }
 
-// drawn counts a draw.
-func (j *judge) drawn(who int32) {
-	if j.set.QueueingMethod != anteroom.Random || !j.touch.has(who) || j.w.people[who].marks&drawnOnce != 0 {
-		return // who was drawn keeps the win
-	}
-	j.w.people[who].marks |= drawnOnce
-	n := j.touch.n
-	if n < 20 {
-		return
-	}
-	j.draws++
-	j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
-	for g := range j.groups {
-		k := &j.groups[g]
-		share := float64(k.alive) / float64(n)
-		k.expected += share
-		k.variance += share * (1 - share)
-		if j.w.people[who].habits&groupHabits[g] != 0 {
-			k.won++
+// drawn counts the draws of a moment. Whoever has won stands no longer among those drawn
+// from, though the turn may come only with the next check-in.
+func (j *judge) drawn(ids []anteroom.ID) {
+	for _, id := range ids {
+		who, ok := j.w.byID[id]
+		if !ok || !j.touch.has(who) {
+			continue
 		}
+		if n := j.touch.n; n >= 20 {
+			j.draws++
+			j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
+			for g := range j.groups {
+				k := &j.groups[g]
+				share := float64(k.alive) / float64(n)
+				k.expected += share
+				k.variance += share * (1 - share)
+				if j.w.people[who].habits&groupHabits[g] != 0 {
+					k.won++
+				}
+			}
+		}
+		j.w.people[who].marks |= won
+		j.inTouch(who, false)
 	}
 }
 

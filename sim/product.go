@@ -379,6 +379,7 @@ func (x *product) drainCoordinator() {
 		c.record = rec
 		c.machine.Stored(c.room(w.now), rec)
 	}
+	w.judge.drawn(c.machine.Drawn())
 	out := c.machine.Take()
 	for i := range out {
 		if o := out[i].Offers; o != nil {

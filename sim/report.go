@@ -167,13 +167,17 @@ func (j *judge) fair(n *Numbers) {
 		return
 	}
 	n.LotteryRank = j.rankSum/float64(j.draws) - 0.5
-	j.look(checkFair, math.Abs(n.LotteryRank) <= max(0.05, 5*0.289/math.Sqrt(float64(j.draws))), func() string { return "the winners' mean rank by arrival is not a half" })
+	j.look(checkFair, math.Abs(n.LotteryRank) <= max(0.05, 5*0.289/math.Sqrt(float64(j.draws))), func() string {
+		return fmt.Sprintf("the mean rank by arrival of %d winners is %.3f of those waiting, not a half", j.draws, 0.5+n.LotteryRank)
+	})
 	for g := range j.groups {
 		k := &j.groups[g]
 		if k.variance < 10 {
 			continue
 		}
 		z := (k.won - k.expected) / math.Sqrt(k.variance)
-		j.look(checkFair, math.Abs(z) <= 5, func() string { return "people of a habit win more or less often than others" })
+		j.look(checkFair, math.Abs(z) <= 5, func() string {
+			return fmt.Sprintf("of %d draws %.0f fell on people who %s, %.0f should have", j.draws, k.won, groupWords[g], k.expected)
+		})
 	}
 }

@@ -59,13 +59,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await is "await FILE TEXT": until the file that a background command makes holds the text.
+// await is "await FILE TEXT": until the file that a background command makes is there and holds the text.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
-		b, _ := os.ReadFile(ts.MkAbs(args[0]))
-		if bytes.Contains(b, []byte(args[1])) {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && bytes.Contains(b, []byte(args[1])) {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -82,9 +82,12 @@ give the same result.`,
 		if err != nil {
 			return err
 		}
+		if err := o.ready(); err != nil {
+			return err
+		}
 		err = simulate(cmd.Context(), sc, o, cmd.OutOrStdout())
 		if err != nil && cmd.Context().Err() != nil {
-			return exitError{exitInterrupted, errors.New("interrupted; nothing was written")}
+			return exitError{exitInterrupted, errors.New("interrupted; there is no result")}
 		}
 		return err
 	}
@@ -113,6 +116,25 @@ func (o *simulateOptions) check() error {
 		return fmt.Errorf("--format %q: svg, png or both", o.format)
 	}
 	return nil
+}
+
+// ready makes the files to write, empty, and the directory of the figures: what cannot be
+// written is known before a run of minutes and not after it. Files that exist stay as they are.
+func (o *simulateOptions) ready() error {
+	for _, name := range []string{o.points, o.visits} {
+		if name == "" {
+			continue
+		}
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		file.Close()
+	}
+	if o.figures == "" {
+		return nil
+	}
+	return os.MkdirAll(o.figures, 0o777)
 }
 
 // job is one run.
@@ -252,9 +274,6 @@ func write(report outcome.Report, o simulateOptions) ([]string, error) {
 	}
 	if o.figures == "" {
 		return files, nil
-	}
-	if err := os.MkdirAll(o.figures, 0o777); err != nil {
-		return nil, err
 	}
 	formats := []figure.Format{figure.Format(o.format)}
 	if o.format == "both" {

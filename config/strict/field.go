@@ -208,10 +208,12 @@ func (f Field) setDuration(v reflect.Value, text string) *Wrong {
 
 // Span says the bounds; empty when there are none.
 func (f Field) Span() string {
-	if f.Max == "" {
+	switch {
+	case f.Max == "":
 		return ""
-	}
-	if f.Share {
+	case f.Min == "":
+		return "up to " + f.Max
+	case f.Share:
 		return f.Min + " to " + f.Max + ", or a percentage like 2%"
 	}
 	return f.Min + " to " + f.Max

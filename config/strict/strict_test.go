@@ -80,3 +80,12 @@ func TestSchemaKnowsNumbers(t *testing.T) {
 		t.Errorf("manual:\n%s", m)
 	}
 }
+
+func TestManualWithoutLeast(t *testing.T) {
+	type waits struct {
+		Wait time.Duration `key:"wait" max:"1h" doc:"Some time."`
+	}
+	if m := Manual("Waits", reflect.TypeFor[waits]()); !strings.Contains(m, "| `wait` | duration, up to 1h |") {
+		t.Errorf("manual:\n%s", m)
+	}
+}

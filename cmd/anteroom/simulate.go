@@ -158,7 +158,9 @@ func simulate(ctx context.Context, sc sim.Scenario, o simulateOptions, out io.Wr
 			jobs = append(jobs, job{v.Scenario, o.seed, o.algorithms[0]})
 		}
 	}
-	results, err := runAll(ctx, jobs, progress(o, len(jobs)))
+	show, clear := progress(o, len(jobs))
+	results, err := runAll(ctx, jobs, show)
+	clear()
 	if err != nil {
 		return err
 	}
@@ -233,17 +235,17 @@ func (p *progressParts) set(i int, part float64, show func(float64)) {
 	show(p.sum)
 }
 
-// progress returns what shows how many of the jobs are done: a bar on a terminal once a
-// second has passed, else nothing.
-func progress(o simulateOptions, jobs int) func(float64) {
+// progress returns what shows how many of the jobs are done, a bar on a terminal once a
+// second has passed, else nothing; and what takes it away, done or not.
+func progress(o simulateOptions, jobs int) (show func(float64), clear func()) {
 	st, err := o.progressOut.Stat()
 	if o.quiet || err != nil || st.Mode()&os.ModeCharDevice == 0 {
-		return func(float64) {}
+		return func(float64) {}, func() {}
 	}
 	const steps = 1000 // of a job
 	began := time.Now()
 	var bar *progressbar.ProgressBar
-	return func(done float64) {
+	show = func(done float64) {
 		if bar == nil {
 			if time.Since(began) < time.Second {
 				return
@@ -253,6 +255,12 @@ func progress(o simulateOptions, jobs int) func(float64) {
 		}
 		bar.Set(int(done * steps)) // a bar that cannot be drawn harms nothing
 	}
+	clear = func() {
+		if bar != nil {
+			bar.Clear()
+		}
+	}
+	return show, clear
 }
 
 // write writes the files that were asked for, and returns their names.

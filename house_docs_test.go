@@ -18,7 +18,7 @@ import (
 )
 
 // boundless are packages whose constants are no limits of the product.
-var boundless = []string{"demo/...", "sim/...", "cmd/...", "examples/..."}
+var boundless = []string{"demo/...", "cmd/...", "examples/..."}
 
 // limitsPageFaults compares docs/limits.md with the constants of limits.go and with every
 // other exported constant of the product called Max… or Min…: each has one row, with the

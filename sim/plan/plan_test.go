@@ -297,6 +297,20 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
+// The end of docs/simulate.md is made from the structs in plan.go.
+func TestDocumentedKeys(t *testing.T) {
+	const page, line = "../../docs/simulate.md", "<!-- Below: made from the structs in sim/plan/plan.go by: go test ./sim/plan -update -->\n\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, ok := strings.Cut(string(text), line)
+	if !ok {
+		t.Fatalf("%s has no line %s", page, line)
+	}
+	golden(t, page, before+line+Manual())
+}
+
 func TestManualNamesEveryKey(t *testing.T) {
 	m := Manual()
 	for _, key := range []string{"`total_active_users`", "## `arrivals[]`", "## `visitors.browsing`", "| `leave_per_minute` | number, 0 to 1, or a percentage like 2% | `2%` |", "### Past sales"} {

@@ -138,6 +138,7 @@ func (x *product) death(f *fault, over bool) {
 		}
 		if f.lose {
 			s.key.Incarnation++
+			w.judge.forgot[f.site] = w.now
 			s.journal = nil
 		}
 		x.startSite(f.site)

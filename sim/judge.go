@@ -25,7 +25,8 @@ type judge struct {
 	free     []int32
 	expiry   eventHeap // who indexes book
 	watched  uint64    // events of expiry ever
-	used     map[anteroom.ID]struct{}
+	used     map[anteroom.ID]past
+	forgot   []anteroom.Time // by site: when it lost its memory last
 	active   int
 	bySite   []int32
 	recent   ring
@@ -75,6 +76,13 @@ type session struct {
 	site int16
 
 	accepted anteroom.Time // as the cookie says
+}
+
+// past is the newest session that a ticket has had.
+type past struct {
+	site int16
+	calm bool // it began while nothing was wrong
+	from anteroom.Time
 }
 
 type checkName int
@@ -131,7 +139,7 @@ type group struct {
 
 func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
-		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]struct{}{}, idleAt: epoch,
+		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range Checks {
 		j.checks[i].Name = c.Name
@@ -455,15 +463,18 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 				j.bySite[s.site]--
 				j.bySite[site]++
 				s.site = site
+				j.livesAt(id, site)
 			}
 		} else {
+			j.livesAt(id, site)
 			j.open(id, site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
 	}
-	_, again := j.used[id]
-	if alive && !j.calm() && j.book[i].site != site {
+	was, again := j.used[id]
+	apart := again && was.site != site && !(was.calm && j.calm())
+	if alive && apart {
 		// Across a cut link there may be a session on each side; it is one visitor.
 		j.book[i].last = w.now
 		return
@@ -472,7 +483,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.book[i].last = w.now
 		return
 	}
-	if d.Reason != anteroom.ReasonPassthrough {
+	// That a ticket has been used is known where that was, unless the memory was lost since.
+	unknown := again && (apart || j.forgot[was.site] >= was.from)
+	if d.Reason != anteroom.ReasonPassthrough && (alive || !unknown) {
 		j.look(checkOnce, !alive && !again, func() string {
 			if alive {
 				return fmt.Sprintf("visitor %d (%v) got a second session while the first lasts", who, d.Reason)
@@ -483,7 +496,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.used[id] = struct{}{}
+	j.used[id] = past{site: site, calm: j.calm(), from: w.now}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
@@ -509,6 +522,13 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		n.OverAnyMinute = max(n.OverAnyMinute, float64(j.recent.n)/float64(j.rate)-1)
 		n.OverMinute = max(n.OverMinute, float64(j.inMinute)/float64(j.rate)-1)
 	}
+}
+
+// livesAt notes that a session goes on at another site.
+func (j *judge) livesAt(id anteroom.ID, site int16) {
+	was := j.used[id]
+	was.site = site
+	j.used[id] = was
 }
 
 func (j *judge) capHolds() {
@@ -545,7 +565,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
 		i, alive := j.sessions[q.visit.Ticket.ID]
-		stays := !alive || d.Reason == anteroom.ReasonBound || !j.calm() && j.book[i].site != w.nodes[q.node].site
+		// A cookie that two clients share has its session where it was asked for last.
+		away := j.used[q.visit.Ticket.ID].site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
+		stays := !alive || d.Reason == anteroom.ReasonBound || !j.calm() && away
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})

@@ -56,9 +56,6 @@ func (s *Site) endHolds(now anteroom.Time) {
 		}
 		s.held = append(s.held[:i], s.held[i+1:]...)
 		if h.asking {
-			if !h.ticket.Accepted() { // else its seat may be on the way
-				delete(s.questions, h.ticket.ID)
-			}
 			s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.unheard(now, h) })
 			i = 0 // what went on may have answered others
 			continue

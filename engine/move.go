@@ -134,8 +134,14 @@ func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 		return
 	}
 	q.from = slices.Delete(q.from, k, k+1)
-	if m, went := c.moved.get(f.ID); went && f.Standing == Unknown && m.to == c.sites[i].key {
-		f = m.finding // what was told it has not arrived
+	switch m, went := c.moved.get(f.ID); {
+	case !went:
+	case m.to == c.sites[i].key:
+		if f.Standing == Unknown {
+			f = m.finding // what was told it has not arrived
+		}
+	case f.Standing == Seated && f.Last <= m.finding.Last:
+		f = Finding{ID: f.ID} // what it says again has gone on, and may have been lost there
 	}
 	if weight(f.Standing) > weight(q.best.Standing) {
 		q.best = f

@@ -152,7 +152,7 @@ func TestSeatIsKeptForASessionOnTheWay(t *testing.T) {
 	if r, _ := s.Report(now.Add(HoldMax)); !slices.Contains(r.Asks, ticket.ID) {
 		t.Error("the question is not asked again")
 	}
-	late := now.Add(questionLife)
+	late := now.Add(askedFor)
 	s.Tick(late)
 	if len(s.questions) != 0 {
 		t.Error("the question is open for ever")
@@ -188,5 +188,28 @@ func TestSessionGivenUpToNobodyIsGivenBack(t *testing.T) {
 	f.Last++
 	if names := told(send(1, Report{Found: []Finding{f}})); names != "a" || granted("b") != 0 {
 		t.Errorf("the other side of a cut: told %q, b has been granted %d", names, granted("b"))
+	}
+}
+
+// A site repeats what it said of a session when it is asked again. After the session has gone
+// on, and its next site has lost its memory, that is no session to move once more.
+func TestRepeatedGivingUpMovesNothingTwice(t *testing.T) {
+	c, send, now := twoSites(t)
+	f := Finding{ID: anteroom.ID{1}, Standing: Seated, Accepted: now, Last: now}
+	send(1, Report{Asks: []anteroom.ID{f.ID}})
+	send(0, Report{Found: []Finding{f}})
+	key := SiteKey{Name: "b", Incarnation: 2}
+	c.Receive(now, Report{From: key, Epoch: 1, Seq: 1, Sent: now, Full: true, Ask: true})
+	c.Take()
+	c.Receive(now, Report{From: key, Epoch: 1, Seq: 2, Sent: now, Asks: []anteroom.ID{f.ID}})
+	asked, found := false, []Finding(nil)
+	for _, m := range append(c.Take(), send(0, Report{Found: []Finding{f}})...) {
+		asked = asked || m.Inquiry != nil && m.Site.Name == "a"
+		if m.Findings != nil && m.Site == key {
+			found = append(found, m.Findings.Found...)
+		}
+	}
+	if !asked || len(found) != 1 || found[0].Standing != Unknown || c.ledger.accounts[key].Granted[Seat] != 0 {
+		t.Errorf("asked %v, found %+v, granted %v", asked, found, c.ledger.accounts[key].Granted)
 	}
 }

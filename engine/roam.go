@@ -48,22 +48,22 @@ func (s *Site) enquire(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.again = heldVisit{}
 		return d, held
 	}
-	q, open := s.questions[t.ID]
-	if q.session = q.session || t.Accepted(); !open {
-		q.until = now.Add(questionLife)
-	}
-	if s.questions[t.ID] = q; !open {
+	if _, open := s.questions[t.ID]; !open {
+		s.questions[t.ID] = asked{until: now.Add(askedFor)}
 		s.inquire(now, t.ID)
 	}
 	return anteroom.Decision{}, s.hold(now, h)
 }
 
-// asked is a question whose answer is not here yet.
+// asked is a question whose answer is not here yet. It outlives the request: a session may
+// be on the way, and its seat here already.
 type asked struct {
-	last    anteroom.Time // when it was asked last
-	until   anteroom.Time // after that it is given up; of a session it outlives the request
-	session bool          // about one: a seat comes with the answer
+	last  anteroom.Time // when it was asked last
+	until anteroom.Time // after that it is given up
 }
+
+// askedFor is how long a question is asked again.
+const askedFor = 3 * time.Second
 
 // given is what was given up and when that was reported first; 0 before.
 type given struct {

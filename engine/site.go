@@ -255,7 +255,7 @@ func (s *Site) flush(now anteroom.Time) {
 	if !s.synced {
 		return
 	}
-	var keep, seats int64
+	var keep int64
 	switch s.mode {
 	case Open:
 		keep = int64(s.target)
@@ -263,11 +263,7 @@ func (s *Site) flush(now anteroom.Time) {
 	case Cut:
 		return
 	}
-	for _, q := range s.questions {
-		if q.session {
-			seats++ // it may have come already, and the word that says so is late
-		}
-	}
+	seats := int64(len(s.questions)) // of sessions on the way: the word that says so may be late
 	if s.balance.Return(keep, seats) {
 		s.urgent = true
 	}

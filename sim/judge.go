@@ -496,7 +496,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.used[id] = past{site: site, calm: j.calm(), from: w.now}
+	j.used[id] = past{site: site, calm: j.calm() && !unknown, from: w.now}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
@@ -566,8 +566,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
 		i, alive := j.sessions[q.visit.Ticket.ID]
 		// A cookie that two clients share has its session where it was asked for last.
-		away := j.used[q.visit.Ticket.ID].site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
-		stays := !alive || d.Reason == anteroom.ReasonBound || !j.calm() && away
+		was := j.used[q.visit.Ticket.ID]
+		away := was.site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
+		stays := !alive || d.Reason == anteroom.ReasonBound || away && !(was.calm && j.calm())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})

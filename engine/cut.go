@@ -98,7 +98,7 @@ func (s *Site) drawLocal(now anteroom.Time) {
 			in = append(in, p.slot)
 		}
 	}
-	away := min(setAside(float64(s.settings.NewUsersPerMinute)), setAside(float64(s.rates.len()))+1)
+	away := min(setAside(float64(s.settings.NewUsersPerMinute)), setAside(float64(s.rates.len()))+int(min(s.permits(), 1<<20)))
 	for s.permits() >= 1 && len(in) > 0 && len(s.cut.won) <= away {
 		s.cut.draws++
 		i := uniform(s.cut.seed, s.cut.draws, uint32(len(in)))

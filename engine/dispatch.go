@@ -27,7 +27,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	c.paceAt = now
 	plenty := c.alive <= 1 || c.plenty()
 	if c.mode == Queue && !c.closed() && now >= c.quiet && (plenty || c.letters.may(now)) {
-		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+1)
+		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+int(min(c.permits(), 1<<20)))
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]

@@ -18,6 +18,7 @@ type LedgerRecord struct {
 type ReservedUnits struct {
 	Site     SiteKey
 	Reserved Units
+	Returned Units // as heard when it was written
 }
 
 // Coordinator is the one authority of a room: its limits, the units granted to each site,
@@ -97,7 +98,7 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
 	}
 	for _, r := range before.Sites {
-		c.ledger.Open(r.Site, r.Reserved)
+		c.ledger.Open(r.Site, r.Reserved, r.Returned)
 		c.numbers[r.Site] = len(c.sites)
 		c.sites = append(c.sites, &siteView{key: r.Site, heard: now})
 		c.alive++
@@ -307,7 +308,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 		case s.key.Name == key.Name && s.key.Incarnation > key.Incarnation:
 			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
-			s.lostAt = now
+			s.lostAt, c.dirty = now, true // what it has is known exactly now
 			c.alive--
 			c.setIdle(s, 0)
 			c.demand.add(now, -s.demand.at(now))
@@ -322,7 +323,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 	case replaced, spare < 0 && len(c.sites) > math.MaxUint16:
 		return -1
 	}
-	c.ledger.Open(key, Units{})
+	c.ledger.Open(key, Units{}, Units{})
 	view := &siteView{key: key, heard: now, answer: true, resync: true}
 	c.alive++
 	c.reserve(key, 0)
@@ -400,7 +401,7 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 		if a == nil {
 			continue
 		}
-		r := ReservedUnits{Site: s.key, Reserved: a.Reserved}
+		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned}
 		if s.lostAt == 0 {
 			for k := range units {
 				r.Reserved[k] = max(a.Reserved[k], a.Granted[k]+c.block())

@@ -46,10 +46,13 @@ func (l *Ledger) Pool(k int) int64 { return l.Limit[k] - l.charged[k] }
 // Permits is the number of whole permits (one of each unit) in the pools, at least 0.
 func (l *Ledger) Permits() int64 { return max(0, min(l.Pool(Seat), l.Pool(RateSlot))) }
 
-// Open adds a site whose durable bound is reserved. Everything up to the bound counts as
-// granted until the site's own figures release it.
-func (l *Ledger) Open(site SiteKey, reserved Units) *Account {
-	a := &Account{Granted: reserved, Reserved: reserved}
+// Open adds a site whose durable bound is reserved and which has returned so much. What is
+// between counts as granted until the site's own figures release it.
+func (l *Ledger) Open(site SiteKey, reserved, returned Units) *Account {
+	for k := range returned {
+		returned[k] = min(returned[k], reserved[k])
+	}
+	a := &Account{Granted: reserved, Reserved: reserved, Returned: returned}
 	l.accounts[site] = a
 	for k := range units {
 		l.charged[k] += a.charged(k)

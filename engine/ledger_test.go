@@ -23,7 +23,7 @@ func TestLedgerKeepsTheLimit(t *testing.T) {
 		var sites []*site
 		add := func() {
 			s := &site{key: SiteKey{Name: "s", Incarnation: uint64(len(sites) + 1)}}
-			l.Open(s.key, Units{})
+			l.Open(s.key, Units{}, Units{})
 			sites = append(sites, s)
 		}
 		add()
@@ -127,7 +127,7 @@ func TestLedgerKeepsTheLimit(t *testing.T) {
 				l = newLedger()
 				l.Limit = old.Limit
 				for key, a := range old.accounts {
-					l.Open(key, a.Granted)
+					l.Open(key, a.Granted, Units{})
 				}
 			},
 			"site lost": func(t *rapid.T) {

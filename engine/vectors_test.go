@@ -239,7 +239,7 @@ func TestVectorLedger(t *testing.T) {
 	for i, s := range c.Steps {
 		key := SiteKey{Name: s.Site}
 		if l.accounts[key] == nil {
-			l.Open(key, Units{})
+			l.Open(key, Units{}, Units{})
 			l.accounts[key].Reserved = Units{100, 100}
 		}
 		switch s.Do {

@@ -455,7 +455,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	site := w.nodes[q.node].site
 	i, alive := j.sessions[id]
-	if d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted {
+	was, again := j.used[id]
+	// Of several requests at once the one that began the session may be answered last.
+	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
 		if alive {
 			s := &j.book[i]
 			s.last = w.now
@@ -472,7 +474,6 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.capHolds()
 		return
 	}
-	was, again := j.used[id]
 	apart := again && was.site != site && !(was.calm && j.calm())
 	if alive && apart {
 		// Across a cut link there may be a session on each side; it is one visitor.

@@ -159,11 +159,12 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		return // an incarnation that was replaced
 	}
 	s := c.sites[i]
+	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
 	s.heard, s.sent = now, max(s.sent, r.Sent)
 	if s.since == 0 && r.Epoch == c.epoch {
 		s.since = r.Sent
 	}
-	if r.Seq != s.seq+1 && !r.Full {
+	if (r.Seq != s.seq+1 || silent) && !r.Full {
 		s.resync = true
 	}
 	if r.Full {

@@ -1,3 +1,8 @@
+//go:build !race
+
+// A hundred worlds of one goroutine each would show the race detector nothing that those of
+// TestSearch do not, and take it ten minutes.
+
 package sim
 
 import (

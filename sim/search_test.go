@@ -58,7 +58,7 @@ type searched struct {
 }
 
 const (
-	suiteRuns  = 40 // what the test suite searches without a word
+	suiteRuns  = 40 / fewer // what the test suite searches without a word
 	sayingTime = 10 * time.Second
 )
 

@@ -71,3 +71,28 @@ func TestStoppedSiteEndsNobodyBeforeItHasHeardTheDoors(t *testing.T) {
 		t.Error("a session that is over is here")
 	}
 }
+
+// A session that is seen all the time is recorded, too: what is restored is never behind the
+// last request.
+func TestRestoredSessionIsNotBehind(t *testing.T) {
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 2 * time.Minute}
+	w := newTrial(t, set)
+	v := w.arrive()
+	events := w.room.site.TakeEvents()
+	for d := time.Duration(0); d < 5*time.Minute; d += 3 * time.Second {
+		last := w.now.Add(d)
+		w.room.site.Touch(last, []anteroom.ID{v.ticket.ID})
+		events = append(events, w.room.site.TakeEvents()...)
+		again := NewSite(last, SiteKey{Name: "a", Incarnation: 1}, set)
+		again.Restore(Event{Kind: EventAdmitted, ID: v.ticket.ID, At: w.now}, 0, TouchSlack(set.SessionDuration))
+		for _, e := range events {
+			again.Restore(e, 0, TouchSlack(set.SessionDuration))
+		}
+		if got, here := again.Session(v.ticket.ID); !here || got.LastSeen < last {
+			t.Fatalf("seen last after %v, restored as %+v", d, got)
+		}
+	}
+	if n := len(events); n > 5*60/(120/16)+2 {
+		t.Errorf("%d records", n)
+	}
+}

@@ -30,9 +30,12 @@ func (s *Site) lapse(slot uint32) anteroom.Time {
 	return st.last.Add(s.settings.SessionDuration + TouchDelay)
 }
 
+// touch renews a session. It is recorded in each sixteenth of the session duration in which it
+// is seen: not by the time since the last touch, for one that is seen all the time would
+// never be.
 func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
-	if now.Sub(st.last) >= s.settings.SessionDuration/16 {
+	if part := max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond)); now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
 	}
 	st.last, st.early = max(st.last, now), !s.synced

@@ -19,6 +19,7 @@ type judge struct {
 	looseTill anteroom.Time // until then limits of before a change may still be used up
 	looseCap  int
 	looseRate int
+	looseOn   bool // a fault keeps sites from hearing of the change
 
 	sessions map[anteroom.ID]int32
 	book     []session
@@ -162,7 +163,7 @@ func (j *judge) look(c checkName, ok bool, say func() string) {
 // limits takes new settings.
 func (j *judge) limits(s anteroom.Settings) {
 	j.settle()
-	j.looseTill = j.w.now.Add(61 * time.Second)
+	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.faults > 0
 	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
 	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.active), s.NewUsersPerMinute
 	if s.QueueingMethod == anteroom.Passthrough || s.Suspended {
@@ -170,6 +171,13 @@ func (j *judge) limits(s anteroom.Settings) {
 	}
 	j.level()
 }
+
+// loosens is how long the limits of before a change may still be used up.
+const loosens = 61 * time.Second
+
+// loose says that what was granted before the limits were lowered may still be used: for a
+// minute, and as long as a site cannot be told.
+func (j *judge) loose() bool { return j.looseOn || j.w.now < j.looseTill }
 
 // slots is what is free by the limits.
 func (j *judge) slots() int {
@@ -221,7 +229,9 @@ func (j *judge) lapse(e event) {
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
-	j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.active))
+	if !j.loose() {
+		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.active))
+	}
 	if j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
 		j.cap = math.MaxInt
 	}
@@ -308,9 +318,13 @@ func (j *judge) calm() bool { return !j.lossy && j.faults == 0 && j.w.now >= j.c
 func (j *judge) disturbed(over bool, after time.Duration) {
 	if !over {
 		j.faults++
+		j.looseOn = j.loose()
 		return
 	}
 	j.faults--
+	if j.looseOn && j.faults == 0 {
+		j.looseOn, j.looseTill = false, j.w.now.Add(loosens)
+	}
 	j.calmFrom = max(j.calmFrom, j.w.now.Add(after))
 }
 
@@ -511,7 +525,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	j.inMinute++
 	j.capHolds()
 	rate := j.rate
-	if w.now < j.looseTill {
+	if j.loose() {
 		rate = max(rate, j.looseRate)
 	}
 	j.look(checkRate, j.recent.n <= rate, func() string {
@@ -519,7 +533,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	})
 	n := &j.numbers
 	n.PeakPerMinute = max(n.PeakPerMinute, j.recent.n)
-	if w.now >= j.looseTill && j.rate > 0 && j.rate < math.MaxInt {
+	if !j.loose() && j.rate > 0 && j.rate < math.MaxInt {
 		n.OverAnyMinute = max(n.OverAnyMinute, float64(j.recent.n)/float64(j.rate)-1)
 		n.OverMinute = max(n.OverMinute, float64(j.inMinute)/float64(j.rate)-1)
 	}
@@ -536,7 +550,7 @@ func (j *judge) capHolds() {
 	n := &j.numbers
 	n.PeakActive = max(n.PeakActive, j.active)
 	most := j.cap
-	if j.w.now < j.looseTill {
+	if j.loose() {
 		most = max(most, j.looseCap)
 	}
 	j.look(checkCap, j.active <= most, func() string { return fmt.Sprintf("%d are active, %d may be", j.active, j.set.TotalActiveUsers) })
@@ -569,6 +583,11 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		// A cookie that two clients share has its session where it was asked for last.
 		was := j.used[q.visit.Ticket.ID]
 		away := was.site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
+		// One that has not been used for two session durations proves nothing: the other client's
+		// cookie was renewed, and this one is not asked about.
+		if p.habits&(clone|clones) != 0 && w.now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration {
+			alive = false
+		}
 		stays := !alive || d.Reason == anteroom.ReasonBound || away && !(was.calm && j.calm())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)

@@ -664,7 +664,7 @@ func (x *product) sums() {
 		}
 	}
 	j := x.w.judge
-	if x.w.now < j.looseTill || j.cap == math.MaxInt || n.Pool[0] < 0 || n.Pool[1] < 0 {
+	if j.loose() || j.cap == math.MaxInt || n.Pool[0] < 0 || n.Pool[1] < 0 {
 		return // a limit was lowered below what is in use
 	}
 	j.look(checkAgree, used[0] <= int64(j.cap) && used[1] <= int64(j.rate), func() string {

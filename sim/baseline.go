@@ -99,7 +99,7 @@ func (x *baseline) event(e event) {
 }
 
 func (x *baseline) fault(f *fault, over bool) {
-	if f.kind != "jump" && f.what != "node" {
+	if f.kind != "jump" {
 		x.w.judge.disturbed(over, f.tail(x.w))
 	}
 	switch {

@@ -273,7 +273,6 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if p.state == inside && !q.primary { // the page itself decides what its owner sees
 		return
 	}
-	p.marks &^= released
 	if p.state == coming || p.state == inside {
 		first := p.state == coming
 		p.state = waiting

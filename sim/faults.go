@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster/memlink"
@@ -19,14 +20,20 @@ type fault struct {
 	by   time.Duration
 }
 
-// tail is how long a fault is felt after it is over. What a lost memory held is charged until
-// its sessions must have ended.
+// tail is how long a fault is felt after it is over. What a site held that died is charged
+// until its sessions must have ended, for nobody knows who came meanwhile; visitors who poll
+// come back when they were told to. A site that starts while it is cut off begins to wait when
+// the cut is over.
 func (f *fault) tail(w *world) time.Duration {
-	const settles = 15 * time.Second
-	if f.lose {
+	const settles = 20 * time.Second
+	if w.sitesDie() && (f.kind == "cut" || f.what == "site") {
 		return settles + max(w.judge.set.SessionDuration, engine.RateHold)
 	}
 	return settles
+}
+
+func (w *world) sitesDie() bool {
+	return slices.ContainsFunc(w.sc.Faults.Deaths, func(d Death) bool { return d.What == "site" })
 }
 
 // planFaults schedules the scenario's faults.
@@ -81,7 +88,7 @@ func (x *product) fault(i int, over bool) {
 		b = append(b, " over"...)
 	}
 	x.w.trace.end(b)
-	if f.kind != "jump" && f.what != "node" {
+	if f.kind != "jump" {
 		x.w.judge.disturbed(over, f.tail(x.w))
 	}
 	switch f.kind {

@@ -110,7 +110,7 @@ var Checks = []struct{ Name, Means string }{
 	{"count", "arrived = admitted + waiting + left + refused, and at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits"},
+	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more"},
 	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
 	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
 }
@@ -302,8 +302,18 @@ func (j *judge) taken() {
 	d = j.w.now.Sub(j.freeSince[0])
 	j.freeSince = j.freeSince[1:]
 	if j.calm() && !j.paced() {
-		j.look(checkFlow, d < 10*time.Second, func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
+		j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
 	}
+}
+
+// patience is how long a slot may be free while a listener waits. Winners who are away come
+// back within a poll interval; a ticket whose cookie was lost looks like a visitor until it
+// misses its turn.
+func (j *judge) patience() time.Duration {
+	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 {
+		return 30 * time.Second
+	}
+	return 10 * time.Second
 }
 
 // paced: releases are smoothed, which leaves slots idle on purpose.

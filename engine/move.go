@@ -243,6 +243,9 @@ func (c *Coordinator) conflict(now anteroom.Time, a Arrival, i uint16, full bool
 		return true // it sorts itself out when that site is back
 	}
 	t := c.line.tick(now)
+	if !full && !a.Stream && c.line.tick(a.Due)+lateBy < t {
+		return false // a stream that broke, for its visitor has gone on: nobody checks in here
+	}
 	if full && (c.line.present(p, t) || !a.Stream && c.line.tick(a.Due)+lateBy < t) {
 		// Everything that waits there, and this one has gone elsewhere: there it stays.
 		c.ask(now, a.ID, p.site, []uint16{i}, false)

@@ -312,6 +312,10 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 		w := s.here.at(slot)
 		w.flags |= hereShown | hereCame
 		w.due = p.Due
+		if o, called := s.offers[slot]; called && o.active && w.streams == 0 {
+			o.deadline = max(o.deadline, w.due.Add(ClaimPoll)) // the door did not know of the turn
+			s.offers[slot] = o
+		}
 		s.recordAgain(now, p.Last, slot)
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 	}

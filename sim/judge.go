@@ -107,7 +107,7 @@ var Checks = []struct{ Name, Means string }{
 	{"cap", "no more sessions at once than total_active_users, at any moment"},
 	{"rate", "no more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "nobody is given a turn before somebody who arrived more than a second earlier and is in touch (fifo)"},
-	{"count", "arrived = admitted + waiting + left + refused, and at the end every unit is back"},
+	{"count", "arrived = admitted + waiting + left + refused; who waits with a stream has a place in the line; at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more"},
@@ -759,10 +759,32 @@ func (j *judge) drawn(ids []anteroom.ID) {
 	}
 }
 
+// places looks whether some of those who hold a stream have their place in the room's line.
+func (j *judge) places() {
+	w := j.w
+	if !j.calm() || len(w.people) == 0 || j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
+		return
+	}
+	at := j.touch.next(int32(w.chance.IntN(len(w.people))))
+	for range 5 {
+		if at < 0 {
+			return
+		}
+		p := &w.people[at]
+		if p.marks&listening != 0 && w.now.Sub(p.stream) > 3*time.Second && p.pending == 0 {
+			j.look(checkBooks, w.system.inLine(p.ticket.ID), func() string {
+				return fmt.Sprintf("visitor %d waits with a stream and has no place in the line", at)
+			})
+		}
+		at = j.touch.next(at + 1)
+	}
+}
+
 // point adds a point to the result.
 func (j *judge) point() {
 	j.settle()
 	w := j.w
+	j.places()
 	step := w.sc.step().Seconds()
 	j.points = append(j.points, Point{At: w.since(w.now), Active: j.active, Waiting: j.waitingNow, Arrived: j.arrived,
 		Admitted: j.admitted, LastMinute: j.recent.n, Limit: j.set.TotalActiveUsers, Rate: j.set.NewUsersPerMinute,

@@ -160,6 +160,7 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	}
 	s := c.sites[i]
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
+	overtaken := r.Sent < s.sent
 	s.heard, s.sent = now, max(s.sent, r.Sent)
 	if s.since == 0 && r.Epoch == c.epoch {
 		s.since = r.Sent
@@ -219,7 +220,10 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	for _, f := range r.Found {
 		c.heardOf(now, at, f)
 	}
-	if s.told { // else it would not know yet who answers, and asks again
+	// A site that has not heard us would not know who answers. It asks again, and what an
+	// overtaken report asks has perhaps been answered: a session must not move to where nobody
+	// waits for it.
+	if s.told && !overtaken {
 		for _, id := range r.Asks {
 			c.inquire(now, id, at)
 		}

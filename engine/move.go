@@ -137,8 +137,8 @@ func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 	switch m, went := c.moved.get(f.ID); {
 	case !went:
 	case m.to == c.sites[i].key:
-		if f.Standing == Unknown {
-			f = m.finding // what was told it has not arrived
+		if weight(f.Standing) < weight(m.finding.Standing) && f.Standing != Used {
+			f = m.finding // what was told it has not arrived, or came without a seat
 		}
 	case f.Standing == Seated && f.Last <= m.finding.Last:
 		f = Finding{ID: f.ID} // what it says again has gone on, and may have been lost there

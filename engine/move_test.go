@@ -213,3 +213,40 @@ func TestRepeatedGivingUpMovesNothingTwice(t *testing.T) {
 		t.Errorf("asked %v, found %+v, granted %v", asked, found, c.ledger.accounts[key].Granted)
 	}
 }
+
+// A question that was overtaken on its way may have been answered: a session must not move to
+// a site that does not wait for it.
+func TestOvertakenQuestionMovesNothing(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		c, send, now := twoSites(t)
+		b := SiteKey{Name: "b", Incarnation: 1}
+		send(1, Report{})
+		ask := Report{From: b, Epoch: 1, Seq: 3, Sent: now, Asks: []anteroom.ID{{1}}}
+		if late {
+			ask.Sent = now.Add(-time.Second)
+		}
+		c.Receive(now, ask)
+		asked := false
+		for _, m := range c.Take() {
+			asked = asked || m.Inquiry != nil
+		}
+		if asked == late {
+			t.Errorf("late %v: the other site is asked: %v", late, asked)
+		}
+	}
+}
+
+// A session that went to a site where it could not be seated is not only in line there.
+func TestSessionThatCameWithoutASeatIsNotForgotten(t *testing.T) {
+	_, send, now := twoSites(t)
+	f := Finding{ID: anteroom.ID{1}, Standing: Seated, Accepted: now, Last: now}
+	send(1, Report{Asks: []anteroom.ID{f.ID}})
+	send(0, Report{Found: []Finding{f}})
+	send(0, Report{Asks: []anteroom.ID{f.ID}})
+	for _, m := range send(1, Report{Returned: Units{1, 0}, Found: []Finding{{ID: f.ID, Standing: Waiting, Key: now}}}) {
+		if m.Findings != nil && m.Site.Name == "a" && m.Findings.Found[0].Standing == Seated {
+			return
+		}
+	}
+	t.Error("the session was lost where it went")
+}

@@ -322,12 +322,9 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 		return s.renew(now, slot, t), 0
 	case f.Standing == Used, s.used.find(&t.ID) != 0:
 		return s.anew(now, v, over)
-	case f.Standing == Seated && s.adoptable(now, t): // what was said is of before the loss
+	case t.Accepted() && s.adoptable(now, t): // whatever is said of the time before the loss
 		return s.adopt(now, t), 0
 	case f.Standing == Unknown && t.Accepted():
-		if s.adoptable(now, t) {
-			return s.adopt(now, t), 0
-		}
 		return s.anew(now, v, over)
 	case f.Standing == Unknown && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
 		return s.anew(now, v, anteroom.ReasonPlaceLost)

@@ -472,7 +472,7 @@ func (x *product) atSite(i, node int, data []byte) {
 // opened notes where a ticket's stream is.
 func (x *product) opened(s *siteProcess, node int, v *anteroom.Visit, d *anteroom.Decision) {
 	if v.Stream && d.Verdict == anteroom.Wait {
-		s.streams[v.Ticket.ID] = int32(node)
+		s.streams[d.Ticket.ID] = int32(node) // the stream of a used ticket gets a new one
 	}
 }
 
@@ -566,8 +566,11 @@ func (x *product) atDoor(node int, data []byte) {
 		}
 		delete(d.waits, a.Token)
 		q := w.requests[r]
-		if q.opens && a.Decision.Verdict != anteroom.Wait {
+		if q.opens {
 			delete(d.streams, q.visit.Ticket.ID)
+			if a.Decision.Verdict == anteroom.Wait {
+				d.streams[a.Decision.Ticket.ID] = q.person
+			}
 		}
 		w.answered(r, x.bounded(a.Decision, d), q.outside)
 	}

@@ -72,7 +72,6 @@ type world struct {
 	system system
 	judge  *judge
 	trace  *trace
-	hours  float64
 }
 
 // place is a node of a site.

@@ -128,8 +128,4 @@ func (w world) result() *sim.Result {
 	r.Numbers.LotteryError, r.Numbers.LotteryRank = 0.021, -0.004
 	return r
 }
-
-// published is the published experiment: 10,000 people in half an hour, a minute inside.
-func published(method anteroom.QueueingMethod) world {
-	return world{method: method, algorithm: sim.Anteroom, people: 10_000, length: 30 * time.Minute, seats: 200, perMinute: 220, sites: 5, seed: 7}
 }

@@ -128,4 +128,3 @@ func (w world) result() *sim.Result {
 	r.Numbers.LotteryError, r.Numbers.LotteryRank = 0.021, -0.004
 	return r
 }
-}

@@ -126,4 +126,5 @@ func (s *Site) offerLocal(now anteroom.Time, slot uint32) {
 	s.balance.Offers++
 	s.here.at(slot).flags |= hereOffered
 	s.offers[slot] = offer{at: now}
+	s.effectAt = earlier(s.effectAt, now)
 }

@@ -43,11 +43,14 @@ type Site struct {
 	fetched byte // see slab.fetch: nobody looks at it
 	maxHere int  // bound of here
 	offers  map[uint32]offer
-	held    []heldVisit
-	again   heldVisit // the held request that is being decided about again
-	token   uint64
-	lastKey anteroom.Time
-	tail    int // joined here since the figures were made
+	// No offer takes effect before effectAt and none is missed before missAt, so that they
+	// need not be looked at until then. 0: there is none.
+	effectAt, missAt anteroom.Time
+	held             []heldVisit
+	again            heldVisit // the held request that is being decided about again
+	token            uint64
+	lastKey          anteroom.Time
+	tail             int // joined here since the figures were made
 
 	// For the next report.
 	seq        uint64
@@ -83,6 +86,7 @@ type Site struct {
 
 	cut      cutLine
 	sweepPos uint32
+	sweptAt  anteroom.Time
 
 	answers []Answer
 	pushes  []anteroom.ID
@@ -286,10 +290,8 @@ func (s *Site) Wake() (at anteroom.Time) {
 			soonest(s.rates.first())
 		}
 	}
-	for _, o := range s.offers {
-		if !o.active {
-			soonest(o.at)
-		}
+	if s.effectAt != 0 {
+		soonest(s.effectAt)
 	}
 	if (s.urgent || s.wants) && s.sites > 1 {
 		soonest(s.letters.next())
@@ -305,11 +307,7 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.heed(now)
 	s.expire(now)
 	s.takeEffect(now)
-	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {
-		s.dropOffer(slot)
-		s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
-		s.urgent = true
-	}
+	s.missOffers(now)
 	s.endHolds(now)
 	s.inquireAgain(now)
 	s.gone.forget(now)
@@ -322,10 +320,13 @@ func (s *Site) Tick(now anteroom.Time) {
 	if s.mode == Cut {
 		s.serveLocal(now)
 	}
-	s.sweep(now)
+	if since := now.Sub(s.sweptAt); since < 0 || since >= FlushEvery/2 { // there are ticks in between, see Wake
+		s.sweptAt = now
+		s.sweep(now)
+	}
 }
 
-// sweep forgets tickets whose place has lapsed.
+// sweep forgets tickets whose place has lapsed. It looks at a hundredth of them.
 func (s *Site) sweep(now anteroom.Time) {
 	if s.here.len() == 0 {
 		s.sweepPos = 0

@@ -17,10 +17,15 @@ type offer struct {
 }
 
 func (s *Site) dropOffer(slot uint32) {
-	if _, ok := s.offers[slot]; ok {
-		delete(s.offers, slot)
-		s.here.at(slot).flags &^= hereOffered
-		s.balance.Offers--
+	o, ok := s.offers[slot]
+	if !ok {
+		return
+	}
+	delete(s.offers, slot)
+	s.here.at(slot).flags &^= hereOffered
+	s.balance.Offers--
+	if !o.active && o.at == s.effectAt {
+		s.offerMoments()
 	}
 }
 
@@ -51,6 +56,7 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 			s.balance.Offers++
 			s.here.at(slot).flags |= hereOffered
 			s.offers[slot] = offer{at: o.At}
+			s.effectAt = earlier(s.effectAt, o.At)
 		}
 	}
 	s.takeEffect(now)
@@ -91,6 +97,9 @@ func (s *Site) Called(id anteroom.ID) bool {
 // takeEffect makes offers whose moment has come usable: held requests enter, streams are
 // told, and whoever polls has until then.
 func (s *Site) takeEffect(now anteroom.Time) {
+	if s.effectAt == 0 || now < s.effectAt {
+		return
+	}
 	for _, slot := range s.offered(func(o offer) bool { return !o.active && o.at <= now }) {
 		w, o := s.here.at(slot), s.offers[slot]
 		o.active = true
@@ -113,4 +122,38 @@ func (s *Site) takeEffect(now anteroom.Time) {
 			}
 		}
 	}
+	s.offerMoments()
+}
+
+// missOffers ends turns that were not taken in time.
+func (s *Site) missOffers(now anteroom.Time) {
+	if s.missAt == 0 || now <= s.missAt {
+		return
+	}
+	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {
+		s.dropOffer(slot)
+		s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
+		s.urgent = true
+	}
+	s.offerMoments()
+}
+
+// offerMoments finds out anew when something is due of the offers.
+func (s *Site) offerMoments() {
+	s.effectAt, s.missAt = 0, 0
+	for _, o := range s.offers {
+		if o.active {
+			s.missAt = earlier(s.missAt, o.deadline)
+		} else {
+			s.effectAt = earlier(s.effectAt, o.at)
+		}
+	}
+}
+
+// earlier is the earlier of two moments, of which the first may be 0: never.
+func earlier(a, b anteroom.Time) anteroom.Time {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
 }

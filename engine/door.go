@@ -203,4 +203,8 @@ func (d *Door) Confirmed(batch uint64) {
 }
 
 // TakePolls returns the check-ins answered since the last call.
-func (d *Door) TakePolls() []Poll { p := d.polls; d.polls = nil; return p }
+func (d *Door) TakePolls() []Poll {
+	p := d.polls
+	d.polls = make([]Poll, 0, len(p)) // as many may come again
+	return p
+}

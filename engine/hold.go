@@ -67,7 +67,7 @@ func (s *Site) endHolds(now anteroom.Time) {
 // settleHeld answers held requests as far as the coordinator's word allows.
 func (s *Site) settleHeld(now anteroom.Time) {
 	held := s.held
-	s.held = nil
+	s.held, s.spareHeld = s.spareHeld[:0], nil
 	for _, h := range held {
 		switch {
 		case h.asking:
@@ -93,6 +93,7 @@ func (s *Site) settleHeld(now anteroom.Time) {
 			s.held = append(s.held, h)
 		}
 	}
+	s.spareHeld = held
 }
 
 // settleAsking goes on with a request whose ticket may live elsewhere, when there is nothing

@@ -47,7 +47,8 @@ type Site struct {
 	// need not be looked at until then. 0: there is none.
 	effectAt, missAt anteroom.Time
 	held             []heldVisit
-	again            heldVisit // the held request that is being decided about again
+	spareHeld        []heldVisit // room for held when it is gone through
+	again            heldVisit   // the held request that is being decided about again
 	token            uint64
 	lastKey          anteroom.Time
 	tail             int // joined here since the figures were made
@@ -408,7 +409,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		s.here.each(func(slot uint32) { r.Arrivals = append(r.Arrivals, s.arrival(slot)) })
 		r.Ages = s.ages(now)
 	}
-	s.arrivals, s.departures, s.admitted, s.newcomers = nil, nil, 0, 0
+	s.arrivals, s.departures, s.admitted, s.newcomers = make([]Arrival, 0, len(s.arrivals)), nil, 0, 0 // as many may come again
 	s.asks, s.found = nil, nil
 	clear(s.ends)
 	s.urgent, s.resync = false, false

@@ -6,15 +6,49 @@ import (
 	"math"
 )
 
-// FiguresCache remembers the newest [Figures] in both forms, for the sake of long lines: a
+// FiguresCache remembers the two newest [Figures] in both forms, for the sake of long lines: a
 // coordinator encodes them once and not for every site, and a process that hears the same
 // bytes again keeps the Figures that it has. It belongs to one goroutine (or lock), which is
 // why it is not a part of the Figures, which everybody shares. The zero value is ready; a nil
 // one remembers nothing. One cache may serve sender and receiver in the same process, which
-// then share the Figures as they would without a wire.
+// then share the Figures as they would without a wire; the older of the two are those that
+// are still on their way.
 type FiguresCache struct {
+	kept [2]figuresForms // the newer first
+}
+
+type figuresForms struct {
 	figures *Figures
 	wire    []byte
+}
+
+func (f *FiguresCache) keep(figures *Figures, wire []byte) {
+	f.kept[0], f.kept[1] = f.kept[1], f.kept[0]
+	f.kept[0] = figuresForms{figures, append(f.kept[0].wire[:0], wire...)}
+}
+
+// wireOf is the encoded form, nil when it is not known.
+func (f *FiguresCache) wireOf(figures *Figures) []byte {
+	if f != nil {
+		for i := range f.kept {
+			if f.kept[i].figures == figures {
+				return f.kept[i].wire
+			}
+		}
+	}
+	return nil
+}
+
+// figuresOf is the reverse.
+func (f *FiguresCache) figuresOf(wire []byte) *Figures {
+	if f != nil {
+		for i := range f.kept {
+			if f.kept[i].figures != nil && bytes.Equal(wire, f.kept[i].wire) {
+				return f.kept[i].figures
+			}
+		}
+	}
+	return nil
 }
 
 // figures are preceded by their length in four bytes, 0 for nil.
@@ -37,8 +71,8 @@ func (c *coder) figures(p **Figures, cache *FiguresCache) {
 		return
 	}
 	own := c.b[c.at : c.at+int(n)]
-	if cache != nil && cache.figures != nil && bytes.Equal(own, cache.wire) {
-		*p = cache.figures
+	if known := cache.figuresOf(own); known != nil {
+		*p = known
 		c.at += len(own)
 		return
 	}
@@ -50,7 +84,7 @@ func (c *coder) figures(p **Figures, cache *FiguresCache) {
 	}
 	c.b = whole
 	if cache != nil {
-		cache.figures, cache.wire = f, append(cache.wire[:0], own...)
+		cache.keep(f, own)
 	}
 	*p = f
 }
@@ -58,15 +92,15 @@ func (c *coder) figures(p **Figures, cache *FiguresCache) {
 func (c *coder) writeFigures(f *Figures, cache *FiguresCache) {
 	c.b = append(c.b, 0, 0, 0, 0)
 	start := len(c.b)
-	switch {
-	case f == nil:
-	case cache == nil:
-		c.figuresBody(f)
-	case cache.figures == f:
-		c.b = append(c.b, cache.wire...)
-	default:
-		c.figuresBody(f)
-		cache.figures, cache.wire = f, append(cache.wire[:0], c.b[start:]...)
+	if f != nil {
+		if known := cache.wireOf(f); known != nil {
+			c.b = append(c.b, known...)
+		} else {
+			c.figuresBody(f)
+			if cache != nil {
+				cache.keep(f, c.b[start:])
+			}
+		}
 	}
 	binary.LittleEndian.PutUint32(c.b[start-4:], uint32(len(c.b)-start))
 }

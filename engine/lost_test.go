@@ -38,7 +38,7 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 		"requests renew nothing":      {change: func(s *anteroom.Settings) { s.DisableSessionRenewal = true }},
 		"nothing was lost":            {prepare: func(s *Site, m State) { m.Lost = false; s.Receive(midnight, m) }},
 		"it went to another site":     {prepare: func(s *Site, m State) { s.ReceiveInquiry(midnight, Inquiry{Epoch: 1, IDs: []anteroom.ID{id}}) }},
-		"nobody can be told of it":    {prepare: func(s *Site, m State) { s.enterCut(midnight) }},
+		"the link is cut":             {prepare: func(s *Site, m State) { s.enterCut(midnight) }, adopted: true},
 		"as many as may be are there": {prepare: func(s *Site, m State) { s.Touch(midnight, []anteroom.ID{{2}, {3}, {4}}) }},
 	}
 	for name, c := range cases {
@@ -69,6 +69,24 @@ func TestForgottenSessionGoesOnWithoutAnAnswer(t *testing.T) {
 	s.Tick(now.Add(HoldMax))
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
 		t.Errorf("the visitor hears %+v", a)
+	}
+}
+
+// Several requests of one session wait for one answer: it is adopted once.
+func TestForgottenSessionIsAdoptedOnce(t *testing.T) {
+	s, _, now := successor(t, nil)
+	ticket := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now}
+	for range 3 {
+		s.Visit(now, anteroom.Visit{Ticket: ticket})
+	}
+	s.Tick(now.Add(HoldMax))
+	for _, a := range s.TakeAnswers() {
+		if a.Decision.Verdict != anteroom.Admit {
+			t.Errorf("a request hears %+v", a)
+		}
+	}
+	if s.Active() != 1 || s.adopted != 1 || s.balance.Used[Seat] != 1 {
+		t.Errorf("%d sessions, %d adopted, balance %+v", s.Active(), s.adopted, s.balance)
 	}
 }
 

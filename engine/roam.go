@@ -117,7 +117,10 @@ func (s *Site) tellGiven(now anteroom.Time) (found []Finding) {
 // none, it waits with its old arrival, for the limit is never exceeded.
 func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint64) {
 	t, v := h.ticket, h.visit
+	slot := s.seats.find(&t.ID)
 	switch {
+	case slot != 0: // another request of the ticket was first
+		return s.renew(now, slot, t), 0
 	case !t.Accepted() && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case !t.Accepted():

@@ -86,10 +86,10 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 }
 
 // believes says that a lost memory may have known this session. What it held is charged by
-// the coordinator for a session duration after this site has heard of the loss; whoever was
-// not seen here by then is gone. Never more than the limit are believed.
+// the coordinator until this site has reported again a session duration after it has heard of
+// the loss, cut off or not; whoever was not seen here by then is gone. Never more than the limit are believed.
 func (s *Site) believes(now anteroom.Time, id anteroom.ID) bool {
-	return s.lost && s.mode != Cut && now.Sub(s.lostAt) < s.settings.SessionDuration &&
+	return s.lost && now.Sub(s.lostAt) < s.settings.SessionDuration &&
 		s.used.find(&id) == 0 && s.seats.len() < s.settings.TotalActiveUsers
 }
 

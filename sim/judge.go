@@ -493,6 +493,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			}
 		} else {
 			j.livesAt(id, site)
+			if j.cap > j.set.TotalActiveUsers {
+				j.cap++ // the cap was lowered with it
+			}
 			j.open(id, site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()

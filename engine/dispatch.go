@@ -61,7 +61,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			if ids := batch[s.key]; ids != nil {
 				c.lastAt = at
 				c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
-					Granted: c.ledger.accounts[s.key].Granted, At: at, IDs: ids}})
+					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
 			}
 		}
 		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {

@@ -105,15 +105,27 @@ func TestForgottenSessionOfWhichOthersHaveHeard(t *testing.T) {
 	}
 }
 
-// A State that was overtaken by a newer one does not bring back a debt that has been settled.
-func TestOlderStateOwesNothingAgain(t *testing.T) {
-	s, state, now := successor(t, nil)
-	s.Touch(now, []anteroom.ID{{1}})
-	older, newer := state, state
-	newer.Granted, newer.Adopted = Units{1, 0}, 1
-	for i, m := range []State{newer, older} {
-		if s.Receive(now, m); s.balance.Debt != 0 || s.balance.Free(Seat) != 0 {
-			t.Errorf("after State %d the balance is %+v", i+1, s.balance)
+// Seats for adopted sessions pay the debt, whichever message brings them; one that was
+// overtaken by a newer one does not bring the debt back.
+func TestSeatsForAdoptedSessionsPayTheDebt(t *testing.T) {
+	state := func(s *Site, now anteroom.Time, m State) { s.Receive(now, m) }
+	for name, receive := range map[string]func(s *Site, now anteroom.Time, m State){
+		"state": state,
+		"offers": func(s *Site, now anteroom.Time, m State) {
+			s.ReceiveOffers(now, Offers{Epoch: m.Epoch, Granted: m.Granted, Adopted: m.Adopted, At: now})
+		},
+		"findings": func(s *Site, now anteroom.Time, m State) {
+			s.ReceiveFindings(now, Findings{Epoch: m.Epoch, Granted: m.Granted, Adopted: m.Adopted})
+		},
+	} {
+		s, older, now := successor(t, nil)
+		s.Touch(now, []anteroom.ID{{1}})
+		newer := older
+		newer.Granted, newer.Adopted = Units{1, 0}, 1
+		receive(s, now, newer)
+		state(s, now, older)
+		if s.balance.Debt != 0 || s.balance.Free(Seat) != 0 || s.balance.Returned[Seat] != 0 {
+			t.Errorf("%s: the balance is %+v", name, s.balance)
 		}
 	}
 }

@@ -142,10 +142,12 @@ type Inquiry struct {
 	IDs   []anteroom.ID
 }
 
-// Findings answer Report.Asks. For a session that moves here, the seat is in Granted.
+// Findings answer Report.Asks. For a session that moves here, the seat is in Granted. Adopted is
+// as in State: seats granted for adopted sessions pay a debt, in whatever message they come.
 type Findings struct {
 	Epoch   uint64
 	Granted Units
+	Adopted uint64
 	Found   []Finding
 }
 
@@ -154,6 +156,7 @@ type Findings struct {
 type Offers struct {
 	Epoch   uint64
 	Granted Units
+	Adopted uint64 // as in State
 	At      anteroom.Time
 	IDs     []anteroom.ID
 }

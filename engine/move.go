@@ -307,7 +307,7 @@ func (c *Coordinator) sendMoves() {
 	for _, s := range c.sites {
 		if len(s.found) > 0 {
 			c.out = append(c.out, ToSite{Site: s.key, Findings: &Findings{Epoch: c.epoch,
-				Granted: c.ledger.accounts[s.key].Granted, Found: s.found}})
+				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, Found: s.found}})
 			s.found = nil
 		}
 		if len(s.inquire) > 0 {

@@ -259,7 +259,7 @@ func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {
 		return
 	}
 	late := f.Granted[Seat] < s.balance.Granted[Seat] || f.Granted[RateSlot] < s.balance.Granted[RateSlot]
-	s.balance.Granted.raise(f.Granted)
+	s.grant(f.Granted, f.Adopted)
 	for _, x := range f.Found {
 		s.find(now, x, late)
 	}

@@ -113,6 +113,13 @@ func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Tim
 	s.seatHere(now, id, accepted, now)
 }
 
+// grant takes what was granted, ever, and for how many of the adopted sessions a seat is in it:
+// for both the most that was heard.
+func (s *Site) grant(granted Units, adopted uint64) {
+	s.balance.Granted.raise(granted)
+	s.balance.Debt = min(s.balance.Debt, s.adopted-min(s.adopted, adopted))
+}
+
 // admit begins a session for t, whose waiter (if any) and offer (if any) end.
 func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
 	if slot := s.here.find(&t.ID); slot != 0 {

@@ -229,9 +229,8 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
-	s.balance.Granted.raise(m.Granted)
+	s.grant(m.Granted, m.Adopted)
 	s.balance.Returned.raise(m.Heard)
-	s.balance.Debt = min(s.balance.Debt, s.adopted-min(s.adopted, m.Adopted)) // an older State may come later
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostAt = now
 	}

@@ -19,7 +19,7 @@ import (
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 1
+const wireVersion = 2
 
 // wireKind is the low half of the first byte.
 type wireKind uint8
@@ -225,6 +225,7 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		present(c, &m.Offers)
 		unsigned(c, &m.Offers.Epoch)
 		c.units(&m.Offers.Granted)
+		unsigned(c, &m.Offers.Adopted)
 		c.moment(&m.Offers.At, 0)
 		c.ids(&m.Offers.IDs)
 	case partInquiry:
@@ -235,6 +236,7 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		present(c, &m.Findings)
 		unsigned(c, &m.Findings.Epoch)
 		c.units(&m.Findings.Granted)
+		unsigned(c, &m.Findings.Adopted)
 		c.found(&m.Findings.Found, 0)
 	}
 }

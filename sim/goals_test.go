@@ -36,6 +36,8 @@ var shortfalls = map[string]struct {
 	"the same, where nodes live 45 s":             {"a node that dies takes the touches of its last millisecond along", 0.2, 0.5},
 	"shown the page too early, % of arrivals":     {"a request is held half a second; at the end of a line that, the margins and three ways take as long", 0.5, 3},
 	"overtaken by more than 1 s, % of the queued": {"somebody whose check-in and turn cross on their way is called again", 0.05, 0.15},
+	"announced waits (fifo), median error, %":     {"in a rush of ten seconds, before the first of its sessions ends, others' sessions are all there is to go by", 9, -1},
+	"not within 12 %, %":                          {"in a rush of ten seconds, before the first of its sessions ends, others' sessions are all there is to go by", 35, -1},
 	"their bias, % off":                           {"in a rush of ten seconds, before the first of its sessions ends, others' sessions are all there is to go by", 9, 25},
 	"messages per second and site, open":          {"a heartbeat and its answer are two; units that are recalled and asked for travel between", 2.6, 3},
 }

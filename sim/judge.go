@@ -62,8 +62,6 @@ type judge struct {
 	calmFrom  anteroom.Time // after the last one the room needs a moment
 	lossy     bool          // messages are lost or late all the time
 
-	enteredFirst int
-
 	checks  [checkCount]Check
 	points  []Point
 	numbers Numbers
@@ -426,9 +424,6 @@ func (j *judge) entered(who int32) {
 	}
 	j.outside--
 	j.inside++
-	if p.entered >= j.w.now {
-		j.enteredFirst++
-	}
 	if p.marks&inLine != 0 {
 		p.marks &^= inLine
 		if p.marks&shown != 0 { // it has left coming behind

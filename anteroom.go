@@ -114,4 +114,5 @@ type Status struct {
 	OldestWaiting    Time   // arrival of the first in line; zero when nobody waits
 	WaitKnown        bool
 	WaitOfNewcomer   time.Duration // forecast for somebody who would join now
+	InForce          *InForce      // settings and event at the moment
 }

@@ -14,12 +14,7 @@ func (r Room) Check() Faults {
 	add := func(path, problem, fix string) {
 		f = append(f, Fault{Path: path, Problem: problem, Fix: fix})
 	}
-	switch {
-	case r.Name == "":
-		add("name", "is missing", "give the room a name of letters, digits, _ and -")
-	case len(r.Name) > MaxNameLength || !isWord(r.Name):
-		add("name", fmt.Sprintf("%s is not a name", quote(r.Name)), fmt.Sprintf("use 1 to %d letters, digits, _ and -", MaxNameLength))
-	}
+	checkName(add, "name", r.Name, "room")
 	if len(r.Description) > MaxDescriptionLength {
 		add("description", fmt.Sprintf("has %d bytes", len(r.Description)), fmt.Sprintf("at most %d", MaxDescriptionLength))
 	}
@@ -59,6 +54,68 @@ func (r Room) Check() Faults {
 		oneOf(fmt.Sprintf("enabled_origin_commands[%d]", i), c, CommandRevoke)
 	}
 	oneOf("bind", r.Bind, BindNone, BindIPPrefix)
+	f = append(f, checkTurnstile(r.TurnstileMode, r.TurnstileAction)...)
+	for i, e := range r.Events {
+		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)
+	}
+	f = append(f, CheckEvents(r.Events)...)
+	if len(r.Rules) > MaxRulesPerRoom {
+		add("rules", fmt.Sprintf("has %d rules", len(r.Rules)), fmt.Sprintf("at most %d", MaxRulesPerRoom))
+	}
+	for i, rule := range r.Rules {
+		f = append(f, rule.Check().under(fmt.Sprintf("rules[%d]", i))...)
+	}
+	return f
+}
+
+// Check returns the faults of the rule, its expression's left aside: those are found by
+// compiling it.
+func (r Rule) Check() Faults {
+	var f Faults
+	add := func(path, problem, fix string) {
+		f = append(f, Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	if r.Action != ActionBypass {
+		add("action", fmt.Sprintf("%s is not known", quote(r.Action)), ActionBypass)
+	}
+	switch {
+	case r.Expression == "":
+		add("expression", "is missing", `write a condition like ip.src eq 192.0.2.1`)
+	case len(r.Expression) > MaxExpressionLength:
+		add("expression", fmt.Sprintf("has %d bytes", len(r.Expression)), fmt.Sprintf("at most %d; long sets belong into a list", MaxExpressionLength))
+	}
+	if len(r.Description) > MaxDescriptionLength {
+		add("description", fmt.Sprintf("has %d bytes", len(r.Description)), fmt.Sprintf("at most %d", MaxDescriptionLength))
+	}
+	return f
+}
+
+// under returns the faults with their paths below another.
+func (f Faults) under(path string) Faults {
+	for i := range f {
+		f[i].Path = path + "." + f[i].Path
+	}
+	return f
+}
+
+func checkName(add func(path, problem, fix string), path, name, of string) {
+	switch {
+	case name == "":
+		add(path, "is missing", "give the "+of+" a name of letters, digits, _ and -")
+	case len(name) > MaxNameLength || !isWord(name):
+		add(path, fmt.Sprintf("%s is not a name", quote(name)), fmt.Sprintf("use 1 to %d letters, digits, _ and -", MaxNameLength))
+	}
+}
+
+func checkTurnstile(mode, action string) Faults {
+	var f Faults
+	oneOf := func(path, v string, allowed []string) {
+		if v != "" && !slices.Contains(allowed, v) {
+			f = append(f, Fault{Path: path, Problem: quote(v) + " is not known", Fix: "one of " + strings.Join(allowed, ", ")})
+		}
+	}
+	oneOf("turnstile_mode", mode, TurnstileModes)
+	oneOf("turnstile_action", action, TurnstileActions)
 	return f
 }
 

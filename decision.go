@@ -77,12 +77,17 @@ const (
 	ReasonNotJoining
 	// ReasonLineFull: the line is at its bound; no place was given. Wait.
 	ReasonLineFull
+	// ReasonPrequeue: an event is about to start and holds everybody. Wait.
+	ReasonPrequeue
+	// ReasonDraining: the operator lets nobody new into the line. Refuse.
+	ReasonDraining
 	reasonCount
 )
 
 var reasonWords = [...]string{"none", "suspended", "session", "free_slot", "turn", "reopened",
 	"passthrough", "adopted", "full", "line", "waiting", "early", "queue_all", "place_lost",
-	"session_over", "used", "bound", "reject", "not_joining", "line_full"}
+	"session_over", "used", "bound", "reject", "not_joining", "line_full",
+	"prequeue", "draining"}
 
 // String returns the reason's word, as it stands in metrics and logs.
 func (r Reason) String() string {
@@ -118,6 +123,8 @@ type Decision struct {
 
 	Method   QueueingMethod // the method in force
 	QueueAll bool
+	// InForce is the room's state at the moment, with the active event; nil says nothing of it.
+	InForce *InForce
 	// Ahead is the number of people before the visitor; valid when AheadKnown (not for
 	// Random, where there is no order).
 	Ahead      int

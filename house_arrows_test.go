@@ -31,6 +31,8 @@ var table = []tableRow{
 	{pkg: "proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
+	{pkg: "geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
+	{pkg: "crawler", imports: []string{"."}},
 	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/text"}},
 	{pkg: "config/strict", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "config", imports: []string{".", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
@@ -43,11 +45,11 @@ var table = []tableRow{
 	{pkg: "node", imports: []string{".", "engine", "cluster"}},
 	{pkg: "coordinator", imports: []string{".", "engine", "cluster"}},
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
-	{pkg: "manage", imports: []string{".", "cluster", "analytics"}},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 
 	{pkg: "gateway", imports: []string{".", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{"."}, http: true},
-	{pkg: "api/rest", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
@@ -59,15 +61,15 @@ var table = []tableRow{
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator",
-			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/..."},
+			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
-			"github.com/fsnotify/fsnotify", "github.com/oschwald/maxminddb-golang/v2"}},
+			"github.com/fsnotify/fsnotify"}},
 
 	// What shows and judges the product stands beside it and speaks HTTP to it.
 	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of.
-	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "rules", "geo", "engine", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

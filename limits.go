@@ -26,6 +26,15 @@ const (
 	MaxPathLength        = 1024
 	MaxTemplateBytes     = 512 << 10
 
+	MaxEventsPerRoom = 100
+	MinEventDuration = time.Minute
+	MinPrequeue      = 5 * time.Minute
+	MaxOccurrences   = 1000 // of a repeated event with an end
+	MaxStampLength   = 64
+
+	MaxRulesPerRoom     = 100
+	MaxExpressionLength = 4096
+
 	MaxTicketBytes    = 256      // sealed and encoded
 	MaxCookies        = 150      // pairs in one request; more is 431
 	MaxHeaderBytes    = 32 << 10 // request line and headers

@@ -60,6 +60,14 @@ type Settings struct {
 	QueueingMethod QueueingMethod
 	// QueueAll holds everybody without a session, whatever the method.
 	QueueAll bool
+	// Prequeueing holds everybody without a session because an event is about to start; QueueAll
+	// goes before it. [Room.At] sets it.
+	Prequeueing bool
+	// Draining turns newcomers away, and leaves those in line and in a session alone. [Room.At]
+	// sets it.
+	Draining bool
+	// ResetAt makes waiting tickets of an earlier arrival void. Zero voids none. [Room.At] sets it.
+	ResetAt Time
 	// Suspended switches the room off: requests pass uncounted.
 	Suspended bool
 	// Refresh fixes the interval of the waiting page. Zero means adaptive: 2 s near the
@@ -119,7 +127,24 @@ type Room struct {
 	CustomPageHTML          string   // mustache template; empty means the built-in page
 	EnabledOriginCommands   []string // only CommandRevoke exists
 	Bind                    string   // BindNone (default) or BindIPPrefix
+	TurnstileMode           string   // kept and given back; empty means invisible
+	TurnstileAction         string   // kept and given back; empty means log
+
+	Events   []Event // in the order of their creation
+	Rules    []Rule  // in their order
+	Controls Controls
+
+	// Revision grows with every change of a stored room; zero for a room of the file.
+	Revision              uint64
+	CreatedOn, ModifiedOn time.Time
 }
+
+// Values of TurnstileMode and TurnstileAction, in their published order. No challenge is
+// made: they are for clients that manage them.
+var (
+	TurnstileModes   = []string{"off", "invisible", "visible_non_interactive", "visible_managed"}
+	TurnstileActions = []string{"log", "infinite_queue"}
+)
 
 // WithDefaults returns the room with every empty setting replaced by its documented
 // default.
@@ -156,6 +181,12 @@ func (r Room) WithDefaults() Room {
 	}
 	if r.Bind == "" {
 		r.Bind = BindNone
+	}
+	if r.TurnstileMode == "" {
+		r.TurnstileMode = "invisible"
+	}
+	if r.TurnstileAction == "" {
+		r.TurnstileAction = "log"
 	}
 	return r
 }

@@ -1,0 +1,415 @@
+package anteroom
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// EventID names an event: 32 lower-case hexadecimal digits.
+type EventID string
+
+// Stamp is a moment as an operator wrote it: RFC 3339 with any offset and fraction of a
+// second. The text is kept because clients compare it with what they sent. Empty means
+// "not set".
+type Stamp string
+
+// StampOf returns the stamp of a moment, in UTC.
+func StampOf(t time.Time) Stamp { return Stamp(t.UTC().Format(time.RFC3339Nano)) }
+
+// Time returns the moment, or an error that says what a stamp looks like. The empty stamp
+// is an error too.
+func (s Stamp) Time() (time.Time, error) {
+	if len(s) > MaxStampLength {
+		return time.Time{}, fmt.Errorf("has %d characters; write it like 2026-11-27T10:00:00Z", len(s))
+	}
+	t, err := time.Parse(time.RFC3339Nano, string(s))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%s is not a moment; write it like 2026-11-27T10:00:00Z", quote(string(s)))
+	}
+	if y := t.UTC().Year(); y < 1970 || y > 9999 {
+		return time.Time{}, fmt.Errorf("%s is out of range, 1970 to 9999", quote(string(s)))
+	}
+	return t, nil
+}
+
+// Event changes a room between two moments, and may hold everybody for some time before.
+type Event struct {
+	ID          EventID
+	Name        string // [A-Za-z0-9_-]{1,64}, unique in its room
+	Description string
+
+	// Start and End bound the event: Start belongs to it, End does not.
+	Start, End Stamp
+	// Prequeue is when the event begins to hold everybody without a session; empty means
+	// that it does not. At least 5 minutes before Start.
+	Prequeue Stamp
+	// ShuffleAtStart gives everybody who waits at Start a random place, before everybody who
+	// comes later. It needs Prequeue.
+	ShuffleAtStart bool
+	// Suspended makes the event have no effect, also while it runs.
+	Suspended bool
+	// Repeat makes further occurrences of the event; the zero value means none.
+	Repeat Repeat
+
+	Overrides
+
+	// Seed decides a shuffle: 32 random bytes, secret until it was done. See [Event.Occurrence].
+	Seed [32]byte
+
+	CreatedOn, ModifiedOn time.Time
+}
+
+// Overrides are the settings of an event. Nil inherits what the room has at the moment.
+type Overrides struct {
+	// TotalActiveUsers and NewUsersPerMinute are set together or not at all.
+	TotalActiveUsers      *int
+	NewUsersPerMinute     *int
+	SessionDuration       *time.Duration
+	DisableSessionRenewal *bool
+	QueueingMethod        *QueueingMethod
+	CustomPageHTML        *string
+	TurnstileMode         *string
+	TurnstileAction       *string
+}
+
+// Over returns the room with every override that is set in the place of its own value.
+func (o Overrides) Over(r Room) Room {
+	put(&r.TotalActiveUsers, o.TotalActiveUsers)
+	put(&r.NewUsersPerMinute, o.NewUsersPerMinute)
+	put(&r.SessionDuration, o.SessionDuration)
+	put(&r.DisableSessionRenewal, o.DisableSessionRenewal)
+	put(&r.QueueingMethod, o.QueueingMethod)
+	put(&r.CustomPageHTML, o.CustomPageHTML)
+	put(&r.TurnstileMode, o.TurnstileMode)
+	put(&r.TurnstileAction, o.TurnstileAction)
+	return r
+}
+
+func put[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Units of [Repeat.Every].
+const (
+	EveryDay  = "day"
+	EveryWeek = "week"
+)
+
+// Repeat says when an event happens again. An occurrence keeps its time of day by the
+// clocks of TimeZone, also when they are changed.
+type Repeat struct {
+	// Every is EveryDay, EveryWeek, or empty for no repetition.
+	Every string
+	// Interval is the number of days or weeks from one occurrence to the next, 1 … 366;
+	// zero means 1.
+	Interval int
+	// Times is the number of occurrences, the first included, up to 1000; zero means
+	// without end, or until Until.
+	Times int
+	// Until is the moment after which no occurrence starts; empty means none.
+	Until Stamp
+	// TimeZone is an IANA name like "Europe/Berlin"; empty means UTC.
+	TimeZone string
+}
+
+// Occurrence is one time that an event happens.
+type Occurrence struct {
+	Number     int       // 0, 1, 2 …
+	Prequeue   time.Time // zero without a prequeue
+	Start, End time.Time
+	From       time.Time // Prequeue, or else Start: since when the event is active
+}
+
+// Occurrence returns the occurrence with the number, and whether there is one. The event has
+// passed [Event.Check].
+func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
+	start, err := e.Start.Time()
+	end, err2 := e.End.Time()
+	if err != nil || err2 != nil || number < 0 || number > 1<<20 {
+		return o, false
+	}
+	first := start
+	if number > 0 {
+		if e.Repeat.Every == "" || e.Repeat.Times > 0 && number >= e.Repeat.Times {
+			return o, false
+		}
+		zone, err := time.LoadLocation(e.Repeat.TimeZone)
+		if err != nil {
+			return o, false
+		}
+		days := number * max(1, e.Repeat.Interval)
+		if e.Repeat.Every == EveryWeek {
+			days *= 7
+		}
+		start = start.In(zone).AddDate(0, 0, days)
+		if e.Repeat.Until != "" {
+			if until, err := e.Repeat.Until.Time(); err == nil && start.After(until) {
+				return o, false
+			}
+		}
+	}
+	o = Occurrence{Number: number, Start: start, End: start.Add(end.Sub(first)), From: start}
+	if e.Prequeue != "" {
+		if p, err := e.Prequeue.Time(); err == nil {
+			o.Prequeue = start.Add(p.Sub(first))
+			o.From = o.Prequeue
+		}
+	}
+	return o, true
+}
+
+// Next returns the first occurrence that has not ended at a moment.
+func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
+	first, ok := e.Occurrence(0)
+	if !ok || at.Before(first.End) || e.Repeat.Every == "" {
+		return first, ok && at.Before(first.End)
+	}
+	days := max(1, e.Repeat.Interval)
+	if e.Repeat.Every == EveryWeek {
+		days *= 7
+	}
+	// Clocks are changed by an hour or so: one before what even days say is early enough.
+	n := max(0, int(at.Sub(first.End)/(time.Duration(days)*24*time.Hour))-1)
+	for ; ; n++ {
+		if o, ok = e.Occurrence(n); !ok || at.Before(o.End) {
+			return o, ok
+		}
+	}
+}
+
+// Phase says how far an event is.
+type Phase uint8
+
+const (
+	// NoEvent: the room's own settings are in force.
+	NoEvent Phase = iota
+	// Prequeueing: an event holds everybody without a session.
+	Prequeueing
+	// Started: an event's settings are in force.
+	Started
+)
+
+// String returns the phase's word.
+func (p Phase) String() string { return [...]string{"none", "prequeueing", "started"}[p] }
+
+// InForce is what a room is at a moment. It is shared and must not be changed.
+type InForce struct {
+	Settings // the room's, with the event's over them and the operator's controls applied
+	Phase    Phase
+	// Event is the active event, with its occurrence; nil when there is none.
+	Event *Event
+	Occurrence
+	// Until is the moment at which this ends; the zero Time when nothing is planned.
+	Until Time
+}
+
+// At returns what is in force at a moment: the room's settings, those of the active event
+// over them, and the operator's controls over both. A moment belongs to the event that ends
+// last among those active: the one that a mistake in planning would hide otherwise.
+func (r Room) At(now Time) *InForce {
+	f := &InForce{Settings: r.Settings}
+	at := now.Std()
+	until := func(t time.Time) {
+		if u := TimeOf(t); u > now && (f.Until == 0 || u < f.Until) {
+			f.Until = u
+		}
+	}
+	for i := range r.Events {
+		e := &r.Events[i]
+		if e.Suspended {
+			continue
+		}
+		o, ok := e.Next(at)
+		if !ok {
+			continue
+		}
+		until(o.From)
+		until(o.Start)
+		until(o.End)
+		if at.Before(o.From) || f.Event != nil && !o.End.After(f.Occurrence.End) {
+			continue
+		}
+		f.Event, f.Occurrence, f.Phase = e, o, Started
+		if at.Before(o.Start) {
+			f.Phase = Prequeueing
+		}
+	}
+	if f.Event != nil {
+		f.Settings = f.Event.Over(r).Settings
+		f.Settings.Prequeueing = f.Phase == Prequeueing
+	}
+	f.Settings.QueueAll = f.Settings.QueueAll || r.Controls.Paused
+	f.Settings.Draining = r.Controls.Draining
+	f.Settings.ResetAt = r.Controls.ResetAt
+	if r.Suspended {
+		f.Phase, f.Event, f.Occurrence, f.Settings = NoEvent, nil, Occurrence{}, r.Settings
+	}
+	return f
+}
+
+// Controls are the operator's hand on a room. They are not settings: whoever writes the
+// settings anew does not undo them.
+type Controls struct {
+	// Paused holds everybody without a session, as QueueAll does, until resumed.
+	Paused bool
+	// Draining turns newcomers away; those in line are let in as ever.
+	Draining bool
+	// ResetAt: places of before it are void; whoever had one is new.
+	ResetAt Time
+}
+
+// Check returns every fault of the event, with paths relative to it. Overlaps with the other
+// events of its room are [CheckEvents]' to find.
+func (e Event) Check() Faults {
+	var f Faults
+	add := func(path, problem, fix string) {
+		f = append(f, Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	checkName(add, "name", e.Name, "event")
+	if len(e.Description) > MaxDescriptionLength {
+		add("description", fmt.Sprintf("has %d bytes", len(e.Description)), fmt.Sprintf("at most %d", MaxDescriptionLength))
+	}
+	moment := func(path string, s Stamp, required bool) (time.Time, bool) {
+		if s == "" {
+			if required {
+				add(path, "is missing", "write it like 2026-11-27T10:00:00Z")
+			}
+			return time.Time{}, false
+		}
+		t, err := s.Time()
+		if err != nil {
+			add(path, err.Error(), "")
+		}
+		return t, err == nil
+	}
+	start, ok := moment("event_start_time", e.Start, true)
+	end, ok2 := moment("event_end_time", e.End, true)
+	if ok && ok2 && end.Sub(start) < MinEventDuration {
+		add("event_end_time", fmt.Sprintf("%s is less than %v after event_start_time", quote(string(e.End)), MinEventDuration), "an event lasts at least a minute")
+	}
+	prequeue, ok3 := moment("prequeue_start_time", e.Prequeue, false)
+	if ok && ok3 && start.Sub(prequeue) < MinPrequeue {
+		add("prequeue_start_time", fmt.Sprintf("%s is less than %v before event_start_time", quote(string(e.Prequeue)), MinPrequeue), "begin earlier, or leave the prequeue out")
+	}
+	if e.ShuffleAtStart && e.Prequeue == "" {
+		add("shuffle_at_event_start", "needs a prequeue: without one nobody is there to be shuffled", "set prequeue_start_time")
+	}
+	f = append(f, e.Overrides.check()...)
+	return append(f, e.Repeat.check(start, end, prequeue)...)
+}
+
+func (o Overrides) check() Faults {
+	var f Faults
+	if (o.TotalActiveUsers == nil) != (o.NewUsersPerMinute == nil) {
+		missing := "total_active_users"
+		if o.NewUsersPerMinute == nil {
+			missing = "new_users_per_minute"
+		}
+		f = append(f, Fault{Path: missing, Problem: "is missing", Fix: "an event sets both limits or neither"})
+	}
+	r := o.Over(Room{})
+	if o.SessionDuration != nil && *o.SessionDuration == 0 {
+		f = append(f, Fault{Path: "session_duration", Problem: "0 is out of range", Fix: "leave it out to inherit the room's"})
+	}
+	f = append(f, r.Settings.Check()...)
+	if len(r.CustomPageHTML) > MaxTemplateBytes {
+		f = append(f, Fault{Path: "custom_page_html", Problem: fmt.Sprintf("has %d bytes", len(r.CustomPageHTML)), Fix: fmt.Sprintf("at most %d", MaxTemplateBytes)})
+	}
+	return append(f, checkTurnstile(r.TurnstileMode, r.TurnstileAction)...)
+}
+
+func (r Repeat) check(start, end, prequeue time.Time) Faults {
+	var f Faults
+	add := func(path, problem, fix string) {
+		f = append(f, Fault{Path: "repeat." + path, Problem: problem, Fix: fix})
+	}
+	if r.Every == "" {
+		if r != (Repeat{}) {
+			add("every", "is missing", "day or week")
+		}
+		return f
+	}
+	days := max(1, r.Interval)
+	switch r.Every {
+	case EveryDay:
+	case EveryWeek:
+		days *= 7
+	default:
+		add("every", fmt.Sprintf("%s is not known", quote(r.Every)), "day or week")
+	}
+	if r.Interval < 0 || r.Interval > 366 {
+		add("interval", fmt.Sprintf("%d is out of range", r.Interval), "1 to 366")
+	}
+	if r.Times < 0 || r.Times > MaxOccurrences {
+		add("times", fmt.Sprintf("%d is out of range", r.Times), fmt.Sprintf("1 to %d", MaxOccurrences))
+	}
+	if r.Until != "" {
+		if _, err := r.Until.Time(); err != nil {
+			add("until", err.Error(), "")
+		}
+	}
+	if _, err := time.LoadLocation(r.TimeZone); err != nil {
+		add("time_zone", fmt.Sprintf("%s is not a time zone", quote(r.TimeZone)), "an IANA name like Europe/Berlin")
+	}
+	if from := prequeue; !end.IsZero() {
+		if from.IsZero() {
+			from = start
+		}
+		// An hour less: a day on which the clocks are put forward is that much shorter.
+		if end.Sub(from) > time.Duration(days)*24*time.Hour-time.Hour {
+			add("interval", "is shorter than the event with its prequeue", "an occurrence has to end before the next begins")
+		}
+	}
+	return f
+}
+
+// CheckEvents returns the faults of a room's events among each other: names used twice, and
+// active times that overlap. Suspended events take part, for they can be resumed.
+func CheckEvents(events []Event) Faults {
+	var f Faults
+	if len(events) > MaxEventsPerRoom {
+		f = append(f, Fault{Path: "events", Problem: fmt.Sprintf("has %d events", len(events)), Fix: fmt.Sprintf("at most %d; delete those that are over", MaxEventsPerRoom)})
+		return f
+	}
+	type span struct {
+		event    int
+		from, to time.Time
+	}
+	var spans []span
+	names := map[string]bool{}
+	for i, e := range events {
+		if names[e.Name] {
+			f = append(f, Fault{Path: fmt.Sprintf("events[%d].name", i), Problem: fmt.Sprintf("%s is another event's name", quote(e.Name)), Fix: "names are unique in a room"})
+		}
+		names[e.Name] = true
+		for n := range checkedOccurrences {
+			o, ok := e.Occurrence(n)
+			if !ok {
+				break
+			}
+			spans = append(spans, span{i, o.From, o.End})
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	reported := map[[2]int]bool{}
+	last := 0 // of those before: the one that ends last
+	for i := 1; i < len(spans); i++ {
+		a, b := spans[last], spans[i]
+		if pair := [2]int{min(a.event, b.event), max(a.event, b.event)}; b.from.Before(a.to) && a.event != b.event && !reported[pair] {
+			reported[pair] = true
+			f = append(f, Fault{Path: fmt.Sprintf("events[%d]", pair[1]),
+				Problem: fmt.Sprintf("event %s overlaps event %s at %s", quote(events[pair[1]].Name), quote(events[pair[0]].Name), b.from.UTC().Format(time.RFC3339)),
+				Fix:     "one event may begin when another ends, its prequeue included; for overlapping plans use two rooms"})
+		}
+		if b.to.After(a.to) {
+			last = i
+		}
+	}
+	return f
+}
+
+// checkedOccurrences is how far CheckEvents looks ahead in a repetition: a year of days.
+const checkedOccurrences = 400

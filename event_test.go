@@ -1,0 +1,126 @@
+package anteroom_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+func at(t *testing.T, s string) anteroom.Time {
+	t.Helper()
+	m, err := anteroom.Stamp(s).Time()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return anteroom.TimeOf(m)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+var sale = anteroom.Event{Name: "sale", Prequeue: "2026-11-27T09:30:00Z", Start: "2026-11-27T10:00:00.000Z", End: "2026-11-27T12:00:00+01:00",
+	ShuffleAtStart: true, Overrides: anteroom.Overrides{TotalActiveUsers: ptr(50), NewUsersPerMinute: ptr(20)}}
+
+func TestAnEventIsInForceToTheMicrosecond(t *testing.T) {
+	room := anteroom.Room{Settings: anteroom.Settings{TotalActiveUsers: 9, NewUsersPerMinute: 9, QueueingMethod: anteroom.Reject}, Events: []anteroom.Event{sale}}
+	for _, c := range []struct {
+		at     string
+		phase  anteroom.Phase
+		active int
+		until  string
+	}{
+		{"2026-11-27T09:29:59.999999Z", anteroom.NoEvent, 9, "2026-11-27T09:30:00Z"},
+		{"2026-11-27T09:30:00Z", anteroom.Prequeueing, 50, "2026-11-27T10:00:00Z"},
+		{"2026-11-27T09:59:59.999999Z", anteroom.Prequeueing, 50, "2026-11-27T10:00:00Z"},
+		{"2026-11-27T10:00:00Z", anteroom.Started, 50, "2026-11-27T11:00:00Z"},
+		{"2026-11-27T10:59:59.999999Z", anteroom.Started, 50, "2026-11-27T11:00:00Z"},
+		{"2026-11-27T11:00:00Z", anteroom.NoEvent, 9, ""},
+	} {
+		f := room.At(at(t, c.at))
+		until := anteroom.Time(0)
+		if c.until != "" {
+			until = at(t, c.until)
+		}
+		if f.Phase != c.phase || f.Settings.TotalActiveUsers != c.active || f.Until != until || f.Prequeueing != (c.phase == anteroom.Prequeueing) ||
+			(f.Event != nil) != (c.phase != anteroom.NoEvent) || f.QueueingMethod != anteroom.Reject {
+			t.Errorf("at %s: %+v", c.at, f)
+		}
+	}
+}
+
+func TestARoomKeepsEventsApartAndControlsAbove(t *testing.T) {
+	after := anteroom.Event{Name: "after", Start: "2026-11-27T11:00:00Z", End: "2026-11-27T11:05:00Z", Overrides: anteroom.Overrides{QueueingMethod: ptr(anteroom.Reject)}}
+	room := anteroom.Room{Events: []anteroom.Event{sale, after}, Controls: anteroom.Controls{Paused: true, Draining: true, ResetAt: 7}}
+	if f := room.At(at(t, "2026-11-27T11:00:00Z")); f.Event == nil || f.Event.Name != "after" || f.QueueingMethod != anteroom.Reject || !f.QueueAll || !f.Draining || f.ResetAt != 7 {
+		t.Errorf("back to back: %+v", f)
+	}
+	if faults := anteroom.CheckEvents(room.Events); faults != nil {
+		t.Error(faults)
+	}
+	room.Events[0].Suspended = true
+	if f := room.At(at(t, "2026-11-27T10:30:00Z")); f.Event != nil {
+		t.Error("a suspended event is in force")
+	}
+	room.Suspended = true
+	if f := room.At(at(t, "2026-11-27T11:00:00Z")); f.Event != nil || !f.Settings.Suspended {
+		t.Error("an event is in force in a suspended room")
+	}
+	after.Prequeue = "2026-11-27T10:55:00Z"
+	if faults := anteroom.CheckEvents([]anteroom.Event{sale, after}); len(faults) != 1 {
+		t.Errorf("a prequeue that reaches into another event: %v", faults)
+	}
+}
+
+func TestARepeatedEventKeepsItsTimeOfDay(t *testing.T) {
+	e := anteroom.Event{Name: "daily", Start: "2026-03-28T10:00:00+01:00", End: "2026-03-28T11:00:00+01:00", Prequeue: "2026-03-28T09:55:00+01:00",
+		Repeat: anteroom.Repeat{Every: anteroom.EveryDay, TimeZone: "Europe/Berlin", Times: 3}}
+	if faults := e.Check(); faults != nil {
+		t.Fatal(faults)
+	}
+	room := anteroom.Room{Events: []anteroom.Event{e}}
+	// On 29 March 2026 the clocks go forward by an hour.
+	for _, c := range []struct {
+		at    string
+		phase anteroom.Phase
+	}{
+		{"2026-03-28T08:54:59Z", anteroom.NoEvent}, {"2026-03-28T08:55:00Z", anteroom.Prequeueing}, {"2026-03-28T09:00:00Z", anteroom.Started},
+		{"2026-03-28T10:00:00Z", anteroom.NoEvent}, {"2026-03-29T07:55:00Z", anteroom.Prequeueing}, {"2026-03-29T08:00:00Z", anteroom.Started},
+		{"2026-03-30T08:59:59Z", anteroom.Started}, {"2026-03-30T09:00:00Z", anteroom.NoEvent}, {"2026-03-31T08:30:00Z", anteroom.NoEvent},
+	} {
+		if f := room.At(at(t, c.at)); f.Phase != c.phase {
+			t.Errorf("at %s: %v, want %v", c.at, f.Phase, c.phase)
+		}
+	}
+	if f := room.At(at(t, "2026-03-30T09:00:00Z")); f.Until != 0 {
+		t.Errorf("after the last occurrence something is planned for %v", f.Until.Std())
+	}
+}
+
+func TestEventFaults(t *testing.T) {
+	minute := time.Minute
+	for path, change := range map[string]func(e *anteroom.Event){
+		"name":                   func(e *anteroom.Event) { e.Name = "a b" },
+		"event_start_time":       func(e *anteroom.Event) { e.Start = "tomorrow" },
+		"event_end_time":         func(e *anteroom.Event) { e.End = "2026-11-27T10:00:59Z" },
+		"prequeue_start_time":    func(e *anteroom.Event) { e.Prequeue = "2026-11-27T09:55:01Z" },
+		"shuffle_at_event_start": func(e *anteroom.Event) { e.Prequeue = "" },
+		"total_active_users":     func(e *anteroom.Event) { e.TotalActiveUsers = nil },
+		"new_users_per_minute":   func(e *anteroom.Event) { e.NewUsersPerMinute = nil },
+		"session_duration":       func(e *anteroom.Event) { e.SessionDuration = ptr(25 * time.Hour) },
+		"queueing_method":        func(e *anteroom.Event) { e.QueueingMethod = ptr(anteroom.QueueingMethod("lifo")) },
+		"turnstile_mode":         func(e *anteroom.Event) { e.TurnstileMode = ptr("on") },
+		"repeat.every":           func(e *anteroom.Event) { e.Repeat = anteroom.Repeat{Every: "month"} },
+		"repeat.interval":        func(e *anteroom.Event) { e.End = "2026-11-29T10:00:00Z"; e.Repeat = anteroom.Repeat{Every: "day"} },
+		"repeat.time_zone":       func(e *anteroom.Event) { e.Repeat = anteroom.Repeat{Every: "week", TimeZone: "Mars/Olympus"} },
+	} {
+		e := sale
+		e.SessionDuration = &minute
+		change(&e)
+		if f := e.Check(); len(f) != 1 || f[0].Path != path {
+			t.Errorf("%s: %v", path, f)
+		}
+	}
+	if f := sale.Check(); f != nil {
+		t.Error(f)
+	}
+}

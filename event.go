@@ -237,9 +237,13 @@ func (r Room) At(now Time) *InForce {
 			f.Phase = Prequeueing
 		}
 	}
+	f.Settings.RenewalEnded = r.Controls.RenewalEnded
 	if f.Event != nil {
 		f.Settings = f.Event.Over(r).Settings
 		f.Settings.Prequeueing = f.Phase == Prequeueing
+		if f.Settings.DisableSessionRenewal {
+			f.Settings.RenewalEnded = r.renewalEnded(TimeOf(f.Occurrence.From))
+		}
 	}
 	f.Settings.QueueAll = f.Settings.QueueAll || r.Controls.Paused
 	f.Settings.Draining = r.Controls.Draining
@@ -248,6 +252,15 @@ func (r Room) At(now Time) *InForce {
 		f.Phase, f.Event, f.Occurrence, f.Settings = NoEvent, nil, Occurrence{}, r.Settings
 	}
 	return f
+}
+
+// renewalEnded is since when sessions are not renewed, given that they are not from a moment on
+// at which an event begins: that moment, unless it was so before.
+func (r Room) renewalEnded(from Time) Time {
+	if before := r.At(from - 1); before.DisableSessionRenewal {
+		return before.RenewalEnded
+	}
+	return from
 }
 
 // Controls are the operator's hand on a room. They are not settings: whoever writes the
@@ -259,6 +272,8 @@ type Controls struct {
 	Draining bool
 	// ResetAt: places of before it are void; whoever had one is new.
 	ResetAt Time
+	// RenewalEnded is when the room's own DisableSessionRenewal was set; zero when it always was.
+	RenewalEnded Time
 }
 
 // Check returns every fault of the event, with paths relative to it. Overlaps with the other

@@ -124,3 +124,21 @@ func TestEventFaults(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+func TestWhoIsInsideWhenRenewalEndsHasASessionFromThen(t *testing.T) {
+	off := anteroom.Overrides{DisableSessionRenewal: ptr(true), SessionDuration: ptr(5 * time.Minute)}
+	room := anteroom.Room{Settings: anteroom.Settings{SessionDuration: 10 * time.Minute}, Events: []anteroom.Event{
+		{Name: "a", Start: "2026-11-27T11:00:00Z", End: "2026-11-27T11:04:00Z", Overrides: off},
+		{Name: "b", Start: "2026-11-27T11:04:00Z", End: "2026-11-27T12:00:00Z", Overrides: off},
+	}}
+	want := at(t, "2026-11-27T11:05:00Z")
+	for _, moment := range []string{"2026-11-27T11:00:00Z", "2026-11-27T11:04:00Z"} {
+		f := room.At(at(t, moment))
+		if got := f.SessionEnd(at(t, "2026-11-27T10:20:00Z")); got != want {
+			t.Errorf("at %s the session ends at %v", moment, got.Std())
+		}
+		if got := f.SessionEnd(at(t, "2026-11-27T11:03:00Z")); got != at(t, "2026-11-27T11:08:00Z") {
+			t.Errorf("at %s a later session ends at %v", moment, got.Std())
+		}
+	}
+}

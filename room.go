@@ -56,6 +56,9 @@ type Settings struct {
 	SessionDuration time.Duration
 	// DisableSessionRenewal makes sessions end SessionDuration after admission.
 	DisableSessionRenewal bool
+	// RenewalEnded is since when DisableSessionRenewal holds, where it did not always: whoever
+	// is inside at that moment has SessionDuration from it. [Room.At] sets it.
+	RenewalEnded Time
 	// QueueingMethod; empty means FIFO.
 	QueueingMethod QueueingMethod
 	// QueueAll holds everybody without a session, whatever the method.
@@ -189,6 +192,11 @@ func (r Room) WithDefaults() Room {
 		r.TurnstileAction = "log"
 	}
 	return r
+}
+
+// SessionEnd is when a session ends that is not renewed any more.
+func (s Settings) SessionEnd(accepted Time) Time {
+	return max(accepted, s.RenewalEnded).Add(s.SessionDuration)
 }
 
 // WithDefaults returns the settings with every empty one replaced by its default.

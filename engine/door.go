@@ -76,7 +76,7 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		k := d.known.at(slot)
 		end := k.sure.Add(d.settings.SessionDuration)
 		if d.settings.DisableSessionRenewal {
-			end = k.accepted.Add(d.settings.SessionDuration)
+			end = d.settings.SessionEnd(k.accepted)
 		}
 		if now < end {
 			if !k.seen {

@@ -34,7 +34,7 @@ func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
 	// A cookie this old has no session: it is renewed past half of the session duration.
 	over := t.LastCheckIn.Add(2 * s.settings.SessionDuration)
 	if s.settings.DisableSessionRenewal {
-		over = t.AcceptedAt.Add(s.settings.SessionDuration)
+		over = s.settings.SessionEnd(t.AcceptedAt)
 	}
 	return now < over
 }
@@ -147,7 +147,7 @@ func (s *Site) mayClaim(slot uint32) bool {
 // fresh says that the session of an accepted ticket may still be alive, by its cookie.
 func (s *Site) fresh(now anteroom.Time, t anteroom.Ticket) bool {
 	if s.settings.DisableSessionRenewal {
-		return now < t.AcceptedAt.Add(s.settings.SessionDuration)
+		return now < s.settings.SessionEnd(t.AcceptedAt)
 	}
 	// The cookie is renewed only past half of the session.
 	return now < t.LastCheckIn.Add(s.settings.SessionDuration*3/2)

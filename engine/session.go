@@ -25,7 +25,7 @@ type usedTicket struct{ until anteroom.Time }
 func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
 	if s.settings.DisableSessionRenewal {
-		return st.accepted.Add(s.settings.SessionDuration)
+		return s.settings.SessionEnd(st.accepted)
 	}
 	return st.last.Add(s.settings.SessionDuration + TouchDelay)
 }

@@ -313,7 +313,7 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {
 	named(c, &d.Verdict, anteroom.Wait, anteroom.Pass)
-	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonLineFull)
+	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonDraining)
 	method := uint8(1 + slices.Index(anteroom.QueueingMethods, d.Method))
 	named(c, &method, 0, uint8(len(anteroom.QueueingMethods)))
 	if c.reads && method > 0 {

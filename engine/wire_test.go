@@ -58,6 +58,8 @@ func draw(t *rapid.T, v reflect.Value) {
 	case anteroom.Reason:
 		v.SetUint(uint64(rapid.SampledFrom(append(anteroom.Reasons(), anteroom.ReasonNone)).Draw(t, "reason")))
 		return
+	case *anteroom.InForce: // each node knows it
+		return
 	case anteroom.QueueingMethod:
 		v.SetString(string(rapid.SampledFrom(append([]anteroom.QueueingMethod{""}, anteroom.QueueingMethods...)).Draw(t, "method")))
 		return
@@ -303,7 +305,7 @@ func TestWireErrors(t *testing.T) {
 		{"part without a name", 1, with(site, 3, 5), "5 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
 		{"verdict", 3, zeroAnswer(0, 4), "4 has no name, 0 to 3"},
-		{"reason", 3, zeroAnswer(1, 20), "20 has no name, 0 to 19"},
+		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonDraining)+1), "22 has no name, 0 to 21"},
 		{"method", 3, zeroAnswer(2, 5), "5 has no name, 0 to 4"},
 		{"figures longer than the message", 3, with(figures, 8, 200), "ends too early"},
 		{"figures shorter than they are", 3, append(with(figures, 8, figures[8]-1), 0), "ends too early"},

@@ -80,6 +80,8 @@ var table = []tableRow{
 
 // testModules may be imported by any test.
 var testModules = []string{
+	"github.com/maxmind/mmdbwriter",
+	"golang.org/x/net/dns/dnsmessage",
 	"pgregory.net/rapid",
 	"github.com/cockroachdb/datadriven",
 	"github.com/rogpeppe/go-internal",

@@ -118,6 +118,9 @@ func (c *Coordinator) Fenced() bool { return c.fenced }
 // stops grants until enough has come back. Nobody loses a place or a session.
 func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 	s = s.WithDefaults()
+	if s.ResetAt > c.settings.ResetAt {
+		c.line.reset(s.ResetAt)
+	}
 	c.settings = s
 	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
 	c.line.setRandom(s.QueueingMethod == anteroom.Random)
@@ -134,9 +137,7 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 }
 
 // closed reports that nobody is to be granted anything.
-func (c *Coordinator) closed() bool {
-	return c.settings.QueueAll || c.settings.QueueingMethod == anteroom.Reject
-}
+func (c *Coordinator) closed() bool { return closed(&c.settings) }
 
 func (c *Coordinator) permits() int64 {
 	if c.closed() {
@@ -207,7 +208,7 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		c.depart(now, d, at)
 	}
 	for _, a := range r.Arrivals {
-		if !c.conflict(now, a, at, r.Full) {
+		if void(&c.settings, a.Key) || !c.conflict(now, a, at, r.Full) {
 			continue
 		}
 		if _, joined := c.line.arrive(a, uint16(i), now); joined {

@@ -77,6 +77,15 @@
 // enter sooner than a winner who is away; that every session of a site that lost its memory
 // is believed, for a cookie can outlive its session by half of it: at most the limit are.
 //
+// # What holds the line
+//
+// Queue-all and an event's prequeue hold everybody without a session, whatever the method;
+// places are given and kept as ever. Reject refuses those who wait at their check-ins, which
+// keep their places. When the method lets everybody in, or the room is switched off, streams
+// are told at once. Draining refuses newcomers only. A reset of the line
+// ([anteroom.Settings].ResetAt) makes every place of an earlier arrival void, wherever it is
+// known from: a site's memory, the coordinator's line, the journal, a cookie.
+//
 // # Machines and messages
 //
 // [Door] is a room at one node: it lets in whom it knows and answers check-ins far from the

@@ -102,7 +102,7 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 // returns the rank as well.
 func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
 	t := v.Ticket
-	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || d.settings.QueueAll ||
+	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
 		t.Accepted() || v.Stream || v.NoClaim || t.Lane != 0 ||
 		d.figures.Hot != 0 || d.figures.Waiting <= holdLine || t.Arrival <= d.figures.Front.Add(nearFront) ||
 		now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {

@@ -127,7 +127,9 @@ func (s *Site) ruled(now anteroom.Time, h heldVisit) bool {
 		d = anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}
 	case slot != 0:
 		d = s.renew(now, slot, h.ticket)
-	case s.settings.QueueAll:
+	case s.settings.Draining && h.borrow && h.reason != anteroom.ReasonReopened: // not in line yet
+		d = s.refusal(now, anteroom.ReasonDraining)
+	case held(&s.settings):
 		return false
 	case s.settings.QueueingMethod == anteroom.Reject:
 		d = s.refusal(now, anteroom.ReasonReject)
@@ -167,7 +169,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 
 // mayHold: the line is so short, or so much is free, that a turn may come at once.
 func (s *Site) mayHold() bool {
-	return !s.settings.QueueAll && s.mode == Queue &&
+	return !held(&s.settings) && s.mode == Queue &&
 		s.settings.TotalActiveUsers > 0 && s.settings.NewUsersPerMinute > 0 &&
 		(s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
 }
@@ -192,9 +194,7 @@ func (s *Site) finish(now anteroom.Time, h heldVisit) {
 		h.reason = or(h.reason, anteroom.ReasonNone, anteroom.ReasonFull)
 	}
 	reason := or(h.reason, anteroom.ReasonReopened, anteroom.ReasonWaiting)
-	if s.settings.QueueAll {
-		reason = anteroom.ReasonQueueAll
-	}
+	reason = or(holding(&s.settings), anteroom.ReasonNone, reason)
 	s.answer(h, s.page(now, slot, h.ticket, reason))
 }
 

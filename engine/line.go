@@ -251,6 +251,15 @@ func (l *line) only(site uint16, arrivals []Arrival, now anteroom.Time) {
 	})
 }
 
+// reset forgets who arrived before a moment.
+func (l *line) reset(before anteroom.Time) {
+	l.places.each(func(slot uint32) {
+		if l.places.at(slot).key < before {
+			l.remove(slot)
+		}
+	})
+}
+
 // setAside notes that the draw fell on the slot and that it cannot enter now.
 func (l *line) setAside(slot uint32) {
 	p := l.places.at(slot)

@@ -71,7 +71,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.here.remove(slot)
 		}
 	case EventJoined:
-		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 {
+		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 || void(&s.settings, e.Key) {
 			return
 		}
 		slot := s.here.find(&e.ID)

@@ -121,7 +121,7 @@ func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint6
 	switch {
 	case slot != 0: // another request of the ticket was first
 		return s.renew(now, slot, t), 0
-	case !t.Accepted() && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+	case !t.Accepted() && s.placeLost(now, t):
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case !t.Accepted():
 	case !s.fresh(now, t):
@@ -329,7 +329,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 		return s.adopt(now, t), 0
 	case f.Standing == Unknown && t.Accepted():
 		return s.anew(now, v, over)
-	case f.Standing == Unknown && s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+	case f.Standing == Unknown && s.placeLost(now, t), f.Standing == Waiting && void(&s.settings, f.Key):
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case f.Standing == Waiting:
 		t.Arrival, t.Lane = f.Key, f.Lane

@@ -108,6 +108,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "set":
 		w.apply(t, flags)
 		w.room.Configure(w.now, w.settings)
+		w.store()
 		w.collect()
 		out.WriteString("ok\n")
 	case "arrive", "visit", "lost", "stream":
@@ -322,6 +323,12 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.QueueingMethod = anteroom.QueueingMethod(v)
 		case "queue_all":
 			w.settings.QueueAll = v == "true"
+		case "prequeueing":
+			w.settings.Prequeueing = v == "true"
+		case "draining":
+			w.settings.Draining = v == "true"
+		case "reset":
+			w.settings.ResetAt = w.now
 		case "suspended":
 			w.settings.Suspended = v == "true"
 		case "refresh":

@@ -209,7 +209,7 @@ func (x *Single) Status(now anteroom.Time) anteroom.Status {
 		ActiveUsers: x.site.Active(), Offered: n.Offered, AdmittedLastMin: x.site.RateSlots(),
 		Waiting: n.Waiting, Dormant: n.Dormant, Streams: n.Streams,
 		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
-	if f.Known && !s.QueueAll && n.Waiting > 0 && len(f.Curve) > 0 {
+	if f.Known && !held(&s) && n.Waiting > 0 && len(f.Curve) > 0 {
 		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
 	}
 	if n.Waiting == 0 {

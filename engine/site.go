@@ -133,7 +133,9 @@ func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 // Configure puts new settings in force.
 func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
 	st = st.WithDefaults()
-	shorter := st.SessionDuration < s.settings.SessionDuration || st.DisableSessionRenewal != s.settings.DisableSessionRenewal
+	shorter := st.SessionDuration < s.settings.SessionDuration || st.DisableSessionRenewal != s.settings.DisableSessionRenewal ||
+		st.RenewalEnded != s.settings.RenewalEnded
+	before := s.settings
 	s.settings = st
 	if shorter {
 		s.expiry.slots = nil
@@ -149,11 +151,41 @@ func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
 		}
 		s.urgent = true
 	}
+	if st.ResetAt > before.ResetAt {
+		s.reset(now)
+	}
+	if free(&st) && !free(&before) {
+		s.here.each(func(slot uint32) {
+			if s.here.at(slot).streams > 0 {
+				s.pushes = append(s.pushes, s.here.id(slot))
+			}
+		})
+	}
 }
 
-// closed reports that nobody who waits may enter.
-func (s *Site) closed() bool {
-	return s.settings.QueueAll || s.settings.QueueingMethod == anteroom.Reject
+func (s *Site) closed() bool { return closed(&s.settings) }
+
+// reset forgets the places that a reset of the line has made void. Requests that are held for
+// one go on as those of new visitors.
+func (s *Site) reset(now anteroom.Time) {
+	s.here.each(func(slot uint32) {
+		if void(&s.settings, s.here.at(slot).key) {
+			s.dropOffer(slot)
+			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
+			s.here.remove(slot)
+			s.urgent = true
+		}
+	})
+	held := s.held
+	s.held, s.spareHeld = s.spareHeld[:0], nil
+	for _, h := range held {
+		if h.asking || !void(&s.settings, h.ticket.Arrival) {
+			s.held = append(s.held, h)
+			continue
+		}
+		s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.anew(now, h.visit, anteroom.ReasonPlaceLost) })
+	}
+	s.spareHeld = held
 }
 
 // newKey is an arrival key: the moment, made unique and ascending at this site.

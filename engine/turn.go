@@ -105,7 +105,9 @@ func (s *Site) takeEffect(now anteroom.Time) {
 		o.active = true
 		if w.streams > 0 {
 			o.deadline = now.Add(ClaimStream)
-			s.pushes = append(s.pushes, s.here.id(slot))
+			if !free(&s.settings) { // else it has been told already
+				s.pushes = append(s.pushes, s.here.id(slot))
+			}
 		} else {
 			o.deadline = max(now, w.due).Add(ClaimPoll)
 		}

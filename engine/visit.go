@@ -38,7 +38,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 				return s.adopt(now, t), 0
 			}
 			anew = anteroom.ReasonSessionOver
-		case s.here.find(&t.ID) == 0 && t.Next.Add(s.settings.PlaceHold) < now:
+		case s.placeLost(now, t):
 			anew = anteroom.ReasonPlaceLost
 		}
 	}
@@ -53,6 +53,11 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 		t.Bind = v.Bind
 	}
 	return s.checkIn(now, v, t)
+}
+
+// placeLost says that a waiting ticket's place is no more: it has lapsed, or the line was reset.
+func (s *Site) placeLost(now anteroom.Time, t anteroom.Ticket) bool {
+	return s.here.find(&t.ID) == 0 && (t.Next.Add(s.settings.PlaceHold) < now || void(&s.settings, t.Arrival))
 }
 
 // renew is a request within a session.
@@ -71,7 +76,7 @@ func (s *Site) Standing(now anteroom.Time, t anteroom.Ticket) int {
 		return 2
 	case t.Accepted() && s.used.find(&t.ID) == 0 && s.elsewhere(now, t):
 		return 2 // its session may be at another site
-	case t.Accepted() || s.used.find(&t.ID) != 0 || t.Next.Add(s.settings.PlaceHold) < now:
+	case t.Accepted() || s.used.find(&t.ID) != 0 || s.placeLost(now, t):
 		return 0
 	}
 	return 1
@@ -81,18 +86,6 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	s.newcomers++
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
-	}
-	if !s.settings.QueueAll {
-		switch s.settings.QueueingMethod {
-		case anteroom.Reject:
-			return s.refusal(now, anteroom.ReasonReject), 0
-		case anteroom.Passthrough:
-			if s.seats.len() >= anteroom.MaxLine {
-				return s.refusal(now, anteroom.ReasonNotJoining), 0
-			}
-			t.Arrival = s.newKey(now)
-			return s.admit(now, t, anteroom.ReasonPassthrough), 0
-		}
 	}
 	// Two requests of one visitor that both came without a ticket share its id.
 	if slot := s.here.find(&t.ID); slot != 0 && v.Fresh {
@@ -104,14 +97,29 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 		d.SetCookie = true
 		return d, 0
 	}
+	hold := held(&s.settings)
+	switch {
+	case s.settings.Draining:
+		return s.refusal(now, anteroom.ReasonDraining), 0
+	case hold:
+	case s.settings.QueueingMethod == anteroom.Reject:
+		return s.refusal(now, anteroom.ReasonReject), 0
+	case s.settings.QueueingMethod == anteroom.Passthrough:
+		if s.seats.len() >= anteroom.MaxLine {
+			return s.refusal(now, anteroom.ReasonNotJoining), 0
+		}
+		t.Arrival = s.newKey(now)
+		return s.admit(now, t, anteroom.ReasonPassthrough), 0
+	}
 	t.Arrival = s.newKey(now)
 	switch {
-	case s.mode == Open && s.permits() >= 1 && !s.settings.QueueAll:
+	case hold:
+	case s.mode == Open && s.permits() >= 1:
 		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
-	case s.mode == Open && !s.settings.QueueAll && len(s.held) < anteroom.MaxHeld:
+	case s.mode == Open && len(s.held) < anteroom.MaxHeld:
 		s.wants, s.urgent = true, true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anew, borrow: true})
-	case s.mode == Cut && s.here.len() == 0 && s.permits() >= 1 && !s.settings.QueueAll:
+	case s.mode == Cut && s.here.len() == 0 && s.permits() >= 1:
 		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
 	}
 	if anew == anteroom.ReasonNone {
@@ -162,8 +170,8 @@ func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reas
 	if slot == 0 {
 		return d, 0
 	}
-	if s.settings.QueueAll {
-		reason = or(reason, anteroom.ReasonLine, anteroom.ReasonQueueAll)
+	if why := holding(&s.settings); why != anteroom.ReasonNone {
+		reason = or(reason, anteroom.ReasonLine, why)
 	}
 	if !v.Stream && s.mayHold() && len(s.held) < anteroom.MaxHeld {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
@@ -200,12 +208,12 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = s.urgent || s.near(w.key)
 	}
-	if s.settings.QueueAll {
-		reason = anteroom.ReasonQueueAll
+	if why := holding(&s.settings); why != anteroom.ReasonNone {
+		reason = why
 	} else {
 		switch s.settings.QueueingMethod {
 		case anteroom.Reject:
-			return s.refusal(now, anteroom.ReasonReject), 0
+			return s.rejected(now, slot, t), 0
 		case anteroom.Passthrough:
 			return s.admit(now, t, anteroom.ReasonPassthrough), 0
 		}
@@ -249,6 +257,22 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
 	}
 	return s.page(now, slot, t, reason), 0
+}
+
+// rejected refuses somebody who waits. It is a check-in all the same, by which the place is
+// kept for when the room admits again.
+func (s *Site) rejected(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
+	d := s.refusal(now, anteroom.ReasonReject)
+	if slot == 0 || now < t.Next {
+		return d
+	}
+	s.recordAgain(now, t.LastCheckIn, slot)
+	w := s.here.at(slot)
+	w.due = now
+	s.arrivals = append(s.arrivals, s.arrival(slot))
+	t.LastCheckIn, t.Next, t.Refresh = now, now, 0
+	d.Ticket, d.SetCookie, d.KeptUntil = t, true, now.Add(s.settings.PlaceHold)
+	return d
 }
 
 // unchanged is the page for a check-in that does not count: the ticket stays as it is.
@@ -296,7 +320,7 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 	for _, p := range polls {
 		slot := s.here.find(&p.ID)
 		if slot == 0 {
-			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 {
+			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 || void(&s.settings, p.Key) {
 				continue // the door learns when the ticket comes near the front
 			}
 			s.gone.drop(p.ID)
@@ -389,11 +413,10 @@ func (s *Site) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decision, 
 		return anteroom.Decision{}, false
 	}
 	t.Arrival = s.here.at(slot).key
-	reason := anteroom.ReasonWaiting
-	if s.settings.QueueAll {
-		reason = anteroom.ReasonQueueAll
+	if !held(&s.settings) && s.settings.QueueingMethod == anteroom.Reject {
+		return s.refusal(now, anteroom.ReasonReject), true
 	}
-	d = s.waitDecision(now, t, reason)
+	d = s.waitDecision(now, t, or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonWaiting))
 	d.SetCookie = false
 	return d, true
 }

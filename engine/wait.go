@@ -37,7 +37,7 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		d.Ahead, d.AheadKnown = rank, true
 		t.Told = uint32(rank) + 1
 	}
-	if f.Known && !s.QueueAll && s.NewUsersPerMinute > 0 {
+	if f.Known && !held(&s) && s.NewUsersPerMinute > 0 {
 		if random {
 			d.WaitTime, d.Wait25, d.Wait75 = f.Draw[1], f.Draw[0], f.Draw[2]
 			d.WaitKnown = f.Draw[1] > 0
@@ -65,8 +65,8 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 // interval is how long a visitor may stay away without missing the turn: half of the
 // soonest moment at which the turn could come.
 func interval(s anteroom.Settings, d anteroom.Decision, rank int) time.Duration {
-	if s.QueueingMethod == anteroom.Random {
-		return DrawInterval
+	if s.QueueingMethod == anteroom.Random || s.Prequeueing && !s.QueueAll {
+		return DrawInterval // everybody is to be there when it begins
 	}
 	soonest := MaxInterval * 2
 	if s.NewUsersPerMinute > 0 {

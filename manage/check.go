@@ -1,0 +1,237 @@
+package manage
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/route"
+)
+
+// published are the minima of [Config.Strict].
+const (
+	strictUsers      = 200
+	strictMinSession = time.Minute
+	strictMaxSession = 30 * time.Minute
+	strictEvents     = 5
+)
+
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+func newSeed() (seed [32]byte) {
+	rand.Read(seed[:])
+	return seed
+}
+
+// compile makes what is served of a room. What has not changed since before, which may be
+// nil, is taken from it.
+func compile(r anteroom.Room, before *Served) (*Served, error) {
+	one := &Served{Room: r}
+	var faults anteroom.Faults
+	template := func(under, html string, old *string, made *page.Template) *page.Template {
+		if html == "" {
+			return nil
+		}
+		one.pages = append(one.pages, html)
+		if old != nil && *old == html && made != nil {
+			return made
+		}
+		t, err := page.Compile(html)
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			for _, f := range more {
+				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
+				f.Path, f.Line, f.Column = under+f.Path, 0, 0
+				faults = append(faults, f)
+			}
+		} else if err != nil {
+			faults = append(faults, anteroom.Fault{Path: under + "custom_page_html", Problem: err.Error()})
+		}
+		return t
+	}
+	if before == nil {
+		before = &Served{}
+	}
+	one.Template = template("", r.CustomPageHTML, &before.CustomPageHTML, before.Template)
+	for i := range r.Events {
+		e := &r.Events[i]
+		if e.CustomPageHTML == nil {
+			continue
+		}
+		var old *string
+		if j := slices.IndexFunc(before.Events, func(o anteroom.Event) bool { return o.ID == e.ID }); j >= 0 {
+			old = before.Events[j].CustomPageHTML
+		}
+		if t := template(fmt.Sprintf("events[%d].", i), *e.CustomPageHTML, old, before.EventTemplates[e.ID]); t != nil {
+			if one.EventTemplates == nil {
+				one.EventTemplates = map[anteroom.EventID]*page.Template{}
+			}
+			one.EventTemplates[e.ID] = t
+		}
+	}
+	return one, faults.Err()
+}
+
+// checkLimits returns the faults of limits that the published API refuses.
+func checkLimits(path string, o anteroom.Overrides, strict bool) anteroom.Faults {
+	var f anteroom.Faults
+	add := func(field, problem, fix string) {
+		f = append(f, anteroom.Fault{Path: path + field, Problem: problem, Fix: fix})
+	}
+	users, rate := o.TotalActiveUsers, o.NewUsersPerMinute
+	if users != nil && rate != nil && *rate > *users && *users >= 0 {
+		add("new_users_per_minute", "must be in range [0, total_active_users]", fmt.Sprintf("at most %d", *users))
+	}
+	if !strict {
+		return f
+	}
+	for field, n := range map[string]*int{"total_active_users": users, "new_users_per_minute": rate} {
+		if n != nil && *n < strictUsers {
+			add(field, fmt.Sprintf("%d is less than %d", *n, strictUsers), "the key api.strict of the configuration asks for the published minimum")
+		}
+	}
+	if d := o.SessionDuration; d != nil && *d != 0 && (*d < strictMinSession || *d > strictMaxSession || *d%time.Minute != 0) {
+		add("session_duration", fmt.Sprintf("%v is out of range", *d), "1 to 30 minutes, as api.strict asks for")
+	}
+	return f
+}
+
+// checkRoom returns the faults of a room as the API may set it.
+func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
+	own := *r
+	own.Events, own.Rules = nil, nil // changed by methods of their own, and checked there
+	f := own.Check()
+	f = append(f, checkLimits("", anteroom.Overrides{TotalActiveUsers: &r.TotalActiveUsers, NewUsersPerMinute: &r.NewUsersPerMinute, SessionDuration: &r.SessionDuration}, s.strict)...)
+	for i, rt := range r.Routes {
+		if r.Zone != "*" && rt.Host != r.Zone && !strings.HasSuffix(rt.Host, "."+r.Zone) {
+			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q is not in the zone %.80q", rt.Host, r.Zone),
+				Fix: "a room's hosts are its zone's name or below it"})
+		}
+	}
+	if len(r.Routes) == 0 {
+		f = append(f, anteroom.Fault{Path: "routes[0].host", Problem: "is missing", Fix: "a host name in the zone"})
+	}
+	return f
+}
+
+// otherRoom is how route.Check names the rooms that it was given.
+var otherRoom = regexp.MustCompile(`rooms\[\d+\](\.routes\[\d+\])? \(room ("[^"]*")\)`)
+
+// checkAmong returns the faults that a room has with the others of a state.
+func (m *Manager) checkAmong(s *State, r *anteroom.Room) anteroom.Faults {
+	var f anteroom.Faults
+	if id, taken := m.index.names[[2]string{r.Zone, r.Name}]; taken && id != r.ID {
+		f = append(f, anteroom.Fault{Path: "name", Problem: fmt.Sprintf("%q is the name of another room", r.Name), Fix: "names are unique in a zone"})
+	}
+	among := append(m.index.near(s, r), *r)
+	at := fmt.Sprintf("rooms[%d].", len(among)-1)
+	for _, one := range route.Check(among, s.cookieName) {
+		if path, ours := strings.CutPrefix(one.Path, at); ours {
+			one.Path = path
+			one.Problem = otherRoom.ReplaceAllString(one.Problem, "room $2")
+			f = append(f, one)
+		}
+	}
+	return f
+}
+
+// checkTogether returns what does not fit among the rooms of the file and the others.
+func (s *State) checkTogether() error {
+	if len(s.rooms) > anteroom.MaxRooms {
+		return anteroom.Errorf(anteroom.Invalid, "there are %d rooms, those of the file and of the API together; at most %d", len(s.rooms), anteroom.MaxRooms)
+	}
+	all := make([]anteroom.Room, len(s.rooms))
+	names := map[[2]string]*Served{}
+	var f anteroom.Faults
+	for i, r := range s.rooms {
+		all[i] = r.Room
+		key := [2]string{r.Zone, r.Name}
+		if other := names[key]; other != nil {
+			f = append(f, anteroom.Fault{Path: s.path(i), Problem: fmt.Sprintf("%q is also the name of %s", r.Name, s.pathOf(other)), Fix: "names are unique in a zone: rename one"})
+		}
+		names[key] = r
+	}
+	for _, one := range route.Check(all, s.cookieName) {
+		var i int
+		if n, _ := fmt.Sscanf(one.Path, "rooms[%d]", &i); n == 1 && i < len(s.rooms) && !s.rooms[i].File {
+			_, rest, _ := strings.Cut(one.Path, "]")
+			one.Path = s.path(i) + rest
+		}
+		f = append(f, one)
+	}
+	return f.Err()
+}
+
+// path names a room in errors: where it stands in the file, or that it is one of the API's.
+func (s *State) path(i int) string {
+	if s.rooms[i].File {
+		return fmt.Sprintf("rooms[%d]", i)
+	}
+	return fmt.Sprintf("room %s of the API (%s)", s.rooms[i].Name, s.rooms[i].ID)
+}
+
+func (s *State) pathOf(r *Served) string { return s.path(slices.Index(s.rooms, r)) }
+
+// name gives the events and rules of a room of the file what those of the API get once: ids
+// and seeds. They stay the same while the text that they come from does.
+func (a accountDocument) name(r anteroom.Room) anteroom.Room {
+	derive := func(kind string, parts ...string) []byte {
+		h := hmac.New(sha256.New, a.Secret[:])
+		fmt.Fprintf(h, "anteroom-%s\x00%s\x00%s", kind, r.ID, strings.Join(parts, "\x00"))
+		return h.Sum(nil)
+	}
+	r.Events = slices.Clone(r.Events)
+	for i := range r.Events {
+		e := &r.Events[i]
+		e.ID = anteroom.EventID(hex.EncodeToString(derive("event", e.Name)[:16]))
+		copy(e.Seed[:], derive("seed", e.Name, string(e.Prequeue), string(e.Start)))
+	}
+	r.Rules = slices.Clone(r.Rules)
+	for i := range r.Rules {
+		rule := &r.Rules[i]
+		rule.Version = max(1, rule.Version)
+		rule.ID = anteroom.RuleID(hex.EncodeToString(derive("rule", fmt.Sprint(i), rule.Expression)[:16]))
+	}
+	return r
+}
+
+// copyRoom returns a room that shares nothing with another.
+func copyRoom(r anteroom.Room) anteroom.Room {
+	r.Routes = slices.Clone(r.Routes)
+	r.EnabledOriginCommands = slices.Clone(r.EnabledOriginCommands)
+	r.Rules = slices.Clone(r.Rules)
+	r.Events = slices.Clone(r.Events)
+	for i := range r.Events {
+		r.Events[i] = copyEvent(r.Events[i])
+	}
+	return r
+}
+
+func copyEvent(e anteroom.Event) anteroom.Event {
+	o := &e.Overrides
+	o.TotalActiveUsers, o.NewUsersPerMinute = fresh(o.TotalActiveUsers), fresh(o.NewUsersPerMinute)
+	o.SessionDuration, o.DisableSessionRenewal = fresh(o.SessionDuration), fresh(o.DisableSessionRenewal)
+	o.QueueingMethod, o.CustomPageHTML = fresh(o.QueueingMethod), fresh(o.CustomPageHTML)
+	o.TurnstileMode, o.TurnstileAction = fresh(o.TurnstileMode), fresh(o.TurnstileAction)
+	return e
+}
+
+func fresh[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}

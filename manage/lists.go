@@ -1,0 +1,271 @@
+package manage
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/route"
+)
+
+const maxListName = 50
+
+// Lists returns the lists in the order of their creation. They are shared and must not be
+// changed.
+func (m *Manager) Lists(by Caller) ([]anteroom.List, error) {
+	if err := by.need(Read, "", ""); err != nil {
+		return nil, err
+	}
+	return m.State().Lists(), nil
+}
+
+// List returns a list. It is shared and must not be changed.
+func (m *Manager) List(by Caller, id anteroom.ListID) (anteroom.List, error) {
+	if err := by.need(Read, "", ""); err != nil {
+		return anteroom.List{}, err
+	}
+	l, err := m.State().list(id)
+	if err != nil {
+		return anteroom.List{}, err
+	}
+	return l.List, nil
+}
+
+func (s *State) list(id anteroom.ListID) (*storedList, error) {
+	i := slices.IndexFunc(s.lists, func(l *storedList) bool { return l.ID == id })
+	if i < 0 {
+		return nil, notFound("list", string(id))
+	}
+	return s.lists[i], nil
+}
+
+// CreateList makes a list. IDs and times are given by us.
+func (m *Manager) CreateList(ctx context.Context, by Caller, list anteroom.List) (made anteroom.List, err error) {
+	if err := by.need(Edit, "", ""); err != nil {
+		return made, err
+	}
+	err = m.change(ctx, by, func(t *tx) error {
+		if len(t.old.lists) >= MaxLists {
+			return anteroom.Errorf(anteroom.Invalid, "there are %d lists, and no more may be", len(t.old.lists))
+		}
+		made = list
+		made.Items = slices.Clone(list.Items)
+		made.ID, made.CreatedOn = anteroom.ListID(newID()), t.now
+		return t.setList("list.create", nil, &storedList{List: made, made: t.seq()}, &made)
+	})
+	return made, err
+}
+
+// ChangeList changes a list. An item without an ID is new. What fn does to the ID, the kind
+// and the times is ignored; a name that rules use can only be changed with them.
+func (m *Manager) ChangeList(ctx context.Context, by Caller, id anteroom.ListID, fn func(*anteroom.List) error) (changed anteroom.List, err error) {
+	if err := by.need(Edit, "", ""); err != nil {
+		return changed, err
+	}
+	err = m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.list(id)
+		if err != nil {
+			return err
+		}
+		l := old.List
+		l.Items = slices.Clone(l.Items)
+		if err := fn(&l); err != nil {
+			return err
+		}
+		l.ID, l.Kind, l.CreatedOn, l.ModifiedOn = old.ID, old.Kind, old.CreatedOn, old.ModifiedOn
+		if changed = l; reflect.DeepEqual(l, old.List) {
+			return nil
+		}
+		changed.Items = slices.Clone(l.Items)
+		if l.Name != old.Name {
+			if err := t.old.unused(old.Name); err != nil {
+				return err
+			}
+		}
+		return t.setList("list.change", old, &storedList{List: changed, made: old.made}, &changed)
+	})
+	return changed, err
+}
+
+// DeleteList deletes a list that no rule uses.
+func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID) error {
+	if err := by.need(Edit, "", ""); err != nil {
+		return err
+	}
+	return m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.list(id)
+		if err != nil {
+			return err
+		}
+		if err := t.old.unused(old.Name); err != nil {
+			return err
+		}
+		t.next.lists = without(t.next.lists, func(l *storedList) bool { return l.ID == id })
+		t.note("list.delete", string(id), old.Name, old.List, nil)
+		t.drop(listPrefix + string(id))
+		return t.relist()
+	})
+}
+
+// unused returns an error that names a room whose rules use a list.
+func (s *State) unused(name string) error {
+	for _, r := range s.rooms {
+		for _, rule := range r.Rules {
+			if usesList(rule.Expression, name) {
+				return anteroom.Errorf(anteroom.Invalid, "the list %s is used by a rule of the waiting room %s in %s: change the rule first", name, r.Name, r.Zone)
+			}
+		}
+	}
+	return nil
+}
+
+// usesList reports whether $name stands in an expression. One inside a quoted text counts,
+// too, which errs on the safe side.
+func usesList(expression, name string) bool {
+	for rest := expression; ; {
+		_, after, found := strings.Cut(rest, "$"+name)
+		if !found {
+			return false
+		}
+		if after == "" || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_", rune(after[0])) {
+			return true
+		}
+		rest = after
+	}
+}
+
+func (t *tx) setList(operation string, before, after *storedList, shown *anteroom.List) error {
+	l := &after.List
+	l.ModifiedOn = t.now
+	was := map[anteroom.ListID]anteroom.ListItem{}
+	if before != nil {
+		for _, item := range before.Items {
+			was[item.ID] = item
+		}
+	}
+	for i := range l.Items {
+		item := &l.Items[i]
+		item.Value = canonicalItem(l.Kind, item.Value)
+		old, known := was[item.ID]
+		delete(was, item.ID) // an ID is used once
+		if !known {
+			item.ID, item.CreatedOn = anteroom.ListID(newID()), t.now
+		}
+		if item.ModifiedOn = old.ModifiedOn; known {
+			item.CreatedOn = old.CreatedOn
+		}
+		if *item != old {
+			item.ModifiedOn = t.now
+		}
+	}
+	if err := t.old.checkList(l).Err(); err != nil {
+		return err
+	}
+	t.next.lists = put(t.next.lists, after, func(o *storedList) bool { return o.ID == l.ID })
+	var old any
+	if before != nil {
+		old = before.List
+	}
+	t.note(operation, string(l.ID), l.Name, old, *l)
+	*shown = *l
+	if err := t.put(listPrefix+string(l.ID), listDocument{t.header(), after.made, *l}); err != nil {
+		return err
+	}
+	return t.relist()
+}
+
+// relist makes anew what was made from lists.
+func (t *tx) relist() error { return nil }
+
+func (s *State) checkList(l *anteroom.List) anteroom.Faults {
+	var f anteroom.Faults
+	add := func(path, problem, fix string) {
+		f = append(f, anteroom.Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	if l.Name == "" || len(l.Name) > maxListName || strings.Trim(l.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		add("name", fmt.Sprintf("%.60q is not a list's name", l.Name), fmt.Sprintf("1 to %d of a-z, 0-9 and _", maxListName))
+	}
+	if slices.ContainsFunc(s.lists, func(o *storedList) bool { return o.Name == l.Name && o.ID != l.ID }) {
+		add("name", fmt.Sprintf("%q is another list's name", l.Name), "names are unique")
+	}
+	if len(l.Description) > anteroom.MaxDescriptionLength {
+		add("description", fmt.Sprintf("has %d bytes", len(l.Description)), fmt.Sprintf("at most %d", anteroom.MaxDescriptionLength))
+	}
+	if !slices.Contains([]string{anteroom.ListOfIPs, anteroom.ListOfASNs, anteroom.ListOfHostnames}, l.Kind) {
+		add("kind", fmt.Sprintf("%.40q is not known", l.Kind), "ip, asn or hostname")
+		return f
+	}
+	if len(l.Items) > MaxListItems {
+		add("items", fmt.Sprintf("has %d members", len(l.Items)), fmt.Sprintf("at most %d", MaxListItems))
+		return f
+	}
+	seen := map[string]int{}
+	for i, item := range l.Items {
+		at := fmt.Sprintf("items[%d]", i)
+		if len(f) >= 20 {
+			return f
+		}
+		if fix := itemFault(l.Kind, item.Value); fix != "" {
+			add(at+".value", fmt.Sprintf("%.60q does not belong into a list of this kind", item.Value), fix)
+		} else if j, twice := seen[item.Value]; twice {
+			add(at+".value", fmt.Sprintf("%q is also items[%d]", item.Value, j), "a value stands in a list once")
+		}
+		seen[item.Value] = i
+		if len(item.Comment) > anteroom.MaxDescriptionLength {
+			add(at+".comment", fmt.Sprintf("has %d bytes", len(item.Comment)), fmt.Sprintf("at most %d", anteroom.MaxDescriptionLength))
+		}
+	}
+	return f
+}
+
+// canonicalItem spells a value in its one way, if it is one.
+func canonicalItem(kind, v string) string {
+	switch kind {
+	case anteroom.ListOfIPs:
+		if a, err := netip.ParseAddr(v); err == nil {
+			return a.String()
+		}
+		if p, err := netip.ParsePrefix(v); err == nil {
+			return p.Masked().String()
+		}
+	case anteroom.ListOfASNs:
+		if n, err := strconv.ParseUint(strings.TrimPrefix(strings.ToUpper(v), "AS"), 10, 32); err == nil {
+			return strconv.FormatUint(n, 10)
+		}
+	case anteroom.ListOfHostnames:
+		name, wild := strings.CutPrefix(v, "*.")
+		if host, err := route.Host(name); err == nil && !hasPort(name) {
+			if wild {
+				return "*." + host
+			}
+			return host
+		}
+	}
+	return v
+}
+
+// itemFault returns what a value should look like, or nothing when it does. Values are
+// canonical.
+func itemFault(kind, v string) (fix string) {
+	switch kind {
+	case anteroom.ListOfIPs:
+		a, err := netip.ParseAddr(v)
+		if _, err2 := netip.ParsePrefix(v); err != nil && err2 != nil || a.Zone() != "" {
+			return "an address or network, like 192.0.2.1 or 2001:db8::/32"
+		}
+	case anteroom.ListOfASNs:
+		if _, err := strconv.ParseUint(v, 10, 32); err != nil {
+			return "the number of an autonomous system, like 64496"
+		}
+	case anteroom.ListOfHostnames:
+		if host, err := route.Host(strings.TrimPrefix(v, "*.")); err != nil || host != strings.TrimPrefix(v, "*.") {
+			return "a host name, like shop.example.com or *.example.com"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,317 @@
+// Package manage is what operators can do: zones, rooms, events, rules, lists, tokens, keys,
+// backup. It is the one place of permission, validation, audit and persistence; every face
+// (REST, command line, dashboard) only calls it.
+//
+// A [Manager] holds an immutable [State] behind a pointer. A change works on a copy and takes
+// these steps, one change at a time:
+//
+//  1. The caller's function changes a copy; permission and every check come here.
+//  2. [Config.Prepare] makes ready what the doors need of it, which may fail.
+//  3. The audit record is created. It holds the writes that follow from it: from here on the
+//     change has happened, whatever comes.
+//  4. The writes are done. What an end of the process leaves undone is done at the next start.
+//  5. The doors follow, the State is exchanged, the caller gets its answer.
+//
+// docs/adr/0008-audit-is-the-write-ahead-log.md says why.
+package manage
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Config says what a manager works with. Only Link is required.
+type Config struct {
+	// Link keeps everything. Other keys than those that begin with "manage." are left alone.
+	Link cluster.Link
+	// CookieName of the tickets, for the check that rooms do not overwrite each other's; empty
+	// means the published one.
+	CookieName string
+	// Strict holds rooms of the API to the published minima: limits of 200 and more, sessions
+	// of 1 to 30 minutes, five events.
+	Strict bool
+	// FileRooms are those of the configuration file: read-only here, and checked already.
+	// SetFile replaces them.
+	FileRooms []anteroom.Room
+	// Prepare makes the doors ready for a state; nil means that there are none.
+	Prepare Prepare
+	// Doors is the live side of the rooms; nil means that none is served.
+	Doors Doors
+	// Keys are the ticket keys; nil means that there are none.
+	Keys Keys
+	// FirstToken is a token with every permission that is never stored; empty means none. It
+	// has 40 to 80 letters, digits, _ and -.
+	FirstToken string
+	// Now is the wall clock; nil means time.Now.
+	Now func() time.Time
+	// Log; nil means none.
+	Log *slog.Logger
+}
+
+// Prepare makes everything ready that the doors need for a state and that can fail. The
+// returned function is called once, and soon: with true it puts the state in force and must
+// not fail; with false it drops what was prepared, for the change could not be stored.
+type Prepare func(ctx context.Context, s *State) (finish func(ok bool), err error)
+
+// Doors is the live side of the rooms.
+type Doors interface {
+	// Status returns a room's live numbers, and whether the room is served.
+	Status(id anteroom.RoomID) (anteroom.Status, bool)
+	// AdmitNow lets the first n of the line in although no slot is free, and returns how many.
+	AdmitNow(ctx context.Context, id anteroom.RoomID, n int) (admitted int, err error)
+	// Find returns the visitors with a reference code or a full id in hexadecimal digits.
+	Find(ctx context.Context, id anteroom.RoomID, reference string) ([]Visitor, error)
+	// Revoke ends a session, and reports whether there was one.
+	Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error)
+	// Shuffle returns the record of an event's shuffle, and whether there is one.
+	Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (ShuffleRecord, bool, error)
+}
+
+// Keys are the ticket keys.
+type Keys interface {
+	Rotate(ctx context.Context) error
+	// Export returns the keys for a backup, and Import puts such a copy in their place.
+	Export() ([]byte, error)
+	Import(ctx context.Context, keys []byte) error
+}
+
+// Standings of a [Visitor].
+const (
+	Waiting = "waiting"
+	Active  = "active"
+	Used    = "used"
+)
+
+// Visitor is somebody who waits or is inside.
+type Visitor struct {
+	ID         anteroom.ID
+	Reference  string
+	Standing   string // Waiting, Active or Used
+	Arrival    anteroom.Time
+	AcceptedAt anteroom.Time // zero while waiting
+	LastSeen   anteroom.Time
+	Ahead      int // in line; valid when AheadKnown
+	AheadKnown bool
+}
+
+// ShuffleRecord is what anybody needs to recompute the places of a shuffle.
+type ShuffleRecord struct {
+	Event      anteroom.EventID
+	Number     int           // of the occurrence
+	At         anteroom.Time // of the shuffle
+	Commitment [32]byte      // SHA-256 of the seed, known since the prequeue
+	Seed       [32]byte      // valid when Done
+	Done       bool          // the shuffle has happened and the seed is public
+	Entries    [32]byte      // SHA-256 of the sorted ids
+	Count      int           // ids
+}
+
+// Bounds of an installation.
+const (
+	MaxZones         = 1_000
+	MaxLists         = 100
+	MaxListItems     = 10_000
+	MaxTokens        = 1_000
+	MaxGrants        = 100       // of a token
+	MaxNetworks      = 100       // of a token
+	MaxPages         = 128 << 20 // bytes of all custom pages together
+	MaxAuditRecords  = 10_000
+	MaxAuditPage     = 1_000 // records returned at once
+	MaxAdmitNow      = 1_000_000
+	MaxTokenOverlap  = 30 * 24 * time.Hour
+	DefaultTokenLife = 90 * 24 * time.Hour
+
+	// MaxFailedLogins is the number of failed authentications that one address has answered
+	// in a minute.
+	MaxFailedLogins = 10
+)
+
+// Manager is the one way to change what the doors do. Safe for concurrent use.
+type Manager struct {
+	cfg   Config
+	log   *slog.Logger
+	state atomic.Pointer[State]
+	first string // the secret of the token made by Open
+	env   *token // of Config.FirstToken
+	fails failures
+	used  lastUses
+
+	// changing has room for one: whoever puts something in may change what follows.
+	changing chan struct{}
+	index    index
+	pages    map[string]pageUse
+	log0     uint64  // records before this number are gone or may go
+	logFirst uint64  // the oldest record that is there
+	pending  []write // of the last record: still to be done
+	doubt    bool    // whether the last record was created is not known
+}
+
+// Open loads everything, finishes a change that was interrupted, and puts the state in force.
+// Without any token it makes one, see [Manager.FirstToken].
+func Open(ctx context.Context, cfg Config) (*Manager, error) {
+	if cfg.Link == nil {
+		return nil, errors.New("manage: Config.Link is missing")
+	}
+	m := &Manager{cfg: cfg, log: cfg.Log, changing: make(chan struct{}, 1)}
+	if m.log == nil {
+		m.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		m.cfg.Now = time.Now
+	}
+	if err := m.useFirstToken(cfg.FirstToken); err != nil {
+		return nil, err
+	}
+	s, err := m.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	finish, err := m.prepare(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	finish(true)
+	m.put(s)
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Manager) prepare(ctx context.Context, s *State) (func(bool), error) {
+	if m.cfg.Prepare == nil {
+		return func(bool) {}, nil
+	}
+	return m.cfg.Prepare(ctx, s)
+}
+
+// put exchanges the state and everything that is derived from it.
+func (m *Manager) put(s *State) {
+	m.index = indexOf(s)
+	m.pages = pagesOf(s)
+	m.state.Store(s)
+}
+
+// State returns what is in force: it does not change.
+func (m *Manager) State() *State { return m.state.Load() }
+
+// Account returns the id, 32 hexadecimal digits, and the name of the one account.
+func (m *Manager) Account() (id, name string) {
+	a := m.State().account
+	return a.ID, a.Name
+}
+
+// FirstToken returns the secret of the token that Open had to make, for the operator's eyes
+// and no log; empty when there was one.
+func (m *Manager) FirstToken() string { return m.first }
+
+// File is what the configuration file says of rooms.
+type File struct {
+	Rooms      []anteroom.Room
+	CookieName string
+	Strict     bool
+}
+
+// SetFile replaces what the configuration file said, and how doors are prepared from now on.
+// On an error nothing has changed.
+func (m *Manager) SetFile(ctx context.Context, f File, prepare Prepare) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.unlock()
+	if err := m.settleDoubt(ctx); err != nil {
+		return err
+	}
+	next, err := m.State().withFile(f)
+	if err != nil {
+		return err
+	}
+	finish := func(bool) {}
+	if prepare != nil {
+		if finish, err = prepare(ctx, next); err != nil {
+			return err
+		}
+	}
+	finish(true)
+	m.cfg.FileRooms, m.cfg.CookieName, m.cfg.Strict, m.cfg.Prepare = f.Rooms, f.CookieName, f.Strict, prepare
+	m.put(next)
+	return nil
+}
+
+func (m *Manager) lock(ctx context.Context) error {
+	select {
+	case m.changing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return anteroom.Errorf(anteroom.Unavailable, "another change is under way: %w", ctx.Err())
+	}
+}
+
+func (m *Manager) unlock() { <-m.changing }
+
+// now is the wall clock as it is stored: UTC, in microseconds.
+func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Microsecond) }
+
+// Permission is what a token may do. Each includes those before it.
+type Permission string
+
+const (
+	// Read sees zones, rooms and their live numbers.
+	Read Permission = "read"
+	// Edit changes them.
+	Edit Permission = "edit"
+	// Admin manages tokens and keys, reads the audit log, makes and restores backups. It is
+	// for everything or not at all.
+	Admin Permission = "admin"
+)
+
+var permissions = []Permission{Read, Edit, Admin}
+
+// Grant is a permission in a zone, or in one room.
+type Grant struct {
+	Zone       anteroom.ZoneID `json:"zone,omitempty"` // empty means all
+	Room       anteroom.RoomID `json:"room,omitempty"` // empty means all
+	Permission Permission      `json:"permission"`
+}
+
+// Caller is who asks. [Manager.Authenticate] makes it.
+type Caller struct {
+	Token     TokenID // empty for the token of the environment
+	Name      string
+	Grants    []Grant
+	Address   netip.Addr
+	RequestID string
+}
+
+// May reports whether the caller may do something in a room; an empty room means the whole
+// zone, an empty zone everything.
+func (by Caller) May(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) bool {
+	want := slices.Index(permissions, p)
+	return want >= 0 && slices.ContainsFunc(by.Grants, func(g Grant) bool {
+		return slices.Index(permissions, g.Permission) >= want && (g.Zone == "" || g.Zone == zone) && (g.Room == "" || g.Room == room)
+	})
+}
+
+// seesZone reports whether the caller may read the zone or a room of it.
+func (by Caller) seesZone(zone anteroom.ZoneID) bool {
+	return slices.ContainsFunc(by.Grants, func(g Grant) bool { return g.Zone == "" || g.Zone == zone })
+}
+
+func (by Caller) need(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) error {
+	if by.May(p, zone, room) {
+		return nil
+	}
+	return denied(p)
+}
+
+func denied(p Permission) error {
+	return anteroom.Errorf(anteroom.Denied, "this token may not do that (it needs the permission %q here)", p)
+}

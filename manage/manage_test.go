@@ -1,0 +1,303 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+var root = Caller{Name: "root", Grants: []Grant{{Permission: Admin}}, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1"}
+
+const envToken = "0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func open(t testing.TB, cfg Config) *Manager {
+	t.Helper()
+	if cfg.Link == nil {
+		cfg.Link = memlink.New()
+	}
+	m, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// must fails the test on an error, and returns the value.
+func must[T any](t testing.TB) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func shop(name string) anteroom.Room {
+	return anteroom.Room{Name: name, Routes: []anteroom.Route{{Host: "shop.example.com", Path: "/" + name}},
+		Settings: anteroom.Settings{TotalActiveUsers: 300, NewUsersPerMinute: 200}}
+}
+
+func TestLifeOfARoom(t *testing.T) {
+	t.Parallel()
+	ctx, link := t.Context(), memlink.New()
+	m := open(t, Config{Link: link})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "Example.COM"))
+	if zone.Name != "example.com" || !isID(string(zone.ID)) {
+		t.Fatalf("zone %+v", zone)
+	}
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, shop("sale")))
+	room = must[anteroom.Room](t)(m.ChangeRoom(ctx, root, zone.ID, room.ID, func(r *anteroom.Room) error {
+		r.TotalActiveUsers, r.CustomPageHTML, r.Name = 500, "<p>{{waitTime}}</p>", "bigger"
+		return nil
+	}))
+	event := must[anteroom.Event](t)(m.CreateEvent(ctx, root, zone.ID, room.ID, anteroom.Event{Name: "launch",
+		Start: "2027-01-01T10:00:00.000Z", End: "2027-01-01T12:00:00Z", Overrides: anteroom.Overrides{CustomPageHTML: ptr("<b>{{eventStartTime}}</b>")}}))
+	if event.Seed == [32]byte{} || !isID(string(event.ID)) {
+		t.Errorf("event %+v", event)
+	}
+	must[[]anteroom.Rule](t)(m.ChangeRules(ctx, root, zone.ID, room.ID, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
+		return append(rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: "ip.src eq 192.0.2.1"}), nil
+	}))
+	rules := must[[]anteroom.Rule](t)(m.ChangeRules(ctx, root, zone.ID, room.ID, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
+		rules[0].Disabled = true
+		return rules, nil
+	}))
+	if rules[0].Version != 2 || !isID(string(rules[0].ID)) {
+		t.Errorf("rule %+v", rules[0])
+	}
+	must[anteroom.Controls](t)(m.ChangeControls(ctx, root, zone.ID, room.ID, func(c *anteroom.Controls) error { c.Paused = true; return nil }))
+
+	again := open(t, Config{Link: link})
+	got := must[anteroom.Room](t)(again.Room(root, zone.ID, room.ID))
+	if got.Name != "bigger" || got.TotalActiveUsers != 500 || got.CustomPageHTML != "<p>{{waitTime}}</p>" || len(got.Rules) != 1 || !got.Controls.Paused ||
+		got.Events[0].Start != "2027-01-01T10:00:00.000Z" || *got.Events[0].CustomPageHTML != "<b>{{eventStartTime}}</b>" || got.Events[0].Seed != event.Seed {
+		t.Errorf("after a restart: %+v", got)
+	}
+	if s := again.State().Room(room.ID); s.Template == nil || s.EventTemplates[event.ID] == nil {
+		t.Error("the custom pages are not compiled")
+	}
+	if err := again.DeleteZone(ctx, root, zone.ID); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("a zone with rooms is deleted: %v", err)
+	}
+	if err := errors.Join(again.DeleteRoom(ctx, root, zone.ID, room.ID), again.DeleteZone(ctx, root, zone.ID)); err != nil {
+		t.Error(err)
+	}
+	keys := must[[]string](t)(link.Keys(ctx, pagePrefix))
+	if len(keys) != 0 {
+		t.Errorf("pages that nobody names stay: %q", keys)
+	}
+	if n, _, err := again.VerifyAudit(ctx, root); err != nil || n != 11 {
+		t.Errorf("%d audit records, %v", n, err)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// failing ends the process, as far as the manager can see, at the write with a number: that
+// write is done or not, and none after it.
+type failing struct {
+	cluster.Link
+	left int
+	done bool // the last write is still done, but not acknowledged
+}
+
+var errGone = errors.New("the process ended here")
+
+func (f *failing) write(do func() error) error {
+	f.left--
+	if f.left > 0 || f.left == 0 && f.done {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	if f.left <= 0 {
+		return errGone
+	}
+	return nil
+}
+
+func (f *failing) Put(ctx context.Context, key string, value []byte) (rev uint64, err error) {
+	return rev, f.write(func() error { rev, err = f.Link.Put(ctx, key, value); return err })
+}
+
+func (f *failing) Update(ctx context.Context, key string, value []byte, revision uint64) (rev uint64, err error) {
+	return rev, f.write(func() error { rev, err = f.Link.Update(ctx, key, value, revision); return err })
+}
+
+func (f *failing) Delete(ctx context.Context, key string) error {
+	return f.write(func() error { return f.Link.Delete(ctx, key) })
+}
+
+func (f *failing) Get(ctx context.Context, key string) (cluster.Entry, error) {
+	if f.left <= 0 {
+		return cluster.Entry{}, errGone
+	}
+	return f.Link.Get(ctx, key)
+}
+
+// TestEndBetweenAnyTwoWrites stops each kind of change at each of its writes. What a new
+// process finds is the state before or the state after, whole, with the change in the audit
+// log exactly when it happened; and what was acknowledged has happened.
+func TestEndBetweenAnyTwoWrites(t *testing.T) {
+	t.Parallel()
+	type world struct {
+		zone anteroom.ZoneID
+		room anteroom.Room
+		ev   anteroom.EventID
+		list anteroom.ListID
+		tok  TokenID
+	}
+	big := strings.Repeat("<p>long enough to be staged</p>", 400)
+	changes := map[string]func(m *Manager, w world) error{
+		"zone": func(m *Manager, w world) error { _, err := m.CreateZone(t.Context(), root, "other.test"); return err },
+		"zone settings": func(m *Manager, w world) error {
+			_, err := m.ChangeZone(t.Context(), root, w.zone, func(z *anteroom.Zone) error { z.SearchEngineCrawlerBypass = true; return nil })
+			return err
+		},
+		"room": func(m *Manager, w world) error {
+			_, err := m.CreateRoom(t.Context(), root, w.zone, shop("new"))
+			return err
+		},
+		"room with a page": func(m *Manager, w world) error {
+			r := shop("new")
+			r.CustomPageHTML = big
+			_, err := m.CreateRoom(t.Context(), root, w.zone, r)
+			return err
+		},
+		"settings and page": func(m *Manager, w world) error {
+			_, err := m.ChangeRoom(t.Context(), root, w.zone, w.room.ID, func(r *anteroom.Room) error { r.TotalActiveUsers, r.CustomPageHTML = 999, "new"; return nil })
+			return err
+		},
+		"room away": func(m *Manager, w world) error { return m.DeleteRoom(t.Context(), root, w.zone, w.room.ID) },
+		"event": func(m *Manager, w world) error {
+			_, err := m.CreateEvent(t.Context(), root, w.zone, w.room.ID, anteroom.Event{Name: "b", Start: "2028-01-01T10:00:00Z", End: "2028-01-01T12:00:00Z"})
+			return err
+		},
+		"event changed": func(m *Manager, w world) error {
+			_, err := m.ChangeEvent(t.Context(), root, w.zone, w.room.ID, w.ev, func(e *anteroom.Event) error { e.Description = "x"; return nil })
+			return err
+		},
+		"event away": func(m *Manager, w world) error { return m.DeleteEvent(t.Context(), root, w.zone, w.room.ID, w.ev) },
+		"many rules, staged": func(m *Manager, w world) error {
+			_, err := m.ChangeRules(t.Context(), root, w.zone, w.room.ID, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
+				for range 90 {
+					rules = append(rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: `http.host eq "` + strings.Repeat("x", 900) + `"`})
+				}
+				return rules, nil
+			})
+			return err
+		},
+		"pause": func(m *Manager, w world) error {
+			_, err := m.ChangeControls(t.Context(), root, w.zone, w.room.ID, func(c *anteroom.Controls) error { c.Paused = true; return nil })
+			return err
+		},
+		"list": func(m *Manager, w world) error {
+			_, err := m.CreateList(t.Context(), root, anteroom.List{Name: "new", Kind: anteroom.ListOfIPs})
+			return err
+		},
+		"list changed": func(m *Manager, w world) error {
+			_, err := m.ChangeList(t.Context(), root, w.list, func(l *anteroom.List) error {
+				l.Items = append(l.Items, anteroom.ListItem{Value: "192.0.2.1"})
+				return nil
+			})
+			return err
+		},
+		"list away": func(m *Manager, w world) error { return m.DeleteList(t.Context(), root, w.list) },
+		"token": func(m *Manager, w world) error {
+			_, _, err := m.CreateToken(t.Context(), root, TokenSpec{Name: "new", Grants: root.Grants})
+			return err
+		},
+		"token rotated": func(m *Manager, w world) error {
+			_, _, err := m.RotateToken(t.Context(), root, w.tok, time.Hour)
+			return err
+		},
+		"token away": func(m *Manager, w world) error { return m.DeleteToken(t.Context(), root, w.tok) },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			finished := false
+			for k := 1; !finished; k++ {
+				for _, done := range []bool{false, true} {
+					link := memlink.New()
+					m := open(t, Config{Link: link, FirstToken: envToken})
+					ctx := t.Context()
+					w := world{zone: must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID}
+					r := shop("old")
+					r.CustomPageHTML = "old page"
+					w.room = must[anteroom.Room](t)(m.CreateRoom(ctx, root, w.zone, r))
+					w.ev = must[anteroom.Event](t)(m.CreateEvent(ctx, root, w.zone, w.room.ID, anteroom.Event{Name: "a", Start: "2027-01-01T10:00:00Z", End: "2027-01-01T12:00:00Z"})).ID
+					w.list = must[anteroom.List](t)(m.CreateList(ctx, root, anteroom.List{Name: "old", Kind: anteroom.ListOfIPs})).ID
+					tok, _, err := m.CreateToken(ctx, root, TokenSpec{Name: "old", Grants: root.Grants})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.tok = tok.ID
+					before := m.State()
+
+					f := &failing{Link: link, left: k, done: done}
+					m.cfg.Link = f
+					err = change(m, w)
+					finished = f.left > 0 && err == nil
+
+					after := open(t, Config{Link: link, FirstToken: envToken})
+					records, _, verr := after.VerifyAudit(ctx, root)
+					if verr != nil {
+						t.Fatalf("write %d, done %v: %v", k, done, verr)
+					}
+					s := after.State()
+					if uint64(records) != s.seq {
+						t.Fatalf("%d records, state %d", records, s.seq)
+					}
+					switch s.seq {
+					case before.seq:
+						if err == nil {
+							t.Fatalf("write %d, done %v: acknowledged and lost", k, done)
+						}
+						same(t, before, s)
+					case before.seq + 1:
+						// The process that made the change has the same state, once it looks.
+						m.cfg.Link = link
+						if err := m.settleDoubt(ctx); err != nil {
+							t.Fatal(err)
+						}
+						same(t, m.State(), s)
+					default:
+						t.Fatalf("state %d after %d", s.seq, before.seq)
+					}
+					left := must[[]string](t)(link.Keys(ctx, stagePrefix))
+					if len(left) > 0 {
+						t.Errorf("write %d, done %v: staged keys stay: %q", k, done, left)
+					}
+				}
+			}
+		})
+	}
+}
+
+// same compares two states by what a backup would hold of them.
+func same(t testing.TB, a, b *State) {
+	t.Helper()
+	x, omitted := changesOf(picture(a), picture(b))
+	if len(x)+omitted > 0 {
+		t.Fatalf("states differ: %+v", x)
+	}
+}
+
+func picture(s *State) any {
+	p := map[string]any{"seq": s.seq, "head": s.head, "account": s.account, "zones": s.zones, "lists": s.lists, "tokens": s.tokens}
+	rooms := map[string]anteroom.Room{}
+	for _, r := range s.rooms {
+		rooms[string(r.ID)] = r.Room
+	}
+	p["rooms"] = rooms
+	return p
+}

@@ -1,0 +1,336 @@
+package manage
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/route"
+)
+
+func notFound(what, id string) error {
+	return anteroom.Errorf(anteroom.NotFound, "there is no %s %.64q", what, id)
+}
+
+// zone returns a zone for a caller with a permission in it, or in its rooms.
+func (s *State) zone(by Caller, p Permission, id anteroom.ZoneID) (*storedZone, error) {
+	if err := by.need(p, id, ""); err != nil && (p != Read || !by.seesZone(id)) {
+		return nil, err
+	}
+	i := slices.IndexFunc(s.zones, func(z *storedZone) bool { return z.ID == id })
+	if i < 0 {
+		return nil, notFound("zone", string(id))
+	}
+	return s.zones[i], nil
+}
+
+// room returns a room of a zone for a caller with a permission in it.
+func (s *State) room(by Caller, p Permission, zone anteroom.ZoneID, id anteroom.RoomID) (*Served, error) {
+	if err := by.need(p, zone, id); err != nil {
+		return nil, err
+	}
+	z, err := s.zone(Caller{Grants: ourselves.Grants}, Read, zone)
+	if err != nil {
+		return nil, err
+	}
+	r := s.byID[id]
+	if r == nil || r.Zone != z.Name {
+		return nil, notFound("waiting room", string(id))
+	}
+	return r, nil
+}
+
+// Zones returns the zones that the caller may see, those of the file's rooms first, then in
+// the order of their creation.
+func (m *Manager) Zones(by Caller) []anteroom.Zone {
+	return slices.DeleteFunc(m.State().Zones(), func(z anteroom.Zone) bool { return !by.seesZone(z.ID) })
+}
+
+// Zone returns a zone.
+func (m *Manager) Zone(by Caller, id anteroom.ZoneID) (anteroom.Zone, error) {
+	z, err := m.State().zone(by, Read, id)
+	if err != nil {
+		return anteroom.Zone{}, err
+	}
+	return z.Zone, nil
+}
+
+// CreateZone makes a zone for a host name, or for "*".
+func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made anteroom.Zone, err error) {
+	if err := by.need(Edit, "", ""); err != nil {
+		return made, err
+	}
+	host := name
+	if name != "*" {
+		if host, err = route.Host(name); err != nil || host != "" && name[len(name)-1] == '.' || hasPort(name) {
+			return made, anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("%.80q is not a host name", name), Fix: "like example.com, or \"*\" for rooms of every host"}}.Err()
+		}
+	}
+	err = m.change(ctx, by, func(t *tx) error {
+		if _, taken := t.old.ZoneNamed(host); taken {
+			return anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("the zone %.80q exists already", host)}}.Err()
+		}
+		if len(t.old.zones) >= MaxZones {
+			return anteroom.Errorf(anteroom.Invalid, "there are %d zones, and no more may be", len(t.old.zones))
+		}
+		made = anteroom.Zone{ID: anteroom.ZoneID(newID()), Name: host, CreatedOn: t.now, ModifiedOn: t.now}
+		return t.setZone("zone.create", nil, &storedZone{Zone: made, made: t.seq()})
+	})
+	return made, err
+}
+
+func hasPort(name string) bool { return slices.Contains([]byte(name), ':') && name[0] != '[' }
+
+func (t *tx) setZone(operation string, before, after *storedZone) error {
+	after.stored = true
+	t.next.setZone(after)
+	if operation != "" {
+		t.entry.Zone = after.ID
+		var old any
+		if before != nil {
+			old = before.Zone
+		}
+		t.note(operation, string(after.ID), after.Name, old, after.Zone)
+	}
+	return t.put(zonePrefix+string(after.ID), zoneDocument{t.header(), after.made, after.Zone})
+}
+
+// ChangeZone changes the settings of a zone; id, name and times stay as they are.
+func (m *Manager) ChangeZone(ctx context.Context, by Caller, id anteroom.ZoneID, fn func(*anteroom.Zone) error) (changed anteroom.Zone, err error) {
+	err = m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.zone(by, Edit, id)
+		if err != nil {
+			return err
+		}
+		changed = old.Zone
+		if err := fn(&changed); err != nil {
+			return err
+		}
+		changed.ID, changed.Name, changed.CreatedOn, changed.ModifiedOn = old.ID, old.Name, old.CreatedOn, old.ModifiedOn
+		if changed == old.Zone {
+			return nil
+		}
+		made := old.made
+		if !old.stored {
+			changed.CreatedOn, made = t.now, t.seq()
+		}
+		changed.ModifiedOn = t.now
+		return t.setZone("zone.change", old, &storedZone{Zone: changed, made: made})
+	})
+	return changed, err
+}
+
+// DeleteZone deletes a zone that has no rooms.
+func (m *Manager) DeleteZone(ctx context.Context, by Caller, id anteroom.ZoneID) error {
+	return m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.zone(by, Edit, id)
+		if err != nil {
+			return err
+		}
+		if n := t.old.roomsIn(old.Name); n > 0 {
+			return anteroom.Errorf(anteroom.Invalid, "the zone %s has %d waiting rooms: delete them first, and those of the file there", old.Name, n)
+		}
+		t.next.zones = without(t.next.zones, func(z *storedZone) bool { return z.ID == id })
+		t.entry.Zone = id
+		t.note("zone.delete", string(id), old.Name, old.Zone, nil)
+		t.drop(zonePrefix + string(id))
+		return nil
+	})
+}
+
+// Rooms returns the rooms of a zone that the caller may see, or with an empty zone those of
+// all: first the file's, then in the order of their creation. They are shared and must not be
+// changed.
+func (m *Manager) Rooms(by Caller, zone anteroom.ZoneID) ([]anteroom.Room, error) {
+	s := m.State()
+	if zone != "" {
+		if _, err := s.zone(by, Read, zone); err != nil {
+			return nil, err
+		}
+	}
+	ids := map[string]anteroom.ZoneID{}
+	for _, z := range s.zones {
+		ids[z.Name] = z.ID
+	}
+	out := []anteroom.Room{}
+	for _, r := range s.rooms {
+		if id := ids[r.Zone]; (zone == "" || id == zone) && by.May(Read, id, r.ID) {
+			out = append(out, r.Room)
+		}
+	}
+	return out, nil
+}
+
+// Room returns a room. It is shared and must not be changed.
+func (m *Manager) Room(by Caller, zone anteroom.ZoneID, id anteroom.RoomID) (anteroom.Room, error) {
+	r, err := m.State().room(by, Read, zone, id)
+	if err != nil {
+		return anteroom.Room{}, err
+	}
+	return r.Room, nil
+}
+
+// tidy spells a room's hosts canonically and takes away what a caller cannot set.
+func tidy(r *anteroom.Room) {
+	for i, rt := range r.Routes {
+		if host, err := route.Host(rt.Host); err == nil && !hasPort(rt.Host) {
+			r.Routes[i].Host = host
+		}
+		if rt.Path == "" {
+			r.Routes[i].Path = "/"
+		}
+	}
+	r.Prequeueing, r.Draining, r.ResetAt = false, false, 0
+}
+
+// CreateRoom makes a room in a zone. Its ID, zone, events, rules, controls and times are
+// given by us, whatever the caller says.
+func (m *Manager) CreateRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.Room) (made anteroom.Room, err error) {
+	err = m.change(ctx, by, func(t *tx) error {
+		z, err := t.old.zone(by, Edit, zone)
+		if err != nil {
+			return err
+		}
+		if len(t.old.rooms) >= anteroom.MaxRooms {
+			return anteroom.Errorf(anteroom.Invalid, "there are %d waiting rooms, and no more may be", len(t.old.rooms))
+		}
+		r := copyRoom(room)
+		r.ID, r.Zone = anteroom.RoomID(newID()), z.Name
+		r.Events, r.Rules, r.Controls = nil, nil, anteroom.Controls{}
+		r.CreatedOn = t.now
+		if !z.stored { // it was there for the file's rooms only
+			if err := t.setZone("", nil, &storedZone{Zone: anteroom.Zone{ID: z.ID, Name: z.Name, CreatedOn: t.now, ModifiedOn: t.now}, made: t.seq()}); err != nil {
+				return err
+			}
+		}
+		made, err = t.setRoom("room.create", string(r.ID), nil, r)
+		return err
+	})
+	return made, err
+}
+
+// setRoom checks a room and puts it into the change. The record names the object that the
+// operation is about.
+func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) (anteroom.Room, error) {
+	tidy(&r)
+	faults := t.next.checkRoom(&r)
+	if len(faults) == 0 {
+		r = r.WithDefaults()
+		faults = t.m.checkAmong(t.next, &r)
+	}
+	if err := faults.Err(); err != nil {
+		return r, err
+	}
+	r.ModifiedOn, r.Revision = t.now, t.seq()
+	one, err := compile(r, before)
+	if err != nil {
+		return r, err
+	}
+	one.made = t.seq()
+	var was any
+	if before != nil {
+		one.made = before.made
+		was = diffable(documentOf(before, 0))
+	}
+	doc := documentOf(one, t.seq())
+	t.next.setRoom(one)
+	for _, html := range one.pages {
+		t.pages[pageKey(html)] = html
+	}
+	t.done = append(t.done, func() {
+		if before != nil {
+			t.m.index.remove(&before.Room)
+			countPages(t.m.pages, before, -1)
+		}
+		t.m.index.add(&one.Room)
+		countPages(t.m.pages, one, 1)
+	})
+	z, _ := t.next.ZoneNamed(r.Zone)
+	t.entry.Zone, t.entry.Room = z.ID, r.ID
+	t.note(operation, object, r.Name, was, diffable(doc))
+	return r, t.put(roomPrefix+string(r.ID), doc)
+}
+
+// diffable is a room's document without what changes every time.
+func diffable(d roomDocument) roomDocument {
+	d.Seq, d.Room.Revision = 0, 0
+	d.Room.ModifiedOn = d.Room.CreatedOn
+	return d
+}
+
+// own returns a room that the API may change.
+func (t *tx) own(zone anteroom.ZoneID, id anteroom.RoomID) (*Served, error) {
+	r, err := t.old.room(t.by, Edit, zone, id)
+	if err != nil {
+		return nil, err
+	}
+	if r.File {
+		return nil, anteroom.Errorf(anteroom.Invalid, "this room is defined in the configuration file anteroom.yaml; change it there")
+	}
+	return r, nil
+}
+
+// ChangeRoom changes routes and settings of a room. What fn does to its ID, zone, events,
+// rules, controls and times is ignored. Fn may run more than once.
+func (m *Manager) ChangeRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID, fn func(*anteroom.Room) error) (changed anteroom.Room, err error) {
+	err = m.change(ctx, by, func(t *tx) error {
+		old, err := t.own(zone, id)
+		if err != nil {
+			return err
+		}
+		r := copyRoom(old.Room)
+		if err := fn(&r); err != nil {
+			return err
+		}
+		r.ID, r.Zone, r.Events, r.Rules, r.Controls = old.ID, old.Zone, old.Events, old.Rules, old.Controls
+		r.Revision, r.CreatedOn, r.ModifiedOn = old.Revision, old.CreatedOn, old.ModifiedOn
+		tidy(&r)
+		if changed = r.WithDefaults(); reflect.DeepEqual(changed, old.Room) {
+			return nil
+		}
+		changed, err = t.setRoom("room.change", string(id), old, r)
+		return err
+	})
+	return changed, err
+}
+
+// DeleteRoom deletes a room with everything in it. Whoever waits there is let pass.
+func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID) error {
+	return m.change(ctx, by, func(t *tx) error {
+		old, err := t.own(zone, id)
+		if err != nil {
+			return err
+		}
+		t.next.dropRoom(id)
+		t.done = append(t.done, func() {
+			m.index.remove(&old.Room)
+			countPages(m.pages, old, -1)
+		})
+		t.entry.Zone, t.entry.Room = zone, id
+		t.note("room.delete", string(id), old.Name, diffable(documentOf(old, 0)), nil)
+		t.drop(roomPrefix + string(id))
+		return nil
+	})
+}
+
+// ChangeControls changes the operator's hand on a room: pause, drain, reset.
+func (m *Manager) ChangeControls(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID, fn func(*anteroom.Controls) error) (changed anteroom.Controls, err error) {
+	err = m.change(ctx, by, func(t *tx) error {
+		old, err := t.own(zone, id)
+		if err != nil {
+			return err
+		}
+		r := copyRoom(old.Room)
+		if err := fn(&r.Controls); err != nil {
+			return err
+		}
+		if changed = r.Controls; changed == old.Controls {
+			return nil
+		}
+		_, err = t.setRoom("room.controls", string(id), old, r)
+		return err
+	})
+	return changed, err
+}

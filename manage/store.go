@@ -1,0 +1,582 @@
+package manage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// storeTime bounds the writes of a change. They do not end with the request that asked for
+// them: a change is done or not, and the caller's patience has no part in it.
+const storeTime = 30 * time.Second
+
+// attempts is how often a change is tried when another process writes, too.
+const attempts = 20
+
+// ourselves is the caller of what a manager does on its own.
+var ourselves = Caller{Name: "anteroom", Grants: []Grant{{Permission: Admin}}}
+
+// tx is a change in the making.
+type tx struct {
+	m     *Manager
+	by    Caller
+	old   *State
+	next  *State
+	entry entry
+	pages map[string]string // custom pages that the documents name
+	now   time.Time
+	// done is what the manager remembers beside the state.
+	done []func()
+}
+
+// seq is the number that the change will have.
+func (t *tx) seq() uint64 { return t.old.seq + 1 }
+
+func (t *tx) header() header { return header{documentVersion, t.seq()} }
+
+// put writes a document.
+func (t *tx) put(key string, document any) error {
+	data, err := encode(document)
+	if err != nil {
+		return err
+	}
+	w := write{Key: key, Value: data}
+	if !json.Valid(data) {
+		w.Value, w.packed = nil, data
+	}
+	t.entry.Writes = append(t.entry.Writes, w)
+	return nil
+}
+
+func (t *tx) drop(key string) { t.entry.Writes = append(t.entry.Writes, write{Key: key}) }
+
+// note says what the record tells.
+func (t *tx) note(operation, object, name string, before, after any) {
+	t.entry.Operation, t.entry.Object, t.entry.Name = operation, object, cut(name, maxHolder)
+	t.entry.Changes, t.entry.Omitted = changesOf(before, after)
+}
+
+// change runs one change: fn works on t.next, which is a copy, and may run again when
+// somebody else was faster. A change without an operation noted changes nothing.
+func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	defer cancel()
+	for range attempts {
+		err := m.attempt(ctx, by, fn)
+		if !errors.Is(err, cluster.ErrRevision) {
+			return err
+		}
+		m.doubt = true
+	}
+	return anteroom.Errorf(anteroom.Conflict, "somebody else changes the rooms all the time; try again")
+}
+
+func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) error {
+	if err := m.settleDoubt(ctx); err != nil {
+		return err
+	}
+	old := m.State()
+	t := &tx{m: m, by: by, old: old, next: old.clone(), pages: map[string]string{}, now: m.now()}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if t.entry.Operation == "" {
+		return nil
+	}
+	finish, err := m.prepare(ctx, t.next)
+	if err != nil {
+		return unavailable(err)
+	}
+	if err := m.putPages(ctx, t.pages); err != nil {
+		finish(false)
+		return err
+	}
+	t.entry.AuditRecord.sign(by, t.now, old)
+	hash, err := m.commit(ctx, t.entry)
+	if err != nil {
+		finish(false)
+		return err
+	}
+	t.next.seq, t.next.head = t.seq(), hash
+	finish(true)
+	for _, f := range t.done {
+		f()
+	}
+	m.state.Store(t.next)
+	m.dropPages(ctx)
+	m.prune(ctx)
+	return nil
+}
+
+// sign fills in who and when, and the place in the chain.
+func (r *AuditRecord) sign(by Caller, now time.Time, after *State) {
+	r.Seq, r.Prev, r.At = after.seq+1, after.head, now
+	r.Actor, r.Token, r.Request = cut(by.Name, maxHolder), by.Token, cut(by.RequestID, maxHolder)
+	if by.Address.IsValid() {
+		r.Address = by.Address.String()
+	}
+}
+
+// commit creates the record and does its writes. When it returns no error the change has
+// happened, even if some of the writes are still to be done: the record holds them.
+func (m *Manager) commit(ctx context.Context, e entry) (hash string, err error) {
+	writes := e.Writes
+	value, hash, err := e.seal()
+	if err != nil {
+		return "", err
+	}
+	if len(value) > maxRecord || slices.ContainsFunc(writes, func(w write) bool { return w.packed != nil }) {
+		if e.Staged, e.Digest, err = m.stage(ctx, e.Seq, writes); err != nil {
+			return "", unavailable(err)
+		}
+		e.Writes = nil
+		if value, hash, err = e.seal(); err != nil {
+			return "", err
+		}
+	}
+	key := auditKey(e.Seq)
+	if _, err := m.cfg.Link.Update(ctx, key, value, 0); err != nil {
+		if errors.Is(err, cluster.ErrRevision) {
+			return "", err
+		}
+		// It may be there all the same. The next change looks before it does anything.
+		m.doubt = true
+		return "", anteroom.Errorf(anteroom.Unavailable, "the change could not be stored: %w", err)
+	}
+	if err := m.write(ctx, e.Seq, writes); err != nil {
+		m.pending = writes
+		m.log.Error("a change was recorded, and its documents could not be written yet: it is in force, and they are written before the next change or at the next start", "audit", e.Seq, "error", err)
+		return hash, nil
+	}
+	m.unstage(ctx, e)
+	return hash, nil
+}
+
+// stage stores writes that are too long for a record.
+func (m *Manager) stage(ctx context.Context, seq uint64, writes []write) (n int, digest string, err error) {
+	var all, chunk []byte
+	flush := func() error {
+		if len(chunk) == 0 {
+			return nil
+		}
+		_, err := m.cfg.Link.Put(ctx, stageKey(seq, n), chunk)
+		all = append(all, hashOf(chunk)...)
+		n, chunk = n+1, nil
+		return err
+	}
+	for _, w := range writes {
+		one := frame(w)
+		if len(chunk)+len(one) > cluster.MaxValue {
+			if err := flush(); err != nil {
+				return 0, "", err
+			}
+		}
+		chunk = append(chunk, one...)
+	}
+	if err := flush(); err != nil {
+		return 0, "", err
+	}
+	return n, hashOf(all), nil
+}
+
+// frame is a write as it is staged: its key and value with their lengths before them.
+func frame(w write) []byte {
+	b := binary.BigEndian.AppendUint16(nil, uint16(len(w.Key)))
+	b = binary.BigEndian.AppendUint32(append(b, w.Key...), uint32(len(w.bytes())))
+	return append(b, w.bytes()...)
+}
+
+// unframe reads what frame has written.
+func unframe(b []byte) (writes []write, err error) {
+	for len(b) > 0 {
+		if len(b) < 2 || len(b) < 2+int(binary.BigEndian.Uint16(b))+4 {
+			return nil, errors.New("it is cut")
+		}
+		key, rest := b[2:2+binary.BigEndian.Uint16(b)], b[2+binary.BigEndian.Uint16(b):]
+		n := int(binary.BigEndian.Uint32(rest))
+		if rest = rest[4:]; len(rest) < n {
+			return nil, errors.New("it is cut")
+		}
+		w := write{Key: string(key)}
+		if n > 0 {
+			w.packed = bytes.Clone(rest[:n])
+		}
+		writes, b = append(writes, w), rest[n:]
+	}
+	return writes, nil
+}
+
+// staged returns the writes of a record, wherever they are.
+func (m *Manager) staged(ctx context.Context, e entry) ([]write, error) {
+	if e.Staged == 0 {
+		return e.Writes, nil
+	}
+	var writes []write
+	var all []byte
+	for i := range e.Staged {
+		key := stageKey(e.Seq, i)
+		got, err := m.cfg.Link.Get(ctx, key)
+		if errors.Is(err, cluster.ErrNotFound) && i == 0 {
+			return nil, nil // they are removed from the last to the first when all is done
+		}
+		if err != nil {
+			return nil, readable(key, err)
+		}
+		more, err := unframe(got.Value)
+		if err != nil {
+			return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: %w; %s", key, err, wayBack)
+		}
+		all = append(all, hashOf(got.Value)...)
+		writes = append(writes, more...)
+	}
+	if hashOf(all) != e.Digest {
+		return nil, anteroom.Errorf(anteroom.Unavailable, "what audit record %d has staged is not what it says; %s", e.Seq, wayBack)
+	}
+	return writes, nil
+}
+
+// unstage removes what a record has staged: the first key first, which says that all is done.
+func (m *Manager) unstage(ctx context.Context, e entry) {
+	for i := range e.Staged {
+		if err := m.cfg.Link.Delete(ctx, stageKey(e.Seq, i)); err != nil {
+			m.log.Warn("what was staged stays until the next start", "error", err)
+			return
+		}
+	}
+}
+
+// write does the writes of a record, but never puts an older document over a newer one.
+func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
+	for _, w := range writes {
+		got, err := m.cfg.Link.Get(ctx, w.Key)
+		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+			return readable(w.Key, err)
+		}
+		if err == nil {
+			if have, err := seqOf(w.Key, got.Value); err != nil {
+				return err
+			} else if have >= seq {
+				continue
+			}
+		}
+		if value := w.bytes(); len(value) > 0 {
+			_, err = m.cfg.Link.Update(ctx, w.Key, value, got.Revision)
+			if errors.Is(err, cluster.ErrRevision) {
+				continue // somebody else has finished this record, or written a later one
+			}
+		} else {
+			err = m.cfg.Link.Delete(ctx, w.Key)
+		}
+		if err != nil {
+			return unavailable(fmt.Errorf("key %s: %w", w.Key, err))
+		}
+	}
+	return nil
+}
+
+func seqOf(key string, value []byte) (uint64, error) {
+	var h struct{ Seq uint64 }
+	plain, err := unpack(value)
+	if err == nil {
+		err = json.Unmarshal(plain, &h)
+	}
+	if err != nil {
+		return 0, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: %w; %s", key, err, wayBack)
+	}
+	return h.Seq, nil
+}
+
+// settleDoubt finishes what the last change has left: its writes, or the question whether
+// it happened.
+func (m *Manager) settleDoubt(ctx context.Context) error {
+	if len(m.pending) > 0 {
+		if err := m.write(ctx, m.State().seq, m.pending); err != nil {
+			return err
+		}
+		m.pending = nil
+	}
+	if !m.doubt {
+		return nil
+	}
+	next, err := m.load(ctx)
+	if err != nil {
+		return err
+	}
+	if next.head != m.State().head {
+		finish, err := m.prepare(ctx, next)
+		if err != nil {
+			return unavailable(err)
+		}
+		finish(true)
+		m.put(next)
+	}
+	m.doubt = false
+	return nil
+}
+
+// load reads everything, finishing the last change first.
+func (m *Manager) load(ctx context.Context) (*State, error) {
+	first, _, last, err := m.auditRange(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if last == 0 {
+		return m.found(ctx)
+	}
+	e, err := m.auditEntry(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	writes, err := m.staged(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.write(ctx, last, writes); err != nil {
+		return nil, err
+	}
+	keys, err := m.cfg.Link.Keys(ctx, keyPrefix)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	m.log0, m.logFirst = first, first
+	docs := map[string][]byte{}
+	var spare []string
+	for _, key := range keys {
+		switch {
+		case strings.HasPrefix(key, auditPrefix):
+			if key < auditKey(first) {
+				m.logFirst = min(m.logFirst, seqOfKey(key))
+			}
+		case key == anchorKey:
+		case strings.HasPrefix(key, stagePrefix):
+			// Later on, another process may be staging the next.
+			if m.State() == nil || key < stagePrefix+fmt.Sprintf("%016x", last+1) {
+				spare = append(spare, key)
+			}
+		default:
+			got, err := m.cfg.Link.Get(ctx, key)
+			if err != nil {
+				return nil, readable(key, err)
+			}
+			docs[key] = got.Value
+		}
+	}
+	s, unused, err := m.build(docs, m.cfg.FileRooms)
+	if err != nil {
+		return nil, err
+	}
+	s.seq, s.head = last, e.Hash
+	for _, key := range append(spare, unused...) {
+		if err := m.cfg.Link.Delete(ctx, key); err != nil {
+			return nil, unavailable(err)
+		}
+	}
+	return s, nil
+}
+
+func seqOfKey(key string) (seq uint64) {
+	fmt.Sscanf(strings.TrimPrefix(key, auditPrefix), "%x", &seq)
+	return seq
+}
+
+// found makes the account, with which a store begins.
+func (m *Manager) found(ctx context.Context) (*State, error) {
+	keys, err := m.cfg.Link.Keys(ctx, keyPrefix)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	for _, key := range keys {
+		if !strings.HasPrefix(key, stagePrefix) && !strings.HasPrefix(key, pagePrefix) {
+			return nil, anteroom.Errorf(anteroom.Unavailable, "there is a stored document %s, and no audit record says who wrote it; %s", key, wayBack)
+		}
+	}
+	empty := &State{}
+	a := accountDocument{header: header{documentVersion, 1}, ID: newID(), Name: "Anteroom", Secret: newSeed()}
+	t := tx{m: m, old: empty}
+	if err := t.put(accountKey, a); err != nil {
+		return nil, err
+	}
+	t.note("account.create", a.ID, a.Name, nil, nil)
+	t.entry.AuditRecord.sign(ourselves, m.now(), empty)
+	if _, err := m.commit(ctx, t.entry); err != nil && !errors.Is(err, cluster.ErrRevision) {
+		return nil, err
+	}
+	if len(m.pending) > 0 {
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the store takes no documents")
+	}
+	return m.load(ctx)
+}
+
+// build makes a state from its documents, strictly. It returns the keys of custom pages that
+// nobody names.
+func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State, unused []string, err error) {
+	s = &State{byID: map[anteroom.RoomID]*Served{}}
+	account, ok := docs[accountKey]
+	if !ok {
+		return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is missing; %s", accountKey, wayBack)
+	}
+	if err := decode(accountKey, account, &s.account); err != nil {
+		return nil, nil, err
+	}
+	named := map[string]bool{}
+	page := func(key string) (string, bool) {
+		html, ok := docs[key]
+		named[key] = true
+		return string(html), ok && pageKey(string(html)) == key
+	}
+	var tokens []*token
+	for key, data := range docs {
+		switch {
+		case key == accountKey, strings.HasPrefix(key, pagePrefix):
+		case strings.HasPrefix(key, zonePrefix):
+			var d zoneDocument
+			if err := decode(key, data, &d); err != nil {
+				return nil, nil, err
+			}
+			s.zones = append(s.zones, &storedZone{Zone: d.Zone, made: d.Made, stored: true})
+		case strings.HasPrefix(key, roomPrefix):
+			var d roomDocument
+			if err := decode(key, data, &d); err != nil {
+				return nil, nil, err
+			}
+			one, err := d.served(key, page)
+			if err != nil {
+				return nil, nil, err
+			}
+			s.rooms = append(s.rooms, one)
+			s.byID[one.ID] = one
+		case strings.HasPrefix(key, listPrefix):
+			var d listDocument
+			if err := decode(key, data, &d); err != nil {
+				return nil, nil, err
+			}
+			s.lists = append(s.lists, &storedList{List: d.List, made: d.Made})
+		case strings.HasPrefix(key, tokenPrefix):
+			var d tokenDocument
+			if err := decode(key, data, &d); err != nil {
+				return nil, nil, err
+			}
+			tokens = append(tokens, &d.token)
+		default:
+			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
+		}
+	}
+	for key := range docs {
+		if strings.HasPrefix(key, pagePrefix) && !named[key] {
+			unused = append(unused, key)
+		}
+	}
+	slices.SortFunc(s.rooms, byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) }))
+	slices.SortFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(z *storedZone) string { return string(z.ID) }))
+	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
+	slices.SortFunc(tokens, byMade(func(t *token) uint64 { return t.Made }, func(t *token) string { return string(t.ID) }))
+	s.setTokens(tokens)
+	for _, r := range s.rooms {
+		if !slices.ContainsFunc(s.zones, func(z *storedZone) bool { return z.Name == r.Zone }) {
+			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: its zone %s is missing; %s", roomPrefix+string(r.ID), r.Zone, wayBack)
+		}
+	}
+	s, err = s.withFile(File{Rooms: file, CookieName: m.cfg.CookieName, Strict: m.cfg.Strict})
+	return s, unused, err
+}
+
+// pageUse is a stored custom page.
+type pageUse struct{ users, size int }
+
+func pagesOf(s *State) map[string]pageUse {
+	all := map[string]pageUse{}
+	for _, r := range s.rooms {
+		if !r.File {
+			countPages(all, r, 1)
+		}
+	}
+	return all
+}
+
+func countPages(all map[string]pageUse, r *Served, by int) {
+	for _, html := range r.pages {
+		key := pageKey(html)
+		use := all[key]
+		all[key] = pageUse{use.users + by, len(html)}
+	}
+}
+
+// putPages stores custom pages before the documents that name them.
+func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
+	total := 0
+	for _, use := range m.pages {
+		total += use.size
+	}
+	for key, html := range pages {
+		if m.pages[key].users > 0 {
+			continue
+		}
+		if total += len(html); total > MaxPages {
+			return anteroom.Faults{{Path: "custom_page_html", Problem: fmt.Sprintf("all custom pages together would have more than %d bytes", MaxPages),
+				Fix: "use the same page for several rooms, or smaller ones"}}.Err()
+		}
+		if _, err := m.cfg.Link.Put(ctx, key, []byte(html)); err != nil {
+			return anteroom.Errorf(anteroom.Unavailable, "the change could not be stored: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropPages removes custom pages that nobody names any more. What fails stays until the next
+// start.
+func (m *Manager) dropPages(ctx context.Context) {
+	for key, use := range m.pages {
+		if use.users > 0 {
+			continue
+		}
+		if err := m.cfg.Link.Delete(ctx, key); err != nil {
+			m.log.Warn("a custom page that nobody uses stays until the next start", "error", err)
+			return
+		}
+		delete(m.pages, key)
+	}
+}
+
+// prune drops old records once there are more than MaxAuditRecords: first the anchor says
+// where the log begins, some records ahead; then two of them go with each change.
+func (m *Manager) prune(ctx context.Context) {
+	last := m.State().seq
+	if last >= m.log0+MaxAuditRecords+pruneAhead {
+		first := m.log0 + pruneAhead
+		before, err := m.auditEntry(ctx, first-1)
+		if err == nil {
+			var data []byte
+			if data, err = encode(anchorDocument{header{documentVersion, last}, first, before.Hash}); err == nil {
+				_, err = m.cfg.Link.Put(ctx, anchorKey, data)
+			}
+		}
+		if err != nil {
+			m.log.Warn("old audit records stay for now", "error", err)
+			return
+		}
+		m.log0 = first
+	}
+	for range 2 {
+		if m.logFirst >= m.log0 {
+			return
+		}
+		if err := m.cfg.Link.Delete(ctx, auditKey(m.logFirst)); err != nil {
+			m.log.Warn("old audit records stay for now", "error", err)
+			return
+		}
+		m.logFirst++
+	}
+}

@@ -1,0 +1,452 @@
+package manage
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// TokenID names a token: 32 lower-case hexadecimal digits. It is no secret.
+type TokenID string
+
+// Token is a token as it is shown: without its secret, which only its maker has seen.
+type Token struct {
+	ID        TokenID
+	Name      string
+	Grants    []Grant
+	Networks  []netip.Prefix // from which it may be used; empty means from everywhere
+	CreatedOn time.Time
+	CreatedBy string
+	ExpiresOn time.Time // zero means never
+	LastUsed  time.Time // to the minute, since this process began; zero means not yet
+	// Secrets are those that are valid, the newest first, with their ends.
+	Secrets []TokenSecret
+}
+
+// TokenSecret is one of a token's secrets.
+type TokenSecret struct {
+	Prefix    string // its first characters, to tell it from others
+	CreatedOn time.Time
+	ExpiresOn time.Time // zero means with the token
+}
+
+// TokenSpec says what a new token is to be.
+type TokenSpec struct {
+	Name     string // 1 to 64 bytes
+	Grants   []Grant
+	Networks []netip.Prefix
+	// ExpiresOn is the end; zero means in DefaultTokenLife, unless NeverExpires.
+	ExpiresOn    time.Time
+	NeverExpires bool
+}
+
+// digest is the SHA-256 of a secret: all that is stored of it. The entropy of a secret makes
+// a slower hash pointless.
+type digest [32]byte
+
+// MarshalText and UnmarshalText make it hexadecimal digits in documents.
+func (d digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (d *digest) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(string(text))
+	if err != nil || len(b) != len(d) {
+		return fmt.Errorf("%.80q is no SHA-256", text)
+	}
+	copy(d[:], b)
+	return nil
+}
+
+type token struct {
+	ID        TokenID        `json:"id"`
+	Made      uint64         `json:"made"`
+	Name      string         `json:"name"`
+	Grants    []Grant        `json:"grants"`
+	Networks  []netip.Prefix `json:"networks,omitempty"`
+	CreatedOn time.Time      `json:"created_on"`
+	CreatedBy string         `json:"created_by"`
+	ExpiresOn time.Time      `json:"expires_on,omitzero"`
+	Secrets   []secret       `json:"secrets"` // the newest first
+}
+
+type secret struct {
+	Token     digest    `json:"token"` // of the secret itself
+	Key       digest    `json:"key"`   // of what AuthKey makes of it
+	Prefix    string    `json:"prefix"`
+	CreatedOn time.Time `json:"created_on"`
+	ExpiresOn time.Time `json:"expires_on,omitzero"`
+}
+
+const (
+	tokenPrefixText = "anr_"
+	base62          = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	authKeyLength   = 37
+	shownPrefix     = 8
+)
+
+// newSecret makes a token's secret: "anr_", 32 random bytes in base 62 and their CRC-32, by
+// which scanners for leaked secrets recognise it.
+func newSecret() string {
+	var b [32]byte
+	rand.Read(b[:])
+	body := encode62(b[:], 43)
+	crc := crc32.ChecksumIEEE([]byte(body))
+	return tokenPrefixText + body + encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
+}
+
+// encode62 writes a big-endian number in base 62, with a number of digits that holds it.
+func encode62(number []byte, digits int) string {
+	number = slices.Clone(number)
+	out := make([]byte, digits)
+	for i := digits - 1; i >= 0; i-- {
+		rest := 0
+		for j, b := range number {
+			v := rest<<8 | int(b)
+			number[j], rest = byte(v/62), v%62
+		}
+		out[i] = base62[rest]
+	}
+	return string(out)
+}
+
+// LooksLikeToken reports whether a text is a secret of ours that was copied whole.
+func LooksLikeToken(text string) bool {
+	body, ours := strings.CutPrefix(text, tokenPrefixText)
+	if !ours || len(body) != 49 {
+		return false
+	}
+	crc := crc32.ChecksumIEEE([]byte(body[:43]))
+	return body[43:] == encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
+}
+
+// AuthKey derives what clients that know no bearer tokens send as X-Auth-Key: 37 hexadecimal
+// digits with the token's permissions.
+func AuthKey(secret string) string {
+	sum := sha256.Sum256([]byte("anteroom-auth-key\x00" + secret))
+	return hex.EncodeToString(sum[:])[:authKeyLength]
+}
+
+func secretOf(text string, now time.Time) secret {
+	prefix := ""
+	if strings.HasPrefix(text, tokenPrefixText) {
+		prefix = text[:shownPrefix]
+	}
+	return secret{Token: sha256.Sum256([]byte(text)), Key: sha256.Sum256([]byte(AuthKey(text))), Prefix: prefix, CreatedOn: now}
+}
+
+// useFirstToken checks and takes the token of the environment.
+func (m *Manager) useFirstToken(text string) error {
+	if text == "" {
+		return nil
+	}
+	if len(text) < 40 || len(text) > 80 || strings.Trim(text, base62+"_-") != "" {
+		return anteroom.Errorf(anteroom.Invalid, "ANTEROOM_API_TOKEN cannot be a token: 40 to 80 letters, digits, _ and - are needed, and it has %d characters. Make one with: openssl rand -hex 32", len(text))
+	}
+	m.env = &token{Name: "ANTEROOM_API_TOKEN", Grants: []Grant{{Permission: Admin}}, Secrets: []secret{secretOf(text, m.now())}}
+	return nil
+}
+
+// begin makes the first token where there is none.
+func (m *Manager) begin(ctx context.Context) error {
+	if m.env != nil || len(m.State().tokens) > 0 {
+		return nil
+	}
+	_, text, err := m.CreateToken(ctx, ourselves, TokenSpec{Name: "first", Grants: []Grant{{Permission: Admin}}, NeverExpires: true})
+	m.first = text
+	return err
+}
+
+// ErrTooManyFailures is in the chain of the error that answers an address which has failed
+// to authenticate too often.
+var ErrTooManyFailures = fmt.Errorf("more than %d failed authentications within a minute", MaxFailedLogins)
+
+// Authenticate returns who a secret belongs to: a token, or what AuthKey makes of one. Its
+// errors do not say what was wrong: the secret, its age or the address. An address that has
+// failed too often gets ErrTooManyFailures instead, for up to a minute; valid secrets are
+// answered from there all the same.
+func (m *Manager) Authenticate(secret string, from netip.Addr, requestID string) (Caller, error) {
+	now := m.now()
+	from = from.Unmap().WithZone("")
+	if t := m.tokenOf(secret, from, now); t != nil {
+		if t.ID != "" {
+			m.used.note(t.ID, now)
+		}
+		return Caller{Token: t.ID, Name: t.Name, Grants: t.Grants, Address: from, RequestID: requestID}, nil
+	}
+	if !m.fails.add(from, now) {
+		return Caller{}, anteroom.Errorf(anteroom.Unavailable, "%w from this address; try again in a minute", ErrTooManyFailures)
+	}
+	return Caller{}, anteroom.Errorf(anteroom.Denied, "no valid token")
+}
+
+func (m *Manager) tokenOf(text string, from netip.Addr, now time.Time) *token {
+	if len(text) < authKeyLength || len(text) > 80 {
+		return nil
+	}
+	sum := digest(sha256.Sum256([]byte(text)))
+	t := m.State().secrets[sum]
+	if t == nil {
+		t = m.env
+	}
+	if t == nil {
+		return nil
+	}
+	i := slices.IndexFunc(t.Secrets, func(s secret) bool { return s.Token == sum || s.Key == sum })
+	if i < 0 || over(t.ExpiresOn, now) || over(t.Secrets[i].ExpiresOn, now) {
+		return nil
+	}
+	if len(t.Networks) > 0 && !slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from) }) {
+		return nil
+	}
+	return t
+}
+
+func over(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
+
+// failures counts failed authentications by address and minute.
+type failures struct {
+	mu     sync.Mutex
+	minute int64
+	count  map[netip.Prefix]int
+}
+
+// maxFailing bounds the addresses counted in a minute; those beyond share one count.
+const maxFailing = 10_000
+
+// add counts a failure and reports whether it may be answered.
+func (f *failures) add(from netip.Addr, now time.Time) bool {
+	bits := 32
+	if from.Is6() {
+		bits = 64 // what one customer has
+	}
+	who, _ := from.Prefix(bits) // the zero prefix for an address that is not known
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if minute := now.Unix() / 60; minute != f.minute || f.count == nil {
+		f.minute, f.count = minute, map[netip.Prefix]int{}
+	}
+	if len(f.count) >= maxFailing && f.count[who] == 0 {
+		who = netip.Prefix{}
+	}
+	f.count[who]++
+	return f.count[who] <= MaxFailedLogins
+}
+
+// lastUses remembers the minute in which tokens were used.
+type lastUses struct {
+	mu sync.Mutex
+	at map[TokenID]time.Time
+}
+
+func (u *lastUses) note(id TokenID, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = map[TokenID]time.Time{}
+	}
+	u.at[id] = now.Truncate(time.Minute)
+}
+
+func (u *lastUses) of(id TokenID) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.at[id]
+}
+
+func (m *Manager) shown(t *token) Token {
+	out := Token{ID: t.ID, Name: t.Name, Grants: slices.Clone(t.Grants), Networks: slices.Clone(t.Networks),
+		CreatedOn: t.CreatedOn, CreatedBy: t.CreatedBy, ExpiresOn: t.ExpiresOn, LastUsed: m.used.of(t.ID)}
+	for _, s := range t.Secrets {
+		if !over(s.ExpiresOn, m.now()) {
+			out.Secrets = append(out.Secrets, TokenSecret{Prefix: s.Prefix, CreatedOn: s.CreatedOn, ExpiresOn: s.ExpiresOn})
+		}
+	}
+	return out
+}
+
+// Tokens returns the stored tokens in the order of their creation.
+func (m *Manager) Tokens(by Caller) ([]Token, error) {
+	if err := by.need(Admin, "", ""); err != nil {
+		return nil, err
+	}
+	out := []Token{}
+	for _, t := range m.State().tokens {
+		out = append(out, m.shown(t))
+	}
+	return out, nil
+}
+
+// OwnToken returns the token of the caller; that of the environment has no id.
+func (m *Manager) OwnToken(by Caller) (Token, error) {
+	for _, t := range m.State().tokens {
+		if t.ID == by.Token {
+			return m.shown(t), nil
+		}
+	}
+	if m.env != nil && by.Token == "" {
+		return m.shown(m.env), nil
+	}
+	return Token{}, notFound("token", string(by.Token))
+}
+
+func (s TokenSpec) check(now time.Time) error {
+	var f anteroom.Faults
+	add := func(path, problem, fix string) {
+		f = append(f, anteroom.Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	if s.Name == "" || len(s.Name) > anteroom.MaxNameLength || cut(s.Name, anteroom.MaxNameLength) != s.Name || strings.ContainsFunc(s.Name, func(r rune) bool { return r < ' ' }) {
+		add("name", fmt.Sprintf("%.80q is not a name", s.Name), fmt.Sprintf("1 to %d bytes of text that say what the token is for", anteroom.MaxNameLength))
+	}
+	if len(s.Grants) == 0 || len(s.Grants) > MaxGrants {
+		add("grants", fmt.Sprintf("has %d members", len(s.Grants)), fmt.Sprintf("1 to %d", MaxGrants))
+	}
+	for i, g := range s.Grants {
+		at := fmt.Sprintf("grants[%d].", i)
+		if !slices.Contains(permissions, g.Permission) {
+			add(at+"permission", fmt.Sprintf("%.40q is not known", g.Permission), "read, edit or admin")
+		}
+		if g.Permission == Admin && (g.Zone != "" || g.Room != "") {
+			add(at+"zone", "limits the permission admin", "admin is for everything; use edit for a zone or room")
+		}
+		if g.Zone != "" && !isID(string(g.Zone)) {
+			add(at+"zone", fmt.Sprintf("%.40q is not the id of a zone", g.Zone), "32 hexadecimal digits")
+		}
+		if g.Room != "" && !isID(string(g.Room)) {
+			add(at+"room", fmt.Sprintf("%.40q is not the id of a room", g.Room), "32 hexadecimal digits")
+		}
+	}
+	if len(s.Networks) > MaxNetworks {
+		add("networks", fmt.Sprintf("has %d members", len(s.Networks)), fmt.Sprintf("at most %d", MaxNetworks))
+	}
+	for i, n := range s.Networks {
+		if !n.IsValid() {
+			add(fmt.Sprintf("networks[%d]", i), "is not a network", "an address or CIDR, like 192.0.2.0/24")
+		}
+	}
+	if over(s.ExpiresOn, now) {
+		add("expires_on", "has passed", "name a moment to come")
+	}
+	return f.Err()
+}
+
+func isID(s string) bool { return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == "" }
+
+// CreateToken makes a token. The secret is returned this once.
+func (m *Manager) CreateToken(ctx context.Context, by Caller, spec TokenSpec) (made Token, text string, err error) {
+	if err := by.need(Admin, "", ""); err != nil {
+		return made, "", err
+	}
+	err = m.change(ctx, by, func(t *tx) error {
+		if err := spec.check(t.now); err != nil {
+			return err
+		}
+		if len(t.old.tokens) >= MaxTokens {
+			return anteroom.Errorf(anteroom.Invalid, "there are %d tokens, and no more may be: delete those that nobody uses", len(t.old.tokens))
+		}
+		text = newSecret()
+		one := &token{ID: TokenID(newID()), Made: t.seq(), Name: spec.Name, Grants: slices.Clone(spec.Grants), CreatedOn: t.now, CreatedBy: by.Name,
+			ExpiresOn: spec.ExpiresOn.UTC().Truncate(time.Microsecond), Secrets: []secret{secretOf(text, t.now)}}
+		for _, n := range spec.Networks {
+			one.Networks = append(one.Networks, n.Masked())
+		}
+		if one.ExpiresOn.IsZero() && !spec.NeverExpires {
+			one.ExpiresOn = t.now.Add(DefaultTokenLife)
+		}
+		made = m.shown(one)
+		return t.setToken("token.create", nil, one)
+	})
+	if err != nil {
+		return Token{}, "", err
+	}
+	return made, text, nil
+}
+
+func (t *tx) setToken(operation string, before, after *token) error {
+	t.next.setTokens(put(t.next.tokens, after, func(o *token) bool { return o.ID == after.ID }))
+	var old any
+	if before != nil {
+		old = *before
+	}
+	t.note(operation, string(after.ID), after.Name, old, *after)
+	return t.put(tokenPrefix+string(after.ID), tokenDocument{t.header(), *after})
+}
+
+func (s *State) token(id TokenID) (*token, error) {
+	for _, t := range s.tokens {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return nil, notFound("token", string(id))
+}
+
+// RotateToken gives a token a new secret. The one before stays valid for the overlap, up to
+// MaxTokenOverlap; zero ends it at once.
+func (m *Manager) RotateToken(ctx context.Context, by Caller, id TokenID, overlap time.Duration) (made Token, text string, err error) {
+	if err := by.need(Admin, "", ""); err != nil {
+		return made, "", err
+	}
+	if overlap < 0 || overlap > MaxTokenOverlap {
+		return made, "", anteroom.Faults{{Path: "overlap", Problem: fmt.Sprintf("%v is out of range", overlap), Fix: fmt.Sprintf("0 to %v", MaxTokenOverlap)}}.Err()
+	}
+	err = m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.token(id)
+		if err != nil {
+			return err
+		}
+		one := *old
+		text = newSecret()
+		one.Secrets = []secret{secretOf(text, t.now)}
+		if last := old.Secrets[0]; overlap > 0 {
+			last.ExpiresOn = t.now.Add(overlap)
+			one.Secrets = append(one.Secrets, last)
+		}
+		made = m.shown(&one)
+		return t.setToken("token.rotate", old, &one)
+	})
+	if err != nil {
+		return Token{}, "", err
+	}
+	return made, text, nil
+}
+
+// DeleteToken ends a token at once.
+func (m *Manager) DeleteToken(ctx context.Context, by Caller, id TokenID) error {
+	if err := by.need(Admin, "", ""); err != nil {
+		return err
+	}
+	return m.change(ctx, by, func(t *tx) error {
+		old, err := t.old.token(id)
+		if err != nil {
+			return err
+		}
+		t.next.setTokens(without(t.next.tokens, func(o *token) bool { return o.ID == id }))
+		t.note("token.delete", string(id), old.Name, *old, nil)
+		t.drop(tokenPrefix + string(id))
+		return nil
+	})
+}
+
+// RotateKeys makes a new ticket key. Nobody loses a place.
+func (m *Manager) RotateKeys(ctx context.Context, by Caller) error {
+	if err := by.need(Admin, "", ""); err != nil {
+		return err
+	}
+	if m.cfg.Keys == nil {
+		return anteroom.Errorf(anteroom.Unavailable, "this process has no ticket keys of its own")
+	}
+	if err := m.act(ctx, by, "keys.rotate", "", "", "", nil); err != nil {
+		return err
+	}
+	return m.cfg.Keys.Rotate(ctx)
+}

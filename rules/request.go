@@ -1,0 +1,218 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Request is what expressions look at. Fill in the exported fields, evaluate as often as
+// needed, and [Request.Reset] it for the next one: what is derived from the fields is kept
+// inside, so that it is made once and in memory used before. Path and RawPath may change
+// between evaluations; the rest may not. Not for use by several goroutines at once.
+type Request struct {
+	Method  string
+	Version string // "HTTP/1.1", "HTTP/2.0"
+	Scheme  string // "http" or "https"
+	Host    string // as sent, without the port
+	Path    string // the reading of the path that is tested
+	RawPath string // the path as sent; empty means that it is Path
+	Query   string // as sent, without "?"
+
+	Header map[string][]string // by canonical names, as net/http makes them
+
+	Client      netip.Addr // the visitor's address; the zero value is unknown
+	Port        int        // of the listener
+	SSL         bool       // the visitor's connection is encrypted
+	Time        time.Time  // of arrival
+	Zone        string     // name of the zone
+	Geo         Geo        // nil: no place is known
+	VerifiedBot bool       // a crawler that is who it says it is
+
+	work int // what is left of the evaluation's budget; below 0 it has failed
+
+	uri, full     string
+	uriOf, fullOf uriParts
+	cookies, args pairs
+	headers       pairs
+	argsOf        string
+	place         Place
+	placed        bool
+	cursor        cursor
+	threads       threads
+}
+
+// Geo knows where addresses are.
+type Geo interface {
+	Place(netip.Addr) Place
+}
+
+// Place is where an address is. Empty members are unknown: comparisons with them are false.
+type Place struct {
+	Country      string // ISO 3166-1, "DE"
+	Continent    string // "EU"; "T1" is the Tor network
+	City         string
+	Region       string // "Bavaria"
+	RegionCode   string // "BY"
+	PostalCode   string
+	MetroCode    string
+	Lat, Lon     string // decimal degrees
+	Subdivision1 string // ISO 3166-2 of the first level, "GB-ENG"
+	Subdivision2 string // of the second level
+	ASN          uint32 // number of the autonomous system; 0 is unknown
+	EU           bool   // the country is in the European Union
+}
+
+// Reset empties the request and keeps its memory for the next one.
+func (r *Request) Reset() {
+	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty(), threads: r.threads}
+}
+
+// spend takes steps from the evaluation's budget and reports whether it lasts.
+func (r *Request) spend(steps int) bool {
+	r.work -= steps
+	return r.work >= 0
+}
+
+// pair is a name and a value, in the order of the request.
+type pair struct{ name, value string }
+
+type pairs struct {
+	list []pair
+	made bool
+}
+
+func (p pairs) empty() pairs {
+	clear(p.list)
+	return pairs{list: p.list[:0]}
+}
+
+// cursor remembers where the last look for a name among pairs ended, so that a walk over all
+// values of a name is one walk over the pairs.
+type cursor struct {
+	list  *pair // first of the pairs that were walked
+	name  string
+	index int // of the value found
+	at    int // its place in the list
+}
+
+type uriParts struct{ path, query string }
+
+func (r *Request) rawPath() string {
+	if r.RawPath == "" {
+		return r.Path
+	}
+	return r.RawPath
+}
+
+func (r *Request) uriWith(path string) string {
+	if r.Query == "" {
+		return path
+	}
+	of := uriParts{path, r.Query}
+	if r.uriOf != of {
+		r.spend(len(path)/8 + len(r.Query)/8)
+		r.uri, r.uriOf = path+"?"+r.Query, of
+	}
+	return r.uri
+}
+
+func (r *Request) fullWith(path string) string {
+	of := uriParts{path, r.Query}
+	if r.fullOf != of || r.full == "" {
+		uri := r.uriWith(path)
+		r.spend(len(uri) / 8)
+		r.full, r.fullOf = r.Scheme+"://"+r.Host+uri, of
+	}
+	return r.full
+}
+
+// header returns all values of a header, which many write as lines of their own.
+func (r *Request) header(canonical, separator string) string {
+	r.spend(4)
+	switch lines := r.Header[canonical]; len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return lines[0]
+	default:
+		all := strings.Join(lines, separator)
+		r.spend(len(all) / 8)
+		return all
+	}
+}
+
+// where looks the visitor's address up once.
+func (r *Request) where() *Place {
+	if !r.placed {
+		r.placed = true
+		if r.Geo != nil && r.Client.IsValid() {
+			r.spend(200)
+			r.place = r.Geo.Place(r.Client)
+		}
+	}
+	return &r.place
+}
+
+func (r *Request) cookiePairs() []pair {
+	if r.cookies.made {
+		return r.cookies.list
+	}
+	r.cookies.made = true
+	for _, line := range r.Header["Cookie"] {
+		if !r.spend(len(line)/4 + 1) {
+			break
+		}
+		for part := range strings.SplitSeq(line, ";") {
+			name, value, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+			if name == "" && value == "" {
+				continue
+			}
+			if strings.Contains(name, "%") {
+				name = decodePercent(name, false, false)
+			}
+			r.cookies.list = append(r.cookies.list, pair{name, value})
+		}
+	}
+	return r.cookies.list
+}
+
+func (r *Request) argPairs() []pair {
+	if r.args.made && r.argsOf == r.Query {
+		return r.args.list
+	}
+	r.args = r.args.empty()
+	r.args.made, r.argsOf, r.cursor = true, r.Query, cursor{}
+	if !r.spend(len(r.Query)/4 + 1) {
+		return nil
+	}
+	for part := range strings.SplitSeq(r.Query, "&") {
+		if part != "" {
+			name, value, _ := strings.Cut(part, "=")
+			r.args.list = append(r.args.list, pair{name, value})
+		}
+	}
+	return r.args.list
+}
+
+// headerPairs are sorted by name: net/http does not keep the order in which they were sent.
+func (r *Request) headerPairs() []pair {
+	if r.headers.made {
+		return r.headers.list
+	}
+	r.headers.made = true
+	if r.Host != "" {
+		r.headers.list = append(r.headers.list, pair{"host", r.Host})
+	}
+	for name, values := range r.Header {
+		r.spend(20)
+		name = lower(name)
+		for _, v := range values {
+			r.headers.list = append(r.headers.list, pair{name, v})
+		}
+	}
+	r.spend(20 * len(r.headers.list))
+	slices.SortStableFunc(r.headers.list, func(a, b pair) int { return strings.Compare(a.name, b.name) })
+	return r.headers.list
+}

@@ -1,0 +1,102 @@
+// Package rules is the Rules language: conditions on a request that let it pass a waiting
+// room, as in
+//
+//	ip.src in $office or starts_with(http.request.uri.path, "/health")
+//
+// [Compile] reads an expression, checks its types and turns it into a tree of small typed
+// nodes; [Expression.Match] walks the tree. Reading is bounded by the Max… constants, and a
+// walk by [MaxWork]: an expression that would take longer counts as not matched, whatever it
+// says, so that nobody passes by tiring the doorman. docs/rules.md is the page for operators.
+package rules
+
+import (
+	"fmt"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Bounds of one expression, beside [anteroom.MaxExpressionLength].
+const (
+	MaxNodes         = 256 // fields, values, comparisons, calls and logical operators
+	MaxDepth         = 32  // parentheses, calls and nots inside each other
+	MaxSetItems      = 1000
+	MaxRegexps       = 16
+	MaxRegexpLength  = 512
+	MaxRegexpProgram = 2000 // instructions of one compiled regular expression
+
+	// MaxWork bounds one evaluation in steps of at most some 5 ns: a look at a header, 4
+	// bytes searched, one instruction of a regular expression.
+	MaxWork = 100_000
+	// MaxSetWork bounds all rules of a room together, for one request.
+	MaxSetWork = 5 * MaxWork
+)
+
+// Expression is a compiled condition. It does not change and may be used by many goroutines.
+type Expression struct {
+	root boolNode
+}
+
+// Compile reads an expression. The lists are those that it may name as $list; nil is none.
+// An error is of kind Invalid and holds [anteroom.Faults] with the path "expression" and the
+// column (bytes, from 1) of the first thing that is wrong.
+func Compile(expression string, lists *Lists) (*Expression, error) {
+	root, fault := parse(expression, lists)
+	if fault != nil {
+		return nil, anteroom.Faults{*fault}.Err()
+	}
+	return &Expression{root: root}, nil
+}
+
+// Match reports whether the condition holds for the request. It is false when the evaluation
+// would take more than [MaxWork].
+func (e *Expression) Match(r *Request) bool {
+	r.work = MaxWork
+	return e.root.truth(r, 0) && r.work >= 0
+}
+
+// Set is the rules of one room.
+type Set struct {
+	enabled []*Expression
+}
+
+// NewSet compiles the rules. Disabled ones are checked as well, and then do nothing. The
+// faults of an error have paths like "rules[0].expression".
+func NewSet(rules []anteroom.Rule, lists *Lists) (*Set, error) {
+	s := &Set{}
+	var faults anteroom.Faults
+	for i, rule := range rules {
+		root, fault := parse(rule.Expression, lists)
+		if fault != nil {
+			fault.Path = fmt.Sprintf("rules[%d].%s", i, fault.Path)
+			faults = append(faults, *fault)
+			continue
+		}
+		if !rule.Disabled {
+			s.enabled = append(s.enabled, &Expression{root: root})
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Bypass reports whether an enabled rule matches. A nil set has none. All rules together
+// may take [MaxSetWork]; those that come after that do not match.
+func (s *Set) Bypass(r *Request) bool {
+	if s == nil {
+		return false
+	}
+	left := MaxSetWork
+	for _, e := range s.enabled {
+		share := min(left, MaxWork)
+		r.work = share
+		if e.root.truth(r, 0) && r.work >= 0 {
+			return true
+		}
+		if left -= share - r.work; left <= 0 {
+			return false
+		}
+	}
+	return false
+}

@@ -48,7 +48,7 @@ var table = []tableRow{
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 
 	{pkg: "gateway", imports: []string{".", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
-	{pkg: "api", imports: []string{"."}, http: true},
+	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},

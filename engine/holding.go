@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/anteroom/anteroom"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
 
 // holding says why everybody without a session is held, whatever the method; ReasonNone when
 // they are not.
@@ -25,4 +29,34 @@ func void(s *anteroom.Settings, arrival anteroom.Time) bool { return arrival < s
 // free says that whoever comes may go on at once.
 func free(s *anteroom.Settings) bool {
 	return s.Suspended || !held(s) && s.QueueingMethod == anteroom.Passthrough
+}
+
+// Opening is the planned end of a prequeue.
+type Opening struct {
+	At anteroom.Time // room time; zero when nothing is planned
+	// Shuffled: nobody's place is known before.
+	Shuffled bool
+}
+
+// openingEvery is how many may come back in a second when a prequeue ends, if that lasts no
+// longer than DrawInterval.
+const openingEvery = time.Second / 1000
+
+// Expect says when the prequeue will end, so that whoever has no stream comes back then: in
+// order and a little before the turn can come, for whoever is not there is passed over.
+func (s *Site) Expect(o Opening) { s.opening = o }
+
+// untilOpening is when a visitor in the prequeue comes back, after an interval that would do
+// otherwise.
+func (s *Site) untilOpening(now anteroom.Time, id anteroom.ID, rank int, otherwise time.Duration) time.Duration {
+	left := s.opening.At.Sub(now)
+	if left <= 0 || left > otherwise+ClaimHorizon {
+		return otherwise
+	}
+	spread := time.Duration(rank) * 15 * time.Second / time.Duration(max(1, s.settings.NewUsersPerMinute))
+	if s.opening.Shuffled || s.settings.QueueingMethod != anteroom.FIFO {
+		spread = time.Duration(float64(s.figures.Waiting+s.tail) * float64(openingEvery) * (jitter(id, now) - 0.85) / 0.3)
+	}
+	left += min(spread, DrawInterval)
+	return (left + time.Second - 1).Truncate(time.Second)
 }

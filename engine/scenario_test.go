@@ -52,6 +52,7 @@ type story struct {
 	now      anteroom.Time
 	room     *Single
 	settings anteroom.Settings
+	opening  Opening
 	record   LedgerRecord
 	journal  []Event
 	visitors map[string]*person
@@ -94,6 +95,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "room":
 		w.now, w.visitors, w.journal, w.ids, w.inc = midnight, map[string]*person{}, nil, 0, 1
+		w.opening = Opening{}
 		w.record, w.heldBy = LedgerRecord{}, map[uint64]string{}
 		w.settings = anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute}
 		w.apply(t, flags)
@@ -107,6 +109,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		out.WriteString("ok\n")
 	case "set":
 		w.apply(t, flags)
+		w.room.Expect(w.opening)
 		w.room.Configure(w.now, w.settings)
 		w.store()
 		w.collect()
@@ -325,6 +328,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.QueueAll = v == "true"
 		case "prequeueing":
 			w.settings.Prequeueing = v == "true"
+		case "opening", "shuffled_opening": // after so long
+			w.opening = Opening{At: w.now.Add(d), Shuffled: k != "opening"}
 		case "draining":
 			w.settings.Draining = v == "true"
 		case "reset":

@@ -49,6 +49,9 @@ func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
 	x.settle(now)
 }
 
+// Expect says when the prequeue will end (see Site.Expect).
+func (x *Single) Expect(o Opening) { x.site.Expect(o) }
+
 // Visit decides about one request. When held is not 0, the decision follows among the
 // answers of a later call.
 func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {

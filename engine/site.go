@@ -28,6 +28,7 @@ type Site struct {
 	sites   int  // that the room has
 	synced  bool // a State was heard since the start: the balance is valid
 	sound   bool // free never was negative, passthrough aside
+	opening Opening
 	over    bool // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
 	recorded anteroom.Time // the newest event restored

@@ -213,7 +213,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	} else {
 		switch s.settings.QueueingMethod {
 		case anteroom.Reject:
-			return s.rejected(now, slot, t), 0
+			return s.rejected(now, v, t, slot), 0
 		case anteroom.Passthrough:
 			return s.admit(now, t, anteroom.ReasonPassthrough), 0
 		}
@@ -261,10 +261,15 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 
 // rejected refuses somebody who waits. It is a check-in all the same, by which the place is
 // kept for when the room admits again.
-func (s *Site) rejected(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
+func (s *Site) rejected(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, slot uint32) anteroom.Decision {
 	d := s.refusal(now, anteroom.ReasonReject)
-	if slot == 0 || now < t.Next {
+	if now < t.Next {
 		return d
+	}
+	if slot == 0 {
+		if slot, _ = s.takePlace(now, v, t); slot == 0 {
+			return d
+		}
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
 	w := s.here.at(slot)
@@ -393,7 +398,11 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 			t.Told = told
 		}
 	}
-	d := waitFor(now, t, reason, s.settings, s.figures, s.rank(t.Arrival), s.figures.Waiting+s.tail)
+	rank := s.rank(t.Arrival)
+	d := waitFor(now, t, reason, s.settings, s.figures, rank, s.figures.Waiting+s.tail)
+	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
+		comeBack(&d, s.untilOpening(now, t.ID, rank, d.Refresh), s.settings.PlaceHold)
+	}
 	if slot != 0 && d.AheadKnown {
 		s.here.at(slot).told = uint32(d.Ahead) + 1
 	}

@@ -53,13 +53,17 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		d.Refresh = s.Refresh
 	}
 	spread := time.Duration(float64(d.Refresh) * jitter(t.ID, now))
-	d.Refresh = max(time.Second, spread.Round(time.Second))
 	d.Stream = true
-	t.LastCheckIn, t.Refresh, t.Next = now, d.Refresh, now.Add(d.Refresh)
-	t.AcceptedAt = 0
+	t.LastCheckIn, t.AcceptedAt = now, 0
 	d.Ticket, d.SetCookie = t, true
-	d.KeptUntil = t.Next.Add(s.PlaceHold)
+	comeBack(&d, max(time.Second, spread.Round(time.Second)), s.PlaceHold)
 	return d
+}
+
+// comeBack says when the visitor's next check-in counts.
+func comeBack(d *anteroom.Decision, refresh, hold time.Duration) {
+	d.Refresh, d.Ticket.Refresh, d.Ticket.Next = refresh, refresh, d.At.Add(refresh)
+	d.KeptUntil = d.Ticket.Next.Add(hold)
 }
 
 // interval is how long a visitor may stay away without missing the turn: half of the

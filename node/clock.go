@@ -14,7 +14,10 @@ type clock struct {
 	start time.Time // with its monotonic reading
 }
 
-func (c *clock) now() anteroom.Time { return c.base.Add(time.Since(c.start)) }
+func (c *clock) now() anteroom.Time { return c.at(time.Now()) }
+
+// at is the room time of a reading of the process's clock.
+func (c *clock) at(t time.Time) anteroom.Time { return c.base.Add(t.Sub(c.start)) }
 
 // mark is a moment as the journal knows it: room time, and the machine's own clock by
 // which the length of an interruption can be told when the machine has not been rebooted.

@@ -1,7 +1,9 @@
 // Package node runs the rooms of one process: their machines, the lock of each room, the
 // clock and the journal.
 //
-// A [Room] is an engine.Single behind a lock. Requests call [Room.Decide]; a loop calls the
+// A [Room] is an engine.Single behind a lock, and follows the room's plan: what is in force is
+// found anew when an event begins to prequeue, starts or ends, before anything else is
+// decided. Requests call [Room.Decide]; a loop calls the
 // machines ten times a second while a room has visitors; held requests wait on channels.
 // What must survive the process goes to the cluster.Link: the ledger record of each room
 // before anything that relies on it leaves, and the journal of events in batches, which an
@@ -147,7 +149,7 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	return nil
 }
 
-// Settle puts the settings of prepared rooms in force, with line and sessions kept, and
+// Settle puts settings, events and controls of prepared rooms in force, with line and sessions kept, and
 // ends those that are not listed; what they knew stays in the journal.
 func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	n.apply.Lock()
@@ -156,7 +158,7 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	for _, r := range rooms {
 		r = r.WithDefaults()
 		if one := n.Room(r.ID); one != nil {
-			one.configure(r.Settings)
+			one.configure(r)
 			next[r.ID] = one
 		}
 	}
@@ -186,6 +188,11 @@ func retention(rooms []anteroom.Room) time.Duration {
 	for _, r := range rooms {
 		r = r.WithDefaults()
 		hold, longest = max(hold, r.PlaceHold), max(longest, r.SessionDuration)
+		for _, e := range r.Events {
+			if e.SessionDuration != nil {
+				longest = max(longest, *e.SessionDuration)
+			}
+		}
 	}
 	return 2*(longest+2*hold) + 10*time.Minute
 }
@@ -240,7 +247,8 @@ func (n *Node) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		now := n.Now()
+		wall := time.Now()
+		now := n.clock.at(wall)
 		places := now.Sub(place) >= placeEvery
 		if places {
 			place = now
@@ -250,8 +258,11 @@ func (n *Node) Run(ctx context.Context) error {
 		rooms := n.rooms
 		n.mu.RUnlock()
 		for _, r := range rooms {
-			if r.active.Load() {
+			switch {
+			case r.active.Load():
 				active = true
+				r.tick(places)
+			case r.due(wall):
 				r.tick(places)
 			}
 		}

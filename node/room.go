@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,14 +24,17 @@ type Room struct {
 
 	mu       sync.Mutex
 	machine  *engine.Single
-	settings anteroom.Settings // as configured
+	plan     anteroom.Room // as configured: settings, events, controls
+	inForce  *anteroom.InForce
+	at       anteroom.Time // of the schedule, when inForce was found: it never goes back
 	held     map[uint64]chan anteroom.Decision
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
 	revision uint64 // of the ledger record
 	storing  bool
-	holding  bool // nobody new is admitted until the journal is written again
-	released bool // a successor takes over
+	until    atomic.Int64 // InForce.Until: idle rooms follow it too
+	holding  bool         // nobody new is admitted until the journal is written again
+	released bool         // a successor takes over
 	closed   bool
 }
 
@@ -44,7 +48,7 @@ func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 
 // open starts a room from its ledger record and its events.
 func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event) (*Room, error) {
-	r := &Room{id: room.ID, node: n, settings: room.Settings, held: map[uint64]chan anteroom.Decision{},
+	r := &Room{id: room.ID, node: n, plan: room, held: map[uint64]chan anteroom.Decision{},
 		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
 	var before engine.LedgerRecord
 	entry, err := n.cfg.Link.Get(ctx, ledgerKey(room.ID))
@@ -69,7 +73,9 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	}
 	seed := make([]byte, 32)
 	rand.Read(seed)
-	r.machine = engine.NewSingle(n.Now(), key, room.Settings, before, seed, events, 0)
+	r.evaluate(time.Now())
+	r.machine = engine.NewSingle(n.Now(), key, r.inForce.Settings, before, seed, events, 0)
+	r.machine.Expect(r.opening(time.Now()))
 	if err := r.store(ctx); err != nil {
 		return nil, fmt.Errorf("room %s: its ledger record cannot be stored: %w", room.Name, err)
 	}
@@ -131,6 +137,7 @@ func (r *Room) settle() (b *batch) {
 	for _, a := range r.machine.TakeAnswers(now) {
 		if ch := r.held[a.Token]; ch != nil {
 			delete(r.held, a.Token)
+			r.complete(&a.Decision)
 			ch <- a.Decision
 		}
 		if a.Decision.Verdict == anteroom.Admit {
@@ -152,6 +159,7 @@ func (r *Room) settle() (b *batch) {
 
 // call tells every stream of a visitor that the turn has come, and ends them.
 func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
+	r.complete(&d)
 	for _, w := range r.watchers[id] {
 		select { // an update that nobody has read yet is worth nothing now
 		case <-w.out:
@@ -169,13 +177,13 @@ func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 // With Verdict Admit the admission survives kill -9 when Decide returns.
 func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	r.mu.Lock()
-	r.follow()
-	if r.released && r.machine.Standing(r.node.Now(), v.Ticket) != sessionStanding {
+	now := r.follow()
+	if r.released && r.machine.Standing(now, v.Ticket) != sessionStanding {
 		defer r.mu.Unlock()
 		return r.hint(v)
 	}
-	now := r.node.Now()
 	d, held := r.machine.Visit(now, v)
+	r.complete(&d)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
 		if now.Sub(d.Ticket.AcceptedAt) < commitWait {
@@ -233,10 +241,21 @@ func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Vi
 // soon. The caller holds the lock.
 func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 	now := r.node.Now()
-	if d, ok := r.machine.Look(now, v.Ticket); ok {
-		return d
+	d, ok := r.machine.Look(now, v.Ticket)
+	if !ok {
+		d = anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
 	}
-	return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
+	r.complete(&d)
+	return d
+}
+
+// complete says with a decision what is in force. A place that the start of an event will
+// shuffle means nothing and is not told. The caller holds the lock.
+func (r *Room) complete(d *anteroom.Decision) {
+	d.InForce = r.inForce
+	if f := r.inForce; f.Phase == anteroom.Prequeueing && f.Event.ShuffleAtStart {
+		d.Ahead, d.AheadKnown = 0, false
+	}
 }
 
 // Best returns the index of the ticket that serves the visitor best: one with a session,
@@ -311,23 +330,42 @@ func (r *Room) unwatch(id anteroom.ID, w *watcher) {
 	r.settle()
 }
 
-// places sends every stream what has changed for its visitor.
+// places sends every stream what has changed for its visitor. A stream whose visitor has no
+// place any more, after a reset of the line, ends: the page opens another and is new.
 func (r *Room) places(now anteroom.Time) {
-	for _, list := range r.watchers {
-		for _, w := range list {
+	for id, list := range r.watchers {
+		for i, w := range list {
 			d, ok := r.machine.Look(now, w.ticket)
-			if !ok || (d.Ahead == w.last.Ahead && d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
-				d.WaitKnown == w.last.WaitKnown && d.QueueAll == w.last.QueueAll && d.Method == w.last.Method) {
+			if !ok {
+				if i == 0 && !r.machine.Called(id) {
+					r.drop(id)
+				}
+				break
+			}
+			r.complete(&d)
+			if d.InForce == w.last.InForce && d.Verdict == w.last.Verdict && d.Ahead == w.last.Ahead &&
+				d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
+				d.WaitKnown == w.last.WaitKnown && d.QueueAll == w.last.QueueAll && d.Method == w.last.Method {
 				continue
 			}
-			select {
-			case w.out <- d:
-				w.last = d
-				w.ticket.Told = d.Ticket.Told // a shown place never gets worse
-			default: // the reader is slow; the next update will tell
+			select { // what nobody has read yet is worth nothing now
+			case <-w.out:
+			default:
 			}
+			w.out <- d
+			w.last = d
+			w.ticket.Told = d.Ticket.Told // a shown place never gets worse
 		}
 	}
+}
+
+// drop ends every stream of a visitor. The caller holds the lock.
+func (r *Room) drop(id anteroom.ID) {
+	for _, w := range r.watchers[id] {
+		close(w.out)
+		r.node.streams.Add(-1)
+	}
+	delete(r.watchers, id)
 }
 
 // Touch renews the session of id, as a request would: for long connections (WebSocket).
@@ -381,8 +419,8 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 func (r *Room) Status() anteroom.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.machine.Status(r.node.Now())
-	s.Room = r.id
+	s := r.machine.Status(r.follow())
+	s.Room, s.InForce = r.id, r.inForce
 	return s
 }
 
@@ -390,37 +428,75 @@ func (r *Room) Status() anteroom.Status {
 func (r *Room) Settings() anteroom.Settings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.settings
+	r.follow()
+	return r.inForce.Settings
 }
 
-func (r *Room) configure(s anteroom.Settings) {
+// configure puts another plan in force: settings, events and controls.
+func (r *Room) configure(room anteroom.Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s == r.settings {
+	if room.Settings == r.plan.Settings && room.Controls == r.plan.Controls && reflect.DeepEqual(room.Events, r.plan.Events) {
 		return
 	}
-	r.settings = s
+	r.plan = room
+	r.evaluate(time.Now())
 	r.apply()
+}
+
+// evaluate finds out what is in force. Events follow the wall clock and its corrections, but
+// for those that set it back. The caller holds the lock.
+func (r *Room) evaluate(wall time.Time) {
+	r.at = max(r.at, anteroom.TimeOf(wall))
+	r.inForce = r.plan.At(r.at)
+	r.until.Store(int64(r.inForce.Until))
+}
+
+// opening is the end of the prequeue, if there is one.
+func (r *Room) opening(wall time.Time) (o engine.Opening) {
+	if f := r.inForce; f.Phase == anteroom.Prequeueing {
+		o.At = r.node.clock.at(wall) + f.Until - anteroom.TimeOf(wall)
+		o.Shuffled = f.Event.ShuffleAtStart
+	}
+	return o
+}
+
+// due says that something begins or ends by the plan.
+func (r *Room) due(wall time.Time) bool {
+	until := r.until.Load()
+	return until != 0 && wall.UnixMicro() >= until
 }
 
 // apply puts the settings in force, with the line held while nobody may be admitted.
 // The caller holds the lock.
 func (r *Room) apply() {
-	s := r.settings
+	s := r.inForce.Settings
 	if (r.holding || r.released) && (s.QueueingMethod == anteroom.FIFO || s.QueueingMethod == anteroom.Random) {
 		s.QueueAll = true
 	}
-	r.machine.Configure(r.node.Now(), s)
+	wall := time.Now()
+	now := r.node.clock.at(wall)
+	r.machine.Expect(r.opening(wall))
+	r.machine.Configure(now, s)
 	r.settle()
+	r.places(now)
 	r.active.Store(true)
 }
 
-// follow holds the line while admissions cannot be recorded. The caller holds the lock.
-func (r *Room) follow() {
-	if h := r.node.holds(); h != r.holding {
+// follow does what time has brought since the last call: what is planned begins and ends, and
+// the line is held while admissions cannot be recorded. It returns room time. The caller holds
+// the lock.
+func (r *Room) follow() anteroom.Time {
+	wall := time.Now()
+	now, changed := r.node.clock.at(wall), r.due(wall)
+	if changed {
+		r.evaluate(wall)
+	}
+	if h := r.node.holds(); h != r.holding || changed {
 		r.holding = h
 		r.apply()
 	}
+	return now
 }
 
 func (r *Room) release() {
@@ -432,7 +508,9 @@ func (r *Room) release() {
 	for token, ch := range r.held {
 		delete(r.held, token)
 		r.machine.Abandon(now, token)
-		ch <- anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
+		d := anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
+		r.complete(&d)
+		ch <- d
 	}
 	r.settle()
 }
@@ -446,8 +524,7 @@ func (r *Room) tick(places bool) {
 	if r.released {
 		return
 	}
-	r.follow()
-	now := r.node.Now()
+	now := r.follow()
 	r.machine.Tick(now)
 	r.settle()
 	if places {

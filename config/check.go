@@ -41,6 +41,13 @@ func (l *loader) check() {
 	if c.Proof.Enabled && c.Proof.Issuer == "" {
 		l.At("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
 	}
+	for i, name := range c.GeoIP {
+		if path := fmt.Sprintf("geoip[%d]", i); name == "" {
+			l.At(path, "is empty", "name a file, like GeoLite2-Country.mmdb")
+		} else {
+			l.Readable(path, name)
+		}
+	}
 	l.checkSites(c.Sites)
 }
 

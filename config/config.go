@@ -38,6 +38,7 @@ type Config struct {
 	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken: the line is held, or they are let in all the same and a crash in that time forgets them, so that more than the limits may be inside afterwards. Sessions go on either way; nobody is held where passthrough admits everybody."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix is appended after an underscore. A change makes every visitor new."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can tell that a request came through a room."`
+	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files from which rules know the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. A file fills in what those before it leave out. Read again on reload when it has changed; put a finished file in its place."`
 	Sites          []Site         `key:"sites" doc:"What is behind the gateway."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.

@@ -288,3 +288,22 @@ func TestEveryMemberOfARoomHasAKey(t *testing.T) {
 	}
 	missing(reflect.ValueOf(l.room("rooms[0]", &in)), "")
 }
+
+func TestGeoIPFilesAreWatchedAndMustBeReadable(t *testing.T) {
+	file := []byte("geoip: [city.mmdb, /srv/asn.mmdb]\nsites: [{hosts: '*', origins: 'http://f'}]\n")
+	c, err := Load(LoadOptions{File: "/etc/anteroom/c.yaml", Open: only("/etc/anteroom/c.yaml", file, "/etc/anteroom/city.mmdb", file, "/srv/asn.mmdb", file)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"/etc/anteroom/city.mmdb", "/srv/asn.mmdb"}; !slices.Equal(c.GeoIP, want) || !slices.Equal(c.Files[1:], want) {
+		t.Errorf("geoip %q, watched %q", c.GeoIP, c.Files)
+	}
+	_, err = Load(LoadOptions{File: "/etc/anteroom/c.yaml", Open: only("/etc/anteroom/c.yaml", file, "/srv/asn.mmdb", file)})
+	if err == nil || !strings.Contains(err.Error(), `c.yaml:1:9: geoip[0]: "/etc/anteroom/city.mmdb" cannot be read`) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	file = []byte("geoip: ['']\nsites: [{hosts: '*', origins: 'http://f'}]\n")
+	if _, err = Load(LoadOptions{File: "f", Open: only("f", file)}); err == nil || !strings.Contains(err.Error(), "geoip[0]: is empty") {
+		t.Errorf("a name that is empty: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/geo"
 )
 
 func validateCommand() *cobra.Command {
@@ -24,6 +25,9 @@ func validateCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&show, "show", false, "print the configuration in force")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
+		if err == nil {
+			_, err = geo.Open(cfg.GeoIP, nil)
+		}
 		out := cmd.OutOrStdout()
 		if asJSON {
 			result := struct {

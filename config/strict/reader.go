@@ -142,6 +142,19 @@ func (r *Reader) Read(path, name string, most int64) ([]byte, bool) {
 	return data, true
 }
 
+// Readable adds a fault at path unless the file can be opened. Its reading is left to others.
+func (r *Reader) Readable(path, name string) {
+	if !slices.Contains(r.Files, name) {
+		r.Files = append(r.Files, name)
+	}
+	in, err := r.open(name)
+	if err != nil {
+		r.At(path, cannotRead(name, err), "check the path and its permissions; a relative path starts at the file it stands in")
+		return
+	}
+	in.Close()
+}
+
 func cannotRead(name string, err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // without the name, which the message has

@@ -50,6 +50,10 @@ var table = []tableRow{
 	{pkg: "gateway", imports: []string{".", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
+	{pkg: "api/own", imports: []string{".", "api", "manage"}, http: true},
+	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
+	{pkg: "api/client", imports: []string{"."}, http: true},
+	{pkg: "api/inventory", imports: []string{".", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
@@ -69,7 +73,7 @@ var table = []tableRow{
 	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of.
-	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "rules", "geo", "engine", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "rules", "geo", "engine", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -1,0 +1,177 @@
+package inventory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+// Change is one request that brings a place nearer to what it should have.
+type Change struct {
+	What  string // zone, settings, room, event or rules
+	Where string // names, from the zone down, with slashes between
+	New   bool   // it is created; else it is there and differs
+	// Differences are the members that change, in their published order; for a new object
+	// all that are not what they would be anyway.
+	Differences []Difference
+
+	apply func(ctx context.Context, c *client.Client) error
+}
+
+// Difference is a member that changes.
+type Difference struct {
+	Member   string
+	Old, New any // Old is nil for a new object
+}
+
+// errNotMade is why something is not changed whose owner could not be made.
+var errNotMade = errors.New("what it belongs to is not there")
+
+// Changes returns what must be done at one place for it to have all that another one has.
+// Zones, rooms and events are matched by name. What is there in addition stays, rules
+// excepted: those of a room are one list.
+func Changes(from, at *Inventory) []Change {
+	var out []Change
+	for _, z := range from.Zones {
+		mine := at.zone(z.Name)
+		if mine == nil {
+			mine = &Zone{Name: z.Name, Settings: defaults(settingMembers)}
+			if len(z.Rooms) == 0 && reflect.DeepEqual(z.Settings, mine.Settings) {
+				continue // nothing to move
+			}
+			out = append(out, Change{What: "zone", Where: z.Name, New: true, apply: func(ctx context.Context, c *client.Client) error {
+				var err error
+				mine.ID, err = create(ctx, c, "/zones", Object{"name": z.Name})
+				return err
+			}})
+		}
+		if d := differences(settingMembers, mine.Settings, z.Settings); len(d) > 0 {
+			out = append(out, Change{What: "settings", Where: z.Name, Differences: d, apply: func(ctx context.Context, c *client.Client) error {
+				if mine.ID == "" {
+					return errNotMade
+				}
+				return c.Do(ctx, http.MethodPatch, mine.path()+"/settings", nil, z.Settings, nil)
+			}})
+		}
+		for _, r := range z.Rooms {
+			out = append(out, roomChanges(r, mine)...)
+		}
+	}
+	return out
+}
+
+func roomChanges(r *Room, zone *Zone) []Change {
+	var out []Change
+	where := zone.Name + "/" + r.Name()
+	mine := &Room{Object: defaults(roomMembers)}
+	if i := slices.IndexFunc(zone.Rooms, func(o *Room) bool { return o.Name() == r.Name() }); i >= 0 {
+		mine = zone.Rooms[i]
+	}
+	isNew := mine.ID == ""
+	if d := differences(roomMembers, mine.Object, r.Object); len(d) > 0 || isNew {
+		out = append(out, Change{What: "room", Where: where, New: isNew, Differences: d, apply: func(ctx context.Context, c *client.Client) (err error) {
+			switch {
+			case zone.ID == "":
+				return errNotMade
+			case isNew:
+				mine.ID, err = create(ctx, c, zone.path(), r.Object)
+				return err
+			}
+			return c.Do(ctx, http.MethodPut, mine.path(zone), nil, r.Object, nil)
+		}})
+	}
+	for _, e := range r.Events {
+		known := &Event{Object: defaults(eventMembers)}
+		if i := slices.IndexFunc(mine.Events, func(o *Event) bool { return o.Name() == e.Name() }); i >= 0 {
+			known = mine.Events[i]
+		}
+		isNew := known.ID == ""
+		d := differences(eventMembers, known.Object, e.Object)
+		if len(d) == 0 && !isNew {
+			continue
+		}
+		out = append(out, Change{What: "event", Where: where + "/" + e.Name(), New: isNew, Differences: d, apply: func(ctx context.Context, c *client.Client) error {
+			switch {
+			case mine.ID == "":
+				return errNotMade
+			case isNew:
+				_, err := create(ctx, c, mine.path(zone)+"/events", e.Object)
+				return err
+			}
+			return c.Do(ctx, http.MethodPut, mine.path(zone)+"/events/"+known.ID, nil, e.Object, nil)
+		}})
+	}
+	if !slices.EqualFunc(mine.Rules, r.Rules, func(a, b Object) bool { return reflect.DeepEqual(a, b) }) {
+		rules := r.Rules
+		if rules == nil {
+			rules = []Object{}
+		}
+		change := Change{What: "rules", Where: where, apply: func(ctx context.Context, c *client.Client) error {
+			if mine.ID == "" {
+				return errNotMade
+			}
+			return c.Do(ctx, http.MethodPut, mine.path(zone)+"/rules", nil, rules, nil)
+		}}
+		for i := range max(len(mine.Rules), len(rules)) {
+			var was, is any
+			if i < len(mine.Rules) {
+				was = map[string]any(mine.Rules[i])
+			}
+			if i < len(rules) {
+				is = map[string]any(rules[i])
+			}
+			if !reflect.DeepEqual(was, is) {
+				change.Differences = append(change.Differences, Difference{Member: fmt.Sprintf("rules[%d]", i), Old: was, New: is})
+			}
+		}
+		out = append(out, change)
+	}
+	return out
+}
+
+// create sends an object and returns its id.
+func create(ctx context.Context, c *client.Client, path string, o Object) (string, error) {
+	var raw json.RawMessage
+	if err := c.Do(ctx, http.MethodPost, path, nil, o, &raw); err != nil {
+		return "", err
+	}
+	id, _, err := identified(nil, raw)
+	return id, err
+}
+
+// Apply carries a change out. Changes go in their order: some make what later ones need.
+func (ch Change) Apply(ctx context.Context, c *client.Client) error {
+	err := ch.apply(ctx, c)
+	if errors.Is(err, errNotMade) {
+		return anteroom.Errorf(anteroom.Conflict, "%s %s was left out: %w", ch.What, ch.Where, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", ch.What, ch.Where, err)
+	}
+	return nil
+}
+
+func defaults(members []member) Object {
+	o := Object{}
+	for _, m := range members {
+		o[m.name] = m.unset
+	}
+	return o
+}
+
+func differences(members []member, was, is Object) []Difference {
+	var out []Difference
+	for _, m := range members {
+		if !reflect.DeepEqual(was[m.name], is[m.name]) {
+			out = append(out, Difference{Member: m.name, Old: was[m.name], New: is[m.name]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,277 @@
+// Package inventory holds zones with their rooms, events, rules and settings as an API of
+// the published shape tells them: read from one place, compared with another, put there, or
+// written as Terraform and as our own file.
+//
+// Objects are kept in the published words and not in ours, so that nothing is lost between
+// two APIs of that shape. Only the writable members count; one that is missing or null has its
+// published default.
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+// Inventory is what an API has.
+type Inventory struct {
+	Zones []*Zone
+}
+
+// Zone is a zone with its rooms.
+type Zone struct {
+	ID, Name string
+	Settings Object
+	Rooms    []*Room
+}
+
+// Room is a room with its events and rules.
+type Room struct {
+	ID string
+	Object
+	Events []*Event
+	Rules  []Object
+}
+
+// Event is an event of a room.
+type Event struct {
+	ID string
+	Object
+}
+
+// Object is the writable members of something, all of them, with whole numbers as int64.
+type Object map[string]any
+
+// Name is the member "name".
+func (o Object) Name() string { return text(o["name"]) }
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// member is a writable member of a published object and what it is when nobody has set it.
+type member struct {
+	name  string
+	unset any // nil for required ones and for overrides that inherit
+}
+
+// The writable members, in their published order.
+var (
+	roomMembers = []member{
+		{"name", nil}, {"description", ""}, {"host", nil}, {"path", "/"}, {"additional_routes", []any{}},
+		{"cookie_suffix", ""}, {"cookie_attributes", map[string]any{"samesite": "auto", "secure": "auto"}},
+		{"total_active_users", nil}, {"new_users_per_minute", nil}, {"session_duration", int64(5)},
+		{"disable_session_renewal", false}, {"queueing_method", "fifo"}, {"queueing_status_code", int64(200)},
+		{"queue_all", false}, {"suspended", false}, {"custom_page_html", ""}, {"default_template_language", "en-US"},
+		{"json_response_enabled", false}, {"enabled_origin_commands", []any{}},
+		{"turnstile_mode", "invisible"}, {"turnstile_action", "log"},
+	}
+	eventMembers = []member{
+		{"name", nil}, {"description", ""}, {"prequeue_start_time", nil}, {"event_start_time", nil}, {"event_end_time", nil},
+		{"shuffle_at_event_start", false}, {"suspended", false}, {"total_active_users", nil}, {"new_users_per_minute", nil},
+		{"session_duration", nil}, {"disable_session_renewal", nil}, {"queueing_method", nil}, {"custom_page_html", nil},
+		{"turnstile_mode", nil}, {"turnstile_action", nil},
+	}
+	ruleMembers    = []member{{"action", "bypass_waiting_room"}, {"expression", nil}, {"description", ""}, {"enabled", true}}
+	settingMembers = []member{{"search_engine_crawler_bypass", false}}
+)
+
+// writable returns the object's writable members, all of them.
+func writable(members []member, raw json.RawMessage) (Object, error) {
+	var all map[string]any
+	if err := decode(raw, &all); err != nil {
+		return nil, err
+	}
+	o := Object{}
+	for _, m := range members {
+		v := plain(all[m.name])
+		if v == nil {
+			v = m.unset
+		}
+		switch m.name {
+		case "cookie_attributes":
+			given, _ := v.(map[string]any)
+			both := map[string]any{}
+			for k, d := range m.unset.(map[string]any) {
+				both[k] = d
+				if s := text(given[k]); s != "" {
+					both[k] = s
+				}
+			}
+			v = both
+		case "additional_routes":
+			routes, _ := v.([]any)
+			for i, r := range routes {
+				given, _ := r.(map[string]any)
+				routes[i] = map[string]any{"host": text(given["host"]), "path": cmp.Or(text(given["path"]), "/")}
+			}
+		}
+		o[m.name] = v
+	}
+	return o, nil
+}
+
+// plain returns a decoded value with whole numbers as int64.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // a number that JSON has
+		return f
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	}
+	return v
+}
+
+// Read asks an API, whose base is the client's, for everything in its zones, or in those
+// with the names.
+func Read(ctx context.Context, c *client.Client, zones ...string) (*Inventory, error) {
+	var inv Inventory
+	list, err := c.All(ctx, "/zones", nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range list {
+		var z struct{ ID, Name string }
+		if err := decode(raw, &z); err != nil {
+			return nil, err
+		}
+		if len(zones) > 0 && !slices.Contains(zones, z.Name) {
+			continue
+		}
+		zone := &Zone{ID: z.ID, Name: z.Name}
+		if err := zone.read(ctx, c); err != nil {
+			return nil, fmt.Errorf("zone %q: %w", z.Name, err)
+		}
+		inv.Zones = append(inv.Zones, zone)
+	}
+	for _, name := range zones {
+		if !slices.ContainsFunc(inv.Zones, func(z *Zone) bool { return z.Name == name }) {
+			return nil, anteroom.Errorf(anteroom.NotFound, "there is no zone %q at %s, or the token may not read it", name, c.URL())
+		}
+	}
+	return &inv, nil
+}
+
+func (z *Zone) read(ctx context.Context, c *client.Client) error {
+	if err := checkID(z.ID); err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := c.Do(ctx, http.MethodGet, z.path()+"/settings", nil, nil, &raw); err != nil {
+		return err
+	}
+	var err error
+	if z.Settings, err = writable(settingMembers, raw); err != nil {
+		return err
+	}
+	rooms, err := c.All(ctx, z.path(), nil)
+	if err != nil {
+		return err
+	}
+	for _, raw := range rooms {
+		room := &Room{}
+		if room.ID, room.Object, err = identified(roomMembers, raw); err != nil {
+			return err
+		}
+		if err := room.read(ctx, c, z); err != nil {
+			return fmt.Errorf("room %q: %w", room.Name(), err)
+		}
+		z.Rooms = append(z.Rooms, room)
+	}
+	return nil
+}
+
+func (r *Room) read(ctx context.Context, c *client.Client, z *Zone) error {
+	events, err := c.All(ctx, r.path(z)+"/events", nil)
+	if err != nil {
+		return err
+	}
+	for _, raw := range events {
+		e := &Event{}
+		if e.ID, e.Object, err = identified(eventMembers, raw); err != nil {
+			return err
+		}
+		r.Events = append(r.Events, e)
+	}
+	var rules []json.RawMessage
+	if err := c.Do(ctx, http.MethodGet, r.path(z)+"/rules", nil, nil, &rules); err != nil {
+		return err
+	}
+	for _, raw := range rules {
+		o, err := writable(ruleMembers, raw)
+		if err != nil {
+			return err
+		}
+		r.Rules = append(r.Rules, o)
+	}
+	return nil
+}
+
+func identified(members []member, raw json.RawMessage) (string, Object, error) {
+	var named struct{ ID string }
+	if err := decode(raw, &named); err != nil {
+		return "", nil, err
+	}
+	if err := checkID(named.ID); err != nil {
+		return "", nil, err
+	}
+	o, err := writable(members, raw)
+	return named.ID, o, err
+}
+
+// checkID refuses what does not go into a path as it is: whoever answers is not trusted with
+// our next request.
+func checkID(id string) error {
+	for _, c := range []byte(id) {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_') {
+			return anteroom.Errorf(anteroom.Unavailable, "the API gave the id %q, which is none", id)
+		}
+	}
+	if id == "" || len(id) > 64 {
+		return anteroom.Errorf(anteroom.Unavailable, "the API gave an object without an id, or with one of more than 64 characters")
+	}
+	return nil
+}
+
+func (z *Zone) path() string { return "/zones/" + url.PathEscape(z.ID) + "/waiting_rooms" }
+
+func (r *Room) path(z *Zone) string { return z.path() + "/" + url.PathEscape(r.ID) }
+
+func (inv *Inventory) zone(name string) *Zone {
+	for _, z := range inv.Zones {
+		if z.Name == name {
+			return z
+		}
+	}
+	return nil
+}
+
+// Counts returns the number of zones, rooms and events.
+func (inv *Inventory) Counts() (zones, rooms, events int) {
+	for _, z := range inv.Zones {
+		rooms += len(z.Rooms)
+		for _, r := range z.Rooms {
+			events += len(r.Events)
+		}
+	}
+	return len(inv.Zones), rooms, events
+}

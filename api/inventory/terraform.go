@@ -1,0 +1,178 @@
+package inventory
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Terraform writes the inventory as resources of the cloudflare provider, version 5, each
+// with the block that imports what is there. Members that are what they would be anyway are
+// left out.
+func (inv *Inventory) Terraform(w io.Writer) error {
+	out := hcl{Writer: bufio.NewWriter(w), taken: map[string]bool{}}
+	out.line(0, "# Waiting rooms as they stand. The first apply imports them and changes nothing.")
+	for _, z := range inv.Zones {
+		zone := out.name(z.Name)
+		out.resource("cloudflare_waiting_room_settings", zone, z.ID)
+		out.set(1, "zone_id", z.ID)
+		out.members(settingMembers, z.Settings, true)
+		out.line(0, "}")
+		for _, r := range z.Rooms {
+			out.room(z, r)
+		}
+	}
+	return out.Flush()
+}
+
+// hcl writes blocks. The first error stays with the writer and Flush returns it.
+type hcl struct {
+	*bufio.Writer
+	taken map[string]bool // names of resources
+}
+
+func (h *hcl) room(z *Zone, r *Room) {
+	room := h.name(z.Name + "_" + r.Name())
+	h.resource("cloudflare_waiting_room", room, z.ID+"/"+r.ID)
+	h.set(1, "zone_id", z.ID)
+	h.members(roomMembers, r.Object, false)
+	h.line(0, "}")
+	owner := func() {
+		h.set(1, "zone_id", z.ID)
+		h.set(1, "waiting_room_id", reference("cloudflare_waiting_room."+room+".id"))
+	}
+	for _, e := range r.Events {
+		h.resource("cloudflare_waiting_room_event", h.name(z.Name+"_"+r.Name()+"_"+e.Name()), z.ID+"/"+r.ID+"/"+e.ID)
+		owner()
+		h.members(eventMembers, e.Object, false)
+		h.line(0, "}")
+	}
+	if len(r.Rules) > 0 {
+		h.resource("cloudflare_waiting_room_rules", room, z.ID+"/"+r.ID)
+		owner()
+		h.line(1, "rules = [")
+		for _, rule := range r.Rules {
+			h.line(2, "{")
+			for _, m := range ruleMembers {
+				h.set(3, m.name, rule[m.name])
+			}
+			h.line(2, "},")
+		}
+		h.line(1, "]")
+		h.line(0, "}")
+	}
+}
+
+func (h *hcl) resource(kind, name, id string) {
+	h.line(0, "")
+	h.line(0, "import {")
+	h.set(1, "to", reference(kind+"."+name))
+	h.set(1, "id", id)
+	h.line(0, "}")
+	h.line(0, "")
+	h.line(0, "resource "+quoted(kind)+" "+quoted(name)+" {")
+}
+
+func (h *hcl) members(members []member, o Object, all bool) {
+	for _, m := range members {
+		if all || !reflect.DeepEqual(o[m.name], m.unset) {
+			h.set(1, m.name, o[m.name])
+		}
+	}
+}
+
+func (h *hcl) set(depth int, name string, v any) { h.line(depth, name+" = "+expression(v)) }
+
+func (h *hcl) line(depth int, s string) {
+	h.WriteString(strings.Repeat("  ", depth))
+	h.WriteString(s)
+	h.WriteByte('\n')
+}
+
+// name makes an identifier that no other resource has.
+func (h *hcl) name(s string) string {
+	id := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '_'
+	}, s)
+	if id == "" || id[0] >= '0' && id[0] <= '9' || strings.Trim(id, "_") == "" {
+		id = "room_" + id
+	}
+	for n, base := 2, id; h.taken[id]; n++ {
+		id = fmt.Sprintf("%s_%d", base, n)
+	}
+	h.taken[id] = true
+	return id
+}
+
+// reference is an expression that names something.
+type reference string
+
+// expression writes a value as HCL does.
+func expression(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case reference:
+		return string(v)
+	case string:
+		return quoted(v)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = expression(v[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		var parts []string
+		for k := range v {
+			parts = append(parts, k+" = "+expression(v[k]))
+		}
+		slices.Sort(parts)
+		return "{ " + strings.Join(parts, ", ") + " }"
+	}
+	return fmt.Sprint(v) // numbers and truth values
+}
+
+// quoted writes a string literal in which nothing is a template: what an operator has written
+// into a page or a description never becomes code of Terraform.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
+			// Doubled is the usual way, and not to be told from what comes before when that is
+			// the same sign.
+			if i > 0 && rune(s[i-1]) == r {
+				fmt.Fprintf(&b, `\u%04x`, r)
+			} else {
+				b.WriteRune(r)
+				b.WriteRune(r)
+			}
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

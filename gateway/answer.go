@@ -39,7 +39,7 @@ func (x *exchange) finish(h http.Header) {
 	// browser (it lives for two session durations): then the answer becomes private.
 	// Everything else is a renewal that can wait for a page that is not shared.
 	t := x.presented
-	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.room.SessionDuration
+	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.sessionDuration()
 	shared := isShared(h)
 	if !urgent && (shared || !isNavigation(x.r)) {
 		return

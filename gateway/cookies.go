@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -165,7 +166,7 @@ func (t cookieTail) of(tls bool) string {
 // from half a session on.
 func (x *exchange) setCookie(t anteroom.Ticket) string {
 	rm := x.room
-	age := 2 * rm.SessionDuration
+	age := 2 * x.sessionDuration()
 	if !t.Accepted() {
 		age = t.Refresh + rm.PlaceHold
 	}
@@ -177,6 +178,14 @@ func (x *exchange) setCookie(t anteroom.Ticket) string {
 	b = strconv.AppendInt(b, int64((age+time.Second-1)/time.Second), 10)
 	b = append(b, x.cookieTail()...)
 	return string(b)
+}
+
+// sessionDuration is the one in force: an event may have its own.
+func (x *exchange) sessionDuration() time.Duration {
+	if f := x.decision.InForce; f != nil {
+		return cmp.Or(f.SessionDuration, x.room.SessionDuration)
+	}
+	return cmp.Or(x.room.door.Settings().SessionDuration, x.room.SessionDuration)
 }
 
 // dropCookie returns the Set-Cookie value that makes the client forget the ticket.

@@ -56,6 +56,9 @@ type Config struct {
 	// Templates are the compiled custom pages by room; a room that is not there shows the
 	// built-in page.
 	Templates map[anteroom.RoomID]*page.Template
+	// EventTemplates are the compiled custom pages of events. They are shown while their event
+	// is active; one that is not there shows the room's page.
+	EventTemplates map[EventKey]*page.Template
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.
@@ -93,6 +96,12 @@ type Config struct {
 	// Log gets one line per decision that is news, and one in a hundred of the others, at
 	// most 200 a second. Nil means none. No line holds a ticket, a cookie or a query.
 	Log *slog.Logger
+}
+
+// EventKey names an event among those of all rooms.
+type EventKey struct {
+	Room  anteroom.RoomID
+	Event anteroom.EventID
 }
 
 // Site is one application: the hosts that it answers for and the servers it runs on.

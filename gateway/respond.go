@@ -59,8 +59,8 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 		if zip {
 			h["Content-Encoding"] = valueGzip
 		}
-		if rm.policy != nil {
-			h["Content-Security-Policy"] = rm.policy
+		if view.Template == nil {
+			h["Content-Security-Policy"] = x.s.policy
 		}
 	}
 	x.buf = body
@@ -81,11 +81,24 @@ func (x *exchange) view(hold bool) page.View {
 	return page.View{
 		Decision:  x.decision,
 		Language:  x.room.DefaultTemplateLanguage,
-		Template:  x.room.template,
+		Template:  x.template(),
 		Now:       x.start,
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,
 	}
+}
+
+// template is the page of the active event, or else the room's; nil is the built-in page.
+func (x *exchange) template() *page.Template {
+	if f := x.decision.InForce; f != nil && f.Event != nil && f.Event.CustomPageHTML != nil {
+		if *f.Event.CustomPageHTML == "" {
+			return nil
+		}
+		if t := x.s.EventTemplates[EventKey{x.room.ID, f.Event.ID}]; t != nil {
+			return t
+		}
+	}
+	return x.room.template
 }
 
 // value makes a header's value of s. The first few of an answer share one allocation; they

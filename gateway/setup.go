@@ -38,6 +38,7 @@ type setup struct {
 	proofHeader string // canonical
 	proofFolded string
 	jwks        []byte
+	policy      []string // Content-Security-Policy of the built-in page
 	maxInFlight int64
 }
 
@@ -50,8 +51,7 @@ type room struct {
 	tail     cookieTail
 	wide     cookieTail // for spellings of the path that a browser would not send the ticket back to
 	template *page.Template
-	policy   []string // Content-Security-Policy of the page; nil for an operator's own
-	revoke   bool     // the origin may end sessions
+	revoke   bool // the origin may end sessions
 	bind     bool
 }
 
@@ -119,6 +119,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		proofHeader: http.CanonicalHeaderKey(cmp.Or(cfg.ProofHeader, DefaultProofHeader)),
 		maxInFlight: int64(cmp.Or(cfg.MaxInFlight, 50_000)),
 	}
+	s.policy = []string{page.ContentSecurityPolicy(page.View{})}
 	s.Timeouts = cfg.Timeouts.withDefaults()
 	s.proofFolded = fold(s.proofHeader)
 	rate := float64(cmp.Or(cfg.PreflightsPerSecond, 50))
@@ -246,12 +247,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			add(fmt.Sprintf("rooms[%d]", i), "is not served by the node", "apply the rooms to the node first")
 			continue
 		}
-		var policy []string
-		if csp := page.ContentSecurityPolicy(page.View{Template: s.Templates[m.Room.ID]}); csp != "" {
-			policy = []string{csp}
-		}
 		s.rooms[i] = room{
-			policy:   policy,
 			Room:     *m.Room,
 			door:     dr,
 			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),

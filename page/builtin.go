@@ -31,15 +31,15 @@ type shelf struct {
 
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
-	style, script := bare("asset/page.css"), bare("asset/page.js")
+	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
 	s := &shelf{
 		policy: "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-			"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'",
+			"' 'sha256-" + hash(event) + "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'",
 		prints: map[string]func() *builtin{},
 	}
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
-			return newBuiltin(newDeflater(), language, style, script)
+			return newBuiltin(newDeflater(), language, style, script, event)
 		})
 	}
 	return s
@@ -87,13 +87,14 @@ const (
 
 // builtin is the page in one language.
 type builtin struct {
-	documents [numStates][numVariants]document
+	documents [2][numStates][numVariants]document // without an event, and with one
 	numerals  numerals
 
 	headings                                     [numStates]string
 	notes                                        map[anteroom.Reason]string
 	ahead, wait, unknown, day, ref, updated, sep string
-	less, min, hour, kept                        around
+	less, min, hour, kept, begins, ends          around
+	start, check                                 string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -109,7 +110,7 @@ func wordsOf(language string) *words {
 	return w
 }
 
-func newBuiltin(press *deflater, language, style, script string) *builtin {
+func newBuiltin(press *deflater, language, style, script, event string) *builtin {
 	w := wordsOf(language)
 	e := html.EscapeString
 	b := &builtin{
@@ -122,6 +123,7 @@ func newBuiltin(press *deflater, language, style, script string) *builtin {
 		},
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
+		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check),
 	}
 	direction := "ltr"
 	if rightToLeft[language] {
@@ -140,13 +142,15 @@ func newBuiltin(press *deflater, language, style, script string) *builtin {
 		b.headings[st] = e(said[0])
 		lead := `</head><body><div id="wrapper"><main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
 		for variant := range numVariants {
-			b.documents[st][variant] = document{
-				press.text(head),
-				{hole: titleHole},
-				press.text(lead),
-				{hole: factsHole},
-				press.text(foot(w, state(st), variant) + `<script type="application/json" id="words">` + string(told) + `</script>`),
-				press.text("<script>" + script + "</script></body></html>\n"),
+			for i, scripts := range [...]string{script, event + "</script><script>" + script} {
+				b.documents[i][st][variant] = document{
+					press.text(head),
+					{hole: titleHole},
+					press.text(lead),
+					{hole: factsHole},
+					press.text(foot(w, state(st), variant) + `<script type="application/json" id="words">` + string(told) + `</script>`),
+					press.text("<script>" + scripts + "</script></body></html>\n"),
+				}
 			}
 		}
 	}
@@ -174,6 +178,7 @@ func spoken(w *words) map[string]any {
 	return map[string]any{
 		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "min": w.Min, "hour": w.Hour, "range": w.Range,
 		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "cookies": w.Cookies, "turn": w.Turn, "told": w.Told,
+		"soon": w.Soon,
 		"notes": map[string]string{
 			anteroom.ReasonPlaceLost.String():   w.Lost,
 			anteroom.ReasonSessionOver.String(): w.Over,
@@ -187,7 +192,7 @@ func spoken(w *words) map[string]any {
 func foot(w *words, st state, variant int) string {
 	e := html.EscapeString
 	var b strings.Builder
-	if st != closed {
+	if !st.static() {
 		b.WriteString(`<button id="tell" type="button" hidden>` + e(w.Tell) + `</button>`)
 		if variant == paused {
 			b.WriteString(`<noscript><p class="note">` + e(w.Paused) + `</p></noscript>`)

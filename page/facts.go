@@ -2,6 +2,8 @@ package page
 
 import (
 	"time"
+
+	"github.com/anteroom/anteroom"
 )
 
 const (
@@ -18,7 +20,11 @@ func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
 	case v.Returning:
 		variant = returning
 	}
-	doc := b.documents[stateOf(v.Decision)][variant]
+	st, during := stateOf(v.Decision), 0
+	if st.waitsForStart() || happeningOf(v.Decision).active {
+		during = 1
+	}
+	doc := b.documents[during][st][variant]
 	fill := func(dst []byte, h hole) []byte {
 		if h == titleHole {
 			return b.appendTitle(dst, v)
@@ -31,16 +37,21 @@ func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
 	return doc.append(dst, fill)
 }
 
-// appendTitle writes the title, which begins with the upper bound of the wait so that a
-// narrow tab shows it.
+// appendTitle writes the title, which begins with the upper bound of the wait, or with the
+// time until the start, so that a narrow tab shows it.
 func (b *builtin) appendTitle(dst []byte, v View) []byte {
 	dst = append(dst, "<title>"...)
-	if _, high, known := waitRange(v.Decision); known && high <= oneDay {
+	st := stateOf(v.Decision)
+	_, high, known := waitRange(v.Decision)
+	if st.waitsForStart() {
+		high, known = untilStart(v.Decision, st)
+	}
+	if known && high <= oneDay {
 		dst = append(dst, '(')
 		dst = b.appendSpan(dst, high)
 		dst = append(dst, ") "...)
 	}
-	dst = append(dst, b.headings[stateOf(v.Decision)]...)
+	dst = append(dst, b.headings[st]...)
 	return append(dst, titleTail+"</title>"...)
 }
 
@@ -55,27 +66,40 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 		dst = append(dst, `<p id="note" class="note" hidden>`...)
 	}
 	dst = append(dst, "</p>"...)
-	if st != closed {
+	if !st.static() {
 		dst = append(dst, `<dl><div`...)
-		if !d.AheadKnown {
+		known := aheadKnown(d)
+		if !known {
 			dst = append(dst, ` hidden`...)
 		}
 		dst = append(dst, `><dt id="ahead-label">`...)
 		dst = append(dst, b.ahead...)
 		dst = append(dst, `</dt><dd id="ahead">`...)
-		dst = b.numerals.append(dst, int64(d.Ahead))
+		if known {
+			dst = b.numerals.append(dst, int64(d.Ahead))
+		}
 		dst = append(dst, `</dd></div><div><dt id="wait-label">`...)
-		dst = append(dst, b.wait...)
-		dst = append(dst, `</dt><dd id="waitTime">`...)
-		dst = b.appendWait(dst, v)
-		dst = append(dst, `</dd></div></dl><progress id="bar" aria-labelledby="ahead-label" max="1" value="0" hidden></progress><p id="kept"`...)
+		if st.waitsForStart() {
+			dst = append(dst, b.start...)
+			dst = append(dst, `</dt><dd id="prequeueTime">`...)
+			if n, known := untilStart(d, st); known {
+				dst = b.appendSpan(dst, n)
+			} else {
+				dst = append(dst, b.unknown...)
+			}
+		} else {
+			dst = append(dst, b.wait...)
+			dst = append(dst, `</dt><dd id="waitTime">`...)
+			dst = b.appendWait(dst, v)
+		}
+		dst = append(dst, `</dd></div></dl>`...)
+		dst = b.appendEvent(dst, v, st)
+		dst = append(dst, `<progress id="bar" aria-labelledby="ahead-label" max="1" value="0" hidden></progress><p id="kept"`...)
 		if d.KeptUntil == 0 {
 			dst = append(dst, ` hidden>`...)
 		} else {
 			dst = append(dst, '>')
-			dst = append(dst, b.kept.before...)
-			dst = b.appendTime(dst, "", v.at(d.KeptUntil))
-			dst = append(dst, b.kept.after...)
+			dst = b.appendAt(dst, b.kept, v, d.KeptUntil)
 		}
 		dst = append(dst, "</p>"...)
 	}
@@ -90,20 +114,55 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 	dst = append(dst, `</b></span> <span>`...)
 	dst = append(dst, b.updated...)
 	dst = append(dst, ' ')
-	dst = b.appendTime(dst, ` id="last-updated"`, v.updated())
+	dst = b.appendTime(dst, ` id="last-updated"`, v.updated(), v.updated())
 	dst = append(dst, `</span></p><script type="application/json" id="status">`...)
 	dst = AppendStatus(dst, v)
 	return append(dst, "</script>"...)
 }
 
+// untilStart is the time until the start of the event in minutes, if it is known.
+func untilStart(d anteroom.Decision, st state) (int64, bool) {
+	start, _ := countdowns(d, st)
+	return minutes(start), happeningOf(d).start != 0
+}
+
+// appendEvent writes when an event starts, or when the one that has started ends, and where
+// its shuffle can be checked.
+func (b *builtin) appendEvent(dst []byte, v View, st state) []byte {
+	h := happeningOf(v.Decision)
+	at, said := h.end, b.ends
+	if st.waitsForStart() {
+		at, said = h.start, b.begins
+	}
+	left := until(v.Decision, at)
+	if left > 0 && (st.waitsForStart() || h.active && !h.prequeueing && left < sameDay) {
+		dst = append(dst, `<p class="quiet at">`...)
+		dst = b.appendAt(dst, said, v, at)
+		dst = append(dst, "</p>"...)
+	}
+	if h.shuffle && (st == shuffle || !h.prequeueing) {
+		dst = append(dst, `<p class="quiet"><a id="check" href="`+VerifyPath+`" target="_blank" rel="noopener">`...)
+		dst = append(dst, b.check...)
+		dst = append(dst, "</a></p>"...)
+	}
+	return dst
+}
+
+// appendAt writes a sentence with a moment in it.
+func (b *builtin) appendAt(dst []byte, said around, v View, t anteroom.Time) []byte {
+	dst = append(dst, said.before...)
+	dst = b.appendTime(dst, "", v.at(t), v.at(v.Decision.At))
+	return append(dst, said.after...)
+}
+
 // appendTime writes a moment so that the script can show it in the visitor's zone.
-func (b *builtin) appendTime(dst []byte, attributes string, t time.Time) []byte {
+func (b *builtin) appendTime(dst []byte, attributes string, t, now time.Time) []byte {
 	dst = append(dst, "<time"...)
 	dst = append(dst, attributes...)
 	dst = append(dst, ` datetime="`...)
 	dst = appendISO(dst, t)
 	dst = append(dst, `">`...)
-	dst = b.numerals.appendClock(dst, t)
+	dst = b.numerals.appendMoment(dst, t, now)
 	return append(dst, "</time>"...)
 }
 

@@ -80,6 +80,13 @@ func FuzzDecision(f *testing.F) {
 			Ahead: ahead, Waiting: waiting, WaitTime: time.Duration(wait), Wait25: time.Duration(low), Wait75: time.Duration(high),
 			Refresh: time.Duration(refresh), At: anteroom.Time(at), KeptUntil: anteroom.Time(kept), Ticket: anteroom.Ticket{ID: anteroom.ID{flags}},
 		}
+		if flags&128 != 0 {
+			d.InForce = &anteroom.InForce{
+				Phase:      anteroom.Phase(reason % 3),
+				Occurrence: anteroom.Occurrence{Start: d.At.Std().Add(time.Duration(low)), End: d.At.Std().Add(time.Duration(high))},
+				Event:      &anteroom.Event{ShuffleAtStart: ahead%2 == 0},
+			}
+		}
 		v := View{Decision: d, Language: anteroom.Languages[int(reason)%len(anteroom.Languages)], Returning: flags&32 != 0, Paused: flags&64 != 0}
 		if now != 0 {
 			v.Now = time.UnixMilli(now % (1 << 50))
@@ -89,14 +96,14 @@ func FuzzDecision(f *testing.F) {
 				t.Errorf("not JSON: %s", out)
 			}
 		}
-		if n := len(AppendStatus(nil, v)); n > 300 {
+		if n := len(AppendStatus(nil, v)); n > 350 {
 			t.Errorf("a status of %d bytes", n)
 		}
 		plain := AppendPage(nil, v, false)
 		if !bytes.Equal(unzip(t, AppendPage(nil, v, true)), plain) {
 			t.Error("the compressed page differs")
 		}
-		if n := bytes.Count(plain, []byte("</script>")); n != 3 {
+		if n := bytes.Count(plain, []byte("</script>")); n != 3 && n != 4 {
 			t.Errorf("%d scripts", n)
 		}
 	})

@@ -34,16 +34,25 @@ func AppendJSON(dst []byte, v View) []byte {
 	dst = append(dst, `,"isRandomQueue":`...)
 	dst = strconv.AppendBool(dst, p.method == anteroom.Random)
 	dst = append(dst, `,"isPassthroughQueue":`...)
-	dst = strconv.AppendBool(dst, p.method == anteroom.Passthrough)
+	dst = strconv.AppendBool(dst, p.passthrough)
 	dst = append(dst, `,"isRejectQueue":`...)
-	dst = strconv.AppendBool(dst, p.method == anteroom.Reject)
-	return append(dst, `,"isEventActive":false,"isEventPrequeueing":false,"timeUntilEventStart":0,`+
-		`"timeUntilEventStartFormatted":"unavailable","timeUntilEventEnd":0,`+
-		`"timeUntilEventEndFormatted":"unavailable","shuffleAtEventStart":false,`+
-		`"turnstile":"","infiniteQueue":false}}`...)
+	dst = strconv.AppendBool(dst, p.reject)
+	dst = append(dst, `,"isEventActive":`...)
+	dst = strconv.AppendBool(dst, p.active)
+	dst = append(dst, `,"isEventPrequeueing":`...)
+	dst = strconv.AppendBool(dst, p.prequeueing)
+	dst = appendField(dst, `,"timeUntilEventStart":`, p.untilStart)
+	dst = append(dst, `,"timeUntilEventStartFormatted":"`...)
+	dst = appendEnglishSpan(dst, p.prequeueing, p.untilStart)
+	dst = appendField(dst, `","timeUntilEventEnd":`, p.untilEnd)
+	dst = append(dst, `,"timeUntilEventEndFormatted":"`...)
+	dst = appendEnglishSpan(dst, p.active, p.untilEnd)
+	dst = append(dst, `","shuffleAtEventStart":`...)
+	dst = strconv.AppendBool(dst, p.shuffle)
+	return append(dst, `,"turnstile":"","infiniteQueue":false}}`...)
 }
 
-// AppendStatus appends what the page's script works with, at most 300 bytes:
+// AppendStatus appends what the page's script works with, at most 350 bytes:
 //
 //	admitted  the next request of the page's own URL passes
 //	ahead     people before the visitor, or null
@@ -54,13 +63,15 @@ func AppendJSON(dst []byte, v View) []byte {
 //	stream    a stream may be opened
 //	reason    word of [anteroom.Reason]
 //	at        milliseconds since 1970 of the last counted attempt
-//	state     line, draw, held, long, full or closed
+//	state     line, draw, held, long, full, closed, prequeue, shuffle or drained
+//	start     seconds until the event starts, in the states prequeue and shuffle; else 0
+//	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
 func AppendStatus(dst []byte, v View) []byte {
 	d := v.Decision
 	dst = append(dst, `{"admitted":`...)
 	dst = strconv.AppendBool(dst, d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass)
-	if d.AheadKnown {
+	if aheadKnown(d) {
 		dst = appendField(dst, `,"ahead":`, int64(d.Ahead))
 	} else {
 		dst = append(dst, `,"ahead":null`...)
@@ -73,36 +84,72 @@ func AppendStatus(dst []byte, v View) []byte {
 	}
 	dst = appendField(dst, `,"lo":`, low*60)
 	dst = appendField(dst, `,"hi":`, high*60)
-	dst = appendField(dst, `,"refresh":`, int64(refreshSeconds(d)))
-	var kept int64
-	if d.KeptUntil != 0 {
-		kept = v.at(d.KeptUntil).UnixMilli()
+	refresh := int64(refreshSeconds(d))
+	if v.Preview {
+		refresh = 0
 	}
-	dst = appendField(dst, `,"kept":`, kept)
+	dst = appendField(dst, `,"refresh":`, refresh)
+	dst = appendField(dst, `,"kept":`, momentMilli(v, d.KeptUntil))
 	dst = append(dst, `,"stream":`...)
 	dst = strconv.AppendBool(dst, d.Stream)
 	dst = append(dst, `,"reason":"`...)
 	dst = append(dst, d.Reason.String()...)
 	dst = appendField(dst, `","at":`, v.updated().UnixMilli())
 	dst = append(dst, `,"state":"`...)
-	dst = append(dst, stateWords[stateOf(d)]...)
-	dst = append(dst, `","ref":"`...)
+	st := stateOf(d)
+	dst = append(dst, stateWords[st]...)
+	start, end := countdowns(d, st)
+	dst = appendField(dst, `","start":`, seconds(start))
+	dst = appendField(dst, `,"end":`, seconds(end))
+	dst = append(dst, `,"ref":"`...)
 	dst = appendReference(dst, d.Ticket.ID)
 	return append(dst, `"}`...)
 }
 
-// published holds the wait as the published interface tells it: whole minutes, rounded up.
+// countdowns returns how long it is until the start, where a page waits for it, and until the
+// end of an event that has started.
+func countdowns(d anteroom.Decision, st state) (start, end time.Duration) {
+	h := happeningOf(d)
+	switch {
+	case st.waitsForStart():
+		// Never 0, which would say that there is nothing to wait for.
+		return max(until(d, h.start), time.Second), 0
+	case h.active && !h.prequeueing:
+		return 0, until(d, h.end)
+	}
+	return 0, 0
+}
+
+// published holds a decision as the published interface tells it: whole minutes, rounded up.
 type published struct {
 	method              anteroom.QueueingMethod
 	known               bool
 	wait, p25, p50, p75 int64
+
+	// passthrough is true only while somebody can see it: with the line held. reject says that
+	// the page is static: while the line is held it is not.
+	passthrough, reject bool
+
+	active, prequeueing, shuffle bool
+	untilStart, untilEnd         int64
 }
 
 func publish(d anteroom.Decision) published {
-	p := published{method: d.Method, known: d.WaitKnown && !d.QueueAll && !d.QueueIsFull}
-	if p.method == "" {
+	h := happeningOf(d)
+	holding := d.QueueAll || h.prequeueing
+	p := published{
+		method: d.Method, known: d.WaitKnown && !holding && !d.QueueIsFull && d.Verdict != anteroom.Refuse,
+		active: h.active, prequeueing: h.active && h.prequeueing, shuffle: h.active && h.shuffle,
+		untilStart: minutes(until(d, h.start)), untilEnd: minutes(until(d, h.end)),
+	}
+	switch {
+	case d.Reason == anteroom.ReasonDraining:
+		p.method = anteroom.Reject // for those who come now it is nothing else
+	case p.method == "":
 		p.method = anteroom.FIFO
 	}
+	p.passthrough = holding && p.method == anteroom.Passthrough
+	p.reject = !holding && p.method == anteroom.Reject
 	if !p.known {
 		return p
 	}

@@ -98,14 +98,14 @@ func TestStatus(t *testing.T) {
 	}
 	for name, want := range map[string]any{
 		"admitted": false, "ahead": 1234.0, "wait": 840.0, "lo": 720.0, "hi": 1080.0, "refresh": 20.0, "kept": float64(at + 320_000),
-		"stream": true, "reason": "early", "at": float64(at), "state": "line", "ref": "3f9a1-c07be",
+		"stream": true, "reason": "early", "at": float64(at), "state": "line", "start": 0.0, "end": 0.0, "ref": "3f9a1-c07be",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
-	if len(got) != 12 {
-		t.Errorf("%d members, want 12: %v", len(got), got)
+	if len(got) != 14 {
+		t.Errorf("%d members, want 14: %v", len(got), got)
 	}
 
 	admitted := string(AppendStatus(nil, View{Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: d.At}}))

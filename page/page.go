@@ -40,6 +40,9 @@ const (
 	HoldQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
 )
 
+// VerifyPath is where the page stands by which anybody can recompute a shuffle, on every host.
+const VerifyPath = "/.well-known/anteroom/verify"
+
 // View is all that a page depends on.
 type View struct {
 	Decision anteroom.Decision
@@ -55,6 +58,8 @@ type View struct {
 	Returning bool
 	// Paused says that the visitor asked for no more automatic updates ([HoldQuery]).
 	Paused bool
+	// Preview says that nobody waits at this page: its script asks nothing.
+	Preview bool
 }
 
 // AppendPage appends the HTML page, gzip-compressed when gzip is set (then the answer's
@@ -79,9 +84,10 @@ func ContentSecurityPolicy(v View) string {
 }
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole
-// seconds rounded up, as refreshIntervalSeconds in the JSON; 0 means no header.
+// seconds rounded up, as refreshIntervalSeconds in the JSON; 0 means no header. A preview
+// has none, though it says the interval.
 func RefreshSeconds(v View) int {
-	if v.Paused {
+	if v.Paused || v.Preview {
 		return 0
 	}
 	return refreshSeconds(v.Decision)

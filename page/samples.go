@@ -58,9 +58,38 @@ func States() []State {
 		of("closed", func(d *anteroom.Decision) {
 			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now}
 		}),
+		of("prequeue", func(d *anteroom.Decision) {
+			d.Reason, d.WaitKnown, d.WaitTime = anteroom.ReasonPrequeue, false, 0
+			d.InForce = eventAt(now, anteroom.Prequeueing, false)
+		}),
+		of("shuffle", func(d *anteroom.Decision) {
+			d.Reason, d.WaitKnown, d.WaitTime = anteroom.ReasonPrequeue, false, 0
+			d.InForce = eventAt(now, anteroom.Prequeueing, true)
+		}),
+		of("event", func(d *anteroom.Decision) { d.InForce = eventAt(now, anteroom.Started, true) }),
+		of("sold", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now,
+				InForce: eventAt(now, anteroom.Started, false)}
+		}),
+		of("drained", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonDraining, Method: anteroom.FIFO, At: now}
+		}),
 		of("lost", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonPlaceLost }),
 		of("over", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonSessionOver }),
 		of("used", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonUsed }),
 		of("bound", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonBound }),
+	}
+}
+
+// eventAt is an event that starts in 1:15:30 h or started as long ago, and lasts for two.
+func eventAt(now anteroom.Time, phase anteroom.Phase, shuffle bool) *anteroom.InForce {
+	away := 75*time.Minute + 30*time.Second
+	if phase == anteroom.Started {
+		away = -away
+	}
+	start := now.Std().Add(away)
+	return &anteroom.InForce{
+		Phase: phase, Occurrence: anteroom.Occurrence{Start: start, End: start.Add(2 * time.Hour)},
+		Event: &anteroom.Event{Name: "sale", ShuffleAtStart: shuffle},
 	}
 }

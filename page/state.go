@@ -16,15 +16,32 @@ const (
 	longLine               // the forecast exceeds a day
 	lineFull               // no place in line was to be had
 	closed                 // nobody new is admitted; the page does not come back
+	prequeue               // an event is about to start; the order of arrival counts then
+	shuffle                // an event is about to start; chance decides then
+	drained                // nobody new gets into the line; those in it are let in
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained"}
+
+// static reports whether the page says nothing that changes.
+func (st state) static() bool { return st == closed || st == drained }
+
+// waitsForStart reports whether the page counts down to the start of an event.
+func (st state) waitsForStart() bool { return st == prequeue || st == shuffle }
 
 func stateOf(d anteroom.Decision) state {
+	h := happeningOf(d)
 	switch {
+	case d.Reason == anteroom.ReasonDraining:
+		return drained
 	case d.QueueAll:
 		return held
+	case h.prequeueing && d.Reason != anteroom.ReasonLineFull:
+		if h.shuffle || d.Method == anteroom.Random {
+			return shuffle
+		}
+		return prequeue
 	case d.Method == anteroom.Reject:
 		return closed
 	case d.Reason == anteroom.ReasonLineFull:
@@ -71,7 +88,7 @@ const oneDay = 24 * 60
 // Both are rounded so that they do not pretend precision: outwards below three hours, to
 // the nearest hour above. A low of 0 reads "less than high".
 func waitRange(d anteroom.Decision) (low, high int64, known bool) {
-	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || happeningOf(d).prequeueing || d.Verdict == anteroom.Refuse || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		return 0, 0, false
 	}
 	lo, hi := d.Wait25, d.Wait75

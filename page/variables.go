@@ -9,10 +9,7 @@ func variables(v View) map[string]any {
 	d := v.Decision
 	p := publish(d)
 	low, high, _ := waitRange(d)
-	var kept int64
-	if d.KeptUntil != 0 {
-		kept = v.at(d.KeptUntil).UnixMilli()
-	}
+	h := happeningOf(d)
 	return map[string]any{
 		"inWaitingRoom":        true,
 		"waitTimeKnown":        p.known,
@@ -27,41 +24,45 @@ func variables(v View) map[string]any {
 		"queueIsFull":            d.QueueIsFull,
 		"queueAll":               d.QueueAll,
 		"lastUpdated":            string(appendISO(nil, v.updated())),
-		"refreshIntervalSeconds": RefreshSeconds(v),
+		"refreshIntervalSeconds": interval(v),
 		"queueingMethod":         string(p.method),
 		"isFIFOQueue":            p.method == anteroom.FIFO,
 		"isRandomQueue":          p.method == anteroom.Random,
-		"isPassthroughQueue":     p.method == anteroom.Passthrough,
-		"isRejectQueue":          p.method == anteroom.Reject,
+		"isPassthroughQueue":     p.passthrough,
+		"isRejectQueue":          p.reject,
 
-		"isEventActive":                  false,
-		"isEventPrequeueing":             false,
-		"timeUntilEventStart":            0,
-		"timeUntilEventStartFormatted":   "unavailable",
-		"timeUntilEventStartHours":       0,
-		"timeUntilEventStartHourMinutes": 0,
-		"timeUntilEventEnd":              0,
-		"timeUntilEventEndFormatted":     "unavailable",
-		"timeUntilEventEndHours":         0,
-		"timeUntilEventEndHourMinutes":   0,
-		"shuffleAtEventStart":            false,
+		"isEventActive":                  p.active,
+		"isEventPrequeueing":             p.prequeueing,
+		"timeUntilEventStart":            p.untilStart,
+		"timeUntilEventStartFormatted":   string(appendEnglishSpan(nil, p.prequeueing, p.untilStart)),
+		"timeUntilEventStartHours":       p.untilStart / 60,
+		"timeUntilEventStartHourMinutes": p.untilStart % 60,
+		"timeUntilEventEnd":              p.untilEnd,
+		"timeUntilEventEndFormatted":     string(appendEnglishSpan(nil, p.active, p.untilEnd)),
+		"timeUntilEventEndHours":         p.untilEnd / 60,
+		"timeUntilEventEndHourMinutes":   p.untilEnd % 60,
+		"shuffleAtEventStart":            p.shuffle,
 
 		"turnstile":     "",
 		"infiniteQueue": false,
 
 		"ahead":              d.Ahead,
-		"aheadKnown":         d.AheadKnown,
+		"aheadKnown":         aheadKnown(d),
 		"waitingUsers":       d.Waiting,
 		"waitTimeLow":        low,  // minutes, as the built-in page shows them
 		"waitTimeHigh":       high, // 0 when not known
 		"reference":          string(appendReference(nil, d.Ticket.ID)),
 		"keptUntil":          keptISO(v),
-		"keptUntilUnixMilli": kept,
+		"keptUntilUnixMilli": momentMilli(v, d.KeptUntil),
 		"placeLost":          d.Reason == anteroom.ReasonPlaceLost,
 		"sessionOver":        d.Reason == anteroom.ReasonSessionOver,
 		"ticketUsed":         d.Reason == anteroom.ReasonUsed || d.Reason == anteroom.ReasonBound,
 		"lineFull":           d.Reason == anteroom.ReasonLineFull,
 		"isPaused":           v.Paused,
+		"isDraining":         d.Reason == anteroom.ReasonDraining,
+
+		"eventStartUnixMilli": momentMilli(v, h.start), // 0 when not prequeueing
+		"eventEndUnixMilli":   momentMilli(v, h.end),   // 0 without an event
 	}
 }
 
@@ -70,4 +71,18 @@ func keptISO(v View) string {
 		return ""
 	}
 	return string(appendISO(nil, v.at(v.Decision.KeptUntil)))
+}
+
+// momentMilli returns a moment in milliseconds since 1970; 0 for none.
+func momentMilli(v View, t anteroom.Time) int64 {
+	if t == 0 {
+		return 0
+	}
+	return v.at(t).UnixMilli()
+}
+
+// interval is what the page says about its refreshing; that of a preview is made up.
+func interval(v View) int {
+	v.Preview = false
+	return RefreshSeconds(v)
 }

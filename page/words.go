@@ -21,6 +21,10 @@ type words struct {
 	Full   saying `json:"full"`
 	Closed saying `json:"closed"`
 
+	Prequeue saying `json:"prequeue"`
+	Shuffle  saying `json:"shuffle"`
+	Drained  saying `json:"drained"`
+
 	Ahead   string `json:"ahead"`   // label of the number of people ahead
 	Wait    string `json:"wait"`    // label of the forecast
 	Unknown string `json:"unknown"` // there is no forecast
@@ -29,6 +33,11 @@ type words struct {
 	Min     string `json:"min"`     // {} minutes, short
 	Hour    string `json:"hour"`    // {} hours, short
 	Range   string `json:"range"`   // what stands between two bounds
+
+	Start  string `json:"start"`  // label of the time until an event starts
+	Begins string `json:"begins"` // the moment at which it does: {}
+	Soon   string `json:"soon"`   // in the place of that time when it is over
+	Ends   string `json:"ends"`   // the moment at which an event ends: {}
 
 	Kept    string `json:"kept"` // until {}
 	Auto    string `json:"auto"`
@@ -49,6 +58,8 @@ type words struct {
 	Tell string `json:"tell"`
 	Told string `json:"told"`
 
+	Check string `json:"check"` // where a shuffle can be recomputed
+
 	Group  string `json:"group"`  // between groups of digits
 	Digits string `json:"digits"` // the ten digits; empty means 0 to 9
 	// GroupFrom is the number of digits from which they are grouped; 0 means 4.
@@ -58,7 +69,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained}
 }
 
 // around is a sentence cut at its value, escaped for HTML.
@@ -126,3 +137,20 @@ func (n *numerals) appendClock(dst []byte, t time.Time) []byte {
 	dst = n.appendPair(dst, t.Minute())
 	return append(dst, " UTC"...)
 }
+
+// appendMoment writes a clock time, with the date when the moment is far from another.
+func (n *numerals) appendMoment(dst []byte, t, from time.Time) []byte {
+	if far := t.Sub(from); far > sameDay || far < -sameDay {
+		dst = n.appendPair(dst, t.Year()/100)
+		dst = n.appendPair(dst, t.Year())
+		dst = append(dst, '-')
+		dst = n.appendPair(dst, int(t.Month()))
+		dst = append(dst, '-')
+		dst = n.appendPair(dst, t.Day())
+		dst = append(dst, ' ')
+	}
+	return n.appendClock(dst, t)
+}
+
+// sameDay is how near a moment is that a clock time names without doubt.
+const sameDay = 12 * time.Hour

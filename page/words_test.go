@@ -19,8 +19,8 @@ func TestEveryLanguageSaysEverything(t *testing.T) {
 		t.Errorf("%d files, %d languages", len(entries), len(anteroom.Languages))
 	}
 	// Words that languages share.
-	same := map[string]bool{"Min": true, "Hour": true, "Range": true, "Ref": true, "Group": true, "Digits": true}
-	withValue := map[string]bool{"Less": true, "Min": true, "Hour": true, "Kept": true}
+	same := map[string]bool{"Min": true, "Hour": true, "Range": true, "Ref": true, "Group": true, "Digits": true, "Begins": true}
+	withValue := map[string]bool{"Less": true, "Min": true, "Hour": true, "Kept": true, "Begins": true, "Ends": true}
 	english := reflect.ValueOf(*wordsOf("en-US"))
 	for _, language := range anteroom.Languages {
 		raw, err := files.ReadFile("lang/" + language + ".json")

@@ -44,9 +44,7 @@ $('ref').parentNode.hidden = !s.ref
 text('last-updated', clock(s.at, '2-digit'))
 doc.title = (s.hi && s.hi <= 86400 ? '(' + span(s.hi / 60) + ') ' : '') + title
 // Read aloud: nothing at first, then changes, at most one a minute unless it moves fast.
-const line = s.ahead == null ? wait(s) : $('ahead-label').textContent + ': ' + num(s.ahead) + '. ' + $('wait-label').textContent + ': ' + wait(s)
-const t = Date.now()
-if (!saidAt) said = line
+const line = window.during && during(s, span, title, here) || (s.ahead == null ? '' : $('ahead-label').textContent + ': ' + num(s.ahead) + '. ') + $('wait-label').textContent + ': ' + wait(s), t = Date.now()
 if (!saidAt || line != said && (t - saidAt > 6e4 || t - saidAt > 1e4 && Math.abs(s.ahead - saidAhead) * 10 >= saidAhead)) {
 if (saidAt) text('say', line)
 said = line
@@ -156,8 +154,8 @@ else open()
 }
 
 show(now)
-if (!navigator.cookieEnabled) warn(told = words.cookies)
 if (!now.refresh || !window.fetch || !window.AbortController) return
+if (!navigator.cookieEnabled) warn(told = words.cookies)
 if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
 const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }
 tell.hidden = false

@@ -1,0 +1,78 @@
+package page
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// happening is what a page tells of an event. The zero value is no event.
+type happening struct {
+	active      bool // from the prequeue on
+	prequeueing bool
+	shuffle     bool
+	start, end  anteroom.Time // zero when there is none to tell
+}
+
+func happeningOf(d anteroom.Decision) happening {
+	f := d.InForce
+	if f == nil || f.Event == nil || f.Phase == anteroom.NoEvent {
+		return happening{prequeueing: d.Reason == anteroom.ReasonPrequeue}
+	}
+	h := happening{active: true, prequeueing: f.Phase == anteroom.Prequeueing, shuffle: f.Event.ShuffleAtStart}
+	if !f.End.IsZero() {
+		h.end = anteroom.TimeOf(f.End)
+	}
+	if h.prequeueing && !f.Start.IsZero() {
+		h.start = anteroom.TimeOf(f.Start)
+	}
+	return h
+}
+
+// until is the time from a decision to a moment; zero when there is none or it has passed.
+func until(d anteroom.Decision, t anteroom.Time) time.Duration {
+	if t <= d.At {
+		return 0
+	}
+	return min(t.Sub(d.At), maxUntil)
+}
+
+// maxUntil keeps what is told of hostile numbers within reason.
+const maxUntil = 100 * 365 * 24 * time.Hour
+
+// seconds rounds up.
+func seconds(d time.Duration) int64 {
+	return int64((max(d, 0) + time.Second - 1) / time.Second)
+}
+
+// appendEnglishSpan writes a countdown: unlike a forecast it is exact to the minute.
+func appendEnglishSpan(dst []byte, known bool, minutes int64) []byte {
+	if !known {
+		return append(dst, "unavailable"...)
+	}
+	if hours := minutes / 60; hours > 0 {
+		dst = appendCount(dst, hours, " hour")
+		if minutes %= 60; minutes == 0 {
+			return dst
+		}
+		dst = append(dst, ' ')
+	}
+	return appendCount(dst, minutes, " minute")
+}
+
+func appendCount(dst []byte, n int64, unit string) []byte {
+	dst = strconv.AppendInt(dst, n, 10)
+	dst = append(dst, unit...)
+	if n != 1 {
+		dst = append(dst, 's')
+	}
+	return dst
+}
+
+// aheadKnown reports whether the place can be shown: while an order is still to be drawn it
+// would mean nothing.
+func aheadKnown(d anteroom.Decision) bool {
+	h := happeningOf(d)
+	return d.AheadKnown && !(h.prequeueing && h.shuffle)
+}

@@ -2,8 +2,6 @@ package page
 
 import (
 	"time"
-
-	"github.com/anteroom/anteroom"
 )
 
 const (
@@ -44,7 +42,7 @@ func (b *builtin) appendTitle(dst []byte, v View) []byte {
 	st := stateOf(v.Decision)
 	_, high, known := waitRange(v.Decision)
 	if st.waitsForStart() {
-		high, known = untilStart(v.Decision, st)
+		high, known = untilStart(v, st)
 	}
 	if known && high <= oneDay {
 		dst = append(dst, '(')
@@ -82,7 +80,7 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 		if st.waitsForStart() {
 			dst = append(dst, b.start...)
 			dst = append(dst, `</dt><dd id="prequeueTime">`...)
-			if n, known := untilStart(d, st); known {
+			if n, known := untilStart(v, st); known {
 				dst = b.appendSpan(dst, n)
 			} else {
 				dst = append(dst, b.unknown...)
@@ -99,7 +97,7 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 			dst = append(dst, ` hidden>`...)
 		} else {
 			dst = append(dst, '>')
-			dst = b.appendAt(dst, b.kept, v, d.KeptUntil)
+			dst = b.appendAt(dst, b.kept, v.at(d.KeptUntil), v.wall())
 		}
 		dst = append(dst, "</p>"...)
 	}
@@ -121,9 +119,9 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 }
 
 // untilStart is the time until the start of the event in minutes, if it is known.
-func untilStart(d anteroom.Decision, st state) (int64, bool) {
-	start, _ := countdowns(d, st)
-	return minutes(start), happeningOf(d).start != 0
+func untilStart(v View, st state) (int64, bool) {
+	start, _ := countdowns(v, st)
+	return minutes(start), !happeningOf(v.Decision).start.IsZero()
 }
 
 // appendEvent writes when an event starts, or when the one that has started ends, and where
@@ -134,10 +132,10 @@ func (b *builtin) appendEvent(dst []byte, v View, st state) []byte {
 	if st.waitsForStart() {
 		at, said = h.start, b.begins
 	}
-	left := until(v.Decision, at)
+	left := v.until(at)
 	if left > 0 && (st.waitsForStart() || h.active && !h.prequeueing && left < sameDay) {
 		dst = append(dst, `<p class="quiet at">`...)
-		dst = b.appendAt(dst, said, v, at)
+		dst = b.appendAt(dst, said, at.UTC(), v.wall())
 		dst = append(dst, "</p>"...)
 	}
 	if h.shuffle && (st == shuffle || !h.prequeueing) {
@@ -149,9 +147,9 @@ func (b *builtin) appendEvent(dst []byte, v View, st state) []byte {
 }
 
 // appendAt writes a sentence with a moment in it.
-func (b *builtin) appendAt(dst []byte, said around, v View, t anteroom.Time) []byte {
+func (b *builtin) appendAt(dst []byte, said around, t, now time.Time) []byte {
 	dst = append(dst, said.before...)
-	dst = b.appendTime(dst, "", v.at(t), v.at(v.Decision.At))
+	dst = b.appendTime(dst, "", t, now)
 	return append(dst, said.after...)
 }
 

@@ -12,7 +12,7 @@ type happening struct {
 	active      bool // from the prequeue on
 	prequeueing bool
 	shuffle     bool
-	start, end  anteroom.Time // zero when there is none to tell
+	start, end  time.Time // by the wall clock, as events are; zero when there is none to tell
 }
 
 func happeningOf(d anteroom.Decision) happening {
@@ -21,21 +21,27 @@ func happeningOf(d anteroom.Decision) happening {
 		return happening{prequeueing: d.Reason == anteroom.ReasonPrequeue}
 	}
 	h := happening{active: true, prequeueing: f.Phase == anteroom.Prequeueing, shuffle: f.Event.ShuffleAtStart}
-	if !f.End.IsZero() {
-		h.end = anteroom.TimeOf(f.End)
-	}
-	if h.prequeueing && !f.Start.IsZero() {
-		h.start = anteroom.TimeOf(f.Start)
+	h.end = f.End
+	if h.prequeueing {
+		h.start = f.Start
 	}
 	return h
 }
 
+// wall is the wall clock at the decision.
+func (v View) wall() time.Time {
+	if v.Now.IsZero() {
+		return v.Decision.At.Std()
+	}
+	return v.Now
+}
+
 // until is the time from a decision to a moment; zero when there is none or it has passed.
-func until(d anteroom.Decision, t anteroom.Time) time.Duration {
-	if t <= d.At {
+func (v View) until(t time.Time) time.Duration {
+	if t.IsZero() {
 		return 0
 	}
-	return min(t.Sub(d.At), maxUntil)
+	return min(max(t.Sub(v.wall()), 0), maxUntil)
 }
 
 // maxUntil keeps what is told of hostile numbers within reason.

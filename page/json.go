@@ -11,7 +11,7 @@ import (
 // fields in their published order. Fields that are not valid are 0, false or "unavailable".
 func AppendJSON(dst []byte, v View) []byte {
 	d := v.Decision
-	p := publish(d)
+	p := publish(v)
 	dst = append(dst, `{"cfWaitingRoom":{"inWaitingRoom":true,"waitTimeKnown":`...)
 	dst = strconv.AppendBool(dst, p.known)
 	dst = appendField(dst, `,"waitTime":`, p.wait)
@@ -98,7 +98,7 @@ func AppendStatus(dst []byte, v View) []byte {
 	dst = append(dst, `,"state":"`...)
 	st := stateOf(d)
 	dst = append(dst, stateWords[st]...)
-	start, end := countdowns(d, st)
+	start, end := countdowns(v, st)
 	dst = appendField(dst, `","start":`, seconds(start))
 	dst = appendField(dst, `,"end":`, seconds(end))
 	dst = append(dst, `,"ref":"`...)
@@ -108,14 +108,14 @@ func AppendStatus(dst []byte, v View) []byte {
 
 // countdowns returns how long it is until the start, where a page waits for it, and until the
 // end of an event that has started.
-func countdowns(d anteroom.Decision, st state) (start, end time.Duration) {
-	h := happeningOf(d)
+func countdowns(v View, st state) (start, end time.Duration) {
+	h := happeningOf(v.Decision)
 	switch {
 	case st.waitsForStart():
 		// Never 0, which would say that there is nothing to wait for.
-		return max(until(d, h.start), time.Second), 0
+		return max(v.until(h.start), time.Second), 0
 	case h.active && !h.prequeueing:
-		return 0, until(d, h.end)
+		return 0, v.until(h.end)
 	}
 	return 0, 0
 }
@@ -134,13 +134,14 @@ type published struct {
 	untilStart, untilEnd         int64
 }
 
-func publish(d anteroom.Decision) published {
+func publish(v View) published {
+	d := v.Decision
 	h := happeningOf(d)
 	holding := d.QueueAll || h.prequeueing
 	p := published{
 		method: d.Method, known: d.WaitKnown && !holding && !d.QueueIsFull && d.Verdict != anteroom.Refuse,
 		active: h.active, prequeueing: h.active && h.prequeueing, shuffle: h.active && h.shuffle,
-		untilStart: minutes(until(d, h.start)), untilEnd: minutes(until(d, h.end)),
+		untilStart: minutes(v.until(h.start)), untilEnd: minutes(v.until(h.end)),
 	}
 	switch {
 	case d.Reason == anteroom.ReasonDraining:

@@ -68,7 +68,7 @@ func TestWaitTimeFormatted(t *testing.T) {
 		{-time.Hour, "0 minutes"},
 	} {
 		d := anteroom.Decision{WaitKnown: true, WaitTime: c.wait}
-		if got := string(publish(d).appendFormatted(nil)); got != c.want {
+		if got := string(publish(View{Decision: d}).appendFormatted(nil)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.wait, got, c.want)
 		}
 	}

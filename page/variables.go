@@ -1,13 +1,17 @@
 package page
 
-import "github.com/anteroom/anteroom"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
 
 // variables are what an operator's template can show: the published fields and their
 // template-only companions, then ours. Numbers, booleans and strings of a fixed form only;
 // no word that came with a request.
 func variables(v View) map[string]any {
 	d := v.Decision
-	p := publish(d)
+	p := publish(v)
 	low, high, _ := waitRange(d)
 	h := happeningOf(d)
 	return map[string]any{
@@ -61,8 +65,8 @@ func variables(v View) map[string]any {
 		"isPaused":           v.Paused,
 		"isDraining":         d.Reason == anteroom.ReasonDraining,
 
-		"eventStartUnixMilli": momentMilli(v, h.start), // 0 when not prequeueing
-		"eventEndUnixMilli":   momentMilli(v, h.end),   // 0 without an event
+		"eventStartUnixMilli": unixMilli(h.start), // 0 when not prequeueing
+		"eventEndUnixMilli":   unixMilli(h.end),   // 0 without an event
 	}
 }
 
@@ -79,6 +83,14 @@ func momentMilli(v View, t anteroom.Time) int64 {
 		return 0
 	}
 	return v.at(t).UnixMilli()
+}
+
+// unixMilli is likewise for a moment of the wall clock.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
 }
 
 // interval is what the page says about its refreshing; that of a preview is made up.

@@ -30,6 +30,14 @@ func (l *loader) check() {
 		l.At("data", "is empty", "name a directory")
 	}
 	l.checkTLS(c.TLS)
+	switch a := c.AdminTLS; {
+	case a.Cert != "" && a.Key != "":
+		l.checkPair("admin_tls", a.Cert, a.Key)
+	case a.Cert != "":
+		l.At("admin_tls.key", "is missing", "PEM file with the private key of admin_tls.cert")
+	case a.Key != "":
+		l.At("admin_tls.cert", "is missing", "PEM file with the certificate of admin_tls.key")
+	}
 	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
 		l.At("cookie_name", strict.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
 	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-") {
@@ -66,15 +74,7 @@ func (l *loader) checkTLS(t TLS) {
 		if c.Cert == "" || c.Key == "" {
 			continue // said already: required
 		}
-		path := fmt.Sprintf("tls.certificates[%d]", i)
-		cert, okCert := l.Read(path+".cert", c.Cert, 1<<20)
-		key, okKey := l.Read(path+".key", c.Key, 1<<20)
-		if !okCert || !okKey {
-			continue
-		}
-		if _, err := tls.X509KeyPair(cert, key); err != nil {
-			l.At(path, "is not a certificate with its key: "+strings.TrimPrefix(err.Error(), "tls: "), "PEM: the certificate first, then its chain; the key unencrypted")
-		}
+		l.checkPair(fmt.Sprintf("tls.certificates[%d]", i), c.Cert, c.Key)
 	}
 	for i, h := range t.ACME.Hosts {
 		path := fmt.Sprintf("tls.acme.hosts[%d]", i)
@@ -98,6 +98,18 @@ func (l *loader) checkTLS(t TLS) {
 		if slices.Contains(l.doc.Listen, t.RedirectHTTP) {
 			l.At("tls.redirect_http", strict.Quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
 		}
+	}
+}
+
+// checkPair reads a certificate and its key.
+func (l *loader) checkPair(path, certFile, keyFile string) {
+	cert, okCert := l.Read(path+".cert", certFile, 1<<20)
+	key, okKey := l.Read(path+".key", keyFile, 1<<20)
+	if !okCert || !okKey {
+		return
+	}
+	if _, err := tls.X509KeyPair(cert, key); err != nil {
+		l.At(path, "is not a certificate with its key: "+strings.TrimPrefix(err.Error(), "tls: "), "PEM: the certificate first, then its chain; the key unencrypted")
 	}
 }
 

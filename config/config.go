@@ -30,6 +30,8 @@ type Config struct {
 	Listen         []string       `key:"listen" default:":8080" doc:"Addresses on which visitors are served: host:port, with an empty host for all interfaces."`
 	Admin          string         `key:"admin" default:"127.0.0.1:8081" doc:"Address for operators: API, metrics, health, dashboard. Keep it off the public network."`
 	Data           string         `key:"data" default:"./anteroom-data" file:"true" doc:"Directory for keys and state. Created when missing."`
+	AdminTLS       AdminTLS       `key:"admin_tls" doc:"Certificate of the operators' listener. Without one it speaks plain HTTP."`
+	API            API            `key:"api" doc:"The API for operators."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* headers are believed. Nobody by default."`
 	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
@@ -47,6 +49,20 @@ type Config struct {
 	Files []string
 
 	shown shown
+}
+
+// AdminTLS is the key "admin_tls".
+type AdminTLS struct {
+	Cert string `key:"cert" file:"true" doc:"PEM file with the certificate and its chain."`
+	Key  string `key:"key" file:"true" doc:"PEM file with the private key."`
+}
+
+// On reports whether operators are served over TLS.
+func (a AdminTLS) On() bool { return a.Cert != "" }
+
+// API is the key "api".
+type API struct {
+	Strict bool `key:"strict" default:"false" doc:"Hold rooms of the API to the published minima: limits of 200 and more, sessions of 1 to 30 minutes, five events."`
 }
 
 // Log is the key "log".

@@ -173,12 +173,21 @@ func newGateway() *Gateway {
 func (g *Gateway) Swap(cfg Config) error {
 	g.swapping.Lock()
 	defer g.swapping.Unlock()
+	put, err := g.Prepare(cfg)
+	if err == nil {
+		put()
+	}
+	return err
+}
+
+// Prepare does all of Swap that can fail, and returns what remains: a function that swaps. A
+// caller who has more to do in between sees to it that no other Swap comes there.
+func (g *Gateway) Prepare(cfg Config) (put func(), err error) {
 	s, err := newSetup(cfg, g.live.Load(), nodeDoors(cfg.Node))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g.put(s)
-	return nil
+	return func() { g.put(s) }, nil
 }
 
 func (g *Gateway) put(s *setup) {

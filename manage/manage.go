@@ -78,8 +78,10 @@ type Doors interface {
 // Keys are the ticket keys.
 type Keys interface {
 	Rotate(ctx context.Context) error
-	// Export returns the keys for a backup, and Import puts such a copy in their place.
+	// Export returns the keys for a backup, Check says whether something is such a copy, and
+	// Import puts it in their place.
 	Export() ([]byte, error)
+	Check(keys []byte) error
 	Import(ctx context.Context, keys []byte) error
 }
 
@@ -230,7 +232,7 @@ func (m *Manager) SetFile(ctx context.Context, f File, prepare Prepare) error {
 	if err := m.settleDoubt(ctx); err != nil {
 		return err
 	}
-	next, err := m.State().withFile(f)
+	next, err := m.State().withFile(f, m.now())
 	if err != nil {
 		return err
 	}

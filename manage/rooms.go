@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/route"
@@ -224,6 +225,11 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 		return r, err
 	}
 	r.ModifiedOn, r.Revision = t.now, t.seq()
+	var then anteroom.Room
+	if then.DisableSessionRenewal = true; before != nil {
+		then = before.Room
+	}
+	r.Controls.RenewalEnded = renewalEnded(&then, &r, t.now)
 	one, err := compile(r, before)
 	if err != nil {
 		return r, err
@@ -251,6 +257,17 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 	t.entry.Zone, t.entry.Room = z.ID, r.ID
 	t.note(operation, object, r.Name, was, diffable(doc))
 	return r, t.put(roomPrefix+string(r.ID), doc)
+}
+
+// renewalEnded is since when a room's sessions are not renewed any more.
+func renewalEnded(before, after *anteroom.Room, now time.Time) anteroom.Time {
+	switch {
+	case !after.DisableSessionRenewal:
+		return 0
+	case !before.DisableSessionRenewal:
+		return anteroom.TimeOf(now)
+	}
+	return before.Controls.RenewalEnded
 }
 
 // diffable is a room's document without what changes every time.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/page"
@@ -165,7 +166,7 @@ func (s *State) roomsIn(zone string) (n int) {
 }
 
 // withFile returns the state with other rooms of the file, or says what does not go together.
-func (s *State) withFile(f File) (*State, error) {
+func (s *State) withFile(f File, now time.Time) (*State, error) {
 	n := s.clone()
 	n.cookieName, n.strict = f.CookieName, f.Strict
 	n.byID = maps.Clone(s.byID)
@@ -179,6 +180,9 @@ func (s *State) withFile(f File) (*State, error) {
 	for _, r := range f.Rooms {
 		r = r.WithDefaults()
 		r = s.account.name(r)
+		if before := s.byID[r.ID]; before != nil {
+			r.Controls.RenewalEnded = renewalEnded(&before.Room, &r, now)
+		}
 		one, err := compile(r, nil)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -21,19 +22,25 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("GET /-/status", s.status)
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
-	return &http.Server{
-		Handler:           onlyOurHost(s.Config().Admin, mux),
+	srv := &http.Server{
+		Handler:           s.onlyOurHost(s.Config().Admin, mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    anteroom.MaxHeaderBytes,
 	}
+	if s.Config().AdminTLS.On() {
+		srv.TLSConfig = &tls.Config{NextProtos: []string{"h2", "http/1.1"},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.adminCert.Load(), nil }}
+	}
+	return srv
 }
 
 // onlyOurHost refuses requests that a page in somebody's browser made: a foreign Origin, or
-// a Host that is a name other than localhost and the configured one (DNS rebinding).
-func onlyOurHost(configured string, next http.Handler) http.Handler {
+// a Host that is a name other than localhost, the configured one and those of the listener's
+// certificate (DNS rebinding).
+func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler {
 	name, _, _ := net.SplitHostPort(configured)
 	guard := http.NewCrossOriginProtection()
 	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,12 +48,18 @@ func onlyOurHost(configured string, next http.Handler) http.Handler {
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
-		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) {
-			say(w, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost and to the name that the key admin has; ask for one of these")
+		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
+			say(w, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost, to the name that the key admin has and to those of its certificate; ask for one of these")
 			return
 		}
 		next.ServeHTTP(w, r)
 	}))
+}
+
+// certified reports whether the listener's certificate is for a host.
+func (s *Server) certified(host string) bool {
+	cert := s.adminCert.Load()
+	return cert != nil && cert.Leaf != nil && cert.Leaf.VerifyHostname(host) == nil
 }
 
 func say(w http.ResponseWriter, status int, text string) {
@@ -141,7 +154,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	j := s.node.JournalStats()
 	p.Journal = journalStatus{Records: j.Records, Bytes: j.Bytes, Failing: j.Failing, Failures: j.Failures}
 	p.Streams = s.node.Streams()
-	for _, room := range cfg.Rooms {
+	for _, room := range s.rooms() {
 		n := s.node.Room(room.ID)
 		if n == nil {
 			continue

@@ -140,7 +140,7 @@ func TestAdminAnswersOnlyToItsOwnNames(t *testing.T) {
 }
 
 func TestAdminAnswersToTheNameItIsConfiguredWith(t *testing.T) {
-	h := onlyOurHost("Ops.internal:8081", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := new(Server).onlyOurHost("Ops.internal:8081", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{"ops.internal:9": 200, "ops.internal": 200, "other.internal": 421} {
 		w, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		req.Host = host

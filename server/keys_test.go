@@ -19,6 +19,9 @@ import (
 var effects = map[string]string{
 	"listen":                         "TestWhatNeedsARestartIsSaidAndLeftAlone, TestHandOverLosesNothing",
 	"admin":                          "TestAdminAnswersOnlyToItsOwnNames",
+	"admin_tls.cert":                 "TestAdminOverTLS",
+	"admin_tls.key":                  "TestAdminOverTLS",
+	"api.strict":                     "TestStrictAPI",
 	"data":                           "cmd/anteroom/testdata/run.txt",
 	"log.level":                      "cmd/anteroom TestLogSettings",
 	"log.format":                     "cmd/anteroom TestLogSettings",

@@ -90,6 +90,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if cfg.TLS.On() != first.TLS.On() {
 		keys = append(keys, "tls")
 	}
+	if cfg.AdminTLS.On() != first.AdminTLS.On() {
+		keys = append(keys, "admin_tls")
+	}
 	if cfg.Log != first.Log {
 		keys = append(keys, "log")
 	}

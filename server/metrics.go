@@ -50,8 +50,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		offered  = desc("offered_turns", "Turns that were given and not taken yet.", "room")
 		forecast = desc("wait_forecast_seconds", "Forecast of the wait of somebody who joins now; absent while unknown.", "room")
 	)
-	cfg := c.s.Config()
-	for _, r := range cfg.Rooms {
+	for _, r := range c.s.rooms() {
 		n := c.s.node.Room(r.ID)
 		if n == nil {
 			continue

@@ -31,7 +31,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 	servers, failed := s.serve()
 	s.setReady(true)
-	s.log.Info("serving", "visitors", s.Addresses().Visitors, "admin", s.Addresses().Admin, "rooms", len(s.Config().Rooms))
+	s.log.Info("serving", "visitors", s.Addresses().Visitors, "admin", s.Addresses().Admin, "rooms", s.manage.State().Len())
 	s.notify(readyNow())
 
 	var err error
@@ -119,7 +119,11 @@ func (s *Server) serve() (servers, <-chan error) {
 		all.visitors = append(all.visitors, redirect)
 		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
-	start(all.admin.Serve, s.admin)
+	admin := s.admin
+	if cfg.AdminTLS.On() {
+		admin = tls.NewListener(admin, all.admin.TLSConfig)
+	}
+	start(all.admin.Serve, admin)
 	return all, failed
 }
 

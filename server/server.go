@@ -8,6 +8,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )
 
@@ -46,16 +48,18 @@ type Options struct {
 
 // Server is a whole Anteroom process.
 type Server struct {
-	opts    Options
-	log     *slog.Logger
-	cfg     atomic.Pointer[config.Config]
-	first   atomic.Pointer[config.Config] // what the process started with
-	read    map[string]os.FileInfo        // what the files looked like then
-	link    cluster.Link
-	node    *node.Node
-	gateway *gateway.Gateway
-	certs   *certificates
-	metrics http.Handler
+	opts      Options
+	log       *slog.Logger
+	cfg       atomic.Pointer[config.Config]
+	first     atomic.Pointer[config.Config] // what the process started with
+	read      map[string]os.FileInfo        // what the files looked like then
+	link      cluster.Link
+	node      *node.Node
+	gateway   *gateway.Gateway
+	manage    *manage.Manager
+	certs     *certificates
+	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
+	metrics   http.Handler
 
 	life    context.Context // of work that outlasts the request that began it
 	endLife context.CancelFunc
@@ -180,10 +184,10 @@ func (s *Server) Addresses() Addresses {
 	return a
 }
 
-// Status returns the live numbers of every room, in the order of the configuration.
+// Status returns the live numbers of every room, those of the configuration first.
 func (s *Server) Status() []anteroom.Status {
 	var out []anteroom.Status
-	for _, r := range s.Config().Rooms {
+	for _, r := range s.rooms() {
 		if n := s.node.Room(r.ID); n != nil {
 			out = append(out, n.Status())
 		}
@@ -216,7 +220,7 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 		s.log.Error("the new configuration was not taken; the last good one stays in force", "why", why, "error", err)
 		return err
 	}
-	s.log.Info("the configuration was reloaded", "why", why, "rooms", len(cfg.Rooms))
+	s.log.Info("the configuration was reloaded", "why", why, "rooms", s.manage.State().Len())
 	for _, what := range s.needRestart(cfg) {
 		s.log.Warn("this change takes effect at the next restart", "key", what)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/route"
@@ -42,6 +44,7 @@ type prepared struct {
 	cfg   config.Config
 	ring  *ticket.Keyring
 	certs loadedCertificates
+	admin *tls.Certificate // of the operators' listener; nil for plain HTTP
 }
 
 // prepare reads the files of a configuration. It changes nothing but makes the data
@@ -54,7 +57,14 @@ func (s *Server) prepare(cfg config.Config) (p prepared, err error) {
 	if p.certs, err = loadCertificates(cfg.TLS, s.log); err != nil {
 		return p, err
 	}
-	_, err = s.gatewayConfig(p) // templates and proof: again when there is a node
+	if a := cfg.AdminTLS; a.On() {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return p, anteroom.Errorf(anteroom.Invalid, "admin_tls: %w", err)
+		}
+		p.admin = &pair
+	}
+	_, err = s.gatewayConfig(p) // the proof: again when there is a node
 	return p, err
 }
 
@@ -78,29 +88,20 @@ func (s *Server) keys(data string) (*ticket.Keyring, error) {
 // use puts a configuration in force, or changes nothing and says why: everything that can
 // fail comes before the first change.
 func (s *Server) use(ctx context.Context, p prepared) error {
-	gw, err := s.gatewayConfig(p)
-	if err != nil {
-		return err
-	}
-	var before []anteroom.Room
-	if old := s.cfg.Load(); old != nil {
-		before = old.Rooms
-	}
-	if err := s.node.Prepare(ctx, p.cfg.Rooms); err != nil {
-		return err
-	}
-	if s.gateway == nil {
-		s.gateway, err = gateway.New(gw)
+	var err error
+	if s.manage == nil {
+		err = s.openManager(ctx, p)
 	} else {
-		err = s.gateway.Swap(gw)
+		err = s.manage.SetFile(ctx, manage.File{Rooms: p.cfg.Rooms, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict}, s.prepareDoors(p))
 	}
 	if err != nil {
-		s.node.Settle(ctx, before)
 		return err
 	}
-	s.node.Settle(ctx, p.cfg.Rooms)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
+	if p.admin != nil {
+		s.adminCert.Store(p.admin)
+	}
 	s.cfg.Store(&p.cfg)
 	s.first.CompareAndSwap(nil, &p.cfg)
 	return nil
@@ -114,11 +115,11 @@ func endless(d time.Duration) time.Duration {
 	return d
 }
 
-// gatewayConfig makes the gateway's configuration from ours.
+// gatewayConfig makes the gateway's configuration from ours, without the rooms.
 func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 	cfg := p.cfg
 	g := gateway.Config{
-		Rooms: cfg.Rooms, Templates: map[anteroom.RoomID]*page.Template{}, Node: s.node, Keys: p.ring,
+		Node: s.node, Keys: p.ring,
 		ProofHeader: cfg.Proof.Header, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies,
 		MaxInFlight: cfg.Limits.RequestsInFlight,
 		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
@@ -136,16 +137,6 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 			one.Origins = append(one.Origins, u)
 		}
 		g.Sites = append(g.Sites, one)
-	}
-	for _, r := range cfg.Rooms {
-		if r.CustomPageHTML == "" {
-			continue
-		}
-		t, err := page.Compile(r.CustomPageHTML)
-		if err != nil {
-			return g, err
-		}
-		g.Templates[r.WithDefaults().ID] = t
 	}
 	if cfg.Proof.Enabled {
 		pc := proof.Config{Issuer: cfg.Proof.Issuer, SubjectKey: proof.Seed(p.ring.Fixed(ticket.PurposeSubject))}

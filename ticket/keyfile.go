@@ -105,6 +105,35 @@ func RotateFile(path string, now time.Time, keep time.Duration) (*Keyring, error
 	return ring, nil
 }
 
+// ExportFile returns the bytes of a key file, for a backup. They are secret.
+func ExportFile(path string) ([]byte, error) {
+	if _, err := Load(path); err != nil {
+		return nil, err
+	}
+	return readKeyFile(path)
+}
+
+// CheckExport returns an error of kind Invalid unless the bytes are those of a key file.
+func CheckExport(data []byte) error {
+	if _, err := parse(data); err != nil {
+		return anteroom.Errorf(anteroom.Invalid, "these are not Anteroom's keys: %w", err)
+	}
+	return nil
+}
+
+// ImportFile puts what ExportFile returned in the place of a key file. Tickets under keys
+// that are only in the file that was there become worthless.
+func ImportFile(path string, data []byte) error {
+	if err := CheckExport(data); err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return readError(path, err)
+	}
+	return replaceFile(real, func() ([]byte, error) { return data, nil })
+}
+
 // ListFile returns what may be told about the keys of a file, as [Keyring.Keys].
 func ListFile(path string) ([]KeyInfo, error) {
 	ring, err := Load(path)

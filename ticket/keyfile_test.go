@@ -435,3 +435,37 @@ func FuzzParse(f *testing.F) {
 		mustOpen(t, s, seal(s, anteroom.Ticket{}), anteroom.Ticket{})
 	})
 }
+
+// TestExportAndImport: a copy of the keys brings tickets back; what is no copy changes nothing.
+func TestExportAndImport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.json")
+	ring, _, err := LoadOrCreate(path, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := ring.Sealer("z", "r", "c").Seal(nil, anteroom.Ticket{ID: NewID(), Arrival: 1})
+	copied, err := ExportFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RotateFile(path, time.Now(), -1); err != nil {
+		t.Fatal(err)
+	}
+	if err := ImportFile(path, copied[:len(copied)-9]); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("half a copy: %v", err)
+	}
+	opens := func() bool {
+		ring, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := ring.Sealer("z", "r", "c").Open(string(sealed))
+		return !got.ID.IsZero()
+	}
+	if opens() {
+		t.Error("a forgotten key opens tickets")
+	}
+	if err := ImportFile(path, copied); err != nil || !opens() {
+		t.Errorf("the copy does not bring the ticket back: %v", err)
+	}
+}

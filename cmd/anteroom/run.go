@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -53,6 +54,9 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	}
 	if err != nil {
 		return err
+	}
+	if token := s.FirstToken(); token != "" {
+		fmt.Fprintf(os.Stderr, "The API has a token now, with every permission. It is shown this once, keep it:\n\n  %s\n\n", token)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

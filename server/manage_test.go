@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/manage"
+)
+
+var operator = manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+
+// makeRoom makes a zone and a room in it through the manager.
+func (r *running) makeRoom(zone string, room anteroom.Room) (anteroom.ZoneID, anteroom.Room) {
+	r.t.Helper()
+	z, known := r.s.Manager().State().ZoneNamed(zone)
+	var err error
+	if !known {
+		if z, err = r.s.Manager().CreateZone(r.t.Context(), operator, zone); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	made, err := r.s.Manager().CreateRoom(r.t.Context(), operator, z.ID, room)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return z.ID, made
+}
+
+func localRoom(path string) anteroom.Room {
+	return anteroom.Room{Name: strings.Trim(path, "/"), Routes: []anteroom.Route{{Host: "127.0.0.1", Path: path}},
+		Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}
+}
+
+// TestRoomsOfTheAPIAreServedAtOnce: made, changed and deleted rooms are in force when the
+// call returns, they survive a reload of the file and a restart.
+func TestRoomsOfTheAPIAreServedAtOnce(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	zone, room := r.makeRoom("127.0.0.1", localRoom("/sale"))
+	first := r.visit("/sale")
+	if second := r.visit("/sale"); !first.isIn() || second.isIn() {
+		t.Fatalf("in %v and %v, want one of two", first.isIn(), second.isIn())
+	}
+	change := func(fn func(*anteroom.Room)) {
+		t.Helper()
+		if _, err := r.s.Manager().ChangeRoom(t.Context(), operator, zone, room.ID, func(r *anteroom.Room) error { fn(r); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(r *anteroom.Room) { r.CustomPageHTML = "<p>our own page" })
+	if a := r.visit("/sale"); a.body != "<p>our own page" {
+		t.Errorf("after the page was changed: %q", a.body)
+	}
+	r.mustReload(oneRoom)
+	if a := r.visit("/sale"); a.body != "<p>our own page" {
+		t.Errorf("after a reload: %q", a.body)
+	}
+	if a := r.visit("/"); !a.isIn() {
+		t.Errorf("the file's room: %d", a.StatusCode)
+	}
+	if n := len(r.s.Status()); n != 2 {
+		t.Errorf("%d rooms in the status", n)
+	}
+	r.end()
+	s, err := New(t.Context(), r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(s)
+	if a := r.visit("/sale"); a.body != "<p>our own page" {
+		t.Errorf("after a restart: %q", a.body)
+	}
+	if a := r.visit("/sale", first.Cookies()...); !a.isIn() {
+		t.Errorf("the session did not survive: %d", a.StatusCode)
+	}
+	change(func(r *anteroom.Room) { r.Suspended = true })
+	if a := r.visit("/sale"); !a.isIn() {
+		t.Errorf("after it was suspended: %d", a.StatusCode)
+	}
+	if err := r.s.Manager().DeleteRoom(t.Context(), operator, zone, room.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.s.Status()); n != 1 {
+		t.Errorf("%d rooms in the status after one was deleted", n)
+	}
+}
+
+// TestARoomOfTheFileAgainstOneOfTheAPI: a file that takes a route of the API's is refused,
+// and names the room.
+func TestARoomOfTheFileAgainstOneOfTheAPI(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	r.makeRoom("127.0.0.1", localRoom("/sale"))
+	r.write(listenAnywhere + "rooms: [{name: mine, host: 127.0.0.1, path: /sale, total_active_users: 1, new_users_per_minute: 1}]\n")
+	if err := r.reload(); anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "sale") {
+		t.Errorf("%v", err)
+	}
+	if r.s.Manager().State().Len() != 1 {
+		t.Error("something has changed")
+	}
+	err := r.s.Manager().DeleteZone(t.Context(), operator, anteroom.ZoneIDOf("nowhere"))
+	if anteroom.KindOf(err) != anteroom.NotFound {
+		t.Error(err)
+	}
+}
+
+// TestStrictAPI: api.strict holds rooms of the API to the published minima, from a reload on.
+func TestStrictAPI(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	zone, _ := r.makeRoom("127.0.0.1", localRoom("/a"))
+	r.mustReload("rooms: []\napi: {strict: true}\n")
+	_, err := r.s.Manager().CreateRoom(t.Context(), operator, zone, localRoom("/b"))
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "total_active_users") {
+		t.Error(err)
+	}
+}
+
+// TestAdminOverTLS: operators are served over HTTPS under the names of the certificate, and a
+// new certificate is taken by a reload.
+func TestAdminOverTLS(t *testing.T) {
+	r := prepareServer(t, "")
+	writeCertificate(t, r.dir, "ops", 1, "ops.example.com")
+	r.write(listenAnywhere + "admin_tls: {cert: ops.pem, key: ops.key}\nrooms: []\n")
+	r.start()
+	get := func(host string) (status int, serial int64) {
+		t.Helper()
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+		req, err := http.NewRequestWithContext(context.Background(), "GET", "https://"+r.s.Addresses().Admin+"/-/live", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		io.Copy(io.Discard, res.Body)
+		return res.StatusCode, res.TLS.PeerCertificates[0].SerialNumber.Int64()
+	}
+	if status, serial := get("ops.example.com:8081"); status != 200 || serial != 1 {
+		t.Errorf("%d, certificate %d", status, serial)
+	}
+	if status, _ := get("other.example.com"); status != 421 {
+		t.Errorf("another name: %d", status)
+	}
+	writeCertificate(t, r.dir, "ops", 2, "ops.example.com")
+	if err := r.reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, serial := get("ops.example.com"); serial != 2 {
+		t.Errorf("certificate %d after the reload", serial)
+	}
+}
+
+// TestFirstToken: without any token one is made, it works, it is said once and not logged.
+func TestFirstToken(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	secret := r.s.FirstToken()
+	if !manage.LooksLikeToken(secret) || strings.Contains(r.log.String(), secret) {
+		t.Fatalf("token %q", secret)
+	}
+	for _, s := range []string{secret, manage.AuthKey(secret)} {
+		if by, err := r.s.Manager().Authenticate(s, operator.Address, ""); err != nil || !by.May(manage.Admin, "", "") {
+			t.Errorf("%v %+v", err, by)
+		}
+	}
+	r.end()
+	t.Setenv(firstTokenEnv, "short")
+	if _, err := New(t.Context(), r.options()); err == nil || !strings.Contains(err.Error(), firstTokenEnv) {
+		t.Errorf("a short token: %v", err)
+	}
+	t.Setenv(firstTokenEnv, strings.Repeat("x", 40))
+	s, err := New(t.Context(), r.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(s)
+	if s.FirstToken() != "" {
+		t.Error("another token was made")
+	}
+	for _, text := range []string{secret, strings.Repeat("x", 40)} {
+		if _, err := s.Manager().Authenticate(text, operator.Address, ""); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -301,3 +301,24 @@ func picture(s *State) any {
 	p["rooms"] = rooms
 	return p
 }
+
+func TestWhoIsInsideKeepsASessionWhenRenewalIsDisabled(t *testing.T) {
+	t.Parallel()
+	ctx, now := t.Context(), time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	m := open(t, Config{Now: func() time.Time { return now }})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com"))
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, shop("sale")))
+	disable := func(on bool) anteroom.InForce {
+		r := must[anteroom.Room](t)(m.ChangeRoom(ctx, root, zone.ID, room.ID, func(r *anteroom.Room) error { r.DisableSessionRenewal = on; return nil }))
+		return *r.At(anteroom.TimeOf(now))
+	}
+	now = now.Add(time.Hour)
+	if f := disable(true); f.Settings.RenewalEnded != anteroom.TimeOf(now) {
+		t.Errorf("renewal ended at %v", f.Settings.RenewalEnded.Std())
+	}
+	then := now
+	now = now.Add(time.Hour)
+	if f := disable(true); f.Settings.RenewalEnded != anteroom.TimeOf(then) {
+		t.Errorf("renewal ended again at %v", f.Settings.RenewalEnded.Std())
+	}
+}

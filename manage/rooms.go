@@ -183,7 +183,7 @@ func tidy(r *anteroom.Room) {
 			r.Routes[i].Path = "/"
 		}
 	}
-	r.Prequeueing, r.Draining, r.ResetAt = false, false, 0
+	r.Prequeueing, r.Draining, r.ResetAt, r.RenewalEnded = false, false, 0, 0
 }
 
 // CreateRoom makes a room in a zone. Its ID, zone, events, rules, controls and times are
@@ -304,6 +304,9 @@ func (m *Manager) ChangeRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 		r.ID, r.Zone, r.Events, r.Rules, r.Controls = old.ID, old.Zone, old.Events, old.Rules, old.Controls
 		r.Revision, r.CreatedOn, r.ModifiedOn = old.Revision, old.CreatedOn, old.ModifiedOn
 		tidy(&r)
+		if r.DisableSessionRenewal && !old.DisableSessionRenewal {
+			r.Controls.RenewalEnded = anteroom.TimeOf(t.now) // nobody who is inside is thrown out at once
+		}
 		if changed = r.WithDefaults(); reflect.DeepEqual(changed, old.Room) {
 			return nil
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -50,7 +51,9 @@ func PageOf(q url.Values) (Page, error) {
 }
 
 // Query is the error of a query parameter.
-func Query(name, problem, fix string) error { return Invalid("query."+name, problem, fix) }
+func Query(name, problem, fix string) error {
+	return Refuse(http.StatusBadRequest, CodeInvalid, name+": "+problem+" ("+fix+"): invalid data")
+}
 
 // Part returns the page of a list and its result_info. Past the end there is an empty page:
 // clients ask for one more until they get it.

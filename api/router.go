@@ -153,7 +153,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Invalid("query", "cannot be read", "write it like ?page=1&per_page=25")
+		return Query("query", "cannot be read", "write it like ?page=1&per_page=25")
 	}
 	req := &Request{Request: r, By: by, Query: query, params: params}
 	if route.Do == nil {

@@ -295,13 +295,13 @@ func TestPages(t *testing.T) {
 		{"per_page=5&page=4", "[]", `{"page":4,"per_page":5,"count":0,"total_count":12,"total_pages":3}`},
 		{"per_page=1000&page=2147483647", "[]", `{"page":2147483647,"per_page":1000,"count":0,"total_count":12,"total_pages":1}`},
 		{"page=&per_page=", "[0,1,2,3,4,5,6,7,8,9,10,11]", `{"page":1,"per_page":25,"count":12,"total_count":12,"total_pages":1}`},
-		{"page=0", "", "query.page: is not the number of a page (1, 2, 3 …)"},
-		{"page=-1", "", "query.page: is not the number of a page (1, 2, 3 …)"},
-		{"page=x", "", "query.page: is not the number of a page (1, 2, 3 …)"},
-		{"page=99999999999", "", "query.page: is not the number of a page (1, 2, 3 …)"},
-		{"per_page=4", "", "query.per_page: is out of range (a multiple of 5, 5 to 1000)"},
-		{"per_page=7", "", "query.per_page: is out of range (a multiple of 5, 5 to 1000)"},
-		{"per_page=1005", "", "query.per_page: is out of range (a multiple of 5, 5 to 1000)"},
+		{"page=0", "", "page: is not the number of a page (1, 2, 3 …): invalid data"},
+		{"page=-1", "", "page: is not the number of a page (1, 2, 3 …): invalid data"},
+		{"page=x", "", "page: is not the number of a page (1, 2, 3 …): invalid data"},
+		{"page=99999999999", "", "page: is not the number of a page (1, 2, 3 …): invalid data"},
+		{"per_page=4", "", "per_page: is out of range (a multiple of 5, 5 to 1000): invalid data"},
+		{"per_page=7", "", "per_page: is out of range (a multiple of 5, 5 to 1000): invalid data"},
+		{"per_page=1005", "", "per_page: is out of range (a multiple of 5, 5 to 1000): invalid data"},
 	} {
 		q, err := url.ParseQuery(c.query)
 		if err != nil {

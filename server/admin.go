@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/rest"
 )
 
 // adminServer serves operators: health, status, metrics, reload. It is bound to the
@@ -22,8 +24,10 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("GET /-/status", s.status)
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
+	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
+	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	srv := &http.Server{
-		Handler:           s.onlyOurHost(s.Config().Admin, mux),
+		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(map[string]http.Handler{rest.Prefix: published}, mux)),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -37,19 +41,45 @@ func (s *Server) adminServer() *http.Server {
 	return srv
 }
 
+// whereAPIs gives what is below an API's prefix to that API, as it was sent: a mux would
+// answer other spellings of a path with a redirect, which clients of an API cannot read.
+func whereAPIs(apis map[string]http.Handler, otherwise http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for prefix, one := range apis {
+			if r.URL.Path == prefix || strings.HasPrefix(r.URL.Path, prefix+"/") {
+				one.ServeHTTP(w, r)
+				return
+			}
+		}
+		otherwise.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers a request that gets no further, in the words of whoever it was for.
+func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if strings.HasPrefix(r.URL.Path, rest.Prefix+"/") {
+		api.SendError(w, api.Refuse(status, api.CodeHeaders, "Invalid request headers: "+text))
+		return
+	}
+	say(w, status, text)
+}
+
 // onlyOurHost refuses requests that a page in somebody's browser made: a foreign Origin, or
 // a Host that is a name other than localhost, the configured one and those of the listener's
 // certificate (DNS rebinding).
 func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler {
 	name, _, _ := net.SplitHostPort(configured)
 	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, http.StatusForbidden, "a page of another origin asks; only programs and the pages of this listener may")
+	}))
 	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
 		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
-			say(w, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost, to the name that the key admin has and to those of its certificate; ask for one of these")
+			refuse(w, r, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost, to the name that the key admin has and to those of its certificate; ask for one of these")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -128,13 +128,8 @@ func decode(key string, data []byte, v any) error {
 	if h.Version != documentVersion {
 		return bad("it is of version %d and this program knows version %d: it was written by another Anteroom, start that one", h.Version, documentVersion)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := strictly(data, v); err != nil {
 		return bad("it is not what was written: %w", err)
-	}
-	if d.More() {
-		return bad("something follows it")
 	}
 	return nil
 }

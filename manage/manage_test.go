@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/netip"
@@ -155,6 +156,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 		list anteroom.ListID
 		tok  TokenID
 	}
+	elsewhere := backupOf(t, furnished(t, memlink.New()), false)
 	big := strings.Repeat("<p>long enough to be staged</p>", 400)
 	changes := map[string]func(m *Manager, w world) error{
 		"zone": func(m *Manager, w world) error { _, err := m.CreateZone(t.Context(), root, "other.test"); return err },
@@ -211,6 +213,10 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 			return err
 		},
 		"list away": func(m *Manager, w world) error { return m.DeleteList(t.Context(), root, w.list) },
+		"restore": func(m *Manager, w world) error {
+			_, err := m.Restore(t.Context(), root, bytes.NewReader(elsewhere))
+			return err
+		},
 		"token": func(m *Manager, w world) error {
 			_, _, err := m.CreateToken(t.Context(), root, TokenSpec{Name: "new", Grants: root.Grants})
 			return err

@@ -68,11 +68,15 @@ func (t *tx) note(operation, object, name string, before, after any) {
 // change runs one change: fn works on t.next, which is a copy, and may run again when
 // somebody else was faster. A change without an operation noted changes nothing.
 func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) error {
+	return m.changeWithin(ctx, storeTime, by, fn)
+}
+
+func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Caller, fn func(t *tx) error) error {
 	if err := m.lock(ctx); err != nil {
 		return err
 	}
 	defer m.unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	for range attempts {
 		err := m.attempt(ctx, by, fn)
@@ -482,7 +486,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 	slices.SortFunc(s.rooms, byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) }))
 	slices.SortFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(z *storedZone) string { return string(z.ID) }))
 	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
-	slices.SortFunc(tokens, byMade(func(t *token) uint64 { return t.Made }, func(t *token) string { return string(t.ID) }))
+	slices.SortFunc(tokens, tokenOrder)
 	s.setTokens(tokens)
 	for _, r := range s.rooms {
 		if !slices.ContainsFunc(s.zones, func(z *storedZone) bool { return z.Name == r.Zone }) {

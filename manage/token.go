@@ -79,6 +79,11 @@ type token struct {
 	Secrets   []secret       `json:"secrets"` // the newest first
 }
 
+// tokenOrder is that of their creation.
+func tokenOrder(a, b *token) int {
+	return byMade(func(t *token) uint64 { return t.Made }, func(t *token) string { return string(t.ID) })(a, b)
+}
+
 type secret struct {
 	Token     digest    `json:"token"` // of the secret itself
 	Key       digest    `json:"key"`   // of what AuthKey makes of it

@@ -39,11 +39,14 @@ func (s *Server) prepareDoors(p prepared) manage.Prepare {
 		if err != nil {
 			return nil, err
 		}
-		gw.Templates = map[anteroom.RoomID]*page.Template{}
+		gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
 		for r := range st.Rooms() {
 			gw.Rooms = append(gw.Rooms, r.Room)
 			if r.Template != nil {
 				gw.Templates[r.ID] = r.Template
+			}
+			for event, t := range r.EventTemplates {
+				gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
 			}
 		}
 		before := s.rooms()

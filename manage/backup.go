@@ -1,0 +1,398 @@
+package manage
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// A backup is gzip of JSON lines: a header, one line for each document, custom page and audit
+// record, and a last one with the SHA-256 of all bytes before it.
+//
+//	{"anteroom_backup":1,"made":"2026-11-27T10:00:00Z","seq":812}
+//	{"key":"manage.room.5c…","document":{…}}
+//	{"key":"manage.page.9a…","text":"<p>…"}
+//	{"key":"manage.audit.0000000000000001","text":"7d… {…}"}
+//	{"key":"keys.json","text":"{…}"}
+//	{"lines":4,"sha256":"…"}
+type backupHeader struct {
+	Version int       `json:"anteroom_backup"`
+	Made    time.Time `json:"made"`
+	Seq     uint64    `json:"seq"`
+}
+
+type backupLine struct {
+	Key      string          `json:"key,omitempty"`
+	Document json.RawMessage `json:"document,omitempty"`
+	Text     string          `json:"text,omitempty"`
+
+	Lines  int    `json:"lines,omitempty"` // of the last line
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+const (
+	backupVersion = 1
+	keysLine      = "keys.json"
+
+	// MaxBackup and MaxBackupLine bound what Restore reads, in bytes after unpacking.
+	MaxBackup     = 1 << 30
+	MaxBackupLine = 32 << 20
+
+	restoreTime = 10 * time.Minute
+)
+
+// Backup writes everything that a manager keeps, tokens as hashes only. With keys the ticket
+// keys go with it: whoever has them can make tickets, so keep such a file as safe.
+func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool) error {
+	if err := by.need(Admin, "", ""); err != nil {
+		return err
+	}
+	s := m.State()
+	var secret []byte
+	if keys {
+		if m.cfg.Keys == nil {
+			return anteroom.Errorf(anteroom.Unavailable, "this process has no ticket keys of its own")
+		}
+		var err error
+		if secret, err = m.cfg.Keys.Export(); err != nil {
+			return err
+		}
+	}
+	what := map[string]bool{"keys": keys}
+	if err := m.act(ctx, by, "backup.create", "", "", "", what); err != nil {
+		return err
+	}
+	b := newBackupWriter(w)
+	b.line(backupHeader{backupVersion, m.now(), s.seq})
+	docs, pages := s.documents()
+	for _, key := range slices.Sorted(maps.Keys(docs)) {
+		data, err := json.Marshal(docs[key])
+		if err != nil {
+			return err
+		}
+		b.line(backupLine{Key: key, Document: data})
+	}
+	for _, key := range slices.Sorted(maps.Keys(pages)) {
+		b.line(backupLine{Key: key, Text: pages[key]})
+	}
+	if err := m.backupAudit(ctx, b, s.seq); err != nil {
+		return err
+	}
+	if keys {
+		b.line(backupLine{Key: keysLine, Text: string(secret)})
+	}
+	return b.end()
+}
+
+// backupAudit writes the records up to a number. Old ones may go while it does: then it
+// begins with the oldest that is left.
+func (m *Manager) backupAudit(ctx context.Context, b *backupWriter, last uint64) error {
+	first, _, _, err := m.auditRange(ctx)
+	if err != nil {
+		return err
+	}
+	for seq := first; seq <= last && b.err == nil; seq++ {
+		got, err := m.cfg.Link.Get(ctx, auditKey(seq))
+		if err != nil {
+			if now, _, _, e := m.auditRange(ctx); e == nil && now > seq {
+				return anteroom.Errorf(anteroom.Conflict, "audit records were dropped while the backup was made; try again")
+			}
+			return readable(auditKey(seq), err)
+		}
+		b.line(backupLine{Key: auditKey(seq), Text: string(got.Value)})
+	}
+	return b.err
+}
+
+// documents returns what a state consists of, by key, and its custom pages.
+func (s *State) documents() (docs map[string]any, pages map[string]string) {
+	h := header{documentVersion, s.seq}
+	account := s.account
+	account.header = h
+	docs, pages = map[string]any{accountKey: account}, map[string]string{}
+	for _, z := range s.zones {
+		if z.stored {
+			docs[zonePrefix+string(z.ID)] = zoneDocument{h, z.made, z.Zone}
+		}
+	}
+	for _, r := range s.rooms {
+		if r.File {
+			continue
+		}
+		docs[roomPrefix+string(r.ID)] = documentOf(r, s.seq)
+		for _, html := range r.pages {
+			pages[pageKey(html)] = html
+		}
+	}
+	for _, l := range s.lists {
+		docs[listPrefix+string(l.ID)] = listDocument{h, l.made, l.List}
+	}
+	for _, t := range s.tokens {
+		docs[tokenPrefix+string(t.ID)] = tokenDocument{h, *t}
+	}
+	return docs, pages
+}
+
+type backupWriter struct {
+	zip   *gzip.Writer
+	sum   hash.Hash
+	lines int
+	err   error
+}
+
+func newBackupWriter(w io.Writer) *backupWriter {
+	return &backupWriter{zip: gzip.NewWriter(w), sum: sha256.New()}
+}
+
+func (b *backupWriter) line(v any) {
+	data, err := json.Marshal(v)
+	if b.err == nil {
+		b.err = err
+	}
+	if b.err == nil {
+		data = append(data, '\n')
+		b.sum.Write(data)
+		b.lines++
+		_, b.err = b.zip.Write(data)
+	}
+}
+
+func (b *backupWriter) end() error {
+	b.line(backupLine{Lines: b.lines, SHA256: hex.EncodeToString(b.sum.Sum(nil))})
+	return errors.Join(b.err, b.zip.Close())
+}
+
+// Restored says what a restore has brought.
+type Restored struct {
+	Made                        time.Time // when the backup was made
+	Zones, Rooms, Lists, Tokens int
+	Keys                        bool // ticket keys were in it and are in force
+}
+
+// backup is what Restore has read, checked for itself.
+type backup struct {
+	header backupHeader
+	docs   map[string][]byte
+	pages  map[string]string
+	keys   []byte
+	sum    string
+}
+
+// Restore replaces everything by what a backup holds, or changes nothing and says what is
+// wrong with it. The caller's own token stays. The audit log goes on: that of the backup is
+// verified and left where it is.
+func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored, error) {
+	if err := by.need(Admin, "", ""); err != nil {
+		return Restored{}, err
+	}
+	b, err := readBackup(r)
+	if err != nil {
+		return Restored{}, err
+	}
+	if b.keys != nil {
+		if m.cfg.Keys == nil {
+			return Restored{}, anteroom.Errorf(anteroom.Invalid, "the backup has ticket keys, and this process has none of its own: make the backup without keys")
+		}
+		if err := m.cfg.Keys.Check(b.keys); err != nil {
+			return Restored{}, err
+		}
+	}
+	out := Restored{Made: b.header.Made, Keys: b.keys != nil}
+	err = m.changeWithin(ctx, restoreTime, by, func(t *tx) error {
+		return t.restore(b, &out)
+	})
+	if err != nil {
+		return Restored{}, err
+	}
+	if b.keys != nil {
+		if err := m.cfg.Keys.Import(ctx, b.keys); err != nil {
+			return out, anteroom.Errorf(anteroom.Unavailable, "everything was restored but the ticket keys: %w", err)
+		}
+	}
+	return out, nil
+}
+
+func (t *tx) restore(b backup, out *Restored) error {
+	invalid := func(err error) error {
+		return anteroom.Errorf(anteroom.Invalid, "the backup cannot be restored, and nothing was changed: %w", err)
+	}
+	docs := maps.Clone(b.docs)
+	for key, html := range b.pages {
+		docs[key] = []byte(html)
+	}
+	next, unused, err := t.m.build(docs, t.m.cfg.FileRooms)
+	if err != nil {
+		return invalid(err)
+	}
+	if len(unused) > 0 {
+		return invalid(fmt.Errorf("nothing uses its page %s", unused[0]))
+	}
+	for _, r := range next.rooms {
+		if r.File {
+			continue
+		}
+		var loose anteroom.Faults // api.strict is for changes to come
+		if f := append(loose, r.Check()...); len(f) > 0 {
+			return invalid(fmt.Errorf("room %s: %w", r.Name, f.Err()))
+		}
+	}
+	for _, l := range next.lists {
+		if err := next.checkList(&l.List).Err(); err != nil {
+			return invalid(fmt.Errorf("list %s: %w", l.Name, err))
+		}
+	}
+	if own, err := t.old.token(t.by.Token); err == nil {
+		if _, err := next.token(own.ID); err != nil {
+			all := append(slices.Clone(next.tokens), own)
+			slices.SortFunc(all, tokenOrder)
+			next.setTokens(all)
+		}
+	}
+	if len(next.zones) > MaxZones || len(next.lists) > MaxLists || len(next.tokens) > MaxTokens {
+		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, MaxLists, MaxTokens))
+	}
+	*t.next = *next
+	t.next.seq, t.next.head, t.next.account.header = t.seq(), "", t.header()
+	all, pages := t.next.documents()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if err := t.put(key, all[key]); err != nil {
+			return err
+		}
+	}
+	before, _ := t.old.documents()
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if all[key] == nil {
+			t.drop(key)
+		}
+	}
+	t.pages = pages
+	t.done = append(t.done, func() {
+		t.m.index = indexOf(t.next)
+		for _, r := range t.old.rooms {
+			if !r.File {
+				countPages(t.m.pages, r, -1)
+			}
+		}
+		for _, r := range t.next.rooms {
+			if !r.File {
+				countPages(t.m.pages, r, 1)
+			}
+		}
+	})
+	out.Zones, out.Rooms, out.Lists, out.Tokens = 0, 0, len(next.lists), len(next.tokens)
+	for key := range all {
+		switch {
+		case strings.HasPrefix(key, zonePrefix):
+			out.Zones++
+		case strings.HasPrefix(key, roomPrefix):
+			out.Rooms++
+		}
+	}
+	t.note("backup.restore", b.sum, "", nil, map[string]any{"made": b.header.Made, "seq": b.header.Seq, "keys": out.Keys,
+		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens})
+	return nil
+}
+
+// readBackup reads a backup to its end and checks that it is whole.
+func readBackup(r io.Reader) (b backup, err error) {
+	line := 0
+	invalid := func(why string, args ...any) (backup, error) {
+		return backup{}, anteroom.Errorf(anteroom.Invalid, "the backup cannot be restored, and nothing was changed: line %d: %w", line, fmt.Errorf(why, args...))
+	}
+	zip, err := gzip.NewReader(r)
+	if err != nil {
+		return invalid("it is no gzip file: %w", err)
+	}
+	limited := &io.LimitedReader{R: zip, N: MaxBackup + 1}
+	in := bufio.NewScanner(limited)
+	in.Buffer(make([]byte, 64<<10), MaxBackupLine)
+	b = backup{docs: map[string][]byte{}, pages: map[string]string{}}
+	sum := sha256.New()
+	prev, ended := "", false
+	for in.Scan() {
+		if line++; ended {
+			return invalid("it goes on after its end")
+		}
+		if line == 1 {
+			if err := strictly(in.Bytes(), &b.header); err != nil || b.header.Version == 0 {
+				return invalid("it is no backup of Anteroom's")
+			}
+			if b.header.Version != backupVersion {
+				return invalid("it is of version %d and this program knows version %d: restore it with the Anteroom that made it", b.header.Version, backupVersion)
+			}
+			sum.Write(in.Bytes())
+			sum.Write([]byte{'\n'})
+			continue
+		}
+		var one backupLine
+		if err := strictly(in.Bytes(), &one); err != nil {
+			return invalid("it is damaged: %w", err)
+		}
+		_, twice := b.docs[one.Key]
+		switch {
+		case one.SHA256 != "":
+			if b.sum = hex.EncodeToString(sum.Sum(nil)); one.SHA256 != b.sum || one.Lines != line-1 {
+				return invalid("it is damaged: a byte of it has changed, or lines are missing")
+			}
+			ended = true
+		case twice:
+			return invalid("%s stands there twice", one.Key)
+		case one.Key == keysLine:
+			b.keys = []byte(one.Text)
+		case strings.HasPrefix(one.Key, pagePrefix):
+			b.pages[one.Key] = one.Text
+		case strings.HasPrefix(one.Key, auditPrefix):
+			e, err := unseal(one.Key, []byte(one.Text))
+			if err != nil {
+				return invalid("%s: %w", one.Key, err)
+			}
+			if prev != "" && e.Prev != prev {
+				return invalid("%s does not follow from the one before", one.Key)
+			}
+			prev = e.Hash
+		case strings.HasPrefix(one.Key, keyPrefix) && len(one.Document) > 0:
+			b.docs[one.Key] = bytes.Clone(one.Document)
+		default:
+			return invalid("%.80q is nothing that this program knows", one.Key)
+		}
+		sum.Write(in.Bytes())
+		sum.Write([]byte{'\n'})
+	}
+	switch {
+	case limited.N <= 0:
+		return invalid("it has more than %d bytes", MaxBackup)
+	case in.Err() != nil:
+		line++
+		return invalid("it cannot be read: %w", in.Err())
+	case !ended:
+		return invalid("it is cut: its last line is missing")
+	}
+	return b, nil
+}
+
+// strictly reads one JSON value with known members only.
+func strictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something follows the value")
+	}
+	return nil
+}

@@ -52,15 +52,43 @@ type (
 // find returns the text of the value. It walks over bytes, however deep they nest.
 func (n jsonValue) find(r *Request, i int) (string, bool) {
 	s, ok := n.of.text(r, i)
-	if !ok || !r.spend(20+4*len(s)) || !json.Valid([]byte(s)) {
+	if !ok || !r.spend(20+2*len(s)) || deep(s) || !json.Valid([]byte(s)) {
 		return "", false
 	}
 	for _, key := range n.path {
+		if !r.spend(2 + len(s)/2) {
+			return "", false
+		}
 		if s, ok = key.in(s); !ok {
 			return "", false
 		}
 	}
 	return strings.Trim(s, " \t\r\n"), true
+}
+
+// maxJSONDepth bounds what nests: nobody asks for a value that lies deeper, and checking
+// costs more the deeper it goes.
+const maxJSONDepth = 64
+
+func deep(s string) bool {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			for i++; i < len(s) && s[i] != '"'; i++ {
+				if s[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			if depth++; depth > maxJSONDepth {
+				return true
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // in returns the text of a member or element of valid JSON.

@@ -51,7 +51,7 @@ type allOf []boolNode
 
 func (n allOf) truth(r *Request, i int) bool {
 	for _, one := range n {
-		if !one.truth(r, i) {
+		if !one.truth(r, i) || r.work < 0 {
 			return false
 		}
 	}
@@ -64,6 +64,9 @@ func (n anyOf) truth(r *Request, i int) bool {
 	for _, one := range n {
 		if one.truth(r, i) {
 			return true
+		}
+		if r.work < 0 {
+			return false
 		}
 	}
 	return false
@@ -95,7 +98,7 @@ func (n forAny) truth(r *Request, _ int) bool {
 		if n.each.truth(r, i) {
 			return true
 		}
-		if !r.spend(1) {
+		if !r.spend(3) {
 			return false
 		}
 	}
@@ -110,7 +113,7 @@ type forAll struct {
 func (n forAll) truth(r *Request, _ int) bool {
 	length, ok := n.over.length(r)
 	for i := range length {
-		if !n.each.truth(r, i) || !r.spend(1) {
+		if !n.each.truth(r, i) || !r.spend(3) {
 			return false
 		}
 	}
@@ -338,7 +341,7 @@ type named struct {
 func (n named) length(r *Request) (int, bool) {
 	count := 0
 	list := n.list(r)
-	if !r.spend(len(list) + 1) {
+	if !r.spend(2*len(list) + 1) {
 		return 0, false
 	}
 	for i := range list {
@@ -359,7 +362,7 @@ func (n named) text(r *Request, i int) (string, bool) {
 		*c = cursor{list: &list[0], name: n.name, index: -1, at: -1}
 	}
 	for c.index < i {
-		if c.at++; c.at >= len(list) || !r.spend(1) {
+		if c.at++; c.at >= len(list) || !r.spend(2) {
 			*c = cursor{}
 			return "", false
 		}

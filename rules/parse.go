@@ -64,7 +64,7 @@ func parse(src string, lists *Lists) (boolNode, *anteroom.Fault) {
 		p.failRest(v)
 		return nil, p.fault
 	}
-	if v, ok = p.condition(v); !ok {
+	if v, ok = p.truth(v); !ok {
 		return nil, p.fault
 	}
 	return v.b, nil
@@ -133,7 +133,9 @@ func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.'
 }
 
-// takeWord takes one of the two notations of an operator.
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// takeEither takes one of the two notations of an operator.
 func (p *parser) takeEither(english, sign string) bool {
 	if p.word() == english {
 		p.at += len(english)
@@ -154,6 +156,9 @@ func (p *parser) here() string {
 		return "the end"
 	}
 	rest := p.src[p.at:]
+	if rest[0] == '"' {
+		return "a string"
+	}
 	for i := range rest {
 		if i > 0 {
 			return clip(rest[:i])
@@ -238,12 +243,6 @@ func (p *parser) truth(v value) (value, bool) {
 		return v, true
 	}
 	return value{}, p.failBare(v)
-}
-
-// condition takes what must be true or false by itself.
-func (p *parser) condition(v value) (value, bool) {
-	v, ok := p.truth(v)
-	return v, ok
 }
 
 // failBare: a value stands where a condition is needed.
@@ -393,6 +392,8 @@ func (p *parser) operator(left value) (op string, at int, ok bool) {
 		return "", at, p.fail(at, clip(w)+" is not known: operators are in lower case", "write "+l)
 	case l == "starts_with" || l == "ends_with":
 		return "", at, p.fail(at, w+" is a function, and no operator", fmt.Sprintf(`write %s(%s, "…")`, l, name))
+	case l == "not" && left.kind == boolKind:
+		return "", at, true
 	case l == "not":
 		p.at += len(w)
 		next := lower(p.word())
@@ -550,7 +551,7 @@ func (p *parser) operand() (value, bool) {
 			return value{}, false
 		}
 		v = value{kind: strKind, literal: true, text: lit.text, s: strLiteral(lit.text)}
-	case c >= '0' && c <= '9' || c == '-':
+	case isDigit(c) || c == '-' && p.at+1 < len(p.src) && isDigit(p.src[p.at+1]):
 		n, ok := p.integer()
 		if !ok {
 			return value{}, false
@@ -667,7 +668,7 @@ func (p *parser) index(v value) (value, bool) {
 		node := v.keyed(key.text)
 		out.kind = arrayKind
 		out.array = &array{base: what + fmt.Sprintf("[%q]", key.text), size: node, kind: strKind, s: node}
-	case c >= '0' && c <= '9':
+	case isDigit(c):
 		n, ok := p.integer()
 		if !ok {
 			return value{}, false
@@ -708,7 +709,7 @@ func (p *parser) integer() (int64, bool) {
 	if end < len(p.src) && p.src[end] == '-' {
 		end++
 	}
-	for end < len(p.src) && p.src[end] >= '0' && p.src[end] <= '9' {
+	for end < len(p.src) && isDigit(p.src[end]) {
 		end++
 	}
 	if end == start {
@@ -772,7 +773,7 @@ func (p *parser) set(left value, wantList string, item func() bool) (*list, bool
 		return p.named(left, wantList)
 	case c != '{':
 		fix := "write in {…} with values between, or in $list"
-		if c == '"' || c >= '0' && c <= '9' {
+		if c == '"' || isDigit(c) {
 			end := p.at
 			for end < len(p.src) && strings.IndexByte(" )", p.src[end]) < 0 {
 				end++

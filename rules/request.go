@@ -161,7 +161,7 @@ func (r *Request) cookiePairs() []pair {
 	}
 	r.cookies.made = true
 	for _, line := range r.Header["Cookie"] {
-		if !r.spend(len(line)/4 + 1) {
+		if !r.spend(len(line)/2 + 1) {
 			break
 		}
 		for part := range strings.SplitSeq(line, ";") {
@@ -184,7 +184,7 @@ func (r *Request) argPairs() []pair {
 	}
 	r.args = r.args.empty()
 	r.args.made, r.argsOf, r.cursor = true, r.Query, cursor{}
-	if !r.spend(len(r.Query)/4 + 1) {
+	if !r.spend(len(r.Query)/2 + 1) {
 		return nil
 	}
 	for part := range strings.SplitSeq(r.Query, "&") {
@@ -206,13 +206,13 @@ func (r *Request) headerPairs() []pair {
 		r.headers.list = append(r.headers.list, pair{"host", r.Host})
 	}
 	for name, values := range r.Header {
-		r.spend(20)
+		r.spend(30)
 		name = lower(name)
 		for _, v := range values {
 			r.headers.list = append(r.headers.list, pair{name, v})
 		}
 	}
-	r.spend(20 * len(r.headers.list))
+	r.spend(60 * len(r.headers.list))
 	slices.SortStableFunc(r.headers.list, func(a, b pair) int { return strings.Compare(a.name, b.name) })
 	return r.headers.list
 }

@@ -24,8 +24,8 @@ const (
 	MaxRegexpLength  = 512
 	MaxRegexpProgram = 2000 // instructions of one compiled regular expression
 
-	// MaxWork bounds one evaluation in steps of at most some 5 ns: a look at a header, 4
-	// bytes searched, one instruction of a regular expression.
+	// MaxWork bounds one evaluation in steps of at most some 10 ns: a few bytes searched, a
+	// value compared, one instruction of a regular expression.
 	MaxWork = 100_000
 	// MaxSetWork bounds all rules of a room together, for one request.
 	MaxSetWork = 5 * MaxWork

@@ -157,21 +157,21 @@ func (g *glob) index(r *Request, s, part string) int {
 		}
 		return strings.Index(s, part)
 	}
-	steps, most := 0, 4*r.work
+	steps, most := 0, 2*r.work
 	for at := 0; at+len(part) <= len(s); at++ {
 		i := 0
 		for i < len(part) && lowerByte(s[at+i]) == part[i] {
 			i++
 		}
 		if i == len(part) {
-			r.spend(steps/4 + 1)
+			r.spend(steps/2 + 1)
 			return at
 		}
 		if steps += i + 1; steps > most {
 			break
 		}
 	}
-	r.spend(steps/4 + 1)
+	r.spend(steps/2 + 1)
 	return -1
 }
 

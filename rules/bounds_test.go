@@ -302,7 +302,7 @@ func TestColumnsCountBytes(t *testing.T) {
 		`ssl and`:                         8,
 		``:                                1,
 		`   `:                             1,
-		`http.host ~ "a\"[z-a]"`:          15,
+		`http.host ~ "a\"[z-a]"`:          18,
 		`http.host wildcard "\x61\x61**"`: 29,
 		strings.Repeat("ssl or ", 100) + `http.hst`:   701,
 		fmt.Sprintf("%-4097s", "ssl"):                 4097,

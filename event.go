@@ -3,6 +3,7 @@ package anteroom
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -128,7 +129,7 @@ type Occurrence struct {
 func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 	start, err := e.Start.Time()
 	end, err2 := e.End.Time()
-	if err != nil || err2 != nil || number < 0 || number > 1<<20 {
+	if err != nil || err2 != nil || number < 0 || number > maxNumber {
 		return o, false
 	}
 	first := start
@@ -161,6 +162,9 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 	return o, true
 }
 
+// maxNumber bounds the numbers of occurrences: almost three thousand years of days.
+const maxNumber = 1 << 20
+
 // Next returns the first occurrence that has not ended at a moment.
 func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 	first, ok := e.Occurrence(0)
@@ -178,6 +182,22 @@ func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 			return o, ok
 		}
 	}
+}
+
+// Latest returns the last occurrence that has become active by a moment, also when it is over.
+func (e Event) Latest(at time.Time) (o Occurrence, ok bool) {
+	number := 0
+	if next, ok := e.Next(at); ok {
+		number = next.Number
+	} else if last := sort.Search(maxNumber+1, func(n int) bool { _, ok := e.Occurrence(n); return !ok }); last > 0 {
+		number = last - 1
+	}
+	for ; number >= 0; number-- {
+		if o, ok = e.Occurrence(number); ok && !at.Before(o.From) {
+			return o, true
+		}
+	}
+	return Occurrence{}, false
 }
 
 // Phase says how far an event is.

@@ -142,3 +142,32 @@ func TestWhoIsInsideWhenRenewalEndsHasASessionFromThen(t *testing.T) {
 		}
 	}
 }
+
+func TestLatestOccurrence(t *testing.T) {
+	once := anteroom.Event{Prequeue: "2026-11-27T09:50:00Z", Start: "2026-11-27T10:00:00Z", End: "2026-11-27T11:00:00Z"}
+	daily, thrice, until := once, once, once
+	daily.Repeat = anteroom.Repeat{Every: anteroom.EveryDay}
+	thrice.Repeat = anteroom.Repeat{Every: anteroom.EveryWeek, Interval: 2, Times: 3}
+	until.Repeat = anteroom.Repeat{Every: anteroom.EveryDay, Until: "2026-11-30T00:00:00Z"}
+	for _, c := range []struct {
+		name  string
+		event anteroom.Event
+		at    string
+		want  int // -1: none
+	}{
+		{"before all", once, "2026-11-27T09:49:59Z", -1},
+		{"in the prequeue", once, "2026-11-27T09:50:00Z", 0},
+		{"long over", once, "2031-01-01T00:00:00Z", 0},
+		{"between two days", daily, "2026-11-28T09:00:00Z", 0},
+		{"the next prequeue", daily, "2026-11-28T09:55:00Z", 1},
+		{"a year later", daily, "2027-11-27T12:00:00Z", 365},
+		{"the last of three", thrice, "2030-01-01T00:00:00Z", 2},
+		{"the last before a moment", until, "2030-01-01T00:00:00Z", 2},
+		{"never", anteroom.Event{}, "2030-01-01T00:00:00Z", -1},
+	} {
+		at, _ := anteroom.Stamp(c.at).Time()
+		if o, ok := c.event.Latest(at); ok != (c.want >= 0) || ok && o.Number != c.want {
+			t.Errorf("%s: occurrence %d, %v, want %d", c.name, o.Number, ok, c.want)
+		}
+	}
+}

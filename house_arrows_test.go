@@ -47,7 +47,7 @@ var table = []tableRow{
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 
-	{pkg: "gateway", imports: []string{".", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
 	{pkg: "api/own", imports: []string{".", "api", "manage"}, http: true},

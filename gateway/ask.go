@@ -39,8 +39,10 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
 		default:
 			x.turnAway(x.room, true)
 		}
+	case askReceipt:
+		x.receipt()
 	default:
-		x.g.refuse(x.w, r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream or hold", false})
+		x.g.refuse(x.w, r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold or receipt", false})
 	}
 }
 

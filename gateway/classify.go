@@ -108,6 +108,7 @@ const (
 	askStatus
 	askStream
 	askHold
+	askReceipt
 	askUnknown
 )
 
@@ -132,7 +133,7 @@ func askOf(query string) (ask, seen int) {
 		seen = -1
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
-			if err != nil || n > anteroom.MaxLine || what == "hold" {
+			if err != nil || n > anteroom.MaxLine || what == "hold" || what == "receipt" {
 				return askUnknown, -1
 			}
 			value, seen = what, int(n)
@@ -144,6 +145,8 @@ func askOf(query string) (ask, seen int) {
 			return askStream, seen
 		case "hold":
 			return askHold, seen
+		case "receipt":
+			return askReceipt, seen
 		}
 		return askUnknown, -1
 	}

@@ -138,6 +138,7 @@ type Gateway struct {
 	exchanges sync.Pool
 	buffers   copyBuffers
 	lines     logBound
+	draws     draws
 	token     string // names this process in hopHeader
 	drain     chan struct{}
 	drainOnce sync.Once
@@ -160,6 +161,7 @@ func newGateway() *Gateway {
 	rand.Read(id[:])
 	g := &Gateway{
 		swapped: make(chan struct{}, 1),
+		draws:   newDraws(),
 		token:   "anteroom-" + hex.EncodeToString(id[:]),
 		drain:   make(chan struct{}),
 		closing: make(chan struct{}),
@@ -231,8 +233,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		g.refuse(w, r, no)
 		return
 	}
-	if s.jwks != nil && r.URL.Path == JWKSPath {
-		x.serveKeys()
+	if strings.HasPrefix(r.URL.Path, wellKnown) && x.serveWellKnown() {
 		return
 	}
 	if x.room == nil {

@@ -29,6 +29,16 @@ type programmed struct {
 	revoked []anteroom.ID
 	ended   chan struct{}
 	in      anteroom.Settings
+	shuffle func(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
+}
+
+func (p *programmed) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shuffle == nil {
+		return nil, false
+	}
+	return p.shuffle(event, number)
 }
 
 func (p *programmed) Decide(_ context.Context, v anteroom.Visit) anteroom.Decision {

@@ -7,7 +7,7 @@ import (
 )
 
 // JWKSPath is where the keys stand that verify the proof, on every host.
-const JWKSPath = "/.well-known/anteroom/jwks.json"
+const JWKSPath = wellKnown + "jwks.json"
 
 // setProof puts the proof of admission on the request for the origin. A client's own copy, in
 // any spelling, is gone since checkHeaders; without an admission the header stays away. Its
@@ -28,14 +28,8 @@ func (x *exchange) setProof(h http.Header) {
 
 // serveKeys answers the reserved path of the key set.
 func (x *exchange) serveKeys() {
-	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
-		x.w.Header()["Allow"] = valueAllowRead
-		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "The keys are to be read with GET", true})
-		return
-	}
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/jwk-set+json"}
 	h["Cache-Control"] = []string{"public, max-age=300, stale-if-error=86400"}
-	h["X-Content-Type-Options"] = valueNosniff
 	x.write(http.StatusOK, x.s.jwks)
 }

@@ -24,6 +24,7 @@ type setup struct {
 	Config
 	table     *route.Table
 	rooms     []room // by route.Match.Index
+	byID      map[anteroom.RoomID]*room
 	sites     map[string]*site
 	anySite   *site
 	methods   map[string]bool
@@ -31,6 +32,8 @@ type setup struct {
 	trusted   []netip.Prefix
 	transport *http.Transport
 	preflight *budget
+	drawings  *budget // of lists of ids
+	receipts  *budget
 	now       func() anteroom.Time
 	log       *slog.Logger
 
@@ -124,6 +127,8 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.proofFolded = fold(s.proofHeader)
 	rate := float64(cmp.Or(cfg.PreflightsPerSecond, 50))
 	s.preflight = newBudget(rate, 4*rate)
+	s.drawings = newBudget(drawsPerSecond, drawsBurst)
+	s.receipts = newBudget(receiptsPerSecond, receiptsBurst)
 	if cfg.Proof != nil {
 		s.jwks = cfg.Proof.JWKS()
 	}
@@ -241,6 +246,7 @@ func processStart(old *setup) time.Time {
 
 func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 	s.rooms = make([]room, len(s.table.Rooms()))
+	s.byID = make(map[anteroom.RoomID]*room, len(s.rooms))
 	for i, m := range s.table.Rooms() {
 		dr := d.of(m.Room.ID)
 		if dr == nil {
@@ -258,6 +264,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			revoke:   slices.Contains(m.Room.EnabledOriginCommands, anteroom.CommandRevoke),
 			bind:     m.Room.Bind == anteroom.BindIPPrefix,
 		}
+		s.byID[m.Room.ID] = &s.rooms[i]
 	}
 }
 

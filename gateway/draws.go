@@ -1,0 +1,346 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/page"
+)
+
+// wellKnown begins every path of ours that stands on every host, whatever room covers it.
+const wellKnown = "/.well-known/anteroom/"
+
+// DrawPath is where the records of shuffles stand, on every host: below it
+// <room>/<event>/<number> is the record of an occurrence's shuffle, and <number>/ids are the
+// ids of everybody who took part, sorted, 16 bytes each.
+const DrawPath = wellKnown + "draw/"
+
+const (
+	// MaxDrawDownloads bounds the lists of ids that are sent at once.
+	MaxDrawDownloads = 16
+	// A list of ids is large for the request that asks for it: one address gets a few, and no
+	// more of them than it could check.
+	drawsPerSecond, drawsBurst = .1, 6
+	// Receipts of one address: a page asks for one when somebody looks at it.
+	receiptsPerSecond, receiptsBurst = 10, 50
+	// drawPlaces is the number of shuffles whose places are kept in memory.
+	drawPlaces = 8
+	// receiptEvents is the number of events that a receipt is looked for in, newest first.
+	receiptEvents = 4
+)
+
+// shuffles are doors that know of shuffles.
+type shuffles interface {
+	// Shuffle returns what is public of the shuffle of an event's occurrence; false before its
+	// prequeue and when it is not known any more.
+	Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
+}
+
+// draw is a shuffle with the words of its event, as everybody gets it.
+type draw struct {
+	Room       anteroom.RoomID  `json:"room"`
+	Event      anteroom.EventID `json:"event"`
+	Name       string           `json:"name"`
+	Number     int              `json:"number"`
+	Start      string           `json:"start"`
+	Commitment string           `json:"commitment"`
+	Done       bool             `json:"done"`
+	Seed       string           `json:"seed,omitempty"`
+	Entries    string           `json:"entries,omitempty"`
+	Count      int              `json:"count,omitempty"`
+	IDs        string           `json:"ids,omitempty"` // path of the list
+
+	shuffle *anteroom.Shuffle
+}
+
+// receipt is a draw with one visitor's part in it.
+type receipt struct {
+	draw
+	ID       string `json:"id"`
+	TookPart *bool  `json:"took_part,omitempty"` // nil before the draw
+	Place    int    `json:"place,omitempty"`     // from 1
+}
+
+// drawOf returns the public record of an occurrence's shuffle.
+func (rm *room) drawOf(event *anteroom.Event, number int) (d draw, ok bool) {
+	door, ok := rm.door.(shuffles)
+	o, exists := event.Occurrence(number)
+	if !ok || !exists || !event.ShuffleAtStart {
+		return d, false
+	}
+	sh, ok := door.Shuffle(event.ID, number)
+	if !ok {
+		return d, false
+	}
+	d = draw{
+		Room: rm.ID, Event: event.ID, Name: event.Name, Number: number, Start: o.Start.UTC().Format(time.RFC3339Nano),
+		Commitment: hex.EncodeToString(sh.Commitment[:]), Done: sh.Done, shuffle: sh,
+	}
+	if sh.Done {
+		d.Seed, d.Entries, d.Count = hex.EncodeToString(sh.Seed[:]), hex.EncodeToString(sh.Entries[:]), len(sh.IDs)
+		d.IDs = DrawPath + string(rm.ID) + "/" + string(event.ID) + "/" + strconv.Itoa(number) + "/ids"
+	}
+	return d, true
+}
+
+// serveWellKnown answers the paths of ours that have nothing to do with a room's coverage. It
+// reports false when the path is none of them.
+func (x *exchange) serveWellKnown() bool {
+	var answer func()
+	path := x.r.URL.Path
+	switch {
+	case path == JWKSPath && x.s.jwks != nil:
+		answer = x.serveKeys
+	case path == page.VerifyPath:
+		answer = x.serveVerify
+	case strings.HasPrefix(path, DrawPath):
+		answer = func() { x.serveDraw(path[len(DrawPath):]) }
+	default:
+		return false
+	}
+	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+		x.w.Header()["Allow"] = valueAllowRead
+		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "This is to be read with GET", true})
+		return true
+	}
+	x.w.Header()["X-Content-Type-Options"] = valueNosniff
+	answer()
+	return true
+}
+
+func (x *exchange) serveVerify() {
+	h := x.w.Header()
+	h["Content-Type"] = valueTextHTML
+	h["Content-Security-Policy"] = []string{page.VerifyPolicy()}
+	h["Cache-Control"] = []string{"public, max-age=300"}
+	h["Referrer-Policy"] = []string{"no-referrer"}
+	h["X-Robots-Tag"] = valueNoindex
+	x.write(http.StatusOK, page.AppendVerify(x.buf[:0]))
+}
+
+// serveDraw answers <room>/<event>/<number> and <room>/<event>/<number>/ids.
+func (x *exchange) serveDraw(path string) {
+	missing := refusal{http.StatusNotFound, "No draw of this name is known: it is from the beginning of the event's prequeue on", false}
+	parts := strings.Split(path, "/")
+	if len(parts) < 3 || len(parts) > 4 || len(parts) == 4 && parts[3] != "ids" {
+		x.g.refuse(x.w, x.r, missing)
+		return
+	}
+	rm := x.s.byID[anteroom.RoomID(parts[0])]
+	number, err := strconv.ParseUint(parts[2], 10, 20)
+	if rm == nil || err != nil || parts[2] != strconv.FormatUint(number, 10) {
+		x.g.refuse(x.w, x.r, missing)
+		return
+	}
+	i := slices.IndexFunc(rm.Events, func(e anteroom.Event) bool { return string(e.ID) == parts[1] })
+	if i < 0 {
+		x.g.refuse(x.w, x.r, missing)
+		return
+	}
+	x.w.Header()["Access-Control-Allow-Origin"] = []string{"*"} // it is for everybody to check
+	d, ok := rm.drawOf(&rm.Events[i], int(number))
+	switch {
+	case !ok:
+		x.g.refuse(x.w, x.r, missing)
+	case len(parts) == 4:
+		x.serveIDs(d)
+	default:
+		h := x.w.Header()
+		h["Content-Type"] = valueJSON
+		h["Cache-Control"] = []string{"public, max-age=1"}
+		if d.Done {
+			h["Cache-Control"] = []string{"public, max-age=3600"}
+		}
+		x.writeJSON(d)
+	}
+}
+
+func (x *exchange) writeJSON(v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	x.write(http.StatusOK, append(body, '\n'))
+}
+
+// serveIDs sends everybody who took part. Nothing changes any more, so that caches may keep
+// it and a download can be resumed.
+func (x *exchange) serveIDs(d draw) {
+	if !d.Done {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "The draw has not happened yet: the ids are known after it", false})
+		return
+	}
+	if !x.s.drawings.spend(x.client, x.s.now()) {
+		x.w.Header()["Retry-After"] = []string{"60"}
+		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many downloads of a draw: keep the one that you have", false})
+		return
+	}
+	select {
+	case x.g.draws.downloads <- struct{}{}:
+		defer func() { <-x.g.draws.downloads }()
+	default:
+		x.g.refuse(x.w, x.r, refusal{http.StatusServiceUnavailable, "Too many downloads of draws at once; please try again", false})
+		return
+	}
+	h := x.w.Header()
+	h["Content-Type"] = []string{"application/octet-stream"}
+	h["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
+	h["Etag"] = []string{`"` + d.Entries + `"`}
+	body := &idReader{ids: d.shuffle.IDs}
+	// 64 KiB a second is what a slow line brings.
+	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(x.s.Timeouts.Page + time.Duration(body.size())*time.Second/(64<<10)))
+	http.ServeContent(x.w, x.r, "", time.Time{}, body)
+}
+
+// idReader reads ids one behind the other.
+type idReader struct {
+	ids []anteroom.ID
+	at  int64
+}
+
+func (r *idReader) size() int64 { return int64(len(r.ids)) * int64(len(anteroom.ID{})) }
+
+// Read implements io.Reader.
+func (r *idReader) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if r.at >= r.size() {
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+		c := copy(p[n:], r.ids[r.at/16][r.at%16:])
+		n, r.at = n+c, r.at+int64(c)
+	}
+	return n, nil
+}
+
+// Seek implements io.Seeker.
+func (r *idReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size()
+	}
+	if offset < 0 {
+		return 0, errors.New("gateway: a place before the first id")
+	}
+	r.at = offset
+	return offset, nil
+}
+
+// receipt answers a visitor's question for the shuffle that the own ticket takes or took
+// part in. The question is no visit: nothing is decided and no place is renewed.
+func (x *exchange) receipt() {
+	h := x.neverStored()
+	if !x.s.receipts.spend(x.client, x.s.now()) {
+		h["Retry-After"] = valueRetrySoon
+		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many receipts at once; please try again", false})
+		return
+	}
+	id := x.presented.ID
+	if id.IsZero() {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no ticket with this question, so that nobody knows whose receipt it is", false})
+		return
+	}
+	var found *receipt
+	for _, o := range x.room.opened(x.start) {
+		d, ok := x.room.drawOf(o.event, o.Number)
+		if !ok {
+			continue
+		}
+		one := &receipt{draw: d, ID: hex.EncodeToString(id[:])}
+		if d.Done {
+			i, in := slices.BinarySearchFunc(d.shuffle.IDs, id, func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
+			one.TookPart = &in
+			if in {
+				one.Place = x.g.draws.places(d.shuffle)[i]
+			}
+		}
+		if found == nil {
+			found = one
+		}
+		if one.Place > 0 {
+			found = one
+			break
+		}
+	}
+	if found == nil {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no draw here", false})
+		return
+	}
+	h["Content-Type"] = valueJSON
+	x.writeJSON(found)
+}
+
+// opening is an occurrence of an event of a room.
+type opening struct {
+	event *anteroom.Event
+	anteroom.Occurrence
+}
+
+// opened returns the newest occurrence of each event with a shuffle that has opened by a
+// moment, the newest first.
+func (rm *room) opened(now time.Time) []opening {
+	var all []opening
+	for i := range rm.Events {
+		e := &rm.Events[i]
+		if !e.ShuffleAtStart || e.Suspended {
+			continue
+		}
+		if o, ok := e.Latest(now); ok {
+			all = append(all, opening{e, o})
+		}
+	}
+	slices.SortFunc(all, func(a, b opening) int { return cmp.Or(b.From.Compare(a.From), cmp.Compare(a.event.ID, b.event.ID)) })
+	return all[:min(len(all), receiptEvents)]
+}
+
+// draws is what a gateway keeps of shuffles.
+type draws struct {
+	downloads chan struct{}
+
+	mu     sync.Mutex
+	known  map[[32]byte]func() []int // by the commitment
+	oldest [][32]byte
+}
+
+func newDraws() draws {
+	return draws{downloads: make(chan struct{}, MaxDrawDownloads), known: map[[32]byte]func() []int{}}
+}
+
+// places returns the place of each of a shuffle's ids, from 1. They are computed when they
+// are asked for first, which takes some seconds for a million.
+func (d *draws) places(sh *anteroom.Shuffle) []int {
+	d.mu.Lock()
+	places := d.known[sh.Commitment]
+	if places == nil {
+		places = sync.OnceValue(func() []int {
+			out := make([]int, len(sh.IDs))
+			for place, i := range engine.Order(engine.ShuffleKey(sh.Seed[:], sh.Entries), sh.IDs) {
+				out[i] = place + 1
+			}
+			return out
+		})
+		d.known[sh.Commitment] = places
+		if d.oldest = append(d.oldest, sh.Commitment); len(d.oldest) > drawPlaces {
+			delete(d.known, d.oldest[0])
+			d.oldest = d.oldest[1:]
+		}
+	}
+	d.mu.Unlock()
+	return places()
+}

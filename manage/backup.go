@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // A backup is gzip of JSON lines: a header, one line for each document, custom page and audit
@@ -262,8 +263,8 @@ func (t *tx) restore(b backup, out *Restored) error {
 			next.setTokens(all)
 		}
 	}
-	if len(next.zones) > MaxZones || len(next.lists) > MaxLists || len(next.tokens) > MaxTokens {
-		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, MaxLists, MaxTokens))
+	if len(next.zones) > MaxZones || len(next.lists) > rules.MaxLists || len(next.tokens) > MaxTokens {
+		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, rules.MaxLists, MaxTokens))
 	}
 	*t.next = *next
 	t.next.seq, t.next.head, t.next.account.header = t.seq(), "", t.header()

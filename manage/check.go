@@ -15,6 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // published are the minima of [Config.Strict].
@@ -38,10 +39,10 @@ func newSeed() (seed [32]byte) {
 
 // compile makes what is served of a room. What has not changed since before, which may be
 // nil, is taken from it.
-func compile(r anteroom.Room, before *Served) (*Served, error) {
-	one := &Served{Room: r}
+func compile(r anteroom.Room, before *Served, lists *rules.Lists) (*Served, error) {
+	one := &Served{Room: r, lists: lists}
 	var faults anteroom.Faults
-	template := func(under, html string, old *string, made *page.Template) *page.Template {
+	template := func(at, html string, old *string, made *page.Template) *page.Template {
 		if html == "" {
 			return nil
 		}
@@ -53,11 +54,11 @@ func compile(r anteroom.Room, before *Served) (*Served, error) {
 		if more, ok := errors.AsType[anteroom.Faults](err); ok {
 			for _, f := range more {
 				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
-				f.Path, f.Line, f.Column = under+f.Path, 0, 0
+				f.Path, f.Line, f.Column = at+f.Path, 0, 0
 				faults = append(faults, f)
 			}
 		} else if err != nil {
-			faults = append(faults, anteroom.Fault{Path: under + "custom_page_html", Problem: err.Error()})
+			faults = append(faults, anteroom.Fault{Path: at + "custom_page_html", Problem: err.Error()})
 		}
 		return t
 	}
@@ -81,7 +82,30 @@ func compile(r anteroom.Room, before *Served) (*Served, error) {
 			one.EventTemplates[e.ID] = t
 		}
 	}
+	same := func(a, b anteroom.Rule) bool { return a.Expression == b.Expression && a.Disabled == b.Disabled }
+	switch {
+	case len(r.Rules) == 0:
+	case before.lists == lists && slices.EqualFunc(before.Rules, r.Rules, same):
+		one.Bypass = before.Bypass
+	default:
+		set, err := rules.NewSet(r.Rules, lists)
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			faults = append(faults, more...)
+		} else if err != nil {
+			return nil, err
+		}
+		one.Bypass = set
+	}
 	return one, faults.Err()
+}
+
+// under returns faults with their paths below another.
+func under(path string, faults anteroom.Faults) anteroom.Faults {
+	out := slices.Clone(faults)
+	for i := range out {
+		out[i].Path = path + out[i].Path
+	}
+	return out
 }
 
 // checkLimits returns the faults of limits that the published API refuses.
@@ -97,9 +121,9 @@ func checkLimits(path string, o anteroom.Overrides, strict bool) anteroom.Faults
 	if !strict {
 		return f
 	}
-	for field, n := range map[string]*int{"total_active_users": users, "new_users_per_minute": rate} {
+	for i, n := range []*int{users, rate} {
 		if n != nil && *n < strictUsers {
-			add(field, fmt.Sprintf("%d is less than %d", *n, strictUsers), "the key api.strict of the configuration asks for the published minimum")
+			add([...]string{"total_active_users", "new_users_per_minute"}[i], fmt.Sprintf("%d is less than %d", *n, strictUsers), "the key api.strict of the configuration asks for the published minimum")
 		}
 	}
 	if d := o.SessionDuration; d != nil && *d != 0 && (*d < strictMinSession || *d > strictMaxSession || *d%time.Minute != 0) {

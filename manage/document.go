@@ -12,6 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // The documents. Each is one key, so that a change of one is atomic; docs/state.md lists them.
@@ -175,7 +176,7 @@ func documentOf(r *Served, seq uint64) roomDocument {
 }
 
 // served returns what a stored room says.
-func (d roomDocument) served(key string, text func(key string) (string, bool)) (*Served, error) {
+func (d roomDocument) served(key string, text func(key string) (string, bool), lists *rules.Lists) (*Served, error) {
 	r := d.Room
 	missing := func(page string) error {
 		return anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: its custom page %s is missing; %s", key, page, wayBack)
@@ -196,7 +197,7 @@ func (d roomDocument) served(key string, text func(key string) (string, bool)) (
 			r.Events[i].CustomPageHTML = &html
 		}
 	}
-	one, err := compile(r, nil)
+	one, err := compile(r, nil, lists)
 	if err != nil {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: %w; %s", key, err, wayBack)
 	}

@@ -2,7 +2,9 @@ package manage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 )
 
 const maxListName = 50
@@ -50,7 +53,7 @@ func (m *Manager) CreateList(ctx context.Context, by Caller, list anteroom.List)
 		return made, err
 	}
 	err = m.change(ctx, by, func(t *tx) error {
-		if len(t.old.lists) >= MaxLists {
+		if len(t.old.lists) >= rules.MaxLists {
 			return anteroom.Errorf(anteroom.Invalid, "there are %d lists, and no more may be", len(t.old.lists))
 		}
 		made = list
@@ -108,7 +111,7 @@ func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID)
 		t.next.lists = without(t.next.lists, func(l *storedList) bool { return l.ID == id })
 		t.note("list.delete", string(id), old.Name, old.List, nil)
 		t.drop(listPrefix + string(id))
-		return t.relist()
+		return t.next.nameLists()
 	})
 }
 
@@ -176,11 +179,41 @@ func (t *tx) setList(operation string, before, after *storedList, shown *anteroo
 	if err := t.put(listPrefix+string(l.ID), listDocument{t.header(), after.made, *l}); err != nil {
 		return err
 	}
-	return t.relist()
+	return t.relist(l.Name)
 }
 
-// relist makes anew what was made from lists.
-func (t *tx) relist() error { return nil }
+// relist makes anew what was made from lists: the rules that name one.
+func (t *tx) relist(name string) error {
+	if err := t.next.nameLists(); err != nil {
+		return err
+	}
+	rooms := slices.Clone(t.next.rooms)
+	byID := maps.Clone(t.next.byID)
+	for i, r := range rooms {
+		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return usesList(rule.Expression, name) }) {
+			continue
+		}
+		one, err := compile(r.Room, r, t.next.named)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "the waiting room %s in %s has a rule that would not work any more: %w", r.Name, r.Zone, err)
+		}
+		one.File, one.made = r.File, r.made
+		rooms[i], byID[r.ID] = one, one
+	}
+	t.next.rooms, t.next.byID = rooms, byID
+	return nil
+}
+
+// nameLists makes what rules use of the lists.
+func (s *State) nameLists() error {
+	s.named = nil
+	if len(s.lists) == 0 {
+		return nil
+	}
+	var err error
+	s.named, err = rules.NewLists(s.Lists())
+	return err
+}
 
 func (s *State) checkList(l *anteroom.List) anteroom.Faults {
 	var f anteroom.Faults
@@ -210,14 +243,19 @@ func (s *State) checkList(l *anteroom.List) anteroom.Faults {
 		if len(f) >= 20 {
 			return f
 		}
-		if fix := itemFault(l.Kind, item.Value); fix != "" {
-			add(at+".value", fmt.Sprintf("%.60q does not belong into a list of this kind", item.Value), fix)
-		} else if j, twice := seen[item.Value]; twice {
+		if j, twice := seen[item.Value]; twice {
 			add(at+".value", fmt.Sprintf("%q is also items[%d]", item.Value, j), "a value stands in a list once")
 		}
 		seen[item.Value] = i
 		if len(item.Comment) > anteroom.MaxDescriptionLength {
 			add(at+".comment", fmt.Sprintf("has %d bytes", len(item.Comment)), fmt.Sprintf("at most %d", anteroom.MaxDescriptionLength))
+		}
+	}
+	if _, err := rules.NewLists([]anteroom.List{*l}); err != nil && len(f) == 0 {
+		more, _ := errors.AsType[anteroom.Faults](err)
+		for _, one := range more {
+			one.Path = strings.TrimPrefix(one.Path, "lists[0].")
+			f = append(f, one)
 		}
 	}
 	return f
@@ -247,25 +285,4 @@ func canonicalItem(kind, v string) string {
 		}
 	}
 	return v
-}
-
-// itemFault returns what a value should look like, or nothing when it does. Values are
-// canonical.
-func itemFault(kind, v string) (fix string) {
-	switch kind {
-	case anteroom.ListOfIPs:
-		a, err := netip.ParseAddr(v)
-		if _, err2 := netip.ParsePrefix(v); err != nil && err2 != nil || a.Zone() != "" {
-			return "an address or network, like 192.0.2.1 or 2001:db8::/32"
-		}
-	case anteroom.ListOfASNs:
-		if _, err := strconv.ParseUint(v, 10, 32); err != nil {
-			return "the number of an autonomous system, like 64496"
-		}
-	case anteroom.ListOfHostnames:
-		if host, err := route.Host(strings.TrimPrefix(v, "*.")); err != nil || host != strings.TrimPrefix(v, "*.") {
-			return "a host name, like shop.example.com or *.example.com"
-		}
-	}
-	return ""
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // Config says what a manager works with. Only Link is required.
@@ -119,8 +120,7 @@ type ShuffleRecord struct {
 // Bounds of an installation.
 const (
 	MaxZones         = 1_000
-	MaxLists         = 100
-	MaxListItems     = 10_000
+	MaxListItems     = rules.MaxListItems
 	MaxTokens        = 1_000
 	MaxGrants        = 100       // of a token
 	MaxNetworks      = 100       // of a token

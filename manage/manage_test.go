@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/rules"
 )
 
 var root = Caller{Name: "root", Grants: []Grant{{Permission: Admin}}, Address: netip.MustParseAddr("192.0.2.7"), RequestID: "r1"}
@@ -326,5 +327,71 @@ func TestWhoIsInsideKeepsASessionWhenRenewalIsDisabled(t *testing.T) {
 	now = now.Add(time.Hour)
 	if f := disable(true); f.Settings.RenewalEnded != anteroom.TimeOf(then) {
 		t.Errorf("renewal ended again at %v", f.Settings.RenewalEnded.Std())
+	}
+}
+
+// TestRulesAndLists: rules are compiled when they are written, by the lists that are there; a
+// list that rules use can neither go nor change so that they do not work.
+func TestRulesAndLists(t *testing.T) {
+	t.Parallel()
+	m, ctx := open(t, Config{FirstToken: envToken}), t.Context()
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone, shop("sale"))).ID
+	set := func(expressions ...string) error {
+		_, err := m.ChangeRules(ctx, root, zone, room, func([]anteroom.Rule) (all []anteroom.Rule, _ error) {
+			for _, e := range expressions {
+				all = append(all, anteroom.Rule{Action: anteroom.ActionBypass, Expression: e})
+			}
+			return all, nil
+		})
+		return err
+	}
+	faults, _ := errors.AsType[anteroom.Faults](set("ssl", "ip.src eq 5"))
+	if len(faults) != 1 || faults[0].Path != "rules[1].expression" || faults[0].Column == 0 {
+		t.Errorf("a wrong expression: %+v", faults)
+	}
+	if err := set("ip.src in $office"); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("a list that is not there: %v", err)
+	}
+	list := must[anteroom.List](t)(m.CreateList(ctx, root, anteroom.List{Name: "office", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "192.0.2.9/24"}}}))
+	if list.Items[0].Value != "192.0.2.0/24" {
+		t.Errorf("item %q", list.Items[0].Value)
+	}
+	if err := set("ip.src in $office"); err != nil {
+		t.Fatal(err)
+	}
+	passes := func(address string) bool {
+		return m.State().Room(room).Bypass.Bypass(&rules.Request{Client: netip.MustParseAddr(address)})
+	}
+	if !passes("192.0.2.1") || passes("198.51.100.1") {
+		t.Error("the rule does not follow the list")
+	}
+	must[anteroom.List](t)(m.ChangeList(ctx, root, list.ID, func(l *anteroom.List) error {
+		l.Items = append(l.Items, anteroom.ListItem{Value: "198.51.100.1"})
+		return nil
+	}))
+	if !passes("198.51.100.1") {
+		t.Error("the rule does not follow the list's change")
+	}
+	if m.DeleteList(ctx, root, list.ID) == nil {
+		t.Error("a list in use was deleted")
+	}
+	if _, err := m.ChangeList(ctx, root, list.ID, func(l *anteroom.List) error { l.Name = "other"; return nil }); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("a list in use was renamed: %v", err)
+	}
+	for _, bad := range []anteroom.List{
+		{Name: "Office", Kind: anteroom.ListOfIPs},
+		{Name: "office", Kind: anteroom.ListOfIPs},
+		{Name: "kind", Kind: "colours"},
+		{Name: "item", Kind: anteroom.ListOfASNs, Items: []anteroom.ListItem{{Value: "x"}}},
+		{Name: "twice", Kind: anteroom.ListOfASNs, Items: []anteroom.ListItem{{Value: "AS64496"}, {Value: "64496"}}},
+		{Name: "host", Kind: anteroom.ListOfHostnames, Items: []anteroom.ListItem{{Value: "a b"}}},
+	} {
+		if _, err := m.CreateList(ctx, root, bad); anteroom.KindOf(err) != anteroom.Invalid {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if err := errors.Join(set(), m.DeleteList(ctx, root, list.ID)); err != nil {
+		t.Error(err)
 	}
 }

@@ -230,7 +230,7 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 		then = before.Room
 	}
 	r.Controls.RenewalEnded = renewalEnded(&then, &r, t.now)
-	one, err := compile(r, before)
+	one, err := compile(r, before, t.next.named)
 	if err != nil {
 		return r, err
 	}

@@ -2,6 +2,8 @@ package manage
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // State is everything that is in force. It is immutable: what it returns is shared and must
@@ -22,6 +25,7 @@ type State struct {
 	rooms   []*Served     // those of the file first, then in the order of their creation
 	byID    map[anteroom.RoomID]*Served
 	lists   []*storedList // in the order of their creation
+	named   *rules.Lists  // made from them
 	tokens  []*token      // in the order of their creation
 	secrets map[digest]*token
 
@@ -38,8 +42,11 @@ type Served struct {
 	Template *page.Template
 	// EventTemplates are the compiled custom pages of events that have one.
 	EventTemplates map[anteroom.EventID]*page.Template
+	// Bypass are the compiled rules; nil when there are none.
+	Bypass *rules.Set
 
-	made  uint64 // the number of the audit record that created it
+	lists *rules.Lists // with which the rules were compiled
+	made  uint64       // the number of the audit record that created it
 	pages []string
 }
 
@@ -177,14 +184,18 @@ func (s *State) withFile(f File, now time.Time) (*State, error) {
 	}
 	own := slices.DeleteFunc(slices.Clone(s.rooms), func(r *Served) bool { return r.File })
 	n.rooms = nil
-	for _, r := range f.Rooms {
+	for i, r := range f.Rooms {
 		r = r.WithDefaults()
 		r = s.account.name(r)
 		if before := s.byID[r.ID]; before != nil {
 			r.Controls.RenewalEnded = renewalEnded(&before.Room, &r, now)
 		}
-		one, err := compile(r, nil)
+		one, err := compile(r, s.byID[r.ID], s.named)
 		if err != nil {
+			var f anteroom.Faults
+			if errors.As(err, &f) {
+				err = under(fmt.Sprintf("rooms[%d].", i), f).Err()
+			}
 			return nil, err
 		}
 		one.File = true

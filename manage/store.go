@@ -442,6 +442,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 		return string(html), ok && pageKey(string(html)) == key
 	}
 	var tokens []*token
+	var rooms []string // they come last: their rules name lists
 	for key, data := range docs {
 		switch {
 		case key == accountKey, strings.HasPrefix(key, pagePrefix):
@@ -452,16 +453,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			}
 			s.zones = append(s.zones, &storedZone{Zone: d.Zone, made: d.Made, stored: true})
 		case strings.HasPrefix(key, roomPrefix):
-			var d roomDocument
-			if err := decode(key, data, &d); err != nil {
-				return nil, nil, err
-			}
-			one, err := d.served(key, page)
-			if err != nil {
-				return nil, nil, err
-			}
-			s.rooms = append(s.rooms, one)
-			s.byID[one.ID] = one
+			rooms = append(rooms, key)
 		case strings.HasPrefix(key, listPrefix):
 			var d listDocument
 			if err := decode(key, data, &d); err != nil {
@@ -478,6 +470,22 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
 		}
 	}
+	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
+	if err := s.nameLists(); err != nil {
+		return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored lists cannot be used: %w; %s", err, wayBack)
+	}
+	for _, key := range rooms {
+		var d roomDocument
+		if err := decode(key, docs[key], &d); err != nil {
+			return nil, nil, err
+		}
+		one, err := d.served(key, page, s.named)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.rooms = append(s.rooms, one)
+		s.byID[one.ID] = one
+	}
 	for key := range docs {
 		if strings.HasPrefix(key, pagePrefix) && !named[key] {
 			unused = append(unused, key)
@@ -485,7 +493,6 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 	}
 	slices.SortFunc(s.rooms, byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) }))
 	slices.SortFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(z *storedZone) string { return string(z.ID) }))
-	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
 	slices.SortFunc(tokens, tokenOrder)
 	s.setTokens(tokens)
 	for _, r := range s.rooms {

@@ -50,7 +50,7 @@ var table = []tableRow{
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
-	{pkg: "api/own", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "api/own", imports: []string{".", "api", "manage"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},

@@ -152,6 +152,14 @@ func send(w http.ResponseWriter, status int, e envelope) {
 	w.Write(append(body, '\n'))
 }
 
+// SendAnswer writes a good answer in the envelope: for operations that write it themselves.
+func SendAnswer(w http.ResponseWriter, a Answer) {
+	if a.ETag != "" {
+		w.Header().Set("ETag", a.ETag)
+	}
+	send(w, http.StatusOK, envelope{Success: true, Messages: a.Messages, Result: a.Result, ResultInfo: a.Info})
+}
+
 // SendError writes an error in the envelope: for handlers in front of a face.
 func SendError(w http.ResponseWriter, err error) {
 	p := problemOf(err)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,6 +156,18 @@ func (o Object) Get(name string) Value {
 		return v
 	}
 	return Value{path: o.at(name)}
+}
+
+// Only returns faults for members that are none of the names: of an API of our own, where a
+// name that nobody knows is a mistake.
+func (o Object) Only(names ...string) error {
+	var faults anteroom.Faults
+	for _, name := range slices.Sorted(maps.Keys(o.members)) {
+		if !slices.Contains(names, name) && len(faults) < MaxFaults {
+			faults = append(faults, anteroom.Fault{Path: pathOf(jsontext.Pointer("").AppendToken(o.at(name))), Problem: "is not known here", Fix: "one of " + strings.Join(names, ", ")})
+		}
+	}
+	return faults.Err()
 }
 
 func (o Object) at(name string) string {

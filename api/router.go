@@ -163,10 +163,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return err
 	}
-	if a.ETag != "" {
-		w.Header().Set("ETag", a.ETag)
-	}
-	send(w, http.StatusOK, envelope{Success: true, Messages: a.Messages, Result: a.Result, ResultInfo: a.Info})
+	SendAnswer(w, a)
 	return nil
 }
 

@@ -115,6 +115,7 @@ type ShuffleRecord struct {
 	Done       bool          // the shuffle has happened and the seed is public
 	Entries    [32]byte      // SHA-256 of the sorted ids
 	Count      int           // ids
+	IDs        []anteroom.ID // of everybody who took part, sorted as bytes; shared, and nil until Done
 }
 
 // Bounds of an installation.

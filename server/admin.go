@@ -12,6 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
 )
 
@@ -25,9 +26,10 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
+	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log})}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	srv := &http.Server{
-		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(map[string]http.Handler{rest.Prefix: published}, mux)),
+		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(apis, mux)),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -57,7 +59,7 @@ func whereAPIs(apis map[string]http.Handler, otherwise http.Handler) http.Handle
 
 // refuse answers a request that gets no further, in the words of whoever it was for.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
-	if strings.HasPrefix(r.URL.Path, rest.Prefix+"/") {
+	if strings.HasPrefix(r.URL.Path, rest.Prefix+"/") || strings.HasPrefix(r.URL.Path, own.Prefix+"/") {
 		api.SendError(w, api.Refuse(status, api.CodeHeaders, "Invalid request headers: "+text))
 		return
 	}

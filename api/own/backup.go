@@ -1,0 +1,73 @@
+package own
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/manage"
+)
+
+// transferTime bounds a backup on its way.
+const transferTime = 10 * time.Minute
+
+// backup sends everything that is managed here; with keys=true the ticket keys, too. What
+// breaks off is no whole backup, and a restore notices.
+func (f *face) backup(w http.ResponseWriter, r *api.Request) error {
+	var keys bool
+	switch r.Query.Get("keys") {
+	case "", "false":
+	case "true":
+		keys = true
+	default:
+		return api.Query("keys", "is neither true nor false", "true, if the ticket keys shall go with it")
+	}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime)) // what has none keeps its own
+	out := &download{ResponseWriter: w, name: "anteroom-" + f.now().UTC().Format("20060102T150405Z") + ".backup"}
+	err := f.manage.Backup(r.Context(), r.By, out, keys)
+	if err != nil && out.begun {
+		panic(http.ErrAbortHandler) // the connection breaks, so that nobody takes it for whole
+	}
+	return err
+}
+
+// download writes the headers of a file with its first byte: until then there can be an
+// error.
+type download struct {
+	http.ResponseWriter
+	name  string
+	begun bool
+}
+
+// Write implements io.Writer.
+func (d *download) Write(p []byte) (int, error) {
+	if !d.begun {
+		d.begun = true
+		h := d.Header()
+		h.Set("Content-Type", "application/gzip")
+		h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", d.name))
+		h.Set("Cache-Control", "no-store")
+	}
+	return d.ResponseWriter.Write(p)
+}
+
+// restore puts a backup in the place of everything. The query names what it does once more,
+// so that no other file that is sent to the wrong address does anything.
+func (f *face) restore(w http.ResponseWriter, r *api.Request) error {
+	if r.Query.Get("confirm") != "replace" {
+		return api.Query("confirm", "is not \"replace\"", "say confirm=replace, if the backup shall take the place of everything that is here")
+	}
+	c := http.NewResponseController(w)
+	c.SetReadDeadline(time.Now().Add(transferTime)) // what has none keeps its own
+	c.SetWriteDeadline(time.Now().Add(2 * transferTime))
+	got, err := f.manage.Restore(r.Context(), r.By, http.MaxBytesReader(w, r.Body, manage.MaxBackup))
+	if err != nil {
+		return err
+	}
+	api.SendAnswer(w, api.Answer{Result: api.Members{
+		{Name: "made", Value: moment(got.Made)}, {Name: "zones", Value: got.Zones}, {Name: "rooms", Value: got.Rooms},
+		{Name: "lists", Value: got.Lists}, {Name: "tokens", Value: got.Tokens}, {Name: "keys", Value: got.Keys},
+	}})
+	return nil
+}

@@ -16,10 +16,7 @@ const heartbeat = 15 * time.Second
 // answerAsk answers the waiting page's own questions. They never reach an origin, whatever
 // the decision.
 func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
-	r := x.r
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		x.w.Header()["Allow"] = valueAllowRead
-		x.g.refuse(x.w, r, refusal{http.StatusMethodNotAllowed, "Ask with GET", true})
+	if !x.readsAsk() {
 		return
 	}
 	// The page asks by fetch and EventSource; what it asks for is its own place.
@@ -42,8 +39,22 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
 	case askReceipt:
 		x.receipt()
 	default:
-		x.g.refuse(x.w, r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold or receipt", false})
+		x.refuseAsk()
 	}
+}
+
+// readsAsk refuses a question that is not asked with GET.
+func (x *exchange) readsAsk() bool {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+		return true
+	}
+	x.w.Header()["Allow"] = valueAllowRead
+	x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "Ask with GET", true})
+	return false
+}
+
+func (x *exchange) refuseAsk() {
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold or receipt", false})
 }
 
 // status answers with the place as the page's script reads it.

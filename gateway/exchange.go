@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -20,9 +21,11 @@ type exchange struct {
 	proxy httputil.ReverseProxy
 	request
 
-	tickets []anteroom.Ticket // those that opened
-	buf     []byte            // for what we write ourselves
-	ids     ticket.IDs
+	tickets  []anteroom.Ticket // those that opened
+	buf      []byte            // for what we write ourselves
+	ids      ticket.IDs
+	tested   rules.Request // as rules see it
+	readings []string      // of its path
 }
 
 // request is the part of an exchange that is forgotten with the request.
@@ -74,6 +77,11 @@ func (x *exchange) begin(s *setup, w http.ResponseWriter, r *http.Request, next 
 func (g *Gateway) release(x *exchange) {
 	if x.origin != nil {
 		x.origin.pending.Add(-1)
+	}
+	if len(x.readings) > 0 {
+		x.tested.Reset()
+		clear(x.readings)
+		x.readings = x.readings[:0]
 	}
 	x.request = request{}
 	x.tickets, x.buf = x.tickets[:0], x.buf[:0]

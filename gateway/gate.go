@@ -8,10 +8,21 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 )
 
-// gate asks the room about the request and does what it says.
+// gate asks the room about the request and does what it says, unless the request bypasses the
+// room.
 func (x *exchange) gate() {
 	r, rm := x.r, x.room
 	ask, seen := askOf(r.URL.RawQuery)
+	if ask != askReceipt { // which is about a draw that was, whoever may pass now
+		if reason, yes := x.passes(ask); yes {
+			if ask != askNone {
+				x.answerPassing(ask)
+				return
+			}
+			x.bypass(reason)
+			return
+		}
+	}
 	if ask == askNone && isPreflight(r) {
 		if !x.s.preflight.spend(x.client, x.s.now()) {
 			x.g.refuse(x.w, r, refusal{http.StatusTooManyRequests, "Too many preflight requests", false})
@@ -116,9 +127,5 @@ func (x *exchange) newcomer(id anteroom.ID) anteroom.ID {
 	if x.conn == nil || x.shared {
 		return id
 	}
-	agent := ""
-	if a := x.r.Header["User-Agent"]; len(a) > 0 {
-		agent = a[0]
-	}
-	return x.conn.newcomer(x.s.now(), agent, id)
+	return x.conn.newcomer(x.s.now(), x.userAgent(), id)
 }

@@ -7,11 +7,17 @@
 //     methods, targets and headers beyond their bounds. Headers that only we or a trusted
 //     proxy may send are deleted (reserved.go), foreign Upgrades too.
 //  2. route.Table finds the room that covers the target, by any reading of it.
-//  3. Every ticket among the cookies is opened; the best serves (gate.go).
-//  4. node.Room decides. It is the only place where admission is decided.
-//  5. Admitted: on to the origin with a signed proof (proxy.go), as a tunnel for
+//  3. A verified crawler, where the zone lets crawlers pass, and a request that a rule of the
+//     room matches by every reading of its path bypass the room (bypass.go): on to the origin
+//     as if there were none, whatever state it is in. Their questions of the waiting page are
+//     answered with "you may go" and not forwarded; their preflights are not bounded.
+//  4. The waiting page's questions (ask.go) go through the next two steps and are always
+//     answered here. A CORS preflight passes without them, bounded for each address.
+//  5. Every ticket among the cookies is opened; the best serves (gate.go).
+//  6. node.Room decides. It is the only place where admission is decided.
+//  7. Admitted: on to the origin with a signed proof (proxy.go), as a tunnel for
 //     WebSockets (tunnel.go). Else the waiting page or its JSON (respond.go).
-//  6. The origin's answer passes back; the ticket is added to it, the origin's command to
+//  8. The origin's answer passes back; the ticket is added to it, the origin's command to
 //     revoke is obeyed and removed (answer.go).
 //
 // [Gateway.Middleware] is the same with a handler of the caller in the place of the origin.
@@ -43,6 +49,7 @@ import (
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/proof"
+	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -53,6 +60,14 @@ type Config struct {
 	Sites []Site
 	// Rooms that have passed [anteroom.Room.Check] and that Node serves.
 	Rooms []anteroom.Room
+	// Rules are the compiled rules by room; a room that is not there has none.
+	Rules map[anteroom.RoomID]*rules.Set
+	// Geo knows where addresses are, for rules. Nil: nothing is known.
+	Geo rules.Geo
+	// Crawlers tells search-engine crawlers, for CrawlerBypass and for rules. Nil: nobody is one.
+	Crawlers Crawlers
+	// CrawlerBypass are the zones, by name, whose rooms verified crawlers pass.
+	CrawlerBypass map[string]bool
 	// Templates are the compiled custom pages by room; a room that is not there shows the
 	// built-in page.
 	Templates map[anteroom.RoomID]*page.Template

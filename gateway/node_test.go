@@ -25,7 +25,7 @@ type real struct {
 	room *node.Room
 }
 
-func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room)) real {
+func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room), more ...func(*Config)) real {
 	t.Helper()
 	rm := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, EnabledOriginCommands: []string{anteroom.CommandRevoke},
 		Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 10_000, Refresh: time.Second, Unpaced: true}}
@@ -45,10 +45,14 @@ func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room)) r
 	done := make(chan error)
 	go func() { done <- n.Run(ctx) }()
 	w := &world{t: t, keys: ticket.NewKeyring(time.Now()), origin: newRecorder(t, origin)}
-	w.gw, err = New(Config{
+	cfg := Config{
 		Sites: []Site{{Hosts: []string{"*"}, Origins: []*url.URL{parse(t, w.origin.URL)}, PreserveHost: true}},
 		Rooms: []anteroom.Room{rm}, Node: n, Keys: w.keys, Proof: testSigner(t),
-	})
+	}
+	for _, f := range more {
+		f(&cfg)
+	}
+	w.gw, err = New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

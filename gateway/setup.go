@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -56,6 +57,8 @@ type room struct {
 	template *page.Template
 	revoke   bool // the origin may end sessions
 	bind     bool
+	rules    *rules.Set // nil: no rules
+	crawlers bool       // verified crawlers pass
 }
 
 // door is what the gateway asks of a room: [node.Room], and in tests of single answers a
@@ -263,6 +266,8 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			template: s.Templates[m.Room.ID],
 			revoke:   slices.Contains(m.Room.EnabledOriginCommands, anteroom.CommandRevoke),
 			bind:     m.Room.Bind == anteroom.BindIPPrefix,
+			rules:    s.Rules[m.Room.ID],
+			crawlers: s.CrawlerBypass[m.Room.Zone],
 		}
 		s.byID[m.Room.ID] = &s.rooms[i]
 	}

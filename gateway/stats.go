@@ -19,6 +19,9 @@ type Stats struct {
 	// OriginErrors by what went wrong; index with the OriginError constants.
 	OriginErrors [OriginErrorKinds]uint64
 
+	// Bypassed are requests that no room saw, by why; index with the Bypass constants.
+	Bypassed [BypassReasons]uint64
+
 	Uncovered     uint64 // requests outside every room
 	Preflights    uint64 // CORS preflights, uncounted by the rooms
 	Revoked       uint64 // sessions ended by an origin command
@@ -71,6 +74,7 @@ type counters struct {
 	tickets      [TicketResults]atomic.Uint64
 	refused      [len(refusedStatus)]atomic.Uint64
 	originErrors [OriginErrorKinds]atomic.Uint64
+	bypassed     [BypassReasons]atomic.Uint64
 
 	uncovered, preflights, revoked, foreignHops, requests, logSuppressed atomic.Uint64
 	inFlight, streams, tunnels                                           atomic.Int64
@@ -122,6 +126,9 @@ func (g *Gateway) Stats() Stats {
 	}
 	for i := range c.originErrors {
 		s.OriginErrors[i] = c.originErrors[i].Load()
+	}
+	for i := range c.bypassed {
+		s.Bypassed[i] = c.bypassed[i].Load()
 	}
 	for i := range c.gate {
 		s.Gate.Counts[i] = c.gate[i].Load()

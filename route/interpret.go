@@ -35,17 +35,25 @@ const maxInterpretations = 64
 // [ErrTarget]: not a path, a malformed escape, a control byte raw or decoded once, or more
 // than 64 interpretations.
 func Interpretations(target string) ([]string, error) {
-	p, err := pathOf("", target)
-	if err != nil {
-		return nil, err
-	}
-	return interpret(p)
+	return AppendInterpretations(nil, target)
 }
 
-func interpret(p string) ([]string, error) {
-	if isPlain(p) {
-		return []string{p}, nil
+// AppendInterpretations appends the [Interpretations] of a target to dst. A path that has only
+// one, which is nearly every path, costs no allocation beyond that of dst.
+func AppendInterpretations(dst []string, target string) ([]string, error) {
+	p, err := pathOf("", target)
+	if err != nil {
+		return dst, err
 	}
+	if isPlain(p) {
+		return append(dst, p), nil
+	}
+	all, err := interpret(p)
+	return append(dst, all...), err
+}
+
+// interpret is for paths that are not plain.
+func interpret(p string) ([]string, error) {
 	once, err := decodeStrict(p)
 	if err != nil {
 		return nil, err

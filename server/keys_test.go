@@ -43,6 +43,7 @@ var effects = map[string]string{
 	"limits.requests_in_flight":      "server",
 	"on_failure":                     "server; node TestNobodyNewWhileTheJournalCannotBeWritten",
 	"cookie_name":                    "server",
+	"geoip":                          "TestRulesKnowCountries",
 	"proof.enabled":                  "server",
 	"proof.header":                   "server",
 	"proof.issuer":                   "server",

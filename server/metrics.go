@@ -92,6 +92,17 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for i, n := range g.OriginErrors {
 		count(originErrors, n, gateway.OriginErrorWords[i])
 	}
+	bypassed := desc("bypassed_total", "Requests that passed a room untouched and uncounted.", "reason")
+	for i, n := range g.Bypassed {
+		count(bypassed, n, gateway.BypassWords[i])
+	}
+	looked := desc("crawler_lookups_total", "Addresses of claimed search-engine crawlers, by what the DNS said; dropped ones were not asked for because there were too many.", "result")
+	cr := c.s.crawlers.Stats()
+	count(looked, cr.Confirmed, "confirmed")
+	count(looked, cr.Refuted, "refuted")
+	count(looked, cr.Failed, "failed")
+	count(looked, cr.Dropped, "dropped")
+	gauge(desc("crawlers_verified", "Addresses known as search-engine crawlers."), float64(cr.Verified))
 	count(desc("requests_total", "Requests of visitors."), g.Requests)
 	count(desc("uncovered_requests_total", "Requests outside every room."), g.Uncovered)
 	count(desc("preflight_requests_total", "CORS preflights that passed uncounted."), g.Preflights)

@@ -28,6 +28,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.node.Run(work) })
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
+	background.Go(func() { s.crawlers.Run(work) })
 
 	servers, failed := s.serve()
 	s.setReady(true)

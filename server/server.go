@@ -24,7 +24,9 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/crawler"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )
@@ -43,7 +45,8 @@ type Options struct {
 	// Inherited are listeners that another process passed on; nil means none.
 	Inherited *Inheritance
 
-	acmeRoots *x509.CertPool // whom to believe when talking to the authority, in tests
+	resolver  crawler.Resolver // of crawlers' names; nil means the system's
+	acmeRoots *x509.CertPool   // whom to believe when talking to the authority, in tests
 }
 
 // Server is a whole Anteroom process.
@@ -60,6 +63,9 @@ type Server struct {
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
 	metrics   http.Handler
+
+	crawlers *crawler.Verifier
+	geo      *geo.Databases // in force; nobody else writes while a configuration is prepared
 
 	life    context.Context // of work that outlasts the request that began it
 	endLife context.CancelFunc
@@ -98,6 +104,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.program, _ = os.Executable()
+	s.crawlers = crawler.New(o.resolver)
 	s.life, s.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

@@ -13,10 +13,12 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -24,10 +26,18 @@ import (
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 	faults := route.Check(rooms, cookieName)
 	for i, r := range rooms {
+		_, err := rules.NewSet(r.Rules, nil)
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			for _, f := range more {
+				f.Problem = fmt.Sprintf("column %d: %s", f.Column, f.Problem)
+				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].%s", i, f.Path), 0, 0
+				faults = append(faults, f)
+			}
+		}
 		if r.CustomPageHTML == "" {
 			continue
 		}
-		_, err := page.Compile(r.CustomPageHTML)
+		_, err = page.Compile(r.CustomPageHTML)
 		if more, ok := errors.AsType[anteroom.Faults](err); ok {
 			for _, f := range more {
 				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
@@ -45,6 +55,7 @@ type prepared struct {
 	ring  *ticket.Keyring
 	certs loadedCertificates
 	admin *tls.Certificate // of the operators' listener; nil for plain HTTP
+	geo   *geo.Databases
 }
 
 // prepare reads the files of a configuration. It changes nothing but makes the data
@@ -55,6 +66,9 @@ func (s *Server) prepare(cfg config.Config) (p prepared, err error) {
 		return p, err
 	}
 	if p.certs, err = loadCertificates(cfg.TLS, s.log); err != nil {
+		return p, err
+	}
+	if p.geo, err = geo.Open(cfg.GeoIP, s.geo); err != nil {
 		return p, err
 	}
 	if a := cfg.AdminTLS; a.On() {
@@ -103,6 +117,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 		s.adminCert.Store(p.admin)
 	}
 	s.cfg.Store(&p.cfg)
+	s.geo = p.geo
 	s.first.CompareAndSwap(nil, &p.cfg)
 	return nil
 }
@@ -122,6 +137,7 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		Node: s.node, Keys: p.ring,
 		ProofHeader: cfg.Proof.Header, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies,
 		MaxInFlight: cfg.Limits.RequestsInFlight,
+		Geo:         p.geo, Crawlers: s.crawlers,
 		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
 			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
 		Log: s.log,

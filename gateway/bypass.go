@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/route"
+)
+
+// Crawlers tells verified search-engine crawlers.
+type Crawlers interface {
+	// Verified reports whether the address is known to be a crawler of the search engine that
+	// the user agent names. It is called while a request waits and must answer at once.
+	Verified(addr netip.Addr, userAgent string) bool
+}
+
+// Why a request bypassed its room; index of Stats.Bypassed.
+const (
+	BypassByRule = iota
+	BypassByCrawler
+	BypassReasons
+)
+
+// BypassWords name the reasons in metrics.
+var BypassWords = [BypassReasons]string{"rule", "crawler"}
+
+// passes reports whether the request bypasses its room, and why. The ask is the page's
+// question that the request holds; the rules see the request without it.
+//
+// A room covers a request when any reading of its path lies inside. The exception has to hold
+// for every reading: an origin may take any of them for what was meant.
+func (x *exchange) passes(ask int) (reason int, yes bool) {
+	s, r, rm := x.s, x.r, x.room
+	if rm.rules == nil && !rm.crawlers {
+		return 0, false
+	}
+	crawler := s.Crawlers != nil && s.Crawlers.Verified(x.client, x.userAgent())
+	if crawler && rm.crawlers {
+		return BypassByCrawler, true
+	}
+	if rm.rules == nil {
+		return 0, false
+	}
+	target := r.RequestURI
+	if target == "" {
+		target = r.URL.RequestURI()
+	}
+	readings, err := route.AppendInterpretations(x.readings[:0], target)
+	x.readings = readings
+	if err != nil {
+		return 0, false
+	}
+	q := &x.tested
+	q.Method, q.Version, q.Scheme, q.Host, q.Port = r.Method, r.Proto, "http", withoutPort(r.Host), localPort(r)
+	if q.SSL = x.https; q.SSL {
+		q.Scheme = "https"
+	}
+	q.Query, q.Header = r.URL.RawQuery, r.Header
+	if ask != askNone {
+		q.Query = withoutAsk(q.Query)
+	}
+	q.Client, q.Geo, q.VerifiedBot = x.client, s.Geo, crawler
+	q.Time, q.Zone = x.start, rm.Zone
+	q.RawPath = readings[0]
+	for _, q.Path = range readings {
+		if !rm.rules.Bypass(q) {
+			return 0, false
+		}
+	}
+	return BypassByRule, true
+}
+
+// bypass sends the request on as if there were no room: no ticket is read or given, nothing is
+// counted but the bypass itself, and there is no proof of an admission that was none.
+func (x *exchange) bypass(reason int) {
+	x.g.count.bypassed[reason].Add(1)
+	x.forward()
+}
+
+// answerPassing answers the waiting page's question for a visitor who does not have to wait
+// any more: the next request passes. No stream is opened for that: the page asks again in its
+// own time, so that a rule which holds for the question and not for the page makes nobody
+// ask without a pause.
+func (x *exchange) answerPassing(ask int) {
+	if !x.readsAsk() {
+		return
+	}
+	x.decision = anteroom.Decision{Verdict: anteroom.Pass, At: x.s.now()}
+	switch ask {
+	case askStatus:
+		x.status()
+	case askStream:
+		x.neverStored()
+		x.write(http.StatusNoContent, nil)
+	case askHold:
+		x.goOn()
+	default:
+		x.refuseAsk()
+	}
+}
+
+func (x *exchange) userAgent() string {
+	if a := x.r.Header["User-Agent"]; len(a) > 0 {
+		return a[0]
+	}
+	return ""
+}
+
+// withoutPort returns a host as it was sent, without the port.
+func withoutPort(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i:], ']') < 0 {
+		return host[:i]
+	}
+	return host
+}
+
+// localPort is the port that the request came in by. What the Host header says of it, the
+// client could make up.
+func localPort(r *http.Request) int {
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return 0
+}

@@ -67,10 +67,12 @@ func run(args []string) int {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(runCommand(), demoCommand(), simulateCommand(), validateCommand(), keyCommand(), versionCommand())
+	root.AddCommand(runCommand(), demoCommand(), simulateCommand(), validateCommand(), keyCommand(), rulesCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "anteroom: "+err.Error())
+		if err.Error() != "" { // an answer, as "no match", has only an exit code
+			fmt.Fprintln(os.Stderr, "anteroom: "+err.Error())
+		}
 		if _, ok := errors.AsType[usageError](err); ok {
 			return exitUsage
 		}

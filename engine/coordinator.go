@@ -47,6 +47,7 @@ type Coordinator struct {
 	lastAt   anteroom.Time // when the last offers take effect
 	letters  allowance     // of batches of turns, when there are several sites
 	front    anteroom.Time
+	shuffled anteroom.Time // see Figures
 	released uint64
 	joined   int           // since the forecast last asked
 	quiet    anteroom.Time // before this nobody is called, see regather
@@ -86,6 +87,7 @@ type siteView struct {
 	trip    time.Duration
 	inquire []anteroom.ID // to be asked about
 	found   []Finding     // to be told
+	keys    []Placed      // to be told: the site has others
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -211,8 +213,12 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		if void(&c.settings, a.Key) || !c.conflict(now, a, at, r.Full) {
 			continue
 		}
-		if _, joined := c.line.arrive(a, uint16(i), now); joined {
+		slot, joined := c.line.arrive(a, uint16(i), now)
+		if joined {
 			c.joined++
+		}
+		if slot != 0 && c.shuffled != 0 && c.line.places.at(slot).key != a.Key {
+			s.keys = append(s.keys, Placed{ID: a.ID, Key: c.line.places.at(slot).key})
 		}
 	}
 	if r.Full {

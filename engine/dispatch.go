@@ -77,6 +77,36 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	}
 }
 
+// AdmitNow gives turns to the next n in line, at once and unpaced, also while the room is held,
+// and never beyond the two limits. Those who are not here at the moment have the turn until
+// their next check-in. It returns how many got one.
+func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
+	permits := func() int { return int(min(c.ledger.Permits(), anteroom.MaxUsers)) }
+	at, batch := now.Add(c.effectDelay(now)), map[SiteKey][]anteroom.ID{}
+	c.line.drawn = c.line.drawn[:0]
+	for _, slot := range c.line.first(now, min(n, permits()), c.seed, &c.draws, c.reachable(now)) {
+		p := c.line.places.at(slot)
+		site := c.sites[p.site].key
+		if c.grant(site, 1) == 0 {
+			break // the store has not confirmed the next block yet
+		}
+		c.front = max(c.front, p.key)
+		c.released++
+		c.line.offer(slot, max(at, c.line.moment(p.due)))
+		batch[site] = append(batch[site], c.line.places.id(slot))
+		given++
+	}
+	for _, s := range c.sites {
+		if ids := batch[s.key]; ids != nil {
+			c.lastAt = at
+			c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
+				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, ByHand: true, IDs: ids}})
+		}
+	}
+	c.dispatch(now)
+	return given
+}
+
 // setAside is how many winners who are away may keep their win: as many as are released
 // while a check-in is due, and some. With more, those who are here would be drawn again and
 // again before the others come back.

@@ -14,6 +14,7 @@ type Door struct {
 	settings anteroom.Settings
 	mode     Mode
 	figures  *Figures
+	shuffled anteroom.Time // see Figures
 
 	known    slab[knownSession] // until Forget: the site says when a session has ended
 	sweepPos uint32
@@ -61,7 +62,9 @@ func NewDoor(s anteroom.Settings) *Door {
 func (d *Door) Configure(s anteroom.Settings) { d.settings = s.WithDefaults() }
 
 // Apply takes the site's view: the mode and the figures.
-func (d *Door) Apply(m Mode, f *Figures) { d.mode, d.figures = m, f }
+func (d *Door) Apply(m Mode, f *Figures) {
+	d.mode, d.figures, d.shuffled = m, f, max(d.shuffled, f.Shuffled)
+}
 
 // Decide decides about one request if it can. ask means that the site must.
 func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decision, ask bool) {
@@ -105,7 +108,7 @@ func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
 	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
 		t.Accepted() || v.Stream || v.NoClaim || t.Lane != 0 ||
 		d.figures.Hot != 0 || d.figures.Waiting <= holdLine || t.Arrival <= d.figures.Front.Add(nearFront) ||
-		now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {
+		d.shuffled != 0 && t.LastCheckIn <= d.shuffled || now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {
 		return 0, false
 	}
 	rank = d.figures.Rank(t.Arrival)

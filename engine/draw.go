@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -62,20 +63,27 @@ func Priority(key [32]byte, id anteroom.ID) uint64 {
 
 // Order returns the indexes of ids in the order that the key gives them.
 func Order(key [32]byte, ids []anteroom.ID) []int {
-	prio := make([]uint64, len(ids))
-	order := make([]int, len(ids))
-	for i := range ids {
-		prio[i], order[i] = Priority(key, ids[i]), i
+	type entry struct {
+		priority uint64
+		index    int
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case prio[a] < prio[b]:
-			return -1
-		case prio[a] > prio[b]:
-			return 1
+	entries := make([]entry, len(ids))
+	h, sum := hmac.New(sha256.New, key[:]), make([]byte, 0, sha256.Size)
+	for i := range ids { // as Priority, without a new hash for each of a million
+		h.Reset()
+		h.Write(ids[i][:])
+		entries[i] = entry{binary.BigEndian.Uint64(h.Sum(sum)[:8]), i}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if c := cmp.Compare(a.priority, b.priority); c != 0 {
+			return c
 		}
-		return bytes.Compare(ids[a][:], ids[b][:])
+		return bytes.Compare(ids[a.index][:], ids[b.index][:])
 	})
+	order := make([]int, len(ids))
+	for i, e := range entries {
+		order[i] = e.index
+	}
 	return order
 }
 

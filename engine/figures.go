@@ -12,14 +12,18 @@ import (
 // door needs to tell a visitor place and wait without asking. A Figures is never changed
 // after it was made and is shared by everybody who has it.
 type Figures struct {
-	At       anteroom.Time
-	Number   uint64        // 1, 2, 3 … of one coordinator: two with the same epoch and number are the same
-	Waiting  int           // in touch, or expected back
-	Hot      int64         // permits that nobody who is here could be given: whoever checks in may have one
-	Front    anteroom.Time // the latest arrival that was released
-	Oldest   anteroom.Time // the earliest arrival that waits; 0 when nobody does
-	Seconds  []SecondCount // the line by second of arrival, ascending
-	Released uint64        // releases ever
+	At      anteroom.Time
+	Number  uint64        // 1, 2, 3 … of one coordinator: two with the same epoch and number are the same
+	Waiting int           // in touch, or expected back
+	Hot     int64         // permits that nobody who is here could be given: whoever checks in may have one
+	Front   anteroom.Time // the latest arrival that was released
+	Oldest  anteroom.Time // the earliest arrival that waits; 0 when nobody does
+	Seconds []SecondCount // the line by second of arrival, ascending
+	// Shuffled is when the line was shuffled last; 0 when it never was. Arrivals of before it
+	// say nothing any more: those who waited have other keys, before it, and who has come
+	// back since without a place here is behind them.
+	Shuffled anteroom.Time
+	Released uint64 // releases ever
 
 	// Forecast, made every five seconds: at CurveAt, when CurveFrom had been released.
 	CurveAt   anteroom.Time

@@ -129,7 +129,7 @@ func (s *Site) ruled(now anteroom.Time, h heldVisit) bool {
 		d = s.renew(now, slot, h.ticket)
 	case s.settings.Draining && h.borrow && h.reason != anteroom.ReasonReopened: // not in line yet
 		d = s.refusal(now, anteroom.ReasonDraining)
-	case held(&s.settings):
+	case held(&s.settings), h.forTurn && s.offeredNow(h.ticket.ID):
 		return false
 	case s.settings.QueueingMethod == anteroom.Reject:
 		d = s.refusal(now, anteroom.ReasonReject)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
@@ -75,6 +76,9 @@ func newLine(base anteroom.Time) *line {
 func (l *line) tick(t anteroom.Time) tick {
 	return tick(min(max(0, t-l.base)/10_000, math.MaxUint32))
 }
+
+// moment is when a tick begins.
+func (l *line) moment(t tick) anteroom.Time { return l.base + anteroom.Time(t)*10_000 }
 
 // before is the order of the line: higher lanes first, then arrival, then id.
 func (l *line) before(a, b uint32) bool {
@@ -232,7 +236,7 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 // among them was given up without our hearing of it, and a turn that was given long ago and
 // has not been taken was lost on its way.
 func (l *line) only(site uint16, arrivals []Arrival, now anteroom.Time) {
-	here := make(map[uint32]bool, len(arrivals))
+	here := make([]bool, l.places.next+1)
 	for i := range arrivals {
 		here[l.places.find(&arrivals[i].ID)] = true
 	}
@@ -357,6 +361,61 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 		}
 	}
 	return 0
+}
+
+// first returns the next n in line, whether they are here at the moment or not: in order, or by
+// draws. Who has missed a check-in is not among them. With a draw they win.
+func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reachable func(site uint16) bool) (slots []uint32) {
+	if n <= 0 {
+		return nil
+	}
+	t := l.tick(now)
+	can := func(slot uint32) bool {
+		p := l.places.at(slot)
+		return (p.state == inLine || p.state == parked) && !l.overdue(p, t) && reachable(p.site)
+	}
+	if l.random {
+		for slot := range l.wins {
+			if can(slot) {
+				slots = append(slots, slot)
+			}
+		}
+		slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(l.wins[a], l.wins[b]) })
+		for looks := maxLooks; len(slots) < n && len(l.alive) > 0 && looks > 0; looks-- {
+			*draws++
+			slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
+			switch {
+			case can(slot):
+				l.drawn = append(l.drawn, l.places.id(slot))
+				l.setAside(slot) // out of the draw; the win stands until the turn is given
+				slots = append(slots, slot)
+			case l.overdue(l.places.at(slot), t):
+				l.setState(slot, dormant)
+				l.left++
+			}
+		}
+		return slots[:min(n, len(slots))]
+	}
+	// A heap of the n best so far, the last of them on top.
+	best := queue{less: func(a, b uint32) bool { return l.before(b, a) }}
+	l.places.each(func(slot uint32) {
+		switch {
+		case !can(slot):
+		case best.len() < n:
+			best.push(slot)
+		case l.before(slot, best.top()):
+			best.pop()
+			best.push(slot)
+		}
+	})
+	slots = best.slots
+	slices.SortFunc(slots, func(a, b uint32) int {
+		if l.before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return slots
 }
 
 // park passes over a ticket that is not here. It is in order again when it checks in, and

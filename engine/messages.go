@@ -158,7 +158,22 @@ type Offers struct {
 	Granted Units
 	Adopted uint64 // as in State
 	At      anteroom.Time
-	IDs     []anteroom.ID
+	// ByHand: the operator gave these turns; they count while the room is held, too.
+	ByHand bool
+	IDs    []anteroom.ID
+}
+
+// Keys gives places in line another key: by a shuffle, or because the site has missed one.
+type Keys struct {
+	Epoch    uint64
+	Shuffled anteroom.Time // as in Figures
+	Places   []Placed
+}
+
+// Placed is a ticket's key in the order of the line.
+type Placed struct {
+	ID  anteroom.ID
+	Key anteroom.Time
 }
 
 // ToSite is one message from the coordinator to a site. Exactly one of its pointers is set.
@@ -168,6 +183,7 @@ type ToSite struct {
 	Offers   *Offers
 	Inquiry  *Inquiry
 	Findings *Findings
+	Keys     *Keys
 }
 
 // FromDoor is what a door tells its site, in batches.

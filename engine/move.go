@@ -310,6 +310,9 @@ func (c *Coordinator) sendMoves() {
 				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, Found: s.found}})
 			s.found = nil
 		}
+		if len(s.keys) > 0 {
+			c.sendKeys(s)
+		}
 		if len(s.inquire) > 0 {
 			c.out = append(c.out, ToSite{Site: s.key, Inquiry: &Inquiry{Epoch: c.epoch, IDs: s.inquire}})
 			s.inquire = nil

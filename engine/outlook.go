@@ -28,7 +28,7 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	}
 	c.figuresMade++
 	f := &Figures{At: now, Number: c.figuresMade, Waiting: c.line.waiting(), Hot: hot, Front: c.front, Released: c.released,
-		Seconds: c.line.seconds.list()}
+		Shuffled: c.shuffled, Seconds: c.line.seconds.list()}
 	if len(f.Seconds) > 0 {
 		f.Oldest = anteroom.Time(f.Seconds[0].Second * 1e6)
 	}

@@ -14,12 +14,16 @@ import (
 type EventKind uint8
 
 const (
-	EventAdmitted EventKind = iota + 1 // a session began: At
-	EventTouched                       // a session was renewed: At
-	EventEnded                         // a session was revoked: At
-	EventJoined                        // a ticket joined the line, or still waits: Key, Lane, At
-	EventAway                          // a ticket in line missed its check-in: At
-	EventMoved                         // a session or a place went to another site: At
+	EventAdmitted  EventKind = iota + 1 // a session began: At
+	EventTouched                        // a session was renewed: At
+	EventEnded                          // a session was revoked: At
+	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
+	EventAway                           // a ticket in line missed its check-in: At
+	EventMoved                          // a session or a place went to another site: At
+	EventShuffle                        // a shuffle begins, which ID names: Key is the number of tickets
+	EventDrawn                          // a ticket in line has another key: Key, Lane, At
+	EventShuffled                       // it ends: Key is the moment that Figures.Shuffled tells
+	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -81,6 +85,19 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		// The record is up to a place hold old, and then they were told to come back within
 		// an interval.
 		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown | hereCame, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
+		s.lastKey = max(s.lastKey, e.Key)
+	case EventForgotten:
+		if slot := s.here.find(&e.ID); slot != 0 {
+			s.here.remove(slot)
+		}
+		s.forgotten = at
+	case EventDrawn:
+		if slot := s.here.find(&e.ID); slot != 0 {
+			w := s.here.at(slot)
+			w.key, w.flags = e.Key, w.flags|hereCame
+		}
+	case EventShuffled:
+		s.shuffled = max(s.shuffled, e.Key)
 		s.lastKey = max(s.lastKey, e.Key)
 	case EventAway:
 		if slot := s.here.find(&e.ID); slot != 0 {

@@ -333,6 +333,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case f.Standing == Waiting:
 		t.Arrival, t.Lane = f.Key, f.Lane
+		t.LastCheckIn = max(t.LastCheckIn, s.shuffled+1) // that key is of after any shuffle
 	}
 	return s.waitHere(now, v, t, 0)
 }

@@ -24,6 +24,8 @@ import (
 //	lost NAME …                     the same, but the answer's cookie never arrives
 //	stream NAME … / close NAME …    the waiting page's stream opens / breaks
 //	advance DURATION                time passes, in steps of 100 ms
+//	admit N                         the operator gives the next N in line their turn
+//	shuffle SPAN                    everybody in line gets a place by a seed
 //	revoke NAME                     the origin ends the session
 //	replay NAME                     a request with the first ticket the visitor ever had
 //	clone NAME as OTHER             OTHER gets a copy of the ticket
@@ -136,6 +138,16 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 			w.collect()
 		}
 		out.WriteString("at " + clock(w.now) + "\n")
+	case "admit":
+		n, _ := strconv.Atoi(names[0])
+		fmt.Fprintf(&out, "%d turns given\n", w.room.AdmitNow(w.now, n))
+		w.store()
+		w.collect()
+	case "shuffle":
+		span, _ := time.ParseDuration(names[0])
+		sh := w.room.Shuffle(w.now, anteroom.ID{1}, []byte("secret"), span)
+		fmt.Fprintf(&out, "%d tickets\n", len(sh.IDs))
+		w.collect()
 	case "revoke":
 		for _, name := range names {
 			fmt.Fprintf(&out, "%s %v\n", name, map[bool]string{true: "ended", false: "no session"}[w.room.Revoke(w.now, w.visitors[name].ticket.ID)])

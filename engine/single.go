@@ -34,7 +34,9 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 		x.site.Restore(e, shift, TouchSlack(s.SessionDuration))
 	}
 	x.site.Restored(now)
-	if x.site.Here() > 0 {
+	x.coordinator.shuffled = x.site.shuffled
+	// Those who were forgotten may be about to come back with their tickets, too.
+	if x.site.Here() > 0 || now.Sub(x.site.forgotten) < s.PlaceHold {
 		x.coordinator.regather(now)
 	}
 	x.settle(now)
@@ -191,6 +193,16 @@ func (x *Single) learn(now anteroom.Time, d anteroom.Decision) {
 	if s, ok := x.site.Session(d.Ticket.ID); ok {
 		x.door.Learn(now, s.ID, s.AcceptedAt)
 	}
+}
+
+// AdmitNow gives turns to the next n in line (see Coordinator.AdmitNow).
+func (x *Single) AdmitNow(now anteroom.Time, n int) int {
+	x.flushDoor(now)
+	x.site.urgent = true // the line is to be known to the last
+	x.settle(now)
+	given := x.coordinator.AdmitNow(now, n)
+	x.settle(now)
+	return given
 }
 
 // Called reports whether the turn of id has come and has not been taken yet.

@@ -17,21 +17,23 @@ type Site struct {
 	key      SiteKey
 	settings anteroom.Settings
 
-	balance Balance
-	epoch   uint64
-	mode    Mode
-	target  uint64
-	figures *Figures
-	lost    bool          // a lost incarnation of this site may know sessions that this one does not
-	lostAt  anteroom.Time // when that was heard first; 0 when it never was
-	adopted uint64
-	sites   int  // that the room has
-	synced  bool // a State was heard since the start: the balance is valid
-	sound   bool // free never was negative, passthrough aside
-	opening Opening
-	over    bool // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
+	balance  Balance
+	epoch    uint64
+	mode     Mode
+	target   uint64
+	figures  *Figures
+	lost     bool          // a lost incarnation of this site may know sessions that this one does not
+	lostAt   anteroom.Time // when that was heard first; 0 when it never was
+	adopted  uint64
+	sites    int  // that the room has
+	synced   bool // a State was heard since the start: the balance is valid
+	sound    bool // free never was negative, passthrough aside
+	opening  Opening
+	shuffled anteroom.Time // see Figures
+	over     bool          // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
-	recorded anteroom.Time // the newest event restored
+	recorded  anteroom.Time // the newest event restored
+	forgotten anteroom.Time // the newest EventForgotten restored
 
 	seats   slab[seat]
 	expiry  queue
@@ -146,7 +148,7 @@ func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
 		})
 	}
 	if s.closed() && len(s.offers) > 0 {
-		for _, slot := range s.offered(func(offer) bool { return true }) {
+		for _, slot := range s.offered(func(o offer) bool { return !o.byHand }) {
 			s.dropOffer(slot)
 			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Declined})
 		}
@@ -238,6 +240,8 @@ func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 		s.ReceiveInquiry(now, *m.Inquiry)
 	case m.Findings != nil:
 		s.ReceiveFindings(now, *m.Findings)
+	case m.Keys != nil:
+		s.ReceiveKeys(now, *m.Keys)
 	}
 }
 
@@ -269,6 +273,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	if m.Figures != nil && (newer || m.Figures.Number != s.figures.Number) {
 		s.figures = m.Figures
+		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
 		s.tail = 0
 	}
 	s.mode, s.target = m.Mode, m.Target
@@ -376,9 +381,7 @@ func (s *Site) sweep(now anteroom.Time) {
 			// Whoever never came back with the ticket is forgotten at the first missed check-in,
 			// so that clients that keep no cookie cannot fill the line. Nothing is lost: a ticket
 			// that does come back brings its place along.
-			if w.flags&hereAway == 0 {
-				s.events = append(s.events, Event{Kind: EventAway, ID: s.here.id(slot), At: now})
-			}
+			s.events = append(s.events, Event{Kind: EventForgotten, ID: s.here.id(slot), At: now})
 			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
 			s.here.remove(slot)
 		case missed > 0 && w.flags&hereAway == 0:

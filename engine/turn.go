@@ -14,6 +14,7 @@ type offer struct {
 	at       anteroom.Time
 	deadline anteroom.Time
 	active   bool
+	byHand   bool // given by the operator: stands while the room is held
 }
 
 func (s *Site) dropOffer(slot uint32) {
@@ -45,9 +46,9 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 			}
 			s.departures = append(s.departures, Departure{ID: id, Why: why})
 		case s.here.at(slot).flags&hereOffered != 0:
-		case s.closed() || s.permits() < 1:
+		case s.closed() && !o.ByHand, s.permits() < 1:
 			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
-		case !s.canTake(now, slot):
+		case !o.ByHand && !s.canTake(now, slot):
 			// It has just been told to come back later, which the coordinator could not know.
 			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
 			s.arrivals = append(s.arrivals, s.arrival(slot))
@@ -55,7 +56,7 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 		default:
 			s.balance.Offers++
 			s.here.at(slot).flags |= hereOffered
-			s.offers[slot] = offer{at: o.At}
+			s.offers[slot] = offer{at: o.At, byHand: o.ByHand}
 			s.effectAt = earlier(s.effectAt, o.At)
 		}
 	}

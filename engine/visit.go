@@ -197,6 +197,8 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		if !v.Fresh {
 			s.here.at(slot).flags |= hereCame
 		}
+	} else if s.unshuffled(t) { // was not there when the line was shuffled
+		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
 	}
 	if v.NoClaim {
 		return s.unchanged(now, t), 0
@@ -208,26 +210,26 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = s.urgent || s.near(w.key)
 	}
-	if why := holding(&s.settings); why != anteroom.ReasonNone {
+	why := holding(&s.settings)
+	if why == anteroom.ReasonNone && s.settings.QueueingMethod == anteroom.Passthrough {
+		return s.admit(now, t, anteroom.ReasonPassthrough), 0
+	}
+	if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) {
+		o := s.offers[slot]
+		if o.active {
+			s.dropOffer(slot)
+			return s.admit(now, t, anteroom.ReasonTurn), 0
+		}
+		if len(s.held) < anteroom.MaxHeld {
+			return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason, forTurn: true})
+		}
+	}
+	if why != anteroom.ReasonNone {
 		reason = why
 	} else {
-		switch s.settings.QueueingMethod {
-		case anteroom.Reject:
-			return s.rejected(now, v, t, slot), 0
-		case anteroom.Passthrough:
-			return s.admit(now, t, anteroom.ReasonPassthrough), 0
-		}
-		if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) {
-			o := s.offers[slot]
-			if o.active {
-				s.dropOffer(slot)
-				return s.admit(now, t, anteroom.ReasonTurn), 0
-			}
-			if len(s.held) < anteroom.MaxHeld {
-				return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason, forTurn: true})
-			}
-		}
 		switch {
+		case s.settings.QueueingMethod == anteroom.Reject:
+			return s.rejected(now, v, t, slot), 0
 		case s.again.asking: // it may live elsewhere too: it enters by an offer only
 		case s.mode == Open && s.permits() >= 1:
 			return s.admit(now, t, anteroom.ReasonReopened), 0
@@ -355,6 +357,7 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
 	w := s.here.at(slot)
 	w.flags |= hereShown
+	t.Arrival = w.key // a shuffle has perhaps changed it while the request was held
 	d := s.waitDecision(now, t, reason)
 	w.due = d.Ticket.Next
 	s.arrivals = append(s.arrivals, s.arrival(slot))
@@ -392,6 +395,9 @@ func (s *Site) neverWorse(d *anteroom.Decision) {
 // waitDecision is the waiting page. What a ticket was told is remembered here as well as in
 // its cookie, which is not renewed by every answer.
 func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
+	if s.unshuffled(t) {
+		t.Told = 0
+	}
 	slot := s.here.find(&t.ID)
 	if slot != 0 {
 		if told := s.here.at(slot).told; told != 0 && (t.Told == 0 || told < t.Told) {

@@ -19,7 +19,7 @@ import (
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 2
+const wireVersion = 3
 
 // wireKind is the low half of the first byte.
 type wireKind uint8
@@ -45,6 +45,7 @@ const (
 	partOffers
 	partInquiry
 	partFindings
+	partKeys
 )
 
 // AppendWire appends the encoded report to b.
@@ -215,8 +216,10 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		part = partInquiry
 	case m.Findings != nil:
 		part = partFindings
+	case m.Keys != nil:
+		part = partKeys
 	}
-	named(c, &part, partState, partFindings)
+	named(c, &part, partState, partKeys)
 	switch part {
 	case partState:
 		present(c, &m.State)
@@ -227,6 +230,7 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		c.units(&m.Offers.Granted)
 		unsigned(c, &m.Offers.Adopted)
 		c.moment(&m.Offers.At, 0)
+		c.flags(&m.Offers.ByHand)
 		c.ids(&m.Offers.IDs)
 	case partInquiry:
 		present(c, &m.Inquiry)
@@ -238,6 +242,16 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		c.units(&m.Findings.Granted)
 		unsigned(c, &m.Findings.Adopted)
 		c.found(&m.Findings.Found, 0)
+	case partKeys:
+		present(c, &m.Keys)
+		unsigned(c, &m.Keys.Epoch)
+		c.moment(&m.Keys.Shuffled, 0)
+		base := m.Keys.Shuffled
+		list(c, &m.Keys.Places, idBytes+1, func(c *coder, p *Placed) {
+			c.id(&p.ID)
+			c.moment(&p.Key, base)
+			base = p.Key
+		})
 	}
 }
 

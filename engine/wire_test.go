@@ -240,7 +240,7 @@ func wireExamples() []wireExample {
 	const now = anteroom.Time(1_800_000_000_000_000)
 	a, b := anteroom.ID{0xa0, 15: 0xa1}, anteroom.ID{0xb0, 15: 0xb1}
 	site := SiteKey{Name: "ams", Incarnation: 2}
-	figures := &Figures{At: now, Waiting: 3, Hot: -1, Front: now - 9e6, Oldest: now - 8e6, Released: 70, CurveAt: now - 1e6, CurveFrom: 60,
+	figures := &Figures{At: now, Waiting: 3, Hot: -1, Front: now - 9e6, Oldest: now - 8e6, Shuffled: now - 7e6, Released: 70, CurveAt: now - 1e6, CurveFrom: 60,
 		Known: true, Step: 5 * time.Second, Curve: []float32{1, 2.5}, Leave: 0.5, Draw: [3]time.Duration{time.Second, 2 * time.Second, 3 * time.Second},
 		Seconds: []SecondCount{{Second: 1_799_999_992, Before: 0, Count: 2, First: 10, Last: 999_990}, {Second: 1_799_999_993, Before: 2, Count: 1, First: 5, Last: 5}}}
 	waiting := anteroom.Ticket{ID: a, Arrival: now - 60e6, LastCheckIn: now, Next: now + 20e6, Refresh: 20 * time.Second, Bind: 7, Told: 12}
@@ -249,23 +249,25 @@ func wireExamples() []wireExample {
 			Trip: time.Millisecond, Departures: []Departure{{a, NoShow}}, Arrivals: []Arrival{{ID: b, Key: now - 100, Lane: 1, Shown: true, Due: now + 2e6}, {ID: a, Key: now - 50, Stream: true}},
 			Asks: []anteroom.ID{a}, Found: []Finding{{ID: b, Standing: Seated, Key: now - 9, Accepted: now - 8, Last: now - 7}}, Admitted: 13,
 			Ends: []AgeCount{{1, 2}}, Ages: []AgeCount{{3, 400}}},
-			"2103616d730201ac028080c489e5c5b20605060708090a0b0c0180897a01a00000000000000000000000000000a10302b00000000000000000000000000000b105c8018192f401a00000000000000000000000000000a102640001a00000000000000000000000000000a101b00000000000000000000000000000b102001210030d01010201039003"},
+			"3103616d730201ac028080c489e5c5b20605060708090a0b0c0180897a01a00000000000000000000000000000a10302b00000000000000000000000000000b105c8018192f401a00000000000000000000000000000a102640001a00000000000000000000000000000a101b00000000000000000000000000000b102001210030d01010201039003"},
 		{1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, Resync: true, Mode: Open,
 			Target: 6, Figures: figures, Sites: 3}},
-			"2203616d730201018080c489e5c5b2060a010203040502010606470000008080c489e5c5b20600060180d1ca0880c8d0074680897a130380c8afa025000000000000e03f80a8d6b90780d0acf30e80f882ad16020000803f00002040020f020a1202010500"},
-		{1, &ToSite{Site: site, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, IDs: []anteroom.ID{a, b}}},
-			"2203616d730202010102008080c489e5c5b20602a00000000000000000000000000000a1b00000000000000000000000000000b1"},
+			"3203616d730201018080c489e5c5b2060a0102030405020106064b0000008080c489e5c5b20600060180d1ca0880c8d00780bfd6064680897a130380c8afa025000000000000e03f80a8d6b90780d0acf30e80f882ad16020000803f00002040020f020a1202010500"},
+		{1, &ToSite{Site: site, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, ByHand: true, IDs: []anteroom.ID{a, b}}},
+			"3203616d730202010102008080c489e5c5b2060102a00000000000000000000000000000a1b00000000000000000000000000000b1"},
 		{1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, IDs: []anteroom.ID{a}}},
-			"2203616d7302030101a00000000000000000000000000000a1"},
+			"3203616d7302030101a00000000000000000000000000000a1"},
 		{1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Granted: Units{1, 2}, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}}}},
-			"2203616d7302040101020002a00000000000000000000000000000a101018080c489e5c5b2060000b00000000000000000000000000000b10300000000"},
+			"3203616d7302040101020002a00000000000000000000000000000a101018080c489e5c5b2060000b00000000000000000000000000000b10300000000"},
+		{1, &ToSite{Site: site, Keys: &Keys{Epoch: 1, Shuffled: now, Places: []Placed{{ID: b, Key: now - 2e6}, {ID: a, Key: now - 1e6}}}},
+			"3203616d730205018080c489e5c5b20602b00000000000000000000000000000b18092f401a00000000000000000000000000000a181897a"},
 		{2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, NewID: a}}},
 			Abandoned: []uint64{4}, Closed: []anteroom.ID{a}, Batch: 9, Touches: []anteroom.ID{b}, Polls: []Poll{{ID: a, Key: now - 60e6, Lane: 1, Due: now + 20e6, Last: now}}},
-			"234d09020a08a00000000000000000000000000000a10080e4a7d0e4c5b2068080c489e5c5b20681b489130080a0be819501070cb00000000000000000000000000000b1070201b00000000000000000000000000000b10000000000000000a00000000000000000000000000000a100010301a00000000000000000000000000000a101b00000000000000000000000000000b101a00000000000000000000000000000a10181b4891380b4891380d0a54c"},
+			"334d09020a08a00000000000000000000000000000a10080e4a7d0e4c5b2068080c489e5c5b20681b489130080a0be819501070cb00000000000000000000000000000b1070201b00000000000000000000000000000b10000000000000000a00000000000000000000000000000a100010301a00000000000000000000000000000a101b00000000000000000000000000000b101a00000000000000000000000000000a10181b4891380b4891380d0a54c"},
 		{3, &ToDoor{Site: site, Answers: []Answer{{Token: 5, Decision: anteroom.Decision{Reason: anteroom.ReasonWaiting, Ticket: waiting, SetCookie: true, At: now, Method: anteroom.Random,
 			Ahead: 11, AheadKnown: true, Waiting: 20, WaitTime: time.Minute, WaitKnown: true, Wait25: time.Second, Wait75: time.Hour, Refresh: 20 * time.Second, KeptUntil: now + 300e6, Stream: true}}},
 			Pushes: []anteroom.ID{a}, Ended: []anteroom.ID{b}, Confirmed: 9, Mode: Cut},
-			"2403616d73020209010a000a022d8080c489e5c5b206a00000000000000000000000000000a100809c9c390181b489130080a0be819501070c162880e0ba84bf0380a8d6b9078080c58bc6d10180a0be819501818c8d9e0201a00000000000000000000000000000a101b00000000000000000000000000000b100000000"},
+			"3403616d73020209010a000a022d8080c489e5c5b206a00000000000000000000000000000a100809c9c390181b489130080a0be819501070c162880e0ba84bf0380a8d6b9078080c58bc6d10180a0be819501818c8d9e0201a00000000000000000000000000000a101b00000000000000000000000000000b100000000"},
 	}
 }
 
@@ -289,9 +291,9 @@ func TestWireErrors(t *testing.T) {
 	}{
 		{"empty", 0, nil, "is empty"},
 		{"too long", 0, make([]byte, WireLimit+1), "at most 16777216 are allowed"},
-		{"version", 0, with(report, 0, 0x11), "format version 1, this program speaks 2"},
-		{"kind", 0, with(report, 0, 0x24), "kind 4 (ToDoor), not 1"},
-		{"kind without a name", 3, with(report, 0, 0x2f), "kind 15 (message), not 4"},
+		{"version", 0, with(report, 0, 0x11), "format version 1, this program speaks 3"},
+		{"kind", 0, with(report, 0, 0x34), "kind 4 (ToDoor), not 1"},
+		{"kind without a name", 3, with(report, 0, 0x3f), "kind 15 (message), not 4"},
 		{"long form", 0, with(report, 2, 0x80, 0), "Report at byte 2: a number is not in its shortest form"},
 		{"endless number", 0, with(report, 2, endless...), "shortest form"},
 		{"too large", 0, with(report, 12, 0xff, 0xff, 0xff, 0xff, 0x7f), "is too large"},
@@ -301,8 +303,8 @@ func TestWireErrors(t *testing.T) {
 		{"count of ids", 0, with(report, 18, huge...), "elements in 4 bytes"},
 		{"name", 0, with(report, 1, huge...), "ends too early"},
 		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 23: 2 bytes too many"},
-		{"no part", 1, with(site, 3, 0), "0 has no name, 1 to 4 have"},
-		{"part without a name", 1, with(site, 3, 5), "5 has no name"},
+		{"no part", 1, with(site, 3, 0), "0 has no name, 1 to 5 have"},
+		{"part without a name", 1, with(site, 3, 6), "6 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
 		{"verdict", 3, zeroAnswer(0, 4), "4 has no name, 0 to 3"},
 		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonDraining)+1), "22 has no name, 0 to 21"},
@@ -312,7 +314,7 @@ func TestWireErrors(t *testing.T) {
 		{"figures with more in them", 3, append(with(figures, 8, figures[8]+1), 0), "1 bytes too many"},
 		{"microsecond below 0", 3, lastMicrosecond(1_000_000), "-1 is not a microsecond"},
 		{"microsecond beyond 32 bits", 3, lastMicrosecond(999_999 - 1<<32), "4294967296 is not a microsecond"},
-		{"sums that need not be", 3, with(figures, 21, 0), "sums are written"},
+		{"sums that need not be", 3, with(figures, 22, 0), "sums are written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

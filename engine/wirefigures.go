@@ -113,6 +113,7 @@ func (c *coder) figuresBody(f *Figures) {
 	signed(c, &f.Hot)
 	c.moment(&f.Front, f.At)
 	c.moment(&f.Oldest, f.At)
+	c.moment(&f.Shuffled, f.At)
 	unsigned(c, &f.Released)
 	c.moment(&f.CurveAt, f.At)
 	served := f.Released

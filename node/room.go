@@ -253,9 +253,14 @@ func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 // shuffle means nothing and is not told. The caller holds the lock.
 func (r *Room) complete(d *anteroom.Decision) {
 	d.InForce = r.inForce
-	if f := r.inForce; f.Phase == anteroom.Prequeueing && f.Event.ShuffleAtStart {
+	if r.shuffles() {
 		d.Ahead, d.AheadKnown = 0, false
 	}
+}
+
+// shuffles says that the end of the prequeue will shuffle the line.
+func (r *Room) shuffles() bool {
+	return r.inForce.Phase == anteroom.Prequeueing && r.inForce.Event.ShuffleAtStart
 }
 
 // Best returns the index of the ticket that serves the visitor best: one with a session,

@@ -1,0 +1,95 @@
+package node
+
+// What an operator does with a room by hand.
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// AdmitNow gives turns to the next n in line at once: unpaced, also while the room is held, and
+// never beyond the two limits. Who has a stream is told; the others enter with their next
+// check-in. It returns how many got a turn. The error is of kind Unavailable when nobody can be
+// admitted, because admissions cannot be recorded or another process takes over.
+func (r *Room) AdmitNow(ctx context.Context, n int) (int, error) {
+	given, again, err := r.admitNow(n)
+	if again && err == nil && given < n {
+		// The units reserved ahead have run out: more are reserved, and the rest follows.
+		if err := r.store(ctx); err != nil {
+			return given, nil
+		}
+		more, _, err := r.admitNow(n - given)
+		return given + more, err
+	}
+	return given, err
+}
+
+func (r *Room) admitNow(n int) (given int, again bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.follow()
+	switch {
+	case r.released || r.closed:
+		return 0, false, anteroom.Errorf(anteroom.Unavailable, "the room is handed over to another process: try again in a moment")
+	case r.holding:
+		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so nobody new is admitted: see the log for what is wrong with the disk")
+	}
+	given = r.machine.AdmitNow(now, n)
+	again = r.machine.MustStore()
+	r.active.Store(true)
+	r.settle()
+	return given, again, nil
+}
+
+// maxFound bounds what one look-up returns. Ten hexadecimal digits hardly ever name two.
+const maxFound = 100
+
+// Find returns what the room knows of the visitors with a reference: the short code on the
+// waiting page, or the whole id in 32 hexadecimal digits. The error is of kind Invalid when it
+// is neither.
+func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, error) {
+	digits := strings.ReplaceAll(strings.TrimSpace(reference), "-", "")
+	raw, err := hex.DecodeString(digits[:min(len(digits), 64)])
+	if err != nil || len(raw) != len(anteroom.ID{}) && len(raw) != referenceBytes {
+		return nil, anteroom.Errorf(anteroom.Invalid, "a reference is a code like 3f9a1-c07be, or an id of 32 hexadecimal digits")
+	}
+	var ids []anteroom.ID
+	if len(raw) == len(anteroom.ID{}) {
+		ids = append(ids, anteroom.ID(raw))
+	} else {
+		var at engine.Place
+		for more := true; more && len(ids) < maxFound; {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			var some []anteroom.ID
+			r.mu.Lock() // anew for each step: there may be millions
+			some, at, more = r.machine.Search(raw, at)
+			r.mu.Unlock()
+			for _, id := range some {
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.follow()
+	var found []engine.Visitor
+	for _, id := range ids {
+		if v, ok := r.machine.Visitor(now, id); ok {
+			v.AheadKnown = v.AheadKnown && !r.shuffles()
+			found = append(found, v)
+		}
+	}
+	return found, nil
+}
+
+// referenceBytes is how much of an id its reference tells.
+const referenceBytes = 5

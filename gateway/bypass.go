@@ -67,6 +67,9 @@ func (x *exchange) passes(ask int) (reason int, yes bool) {
 	q.RawPath = readings[0]
 	for _, q.Path = range readings {
 		if !rm.rules.Bypass(q) {
+			if q.Exhausted() {
+				x.g.count.rulesExhausted.Add(1)
+			}
 			return 0, false
 		}
 	}

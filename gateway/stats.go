@@ -22,6 +22,10 @@ type Stats struct {
 	// Bypassed are requests that no room saw, by why; index with the Bypass constants.
 	Bypassed [BypassReasons]uint64
 
+	// RulesExhausted are requests for which rules did not match because they would have taken
+	// too long.
+	RulesExhausted uint64
+
 	Uncovered     uint64 // requests outside every room
 	Preflights    uint64 // CORS preflights, uncounted by the rooms
 	Revoked       uint64 // sessions ended by an origin command
@@ -76,8 +80,8 @@ type counters struct {
 	originErrors [OriginErrorKinds]atomic.Uint64
 	bypassed     [BypassReasons]atomic.Uint64
 
-	uncovered, preflights, revoked, foreignHops, requests, logSuppressed atomic.Uint64
-	inFlight, streams, tunnels                                           atomic.Int64
+	uncovered, preflights, revoked, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
+	inFlight, streams, tunnels                                                           atomic.Int64
 
 	gate    [len(HistogramBounds) + 1]atomic.Uint64
 	gateSum atomic.Int64 // nanoseconds
@@ -110,7 +114,7 @@ func (g *Gateway) Stats() Stats {
 	c := &g.count
 	s := Stats{
 		Uncovered: c.uncovered.Load(), Preflights: c.preflights.Load(), Revoked: c.revoked.Load(),
-		ForeignHops: c.foreignHops.Load(), Requests: c.requests.Load(), LogSuppressed: c.logSuppressed.Load(),
+		ForeignHops: c.foreignHops.Load(), Requests: c.requests.Load(), LogSuppressed: c.logSuppressed.Load(), RulesExhausted: c.rulesExhausted.Load(),
 		InFlight: c.inFlight.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
 	}
 	for v := range c.decisions {

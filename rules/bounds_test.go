@@ -117,8 +117,8 @@ func TestNastyExpressionsUseTheirBudgetUp(t *testing.T) {
 	}
 }
 
-// TestBypassIsBounded: a hundred nasty rules share one budget, and a rule that comes before
-// it is used up still matches.
+// TestBypassIsBounded: a hundred nasty rules share one budget with all readings of the path,
+// and a rule that comes before it is used up still matches.
 func TestBypassIsBounded(t *testing.T) {
 	heavy := anteroom.Rule{Expression: nasty[1].expression}
 	var rules []anteroom.Rule
@@ -134,6 +134,19 @@ func TestBypassIsBounded(t *testing.T) {
 	if s.Bypass(r) {
 		t.Error("a rule matched after the budget of all rules")
 	}
+	if !r.Exhausted() {
+		t.Error("nobody would hear of it")
+	}
+	light, err := NewSet([]anteroom.Rule{{Expression: "ssl"}}, nil)
+	if err != nil || light.Bypass(r) {
+		t.Errorf("another reading of the path begins with a new budget: %v", err)
+	}
+	r.Reset()
+	if r.Exhausted() {
+		t.Error("the next request is exhausted from the beginning")
+	}
+	r = sample()
+	nasty[1].make(r)
 	if s, err = NewSet([]anteroom.Rule{heavy, heavy, {Expression: "ssl"}}, nil); err != nil || !s.Bypass(r) {
 		t.Errorf("two heavy rules kept a third from matching: %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 
 // Request is what expressions look at. Fill in the exported fields, evaluate as often as
 // needed, and [Request.Reset] it for the next one: what is derived from the fields is kept
-// inside, so that it is made once and in memory used before. Path and RawPath may change
-// between evaluations; the rest may not. Not for use by several goroutines at once.
+// inside, so that it is made once and in memory used before. Path may change between
+// evaluations; the rest may not. Not for use by several goroutines at once.
 type Request struct {
 	Method  string
 	Version string // "HTTP/1.1", "HTTP/2.0"
@@ -30,7 +30,9 @@ type Request struct {
 	Geo         Geo        // nil: no place is known
 	VerifiedBot bool       // a crawler that is who it says it is
 
-	work int // what is left of the evaluation's budget; below 0 it has failed
+	work      int  // what is left of the evaluation's budget; below 0 it has failed
+	used      int  // of the budget of all rules
+	exhausted bool // an evaluation used its budget up
 
 	uri, full     string
 	uriOf, fullOf uriParts
@@ -69,6 +71,10 @@ func (r *Request) Reset() {
 	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty(), threads: r.threads}
 }
 
+// Exhausted reports whether an evaluation since the last Reset used its budget up, and so
+// did not match whatever it says.
+func (r *Request) Exhausted() bool { return r.exhausted }
+
 // spend takes steps from the evaluation's budget and reports whether it lasts.
 func (r *Request) spend(steps int) bool {
 	r.work -= steps
@@ -83,7 +89,13 @@ type pairs struct {
 	made bool
 }
 
+// keptPairs bounds the memory that a request keeps for the next one.
+const keptPairs = 256
+
 func (p pairs) empty() pairs {
+	if cap(p.list) > keptPairs {
+		return pairs{}
+	}
 	clear(p.list)
 	return pairs{list: p.list[:0]}
 }

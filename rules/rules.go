@@ -27,7 +27,8 @@ const (
 	// MaxWork bounds one evaluation in steps of at most some 10 ns: a few bytes searched, a
 	// value compared, one instruction of a regular expression.
 	MaxWork = 100_000
-	// MaxSetWork bounds all rules of a room together, for one request.
+	// MaxSetWork bounds all rules of a room and all readings of the path together, for one
+	// request.
 	MaxSetWork = 5 * MaxWork
 )
 
@@ -49,9 +50,14 @@ func Compile(expression string, lists *Lists) (*Expression, error) {
 
 // Match reports whether the condition holds for the request. It is false when the evaluation
 // would take more than [MaxWork].
-func (e *Expression) Match(r *Request) bool {
-	r.work = MaxWork
-	return e.root.truth(r, 0) && r.work >= 0
+func (e *Expression) Match(r *Request) bool { return e.within(r, MaxWork) }
+
+// within evaluates with a budget, and reports no match when that is used up.
+func (e *Expression) within(r *Request, budget int) bool {
+	r.work = budget
+	yes := e.root.truth(r, 0)
+	r.exhausted = r.exhausted || r.work < 0
+	return yes && r.work >= 0
 }
 
 // Set is the rules of one room.
@@ -81,21 +87,22 @@ func NewSet(rules []anteroom.Rule, lists *Lists) (*Set, error) {
 	return s, nil
 }
 
-// Bypass reports whether an enabled rule matches. A nil set has none. All rules together
-// may take [MaxSetWork]; those that come after that do not match.
+// Bypass reports whether an enabled rule matches. A nil set has none. All calls for one
+// request, which may be one for each reading of its path, take [MaxSetWork] together; rules
+// that come after that do not match.
 func (s *Set) Bypass(r *Request) bool {
 	if s == nil {
 		return false
 	}
-	left := MaxSetWork
 	for _, e := range s.enabled {
-		share := min(left, MaxWork)
-		r.work = share
-		if e.root.truth(r, 0) && r.work >= 0 {
-			return true
-		}
-		if left -= share - r.work; left <= 0 {
+		share := min(MaxSetWork-r.used, MaxWork)
+		if share <= 0 {
 			return false
+		}
+		yes := e.within(r, share)
+		r.used += share - r.work
+		if yes {
+			return true
 		}
 	}
 	return false

@@ -75,6 +75,23 @@ func (r *running) inside(from, agent string) bool {
 	return in
 }
 
+// TestNobodyPassesByTiringTheRules: a header that makes a rule take too long does not make it
+// match, not even where a not stands in front, and the operator can see it.
+func TestNobodyPassesByTiringTheRules(t *testing.T) {
+	r := prepareServer(t, closedShop)
+	s, err := New(t.Context(), r.withRules(`not http.user_agent matches "(x+x+)+y"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(s)
+	if !r.inside("192.0.2.1", "xxx") || r.inside("192.0.2.1", "xxxy") || r.inside("192.0.2.1", strings.Repeat("x", 28<<10)) {
+		t.Error("the rule decides otherwise")
+	}
+	if m := r.admin("GET", "/metrics").body; !strings.Contains(m, "anteroom_rules_exhausted_total 1\n") {
+		t.Error("the metrics do not say that a rule was exhausted once")
+	}
+}
+
 // TestRulesKnowCountries: the file is read at the start, again when it changes, and a bad one
 // changes nothing.
 func TestRulesKnowCountries(t *testing.T) {

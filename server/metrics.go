@@ -96,6 +96,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for i, n := range g.Bypassed {
 		count(bypassed, n, gateway.BypassWords[i])
 	}
+	count(desc("rules_exhausted_total", "Requests for which rules did not match because they would have taken too long."), g.RulesExhausted)
 	looked := desc("crawler_lookups_total", "Addresses of claimed search-engine crawlers, by what the DNS said; dropped ones were not asked for because there were too many.", "result")
 	cr := c.s.crawlers.Stats()
 	count(looked, cr.Confirmed, "confirmed")

@@ -129,10 +129,10 @@ func TestWaitInWords(t *testing.T) {
 	} {
 		page := string(AppendPage(nil, View{Decision: c.d}, false))
 		if !strings.Contains(page, `id="waitTime">`+c.wait+`</dd>`) {
-			t.Errorf("%s: the wait is not %q: %s", c.name, c.wait, printed("").appendWait(nil, View{Decision: c.d}))
+			t.Errorf("%s: the wait is not %q: %s", c.name, c.wait, printed("").appendWait(nil, &View{Decision: c.d}))
 		}
 		if !strings.Contains(page, "<title>"+c.title) {
-			t.Errorf("%s: the title does not begin with %q: %s", c.name, c.title, printed("").appendTitle(nil, View{Decision: c.d}))
+			t.Errorf("%s: the title does not begin with %q: %s", c.name, c.title, printed("").appendTitle(nil, &View{Decision: c.d}))
 		}
 	}
 }

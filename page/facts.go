@@ -10,7 +10,7 @@ const (
 )
 
 // append writes the page of a view.
-func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
+func (b *builtin) append(dst []byte, v *View, gzip bool) []byte {
 	variant := firstVisit
 	switch {
 	case v.Paused:
@@ -18,8 +18,8 @@ func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
 	case v.Returning:
 		variant = returning
 	}
-	st, during := stateOf(v.Decision), 0
-	if st.waitsForStart() || happeningOf(v.Decision).active {
+	st, during := stateOf(&v.Decision), 0
+	if st.waitsForStart() || happeningOf(&v.Decision).active {
 		during = 1
 	}
 	doc := b.documents[during][st][variant]
@@ -37,10 +37,10 @@ func (b *builtin) append(dst []byte, v View, gzip bool) []byte {
 
 // appendTitle writes the title, which begins with the upper bound of the wait, or with the
 // time until the start, so that a narrow tab shows it.
-func (b *builtin) appendTitle(dst []byte, v View) []byte {
+func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 	dst = append(dst, "<title>"...)
-	st := stateOf(v.Decision)
-	_, high, known := waitRange(v.Decision)
+	st := stateOf(&v.Decision)
+	_, high, known := waitRange(&v.Decision)
 	if st.waitsForStart() {
 		high, known = untilStart(v, st)
 	}
@@ -55,8 +55,8 @@ func (b *builtin) appendTitle(dst []byte, v View) []byte {
 
 // appendFacts writes what the visitor is told: note, place, wait, how long the place is
 // kept, reference code, moment of the last attempt; and the same for the script.
-func (b *builtin) appendFacts(dst []byte, v View) []byte {
-	d, st := v.Decision, stateOf(v.Decision)
+func (b *builtin) appendFacts(dst []byte, v *View) []byte {
+	d, st := &v.Decision, stateOf(&v.Decision)
 	if note := b.notes[d.Reason]; note != "" {
 		dst = append(dst, `<p id="note" class="note">`...)
 		dst = append(dst, note...)
@@ -114,20 +114,20 @@ func (b *builtin) appendFacts(dst []byte, v View) []byte {
 	dst = append(dst, ' ')
 	dst = b.appendTime(dst, ` id="last-updated"`, v.updated(), v.updated())
 	dst = append(dst, `</span></p><script type="application/json" id="status">`...)
-	dst = AppendStatus(dst, v)
+	dst = appendStatus(dst, v)
 	return append(dst, "</script>"...)
 }
 
 // untilStart is the time until the start of the event in minutes, if it is known.
-func untilStart(v View, st state) (int64, bool) {
+func untilStart(v *View, st state) (int64, bool) {
 	start, _ := countdowns(v, st)
-	return minutes(start), !happeningOf(v.Decision).start.IsZero()
+	return minutes(start), !happeningOf(&v.Decision).start.IsZero()
 }
 
 // appendEvent writes when an event starts, or when the one that has started ends, and where
 // its shuffle can be checked.
-func (b *builtin) appendEvent(dst []byte, v View, st state) []byte {
-	h := happeningOf(v.Decision)
+func (b *builtin) appendEvent(dst []byte, v *View, st state) []byte {
+	h := happeningOf(&v.Decision)
 	at, said := h.end, b.ends
 	if st.waitsForStart() {
 		at, said = h.start, b.begins
@@ -165,10 +165,10 @@ func (b *builtin) appendTime(dst []byte, attributes string, t, now time.Time) []
 }
 
 // appendWait writes the forecast as a range. asset/page.js says it in the same way.
-func (b *builtin) appendWait(dst []byte, v View) []byte {
-	low, high, known := waitRange(v.Decision)
+func (b *builtin) appendWait(dst []byte, v *View) []byte {
+	low, high, known := waitRange(&v.Decision)
 	switch {
-	case v.Decision.QueueIsFull && stateOf(v.Decision) == longLine, known && high > oneDay:
+	case v.Decision.QueueIsFull && stateOf(&v.Decision) == longLine, known && high > oneDay:
 		return append(dst, b.day...)
 	case !known:
 		return append(dst, b.unknown...)

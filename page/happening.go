@@ -15,7 +15,7 @@ type happening struct {
 	start, end  time.Time // by the wall clock, as events are; zero when there is none to tell
 }
 
-func happeningOf(d anteroom.Decision) happening {
+func happeningOf(d *anteroom.Decision) happening {
 	f := d.InForce
 	if f == nil || f.Event == nil || f.Phase == anteroom.NoEvent {
 		return happening{prequeueing: d.Reason == anteroom.ReasonPrequeue}
@@ -29,7 +29,7 @@ func happeningOf(d anteroom.Decision) happening {
 }
 
 // wall is the wall clock at the decision.
-func (v View) wall() time.Time {
+func (v *View) wall() time.Time {
 	if v.Now.IsZero() {
 		return v.Decision.At.Std()
 	}
@@ -37,7 +37,7 @@ func (v View) wall() time.Time {
 }
 
 // until is the time from a decision to a moment; zero when there is none or it has passed.
-func (v View) until(t time.Time) time.Duration {
+func (v *View) until(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
@@ -78,7 +78,7 @@ func appendCount(dst []byte, n int64, unit string) []byte {
 
 // aheadKnown reports whether the place can be shown: while an order is still to be drawn it
 // would mean nothing.
-func aheadKnown(d anteroom.Decision) bool {
+func aheadKnown(d *anteroom.Decision) bool {
 	h := happeningOf(d)
 	return d.AheadKnown && !(h.prequeueing && h.shuffle)
 }

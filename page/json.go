@@ -10,8 +10,8 @@ import (
 // AppendJSON appends the published object for apps: one member, cfWaitingRoom, with its 25
 // fields in their published order. Fields that are not valid are 0, false or "unavailable".
 func AppendJSON(dst []byte, v View) []byte {
-	d := v.Decision
-	p := publish(v)
+	d := &v.Decision
+	p := publish(&v)
 	dst = append(dst, `{"cfWaitingRoom":{"inWaitingRoom":true,"waitTimeKnown":`...)
 	dst = strconv.AppendBool(dst, p.known)
 	dst = appendField(dst, `,"waitTime":`, p.wait)
@@ -67,8 +67,10 @@ func AppendJSON(dst []byte, v View) []byte {
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
-func AppendStatus(dst []byte, v View) []byte {
-	d := v.Decision
+func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
+
+func appendStatus(dst []byte, v *View) []byte {
+	d := &v.Decision
 	dst = append(dst, `{"admitted":`...)
 	dst = strconv.AppendBool(dst, d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass)
 	if aheadKnown(d) {
@@ -108,8 +110,8 @@ func AppendStatus(dst []byte, v View) []byte {
 
 // countdowns returns how long it is until the start, where a page waits for it, and until the
 // end of an event that has started.
-func countdowns(v View, st state) (start, end time.Duration) {
-	h := happeningOf(v.Decision)
+func countdowns(v *View, st state) (start, end time.Duration) {
+	h := happeningOf(&v.Decision)
 	switch {
 	case st.waitsForStart():
 		// Never 0, which would say that there is nothing to wait for.
@@ -134,8 +136,8 @@ type published struct {
 	untilStart, untilEnd         int64
 }
 
-func publish(v View) published {
-	d := v.Decision
+func publish(v *View) published {
+	d := &v.Decision
 	h := happeningOf(d)
 	holding := d.QueueAll || h.prequeueing
 	p := published{

@@ -68,7 +68,7 @@ func TestWaitTimeFormatted(t *testing.T) {
 		{-time.Hour, "0 minutes"},
 	} {
 		d := anteroom.Decision{WaitKnown: true, WaitTime: c.wait}
-		if got := string(publish(View{Decision: d}).appendFormatted(nil)); got != c.want {
+		if got := string(publish(&View{Decision: d}).appendFormatted(nil)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.wait, got, c.want)
 		}
 	}
@@ -140,12 +140,12 @@ func TestWaitRange(t *testing.T) {
 		{23 * time.Hour, 1200, 1440},
 		{48 * time.Hour, 2460, 3600},
 	} {
-		low, high, known := waitRange(anteroom.Decision{WaitKnown: true, WaitTime: c.wait})
+		low, high, known := waitRange(&anteroom.Decision{WaitKnown: true, WaitTime: c.wait})
 		if low != c.low || high != c.high || !known {
 			t.Errorf("%v: %d to %d, want %d to %d", c.wait, low, high, c.low, c.high)
 		}
 	}
-	if low, high, _ := waitRange(anteroom.Decision{Method: anteroom.Random, WaitKnown: true, Wait25: 5 * time.Minute, Wait75: 15 * time.Minute}); low != 5 || high != 15 {
+	if low, high, _ := waitRange(&anteroom.Decision{Method: anteroom.Random, WaitKnown: true, Wait25: 5 * time.Minute, Wait75: 15 * time.Minute}); low != 5 || high != 15 {
 		t.Errorf("a draw's range is %d to %d, not its quartiles", low, high)
 	}
 }

@@ -71,7 +71,7 @@ func AppendPage(dst []byte, v View, gzip bool) []byte {
 	if v.Template != nil {
 		return v.Template.appendPage(dst, v, gzip)
 	}
-	return printed(v.Language).append(dst, v, gzip)
+	return printed(v.Language).append(dst, &v, gzip)
 }
 
 // ContentSecurityPolicy returns the policy of the page of v: hashes of its style and
@@ -90,5 +90,5 @@ func RefreshSeconds(v View) int {
 	if v.Paused || v.Preview {
 		return 0
 	}
-	return refreshSeconds(v.Decision)
+	return refreshSeconds(&v.Decision)
 }

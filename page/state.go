@@ -30,7 +30,7 @@ func (st state) static() bool { return st == closed || st == drained }
 // waitsForStart reports whether the page counts down to the start of an event.
 func (st state) waitsForStart() bool { return st == prequeue || st == shuffle }
 
-func stateOf(d anteroom.Decision) state {
+func stateOf(d *anteroom.Decision) state {
 	h := happeningOf(d)
 	switch {
 	case d.Reason == anteroom.ReasonDraining:
@@ -55,7 +55,7 @@ func stateOf(d anteroom.Decision) state {
 }
 
 // at returns the wall clock at a moment of room time.
-func (v View) at(t anteroom.Time) time.Time {
+func (v *View) at(t anteroom.Time) time.Time {
 	if v.Now.IsZero() {
 		return t.Std()
 	}
@@ -63,14 +63,14 @@ func (v View) at(t anteroom.Time) time.Time {
 }
 
 // updated is the last counted attempt; an early check-in does not move it.
-func (v View) updated() time.Time {
+func (v *View) updated() time.Time {
 	if t := v.Decision.Ticket.LastCheckIn; t != 0 {
 		return v.at(t)
 	}
 	return v.at(v.Decision.At)
 }
 
-func refreshSeconds(d anteroom.Decision) int {
+func refreshSeconds(d *anteroom.Decision) int {
 	return int((max(d.Refresh, 0) + time.Second - 1) / time.Second)
 }
 
@@ -87,7 +87,7 @@ const oneDay = 24 * 60
 // by a seventh below and a quarter above: waits turn out longer more often than shorter.
 // Both are rounded so that they do not pretend precision: outwards below three hours, to
 // the nearest hour above. A low of 0 reads "less than high".
-func waitRange(d anteroom.Decision) (low, high int64, known bool) {
+func waitRange(d *anteroom.Decision) (low, high int64, known bool) {
 	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || happeningOf(d).prequeueing || d.Verdict == anteroom.Refuse || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		return 0, 0, false
 	}

@@ -186,7 +186,7 @@ func (t *Template) appendPage(dst []byte, v View, compress bool) []byte {
 func (t *Template) render(out *appender, v View) []byte {
 	start := len(out.dst)
 	if err := t.mustache.FRender(out, variables(v)); err != nil {
-		return printed(v.Language).append(out.dst[:start], v, false)
+		return printed(v.Language).append(out.dst[:start], &v, false)
 	}
 	return out.dst
 }

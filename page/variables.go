@@ -10,8 +10,8 @@ import (
 // template-only companions, then ours. Numbers, booleans and strings of a fixed form only;
 // no word that came with a request.
 func variables(v View) map[string]any {
-	d := v.Decision
-	p := publish(v)
+	d := &v.Decision
+	p := publish(&v)
 	low, high, _ := waitRange(d)
 	h := happeningOf(d)
 	return map[string]any{
@@ -57,7 +57,7 @@ func variables(v View) map[string]any {
 		"waitTimeHigh":       high, // 0 when not known
 		"reference":          string(appendReference(nil, d.Ticket.ID)),
 		"keptUntil":          keptISO(v),
-		"keptUntilUnixMilli": momentMilli(v, d.KeptUntil),
+		"keptUntilUnixMilli": momentMilli(&v, d.KeptUntil),
 		"placeLost":          d.Reason == anteroom.ReasonPlaceLost,
 		"sessionOver":        d.Reason == anteroom.ReasonSessionOver,
 		"ticketUsed":         d.Reason == anteroom.ReasonUsed || d.Reason == anteroom.ReasonBound,
@@ -78,7 +78,7 @@ func keptISO(v View) string {
 }
 
 // momentMilli returns a moment in milliseconds since 1970; 0 for none.
-func momentMilli(v View, t anteroom.Time) int64 {
+func momentMilli(v *View, t anteroom.Time) int64 {
 	if t == 0 {
 		return 0
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -16,6 +17,8 @@ import (
 // pins it.
 func axe(t *testing.T) string {
 	t.Helper()
+	fetching.Lock()
+	defer fetching.Unlock()
 	var wanted, have struct {
 		Version         string            `json:"version"`
 		DevDependencies map[string]string `json:"devDependencies"`
@@ -47,6 +50,9 @@ func axe(t *testing.T) string {
 	}
 	return string(script)
 }
+
+// fetching keeps tests from fetching the checker at once.
+var fetching sync.Mutex
 
 // violation is one rule that a page breaks.
 type violation struct {

@@ -200,7 +200,7 @@ func crawlersPass(t *testing.T, expressions []string, allow func(*running)) {
 
 // TestFaultsOfRules: what is wrong with a rule of the file is said when it is checked.
 func TestFaultsOfRules(t *testing.T) {
-	rooms := []anteroom.Room{{Name: "a"}, {Name: "b", Rules: []anteroom.Rule{{Expression: "ssl"}, {Expression: "ssl and", Disabled: true}}}}
+	rooms := []anteroom.Room{{Name: "a"}, {Name: "b", Rules: []anteroom.Rule{{Expression: "ssl"}, {Expression: "ssl and", Disabled: true}, {Expression: "ip.src in $office"}}}}
 	rooms[0].Routes, rooms[1].Routes = []anteroom.Route{{Host: "a.example"}}, []anteroom.Route{{Host: "b.example"}}
 	faults := Check("", rooms)
 	if len(faults) != 1 || faults[0].Path != "rooms[1].rules[1].expression" || !strings.Contains(faults[0].Problem, "column 8") {

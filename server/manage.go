@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -42,16 +41,16 @@ func (s *Server) prepareDoors(p prepared) manage.Prepare {
 		if err != nil {
 			return nil, err
 		}
-		if gw.Rules, err = ruleSets(st); err != nil {
-			return nil, err
-		}
-		gw.CrawlerBypass = map[string]bool{}
+		gw.Rules, gw.CrawlerBypass = map[anteroom.RoomID]*rules.Set{}, map[string]bool{}
 		for _, z := range st.Zones() {
 			gw.CrawlerBypass[z.Name] = z.SearchEngineCrawlerBypass
 		}
 		gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
 		for r := range st.Rooms() {
 			gw.Rooms = append(gw.Rooms, r.Room)
+			if slices.ContainsFunc(r.Rules, func(one anteroom.Rule) bool { return !one.Disabled }) {
+				gw.Rules[r.ID] = r.Bypass
+			}
 			if r.Template != nil {
 				gw.Templates[r.ID] = r.Template
 			}
@@ -77,24 +76,6 @@ func (s *Server) prepareDoors(p prepared) manage.Prepare {
 			s.node.Settle(s.life, gw.Rooms)
 		}, nil
 	}
-}
-
-// ruleSets compiles the rules of the rooms that have some in force.
-func ruleSets(st *manage.State) (map[anteroom.RoomID]*rules.Set, error) {
-	lists, err := rules.NewLists(st.Lists())
-	if err != nil {
-		return nil, err
-	}
-	sets := map[anteroom.RoomID]*rules.Set{}
-	for r := range st.Rooms() {
-		if !slices.ContainsFunc(r.Rules, func(one anteroom.Rule) bool { return !one.Disabled }) {
-			continue
-		}
-		if sets[r.ID], err = rules.NewSet(r.Rules, lists); err != nil {
-			return nil, fmt.Errorf("room %q: %w", r.Name, err)
-		}
-	}
-	return sets, nil
 }
 
 func (s *Server) prepareGateway(gw gateway.Config) (swap func(), err error) {

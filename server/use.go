@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -26,18 +27,22 @@ import (
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 	faults := route.Check(rooms, cookieName)
 	for i, r := range rooms {
-		_, err := rules.NewSet(r.Rules, nil)
-		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+		for j, one := range r.Rules {
+			_, err := rules.Compile(one.Expression, nil)
+			more, _ := errors.AsType[anteroom.Faults](err)
 			for _, f := range more {
+				if f.Column > 0 && strings.HasPrefix(one.Expression[f.Column-1:], "$") {
+					continue // lists are in the store, and asked for when there is one
+				}
 				f.Problem = fmt.Sprintf("column %d: %s", f.Column, f.Problem)
-				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].%s", i, f.Path), 0, 0
+				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].rules[%d].%s", i, j, f.Path), 0, 0
 				faults = append(faults, f)
 			}
 		}
 		if r.CustomPageHTML == "" {
 			continue
 		}
-		_, err = page.Compile(r.CustomPageHTML)
+		_, err := page.Compile(r.CustomPageHTML)
 		if more, ok := errors.AsType[anteroom.Faults](err); ok {
 			for _, f := range more {
 				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)

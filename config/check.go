@@ -242,6 +242,12 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 	for _, rt := range routes {
 		out.Routes = append(out.Routes, anteroom.Route{Host: rt.Host, Path: rt.Path})
 	}
+	for i := range r.Events {
+		out.Events = append(out.Events, l.event(fmt.Sprintf("%s.events[%d]", path, i), &r.Events[i]))
+	}
+	for _, one := range r.Rules {
+		out.Rules = append(out.Rules, anteroom.Rule{Action: one.Action, Expression: one.Expression, Description: one.Description, Disabled: !one.Enabled})
+	}
 	if r.CustomPageFile != "" {
 		at := path + ".custom_page_file"
 		if r.CustomPageHTML != "" {
@@ -251,6 +257,31 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 		}
 	}
 	return out
+}
+
+// event converts one event: what the file does not say is inherited.
+func (l *loader) event(path string, e *event) anteroom.Event {
+	out := anteroom.Event{
+		Name: e.Name, Description: e.Description, Start: anteroom.Stamp(e.Start), End: anteroom.Stamp(e.End), Prequeue: anteroom.Stamp(e.Prequeue),
+		ShuffleAtStart: e.ShuffleAtStart, Suspended: e.Suspended,
+		Repeat: anteroom.Repeat{Every: e.Repeat.Every, Interval: e.Repeat.Interval, Times: e.Repeat.Times, Until: anteroom.Stamp(e.Repeat.Until), TimeZone: e.Repeat.TimeZone},
+	}
+	method := anteroom.QueueingMethod(e.QueueingMethod)
+	out.TotalActiveUsers = given(l, path+".total_active_users", &e.TotalActiveUsers)
+	out.NewUsersPerMinute = given(l, path+".new_users_per_minute", &e.NewUsersPerMinute)
+	out.SessionDuration = given(l, path+".session_duration", &e.SessionDuration)
+	out.DisableSessionRenewal = given(l, path+".disable_session_renewal", &e.DisableSessionRenewal)
+	out.QueueingMethod = given(l, path+".queueing_method", &method)
+	out.CustomPageHTML = given(l, path+".custom_page_html", &e.CustomPageHTML)
+	return out
+}
+
+// given returns the value of a key if the file has it.
+func given[T any](l *loader, path string, v *T) *T {
+	if _, ok := l.Where[path]; !ok {
+		return nil
+	}
+	return v
 }
 
 // translate turns a path of a room as the code has it into the path that the file has.

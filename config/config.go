@@ -183,6 +183,45 @@ type room struct {
 	CustomPageFile          string   `key:"custom_page_file" file:"true" doc:"File with the template, instead of custom_page_html."`
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" enum:"revoke" doc:"Commands that the origin may give in the response header Cf-Waiting-Room-Command."`
 	Bind                    string   `key:"bind" default:"none" enum:"none,ip-prefix" doc:"What a ticket is bound to: nothing, or the network of the visitor's address."`
+
+	Events []event `key:"events" doc:"Planned times at which the room has other settings."`
+	Rules  []rule  `key:"rules" doc:"Conditions under which a request passes the room, untouched and uncounted."`
+}
+
+// event is a member of "events" of a room. What it does not set is as the room has it.
+type event struct {
+	Name           string `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique in the room. A change makes it another event."`
+	Description    string `key:"description" doc:"Free text, at most 1024 bytes."`
+	Start          string `key:"event_start_time" required:"true" moment:"true" doc:"When it begins, like 2026-11-27T10:00:00Z."`
+	End            string `key:"event_end_time" required:"true" moment:"true" doc:"When it is over; at least a minute later."`
+	Prequeue       string `key:"prequeue_start_time" moment:"true" doc:"Since when it holds everybody without a session; at least 5 minutes before it begins. Never by default."`
+	ShuffleAtStart bool   `key:"shuffle_at_event_start" default:"false" doc:"Give everybody who waits at the beginning a random place. It needs prequeue_start_time."`
+	Suspended      bool   `key:"suspended" default:"false" doc:"Let the event have no effect."`
+
+	TotalActiveUsers      int           `key:"total_active_users" min:"0" max:"2147483647" doc:"Sessions at once. Set together with new_users_per_minute."`
+	NewUsersPerMinute     int           `key:"new_users_per_minute" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds. Set together with total_active_users."`
+	SessionDuration       time.Duration `key:"session_duration" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request. A bare number is minutes."`
+	DisableSessionRenewal bool          `key:"disable_session_renewal" doc:"Whether sessions end session_duration after admission."`
+	QueueingMethod        string        `key:"queueing_method" enum:"fifo,random,passthrough,reject" doc:"Who is admitted next."`
+	CustomPageHTML        string        `key:"custom_page_html" doc:"Mustache template of the waiting page, at most 512 KiB."`
+
+	Repeat repeat `key:"repeat" doc:"When the event happens again. Once only by default."`
+}
+
+type repeat struct {
+	Every    string `key:"every" enum:"day,week" doc:"The unit of interval."`
+	Interval int    `key:"interval" min:"1" max:"366" doc:"Days or weeks from one time to the next; 1 by default."`
+	Times    int    `key:"times" min:"1" max:"1000" doc:"How often, the first time included. For ever by default."`
+	Until    string `key:"until" moment:"true" doc:"Moment after which it does not begin again."`
+	TimeZone string `key:"time_zone" doc:"Whose clocks keep the time of day, like Europe/Berlin. UTC by default."`
+}
+
+// rule is a member of "rules" of a room.
+type rule struct {
+	Action      string `key:"action" default:"bypass_waiting_room" enum:"bypass_waiting_room" doc:"What happens when the condition holds."`
+	Expression  string `key:"expression" required:"true" doc:"The condition, in the Rules language."`
+	Description string `key:"description" doc:"Free text, at most 1024 bytes."`
+	Enabled     bool   `key:"enabled" default:"true" doc:"Whether the rule does anything."`
 }
 
 type route struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,8 +83,8 @@ func TestGoodFilesLoad(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the effective configuration does not load: %v", err)
 			}
-			if a, b := fmt.Sprintf("%+v", plain(t, c)), fmt.Sprintf("%+v", plain(t, c2)); a != b {
-				t.Errorf("the effective configuration gives another:\n%s\n%s", a, b)
+			if a, b := plain(t, c), plain(t, c2); !reflect.DeepEqual(a, b) {
+				t.Errorf("the effective configuration gives another:\n%+v\n%+v", a, b)
 			}
 		})
 	}

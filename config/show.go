@@ -42,7 +42,7 @@ func (s shown) section(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range strict.FieldsOf(v.Type()) {
 		at, value := strict.Under(path, f.Key), v.FieldByIndex(f.Index)
-		if value.IsZero() && !f.HasDefault && !f.Required {
+		if _, given := s.where[at]; value.IsZero() && !f.HasDefault && !f.Required && (!given || f.IsList()) {
 			continue
 		}
 		member := s.value(value, f, at)

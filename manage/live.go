@@ -47,8 +47,9 @@ func (m *Manager) doorsOf(by Caller, p Permission, zone anteroom.ZoneID, room an
 	return m.doors()
 }
 
-// AdmitNow lets the first n visitors of the line in, although no slot is free, and returns
-// how many there were. Rooms of the file can be helped, too.
+// AdmitNow gives turns to the first n visitors of the line at once, also while the room is
+// paused, but never beyond its limits. It returns how many got one. Rooms of the file can be
+// helped, too.
 func (m *Manager) AdmitNow(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, n int) (admitted int, err error) {
 	d, err := m.doorsOf(by, Edit, zone, room)
 	if err != nil {

@@ -66,7 +66,8 @@ type Prepare func(ctx context.Context, s *State) (finish func(ok bool), err erro
 type Doors interface {
 	// Status returns a room's live numbers, and whether the room is served.
 	Status(id anteroom.RoomID) (anteroom.Status, bool)
-	// AdmitNow lets the first n of the line in although no slot is free, and returns how many.
+	// AdmitNow gives turns to the first n of the line at once, also while they are held, but
+	// never beyond the limits, and returns how many got one.
 	AdmitNow(ctx context.Context, id anteroom.RoomID, n int) (admitted int, err error)
 	// Find returns the visitors with a reference code or a full id in hexadecimal digits.
 	Find(ctx context.Context, id anteroom.RoomID, reference string) ([]Visitor, error)

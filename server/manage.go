@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
@@ -22,7 +24,7 @@ const firstTokenEnv = "ANTEROOM_API_TOKEN"
 func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, FileRooms: p.cfg.Rooms,
-		Prepare: s.prepareDoors(p), Keys: keys{s}, FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
+		Prepare: s.prepareDoors(p), Doors: doors{s}, Keys: keys{s}, FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
 	})
 	return err
 }
@@ -95,6 +97,81 @@ func (s *Server) rooms() (rooms []anteroom.Room) {
 		rooms = append(rooms, r.Room)
 	}
 	return rooms
+}
+
+// doors is the live side of the rooms: the node's.
+type doors struct{ s *Server }
+
+func (d doors) room(id anteroom.RoomID) (*node.Room, error) {
+	if r := d.s.node.Room(id); r != nil {
+		return r, nil
+	}
+	return nil, anteroom.Errorf(anteroom.Unavailable, "the room is not served yet")
+}
+
+// Status returns a room's live numbers.
+func (d doors) Status(id anteroom.RoomID) (anteroom.Status, bool) {
+	r, err := d.room(id)
+	if err != nil {
+		return anteroom.Status{}, false
+	}
+	return r.Status(), true
+}
+
+// AdmitNow gives turns to the next in line.
+func (d doors) AdmitNow(ctx context.Context, id anteroom.RoomID, n int) (int, error) {
+	r, err := d.room(id)
+	if err != nil {
+		return 0, err
+	}
+	return r.AdmitNow(ctx, n)
+}
+
+// standings are the engine's in the words of operators.
+var standings = map[engine.Standing]string{engine.Waiting: manage.Waiting, engine.Seated: manage.Active, engine.Used: manage.Used}
+
+// Find returns the visitors with a reference.
+func (d doors) Find(ctx context.Context, id anteroom.RoomID, reference string) ([]manage.Visitor, error) {
+	r, err := d.room(id)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Find(ctx, reference)
+	out := make([]manage.Visitor, len(found))
+	for i, v := range found {
+		out[i] = manage.Visitor{ID: v.ID, Reference: v.ID.Reference(), Standing: standings[v.Standing], Arrival: v.Arrival,
+			AcceptedAt: v.AcceptedAt, LastSeen: v.LastSeen, Ahead: v.Ahead, AheadKnown: v.AheadKnown}
+	}
+	return out, err
+}
+
+// Revoke ends a session.
+func (d doors) Revoke(_ context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error) {
+	r, err := d.room(id)
+	if err != nil {
+		return false, err
+	}
+	return r.Revoke(visitor), nil
+}
+
+// Shuffle returns the record of an event's shuffle.
+func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (manage.ShuffleRecord, bool, error) {
+	r, err := d.room(id)
+	if err != nil {
+		return manage.ShuffleRecord{}, false, err
+	}
+	draws, ok := any(r).(interface {
+		Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
+	})
+	if !ok {
+		return manage.ShuffleRecord{}, false, nil
+	}
+	sh, ok := draws.Shuffle(event, number)
+	if !ok {
+		return manage.ShuffleRecord{}, false, nil
+	}
+	return manage.ShuffleRecord{Event: event, Number: number, At: sh.At, Commitment: sh.Commitment, Seed: sh.Seed, Done: sh.Done,
+		Entries: sh.Entries, Count: len(sh.IDs)}, true, nil
 }
 
 // keys are the ticket keys as operators see them.

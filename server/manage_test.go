@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/manage"
@@ -186,5 +188,39 @@ func TestFirstToken(t *testing.T) {
 		if _, err := s.Manager().Authenticate(text, operator.Address, ""); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestEventsAndRulesOfTheFile: the file's rooms have events and rules, with what makes them
+// wrong said by place.
+func TestEventsAndRulesOfTheFile(t *testing.T) {
+	now := time.Now()
+	stamp := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
+	sale := fmt.Sprintf(`
+rooms:
+  - name: shop
+    host: "*"
+    total_active_users: 5
+    new_users_per_minute: 5
+    events: [{name: sale, event_start_time: %s, event_end_time: %s, queueing_method: reject, custom_page_html: "<p>sold out"}]
+    rules: [{expression: 'http.request.uri.path eq "/health"'}]
+`, stamp(-time.Minute), stamp(time.Hour))
+	r := startServer(t, sale)
+	if a := r.visit("/"); a.body != "<p>sold out" {
+		t.Errorf("during the event: %d %.80q", a.StatusCode, a.body)
+	}
+	room := r.s.Manager().State()
+	for one := range room.Rooms() {
+		if len(one.Events) != 1 || one.Events[0].Seed == [32]byte{} || one.Bypass == nil {
+			t.Errorf("%+v", one.Room)
+		}
+	}
+	r.write(listenAnywhere + strings.ReplaceAll(sale, "eq", "equals"))
+	if err := r.reload(); err == nil || !strings.Contains(err.Error(), "rooms[0].rules[0].expression") {
+		t.Errorf("a wrong expression: %v", err)
+	}
+	r.write(listenAnywhere + strings.ReplaceAll(sale, "http.request.uri.path eq", "ip.src in $nobody or ssl and http.host eq"))
+	if err := r.reload(); err == nil || !strings.Contains(err.Error(), "rooms[0].rules[0].expression") {
+		t.Errorf("a list that is not there: %v", err)
 	}
 }

@@ -27,29 +27,40 @@ import (
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 	faults := route.Check(rooms, cookieName)
 	for i, r := range rooms {
-		for j, one := range r.Rules {
-			_, err := rules.Compile(one.Expression, nil)
+		at := fmt.Sprintf("rooms[%d].", i)
+		faults = append(faults, pageFaults(at, r.CustomPageHTML)...)
+		for j, e := range r.Events {
+			if e.CustomPageHTML != nil {
+				faults = append(faults, pageFaults(fmt.Sprintf("%sevents[%d].", at, j), *e.CustomPageHTML)...)
+			}
+		}
+		for j, rule := range r.Rules {
+			_, err := rules.Compile(rule.Expression, nil)
 			more, _ := errors.AsType[anteroom.Faults](err)
 			for _, f := range more {
-				if f.Column > 0 && strings.HasPrefix(one.Expression[f.Column-1:], "$") {
+				if f.Column > 0 && strings.HasPrefix(rule.Expression[f.Column-1:], "$") {
 					continue // lists are in the store, and asked for when there is one
 				}
 				f.Problem = fmt.Sprintf("column %d: %s", f.Column, f.Problem)
-				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].rules[%d].%s", i, j, f.Path), 0, 0
+				f.Path, f.Column = fmt.Sprintf("%srules[%d].expression", at, j), 0
 				faults = append(faults, f)
 			}
 		}
-		if r.CustomPageHTML == "" {
-			continue
-		}
-		_, err := page.Compile(r.CustomPageHTML)
-		if more, ok := errors.AsType[anteroom.Faults](err); ok {
-			for _, f := range more {
-				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
-				f.Path, f.Line, f.Column = fmt.Sprintf("rooms[%d].%s", i, f.Path), 0, 0
-				faults = append(faults, f)
-			}
-		}
+	}
+	return faults
+}
+
+// pageFaults are those of a custom page, with their places in its text.
+func pageFaults(at, html string) (faults anteroom.Faults) {
+	if html == "" {
+		return nil
+	}
+	_, err := page.Compile(html)
+	more, _ := errors.AsType[anteroom.Faults](err)
+	for _, f := range more {
+		f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
+		f.Path, f.Line, f.Column = at+f.Path, 0, 0
+		faults = append(faults, f)
 	}
 	return faults
 }

@@ -230,7 +230,7 @@ func (r *Reader) scalar(n *yaml.Node, v reflect.Value, f Field) *Wrong {
 		return &Wrong{"is " + kindOf(n) + " and not " + f.wants(v.Type()), ""}
 	}
 	tag, text := n.ShortTag(), n.Value
-	ok := tag == "!!str"
+	ok := tag == "!!str" || f.Moment && tag == "!!timestamp"
 	switch {
 	case v.Type() == durationType:
 		ok = ok || tag == "!!int"

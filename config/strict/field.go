@@ -23,6 +23,7 @@ import (
 //	file      the value is a path, relative to the file that it stands in
 //	minutes   a bare number is minutes, as in the published API
 //	share     a number that may also be written as a percentage: 0.25 or 25%
+//	moment    a text that may be written without quotes although YAML takes it for a date
 //
 // The types that a key can have are bool, int, float64, string, time.Duration,
 // netip.Prefix, a struct of such fields (a section) and a slice of any of these.
@@ -32,7 +33,7 @@ type Field struct {
 	Min, Max string
 	Enum     []string
 
-	HasDefault, Required, File, Minutes, Share bool
+	HasDefault, Required, File, Minutes, Share, Moment bool
 
 	Index []int // for reflect.Value.FieldByIndex
 	Type  reflect.Type
@@ -64,6 +65,7 @@ func FieldsOf(t reflect.Type) []Field {
 		f.File = sf.Tag.Get("file") != ""
 		f.Minutes = sf.Tag.Get("minutes") != ""
 		f.Share = sf.Tag.Get("share") != ""
+		f.Moment = sf.Tag.Get("moment") != ""
 		if enum := sf.Tag.Get("enum"); enum == "languages" {
 			f.Enum = anteroom.Languages
 		} else if enum != "" {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -18,6 +21,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txt: what somebody types, and what they see.
 func TestScripts(t *testing.T) {
+	countries := countriesFile(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
@@ -28,7 +32,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Defer(func() { l.Close() })
 			env.Setenv("TAKEN", l.Addr().String())
-			return nil
+			return os.WriteFile(filepath.Join(env.WorkDir, "countries.mmdb"), countries, 0o644)
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond != "root" {
@@ -40,6 +44,26 @@ func TestScripts(t *testing.T) {
 			"exits": exits, "await": await, "screen": screen,
 		},
 	})
+}
+
+// countriesFile is a MaxMind DB file in which 81.2.69.0/24 is in Great Britain.
+func countriesFile(t *testing.T) []byte {
+	w, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, network, err := net.ParseCIDR("81.2.69.0/24")
+	if err == nil {
+		err = w.Insert(network, mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String("GB")}})
+	}
+	var b bytes.Buffer
+	if err == nil {
+		_, err = w.WriteTo(&b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // exits is "exits CODE COMMAND...": exec, with the exit code that is expected.

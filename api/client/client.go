@@ -157,8 +157,7 @@ type envelope struct {
 }
 
 // Do sends a request with body as JSON (nil sends none) and decodes the result of the
-// answer into result (nil ignores it). Numbers that go into an any stay as they were
-// written. An answer that says no is an [anteroom.Error] around an [Error].
+// answer into result (nil ignores it). An answer that says no is an [anteroom.Error] around an [Error].
 func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body, result any) error {
 	_, err := c.do(ctx, method, path, query, body, result)
 	return err
@@ -194,19 +193,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		case <-pause.C:
 		}
 	}
-	if result == nil {
-		return e, nil
-	}
-	if raw, ok := result.(*json.RawMessage); ok {
-		*raw = e.Result
-		return e, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(e.Result))
-	d.UseNumber()
-	if err := d.Decode(result); err != nil {
-		return e, anteroom.Errorf(anteroom.Unavailable, "%s %s: the result is not what it should be: %w", method, path, err)
-	}
-	return e, nil
+	return e, e.into(result, method, path)
 }
 
 // once is one try; after an error wait is not negative when the API asks for another one.
@@ -229,24 +216,47 @@ func (c *Client) once(ctx context.Context, method, path string, query url.Values
 		}
 		return e, wait, c.refusal(res, method, path)
 	}
+	e, err = c.read(res, method, path)
+	return e, -1, err
+}
+
+// read reads an answer in the envelope.
+func (c *Client) read(res *http.Response, method, path string) (e envelope, err error) {
 	if res.StatusCode >= 300 {
-		return e, -1, c.refusal(res, method, path)
+		return e, c.refusal(res, method, path)
 	}
 	answer, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	if err != nil {
-		return e, -1, anteroom.Errorf(anteroom.Unavailable, "%s %s: the answer broke off: %w", method, path, err)
+		return e, anteroom.Errorf(anteroom.Unavailable, "%s %s: the answer broke off: %w", method, path, err)
 	}
 	if len(answer) > MaxAnswer {
-		return e, -1, anteroom.Errorf(anteroom.Unavailable, "%s %s: the answer has more than %d MiB", method, path, MaxAnswer>>20)
+		return e, anteroom.Errorf(anteroom.Unavailable, "%s %s: the answer has more than %d MiB", method, path, MaxAnswer>>20)
 	}
 	if err := json.Unmarshal(answer, &e); err != nil || e.Success == nil || !*e.Success {
 		no := &Error{Method: method, Path: path, Status: res.StatusCode, Problems: e.Errors}
 		if len(e.Errors) == 0 {
 			no.Text = beginning(answer)
 		}
-		return e, -1, &anteroom.Error{Kind: anteroom.Unavailable, Msg: no.Error(), Err: no}
+		return e, &anteroom.Error{Kind: anteroom.Unavailable, Msg: no.Error(), Err: no}
 	}
-	return e, -1, nil
+	return e, nil
+}
+
+// into decodes the result. Numbers that go into an any stay as they were written.
+func (e envelope) into(result any, method, path string) error {
+	if result == nil {
+		return nil
+	}
+	if raw, ok := result.(*json.RawMessage); ok {
+		*raw = e.Result
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(e.Result))
+	d.UseNumber()
+	if err := d.Decode(result); err != nil {
+		return anteroom.Errorf(anteroom.Unavailable, "%s %s: the result is not what it should be: %w", method, path, err)
+	}
+	return nil
 }
 
 func beginning(b []byte) string {
@@ -354,17 +364,19 @@ func (c *Client) Download(ctx context.Context, path string, query url.Values, w 
 	return nil
 }
 
-// Upload sends what r gives as the body of a POST. The context bounds its time.
-func (c *Client) Upload(ctx context.Context, path string, query url.Values, r io.Reader, contentType string) error {
+// Upload sends what r gives as the body of a POST, and decodes the result of the answer into
+// result. The context bounds its time.
+func (c *Client) Upload(ctx context.Context, path string, query url.Values, r io.Reader, contentType string, result any) error {
 	res, err := c.send(ctx, http.MethodPost, path, query, r, contentType)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return c.refusal(res, http.MethodPost, path)
+	e, err := c.read(res, http.MethodPost, path)
+	if err != nil {
+		return err
 	}
-	return nil
+	return e.into(result, http.MethodPost, path)
 }
 
 // Below returns a client whose base is further down the same API.

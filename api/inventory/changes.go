@@ -27,8 +27,9 @@ type Change struct {
 
 // Difference is a member that changes.
 type Difference struct {
-	Member   string
-	Old, New any // Old is nil for a new object
+	Member string `json:"member"`
+	Old    any    `json:"old"` // nil for a new object
+	New    any    `json:"new"`
 }
 
 // errNotMade is why something is not changed whose owner could not be made.

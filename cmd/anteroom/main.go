@@ -67,7 +67,17 @@ func run(args []string) int {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(runCommand(), demoCommand(), simulateCommand(), validateCommand(), keyCommand(), rulesCommand(), versionCommand())
+	root.AddGroup(&cobra.Group{ID: "serve", Title: "On the machine that serves:"}, &cobra.Group{ID: "manage", Title: "To a running Anteroom:"}, &cobra.Group{ID: "check", Title: "Anywhere:"})
+	inGroup := func(id string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	inGroup("serve", runCommand(), validateCommand(), keyCommand())
+	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), auditCommand(), backupCommand(), restoreCommand(), configCommand())
+	root.SetHelpCommandGroupID("check")
+	inGroup("check", demoCommand(), simulateCommand(), rulesCommand(), verifyCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {
 		if err.Error() != "" { // an answer, as "no match", has only an exit code

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+// Where the two APIs of an installation begin.
+const (
+	published = "/client/v4"
+	ours      = "/anteroom/v1"
+)
+
+// defaultAPI is the admin listener as it is without a configuration.
+const defaultAPI = "http://127.0.0.1:8081"
+
+// remote are the flags of a command that talks to a running Anteroom.
+type remote struct {
+	url, token string
+	asJSON     bool
+}
+
+// remoteFlags adds --api, --token and --json to a command and those below it.
+func remoteFlags(cmd *cobra.Command) *remote {
+	r := &remote{}
+	f := cmd.PersistentFlags()
+	f.StringVar(&r.url, "api", "", "`URL` of the admin listener (default "+defaultAPI+", or ANTEROOM_API)")
+	f.StringVar(&r.token, "token", "", "API `token`; better in ANTEROOM_API_TOKEN, or its file's name in ANTEROOM_API_TOKEN_FILE")
+	f.BoolVar(&r.asJSON, "json", false, "print JSON")
+	return r
+}
+
+// client returns a client whose base is the root of the installation.
+func (r *remote) client() (*client.Client, error) {
+	token, err := secret(r.token, "ANTEROOM_API_TOKEN")
+	if err != nil {
+		return nil, err
+	}
+	base := cmp.Or(r.url, os.Getenv("ANTEROOM_API"), defaultAPI)
+	for _, end := range []string{published, ours} {
+		base = strings.TrimSuffix(strings.TrimRight(base, "/"), end)
+	}
+	return client.New(client.Config{URL: base, Token: token, UserAgent: "anteroom/" + versionString()})
+}
+
+// secret returns what a flag says, or else the environment, or else the file that the
+// environment names.
+func secret(flag, variable string) (string, error) {
+	if s := cmp.Or(flag, os.Getenv(variable)); s != "" {
+		return s, nil
+	}
+	name := os.Getenv(variable + "_FILE")
+	if name == "" {
+		return "", nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("%s_FILE: %w", variable, err)
+	}
+	defer file.Close()
+	const most = 4 << 10
+	b, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil || len(b) > most {
+		return "", fmt.Errorf("%s_FILE: %s is not the file of a token", variable, name)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// advise puts behind an error of the API what can be done about it.
+func advise(err error) error {
+	no, answered := errors.AsType[*client.Error](err)
+	switch {
+	case err == nil || !answered && anteroom.KindOf(err) != anteroom.Unavailable:
+		return err
+	case !answered:
+		return fmt.Errorf("%w\n--api says where it is; anteroom run starts one, with its admin listener on %s", err, defaultAPI)
+	case no.Status == http.StatusUnauthorized || no.Status == http.StatusForbidden:
+		return fmt.Errorf("%w\nthe token is missing, not known, expired, or may not do this: give another one with --token or ANTEROOM_API_TOKEN; anteroom token list shows what each may do", err)
+	}
+	return err
+}
+
+// group makes a command that only has commands below it.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// names makes the check of a command's arguments: each has a name, the last one may be
+// repeated when it ends in "...".
+func names(want ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		many := len(want) > 0 && strings.HasSuffix(want[len(want)-1], "...")
+		if len(args) < len(want) {
+			return usageError{fmt.Errorf("%s needs %s; see %s --help", cmd.CommandPath(), strings.Join(want[len(args):], " "), cmd.CommandPath())}
+		}
+		if len(args) > len(want) && !many {
+			return usageError{fmt.Errorf("%s takes no argument like %q; see %s --help", cmd.CommandPath(), args[len(want)], cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// needs refuses a command line without a flag.
+func needs(cmd *cobra.Command, flag string) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed(flag) {
+			return usageError{fmt.Errorf("%s needs --%s; see %s --help", cmd.CommandPath(), flag, cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// printJSON prints a value for programs.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// table prints rows in columns for people.
+type table struct{ *tabwriter.Writer }
+
+func newTable(w io.Writer, heads ...string) table {
+	t := table{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)}
+	fmt.Fprintln(t, strings.Join(heads, "\t"))
+	return t
+}
+
+func (t table) row(cells ...any) {
+	for i, c := range cells {
+		if i > 0 {
+			fmt.Fprint(t, "\t")
+		}
+		fmt.Fprint(t, shown(c))
+	}
+	fmt.Fprintln(t)
+}
+
+// shown is a value as a person reads it on a terminal: what somebody wrote into a name cannot
+// move the cursor.
+func shown(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "-"
+	case string:
+		if v == "" {
+			return "-"
+		}
+		return strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+				return '\uFFFD'
+			}
+			return r
+		}, v)
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	}
+	return fmt.Sprint(v)
+}
+
+// zone is what the command line needs to know of a zone.
+type zone struct {
+	ID                        string `json:"id"`
+	Name                      string `json:"name"`
+	SearchEngineCrawlerBypass bool   `json:"search_engine_crawler_bypass"`
+	Rooms                     int    `json:"rooms"`
+	File                      bool   `json:"file"`
+}
+
+// findZone returns the zone with a name or an id.
+func findZone(ctx context.Context, c *client.Client, name string) (zone, error) {
+	zones, err := every[zone](ctx, c, ours+"/zones", nil)
+	if err != nil {
+		return zone{}, err
+	}
+	for _, z := range zones {
+		if z.Name == name || z.ID == name {
+			return z, nil
+		}
+	}
+	return zone{}, anteroom.Errorf(anteroom.NotFound, "there is no zone %q; anteroom zone list shows all", name)
+}
+
+// room is what the command line needs to know of a room to go on.
+type room struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Zone   zone   `json:"zone"`
+	File   bool   `json:"file"`
+	Routes []struct {
+		Host string `json:"host"`
+		Path string `json:"path"`
+	} `json:"routes"`
+	TotalActiveUsers  int    `json:"total_active_users"`
+	NewUsersPerMinute int    `json:"new_users_per_minute"`
+	QueueingMethod    string `json:"queueing_method"`
+	Suspended         bool   `json:"suspended"`
+	Controls          struct {
+		Paused   bool    `json:"paused"`
+		Draining bool    `json:"draining"`
+		ResetAt  *string `json:"reset_at"`
+	} `json:"controls"`
+}
+
+// of is the room's place below one of the APIs.
+func (r room) of(api string) string {
+	below := "/rooms/"
+	if api == published {
+		below = "/waiting_rooms/"
+	}
+	return api + "/zones/" + url.PathEscape(r.Zone.ID) + below + url.PathEscape(r.ID)
+}
+
+func (r room) String() string { return r.Zone.Name + "/" + r.Name }
+
+// findRoom returns the room that somebody means: ZONE/NAME, an id, or a name that only one
+// room has.
+func findRoom(ctx context.Context, c *client.Client, name string) (room, error) {
+	q := url.Values{}
+	zoneName, last, both := strings.Cut(name, "/")
+	switch {
+	case both:
+		q.Set("zone", zoneName)
+		q.Set("name", last)
+	case isID(name):
+		q.Set("id", name)
+	default:
+		q.Set("name", name)
+	}
+	rooms, err := every[room](ctx, c, ours+"/rooms", q)
+	switch {
+	case err != nil:
+		return room{}, err
+	case len(rooms) == 0:
+		return room{}, anteroom.Errorf(anteroom.NotFound, "there is no room %q; anteroom room list shows all", name)
+	case len(rooms) > 1:
+		var all []string
+		for _, r := range rooms {
+			all = append(all, r.String())
+		}
+		return room{}, anteroom.Errorf(anteroom.Invalid, "%q is the name of %d rooms; say which: %s", name, len(rooms), strings.Join(all, ", "))
+	}
+	return rooms[0], nil
+}
+
+func isID(s string) bool {
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// every reads a whole list.
+func every[T any](ctx context.Context, c *client.Client, path string, q url.Values) ([]T, error) {
+	raw, err := c.All(ctx, path, q)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(raw))
+	for i := range raw {
+		if err := json.Unmarshal(raw[i], &out[i]); err != nil {
+			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the list has something of another shape: %w", path, err)
+		}
+	}
+	return out, nil
+}
+
+// action makes a command that talks to the API. It prints what do returns as JSON, or lets
+// show print it for people.
+func action[T any](r *remote, cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) (T, error), show func(w io.Writer, result T) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := r.client()
+		if err != nil {
+			return err
+		}
+		result, err := do(cmd.Context(), c, args)
+		if err != nil {
+			return advise(err)
+		}
+		if r.asJSON {
+			return printJSON(cmd.OutOrStdout(), result)
+		}
+		return show(cmd.OutOrStdout(), result)
+	}
+	return cmd
+}
+
+// say makes a show that prints one sentence.
+func say[T any](sentence func(T) string) func(io.Writer, T) error {
+	return func(w io.Writer, result T) error {
+		_, err := fmt.Fprintln(w, sentence(result))
+		return err
+	}
+}

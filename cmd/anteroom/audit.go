@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+)
+
+func auditCommand() *cobra.Command {
+	cmd := group("audit", "Show who changed what, and check that nobody has changed the record of it")
+	r := remoteFlags(cmd)
+	cmd.AddCommand(auditShow(r), auditVerify(r))
+	return cmd
+}
+
+// auditRecord is a line of the audit log.
+type auditRecord struct {
+	Seq       uint64    `json:"seq"`
+	At        time.Time `json:"at"`
+	Actor     string    `json:"actor"`
+	Token     string    `json:"token,omitempty"`
+	Address   string    `json:"address,omitempty"`
+	Request   string    `json:"request,omitempty"`
+	Operation string    `json:"operation"`
+	Zone      string    `json:"zone,omitempty"`
+	Room      string    `json:"room,omitempty"`
+	Object    string    `json:"object,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	Changes   []struct {
+		Field  string `json:"field"`
+		Before string `json:"before,omitempty"`
+		After  string `json:"after,omitempty"`
+	} `json:"changes,omitempty"`
+	Omitted int    `json:"omitted,omitempty"`
+	Prev    string `json:"prev"`
+	Hash    string `json:"hash"`
+}
+
+func auditShow(r *remote) *cobra.Command {
+	var after uint64
+	var last int
+	cmd := &cobra.Command{Use: "show", Short: "Show the audit log, the newest last", Args: noArgs}
+	cmd.Flags().Uint64Var(&after, "after", 0, "those after the record with this `number`, up to --last of them")
+	cmd.Flags().IntVar(&last, "last", 100, "how many")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (records []auditRecord, err error) {
+		q := url.Values{"last": {strconv.Itoa(last)}}
+		if cmd.Flags().Changed("after") {
+			q = url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(last)}}
+		}
+		return records, c.Do(ctx, http.MethodGet, ours+"/audit", q, nil, &records)
+	}, func(w io.Writer, records []auditRecord) error {
+		t := newTable(w, "NO.", "AT", "BY", "FROM", "WHAT", "OF", "CHANGED")
+		for _, one := range records {
+			var changed []string
+			for _, c := range one.Changes {
+				changed = append(changed, c.Field)
+			}
+			t.row(one.Seq, one.At.Format(time.RFC3339), one.Actor, one.Address, one.Operation, cmp.Or(one.Name, one.Object), short(strings.Join(changed, " ")))
+		}
+		return t.Flush()
+	})
+}
+
+func auditVerify(r *remote) *cobra.Command {
+	type verified struct {
+		Records int    `json:"records"`
+		Head    string `json:"head"`
+	}
+	return action(r, &cobra.Command{Use: "verify", Short: "Check that every record is there and as it was written", Args: noArgs},
+		func(ctx context.Context, c *client.Client, _ []string) (v verified, err error) {
+			return v, c.Do(ctx, http.MethodGet, ours+"/audit/verify", nil, nil, &v)
+		}, say(func(v verified) string {
+			return fmt.Sprintf("%s, each follows from the one before. The last one is\n%s\nKeep that elsewhere: a log that is written anew has another one.", count(v.Records, "record"), v.Head)
+		}))
+}

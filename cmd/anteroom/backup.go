@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+)
+
+const (
+	// transferTime bounds what is longer than an answer: a backup, the ids of a shuffle.
+	transferTime = 10 * time.Minute
+	// maxTransfer bounds its size: more than any backup can have.
+	maxTransfer = 1 << 30
+)
+
+// download copies what is not in the envelope.
+func download(ctx context.Context, c *client.Client, path string, q url.Values, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, transferTime)
+	defer cancel()
+	return c.Download(ctx, path, q, w, maxTransfer)
+}
+
+func backupCommand() *cobra.Command {
+	var keys bool
+	cmd := &cobra.Command{Use: "backup FILE", Short: "Write zones, rooms, events, rules, lists and tokens into a file; - is standard output", Args: names("FILE"),
+		Long: `Write zones, rooms, events, rules, lists, the audit log and tokens (as hashes) into a file; - is
+standard output. With --keys the ticket keys go with it, so that tickets stay good elsewhere; who
+has such a file can make tickets: keep it as a secret. Lines and sessions are never in it.`,
+		Example: `  anteroom backup shop.backup`}
+	cmd.Flags().BoolVar(&keys, "keys", false, "with the keys that seal tickets")
+	r := remoteFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := r.client()
+		if err != nil {
+			return err
+		}
+		q := url.Values{"keys": {strconv.FormatBool(keys)}}
+		if args[0] == "-" {
+			return advise(download(cmd.Context(), c, ours+"/backup", q, cmd.OutOrStdout()))
+		}
+		n, err := saveWhole(args[0], func(w io.Writer) error { return download(cmd.Context(), c, ours+"/backup", q, w) })
+		if err != nil {
+			return advise(err)
+		}
+		if r.asJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]any{"file": args[0], "bytes": n})
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the backup, %d bytes.\n", args[0], n)
+		return err
+	}
+	return cmd
+}
+
+// saveWhole writes a file that nobody else may read, in one step: an old one stays until the
+// new one is whole.
+func saveWhole(name string, content func(io.Writer) error) (bytes int64, err error) {
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(file.Name())
+		}
+	}()
+	err = errors.Join(content(file), file.Sync())
+	if info, e := file.Stat(); e == nil {
+		bytes = info.Size()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return 0, err
+	}
+	return bytes, os.Rename(file.Name(), name)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/inventory"
+)
+
+func configCommand() *cobra.Command {
+	from := group("import", "Take zones, rooms, events, rules and settings over from somewhere else", importCloudflare())
+	to := group("export", "Write zones, rooms, events, rules and settings in another form", exportTerraform())
+	return group("config", "Bring rooms in from elsewhere, and write them out for other tools", from, to)
+}
+
+const cloudflareAPI = "https://api.cloudflare.com/client/v4"
+
+func importCloudflare() *cobra.Command {
+	var from, token string
+	var zones []string
+	var out string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "cloudflare",
+		Short: "Read zones, rooms, events, rules and settings from an API of that shape, and make them here",
+		Long: `Read zones, rooms, events, rules and settings from an API of that shape and make or change
+them here until both are the same. Zones, rooms and events are matched by name; nothing is
+deleted but rules, which are one list. Doing it twice does nothing more. Zones without rooms
+are left out.`,
+		Example: `  anteroom config import cloudflare --dry-run
+  CLOUDFLARE_API_TOKEN=… anteroom config import cloudflare --zone example.com
+  anteroom config import cloudflare --out rooms.yaml`,
+		Args: noArgs,
+	}
+	r := remoteFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&from, "from", cloudflareAPI, "`URL` of the API that is read, up to /client/v4")
+	f.StringVar(&token, "from-token", "", "its `token`; better in CLOUDFLARE_API_TOKEN, or its file's name in CLOUDFLARE_API_TOKEN_FILE")
+	f.StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
+	f.StringVar(&out, "out", "", "write the rooms as YAML for the configuration `file` instead; - is standard output")
+	f.BoolVar(&dryRun, "dry-run", false, "only show what would change")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if out != "" && dryRun {
+			return usageError{errors.New("--out changes nothing here, so that --dry-run says nothing; leave one out")}
+		}
+		token, err := secret(token, "CLOUDFLARE_API_TOKEN")
+		if err != nil {
+			return err
+		}
+		source, err := client.New(client.Config{URL: from, Token: token, Patient: true, UserAgent: "anteroom/" + versionString()})
+		if err != nil {
+			return err
+		}
+		there, err := inventory.Read(cmd.Context(), source, zones...)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w\n--from says where it is; its token needs to read zones and waiting rooms: --from-token, CLOUDFLARE_API_TOKEN", from, err)
+		}
+		if out != "" {
+			return writeTo(cmd, out, there.YAML)
+		}
+		here, at, err := r.inventory(cmd.Context())
+		if err != nil {
+			return advise(err)
+		}
+		changes := inventory.Changes(there, at)
+		failed := 0
+		results := make([]changeResult, 0, len(changes))
+		for _, ch := range changes {
+			one := changeResult{What: ch.What, Where: ch.Where, New: ch.New, Differences: ch.Differences}
+			if !dryRun {
+				if err := ch.Apply(cmd.Context(), here); err != nil {
+					failed++
+					one.Error = err.Error()
+				}
+			}
+			results = append(results, one)
+			if !r.asJSON {
+				one.show(cmd.OutOrStdout())
+			}
+			if cmd.Context().Err() != nil {
+				return exitError{exitInterrupted, errors.New("interrupted; what is shown is done, and the same command goes on")}
+			}
+		}
+		if r.asJSON {
+			if err := printJSON(cmd.OutOrStdout(), map[string]any{"dry_run": dryRun, "changes": results}); err != nil {
+				return err
+			}
+		} else {
+			n, rooms, events := there.Counts()
+			fmt.Fprintf(cmd.OutOrStdout(), "Read %s, %s, %s; ", count(n, "zone"), count(rooms, "room"), count(events, "event"))
+			switch {
+			case len(changes) == 0:
+				fmt.Fprintln(cmd.OutOrStdout(), "everything is here already.")
+			case dryRun:
+				fmt.Fprintf(cmd.OutOrStdout(), "%s would be made.\n", count(len(changes), "change"))
+			default:
+				fmt.Fprintf(cmd.OutOrStdout(), "%s made.\n", count(len(changes)-failed, "change"))
+			}
+		}
+		if failed > 0 {
+			return fmt.Errorf("%s could not be made; put right what is said above and run the same command again", count(failed, "change"))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// inventory reads what is here, and returns the client whose paths begin where those of the
+// published API do.
+func (r *remote) inventory(ctx context.Context, zones ...string) (*client.Client, *inventory.Inventory, error) {
+	c, err := r.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	c = c.Below(published)
+	inv, err := inventory.Read(ctx, c, zones...)
+	return c, inv, err
+}
+
+// changeResult is a change and what came of it.
+type changeResult struct {
+	What        string                 `json:"what"`
+	Where       string                 `json:"where"`
+	New         bool                   `json:"new"`
+	Differences []inventory.Difference `json:"differences"`
+	Error       string                 `json:"error,omitempty"`
+}
+
+func (ch changeResult) show(w io.Writer) {
+	sign := "~"
+	if ch.New {
+		sign = "+"
+	}
+	fmt.Fprintf(w, "%s %s %s\n", sign, ch.What, shown(ch.Where))
+	for _, d := range ch.Differences {
+		if ch.New {
+			fmt.Fprintf(w, "    %s: %s\n", d.Member, inline(d.New))
+		} else {
+			fmt.Fprintf(w, "    %s: %s -> %s\n", d.Member, inline(d.Old), inline(d.New))
+		}
+	}
+	if ch.Error != "" {
+		fmt.Fprintf(w, "    not done: %s\n", shown(ch.Error))
+	}
+}
+
+// inline is a value in one line.
+func inline(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return shown(short(string(b)))
+}
+
+// writeTo writes to a file, or to standard output for "-".
+func writeTo(cmd *cobra.Command, name string, content func(io.Writer) error) error {
+	if name == "-" {
+		return content(cmd.OutOrStdout())
+	}
+	if _, err := os.Stat(name); err == nil {
+		return fmt.Errorf("%s is there already; move it away or give another name", name)
+	}
+	return saveFile(name, content)
+}
+
+func exportTerraform() *cobra.Command {
+	var zones []string
+	var out string
+	cmd := &cobra.Command{
+		Use:   "terraform",
+		Short: "Write everything as resources of the cloudflare provider, version 5, with import blocks",
+		Long: `Write zones' settings, rooms, events and rules as resources of the cloudflare provider, version
+5, with the blocks that import what is there. Anteroom is then managed by it, with base_url set to
+this API. With CLOUDFLARE_BASE_URL and a token the provider finds it without a change.`,
+		Example: `  anteroom config export terraform --out rooms.tf
+  CLOUDFLARE_BASE_URL=` + defaultAPI + published + ` terraform plan`,
+		Args: noArgs,
+	}
+	r := remoteFlags(cmd)
+	cmd.Flags().MarkHidden("json")
+	cmd.Flags().StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
+	cmd.Flags().StringVar(&out, "out", "", "`file` to write; by default standard output")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		_, inv, err := r.inventory(cmd.Context(), zones...)
+		if err != nil {
+			return advise(err)
+		}
+		return writeTo(cmd, cmp.Or(out, "-"), inv.Terraform)
+	}
+	return cmd
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+func eventCommand() *cobra.Command {
+	cmd := group("event", "Manage a room's events: planned times with settings of their own")
+	cmd.Example = `  anteroom event create example.com/checkout drop --prequeue 2026-11-27T09:30:00Z \
+      --start 2026-11-27T10:00:00Z --end 2026-11-27T12:00:00Z --shuffle
+  anteroom event repeat example.com/checkout drop --every week --times 10
+  anteroom event shuffle example.com/checkout drop --out shuffle`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(eventList(r), eventGet(r), eventCreate(r), eventSet(r), eventDelete(r), eventRepeat(r), eventShuffle(r))
+	return cmd
+}
+
+// event is what the command line needs to know of an event.
+type event struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Prequeue  *string `json:"prequeue_start_time"`
+	Start     string  `json:"event_start_time"`
+	End       string  `json:"event_end_time"`
+	Shuffle   bool    `json:"shuffle_at_event_start"`
+	Suspended bool    `json:"suspended"`
+}
+
+func findEvent(ctx context.Context, c *client.Client, rm room, name string) (event, error) {
+	events, err := every[event](ctx, c, rm.of(published)+"/events", nil)
+	if err != nil {
+		return event{}, err
+	}
+	for _, e := range events {
+		if e.Name == name || e.ID == name {
+			return e, nil
+		}
+	}
+	return event{}, anteroom.Errorf(anteroom.NotFound, "room %s has no event %q; anteroom event list %s shows all", rm, name, rm)
+}
+
+// onEvent makes a command whose first arguments are a room and an event.
+func onEvent[T any](r *remote, cmd *cobra.Command, do func(context.Context, *client.Client, room, event) (T, error), show func(io.Writer, room, event, T) error) *cobra.Command {
+	cmd.Args = names("ROOM", "EVENT")
+	var e event
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result T, err error) {
+		if e, err = findEvent(ctx, c, rm, args[0]); err != nil {
+			return result, err
+		}
+		return do(ctx, c, rm, e)
+	}, func(w io.Writer, rm room, result T) error { return show(w, rm, e, result) })
+}
+
+func (e event) of(api string, rm room) string { return rm.of(api) + "/events/" + url.PathEscape(e.ID) }
+
+func eventList(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "list ROOM", Short: "List the events of a room", Args: names("ROOM")},
+		func(ctx context.Context, c *client.Client, rm room, _ []string) ([]event, error) {
+			return every[event](ctx, c, rm.of(published)+"/events", nil)
+		}, func(w io.Writer, _ room, events []event) error {
+			t := newTable(w, "EVENT", "PREQUEUE", "START", "END", "SHUFFLE", "SUSPENDED", "ID")
+			for _, e := range events {
+				prequeue := ""
+				if e.Prequeue != nil {
+					prequeue = *e.Prequeue
+				}
+				t.row(e.Name, prequeue, e.Start, e.End, e.Shuffle, e.Suspended, e.ID)
+			}
+			return t.Flush()
+		})
+}
+
+func eventGet(r *remote) *cobra.Command {
+	var inForce bool
+	cmd := &cobra.Command{Use: "get ROOM EVENT", Short: "Show everything that is set for an event"}
+	cmd.Flags().BoolVar(&inForce, "details", false, "with what it inherits from the room")
+	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
+		path := e.of(published, rm)
+		if inForce {
+			path += "/details"
+		}
+		return o, c.Do(ctx, http.MethodGet, path, nil, nil, &o)
+	}, func(w io.Writer, rm room, _ event, o map[string]any) error { return showMembers(w, rm, o) })
+}
+
+// eventSettings are the flags of event create and set.
+var eventSettings = []setting{
+	{"description", "", "free text"},
+	{"suspended", false, "let the event have no effect"},
+	{"total_active_users", 0, "sessions at once while it runs"},
+	{"new_users_per_minute", 0, "new sessions in any 60 seconds while it runs"},
+	{"session_duration", 0, "`minutes` that a session lives after its last request"},
+	{"disable_session_renewal", false, "end sessions session-duration after admission"},
+	{"queueing_method", "", "fifo, random, passthrough or reject"},
+	{"custom_page_html", "", "`file` with the template of the waiting page; - is standard input"},
+}
+
+// eventTimes adds the flags of an event's times, whose names are shorter than the members'.
+func eventTimes(cmd *cobra.Command) func(body map[string]any) {
+	f := cmd.Flags()
+	f.String("start", "", "when it starts, like 2026-11-27T10:00:00Z")
+	f.String("end", "", "when it ends")
+	f.String("prequeue", "", "from when on it holds everybody, at least 5 minutes before the start; set with \"\" takes it away")
+	f.Bool("shuffle", false, "give everybody who waits at the start a random place")
+	return func(body map[string]any) {
+		for flag, member := range map[string]string{"start": "event_start_time", "end": "event_end_time", "prequeue": "prequeue_start_time"} {
+			if v := f.Lookup(flag); v.Changed {
+				body[member] = v.Value.String()
+				if v.Value.String() == "" {
+					body[member] = nil
+				}
+			}
+		}
+		if v := f.Lookup("shuffle"); v.Changed {
+			body["shuffle_at_event_start"] = v.Value.String() == "true"
+		}
+	}
+}
+
+func eventCreate(r *remote) *cobra.Command {
+	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Plan an event; what no flag sets it inherits from the room", Args: names("ROOM", "NAME")}
+	given, times := settingFlags(cmd, eventSettings), eventTimes(cmd)
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
+		body, err := given()
+		if err != nil {
+			return nil, err
+		}
+		times(body)
+		body["name"] = args[0]
+		return o, c.Do(ctx, http.MethodPost, rm.of(published)+"/events", nil, body, &o)
+	}, func(w io.Writer, rm room, o map[string]any) error {
+		_, err := fmt.Fprintf(w, "Event %s of room %s has the id %s.\n", shown(o["name"]), shown(rm.String()), shown(o["id"]))
+		return err
+	})
+}
+
+func eventSet(r *remote) *cobra.Command {
+	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change what the flags name"}
+	given, times := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, eventSettings...)), eventTimes(cmd)
+	var inherit []string
+	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings, by flag, that come from the room again")
+	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
+		body, err := given()
+		if err != nil {
+			return nil, err
+		}
+		times(body)
+		for _, name := range inherit {
+			known := false
+			for _, s := range eventSettings {
+				if s.flag() == name && name != "description" && name != "suspended" {
+					body[s.member], known = nil, true
+				}
+			}
+			if !known {
+				return nil, usageError{fmt.Errorf("--inherit %s: an event does not inherit that; see %s --help", name, cmd.CommandPath())}
+			}
+		}
+		if len(body) == 0 {
+			return nil, usageError{fmt.Errorf("nothing to change was given; see %s --help", cmd.CommandPath())}
+		}
+		return o, c.Do(ctx, http.MethodPatch, e.of(published, rm), nil, body, &o)
+	}, func(w io.Writer, _ room, e event, _ map[string]any) error {
+		_, err := fmt.Fprintf(w, "Event %s is changed.\n", shown(e.Name))
+		return err
+	})
+}
+
+func eventDelete(r *remote) *cobra.Command {
+	return onEvent(r, &cobra.Command{Use: "delete ROOM EVENT", Short: "Delete an event; one that runs ends"},
+		func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
+			return o, c.Do(ctx, http.MethodDelete, e.of(published, rm), nil, nil, &o)
+		}, func(w io.Writer, _ room, e event, _ map[string]any) error {
+			_, err := fmt.Fprintf(w, "Event %s is deleted.\n", shown(e.Name))
+			return err
+		})
+}
+
+// repetition is when an event happens again.
+type repetition struct {
+	Every    string  `json:"every"`
+	Interval int     `json:"interval,omitempty"`
+	Times    int     `json:"times,omitempty"`
+	Until    *string `json:"until,omitempty"`
+	TimeZone string  `json:"time_zone,omitempty"`
+}
+
+func eventRepeat(r *remote) *cobra.Command {
+	var want repetition
+	var until string
+	cmd := &cobra.Command{Use: "repeat ROOM EVENT", Short: "Show or say when an event happens again; --every none ends it"}
+	f := cmd.Flags()
+	f.StringVar(&want.Every, "every", "", "day, week or none")
+	f.IntVar(&want.Interval, "interval", 1, "every so many days or weeks")
+	f.IntVar(&want.Times, "times", 0, "number of times, the first included; 0 is without end")
+	f.StringVar(&until, "until", "", "moment after which it does not start again")
+	f.StringVar(&want.TimeZone, "time-zone", "UTC", "whose clock it follows, like Europe/Berlin")
+	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (got *repetition, err error) {
+		path := e.of(ours, rm) + "/repeat"
+		switch {
+		case want.Every == "" && (f.Changed("interval") || f.Changed("times") || f.Changed("until") || f.Changed("time-zone")):
+			return nil, usageError{fmt.Errorf("--every day or --every week is missing; see %s --help", cmd.CommandPath())}
+		case want.Every == "":
+			return got, c.Do(ctx, http.MethodGet, path, nil, nil, &got)
+		case want.Every == "none":
+			return nil, c.Do(ctx, http.MethodDelete, path, nil, nil, nil)
+		}
+		if until != "" {
+			want.Until = &until
+		}
+		return got, c.Do(ctx, http.MethodPut, path, nil, want, &got)
+	}, func(w io.Writer, _ room, e event, got *repetition) error {
+		if got == nil {
+			_, err := fmt.Fprintf(w, "Event %s happens once.\n", shown(e.Name))
+			return err
+		}
+		text := fmt.Sprintf("every %s", got.Every)
+		if got.Interval > 1 {
+			text = fmt.Sprintf("every %d %ss", got.Interval, got.Every)
+		}
+		if got.Times > 0 {
+			text += fmt.Sprintf(", %d times", got.Times)
+		}
+		if got.Until != nil {
+			text += ", until " + *got.Until
+		}
+		_, err := fmt.Fprintf(w, "Event %s happens %s, by the clock of %s.\n", shown(e.Name), shown(text), shown(got.TimeZone))
+		return err
+	})
+}
+
+func eventShuffle(r *remote) *cobra.Command {
+	var number int
+	var dir string
+	cmd := &cobra.Command{Use: "shuffle ROOM EVENT", Short: "Show the record of a shuffle, and get what anybody needs to check it",
+		Example: `  anteroom event shuffle example.com/checkout drop --out shuffle
+  anteroom verify shuffle/record.json --ids shuffle/ids.bin 3f9a1-c07be`}
+	cmd.Flags().IntVar(&number, "occurrence", 0, "which time of a repeated event, from 0")
+	cmd.Flags().StringVar(&dir, "out", "", "`directory` to write record.json and ids.bin into")
+	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (rec shuffleRecord, err error) {
+		path := e.of(ours, rm) + fmt.Sprintf("/shuffles/%d", number)
+		if err := c.Do(ctx, http.MethodGet, path, nil, nil, &rec); err != nil || dir == "" {
+			return rec, err
+		}
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return rec, err
+		}
+		if err := saveFile(filepath.Join(dir, "record.json"), func(w io.Writer) error { return printJSON(w, rec) }); err != nil || !rec.Done {
+			return rec, err
+		}
+		return rec, saveFile(filepath.Join(dir, "ids.bin"), func(w io.Writer) error {
+			return download(ctx, c, path+"/ids", nil, w)
+		})
+	}, func(w io.Writer, _ room, e event, rec shuffleRecord) error {
+		fmt.Fprintf(w, "commitment %s\n", rec.Commitment)
+		if !rec.Done {
+			_, err := fmt.Fprintln(w, "The shuffle has not happened: the seed is told when it has.")
+			return err
+		}
+		_, err := fmt.Fprintf(w, "seed       %s\nentries    %s\nvisitors   %d\n", rec.Seed, rec.Entries, rec.Count)
+		return err
+	})
+}

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+func roomCommand() *cobra.Command {
+	cmd := group("room", "Manage rooms and the lines before them")
+	cmd.Long = `Manage rooms and the lines before them. A room is named as ZONE/NAME, by its id, or by its
+name alone where only one room has it. Rooms of the configuration file can be looked at,
+paused, drained and so on, but not changed here.`
+	cmd.Example = `  anteroom room create example.com/checkout --host shop.example.com --path /checkout \
+      --total-active-users 500 --new-users-per-minute 300
+  anteroom room set checkout --queue-all
+  anteroom room find checkout 3f9a1-c07be`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomFind(r), roomRevoke(r))
+	for _, o := range []struct{ word, short, done string }{
+		{"pause", "Hold everybody without a session until resumed", "holds everybody who has no session; anteroom room resume ends that"},
+		{"drain", "Turn newcomers away and let those in line in as ever", "turns newcomers away; anteroom room resume ends that"},
+		{"resume", "End a pause and a drain", "is as its settings say"},
+	} {
+		cmd.AddCommand(onRoom(r, &cobra.Command{Use: o.word + " ROOM", Short: o.short, Args: names("ROOM")},
+			func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
+				return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/"+o.word, nil, nil, &result)
+			}, func(w io.Writer, rm room, _ any) error {
+				_, err := fmt.Fprintf(w, "Room %s %s.\n", shown(rm.String()), o.done)
+				return err
+			}))
+	}
+	return cmd
+}
+
+// onRoom makes a command whose first argument is a room.
+func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *client.Client, room, []string) (T, error), show func(io.Writer, room, T) error) *cobra.Command {
+	var rm room
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (result T, err error) {
+		if rm, err = findRoom(ctx, c, args[0]); err != nil {
+			return result, err
+		}
+		return do(ctx, c, rm, args[1:])
+	}, func(w io.Writer, result T) error { return show(w, rm, result) })
+}
+
+// showMembers prints an object, a member a line.
+func showMembers(w io.Writer, _ room, o map[string]any) error {
+	t := newTable(w, "MEMBER", "VALUE")
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		v := o[k]
+		switch v.(type) {
+		case map[string]any, []any:
+			text, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			v = string(text)
+		case string:
+			v = short(v.(string))
+		}
+		t.row(k, v)
+	}
+	return t.Flush()
+}
+
+// short is the beginning of a long text, like that of a template.
+func short(s string) string {
+	const most = 100
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + fmt.Sprintf("… (%d bytes)", len(s))
+	}
+	return s
+}
+
+func roomList(r *remote) *cobra.Command {
+	var in string
+	cmd := &cobra.Command{Use: "list", Short: "List the rooms", Args: noArgs}
+	cmd.Flags().StringVar(&in, "zone", "", "only those of the zone with this `name`")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) ([]room, error) {
+		q := url.Values{}
+		if in != "" {
+			q.Set("zone", in)
+		}
+		return every[room](ctx, c, ours+"/rooms", q)
+	}, func(w io.Writer, rooms []room) error {
+		t := newTable(w, "ROOM", "COVERS", "USERS", "PER MINUTE", "METHOD", "STATE", "FROM")
+		for _, rm := range rooms {
+			var covers []string
+			for _, rt := range rm.Routes {
+				covers = append(covers, rt.Host+rt.Path)
+			}
+			state := "open"
+			switch {
+			case rm.Suspended:
+				state = "suspended"
+			case rm.Controls.Paused:
+				state = "paused"
+			case rm.Controls.Draining:
+				state = "draining"
+			}
+			from := "API"
+			if rm.File {
+				from = "file"
+			}
+			t.row(rm.String(), strings.Join(covers, " "), rm.TotalActiveUsers, rm.NewUsersPerMinute, rm.QueueingMethod, state, from)
+		}
+		return t.Flush()
+	})
+}
+
+func roomGet(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "get ROOM", Short: "Show everything that is set for a room", Args: names("ROOM")},
+		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
+			return o, c.Do(ctx, http.MethodGet, rm.of(published), nil, nil, &o)
+		}, showMembers)
+}
+
+// setting is a flag that becomes a member of a request.
+type setting struct {
+	member string
+	like   any // what kind of value: "", 0, false, []string
+	usage  string
+}
+
+// roomSettings are the flags of room create and set, by the published names. What they allow
+// is said by the API.
+var roomSettings = []setting{
+	{"description", "", "free text"},
+	{"host", "", "host `name` that the room covers"},
+	{"path", "", "path that it covers, with everything below it"},
+	{"total_active_users", 0, "sessions at once"},
+	{"new_users_per_minute", 0, "new sessions in any 60 seconds"},
+	{"session_duration", 0, "`minutes` that a session lives after its last request"},
+	{"disable_session_renewal", false, "end sessions session-duration after admission"},
+	{"queueing_method", "", "fifo, random, passthrough or reject"},
+	{"queueing_status_code", 0, "HTTP status of the waiting page: 200, 202 or 429"},
+	{"queue_all", false, "hold everybody without a session"},
+	{"suspended", false, "switch the room off"},
+	{"cookie_suffix", "", "appended to the cookie's name"},
+	{"custom_page_html", "", "`file` with the template of the waiting page; - is standard input"},
+	{"default_template_language", "", "language of the built-in page"},
+	{"json_response_enabled", false, "answer JSON to clients that ask for exactly that"},
+	{"enabled_origin_commands", []string{}, "commands the origin may give: revoke"},
+}
+
+// flag is the setting's name on the command line.
+func (s setting) flag() string { return strings.ReplaceAll(s.member, "_", "-") }
+
+// settingFlags adds flags and returns what collects those that were given.
+func settingFlags(cmd *cobra.Command, settings []setting) func() (map[string]any, error) {
+	f := cmd.Flags()
+	for _, s := range settings {
+		switch like := s.like.(type) {
+		case string:
+			f.String(s.flag(), like, s.usage)
+		case int:
+			f.Int(s.flag(), like, s.usage)
+		case bool:
+			f.Bool(s.flag(), like, s.usage)
+		case []string:
+			f.StringSlice(s.flag(), like, s.usage)
+		}
+	}
+	return func() (map[string]any, error) {
+		body := map[string]any{}
+		for _, s := range settings {
+			flag := f.Lookup(s.flag())
+			if !flag.Changed {
+				continue
+			}
+			v, err := flagValue(flag, s.like)
+			if err != nil {
+				return nil, err
+			}
+			if s.member == "custom_page_html" {
+				if v, err = readTemplate(flag.Value.String(), cmd.InOrStdin()); err != nil {
+					return nil, err
+				}
+			}
+			body[s.member] = v
+		}
+		return body, nil
+	}
+}
+
+func flagValue(f *pflag.Flag, like any) (any, error) {
+	switch like.(type) {
+	case int:
+		return strconv.Atoi(f.Value.String())
+	case bool:
+		return strconv.ParseBool(f.Value.String())
+	case []string:
+		return f.Value.(pflag.SliceValue).GetSlice(), nil
+	}
+	return f.Value.String(), nil
+}
+
+func readTemplate(name string, in io.Reader) (string, error) {
+	if name == "" {
+		return "", nil // back to the built-in page
+	}
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, anteroom.MaxTemplateBytes+1))
+	if err != nil {
+		return "", err
+	}
+	if len(b) > anteroom.MaxTemplateBytes {
+		return "", fmt.Errorf("%s has more than %d KiB, which is the most for a template", name, anteroom.MaxTemplateBytes>>10)
+	}
+	return string(b), nil
+}
+
+// splitRoom takes ZONE/NAME apart.
+func splitRoom(s string) (zone, name string, err error) {
+	zone, name, both := strings.Cut(s, "/")
+	if !both || zone == "" || name == "" {
+		return "", "", usageError{fmt.Errorf("%q does not say which zone the new room is for; write it like example.com/%s", s, cmp.Or(name, zone, "checkout"))}
+	}
+	return zone, name, nil
+}
+
+func roomCreate(r *remote) *cobra.Command {
+	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Make a room; its zone, too, when there is none of the name", Args: names("ZONE/NAME")}
+	given := settingFlags(cmd, roomSettings)
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (o map[string]any, err error) {
+		zoneName, name, err := splitRoom(args[0])
+		if err != nil {
+			return nil, err
+		}
+		body, err := given()
+		if err != nil {
+			return nil, err
+		}
+		body["name"] = name
+		if body["host"] == nil {
+			body["host"] = zoneName
+		}
+		z, err := findZone(ctx, c, zoneName)
+		if anteroom.KindOf(err) == anteroom.NotFound && !isID(zoneName) {
+			err = c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": zoneName}, &z)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return o, c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(z.ID)+"/waiting_rooms", nil, body, &o)
+	}, say(func(o map[string]any) string {
+		return fmt.Sprintf("Room %s has the id %s.", shown(o["name"]), shown(o["id"]))
+	}))
+}
+
+func roomSet(r *remote) *cobra.Command {
+	cmd := &cobra.Command{Use: "set ROOM", Short: "Change what the flags name", Args: names("ROOM")}
+	given := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, roomSettings...))
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
+		body, err := given()
+		if err != nil {
+			return nil, err
+		}
+		if len(body) == 0 {
+			return nil, usageError{fmt.Errorf("nothing to change was given; see %s --help", cmd.CommandPath())}
+		}
+		return o, c.Do(ctx, http.MethodPatch, rm.of(published), nil, body, &o)
+	}, func(w io.Writer, rm room, _ map[string]any) error {
+		_, err := fmt.Fprintf(w, "Room %s is changed.\n", shown(rm.String()))
+		return err
+	})
+}
+
+func roomDelete(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "delete ROOM", Short: "Delete a room with its events and rules; its line and sessions are gone", Args: names("ROOM")},
+		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
+			return o, c.Do(ctx, http.MethodDelete, rm.of(published), nil, nil, &o)
+		}, func(w io.Writer, rm room, _ map[string]any) error {
+			_, err := fmt.Fprintf(w, "Room %s is deleted.\n", shown(rm.String()))
+			return err
+		})
+}
+
+func roomStatus(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "status ROOM", Short: "Show the live numbers of a room", Args: names("ROOM")},
+		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
+			return o, c.Do(ctx, http.MethodGet, rm.of(ours)+"/status", nil, nil, &o)
+		}, showMembers)
+}
+
+func roomAdmit(r *remote) *cobra.Command {
+	type admitted struct {
+		Admitted int `json:"admitted"`
+	}
+	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Let the first N of the line in now, over the limits", Args: names("ROOM", "N")},
+		func(ctx context.Context, c *client.Client, rm room, args []string) (a admitted, err error) {
+			n, err := strconv.Atoi(args[0])
+			if err != nil {
+				return a, usageError{fmt.Errorf("%q is not a number of visitors", args[0])}
+			}
+			return a, c.Do(ctx, http.MethodPost, rm.of(ours)+"/admit", nil, map[string]any{"count": n}, &a)
+		}, func(w io.Writer, rm room, a admitted) error {
+			_, err := fmt.Fprintf(w, "%s of room %s may go in now.\n", count(a.Admitted, "visitor"), shown(rm.String()))
+			return err
+		})
+}
+
+func roomReset(r *remote) *cobra.Command {
+	var confirm string
+	cmd := &cobra.Command{Use: "reset ROOM", Short: "Take everybody's place in line away; sessions stay", Args: names("ROOM"),
+		Example: "  anteroom room reset example.com/checkout --confirm checkout"}
+	cmd.Flags().StringVar(&confirm, "confirm", "", "the room's `name` once more")
+	needs(cmd, "confirm")
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
+		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, map[string]any{"confirm": confirm}, &result)
+	}, func(w io.Writer, rm room, _ any) error {
+		_, err := fmt.Fprintf(w, "The line of room %s is empty: whoever waited is new.\n", shown(rm.String()))
+		return err
+	})
+}
+
+// foundVisitor is somebody that the API has found.
+type foundVisitor struct {
+	ID         string     `json:"id"`
+	Reference  string     `json:"reference"`
+	Standing   string     `json:"standing"`
+	Arrival    time.Time  `json:"arrived_at"`
+	AcceptedAt *time.Time `json:"accepted_at"`
+	LastSeen   *time.Time `json:"last_seen_at"`
+	Ahead      *int       `json:"ahead"`
+}
+
+func roomFind(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find the visitor with a reference code, as the waiting page shows it", Args: names("ROOM", "CODE")},
+		func(ctx context.Context, c *client.Client, rm room, args []string) (found []foundVisitor, err error) {
+			return found, c.Do(ctx, http.MethodGet, rm.of(ours)+"/visitors/"+url.PathEscape(args[0]), nil, nil, &found)
+		}, func(w io.Writer, _ room, found []foundVisitor) error {
+			t := newTable(w, "CODE", "STANDING", "ARRIVED", "ACCEPTED", "LAST SEEN", "AHEAD", "ID")
+			for _, v := range found {
+				ahead := any(nil)
+				if v.Ahead != nil {
+					ahead = *v.Ahead
+				}
+				t.row(v.Reference, v.Standing, v.Arrival.Format(time.RFC3339), moment(v.AcceptedAt), moment(v.LastSeen), ahead, v.ID)
+			}
+			return t.Flush()
+		})
+}
+
+func moment(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return t.Format(time.RFC3339)
+}
+
+func roomRevoke(r *remote) *cobra.Command {
+	return onRoom(r, &cobra.Command{Use: "revoke ROOM ID", Short: "End a visitor's session; anteroom room find shows its id", Args: names("ROOM", "ID")},
+		func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
+			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/sessions/"+url.PathEscape(args[0]), nil, nil, &result)
+		}, func(w io.Writer, _ room, _ any) error {
+			_, err := fmt.Fprintln(w, "The session is over; the visitor is new.")
+			return err
+		})
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+)
+
+func tokenCommand() *cobra.Command {
+	cmd := group("token", "List, make, rotate and delete API tokens")
+	cmd.Long = `List, make, rotate and delete API tokens. A token may read, edit or, for everything only,
+administer: manage tokens and keys, read the audit log, make and restore backups. Its secret
+is shown once, when it is made.`
+	cmd.Example = `  anteroom token create terraform --permission edit --zone example.com --life 2160h
+  anteroom token create dashboard --permission read --from 10.0.0.0/8
+  anteroom token rotate terraform --overlap 1h`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(tokenList(r), tokenCreate(r), tokenRotate(r), tokenDelete(r))
+	return cmd
+}
+
+// apiToken is a token without its secret, or with it when it is new.
+type apiToken struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Grants    []grant       `json:"grants"`
+	Networks  []string      `json:"networks"`
+	CreatedOn *time.Time    `json:"created_on"`
+	CreatedBy string        `json:"created_by"`
+	ExpiresOn *time.Time    `json:"expires_on"`
+	LastUsed  *time.Time    `json:"last_used_on"`
+	Secrets   []tokenSecret `json:"secrets"`
+	Secret    string        `json:"secret,omitempty"`
+}
+
+// tokenSecret is one of those that are good, as much as may be shown of it.
+type tokenSecret struct {
+	Prefix    string     `json:"prefix"`
+	CreatedOn *time.Time `json:"created_on"`
+	ExpiresOn *time.Time `json:"expires_on"`
+}
+
+type grant struct {
+	Permission string  `json:"permission"`
+	Zone       *string `json:"zone"`
+	Room       *string `json:"room"`
+}
+
+func findToken(ctx context.Context, c *client.Client, name string) (apiToken, error) {
+	tokens, err := every[apiToken](ctx, c, ours+"/tokens", nil)
+	if err != nil {
+		return apiToken{}, err
+	}
+	if i := slices.IndexFunc(tokens, func(t apiToken) bool { return t.ID == name }); i >= 0 {
+		return tokens[i], nil
+	}
+	same := slices.DeleteFunc(tokens, func(t apiToken) bool { return t.Name != name })
+	switch len(same) {
+	case 1:
+		return same[0], nil
+	case 0:
+		return apiToken{}, anteroom.Errorf(anteroom.NotFound, "there is no token %q; anteroom token list shows all", name)
+	}
+	return apiToken{}, anteroom.Errorf(anteroom.Invalid, "%d tokens have the name %q; give the id, which anteroom token list shows", len(same), name)
+}
+
+func tokenList(r *remote) *cobra.Command {
+	return action(r, &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: noArgs},
+		func(ctx context.Context, c *client.Client, _ []string) ([]apiToken, error) {
+			return every[apiToken](ctx, c, ours+"/tokens", nil)
+		}, func(w io.Writer, tokens []apiToken) error {
+			t := newTable(w, "TOKEN", "MAY", "FROM", "EXPIRES", "LAST USED", "ID")
+			for _, one := range tokens {
+				var may []string
+				for _, g := range one.Grants {
+					where := ""
+					switch {
+					case g.Room != nil:
+						where = " room " + *g.Room
+					case g.Zone != nil:
+						where = " zone " + *g.Zone
+					}
+					may = append(may, g.Permission+where)
+				}
+				t.row(one.Name, strings.Join(may, ", "), strings.Join(one.Networks, " "), moment(one.ExpiresOn), moment(one.LastUsed), one.ID)
+			}
+			return t.Flush()
+		})
+}
+
+func tokenCreate(r *remote) *cobra.Command {
+	var permission string
+	var zones, rooms, networks []string
+	var life time.Duration
+	var never bool
+	cmd := &cobra.Command{Use: "create NAME", Short: "Make a token and print its secret, once", Args: names("NAME")}
+	f := cmd.Flags()
+	f.StringVar(&permission, "permission", "read", "read, edit or admin")
+	f.StringArrayVar(&zones, "zone", nil, "only in the zone with this `name`; repeatable")
+	f.StringArrayVar(&rooms, "room", nil, "only for this `room`, as ZONE/NAME; repeatable")
+	f.StringArrayVar(&networks, "from", nil, "only from this `network`; repeatable")
+	f.DurationVar(&life, "life", 0, "how long it is good; by default 90 days")
+	f.BoolVar(&never, "never-expires", false, "good until it is deleted")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
+		var grants []grant
+		for _, name := range zones {
+			z, err := findZone(ctx, c, name)
+			if err != nil {
+				return t, err
+			}
+			grants = append(grants, grant{Permission: permission, Zone: &z.ID})
+		}
+		for _, name := range rooms {
+			rm, err := findRoom(ctx, c, name)
+			if err != nil {
+				return t, err
+			}
+			grants = append(grants, grant{Permission: permission, Zone: &rm.Zone.ID, Room: &rm.ID})
+		}
+		if grants == nil {
+			grants = []grant{{Permission: permission}}
+		}
+		body := map[string]any{"name": args[0], "grants": grants, "networks": networks}
+		switch {
+		case never:
+			body["expires_on"] = nil
+		case life != 0:
+			body["expires_on"] = time.Now().Add(life).UTC().Format(time.RFC3339)
+		}
+		return t, c.Do(ctx, http.MethodPost, ours+"/tokens", nil, body, &t)
+	}, showSecret)
+}
+
+func showSecret(w io.Writer, t apiToken) error {
+	until := "until it is deleted"
+	if t.ExpiresOn != nil {
+		until = "until " + t.ExpiresOn.Format(time.RFC3339)
+	}
+	_, err := fmt.Fprintf(w, "%s\nThis is the secret of token %s, good %s. It is not shown again.\n", t.Secret, shown(t.Name), until)
+	return err
+}
+
+func tokenRotate(r *remote) *cobra.Command {
+	var overlap time.Duration
+	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Give a token another secret; the old one stays good for a while", Args: names("TOKEN")}
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays good; 0s is not at all")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
+		if t, err = findToken(ctx, c, args[0]); err != nil {
+			return t, err
+		}
+		if overlap != overlap.Truncate(time.Second) {
+			return t, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
+		}
+		return t, c.Do(ctx, http.MethodPost, ours+"/tokens/"+url.PathEscape(t.ID)+"/rotate", nil, map[string]any{"overlap_seconds": int(overlap / time.Second)}, &t)
+	}, showSecret)
+}
+
+func tokenDelete(r *remote) *cobra.Command {
+	return action(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token: it is worthless at once", Args: names("TOKEN")},
+		func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
+			if t, err = findToken(ctx, c, args[0]); err != nil {
+				return t, err
+			}
+			return t, c.Do(ctx, http.MethodDelete, ours+"/tokens/"+url.PathEscape(t.ID), nil, nil, nil)
+		}, say(func(t apiToken) string { return "Token " + shown(t.Name) + " is deleted." }))
+}

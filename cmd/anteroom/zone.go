@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+)
+
+func zoneCommand() *cobra.Command {
+	cmd := group("zone", "List, make, change and delete zones: the domains that rooms belong to")
+	r := remoteFlags(cmd)
+	list := action(r, &cobra.Command{Use: "list", Short: "List the zones", Args: noArgs},
+		func(ctx context.Context, c *client.Client, _ []string) ([]zone, error) {
+			return every[zone](ctx, c, ours+"/zones", nil)
+		}, showZones)
+	create := action(r, &cobra.Command{Use: "create NAME", Short: "Make a zone", Args: names("NAME"),
+		Example: "  anteroom zone create example.com"},
+		func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
+			return z, c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": args[0]}, &z)
+		}, say(func(z zone) string { return "Zone " + shown(z.Name) + " has the id " + z.ID + "." }))
+	var bypass bool
+	set := &cobra.Command{Use: "set ZONE", Short: "Change a zone", Args: names("ZONE"),
+		Example: "  anteroom zone set example.com --search-engine-crawler-bypass=false"}
+	set.Flags().BoolVar(&bypass, "search-engine-crawler-bypass", false, "let verified search-engine crawlers past every room of the zone")
+	needs(set, "search-engine-crawler-bypass")
+	action(r, set, func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
+		if z, err = findZone(ctx, c, args[0]); err != nil {
+			return z, err
+		}
+		return z, c.Do(ctx, http.MethodPatch, zonePath(z), nil, map[string]any{"search_engine_crawler_bypass": bypass}, &z)
+	}, say(func(z zone) string { return "Zone " + shown(z.Name) + " is changed." }))
+	remove := action(r, &cobra.Command{Use: "delete ZONE", Short: "Delete a zone that has no rooms", Args: names("ZONE")},
+		func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
+			if z, err = findZone(ctx, c, args[0]); err != nil {
+				return z, err
+			}
+			return z, c.Do(ctx, http.MethodDelete, zonePath(z), nil, nil, nil)
+		}, say(func(z zone) string { return "Zone " + shown(z.Name) + " is deleted." }))
+	cmd.AddCommand(list, create, set, remove)
+	return cmd
+}
+
+func zonePath(z zone) string { return ours + "/zones/" + url.PathEscape(z.ID) }
+
+func showZones(w io.Writer, zones []zone) error {
+	t := newTable(w, "ZONE", "ID", "ROOMS", "CRAWLERS PASS")
+	for _, z := range zones {
+		t.row(z.Name, z.ID, z.Rooms, z.SearchEngineCrawlerBypass)
+	}
+	return t.Flush()
+}

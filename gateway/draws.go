@@ -57,6 +57,7 @@ type draw struct {
 	Start      string           `json:"start"`
 	Commitment string           `json:"commitment"`
 	Done       bool             `json:"done"`
+	At         string           `json:"at,omitempty"`
 	Seed       string           `json:"seed,omitempty"`
 	Entries    string           `json:"entries,omitempty"`
 	Count      int              `json:"count,omitempty"`
@@ -89,6 +90,7 @@ func (rm *room) drawOf(event *anteroom.Event, number int) (d draw, ok bool) {
 		Commitment: hex.EncodeToString(sh.Commitment[:]), Done: sh.Done, shuffle: sh,
 	}
 	if sh.Done {
+		d.At = sh.At.Std().Format(time.RFC3339Nano)
 		d.Seed, d.Entries, d.Count = hex.EncodeToString(sh.Seed[:]), hex.EncodeToString(sh.Entries[:]), len(sh.IDs)
 		d.IDs = DrawPath + string(rm.ID) + "/" + string(event.ID) + "/" + strconv.Itoa(number) + "/ids"
 	}

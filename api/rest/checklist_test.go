@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/manage"
 )
 
 // TestChecklist walks the checklist of compatibility with the published API, as far as it is
@@ -240,5 +241,30 @@ func TestNamesOfMembers(t *testing.T) {
 		if got := strings.Join(c.got, " "); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.of, got, c.want)
 		}
+	}
+}
+
+// TestGuessingTokens: ten wrong tokens of an address within a minute are answered, further ones
+// are told to wait, and whoever has a valid token does not notice.
+func TestGuessingTokens(t *testing.T) {
+	t.Parallel()
+	in := open(t)
+	guess := func() answer {
+		return in.ask(t, "GET", "/zones", "", "Authorization", "Bearer "+strings.Repeat("x", 46))
+	}
+	for range manage.MaxFailedLogins {
+		if a := guess(); a.Status != 403 || a.Errors[0]["message"] != "Authentication error" {
+			t.Fatal(a.Text)
+		}
+	}
+	if a := guess(); a.Status != 429 || a.Header.Get("Retry-After") == "" {
+		t.Error(a.Text)
+	}
+	if a := in.ask(t, "GET", "/zones", ""); a.Status != 200 {
+		t.Error(a.Text)
+	}
+	in.advance(time.Minute)
+	if a := guess(); a.Status != 403 {
+		t.Error(a.Text)
 	}
 }

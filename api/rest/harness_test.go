@@ -28,11 +28,11 @@ type installation struct {
 	manage *manage.Manager
 	mu     sync.Mutex
 	now    time.Time
-	live   map[anteroom.RoomID]anteroom.Status
-	tokens map[string]string // secrets by name
-	names  map[string]string // of ids
-	tag    string            // the last entity tag
-	hit    map[string]bool   // operations that succeeded, "GET /zones/{zone}"
+	live   map[anteroom.RoomID]anteroom.Status // nil: every room is open and empty
+	tokens map[string]string                   // secrets by name
+	names  map[string]string                   // of ids
+	tag    string                              // the last entity tag
+	hit    map[string]bool                     // operations that succeeded, "GET /zones/{zone}"
 }
 
 // liveDoors answers with the numbers of the test. The other questions to doors are not the
@@ -45,6 +45,9 @@ type liveDoors struct {
 func (d liveDoors) Status(id anteroom.RoomID) (anteroom.Status, bool) {
 	d.at.mu.Lock()
 	defer d.at.mu.Unlock()
+	if d.at.live == nil {
+		return anteroom.Status{Mode: "open"}, true
+	}
 	s, ok := d.at.live[id]
 	return s, ok
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -188,7 +189,8 @@ func (a *API) verifyToken(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	result := api.Members{{Name: "id", Value: token.ID}, {Name: "status", Value: "active"}}
+	const ofEnvironment = "00000000000000000000000000000000" // clients expect an id
+	result := api.Members{{Name: "id", Value: cmp.Or(string(token.ID), ofEnvironment)}, {Name: "status", Value: "active"}}
 	if !token.ExpiresOn.IsZero() {
 		result = append(result, api.Member{Name: "expires_on", Value: stamp(token.ExpiresOn)})
 	}

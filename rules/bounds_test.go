@@ -191,6 +191,25 @@ func TestRequestIsReusable(t *testing.T) {
 	}
 }
 
+// TestExhaustionIsNotHandedOn: a rule that runs out of its budget while cookies, arguments or
+// headers are read leaves the next rule the whole of them.
+func TestExhaustionIsNotHandedOn(t *testing.T) {
+	header := map[string][]string{"Cookie": {strings.Repeat("a=b; ", 100), "last=1"}, "X-Last": {"1"}}
+	for _, expression := range []string{`len(http.request.cookies["last"]) >= 0`, `len(http.request.uri.args["last"]) >= 0`,
+		`any(http.request.headers.names[*] eq "x-last")`, `ends_with(http.request.full_uri, "last=1")`} {
+		e := compile(t, expression)
+		for budget := range 1000 {
+			r := &Request{Header: header, Query: strings.Repeat("a=b&", 100) + "last=1"}
+			if e.within(r, budget) {
+				break // enough for all of it
+			}
+			if !e.Match(r) {
+				t.Fatalf("%s does not see everything after a rule that had %d steps", expression, budget)
+			}
+		}
+	}
+}
+
 // TestPathMayChange: the gateway tests every reading of a path.
 func TestPathMayChange(t *testing.T) {
 	e := compile(t, `http.request.full_uri eq "https://shop.example.com/b?q" and http.request.uri eq "/b?q" and raw.http.request.uri eq "/a?q" and ends_with(raw.http.request.full_uri, "/a?q")`)

@@ -84,6 +84,8 @@ func (r *Request) spend(steps int) bool {
 // pair is a name and a value, in the order of the request.
 type pair struct{ name, value string }
 
+// pairs are kept for all evaluations of a request, and so always whole: what one of them pays
+// for reading may end it, and must not hide a cookie from the next.
 type pairs struct {
 	list []pair
 	made bool
@@ -173,9 +175,7 @@ func (r *Request) cookiePairs() []pair {
 	}
 	r.cookies.made = true
 	for _, line := range r.Header["Cookie"] {
-		if !r.spend(len(line)/2 + 1) {
-			break
-		}
+		r.spend(len(line)/2 + 1)
 		for part := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(strings.Trim(part, " \t"), "=")
 			if name == "" && value == "" {
@@ -196,9 +196,7 @@ func (r *Request) argPairs() []pair {
 	}
 	r.args = r.args.empty()
 	r.args.made, r.argsOf, r.cursor = true, r.Query, cursor{}
-	if !r.spend(len(r.Query)/2 + 1) {
-		return nil
-	}
+	r.spend(len(r.Query)/2 + 1)
 	for part := range strings.SplitSeq(r.Query, "&") {
 		if part != "" {
 			name, value, _ := strings.Cut(part, "=")

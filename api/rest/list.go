@@ -132,7 +132,8 @@ func (a *API) deleteList(r *api.Request) (api.Answer, error) {
 	return deleted(string(l.ID)), nil
 }
 
-// shownItem is the JSON form of an item of a list of the kind.
+// shownItem is the JSON form of an item of a list of the kind. Without a comment it has no
+// such member: to Terraform's provider "" is not what was not set.
 func shownItem(kind string, i *anteroom.ListItem) api.Members {
 	value := api.Member{Name: kind, Value: i.Value}
 	switch kind {
@@ -142,8 +143,11 @@ func shownItem(kind string, i *anteroom.ListItem) api.Members {
 	case anteroom.ListOfHostnames:
 		value.Value = api.Members{{Name: "url_hostname", Value: i.Value}}
 	}
-	return api.Members{{Name: "id", Value: i.ID}, value, {Name: "comment", Value: i.Comment},
-		{Name: "created_on", Value: stamp(i.CreatedOn)}, {Name: "modified_on", Value: stamp(i.ModifiedOn)}}
+	shown := api.Members{{Name: "id", Value: i.ID}, value}
+	if i.Comment != "" {
+		shown = append(shown, api.Member{Name: "comment", Value: i.Comment})
+	}
+	return append(shown, api.Member{Name: "created_on", Value: stamp(i.CreatedOn)}, api.Member{Name: "modified_on", Value: stamp(i.ModifiedOn)})
 }
 
 func itemOf(kind string, v api.Value) (item anteroom.ListItem, err error) {

@@ -13,46 +13,62 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// axe returns the script of the accessibility checker, fetched by npm as package-lock.json
-// pins it.
+// axe returns the script of the accessibility checker.
 func axe(t *testing.T) string {
 	t.Helper()
-	fetching.Lock()
-	defer fetching.Unlock()
-	var wanted, have struct {
-		Version         string            `json:"version"`
-		DevDependencies map[string]string `json:"devDependencies"`
-	}
-	read := func(name string, v any) error {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(b, v)
-	}
-	if err := read("package.json", &wanted); err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join("node_modules", "axe-core")
-	if err := read(filepath.Join(folder, "package.json"), &have); err != nil || have.Version != wanted.DevDependencies["axe-core"] {
-		npm, err := find("npm")
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit-lockfile-registry-resolved").CombinedOutput()
-		if err != nil {
-			t.Fatalf("npm ci: %v\n%s", err, out)
-		}
-	}
-	script, err := os.ReadFile(filepath.Join(folder, "axe.min.js"))
+	script, err := os.ReadFile(filepath.Join(npmPackages(t), "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(script)
 }
 
-// fetching keeps tests from fetching the checker at once.
-var fetching sync.Mutex
+// npmPackages returns the folder of what npm fetched, as package-lock.json pins it.
+func npmPackages(t *testing.T) string {
+	t.Helper()
+	if err := fetchPackages(); err != nil {
+		t.Fatal(err)
+	}
+	return "node_modules"
+}
+
+// fetchPackages has npm fetch the packages unless they are here already.
+var fetchPackages = sync.OnceValue(func() error {
+	version := func(folder, name string) (string, error) {
+		var p struct {
+			Version         string            `json:"version"`
+			DevDependencies map[string]string `json:"devDependencies"`
+		}
+		b, err := os.ReadFile(filepath.Join(folder, "package.json"))
+		if err != nil {
+			return "", err
+		}
+		if err := json.Unmarshal(b, &p); err != nil {
+			return "", err
+		}
+		return p.Version + p.DevDependencies[name], nil
+	}
+	complete := true
+	for _, name := range []string{"axe-core", "cloudflare"} {
+		wanted, err := version(".", name)
+		if err != nil {
+			return err
+		}
+		have, err := version(filepath.Join("node_modules", name), "")
+		complete = complete && err == nil && have == wanted
+	}
+	if complete {
+		return nil
+	}
+	npm, err := find("npm")
+	if err != nil {
+		return err
+	}
+	if out, err := exec.Command(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--omit-lockfile-registry-resolved").CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return nil
+})
 
 // violation is one rule that a page breaks.
 type violation struct {

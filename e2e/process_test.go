@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -96,24 +97,39 @@ type gate struct {
 	admin  string
 	origin *origin
 
+	adminScheme string
+
 	process *process
 	pids    []int  // every process of this gate
 	others  string // sections beside listeners, data and site
 	rooms   string
+
+	environment []string // of the process, beside the caller's
 }
 
 // startGate starts a gateway before a new origin. Rooms is the list of rooms as YAML, without
 // the key; others are further sections of the file.
 func startGate(t *testing.T, rooms string, others ...string) *gate {
 	t.Helper()
-	g := &gate{t: t, dir: t.TempDir(), host: freeAddress(t), admin: freeAddress(t), scheme: "http",
-		origin: startOrigin(t), rooms: rooms, others: strings.Join(others, "\n")}
-	if strings.Contains(g.others, "tls:") {
-		g.scheme = "https"
-	}
-	g.configure(rooms)
+	g := newGate(t, rooms, others...)
 	g.start()
 	t.Cleanup(g.end)
+	return g
+}
+
+// newGate prepares a gateway that does not run yet.
+func newGate(t *testing.T, rooms string, others ...string) *gate {
+	t.Helper()
+	g := &gate{t: t, dir: t.TempDir(), host: freeAddress(t), admin: freeAddress(t), scheme: "http",
+		origin: startOrigin(t), rooms: rooms, others: strings.Join(others, "\n")}
+	if strings.Contains("\n"+g.others, "\ntls:") {
+		g.scheme = "https"
+	}
+	g.adminScheme = "http"
+	if strings.Contains("\n"+g.others, "\nadmin_tls:") {
+		g.adminScheme = "https"
+	}
+	g.configure(rooms)
 	return g
 }
 
@@ -152,7 +168,7 @@ func (g *gate) configure(rooms string) {
 // start starts the process and waits until it is ready.
 func (g *gate) start() {
 	g.t.Helper()
-	g.process = spawn(g.t, filepath.Join(g.dir, "log"), nil, "run", "--config", g.file())
+	g.process = spawn(g.t, filepath.Join(g.dir, "log"), g.environment, "run", "--config", g.file())
 	g.pids = append(g.pids, g.process.Process.Pid)
 	g.waitReady()
 }
@@ -233,11 +249,13 @@ func (g *gate) waitLog(what string, times int) {
 }
 
 // ask asks the admin listener; status 0 means that nobody answers.
-func (g *gate) ask(path string) (int, string) { return ask(g.admin, path) }
+func (g *gate) ask(path string) (int, string) { return get(g.adminScheme + "://" + g.admin + path) }
 
-func ask(address, path string) (int, string) {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Get("http://" + address + path)
+func ask(address, path string) (int, string) { return get("http://" + address + path) }
+
+func get(address string) (int, string) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	res, err := client.Get(address)
 	if err != nil {
 		return 0, err.Error()
 	}

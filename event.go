@@ -1,6 +1,9 @@
 package anteroom
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -164,6 +167,20 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 
 // maxNumber bounds the numbers of occurrences: almost three thousand years of days.
 const maxNumber = 1 << 20
+
+// OccurrenceSeed decides the shuffle of an occurrence: the seed of the event for the first, and
+// for those after it one made from that.
+func (e Event) OccurrenceSeed(number int) [32]byte {
+	if number == 0 {
+		return e.Seed
+	}
+	h := hmac.New(sha256.New, e.Seed[:])
+	h.Write([]byte("anteroom-occurrence"))
+	var be [8]byte
+	binary.BigEndian.PutUint64(be[:], uint64(number))
+	h.Write(be[:])
+	return [32]byte(h.Sum(nil))
+}
 
 // Next returns the first occurrence that has not ended at a moment.
 func (e Event) Next(at time.Time) (o Occurrence, ok bool) {

@@ -1,6 +1,9 @@
 package anteroom_test
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"testing"
 	"time"
 
@@ -169,5 +172,21 @@ func TestLatestOccurrence(t *testing.T) {
 		if o, ok := c.event.Latest(at); ok != (c.want >= 0) || ok && o.Number != c.want {
 			t.Errorf("%s: occurrence %d, %v, want %d", c.name, o.Number, ok, c.want)
 		}
+	}
+}
+
+// The seed of an occurrence is what everybody can recompute who knows the event's.
+func TestOccurrencesHaveSeedsOfTheirOwn(t *testing.T) {
+	e := anteroom.Event{}
+	for i := range e.Seed {
+		e.Seed[i] = byte(i)
+	}
+	if e.OccurrenceSeed(0) != e.Seed {
+		t.Error("the first occurrence has not the event's seed")
+	}
+	h := hmac.New(sha256.New, e.Seed[:])
+	h.Write([]byte("anteroom-occurrence\x00\x00\x00\x00\x00\x00\x01\x02"))
+	if got := e.OccurrenceSeed(258); !bytes.Equal(got[:], h.Sum(nil)) {
+		t.Errorf("%x", got)
 	}
 }

@@ -135,11 +135,15 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	if err != nil {
 		return err
 	}
+	kept, err := keptOf(ctx, n.cfg.Link)
+	if err != nil {
+		return err
+	}
 	for _, r := range rooms {
 		if r = r.WithDefaults(); next[r.ID] != nil {
 			continue
 		}
-		if next[r.ID], err = n.open(ctx, r, past[r.ID]); err != nil {
+		if next[r.ID], err = n.open(ctx, r, past[r.ID], kept); err != nil {
 			return err
 		}
 	}
@@ -262,7 +266,7 @@ func (n *Node) Run(ctx context.Context) error {
 			case r.active.Load():
 				active = true
 				r.tick(places)
-			case r.due(wall):
+			case r.due(wall) || r.unkept.Load():
 				r.tick(places)
 			}
 		}

@@ -30,7 +30,14 @@ type Room struct {
 	held     map[uint64]chan anteroom.Decision
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
-	revision uint64 // of the ledger record
+	stage    stage                   // of the event in force or the last one
+	staged   bool                    // and in the store
+	records  map[anteroom.ID]*record // of shuffles, by their tag
+	keeping  bool
+	keepAt   anteroom.Time // not before, after a failure
+	loading  sync.Mutex    // before mu: a shuffle is read from the store
+	unkept   atomic.Bool   // the store has to know something of an event
+	revision uint64        // of the ledger record
 	storing  bool
 	until    atomic.Int64 // InForce.Until: idle rooms follow it too
 	holding  bool         // nobody new is admitted until the journal is written again
@@ -47,8 +54,8 @@ type watcher struct {
 func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 
 // open starts a room from its ledger record and its events.
-func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event) (*Room, error) {
-	r := &Room{id: room.ID, node: n, plan: room, held: map[uint64]chan anteroom.Decision{},
+func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept keptKeys) (*Room, error) {
+	r := &Room{records: map[anteroom.ID]*record{}, staged: true, storing: true, id: room.ID, node: n, plan: room, held: map[uint64]chan anteroom.Decision{},
 		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
 	var before engine.LedgerRecord
 	entry, err := n.cfg.Link.Get(ctx, ledgerKey(room.ID))
@@ -73,13 +80,20 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	}
 	seed := make([]byte, 32)
 	rand.Read(seed)
+	if err := r.recall(ctx, kept, events); err != nil {
+		return nil, err
+	}
 	r.evaluate(time.Now())
-	r.machine = engine.NewSingle(n.Now(), key, r.inForce.Settings, before, seed, events, 0)
-	r.machine.Expect(r.opening(time.Now()))
+	settings := r.inForce.Settings
+	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
+	r.machine = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
+	r.mu.Lock()
+	r.apply()
+	r.mu.Unlock()
 	if err := r.store(ctx); err != nil {
 		return nil, fmt.Errorf("room %s: its ledger record cannot be stored: %w", room.Name, err)
 	}
-	r.active.Store(true)
+	r.storing = false
 	return r, nil
 }
 
@@ -481,6 +495,7 @@ func (r *Room) apply() {
 	}
 	wall := time.Now()
 	now := r.node.clock.at(wall)
+	r.advance(now)
 	r.machine.Expect(r.opening(wall))
 	r.machine.Configure(now, s)
 	r.settle()
@@ -532,6 +547,7 @@ func (r *Room) tick(places bool) {
 	now := r.follow()
 	r.machine.Tick(now)
 	r.settle()
+	r.keepSoon(now)
 	if places {
 		r.places(now)
 	}

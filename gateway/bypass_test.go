@@ -480,7 +480,7 @@ func typicalRules(n int) []string {
 		`http.request.uri.path eq "/health"`,
 		`starts_with(http.request.uri.path, "/static/")`,
 		`http.request.uri.path.extension in {"css" "js" "png" "svg" "woff2"}`,
-		`ip.src in {192.0.2.0/24 198.51.100.0/24 2001:db8::/32}`,
+		`ip.src in {203.0.113.0/24 198.51.100.0/24 2001:db8::/32}`,
 		`http.user_agent contains "Pingdom" or http.user_agent contains "StatusCake"`,
 		`http.request.method eq "OPTIONS" and http.host eq "api.example.com"`,
 		`http.request.uri.query contains "vip=" and ssl`,

@@ -80,6 +80,10 @@ func rolePlayed(name, argument string) (*http.Server, []string) {
 		return g.Server(nil), nil
 	case "room-on":
 		return roleAdmitted(argument, room)
+	case "rooms":
+		n, origin, _ := strings.Cut(argument, " ")
+		rooms, _ := strconv.Atoi(n)
+		return roleRooms(origin, rooms)
 	case "queued":
 		return roleQueued(room)
 	}
@@ -100,18 +104,18 @@ func bare(body []byte) *http.Server {
 }
 
 // roleNode is a gateway with all that a visitor's request goes through in production.
-func roleNode(origin string, room anteroom.Room) (*Gateway, *node.Node) {
+func roleNode(origin string, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 	ctx := context.Background()
 	n, err := node.New(ctx, node.Config{Link: memlink.New()})
 	if err == nil {
-		err = n.Apply(ctx, []anteroom.Room{room})
+		err = n.Apply(ctx, rooms)
 	}
 	if err != nil {
 		panic(err)
 	}
 	go n.Run(ctx)
 	cfg := roleConfig(origin)
-	cfg.Rooms, cfg.Node, cfg.Proof = []anteroom.Room{room}, n, roleSigner()
+	cfg.Rooms, cfg.Node, cfg.Proof = rooms, n, roleSigner()
 	g, err := New(cfg)
 	if err != nil {
 		panic(err)
@@ -123,17 +127,43 @@ func roleNode(origin string, room anteroom.Room) (*Gateway, *node.Node) {
 func roleAdmitted(origin string, room anteroom.Room) (*http.Server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute = 1000, 10000
 	g, _ := roleNode(origin, room)
+	return g.Server(nil), roleSessions(g, testHost)
+}
+
+// roleSessions lets a hundred visitors in, at the hosts in turn, and returns their cookies.
+func roleSessions(g *Gateway, hosts ...string) []string {
 	var cookies []string
-	for range 100 {
+	for i := range 100 {
 		rec := httptest.NewRecorder()
-		g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+		g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+hosts[i%len(hosts)]+"/", nil))
 		pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
 		if pair == "" || rec.Header().Get("Refresh") != "" {
 			panic(fmt.Sprint("a visitor got ", rec.Code, rec.Header()))
 		}
 		cookies = append(cookies, pair)
 	}
-	return g.Server(nil), cookies
+	return cookies
+}
+
+// roleHosts are the hosts of so many rooms, a hundred of them, to be visited.
+func roleHosts(rooms int) (hosts []string) {
+	for i := range min(rooms, 100) {
+		hosts = append(hosts, roleHost(i*max(rooms/100, 1)))
+	}
+	return hosts
+}
+
+func roleHost(room int) string { return fmt.Sprintf("shop-%d.example.com", room) }
+
+// roleRooms is that gateway with so many rooms and visitors in a hundred of them.
+func roleRooms(origin string, many int) (*http.Server, []string) {
+	rooms := make([]anteroom.Room, many)
+	for i := range rooms {
+		rooms[i] = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: roleHost(i)}},
+			Settings: anteroom.Settings{TotalActiveUsers: 1000, NewUsersPerMinute: 10_000}}.WithDefaults()
+	}
+	g, _ := roleNode(origin, rooms...)
+	return g.Server(nil), roleSessions(g, roleHosts(many)...)
 }
 
 // roleQueued is that gateway with 20,000 people in line and a check-in due for every cookie,
@@ -202,6 +232,7 @@ type answering struct {
 type role struct {
 	addr    string
 	cookies []string             // of visitors whom it knows
+	hosts   []string             // where they are; nil is testHost for all
 	headers string               // of every request to it, beside the usual
 	ask     func() time.Duration // its processor time so far
 }
@@ -236,7 +267,11 @@ func startRole(b *testing.B, name string) role {
 
 // request is what visitor i sends.
 func (r role) request(i int) []byte {
-	request := "GET /products?page=2 HTTP/1.1\r\nHost: " + testHost + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
+	host := testHost
+	if len(r.hosts) > 0 {
+		host = r.hosts[i%len(r.hosts)]
+	}
+	request := "GET /products?page=2 HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
 		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.5\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n" + r.headers
 	if len(r.cookies) > 0 {
 		request += "Cookie: theme=dark; " + r.cookies[i%len(r.cookies)] + "\r\n"

@@ -45,12 +45,13 @@ type Table struct {
 
 // paths holds the routes of one host.
 type paths struct {
+	whole    *Match              // the room of "/"; most hosts have nothing else
 	byFold   map[string][]target // folded path → routes that agree but for case
 	longest  int                 // bytes of the longest folded path
 	segments int                 // segments of the deepest path
 }
 
-// target is a route: its exact path, "" for "/", and its room.
+// target is a route below "/": its exact path and its room.
 type target struct {
 	path string
 	room *Match
@@ -105,12 +106,19 @@ func (t *Table) add(m *Match, rt anteroom.Route) {
 		p = t.hosts[host]
 	}
 	if p == nil {
-		p = &paths{byFold: make(map[string][]target)}
+		p = &paths{}
 		if host == "*" {
 			t.any = p
 		} else {
 			t.hosts[host] = p
 		}
+	}
+	if path == "" {
+		p.whole = m // Check has seen to it that there is one
+		return
+	}
+	if p.byFold == nil {
+		p.byFold = make(map[string][]target)
 	}
 	folded := fold(path)
 	p.byFold[folded] = append(p.byFold[folded], target{path, m})
@@ -176,6 +184,9 @@ func (p *paths) find(path string) (*Match, int) {
 	if p == nil {
 		return nil, 0
 	}
+	if p.segments == 0 {
+		return p.whole, 0
+	}
 	// Folding stops where no route can go on: one segment past the longest.
 	var space [256]byte
 	folded := appendFold(space[:0], path, p.longest+1)
@@ -193,11 +204,11 @@ func (p *paths) find(path string) (*Match, int) {
 		for end > 0 && end < len(folded) && folded[end] != '/' {
 			end--
 		}
+		if end == 0 {
+			return p.whole, 0
+		}
 		if among := p.byFold[string(folded[:end])]; among != nil {
 			return closest(among, path), end
-		}
-		if end == 0 {
-			return nil, 0
 		}
 	}
 }

@@ -171,7 +171,7 @@ func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (
 		return manage.ShuffleRecord{}, false, nil
 	}
 	return manage.ShuffleRecord{Event: event, Number: number, At: sh.At, Commitment: sh.Commitment, Seed: sh.Seed, Done: sh.Done,
-		Entries: sh.Entries, Count: len(sh.IDs)}, true, nil
+		Entries: sh.Entries, Count: len(sh.IDs), IDs: sh.IDs}, true, nil
 }
 
 // keys are the ticket keys as operators see them.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -64,18 +63,14 @@ func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *clie
 func showMembers(w io.Writer, _ room, o map[string]any) error {
 	t := newTable(w, "MEMBER", "VALUE")
 	for _, k := range slices.Sorted(maps.Keys(o)) {
-		v := o[k]
-		switch v.(type) {
+		switch v := o[k].(type) {
 		case map[string]any, []any:
-			text, err := json.Marshal(v)
-			if err != nil {
-				return err
-			}
-			v = string(text)
+			t.row(k, inline(v))
 		case string:
-			v = short(v.(string))
+			t.row(k, short(v))
+		default:
+			t.row(k, v)
 		}
-		t.row(k, v)
 	}
 	return t.Flush()
 }
@@ -311,7 +306,7 @@ func roomAdmit(r *remote) *cobra.Command {
 	type admitted struct {
 		Admitted int `json:"admitted"`
 	}
-	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Let the first N of the line in now, over the limits", Args: names("ROOM", "N")},
+	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Give turns to the first N of the line at once, within the limits", Args: names("ROOM", "N")},
 		func(ctx context.Context, c *client.Client, rm room, args []string) (a admitted, err error) {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
@@ -319,7 +314,7 @@ func roomAdmit(r *remote) *cobra.Command {
 			}
 			return a, c.Do(ctx, http.MethodPost, rm.of(ours)+"/admit", nil, map[string]any{"count": n}, &a)
 		}, func(w io.Writer, rm room, a admitted) error {
-			_, err := fmt.Fprintf(w, "%s of room %s may go in now.\n", count(a.Admitted, "visitor"), shown(rm.String()))
+			_, err := fmt.Fprintf(w, "%s of room %s got a turn.\n", count(a.Admitted, "visitor"), shown(rm.String()))
 			return err
 		})
 }

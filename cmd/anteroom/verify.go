@@ -40,9 +40,9 @@ type shuffleRecord struct {
 
 // verification is what came of recomputing a shuffle.
 type verification struct {
-	Commitment bool    `json:"commitment_holds"` // the seed is the one that was promised
-	Entries    bool    `json:"entries_hold"`     // the ids are those that the record names
-	Visitors   int     `json:"visitors"`
+	Commitment bool     `json:"commitment_holds"` // the seed is the one that was promised
+	Entries    bool     `json:"entries_hold"`     // the ids are those that the record names
+	Visitors   int      `json:"visitors"`
 	Places     []placed `json:"places"`
 }
 

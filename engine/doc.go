@@ -86,6 +86,28 @@
 // ([anteroom.Settings].ResetAt) makes every place of an earlier arrival void, wherever it is
 // known from: a site's memory, the coordinator's line, the journal, a cookie.
 //
+// Turns that the operator gives ([Coordinator.AdmitNow], [Offers].ByHand) are the exception: they
+// stand while the line is held, are not paced, and go to the next in line whether they are here
+// or not. They are offers like any other, with a permit each, so T1 and T2 hold.
+//
+// When it is known when a prequeue ends ([Site.Expect]), whoever has no stream is told to come
+// back then, the first in line first: those who are due within ClaimHorizon count as here, and
+// who comes at the start does not overtake them.
+//
+// # Shuffle
+//
+// [Coordinator.Shuffle] gives everybody in line another key, here or away, called or not: the
+// order is [Order] of the ids under [ShuffleKey] of the seed and the digest of the ids
+// ([Entries]), so that anybody can recompute it, and the keys are spread evenly over the time
+// before the shuffle, so that ranks by second of arrival stay fine. They are journaled between
+// two marks, and who enters by them is recorded after the second: what a restart finds is the
+// whole shuffle or none that anybody has seen, and then the same ids and seed give the same
+// order again. Places told before do not count any more. Sites get the keys in messages of
+// their own ([Keys]); where one is lost, the next check-in tells, for the coordinator's key
+// wins. Cookies cannot be changed, so the moment of the shuffle is told with the figures: a
+// cookie of before it says nothing of the order, and whoever has one and no place (it had lapsed
+// before the shuffle) is behind everybody in the draw and before everybody who comes later.
+//
 // # Machines and messages
 //
 // [Door] is a room at one node: it lets in whom it knows and answers check-ins far from the

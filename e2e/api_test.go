@@ -32,7 +32,7 @@ func startOffice(t *testing.T, others ...string) *office {
 	o.environment = []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	o.start()
 	t.Cleanup(o.end)
-	o.api = o.adminScheme + "://" + o.admin + "/client/v4"
+	o.api = o.operators() + "/client/v4"
 	var accounts []struct{ ID, Name string }
 	o.good("GET", "/accounts", "", &accounts)
 	if len(accounts) != 1 {

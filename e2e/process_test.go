@@ -97,7 +97,7 @@ type gate struct {
 	admin  string
 	origin *origin
 
-	adminScheme string
+	adminTLS bool // whether operators are served over HTTPS
 
 	process *process
 	pids    []int  // every process of this gate
@@ -125,10 +125,7 @@ func newGate(t *testing.T, rooms string, others ...string) *gate {
 	if strings.Contains("\n"+g.others, "\ntls:") {
 		g.scheme = "https"
 	}
-	g.adminScheme = "http"
-	if strings.Contains("\n"+g.others, "\nadmin_tls:") {
-		g.adminScheme = "https"
-	}
+	g.adminTLS = strings.Contains("\n"+g.others, "\nadmin_tls:")
 	g.configure(rooms)
 	return g
 }
@@ -249,7 +246,15 @@ func (g *gate) waitLog(what string, times int) {
 }
 
 // ask asks the admin listener; status 0 means that nobody answers.
-func (g *gate) ask(path string) (int, string) { return get(g.adminScheme + "://" + g.admin + path) }
+func (g *gate) ask(path string) (int, string) { return get(g.operators() + path) }
+
+// operators is the address of the operators' listener, without a path.
+func (g *gate) operators() string {
+	if g.adminTLS {
+		return "https://" + g.admin
+	}
+	return "http://" + g.admin
+}
 
 func ask(address, path string) (int, string) { return get("http://" + address + path) }
 

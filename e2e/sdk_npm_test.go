@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,15 +15,22 @@ func TestNPMSDKRunsRoomsFromCreationToDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	npmPackages(t)
-	for name, credentials := range map[string][]string{
-		"token":         {"CLOUDFLARE_API_TOKEN=" + operatorToken},
-		"key and email": {"CLOUDFLARE_API_KEY=" + operatorToken, "CLOUDFLARE_EMAIL=operator@shop.example"},
+	cert, key := certificate(t)
+	for name, c := range map[string]struct {
+		credentials []string
+		others      string
+	}{
+		"token": {credentials: []string{"CLOUDFLARE_API_TOKEN=" + operatorToken}},
+		"key and email, over HTTPS": {
+			credentials: []string{"CLOUDFLARE_API_KEY=" + operatorToken, "CLOUDFLARE_EMAIL=operator@shop.example", "NODE_EXTRA_CA_CERTS=" + cert},
+			others:      fmt.Sprintf("admin_tls:\n  cert: %s\n  key: %s", cert, key),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := startOffice(t)
+			o := startOffice(t, c.others)
 			cmd := exec.Command(node, "clients/life.mjs")
-			cmd.Env = append(append(os.Environ(), "CLOUDFLARE_BASE_URL="+o.api, "ACCOUNT="+o.account), credentials...)
+			cmd.Env = append(append(os.Environ(), "CLOUDFLARE_BASE_URL="+o.api, "ACCOUNT="+o.account), c.credentials...)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.HasPrefix(string(out), "lived") {
 				t.Fatalf("%v\n%s", err, out)

@@ -41,20 +41,13 @@ const (
 	receiptEvents = 4
 )
 
-// shuffles are doors that know of shuffles.
-type shuffles interface {
-	// Shuffle returns what is public of the shuffle of an event's occurrence; false before its
-	// prequeue and when it is not known any more.
-	Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
-}
-
 // draw is a shuffle with the words of its event, as everybody gets it.
 type draw struct {
 	Room       anteroom.RoomID  `json:"room"`
 	Event      anteroom.EventID `json:"event"`
-	Name       string           `json:"name"`
+	Name       string           `json:"name,omitempty"`
 	Number     int              `json:"number"`
-	Start      string           `json:"start"`
+	Start      string           `json:"start,omitempty"`
 	Commitment string           `json:"commitment"`
 	Done       bool             `json:"done"`
 	At         string           `json:"at,omitempty"`
@@ -74,25 +67,24 @@ type receipt struct {
 	Place    int    `json:"place,omitempty"`     // from 1
 }
 
-// drawOf returns the public record of an occurrence's shuffle.
-func (rm *room) drawOf(event *anteroom.Event, number int) (d draw, ok bool) {
-	door, ok := rm.door.(shuffles)
-	o, exists := event.Occurrence(number)
-	if !ok || !exists || !event.ShuffleAtStart {
-		return d, false
-	}
-	sh, ok := door.Shuffle(event.ID, number)
+// drawOf returns the public record of an occurrence's shuffle. That of an event which has been
+// deleted since has no name.
+func (rm *room) drawOf(event anteroom.EventID, number int) (d draw, ok bool) {
+	sh, ok := rm.door.Shuffle(event, number)
 	if !ok {
 		return d, false
 	}
-	d = draw{
-		Room: rm.ID, Event: event.ID, Name: event.Name, Number: number, Start: o.Start.UTC().Format(time.RFC3339Nano),
-		Commitment: hex.EncodeToString(sh.Commitment[:]), Done: sh.Done, shuffle: sh,
+	d = draw{Room: rm.ID, Event: event, Number: number, Commitment: hex.EncodeToString(sh.Commitment[:]), Done: sh.Done, shuffle: sh}
+	if i := slices.IndexFunc(rm.Events, func(e anteroom.Event) bool { return e.ID == event }); i >= 0 {
+		d.Name = rm.Events[i].Name
+		if o, ok := rm.Events[i].Occurrence(number); ok {
+			d.Start = o.Start.UTC().Format(time.RFC3339Nano)
+		}
 	}
 	if sh.Done {
 		d.At = sh.At.Std().Format(time.RFC3339Nano)
 		d.Seed, d.Entries, d.Count = hex.EncodeToString(sh.Seed[:]), hex.EncodeToString(sh.Entries[:]), len(sh.IDs)
-		d.IDs = DrawPath + string(rm.ID) + "/" + string(event.ID) + "/" + strconv.Itoa(number) + "/ids"
+		d.IDs = DrawPath + string(rm.ID) + "/" + string(event) + "/" + strconv.Itoa(number) + "/ids"
 	}
 	return d, true
 }
@@ -146,13 +138,8 @@ func (x *exchange) serveDraw(path string) {
 		x.g.refuse(x.w, x.r, missing)
 		return
 	}
-	i := slices.IndexFunc(rm.Events, func(e anteroom.Event) bool { return string(e.ID) == parts[1] })
-	if i < 0 {
-		x.g.refuse(x.w, x.r, missing)
-		return
-	}
 	x.w.Header()["Access-Control-Allow-Origin"] = []string{"*"} // it is for everybody to check
-	d, ok := rm.drawOf(&rm.Events[i], int(number))
+	d, ok := rm.drawOf(anteroom.EventID(parts[1]), int(number))
 	switch {
 	case !ok:
 		x.g.refuse(x.w, x.r, missing)
@@ -290,7 +277,7 @@ func (x *exchange) receipt() {
 
 // opening is an occurrence of an event of a room.
 type opening struct {
-	event *anteroom.Event
+	event anteroom.EventID
 	anteroom.Occurrence
 }
 
@@ -304,10 +291,10 @@ func (rm *room) opened(now time.Time) []opening {
 			continue
 		}
 		if o, ok := e.Latest(now); ok {
-			all = append(all, opening{e, o})
+			all = append(all, opening{e.ID, o})
 		}
 	}
-	slices.SortFunc(all, func(a, b opening) int { return cmp.Or(b.From.Compare(a.From), cmp.Compare(a.event.ID, b.event.ID)) })
+	slices.SortFunc(all, func(a, b opening) int { return cmp.Or(b.From.Compare(a.From), cmp.Compare(a.event, b.event)) })
 	return all[:min(len(all), receiptEvents)]
 }
 

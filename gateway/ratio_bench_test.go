@@ -15,10 +15,11 @@ func (a answering) Best([]anteroom.Ticket) int                                  
 func (a answering) Watch(context.Context, anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
 	return anteroom.Decision{}, nil
 }
-func (a answering) Touch(anteroom.ID) bool                             { return true }
-func (a answering) Revoke(anteroom.ID) bool                            { return true }
-func (a answering) Ended(context.Context, anteroom.ID) <-chan struct{} { return nil }
-func (a answering) Settings() anteroom.Settings                        { return a.in }
+func (a answering) Touch(anteroom.ID) bool                                { return true }
+func (a answering) Revoke(anteroom.ID) bool                               { return true }
+func (a answering) Ended(context.Context, anteroom.ID) <-chan struct{}    { return nil }
+func (a answering) Settings() anteroom.Settings                           { return a.in }
+func (answering) Shuffle(anteroom.EventID, int) (*anteroom.Shuffle, bool) { return nil, false }
 
 // measured are the processor times of a request, by role and round.
 type measured map[string][]time.Duration

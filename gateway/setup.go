@@ -71,6 +71,9 @@ type door interface {
 	Revoke(id anteroom.ID) bool
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
 	Settings() anteroom.Settings
+	// Shuffle returns what is public of the shuffle of an event's occurrence; false before its
+	// prequeue and when it is not known any more.
+	Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
 }
 
 var _ door = (*node.Room)(nil)

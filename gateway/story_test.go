@@ -129,3 +129,80 @@ func TestTheStoryOfASale(t *testing.T) {
 		inside(come())
 	})
 }
+
+// Everybody in the prequeue has the same chance, knows the commitment before the start, and
+// finds the own place in the draw afterwards; who comes later stands behind all of them.
+func TestTheStoryOfAShuffle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		at := func(d time.Duration) { time.Sleep(time.Until(begun.Add(d))) }
+		rm := anteroom.Room{Name: "drop", Routes: []anteroom.Route{{Host: "*"}}, JSONResponse: true,
+			Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600, SessionDuration: 30 * time.Minute},
+			Events: []anteroom.Event{{ID: anteroom.EventID(strings.Repeat("a", 32)), Name: "sale", ShuffleAtStart: true, Seed: [32]byte{1, 2, 3},
+				Prequeue: anteroom.StampOf(begun.Add(time.Minute)), Start: anteroom.StampOf(begun.Add(6 * time.Minute)), End: anteroom.StampOf(begun.Add(time.Hour))}},
+		}.WithDefaults()
+		_, shop := bubbleGateway(t, rm, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the shop") }))
+		path := DrawPath + string(rm.ID) + "/" + string(rm.Events[0].ID) + "/0"
+		receiptOf := func(c *customer) (r receipt) {
+			t.Helper()
+			body, _ := c.ask("/?__anteroom=receipt")
+			if err := json.Unmarshal([]byte(body), &r); err != nil {
+				t.Fatalf("%v: %s", time.Since(begun), body)
+			}
+			return r
+		}
+		stranger := &customer{t: t, shop: shop}
+		if stranger.ask(path); stranger.last.Code != http.StatusNotFound {
+			t.Errorf("before the prequeue there is a record: %s", stranger.last.Body)
+		}
+		at(time.Minute)
+		var early []*customer
+		for range 8 {
+			c := &customer{t: t, shop: shop}
+			if _, in := c.ask("/"); in["shuffleAtEventStart"] != true {
+				t.Fatalf("%v", in)
+			}
+			early = append(early, c)
+			time.Sleep(time.Second)
+		}
+		commitment := receiptOf(early[0]).Commitment
+		stay := func(until time.Duration) { // as pages do
+			for time.Since(begun) < until {
+				time.Sleep(time.Second)
+				for _, c := range early {
+					c.ask("/?__anteroom=status")
+				}
+			}
+		}
+		stay(6*time.Minute + 5*time.Second)
+		late := &customer{t: t, shop: shop}
+		late.ask("/")
+		stay(7 * time.Minute)
+		seen := map[int]bool{}
+		inside := 0
+		for _, c := range early {
+			r := receiptOf(c)
+			if !r.Done || r.Commitment != commitment || r.Count != len(early) || r.TookPart == nil || !*r.TookPart || seen[r.Place] || r.Place < 1 || r.Place > len(early) {
+				t.Errorf("%+v", r)
+			}
+			seen[r.Place] = true
+			body, _ := c.ask("/")
+			if in := body == "the shop"; in {
+				inside++
+				if r.Place != 1 {
+					t.Errorf("place %d is inside", r.Place)
+				}
+			}
+		}
+		if inside != 1 {
+			t.Errorf("%d inside, want 1", inside)
+		}
+		if r := receiptOf(late); r.Place != 0 || r.TookPart == nil || *r.TookPart {
+			t.Errorf("who came late took part: %+v", r)
+		}
+		stranger.ask(path + "/ids")
+		if n := stranger.last.Body.Len(); n != 16*len(early) {
+			t.Errorf("the list has %d bytes", n)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -456,11 +457,15 @@ func TestRulesCostNoAllocation(t *testing.T) {
 		h := w.gw.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r, cookie := httptest.NewRequest("GET", "http://"+testHost+"/products?page=2", nil), []string{w.seal(session())}
 		rw := &nowhere{h: make(http.Header)}
-		return testing.AllocsPerRun(200, func() {
-			clear(rw.h)
-			r.Header["Cookie"] = cookie
-			h.ServeHTTP(rw, r)
-		})
+		least := math.Inf(1) // pools lose things now and then, and under the race detector on purpose
+		for range 100 {
+			least = min(least, testing.AllocsPerRun(1, func() {
+				clear(rw.h)
+				r.Header["Cookie"] = cookie
+				h.ServeHTTP(rw, r)
+			}))
+		}
+		return least
 	}
 	without := cost()
 	for _, e := range typicalRules(10) {

@@ -140,16 +140,46 @@ type envelope struct {
 // send writes the envelope. Bytes that are not UTF-8 can only come from a file that was
 // written by hand; they must not keep the rest from being read.
 func send(w http.ResponseWriter, status int, e envelope) {
-	body, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		status = http.StatusInternalServerError
-		body, _ = json.Marshal(envelope{Errors: Refuse(status, CodeInternal, "Internal error").Errors})
+	out := &late{w: w, status: status}
+	if err := json.MarshalWrite(out, e, jsontext.AllowInvalidUTF8(true)); err != nil && !out.begun {
+		out.kept, out.status = nil, http.StatusInternalServerError
+		json.MarshalWrite(out, envelope{Errors: Refuse(out.status, CodeInternal, "Internal error").Errors})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	w.Write(append(body, '\n'))
+	out.Write([]byte{'\n'})
+	out.begin()
+}
+
+// late is an answer that begins when it is whole, or too large to be kept: a page of a list can
+// have hundreds of megabytes of templates, which are the same few in memory.
+type late struct {
+	w      http.ResponseWriter
+	status int
+	kept   []byte
+	begun  bool
+}
+
+const maxKept = 64 << 10
+
+func (l *late) Write(p []byte) (int, error) {
+	if !l.begun && len(l.kept)+len(p) <= maxKept {
+		l.kept = append(l.kept, p...)
+		return len(p), nil
+	}
+	l.begin()
+	return l.w.Write(p)
+}
+
+func (l *late) begin() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	h := l.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	l.w.WriteHeader(l.status)
+	l.w.Write(l.kept)
 }
 
 // SendAnswer writes a good answer in the envelope: for operations that write it themselves.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -62,6 +63,9 @@ func face() http.Handler {
 		{Method: "GET", Path: "/later", Do: fail(anteroom.Errorf(anteroom.Unavailable, "later"))},
 		{Method: "GET", Path: "/bug", Do: fail(errors.New("secret detail"))},
 		{Method: "GET", Path: "/unsayable", Do: func(*Request) (Answer, error) { return Answer{Result: func() {}}, nil }},
+		{Method: "GET", Path: "/large", Do: func(*Request) (Answer, error) {
+			return Answer{Result: slices.Repeat([]string{strings.Repeat("<", 100<<10)}, 100)}, nil
+		}},
 		{Method: "GET", Path: "/stream", Write: func(w http.ResponseWriter, _ *Request) error {
 			_, err := io.WriteString(w, "raw")
 			return err
@@ -266,6 +270,34 @@ func TestIfMatch(t *testing.T) {
 	}
 	if w, _ := ask(t, with("GET", "/v/1", "")); w.Header().Get("ETag") != `"1"` {
 		t.Errorf("tag: %q", w.Header().Get("ETag"))
+	}
+}
+
+// parts counts the writes of an answer and remembers the largest.
+type parts struct {
+	*httptest.ResponseRecorder
+	largest int
+}
+
+func (p *parts) Write(b []byte) (int, error) {
+	p.largest = max(p.largest, len(b))
+	return p.ResponseRecorder.Write(b)
+}
+
+// TestLargeAnswersAreNotKept: ten megabytes leave in parts, and arrive whole.
+func TestLargeAnswersAreNotKept(t *testing.T) {
+	t.Parallel()
+	w := &parts{ResponseRecorder: httptest.NewRecorder()}
+	face().ServeHTTP(w, with("GET", "/large", ""))
+	var e struct {
+		Success bool     `json:"success"`
+		Result  []string `json:"result"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || !e.Success || len(e.Result) != 100 {
+		t.Errorf("%d of 100, %v", len(e.Result), err)
+	}
+	if w.Body.Len() < 10_000_000 || w.largest > 2<<20 {
+		t.Errorf("%d bytes, up to %d at once", w.Body.Len(), w.largest)
 	}
 }
 

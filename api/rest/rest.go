@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json/v2"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -158,5 +159,5 @@ func (a *API) zoneOf(r *api.Request) (anteroom.Zone, error) {
 }
 
 func noZone(r *api.Request) error {
-	return api.Refuse(http.StatusNotFound, api.CodeNoZone, "Could not route to "+r.URL.Path[len(Prefix):]+", perhaps your object identifier is invalid?")
+	return api.Refuse(http.StatusNotFound, api.CodeNoZone, fmt.Sprintf("Could not route to %.200s, perhaps your object identifier is invalid?", r.URL.Path[len(Prefix):]))
 }

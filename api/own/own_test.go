@@ -73,6 +73,7 @@ func TestTokens(t *testing.T) {
 		ID        string
 		Name      string
 		Secret    string
+		AuthKey   string     `json:"auth_key"`
 		ExpiresOn *time.Time `json:"expires_on"`
 		Networks  []string
 		Grants    []struct{ Permission, Zone, Room *string }
@@ -84,6 +85,9 @@ func TestTokens(t *testing.T) {
 	w.ok("POST", "/tokens", `{"name":"reader","grants":[{"permission":"read","zone":"`+zone+`"}],"networks":["192.0.2.1","10.1.2.3/8"],"expires_on":null}`, &first)
 	if first.ExpiresOn != nil || strings.Join(first.Networks, " ") != "192.0.2.1/32 10.0.0.0/8" || *first.Grants[0].Zone != zone || first.Grants[0].Room != nil {
 		t.Errorf("%+v", first)
+	}
+	if key := manage.AuthKey(first.Secret); first.AuthKey != key {
+		t.Errorf("the global key %q, want %q", first.AuthKey, key)
 	}
 	// httptest's requests come from 192.0.2.1.
 	if a := w.do(first.Secret, "GET", room, ""); a.Status != 200 {

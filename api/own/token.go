@@ -30,12 +30,13 @@ func shownToken(t manage.Token) api.Members {
 	}
 }
 
-// withSecret is the one answer that has a secret.
+// withSecret is the one answer that has a secret, and what clients send of it that know no
+// bearer tokens.
 func withSecret(t manage.Token, secret string, err error) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	return api.Answer{Result: append(shownToken(t), api.Member{Name: "secret", Value: secret})}, nil
+	return api.Answer{Result: append(shownToken(t), api.Member{Name: "secret", Value: secret}, api.Member{Name: "auth_key", Value: manage.AuthKey(secret)})}, nil
 }
 
 func (f *face) listTokens(r *api.Request) (api.Answer, error) {

@@ -41,6 +41,7 @@ type apiToken struct {
 	LastUsed  *time.Time    `json:"last_used_on"`
 	Secrets   []tokenSecret `json:"secrets"`
 	Secret    string        `json:"secret,omitempty"`
+	AuthKey   string        `json:"auth_key,omitempty"`
 }
 
 // tokenSecret is one of those that are good, as much as may be shown of it.

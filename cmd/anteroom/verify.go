@@ -36,6 +36,10 @@ type shuffleRecord struct {
 	Entries    string     `json:"entries,omitempty"`
 	Count      int        `json:"count,omitempty"`
 	IDs        string     `json:"ids,omitempty"` // path of the list, where the record is from
+
+	// ID and Place are what a visitor's receipt has in addition.
+	ID    string `json:"id,omitempty"`
+	Place int    `json:"place,omitempty"`
 }
 
 // verification is what came of recomputing a shuffle.
@@ -61,7 +65,7 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify RECORD [VISITOR...]",
 		Short: "Recompute a shuffle from its record: was it fair, and who got which place",
 		Long: `Recompute a shuffle from its record. RECORD and --ids are files, - for standard input, or URLs;
-the URL of a record leads to its ids. Everybody can get both from the site itself, below
+the URL of a record leads to its ids. A receipt that a visitor has saved is a record, too. Everybody can get both from the site itself, below
 /.well-known/anteroom/draw/; operators get them with anteroom event shuffle. A VISITOR is the code
 that the waiting page shows, or a whole id. Nothing is taken on trust but the commitment: note it
 while the prequeue runs, and compare it with --commitment.`,
@@ -87,7 +91,11 @@ while the prequeue runs, and compare it with --commitment.`,
 		if commitment != "" && !strings.EqualFold(commitment, rec.Commitment) {
 			return fmt.Errorf("the record's commitment is %s, and what was shown before the start was %s: this is not the shuffle that was promised", shown(rec.Commitment), shown(commitment))
 		}
-		v, err := verifyShuffle(rec, all, args[1:])
+		visitors := args[1:]
+		if len(visitors) == 0 && rec.Place > 0 {
+			visitors = []string{rec.ID}
+		}
+		v, err := verifyShuffle(rec, all, visitors)
 		if err != nil {
 			return err
 		}
@@ -102,7 +110,9 @@ while the prequeue runs, and compare it with --commitment.`,
 		case !v.Commitment:
 			return errors.New("the seed does not belong to the commitment: the order was not fixed in advance")
 		case !v.Entries:
-			return errors.New("the ids are not those that were shuffled: some are missing, added or altered")
+			return errors.New("the ids are not those that were shuffled: some are missing, added, altered or there twice")
+		case rec.Place > 0 && len(args) == 1 && v.Places[0].Place != rec.Place:
+			return fmt.Errorf("the receipt says place %d, and the shuffle gave place %d", rec.Place, v.Places[0].Place)
 		}
 		return nil
 	}
@@ -230,7 +240,7 @@ func verifyShuffle(rec shuffleRecord, ids []anteroom.ID, visitors []string) (v v
 	if err != nil {
 		return v, err
 	}
-	v = verification{Commitment: engine.Commitment(seed[:]) == commitment, Entries: engine.Entries(ids) == entries && len(ids) == rec.Count, Visitors: len(ids), Places: []placed{}}
+	v = verification{Commitment: engine.Commitment(seed[:]) == commitment, Entries: engine.Entries(ids) == entries && len(ids) == rec.Count && !twice(ids), Visitors: len(ids), Places: []placed{}}
 	if len(visitors) == 0 {
 		return v, nil
 	}
@@ -249,6 +259,12 @@ func verifyShuffle(rec shuffleRecord, ids []anteroom.ID, visitors []string) (v v
 	}
 	slices.SortStableFunc(v.Places, func(a, b placed) int { return a.Place - b.Place })
 	return v, nil
+}
+
+// twice reports whether an id is there more than once: a visitor with two places.
+func twice(ids []anteroom.ID) bool {
+	sorted := slices.SortedFunc(slices.Values(ids), func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
+	return len(slices.Compact(sorted)) < len(ids)
 }
 
 func (v verification) show(w io.Writer) error {

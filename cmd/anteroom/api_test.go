@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -76,8 +79,91 @@ func TestAPIScripts(t *testing.T) {
 			env.Setenv("TOKEN", adminToken)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "take": take},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "take": take, "visit": visit, "moment": moments, "awaits": awaits},
 	})
+}
+
+// code is what the waiting page shows, by which a visitor can be found.
+var code = regexp.MustCompile(`\b[0-9a-f]{5}-[0-9a-f]{5}\b`)
+
+// visit is "visit WHO in|waits [SECONDS]": a browser of WHO's, with its cookie, asks for the
+// shop, up to so many seconds long until it is in, or waits. The code of the page becomes the
+// variable WHO.
+func visit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: visit WHO in|waits [SECONDS]")
+	}
+	until := time.Now()
+	if len(args) > 2 {
+		d, err := time.ParseDuration(args[2] + "s")
+		ts.Check(err)
+		until = until.Add(d)
+	}
+	name := ts.MkAbs("cookie-of-" + args[0])
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		req, err := http.NewRequest("GET", ts.Getenv("SHOP_OF_ANTEROOM_API")+"/", nil)
+		ts.Check(err)
+		req.Header.Set("Accept", "text/html")
+		if cookie, err := os.ReadFile(name); err == nil {
+			req.Header.Set("Cookie", string(cookie))
+		}
+		// A connection of its own: two visitors without cookies on one are the same person.
+		res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		ts.Check(err)
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		ts.Check(err)
+		for _, c := range res.Cookies() {
+			ts.Check(os.WriteFile(name, []byte(c.Name+"="+c.Value), 0o600))
+		}
+		is := "waits"
+		if string(body) == "the shop" {
+			is = "in"
+		} else if found := code.Find(body); found != nil {
+			ts.Setenv(args[0], string(found))
+		}
+		if is == args[1] {
+			return
+		}
+		if time.Now().After(until) {
+			ts.Fatalf("%s: %s, want %s: %.300s", args[0], is, args[1], body)
+		}
+	}
+}
+
+// awaits is "awaits TEXT COMMAND...": exec, again and again until the output has a text. The
+// address of a shuffle's record becomes the variable RECORD.
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: awaits TEXT COMMAND...")
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		out := ts.ReadFile("stdout")
+		if strings.Contains(out, args[0]) {
+			break
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %q in %s", args[0], out)
+		}
+	}
+	var rec shuffleRecord
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("after/record.json")), &rec))
+	ts.Setenv("RECORD", ts.Getenv("SHOP_OF_ANTEROOM_API")+"/.well-known/anteroom/draw/"+rec.Room+"/"+rec.Event+"/0")
+}
+
+// moments is "moment NAME SECONDS": the time so many seconds from now becomes a variable.
+func moments(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: moment NAME SECONDS")
+	}
+	d, err := time.ParseDuration(args[1] + "s")
+	ts.Check(err)
+	ts.Setenv(args[0], time.Now().Add(d).UTC().Format(time.RFC3339Nano))
 }
 
 // take is "take NAME N": the Nth word of the last command's output becomes a variable; or

@@ -338,7 +338,7 @@ type foundVisitor struct {
 	ID         string     `json:"id"`
 	Reference  string     `json:"reference"`
 	Standing   string     `json:"standing"`
-	Arrival    time.Time  `json:"arrived_at"`
+	Arrival    *time.Time `json:"arrived_at"`
 	AcceptedAt *time.Time `json:"accepted_at"`
 	LastSeen   *time.Time `json:"last_seen_at"`
 	Ahead      *int       `json:"ahead"`
@@ -355,7 +355,7 @@ func roomFind(r *remote) *cobra.Command {
 				if v.Ahead != nil {
 					ahead = *v.Ahead
 				}
-				t.row(v.Reference, v.Standing, v.Arrival.Format(time.RFC3339), moment(v.AcceptedAt), moment(v.LastSeen), ahead, v.ID)
+				t.row(v.Reference, v.Standing, moment(v.Arrival), moment(v.AcceptedAt), moment(v.LastSeen), ahead, v.ID)
 			}
 			return t.Flush()
 		})

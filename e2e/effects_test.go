@@ -13,11 +13,17 @@ import (
 // arrive asks the visitors' listener as somebody new, for the room's host. Headers come in pairs.
 func (o *office) arrive(path string, headers ...string) answer {
 	o.t.Helper()
+	return o.arriveAt("shop.example", path, headers...)
+}
+
+// arriveAt is arrive for another host.
+func (o *office) arriveAt(host, path string, headers ...string) answer {
+	o.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, o.url(path), nil)
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	req.Host = "shop.example"
+	req.Host = host
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -122,7 +128,7 @@ func TestChangesThroughTheAPIAreInForceAtTheGateway(t *testing.T) {
 			return ""
 		}},
 		{"samesite none, secure always", fields{"cookie_attributes": fields{"samesite": "none", "secure": "always"}}, page, func(a answer) string {
-			if c := ticketOf(t, a); c.SameSite != http.SameSiteNoneMode || !c.Secure {
+			if c := ticketOf(t, a); c.SameSite != http.SameSiteNoneMode || !c.Secure || !c.Partitioned {
 				return c.Raw
 			}
 			return ""
@@ -130,6 +136,18 @@ func TestChangesThroughTheAPIAreInForceAtTheGateway(t *testing.T) {
 		{"samesite strict, secure never", fields{"cookie_attributes": fields{"samesite": "strict", "secure": "never"}}, page, func(a answer) string {
 			if c := ticketOf(t, a); c.SameSite != http.SameSiteStrictMode || c.Secure {
 				return c.Raw
+			}
+			return ""
+		}},
+		{"another path", fields{"path": "/shop"}, page, func(a answer) string {
+			if !a.admitted() || a.ticket() != "" {
+				return fmt.Sprint(a.Status, a.Header)
+			}
+			return ""
+		}},
+		{"the path by null", fields{"path": nil, "additional_routes": []fields{{"host": "www.shop.example", "path": "/buy"}}}, page, func(a answer) string {
+			if other := o.arriveAt("www.shop.example", "/buy/now"); a.admitted() || other.admitted() || ticketOf(t, other).Name != ticketCookie+"_spring" {
+				return fmt.Sprint(a.Status, other.Status, other.Header)
 			}
 			return ""
 		}},

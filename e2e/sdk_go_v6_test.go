@@ -505,3 +505,59 @@ func (c *sdkV6) end(room string) {
 	_, err = api.Get(ctx, given[zones.ZoneGetParams](set{"ZoneID": c.zone}))
 	c.refused(err, http.StatusNotFound, 0)
 }
+
+// Tokens that reach less than everything: the SDK is told 403, or sees nothing, at once.
+func TestScopedTokensReachNoFurtherThanTheirGrants(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	room := o.newRoom(nil)
+	other := o.newZone("other.example")
+	token := func(grant fields) []option.RequestOption {
+		t.Helper()
+		var made struct{ ID, Secret string }
+		o.good("POST", "/anteroom/v1/tokens", fields{"name": "t", "grants": []fields{grant}}.String(), &made)
+		return []option.RequestOption{option.WithBaseURL(o.api), option.WithAPIToken(made.Secret)}
+	}
+	get := func(zone string) waiting_rooms.WaitingRoomGetParams {
+		return given[waiting_rooms.WaitingRoomGetParams](set{"ZoneID": zone})
+	}
+	edit := func(zone string) waiting_rooms.WaitingRoomEditParams {
+		return given[waiting_rooms.WaitingRoomEditParams](set{"ZoneID": zone, "Query": given[waiting_rooms.QueryParam](set{"QueueAll": true})})
+	}
+	list := func(api *waiting_rooms.WaitingRoomService) int {
+		t.Helper()
+		n := 0
+		pages := api.ListAutoPaging(t.Context(), given[waiting_rooms.WaitingRoomListParams](set{"AccountID": o.account}))
+		for pages.Next() {
+			n++
+		}
+		if pages.Err() != nil {
+			t.Error(pages.Err())
+		}
+		return n
+	}
+	check := sdkV6{t: t, o: o}
+	reader := waiting_rooms.NewWaitingRoomService(token(fields{"permission": "read", "zone": o.zone})...)
+	if _, err := reader.Get(t.Context(), room, get(o.zone)); err != nil {
+		t.Errorf("a reader cannot read: %v", err)
+	}
+	_, err := reader.Edit(t.Context(), room, edit(o.zone))
+	check.refused(err, http.StatusForbidden, 10000)
+	elsewhere := waiting_rooms.NewWaitingRoomService(token(fields{"permission": "edit", "zone": other})...)
+	if _, err := elsewhere.Get(t.Context(), room, get(o.zone)); err == nil {
+		t.Error("a token of another zone reads the room")
+	}
+	if _, err := elsewhere.Edit(t.Context(), room, edit(other)); err == nil {
+		t.Error("the room is changed under another zone's path")
+	}
+	if n, m := list(reader), list(elsewhere); n != 1 || m != 0 {
+		t.Errorf("the account's rooms: the reader sees %d, a token of another zone %d", n, m)
+	}
+	editor := waiting_rooms.NewWaitingRoomService(token(fields{"permission": "edit", "zone": o.zone, "room": room})...)
+	if got, err := editor.Edit(t.Context(), room, edit(o.zone)); err != nil || !got.QueueAll {
+		t.Errorf("an editor of the room: %v", err)
+	}
+	_, err = editor.New(t.Context(), given[waiting_rooms.WaitingRoomNewParams](set{"ZoneID": o.zone, "Query": given[waiting_rooms.QueryParam](set{
+		"Name": "another", "Host": "shop.example", "Path": "/x", "TotalActiveUsers": 200, "NewUsersPerMinute": 200})}))
+	check.refused(err, http.StatusForbidden, 10000)
+}

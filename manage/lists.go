@@ -119,7 +119,7 @@ func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID)
 func (s *State) unused(name string) error {
 	for _, r := range s.rooms {
 		for _, rule := range r.Rules {
-			if usesList(rule.Expression, name) {
+			if UsesList(rule.Expression, name) {
 				return anteroom.Errorf(anteroom.Invalid, "the list %s is used by a rule of the waiting room %s in %s: change the rule first", name, r.Name, r.Zone)
 			}
 		}
@@ -127,9 +127,9 @@ func (s *State) unused(name string) error {
 	return nil
 }
 
-// usesList reports whether $name stands in an expression. One inside a quoted text counts,
+// UsesList reports whether $name stands in an expression. One inside a quoted text counts,
 // too, which errs on the safe side.
-func usesList(expression, name string) bool {
+func UsesList(expression, name string) bool {
 	for rest := expression; ; {
 		_, after, found := strings.Cut(rest, "$"+name)
 		if !found {
@@ -190,7 +190,7 @@ func (t *tx) relist(name string) error {
 	rooms := slices.Clone(t.next.rooms)
 	byID := maps.Clone(t.next.byID)
 	for i, r := range rooms {
-		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return usesList(rule.Expression, name) }) {
+		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, name) }) {
 			continue
 		}
 		one, err := compile(r.Room, r, t.next.named)

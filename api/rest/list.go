@@ -39,26 +39,12 @@ func (a *API) shownList(l *anteroom.List) api.Members {
 	uses := 0
 	for room := range a.manage.State().Rooms() {
 		for _, rule := range room.Rules {
-			if mentions(rule.Expression, l.Name) {
+			if manage.UsesList(rule.Expression, l.Name) {
 				uses++
 			}
 		}
 	}
 	return append(listFields.Of(l), api.Member{Name: "num_referencing_filters", Value: uses})
-}
-
-// mentions reports whether an expression has $name in it.
-func mentions(expression, name string) bool {
-	for {
-		_, rest, ok := strings.Cut(expression, "$"+name)
-		if !ok {
-			return false
-		}
-		if rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz0123456789_.") {
-			return true
-		}
-		expression = rest
-	}
 }
 
 func (a *API) oneList(l anteroom.List, err error) (api.Answer, error) {

@@ -16,7 +16,9 @@
 // where it does not, the page reloads as it would without script: nothing is lost by that.
 //
 // Where to read on: state.go for what a visitor can be told, builtin.go for the document,
-// asset/ for its style and script, lang/ for its words, template.go for operators' pages.
+// happening.go for events, asset/ for its style and scripts, lang/ for its words, template.go
+// for operators' pages, preview.go for looking at any of them, verify.go for the page by which
+// a shuffle is checked.
 package page
 
 import (

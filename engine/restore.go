@@ -95,6 +95,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		if slot := s.here.find(&e.ID); slot != 0 {
 			w := s.here.at(slot)
 			w.key, w.flags = e.Key, w.flags|hereCame
+			if void(&s.settings, e.Key) {
+				s.here.remove(slot)
+			}
 		}
 	case EventShuffled:
 		s.shuffled = max(s.shuffled, e.Key)

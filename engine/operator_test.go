@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"pgregory.net/rapid"
+)
+
+// TestOperatorsDoAnything: whatever an operator does to a room while people come and go, is
+// restarted, shuffled, reset, held, and lets people in by hand, the limits hold, nobody inside
+// is shown the page, nobody is told a worse place but after a shuffle or restart, and site and coordinator
+// agree on who waits in which order.
+func TestOperatorsDoAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 30, SessionDuration: 20 * time.Second, PlaceHold: 30 * time.Second}
+		w := newTrial(t, s)
+		w.polite, w.hasty = rapid.Bool().Draw(t, "polite"), rapid.Bool().Draw(t, "hasty")
+		whom := func() *visitor {
+			if len(w.people) == 0 {
+				return nil
+			}
+			if v := w.people[rapid.IntRange(0, len(w.people)-1).Draw(t, "who")]; v.held == 0 {
+				return v
+			}
+			return nil
+		}
+		set := func(change func(*anteroom.Settings)) {
+			change(&s)
+			w.configure(s)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"arrive": func(*rapid.T) { w.arrive() },
+			"crowd": func(*rapid.T) {
+				for range 8 {
+					w.arrive()
+				}
+			},
+			"visit": func(*rapid.T) {
+				if v := whom(); v != nil {
+					w.visit(v)
+				}
+			},
+			"open": func(*rapid.T) {
+				if v := whom(); v != nil && !v.inside && !v.streams {
+					w.open(v)
+				}
+			},
+			"close": func(*rapid.T) {
+				if v := whom(); v != nil && v.streams {
+					w.close(v)
+				}
+			},
+			"pass": func(t *rapid.T) {
+				w.pass(time.Duration(rapid.IntRange(1, 300).Draw(t, "tenths")) * 100 * time.Millisecond)
+			},
+			"restart": func(*rapid.T) {
+				w.pass(100 * time.Millisecond) // the requests of the last tick are on record
+				w.restart()
+				for _, v := range w.people {
+					v.ahead = -1 // an early look leaves no trace in a cookie
+				}
+			},
+			"queueAll": func(*rapid.T) {
+				set(func(s *anteroom.Settings) { s.QueueAll = !s.QueueAll })
+			},
+			"prequeue": func(*rapid.T) {
+				set(func(s *anteroom.Settings) { s.Prequeueing = !s.Prequeueing })
+			},
+			"drain": func(*rapid.T) {
+				set(func(s *anteroom.Settings) { s.Draining = !s.Draining })
+			},
+			"reset": func(*rapid.T) {
+				w.now += 100 // a crowd of one microsecond has keys of the next ones
+				set(func(s *anteroom.Settings) { s.ResetAt = w.now })
+			},
+			"method": func(t *rapid.T) {
+				m := rapid.SampledFrom([]anteroom.QueueingMethod{anteroom.FIFO, anteroom.FIFO, anteroom.Random, anteroom.Reject}).Draw(t, "method")
+				set(func(s *anteroom.Settings) { s.QueueingMethod = m })
+			},
+			"limits": func(t *rapid.T) {
+				l := rapid.IntRange(0, 9).Draw(t, "limit")
+				if len(w.room.site.offers) > 0 { // turns that were given stand when a limit is lowered
+					l = max(l, s.TotalActiveUsers)
+				}
+				set(func(s *anteroom.Settings) { s.TotalActiveUsers = l })
+			},
+			"admit": func(t *rapid.T) {
+				n := rapid.IntRange(0, 9).Draw(t, "n")
+				if given := w.room.AdmitNow(w.now, n); given > n {
+					t.Fatalf("%d turns given, %d asked for", given, n)
+				}
+				w.collect()
+			},
+			"shuffle": func(t *rapid.T) {
+				if !s.Prequeueing && !s.QueueAll {
+					return
+				}
+				for _, v := range w.people {
+					v.ahead = -1
+				}
+				sh := w.shuffle([]byte("seed"))
+				w.now = sh.At + 1 // a cookie of the same microsecond says nothing
+				if got := len(w.room.coordinator.Line()) + w.room.coordinator.Numbers().Offered; got != len(sh.IDs) {
+					t.Fatalf("%d in line, %d took part", got, len(sh.IDs))
+				}
+			},
+			"": func(t *rapid.T) { w.agree(t) },
+		})
+	})
+}
+
+// agree checks that the machines know the same.
+func (w *trial) agree(t failer) {
+	t.Helper()
+	site, c := w.room.site, w.room.coordinator
+	offers := 0
+	site.here.each(func(slot uint32) {
+		p := site.here.at(slot)
+		if p.flags&hereOffered != 0 {
+			offers++
+		}
+		id := site.here.id(slot)
+		if place := c.line.places.find(&id); place != 0 && c.line.places.at(place).key != p.key {
+			t.Fatalf("at %v a ticket has the key %v at the site and %v at the coordinator", w.now.Std(), p.key, c.line.places.at(place).key)
+		}
+		if void(&w.set, p.key) {
+			t.Fatalf("at %v a void place is left at the site", w.now.Std())
+		}
+		if site.seats.find(&id) != 0 {
+			t.Fatalf("at %v somebody waits who is inside", w.now.Std())
+		}
+	})
+	c.line.places.each(func(slot uint32) {
+		if void(&w.set, c.line.places.at(slot).key) {
+			t.Fatalf("at %v a void place is left in line", w.now.Std())
+		}
+	})
+	if offers != len(site.offers) || uint64(offers) != site.balance.Offers {
+		t.Fatalf("at %v %d are called, %d offers stand, %d permits are set aside", w.now.Std(), offers, len(site.offers), site.balance.Offers)
+	}
+	if closed(&w.set) {
+		for _, o := range site.offers {
+			if !o.byHand {
+				t.Fatalf("at %v a turn of the line stands in a closed room", w.now.Std())
+			}
+		}
+	}
+	if !c.line.random { // the heap
+		for i, slot := range c.line.order.slots {
+			if i > 0 && c.line.before(slot, c.line.order.slots[(i-1)/2]) || c.line.places.at(slot).pos != int32(i) {
+				t.Fatalf("at %v the order is damaged", w.now.Std())
+			}
+		}
+	}
+}

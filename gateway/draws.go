@@ -132,7 +132,10 @@ func (x *exchange) serveDraw(path string) {
 		x.g.refuse(x.w, x.r, missing)
 		return
 	}
-	rm := x.s.byID[anteroom.RoomID(parts[0])]
+	var rm *room
+	if i, served := x.s.byID[anteroom.RoomID(parts[0])]; served {
+		rm = x.s.rooms[i]
+	}
 	number, err := strconv.ParseUint(parts[2], 10, 20)
 	if rm == nil || err != nil || parts[2] != strconv.FormatUint(number, 10) {
 		x.g.refuse(x.w, x.r, missing)

@@ -50,6 +50,6 @@ func benchGateway(b *testing.B, decide func(anteroom.Visit) anteroom.Decision, t
 	b.Helper()
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, JSONResponse: true}.WithDefaults()
 	g, s := roleGateway("127.0.0.1:9", room, decide, true)
-	rm := &s.rooms[0]
+	rm := s.rooms[0]
 	return s, g, []string{"theme=dark; " + rm.scope.Name + "=" + string(rm.sealer.Seal(nil, t))}
 }

@@ -247,7 +247,7 @@ func parse(t testing.TB, raw string) *url.URL {
 
 // seal returns the cookie pair of a ticket of the world's room.
 func (w *world) seal(tk anteroom.Ticket) string {
-	rm := &w.gw.live.Load().rooms[0]
+	rm := w.gw.live.Load().rooms[0]
 	return rm.scope.Name + "=" + string(rm.sealer.Seal(nil, tk))
 }
 

@@ -94,7 +94,7 @@ func (x *exchange) template() *page.Template {
 		if *f.Event.CustomPageHTML == "" {
 			return nil
 		}
-		if t := x.s.EventTemplates[EventKey{x.room.ID, f.Event.ID}]; t != nil {
+		if t := x.room.events[f.Event.ID]; t != nil {
 			return t
 		}
 	}

@@ -171,7 +171,7 @@ func roleRooms(origin string, many int) (*http.Server, []string) {
 func roleQueued(room anteroom.Room) (*http.Server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 1, 1, time.Hour
 	g, n := roleNode("127.0.0.1:9", room) // nobody gets to the origin
-	rm, door, now := &g.live.Load().rooms[0], n.Room(room.ID), n.Now()
+	rm, door, now := g.live.Load().rooms[0], n.Room(room.ID), n.Now()
 	door.Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
 	var cookies []string
 	var all sync.WaitGroup

@@ -24,8 +24,8 @@ import (
 type setup struct {
 	Config
 	table     *route.Table
-	rooms     []room // by route.Match.Index
-	byID      map[anteroom.RoomID]*room
+	rooms     []*room                 // by route.Match.Index
+	byID      map[anteroom.RoomID]int // where in rooms
 	sites     map[string]*site
 	anySite   *site
 	methods   map[string]bool
@@ -52,10 +52,12 @@ type room struct {
 	door     door
 	sealer   *ticket.Sealer
 	scope    route.Scope
+	widePath string
 	tail     cookieTail
 	wide     cookieTail // for spellings of the path that a browser would not send the ticket back to
 	template *page.Template
-	revoke   bool // the origin may end sessions
+	events   map[anteroom.EventID]*page.Template // those with a page of their own
+	revoke   bool                                // the origin may end sessions
 	bind     bool
 	rules    *rules.Set // nil: no rules
 	crawlers bool       // verified crawlers pass
@@ -251,29 +253,73 @@ func processStart(old *setup) time.Time {
 }
 
 func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
-	s.rooms = make([]room, len(s.table.Rooms()))
-	s.byID = make(map[anteroom.RoomID]*room, len(s.rooms))
+	s.rooms = make([]*room, len(s.table.Rooms()))
+	s.byID = make(map[anteroom.RoomID]int, len(s.rooms))
 	for i, m := range s.table.Rooms() {
 		dr := d.of(m.Room.ID)
 		if dr == nil {
 			add(fmt.Sprintf("rooms[%d]", i), "is not served by the node", "apply the rooms to the node first")
 			continue
 		}
-		s.rooms[i] = room{
-			Room:     *m.Room,
+		one := &room{
 			door:     dr,
 			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),
 			scope:    m.Cookie,
-			tail:     tailOf(m.Room.CookieAttributes, m.Cookie.Domain, m.Cookie.Path),
-			wide:     tailOf(m.Room.CookieAttributes, m.Cookie.Domain, m.WidePath),
-			template: s.Templates[m.Room.ID],
-			revoke:   slices.Contains(m.Room.EnabledOriginCommands, anteroom.CommandRevoke),
-			bind:     m.Room.Bind == anteroom.BindIPPrefix,
-			rules:    s.Rules[m.Room.ID],
+			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 		}
-		s.byID[m.Room.ID] = &s.rooms[i]
+		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], Rules: s.Rules[m.Room.ID]}
+		for _, e := range m.Room.Events {
+			if t := s.EventTemplates[EventKey{m.Room.ID, e.ID}]; t != nil {
+				if change.EventTemplates == nil {
+					change.EventTemplates = map[anteroom.EventID]*page.Template{}
+				}
+				change.EventTemplates[e.ID] = t
+			}
+		}
+		one.set(change)
+		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
+	s.Rooms, s.Templates, s.EventTemplates, s.Rules = nil, nil, nil, nil // they are in rooms now
+}
+
+// set makes what follows from a room's settings.
+func (r *room) set(c RoomChange) {
+	r.Room = c.Room
+	r.tail = tailOf(c.Room.CookieAttributes, r.scope.Domain, r.scope.Path)
+	r.wide = tailOf(c.Room.CookieAttributes, r.scope.Domain, r.widePath)
+	r.template, r.events, r.rules = c.Template, c.EventTemplates, c.Rules
+	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
+	r.bind = c.Room.Bind == anteroom.BindIPPrefix
+}
+
+// RoomChange is a room with other settings and what was compiled of them.
+type RoomChange struct {
+	Room           anteroom.Room // with its defaults
+	Template       *page.Template
+	EventTemplates map[anteroom.EventID]*page.Template
+	Rules          *rules.Set
+}
+
+// PrepareRooms is [Gateway.Prepare] when nothing but settings, events and rules of some rooms
+// has changed. It costs what these rooms cost, however many others there are. It returns false
+// when more has changed: another zone, route or cookie suffix, or a room that is not served.
+func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
+	next := *g.live.Load()
+	next.rooms = slices.Clone(next.rooms)
+	for _, c := range changes {
+		i, served := next.byID[c.Room.ID]
+		if !served {
+			return nil, false
+		}
+		one := *next.rooms[i]
+		if c.Room.Zone != one.Zone || c.Room.CookieSuffix != one.CookieSuffix || !slices.Equal(c.Room.Routes, one.Routes) {
+			return nil, false
+		}
+		one.set(c)
+		next.rooms[i] = &one
+	}
+	return func() { g.put(&next) }, true
 }
 
 // everySite returns each site once.
@@ -307,7 +353,7 @@ func (s *setup) find(x *exchange) refusal {
 		return refusal{http.StatusBadRequest, "The address is not valid", true}
 	}
 	if m != nil {
-		x.room = &s.rooms[m.Index]
+		x.room = s.rooms[m.Index]
 	}
 	if x.next != nil {
 		return refusal{}

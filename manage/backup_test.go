@@ -200,3 +200,5 @@ func TestBackupHoldsNoSecretOfTokens(t *testing.T) {
 		t.Errorf("a backup without the permission: %v", err)
 	}
 }
+
+func newReader(b []byte) io.Reader { return bytes.NewReader(b) }

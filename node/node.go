@@ -184,6 +184,32 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	}
 }
 
+// PrepareRoom is Prepare for a room that the node serves already and that gets other settings,
+// events or controls. It costs what the one room costs.
+func (n *Node) PrepareRoom(ctx context.Context, room anteroom.Room) error {
+	n.apply.Lock()
+	defer n.apply.Unlock()
+	keep := retention([]anteroom.Room{room})
+	if keep <= n.kept {
+		return nil
+	}
+	if err := n.cfg.Link.Retain(ctx, keep); err != nil {
+		return err
+	}
+	n.kept = keep
+	return nil
+}
+
+// SettleRoom is Settle for one room. The journal's records are kept as long as before, also
+// when the room needs less.
+func (n *Node) SettleRoom(room anteroom.Room) {
+	n.apply.Lock()
+	defer n.apply.Unlock()
+	if one := n.Room(room.ID); one != nil {
+		one.configure(room)
+	}
+}
+
 // retention is how long the journal must know what happens in the rooms. Whoever waits is
 // recorded again once per place hold, a session with each sixteenth of its length: twice
 // that long, nothing alive can be missing.

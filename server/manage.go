@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -36,48 +37,121 @@ func (s *Server) FirstToken() string { return s.manage.FirstToken() }
 // Manager is how operators change rooms.
 func (s *Server) Manager() *manage.Manager { return s.manage }
 
+// inForce is what node and gateway serve. The manager sees to it that one state at a time is
+// prepared.
+type inForce struct {
+	by     *prepared        // the configuration
+	rooms  []*manage.Served // in the state's order
+	bypass map[string]bool  // the zones that crawlers pass
+}
+
 // prepareDoors returns how node and gateway are made ready for a state under a configuration.
 func (s *Server) prepareDoors(p prepared) manage.Prepare {
 	return func(ctx context.Context, st *manage.State) (func(bool), error) {
-		gw, err := s.gatewayConfig(p)
-		if err != nil {
-			return nil, err
-		}
-		gw.Rules, gw.CrawlerBypass = map[anteroom.RoomID]*rules.Set{}, map[string]bool{}
+		next := inForce{by: &p, rooms: slices.Collect(st.Rooms()), bypass: map[string]bool{}}
 		for _, z := range st.Zones() {
-			gw.CrawlerBypass[z.Name] = z.SearchEngineCrawlerBypass
-		}
-		gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
-		for r := range st.Rooms() {
-			gw.Rooms = append(gw.Rooms, r.Room)
-			if slices.ContainsFunc(r.Rules, func(one anteroom.Rule) bool { return !one.Disabled }) {
-				gw.Rules[r.ID] = r.Bypass
-			}
-			if r.Template != nil {
-				gw.Templates[r.ID] = r.Template
-			}
-			for event, t := range r.EventTemplates {
-				gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
+			if z.SearchEngineCrawlerBypass {
+				next.bypass[z.Name] = true
 			}
 		}
-		before := s.rooms()
-		if err := s.node.Prepare(ctx, gw.Rooms); err != nil {
-			return nil, err
-		}
-		swap, err := s.prepareGateway(gw)
-		if err != nil {
-			s.node.Settle(ctx, before)
-			return nil, err
-		}
-		return func(ok bool) {
-			if !ok {
-				s.node.Settle(s.life, before)
-				return
+		if changed, ok := s.inForce.changed(next); ok {
+			if finish, ok, err := s.prepareRooms(ctx, changed, next); ok || err != nil {
+				return finish, err
 			}
-			swap()
-			s.node.Settle(s.life, gw.Rooms)
-		}, nil
+		}
+		return s.prepareAll(ctx, p, next)
 	}
+}
+
+// changed returns the rooms that differ, and whether all else is the same.
+func (now inForce) changed(next inForce) (rooms []*manage.Served, ok bool) {
+	if now.by != next.by || len(now.rooms) != len(next.rooms) || !maps.Equal(now.bypass, next.bypass) {
+		return nil, false
+	}
+	for i, r := range next.rooms {
+		if before := now.rooms[i]; before.ID != r.ID {
+			return nil, false
+		} else if before != r {
+			rooms = append(rooms, r)
+		}
+	}
+	return rooms, true
+}
+
+// prepareRooms prepares rooms that have changed among others that have not; with false they
+// have changed too much for that.
+func (s *Server) prepareRooms(ctx context.Context, changed []*manage.Served, next inForce) (finish func(bool), ok bool, err error) {
+	changes := make([]gateway.RoomChange, len(changed))
+	for i, r := range changed {
+		changes[i] = gateway.RoomChange{Room: r.Room, Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r)}
+	}
+	put, ok := s.gateway.PrepareRooms(changes)
+	if !ok {
+		return nil, false, nil
+	}
+	for _, r := range changed {
+		if err := s.node.PrepareRoom(ctx, r.Room); err != nil {
+			return nil, false, err
+		}
+	}
+	return func(ok bool) {
+		if !ok {
+			return
+		}
+		put()
+		for _, r := range changed {
+			s.node.SettleRoom(r.Room)
+		}
+		s.inForce = next
+	}, true, nil
+}
+
+// enabled returns the compiled rules of a room; nil when none of them does anything.
+func enabled(r *manage.Served) *rules.Set {
+	if slices.ContainsFunc(r.Rules, func(one anteroom.Rule) bool { return !one.Disabled }) {
+		return r.Bypass
+	}
+	return nil
+}
+
+// prepareAll prepares everything anew.
+func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func(bool), error) {
+	gw, err := s.gatewayConfig(p)
+	if err != nil {
+		return nil, err
+	}
+	gw.Rules, gw.CrawlerBypass = map[anteroom.RoomID]*rules.Set{}, next.bypass
+	gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
+	for _, r := range next.rooms {
+		gw.Rooms = append(gw.Rooms, r.Room)
+		if set := enabled(r); set != nil {
+			gw.Rules[r.ID] = set
+		}
+		if r.Template != nil {
+			gw.Templates[r.ID] = r.Template
+		}
+		for event, t := range r.EventTemplates {
+			gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
+		}
+	}
+	before := s.rooms()
+	if err := s.node.Prepare(ctx, gw.Rooms); err != nil {
+		return nil, err
+	}
+	swap, err := s.prepareGateway(gw)
+	if err != nil {
+		s.node.Settle(ctx, before)
+		return nil, err
+	}
+	return func(ok bool) {
+		if !ok {
+			s.node.Settle(s.life, before)
+			return
+		}
+		swap()
+		s.node.Settle(s.life, gw.Rooms)
+		s.inForce = next
+	}, nil
 }
 
 func (s *Server) prepareGateway(gw gateway.Config) (swap func(), err error) {

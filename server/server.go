@@ -60,6 +60,7 @@ type Server struct {
 	node      *node.Node
 	gateway   *gateway.Gateway
 	manage    *manage.Manager
+	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
 	metrics   http.Handler

@@ -1,0 +1,69 @@
+package manage
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/cluster/natslink"
+)
+
+// crowded returns a backup with n rooms, which is the quick way to have them.
+func crowded(t testing.TB, n int) []byte {
+	t.Helper()
+	m := open(t, Config{Link: memlink.New(), FirstToken: envToken})
+	zone := must[anteroom.Zone](t)(m.CreateZone(t.Context(), root, "example.com"))
+	for i := range n {
+		r := shop(fmt.Sprintf("room%d", i))
+		r.Routes[0].Host = fmt.Sprintf("shop%d.example.com", i)
+		if i%3 == 0 {
+			r.CookieSuffix = fmt.Sprintf("s%d", i)
+		}
+		if i%10 == 0 {
+			r.CustomPageHTML = fmt.Sprintf("<p>page %d", i%100)
+		}
+		made := must[anteroom.Room](t)(m.CreateRoom(t.Context(), root, zone.ID, r))
+		if i%20 == 0 {
+			must[[]anteroom.Rule](t)(m.ChangeRules(t.Context(), root, zone.ID, made.ID, func([]anteroom.Rule) ([]anteroom.Rule, error) {
+				return []anteroom.Rule{{Action: anteroom.ActionBypass, Expression: `ip.src in {192.0.2.0/24} or http.request.uri.path eq "/health"`}}, nil
+			}))
+		}
+	}
+	return backupOf(t, m, false)
+}
+
+// BenchmarkWrite is a change of a room's settings, from the call to the acknowledgement, on
+// the store that production has. The doors come on top: server.BenchmarkWrite.
+func BenchmarkWrite(b *testing.B) {
+	for _, rooms := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("rooms=%d", rooms), func(b *testing.B) {
+			backup := crowded(b, rooms)
+			link, err := natslink.Open(natslink.Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer link.Close()
+			m := open(b, Config{Link: link, FirstToken: envToken})
+			must[Restored](b)(m.Restore(b.Context(), root, newReader(backup)))
+			all := must[[]anteroom.Room](b)(m.Rooms(root, ""))
+			zone, _ := m.State().ZoneNamed("example.com")
+			var took []time.Duration
+			n := 0
+			for b.Loop() {
+				n++
+				begun := time.Now()
+				must[anteroom.Room](b)(m.ChangeRoom(b.Context(), root, zone.ID, all[n*7919%len(all)].ID, func(r *anteroom.Room) error {
+					r.TotalActiveUsers = 1000 + n
+					return nil
+				}))
+				took = append(took, time.Since(begun))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
+		})
+	}
+}

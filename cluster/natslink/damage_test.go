@@ -291,7 +291,7 @@ func TestLossInTheMiddleIsNoticed(t *testing.T) {
 	damaged := new(*cluster.DamagedError)
 	t.Run("a key", func(t *testing.T) {
 		dir, l := fill(t)
-		if err := l.eng.erase(t.Context(), keysStream, keysSubject+"key.4", 5); err != nil {
+		if err := l.eng.purge(t.Context(), keysStream, 6, jetstream.WithPurgeSubject(keysSubject+"key.4")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Get(t.Context(), "key.4"); !errors.As(err, damaged) {

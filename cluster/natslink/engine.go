@@ -299,8 +299,3 @@ func (e *engine) get(ctx context.Context, stream string, number uint64) ([]byte,
 		return nil, fmt.Errorf("natslink: stream %s: %s %s", stream, status, m.Header.Get("Description"))
 	}
 }
-
-// erase drops what a stream holds of a subject up to the number.
-func (e *engine) erase(ctx context.Context, stream, subject string, number uint64) error {
-	return e.purge(ctx, stream, number+1, jetstream.WithPurgeSubject(subject))
-}

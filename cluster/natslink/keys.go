@@ -20,7 +20,9 @@ func digestOf(key string, revision uint64) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// loadKeys reads every key and checks that together they are what was written last.
+// loadKeys reads every key and checks that together they are what was written last. The
+// records of deletions stay, some 100 bytes each: when one is purged, JetStream 2.15.2 brings
+// back the value that it deleted as soon as it reads its files without their summary.
 func (l *link) loadKeys(ctx context.Context) error {
 	damaged := func(what string, format string, args ...any) error {
 		return &cluster.DamagedError{What: what, Err: fmt.Errorf(format+"; restore the data directory from a backup", args...)}
@@ -33,7 +35,6 @@ func (l *link) loadKeys(ctx context.Context) error {
 	revisions := map[string]uint64{}
 	var newest envelope
 	var digest uint64
-	stale := map[string]uint64{} // deletions, which need not be kept
 	if state.Msgs > 0 {
 		r, err := l.eng.reader(keysStream, true)
 		if err != nil {
@@ -61,8 +62,6 @@ func (l *link) loadKeys(ctx context.Context) error {
 				if e.kind == kindValue {
 					revisions[key] = e.number
 					digest ^= digestOf(key, e.number)
-				} else {
-					stale[subject] = e.number
 				}
 				newest = envelope{number: e.number, extra: e.extra}
 				next = e.number + 1
@@ -88,15 +87,6 @@ func (l *link) loadKeys(ctx context.Context) error {
 	l.mu.Lock()
 	l.revisions, l.digest = revisions, digest
 	l.mu.Unlock()
-	for subject, number := range stale {
-		// The newest change carries the digest; and the key may hold something again.
-		if number == newest.number || revisions[strings.TrimPrefix(subject, keysSubject)] != 0 {
-			continue
-		}
-		if err := l.eng.erase(ctx, keysStream, subject, number); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

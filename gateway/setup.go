@@ -255,6 +255,13 @@ func processStart(old *setup) time.Time {
 func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 	s.rooms = make([]*room, len(s.table.Rooms()))
 	s.byID = make(map[anteroom.RoomID]int, len(s.rooms))
+	events := map[anteroom.RoomID]map[anteroom.EventID]*page.Template{}
+	for key, t := range s.EventTemplates {
+		if events[key.Room] == nil {
+			events[key.Room] = map[anteroom.EventID]*page.Template{}
+		}
+		events[key.Room][key.Event] = t
+	}
 	for i, m := range s.table.Rooms() {
 		dr := d.of(m.Room.ID)
 		if dr == nil {
@@ -268,19 +275,10 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 		}
-		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], Rules: s.Rules[m.Room.ID]}
-		for _, e := range m.Room.Events {
-			if t := s.EventTemplates[EventKey{m.Room.ID, e.ID}]; t != nil {
-				if change.EventTemplates == nil {
-					change.EventTemplates = map[anteroom.EventID]*page.Template{}
-				}
-				change.EventTemplates[e.ID] = t
-			}
-		}
+		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID]}
 		one.set(change)
 		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
-	s.Rooms, s.Templates, s.EventTemplates, s.Rules = nil, nil, nil, nil // they are in rooms now
 }
 
 // set makes what follows from a room's settings.

@@ -45,7 +45,7 @@ func newPath(b *testing.B, rooms, visited int, expressions ...string) *path {
 	served := 0
 	p.h = g.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 	for i := range visited {
-		rm := &s.rooms[i*(rooms/visited)]
+		rm := s.rooms[i*(rooms/visited)]
 		p.hosts = append(p.hosts, rm.Routes[0].Host)
 		p.cookies = append(p.cookies, rm.scope.Name+"="+string(rm.sealer.Seal(nil, session())))
 	}

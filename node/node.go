@@ -53,6 +53,8 @@ type Node struct {
 	mu    sync.RWMutex // of rooms and past
 	rooms map[anteroom.RoomID]*Room
 	apply sync.Mutex // one Apply at a time
+
+	keeping sync.Mutex // one shuffle is written at a time; before all others
 }
 
 // New returns a node without rooms. It reads how far the journal had come, to set the

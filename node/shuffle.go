@@ -23,6 +23,9 @@ import (
 const (
 	// maxShuffles is how many shuffles of a room are kept; the oldest go first.
 	maxShuffles = 20
+	// maxKept is the space of all shuffles of all rooms in the store, which is wanted for more:
+	// four million ids. The oldest go first; the newest is kept whatever it takes.
+	maxKept = 64 << 20
 	// maxLoaded is how many of them are in memory: up to 80 MB each, seldom more than one.
 	maxLoaded = 3
 	// idsInPart fill the value of a key.
@@ -100,12 +103,21 @@ func keptOf(ctx context.Context, link cluster.Link) (k keptKeys, err error) {
 		return k, err
 	}
 	for _, key := range shuffles {
-		room, tag, _ := strings.Cut(strings.TrimPrefix(key, shufflePrefix), ".")
-		if raw, err := hex.DecodeString(tag); err == nil && len(raw) == len(anteroom.ID{}) { // else a part
-			k.heads[anteroom.RoomID(room)] = append(k.heads[anteroom.RoomID(room)], anteroom.ID(raw))
+		if room, tag, ok := shuffleOf(key); ok {
+			k.heads[room] = append(k.heads[room], tag)
 		}
 	}
 	return k, nil
+}
+
+// shuffleOf takes the key of a head apart; ok is false for that of a part.
+func shuffleOf(key string) (room anteroom.RoomID, tag anteroom.ID, ok bool) {
+	before, after, _ := strings.Cut(strings.TrimPrefix(key, shufflePrefix), ".")
+	raw, err := hex.DecodeString(after)
+	if err != nil || len(raw) != len(tag) {
+		return "", tag, false
+	}
+	return anteroom.RoomID(before), anteroom.ID(raw), true
 }
 
 // recall finds out how far the room's events had come before this process.
@@ -260,7 +272,7 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 				return false, nil // whoever reads the record must be able to rely on it
 			}
 		}
-		if err := r.write(ctx, tag, rec); err != nil {
+		if err := r.node.keepShuffle(ctx, r, tag, rec); err != nil {
 			return false, err
 		}
 		r.mu.Lock()
@@ -333,28 +345,116 @@ func (r *Room) prune(ctx context.Context) error {
 	}
 	slices.SortFunc(tags, func(a, b anteroom.ID) int { return cmp.Compare(at[a], at[b]) })
 	for _, tag := range tags[:len(tags)-maxShuffles] {
-		key := shuffleKey(r.id, tag)
-		if err := r.node.cfg.Link.Delete(ctx, key); err != nil {
+		if err := r.node.dropShuffle(ctx, r.id, tag); err != nil {
 			return err
 		}
-		parts, err := r.node.cfg.Link.Keys(ctx, key+".")
-		if err != nil {
-			return err
-		}
-		for _, part := range parts {
-			if err := r.node.cfg.Link.Delete(ctx, part); err != nil {
-				return err
-			}
-		}
-		r.mu.Lock()
-		delete(r.records, tag)
-		r.mu.Unlock()
 	}
 	return nil
 }
 
-func (r *Room) head(ctx context.Context, tag anteroom.ID) (head shuffleHead, err error) {
-	entry, err := r.node.cfg.Link.Get(ctx, shuffleKey(r.id, tag))
+// keepShuffle makes space in the store for a shuffle and writes it. One at a time.
+func (n *Node) keepShuffle(ctx context.Context, r *Room, tag anteroom.ID, rec *record) error {
+	n.keeping.Lock()
+	defer n.keeping.Unlock()
+	if err := n.makeRoom(ctx, shuffleKey(r.id, tag), len(rec.IDs)*len(anteroom.ID{})); err != nil {
+		return err
+	}
+	return r.write(ctx, tag, rec)
+}
+
+// makeRoom drops the oldest shuffles of all rooms until there is space for one more, and what
+// was written of one that was never finished.
+func (n *Node) makeRoom(ctx context.Context, key string, need int) error {
+	keys, err := n.cfg.Link.Keys(ctx, shufflePrefix)
+	if err != nil {
+		return err
+	}
+	heads, parts := map[string]int{}, 0 // the number of parts by head
+	for _, k := range keys {
+		if strings.Count(k, ".") == 2 {
+			heads[k] += 0
+		}
+	}
+	for _, k := range keys {
+		if strings.Count(k, ".") == 2 {
+			continue
+		}
+		head := k[:strings.LastIndexByte(k, '.')]
+		if _, whole := heads[head]; !whole && head != key {
+			if err := n.cfg.Link.Delete(ctx, k); err != nil {
+				return err
+			}
+			continue
+		}
+		heads[head]++
+		parts++
+	}
+	if parts*cluster.MaxValue+need <= maxKept {
+		return nil // they are no larger than that
+	}
+	type old struct {
+		room  anteroom.RoomID
+		tag   anteroom.ID
+		at    anteroom.Time
+		bytes int
+	}
+	var all []old
+	total := need
+	for k := range heads {
+		room, tag, ok := shuffleOf(k)
+		if !ok || k == key {
+			continue
+		}
+		head, err := headAt(ctx, n.cfg.Link, k)
+		if err != nil {
+			return err
+		}
+		one := old{room, tag, head.At, head.Count * len(anteroom.ID{})}
+		all, total = append(all, one), total+one.bytes
+	}
+	slices.SortFunc(all, func(a, b old) int { return cmp.Compare(a.at, b.at) })
+	for _, one := range all {
+		if total <= maxKept {
+			break
+		}
+		if err := n.dropShuffle(ctx, one.room, one.tag); err != nil {
+			return err
+		}
+		total -= one.bytes
+	}
+	return nil
+}
+
+// dropShuffle deletes the record of a shuffle: the head first, without which the rest is
+// nothing.
+func (n *Node) dropShuffle(ctx context.Context, room anteroom.RoomID, tag anteroom.ID) error {
+	key := shuffleKey(room, tag)
+	if err := n.cfg.Link.Delete(ctx, key); err != nil {
+		return err
+	}
+	if r := n.Room(room); r != nil {
+		r.mu.Lock()
+		delete(r.records, tag)
+		r.mu.Unlock()
+	}
+	parts, err := n.cfg.Link.Keys(ctx, key+".")
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := n.cfg.Link.Delete(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Room) head(ctx context.Context, tag anteroom.ID) (shuffleHead, error) {
+	return headAt(ctx, r.node.cfg.Link, shuffleKey(r.id, tag))
+}
+
+func headAt(ctx context.Context, link cluster.Link, key string) (head shuffleHead, err error) {
+	entry, err := link.Get(ctx, key)
 	if err != nil {
 		return head, err
 	}

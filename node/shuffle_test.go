@@ -378,3 +378,46 @@ func TestHalfAShuffleInTheJournalIsNone(t *testing.T) {
 		t.Errorf("another event's: %+v", sh)
 	}
 }
+
+// The store has space for other things, too: the oldest shuffles of all rooms go, and so does
+// what a process that ended while it wrote has left.
+func TestShufflesTakeABoundedSpace(t *testing.T) {
+	link := memlink.New()
+	n, kill := begin(t, link, shop)
+	defer kill()
+	r := n.Room(shop.ID)
+	ids := make([]anteroom.ID, maxKept/3/len(anteroom.ID{}))
+	tag := func(i int) anteroom.ID { return shuffleTag("a", i) }
+	for i := range 4 {
+		rec := &record{number: i, Shuffle: &anteroom.Shuffle{At: anteroom.Time(i), IDs: ids}}
+		r.mu.Lock()
+		r.records[tag(i)] = rec
+		r.mu.Unlock()
+		if _, err := link.Put(t.Context(), partKey(shuffleKey("gone", tag(i)), 3), []byte("left behind")); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.keepShuffle(t.Context(), r, tag(i), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := keptOf(t.Context(), link)
+	if err != nil || len(kept.heads[shop.ID]) != 3 || slices.Contains(kept.heads[shop.ID], tag(0)) {
+		t.Errorf("kept: %d shuffles, %v; want the newest three", len(kept.heads[shop.ID]), err)
+	}
+	r.mu.Lock()
+	if r.records[tag(0)] != nil {
+		t.Error("what is not in the store any more is still known")
+	}
+	r.mu.Unlock()
+	keys, err := link.Keys(t.Context(), shufflePrefix)
+	if most := 3 * (1 + (len(ids)+idsInPart-1)/idsInPart); err != nil || len(keys) != most {
+		t.Errorf("%d keys, %v; want %d", len(keys), err, most)
+	}
+	all := &record{number: 9, Shuffle: &anteroom.Shuffle{At: 9, IDs: make([]anteroom.ID, anteroom.MaxLine)}}
+	if err := n.keepShuffle(t.Context(), r, tag(9), all); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err = keptOf(t.Context(), link); err != nil || len(kept.heads[shop.ID]) != 1 {
+		t.Errorf("beside one of the longest line: %d, %v", len(kept.heads[shop.ID])-1, err)
+	}
+}

@@ -16,8 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The real program and the real provider run rooms from creation to deletion, and what they
@@ -126,9 +128,34 @@ func TestTerraformRunsRoomsFromCreationToDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(terraformCorpus, append(b, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(terraformCorpus, append(numbered(b), '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// numbered puts numbers in the place of ids, and seconds in the place of moments that the
+// server took from the clock, each in the order of its first sight, so that two recordings
+// differ only in what the provider and we do differently.
+func numbered(corpus []byte) []byte {
+	number := func(format func(n int) string) func(string) string {
+		seen := map[string]string{}
+		return func(s string) string {
+			if _, ok := seen[s]; !ok {
+				seen[s] = format(len(seen) + 1)
+			}
+			return seen[s]
+		}
+	}
+	id := number(func(n int) string { return fmt.Sprintf("%032x", n) })
+	moment := number(func(n int) string {
+		return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC).Format(time.RFC3339)
+	})
+	text := anID.ReplaceAllStringFunc(string(corpus), id)
+	clocked := regexp.MustCompile(`("(?:` + strings.Join(stamps, "|") + `)": ")([^"]+)`)
+	return []byte(clocked.ReplaceAllStringFunc(text, func(s string) string {
+		m := clocked.FindStringSubmatch(s)
+		return m[1] + moment(m[2])
+	}))
 }
 
 // terraformIDs returns the ids of the resources by their addresses.

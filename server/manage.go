@@ -234,13 +234,7 @@ func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (
 	if err != nil {
 		return manage.ShuffleRecord{}, false, err
 	}
-	draws, ok := any(r).(interface {
-		Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
-	})
-	if !ok {
-		return manage.ShuffleRecord{}, false, nil
-	}
-	sh, ok := draws.Shuffle(event, number)
+	sh, ok := r.Shuffle(event, number)
 	if !ok {
 		return manage.ShuffleRecord{}, false, nil
 	}

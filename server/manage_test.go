@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -222,5 +223,66 @@ rooms:
 	r.write(listenAnywhere + strings.ReplaceAll(sale, "http.request.uri.path eq", "ip.src in $nobody or ssl and http.host eq"))
 	if err := r.reload(); err == nil || !strings.Contains(err.Error(), "rooms[0].rules[0].expression") {
 		t.Errorf("a list that is not there: %v", err)
+	}
+}
+
+// TestTheOperatorsHandOnALine: who waits is found by the code on the page, let in while the room
+// is paused, and put out again; what was done is in the log.
+func TestTheOperatorsHandOnALine(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	room := localRoom("/sale")
+	room.TotalActiveUsers, room.NewUsersPerMinute = 100, 100
+	zone, room := r.makeRoom("127.0.0.1", room)
+	m, ctx := r.s.Manager(), t.Context()
+	pause := func(on bool) {
+		t.Helper()
+		if _, err := m.ChangeControls(ctx, operator, zone, room.ID, func(c *anteroom.Controls) error { c.Paused = on; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(true)
+	waits := r.visit("/sale")
+	code := regexp.MustCompile(`[0-9a-f]{5}-[0-9a-f]{5}`).FindString(waits.body)
+	if waits.isIn() || code == "" {
+		t.Fatalf("in: %v, code %q", waits.isIn(), code)
+	}
+	find := func(standing string) manage.Visitor {
+		t.Helper()
+		found, err := m.Find(ctx, operator, zone, room.ID, code)
+		if err != nil || len(found) != 1 || found[0].Standing != standing || found[0].Reference != code {
+			t.Fatalf("%+v, %v, want %s", found, err, standing)
+		}
+		return found[0]
+	}
+	find(manage.Waiting)
+	if n, err := m.AdmitNow(ctx, operator, zone, room.ID, 5); err != nil || n != 1 {
+		t.Errorf("admitted %d, %v", n, err)
+	}
+	if a := r.visit("/sale", waits.Cookies()...); !a.isIn() {
+		t.Errorf("after the turn was given: %d", a.StatusCode)
+	}
+	who := find(manage.Active)
+	if st, err := m.Status(operator, zone, room.ID); err != nil || st.ActiveUsers != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if ended, err := m.Revoke(ctx, operator, zone, room.ID, who.ID); err != nil || !ended {
+		t.Errorf("revoked: %v, %v", ended, err)
+	}
+	if a := r.visit("/sale", waits.Cookies()...); a.isIn() {
+		t.Error("in after the session was ended")
+	}
+	if _, err := m.Shuffle(room.ID, "nothing", 0); anteroom.KindOf(err) != anteroom.NotFound {
+		t.Error(err)
+	}
+	log, err := m.Audit(ctx, operator, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var did []string
+	for _, rec := range log[len(log)-3:] {
+		did = append(did, rec.Operation)
+	}
+	if strings.Join(did, " ") != "room.controls room.admit_now session.revoke" {
+		t.Errorf("the log says %q", did)
 	}
 }

@@ -1,0 +1,91 @@
+package manage
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// fill sets every field that can be set, so that none is forgotten.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		if _, isTime := v.Interface().(time.Time); isTime {
+			v.Set(reflect.ValueOf(time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC)))
+			return
+		}
+		for _, f := range v.Fields() {
+			if f.CanSet() {
+				fill(f)
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8, reflect.Uint64:
+		v.SetUint(7)
+	}
+}
+
+// TestStoredFormat pins the form in which rooms are stored: what a former version has written
+// is read, whatever becomes of the names in the code. A field that goes or changes needs
+// another documentVersion and a way from the old one; one that is added only -update.
+func TestStoredFormat(t *testing.T) {
+	t.Parallel()
+	var room anteroom.Room
+	fill(reflect.ValueOf(&room).Elem())
+	want := roomDocument{header: header{documentVersion, 9}, Made: 3, Room: room, Page: "manage.page.a", EventPages: map[anteroom.EventID]string{"text": "manage.page.b"}}
+	const name = "testdata/room.v1.json"
+	if *update {
+		data, err := json.MarshalIndent(want, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, append(data, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got roomDocument
+	if err := decode(name, data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("what was stored reads as something else:\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+// TestUnknownDocument: a store with documents of a later version is left alone.
+func TestUnknownDocument(t *testing.T) {
+	t.Parallel()
+	link := memlink.New()
+	furnished(t, link)
+	link.Put(t.Context(), "manage.webhook.1", []byte(`{"version":1}`))
+	if _, err := Open(t.Context(), Config{Link: link}); anteroom.KindOf(err) != anteroom.Unavailable {
+		t.Error(err)
+	}
+}

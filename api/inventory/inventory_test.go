@@ -201,6 +201,9 @@ func TestResourcesHaveNamesOfTheirOwn(t *testing.T) {
 	if err := read(t, answers).Terraform(&b); err != nil {
 		t.Fatal(err)
 	}
+	if n := strings.Count(b.String(), "  # The provider refuses this: it takes 200 to 2147483647.\n  total_active_users = 1\n"); n != 3 {
+		t.Errorf("%d of 3 limits that the provider refuses are marked in\n%s", n, b.String())
+	}
 	for _, name := range []string{"example_com_a_b", "example_com_a_b_2", "example_com_a_b__"} {
 		if n := strings.Count(b.String(), `resource "cloudflare_waiting_room" "`+name+`" {`); n != 1 {
 			t.Errorf("%d resources %s in\n%s", n, name, b.String())

@@ -78,10 +78,21 @@ func (h *hcl) resource(kind, name, id string) {
 
 func (h *hcl) members(members []member, o Object, all bool) {
 	for _, m := range members {
-		if all || !reflect.DeepEqual(o[m.name], m.unset) {
-			h.set(1, m.name, o[m.name])
+		if !all && reflect.DeepEqual(o[m.name], m.unset) {
+			continue
 		}
+		if b, bounded := providerBounds[m.name]; bounded {
+			if n, ok := o[m.name].(int64); ok && (n < b[0] || n > b[1]) {
+				h.line(1, fmt.Sprintf("# The provider refuses this: it takes %d to %d.", b[0], b[1]))
+			}
+		}
+		h.set(1, m.name, o[m.name])
 	}
+}
+
+// providerBounds are what the provider takes; an Anteroom takes more.
+var providerBounds = map[string][2]int64{
+	"total_active_users": {200, 1<<31 - 1}, "new_users_per_minute": {200, 1<<31 - 1}, "session_duration": {1, 30},
 }
 
 func (h *hcl) set(depth int, name string, v any) { h.line(depth, name+" = "+expression(v)) }

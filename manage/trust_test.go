@@ -544,3 +544,47 @@ func changeUntilKilled(t *testing.T, dir string) {
 		fmt.Println(changed.TotalActiveUsers)
 	}
 }
+
+// sparing is a link that refuses the documents of rooms while it is told so, and nothing else.
+type sparing struct {
+	cluster.Link
+	refuse bool
+}
+
+func (s *sparing) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if s.refuse && strings.HasPrefix(key, roomPrefix) {
+		return 0, cluster.ErrFull
+	}
+	return s.Link.Update(ctx, key, value, revision)
+}
+
+// TestDocumentsThatComeLater: when the record is stored and its document is not, the change has
+// happened; no other comes before the document is there, and a start writes it as well.
+func TestDocumentsThatComeLater(t *testing.T) {
+	t.Parallel()
+	link, ctx := &sparing{Link: memlink.New()}, t.Context()
+	m := open(t, Config{Link: link, FirstToken: envToken})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone, shop("sale"))).ID
+	set := func(n int) error {
+		_, err := m.ChangeRoom(ctx, root, zone, room, func(r *anteroom.Room) error { r.TotalActiveUsers = n; return nil })
+		return err
+	}
+	link.refuse = true
+	if err := set(1000); err != nil || m.State().Room(room).TotalActiveUsers != 1000 {
+		t.Errorf("the change is recorded and not in force: %v", err)
+	}
+	if err := set(2000); anteroom.KindOf(err) != anteroom.Unavailable || m.State().Room(room).TotalActiveUsers != 1000 {
+		t.Errorf("a change before the last one's document is there: %v", err)
+	}
+	if again := open(t, Config{Link: link.Link, FirstToken: envToken}); again.State().Room(room).TotalActiveUsers != 1000 {
+		t.Error("a start does not know the change")
+	}
+	link.refuse = false
+	if err := set(3000); err != nil {
+		t.Error(err)
+	}
+	if again := open(t, Config{Link: link.Link, FirstToken: envToken}); again.State().Room(room).TotalActiveUsers != 3000 {
+		t.Error("a start does not know the change after it")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/server"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -36,5 +37,28 @@ func TestKeyListShowsTheIDsOfTheKeys(t *testing.T) {
 				t.Errorf("%v does not show %s key %s:\n%s", args, k.State, k.ID, out.String())
 			}
 		}
+	}
+}
+
+// The keys that seal tickets are rotated over the API, and are in force in the process that
+// serves.
+func TestKeysAreRotatedOverTheAPI(t *testing.T) {
+	t.Setenv("ANTEROOM_API_TOKEN", adminToken)
+	dir := t.TempDir()
+	s, end, err := startAPI(dir, withFileRoom("http://127.0.0.1:9"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	c, err := client.New(client.Config{URL: "http://" + s.Addresses().Admin, Token: adminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(t.Context(), "POST", ours+"/keys/rotate", nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ticket.ListFile(server.KeyFile(s.Config().Data))
+	if err != nil || len(keys) != 2 {
+		t.Errorf("%d keys after a rotation, %v", len(keys), err)
 	}
 }

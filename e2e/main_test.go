@@ -1,15 +1,18 @@
 // Package e2e holds the end-to-end tests: the real binary before a real nginx, asked by a
-// real Chromium and by plain HTTP clients. It is a module of its own, because what it needs
-// is not what users of the other packages get.
+// real Chromium, by plain HTTP clients, and by the published clients of the API that it
+// speaks. It is a module of its own, because what it needs is not what users of the other
+// packages get.
 //
 // Every test starts its own gateway (process_test.go) before its own nginx and demo shop
 // (origin_test.go), on free ports of the loopback interface. One Chromium serves all tests;
 // each gets a browser context, which is a profile of its own (browser_test.go). Plain
-// clients stand in visitor_test.go. The other files are stories, named after what they
-// tell.
+// clients stand in visitor_test.go, a gateway whose rooms the API makes in api_test.go. The
+// other files are stories, named after what they tell.
 //
-// ANTEROOM_BINARY names the binary; without it, the tests build one. nginx and chromium are
-// Debian's; npm fetches the accessibility checker that package-lock.json pins.
+// ANTEROOM_BINARY names the binary; without it, the tests build one. nginx, chromium and curl
+// are Debian's; npm fetches the accessibility checker and the SDK that package-lock.json pins.
+// What Terraform's provider asks is replayed from testdata/terraform; scripts/terraform runs
+// the provider itself, with the build tag terraform.
 package e2e
 
 import (

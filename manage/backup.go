@@ -135,8 +135,8 @@ func (s *State) documents() (docs map[string]any, pages map[string]string) {
 			continue
 		}
 		docs[roomPrefix+string(r.ID)] = documentOf(r, s.seq)
-		for _, html := range r.pages {
-			pages[pageKey(html)] = html
+		for _, c := range r.pages {
+			pages[c.key] = c.html
 		}
 	}
 	for _, l := range s.lists {
@@ -251,17 +251,20 @@ func (t *tx) restore(b backup, out *Restored) error {
 			return invalid(fmt.Errorf("room %s: %w", r.Name, f.Err()))
 		}
 	}
+	if err := next.checkRestored(); err != nil {
+		return invalid(err)
+	}
 	for _, l := range next.lists {
 		if err := next.checkList(&l.List).Err(); err != nil {
 			return invalid(fmt.Errorf("list %s: %w", l.Name, err))
 		}
 	}
 	if own, err := t.old.token(t.by.Token); err == nil {
-		if _, err := next.token(own.ID); err != nil {
-			all := append(slices.Clone(next.tokens), own)
-			slices.SortFunc(all, tokenOrder)
-			next.setTokens(all)
-		}
+		// As it is now: whoever has changed its secret since must not lose it, nor get the old
+		// one back.
+		all := put(next.tokens, own, func(o *token) bool { return o.ID == own.ID })
+		slices.SortFunc(all, tokenOrder)
+		next.setTokens(all)
 	}
 	if len(next.zones) > MaxZones || len(next.lists) > rules.MaxLists || len(next.tokens) > MaxTokens {
 		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, rules.MaxLists, MaxTokens))
@@ -285,12 +288,12 @@ func (t *tx) restore(b backup, out *Restored) error {
 		t.m.index = indexOf(t.next)
 		for _, r := range t.old.rooms {
 			if !r.File {
-				countPages(t.m.pages, r, -1)
+				t.m.countPages(r, -1)
 			}
 		}
 		for _, r := range t.next.rooms {
 			if !r.File {
-				countPages(t.m.pages, r, 1)
+				t.m.countPages(r, 1)
 			}
 		}
 	})
@@ -305,6 +308,66 @@ func (t *tx) restore(b backup, out *Restored) error {
 	}
 	t.note("backup.restore", b.sum, "", nil, map[string]any{"made": b.header.Made, "seq": b.header.Seq, "keys": out.Keys,
 		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens})
+	return nil
+}
+
+// checkRestored finds what no operation would have made: names and ids go into paths, logs and
+// files of others. The content of rooms and lists is checked apart.
+func (s *State) checkRestored() error {
+	seen := map[string]bool{}
+	once := func(kind, id string) error {
+		if !isID(id) {
+			return fmt.Errorf("%.64q is not the id of a %s", id, kind)
+		}
+		if seen[kind+id] {
+			return fmt.Errorf("there are two of the %s %s", kind, id)
+		}
+		seen[kind+id] = true
+		return nil
+	}
+	for _, z := range s.zones {
+		if !z.stored {
+			continue
+		}
+		if err := once("zone", string(z.ID)); err != nil {
+			return err
+		}
+		if _, err := zoneName(z.Name); err != nil || seen["name"+z.Name] {
+			return fmt.Errorf("%.80q cannot be a zone's name, or is another's, too", z.Name)
+		}
+		seen["name"+z.Name] = true
+	}
+	for _, r := range s.rooms {
+		if r.File {
+			continue
+		}
+		if err := once("waiting room", string(r.ID)); err != nil {
+			return err
+		}
+		for _, e := range r.Events {
+			if err := once("event", string(e.ID)); err != nil {
+				return err
+			}
+		}
+		for _, rule := range r.Rules {
+			if err := once("rule", string(rule.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, l := range s.lists {
+		if err := once("list", string(l.ID)); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.tokens {
+		if err := once("token", string(t.ID)); err != nil {
+			return err
+		}
+		if err := (TokenSpec{Name: t.Name, Grants: t.Grants, Networks: t.Networks}).check(time.Time{}); err != nil || len(t.Secrets) == 0 {
+			return fmt.Errorf("the token %s is not one that was made here: %w", t.ID, err)
+		}
+	}
 	return nil
 }
 

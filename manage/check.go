@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -37,49 +38,61 @@ func newSeed() (seed [32]byte) {
 	return seed
 }
 
+// custom is a custom page. Rooms and events with the same text share it: what is bounded in
+// the store would otherwise be there once for each of them in memory.
+type custom struct {
+	key, html string
+	template  *page.Template
+}
+
 // compile makes what is served of a room. What has not changed since before, which may be
-// nil, is taken from it.
-func compile(r anteroom.Room, before *Served, lists *rules.Lists) (*Served, error) {
+// nil, is taken from it; so are pages that somebody has, by their texts.
+func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[string]*custom) (*Served, error) {
 	one := &Served{Room: r, lists: lists}
-	var faults anteroom.Faults
-	template := func(at, html string, old *string, made *page.Template) *page.Template {
-		if html == "" {
-			return nil
-		}
-		one.pages = append(one.pages, html)
-		if old != nil && *old == html && made != nil {
-			return made
-		}
-		t, err := page.Compile(html)
-		if more, ok := errors.AsType[anteroom.Faults](err); ok {
-			for _, f := range more {
-				f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
-				f.Path, f.Line, f.Column = at+f.Path, 0, 0
-				faults = append(faults, f)
-			}
-		} else if err != nil {
-			faults = append(faults, anteroom.Fault{Path: at + "custom_page_html", Problem: err.Error()})
-		}
-		return t
-	}
 	if before == nil {
 		before = &Served{}
 	}
-	one.Template = template("", r.CustomPageHTML, &before.CustomPageHTML, before.Template)
-	for i := range r.Events {
-		e := &r.Events[i]
+	var faults anteroom.Faults
+	here := map[string]*custom{}
+	for _, c := range before.pages {
+		here[c.html] = c
+	}
+	made := func(at, html string) *custom {
+		if html == "" {
+			return nil
+		}
+		c := cmp.Or(here[html], known[html])
+		if c == nil {
+			t, err := page.Compile(html)
+			if more, ok := errors.AsType[anteroom.Faults](err); ok {
+				for _, f := range more {
+					f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
+					f.Path, f.Line, f.Column = at+f.Path, 0, 0
+					faults = append(faults, f)
+				}
+			} else if err != nil {
+				faults = append(faults, anteroom.Fault{Path: at + "custom_page_html", Problem: err.Error()})
+			}
+			c = &custom{pageKey(html), html, t}
+		}
+		here[html] = c
+		one.pages = append(one.pages, c)
+		return c
+	}
+	if c := made("", r.CustomPageHTML); c != nil {
+		one.CustomPageHTML, one.Template = c.html, c.template
+	}
+	one.Events = slices.Clone(r.Events)
+	for i := range one.Events {
+		e := &one.Events[i]
 		if e.CustomPageHTML == nil {
 			continue
 		}
-		var old *string
-		if j := slices.IndexFunc(before.Events, func(o anteroom.Event) bool { return o.ID == e.ID }); j >= 0 {
-			old = before.Events[j].CustomPageHTML
-		}
-		if t := template(fmt.Sprintf("events[%d].", i), *e.CustomPageHTML, old, before.EventTemplates[e.ID]); t != nil {
+		if c := made(fmt.Sprintf("events[%d].", i), *e.CustomPageHTML); c != nil {
 			if one.EventTemplates == nil {
 				one.EventTemplates = map[anteroom.EventID]*page.Template{}
 			}
-			one.EventTemplates[e.ID] = t
+			e.CustomPageHTML, one.EventTemplates[e.ID] = &c.html, c.template
 		}
 	}
 	same := func(a, b anteroom.Rule) bool { return a.Expression == b.Expression && a.Disabled == b.Disabled }

@@ -176,7 +176,7 @@ func documentOf(r *Served, seq uint64) roomDocument {
 }
 
 // served returns what a stored room says.
-func (d roomDocument) served(key string, text func(key string) (string, bool), lists *rules.Lists) (*Served, error) {
+func (d roomDocument) served(key string, text func(key string) (string, bool), lists *rules.Lists, known map[string]*custom) (*Served, error) {
 	r := d.Room
 	missing := func(page string) error {
 		return anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: its custom page %s is missing; %s", key, page, wayBack)
@@ -197,7 +197,7 @@ func (d roomDocument) served(key string, text func(key string) (string, bool), l
 			r.Events[i].CustomPageHTML = &html
 		}
 	}
-	one, err := compile(r, nil, lists)
+	one, err := compile(r, nil, lists, known)
 	if err != nil {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: %w; %s", key, err, wayBack)
 	}

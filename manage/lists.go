@@ -193,7 +193,7 @@ func (t *tx) relist(name string) error {
 		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, name) }) {
 			continue
 		}
-		one, err := compile(r.Room, r, t.next.named)
+		one, err := compile(r.Room, r, t.next.named, nil)
 		if err != nil {
 			return anteroom.Errorf(anteroom.Invalid, "the waiting room %s in %s has a rule that would not work any more: %w", r.Name, r.Zone, err)
 		}

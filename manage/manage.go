@@ -151,11 +151,12 @@ type Manager struct {
 	// changing has room for one: whoever puts something in may change what follows.
 	changing chan struct{}
 	index    index
-	pages    map[string]pageUse
-	log0     uint64  // records before this number are gone or may go
-	logFirst uint64  // the oldest record that is there
-	pending  []write // of the last record: still to be done
-	doubt    bool    // whether the last record was created is not known
+	pages    map[string]pageUse // by their keys
+	custom   map[string]*custom // by their texts
+	log0     uint64             // records before this number are gone or may go
+	logFirst uint64             // the oldest record that is there
+	pending  []write            // of the last record: still to be done
+	doubt    bool               // whether the last record was created is not known
 }
 
 // Open loads everything, finishes a change that was interrupted, and puts the state in force.
@@ -200,7 +201,7 @@ func (m *Manager) prepare(ctx context.Context, s *State) (func(bool), error) {
 // put exchanges the state and everything that is derived from it.
 func (m *Manager) put(s *State) {
 	m.index = indexOf(s)
-	m.pages = pagesOf(s)
+	m.countAllPages(s)
 	m.state.Store(s)
 }
 
@@ -304,9 +305,15 @@ func (by Caller) May(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) b
 	})
 }
 
-// seesZone reports whether the caller may read the zone or a room of it.
-func (by Caller) seesZone(zone anteroom.ZoneID) bool {
-	return slices.ContainsFunc(by.Grants, func(g Grant) bool { return g.Zone == "" || g.Zone == zone })
+// sees reports whether the caller may read the zone or a room of it.
+func (s *State) sees(by Caller, zone anteroom.Zone) bool {
+	return slices.ContainsFunc(by.Grants, func(g Grant) bool {
+		if g.Zone != "" || g.Room == "" {
+			return g.Zone == "" || g.Zone == zone.ID
+		}
+		r := s.byID[g.Room]
+		return r != nil && r.Zone == zone.Name
+	})
 }
 
 func (by Caller) need(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) error {

@@ -17,10 +17,11 @@ func notFound(what, id string) error {
 
 // zone returns a zone for a caller with a permission in it, or in its rooms.
 func (s *State) zone(by Caller, p Permission, id anteroom.ZoneID) (*storedZone, error) {
-	if err := by.need(p, id, ""); err != nil && (p != Read || !by.seesZone(id)) {
+	err := by.need(p, id, "")
+	i := slices.IndexFunc(s.zones, func(z *storedZone) bool { return z.ID == id })
+	if err != nil && (p != Read || i < 0 || !s.sees(by, s.zones[i].Zone)) {
 		return nil, err
 	}
-	i := slices.IndexFunc(s.zones, func(z *storedZone) bool { return z.ID == id })
 	if i < 0 {
 		return nil, notFound("zone", string(id))
 	}
@@ -46,7 +47,8 @@ func (s *State) room(by Caller, p Permission, zone anteroom.ZoneID, id anteroom.
 // Zones returns the zones that the caller may see, those of the file's rooms first, then in
 // the order of their creation.
 func (m *Manager) Zones(by Caller) []anteroom.Zone {
-	return slices.DeleteFunc(m.State().Zones(), func(z anteroom.Zone) bool { return !by.seesZone(z.ID) })
+	s := m.State()
+	return slices.DeleteFunc(s.Zones(), func(z anteroom.Zone) bool { return !s.sees(by, z) })
 }
 
 // Zone returns a zone.
@@ -63,11 +65,9 @@ func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made 
 	if err := by.need(Edit, "", ""); err != nil {
 		return made, err
 	}
-	host := name
-	if name != "*" {
-		if host, err = route.Host(name); err != nil || host != "" && name[len(name)-1] == '.' || hasPort(name) {
-			return made, anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("%.80q is not a host name", name), Fix: "like example.com, or \"*\" for rooms of every host"}}.Err()
-		}
+	host, err := zoneName(name)
+	if err != nil {
+		return made, err
 	}
 	err = m.change(ctx, by, func(t *tx) error {
 		if _, taken := t.old.ZoneNamed(host); taken {
@@ -80,6 +80,17 @@ func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made 
 		return t.setZone("zone.create", nil, &storedZone{Zone: made, made: t.seq()})
 	})
 	return made, err
+}
+
+// zoneName returns a zone's name in its one spelling.
+func zoneName(name string) (host string, err error) {
+	if name == "*" {
+		return name, nil
+	}
+	if host, err = route.Host(name); err != nil || host != "" && name[len(name)-1] == '.' || hasPort(name) {
+		return "", anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("%.80q is not a host name", name), Fix: "like example.com, or \"*\" for rooms of every host"}}.Err()
+	}
+	return host, nil
 }
 
 func hasPort(name string) bool { return slices.Contains([]byte(name), ':') && name[0] != '[' }
@@ -230,7 +241,7 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 		then = before.Room
 	}
 	r.Controls.RenewalEnded = renewalEnded(&then, &r, t.now)
-	one, err := compile(r, before, t.next.named)
+	one, err := compile(r, before, t.next.named, t.m.custom)
 	if err != nil {
 		return r, err
 	}
@@ -242,16 +253,16 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 	}
 	doc := documentOf(one, t.seq())
 	t.next.setRoom(one)
-	for _, html := range one.pages {
-		t.pages[pageKey(html)] = html
+	for _, c := range one.pages {
+		t.pages[c.key] = c.html
 	}
 	t.done = append(t.done, func() {
 		if before != nil {
 			t.m.index.remove(&before.Room)
-			countPages(t.m.pages, before, -1)
+			t.m.countPages(before, -1)
 		}
 		t.m.index.add(&one.Room)
-		countPages(t.m.pages, one, 1)
+		t.m.countPages(one, 1)
 	})
 	z, _ := t.next.ZoneNamed(r.Zone)
 	t.entry.Zone, t.entry.Room = z.ID, r.ID
@@ -326,7 +337,7 @@ func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 		t.next.dropRoom(id)
 		t.done = append(t.done, func() {
 			m.index.remove(&old.Room)
-			countPages(m.pages, old, -1)
+			m.countPages(old, -1)
 		})
 		t.entry.Zone, t.entry.Room = zone, id
 		t.note("room.delete", string(id), old.Name, diffable(documentOf(old, 0)), nil)

@@ -47,7 +47,7 @@ type Served struct {
 
 	lists *rules.Lists // with which the rules were compiled
 	made  uint64       // the number of the audit record that created it
-	pages []string
+	pages []*custom
 }
 
 type storedZone struct {
@@ -190,7 +190,7 @@ func (s *State) withFile(f File, now time.Time) (*State, error) {
 		if before := s.byID[r.ID]; before != nil {
 			r.Controls.RenewalEnded = renewalEnded(&before.Room, &r, now)
 		}
-		one, err := compile(r, s.byID[r.ID], s.named)
+		one, err := compile(r, s.byID[r.ID], s.named, nil)
 		if err != nil {
 			var f anteroom.Faults
 			if errors.As(err, &f) {

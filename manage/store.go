@@ -436,10 +436,18 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 		return nil, nil, err
 	}
 	named := map[string]bool{}
+	texts, known := map[string]string{}, map[string]*custom{}
 	page := func(key string) (string, bool) {
-		html, ok := docs[key]
 		named[key] = true
-		return string(html), ok && pageKey(string(html)) == key
+		if html, ok := texts[key]; ok {
+			return html, true
+		}
+		html := string(docs[key])
+		if pageKey(html) != key {
+			return "", false
+		}
+		texts[key] = html
+		return html, true
 	}
 	var tokens []*token
 	var rooms []string // they come last: their rules name lists
@@ -479,9 +487,12 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 		if err := decode(key, docs[key], &d); err != nil {
 			return nil, nil, err
 		}
-		one, err := d.served(key, page, s.named)
+		one, err := d.served(key, page, s.named, known)
 		if err != nil {
 			return nil, nil, err
+		}
+		for _, c := range one.pages {
+			known[c.html] = c
 		}
 		s.rooms = append(s.rooms, one)
 		s.byID[one.ID] = one
@@ -505,23 +516,29 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 }
 
 // pageUse is a stored custom page.
-type pageUse struct{ users, size int }
-
-func pagesOf(s *State) map[string]pageUse {
-	all := map[string]pageUse{}
-	for _, r := range s.rooms {
-		if !r.File {
-			countPages(all, r, 1)
-		}
-	}
-	return all
+type pageUse struct {
+	users int
+	page  *custom
 }
 
-func countPages(all map[string]pageUse, r *Served, by int) {
-	for _, html := range r.pages {
-		key := pageKey(html)
-		use := all[key]
-		all[key] = pageUse{use.users + by, len(html)}
+func (m *Manager) countAllPages(s *State) {
+	m.pages, m.custom = map[string]pageUse{}, map[string]*custom{}
+	for _, r := range s.rooms {
+		if !r.File {
+			m.countPages(r, 1)
+		}
+	}
+}
+
+func (m *Manager) countPages(r *Served, by int) {
+	for _, c := range r.pages {
+		use, stored := m.pages[c.key]
+		if !stored {
+			use.page = c
+			m.custom[c.html] = c
+		}
+		use.users += by
+		m.pages[c.key] = use
 	}
 }
 
@@ -529,7 +546,7 @@ func countPages(all map[string]pageUse, r *Served, by int) {
 func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
 	total := 0
 	for _, use := range m.pages {
-		total += use.size
+		total += len(use.page.html)
 	}
 	for key, html := range pages {
 		if m.pages[key].users > 0 {
@@ -558,6 +575,7 @@ func (m *Manager) dropPages(ctx context.Context) {
 			return
 		}
 		delete(m.pages, key)
+		delete(m.custom, use.page.html)
 	}
 }
 

@@ -1,0 +1,134 @@
+package manage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestOnePageInManyRoomsIsInMemoryOnce: the bound of all custom pages counts a text once, and a
+// token for one zone can name it in ten thousand rooms.
+func TestOnePageInManyRoomsIsInMemoryOnce(t *testing.T) {
+	ctx, link := t.Context(), memlink.New()
+	m := open(t, Config{Link: link})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com"))
+	const size, rooms = 400 << 10, 40
+	before := heap()
+	for i := range rooms {
+		r := shop(fmt.Sprint("r", i))
+		r.CustomPageHTML = strings.Repeat("x", size)
+		made := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, r))
+		must[anteroom.Event](t)(m.CreateEvent(ctx, root, zone.ID, made.ID, anteroom.Event{Name: "e", Start: "2027-01-01T10:00:00Z", End: "2027-01-01T12:00:00Z",
+			Overrides: anteroom.Overrides{CustomPageHTML: ptr(strings.Repeat("x", size))}}))
+	}
+	if grown := heap() - before; grown > 10*size {
+		t.Errorf("%d rooms with one page of %d bytes take %d bytes", rooms, size, grown)
+	}
+	again := open(t, Config{Link: link})
+	if grown := heap() - before; grown > 20*size {
+		t.Errorf("after a restart they take %d bytes", grown)
+	}
+	runtime.KeepAlive(m)
+	runtime.KeepAlive(again)
+}
+
+// TestRestoreLeavesTheCallersTokenAlone: its secret of now is good afterwards, and the one that
+// was good when the backup was made is not again.
+func TestRestoreLeavesTheCallersTokenAlone(t *testing.T) {
+	t.Parallel()
+	ctx, m := t.Context(), open(t, Config{})
+	by := root
+	by.Token = m.State().tokens[0].ID
+	backup := backupOf(t, m, false)
+	_, now, err := m.RotateToken(ctx, by, by.Token, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[Restored](t)(m.Restore(ctx, by, bytes.NewReader(backup)))
+	if _, err := m.Authenticate(now, by.Address, ""); err != nil {
+		t.Errorf("the caller is locked out: %v", err)
+	}
+	if _, err := m.Authenticate(m.FirstToken(), by.Address, ""); err == nil {
+		t.Error("a secret that was replaced is good again")
+	}
+}
+
+// TestForgedBackup: whoever can write a backup can sum it up, too.
+func TestForgedBackup(t *testing.T) {
+	t.Parallel()
+	from := furnished(t, memlink.New())
+	var lines []string
+	for line := range strings.Lines(string(unzip(t, backupOf(t, from, false)))) {
+		if !strings.Contains(line, `"key":"manage.audit.`) && !strings.Contains(line, `"sha256":`) {
+			lines = append(lines, line)
+		}
+	}
+	s := from.State()
+	room, zone := string(s.rooms[0].ID), string(s.zones[0].ID)
+	for _, c := range []struct {
+		old, new string
+		ok       bool
+	}{
+		{"furnished.test", "furnished.test", true},
+		{`"furnished.test"`, `"furnished.test/\u001b[31m"`, false},
+		{zone, "../accounts", false},
+		{zone, "", false},
+		{room, "../../" + room, false},
+		{room, string(s.rooms[1].ID), false},
+		{string(s.rooms[0].Events[0].ID), string(s.rooms[1].Events[0].ID), false},
+		{string(s.rooms[0].Rules[0].ID), "x", false},
+		{string(s.lists[0].ID), "x/y", false},
+		{string(s.tokens[0].ID), "", false},
+		{`"name":"ops"`, `"name":"\u001b]0;title\u0007"`, false},
+		{`"permission":"admin"`, `"permission":"root"`, false},
+		{`"secrets":[`, `"secrets":[],"networks":["10.0.0.1/33"],"x":[`, false},
+	} {
+		text := strings.ReplaceAll(strings.Join(lines, ""), c.old, c.new)
+		sum := sha256.Sum256([]byte(text))
+		text += fmt.Sprintf(`{"lines":%d,"sha256":"%s"}`+"\n", len(lines), hex.EncodeToString(sum[:]))
+		to := open(t, Config{FirstToken: envToken})
+		before := to.State()
+		_, err := to.Restore(t.Context(), root, bytes.NewReader(zipped(t, []byte(text))))
+		if c.ok && err != nil || !c.ok && anteroom.KindOf(err) != anteroom.Invalid {
+			t.Errorf("%q for %q: %v", c.new, c.old, err)
+		}
+		if !c.ok && to.State() != before {
+			t.Errorf("%q for %q: something has changed", c.new, c.old)
+		}
+	}
+}
+
+// TestATokenForARoomSeesItsZoneOnly: the zone can be left out where the room is named.
+func TestATokenForARoomSeesItsZoneOnly(t *testing.T) {
+	t.Parallel()
+	ctx, m := t.Context(), open(t, Config{})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com"))
+	other := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "secret-launch.example"))
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, shop("sale")))
+	by := Caller{Grants: []Grant{{Room: room.ID, Permission: Read}}}
+	if all := m.Zones(by); len(all) != 1 || all[0].ID != zone.ID {
+		t.Errorf("it sees %v", all)
+	}
+	must[anteroom.Zone](t)(m.Zone(by, zone.ID))
+	must[anteroom.Room](t)(m.Room(by, zone.ID, room.ID))
+	for _, id := range []anteroom.ZoneID{other.ID, "00000000000000000000000000000000"} {
+		if _, err := m.Zone(by, id); anteroom.KindOf(err) != anteroom.Denied {
+			t.Errorf("zone %s: %v", id, err)
+		}
+	}
+}

@@ -45,6 +45,8 @@ type Config struct {
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
 	Rooms []anteroom.Room
+	// File is the configuration file as it was named; empty without one.
+	File string
 	// Files are all files that were read, the configuration file first: what to watch.
 	Files []string
 

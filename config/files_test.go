@@ -97,7 +97,7 @@ func plain(t *testing.T, c Config) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.shown, c.Files, c.Data = shown{}, nil, abs
+	c.shown, c.File, c.Files, c.Data = shown{}, "", nil, abs
 	return c
 }
 

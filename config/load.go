@@ -48,7 +48,7 @@ func Load(o LoadOptions) (Config, error) {
 		return Config{}, err
 	}
 	c := l.doc.Config
-	c.Rooms, c.Files = rooms, l.Files
+	c.Rooms, c.File, c.Files = rooms, o.File, l.Files
 	c.shown = shown{doc: &l.doc, where: l.Where}
 	return c, nil
 }

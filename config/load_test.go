@@ -56,7 +56,7 @@ sites: [{hosts: "*", origins: "http://f"}]
 	if want := "[:4] warn 4s 2s 5s {false X-Anteroom-Assertion me} 127.0.0.1:8081 here [] true\n"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if want := []string{"/etc/anteroom/c.yaml", "issuer.txt"}; !slices.Equal(c.Files, want) {
+	if want := []string{"/etc/anteroom/c.yaml", "issuer.txt"}; c.File != want[0] || !slices.Equal(c.Files, want) {
 		t.Errorf("files %q, want %q", c.Files, want)
 	}
 	for _, line := range []string{`listen: [":4"] # from --listen`, "level: \"warn\" # from ANTEROOM_LOG_LEVEL", "idle: 2s\n", "read_header: 5s # default", "issuer: \"me\" # from ANTEROOM_PROOF_ISSUER_FILE"} {

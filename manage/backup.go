@@ -139,6 +139,9 @@ func (s *State) documents() (docs map[string]any, pages map[string]string) {
 			pages[c.key] = c.html
 		}
 	}
+	for id, c := range s.held {
+		docs[heldPrefix+string(id)] = heldDocument{h, c}
+	}
 	for _, l := range s.lists {
 		docs[listPrefix+string(l.ID)] = listDocument{h, l.made, l.List}
 	}

@@ -22,6 +22,7 @@ const (
 	zonePrefix    = "manage.zone."
 	roomPrefix    = "manage.room."
 	listPrefix    = "manage.list."
+	heldPrefix    = "manage.controls."
 	tokenPrefix   = "manage.token."
 	pagePrefix    = "manage.page."
 	auditPrefix   = "manage.audit."
@@ -62,6 +63,12 @@ type roomDocument struct {
 	Page string        `json:"page,omitempty"`
 	// EventPages are the custom pages of events, which stand in the room as "".
 	EventPages map[anteroom.EventID]string `json:"event_pages,omitempty"`
+}
+
+// heldDocument is the operator's hand on a room of the file; the other rooms' is in theirs.
+type heldDocument struct {
+	header
+	Controls anteroom.Controls `json:"controls"`
 }
 
 type listDocument struct {

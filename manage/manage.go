@@ -39,9 +39,12 @@ type Config struct {
 	// Strict holds rooms of the API to the published minima: limits of 200 and more, sessions
 	// of 1 to 30 minutes, five events.
 	Strict bool
-	// FileRooms are those of the configuration file: read-only here, and checked already.
-	// SetFile replaces them.
+	// FileRooms are those of the configuration: checked already, and read-only here but for
+	// their controls. SetFile replaces them.
 	FileRooms []anteroom.Room
+	// FileName is the configuration file as operators know it; empty means that flags and
+	// environment made the rooms.
+	FileName string
 	// Prepare makes the doors ready for a state; nil means that there are none.
 	Prepare Prepare
 	// Doors is the live side of the rooms; nil means that none is served.
@@ -218,8 +221,9 @@ func (m *Manager) Account() (id, name string) {
 // and no log; empty when there was one.
 func (m *Manager) FirstToken() string { return m.first }
 
-// File is what the configuration file says of rooms.
+// File is what the configuration says of rooms.
 type File struct {
+	Name       string // as in Config.FileName
 	Rooms      []anteroom.Room
 	CookieName string
 	Strict     bool
@@ -246,7 +250,7 @@ func (m *Manager) SetFile(ctx context.Context, f File, prepare Prepare) error {
 		}
 	}
 	finish(true)
-	m.cfg.FileRooms, m.cfg.CookieName, m.cfg.Strict, m.cfg.Prepare = f.Rooms, f.CookieName, f.Strict, prepare
+	m.cfg.FileName, m.cfg.FileRooms, m.cfg.CookieName, m.cfg.Strict, m.cfg.Prepare = f.Name, f.Rooms, f.CookieName, f.Strict, prepare
 	m.put(next)
 	return nil
 }

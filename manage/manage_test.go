@@ -158,6 +158,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 		tok  TokenID
 	}
 	elsewhere := backupOf(t, furnished(t, memlink.New()), false)
+	fixed := fileRoom()
 	big := strings.Repeat("<p>long enough to be staged</p>", 400)
 	changes := map[string]func(m *Manager, w world) error{
 		"zone": func(m *Manager, w world) error { _, err := m.CreateZone(t.Context(), root, "other.test"); return err },
@@ -202,6 +203,10 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 			_, err := m.ChangeControls(t.Context(), root, w.zone, w.room.ID, func(c *anteroom.Controls) error { c.Paused = true; return nil })
 			return err
 		},
+		"pause of a room of the file": func(m *Manager, w world) error {
+			_, err := m.ChangeControls(t.Context(), root, anteroom.ZoneIDOf("file.test"), fixed.ID, func(c *anteroom.Controls) error { c.Paused = true; return nil })
+			return err
+		},
 		"list": func(m *Manager, w world) error {
 			_, err := m.CreateList(t.Context(), root, anteroom.List{Name: "new", Kind: anteroom.ListOfIPs})
 			return err
@@ -235,7 +240,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 			for k := 1; !finished; k++ {
 				for _, done := range []bool{false, true} {
 					link := memlink.New()
-					m := open(t, Config{Link: link, FirstToken: envToken})
+					m := open(t, Config{Link: link, FirstToken: envToken, FileRooms: []anteroom.Room{fixed}})
 					ctx := t.Context()
 					w := world{zone: must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID}
 					r := shop("old")
@@ -255,7 +260,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 					err = change(m, w)
 					finished = f.left > 0 && err == nil
 
-					after := open(t, Config{Link: link, FirstToken: envToken})
+					after := open(t, Config{Link: link, FirstToken: envToken, FileRooms: []anteroom.Room{fixed}})
 					records, _, verr := after.VerifyAudit(ctx, root)
 					if verr != nil {
 						t.Fatalf("write %d, done %v: %v", k, done, verr)
@@ -393,5 +398,66 @@ func TestRulesAndLists(t *testing.T) {
 	}
 	if err := errors.Join(set(), m.DeleteList(ctx, root, list.ID)); err != nil {
 		t.Error(err)
+	}
+}
+
+// fileRoom is a room as the configuration file gives it.
+func fileRoom() anteroom.Room {
+	r := shop("fixed")
+	r.Zone, r.Routes[0].Host = "file.test", "www.file.test"
+	return r.WithDefaults()
+}
+
+// TestRoomsOfTheFile: what the file says is changed there, and the operator's hand on such a
+// room is as on any other: it survives a restart and a reload, and is in a backup.
+func TestRoomsOfTheFile(t *testing.T) {
+	t.Parallel()
+	link, ctx, room := memlink.New(), t.Context(), fileRoom()
+	zone := anteroom.ZoneIDOf("file.test")
+	cfg := Config{Link: link, FirstToken: envToken, FileName: "/etc/shop.yaml", FileRooms: []anteroom.Room{room}}
+	m := open(t, cfg)
+	queueAll := func(r *anteroom.Room) error { r.QueueAll = true; return nil }
+	if _, err := m.ChangeRoom(ctx, root, zone, room.ID, queueAll); anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "defined in the configuration file /etc/shop.yaml") {
+		t.Errorf("a setting of the file's room: %v", err)
+	}
+	want := anteroom.Controls{Paused: true, ResetAt: 17}
+	got := must[anteroom.Controls](t)(m.ChangeControls(ctx, root, zone, room.ID, func(c *anteroom.Controls) error { *c = want; return nil }))
+	held := func(when string, m *Manager) {
+		t.Helper()
+		if r := m.State().Room(room.ID); got != want || r.Controls != want || !r.File || !r.At(0).Settings.QueueAll {
+			t.Errorf("%s: %+v, %+v", when, got, r.Controls)
+		}
+	}
+	held("now", m)
+	record := must[[]AuditRecord](t)(m.Audit(ctx, root, m.State().Seq()-1, 1))[0]
+	if record.Operation != "room.controls" || record.Room != room.ID || record.Zone != zone || len(record.Changes) != 2 || record.Changes[0].Field != "room.controls.paused" {
+		t.Errorf("the record %+v", record)
+	}
+
+	m = open(t, cfg)
+	held("after a restart", m)
+	room.TotalActiveUsers++
+	if err := m.SetFile(ctx, File{Rooms: []anteroom.Room{room}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	held("after a reload", m)
+	if _, err := m.ChangeRoom(ctx, root, zone, room.ID, queueAll); err == nil || !strings.Contains(err.Error(), "defined by the flags") {
+		t.Errorf("a setting of a room without a file: %v", err)
+	}
+	backup := backupOf(t, m, false)
+	must[anteroom.Controls](t)(m.ChangeControls(ctx, root, zone, room.ID, func(c *anteroom.Controls) error { c.Paused = false; return nil }))
+	must[Restored](t)(m.Restore(ctx, root, bytes.NewReader(backup)))
+	held("after a restore", m)
+
+	// A room that is not in the file any more is held until another one is touched.
+	other := shop("another")
+	other.Zone = "file.test"
+	other = other.WithDefaults()
+	if err := m.SetFile(ctx, File{Rooms: []anteroom.Room{other}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	must[anteroom.Controls](t)(m.ChangeControls(ctx, root, zone, other.ID, func(c *anteroom.Controls) error { c.Draining = true; return nil }))
+	if keys := must[[]string](t)(link.Keys(ctx, heldPrefix)); len(keys) != 1 || keys[0] != heldPrefix+string(other.ID) {
+		t.Errorf("documents %q", keys)
 	}
 }

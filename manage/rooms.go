@@ -3,6 +3,7 @@ package manage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -295,7 +296,10 @@ func (t *tx) own(zone anteroom.ZoneID, id anteroom.RoomID) (*Served, error) {
 		return nil, err
 	}
 	if r.File {
-		return nil, anteroom.Errorf(anteroom.Invalid, "this room is defined in the configuration file anteroom.yaml; change it there")
+		if t.m.cfg.FileName == "" {
+			return nil, anteroom.Errorf(anteroom.Invalid, "this room is defined by the flags or the environment of anteroom run; change it there, or define it in a configuration file")
+		}
+		return nil, anteroom.Errorf(anteroom.Invalid, "this room is defined in the configuration file %s; change it there", t.m.cfg.FileName)
 	}
 	return r, nil
 }
@@ -346,10 +350,11 @@ func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 	})
 }
 
-// ChangeControls changes the operator's hand on a room: pause, drain, reset.
+// ChangeControls changes the operator's hand on a room: pause, drain, reset. It is for the
+// file's rooms as well, since it is no setting.
 func (m *Manager) ChangeControls(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID, fn func(*anteroom.Controls) error) (changed anteroom.Controls, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
-		old, err := t.own(zone, id)
+		old, err := t.old.room(t.by, Edit, zone, id)
 		if err != nil {
 			return err
 		}
@@ -360,8 +365,32 @@ func (m *Manager) ChangeControls(ctx context.Context, by Caller, zone anteroom.Z
 		if changed = r.Controls; changed == old.Controls {
 			return nil
 		}
+		if old.File {
+			return t.hold(old, r)
+		}
 		_, err = t.setRoom("room.controls", string(id), old, r)
 		return err
 	})
 	return changed, err
+}
+
+// hold puts other controls of one of the file's rooms into the change.
+func (t *tx) hold(old *Served, r anteroom.Room) error {
+	one := *old
+	one.Room = r
+	t.next.setRoom(&one)
+	t.next.held = maps.Clone(t.old.held)
+	for id := range t.old.held {
+		if kept := t.next.byID[id]; kept == nil || !kept.File { // it has left the file
+			delete(t.next.held, id)
+			t.drop(heldPrefix + string(id))
+		}
+	}
+	was, now := old.Controls, r.Controls
+	was.RenewalEnded, now.RenewalEnded = 0, 0
+	t.next.held[r.ID] = now
+	z, _ := t.next.ZoneNamed(r.Zone)
+	t.entry.Zone, t.entry.Room = z.ID, r.ID
+	t.note("room.controls", string(r.ID), r.Name, map[string]any{"room": map[string]any{"Controls": was}}, map[string]any{"room": map[string]any{"Controls": now}})
+	return t.put(heldPrefix+string(r.ID), heldDocument{t.header(), now})
 }

@@ -24,6 +24,9 @@ type State struct {
 	zones   []*storedZone // in the order of their creation, those of the file first
 	rooms   []*Served     // those of the file first, then in the order of their creation
 	byID    map[anteroom.RoomID]*Served
+	// held are the controls of the file's rooms, RenewalEnded left out, and of rooms that were
+	// in the file.
+	held    map[anteroom.RoomID]anteroom.Controls
 	lists   []*storedList // in the order of their creation
 	named   *rules.Lists  // made from them
 	tokens  []*token      // in the order of their creation
@@ -187,6 +190,7 @@ func (s *State) withFile(f File, now time.Time) (*State, error) {
 	for i, r := range f.Rooms {
 		r = r.WithDefaults()
 		r = s.account.name(r)
+		r.Controls = s.held[r.ID]
 		if before := s.byID[r.ID]; before != nil {
 			r.Controls.RenewalEnded = renewalEnded(&before.Room, &r, now)
 		}

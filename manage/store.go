@@ -427,7 +427,7 @@ func (m *Manager) found(ctx context.Context) (*State, error) {
 // build makes a state from its documents, strictly. It returns the keys of custom pages that
 // nobody names.
 func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State, unused []string, err error) {
-	s = &State{byID: map[anteroom.RoomID]*Served{}}
+	s = &State{byID: map[anteroom.RoomID]*Served{}, held: map[anteroom.RoomID]anteroom.Controls{}}
 	account, ok := docs[accountKey]
 	if !ok {
 		return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is missing; %s", accountKey, wayBack)
@@ -462,6 +462,12 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			s.zones = append(s.zones, &storedZone{Zone: d.Zone, made: d.Made, stored: true})
 		case strings.HasPrefix(key, roomPrefix):
 			rooms = append(rooms, key)
+		case strings.HasPrefix(key, heldPrefix):
+			var d heldDocument
+			if err := decode(key, data, &d); err != nil {
+				return nil, nil, err
+			}
+			s.held[anteroom.RoomID(strings.TrimPrefix(key, heldPrefix))] = d.Controls
 		case strings.HasPrefix(key, listPrefix):
 			var d listDocument
 			if err := decode(key, data, &d); err != nil {

@@ -145,7 +145,7 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	var err error
 	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, FirstToken: adminToken, Now: clock,
-		FileRooms: []anteroom.Room{{Name: "fixed", Routes: []anteroom.Route{{Host: "fixed.example.org"}}, Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}}})
+		FileName: "anteroom.yaml", FileRooms: []anteroom.Room{{Name: "fixed", Routes: []anteroom.Route{{Host: "fixed.example.org"}}, Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

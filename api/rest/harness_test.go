@@ -63,7 +63,7 @@ func open(tb testing.TB, change ...func(*manage.Config)) *installation {
 		tokens: map[string]string{"admin": adminToken}, names: map[string]string{}, hit: map[string]bool{}}
 	link := memlink.New()
 	tb.Cleanup(func() { link.Close() })
-	c := manage.Config{Link: link, Doors: liveDoors{at: in}, FirstToken: adminToken, Now: in.clock, FileRooms: []anteroom.Room{fileRoom()}}
+	c := manage.Config{Link: link, Doors: liveDoors{at: in}, FirstToken: adminToken, Now: in.clock, FileName: "anteroom.yaml", FileRooms: []anteroom.Room{fileRoom()}}
 	for _, f := range change {
 		f(&c)
 	}

@@ -24,8 +24,8 @@ import (
 func roomCommand() *cobra.Command {
 	cmd := group("room", "Manage rooms and the lines before them")
 	cmd.Long = `Manage rooms and the lines before them. A room is named as ZONE/NAME, by its id, or by its
-name alone where only one room has it. Rooms of the configuration file can be looked at, and
-their visitors found, admitted and thrown out; all else about them is changed in the file.`
+name alone where only one room has it. Rooms of the configuration file can be looked at,
+paused, drained, reset and so on; their settings are changed in the file.`
 	cmd.Example = `  anteroom room create example.com/checkout --host shop.example.com --path /checkout \
       --total-active-users 500 --new-users-per-minute 300
   anteroom room set checkout --queue-all

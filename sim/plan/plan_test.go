@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -211,7 +212,12 @@ func TestEveryMemberOfAScenarioHasAKey(t *testing.T) {
 		}
 	}
 	walk(reflect.ValueOf(sc), "")
+	// Members that follow from a room's events and controls, which a plan has none of.
+	made := []string{"RenewalEnded", "Prequeueing", "Draining", "ResetAt"}
 	for path, set := range seen {
+		if slices.Contains(made, path[strings.LastIndexByte(path, '.')+1:]) {
+			continue
+		}
 		// False or zero in this plan at its start, and set by its events.
 		if !set && path != ".Settings.QueueAll" && path != ".Settings.Suspended" && path != ".Drain" {
 			t.Errorf("sim.Scenario has %s, and no key of the plan sets it", path)

@@ -146,7 +146,7 @@ func (d *day) at(clock string) {
 }
 
 // curl does a curl line of the documentation. The Friday of the sale is today.
-func (d *day) curl(line string) (status int, result json.RawMessage) {
+func (d *day) curl(line string) json.RawMessage {
 	d.t.Helper()
 	match := regexp.MustCompile(`(?s)^curl "(?:\$API|\$OWN)([^"]*)" -H "Authorization: Bearer \$TOKEN"(?: -X ([A-Z]+))?(?: --json '(.*)')?\s*$`).FindStringSubmatch(line)
 	if match == nil {
@@ -161,6 +161,7 @@ func (d *day) curl(line string) (status int, result json.RawMessage) {
 		path = strings.ReplaceAll(path, "$"+name, id)
 	}
 	body = strings.ReplaceAll(body, "2026-11-27", d.begin.UTC().Format("2006-01-02"))
+	body = strings.ReplaceAll(body, "2026-11-30", d.begin.UTC().AddDate(0, 0, 3).Format("2006-01-02"))
 	body = strings.ReplaceAll(body, "2026-12-27", d.begin.UTC().AddDate(0, 1, 0).Format("2006-01-02"))
 	if method == "" {
 		if method = "GET"; body != "" {
@@ -187,11 +188,8 @@ func (d *day) curl(line string) (status int, result json.RawMessage) {
 	if json.Unmarshal(answer.Result, &made) == nil && method == "POST" {
 		kind := map[string]string{"zones": "ZONE", "waiting_rooms": "ROOM", "events": "EVENT"}[path[strings.LastIndexByte(path, '/')+1:]]
 		d.ids[kind] = made.ID
-		if kind == "EVENT" && d.ids["SALE"] == "" {
-			d.ids["SALE"] = made.ID
-		}
 	}
-	return res.StatusCode, answer.Result
+	return answer.Result
 }
 
 // shopper is a visitor with a browser of their own.
@@ -292,7 +290,9 @@ func flashSale(t *testing.T, dir string, lines []string) {
 	d := beginDay(t, dir)
 	var details json.RawMessage
 	for _, line := range lines {
-		_, details = d.curl(line)
+		if result := d.curl(line); strings.Contains(line, "/details") {
+			details = result
+		}
 	}
 	var last struct {
 		Name             string

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -140,7 +142,7 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 		if e.Repeat.Every == "" || e.Repeat.Times > 0 && number >= e.Repeat.Times {
 			return o, false
 		}
-		zone, err := time.LoadLocation(e.Repeat.TimeZone)
+		zone, err := timeZone(e.Repeat.TimeZone)
 		if err != nil {
 			return o, false
 		}
@@ -163,6 +165,36 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 		}
 	}
 	return o, true
+}
+
+// timeZones are those that were loaded. Reading one takes longer than all the rest of an
+// occurrence, and a plan has tens of thousands.
+var timeZones struct {
+	sync.RWMutex
+	byName map[string]*time.Location
+}
+
+// maxTimeZones is more than there are; a name can be spelled in many ways.
+const maxTimeZones = 1000
+
+func timeZone(name string) (*time.Location, error) {
+	timeZones.RLock()
+	zone := timeZones.byName[name]
+	timeZones.RUnlock()
+	if zone != nil {
+		return zone, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	timeZones.Lock()
+	defer timeZones.Unlock()
+	if timeZones.byName == nil || len(timeZones.byName) >= maxTimeZones {
+		timeZones.byName = map[string]*time.Location{}
+	}
+	timeZones.byName[strings.Clone(name)] = zone
+	return zone, nil
 }
 
 // maxNumber bounds the numbers of occurrences: almost three thousand years of days.

@@ -189,6 +189,23 @@ func TestTerraformEscapesWhatIsCodeThere(t *testing.T) {
 	}
 }
 
+// An API that is not what it seems may answer with an object where a text should be: its names
+// are no code either.
+func TestTerraformEscapesNamesOfMembers(t *testing.T) {
+	answers := shop("", "")
+	rooms := "/zones/" + zoneID + "/waiting_rooms"
+	answers[rooms+"/r1/events"], answers[rooms+"/r1/rules"] = "[]", "[]"
+	answers[rooms] = `[{"id":"r1","name":"a","host":{"x = 1 }\n}\nresource \"y\" \"z\" {\n#":1,"for":{"${file(\"a\")}":2}},"total_active_users":1,"new_users_per_minute":1}]`
+	var b strings.Builder
+	if err := read(t, answers).Terraform(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "\n  host = { for = { \"$${file(\\\"a\\\")}\" = 2 }, \"x = 1 }\\n}\\nresource \\\"y\\\" \\\"z\\\" {\\n#\" = 1 }\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("no line %s in\n%s", want, b.String())
+	}
+}
+
 func TestResourcesHaveNamesOfTheirOwn(t *testing.T) {
 	answers := shop("", "")
 	rooms := "/zones/" + zoneID + "/waiting_rooms"

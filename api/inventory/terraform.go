@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,10 +145,13 @@ func expression(v any) string {
 		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
 		var parts []string
-		for k := range v {
-			parts = append(parts, k+" = "+expression(v[k]))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			name := k
+			if strings.Trim(k, "abcdefghijklmnopqrstuvwxyz_") != "" || k == "" {
+				name = quoted(k) // an API may answer with an object where a text should be
+			}
+			parts = append(parts, name+" = "+expression(v[k]))
 		}
-		slices.Sort(parts)
 		return "{ " + strings.Join(parts, ", ") + " }"
 	}
 	return fmt.Sprint(v) // numbers and truth values

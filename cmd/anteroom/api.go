@@ -164,12 +164,7 @@ func shown(v any) string {
 		if v == "" {
 			return "-"
 		}
-		return strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-				return '\uFFFD'
-			}
-			return r
-		}, v)
+		return harmless(v, "")
 	case bool:
 		if v {
 			return "yes"
@@ -177,6 +172,16 @@ func shown(v any) string {
 		return "no"
 	}
 	return fmt.Sprint(v)
+}
+
+// harmless replaces what a terminal would obey, but for some.
+func harmless(s, but string) string {
+	return strings.Map(func(r rune) rune {
+		if (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) && !strings.ContainsRune(but, r) {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
 }
 
 // zone is what the command line needs to know of a zone.

@@ -188,3 +188,25 @@ func take(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv(args[0], strings.TrimRight(words[n-1], "."))
 }
+
+// What an API says in an error goes to a terminal, and it may be anybody's API.
+func TestErrorsCannotDriveTheTerminal(t *testing.T) {
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"success":false,"errors":[{"code":1,"message":"a\u001b]0;title\u0007\nb\u009b31m\u202ec"}]}`)
+	}))
+	defer hostile.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = w
+	code := run([]string{"zone", "list", "--api", hostile.URL, "--token", adminToken})
+	os.Stderr = stderr
+	w.Close()
+	said, err := io.ReadAll(r)
+	if err != nil || code != exitFailed || strings.ContainsAny(string(said), "\x1b\a\u009b\u202e") || !strings.Contains(string(said), "\nb") {
+		t.Errorf("%d, %v: %q", code, err, said)
+	}
+}

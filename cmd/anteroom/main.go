@@ -81,7 +81,7 @@ func run(args []string) int {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {
 		if err.Error() != "" { // an answer, as "no match", has only an exit code
-			fmt.Fprintln(os.Stderr, "anteroom: "+err.Error())
+			fmt.Fprintln(os.Stderr, "anteroom: "+harmless(err.Error(), "\n\t"))
 		}
 		if _, ok := errors.AsType[usageError](err); ok {
 			return exitUsage

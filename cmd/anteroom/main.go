@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // events repeat by the clocks of a place, also on a machine that knows none
 
 	"github.com/spf13/cobra"
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -132,6 +130,23 @@ type Occurrence struct {
 // Occurrence returns the occurrence with the number, and whether there is one. The event has
 // passed [Event.Check].
 func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
+	return e.occurrence(number, e.zone())
+}
+
+// zone returns the time zone of the repetition; nil when there is none. Reading it takes longer
+// than all the rest of an occurrence: whoever looks at many reads it once.
+func (e Event) zone() *time.Location {
+	if e.Repeat.Every == "" {
+		return nil
+	}
+	zone, err := time.LoadLocation(e.Repeat.TimeZone)
+	if err != nil {
+		return nil
+	}
+	return zone
+}
+
+func (e Event) occurrence(number int, zone *time.Location) (o Occurrence, ok bool) {
 	start, err := e.Start.Time()
 	end, err2 := e.End.Time()
 	if err != nil || err2 != nil || number < 0 || number > maxNumber {
@@ -142,8 +157,7 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 		if e.Repeat.Every == "" || e.Repeat.Times > 0 && number >= e.Repeat.Times {
 			return o, false
 		}
-		zone, err := timeZone(e.Repeat.TimeZone)
-		if err != nil {
+		if zone == nil {
 			return o, false
 		}
 		days := number * max(1, e.Repeat.Interval)
@@ -167,36 +181,6 @@ func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
 	return o, true
 }
 
-// timeZones are those that were loaded. Reading one takes longer than all the rest of an
-// occurrence, and a plan has tens of thousands.
-var timeZones struct {
-	sync.RWMutex
-	byName map[string]*time.Location
-}
-
-// maxTimeZones is more than there are; a name can be spelled in many ways.
-const maxTimeZones = 1000
-
-func timeZone(name string) (*time.Location, error) {
-	timeZones.RLock()
-	zone := timeZones.byName[name]
-	timeZones.RUnlock()
-	if zone != nil {
-		return zone, nil
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, err
-	}
-	timeZones.Lock()
-	defer timeZones.Unlock()
-	if timeZones.byName == nil || len(timeZones.byName) >= maxTimeZones {
-		timeZones.byName = map[string]*time.Location{}
-	}
-	timeZones.byName[strings.Clone(name)] = zone
-	return zone, nil
-}
-
 // maxNumber bounds the numbers of occurrences: almost three thousand years of days.
 const maxNumber = 1 << 20
 
@@ -216,7 +200,8 @@ func (e Event) OccurrenceSeed(number int) [32]byte {
 
 // Next returns the first occurrence that has not ended at a moment.
 func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
-	first, ok := e.Occurrence(0)
+	zone := e.zone()
+	first, ok := e.occurrence(0, zone)
 	if !ok || at.Before(first.End) || e.Repeat.Every == "" {
 		return first, ok && at.Before(first.End)
 	}
@@ -227,7 +212,7 @@ func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 	// Clocks are changed by an hour or so: one before what even days say is early enough.
 	n := max(0, int(at.Sub(first.End)/(time.Duration(days)*24*time.Hour))-1)
 	for ; ; n++ {
-		if o, ok = e.Occurrence(n); !ok || at.Before(o.End) {
+		if o, ok = e.occurrence(n, zone); !ok || at.Before(o.End) {
 			return o, ok
 		}
 	}
@@ -235,14 +220,14 @@ func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 
 // Latest returns the last occurrence that has become active by a moment, also when it is over.
 func (e Event) Latest(at time.Time) (o Occurrence, ok bool) {
-	number := 0
+	number, zone := 0, e.zone()
 	if next, ok := e.Next(at); ok {
 		number = next.Number
-	} else if last := sort.Search(maxNumber+1, func(n int) bool { _, ok := e.Occurrence(n); return !ok }); last > 0 {
+	} else if last := sort.Search(maxNumber+1, func(n int) bool { _, ok := e.occurrence(n, zone); return !ok }); last > 0 {
 		number = last - 1
 	}
 	for ; number >= 0; number-- {
-		if o, ok = e.Occurrence(number); ok && !at.Before(o.From) {
+		if o, ok = e.occurrence(number, zone); ok && !at.Before(o.From) {
 			return o, true
 		}
 	}
@@ -469,8 +454,9 @@ func CheckEvents(events []Event) Faults {
 			f = append(f, Fault{Path: fmt.Sprintf("events[%d].name", i), Problem: fmt.Sprintf("%s is another event's name", quote(e.Name)), Fix: "names are unique in a room"})
 		}
 		names[e.Name] = true
+		zone := e.zone()
 		for n := range checkedOccurrences {
-			o, ok := e.Occurrence(n)
+			o, ok := e.occurrence(n, zone)
 			if !ok {
 				break
 			}

@@ -159,6 +159,10 @@ type roomStatus struct {
 	Method            anteroom.QueueingMethod `json:"queueing_method"`
 	QueueAll          bool                    `json:"queue_all"`
 	Suspended         bool                    `json:"suspended"`
+	Paused            bool                    `json:"paused"`
+	Draining          bool                    `json:"draining"`
+	Phase             string                  `json:"phase"` // of Event
+	Event             string                  `json:"event"` // name of the active one, or empty
 	Mode              string                  `json:"mode"`
 	ActiveUsers       int                     `json:"active_users"`
 	TotalActiveUsers  int                     `json:"total_active_users"`
@@ -192,10 +196,17 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		st := n.Status()
-		one := roomStatus{ID: room.ID, Name: room.Name, Zone: room.Zone, Method: room.QueueingMethod,
-			QueueAll: room.QueueAll, Suspended: room.Suspended, Mode: st.Mode,
+		in := st.InForce
+		if in == nil {
+			in = room.At(anteroom.TimeOf(time.Now()))
+		}
+		one := roomStatus{ID: room.ID, Name: room.Name, Zone: room.Zone, Method: in.QueueingMethod,
+			QueueAll: in.QueueAll, Suspended: in.Suspended, Paused: room.Controls.Paused, Draining: in.Draining, Phase: in.Phase.String(), Mode: st.Mode,
 			ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers, AdmittedLastMin: st.AdmittedLastMin,
 			NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Away: st.Dormant, Offered: st.Offered}
+		if in.Event != nil {
+			one.Event = in.Event.Name
+		}
 		if st.WaitKnown {
 			sec := st.WaitOfNewcomer.Seconds()
 			one.WaitSeconds = &sec

@@ -2,12 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/anteroom/anteroom"
 )
 
 func TestReadyBeforeWhileAndAfter(t *testing.T) {
@@ -67,6 +71,38 @@ func TestStatusTellsWhatIsInForce(t *testing.T) {
 	r.reload()
 	if a := r.admin("GET", "/-/status"); !strings.Contains(a.body, "anteroom.yaml:1:9") {
 		t.Errorf("after a bad reload: %s", a.body)
+	}
+}
+
+// TestStatusTellsWhatHoldsTheLine: a pause and an event are seen without the API.
+func TestStatusTellsWhatHoldsTheLine(t *testing.T) {
+	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	r := startServer(t, fmt.Sprintf(`
+rooms:
+  - name: shop
+    host: "*"
+    total_active_users: 9
+    new_users_per_minute: 9
+    events:
+      - {name: drop, prequeue_start_time: %q, event_start_time: %q, event_end_time: %q, queueing_method: random}
+`, at(-time.Minute), at(time.Hour), at(2*time.Hour)))
+	room := func() roomStatus {
+		t.Helper()
+		var p statusPage
+		if err := json.Unmarshal([]byte(r.admin("GET", "/-/status").body), &p); err != nil || len(p.Rooms) != 1 {
+			t.Fatalf("%v %+v", err, p)
+		}
+		return p.Rooms[0]
+	}
+	if got := room(); got.Event != "drop" || got.Phase != "prequeueing" || got.Method != anteroom.Random || got.Paused || got.QueueAll {
+		t.Errorf("in the prequeue: %+v", got)
+	}
+	id := anteroom.RoomIDOf("*", "shop")
+	if _, err := r.s.Manager().ChangeControls(t.Context(), operator, anteroom.ZoneIDOf("*"), id, func(c *anteroom.Controls) error { c.Paused = true; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := room(); !got.Paused || !got.QueueAll || got.Draining {
+		t.Errorf("paused: %+v", got)
 	}
 }
 

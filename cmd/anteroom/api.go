@@ -220,6 +220,7 @@ type room struct {
 	TotalActiveUsers  int    `json:"total_active_users"`
 	NewUsersPerMinute int    `json:"new_users_per_minute"`
 	QueueingMethod    string `json:"queueing_method"`
+	QueueAll          bool   `json:"queue_all"`
 	Suspended         bool   `json:"suspended"`
 	Controls          struct {
 		Paused   bool    `json:"paused"`

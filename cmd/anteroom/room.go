@@ -59,19 +59,26 @@ func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *clie
 	}, func(w io.Writer, result T) error { return show(w, rm, result) })
 }
 
-// showMembers prints an object, a member a line.
+// showMembers prints an object, a member a line: those of an object inside have its name
+// before theirs.
 func showMembers(w io.Writer, _ room, o map[string]any) error {
 	t := newTable(w, "MEMBER", "VALUE")
-	for _, k := range slices.Sorted(maps.Keys(o)) {
-		switch v := o[k].(type) {
-		case map[string]any, []any:
-			t.row(k, inline(v))
-		case string:
-			t.row(k, short(v))
-		default:
-			t.row(k, v)
+	var show func(before string, o map[string]any)
+	show = func(before string, o map[string]any) {
+		for _, k := range slices.Sorted(maps.Keys(o)) {
+			switch v := o[k].(type) {
+			case map[string]any:
+				show(before+k+".", v)
+			case []any:
+				t.row(before+k, inline(v))
+			case string:
+				t.row(before+k, short(v))
+			default:
+				t.row(before+k, v)
+			}
 		}
 	}
+	show("", o)
 	return t.Flush()
 }
 
@@ -107,6 +114,8 @@ func roomList(r *remote) *cobra.Command {
 				state = "suspended"
 			case rm.Controls.Paused:
 				state = "paused"
+			case rm.QueueAll:
+				state = "queue-all"
 			case rm.Controls.Draining:
 				state = "draining"
 			}

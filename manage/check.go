@@ -152,7 +152,7 @@ func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
 	f := own.Check()
 	f = append(f, checkLimits("", anteroom.Overrides{TotalActiveUsers: &r.TotalActiveUsers, NewUsersPerMinute: &r.NewUsersPerMinute, SessionDuration: &r.SessionDuration}, s.strict)...)
 	for i, rt := range r.Routes {
-		if r.Zone != "*" && rt.Host != r.Zone && !strings.HasSuffix(rt.Host, "."+r.Zone) {
+		if r.Zone != "*" && !within(rt.Host, r.Zone) {
 			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q is not in the zone %.80q", rt.Host, r.Zone),
 				Fix: "a room's hosts are its zone's name or below it"})
 		}
@@ -166,18 +166,27 @@ func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
 // otherRoom is how route.Check names the rooms that it was given.
 var otherRoom = regexp.MustCompile(`rooms\[\d+\](\.routes\[\d+\])? \(room ("[^"]*")\)`)
 
-// checkAmong returns the faults that a room has with the others of a state.
-func (m *Manager) checkAmong(s *State, r *anteroom.Room) anteroom.Faults {
+// checkAmong returns the faults that a room has with the others of a state. They have the
+// names of these if the caller may know them.
+func (m *Manager) checkAmong(s *State, r *anteroom.Room, by Caller) anteroom.Faults {
 	var f anteroom.Faults
 	if id, taken := m.index.names[[2]string{r.Zone, r.Name}]; taken && id != r.ID {
 		f = append(f, anteroom.Fault{Path: "name", Problem: fmt.Sprintf("%q is the name of another room", r.Name), Fix: "names are unique in a zone"})
 	}
-	among := append(m.index.near(s, r), *r)
+	near := m.index.near(s, r)
+	other := "room $2"
+	if slices.ContainsFunc(near, func(o anteroom.Room) bool {
+		z, _ := s.ZoneNamed(o.Zone)
+		return !by.May(Read, z.ID, o.ID)
+	}) {
+		other = "another room"
+	}
+	among := append(near, *r)
 	at := fmt.Sprintf("rooms[%d].", len(among)-1)
 	for _, one := range route.Check(among, s.cookieName) {
 		if path, ours := strings.CutPrefix(one.Path, at); ours {
 			one.Path = path
-			one.Problem = otherRoom.ReplaceAllString(one.Problem, "room $2")
+			one.Problem = otherRoom.ReplaceAllString(one.Problem, other)
 			f = append(f, one)
 		}
 	}

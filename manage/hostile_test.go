@@ -132,3 +132,64 @@ func TestATokenForARoomSeesItsZoneOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestATokenTakesNothingFromOtherZonesAndRooms: a room with a longer path goes first, so that
+// whoever may choose a room's routes could let everybody past somebody else's room.
+func TestATokenTakesNothingFromOtherZonesAndRooms(t *testing.T) {
+	t.Parallel()
+	ctx, m := t.Context(), open(t, Config{})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com"))
+	every := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "*"))
+	below := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "shop.example.com"))
+	must[anteroom.Room](t)(m.CreateRoom(ctx, root, below.ID, shop("sale")))
+	at := func(name, host, path string) anteroom.Room {
+		r := shop(name)
+		r.Routes[0] = anteroom.Route{Host: host, Path: path}
+		return r
+	}
+	may := func(grants ...Grant) Caller { return Caller{Name: "small", Grants: grants} }
+	one := may(Grant{Zone: zone.ID, Permission: Edit})
+	for _, c := range []struct {
+		by   Caller
+		zone anteroom.ZoneID
+		host string
+		ok   bool
+	}{
+		{one, zone.ID, "shop.example.com", false},
+		{one, zone.ID, "a.shop.example.com", false},
+		{one, zone.ID, "www.example.com", true},
+		{one, zone.ID, "myshop.example.com", true},
+		{may(Grant{Zone: every.ID, Permission: Edit}), every.ID, "www.example.com", false},
+		{may(Grant{Zone: every.ID, Permission: Edit}), every.ID, "example.org", true},
+		{may(Grant{Zone: zone.ID, Permission: Edit}, Grant{Zone: below.ID, Permission: Edit}), zone.ID, "shop.example.com", true},
+		{root, zone.ID, "b.shop.example.com", true},
+	} {
+		made, err := m.CreateRoom(ctx, c.by, c.zone, at("r", c.host, "/sale/deeper"))
+		if c.ok && err != nil || !c.ok && anteroom.KindOf(err) != anteroom.Invalid {
+			t.Errorf("%v at %s: %v", c.by.Grants, c.host, err)
+		}
+		if err == nil {
+			if err := m.DeleteRoom(ctx, root, c.zone, made.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	own := must[anteroom.Room](t)(m.CreateRoom(ctx, one, zone.ID, at("own", "www.example.com", "/own")))
+	_, err := m.ChangeRoom(ctx, one, zone.ID, own.ID, func(r *anteroom.Room) error { r.Routes[0].Host = "shop.example.com"; return nil })
+	if anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("moved into another zone: %v", err)
+	}
+	must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, at("hidden", "www.example.com", "/hidden")))
+	for _, by := range []Caller{may(Grant{Room: own.ID, Permission: Edit}), may(Grant{Zone: zone.ID, Room: own.ID, Permission: Edit})} {
+		_, err := m.ChangeRoom(ctx, by, zone.ID, own.ID, func(r *anteroom.Room) error { r.Routes[0].Path = "/hidden/deeper"; return nil })
+		if anteroom.KindOf(err) != anteroom.Denied {
+			t.Errorf("a room's token changes what it covers: %v", err)
+		}
+		must[anteroom.Room](t)(m.ChangeRoom(ctx, by, zone.ID, own.ID, func(r *anteroom.Room) error { r.TotalActiveUsers++; return nil }))
+	}
+	must[anteroom.Room](t)(m.CreateRoom(ctx, root, every.ID, at("secret", "www.example.com", "/secret")))
+	_, err = m.CreateRoom(ctx, one, zone.ID, at("again", "www.example.com", "/secret"))
+	if anteroom.KindOf(err) != anteroom.Invalid || strings.Contains(err.Error(), `"secret"`) {
+		t.Errorf("the fault names a room that the caller may not see: %v", err)
+	}
+}

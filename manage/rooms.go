@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -224,14 +225,42 @@ func (m *Manager) CreateRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 	return made, err
 }
 
+// strangeHosts returns the faults of routes, new ones, whose host is of another zone than the
+// room's: the one that names it most closely. Whoever may edit that zone, too, may have them.
+func (t *tx) strangeHosts(before *Served, r *anteroom.Room) anteroom.Faults {
+	var f anteroom.Faults
+	for i, rt := range r.Routes {
+		if before != nil && slices.ContainsFunc(before.Routes, func(old anteroom.Route) bool { return old.Host == rt.Host }) {
+			continue
+		}
+		nearest := &storedZone{}
+		for _, z := range t.old.zones {
+			if within(rt.Host, z.Name) && len(z.Name) > len(nearest.Name) {
+				nearest = z
+			}
+		}
+		if nearest.ID != "" && nearest.Name != r.Zone && !t.by.May(Edit, nearest.ID, "") {
+			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q is of another zone", rt.Host),
+				Fix: "this token may not edit that zone: make the room there, with a token that may"})
+		}
+	}
+	return f
+}
+
+// within reports whether a host is a zone's name or below it.
+func within(host, zone string) bool {
+	below, ok := strings.CutSuffix(host, zone)
+	return ok && (below == "" || strings.HasSuffix(below, "."))
+}
+
 // setRoom checks a room and puts it into the change. The record names the object that the
 // operation is about.
 func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) (anteroom.Room, error) {
 	tidy(&r)
-	faults := t.next.checkRoom(&r)
+	faults := append(t.next.checkRoom(&r), t.strangeHosts(before, &r)...)
 	if len(faults) == 0 {
 		r = r.WithDefaults()
-		faults = t.m.checkAmong(t.next, &r)
+		faults = t.m.checkAmong(t.next, &r, t.by)
 	}
 	if err := faults.Err(); err != nil {
 		return r, err
@@ -319,6 +348,9 @@ func (m *Manager) ChangeRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 		r.ID, r.Zone, r.Events, r.Rules, r.Controls = old.ID, old.Zone, old.Events, old.Rules, old.Controls
 		r.Revision, r.CreatedOn, r.ModifiedOn = old.Revision, old.CreatedOn, old.ModifiedOn
 		tidy(&r)
+		if !by.May(Edit, zone, "") && !slices.Equal(r.Routes, old.Routes) {
+			return anteroom.Errorf(anteroom.Denied, "this token may not change what the room covers (it needs the permission %q in the zone: a route can take paths from other rooms)", Edit)
+		}
 		if r.DisableSessionRenewal && !old.DisableSessionRenewal {
 			r.Controls.RenewalEnded = anteroom.TimeOf(t.now) // nobody who is inside is thrown out at once
 		}

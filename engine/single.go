@@ -228,7 +228,7 @@ func (x *Single) Status(now anteroom.Time) anteroom.Status {
 		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
 	}
 	if n.Waiting == 0 {
-		st.WaitKnown, st.OldestWaiting = true, 0
+		st.WaitKnown, st.OldestWaiting = !closed(&s), 0
 	}
 	return st
 }

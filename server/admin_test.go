@@ -94,7 +94,7 @@ rooms:
 		}
 		return p.Rooms[0]
 	}
-	if got := room(); got.Event != "drop" || got.Phase != "prequeueing" || got.Method != anteroom.Random || got.Paused || got.QueueAll {
+	if got := room(); got.Event != "drop" || got.Phase != "prequeueing" || got.Method != anteroom.Random || got.Paused || got.QueueAll || got.WaitSeconds != nil {
 		t.Errorf("in the prequeue: %+v", got)
 	}
 	id := anteroom.RoomIDOf("*", "shop")

@@ -91,6 +91,9 @@ func encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(data) > inflateLimit { // no more of it would be read again
+		return nil, anteroom.Errorf(anteroom.Invalid, "this would have %d bytes in the store before it is packed, and at most %d are read: shorten its texts", len(data), inflateLimit)
+	}
 	if len(data) >= packFrom {
 		var b bytes.Buffer
 		w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a valid level

@@ -193,3 +193,18 @@ func TestATokenTakesNothingFromOtherZonesAndRooms(t *testing.T) {
 		t.Errorf("the fault names a room that the caller may not see: %v", err)
 	}
 }
+
+// TestWhatIsStoredCanBeRead: a document that packs well must not be too large to be unpacked.
+func TestWhatIsStoredCanBeRead(t *testing.T) {
+	t.Parallel()
+	ctx, link := t.Context(), memlink.New()
+	m := open(t, Config{Link: link})
+	l := anteroom.List{Name: "l", Kind: anteroom.ListOfASNs}
+	for i := range MaxListItems {
+		l.Items = append(l.Items, anteroom.ListItem{Value: fmt.Sprint(i + 1), Comment: strings.Repeat("<", anteroom.MaxDescriptionLength)})
+	}
+	if _, err := m.CreateList(ctx, root, l); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("%v", err)
+	}
+	open(t, Config{Link: link})
+}

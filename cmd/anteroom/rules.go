@@ -85,7 +85,7 @@ Exit code 0 is a match, 1 none, 2 an expression or a flag that is not valid.`,
 	f.StringVar(&d.continent, "continent", "", "`code` of the visitor's continent, like EU")
 	f.Uint32Var(&d.asn, "asn", 0, "`number` of the visitor's autonomous system")
 	f.StringArrayVar(&d.geoip, "geoip", nil, "MaxMind DB `file` that knows the place of --ip; may be repeated")
-	f.StringArrayVar(&d.lists, "list", nil, "named list `name=value,value,…`; may be repeated")
+	f.StringArrayVar(&d.lists, "list", nil, "a list that the expression names: `name=value,value,…`; may be repeated")
 	f.StringVar(&d.moment, "time", "", "`time` of the request, like 2026-11-27T08:00:00Z (default now)")
 	f.StringVar(&d.zone, "zone", "", "`name` of the zone (default the host of the URL)")
 	f.BoolVar(&d.bot, "bot", false, "the visitor is a verified crawler")

@@ -65,9 +65,9 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify RECORD [VISITOR...]",
 		Short: "Recompute a shuffle from its record: was it fair, and who got which place",
 		Long: `Recompute a shuffle from its record. RECORD and --ids are files, - for standard input, or URLs;
-the URL of a record leads to its ids. A receipt that a visitor has saved is a record, too. Everybody can get both from the site itself, below
-/.well-known/anteroom/draw/; operators get them with anteroom event shuffle. A VISITOR is the code
-that the waiting page shows, or a whole id. Nothing is taken on trust but the commitment: note it
+the URL of a record leads to its ids. A receipt that a visitor has saved is a record, too.
+Everybody can get both from the site itself, below /.well-known/anteroom/draw/; operators get
+them with anteroom event shuffle. A VISITOR is the code that the waiting page shows, or a whole id. Nothing is taken on trust but the commitment: note it
 while the prequeue runs, and compare it with --commitment.`,
 		Example: `  anteroom event shuffle example.com/checkout drop --out shuffle
   anteroom verify shuffle/record.json --ids shuffle/ids.bin 3f9a1-c07be`,

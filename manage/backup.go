@@ -389,7 +389,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 	in.Buffer(make([]byte, 64<<10), MaxBackupLine)
 	b = backup{docs: map[string][]byte{}, pages: map[string]string{}}
 	sum := sha256.New()
-	prev, ended := "", false
+	prev, ended, pages := "", false, 0
 	for in.Scan() {
 		if line++; ended {
 			return invalid("it goes on after its end")
@@ -421,6 +421,10 @@ func readBackup(r io.Reader) (b backup, err error) {
 		case one.Key == keysLine:
 			b.keys = []byte(one.Text)
 		case strings.HasPrefix(one.Key, pagePrefix):
+			// At once, and not with the rest: a small file unpacks to much.
+			if pages += len(one.Text); one.Key != pageKey(one.Text) || len(one.Text) > anteroom.MaxTemplateBytes || pages > MaxPages {
+				return invalid("%.100s is no custom page, or one too many", one.Key)
+			}
 			b.pages[one.Key] = one.Text
 		case strings.HasPrefix(one.Key, auditPrefix):
 			e, err := unseal(one.Key, []byte(one.Text))
@@ -431,6 +435,8 @@ func readBackup(r io.Reader) (b backup, err error) {
 				return invalid("%s does not follow from the one before", one.Key)
 			}
 			prev = e.Hash
+		case len(one.Document) > inflateLimit:
+			return invalid("%.100s has %d bytes; at most %d", one.Key, len(one.Document), inflateLimit)
 		case strings.HasPrefix(one.Key, keyPrefix) && len(one.Document) > 0:
 			b.docs[one.Key] = bytes.Clone(one.Document)
 		default:

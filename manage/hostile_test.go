@@ -208,3 +208,20 @@ func TestWhatIsStoredCanBeRead(t *testing.T) {
 	}
 	open(t, Config{Link: link})
 }
+
+// TestABackupThatUnpacksToMuch is refused where it begins to be too much, not at its end.
+func TestABackupThatUnpacksToMuch(t *testing.T) {
+	t.Parallel()
+	m := open(t, Config{FirstToken: envToken})
+	const head = `{"anteroom_backup":1,"made":"2026-11-27T10:00:00Z","seq":1}` + "\n"
+	for _, line := range []string{
+		`{"key":"manage.page.0","text":"` + strings.Repeat("a", 1<<20) + `"}`,
+		`{"key":"` + pageKey(strings.Repeat("a", 1<<20)) + `","text":"` + strings.Repeat("a", 1<<20) + `"}`,
+		`{"key":"manage.room.0","document":{"a":"` + strings.Repeat("a", inflateLimit) + `"}}`,
+	} {
+		_, err := m.Restore(t.Context(), root, bytes.NewReader(zipped(t, []byte(head+line+"\n"+line+"\n"))))
+		if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "line 2:") {
+			t.Errorf("%v", err)
+		}
+	}
+}

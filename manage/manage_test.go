@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -459,5 +460,17 @@ func TestRoomsOfTheFile(t *testing.T) {
 	must[anteroom.Controls](t)(m.ChangeControls(ctx, root, zone, other.ID, func(c *anteroom.Controls) error { c.Draining = true; return nil }))
 	if keys := must[[]string](t)(link.Keys(ctx, heldPrefix)); len(keys) != 1 || keys[0] != heldPrefix+string(other.ID) {
 		t.Errorf("documents %q", keys)
+	}
+}
+
+func TestChangesAreInTheLogOfTheProcess(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := open(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	must[anteroom.Zone](t)(m.CreateZone(t.Context(), root, "example.com"))
+	for _, part := range []string{"operation=zone.create", "name=example.com", "actor=root", "address=192.0.2.7", "request=r1"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("%s is not in the log: %s", part, log.String())
+		}
 	}
 }

@@ -120,6 +120,10 @@ func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) 
 		f()
 	}
 	m.state.Store(t.next)
+	// The process's log keeps what the audit log drops one day. No values: they may be secret.
+	r := &t.entry.AuditRecord
+	m.log.Info("changed by an operator", "operation", r.Operation, "object", r.Object, "name", r.Name, "actor", r.Actor, "token", string(r.Token),
+		"address", r.Address, "request", r.Request, "audit", r.Seq)
 	m.dropPages(ctx)
 	m.prune(ctx)
 	return nil

@@ -25,7 +25,8 @@ func restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "restore FILE", Short: "Put what a backup holds in the place of everything that is there", Args: names("FILE"),
 		Long: `Put what a backup holds in the place of everything that is there: zones, rooms, events, rules,
 lists, tokens, and ticket keys if it has them. Rooms of the configuration file stay, and so does
-the token that this command uses. The audit log goes on.`,
+the token that this command uses. The audit log goes on. Tokens that were deleted or rotated since
+the backup are valid again as they were then: look at them with anteroom token list.`,
 		Example: `  anteroom restore shop.backup --replace`}
 	r := remoteFlags(cmd)
 	cmd.Flags().BoolVar(&confirmed, "replace", false, "yes, replace what is there")

@@ -193,8 +193,27 @@ func (m *Manager) checkAmong(s *State, r *anteroom.Room, by Caller) anteroom.Fau
 	return f
 }
 
+// checkTotals holds what all rooms have together to its bounds: one zone must not take the
+// space of all.
+func (s *State) checkTotals() error {
+	events, expressions := 0, 0
+	for _, r := range s.rooms {
+		events, expressions = events+len(r.Events), expressions+len(r.Rules)
+	}
+	if events > MaxEvents {
+		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete those that are over", MaxEvents)}}.Err()
+	}
+	if expressions > MaxRules {
+		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", MaxRules)}}.Err()
+	}
+	return nil
+}
+
 // checkTogether returns what does not fit among the rooms of the file and the others.
 func (s *State) checkTogether() error {
+	if err := s.checkTotals(); err != nil {
+		return err
+	}
 	if len(s.rooms) > anteroom.MaxRooms {
 		return anteroom.Errorf(anteroom.Invalid, "there are %d rooms, those of the file and of the API together; at most %d", len(s.rooms), anteroom.MaxRooms)
 	}

@@ -125,6 +125,8 @@ type ShuffleRecord struct {
 // Bounds of an installation.
 const (
 	MaxZones         = 1_000
+	MaxRules         = 20_000 // of all rooms together
+	MaxEvents        = 20_000 // of all rooms together
 	MaxListItems     = rules.MaxListItems
 	MaxTokens        = 1_000
 	MaxGrants        = 100       // of a token

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -472,5 +473,34 @@ func TestChangesAreInTheLogOfTheProcess(t *testing.T) {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("%s is not in the log: %s", part, log.String())
 		}
+	}
+}
+
+func TestRulesAndEventsOfAllRoomsTogetherAreBounded(t *testing.T) {
+	t.Parallel()
+	var file []anteroom.Room
+	for i := range MaxRules / anteroom.MaxRulesPerRoom {
+		r := shop(fmt.Sprintf("room%d", i))
+		for j := range anteroom.MaxRulesPerRoom {
+			r.Rules = append(r.Rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: "ssl"})
+			day := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, j)
+			r.Events = append(r.Events, anteroom.Event{Name: fmt.Sprintf("e%d", j), Start: anteroom.StampOf(day), End: anteroom.StampOf(day.Add(time.Hour))})
+		}
+		file = append(file, r.WithDefaults())
+	}
+	ctx, m := t.Context(), open(t, Config{FileRooms: file})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.org"))
+	room := shop("more")
+	room.Routes[0].Host = "example.org"
+	room = must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, room))
+	_, err := m.ChangeRules(ctx, root, zone.ID, room.ID, func(r []anteroom.Rule) ([]anteroom.Rule, error) {
+		return append(r, anteroom.Rule{Action: anteroom.ActionBypass, Expression: "ssl"}), nil
+	})
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "20001 rules") {
+		t.Errorf("one rule too many: %v", err)
+	}
+	_, err = m.CreateEvent(ctx, root, zone.ID, room.ID, anteroom.Event{Name: "more", Start: "2030-01-01T00:00:00Z", End: "2030-01-01T01:00:00Z"})
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "20001 events") {
+		t.Errorf("one event too many: %v", err)
 	}
 }

@@ -283,6 +283,11 @@ func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) 
 	}
 	doc := documentOf(one, t.seq())
 	t.next.setRoom(one)
+	if before != nil && (len(one.Events) > len(before.Events) || len(one.Rules) > len(before.Rules)) {
+		if err := t.next.checkTotals(); err != nil {
+			return r, err
+		}
+	}
 	for _, c := range one.pages {
 		t.pages[c.key] = c.html
 	}

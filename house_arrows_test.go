@@ -42,8 +42,9 @@ var table = []tableRow{
 	{pkg: "cluster/natslink", imports: []string{"cluster"}, modules: []string{"github.com/nats-io"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
-	{pkg: "node", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster"}},
+	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator"}},
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 

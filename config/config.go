@@ -41,7 +41,8 @@ type Config struct {
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix is appended after an underscore. A change makes every visitor new."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can tell that a request came through a room."`
 	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files from which rules know the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. A file fills in what those before it leave out. Read again on reload when it has changed; put a finished file in its place."`
-	Sites          []Site         `key:"sites" doc:"What is behind the gateway."`
+	Sites          []Site         `key:"sites" doc:"What is behind the gateway. A node of a cluster may leave it out: it then takes sites, rooms and cookie_name from the nodes that have them."`
+	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data centre or in many. Without any of its addresses the process is alone."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
 	Rooms []anteroom.Room

@@ -98,6 +98,11 @@ func plain(t *testing.T, c Config) Config {
 		t.Fatal(err)
 	}
 	c.shown, c.File, c.Files, c.Data = shown{}, "", nil, abs
+	if c.Cluster.SecretFile != "" {
+		if c.Cluster.SecretFile, err = filepath.Abs(c.Cluster.SecretFile); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return c
 }
 
@@ -114,7 +119,7 @@ func TestBadFilesGiveEveryFault(t *testing.T) {
 			if len(c.Listen) != 0 || c.Rooms != nil {
 				t.Errorf("a configuration came with the faults: %+v", c)
 			}
-			if strings.Contains(err.Error(), "secret") {
+			if strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("a password is shown")
 			}
 			golden(t, strings.TrimSuffix(name, ".yaml")+".faults", err.Error()+"\n")

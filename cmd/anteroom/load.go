@@ -25,8 +25,12 @@ func configFlags(cmd *cobra.Command) func() (config.Config, error) {
 			cmd.Flags().MarkHidden(f.Name)
 		}
 	}
+	join := cmd.Flags().String("cluster", "", "join the cluster of the nodes at these `addresses`; short for --cluster-join, with --cluster-secret-file")
 	return func() (config.Config, error) {
 		given := map[string]string{}
+		if *join != "" {
+			given["cluster-join"] = *join
+		}
 		cmd.Flags().Visit(func(f *pflag.Flag) {
 			for _, known := range config.Flags() {
 				if known.Name == f.Name {
@@ -42,7 +46,7 @@ func configFlags(cmd *cobra.Command) func() (config.Config, error) {
 // page, docs/config.md, and work all the same.
 var common = map[string]bool{"origin": true, "listen": true, "admin": true, "data": true, "total-active-users": true,
 	"new-users-per-minute": true, "session-duration": true, "queueing-method": true, "queue-all": true,
-	"log-level": true, "log-format": true, "on-failure": false}
+	"log-level": true, "log-format": true, "on-failure": false, "cluster-secret-file": true, "cluster-listen": true}
 
 func newLog(l config.Log) *slog.Logger {
 	level := slog.LevelInfo

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/config/strict"
+)
+
+// Cluster is the key "cluster": nodes that serve the same rooms. Without any of its
+// addresses the process is alone.
+type Cluster struct {
+	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes of two names have nothing to do with each other, whatever else they share."`
+	Site       string      `key:"site" default:"local" doc:"Name of the data centre. The nodes of a site share its sessions and its part of the line."`
+	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default one is drawn and kept in the data directory."`
+	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster."`
+	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it keeps nothing that others need."`
+	Cores      []string    `key:"cores" doc:"The cores of this site by their listen addresses, this one among them: 3 or 5, and the same list on each. By default this core is the only one."`
+	Join       []string    `key:"join" doc:"Addresses of cores of this site, one or more: joins their cluster as an edge. The flag --cluster is a shorter spelling."`
+	Hub        []string    `key:"hub" doc:"Addresses of cores of the hub, for the cores of every other site. The hub is the site without this key; it keeps the configuration and the order of the line over all sites."`
+	Weight     int         `key:"weight" default:"1" min:"1" max:"1000" doc:"The part of the free slots that this site gets before it is known where the visitors come, beside those of other sites."`
+	TLS        ClusterTLS  `key:"tls" doc:"Certificates between nodes, instead of those made from the secret."`
+	NATS       ClusterNATS `key:"nats" doc:"NATS servers of your own, version 2.12 or later with JetStream, instead of those inside the nodes."`
+}
+
+// ClusterTLS is the key "cluster.tls".
+type ClusterTLS struct {
+	Cert string `key:"cert" file:"true" doc:"PEM file with the certificate and its chain, for servers and clients."`
+	Key  string `key:"key" file:"true" doc:"PEM file with the private key."`
+	CA   string `key:"ca" file:"true" doc:"PEM file with the authority whose certificates are believed, and no others."`
+}
+
+// On reports whether certificates are given.
+func (t ClusterTLS) On() bool { return t.Cert != "" }
+
+// ClusterNATS is the key "cluster.nats".
+type ClusterNATS struct {
+	URL               []string `key:"url" doc:"Servers of this site, like nats://10.0.0.1:4222."`
+	Credentials       string   `key:"credentials" file:"true" doc:"Credentials file of the account of this site."`
+	SharedCredentials string   `key:"shared_credentials" file:"true" doc:"Credentials file of the account that is bridged between sites. By default the account of this site, for a cluster of one site."`
+	Domain            string   `key:"domain" doc:"JetStream domain of these servers, when they have one."`
+	HubDomain         string   `key:"hub_domain" doc:"JetStream domain of the hub, when it is another."`
+	Replicas          int      `key:"replicas" default:"3" min:"1" max:"5" doc:"Copies of everything that is kept: 1, 3 or 5."`
+}
+
+// On reports whether the process is part of a cluster.
+func (c Cluster) On() bool {
+	return c.Listen != "" || len(c.Cores)+len(c.Join)+len(c.NATS.URL) > 0
+}
+
+// IsHub reports whether the site of this process is the hub.
+func (c Cluster) IsHub() bool {
+	return len(c.Hub) == 0 && (len(c.NATS.URL) == 0 || c.NATS.HubDomain == "" || c.NATS.HubDomain == c.NATS.Domain)
+}
+
+// minSecret is the least length of a cluster's secret, in bytes.
+const minSecret = 32
+
+// checkCluster adds the faults of the section.
+func (l *loader) checkCluster(c *Cluster) {
+	for _, n := range [][2]string{{"name", c.Name}, {"site", c.Site}, {"node", c.Node}} {
+		if key, name := n[0], n[1]; (name != "" || key != "node") && (!isWord(name) || len(name) > anteroom.MaxNameLength) {
+			l.At("cluster."+key, strict.Quote(name)+" is not a name", "1 to 64 letters, digits, _ and -")
+		}
+	}
+	if !c.On() {
+		if len(c.Hub) > 0 || c.SecretFile != "" || c.TLS != (ClusterTLS{}) {
+			l.At("cluster", "has no address, so this process would be alone", "cluster.listen for a core, cluster.join for another node, or cluster.nats.url")
+		}
+		return
+	}
+	ours := len(c.NATS.URL) == 0
+	switch {
+	case !ours && (c.Listen != "" || len(c.Cores)+len(c.Join)+len(c.Hub) > 0):
+		l.At("cluster.nats.url", "is given together with addresses of nodes", "remove cluster.listen, cores, join and hub: nodes meet at the NATS servers")
+	case ours && c.Listen == "" && len(c.Join) == 0:
+		l.At("cluster.listen", "is missing, and so is cluster.join", "a core names its address, any other node the address of a core")
+	case c.Listen != "" && len(c.Join) > 0:
+		l.At("cluster.join", "is for edges, and this is a core", "list the site's cores in cluster.cores, or remove cluster.listen")
+	case c.Listen == "" && len(c.Hub) > 0:
+		l.At("cluster.hub", "is for cores, and this is an edge", "the cores of its site are connected with the hub")
+	}
+	if c.Listen != "" {
+		l.checkPorts("cluster.listen", c.Listen)
+	}
+	l.checkPeers("cluster.cores", c.Cores)
+	l.checkPeers("cluster.join", c.Join)
+	l.checkPeers("cluster.hub", c.Hub)
+	if n := len(c.Cores); n > 0 {
+		found := false
+		for _, a := range c.Cores {
+			found = found || a == c.Listen
+		}
+		switch {
+		case n != 1 && n != 3 && n != 5:
+			l.At("cluster.cores", fmt.Sprintf("has %d addresses", n), "3 or 5: a majority must be left when one fails; or 1")
+		case !found:
+			l.At("cluster.cores", fmt.Sprintf("does not name this core's own %s", strict.Quote(c.Listen)), "the same list on each core, with cluster.listen among it")
+		}
+	}
+	l.checkClusterTrust(c)
+}
+
+func (l *loader) checkClusterTrust(c *Cluster) {
+	switch t := c.TLS; {
+	case t.Cert == "" && t.Key == "" && t.CA == "":
+	case t.Cert == "" || t.Key == "" || t.CA == "":
+		l.At("cluster.tls", "is not complete", "cert, key and ca together")
+	default:
+		l.checkPair("cluster.tls", t.Cert, t.Key)
+		if pem, ok := l.Read("cluster.tls.ca", t.CA, 1<<20); ok && !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			l.At("cluster.tls.ca", "holds no certificate", "PEM")
+		}
+	}
+	if c.SecretFile == "" {
+		l.At("cluster.secret_file", "is missing", "a file with a secret that all nodes share: openssl rand -hex 32 > cluster-secret")
+		return
+	}
+	if secret, ok := l.Read("cluster.secret_file", c.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(secret))) < minSecret {
+		l.At("cluster.secret_file", "holds less than 32 characters", "openssl rand -hex 32 makes a good one")
+	}
+}
+
+// checkPorts checks an address of which the next two ports are used as well.
+func (l *loader) checkPorts(path, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 || n > 65533 {
+		l.At(path, strict.Quote(address)+" is not an address with room for three ports", "host:port up to 65533, like 10.0.0.1:7222; the next two ports are used as well")
+	}
+}
+
+func (l *loader) checkPeers(path string, addresses []string) {
+	for i, a := range addresses {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		l.checkPorts(at, a)
+		if host, _, err := net.SplitHostPort(a); err == nil && host == "" {
+			l.At(at, strict.Quote(a)+" names no host", "the address at which the node is reached, like 10.0.0.1:7222")
+		}
+	}
+}
+
+// Secret reads the secret of the cluster.
+func (c Cluster) Secret(read func(name string) ([]byte, error)) ([]byte, error) {
+	text, err := read(c.SecretFile)
+	if err != nil {
+		return nil, anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if len(secret) < minSecret {
+		return nil, anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %s holds less than %d characters", c.SecretFile, minSecret)
+	}
+	return []byte(secret), nil
+}
+
+// Certificates reads the certificates between nodes; without any they are made from the secret.
+func (t ClusterTLS) Certificates(read func(name string) ([]byte, error)) (cert tls.Certificate, ca *x509.CertPool, err error) {
+	if cert, err = tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
+		return cert, nil, anteroom.Errorf(anteroom.Invalid, "cluster.tls: %w", err)
+	}
+	pem, err := read(t.CA)
+	if err != nil {
+		return cert, nil, anteroom.Errorf(anteroom.Invalid, "cluster.tls.ca: %w", err)
+	}
+	ca = x509.NewCertPool()
+	ca.AppendCertsFromPEM(pem)
+	return cert, ca, nil
+}

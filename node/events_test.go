@@ -179,7 +179,7 @@ func TestAnIdleRoomFollowsItsPlan(t *testing.T) {
 		}
 		sleepUntil(t, "09:30:01")
 		r.mu.Lock()
-		phase := r.inForce.Phase
+		phase := r.schedule.inForce.Phase
 		r.mu.Unlock()
 		if phase != anteroom.Prequeueing {
 			t.Errorf("nobody came, and the room is in phase %v", phase)
@@ -322,9 +322,9 @@ func TestTheScheduleNeverGoesBack(t *testing.T) {
 		r := n.Room(shop.ID)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.evaluate(moment(t, "10:30:00"))
-		r.evaluate(moment(t, "09:45:00"))
-		if r.inForce.Phase != anteroom.Started {
+		r.schedule.evaluate(moment(t, "10:30:00"))
+		r.schedule.evaluate(moment(t, "09:45:00"))
+		if r.schedule.inForce.Phase != anteroom.Started {
 			t.Error("the clock was set back, and the event has not started any more")
 		}
 	})

@@ -294,7 +294,7 @@ func (n *Node) Run(ctx context.Context) error {
 			case r.active.Load():
 				active = true
 				r.tick(places)
-			case r.due(wall) || r.unkept.Load():
+			case r.schedule.due(wall) || r.alone != nil && r.unkept.Load():
 				r.tick(places)
 			}
 		}

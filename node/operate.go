@@ -39,8 +39,8 @@ func (r *Room) admitNow(n int) (given int, again bool, err error) {
 	case r.holding:
 		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so nobody new is admitted: see the log for what is wrong with the disk")
 	}
-	given = r.machine.AdmitNow(now, n)
-	again = r.machine.MustStore()
+	given = r.single.AdmitNow(now, n)
+	again = r.single.MustStore()
 	r.active.Store(true)
 	r.settle()
 	return given, again, nil
@@ -69,7 +69,7 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 			}
 			var some []anteroom.ID
 			r.mu.Lock() // anew for each step: there may be millions
-			some, at, more = r.machine.Search(raw, at)
+			some, at, more = r.single.Search(raw, at)
 			r.mu.Unlock()
 			for _, id := range some {
 				if !slices.Contains(ids, id) {
@@ -83,7 +83,7 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 	now := r.follow()
 	var found []engine.Visitor
 	for _, id := range ids {
-		if v, ok := r.machine.Visitor(now, id); ok {
+		if v, ok := r.single.Visitor(now, id); ok {
 			v.AheadKnown = v.AheadKnown && !r.shuffles()
 			found = append(found, v)
 		}

@@ -2,17 +2,11 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 )
 
@@ -22,27 +16,46 @@ type Room struct {
 	node   *Node
 	active atomic.Bool // has visitors: needs ticks
 
+	*alone // what a process alone decides itself; nil in a cluster
+
 	mu       sync.Mutex
-	machine  *engine.Single
-	plan     anteroom.Room // as configured: settings, events, controls
-	inForce  *anteroom.InForce
-	at       anteroom.Time // of the schedule, when inForce was found: it never goes back
+	machine  machine
+	schedule schedule
 	held     map[uint64]chan anteroom.Decision
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
-	stage    stage                   // of the event in force or the last one
-	staged   bool                    // and in the store
-	records  map[anteroom.ID]*record // of shuffles, by their tag
-	keeping  bool
-	keepAt   anteroom.Time // not before, after a failure
-	loading  sync.Mutex    // before mu: a shuffle is read from the store
-	unkept   atomic.Bool   // the store has to know something of an event
-	revision uint64        // of the ledger record
-	storing  bool
-	until    atomic.Int64 // InForce.Until: idle rooms follow it too
-	holding  bool         // nobody new is admitted until the journal is written again
-	released bool         // a successor takes over
+	holding  bool // nobody new is admitted until the journal is written again
+	released bool // a successor takes over
 	closed   bool
+}
+
+// machine is what a room asks about its visitors: an engine.Single, which decides, or an
+// engine.Doorway, which lets in whom it knows and asks the site about the rest.
+type machine interface {
+	Configure(now anteroom.Time, s anteroom.Settings)
+	Tick(now anteroom.Time)
+	Idle() bool
+
+	Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64)
+	Abandon(now anteroom.Time, held uint64)
+	CloseStream(now anteroom.Time, id anteroom.ID)
+	Touch(now anteroom.Time, id anteroom.ID) bool
+	Revoke(now anteroom.Time, id anteroom.ID) bool
+
+	Look(now anteroom.Time, t anteroom.Ticket) (anteroom.Decision, bool)
+	Session(id anteroom.ID) (anteroom.Session, bool)
+	Standing(now anteroom.Time, t anteroom.Ticket) int
+	Called(id anteroom.ID) bool
+
+	TakeAnswers(now anteroom.Time) []engine.Answer
+	TakePushes() []anteroom.ID
+	TakeEnded() []anteroom.ID
+	TakeEvents() []engine.Event
+}
+
+func newRoom(n *Node, room anteroom.Room) *Room {
+	return &Room{id: room.ID, node: n, schedule: schedule{plan: room}, held: map[uint64]chan anteroom.Decision{},
+		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
 }
 
 type watcher struct {
@@ -51,100 +64,10 @@ type watcher struct {
 	out    chan anteroom.Decision
 }
 
-func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
-
-// open starts a room from its ledger record and its events.
-func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept keptKeys) (*Room, error) {
-	r := &Room{records: map[anteroom.ID]*record{}, staged: true, storing: true, id: room.ID, node: n, plan: room, held: map[uint64]chan anteroom.Decision{},
-		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
-	var before engine.LedgerRecord
-	entry, err := n.cfg.Link.Get(ctx, ledgerKey(room.ID))
-	switch {
-	case errors.Is(err, cluster.ErrNotFound):
-	case err != nil:
-		return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
-	default:
-		if err := json.Unmarshal(entry.Value, &before); err != nil {
-			return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
-		}
-		r.revision = entry.Revision
-	}
-	key := engine.SiteKey{Name: n.cfg.Name, Incarnation: 1}
-	for _, s := range before.Sites {
-		if s.Site.Name == key.Name {
-			key.Incarnation = max(key.Incarnation, s.Site.Incarnation)
-		}
-	}
-	if n.cfg.Forgot && len(before.Sites) > 0 {
-		key.Incarnation++
-	}
-	seed := make([]byte, 32)
-	rand.Read(seed)
-	if err := r.recall(ctx, kept, events); err != nil {
-		return nil, err
-	}
-	r.evaluate(time.Now())
-	settings := r.inForce.Settings
-	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
-	r.machine = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
-	r.mu.Lock()
-	r.apply()
-	r.mu.Unlock()
-	if err := r.store(ctx); err != nil {
-		return nil, fmt.Errorf("room %s: its ledger record cannot be stored: %w", room.Name, err)
-	}
-	r.storing = false
-	return r, nil
-}
-
-// store writes the ledger record if the machine needs it. The caller holds no lock.
-func (r *Room) store(ctx context.Context) error {
-	r.mu.Lock()
-	rec, ok := r.machine.Needs()
-	revision := r.revision
-	r.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	value, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
-	revision, err = r.node.cfg.Link.Update(ctx, ledgerKey(r.id), value, revision)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.machine.StoreFailed()
-		return err
-	}
-	r.revision = revision
-	r.machine.Stored(r.node.Now(), rec)
-	r.settle()
-	return nil
-}
-
-// storeSoon has the ledger record written in the background. The caller holds the lock.
-func (r *Room) storeSoon() {
-	if r.storing || r.closed || !r.machine.MustStore() {
-		return
-	}
-	r.storing = true
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := r.store(ctx); err != nil {
-			r.node.log.Error("the ledger record cannot be stored; no more is granted than the last one allows", "room", string(r.id), "error", err)
-		}
-		r.mu.Lock()
-		r.storing = false
-		r.mu.Unlock()
-	}()
-}
-
 // settle passes on what came of a call to the machine. The caller holds the lock. It
 // returns the journal batch of the call's events, nil when there were none.
 func (r *Room) settle() (b *batch) {
-	now := r.node.Now()
+	now := r.now()
 	if events := r.machine.TakeEvents(); len(events) > 0 {
 		b = r.node.journal.add(r.id, events)
 	}
@@ -167,7 +90,9 @@ func (r *Room) settle() (b *batch) {
 		}
 		delete(r.endings, id)
 	}
-	r.storeSoon()
+	if r.alone != nil {
+		r.storeSoon()
+	}
 	return b
 }
 
@@ -247,14 +172,14 @@ func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Vi
 	default:
 	}
 	delete(r.held, held)
-	r.machine.Abandon(r.node.Now(), held)
+	r.machine.Abandon(r.now(), held)
 	return r.hint(v)
 }
 
 // hint is an answer that changes nothing: the visitor's place as it was, or to come again
 // soon. The caller holds the lock.
 func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
-	now := r.node.Now()
+	now := r.now()
 	d, ok := r.machine.Look(now, v.Ticket)
 	if !ok {
 		d = anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: engine.MinInterval}
@@ -266,7 +191,7 @@ func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 // complete says with a decision what is in force. A place that the start of an event will
 // shuffle means nothing and is not told. The caller holds the lock.
 func (r *Room) complete(d *anteroom.Decision) {
-	d.InForce = r.inForce
+	d.InForce = r.schedule.inForce
 	if r.shuffles() {
 		d.Ahead, d.AheadKnown = 0, false
 	}
@@ -274,7 +199,8 @@ func (r *Room) complete(d *anteroom.Decision) {
 
 // shuffles says that the end of the prequeue will shuffle the line.
 func (r *Room) shuffles() bool {
-	return r.inForce.Phase == anteroom.Prequeueing && r.inForce.Event.ShuffleAtStart
+	f := r.schedule.inForce
+	return f.Phase == anteroom.Prequeueing && f.Event.ShuffleAtStart
 }
 
 // Best returns the index of the ticket that serves the visitor best: one with a session,
@@ -283,7 +209,7 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	best, grade := -1, 0
-	now := r.node.Now()
+	now := r.now()
 	for i, t := range tickets {
 		g := r.machine.Standing(now, t)
 		if g > grade || g == grade && g > 0 && t.Arrival < tickets[best].Arrival {
@@ -314,7 +240,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, waits := r.machine.Look(r.node.Now(), d.Ticket); r.closed || !waits {
+	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits {
 		r.node.streams.Add(-1)
 		return d, nil
 	}
@@ -325,7 +251,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	if r.machine.Called(id) {
 		// The stream is what the turn waited for: it came with the decision above, when there
 		// was nobody to tell yet.
-		r.call(id, anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: r.node.Now()})
+		r.call(id, anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: r.now()})
 	}
 	return d, w.out
 }
@@ -345,7 +271,7 @@ func (r *Room) unwatch(id anteroom.ID, w *watcher) {
 			break
 		}
 	}
-	r.machine.CloseStream(r.node.Now(), id)
+	r.machine.CloseStream(r.now(), id)
 	r.settle()
 }
 
@@ -392,7 +318,7 @@ func (r *Room) drop(id anteroom.ID) {
 func (r *Room) Touch(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ok := r.machine.Touch(r.node.Now(), id)
+	ok := r.machine.Touch(r.now(), id)
 	r.settle()
 	return ok
 }
@@ -401,7 +327,7 @@ func (r *Room) Touch(id anteroom.ID) bool {
 func (r *Room) Revoke(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ok := r.machine.Revoke(r.node.Now(), id)
+	ok := r.machine.Revoke(r.now(), id)
 	r.settle()
 	return ok
 }
@@ -438,8 +364,8 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 func (r *Room) Status() anteroom.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.machine.Status(r.follow())
-	s.Room, s.InForce = r.id, r.inForce
+	s := r.single.Status(r.follow())
+	s.Room, s.InForce = r.id, r.schedule.inForce
 	return s
 }
 
@@ -448,55 +374,31 @@ func (r *Room) Settings() anteroom.Settings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.follow()
-	return r.inForce.Settings
+	return r.schedule.inForce.Settings
 }
 
 // configure puts another plan in force: settings, events and controls.
 func (r *Room) configure(room anteroom.Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if room.Settings == r.plan.Settings && room.Controls == r.plan.Controls && reflect.DeepEqual(room.Events, r.plan.Events) {
-		return
+	if r.schedule.configure(room) {
+		r.apply()
 	}
-	r.plan = room
-	r.evaluate(time.Now())
-	r.apply()
-}
-
-// evaluate finds out what is in force. Events follow the wall clock and its corrections, but
-// for those that set it back. The caller holds the lock.
-func (r *Room) evaluate(wall time.Time) {
-	r.at = max(r.at, anteroom.TimeOf(wall))
-	r.inForce = r.plan.At(r.at)
-	r.until.Store(int64(r.inForce.Until))
-}
-
-// opening is the end of the prequeue, if there is one.
-func (r *Room) opening(wall time.Time) (o engine.Opening) {
-	if f := r.inForce; f.Phase == anteroom.Prequeueing {
-		o.At = r.node.clock.at(wall) + f.Until - anteroom.TimeOf(wall)
-		o.Shuffled = f.Event.ShuffleAtStart
-	}
-	return o
-}
-
-// due says that something begins or ends by the plan.
-func (r *Room) due(wall time.Time) bool {
-	until := r.until.Load()
-	return until != 0 && wall.UnixMicro() >= until
 }
 
 // apply puts the settings in force, with the line held while nobody may be admitted.
 // The caller holds the lock.
 func (r *Room) apply() {
-	s := r.inForce.Settings
+	s := r.schedule.inForce.Settings
 	if (r.holding || r.released) && (s.QueueingMethod == anteroom.FIFO || s.QueueingMethod == anteroom.Random) {
 		s.QueueAll = true
 	}
 	wall := time.Now()
-	now := r.node.clock.at(wall)
-	r.advance(now)
-	r.machine.Expect(r.opening(wall))
+	now := r.timeAt(wall)
+	if r.alone != nil {
+		r.advance(now)
+		r.single.Expect(r.schedule.opening(now, wall))
+	}
 	r.machine.Configure(now, s)
 	r.settle()
 	r.places(now)
@@ -508,9 +410,9 @@ func (r *Room) apply() {
 // the lock.
 func (r *Room) follow() anteroom.Time {
 	wall := time.Now()
-	now, changed := r.node.clock.at(wall), r.due(wall)
+	now, changed := r.timeAt(wall), r.schedule.due(wall)
 	if changed {
-		r.evaluate(wall)
+		r.schedule.evaluate(wall)
 	}
 	if h := r.node.holds(); h != r.holding || changed {
 		r.holding = h
@@ -519,12 +421,18 @@ func (r *Room) follow() anteroom.Time {
 	return now
 }
 
+// now is room time.
+func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
+
+// timeAt is the room time of a reading of the process's clock.
+func (r *Room) timeAt(wall time.Time) anteroom.Time { return r.node.clock.at(wall) }
+
 func (r *Room) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.released = true
 	r.apply()
-	now := r.node.Now()
+	now := r.now()
 	for token, ch := range r.held {
 		delete(r.held, token)
 		r.machine.Abandon(now, token)
@@ -547,7 +455,9 @@ func (r *Room) tick(places bool) {
 	now := r.follow()
 	r.machine.Tick(now)
 	r.settle()
-	r.keepSoon(now)
+	if r.alone != nil {
+		r.keepSoon(now)
+	}
 	if places {
 		r.places(now)
 	}

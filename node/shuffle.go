@@ -133,7 +133,7 @@ func (r *Room) recall(ctx context.Context, kept keptKeys, events []engine.Event)
 		err = json.Unmarshal(entry.Value, &r.stage)
 	}
 	if err != nil {
-		return fmt.Errorf("room %s: what it keeps of its events cannot be read: %w", r.plan.Name, err)
+		return fmt.Errorf("room %s: what it keeps of its events cannot be read: %w", r.schedule.plan.Name, err)
 	}
 	tag := shuffleTag(r.stage.Event, r.stage.Number)
 	if e := r.event(r.stage.Event); e != nil && r.records[tag] == nil {
@@ -171,9 +171,9 @@ func recordOf(e *anteroom.Event, number int, sh engine.Shuffle) *record {
 }
 
 func (r *Room) event(id anteroom.EventID) *anteroom.Event {
-	for i := range r.plan.Events {
-		if r.plan.Events[i].ID == id {
-			return &r.plan.Events[i]
+	for i := range r.schedule.plan.Events {
+		if r.schedule.plan.Events[i].ID == id {
+			return &r.schedule.plan.Events[i]
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func (r *Room) event(id anteroom.EventID) *anteroom.Event {
 // shuffleDue says that the event in force has just ended its prequeue and the line is to be
 // shuffled. The caller holds the lock.
 func (r *Room) shuffleDue() bool {
-	f := r.inForce
+	f := r.schedule.inForce
 	return f.Phase == anteroom.Started && f.Event.ShuffleAtStart &&
 		r.stage == stage{Event: f.Event.ID, Number: f.Number} && r.records[shuffleTag(f.Event.ID, f.Number)] == nil
 }
@@ -193,7 +193,7 @@ func (r *Room) advance(now anteroom.Time) {
 	if r.released {
 		return // the successor does
 	}
-	f, next := r.inForce, r.stage
+	f, next := r.schedule.inForce, r.stage
 	switch {
 	case f.Phase == anteroom.Prequeueing:
 		next = stage{Event: f.Event.ID, Number: f.Number}
@@ -203,7 +203,7 @@ func (r *Room) advance(now anteroom.Time) {
 	if r.shuffleDue() {
 		e := f.Event
 		tag, seed := shuffleTag(e.ID, f.Number), e.OccurrenceSeed(f.Number)
-		sh := r.machine.Shuffle(now, tag, seed[:], f.Start.Sub(f.Prequeue))
+		sh := r.single.Shuffle(now, tag, seed[:], f.Start.Sub(f.Prequeue))
 		r.records[tag] = recordOf(e, f.Number, sh)
 		r.records[tag].recorded = r.settle()
 		r.unkept.Store(true)
@@ -232,7 +232,7 @@ func (r *Room) keepSoon(now anteroom.Time) {
 		defer r.mu.Unlock()
 		r.keeping = false
 		if err != nil {
-			r.keepAt = r.node.Now().Add(keepAgain)
+			r.keepAt = r.now().Add(keepAgain)
 		} else if done && !r.mustKeep() {
 			r.unkept.Store(false)
 		}
@@ -469,7 +469,7 @@ func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, b
 	tag := shuffleTag(event, number)
 	r.mu.Lock()
 	r.follow()
-	rec, e, at := r.records[tag], r.event(event), r.at
+	rec, e, at := r.records[tag], r.event(event), r.schedule.at
 	if rec != nil && rec.public {
 		sh := rec.Shuffle
 		r.mu.Unlock()

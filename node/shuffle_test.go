@@ -60,7 +60,7 @@ func stand(t *testing.T, r *Room, want []anteroom.ID) {
 	now := r.node.Now()
 	last := anteroom.Time(0)
 	for place, id := range want {
-		v, ok := r.machine.Visitor(now, id)
+		v, ok := r.single.Visitor(now, id)
 		if !ok || v.Standing != engine.Waiting || v.Arrival <= last {
 			t.Fatalf("place %d: %+v is not behind %v", place, v, last)
 		}

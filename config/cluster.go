@@ -1,10 +1,10 @@
 package config
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,7 +18,7 @@ type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes of two names have nothing to do with each other, whatever else they share."`
 	Site       string      `key:"site" default:"local" doc:"Name of the data centre. The nodes of a site share its sessions and its part of the line."`
 	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default one is drawn and kept in the data directory."`
-	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster."`
+	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster. While it is changed, a second line holds the one that is accepted as well."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it keeps nothing that others need."`
 	Cores      []string    `key:"cores" doc:"The cores of this site by their listen addresses, this one among them: 3 or 5, and the same list on each. By default this core is the only one."`
 	Join       []string    `key:"join" doc:"Addresses of cores of this site, one or more: joins their cluster as an edge. The flag --cluster is a shorter spelling."`
@@ -43,9 +43,9 @@ type ClusterNATS struct {
 	URL               []string `key:"url" doc:"Servers of this site, like nats://10.0.0.1:4222."`
 	Credentials       string   `key:"credentials" file:"true" doc:"Credentials file of the account of this site."`
 	SharedCredentials string   `key:"shared_credentials" file:"true" doc:"Credentials file of the account that is bridged between sites. By default the account of this site, for a cluster of one site."`
-	Domain            string   `key:"domain" doc:"JetStream domain of these servers, when they have one."`
-	HubDomain         string   `key:"hub_domain" doc:"JetStream domain of the hub, when it is another."`
-	Replicas          int      `key:"replicas" default:"3" min:"1" max:"5" doc:"Copies of everything that is kept: 1, 3 or 5."`
+	SharedDomain      string   `key:"shared_domain" doc:"JetStream domain where the bridged account keeps its streams, when that is not the one of these servers: the hub's, at every other site."`
+	Hub               bool     `key:"hub" default:"true" doc:"Whether this site keeps the order of the line over all sites. One site does."`
+	Replicas          int      `key:"replicas" default:"0" min:"0" max:"5" doc:"Copies of everything that is kept: 1, 3 or 5. 0 is 3 where the servers are a cluster, else 1."`
 }
 
 // On reports whether the process is part of a cluster.
@@ -54,9 +54,7 @@ func (c Cluster) On() bool {
 }
 
 // IsHub reports whether the site of this process is the hub.
-func (c Cluster) IsHub() bool {
-	return len(c.Hub) == 0 && (len(c.NATS.URL) == 0 || c.NATS.HubDomain == "" || c.NATS.HubDomain == c.NATS.Domain)
-}
+func (c Cluster) IsHub() bool { return len(c.Hub) == 0 && (len(c.NATS.URL) == 0 || c.NATS.Hub) }
 
 // minSecret is the least length of a cluster's secret, in bytes.
 const minSecret = 32
@@ -64,8 +62,8 @@ const minSecret = 32
 // checkCluster adds the faults of the section.
 func (l *loader) checkCluster(c *Cluster) {
 	for _, n := range [][2]string{{"name", c.Name}, {"site", c.Site}, {"node", c.Node}} {
-		if key, name := n[0], n[1]; (name != "" || key != "node") && (!isWord(name) || len(name) > anteroom.MaxNameLength) {
-			l.At("cluster."+key, strict.Quote(name)+" is not a name", "1 to 64 letters, digits, _ and -")
+		if key, name := n[0], n[1]; (name != "" || key != "node") && !isLabel(name) {
+			l.At("cluster."+key, strict.Quote(name)+" is not a name", "1 to 32 lower-case letters, digits and hyphens")
 		}
 	}
 	if !c.On() {
@@ -121,9 +119,16 @@ func (l *loader) checkClusterTrust(c *Cluster) {
 		l.At("cluster.secret_file", "is missing", "a file with a secret that all nodes share: openssl rand -hex 32 > cluster-secret")
 		return
 	}
-	if secret, ok := l.Read("cluster.secret_file", c.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(secret))) < minSecret {
-		l.At("cluster.secret_file", "holds less than 32 characters", "openssl rand -hex 32 makes a good one")
+	if text, ok := l.Read("cluster.secret_file", c.SecretFile, 1<<12); ok {
+		if lines := secretsOf(text); len(lines) == 0 || len(lines) > 2 || len(lines[0]) < minSecret || len(lines[len(lines)-1]) < minSecret {
+			l.At("cluster.secret_file", "does not hold "+secretForm, "openssl rand -hex 32 makes a good one")
+		}
 	}
+}
+
+// isLabel reports whether s can be the name of a cluster, a site or a node.
+func isLabel(s string) bool {
+	return s != "" && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // checkPorts checks an address of which the next two ports are used as well.
@@ -144,29 +149,23 @@ func (l *loader) checkPeers(path string, addresses []string) {
 	}
 }
 
-// Secret reads the secret of the cluster.
-func (c Cluster) Secret(read func(name string) ([]byte, error)) ([]byte, error) {
-	text, err := read(c.SecretFile)
+// Secrets reads the secret of the cluster, and the one that is still accepted beside it; empty
+// when there is none.
+func (c Cluster) Secrets() (secret, other string, err error) {
+	text, err := os.ReadFile(c.SecretFile)
 	if err != nil {
-		return nil, anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %w", err)
+		return "", "", anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %w", err)
 	}
-	secret := strings.TrimSpace(string(text))
-	if len(secret) < minSecret {
-		return nil, anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %s holds less than %d characters", c.SecretFile, minSecret)
+	lines := secretsOf(text)
+	if len(lines) == 0 || len(lines) > 2 || len(lines[0]) < minSecret || len(lines[len(lines)-1]) < minSecret {
+		return "", "", anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %s does not hold %s", c.SecretFile, secretForm)
 	}
-	return []byte(secret), nil
+	if len(lines) == 2 {
+		other = lines[1]
+	}
+	return lines[0], other, nil
 }
 
-// Certificates reads the certificates between nodes; without any they are made from the secret.
-func (t ClusterTLS) Certificates(read func(name string) ([]byte, error)) (cert tls.Certificate, ca *x509.CertPool, err error) {
-	if cert, err = tls.LoadX509KeyPair(t.Cert, t.Key); err != nil {
-		return cert, nil, anteroom.Errorf(anteroom.Invalid, "cluster.tls: %w", err)
-	}
-	pem, err := read(t.CA)
-	if err != nil {
-		return cert, nil, anteroom.Errorf(anteroom.Invalid, "cluster.tls.ca: %w", err)
-	}
-	ca = x509.NewCertPool()
-	ca.AppendCertsFromPEM(pem)
-	return cert, ca, nil
-}
+const secretForm = "a secret of 32 characters or more, and at most one more on a second line that is still accepted"
+
+func secretsOf(text []byte) []string { return strings.Fields(string(text)) }

@@ -63,8 +63,8 @@ var effects = map[string]string{
 	"cluster.nats.url":                "natslink",
 	"cluster.nats.credentials":        "natslink",
 	"cluster.nats.shared_credentials": "natslink",
-	"cluster.nats.domain":             "natslink",
-	"cluster.nats.hub_domain":         "natslink",
+	"cluster.nats.shared_domain":      "natslink",
+	"cluster.nats.hub":                "natslink",
 	"cluster.nats.replicas":           "natslink",
 	"rooms":                           "TestReloadOfMethodTemplateAndRooms; gateway and engine: each setting",
 }

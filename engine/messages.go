@@ -115,6 +115,16 @@ type Report struct {
 	Admitted uint32     // since the last report
 	Ends     []AgeCount // since the last report
 	Ages     []AgeCount // with Full: the sessions here by age
+
+	// Term is the epoch of the site's role, of which each holder has a higher one: reports of an
+	// older one come from a process that is not the site any more. 0 where sites have no roles.
+	Term uint64
+	// Part numbers the reports of one Full, whose Arrivals may be too many for one message: 0, 1,
+	// 2 …; Last is set in the last. Both are zero in other reports.
+	Part uint32
+	Last bool
+	// Weight is the site's share of what is idle, in relation to those of the others; 0 is 1.
+	Weight uint32
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.
@@ -186,18 +196,25 @@ type ToSite struct {
 	Keys     *Keys
 }
 
-// FromDoor is what a door tells its site, in batches.
+// FromDoor is what a door tells its site, in batches. Visits are repeated until they are
+// answered and everything else until it is confirmed, from the oldest on, so that a message that
+// is lost or overtaken by a later one is not missed.
 type FromDoor struct {
 	Door uint64 // the process: a new one after each start
+	// Sent is the door's room time, which the site sends back (ToDoor.Echo).
+	Sent anteroom.Time
+	// Batch numbers the door's messages: 1, 2, 3 … The site takes none that is not newer than the
+	// last, and confirms: a door counts on a session only from the last touch confirmed.
+	Batch uint64
 	// Visits ask for decisions; Token is the door's.
 	Visits    []Asked
 	Abandoned []uint64      // tokens whose visitor is gone
-	Closed    []anteroom.ID // streams that ended
-	// Touches renew sessions that the door let through alone. Batch numbers them, so that
-	// the site can confirm: a door counts on a session only from the last touch confirmed.
-	Batch   uint64
-	Touches []anteroom.ID
-	Polls   []Poll
+	Closed    []anteroom.ID // tickets that have no stream at this door any more
+	Touches   []anteroom.ID // sessions that the door let through alone
+	Polls     []Poll
+	Revokes   []anteroom.ID // sessions that end at once, by the operator's word
+	// Figures is Figures.At of those that the door has; 0 when it has none.
+	Figures anteroom.Time
 }
 
 // Asked is one visit that a door could not decide alone.
@@ -206,15 +223,21 @@ type Asked struct {
 	Visit anteroom.Visit
 }
 
-// ToDoor is what a site tells a door.
+// ToDoor is what a site tells a door, or all of its doors.
 type ToDoor struct {
 	Site      SiteKey
 	Answers   []Answer // with the door's tokens
 	Pushes    []anteroom.ID
 	Ended     []anteroom.ID // sessions that are no more, or were never known
-	Confirmed uint64        // the newest batch of touches taken
+	Confirmed uint64        // the newest batch taken; 0 in a message to all
 	Mode      Mode
 	Figures   *Figures // nil: as before
+	// Now is the site's room time, and Echo is Sent of the newest batch taken; 0 in a message to
+	// all.
+	Now, Echo anteroom.Time
+	// Since is the first batch that this Desk took of the door: another one than before says that
+	// nothing is known of the door's streams any more. 0 in a message to all.
+	Since uint64
 }
 
 // Parameters of algorithm D (reference: its section 2.12). They are not settings: changing

@@ -12,14 +12,17 @@ import (
 // message for both directions, so that they cannot disagree. A message has one encoding,
 // and parsing accepts no other: what it accepts encodes to the same bytes again.
 //
-// A format that changes takes another version. There is no negotiation: nodes of two
-// versions do not understand each other, and say so.
+// A message ends with its extensions: members that not every release knows, each with a tag
+// and its length. Those that are zero are left out and those that are unknown are skipped, so
+// that nodes of two releases understand each other while a cluster is upgraded. A new member is
+// an extension with the next tag; a tag is never used again. What has no meaning without the
+// new member takes another version of the format, which nodes of the old one refuse.
 
 // WireLimit bounds a message, in bytes; a longer one is an error where it is parsed. Parsed,
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 3
+const wireVersion = 4
 
 // wireKind is the low half of the first byte.
 type wireKind uint8
@@ -180,6 +183,10 @@ func (c *coder) report(r *Report) {
 	unsigned(c, &r.Admitted)
 	list(c, &r.Ends, 2, (*coder).ageCount)
 	list(c, &r.Ages, 2, (*coder).ageCount)
+	unsigned(c, &r.Term)
+	unsigned(c, &r.Part)
+	c.flags(&r.Last)
+	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -253,6 +260,7 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 			base = p.Key
 		})
 	}
+	c.extensions()
 }
 
 func (c *coder) state(s *State, cache *FiguresCache) {
@@ -295,6 +303,9 @@ func (c *coder) fromDoor(m *FromDoor) {
 		c.moment(&p.Key, p.Due)
 		base = p.Due
 	})
+	c.moment(&m.Sent, 0)
+	c.moment(&m.Figures, m.Sent)
+	c.extensions(extension{func() bool { return len(m.Revokes) > 0 }, func(c *coder) { c.ids(&m.Revokes) }})
 }
 
 func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
@@ -323,6 +334,10 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 	c.ids(&m.Pushes)
 	c.ids(&m.Ended)
 	c.figures(&m.Figures, cache)
+	c.moment(&m.Now, 0)
+	c.moment(&m.Echo, m.Now)
+	unsigned(c, &m.Since)
+	c.extensions()
 }
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {

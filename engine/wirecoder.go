@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/anteroom/anteroom"
 )
@@ -254,5 +255,78 @@ func list[T any](c *coder, p *[]T, least int, each func(*coder, *T)) {
 func present[T any](c *coder, p **T) {
 	if c.reads {
 		*p = new(T)
+	}
+}
+
+// extension is a member of a message that not every release knows. Its tag is its place in the
+// list, from 1 on.
+type extension struct {
+	set  func() bool // it is not zero
+	code func(*coder)
+}
+
+// maxExtensions bounds those of a message.
+const maxExtensions = 64
+
+// extensions end a message: how many there are, then each with its tag, ascending, and its
+// length.
+func (c *coder) extensions(known ...extension) {
+	if !c.reads {
+		c.writeExtensions(known)
+		return
+	}
+	n := c.next()
+	if n > maxExtensions {
+		c.fail("%d extensions, at most %d are allowed: it was damaged", n, maxExtensions)
+	}
+	before := uint64(0)
+	for range n {
+		tag, size := c.next(), c.next()
+		switch {
+		case c.err != nil:
+			return
+		case tag <= before:
+			c.fail("extension %d follows %d: it was damaged", tag, before)
+			return
+		case size > uint64(c.left()):
+			c.failShort()
+			return
+		}
+		before = tag
+		if tag > uint64(len(known)) {
+			c.at += int(size)
+			continue
+		}
+		x, whole := known[tag-1], c.b
+		c.b = whole[:c.at+int(size)]
+		x.code(c)
+		if c.end() != nil {
+			return
+		}
+		c.b = whole
+		if !x.set() {
+			c.fail("extension %d is there and says nothing: it was damaged", tag)
+			return
+		}
+	}
+}
+
+func (c *coder) writeExtensions(known []extension) {
+	n := uint64(0)
+	for _, x := range known {
+		if x.set() {
+			n++
+		}
+	}
+	unsigned(c, &n)
+	for i, x := range known {
+		if !x.set() {
+			continue
+		}
+		c.b = binary.AppendUvarint(c.b, uint64(i+1))
+		start := len(c.b)
+		x.code(c)
+		var size [binary.MaxVarintLen64]byte
+		c.b = slices.Insert(c.b, start, size[:binary.PutUvarint(size[:], uint64(len(c.b)-start))]...)
 	}
 }

@@ -3,10 +3,17 @@ package natslink
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/anteroom/anteroom/cluster"
 )
 
 // ClusterConfig says which part of which cluster this process is. A process is a core, an
@@ -78,38 +85,331 @@ type External struct {
 
 // attachment is this process's way into the cluster's engine.
 type attachment struct {
-	cfg ClusterConfig
+	cfg    ClusterConfig
+	lock   *dirLock
+	server *coreServer // nil without one in this process
 
 	// site and shared are connections to the two accounts: of this site alone, and of all
-	// sites. They reconnect for ever by themselves.
+	// sites. They reconnect for ever by themselves and keep nothing back while they are
+	// away. In one account of the operator's own NATS both are of the same account.
 	site, shared *nats.Conn
-	// siteDomain and hubDomain are the JetStream domains of the assets of the two; "" means
-	// the API without a domain.
-	siteDomain, hubDomain string
+	system       *nats.Conn // of a core; nil else
+
+	siteWatch, sharedWatch *watcher
+
+	// hubDomain is the JetStream domain of the assets of the shared account; those of the
+	// site are where the API without a domain leads.
+	hubDomain string
 	// siteName and sharedName begin the names of streams, and with a dot the subjects, of
 	// this site and of the whole cluster: other clusters may use the same accounts.
 	siteName, sharedName string
-	hub                  bool // this site is the hub
-	replicas             int  // of assets of this site: 1, 3 or 5
 	core                 bool // a server runs in this process
+
+	closing  sync.Once
+	closeErr error
+
+	// An edge learns these from its core; they are what they stay once ready returned nil.
+	mu       sync.Mutex
+	hub      bool   // this site is the hub
+	replicas int    // of assets of this site: 1, 3 or 5
+	siteID   string // the site's name
 }
 
 // attach starts the server of a core and the connections of every process. It does not
 // wait for others: see ready. Its errors are of the configuration, the directory, the
 // address.
 func attach(ctx context.Context, cfg ClusterConfig) (*attachment, error) {
-	return nil, errNotBuilt
+	shape, err := checkCluster(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := &attachment{
+		cfg: cfg, core: shape != shapeNone, hubDomain: hubDomain,
+		siteName: "anteroom", sharedName: "anteroom",
+		hub: shape != shapeNone && len(cfg.Hub) == 0, replicas: max(1, len(cfg.Cores)),
+	}
+	if a.lock, err = lockDir(cfg.Dir, cfg.LockWait); err != nil {
+		return nil, err
+	}
+	if err := a.start(ctx, shape); err != nil {
+		return nil, errors.Join(err, a.close(ctx))
+	}
+	return a, nil
 }
+
+func (a *attachment) start(ctx context.Context, shape string) error {
+	l, err := checkClusterLayout(a.cfg.Dir, layout{a.cfg.Cluster, a.cfg.Site, a.cfg.Node, shape})
+	if err != nil {
+		return err
+	}
+	a.siteID = l.site
+	if a.cfg.External != nil {
+		return a.connectExternal()
+	}
+	c, err := newCredentials(a.cfg, a.core)
+	if err != nil {
+		return err
+	}
+	if !a.core {
+		return a.connectEdge(c)
+	}
+	if a.server, err = startCore(ctx, a.cfg, shape, c); err != nil {
+		return err
+	}
+	return a.connectCore()
+}
+
+// checkCluster refuses what cannot work, and returns what kind of server runs here.
+func checkCluster(cfg ClusterConfig) (shape string, err error) {
+	if cfg.Dir == "" {
+		return "", errors.New("cluster: no directory given")
+	}
+	edge := len(cfg.Join) > 0
+	for _, name := range []struct{ what, value string }{{"name", cfg.Cluster}, {"site", cfg.Site}, {"node", cfg.Node}} {
+		if name.what == "site" && name.value == "" && edge {
+			continue // it learns it
+		}
+		if !isName(name.value) {
+			return "", fmt.Errorf("cluster: %s %q: 1 to %d lower-case letters, digits and hyphens are allowed, a letter or digit first and last", name.what, name.value, maxName)
+		}
+	}
+	for _, secret := range []struct{ what, value string }{{"", cfg.Secret}, {"the other ", cfg.OtherSecret}} {
+		if secret.value == "" {
+			continue
+		}
+		if err := CheckSecret(secret.value); err != nil {
+			return "", fmt.Errorf("cluster: %s%w", secret.what, err)
+		}
+	}
+	protected := cfg.Secret != "" || cfg.TLS != (TLSFiles{})
+	switch {
+	case cfg.External != nil:
+		if edge || cfg.Listen != "" || len(cfg.Cores) > 0 || len(cfg.Hub) > 0 {
+			return "", errors.New("cluster: with nats, the servers are yours: listen, cores, join and hub do not go with it")
+		}
+		return shapeNone, checkExternal(cfg)
+	case edge:
+		if cfg.Listen != "" || len(cfg.Cores) > 0 {
+			return "", errors.New("cluster: join makes this process an edge, listen and cores make it a core: give one or the other")
+		}
+		addresses, err := parseAddresses(cfg.Join)
+		if err != nil {
+			return "", err
+		}
+		return shapeNone, needProtection(protected, "join", addresses)
+	}
+	hub, err := parseAddresses(cfg.Hub)
+	if err != nil {
+		return "", err
+	}
+	if err := needProtection(protected, "hub", hub); err != nil {
+		return "", err
+	}
+	cores, err := parseAddresses(cfg.Cores)
+	if err != nil {
+		return "", err
+	}
+	if cfg.Listen == "" {
+		if len(cores) > 0 {
+			return "", errors.New("cluster: cores without listen: a core needs the address at which the others reach it")
+		}
+		return shapeSingle, nil
+	}
+	listen, err := parseAddress(cfg.Listen)
+	if err != nil {
+		return "", err
+	}
+	if err := needProtection(protected, "listen", []address{listen}); err != nil {
+		return "", err
+	}
+	switch n := len(cores); n {
+	case 0:
+		return shapeSingle, nil
+	case 1:
+		if cores[0] != listen {
+			return "", fmt.Errorf("cluster: cores lists one core and it is not this one, %s", listen.at(portNodes))
+		}
+		return shapeSingle, nil
+	case 3, 5:
+		return shapeMember, nil
+	case 2, 4:
+		return "", fmt.Errorf("cluster: cores lists %d: more than half of them must agree on every write, so %d survive the loss of no more cores than %d do, and two halves of one cluster could both stop; list 3 or 5, other nodes join as edges (a third core may be a small machine that serves nobody)",
+			n, n, n-1)
+	default:
+		return "", fmt.Errorf("cluster: cores lists %d: 3 or 5 are meant, every other node joins as an edge", n)
+	}
+}
+
+// needProtection refuses addresses that others than this machine reach, without a secret.
+func needProtection(protected bool, what string, addresses []address) error {
+	for _, a := range addresses {
+		if !protected && !a.loopback() {
+			return fmt.Errorf("cluster: %s %s is reachable from other machines and there is neither a secret nor tls: everybody could join; give a secret, made with: openssl rand -hex 32", what, a.at(portNodes))
+		}
+	}
+	return nil
+}
+
+const maxName = 32
+
+func isName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case c == '-' && i > 0 && i < len(s)-1:
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+	// apiTimeout bounds one question to JetStream.
+	apiTimeout = 3 * time.Second
+)
 
 // ready waits until the site's store answers, trying again until ctx ends; then the error
 // says why it did not.
-func (a *attachment) ready(ctx context.Context) error { return errNotBuilt }
+func (a *attachment) ready(ctx context.Context) error {
+	return a.await(ctx, a.site, a.siteWatch, "the site's store does not answer", func(ctx context.Context) error {
+		info, err := accountInfo(ctx, a.site, "")
+		if err != nil {
+			return err
+		}
+		return a.learn(info)
+	})
+}
 
 // hubReady is ready for the hub's store.
-func (a *attachment) hubReady(ctx context.Context) error { return errNotBuilt }
+func (a *attachment) hubReady(ctx context.Context) error {
+	return a.await(ctx, a.shared, a.sharedWatch, "the hub's store does not answer", func(ctx context.Context) error {
+		_, err := accountInfo(ctx, a.shared, a.hubDomain)
+		return err
+	})
+}
+
+// permanent is an error that trying again does not heal.
+type permanent struct{ error }
+
+func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what string, ask func(ctx context.Context) error) error {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		actx, cancel := context.WithTimeout(ctx, apiTimeout)
+		err := ask(actx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if p := (permanent{}); errors.As(err, &p) {
+			return p.error
+		}
+		if nc.IsClosed() {
+			return cluster.ErrClosed
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait/2)):
+		case <-ctx.Done():
+			if !nc.IsConnected() && w.last() != nil {
+				err = w.last()
+			}
+			return fmt.Errorf("natslink: %s: %w (%w)", what, explain(err), ctx.Err())
+		}
+	}
+}
+
+// explain adds what an operator can do about an error of a connection.
+func explain(err error) error {
+	text := err.Error()
+	for _, known := range []struct{ part, means string }{
+		{"certificate signed by unknown authority", "the other side has another secret or another cluster name"},
+		{"unknown certificate authority", "the other side has another secret or another cluster name"},
+		{"bad certificate", "the other side refuses our certificate"},
+		{"first record does not look like a TLS handshake", "at that address is something else"},
+		{nats.ErrAuthorization.Error(), "the other side has another secret"},
+	} {
+		if strings.Contains(strings.ToLower(text), strings.ToLower(known.part)) {
+			return fmt.Errorf("%s: %w", known.means, err)
+		}
+	}
+	return err
+}
+
+// learn takes from the server what an edge is not told by its configuration.
+func (a *attachment) learn(info *jetstream.AccountInfo) error {
+	if a.cfg.External != nil {
+		return a.learnExternal()
+	}
+	if a.core {
+		return nil
+	}
+	site, _, ok := strings.Cut(a.site.ConnectedServerName(), ".")
+	if !ok || !isName(site) {
+		return fmt.Errorf("the server %q at %s is not a core of Anteroom", a.site.ConnectedServerName(), a.site.ConnectedAddr())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.siteID != "" && a.siteID != site {
+		return permanent{fmt.Errorf("cluster: the core at %s is of site %q and this process of site %q: join cores of its own site, or give it another directory and site",
+			a.site.ConnectedAddr(), site, a.siteID)}
+	}
+	if a.siteID == "" {
+		if _, err := checkClusterLayout(a.cfg.Dir, layout{a.cfg.Cluster, site, a.cfg.Node, shapeNone}); err != nil {
+			return permanent{err}
+		}
+		a.siteID = site
+	}
+	a.hub = info.Domain == hubDomain
+	return nil
+}
+
+// accountInfo asks JetStream about the account; a domain of "" is that of the servers.
+func accountInfo(ctx context.Context, nc *nats.Conn, domain string) (*jetstream.AccountInfo, error) {
+	js, err := newJetStream(nc, domain)
+	if err != nil {
+		return nil, err
+	}
+	return js.AccountInfo(ctx)
+}
+
+func newJetStream(nc *nats.Conn, domain string) (jetstream.JetStream, error) {
+	if domain == "" {
+		return jetstream.New(nc)
+	}
+	return jetstream.NewWithDomain(nc, domain)
+}
+
+// isHub reports whether this site is the hub, siteOf its name. An edge knows them once it
+// was ready.
+func (a *attachment) isHub() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hub
+}
+
+func (a *attachment) siteOf() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.siteID
+}
 
 // close ends the connections and the server: Raft leaders are handed to other cores first,
-// until ctx ends.
-func (a *attachment) close(ctx context.Context) error { return errNotBuilt }
+// until ctx ends. Closing twice is no error.
+func (a *attachment) close(ctx context.Context) error {
+	a.closing.Do(func() { a.closeErr = a.end(ctx) })
+	return a.closeErr
+}
 
-var errNotBuilt = errors.New("natslink: not yet")
+func (a *attachment) end(ctx context.Context) error {
+	for _, nc := range []*nats.Conn{a.site, a.shared, a.system} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	var err error
+	if a.server != nil {
+		err = a.server.stopWithin(ctx)
+	}
+	return errors.Join(err, a.lock.release())
+}

@@ -1,0 +1,342 @@
+package natslink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Accounts of the embedded server. What is in the site's never leaves the site; the shared
+// one is what links between sites carry; the system's stays in the process.
+const (
+	accountSite   = "SITE"
+	accountShared = "SHARED"
+	accountSystem = "SYSTEM"
+)
+
+const (
+	hubDomain        = "hub"
+	siteDomainPrefix = "site-"
+
+	defaultMaxStore  = 8 << 30
+	defaultMaxMemory = 256 << 20
+
+	// leastPayload carries a value or a message of the largest size.
+	leastPayload = cluster.MaxValue + perRecord
+
+	// pingInterval is how often a silent connection is tried; the third try without an
+	// answer ends it. So packets that get lost are noticed within 15 s.
+	pingInterval = 4 * time.Second
+	// writeDeadline is how long a peer may take nothing of what is to be sent to it.
+	writeDeadline = 5 * time.Second
+	// handshakeLimit is how long a peer may take to show who it is.
+	handshakeLimit = 5 * time.Second
+	// linkRetry is how soon a broken link between sites is tried again.
+	linkRetry = 500 * time.Millisecond
+)
+
+// coreServer is the NATS server in this process with the keys of our own connections.
+type coreServer struct {
+	srv                  *server.Server
+	log                  *coreLog
+	site, shared, system nkeys.KeyPair // of this start of the process; they enter in-process only
+}
+
+// coreLog is a logger that tells when the server cannot go on.
+type coreLog struct {
+	logger
+	once  sync.Once
+	fatal chan string
+}
+
+func (l *coreLog) Fatalf(format string, v ...any) {
+	l.logger.Fatalf(format, v...)
+	l.once.Do(func() { l.fatal <- fmt.Sprintf(format, v...) })
+}
+
+// startCore starts the server. It does not wait for other servers.
+func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*coreServer, error) {
+	s := &coreServer{log: &coreLog{logger: logger{log: cfg.Log}, fatal: make(chan string, 1)}}
+	for _, key := range []*nkeys.KeyPair{&s.site, &s.shared, &s.system} {
+		var err error
+		if *key, err = nkeys.CreateUser(); err != nil {
+			return nil, fmt.Errorf("natslink: key: %w", err)
+		}
+	}
+	opts, err := s.options(ctx, cfg, shape, c)
+	if err != nil {
+		return nil, err
+	}
+	if s.srv, err = server.NewServer(opts); err != nil {
+		return nil, fmt.Errorf("natslink: embedded server: %w", err)
+	}
+	s.srv.SetLoggerV2(s.log, false, false, false)
+	s.srv.Start()
+	started := make(chan bool, 1)
+	go func() { started <- s.srv.ReadyForConnections(time.Minute) }()
+	fail := func(reason string) (*coreServer, error) {
+		s.stop()
+		return nil, fmt.Errorf("natslink: embedded server does not start: %s", reason)
+	}
+	select {
+	case reason := <-s.log.fatal:
+		return fail(reason)
+	case <-ctx.Done():
+		s.stop()
+		return nil, ctx.Err()
+	case ok := <-started:
+		if !ok || !s.srv.JetStreamEnabled() {
+			return fail(cmp.Or(s.log.last(), "it says no reason"))
+		}
+	}
+	return s, nil
+}
+
+func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*server.Options, error) {
+	opts := &server.Options{}
+	accounts, err := s.accounts(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := opts.ProcessConfigString(accounts); err != nil {
+		return nil, fmt.Errorf("natslink: accounts of the embedded server: %w", err)
+	}
+	// NATS takes the name for an address inside a cluster: a link from another site's
+	// server of the same name would push this one's out.
+	opts.ServerName = cfg.Site + "." + cfg.Node
+	opts.DontListen = cfg.Listen == ""
+	opts.NoSigs = true
+	opts.NoLog = true // else it writes to standard error until it has our logger
+	opts.DisableJetStreamBanner = true
+	opts.JetStream = true
+	opts.JetStreamDomain = hubDomain
+	if len(cfg.Hub) > 0 {
+		opts.JetStreamDomain = siteDomainPrefix + cfg.Site
+	}
+	opts.JetStreamMaxMemory = cmp.Or(cfg.MaxMemory, defaultMaxMemory)
+	opts.JetStreamMaxStore = cmp.Or(cfg.MaxStore, defaultMaxStore)
+	opts.StoreDir = cfg.Dir
+	opts.SyncAlways = true
+	opts.MaxPayload = leastPayload
+	opts.PingInterval = pingInterval
+	opts.WriteDeadline = writeDeadline
+	opts.MaxControlLine = 4096
+	if cfg.Listen == "" {
+		return opts, s.links(opts, cfg, c)
+	}
+
+	listen, err := parseAddress(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	own := listen
+	if shape == shapeMember {
+		cores, err := parseAddresses(cfg.Cores)
+		if err != nil {
+			return nil, err
+		}
+		if own, err = ownAmong(ctx, cores, listen); err != nil {
+			return nil, err
+		}
+		if err := s.routes(opts, cfg, c, listen, own, cores); err != nil {
+			return nil, err
+		}
+	}
+	opts.Host, opts.Port = cmp.Or(listen.host, "0.0.0.0"), listen.port+portNodes
+	opts.TLS, opts.TLSVerify, opts.TLSHandshakeFirst = true, true, true
+	opts.TLSConfig = c.config("", coreName(c.cluster), edgeName(c.cluster))
+	opts.TLSTimeout, opts.AuthTimeout = handshakeLimit.Seconds(), 2*handshakeLimit.Seconds()
+	if !own.anywhere() {
+		opts.ClientAdvertise = own.at(portNodes)
+	}
+	if len(cfg.Hub) == 0 {
+		opts.LeafNode.Host, opts.LeafNode.Port = opts.Host, listen.port+portSites
+		opts.LeafNode.TLSConfig = c.config("", coreName(c.cluster))
+		opts.LeafNode.TLSHandshakeFirst = true
+		opts.LeafNode.TLSTimeout, opts.LeafNode.AuthTimeout = handshakeLimit.Seconds(), 2*handshakeLimit.Seconds()
+		opts.LeafNode.IsolateLeafnodeInterest = true
+		opts.LeafNode.WriteDeadline = writeDeadline
+		if !own.anywhere() {
+			opts.LeafNode.Advertise = own.at(portSites)
+		}
+	}
+	return opts, s.links(opts, cfg, c)
+}
+
+// routes makes the server one of several cores.
+func (s *coreServer) routes(opts *server.Options, cfg ClusterConfig, c *credentials, listen, own address, cores []address) error {
+	name := siteCoreName(c.cluster, c.site)
+	passwords, err := c.passwords(purposeRoute + c.site)
+	if err != nil {
+		return err
+	}
+	opts.Cluster = server.ClusterOpts{
+		Name:          cfg.Site,
+		Host:          cmp.Or(listen.host, "0.0.0.0"),
+		Port:          listen.port + portCores,
+		Advertise:     own.at(portCores),
+		TLSConfig:     c.config(name, name),
+		TLSTimeout:    handshakeLimit.Seconds(),
+		AuthTimeout:   2 * handshakeLimit.Seconds(),
+		PingInterval:  pingInterval,
+		WriteDeadline: writeDeadline,
+	}
+	opts.CustomRouterAuthentication = routeCheck(passwords)
+	// The list has this server too: NATS counts it to know how many there are to be.
+	for _, core := range cores {
+		opts.Routes = append(opts.Routes, &url.URL{
+			Scheme: "nats-route", Host: core.at(portCores), User: url.UserPassword(routeUser, passwords[0]),
+		})
+	}
+	return nil
+}
+
+const routeUser = "core"
+
+// routeCheck takes the cores that know one of the passwords.
+type routeCheck []string
+
+func (r routeCheck) Check(c server.ClientAuthentication) bool {
+	ok := false
+	for _, password := range r {
+		ok = equalSecret(c.GetOpts().Password, password) || ok
+	}
+	return ok && c.GetOpts().Username == routeUser
+}
+
+// links makes the server of a site that is not the hub connect to the hub's.
+func (s *coreServer) links(opts *server.Options, cfg ClusterConfig, c *credentials) error {
+	if len(cfg.Hub) == 0 {
+		return nil
+	}
+	hub, err := parseAddresses(cfg.Hub)
+	if err != nil {
+		return err
+	}
+	key, err := c.key(purposeLeaf)
+	if err != nil {
+		return err
+	}
+	public, err := key.PublicKey()
+	if err != nil {
+		return fmt.Errorf("natslink: key: %w", err)
+	}
+	remote := &server.RemoteLeafOpts{
+		LocalAccount:      accountShared,
+		TLS:               true,
+		TLSConfig:         c.config(coreName(c.cluster), coreName(c.cluster)),
+		TLSTimeout:        handshakeLimit.Seconds(),
+		TLSHandshakeFirst: true,
+		FirstInfoTimeout:  handshakeLimit,
+		SignatureCB: func(nonce []byte) (string, []byte, error) {
+			sig, err := key.Sign(nonce)
+			return "", sig, err
+		},
+		// Nobody outside manages what this site stores.
+		DenyImports: []string{"$JS." + opts.JetStreamDomain + ".API.>"},
+	}
+	for _, h := range hub {
+		remote.URLs = append(remote.URLs, &url.URL{Scheme: "tls", Host: h.at(portSites), User: url.User(public)})
+	}
+	opts.LeafNode.Remotes = []*server.RemoteLeafOpts{remote}
+	opts.LeafNode.ReconnectInterval = linkRetry
+	opts.LeafNode.DialTimeout = handshakeLimit
+	opts.LeafNode.WriteDeadline = writeDeadline
+	return nil
+}
+
+// accounts is the part of the configuration that NATS takes as text only. It holds public
+// keys, no secrets.
+func (s *coreServer) accounts(c *credentials) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "system_account: %s\naccounts {\n", accountSystem)
+	for _, account := range []struct {
+		name string
+		own  nkeys.KeyPair
+		more []struct{ purpose, kind, rights string }
+	}{
+		{accountSite, s.site, []struct{ purpose, kind, rights string }{{purposeSite, "STANDARD", edgeRights}}},
+		{accountShared, s.shared, []struct{ purpose, kind, rights string }{
+			{purposeShared, "STANDARD", edgeRights}, {purposeLeaf, "LEAFNODE", leafRights},
+		}},
+		{accountSystem, s.system, nil},
+	} {
+		own, err := account.own.PublicKey()
+		if err != nil {
+			return "", fmt.Errorf("natslink: key: %w", err)
+		}
+		fmt.Fprintf(&b, "%s {\n", account.name)
+		if account.name != accountSystem {
+			b.WriteString("jetstream: enabled\n")
+		}
+		fmt.Fprintf(&b, "users: [\n{nkey: %s, connection_types: [IN_PROCESS]}\n", own)
+		for _, more := range account.more {
+			keys, err := c.accepted(more.purpose)
+			if err != nil {
+				return "", err
+			}
+			for _, key := range keys {
+				fmt.Fprintf(&b, "{nkey: %s, connection_types: [%s], permissions: {%s}}\n", key, more.kind, more.rights)
+			}
+		}
+		b.WriteString("]\n}\n")
+	}
+	b.WriteString("}\n")
+	return b.String(), nil
+}
+
+// What those who come over the network may not do. Everything else in their account they
+// need: messages, reading and writing keys and journals.
+var (
+	// An edge works with the site's store as a core does; it does not take it apart.
+	edgeRights = deny(
+		"STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.PEER.>", "STREAM.LEADER.>",
+		"CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
+	)
+	// Another site reads and writes what the hub stores; what there is to store, the hub
+	// decides.
+	leafRights = deny(
+		"STREAM.CREATE.>", "STREAM.UPDATE.>", "STREAM.PURGE.>", "STREAM.MSG.DELETE.>",
+		"STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.PEER.>", "STREAM.LEADER.>",
+		"CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
+	)
+)
+
+// deny writes permissions without these requests to JetStream, in any domain.
+func deny(requests ...string) string {
+	subjects := []string{`"$SYS.>"`}
+	for _, r := range requests {
+		subjects = append(subjects, `"$JS.API.`+r+`"`, `"$JS.*.API.`+r+`"`)
+	}
+	return "publish: {deny: [" + strings.Join(subjects, ", ") + "]}, subscribe: {deny: [\"$SYS.>\"]}"
+}
+
+// stop hands leadership over and ends the server. Connections to it must be closed before.
+func (s *coreServer) stop() {
+	s.srv.Shutdown()
+	s.srv.WaitForShutdown()
+}
+
+var errStopTime = errors.New("natslink: the server did not stop in time")
+
+// stopWithin is stop, at the longest until ctx ends; the server then goes on stopping.
+func (s *coreServer) stopWithin(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { defer close(done); s.stop() }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errStopTime
+	}
+}

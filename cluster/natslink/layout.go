@@ -1,0 +1,132 @@
+package natslink
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// layoutName is the file that says whose directory it is.
+const layoutName = "anteroom-cluster"
+
+// Shapes of what is in the directory of a cluster's process.
+const (
+	shapeNone   = "none"   // an edge or a client of the operator's NATS: no server's store
+	shapeSingle = "single" // a core alone
+	shapeMember = "member" // one core of three or five
+)
+
+// layout is what the file says.
+type layout struct{ cluster, site, node, shape string }
+
+func (l layout) String() string {
+	return fmt.Sprintf("anteroom cluster store 1\ncluster %s\nsite %s\nnode %s\nserver %s\n", l.cluster, l.site, l.node, l.shape)
+}
+
+func parseLayout(text string) (layout, error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) != 6 || lines[5] != "" {
+		return layout{}, errors.New("it does not have the five lines that it should have")
+	}
+	if lines[0] != "anteroom cluster store 1" {
+		return layout{}, fmt.Errorf("it begins with %.60q: was it written by a newer version?", lines[0])
+	}
+	var l layout
+	for i, field := range []struct {
+		name string
+		to   *string
+	}{{"cluster ", &l.cluster}, {"site ", &l.site}, {"node ", &l.node}, {"server ", &l.shape}} {
+		value, ok := strings.CutPrefix(lines[i+1], field.name)
+		if !ok {
+			return layout{}, fmt.Errorf("line %d is %.60q", i+2, lines[i+1])
+		}
+		*field.to = value
+	}
+	return l, nil
+}
+
+// checkClusterLayout refuses a directory that belongs to something else, and writes down
+// what a new one belongs to. It returns what the directory says: an edge that does not name
+// its site takes the one that it was in.
+func checkClusterLayout(dir string, want layout) (layout, error) {
+	if _, err := os.Stat(filepath.Join(dir, markName)); err == nil {
+		return layout{}, fmt.Errorf("cluster: %s holds the store of a process that runs alone, which NATS would delete if it started clustered on it: choose an empty directory and take the contents over", dir)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return layout{}, fmt.Errorf("cluster: %w", err)
+	}
+	path := filepath.Join(dir, layoutName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, engineName)); err == nil {
+			return layout{}, fmt.Errorf("cluster: %s holds a NATS store and no file %s that says whose it is: choose another directory", dir, layoutName)
+		}
+		return want, writeLayout(dir, want)
+	}
+	if err != nil {
+		return layout{}, fmt.Errorf("cluster: %w", err)
+	}
+	have, err := parseLayout(string(text))
+	if err != nil {
+		return layout{}, fmt.Errorf("cluster: %s: %w; restore it or choose another directory", path, err)
+	}
+	if want.site == "" && have.shape == shapeNone {
+		want.site = have.site
+	}
+	differs := func(what, has, wants string) error {
+		return fmt.Errorf("cluster: %s belongs to %s %q, not to %q: choose another directory, or delete this one if nothing in it is needed any more", dir, what, has, wants)
+	}
+	switch {
+	case have.cluster != want.cluster:
+		return layout{}, differs("cluster", have.cluster, want.cluster)
+	case have.site != "" && have.site != want.site:
+		return layout{}, differs("site", have.site, want.site)
+	case have.node != want.node:
+		return layout{}, differs("node", have.node, want.node)
+	case have.shape == want.shape, want.shape == shapeNone:
+	case have.shape != shapeNone:
+		return layout{}, fmt.Errorf("cluster: %s holds the store of %s and is to be that of %s, which NATS cannot do without losing it: choose an empty directory; a core alone is taken over into three, a member of three or five gets its data from the others",
+			dir, shapeText(have.shape), shapeText(want.shape))
+	}
+	if have.shape != shapeNone && want.shape == shapeNone {
+		want.shape = have.shape // the store of the core that it was stays
+	}
+	if have == want {
+		return want, nil
+	}
+	return want, writeLayout(dir, want)
+}
+
+func shapeText(shape string) string {
+	switch shape {
+	case shapeSingle:
+		return "a core alone"
+	case shapeMember:
+		return "one of several cores"
+	}
+	return "no core"
+}
+
+// writeLayout replaces the file so that it is there whole or not at all.
+func writeLayout(dir string, l layout) error {
+	path := filepath.Join(dir, layoutName)
+	f, err := os.CreateTemp(dir, layoutName+"-*")
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	_, err = f.WriteString(l.String())
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("cluster: %s: %w", path, err)
+	}
+	return nil
+}

@@ -183,7 +183,11 @@ func lookForAddresses(t *testing.T) {
 			}
 		}
 	}
-	if err := link.Replay(context.Background(), func(_ time.Time, record []byte) error {
+	journal, err := link.Journal(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.Replay(context.Background(), func(_ time.Time, record []byte) error {
 		records++
 		look("a journal record", record)
 		return nil

@@ -19,11 +19,21 @@ type failing struct {
 	broken atomic.Bool
 }
 
-func (f *failing) Append(ctx context.Context, b []byte) error {
-	if f.broken.Load() {
+func (f *failing) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	j, err := f.Link.Journal(ctx, name)
+	return &failingJournal{j, f}, err
+}
+
+type failingJournal struct {
+	cluster.Journal
+	of *failing
+}
+
+func (f *failingJournal) Append(ctx context.Context, b []byte) error {
+	if f.of.broken.Load() {
 		return errors.New("no space left")
 	}
-	return f.Link.Append(ctx, b)
+	return f.Journal.Append(ctx, b)
 }
 
 var wide = anteroom.Room{Name: "wide", Routes: []anteroom.Route{{Host: "shop.example"}},

@@ -52,7 +52,7 @@ type batch struct {
 }
 
 type journal struct {
-	link  cluster.Link
+	to    cluster.Journal
 	clock *clock
 	log   *slog.Logger
 	wake  chan struct{}
@@ -67,8 +67,8 @@ type journal struct {
 	ready   bool
 }
 
-func newJournal(link cluster.Link, c *clock, log *slog.Logger) *journal {
-	return &journal{link: link, clock: c, log: log, wake: make(chan struct{}, 1)}
+func newJournal(to cluster.Journal, c *clock, log *slog.Logger) *journal {
+	return &journal{to: to, clock: c, log: log, wake: make(chan struct{}, 1)}
 }
 
 func (j *journal) head() []byte {
@@ -84,7 +84,7 @@ func (j *journal) head() []byte {
 func (j *journal) start(ctx context.Context, shift time.Duration) error {
 	b := append(j.head(), entryStart)
 	b = binary.LittleEndian.AppendUint64(b, uint64(shift))
-	return j.link.Append(ctx, b)
+	return j.to.Append(ctx, b)
 }
 
 // add queues events of a room and returns what to wait for until they are durable.
@@ -260,7 +260,7 @@ func (j *journal) flush(ctx context.Context) error {
 		j.mu.Unlock()
 
 		began := time.Now()
-		err := j.link.Append(ctx, b.data)
+		err := j.to.Append(ctx, b.data)
 		took := time.Since(began)
 
 		j.mu.Lock()
@@ -289,11 +289,11 @@ func (j *journal) flush(ctx context.Context) error {
 
 // readHistory replays the journal: the events of the given rooms, their moments moved to
 // this process's room time.
-func readHistory(ctx context.Context, link cluster.Link, want map[anteroom.RoomID]bool) (map[anteroom.RoomID][]engine.Event, error) {
+func readHistory(ctx context.Context, from cluster.Journal, want map[anteroom.RoomID]bool) (map[anteroom.RoomID][]engine.Event, error) {
 	events := map[anteroom.RoomID][]engine.Event{}
 	shifts := []time.Duration{0} // by process, in the order of their starts
 	born := map[anteroom.RoomID][]int{}
-	err := link.Replay(ctx, func(_ time.Time, rec []byte) error {
+	err := from.Replay(ctx, func(_ time.Time, rec []byte) error {
 		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
 				if want[room] {
@@ -371,8 +371,8 @@ func readMark(rec []byte) (m mark, err error) {
 }
 
 // lastMark is the newest mark of the journal; zero when it is empty.
-func lastMark(ctx context.Context, link cluster.Link) (last mark, err error) {
-	err = link.Replay(ctx, func(_ time.Time, rec []byte) error {
+func lastMark(ctx context.Context, from cluster.Journal) (last mark, err error) {
+	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
 		m, err := readMark(rec)
 		if err == nil && m.at >= last.at {
 			last = m

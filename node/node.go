@@ -70,13 +70,17 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	last, err := lastMark(ctx, cfg.Link)
+	own, err := cfg.Link.Journal(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	last, err := lastMark(ctx, own)
 	if err != nil {
 		return nil, err
 	}
 	var shift time.Duration
 	n.clock, shift = startClock(last)
-	n.journal = newJournal(cfg.Link, &n.clock, n.log)
+	n.journal = newJournal(own, &n.clock, n.log)
 	// The start is on record before any event of this process: events from before it are
 	// moved by the part of the interruption that cannot be known to have passed.
 	if err := n.journal.start(ctx, shift); err != nil {
@@ -133,7 +137,7 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	if err := n.journal.sync(ctx); err != nil {
 		return err
 	}
-	past, err := readHistory(ctx, n.cfg.Link, fresh)
+	past, err := readHistory(ctx, n.journal.to, fresh)
 	if err != nil {
 		return err
 	}

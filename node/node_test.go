@@ -97,7 +97,7 @@ func TestAdmissionIsDurableBeforeItIsTold(t *testing.T) {
 		n, kill := begin(t, link, shop)
 		defer kill()
 		d := n.Room(shop.ID).Decide(t.Context(), newcomer())
-		h, err := readHistory(t.Context(), link, map[anteroom.RoomID]bool{shop.ID: true})
+		h, err := readHistory(t.Context(), n.journal.to, map[anteroom.RoomID]bool{shop.ID: true})
 		if err != nil || len(h[shop.ID]) != 1 || h[shop.ID][0].ID != d.Ticket.ID {
 			t.Fatalf("journal: %v, %v; want the admission of %v", h, err, d.Ticket.ID.Reference())
 		}
@@ -131,14 +131,25 @@ func TestForgottenJournalNeverExceedsTheLimit(t *testing.T) {
 // dropped is a link whose old journal is gone.
 type dropped struct{ cluster.Link }
 
-func (dropped) Replay(context.Context, func(time.Time, []byte) error) error { return nil }
+func (d dropped) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	j, err := d.Link.Journal(ctx, name)
+	return empty{j}, err
+}
+
+type empty struct{ cluster.Journal }
+
+func (empty) Replay(context.Context, func(time.Time, []byte) error) error { return nil }
 
 func TestDamagedJournalIsRefused(t *testing.T) {
 	link := memlink.New()
-	if err := link.Append(t.Context(), []byte("no record")); err != nil {
+	j, err := link.Journal(t.Context(), "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := New(t.Context(), Config{Link: link})
+	if err := j.Append(t.Context(), []byte("no record")); err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(t.Context(), Config{Link: link})
 	if _, ok := errors.AsType[*cluster.DamagedError](err); !ok {
 		t.Errorf("got %v, want a DamagedError", err)
 	}
@@ -252,15 +263,25 @@ type blocked struct {
 	gate atomic.Pointer[chan struct{}]
 }
 
-func (b *blocked) Append(ctx context.Context, rec []byte) error {
-	if g := b.gate.Load(); g != nil {
+func (b *blocked) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	j, err := b.Link.Journal(ctx, name)
+	return &blockedJournal{j, b}, err
+}
+
+type blockedJournal struct {
+	cluster.Journal
+	of *blocked
+}
+
+func (b *blockedJournal) Append(ctx context.Context, rec []byte) error {
+	if g := b.of.gate.Load(); g != nil {
 		select {
 		case <-*g:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return b.Link.Append(ctx, rec)
+	return b.Journal.Append(ctx, rec)
 }
 
 // Two requests of one visitor at once: neither is let in before the session is on record.

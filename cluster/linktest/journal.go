@@ -13,7 +13,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-func replayed(t *testing.T, l cluster.Link) []string {
+func replayed(t *testing.T, l opened) []string {
 	t.Helper()
 	var got []string
 	must(t, l.Replay(t.Context(), func(_ time.Time, r []byte) error {
@@ -23,7 +23,7 @@ func replayed(t *testing.T, l cluster.Link) []string {
 	return got
 }
 
-func replayInOrder(t *testing.T, l cluster.Link) {
+func replayInOrder(t *testing.T, l opened) {
 	if got := replayed(t, l); got != nil {
 		t.Errorf("a new journal holds %q", got)
 	}
@@ -51,7 +51,7 @@ func replayInOrder(t *testing.T, l cluster.Link) {
 	}))
 }
 
-func replayStopsAtAnError(t *testing.T, l cluster.Link) {
+func replayStopsAtAnError(t *testing.T, l opened) {
 	for range 5 {
 		must(t, l.Append(t.Context(), []byte("r")))
 	}
@@ -67,7 +67,7 @@ func replayStopsAtAnError(t *testing.T, l cluster.Link) {
 	}
 }
 
-func replayMayUseTheLink(t *testing.T, l cluster.Link) {
+func replayMayUseTheLink(t *testing.T, l opened) {
 	for i := range 3 {
 		must(t, l.Append(t.Context(), fmt.Append(nil, i)))
 	}
@@ -91,7 +91,7 @@ func replayMayUseTheLink(t *testing.T, l cluster.Link) {
 	}
 }
 
-func concurrentAppends(t *testing.T, l cluster.Link) {
+func concurrentAppends(t *testing.T, l opened) {
 	const writers, each = 8, 50
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -128,7 +128,7 @@ func checkWriters(t *testing.T, records []string) {
 	}
 }
 
-func appendsDuringReplay(t *testing.T, l cluster.Link) {
+func appendsDuringReplay(t *testing.T, l opened) {
 	const before, during = 200, 200
 	for i := range before {
 		must(t, l.Append(t.Context(), fmt.Appendf(nil, "0 %d", i)))
@@ -154,7 +154,7 @@ func appendsDuringReplay(t *testing.T, l cluster.Link) {
 	}
 }
 
-func retainBounds(t *testing.T, l cluster.Link) {
+func retainBounds(t *testing.T, l opened) {
 	for _, d := range []time.Duration{-1, 0, cluster.MinRetention - 1, cluster.MaxRetention + 1} {
 		if l.Retain(t.Context(), d) == nil {
 			t.Errorf("Retain(%v) is accepted", d)
@@ -165,7 +165,7 @@ func retainBounds(t *testing.T, l cluster.Link) {
 	}
 }
 
-func retainKeepsTheYoung(t *testing.T, l cluster.Link) {
+func retainKeepsTheYoung(t *testing.T, l opened) {
 	want := []string{"a", "b", "c", "d"}
 	for i, d := range []time.Duration{time.Hour, 10 * time.Minute, 48 * time.Hour, time.Minute} {
 		must(t, l.Append(t.Context(), []byte(want[i])))
@@ -177,7 +177,7 @@ func retainKeepsTheYoung(t *testing.T, l cluster.Link) {
 }
 
 // calls returns every method of the link as a function of ctx.
-func calls(l cluster.Link) map[string]func(ctx context.Context) error {
+func calls(l opened) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"Get":    func(ctx context.Context) error { _, err := l.Get(ctx, "a"); return err },
 		"Put":    func(ctx context.Context) error { _, err := l.Put(ctx, "new", []byte("v")); return err },
@@ -192,7 +192,7 @@ func calls(l cluster.Link) map[string]func(ctx context.Context) error {
 	}
 }
 
-func endedContext(t *testing.T, l cluster.Link) {
+func endedContext(t *testing.T, l opened) {
 	rev := put(t, l, "a", "one")
 	must(t, l.Append(t.Context(), []byte("r")))
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -214,7 +214,7 @@ func endedContext(t *testing.T, l cluster.Link) {
 	}
 }
 
-func contextEndsDuringReplay(t *testing.T, l cluster.Link) {
+func contextEndsDuringReplay(t *testing.T, l opened) {
 	for range 10 {
 		must(t, l.Append(t.Context(), []byte("r")))
 	}
@@ -226,7 +226,7 @@ func contextEndsDuringReplay(t *testing.T, l cluster.Link) {
 	}
 }
 
-func closed(t *testing.T, l cluster.Link) {
+func closed(t *testing.T, l opened) {
 	put(t, l, "a", "one")
 	must(t, l.Append(t.Context(), []byte("r")))
 	must(t, l.Close())
@@ -238,7 +238,7 @@ func closed(t *testing.T, l cluster.Link) {
 	must(t, l.Close())
 }
 
-func closeDuringUse(t *testing.T, l cluster.Link) {
+func closeDuringUse(t *testing.T, l opened) {
 	put(t, l, "a", "one")
 	must(t, l.Append(t.Context(), []byte("r")))
 	const users = 4
@@ -272,7 +272,7 @@ func closeDuringUse(t *testing.T, l cluster.Link) {
 	wg.Wait()
 }
 
-func closeDuringReplay(t *testing.T, l cluster.Link) {
+func closeDuringReplay(t *testing.T, l opened) {
 	for range 10 {
 		must(t, l.Append(t.Context(), []byte("r")))
 	}

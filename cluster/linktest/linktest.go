@@ -14,12 +14,20 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
+// opened is a link with its journal "".
+type opened struct {
+	cluster.Link
+	handle
+}
+
+type handle = cluster.Journal
+
 // Run tests the links that open returns. Each subtest opens one of its own, empty, and
 // closes it; open may use the given t for its directories and failures.
 func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 	tests := []struct {
 		name string
-		test func(t *testing.T, l cluster.Link)
+		test func(t *testing.T, l opened)
 	}{
 		{"GetReturnsWhatPutSet", getReturnsWhatPutSet},
 		{"RevisionsGrow", revisionsGrow},
@@ -46,7 +54,10 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := open(t)
+			l := opened{Link: open(t)}
+			var err error
+			l.handle, err = l.Journal(t.Context(), "")
+			must(t, err)
 			tt.test(t, l)
 			if err := l.Close(); err != nil {
 				t.Errorf("Close: %v", err)
@@ -62,7 +73,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func put(t *testing.T, l cluster.Link, key, value string) uint64 {
+func put(t *testing.T, l opened, key, value string) uint64 {
 	t.Helper()
 	rev, err := l.Put(t.Context(), key, []byte(value))
 	must(t, err)
@@ -70,7 +81,7 @@ func put(t *testing.T, l cluster.Link, key, value string) uint64 {
 }
 
 // holds checks that the key has the value and revision.
-func holds(t *testing.T, l cluster.Link, key, value string, revision uint64) {
+func holds(t *testing.T, l opened, key, value string, revision uint64) {
 	t.Helper()
 	e, err := l.Get(t.Context(), key)
 	must(t, err)
@@ -79,14 +90,14 @@ func holds(t *testing.T, l cluster.Link, key, value string, revision uint64) {
 	}
 }
 
-func holdsNothing(t *testing.T, l cluster.Link, key string) {
+func holdsNothing(t *testing.T, l opened, key string) {
 	t.Helper()
 	if e, err := l.Get(t.Context(), key); !errors.Is(err, cluster.ErrNotFound) {
 		t.Errorf("Get(%q) = %v, %v; want ErrNotFound", key, e, err)
 	}
 }
 
-func getReturnsWhatPutSet(t *testing.T, l cluster.Link) {
+func getReturnsWhatPutSet(t *testing.T, l opened) {
 	holdsNothing(t, l, "a")
 	holds(t, l, "a", "one", put(t, l, "a", "one"))
 	holds(t, l, "a", "two", put(t, l, "a", "two"))
@@ -97,7 +108,7 @@ func getReturnsWhatPutSet(t *testing.T, l cluster.Link) {
 	holdsNothing(t, l, "b")
 }
 
-func revisionsGrow(t *testing.T, l cluster.Link) {
+func revisionsGrow(t *testing.T, l opened) {
 	seen := uint64(0)
 	for i := range 20 {
 		rev := put(t, l, fmt.Sprintf("k%d", i%3), "v")
@@ -111,7 +122,7 @@ func revisionsGrow(t *testing.T, l cluster.Link) {
 	}
 }
 
-func updateNeedsTheRevision(t *testing.T, l cluster.Link) {
+func updateNeedsTheRevision(t *testing.T, l opened) {
 	refused := func(key string, revision uint64) {
 		t.Helper()
 		if _, err := l.Update(t.Context(), key, []byte("wrong"), revision); !errors.Is(err, cluster.ErrRevision) {
@@ -138,7 +149,7 @@ func updateNeedsTheRevision(t *testing.T, l cluster.Link) {
 	holds(t, l, "b", "x", other)
 }
 
-func updateAfterDelete(t *testing.T, l cluster.Link) {
+func updateAfterDelete(t *testing.T, l opened) {
 	one := put(t, l, "a", "one")
 	must(t, l.Delete(t.Context(), "a"))
 	if _, err := l.Update(t.Context(), "a", []byte("wrong"), one); !errors.Is(err, cluster.ErrRevision) {
@@ -153,7 +164,7 @@ func updateAfterDelete(t *testing.T, l cluster.Link) {
 	holds(t, l, "a", "two", two)
 }
 
-func deleteForgets(t *testing.T, l cluster.Link) {
+func deleteForgets(t *testing.T, l opened) {
 	must(t, l.Delete(t.Context(), "never"))
 	put(t, l, "a", "one")
 	b := put(t, l, "b", "two")
@@ -164,7 +175,7 @@ func deleteForgets(t *testing.T, l cluster.Link) {
 	keysAre(t, l, "", "b")
 }
 
-func keysAre(t *testing.T, l cluster.Link, prefix string, want ...string) {
+func keysAre(t *testing.T, l opened, prefix string, want ...string) {
 	t.Helper()
 	got, err := l.Keys(t.Context(), prefix)
 	must(t, err)
@@ -173,7 +184,7 @@ func keysAre(t *testing.T, l cluster.Link, prefix string, want ...string) {
 	}
 }
 
-func keysAreSortedAndPrefixed(t *testing.T, l cluster.Link) {
+func keysAreSortedAndPrefixed(t *testing.T, l opened) {
 	keysAre(t, l, "")
 	keysAre(t, l, "x")
 	for _, k := range []string{"room.b", "a", "room.a", "roomy", "room", "Z", "room.a.deep"} {
@@ -188,7 +199,7 @@ func keysAreSortedAndPrefixed(t *testing.T, l cluster.Link) {
 	keysAre(t, l, ">")
 }
 
-func badKeysAreRefused(t *testing.T, l cluster.Link) {
+func badKeysAreRefused(t *testing.T, l opened) {
 	for _, key := range []string{"", "a b", "*", ">", "a.*", "a..b", ".a", "a.", "ä", "a\r\nb"} {
 		_, get := l.Get(t.Context(), key)
 		_, put := l.Put(t.Context(), key, nil)
@@ -202,7 +213,7 @@ func badKeysAreRefused(t *testing.T, l cluster.Link) {
 	keysAre(t, l, "")
 }
 
-func largestAndTooLarge(t *testing.T, l cluster.Link) {
+func largestAndTooLarge(t *testing.T, l opened) {
 	largest := make([]byte, cluster.MaxValue)
 	for i := range largest {
 		largest[i] = byte(i * 7 >> 3)
@@ -223,7 +234,7 @@ func largestAndTooLarge(t *testing.T, l cluster.Link) {
 	}
 }
 
-func slicesAreNotShared(t *testing.T, l cluster.Link) {
+func slicesAreNotShared(t *testing.T, l opened) {
 	b := []byte("value")
 	rev, err := l.Put(t.Context(), "a", b)
 	must(t, err)
@@ -240,7 +251,7 @@ func slicesAreNotShared(t *testing.T, l cluster.Link) {
 	}
 }
 
-func oneOfManyUpdatesWins(t *testing.T, l cluster.Link) {
+func oneOfManyUpdatesWins(t *testing.T, l opened) {
 	const writers, rounds = 8, 10
 	rev := uint64(0)
 	for range rounds {

@@ -16,7 +16,7 @@ func TestContract(t *testing.T) {
 	linktest.Run(t, func(*testing.T) cluster.Link { return New() })
 }
 
-func replayed(t *testing.T, l cluster.Link) []string {
+func replayed(t *testing.T, l opened) []string {
 	t.Helper()
 	var got []string
 	if err := l.Replay(context.Background(), func(_ time.Time, r []byte) error {
@@ -31,7 +31,7 @@ func replayed(t *testing.T, l cluster.Link) []string {
 func TestRetentionForgetsTheOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
-		l := New()
+		l := withJournal(t, New())
 		if err := l.Retain(ctx, time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestRetentionForgetsTheOld(t *testing.T) {
 func TestRecordsThatGoDuringReplayAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
-		l := New()
+		l := withJournal(t, New())
 		l.Retain(ctx, time.Minute)
 		for _, r := range []string{"a", "b"} {
 			l.Append(ctx, []byte(r))
@@ -81,7 +81,7 @@ func TestRecordsThatGoDuringReplayAreSkipped(t *testing.T) {
 
 func TestJournalKeepsTheNewestWithinItsSpace(t *testing.T) {
 	ctx := context.Background()
-	l := newLink(1000, 3*(overhead+1))
+	l := withJournal(t, newLink(1000, 3*(overhead+1)))
 	for _, r := range []string{"a", "b", "c", "d", "e"} {
 		if err := l.Append(ctx, []byte(r)); err != nil {
 			t.Fatal(err)
@@ -114,4 +114,25 @@ func TestValuesBeyondTheSpaceAreRefused(t *testing.T) {
 	if err := errors.Join(put("a", 9), put("b", 11), l.Delete(ctx, "b"), put("c", 11)); err != nil {
 		t.Errorf("after space was freed: %v", err)
 	}
+}
+
+// opened is a link with its journal "".
+type opened struct {
+	cluster.Link
+	handle cluster.Journal
+}
+
+func (l opened) Append(ctx context.Context, record []byte) error { return l.handle.Append(ctx, record) }
+
+func (l opened) Replay(ctx context.Context, fn func(time.Time, []byte) error) error {
+	return l.handle.Replay(ctx, fn)
+}
+
+func withJournal(t testing.TB, l cluster.Link) opened {
+	t.Helper()
+	j, err := l.Journal(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened{l, j}
 }

@@ -37,7 +37,7 @@ type content struct {
 }
 
 // writeContent fills the link with every kind of thing that a store can hold.
-func writeContent(t *testing.T, l cluster.Link) content {
+func writeContent(t *testing.T, l opened) content {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -67,7 +67,7 @@ func writeContent(t *testing.T, l cluster.Link) content {
 
 // judge opens the directory: what it holds must be the content, or damage is reported.
 func judge(dir string, want content) (found bool, err error) {
-	l, err := Open(damageConfig(dir))
+	l, err := tryOpen(damageConfig(dir))
 	if err != nil {
 		return reported(err)
 	}
@@ -264,7 +264,7 @@ func TestDamagedNumberTakesNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := Open(Config{Dir: dir}); !errors.As(err, new(*cluster.DamagedError)) {
+	if _, err := tryOpen(Config{Dir: dir}); !errors.As(err, new(*cluster.DamagedError)) {
 		t.Errorf("%v, want a DamagedError", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -275,7 +275,7 @@ func TestDamagedNumberTakesNoMemory(t *testing.T) {
 
 // TestLossInTheMiddleIsNoticed: something is gone and what was written last is there.
 func TestLossInTheMiddleIsNoticed(t *testing.T) {
-	fill := func(t *testing.T) (string, *link) {
+	fill := func(t *testing.T) (string, opened) {
 		dir := t.TempDir()
 		l := open(t, Config{Dir: dir})
 		for i := range 10 {
@@ -286,7 +286,7 @@ func TestLossInTheMiddleIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return dir, l.(*link)
+		return dir, l
 	}
 	damaged := new(*cluster.DamagedError)
 	t.Run("a key", func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestLossInTheMiddleIsNoticed(t *testing.T) {
 			t.Errorf("Get: %v, want a DamagedError", err)
 		}
 		l.Close()
-		if _, err := Open(Config{Dir: dir}); !errors.As(err, damaged) {
+		if _, err := tryOpen(Config{Dir: dir}); !errors.As(err, damaged) {
 			t.Errorf("Open: %v, want a DamagedError", err)
 		}
 	})
@@ -308,7 +308,7 @@ func TestLossInTheMiddleIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
-		l = open(t, Config{Dir: dir}).(*link)
+		l = open(t, Config{Dir: dir})
 		if err := l.Replay(t.Context(), func(time.Time, []byte) error { return nil }); !errors.As(err, damaged) {
 			t.Errorf("Replay: %v, want a DamagedError", err)
 		}
@@ -331,7 +331,7 @@ func TestLossInTheMiddleIsNoticed(t *testing.T) {
 			t.Errorf("Replay while open: %v, want a DamagedError", err)
 		}
 		l.Close()
-		l = open(t, Config{Dir: dir}).(*link)
+		l = open(t, Config{Dir: dir})
 		if err := replay(); !errors.As(err, damaged) {
 			t.Errorf("Replay: %v, want a DamagedError", err)
 		}

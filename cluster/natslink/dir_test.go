@@ -159,7 +159,7 @@ func TestNewJournalReplacesADamagedOne(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	count := func(l cluster.Link) (n int, err error) {
+	count := func(l opened) (n int, err error) {
 		err = l.Replay(t.Context(), func(time.Time, []byte) error { n++; return nil })
 		return n, err
 	}

@@ -15,7 +15,9 @@ import (
 //	bytes 13-20  journal: when it was appended, ns since the Unix epoch
 //	             keys: digest of all keys after this change
 //	byte  21     kind
-//	bytes 22-    the value or record
+//	bytes 22-    the value or record; of a lease, first when it ends (ns since the Unix epoch)
+//	             and its time to live (ns); of a named journal's record, first the length of
+//	             the name (one byte) and the name
 //
 // All numbers are big-endian.
 type envelope struct {
@@ -31,11 +33,14 @@ const (
 	kindRecord  kind = 1
 	kindValue   kind = 2
 	kindDeleted kind = 3
+	kindLease   kind = 4
+	kindNamed   kind = 5
 )
 
 const (
 	envelopeVersion = 1
 	envelopeHeader  = 22
+	leaseHeader     = 16
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -74,8 +79,11 @@ func unseal(subject string, b []byte) (envelope, error) {
 		kind:   kind(b[21]),
 		data:   b[envelopeHeader:],
 	}
-	if e.kind < kindRecord || e.kind > kindDeleted {
+	switch {
+	case e.kind < kindRecord || e.kind > kindNamed:
 		return envelope{}, fmt.Errorf("kind %d is not known", e.kind)
+	case e.kind == kindLease && len(e.data) < leaseHeader, e.kind == kindNamed && (len(e.data) == 0 || len(e.data) <= int(e.data[0])):
+		return envelope{}, fmt.Errorf("%d bytes are too short for kind %d", len(e.data), e.kind)
 	}
 	return e, nil
 }

@@ -33,7 +33,7 @@ func TestFullJournalRefusesAndRecovers(t *testing.T) {
 		t.Errorf("%d records, %v; want %d", count, err, n)
 	}
 	// The link purges by time; here the time is given.
-	in := l.(*link)
+	in := l.link
 	if err := in.write(t.Context(), func(ctx context.Context) error { return in.forget(ctx, time.Now()) }); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestLittleFreeSpaceRefusesWrites(t *testing.T) {
 	if err := l.Append(t.Context(), []byte("r")); err != nil {
 		t.Fatal(err)
 	}
-	in := l.(*link)
+	in := l.link
 	in.cfg.MinFree = 1 << 62
 	_, putErr := l.Put(t.Context(), "a", nil)
 	for _, err := range []error{putErr, l.Append(t.Context(), []byte("s")), l.Delete(t.Context(), "never")} {
@@ -85,7 +85,7 @@ func TestLittleFreeSpaceRefusesWrites(t *testing.T) {
 	if err := l.Append(t.Context(), []byte("s")); err != nil {
 		t.Errorf("after space was freed: %v", err)
 	}
-	if _, err := Open(Config{Dir: t.TempDir(), MinFree: 1 << 62}); !errors.Is(err, cluster.ErrFull) {
+	if _, err := tryOpen(Config{Dir: t.TempDir(), MinFree: 1 << 62}); !errors.Is(err, cluster.ErrFull) {
 		t.Errorf("a new store without space: %v, want ErrFull", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestDiskRefusesWrites(t *testing.T) {
 
 func writeIntoFileLimit(dir string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	l, err := Open(Config{Dir: dir})
+	l, err := tryOpen(Config{Dir: dir})
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func openRecord(data []byte, number uint64) (envelope, error) {
 	e, err := unseal(journalSubject, data)
 	switch {
 	case err != nil:
-	case e.kind != kindRecord:
+	case e.kind != kindRecord && e.kind != kindNamed:
 		err = errors.New("it is of another kind")
 	case e.number != number:
 		err = fmt.Errorf("record %d is in its place", e.number)
@@ -89,20 +89,61 @@ func (l *link) journalDamage() error {
 	return l.journalDamaged
 }
 
-func (l *link) Append(ctx context.Context, record []byte) error {
+// handle is a journal as somebody opened it. All journals share the stream and its numbers.
+type handle struct {
+	*link
+	name  string
+	owner uint64
+}
+
+func (l *link) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	if err := cluster.CheckJournal(name); err != nil {
+		return nil, err
+	}
+	h := make(chan *handle, 1)
+	// As the only writer: what an older handle is writing is there when this one begins.
+	err := l.write(ctx, func(context.Context) error {
+		l.owners[name]++
+		h <- &handle{link: l, name: name, owner: l.owners[name]}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-h, nil
+}
+
+// named returns the data of a record of the journal, and whether e is one.
+func (e envelope) named(journal string) ([]byte, bool) {
+	if e.kind == kindRecord {
+		return e.data, journal == ""
+	}
+	n := int(e.data[0])
+	return e.data[1+n:], string(e.data[1:1+n]) == journal
+}
+
+func (h *handle) Append(ctx context.Context, record []byte) error {
 	if err := cluster.CheckValue(record); err != nil {
 		return err
 	}
 	record = slices.Clone(record)
+	l := h.link
 	return l.write(ctx, func(ctx context.Context) error {
+		if l.owners[h.name] != h.owner {
+			return cluster.ErrFenced
+		}
 		if err := l.journalDamage(); err != nil {
 			return err
 		}
 		number := l.journal + 1
 		// Time does not go back in the journal, so that the old are the first.
 		appended := max(time.Now().UnixNano(), l.appended)
-		env := envelope{number: number, extra: uint64(appended), kind: kindRecord, data: record}.seal(journalSubject)
-		if err := l.publish(ctx, journalSubject, env, l.journal); err != nil {
+		env := envelope{number: number, extra: uint64(appended), kind: kindRecord, data: record}
+		if h.name != "" {
+			env.kind = kindNamed
+			env.data = append(append([]byte{byte(len(h.name))}, h.name...), record...)
+		}
+		if err := l.publish(ctx, journalSubject, env.seal(journalSubject), l.journal); err != nil {
 			if errors.Is(err, errNoSpaceInStream) {
 				return fmt.Errorf("%w: the journal takes its %d bytes; shorten the retention or raise MaxJournal", cluster.ErrFull, l.cfg.MaxJournal)
 			}
@@ -122,7 +163,8 @@ func (l *link) Append(ctx context.Context, record []byte) error {
 	})
 }
 
-func (l *link) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
+func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
+	l := h.link
 	eng, err := l.engine(ctx)
 	if err != nil {
 		return err
@@ -155,7 +197,8 @@ func (l *link) Replay(ctx context.Context, fn func(appended time.Time, record []
 			if err != nil {
 				return err
 			}
-			if err := fn(time.Unix(0, int64(e.extra)), e.data); err != nil {
+			if data, ok := e.named(h.name); !ok {
+			} else if err := fn(time.Unix(0, int64(e.extra)), data); err != nil {
 				return fnError{err}
 			}
 			next++

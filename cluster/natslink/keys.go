@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -33,6 +34,7 @@ func (l *link) loadKeys(ctx context.Context) error {
 		return err
 	}
 	revisions := map[string]uint64{}
+	leases, now := map[string]time.Time{}, time.Now()
 	var newest envelope
 	var digest uint64
 	if state.Msgs > 0 {
@@ -49,7 +51,7 @@ func (l *link) loadKeys(ctx context.Context) error {
 				if err == nil && m.Header.Get("Nats-Sequence") != fmt.Sprint(e.number) {
 					err = errors.New("it is in another's place")
 				}
-				if err == nil && e.kind == kindRecord {
+				if err == nil && e.kind != kindValue && e.kind != kindDeleted && e.kind != kindLease {
 					err = errors.New("it is of another kind")
 				}
 				if err != nil {
@@ -58,8 +60,12 @@ func (l *link) loadKeys(ctx context.Context) error {
 				if rev := revisions[key]; rev != 0 {
 					digest ^= digestOf(key, rev)
 					delete(revisions, key)
+					delete(leases, key)
 				}
-				if e.kind == kindValue {
+				if e.kind != kindDeleted {
+					if e.kind == kindLease {
+						leases[key] = leaseEnds(e.data, now)
+					}
 					revisions[key] = e.number
 					digest ^= digestOf(key, e.number)
 				}
@@ -86,7 +92,14 @@ func (l *link) loadKeys(ctx context.Context) error {
 	l.keysLast = state.LastSeq
 	l.mu.Lock()
 	l.revisions, l.digest = revisions, digest
+	for key := range l.leases {
+		l.hold(key, 0, time.Time{})
+	}
+	for key, ends := range leases {
+		l.hold(key, revisions[key], ends)
+	}
 	l.mu.Unlock()
+	l.watchers.Again()
 	return nil
 }
 
@@ -120,6 +133,9 @@ func (l *link) Get(ctx context.Context, key string) (cluster.Entry, error) {
 		if err != nil {
 			return cluster.Entry{}, &cluster.DamagedError{What: "key " + key, Err: err}
 		}
+		if e.kind == kindLease {
+			e.data = e.data[leaseHeader:]
+		}
 		return cluster.Entry{Key: key, Value: e.data, Revision: revision}, nil
 	}
 }
@@ -132,11 +148,11 @@ func (l *link) revision(key string) uint64 {
 }
 
 func (l *link) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return l.change(ctx, key, kindValue, value, func(uint64) error { return nil })
+	return l.change(ctx, key, kindValue, value, 0, func(uint64) error { return nil })
 }
 
 func (l *link) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return l.change(ctx, key, kindValue, value, func(held uint64) error {
+	return l.change(ctx, key, kindValue, value, 0, func(held uint64) error {
 		if held != revision {
 			return cluster.ErrRevision
 		}
@@ -148,7 +164,7 @@ func (l *link) Update(ctx context.Context, key string, value []byte, revision ui
 var errUnchanged = errors.New("unchanged")
 
 func (l *link) Delete(ctx context.Context, key string) error {
-	_, err := l.change(ctx, key, kindDeleted, nil, func(held uint64) error {
+	_, err := l.change(ctx, key, kindDeleted, nil, 0, func(held uint64) error {
 		if held == 0 {
 			return errUnchanged
 		}
@@ -160,8 +176,9 @@ func (l *link) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// change writes one change of a key, unless check objects to the revision that it has.
-func (l *link) change(ctx context.Context, key string, k kind, value []byte, check func(held uint64) error) (uint64, error) {
+// change writes one change of a key, unless check objects to the revision that it has. The ttl
+// is that of a lease.
+func (l *link) change(ctx context.Context, key string, k kind, value []byte, ttl time.Duration, check func(held uint64) error) (uint64, error) {
 	if err := cluster.CheckKey(key); err != nil {
 		return 0, err
 	}
@@ -179,11 +196,16 @@ func (l *link) change(ctx context.Context, key string, k kind, value []byte, che
 		if held != 0 {
 			digest ^= digestOf(key, held)
 		}
-		if k == kindValue {
+		if k != kindDeleted {
 			digest ^= digestOf(key, number)
 		}
+		data, ends := value, time.Time{}
+		if k == kindLease {
+			ends = time.Now().Add(ttl)
+			data = sealLease(ends, ttl, value)
+		}
 		subject := keysSubject + key
-		env := envelope{number: number, extra: digest, kind: k, data: value}.seal(subject)
+		env := envelope{number: number, extra: digest, kind: k, data: data}.seal(subject)
 		if err := l.publish(ctx, subject, env, l.keysLast); err != nil {
 			if errors.Is(err, errNoSpaceInStream) {
 				return fmt.Errorf("%w: the keys take their %d bytes; delete some or raise MaxKeys", cluster.ErrFull, l.cfg.MaxKeys)
@@ -192,12 +214,14 @@ func (l *link) change(ctx context.Context, key string, k kind, value []byte, che
 		}
 		l.keysLast = number
 		l.mu.Lock()
-		if l.digest = digest; k == kindValue {
+		if l.digest = digest; k != kindDeleted {
 			l.revisions[key] = number
 		} else {
 			delete(l.revisions, key)
 		}
+		l.hold(key, number, ends)
 		l.mu.Unlock()
+		l.watchers.Changed(key)
 		m := l.mark.now
 		m.keys = number
 		if err := l.mark.write(m, true); err != nil {

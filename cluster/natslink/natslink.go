@@ -96,11 +96,16 @@ type link struct {
 	keysLast  uint64    // number of the newest record of each stream
 	journal   uint64
 	appended  int64 // when the newest record was appended, ns since the Unix epoch
+	owners    map[string]uint64 // how often a journal was opened
 	retention chan struct{}
+
+	bus      cluster.Bus
+	watchers cluster.Watchers
 
 	mu             sync.Mutex
 	eng            *engine
 	revisions      map[string]uint64 // of the keys that hold something
+	leases         map[string]lease  // those of them that are leased
 	digest         uint64            // of revisions
 	first, acked   uint64            // journal records: may be purged before first, acknowledged up to acked
 	journalDamaged error
@@ -133,7 +138,9 @@ func Open(cfg Config) (cluster.Link, error) {
 		lock:      lock,
 		done:      make(chan struct{}),
 		writing:   make(chan struct{}, 1),
+		owners:    map[string]uint64{},
 		retention: make(chan struct{}, 1),
+		leases:    map[string]lease{},
 	}
 	if err := l.open(); err != nil {
 		if l.eng != nil {
@@ -145,6 +152,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		lock.release()
 		return nil, err
 	}
+	l.expireOld()
 	l.keeper.Go(l.keep)
 	return l, nil
 }
@@ -289,7 +297,13 @@ func (l *link) publish(ctx context.Context, subject string, env []byte, last uin
 func (l *link) Close() error {
 	l.close.Do(func() {
 		close(l.done)
+		l.bus.Close()
 		l.writing <- struct{}{}
+		l.mu.Lock()
+		for _, one := range l.leases {
+			one.timer.Stop()
+		}
+		l.mu.Unlock()
 		l.keeper.Wait()
 		l.eng.stop()
 		l.closeErr = errors.Join(l.mark.close(), l.lock.release())

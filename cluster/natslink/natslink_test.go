@@ -1,16 +1,39 @@
 package natslink
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/linktest"
 )
 
-func open(t testing.TB, cfg Config) cluster.Link {
-	t.Helper()
+// opened is a link with its journal "".
+type opened struct {
+	*link
+	own cluster.Journal
+}
+
+func (l opened) Append(ctx context.Context, record []byte) error { return l.own.Append(ctx, record) }
+
+func (l opened) Replay(ctx context.Context, fn func(time.Time, []byte) error) error {
+	return l.own.Replay(ctx, fn)
+}
+
+func tryOpen(cfg Config) (opened, error) {
 	l, err := Open(cfg)
+	if err != nil {
+		return opened{}, err
+	}
+	own, err := l.Journal(context.Background(), "")
+	return opened{l.(*link), own}, err
+}
+
+func open(t testing.TB, cfg Config) opened {
+	t.Helper()
+	l, err := tryOpen(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

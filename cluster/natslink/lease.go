@@ -1,0 +1,94 @@
+package natslink
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// A leased key of a process alone is a value that says when it ends. The process deletes it
+// then; what ended while nobody ran is deleted when the link opens.
+type lease struct {
+	revision uint64
+	ends     time.Time
+	timer    *time.Timer
+}
+
+// expireAgain is how soon the deletion of a lease is tried again.
+const expireAgain = time.Second
+
+func sealLease(ends time.Time, ttl time.Duration, value []byte) []byte {
+	b := make([]byte, 0, leaseHeader+len(value))
+	b = binary.BigEndian.AppendUint64(b, uint64(ends.UnixNano()))
+	b = binary.BigEndian.AppendUint64(b, uint64(ttl))
+	return append(b, value...)
+}
+
+// leaseEnds is when the lease in a record ends: when it says so, and not later than its time to
+// live from now, also if the clock went back meanwhile.
+func leaseEnds(data []byte, now time.Time) time.Time {
+	ends := time.Unix(0, int64(binary.BigEndian.Uint64(data)))
+	if most := now.Add(time.Duration(binary.BigEndian.Uint64(data[8:]))); ends.After(most) {
+		return most
+	}
+	return ends
+}
+
+// hold replaces what is known of the key's lease; a zero end is none. l.mu is held.
+func (l *link) hold(key string, revision uint64, ends time.Time) {
+	if old, ok := l.leases[key]; ok {
+		old.timer.Stop()
+		delete(l.leases, key)
+	}
+	if !ends.IsZero() {
+		l.leases[key] = lease{revision, ends, time.AfterFunc(time.Until(ends), func() { l.expire(key, revision) })}
+	}
+}
+
+// expire deletes the key if its lease is still that one.
+func (l *link) expire(key string, revision uint64) {
+	_, err := l.change(context.Background(), key, kindDeleted, nil, 0, func(held uint64) error {
+		if held != revision {
+			return errUnchanged
+		}
+		return nil
+	})
+	if err == nil || errors.Is(err, errUnchanged) || errors.Is(err, cluster.ErrClosed) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.revisions[key] == revision {
+		l.hold(key, revision, time.Now().Add(expireAgain))
+	}
+}
+
+// expireOld deletes what has ended before the link opened.
+func (l *link) expireOld() {
+	old := map[string]uint64{}
+	l.mu.Lock()
+	for key, one := range l.leases {
+		if !one.ends.After(time.Now()) {
+			old[key] = one.revision
+		}
+	}
+	l.mu.Unlock()
+	for key, revision := range old {
+		l.expire(key, revision)
+	}
+}
+
+func (l *link) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	if err := cluster.CheckLease(ttl); err != nil {
+		return 0, err
+	}
+	return l.change(ctx, key, kindLease, value, ttl, func(held uint64) error {
+		if held != revision {
+			return cluster.ErrRevision
+		}
+		return nil
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/shuffles"
 )
 
 // alone is the side of a room that decides for itself. Guarded by the room's lock.
@@ -23,7 +24,7 @@ type alone struct {
 	single   *engine.Single          // the machine
 	revision uint64                  // of the ledger record
 	storing  bool                    // the ledger record
-	stage    stage                   // of the event in force or the last one
+	stage    shuffles.Stage          // of the event in force or the last one
 	staged   bool                    // and in the store
 	records  map[anteroom.ID]*record // of shuffles, by their tag
 	keeping  bool
@@ -35,7 +36,7 @@ type alone struct {
 func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 
 // open starts a room from its ledger record and its events.
-func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept keptKeys) (*Room, error) {
+func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {
 	r := newRoom(n, room)
 	r.alone = &alone{records: map[anteroom.ID]*record{}, staged: true, storing: true}
 	var before engine.LedgerRecord

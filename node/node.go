@@ -22,6 +22,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/shuffles"
 )
 
 // Config says what a node works with.
@@ -54,7 +55,7 @@ type Node struct {
 	rooms map[anteroom.RoomID]*Room
 	apply sync.Mutex // one Apply at a time
 
-	keeping sync.Mutex // one shuffle is written at a time; before all others
+	shuffles *shuffles.Store
 }
 
 // New returns a node without rooms. It reads how far the journal had come, to set the
@@ -66,7 +67,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Name == "" {
 		cfg.Name = "local"
 	}
-	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}}
+	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil)}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -141,7 +142,7 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	if err != nil {
 		return err
 	}
-	kept, err := keptOf(ctx, n.cfg.Link)
+	kept, err := n.shuffles.List(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/shuffles"
 )
 
 // lottery is a room for two with an event that shuffles.
@@ -178,8 +179,11 @@ func TestAShuffleIsKept(t *testing.T) {
 			t.Error("it is read twice")
 		}
 		kill()
-		key := partKey(shuffleKey(shop.ID, shuffleTag(e.ID, 0)), 0)
-		if _, err := link.Put(t.Context(), key, make([]byte, 160)); err != nil {
+		keys, err := link.Keys(t.Context(), "shuffle.")
+		if err != nil || len(keys) != 2 {
+			t.Fatalf("%q, %v; want a head and a part", keys, err)
+		}
+		if _, err := link.Put(t.Context(), keys[1], make([]byte, 160)); err != nil {
 			t.Fatal(err)
 		}
 		n, kill = begin(t, link, room)
@@ -320,7 +324,7 @@ func TestTheNewestShufflesAreKept(t *testing.T) {
 		link, room := memlink.New(), lottery()
 		room.Events = nil
 		begins := func(i int) time.Time { return moment(t, "09:05:00").Add(time.Duration(i) * 6 * time.Minute) }
-		for i := range maxShuffles + 2 {
+		for i := range shuffles.Most + 2 {
 			e := event(string(rune('a'+i)), anteroom.FIFO)
 			e.ShuffleAtStart = true
 			e.Prequeue, e.Start, e.End = anteroom.StampOf(begins(i).Add(-5*time.Minute)), anteroom.StampOf(begins(i)), anteroom.StampOf(begins(i).Add(time.Minute))
@@ -343,8 +347,8 @@ func TestTheNewestShufflesAreKept(t *testing.T) {
 		if sh, ok := r.Shuffle(room.Events[2].ID, 0); !ok || !sh.Done {
 			t.Errorf("one of the newest is not known: %+v, %v", sh, ok)
 		}
-		keys, err := link.Keys(t.Context(), shufflePrefix)
-		if err != nil || len(keys) != 2*maxShuffles {
+		keys, err := link.Keys(t.Context(), "shuffle.")
+		if err != nil || len(keys) != 2*shuffles.Most {
 			t.Errorf("%d keys, %v", len(keys), err)
 		}
 		loaded := 0
@@ -362,7 +366,7 @@ func TestTheNewestShufflesAreKept(t *testing.T) {
 }
 
 func TestHalfAShuffleInTheJournalIsNone(t *testing.T) {
-	tag, other := shuffleTag("a", 0), shuffleTag("b", 0)
+	tag, other := shuffles.Tag("a", 0), shuffles.Tag("b", 0)
 	a, b := anteroom.ID{2}, anteroom.ID{1}
 	whole := []engine.Event{{Kind: engine.EventShuffle, ID: tag}, {Kind: engine.EventDrawn, ID: a}, {Kind: engine.EventDrawn, ID: b}, {Kind: engine.EventShuffled, ID: tag, Key: 7}}
 	for n := range whole {
@@ -376,48 +380,5 @@ func TestHalfAShuffleInTheJournalIsNone(t *testing.T) {
 	}
 	if sh, ok := shuffleIn(whole, other); ok {
 		t.Errorf("another event's: %+v", sh)
-	}
-}
-
-// The store has space for other things, too: the oldest shuffles of all rooms go, and so does
-// what a process that ended while it wrote has left.
-func TestShufflesTakeABoundedSpace(t *testing.T) {
-	link := memlink.New()
-	n, kill := begin(t, link, shop)
-	defer kill()
-	r := n.Room(shop.ID)
-	ids := make([]anteroom.ID, maxKept/3/len(anteroom.ID{}))
-	tag := func(i int) anteroom.ID { return shuffleTag("a", i) }
-	for i := range 4 {
-		rec := &record{number: i, Shuffle: &anteroom.Shuffle{At: anteroom.Time(i), IDs: ids}}
-		r.mu.Lock()
-		r.records[tag(i)] = rec
-		r.mu.Unlock()
-		if _, err := link.Put(t.Context(), partKey(shuffleKey("gone", tag(i)), 3), []byte("left behind")); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.keepShuffle(t.Context(), r, tag(i), rec); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kept, err := keptOf(t.Context(), link)
-	if err != nil || len(kept.heads[shop.ID]) != 3 || slices.Contains(kept.heads[shop.ID], tag(0)) {
-		t.Errorf("kept: %d shuffles, %v; want the newest three", len(kept.heads[shop.ID]), err)
-	}
-	r.mu.Lock()
-	if r.records[tag(0)] != nil {
-		t.Error("what is not in the store any more is still known")
-	}
-	r.mu.Unlock()
-	keys, err := link.Keys(t.Context(), shufflePrefix)
-	if most := 3 * (1 + (len(ids)+idsInPart-1)/idsInPart); err != nil || len(keys) != most {
-		t.Errorf("%d keys, %v; want %d", len(keys), err, most)
-	}
-	all := &record{number: 9, Shuffle: &anteroom.Shuffle{At: 9, IDs: make([]anteroom.ID, anteroom.MaxLine)}}
-	if err := n.keepShuffle(t.Context(), r, tag(9), all); err != nil {
-		t.Fatal(err)
-	}
-	if kept, err = keptOf(t.Context(), link); err != nil || len(kept.heads[shop.ID]) != 1 {
-		t.Errorf("beside one of the longest line: %d, %v", len(kept.heads[shop.ID])-1, err)
 	}
 }

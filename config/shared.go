@@ -1,0 +1,66 @@
+package config
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/anteroom/anteroom"
+)
+
+// sharedKeys are what a node of a cluster may take from the others: what has to be the same
+// everywhere, and no path of one machine.
+var sharedKeys = []string{"cookie_name", "sites", "rooms"}
+
+// Shared returns what the configuration gives to nodes that have no sites of their own: a file
+// with those keys, custom pages in it. The zero Config gives an empty one.
+func (c Config) Shared() []byte {
+	if c.shown.doc == nil {
+		return nil
+	}
+	doc := *c.shown.doc
+	doc.Rooms = slices.Clone(doc.Rooms)
+	for i := range doc.Rooms {
+		if doc.Rooms[i].CustomPageFile != "" {
+			doc.Rooms[i].CustomPageHTML, doc.Rooms[i].CustomPageFile = c.Rooms[i].CustomPageHTML, ""
+		}
+	}
+	all := shown{doc: &doc}.section(reflect.ValueOf(&doc).Elem(), "")
+	some := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(all.Content); i += 2 {
+		if slices.Contains(sharedKeys, all.Content[i].Value) {
+			some.Content = append(some.Content, all.Content[i], all.Content[i+1])
+		}
+	}
+	uncomment(some)
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if enc.Encode(some) != nil {
+		return nil // a tree of plain nodes encodes
+	}
+	return out.Bytes()
+}
+
+func uncomment(n *yaml.Node) {
+	n.LineComment = ""
+	for _, m := range n.Content {
+		uncomment(m)
+	}
+}
+
+// WithShared returns the configuration with what another node's Shared gave. Every fault of
+// that is one here, with its place in it.
+func (c Config) WithShared(shared []byte, check func(cookieName string, rooms []anteroom.Room) anteroom.Faults) (Config, error) {
+	const name = "cluster" // what the faults are in
+	other, err := Load(LoadOptions{File: name, Check: check,
+		Open: func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(shared)), nil }})
+	if err != nil {
+		return Config{}, err
+	}
+	c.CookieName, c.Sites, c.Rooms = other.CookieName, other.Sites, other.Rooms
+	return c, nil
+}

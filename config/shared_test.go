@@ -1,0 +1,51 @@
+package config
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// A node without sites serves what another's file says, pages and all.
+func TestSharedIsTheSameElsewhere(t *testing.T) {
+	file := []byte(`
+data: /var/lib/here
+cookie_name: ticket
+sites: [{hosts: "*", origins: "http://f"}]
+rooms: [{name: a, host: "*", total_active_users: 1, new_users_per_minute: 2, custom_page_file: p.html, events: [{name: sale, event_start_time: "2026-11-27T10:00:00Z", event_end_time: "2026-11-27T11:00:00Z", queueing_method: random}]}]
+`)
+	full, err := Load(LoadOptions{File: "/etc/c.yaml", Open: only("/etc/c.yaml", file, "/etc/p.html", []byte("a page: {{waitTime}}"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := Load(LoadOptions{File: "/etc/c.yaml", Open: only("/etc/c.yaml", []byte("cluster: {join: [10.0.0.1:7222], secret_file: s}"), "/etc/s", bytes.Repeat([]byte("s"), 40))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := bare.WithShared(full.Shared(), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, full.Shared())
+	}
+	if !reflect.DeepEqual(got.Rooms, full.Rooms) || !reflect.DeepEqual(got.Sites, full.Sites) || got.CookieName != "ticket" {
+		t.Errorf("got  %+v\nwant %+v", got.Rooms, full.Rooms)
+	}
+	if got.Data != bare.Data || len(got.Cluster.Join) != 1 {
+		t.Error("what is the node's own has changed")
+	}
+	if text := string(full.Shared()); strings.Contains(text, "/var/lib") || strings.Contains(text, "#") {
+		t.Errorf("shared tells what is this machine's:\n%s", text)
+	}
+}
+
+func TestSharedWithFaults(t *testing.T) {
+	bare, err := Load(LoadOptions{File: "/etc/c.yaml", Open: only("/etc/c.yaml", []byte("sites: [{hosts: '*', origins: 'http://f'}]"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "rooms: [{name: a}]", "listen: x", "sites: [{hosts: '*', origins: 'http://f'}]\nrooms: 1"} {
+		if _, err := bare.WithShared([]byte(text), nil); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

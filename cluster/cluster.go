@@ -184,6 +184,7 @@ type Link interface {
 // Health is a link's touch with what it stands on, for status and doctor.
 type Health struct {
 	Alone  bool  // a process alone: all is here
+	Hub    bool  // the site of this process is the hub: what is shared is written there; a process alone is one
 	Site   Touch // with the store of the site: journals and Site()
 	Shared Touch // with the place where the shared space is written
 }

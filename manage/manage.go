@@ -51,6 +51,8 @@ type Config struct {
 	Doors Doors
 	// Keys are the ticket keys; nil means that there are none.
 	Keys Keys
+	// Cluster tells how the nodes stand together; nil means that no room is served.
+	Cluster func(ctx context.Context) (ClusterStatus, error)
 	// FirstToken is a token with every permission that is never stored; empty means none. It
 	// has 40 to 80 letters, digits, _ and -.
 	FirstToken string

@@ -145,6 +145,10 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	var err error
 	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, FirstToken: adminToken, Now: clock,
+		Cluster: func(context.Context) (manage.ClusterStatus, error) {
+			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
+				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil
+		},
 		FileName: "anteroom.yaml", FileRooms: []anteroom.Room{{Name: "fixed", Routes: []anteroom.Route{{Host: "fixed.example.org"}}, Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}}})
 	if err != nil {
 		t.Fatal(err)

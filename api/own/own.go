@@ -97,6 +97,8 @@ func (f *face) routes() []api.Route {
 		{Method: "GET", Path: Prefix + "/audit", Do: f.listAudit},
 		{Method: "GET", Path: Prefix + "/audit/verify", Do: f.verifyAudit},
 
+		{Method: "GET", Path: Prefix + "/cluster", Do: f.getCluster},
+
 		{Method: "GET", Path: Prefix + "/backup", Write: f.backup},
 		{Method: "POST", Path: Prefix + "/restore", Write: f.restore},
 	}

@@ -47,6 +47,7 @@ func TestEveryOperation(t *testing.T) {
 
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
+	w.ok("GET", "/cluster", "", nil)
 
 	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
 	if err := w.manage.DeleteRoom(t.Context(), by, anteroom.ZoneID(strings.TrimPrefix(zone, "/zones/")), anteroom.RoomID(room[len(room)-32:])); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-// World is many processes in several sites that share what it keeps. Safe for concurrent use.
+// World is many processes in several sites that share what it keeps. The first site to be
+// joined is the hub. Safe for concurrent use.
 type World struct {
 	mu            sync.Mutex
 	alone         bool // one process: the site's space is the shared one
@@ -21,6 +22,7 @@ type World struct {
 }
 
 type site struct {
+	hub      bool // the first one
 	store    *store
 	journals journals
 	cutting
@@ -61,6 +63,7 @@ func (w *World) Join(siteName, node string) cluster.Link {
 	if s == nil {
 		s = &site{store: newStore(w, w.values), journals: journals{retention: cluster.DefaultRetention, most: w.space, owners: map[string]uint64{}}}
 		w.sites[siteName] = s
+		s.hub = len(w.sites) == 1
 	}
 	l := &link{world: w, site: s, node: node, done: make(chan struct{})}
 	l.space = &space{link: l, store: w.shared, shared: true}

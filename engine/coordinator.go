@@ -35,6 +35,7 @@ type Coordinator struct {
 	alive    int             // sites that were not replaced
 	idle     uint64          // sum over those
 	demand   demand          // sum over those
+	weights  uint64          // sum over those
 	line     *line
 	fetched  byte // see slab.fetch: nobody looks at it
 	mode     Mode
@@ -85,6 +86,10 @@ type siteView struct {
 	answer  bool
 	told    bool // has been sent a State by this coordinator
 	trip    time.Duration
+	term    uint64        // of the newest of its processes that was heard
+	weight  uint64        // of its share of what is idle
+	used    Units         // as reported last
+	ahead   time.Duration // of its clock, by the last report
 	inquire []anteroom.ID // to be asked about
 	found   []Finding     // to be told
 	keys    []Placed      // to be told: the site has others
@@ -102,8 +107,9 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 	for _, r := range before.Sites {
 		c.ledger.Open(r.Site, r.Reserved, r.Returned)
 		c.numbers[r.Site] = len(c.sites)
-		c.sites = append(c.sites, &siteView{key: r.Site, heard: now})
+		c.sites = append(c.sites, &siteView{key: r.Site, heard: now, weight: 1})
 		c.alive++
+		c.weights++
 	}
 	c.Configure(now, s)
 	c.pace = c.burst()
@@ -162,6 +168,12 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		return // an incarnation that was replaced
 	}
 	s := c.sites[i]
+	switch {
+	case r.Term < s.term:
+		return // a process that is not the site any more
+	case r.Term > s.term:
+		c.succeed(now, uint16(i), r)
+	}
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
 	overtaken := r.Sent < s.sent
 	s.heard, s.sent = now, max(s.sent, r.Sent)
@@ -201,7 +213,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	s.demand.add(now, float64(r.Newcomers))
 	c.demand.add(now, float64(r.Newcomers))
 	c.seatsBack = c.ledger.accounts[r.From].Returned[Seat] - before
-	s.trip = r.Trip
+	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
+	c.weights += r.weight() - s.weight
+	s.weight = r.weight()
 	at := uint16(i)
 	for i := range r.Arrivals {
 		c.fetched |= c.line.places.fetch(&r.Arrivals[i].ID)
@@ -246,6 +260,28 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	}
 	c.dispatch(now)
 }
+
+// succeed takes a site's word that another process of it goes on from the journal. What was on
+// its way to the one before is lost: whoever had been given a turn and waits there still is back
+// in order at once, and whoever does not has taken it, or has gone and comes back with the
+// ticket. Nothing that the older process sends counts any more, its returns included: the new one
+// learns what was heard of them (State.Heard) before it may spend anything, and until then the
+// journal, which nobody but the new one can write, lets nobody in.
+func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
+	s := c.sites[i]
+	s.term, s.seq, s.sent, s.since = r.Term, 0, 0, 0
+	s.told, s.trip = false, 0
+	s.found, s.keys = nil, nil
+	s.resync, s.answer = true, true
+	if r.Full {
+		c.line.recall(i, r.Arrivals)
+	} else {
+		c.line.recall(i, nil)
+	}
+}
+
+// weight is the report's weight, which is 1 when it says nothing.
+func (r *Report) weight() uint64 { return max(1, uint64(r.Weight)) }
 
 // begin takes the room time that the first report has brought: until then the process's own
 // was a guess (see Clock.Follow).
@@ -323,6 +359,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 			s.lostAt, c.dirty = now, true // what it has is known exactly now
 			c.alive--
 			c.setIdle(s, 0)
+			c.weights -= s.weight
 			c.demand.add(now, -s.demand.at(now))
 		}
 		if s.lostAt != 0 && c.ledger.accounts[s.key] == nil {
@@ -336,8 +373,9 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 		return -1
 	}
 	c.ledger.Open(key, Units{}, Units{})
-	view := &siteView{key: key, heard: now, answer: true, resync: true}
+	view := &siteView{key: key, heard: now, answer: true, resync: true, weight: 1}
 	c.alive++
+	c.weights++
 	c.reserve(key, 0)
 	if spare >= 0 { // a written-off site's number serves again
 		delete(c.numbers, c.sites[spare].key)

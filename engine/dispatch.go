@@ -143,20 +143,22 @@ func (c *Coordinator) effectDelay(now anteroom.Time) time.Duration {
 	return min(slowest, maxDelay) + EffectMargin
 }
 
-// target is the number of idle permits that a site may keep while nobody waits.
+// target is the number of idle permits that a site may keep while nobody waits: of half of what is
+// free, three tenths go by the sites' weights and the rest by who had newcomers lately.
 func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
 	if c.mode != Open || c.closed() {
 		return 0
 	}
-	n, free := float64(c.alive), float64(c.permits())+float64(c.idle)
+	free := float64(c.permits()) + float64(c.idle)
 	if free < max(float64(c.settings.TotalActiveUsers)/50, 10) {
 		return 0
 	}
-	share := 1 / n
+	weight := float64(s.weight) / float64(max(c.weights, 1))
+	share := weight
 	if all := c.demand.at(now); all > 1e-6 { // below, what is left is the sum's rounding
 		share = min(s.demand.at(now)/all, 1)
 	}
-	return uint64(free / 2 * (0.3/n + 0.7*share))
+	return uint64(free / 2 * (0.3*weight + 0.7*share))
 }
 
 // demand is how many newcomers there were lately, with a memory of 30 s.

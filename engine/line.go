@@ -255,6 +255,28 @@ func (l *line) only(site uint16, arrivals []Arrival, now anteroom.Time) {
 	})
 }
 
+// recall takes back the turns that were given at a site whose process has ended. Who is not
+// among those who wait there has taken the turn, or comes back with the ticket.
+func (l *line) recall(site uint16, arrivals []Arrival) {
+	here := map[uint32]bool{}
+	for i := range arrivals {
+		here[l.places.find(&arrivals[i].ID)] = true
+	}
+	var given []uint32
+	for slot := range l.offers {
+		if l.places.at(slot).site == site {
+			given = append(given, slot)
+		}
+	}
+	slices.Sort(given)
+	for _, slot := range given {
+		if l.back(slot, false); !here[slot] {
+			l.left++
+			l.remove(slot)
+		}
+	}
+}
+
 // reset forgets who arrived before a moment.
 func (l *line) reset(before anteroom.Time) {
 	l.places.each(func(slot uint32) {

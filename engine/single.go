@@ -219,16 +219,5 @@ func (x *Single) Idle() bool { return x.site.Idle() && x.coordinator.line.places
 
 // Status returns the live numbers.
 func (x *Single) Status(now anteroom.Time) anteroom.Status {
-	n, f, s := x.coordinator.Numbers(), x.site.Figures(), x.site.settings
-	st := anteroom.Status{At: now, Mode: x.site.Mode().String(),
-		ActiveUsers: x.site.Active(), Offered: n.Offered, AdmittedLastMin: x.site.RateSlots(),
-		Waiting: n.Waiting, Dormant: n.Dormant, Streams: n.Streams,
-		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
-	if f.Known && !held(&s) && n.Waiting > 0 && len(f.Curve) > 0 {
-		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
-	}
-	if n.Waiting == 0 {
-		st.WaitKnown, st.OldestWaiting = !closed(&s), 0
-	}
-	return st
+	return x.coordinator.status(now, x.site.Figures(), x.site.Mode(), x.site.Active(), x.site.RateSlots())
 }

@@ -15,6 +15,8 @@ import (
 // TakePushes and TakeEvents return what came of it.
 type Site struct {
 	key      SiteKey
+	term     uint64
+	weight   uint32
 	settings anteroom.Settings
 
 	balance  Balance
@@ -132,6 +134,14 @@ func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
 	x.Configure(now, s)
 	return x
 }
+
+// SetTerm says which epoch of the site's role this process has: each holder has a higher one.
+// Call it before anything else; 0, the default, is for a site that has no roles. The coordinator
+// ignores what processes of older terms say, and this one what was meant for them.
+func (s *Site) SetTerm(term uint64) { s.term = term }
+
+// SetWeight says how much of what is idle the site gets in relation to others; 0 means 1.
+func (s *Site) SetWeight(weight uint32) { s.weight = weight }
 
 // Configure puts new settings in force.
 func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
@@ -425,7 +435,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		s.letters.take(now)
 	}
 	s.seq++
-	r := Report{From: s.key, Epoch: s.epoch, Seq: s.seq, Sent: now,
+	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),

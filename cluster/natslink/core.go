@@ -59,6 +59,15 @@ type coreLog struct {
 	fatal chan string
 }
 
+// Warnf leaves out what is meant as it is.
+func (l *coreLog) Warnf(format string, v ...any) {
+	if strings.HasPrefix(format, "Clients that are not using") {
+		l.Debugf(format, v...)
+		return
+	}
+	l.logger.Warnf(format, v...)
+}
+
 func (l *coreLog) Fatalf(format string, v ...any) {
 	l.logger.Fatalf(format, v...)
 	l.once.Do(func() { l.fatal <- fmt.Sprintf(format, v...) })
@@ -227,7 +236,7 @@ func (s *coreServer) links(opts *server.Options, cfg ClusterConfig, c *credentia
 	if err != nil {
 		return err
 	}
-	public, err := key.PublicKey()
+	seed, err := key.Seed()
 	if err != nil {
 		return fmt.Errorf("natslink: key: %w", err)
 	}
@@ -238,15 +247,15 @@ func (s *coreServer) links(opts *server.Options, cfg ClusterConfig, c *credentia
 		TLSTimeout:        handshakeLimit.Seconds(),
 		TLSHandshakeFirst: true,
 		FirstInfoTimeout:  handshakeLimit,
-		SignatureCB: func(nonce []byte) (string, []byte, error) {
-			sig, err := key.Sign(nonce)
-			return "", sig, err
-		},
+		// The operator's list is how the hub is reached from here; the hub's own view of
+		// its addresses may not be.
+		IgnoreDiscoveredServers: true,
+		Nkey:                    string(seed),
 		// Nobody outside manages what this site stores.
 		DenyImports: []string{"$JS." + opts.JetStreamDomain + ".API.>"},
 	}
 	for _, h := range hub {
-		remote.URLs = append(remote.URLs, &url.URL{Scheme: "tls", Host: h.at(portSites), User: url.User(public)})
+		remote.URLs = append(remote.URLs, &url.URL{Scheme: "tls", Host: h.at(portSites)})
 	}
 	opts.LeafNode.Remotes = []*server.RemoteLeafOpts{remote}
 	opts.LeafNode.ReconnectInterval = linkRetry

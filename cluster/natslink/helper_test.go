@@ -1,7 +1,11 @@
 package natslink
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -10,4 +14,58 @@ func wantText(t testing.TB, err error, part string) {
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Errorf("error %v; want it to say %q", err, part)
 	}
+}
+
+// record keeps what a process says in its log.
+type record struct {
+	mu    sync.Mutex
+	text  strings.Builder
+	added chan struct{} // closed at the next line
+}
+
+func (r *record) Write(line []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text.Write(line)
+	close(r.added)
+	r.added = make(chan struct{})
+	return len(line), nil
+}
+
+// all returns everything so far and what is closed when there is more.
+func (r *record) all() (string, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String(), r.added
+}
+
+// await waits until the text is said.
+func (r *record) await(ctx context.Context, text string) error {
+	for {
+		all, more := r.all()
+		if strings.Contains(all, text) {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("nobody said %q: %w; but:\n%s", text, ctx.Err(), all)
+		}
+	}
+}
+
+// recordLog returns a logger and the record of everything that is said to it.
+func recordLog(t testing.TB, node string) (*slog.Logger, *record) {
+	r := &record{added: make(chan struct{})}
+	t.Cleanup(func() {
+		if text, _ := r.all(); t.Failed() {
+			t.Logf("%s said:\n%s", node, text)
+		}
+	})
+	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug})), r
+}
+
+func testLog(t testing.TB, node string) *slog.Logger {
+	log, _ := recordLog(t, node)
+	return log
 }

@@ -3,7 +3,6 @@ package natslink
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -68,11 +67,6 @@ func claim(port int) bool {
 		claimed.ports[port+i] = true
 	}
 	return true
-}
-
-// testLog shows in a test's log what the processes say.
-func testLog(t testing.TB, node string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", node)
 }
 
 // single is the configuration of a core alone.

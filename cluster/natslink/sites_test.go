@@ -1,0 +1,118 @@
+package natslink
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestSites: two sites, each with its own store, linked by what all share.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	hubConfig := single(t, "dublin")
+	hub := startSite(t, hubConfig)[0]
+	w, through := newWire(t, hubConfig.Listen)
+	farConfig := single(t, "paris")
+	farConfig.Hub = []string{through}
+	var said *record
+	farConfig.Log, said = recordLog(t, "paris-1")
+	far := startSite(t, farConfig)[0]
+	within(t, 10*time.Second, far.hubReady)
+	if !hub.isHub() || far.isHub() {
+		t.Errorf("hub %v, far %v", hub.isHub(), far.isHub())
+	}
+	edge := start(t, edgeOf(t, farConfig))
+	within(t, 10*time.Second, edge.ready)
+	within(t, 10*time.Second, edge.hubReady)
+	if edge.isHub() || edge.siteOf() != "paris" {
+		t.Errorf("edge: hub %v, site %q", edge.isHub(), edge.siteOf())
+	}
+
+	// Shared messages cross both ways, from edges too.
+	atHub, atFar := hears(t, hub.shared, "coordinator.1"), hears(t, far.shared, "to.paris.1")
+	reaches(t, edge.shared, "coordinator.1", atHub, 5*time.Second)
+	reaches(t, hub.shared, "to.paris.1", atFar, 5*time.Second)
+	// Those of a site's account do not.
+	crossed := hears(t, hub.site, ">")
+	same := hears(t, edge.site, "site.1")
+	reaches(t, far.site, "site.1", same, 5*time.Second)
+	within(t, 5*time.Second, hub.site.FlushWithContext)
+	for len(crossed) > 0 {
+		if m := <-crossed; m.Subject == "site.1" {
+			t.Error("a message of the site's account came to another site")
+		}
+	}
+
+	// Both stores are reached, each by its domain.
+	keep(t, hub, hub.shared, hubDomain, "shared")
+	js, err := newJetStream(edge.shared, hubDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := js.KeyValue(t.Context(), "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Put(t.Context(), "of.paris", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	site := keep(t, far, far.site, "", "site")
+
+	// A site uses what the hub stores and does not decide what that is.
+	denied, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := js.DeleteKeyValue(denied, "shared"); err == nil {
+		t.Error("another site deleted a bucket of the hub")
+	}
+	if _, err := js.CreateKeyValue(denied, jetstream.KeyValueConfig{Bucket: "more"}); err == nil {
+		t.Error("another site made a bucket at the hub")
+	}
+	fromHub, err := newJetStream(hub.shared, siteDomainPrefix+"paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := fromHub.AccountInfo(denied); err == nil {
+		t.Error("the hub reaches the store of another site")
+	}
+
+	// A cut without a sign: the site goes on with its own store.
+	lost := time.Now()
+	w.set(true)
+	if _, err := site.Put(t.Context(), "during.the.cut", []byte("1")); err != nil {
+		t.Error(err)
+	}
+	watch, err := site.WatchAll(t.Context())
+	if err != nil {
+		t.Fatalf("a watch during the cut: %v", err)
+	}
+	if e := <-watch.Updates(); e == nil || e.Key() != "a" {
+		t.Errorf("the watch begins with %v", e)
+	}
+	watch.Stop()
+	keep(t, far, far.site, "", "new")
+	within(t, 15*time.Second, func(ctx context.Context) error { return said.await(ctx, "Stale Connection") })
+	if links := far.server.sites(); len(links) > 0 {
+		t.Errorf("it still has %v", links)
+	}
+	t.Logf("the cut was noticed after %v", time.Since(lost))
+	healed := time.Now()
+	w.set(false)
+	w.breakAll() // what waited in the wire is older than the new connection
+	reaches(t, edge.shared, "coordinator.1", atHub, 10*time.Second)
+	reaches(t, hub.shared, "to.paris.1", atFar, 10*time.Second)
+	if d := time.Since(healed); d > 2*time.Second {
+		t.Errorf("it took %v after the cut until messages crossed again", d)
+	} else {
+		t.Logf("messages crossed %v after the cut", d)
+	}
+	if _, err := shared.Put(t.Context(), "of.paris", []byte("2")); err != nil {
+		t.Error(err)
+	}
+	if links := far.server.sites(); len(links) != 1 || links[0].name != "dublin.dublin-1" {
+		t.Errorf("links %v", links)
+	}
+}

@@ -49,8 +49,7 @@ func run(args []string) int {
 		SilenceErrors: true,
 		Example: `  anteroom demo
   anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600
-  anteroom run --config anteroom.yaml
-  anteroom validate --config anteroom.yaml`,
+  anteroom run --config anteroom.yaml`,
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.Args = func(cmd *cobra.Command, args []string) error {
@@ -76,8 +75,10 @@ func run(args []string) int {
 		}
 	}
 	inGroup("serve", runCommand(), validateCommand(), keyCommand())
-	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), auditCommand(), backupCommand(), restoreCommand(), configCommand())
+	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), auditCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
 	root.SetHelpCommandGroupID("check")
+	root.InitDefaultHelpFlag()
+	root.Flags().MarkHidden("help") // the last line says it
 	inGroup("check", demoCommand(), simulateCommand(), rulesCommand(), verifyCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	if err := root.ExecuteContext(ctx); err != nil {

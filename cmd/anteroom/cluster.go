@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+)
+
+// clusterStatus is the answer of /anteroom/v1/cluster.
+type clusterStatus struct {
+	Name  string `json:"name"`
+	Site  string `json:"site"`
+	Node  string `json:"node"`
+	Hub   bool   `json:"hub"`
+	Nodes []struct {
+		Node        string    `json:"node"`
+		Version     string    `json:"version"`
+		Wire        [2]int    `json:"wire"`
+		Core        bool      `json:"core"`
+		Started     time.Time `json:"started"`
+		ClockOffset float64   `json:"clock_offset_seconds"`
+		Files       string    `json:"files"`
+		Roles       int       `json:"roles"`
+	} `json:"nodes"`
+	Roles []struct {
+		Role  string `json:"role"`
+		Node  string `json:"node"`
+		Epoch uint64 `json:"epoch"`
+	} `json:"roles"`
+	Sites []struct {
+		Site    string  `json:"site"`
+		Rooms   int     `json:"rooms"`
+		Heard   float64 `json:"heard_seconds_ago"`
+		Trip    float64 `json:"trip_seconds"`
+		Granted uint64  `json:"seats_granted"`
+		Used    uint64  `json:"seats_used"`
+		Idle    uint64  `json:"idle_permits"`
+	} `json:"sites"`
+	Store struct {
+		Site   clusterTouch `json:"site"`
+		Shared clusterTouch `json:"shared"`
+	} `json:"store"`
+	Findings []clusterFinding `json:"findings"`
+}
+
+type clusterTouch struct {
+	OK     bool       `json:"ok"`
+	Since  *time.Time `json:"since"`
+	Lag    float64    `json:"lag_seconds"`
+	Detail string     `json:"detail"`
+}
+
+type clusterFinding struct {
+	Severity string `json:"severity"`
+	What     string `json:"what"`
+	Why      string `json:"why"`
+	Fix      string `json:"fix"`
+}
+
+func getCluster(ctx context.Context, c *client.Client, _ []string) (st clusterStatus, err error) {
+	return st, c.Do(ctx, http.MethodGet, ours+"/cluster", nil, nil, &st)
+}
+
+func clusterCommand() *cobra.Command {
+	cmd := group("cluster", "Show the nodes that serve the rooms together")
+	cmd.Long = `Show the nodes that serve the rooms together: the nodes of the site of the one that is asked,
+who holds which role, and all sites as the rooms' coordinators see them.`
+	cmd.Example = `  anteroom cluster status
+  anteroom cluster status --api http://10.0.0.2:8081 --json`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
+	return cmd
+}
+
+// milliseconds writes seconds.
+func milliseconds(s float64) string { return fmt.Sprintf("%.1f ms", s*1000) }
+
+func showCluster(w io.Writer, st clusterStatus) error {
+	if st.Name == "" {
+		_, err := fmt.Fprintln(w, "This process is alone: it is in no cluster. docs/cluster.md says how to add nodes.")
+		return err
+	}
+	hub := ""
+	if st.Hub {
+		hub = ", the hub"
+	}
+	fmt.Fprintf(w, "cluster %s, site %s%s, asked node %s\n\n", st.Name, st.Site, hub, st.Node)
+	t := newTable(w, "NODE", "KIND", "VERSION", "UP", "CLOCK", "ROLES", "FILES")
+	for _, n := range st.Nodes {
+		kind := "edge"
+		if n.Core {
+			kind = "core"
+		}
+		t.row(n.Node, kind, n.Version, time.Since(n.Started).Truncate(time.Second), fmt.Sprintf("%+.3f s", n.ClockOffset), n.Roles, cmp.Or(n.Files, "-"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = newTable(w, "SITE", "ROOMS", "HEARD", "ROUND TRIP", "SEATS USED", "GRANTED", "IDLE PERMITS")
+	for _, s := range st.Sites {
+		t.row(s.Site, s.Rooms, fmt.Sprintf("%.1f s ago", s.Heard), milliseconds(s.Trip), s.Used, s.Granted, s.Idle)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = newTable(w, "ROLES", "HELD BY")
+	held := map[string][]string{}
+	for _, r := range st.Roles {
+		kind, number, _ := strings.Cut(r.Role, ".")
+		who := kind + "\t" + cmp.Or(r.Node, "nobody")
+		held[who] = append(held[who], number)
+	}
+	for _, who := range slices.Sorted(maps.Keys(held)) {
+		kind, node, _ := strings.Cut(who, "\t")
+		t.row(kind+" "+strings.Join(held[who], " "), node)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	showTouch(w, "the store of this site", st.Store.Site)
+	showTouch(w, "the shared store", st.Store.Shared)
+	if n := len(st.Findings); n > 0 {
+		fmt.Fprintf(w, "\n%d findings: anteroom doctor explains them\n", n)
+	}
+	return nil
+}
+
+func showTouch(w io.Writer, what string, touch clusterTouch) {
+	if !touch.OK {
+		fmt.Fprintf(w, "\n%s is out of reach, what is read is %.0f s old: %s\n", what, touch.Lag, shown(touch.Detail))
+	}
+}
+
+// errFindings ends doctor when something is wrong: the findings were printed.
+var errFindings = errors.New("something is wrong, see above")
+
+func doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find what is wrong with a running installation",
+		Long: `Find what is wrong with a running installation: clocks that differ, nodes that do not hear each
+other, versions that do not go together, two clusters with one name, roles that nobody holds,
+stores out of reach. It ends with 1 when there is an error among the findings.`,
+		Example: `  anteroom doctor
+  anteroom doctor --json`,
+		Args: noArgs,
+	}
+	r := remoteFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := r.client()
+		if err != nil {
+			return err
+		}
+		st, err := getCluster(cmd.Context(), c, nil)
+		if err != nil {
+			return advise(err)
+		}
+		if err := showFindings(cmd.OutOrStdout(), st, r.asJSON); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(st.Findings, func(f clusterFinding) bool { return f.Severity == "error" }) {
+			return errFindings
+		}
+		return nil
+	}
+	return cmd
+}
+
+func showFindings(w io.Writer, st clusterStatus, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, st.Findings)
+	}
+	if len(st.Findings) == 0 {
+		_, err := fmt.Fprintln(w, "nothing is wrong")
+		return err
+	}
+	for _, f := range st.Findings {
+		if _, err := fmt.Fprintf(w, "%s: %s\n  why: %s\n  fix: %s\n", shown(f.Severity), shown(f.What), shown(f.Why), shown(f.Fix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -18,6 +19,47 @@ func TestCheckKey(t *testing.T) {
 		if err := cluster.CheckKey(key); !errors.Is(err, cluster.ErrKey) {
 			t.Errorf("%q: %v, want ErrKey", key, err)
 		}
+	}
+}
+
+// TestShardOf: it is part of what nodes of different versions must agree on.
+func TestShardOf(t *testing.T) {
+	for room, want := range map[string]int{"": 5, "a": 12, "3f9a1c07be3f9a1c07be3f9a1c07be00": 2} {
+		if got := cluster.ShardOf(room); got != want {
+			t.Errorf("ShardOf(%q) = %d, want %d", room, got, want)
+		}
+	}
+}
+
+func TestCheckLease(t *testing.T) {
+	for ttl, ok := range map[time.Duration]bool{time.Second: true, 3 * time.Second: true, 0: false, -time.Second: false,
+		1500 * time.Millisecond: false, cluster.MaxRetention + time.Second: false} {
+		if err := cluster.CheckLease(ttl); (err == nil) != ok {
+			t.Errorf("%v: %v", ttl, err)
+		}
+	}
+}
+
+func TestCheckMessage(t *testing.T) {
+	if err := cluster.CheckMessage("a.b", make([]byte, cluster.MaxMessage)); err != nil {
+		t.Error(err)
+	}
+	if err := cluster.CheckMessage("a.b", make([]byte, cluster.MaxMessage+1)); !errors.Is(err, cluster.ErrTooLarge) {
+		t.Error(err)
+	}
+	if err := cluster.CheckMessage("a.*", nil); !errors.Is(err, cluster.ErrKey) {
+		t.Error(err)
+	}
+}
+
+func TestCheckPrefix(t *testing.T) {
+	for prefix, ok := range map[string]bool{"": true, "a": true, "a.": true, "a.b": true, ".": false, "a..": false, "*": false} {
+		if err := cluster.CheckPrefix(prefix); (err == nil) != ok {
+			t.Errorf("%q: %v", prefix, err)
+		}
+	}
+	if cluster.CheckJournal("") != nil || cluster.CheckJournal("site.03") != nil || cluster.CheckJournal("a.") == nil {
+		t.Error("names of journals")
 	}
 }
 

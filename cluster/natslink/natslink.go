@@ -95,7 +95,7 @@ type link struct {
 	restarted time.Time // when suspect last made it restart
 	keysLast  uint64    // number of the newest record of each stream
 	journal   uint64
-	appended  int64 // when the newest record was appended, ns since the Unix epoch
+	appended  int64             // when the newest record was appended, ns since the Unix epoch
 	owners    map[string]uint64 // how often a journal was opened
 	retention chan struct{}
 

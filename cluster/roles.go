@@ -1,0 +1,415 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Of every member there is one key with a time to live, renewed a few times within it. A role's
+// key has none: it names its holder, and the role is free when the holder's member key is gone.
+// So the writes do not grow with the number of roles.
+//
+// A holder stops, by its own monotonic clock, releaseBefore before its key can expire anywhere.
+// Two may hold a role at once all the same, when a clock runs wrong or a machine sleeps: the
+// later one has the greater epoch, and what they do must go by that.
+const (
+	memberPrefix = "members."
+	rolePrefix   = "roles."
+
+	// MemberTTL is how long a member that is not heard of counts as alive.
+	MemberTTL = 3 * time.Second
+
+	renewEvery    = MemberTTL / 4
+	releaseBefore = MemberTTL / 6
+
+	// takeStep is how much later than the first each next member takes a free role.
+	takeStep = 150 * time.Millisecond
+	// settle is how long a member that comes, or comes back, leaves free roles alone, so that
+	// those who start together share them.
+	settle = time.Second
+	// handEvery is the least time between two roles that a member gives away because it has
+	// more than its share.
+	handEvery = time.Second
+	// farewell is how long a member that ends tries to say so.
+	farewell = 2 * time.Second
+)
+
+// ErrReplaced: another process runs with this one's node name and started later.
+var ErrReplaced = errors.New("cluster: another process of the same node has started")
+
+// Member is what a process tells the others of its site, as JSON in its key. Of another
+// version's, unknown members are ignored.
+type Member struct {
+	Node    string    `json:"node"` // a key's part: no dots
+	Boot    string    `json:"boot"` // other at every start of the process
+	Site    string    `json:"site"`
+	Version string    `json:"version"`
+	Wire    [2]int    `json:"wire"`            // oldest and newest message encodings that it reads
+	Core    bool      `json:"core,omitempty"`  // it keeps a part of the store
+	Hosts   bool      `json:"hosts,omitempty"` // it takes roles; NewRoles sets it
+	Address string    `json:"address,omitempty"`
+	State   string    `json:"state,omitempty"` // what it has of the configuration, to be compared
+	Started time.Time `json:"started"`
+	Clock   time.Time `json:"clock"` // its own, when it last renewed; set by Roles
+
+	// Seen is when this process last heard of it, Offset how far its clock was ahead then,
+	// less the time that the news took.
+	Seen   time.Time     `json:"-"`
+	Offset time.Duration `json:"-"`
+}
+
+// RolesConfig says who takes part and in what.
+type RolesConfig struct {
+	// Space is where members and roles are kept, a site's. Required.
+	Space Space
+	// Self is this process. Node and Boot are required.
+	Self Member
+	// Describe, if set, may change what is told of this process before each renewal, except
+	// Node, Boot and Hosts.
+	Describe func(*Member)
+	// Roles are those that this process may hold. All processes of a space that have any have
+	// the same.
+	Roles []string
+	// Gained is called when this process holds the role from now on. The epoch is greater
+	// than that of every holder before, this process included. It must return at once.
+	Gained func(role string, epoch uint64)
+	// Lost is called when this process holds the role no more, or shall give it up. What it
+	// did for the role must have ended when Lost returns, within a second or so; only then is
+	// the role given to others, if there is the time. It may be called for several roles at once,
+	// and is called for each role that was gained, also when Run ends.
+	Lost func(role string)
+	// Log; nil means none.
+	Log *slog.Logger
+}
+
+// Roles is a process's part in a site: it says that the process is alive, knows who else is,
+// and takes roles so that each of them has one holder and each member its share.
+type Roles struct {
+	cfg  RolesConfig
+	log  *slog.Logger
+	wake chan struct{} // of decide
+	kick chan struct{} // of renew
+
+	mu       sync.Mutex
+	members  map[string]Member // by node
+	roles    map[string]holding
+	synced   [2]bool           // members, roles: heard of all
+	held     map[string]uint64 // epoch by role
+	until    time.Time         // roles are held no longer than this
+	joined   time.Time         // since when it has been renewed in time; zero: never
+	revision uint64            // of the own key
+	handed   time.Time         // when a role was last given away
+	leaving  bool              // it takes no roles any more
+}
+
+// holding is a role's key.
+type holding struct {
+	Node string `json:"node,omitempty"` // "": given up
+	Boot string `json:"boot,omitempty"`
+
+	revision uint64
+	freed    time.Time // when it was first seen to be free; zero: it is not
+}
+
+// NewRoles returns what takes part when Run is called.
+func NewRoles(cfg RolesConfig) (*Roles, error) {
+	switch {
+	case cfg.Space == nil || cfg.Self.Boot == "":
+		return nil, errors.New("cluster: roles need a space, and a member with a node and a boot")
+	case strings.Contains(cfg.Self.Node, "."):
+		return nil, fmt.Errorf("cluster: node %q: dots are not allowed", cfg.Self.Node)
+	}
+	if err := CheckKey(memberPrefix + cfg.Self.Node); err != nil {
+		return nil, err
+	}
+	for _, role := range cfg.Roles {
+		if err := CheckKey(rolePrefix + role); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Roles = slices.Compact(slices.Sorted(slices.Values(cfg.Roles)))
+	cfg.Self.Hosts = len(cfg.Roles) > 0
+	r := &Roles{cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	return r, nil
+}
+
+// Members returns who is alive as far as this process has heard, sorted by node.
+func (r *Roles) Members() []Member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Member
+	for _, node := range slices.Sorted(maps.Keys(r.members)) {
+		all = append(all, r.members[node])
+	}
+	return all
+}
+
+// Holder returns who holds the role, if a member that is alive does.
+func (r *Roles) Holder(role string) (node string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.roles[role]
+	return h.Node, r.alive(h)
+}
+
+// Held returns the epoch at which this process holds the role now.
+func (r *Roles) Held(role string) (epoch uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	epoch, ok = r.held[role]
+	return epoch, ok && time.Now().Before(r.until)
+}
+
+// alive reports whether the holder is a member; r.mu is held.
+func (r *Roles) alive(h holding) bool {
+	return h.Node != "" && r.members[h.Node].Boot == h.Boot
+}
+
+func poke(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run takes part until ctx ends, then gives up what is held, says farewell, and returns ctx's
+// error. It returns ErrReplaced or ErrClosed before that when it cannot go on; roles are then lost
+// as well.
+func (r *Roles) Run(ctx context.Context) error {
+	inner, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	var once sync.Once
+	var failed error
+	fail := func(err error) {
+		once.Do(func() { failed = err; cancel() })
+	}
+	// The key goes on being renewed while roles are given up.
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	all.Go(func() { r.watch(inner, memberPrefix, 0, r.onMember, fail) })
+	all.Go(func() { r.watch(inner, rolePrefix, 1, r.onRole, fail) })
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		r.renew(renewing, fail)
+	}()
+	for {
+		next := r.decide(inner)
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-inner.Done():
+		case <-r.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if inner.Err() != nil {
+			break
+		}
+	}
+	all.Wait()
+	bye, end := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer end()
+	r.mu.Lock()
+	mine := slices.Sorted(maps.Keys(r.held))
+	r.leaving = true
+	r.mu.Unlock()
+	poke(r.kick)
+	r.drop(bye, mine, failed == nil)
+	stop()
+	<-renewed
+	cancel()
+	if failed != nil {
+		return failed
+	}
+	r.leave(bye)
+	return ctx.Err()
+}
+
+// watch hears of the keys under prefix.
+func (r *Roles) watch(ctx context.Context, prefix string, which int, on func(name string, c Change), fail func(error)) {
+	err := r.cfg.Space.Watch(ctx, prefix, func(c Change) {
+		r.mu.Lock()
+		if c.Synced {
+			r.synced[which] = true
+		} else {
+			on(strings.TrimPrefix(c.Key, prefix), c)
+		}
+		r.mu.Unlock()
+		poke(r.wake)
+	})
+	if ctx.Err() == nil {
+		fail(err)
+	}
+}
+
+// onMember takes news of a member's key; r.mu is held.
+func (r *Roles) onMember(node string, c Change) {
+	if c.Gone {
+		delete(r.members, node)
+		return
+	}
+	var m Member
+	if err := json.Unmarshal(c.Value, &m); err != nil || m.Node != node {
+		r.log.Warn("a member's key cannot be read", "key", c.Key, "error", err)
+		return
+	}
+	m.Seen = time.Now()
+	m.Offset = m.Clock.Sub(m.Seen)
+	r.members[node] = m
+}
+
+// onRole takes news of a role's key; r.mu is held.
+func (r *Roles) onRole(role string, c Change) {
+	var h holding
+	if !c.Gone {
+		if c.Revision <= r.roles[role].revision {
+			return // older than what is known
+		}
+		if err := json.Unmarshal(c.Value, &h); err != nil {
+			r.log.Warn("a role's key cannot be read; it counts as free", "key", c.Key, "error", err)
+		}
+		h.revision = c.Revision
+	}
+	r.roles[role] = h
+}
+
+// renew keeps the own key alive until ctx ends.
+func (r *Roles) renew(ctx context.Context, fail func(error)) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	warned := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-r.kick:
+		}
+		err := r.renewOnce(ctx)
+		switch {
+		case err == nil && warned:
+			r.log.Info("the site's store is reached again")
+			warned = false
+		case err == nil || ctx.Err() != nil:
+		case errors.Is(err, ErrReplaced) || errors.Is(err, ErrClosed):
+			fail(err)
+			return
+		case !warned:
+			r.log.Warn("this node could not tell the others that it is alive; without touch it gives up its roles", "error", err)
+			warned = true
+		}
+		timer.Reset(renewEvery)
+	}
+}
+
+func (r *Roles) renewOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, MemberTTL/2)
+	defer cancel()
+	key := memberPrefix + r.cfg.Self.Node
+	for range 3 {
+		self := r.cfg.Self
+		if r.cfg.Describe != nil {
+			r.cfg.Describe(&self)
+			self.Node, self.Boot = r.cfg.Self.Node, r.cfg.Self.Boot
+		}
+		r.mu.Lock()
+		self.Hosts = r.cfg.Self.Hosts && !r.leaving
+		r.mu.Unlock()
+		sent := time.Now()
+		self.Clock = sent.Round(0)
+		value, err := json.Marshal(self)
+		if err != nil {
+			return err
+		}
+		revision, err := r.cfg.Space.Lease(ctx, key, value, r.revision, MemberTTL)
+		if err == nil {
+			r.mu.Lock()
+			r.revision = revision
+			if !sent.Before(r.until) {
+				r.joined = sent
+			}
+			r.until = sent.Add(MemberTTL - releaseBefore)
+			r.mu.Unlock()
+			poke(r.wake)
+			return nil
+		}
+		if !errors.Is(err, ErrRevision) {
+			return err
+		}
+		// It expired, an attempt had come about whose answer was lost, or it is another's.
+		e, err := r.cfg.Space.Get(ctx, key)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			r.revision = 0
+		case err != nil:
+			return err
+		default:
+			var m Member
+			if json.Unmarshal(e.Value, &m) == nil && m.Boot != self.Boot && !r.joined.IsZero() {
+				return fmt.Errorf("%w: node %q runs as boot %s and as boot %s since %v; give each node its own name",
+					ErrReplaced, self.Node, self.Boot, m.Boot, m.Started)
+			}
+			r.revision = e.Revision
+		}
+	}
+	return ErrRevision
+}
+
+// drop makes roles be no more held: the work ends, then, if others may have them at once, the
+// key is given up.
+func (r *Roles) drop(ctx context.Context, roles []string, release bool) {
+	var all sync.WaitGroup
+	for _, role := range roles {
+		all.Go(func() {
+			r.cfg.Lost(role)
+			r.mu.Lock()
+			epoch := r.held[role]
+			delete(r.held, role)
+			r.mu.Unlock()
+			if release {
+				r.write(ctx, role, holding{}, epoch)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// write sets the role's key if it has the revision still.
+func (r *Roles) write(ctx context.Context, role string, h holding, revision uint64) (uint64, error) {
+	value, err := json.Marshal(h)
+	if err != nil {
+		return 0, err
+	}
+	got, err := r.cfg.Space.Update(ctx, rolePrefix+role, value, revision)
+	if err == nil {
+		r.mu.Lock()
+		if h.revision = got; got > r.roles[role].revision {
+			r.roles[role] = h
+		}
+		r.mu.Unlock()
+	}
+	return got, err
+}
+
+// leave deletes the own key, if it is.
+func (r *Roles) leave(ctx context.Context) {
+	key := memberPrefix + r.cfg.Self.Node
+	e, err := r.cfg.Space.Get(ctx, key)
+	if err == nil && e.Revision == r.revision {
+		err = r.cfg.Space.Delete(ctx, key)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		r.log.Warn("this node could not say farewell; the others notice within seconds", "error", err)
+	}
+}

@@ -1,0 +1,381 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
+)
+
+// troupe is the nodes of a site that share roles, with a record of who held what.
+type troupe struct {
+	t     *testing.T
+	world *memlink.World
+	names []string // roles
+
+	mu     sync.Mutex
+	latest map[string]uint64 // highest epoch by role
+	actors map[string]*actor
+	boots  int
+}
+
+type actor struct {
+	*cluster.Roles
+	link  cluster.Link
+	space *stuck
+	stop  context.CancelFunc
+	ended chan error
+	held  map[string]uint64 // guarded by troupe.mu
+	lost  func(role string)
+}
+
+// stuck is a space whose leases hang while it is told so, as those of a paused process.
+type stuck struct {
+	cluster.Space
+	mu   sync.Mutex
+	hang bool
+}
+
+func (s *stuck) set(hang bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hang = hang
+}
+
+func (s *stuck) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	s.mu.Lock()
+	hang := s.hang
+	s.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	return s.Space.Lease(ctx, key, value, revision, ttl)
+}
+
+func newTroupe(t *testing.T, roles int) *troupe {
+	x := &troupe{t: t, world: memlink.NewWorld(), latest: map[string]uint64{}, actors: map[string]*actor{}}
+	for i := range roles {
+		x.names = append(x.names, fmt.Sprintf("site.%02d", i))
+	}
+	return x
+}
+
+func (x *troupe) start(node string) *actor {
+	x.boots++
+	link := x.world.Join("dublin", node)
+	a := &actor{link: link, space: &stuck{Space: link.Site()}, ended: make(chan error, 1), held: map[string]uint64{}, lost: func(string) {}}
+	var err error
+	a.Roles, err = cluster.NewRoles(cluster.RolesConfig{
+		Space: a.space,
+		Self:  cluster.Member{Node: node, Boot: fmt.Sprint("boot", x.boots), Site: "dublin", Started: time.Now()},
+		Roles: x.names,
+		Gained: func(role string, epoch uint64) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if epoch <= x.latest[role] {
+				x.t.Errorf("%s: %s gains it at epoch %d, and %d was there", role, node, epoch, x.latest[role])
+			}
+			x.latest[role] = epoch
+			if a.held[role] != 0 {
+				x.t.Errorf("%s: %s gains it twice", role, node)
+			}
+			a.held[role] = epoch
+		},
+		Lost: func(role string) {
+			a.lost(role)
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if a.held[role] == 0 {
+				x.t.Errorf("%s: %s loses what it does not have", role, node)
+			}
+			delete(a.held, role)
+		},
+	})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a.stop = cancel
+	x.actors[node] = a
+	go func() { a.ended <- a.Run(ctx) }()
+	return a
+}
+
+// pass lets time go by and looks all the while that nobody holds what another holds.
+func (x *troupe) pass(d time.Duration) {
+	x.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		for _, role := range x.names {
+			var holders []string
+			for node, a := range x.actors {
+				if _, ok := a.Held(role); ok {
+					holders = append(holders, node)
+				}
+			}
+			if len(holders) > 1 {
+				x.t.Errorf("%s: held by %v at once", role, holders)
+			}
+		}
+	}
+}
+
+// shares returns how many roles each node holds; all must be held, and every node must know
+// by whom.
+func (x *troupe) shares(nodes ...string) (n []int) {
+	x.t.Helper()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	sum := 0
+	for _, node := range nodes {
+		n = append(n, len(x.actors[node].held))
+		sum += len(x.actors[node].held)
+		for role := range x.actors[node].held {
+			for _, other := range nodes {
+				if who, ok := x.actors[other].Holder(role); !ok || who != node {
+					x.t.Errorf("%s believes that %s is held by %q, it is by %s", other, role, who, node)
+				}
+			}
+		}
+	}
+	if sum != len(x.names) {
+		x.t.Errorf("%v hold %v of %d roles", nodes, n, len(x.names))
+	}
+	return n
+}
+
+func (x *troupe) balanced(nodes ...string) {
+	x.t.Helper()
+	n := x.shares(nodes...)
+	for i := range n {
+		for j := range n {
+			if n[i] > n[j]+1 {
+				x.t.Fatalf("%v hold %v", nodes, n)
+			}
+		}
+	}
+}
+
+func (x *troupe) end() {
+	for _, a := range x.actors {
+		a.stop()
+		<-a.ended
+		a.link.Close()
+	}
+}
+
+func TestRolesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		x.start("a")
+		x.start("b")
+		x.pass(100 * time.Millisecond)
+		x.start("c")
+		x.pass(1500 * time.Millisecond)
+		x.balanced("a", "b", "c")
+		if m := x.actors["c"].Members(); len(m) != 3 || m[0].Node != "a" || !m[0].Hosts || m[2].Boot != "boot3" || m[1].Offset.Abs() > time.Second {
+			t.Errorf("%+v", m)
+		}
+		// A fourth gets its share within seconds, one role after the other.
+		x.start("d")
+		x.pass(7 * time.Second)
+		x.balanced("a", "b", "c", "d")
+	})
+}
+
+func TestRolesAreTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		for _, node := range []string{"a", "b", "c"} {
+			x.start(node)
+		}
+		x.pass(3 * time.Second)
+		x.actors["b"].link.Close() // kill -9
+		if err := <-x.actors["b"].ended; !errors.Is(err, cluster.ErrClosed) {
+			t.Errorf("Run of the killed: %v", err)
+		}
+		x.actors["b"].ended <- nil
+		x.pass(cluster.MemberTTL + 300*time.Millisecond)
+		x.balanced("a", "c")
+		// The same node comes back as another process: what it had then is not its own.
+		x.start("b")
+		x.pass(12 * time.Second)
+		x.balanced("a", "b", "c")
+	})
+}
+
+// TestRolesOfARestart: the roles of a process that died are free as soon as its node runs again.
+func TestRolesOfARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 8)
+		defer x.end()
+		x.start("a")
+		x.pass(3 * time.Second)
+		x.shares("a")
+		x.actors["a"].link.Close()
+		<-x.actors["a"].ended
+		x.start("a")
+		x.pass(1200 * time.Millisecond)
+		x.shares("a")
+	})
+}
+
+func TestRolesOfThePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		x.start("a")
+		x.start("b")
+		x.pass(3 * time.Second)
+		x.actors["a"].space.set(true)
+		x.pass(cluster.MemberTTL + 800*time.Millisecond)
+		x.shares("b")
+		if n := x.shares("b", "a"); n[1] != 0 {
+			t.Errorf("the paused holds %d", n[1])
+		}
+		x.actors["a"].space.set(false)
+		x.pass(20 * time.Second)
+		x.balanced("a", "b")
+	})
+}
+
+func TestRolesOfTheCut(t *testing.T) {
+	for _, cut := range []memlink.Cut{memlink.Both, memlink.In, memlink.Out} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newTroupe(t, 32)
+			defer x.end()
+			for _, node := range []string{"a", "b", "c"} {
+				x.start(node)
+			}
+			x.pass(3 * time.Second)
+			x.world.CutNode("a", cut)
+			x.pass(10 * time.Second)
+			if cut == memlink.In {
+				// What it renews arrives, so it is believed to be alive; it gives up its
+				// roles all the same, as it does not know that.
+				x.mu.Lock()
+				if len(x.actors["a"].held) != 0 {
+					t.Errorf("the deaf holds %v", x.actors["a"].held)
+				}
+				x.mu.Unlock()
+			} else {
+				x.balanced("b", "c")
+			}
+			x.world.CutNode("a", memlink.None)
+			x.pass(20 * time.Second)
+			x.balanced("a", "b", "c")
+		})
+	}
+}
+
+func TestRolesAreHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		for _, node := range []string{"a", "b", "c"} {
+			x.start(node)
+		}
+		x.pass(3 * time.Second)
+		working := make(chan struct{})
+		x.actors["b"].lost = func(string) { <-working }
+		x.actors["b"].stop()
+		x.pass(time.Second) // what it does for them has not ended
+		if n := x.shares("a", "b", "c"); n[1] < 10 {
+			t.Errorf("%v hold roles while the work for them goes on", n)
+		}
+		close(working)
+		x.pass(200 * time.Millisecond)
+		x.balanced("a", "c")
+		if err := <-x.actors["b"].ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run: %v", err)
+		}
+		x.actors["b"].ended <- nil
+		if m := x.actors["a"].Members(); len(m) != 2 {
+			t.Errorf("members after the farewell: %v", m)
+		}
+	})
+}
+
+// TestRolesWithoutAStore: all lose them when nobody reaches the store, and have them again after.
+func TestRolesWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 8)
+		defer x.end()
+		x.start("a")
+		x.start("b")
+		x.pass(3 * time.Second)
+		for _, node := range []string{"a", "b"} {
+			x.world.CutNode(node, memlink.Both)
+		}
+		x.pass(5 * time.Second)
+		for node, a := range x.actors {
+			if len(a.held) != 0 {
+				t.Errorf("%s holds %v", node, a.held)
+			}
+		}
+		for _, node := range []string{"a", "b"} {
+			x.world.CutNode(node, memlink.None)
+		}
+		x.pass(3 * time.Second)
+		x.balanced("a", "b")
+	})
+}
+
+func TestRolesOfTwoWithOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 8)
+		defer x.end()
+		first := x.start("a")
+		x.pass(3 * time.Second)
+		second := x.start("a")
+		if err := <-first.ended; !errors.Is(err, cluster.ErrReplaced) {
+			t.Errorf("Run: %v, want ErrReplaced", err)
+		}
+		first.link.Close()
+		x.pass(3 * time.Second)
+		if len(first.held) != 0 || len(second.held) != 8 {
+			t.Errorf("the first holds %v, the second %v", first.held, second.held)
+		}
+	})
+}
+
+// TestMemberWithoutRoles: it is seen, holds nothing and has no share.
+func TestMemberWithoutRoles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 8)
+		defer x.end()
+		x.start("a")
+		names := x.names
+		x.names = nil
+		x.start("edge")
+		x.names = names
+		x.pass(10 * time.Second)
+		if n := x.shares("a", "edge"); n[1] != 0 || len(x.actors["a"].Members()) != 2 {
+			t.Errorf("%v", n)
+		}
+	})
+}
+
+func TestNewRolesRefuses(t *testing.T) {
+	link := memlink.New()
+	for name, cfg := range map[string]cluster.RolesConfig{
+		"no space":        {Self: cluster.Member{Node: "a", Boot: "1"}},
+		"no node":         {Space: link, Self: cluster.Member{Boot: "1"}},
+		"no boot":         {Space: link, Self: cluster.Member{Node: "a"}},
+		"node with a dot": {Space: link, Self: cluster.Member{Node: "a.b", Boot: "1"}},
+		"bad role":        {Space: link, Self: cluster.Member{Node: "a", Boot: "1"}, Roles: []string{"*"}},
+	} {
+		if _, err := cluster.NewRoles(cfg); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+)
+
+// idle is how long a member without anything to do waits.
+const idle = time.Minute
+
+// decide does what is due now and returns when to look again, if nothing happens before.
+func (r *Roles) decide(ctx context.Context) (next time.Time) {
+	now := time.Now()
+	next = now.Add(idle)
+	r.mu.Lock()
+	until := r.until
+	valid := now.Before(until)
+	var lost []string
+	for role, epoch := range r.held {
+		if h := r.roles[role]; !valid || h.revision > epoch {
+			lost = append(lost, role)
+		}
+	}
+	r.mu.Unlock()
+	if len(lost) > 0 {
+		slices.Sort(lost)
+		r.log.Warn("roles are lost", "roles", lost, "touch", valid)
+		r.drop(ctx, lost, false)
+		now = time.Now()
+	}
+	if !valid || !now.Before(until) || ctx.Err() != nil {
+		return next // the next renewal wakes us
+	}
+	// What is written from here on ends when the roles do.
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	r.mu.Lock()
+	if len(r.held) > 0 {
+		next = until
+	}
+	take, give, at := r.plan(now)
+	r.mu.Unlock()
+	if at.Before(next) {
+		next = at
+	}
+	gone := map[string]bool{} // what is known of holders, by boot
+	for _, role := range take {
+		err := r.take(ctx, role, gone)
+		if err != nil && !errors.Is(err, ErrRevision) {
+			if ctx.Err() == nil {
+				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
+			}
+			return earlier(next, time.Now().Add(renewEvery))
+		}
+	}
+	if give != "" {
+		r.log.Info("a role is handed over", "role", give)
+		r.drop(ctx, []string{give}, true)
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// plan says which roles to take now, which one to give away, and when to look again. Members
+// that know the same come to the same shares. r.mu is held.
+func (r *Roles) plan(now time.Time) (take []string, give string, next time.Time) {
+	next = now.Add(idle)
+	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 {
+		return nil, "", next
+	}
+	self := r.cfg.Self.Node
+	load := map[string]int{self: 0} // roles by member
+	for node, m := range r.members {
+		if m.Hosts {
+			load[node] = 0
+		}
+	}
+	var free []string
+	for _, role := range r.cfg.Roles {
+		h := r.roles[role]
+		_, mine := r.held[role]
+		switch {
+		case h.Node == self && h.Boot == r.cfg.Self.Boot && !mine:
+			// It says that this process holds it and it does not: lost meanwhile, or the
+			// answer was lost when it was taken.
+			take = append(take, role)
+			load[self]++
+		case r.alive(h) || mine:
+			if _, hosts := load[h.Node]; hosts {
+				load[h.Node]++
+			}
+			h.freed = time.Time{}
+		default:
+			free = append(free, role)
+			if h.freed.IsZero() {
+				h.freed = now
+			}
+		}
+		r.roles[role] = h
+	}
+	nodes := make([]string, 0, len(load))
+	for node := range load {
+		nodes = append(nodes, node)
+	}
+	start := r.joined.Add(settle)
+	for _, role := range free {
+		// The one with the fewest is first, then by lot; the others follow in steps, so
+		// that one that does not act holds nothing up.
+		slices.SortFunc(nodes, func(a, b string) int {
+			return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
+		})
+		rank := slices.Index(nodes, self)
+		at := r.roles[role].freed
+		if at.Before(start) {
+			at = start
+		}
+		at = at.Add(time.Duration(rank) * takeStep)
+		if !at.After(now) {
+			take = append(take, role)
+		} else {
+			next = earlier(next, at)
+		}
+		load[nodes[0]]++
+	}
+	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 {
+		return take, "", next
+	}
+	// All are held. Who has two more than another gives one away.
+	least := slices.MinFunc(nodes, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
+	if load[self] < load[least]+2 {
+		return nil, "", next
+	}
+	if at := r.handed.Add(handEvery); at.After(now) {
+		return nil, "", earlier(next, at)
+	}
+	r.handed = now
+	for role := range r.held {
+		if give == "" || lot(role, least) < lot(give, least) {
+			give = role
+		}
+	}
+	return nil, give, earlier(next, now.Add(handEvery))
+}
+
+// lot is the same number for everybody, and another for each pair.
+func lot(role, node string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(role + "\x00" + node))
+	// FNV alone leaves names that differ in their last sign near each other.
+	x := h.Sum64()
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// take makes the role this process's. ErrRevision: somebody else was faster, or holds it still.
+func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) error {
+	r.mu.Lock()
+	h := r.roles[role]
+	r.mu.Unlock()
+	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
+		// What was heard may be old: the key itself says whether the holder is alive.
+		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return err
+		case bootOf(e.Value) == h.Boot:
+			return ErrRevision
+		}
+		gone[h.Boot] = true
+	}
+	epoch, err := r.write(ctx, role, holding{Node: r.cfg.Self.Node, Boot: r.cfg.Self.Boot}, h.revision)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	valid := time.Now().Before(r.until)
+	if valid {
+		r.held[role] = epoch
+	}
+	r.mu.Unlock()
+	if valid {
+		r.log.Info("a role is taken", "role", role, "epoch", epoch, "from", h.Node)
+		r.cfg.Gained(role, epoch)
+	}
+	return nil
+}
+
+func bootOf(member []byte) string {
+	var m Member
+	if json.Unmarshal(member, &m) != nil {
+		return ""
+	}
+	return m.Boot
+}

@@ -324,10 +324,13 @@ func explain(err error) error {
 	text := err.Error()
 	for _, known := range []struct{ part, means string }{
 		{"certificate signed by unknown authority", "the other side has another secret or another cluster name"},
+		{"certificate is valid for core.", "the other side has another secret or another cluster name"},
 		{"unknown certificate authority", "the other side has another secret or another cluster name"},
 		{"bad certificate", "the other side refuses our certificate"},
 		{"first record does not look like a TLS handshake", "at that address is something else"},
 		{nats.ErrAuthorization.Error(), "the other side has another secret"},
+		{jetstream.ErrJetStreamNotEnabledForAccount.Error(), "JetStream is not enabled for our account there"},
+		{jetstream.ErrJetStreamNotEnabled.Error(), "JetStream is not enabled there, or has no leader now"},
 	} {
 		if strings.Contains(strings.ToLower(text), strings.ToLower(known.part)) {
 			return fmt.Errorf("%s: %w", known.means, err)

@@ -1,0 +1,47 @@
+package natslink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// removeCore makes the cores of the site forget a core that is gone for good, so that it no
+// longer counts for their majority, and what it kept is copied to one that takes its place.
+// It works on any core while a majority is there.
+func (a *attachment) removeCore(ctx context.Context, node string) error {
+	if a.system == nil {
+		return errors.New("cluster: only a core can remove another core of its site: ask at one")
+	}
+	if node == a.cfg.Node {
+		return fmt.Errorf("cluster: %q is this core: stop it and ask at another", node)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*apiTimeout)
+	defer cancel()
+	request, err := json.Marshal(struct {
+		Server string `json:"peer"`
+	}{a.siteOf() + "." + node})
+	if err != nil {
+		return fmt.Errorf("natslink: %w", err)
+	}
+	m, err := a.system.RequestWithContext(ctx, "$JS.API.SERVER.REMOVE", request)
+	if err != nil {
+		return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
+	}
+	var answer struct {
+		Success bool `json:"success"`
+		Error   *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("cluster: core %q is not removed: %s", node, answer.Error.Description)
+	}
+	return nil
+}

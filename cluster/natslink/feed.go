@@ -1,0 +1,261 @@
+package natslink
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	// announceEvery is how often somebody at the hub says how far the shared store is.
+	announceEvery = 2 * time.Second
+	// announceMissed is how long nobody says so until the hub counts as out of touch.
+	announceMissed = 3 * announceEvery
+	// feedPatience is how long the site's mirror may be behind the hub: after a cut it
+	// takes up to 15 s to go on by itself.
+	feedPatience = time.Second
+	// repairTries is how often a damaged record is asked for: any replica may answer.
+	repairTries = 8
+
+	subjectPosition = "~position"
+)
+
+// feed keeps the copy of the shared keys up to date: by following the site's mirror, and
+// from the hub itself when that is behind.
+type feed struct {
+	j    *joined
+	copy *keysCopy
+	hub  *store
+	near *store
+
+	store string // the shared store's name when it was found
+
+	mu     sync.Mutex
+	target uint64    // how far the hub is, as far as heard
+	heard  time.Time // when somebody said so last
+	behind time.Time // since when the copy has been behind target; zero: it is not
+	before uint64    // how far the copy was at the last announcement
+	older  int       // how many announcements in a row were behind that
+}
+
+// follow hears the site's stream until the link closes.
+func (f *feed) follow() {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		pos, _ := f.copy.position()
+		err := f.near.follow(f.j.ctx, pos+1, nil, func() { wait = firstRetry }, func(r row) error {
+			f.take(r)
+			return nil
+		})
+		if f.j.ctx.Err() != nil {
+			return
+		}
+		f.j.log.Debug("following the shared keys again", "reason", err)
+		if !pause(f.j.ctx, wait) {
+			return
+		}
+	}
+}
+
+// take puts a record into the copy; a damaged one is asked for again.
+func (f *feed) take(r row) {
+	err := f.copy.heard(r, true)
+	f.moved()
+	if err != nil {
+		f.j.log.Error("a shared key came damaged; it is asked for again", "error", err)
+		f.j.work.Go(f.repair)
+	}
+}
+
+// reach waits until the copy has everything up to the number.
+func (f *feed) reach(ctx context.Context, target uint64) error {
+	for {
+		pos, moved := f.copy.position()
+		if pos >= target {
+			f.j.touch.shared.ok("")
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// moved notes whether the copy is behind.
+func (f *feed) moved() {
+	pos, _ := f.copy.position()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if pos >= f.target {
+		f.behind = time.Time{}
+	}
+}
+
+// told notes how far the hub is. An announcement may have been under way for a while, so
+// it takes three that are behind what the copy had before to say that the hub lost something.
+func (f *feed) told(store string, target uint64) {
+	pos, _ := f.copy.position()
+	f.mu.Lock()
+	if target >= f.before {
+		f.older = 0
+	} else {
+		f.older++
+	}
+	f.before = pos
+	last := pos
+	if f.older > 1 {
+		last = target
+	}
+	f.heard = time.Now()
+	f.target = max(f.target, target)
+	if pos < f.target && f.behind.IsZero() {
+		f.behind = f.heard
+	}
+	f.mu.Unlock()
+	if err := f.copy.follows(store, last); err != nil {
+		f.j.touch.shared.lost(err)
+	}
+}
+
+// compare hears how far the hub is and reads there what the site's mirror does not say in
+// time; it asks for what is doubtful, and says what it knows to Health.
+func (f *feed) compare() {
+	ctx := f.j.ctx
+	f.told(f.store, f.target)
+	sub, err := f.j.nc.Subscribe(f.j.prefix+subjectPosition, func(m *nats.Msg) {
+		if len(m.Data) > 8 {
+			f.told(string(m.Data[8:]), binary.BigEndian.Uint64(m.Data))
+		}
+	})
+	if err != nil {
+		return // the link was closed
+	}
+	defer sub.Unsubscribe()
+	tick := time.NewTicker(feedPatience / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		f.mu.Lock()
+		target, heard, behind := f.target, f.heard, f.behind
+		f.mu.Unlock()
+		if !behind.IsZero() && time.Since(behind) > feedPatience {
+			if err := f.catchUp(ctx, target); err != nil {
+				f.j.touch.shared.lost(err)
+			}
+			f.moved()
+		}
+		if len(f.copy.doubtful(time.Now())) > 0 {
+			f.repair()
+		}
+		if silent := time.Since(heard); silent > announceMissed {
+			f.j.touch.shared.lost(errors.New("nothing was heard of the hub for " + silent.Round(time.Second).String()))
+		} else if pos, _ := f.copy.position(); pos >= target && f.copy.foreign() == nil {
+			f.j.touch.shared.ok("")
+		}
+	}
+}
+
+// catchUp reads at the hub what is missing up to the number.
+func (f *feed) catchUp(ctx context.Context, target uint64) error {
+	for {
+		pos, _ := f.copy.position()
+		if pos >= target {
+			return nil
+		}
+		records, err := f.hub.batch(ctx, map[string]any{"seq": pos + 1})
+		for _, r := range records {
+			f.take(r)
+		}
+		if err != nil {
+			return err
+		}
+		if len(records) > 0 {
+			continue
+		}
+		// The replica that answered may lag. The leader does not: if it has nothing, the
+		// newest changes were of keys that have expired.
+		r, err := f.hub.get(ctx, map[string]any{"seq": pos + 1, "next_by_subj": ">"})
+		if errors.Is(err, errMissing) {
+			f.copy.reached(target)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f.take(r)
+	}
+}
+
+// repair asks the hub for keys whose record came damaged or whose lease was not heard of.
+func (f *feed) repair() {
+	for _, key := range f.copy.doubtful(time.Now()) {
+		subject := f.hub.subjects + key
+		revision := f.copy.revision(key)
+		r, err := f.hub.last(f.j.ctx, subject)
+		switch {
+		case errors.Is(err, errMissing):
+			f.copy.expired(key, revision)
+		case err == nil:
+			for range repairTries {
+				if f.copy.heard(r, false) == nil {
+					break
+				}
+				if r, err = f.hub.direct(f.j.ctx, map[string]any{"last_by_subj": subject}); err != nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+// announce makes one process at the hub say how far the store is, now and then: whoever
+// has heard nothing for long enough asks and says it.
+func (f *feed) announce() {
+	if !f.j.att.isHub() {
+		return
+	}
+	ctx := f.j.ctx
+	for {
+		if !pause(ctx, announceEvery) {
+			return
+		}
+		f.mu.Lock()
+		silent := time.Since(f.heard)
+		f.mu.Unlock()
+		if silent < announceEvery-announceEvery/4+rand.N(announceEvery/4) {
+			continue
+		}
+		store, last, err := f.lastAtHub(ctx)
+		if err != nil {
+			f.j.touch.shared.lost(err)
+			continue
+		}
+		f.j.nc.Publish(f.j.prefix+subjectPosition, append(binary.BigEndian.AppendUint64(nil, last), store...))
+	}
+}
+
+// lastAtHub asks the shared store's leader which store it is and for its last number.
+func (f *feed) lastAtHub(ctx context.Context) (store string, last uint64, err error) {
+	var info struct {
+		Config struct {
+			Metadata map[string]string `json:"metadata"`
+		} `json:"config"`
+		State struct {
+			Last uint64 `json:"last_seq"`
+		} `json:"state"`
+	}
+	if err := f.hub.ask(ctx, "STREAM.INFO."+f.hub.stream, nil, &info); err != nil {
+		return "", 0, err
+	}
+	return info.Config.Metadata[metaStore], info.State.Last, nil
+}

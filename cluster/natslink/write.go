@@ -1,0 +1,117 @@
+package natslink
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// change is one write of a key.
+type change struct {
+	key    string
+	kind   kind
+	value  []byte
+	expect uint64 // number of the key's last message; 0: the key holds nothing
+	ttl    time.Duration
+}
+
+// deletedLease is how long the mark stays that a leased key was deleted: the key cannot
+// come back, since its own time is over by then.
+const deletedLease = time.Hour
+
+// holds says whether the record is a value.
+func (s *store) holds(r row) (bool, error) {
+	if r.seq == 0 || r.marker {
+		return false, nil
+	}
+	e, err := unseal(r.subject, r.data)
+	if err != nil {
+		return false, &cluster.DamagedError{What: "key " + r.subject[len(s.subjects):], Err: err}
+	}
+	return e.kind == kindValue, nil
+}
+
+// write does the change and returns its number; put says that it does not matter what the
+// key holds. It calls learn with what it wrote, and with what it found there instead. It
+// returns cluster.ErrRevision when the key holds something else than expected, and
+// errUnchanged when there is nothing to delete.
+//
+// A try without an answer is repeated: the expected number makes sure that it is done once,
+// and the nonce in the envelope's number says whether it was ours.
+func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) (uint64, error) {
+	own, cancel := context.WithTimeout(ctx, callBound)
+	defer cancel()
+	subject := s.subjects + c.key
+	env := envelope{number: rand.Uint64(), extra: uint64(time.Now().UnixNano()), kind: c.kind, data: c.value}
+	sealed := env.seal(subject)
+	create := c.expect == 0
+	unsure := false
+	var failed error
+	for wait := minBackoff; ; wait = min(2*wait, maxBackoff) {
+		var now row
+		var err error
+		// Nothing is deleted that nobody has looked at.
+		if c.kind != kindDeleted || c.expect != 0 {
+			var seq uint64
+			if seq, err = s.publish(own, subject, sealed, c.expect, c.ttl); err == nil {
+				learn(row{subject: subject, seq: seq, data: sealed, stored: time.Now(), ttl: c.ttl})
+				return seq, nil
+			}
+		} else {
+			err = errWrongLast
+		}
+		if errors.Is(err, errWrongLast) {
+			if now, err = s.last(own, subject); errors.Is(err, errMissing) {
+				now, err = row{subject: subject}, nil
+			}
+			if err == nil {
+				if now.seq > 0 && string(now.data) == string(sealed) {
+					learn(now)
+					return now.seq, nil
+				}
+				learn(now)
+				value, damage := s.holds(now)
+				switch {
+				case c.kind == kindDeleted && !value && damage == nil && !unsure:
+					return 0, errUnchanged
+				case put && now.seq != c.expect, create && !value && damage == nil && now.seq != c.expect:
+					c.expect = now.seq
+					if c.kind == kindDeleted && now.ttl > 0 {
+						c.ttl = deletedLease
+					}
+					wait = minBackoff
+					if own.Err() == nil {
+						continue
+					}
+				case now.seq == c.expect:
+					err = s.unreachable(errors.New("another write of the key is under way"))
+				case unsure:
+					return 0, s.unreachable(errors.New("the write may have been done before somebody else's"))
+				default:
+					return 0, cluster.ErrRevision
+				}
+			}
+		} else {
+			unsure = true
+		}
+		if err == nil {
+			err = s.unreachable(own.Err())
+		} else if !errors.Is(err, cluster.ErrUnavailable) {
+			return 0, err
+		}
+		failed = firstOf(failed, err)
+		if !pause(own, wait) {
+			return 0, failed
+		}
+	}
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

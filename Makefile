@@ -9,10 +9,13 @@ ORIGIN ?=
 # The first world that make sim draws, and how many.
 SEED ?= 1
 RUNS ?= 400
-# Flags passed on by run, load, sim and test's scripts.
+# Runs of the cluster rig, and where cluster-report draws them.
+CLUSTER ?= all
+REPORT ?= cluster-report
+# Flags passed on by run, load, cluster, sim and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench load sim fuzz clean help
+.PHONY: run build test lint race bench load cluster cluster-report sim fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -41,6 +44,12 @@ bench: ## Benchmarks; figures belong into docs/performance.md
 load: ## 20,000 visitors with kill -9 in the middle, judged by the origin's log
 	scripts/load $(ARGS)
 
+cluster: ## Three data centres on this machine, faults, the origin's log as the judge; CLUSTER="kill keys" (all)
+	scripts/cluster $(ARGS) $(CLUSTER)
+
+cluster-report: ## The same, drawn into REPORT (cluster-report): CLUSTER="spike-world kill cut-queue"
+	scripts/cluster -page $(REPORT) $(ARGS) $(CLUSTER)
+
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)
 
@@ -51,4 +60,4 @@ clean: ## Remove what was built
 	rm -rf bin
 
 help: ## This list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile

@@ -60,17 +60,20 @@ type ask struct {
 	path   string
 	query  string
 	accept string
+	to     string // host and port; empty means the target's
 }
 
 // answer is what a visitor makes of a response.
 type answer struct {
 	sent, came int64 // µs since start
 	err        error // no proper answer
+	to         string
 
 	inside   bool // the origin answered
 	admitted bool // the status says: load the page
 	refresh  time.Duration
 	ahead    int // -1 unknown
+	wait     int // forecast in seconds; -1 unknown
 	offered  bool
 	lost     bool // "place_lost"
 
@@ -102,8 +105,20 @@ func (c *client) request(ctx context.Context, a ask) *http.Request {
 	if a.cookie != "" {
 		h["Cookie"] = []string{a.cookie}
 	}
-	r := &http.Request{Method: "GET", URL: &u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	host := u.Host
+	if a.to != "" {
+		u.Host = a.to
+	}
+	r := &http.Request{Method: "GET", URL: &u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	return r.WithContext(ctx)
+}
+
+// route returns where a request of the visitor goes; empty means the target.
+func (c *client) route(number int) string {
+	if c.cfg.Route == nil {
+		return ""
+	}
+	return c.cfg.Route(number)
 }
 
 // now is the crowd's clock. It begins at 1, for 0 means never.
@@ -113,12 +128,13 @@ func (c *client) now() int64 { return max(1, time.Since(c.cfg.Start).Microsecond
 func (c *client) do(ctx context.Context, a ask) answer {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
+	a.to = c.route(a.number)
 	r := c.request(ctx, a)
 	over := c.kept
 	if a.cookie == "" {
 		over = c.single
 	}
-	out := answer{sent: c.now(), ahead: -1}
+	out := answer{sent: c.now(), ahead: -1, wait: -1, to: a.to}
 	resp, err := over.RoundTrip(r)
 	if err == nil {
 		c.read(&out, a, resp)
@@ -200,6 +216,7 @@ func (out *answer) readJSON(b []byte) error {
 		} `json:"cfWaitingRoom"`
 		Admitted *bool   `json:"admitted"`
 		Ahead    *int    `json:"ahead"`
+		Wait     *int    `json:"wait"`
 		Refresh  float64 `json:"refresh"`
 		Stream   bool    `json:"stream"`
 		Reason   string  `json:"reason"`
@@ -217,6 +234,9 @@ func (out *answer) readJSON(b []byte) error {
 		out.lost = v.Reason == "place_lost"
 		if v.Ahead != nil {
 			out.ahead = *v.Ahead
+		}
+		if v.Wait != nil {
+			out.wait = *v.Wait
 		}
 	default:
 		return fmt.Errorf("neither cfWaitingRoom nor admitted in %.80q", b)

@@ -49,6 +49,11 @@ type Mix struct {
 type Config struct {
 	// Target is the address of the gateway, like "http://127.0.0.1:8080".
 	Target string
+	// Route, if set, says where a visitor's next request goes: host and port of one of several
+	// gateways before the same site. The name of the site stays Target's. Several requests ask at once.
+	Route func(visitor int) string
+	// First is the number of visitors before the first one, for crowds that come side by side.
+	First int
 	// Paths are what an admitted visitor looks at; the first is where everybody arrives.
 	// Empty means "/".
 	Paths []string
@@ -138,6 +143,7 @@ type Failure struct {
 	At      int64  `json:"us"` // when it failed, µs since Start
 	Visitor int    `json:"visitor"`
 	What    string `json:"what"`
+	To      string `json:"to,omitempty"` // where Config.Route sent it
 }
 
 // Result is what is left of a crowd.

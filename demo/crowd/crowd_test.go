@@ -449,3 +449,30 @@ func TestPollsAsJSON(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+// Of several gateways, each request goes where Route says; the name of the site stays.
+func TestRouteAndFirst(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	g := program(func(g *gate, w http.ResponseWriter, r *http.Request, v string, n int) {
+		if r.Host != "shop.test" {
+			t.Errorf("asked for %q", r.Host)
+		}
+		g.in(w)
+	})
+	turn := 0
+	r, _ := meet(t, g, crowd.Config{Arrivals: []crowd.Arrivals{{Visitors: 3}}, Pages: 4, First: 100, Route: func(visitor int) string {
+		mu.Lock()
+		defer mu.Unlock()
+		turn++
+		to := fmt.Sprintf("node%d.test:80", turn%2)
+		asked[to]++
+		return to
+	}}, time.Minute)
+	if len(r.Visitors) != 3 || r.Visitors[0].Number != 101 || g.asked["103"] == 0 {
+		t.Errorf("numbers: %+v", r.Visitors)
+	}
+	if asked["node0.test:80"] == 0 || asked["node1.test:80"] == 0 {
+		t.Errorf("asked: %v", asked)
+	}
+}

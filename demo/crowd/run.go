@@ -78,7 +78,7 @@ func (c *crowd) schedule(ctx context.Context, streams *sync.WaitGroup) {
 		c.mu.Lock()
 		for more && offset+next <= now {
 			number++
-			p := newPerson(&c.cfg, number)
+			p := newPerson(&c.cfg, c.cfg.First+number)
 			p.due = offset + next
 			heap.Push(&c.due, p)
 			c.alive++

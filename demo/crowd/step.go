@@ -118,6 +118,7 @@ func (p *person) heard(c *crowd, a *answer, fresh bool) {
 			p.Anew++
 		}
 		p.Joined, p.Placed, p.Polls, p.best = a.sent, a.came, nil, -1
+		p.Told, p.ToldAt = 0, 0
 		if first && !a.inside {
 			p.inLine = true
 			c.mu.Lock()
@@ -142,6 +143,9 @@ func (p *person) heard(c *crowd, a *answer, fresh bool) {
 		p.sure = 0
 	case !p.inside:
 		p.place(a.came, a.sent, a.ahead)
+		if a.wait >= 0 && p.ToldAt == 0 {
+			p.Told, p.ToldAt = a.wait, a.came
+		}
 		if a.lost && !fresh {
 			p.PlaceLost = append(p.PlaceLost, a.came)
 		}
@@ -219,7 +223,7 @@ func (c *crowd) failed(p *person, a answer) {
 	defer c.mu.Unlock()
 	c.stats.Failures++
 	if len(c.failures) < maxFailures {
-		c.failures = append(c.failures, Failure{a.came, p.Number, a.err.Error()})
+		c.failures = append(c.failures, Failure{a.came, p.Number, a.err.Error(), a.to})
 	}
 }
 
@@ -242,7 +246,7 @@ func (c *crowd) listen(ctx context.Context, p *person) {
 	p.asking = s.went
 	p.due = time.Since(c.cfg.Start)
 	if s.err != nil && ctx.Err() == nil {
-		c.failed(p, answer{came: came, err: s.err})
+		c.failed(p, answer{came: came, err: s.err, to: s.to})
 	}
 	switch {
 	case s.went || whole.Err() != nil:
@@ -266,14 +270,15 @@ type followed struct {
 	opened bool // it was a stream
 	went   bool // it said go
 	ahead  int  // last place shown; -1 when none was
+	to     string
 	err    error
 }
 
 // follow reads the stream to its end. Its error is nil when the gateway refused or ended it
 // properly.
 func (c *crowd) follow(ctx context.Context, p *person) followed {
-	out := followed{ahead: -1}
-	r := c.client.request(ctx, ask{number: p.Number, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream" + p.seen(), accept: "text/event-stream"})
+	out := followed{ahead: -1, to: c.client.route(p.Number)}
+	r := c.client.request(ctx, ask{number: p.Number, to: out.to, cookie: p.cookie, path: c.cfg.Paths[0], query: "__anteroom=stream" + p.seen(), accept: "text/event-stream"})
 	r.Header.Set("Accept-Encoding", "identity")
 	resp, err := c.client.stream.RoundTrip(r)
 	if err != nil {
@@ -308,7 +313,7 @@ func (c *crowd) follow(ctx context.Context, p *person) followed {
 			}
 			event = ""
 		case ok && event != "go":
-			place := answer{ahead: -1}
+			place := answer{ahead: -1, wait: -1}
 			if out.err = place.readJSON([]byte(strings.TrimSpace(data))); out.err != nil {
 				return out
 			}

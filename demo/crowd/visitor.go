@@ -45,6 +45,10 @@ type Visitor struct {
 	Placed int64 `json:"placed"`
 	// Polls are the waiting answers since then.
 	Polls []Poll `json:"polls,omitempty"`
+	// Told is the first forecast of his wait that he was shown, in seconds, ToldAt when; zero
+	// means that there was none.
+	Told   int   `json:"told,omitempty"`
+	ToldAt int64 `json:"told_at,omitempty"`
 	// Admitted is when the first answer of the origin came, Asked when its request was sent.
 	Admitted int64  `json:"admitted,omitempty"`
 	Asked    int64  `json:"asked,omitempty"`

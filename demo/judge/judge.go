@@ -39,6 +39,7 @@ type Case struct {
 	Active          int           // limit of sessions at once
 	PerMinute       int           // limit of new sessions in any 60 s
 	SessionDuration time.Duration // after the last request
+	Changes         []Change      // of the limits, ascending
 	Requests        []shop.Request
 	// Visitors are those that the crowd recorded. Order is judged among patient visitors;
 	// all others can be passed but not pass.
@@ -48,8 +49,38 @@ type Case struct {
 	Outages []Outage
 }
 
-// Outage is a time without a gateway: killed at From, ready again at Until.
-type Outage struct{ From, Until int64 }
+// Outage is a time without a gateway: killed at From, ready again at Until. To says which
+// of several, as [crowd.Failure] does; empty means all.
+type Outage struct {
+	From, Until int64
+	To          string
+}
+
+// Change puts other limits in force. Lower ones let nobody in until they hold; who is inside
+// stays.
+type Change struct {
+	At                int64
+	Active, PerMinute int
+}
+
+// Settles is how long after a change the limits of before may still be used.
+const Settles = 2 * time.Second
+
+// limits returns what may be used at a moment.
+func (c *Case) limits(at int64) (active, perMinute int) {
+	active, perMinute = c.Active, c.PerMinute
+	for _, ch := range c.Changes {
+		switch {
+		case ch.At > at:
+			return active, perMinute
+		case ch.At+Settles.Microseconds() > at:
+			active, perMinute = max(active, ch.Active), max(perMinute, ch.PerMinute)
+		default:
+			active, perMinute = ch.Active, ch.PerMinute
+		}
+	}
+	return active, perMinute
+}
 
 // Finding is one rule and what became of it.
 type Finding struct {
@@ -64,9 +95,17 @@ type Finding struct {
 type Report struct {
 	Findings []Finding
 	Facts    []Fact
-	active   []point // over time, for the figure
+	Passed   []Passed // the violations of the rule "order"
+	active   []point  // over time, for the figure
 	minute   []point
 	c        *Case
+}
+
+// Passed is somebody who was let in after somebody who came later. Lead is by how much he
+// had come earlier, in µs.
+type Passed struct {
+	Visitor, By int
+	At, Lead    int64
 }
 
 // Fact is worth knowing and breaks no rule.

@@ -75,6 +75,16 @@ func TestBrokenPromises(t *testing.T) {
 		breaks              func(*judge.Case)
 	}{
 		{"too many at once", "active sessions", "is number 8", func(c *judge.Case) { c.Active = 7 }},
+		{"too many after the limit was lowered", "active sessions", "is number 6", func(c *judge.Case) {
+			c.Changes = []judge.Change{{At: 60 * second, Active: 5, PerMinute: 60}}
+		}},
+		{"too fast after the rate was lowered", "new sessions", "in the 60 s that end at", func(c *judge.Case) {
+			c.Changes = []judge.Change{{At: 60 * second, Active: 10, PerMinute: 30}}
+		}},
+		{"no answer of a node that is up", "answers", "visitor 3 at 9.000 s", func(c *judge.Case) {
+			c.Outages = []judge.Outage{{From: 8 * second, Until: 10 * second, To: "other"}}
+			c.Failures = []crowd.Failure{{At: 9 * second, Visitor: 3, What: "refused", To: "this"}}
+		}},
 		{"too many in a minute", "new sessions", "in the 60 s that end at", func(c *judge.Case) { c.PerMinute = 40 }},
 		{"a session without a ticket's owner", "tickets", "was also used by visitor 31", func(c *judge.Case) {
 			for i := range c.Requests {
@@ -179,6 +189,13 @@ func TestWhatIsAllowed(t *testing.T) {
 		name   string
 		allows func(*judge.Case)
 	}{
+		{"as many as before shortly after the limits were lowered", func(c *judge.Case) {
+			c.Changes = []judge.Change{{At: 60 * second, Active: 1, PerMinute: 1}, {At: 60*second + 1_000_000, Active: 10, PerMinute: 60}}
+		}},
+		{"no answer of a node that is down", func(c *judge.Case) {
+			c.Outages = []judge.Outage{{From: 8 * second, Until: 10 * second, To: "this"}}
+			c.Failures = []crowd.Failure{{At: 9 * second, Visitor: 3, What: "refused", To: "this"}}
+		}},
 		{"order within the same second", func(c *judge.Case) { swap(c, 51, 55) }},
 		{"somebody who was away is passed", func(c *judge.Case) {
 			v := &c.Visitors[50]

@@ -50,7 +50,7 @@ func (r *Report) judgeActive(sessions []*session) {
 		if n > peak.n {
 			peak = point{ch.at, n}
 		}
-		if ch.by > 0 && n > r.c.Active {
+		if limit, _ := r.c.limits(ch.at); ch.by > 0 && n > limit {
 			f.violation("at %s session %s is number %d", clock(ch.at), ch.id, n)
 		}
 		r.active = append(r.active, point{ch.at, n})
@@ -79,7 +79,7 @@ func (r *Report) judgeRate(sessions []*session) {
 		if n > peak.n {
 			peak = point{now, n}
 		}
-		if n > r.c.PerMinute {
+		if _, limit := r.c.limits(now); n > limit {
 			f.violation("session %s is number %d in the 60 s that end at %s", s.id, n, clock(now))
 		}
 		r.minute = append(r.minute, point{now, n})

@@ -55,6 +55,7 @@ func (r *Report) judgeOrder(sessions []*session) {
 		judged++
 		polls += len(v.Polls)
 		if by, at, why := passedBy(v, line); why != "" {
+			r.Passed = append(r.Passed, Passed{v.Number, by.number, at, by.joined - v.Placed})
 			f.violation("visitor %d, waiting since %s, was passed by visitor %d (came %s) at %s: %s", v.Number, clock(v.Joined), by.number, clock(by.joined), clock(at), why)
 		}
 	}

@@ -125,7 +125,9 @@ func (r *Report) judgeAnswers() {
 	f := Finding{Rule: "answers", Bound: "no failed request while the gateway runs"}
 	excused := 0
 	for _, x := range r.c.Failures {
-		if slices.ContainsFunc(r.c.Outages, func(o Outage) bool { return x.At >= o.From && x.At <= o.Until+Afterwards.Microseconds() }) {
+		if slices.ContainsFunc(r.c.Outages, func(o Outage) bool {
+			return x.At >= o.From && x.At <= o.Until+Afterwards.Microseconds() && (o.To == "" || o.To == x.To)
+		}) {
 			excused++
 			continue
 		}

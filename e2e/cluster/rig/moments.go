@@ -1,0 +1,59 @@
+package rig
+
+// Moment is the cluster at a second, by site.
+type Moment struct {
+	Active, Waiting, Admitted []int // Admitted within the second
+}
+
+// moments counts what happened at each site, second by second. A session is at the site
+// where it was asked for last, a visitor waits at his home.
+func (s *story) moments() []Moment {
+	n := int((s.end-s.began)/1e6) + 1
+	out := make([]Moment, n)
+	for i := range out {
+		out[i] = Moment{make([]int, len(s.sites)), make([]int, len(s.sites)), make([]int, len(s.sites))}
+	}
+	second := func(us int64) int { return max(0, min(n-1, int((us-s.began)/1e6))) }
+	type session struct {
+		site  int
+		until int64
+	}
+	stay := s.kase.SessionDuration.Microseconds()
+	live := map[string]session{}
+	span := func(from, until int64, site int) {
+		for k := second(from); k <= second(until) && from < s.end; k++ {
+			out[k].Active[site]++
+		}
+	}
+	began := map[string]int64{}
+	for _, h := range s.hits {
+		if h.Session == "" {
+			continue
+		}
+		site := s.nodeSite[h.Node]
+		was, known := live[h.Session]
+		switch {
+		case !known:
+			out[second(h.Seen)].Admitted[site]++
+			began[h.Session] = h.Seen
+		case was.site != site:
+			span(began[h.Session], h.Seen, was.site)
+			began[h.Session] = h.Seen
+		}
+		live[h.Session] = session{site, h.Seen + stay}
+	}
+	for id, l := range live {
+		span(began[id], l.until, l.site)
+	}
+	for i := range s.kase.Visitors {
+		v := &s.kase.Visitors[i]
+		from, until, ok := waits(v, s.end)
+		if !ok || v.Number >= len(s.homes) {
+			continue
+		}
+		for k := second(from); k < second(until); k++ {
+			out[k].Waiting[s.homes[v.Number]]++
+		}
+	}
+	return out
+}

@@ -1,0 +1,266 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/anteroom/anteroom/e2e/cluster/network"
+)
+
+const (
+	visitorPort  = 18080
+	operatorPort = 18081
+	clusterPort  = 17222 // and the two after it
+
+	startWithin = 60 * time.Second
+	stopWithin  = 40 * time.Second
+	// noticed is how long what stands before the nodes goes on sending visitors to a dead one.
+	noticed = time.Second
+)
+
+// Node is one process of the product.
+type Node struct {
+	c     *Cluster
+	name  string // site and number, like "a1"
+	site  int
+	core  bool
+	host  network.Host
+	dir   string
+	next  bool // runs the second build
+	clock time.Duration
+
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	wanted  bool  // should run
+	since   int64 // when it stopped serving, µs; 0 while it serves
+	until   time.Time
+	orderly bool // it was asked to stop: nobody's request may fail for that
+	faulted error
+}
+
+func (n *Node) visitors() string  { return fmt.Sprintf("%s:%d", n.host.Front, visitorPort) }
+func (n *Node) operators() string { return fmt.Sprintf("%s:%d", n.host.Front, operatorPort) }
+func (n *Node) log() string       { return filepath.Join(n.dir, "log") }
+func (n *Node) faultClock() string {
+	return filepath.Join(n.dir, "clock")
+}
+
+// Start starts the process and waits until it is ready.
+func (n *Node) Start(ctx context.Context) error {
+	if err := n.launch(); err != nil {
+		return err
+	}
+	return n.ready(ctx)
+}
+
+func (n *Node) launch() error {
+	out, err := os.OpenFile(n.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	defer out.Close()
+	binary := n.c.o.Binary
+	if n.next {
+		binary = n.c.o.Next
+	}
+	cmd := n.c.net.Command(context.Background(), n.name, binary, "run", "--config", filepath.Join(n.dir, "anteroom.yaml"))
+	cmd.Stdout, cmd.Stderr = out, out
+	// Nothing of the caller's environment may change the settings.
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "ANTEROOM_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "ANTEROOM_API_TOKEN="+token, "ANTEROOM_FAULT_CLOCK="+n.faultClock())
+	if err := spawn(cmd); err != nil {
+		return fmt.Errorf("rig: %s: %w", n.name, err)
+	}
+	exited := make(chan struct{})
+	n.mu.Lock()
+	n.cmd, n.exited, n.wanted = cmd, exited, true
+	n.mu.Unlock()
+	go func() {
+		cmd.Wait()
+		n.mu.Lock()
+		if n.wanted && n.cmd == cmd {
+			n.faulted = fmt.Errorf("rig: %s ended by itself (%v): see %s", n.name, cmd.ProcessState, n.log())
+		}
+		n.mu.Unlock()
+		close(exited)
+	}()
+	return nil
+}
+
+func (n *Node) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	n.mu.Lock()
+	exited := n.exited
+	n.mu.Unlock()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	said := ""
+	for {
+		if resp, err := client.Get("http://" + n.operators() + "/-/ready"); err == nil {
+			b := make([]byte, 200)
+			k, _ := resp.Body.Read(b)
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				n.mu.Lock()
+				if n.since != 0 && !n.orderly {
+					n.c.outage(n, n.since)
+				}
+				n.since, n.orderly = 0, false
+				n.mu.Unlock()
+				return nil
+			}
+			said = string(b[:k])
+		} else {
+			said = err.Error()
+		}
+		select {
+		case <-exited:
+			return fmt.Errorf("rig: %s ended before it was ready: see %s", n.name, n.log())
+		default:
+		}
+		if !sleep(ctx, 20*time.Millisecond) {
+			return fmt.Errorf("rig: %s was not ready within %v (%s): see %s", n.name, startWithin, strings.TrimSpace(said), n.log())
+		}
+	}
+}
+
+// leaves takes note that the node does not serve from now on.
+func (n *Node) leaves(at int64, until time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.since == 0 {
+		n.since = at
+	}
+	n.until = until
+	n.wanted = false
+}
+
+// Kill is kill -9.
+func (n *Node) Kill() error {
+	n.leaves(n.c.now(), time.Now().Add(noticed))
+	n.mu.Lock()
+	cmd, exited := n.cmd, n.exited
+	n.mu.Unlock()
+	select {
+	case <-exited:
+		return n.fault()
+	default:
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("rig: kill %s: %w", n.name, err)
+	}
+	<-exited
+	return nil
+}
+
+// Stop takes the node out of the visitors' way and asks it to end.
+func (n *Node) Stop(ctx context.Context) error {
+	n.leaves(n.c.now(), time.Time{})
+	n.mu.Lock()
+	n.orderly = true
+	n.mu.Unlock()
+	n.c.pause(ctx, noticed)
+	n.mu.Lock()
+	cmd, exited := n.cmd, n.exited
+	n.mu.Unlock()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("rig: stop %s: %w", n.name, err)
+	}
+	t := time.NewTimer(stopWithin)
+	defer t.Stop()
+	select {
+	case <-exited:
+		if code := cmd.ProcessState.ExitCode(); code != 0 {
+			return fmt.Errorf("rig: %s ended with %d when asked to: see %s", n.name, code, n.log())
+		}
+		return nil
+	case <-t.C:
+		cmd.Process.Kill()
+		return fmt.Errorf("rig: %s did not end within %v when asked to: see %s", n.name, stopWithin, n.log())
+	}
+}
+
+// Signal stops (SIGSTOP) the node or lets it go on (SIGCONT).
+func (n *Node) Signal(sig syscall.Signal) error {
+	n.mu.Lock()
+	cmd := n.cmd
+	switch {
+	case sig == syscall.SIGSTOP:
+		n.since = n.c.now()
+		n.until = time.Now().Add(noticed)
+	case sig == syscall.SIGCONT && n.since != 0:
+		n.c.outage(n, n.since)
+		n.since = 0
+	}
+	n.mu.Unlock()
+	if err := cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("rig: %v to %s: %w", sig, n.name, err)
+	}
+	return nil
+}
+
+// Clock moves the node's wall clock off the machine's by so much.
+func (n *Node) Clock(by time.Duration) error {
+	n.clock = by
+	temporary := n.faultClock() + ".new"
+	err := os.WriteFile(temporary, []byte(strconv.FormatInt(by.Milliseconds(), 10)+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(temporary, n.faultClock())
+	}
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	return nil
+}
+
+// serves reports whether visitors are sent to the node.
+func (n *Node) serves() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cmd != nil && (n.since == 0 || time.Now().Before(n.until))
+}
+
+// up reports whether the node serves for certain.
+func (n *Node) up() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cmd != nil && n.since == 0
+}
+
+func (n *Node) fault() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.faulted
+}
+
+// end kills the process group, whatever state it is in.
+func (n *Node) end() {
+	n.mu.Lock()
+	cmd, exited := n.cmd, n.exited
+	n.wanted = false
+	n.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	select {
+	case <-exited:
+		return
+	default:
+	}
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	<-exited
+}

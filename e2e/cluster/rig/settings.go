@@ -1,0 +1,181 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/demo/judge"
+)
+
+const (
+	// token is the operators' of every node; secret is the cluster's.
+	token  = "rig-0123456789abcdefghijklmnopqrstuvwxyz_ABCDEF"
+	secret = "rig-secret-0123456789abcdef0123456789abcdef"
+	// site is the name that visitors ask for.
+	siteName = "shop.example"
+)
+
+// configure writes a node's file.
+func (c *Cluster) configure(n *Node) error {
+	if err := os.MkdirAll(n.dir, 0o755); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "listen: %q\nadmin: %q\ndata: %q\n", n.visitors(), n.operators(), filepath.Join(n.dir, "data"))
+	b.WriteString("log: {level: info, format: json}\nlimits: {connections_per_address: 0}\ntimeouts: {drain: 5s}\n")
+	if !c.o.Single {
+		b.WriteString("cluster:\n")
+		fmt.Fprintf(&b, "  name: rig\n  site: %s\n  node: %s\n  secret_file: %q\n", c.sites[n.site].Name, n.name, filepath.Join(c.dir, "secret"))
+		if n.core {
+			fmt.Fprintf(&b, "  listen: %q\n  cores: [%s]\n", fmt.Sprintf("%s:%d", n.host.Inner, clusterPort), c.cores(n, n.site))
+		} else {
+			fmt.Fprintf(&b, "  join: [%s]\n", c.cores(n, n.site))
+		}
+		if n.core && n.site != 0 {
+			fmt.Fprintf(&b, "  hub: [%s]\n", c.cores(n, 0))
+		}
+		if err := os.WriteFile(filepath.Join(c.dir, "secret"), []byte(secret+"\n"), 0o600); err != nil {
+			return fmt.Errorf("rig: %w", err)
+		}
+	}
+	fmt.Fprintf(&b, "sites:\n  - hosts: [\"*\"]\n    origins: [%q]\n", c.origin.url(n))
+	if !c.kase.Rooms {
+		fmt.Fprintf(&b, "rooms:\n  - name: shop\n    zone: %s\n    host: \"*\"\n    total_active_users: %d\n    new_users_per_minute: %d\n    session_duration: %s\n    queueing_method: %s\n    json_response_enabled: true\n",
+			siteName, c.room.Active, c.room.PerMinute, c.room.Session, method(c.room))
+	}
+	// As an editor does it: whole, by a rename.
+	file := filepath.Join(n.dir, "anteroom.yaml")
+	err := os.WriteFile(file+".new", []byte(b.String()), 0o600)
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	return nil
+}
+
+// cores are the addresses of a site's cores, as a node sees them.
+func (c *Cluster) cores(from *Node, site int) string {
+	var out []string
+	for _, n := range c.nodes {
+		if n.core && n.site == site {
+			out = append(out, fmt.Sprintf("%q", fmt.Sprintf("%s:%d", c.net.Sees(from.name, n.name), clusterPort)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Call asks a node's API. Result may be nil.
+func (c *Cluster) Call(ctx context.Context, n *Node, method, path, body string, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+n.operators()+path, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := operatorsClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("rig: %s %s at %s: %s: %.300s", method, path, n.name, resp.Status, bytes.TrimSpace(b))
+	}
+	if result == nil {
+		return nil
+	}
+	envelope := struct{ Result any }{result}
+	if err := json.Unmarshal(b, &envelope); err != nil {
+		return fmt.Errorf("rig: %s at %s: %w", path, n.name, err)
+	}
+	return nil
+}
+
+// makeRoom makes zone and room by the API of one node, and waits until all have them.
+func (c *Cluster) makeRoom(ctx context.Context) error {
+	n := c.nodes[0]
+	var accounts []struct{ ID string }
+	if err := c.Call(ctx, n, "GET", "/client/v4/accounts", "", &accounts); err != nil {
+		return err
+	}
+	if len(accounts) != 1 {
+		return fmt.Errorf("rig: %d accounts, want one", len(accounts))
+	}
+	var zone, room struct{ ID string }
+	if err := c.Call(ctx, n, "POST", "/client/v4/zones", fmt.Sprintf(`{"name":%q,"account":{"id":%q},"type":"full"}`, siteName, accounts[0].ID), &zone); err != nil {
+		return err
+	}
+	body := fmt.Sprintf(`{"name":"shop","host":%q,"json_response_enabled":true,"queueing_method":%q,%s}`, siteName, method(c.room), limitFields(c.room))
+	if err := c.Call(ctx, n, "POST", "/client/v4/zones/"+zone.ID+"/waiting_rooms", body, &room); err != nil {
+		return err
+	}
+	c.ids.zone, c.ids.room = zone.ID, room.ID
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for _, m := range c.Up() {
+		for {
+			b, err := fetch(ctx, m.operators()+"/-/status")
+			if err == nil && bytes.Contains(b, []byte(room.ID)) {
+				break
+			}
+			if !sleep(ctx, 20*time.Millisecond) {
+				return fmt.Errorf("rig: %s has not heard of the room within %v (%v)", m.name, startWithin, err)
+			}
+		}
+	}
+	return nil
+}
+
+func method(r Room) string {
+	if r.Method == "" {
+		return "fifo"
+	}
+	return r.Method
+}
+
+func limitFields(r Room) string {
+	return fmt.Sprintf(`"total_active_users":%d,"new_users_per_minute":%d,"session_duration":%d`, r.Active, r.PerMinute, int(r.Session.Minutes()))
+}
+
+// Limit sets other limits, by a node's API or in all files, and tells the judge.
+func (c *Cluster) Limit(ctx context.Context, n *Node, to Room) error {
+	before := c.now()
+	raised := to.Active > c.room.Active
+	c.room.Active, c.room.PerMinute = to.Active, to.PerMinute
+	if c.kase.Rooms {
+		if err := c.Call(ctx, n, "PATCH", "/client/v4/zones/"+c.ids.zone+"/waiting_rooms/"+c.ids.room, "{"+limitFields(to)+"}", nil); err != nil {
+			return err
+		}
+	} else {
+		for _, m := range c.nodes {
+			if err := c.configure(m); err != nil {
+				return err
+			}
+		}
+	}
+	at := c.now()
+	if raised {
+		at = before
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, judge.Change{At: at, Active: to.Active, PerMinute: to.PerMinute})
+	return nil
+}

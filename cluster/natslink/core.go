@@ -276,7 +276,7 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 	}{
 		{accountSite, s.site, []struct{ purpose, kind, rights string }{{purposeSite, "STANDARD", edgeRights}}},
 		{accountShared, s.shared, []struct{ purpose, kind, rights string }{
-			{purposeShared, "STANDARD", edgeRights}, {purposeLeaf, "LEAFNODE", leafRights},
+			{purposeShared, "STANDARD", sharedRights}, {purposeLeaf, "LEAFNODE", sharedRights},
 		}},
 		{accountSystem, s.system, nil},
 	} {
@@ -307,18 +307,15 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 // What those who come over the network may not do. Everything else in their account they
 // need: messages, reading and writing keys and journals.
 var (
-	// An edge works with the site's store as a core does; it does not take it apart.
-	edgeRights = deny(
-		"STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.PEER.>", "STREAM.LEADER.>",
-		"CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
-	)
-	// Another site reads and writes what the hub stores; what there is to store, the hub
-	// decides.
-	leafRights = deny(
-		"STREAM.CREATE.>", "STREAM.UPDATE.>", "STREAM.PURGE.>", "STREAM.MSG.DELETE.>",
-		"STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.PEER.>", "STREAM.LEADER.>",
-		"CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
-	)
+	destructive = []string{
+		"STREAM.CREATE.>", "STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.MSG.DELETE.>",
+		"STREAM.PEER.>", "STREAM.LEADER.>", "CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
+	}
+	// An edge works with the site's store as a core does: it keeps journals, too, and sets
+	// how long. What there is to store, the cores decide.
+	edgeRights = deny(destructive...)
+	// In the shared account an edge, or another site, reads and writes keys.
+	sharedRights = deny(append([]string{"STREAM.UPDATE.>", "STREAM.PURGE.>"}, destructive...)...)
 )
 
 // deny writes permissions without these requests to JetStream, in any domain.

@@ -21,15 +21,16 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// MinSecret is the least length of a cluster's secret in bytes.
-const MinSecret = 16
+// minSecret is the least length of a cluster's secret in bytes. 16 bytes of chance cannot be
+// tried out, even by somebody who has a certificate that follows from them.
+const minSecret = 16
 
 // CheckSecret returns nil for a secret that can protect a cluster, else an error that says
 // how to make one. It never repeats the secret.
 func CheckSecret(secret string) error {
 	const way = "make one with: openssl rand -hex 32"
-	if len(secret) < MinSecret {
-		return fmt.Errorf("cluster secret has %d bytes, at least %d are needed; %s", len(secret), MinSecret, way)
+	if len(secret) < minSecret {
+		return fmt.Errorf("cluster secret has %d bytes, at least %d are needed; %s", len(secret), minSecret, way)
 	}
 	distinct, steady := map[byte]bool{}, 0
 	for i := range len(secret) {

@@ -69,6 +69,23 @@ func TestSites(t *testing.T) {
 	if _, err := js.CreateKeyValue(denied, jetstream.KeyValueConfig{Bucket: "more"}); err == nil {
 		t.Error("another site made a bucket at the hub")
 	}
+	// It keeps a copy of it.
+	own, err := newJetStream(far.shared, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "COPY", MirrorDirect: true, Mirror: &jetstream.StreamSource{Name: "KV_shared", Domain: hubDomain},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := own.OrderedConsumer(t.Context(), "COPY", jetstream.OrderedConsumerConfig{FilterSubjects: []string{"$KV.shared.of.paris"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil || string(m.Data()) != "1" {
+		t.Errorf("the copy has %v, %v", m, err)
+	}
 	fromHub, err := newJetStream(hub.shared, siteDomainPrefix+"paris")
 	if err != nil {
 		t.Fatal(err)

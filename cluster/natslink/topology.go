@@ -30,7 +30,7 @@ type ClusterConfig struct {
 	// the same everywhere, Site in one data centre, Node is this process's alone, always.
 	Cluster, Site, Node string
 
-	// Secret is what all processes of the cluster share: at least MinSecret bytes that
+	// Secret is what all processes of the cluster share: at least minSecret bytes that
 	// nobody can guess. Certificates and keys are derived from it.
 	Secret string
 	// OtherSecret is accepted beside Secret while the secret is changed; empty means none.

@@ -267,6 +267,33 @@ func TestEdgeJoinsWithAddressAndSecret(t *testing.T) {
 		t.Error(err)
 	}
 
+	// The edge works with what there is and decides nothing about it.
+	shared, err := newJetStream(e.shared, e.hubDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, try := range map[string]func(ctx context.Context) error{
+		"deleted a bucket": func(ctx context.Context) error { return js.DeleteKeyValue(ctx, "site") },
+		"made a bucket": func(ctx context.Context) error {
+			_, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "more"})
+			return err
+		},
+		"made a shared one": func(ctx context.Context) error {
+			_, err := shared.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "more"})
+			return err
+		},
+		"asked the system": func(ctx context.Context) error {
+			_, err := e.site.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING", nil)
+			return err
+		},
+	} {
+		denied, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if err := try(denied); err == nil {
+			t.Errorf("the edge %s", what)
+		}
+		cancel()
+	}
+
 	// The core starts anew: the edge comes back by itself and knows its site.
 	stop(t, c)
 	c = startSite(t, core)[0]

@@ -1,6 +1,7 @@
 // Package linktest holds the suite that every [cluster.Link] passes: the contract of
-// package cluster, sentence by sentence, as far as one process can see it. What survives
-// the process is tested beside the implementation that promises it.
+// package cluster, sentence by sentence, as far as one process can see it ([Run]) and as far
+// as several see it ([RunSites]). What survives the process, and what becomes of cuts, is
+// tested beside the implementation that promises it.
 package linktest
 
 import (
@@ -51,6 +52,22 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 		{"Closed", closed},
 		{"CloseDuringUse", closeDuringUse},
 		{"CloseDuringReplay", closeDuringReplay},
+		{"WatchTellsAll", spaces(watchTellsAll)},
+		{"WatchEverything", spaces(watchEverything)},
+		{"WatchTellsTheLast", spaces(watchTellsTheLast)},
+		{"WatchMayUseTheLink", spaces(watchMayUseTheLink)},
+		{"LeaseExpires", spaces(leaseExpires)},
+		{"LeaseIsKept", spaces(leaseIsKept)},
+		{"MessagesReachAll", spaces(messagesReachAll)},
+		{"SlowSubscriber", spaces(slowSubscriber)},
+		{"Requests", spaces(requests)},
+		{"BadMessages", spaces(badMessages)},
+		{"ClosedSpace", closedSpace},
+		{"Health", health},
+		{"JournalsHaveNames", journalsHaveNames},
+		{"JournalIsTakenOver", journalIsTakenOver},
+		{"TakeOverDuringAppends", takeOverDuringAppends},
+		{"ClosedJournal", closedJournal},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

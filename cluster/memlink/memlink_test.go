@@ -16,6 +16,15 @@ func TestContract(t *testing.T) {
 	linktest.Run(t, func(*testing.T) cluster.Link { return New() })
 }
 
+func TestContractOfAWorld(t *testing.T) {
+	linktest.Run(t, func(*testing.T) cluster.Link { return NewWorld().Join("dublin", "a") })
+	w := NewWorld()
+	linktest.RunSites(t, [][]cluster.Link{
+		{w.Join("dublin", "a"), w.Join("dublin", "b")},
+		{w.Join("sydney", "c"), w.Join("sydney", "d")},
+	})
+}
+
 func replayed(t *testing.T, l opened) []string {
 	t.Helper()
 	var got []string

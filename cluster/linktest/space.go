@@ -1,0 +1,429 @@
+package linktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 30 * time.Second
+
+// next returns what comes on the channel.
+func next[T any](t *testing.T, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(patience):
+		t.Fatal("nothing comes")
+	}
+	return v
+}
+
+// spaces runs the test with both spaces of the link, which a process alone has in one.
+func spaces(test func(t *testing.T, x cluster.Space)) func(t *testing.T, l opened) {
+	return func(t *testing.T, l opened) {
+		t.Run("shared", func(t *testing.T) { test(t, l.Link) })
+		if l.Health().Alone {
+			return
+		}
+		t.Run("site", func(t *testing.T) { test(t, l.Site()) })
+	}
+}
+
+// watching is a Watch under way.
+type watching struct {
+	changes chan cluster.Change
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func watch(t *testing.T, x cluster.Space, prefix string) *watching {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watching{changes: make(chan cluster.Change, 10_000), stop: cancel, ended: make(chan error, 1)}
+	go func() {
+		w.ended <- x.Watch(ctx, prefix, func(c cluster.Change) { w.changes <- c })
+	}()
+	t.Cleanup(cancel)
+	return w
+}
+
+// synced returns what is told before Synced, by key.
+func (w *watching) synced(t *testing.T) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for {
+		c := next(t, w.changes)
+		if c.Synced {
+			return got
+		}
+		if c.Gone {
+			delete(got, c.Key)
+		} else {
+			got[c.Key] = string(c.Value)
+		}
+	}
+}
+
+// until takes changes until the key is told to hold the value, or to be gone.
+func (w *watching) until(t *testing.T, key, value string, gone bool) cluster.Change {
+	t.Helper()
+	for {
+		if c := next(t, w.changes); c.Key == key && c.Gone == gone && (gone || string(c.Value) == value) {
+			return c
+		}
+	}
+}
+
+func watchTellsAll(t *testing.T, x cluster.Space) {
+	for _, k := range []string{"w.a", "w.b", "w.c", "other"} {
+		_, err := x.Put(t.Context(), k, []byte("old "+k))
+		must(t, err)
+	}
+	must(t, x.Delete(t.Context(), "w.c"))
+	w := watch(t, x, "w.")
+	got := w.synced(t)
+	if len(got) != 2 || got["w.a"] != "old w.a" || got["w.b"] != "old w.b" {
+		t.Errorf("told before Synced: %v", got)
+	}
+	rev, err := x.Put(t.Context(), "w.a", []byte("new"))
+	must(t, err)
+	if c := w.until(t, "w.a", "new", false); c.Revision != rev {
+		t.Errorf("told revision %d, it is %d", c.Revision, rev)
+	}
+	_, err = x.Put(t.Context(), "other", []byte("not told"))
+	must(t, err)
+	must(t, x.Delete(t.Context(), "w.b"))
+	w.until(t, "w.b", "", true)
+	_, err = x.Update(t.Context(), "w.b", []byte("again"), 0)
+	must(t, err)
+	w.until(t, "w.b", "again", false)
+	w.stop()
+	if err := next(t, w.ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch returns %v, want context.Canceled", err)
+	}
+	for len(w.changes) > 0 {
+		if c := <-w.changes; c.Key == "other" {
+			t.Error("a key that does not begin with the prefix was told")
+		}
+	}
+}
+
+func watchEverything(t *testing.T, x cluster.Space) {
+	w := watch(t, x, "")
+	w.synced(t)
+	_, err := x.Put(t.Context(), "any", []byte("v"))
+	must(t, err)
+	w.until(t, "any", "v", false)
+	if err := x.Watch(t.Context(), "a.*", func(cluster.Change) {}); !errors.Is(err, cluster.ErrKey) {
+		t.Errorf("a bad prefix: %v, want ErrKey", err)
+	}
+}
+
+func watchTellsTheLast(t *testing.T, x cluster.Space) {
+	w := watch(t, x, "k")
+	w.synced(t)
+	const writes = 300
+	for i := range writes {
+		_, err := x.Put(t.Context(), fmt.Sprintf("k%d", i%3), fmt.Append(nil, i))
+		must(t, err)
+	}
+	newest := map[string]uint64{}
+	for left := 3; left > 0; {
+		c := next(t, w.changes)
+		if c.Revision < newest[c.Key] {
+			t.Fatalf("%s: revision %d after %d", c.Key, c.Revision, newest[c.Key])
+		}
+		if c.Revision > newest[c.Key] && slices.Contains([]string{"297", "298", "299"}, string(c.Value)) {
+			left--
+		}
+		newest[c.Key] = c.Revision
+	}
+}
+
+func watchMayUseTheLink(t *testing.T, x cluster.Space) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := x.Watch(ctx, "q.", func(c cluster.Change) {
+		var err error
+		switch {
+		case c.Synced:
+			_, err = x.Put(ctx, "q.1", []byte("1"))
+		case c.Key == "q.1":
+			_, err = x.Put(ctx, "q.2", []byte("2"))
+		default:
+			cancel()
+		}
+		if err != nil {
+			t.Error(err)
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Watch: %v", err)
+	}
+}
+
+func leaseExpires(t *testing.T, x cluster.Space) {
+	w := watch(t, x, "lease")
+	w.synced(t)
+	began := time.Now()
+	rev, err := x.Lease(t.Context(), "lease", []byte("v"), 0, cluster.MinLease)
+	must(t, err)
+	if c := w.until(t, "lease", "v", false); c.Revision != rev {
+		t.Errorf("told revision %d, it is %d", c.Revision, rev)
+	}
+	w.until(t, "lease", "", true)
+	if took := time.Since(began); took < cluster.MinLease || took > cluster.MinLease+10*time.Second {
+		t.Errorf("it went after %v", took)
+	}
+	if _, err := x.Get(t.Context(), "lease"); !errors.Is(err, cluster.ErrNotFound) {
+		t.Errorf("Get: %v, want ErrNotFound", err)
+	}
+	if keys, err := x.Keys(t.Context(), "lease"); err != nil || len(keys) > 0 {
+		t.Errorf("Keys: %q, %v", keys, err)
+	}
+	if _, err := x.Lease(t.Context(), "lease", nil, rev, cluster.MinLease); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("renewed after it went: %v, want ErrRevision", err)
+	}
+	again, err := x.Lease(t.Context(), "lease", []byte("again"), 0, cluster.MinLease)
+	must(t, err)
+	if again <= rev {
+		t.Errorf("revision %d after %d", again, rev)
+	}
+}
+
+// leaseIsKept takes its time from another lease: three of its lives are more than one of
+// the kept.
+func leaseIsKept(t *testing.T, x cluster.Space) {
+	w := watch(t, x, "l.")
+	w.synced(t)
+	_, err := x.Lease(t.Context(), "l.stays", nil, 0, cluster.MinLease)
+	must(t, err)
+	_, err = x.Put(t.Context(), "l.stays", []byte("for ever"))
+	must(t, err)
+	var rev uint64
+	for i := range 3 {
+		rev, err = x.Lease(t.Context(), "l.kept", fmt.Append(nil, i), rev, 3*cluster.MinLease)
+		must(t, err)
+		_, err = x.Lease(t.Context(), "l.clock", nil, 0, cluster.MinLease)
+		must(t, err)
+		for c := next(t, w.changes); c.Key != "l.clock" || !c.Gone; c = next(t, w.changes) {
+			if c.Gone {
+				t.Fatalf("%s has gone", c.Key)
+			}
+		}
+	}
+	e, err := x.Get(t.Context(), "l.kept")
+	if err != nil || e.Revision != rev || string(e.Value) != "2" {
+		t.Errorf("%v, %v", e, err)
+	}
+	if e, err = x.Get(t.Context(), "l.stays"); err != nil || string(e.Value) != "for ever" {
+		t.Errorf("%v, %v", e, err)
+	}
+	for _, ttl := range []time.Duration{0, -cluster.MinLease, cluster.MinLease / 2, cluster.MinLease * 3 / 2} {
+		if _, err := x.Lease(t.Context(), "l.bad", nil, 0, ttl); err == nil {
+			t.Errorf("a lease of %v is accepted", ttl)
+		}
+	}
+	if _, err := x.Lease(t.Context(), "l.stays", nil, 0, cluster.MinLease); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("with a wrong revision: %v, want ErrRevision", err)
+	}
+}
+
+func subscribe(t *testing.T, x cluster.Space, subject string) (chan cluster.Message, func()) {
+	t.Helper()
+	ch := make(chan cluster.Message, 10_000)
+	stop, err := x.Subscribe(subject, func(m cluster.Message) { ch <- m })
+	must(t, err)
+	t.Cleanup(stop)
+	return ch, stop
+}
+
+func messagesReachAll(t *testing.T, x cluster.Space) {
+	one, _ := subscribe(t, x, "m.a")
+	two, stop := subscribe(t, x, "m.a")
+	other, _ := subscribe(t, x, "m.b")
+	data := []byte("hello")
+	must(t, x.Publish("m.a", data))
+	clear(data)
+	for _, ch := range []chan cluster.Message{one, two} {
+		m := next(t, ch)
+		if m.Subject != "m.a" || string(m.Data) != "hello" || m.Reply != nil {
+			t.Errorf("got %q on %q, Reply set: %v", m.Data, m.Subject, m.Reply != nil)
+		}
+		clear(m.Data)
+	}
+	stop()
+	stop()
+	for i := range 100 {
+		must(t, x.Publish("m.a", fmt.Append(nil, i)))
+	}
+	for i := range 100 {
+		if m := next(t, one); string(m.Data) != fmt.Sprint(i) {
+			t.Fatalf("%q where %d was due", m.Data, i)
+		}
+	}
+	if len(two) > 0 || len(other) > 0 {
+		t.Errorf("%d after stop, %d of another subject", len(two), len(other))
+	}
+	must(t, x.Publish("m.nobody", nil))
+}
+
+func slowSubscriber(t *testing.T, x cluster.Space) {
+	gate, began := make(chan struct{}), make(chan struct{}, 1)
+	got := make(chan string, 100_000)
+	stop, err := x.Subscribe("slow", func(m cluster.Message) {
+		select {
+		case began <- struct{}{}:
+		default:
+		}
+		<-gate
+		select {
+		case got <- string(m.Data):
+		default:
+		}
+	})
+	must(t, err)
+	defer stop()
+	fast, _ := subscribe(t, x, "fast")
+	must(t, x.Publish("slow", []byte("first")))
+	next(t, began)
+	large := make([]byte, 64<<10)
+	for range 1_500 { // 96 MB, if all were kept
+		must(t, x.Publish("slow", large))
+	}
+	must(t, x.Publish("fast", []byte("meanwhile")))
+	next(t, fast)
+	close(gate)
+	if first := next(t, got); first != "first" {
+		t.Errorf("%.20q comes first", first)
+	}
+	// What it lost stays lost, and it goes on hearing.
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); ; {
+		select {
+		case data := <-got:
+			if data == "later" {
+				return
+			}
+		case <-tick.C:
+			must(t, x.Publish("slow", []byte("later")))
+		case <-deadline:
+			t.Fatal("the slow subscriber hears nothing any more")
+		}
+	}
+}
+
+func requests(t *testing.T, x cluster.Space) {
+	if _, err := x.Request(t.Context(), "ask", nil); !errors.Is(err, cluster.ErrNobody) {
+		t.Errorf("without a subscriber: %v, want ErrNobody", err)
+	}
+	largest := bytes.Repeat([]byte("x"), cluster.MaxMessage)
+	stop, err := x.Subscribe("ask", func(m cluster.Message) {
+		if string(m.Data) == "silence" {
+			return
+		}
+		go func() {
+			if string(m.Data) == "too much" {
+				if err := m.Reply(append(largest, 'x')); !errors.Is(err, cluster.ErrTooLarge) {
+					t.Errorf("an answer of one byte more: %v, want ErrTooLarge", err)
+				}
+			}
+			if err := m.Reply(m.Data); err != nil {
+				t.Error(err)
+			}
+			m.Reply([]byte("a second answer"))
+		}()
+	})
+	must(t, err)
+	for _, data := range []string{"one", "", "too much", string(largest)} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		got, err := x.Request(ctx, "ask", []byte(data))
+		cancel()
+		if err != nil || string(got) != data {
+			t.Errorf("asked %.20q: %.20q, %v", data, got, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := x.Request(ctx, "ask", []byte("silence")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without an answer: %v, want context.DeadlineExceeded", err)
+	}
+	if _, err := x.Request(ctx, "ask", []byte("one")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with an ended context: %v, want context.DeadlineExceeded", err)
+	}
+	stop()
+	if _, err := x.Request(t.Context(), "ask", nil); !errors.Is(err, cluster.ErrNobody) {
+		t.Errorf("after stop: %v, want ErrNobody", err)
+	}
+}
+
+func badMessages(t *testing.T, x cluster.Space) {
+	over := make([]byte, cluster.MaxMessage+1)
+	_, ask := x.Request(t.Context(), "a", over)
+	for _, err := range []error{x.Publish("a", over), ask} {
+		if !errors.Is(err, cluster.ErrTooLarge) {
+			t.Errorf("one byte more than MaxMessage: %v, want ErrTooLarge", err)
+		}
+	}
+	for _, subject := range []string{"", "*", "a.>", "a b", "a..b", "a."} {
+		_, subscribe := x.Subscribe(subject, func(cluster.Message) {})
+		_, ask := x.Request(t.Context(), subject, nil)
+		for _, err := range []error{subscribe, ask, x.Publish(subject, nil)} {
+			if !errors.Is(err, cluster.ErrKey) {
+				t.Errorf("subject %q: %v, want ErrKey", subject, err)
+			}
+		}
+	}
+}
+
+func closedSpace(t *testing.T, l opened) {
+	w := watch(t, l.Link, "")
+	w.synced(t)
+	site := watch(t, l.Site(), "")
+	site.synced(t)
+	stop, err := l.Subscribe("a", func(cluster.Message) {})
+	must(t, err)
+	asked := make(chan error, 1)
+	heard, _ := subscribe(t, l.Site(), "b")
+	go func() {
+		_, err := l.Site().Request(context.Background(), "b", nil)
+		asked <- err
+	}()
+	next(t, heard)
+	must(t, l.Close())
+	for what, ch := range map[string]<-chan error{"Watch": w.ended, "Watch of the site": site.ended, "Request": asked} {
+		if err := next(t, ch); !errors.Is(err, cluster.ErrClosed) {
+			t.Errorf("%s under way at Close: %v, want ErrClosed", what, err)
+		}
+	}
+	for _, x := range []cluster.Space{l.Link, l.Site()} {
+		_, subscribe := x.Subscribe("a", func(cluster.Message) {})
+		_, ask := x.Request(t.Context(), "a", nil)
+		_, lease := x.Lease(t.Context(), "a", nil, 0, cluster.MinLease)
+		for what, err := range map[string]error{"Subscribe": subscribe, "Request": ask, "Lease": lease, "Publish": x.Publish("a", nil),
+			"Watch": x.Watch(t.Context(), "", func(cluster.Change) {})} {
+			if !errors.Is(err, cluster.ErrClosed) {
+				t.Errorf("%s after Close: %v, want ErrClosed", what, err)
+			}
+		}
+	}
+	stop()
+	l.Health()
+}
+
+func health(t *testing.T, l opened) {
+	h := l.Health()
+	if !h.Site.OK || !h.Shared.OK || h.Site.Lag > time.Minute || h.Shared.Lag > time.Minute {
+		t.Errorf("a link that works says %+v", h)
+	}
+}

@@ -42,16 +42,19 @@ type Coordinator struct {
 	fenced   bool
 	begun    bool // a report was heard
 
-	draws    uint64
-	pace     float64
-	paceAt   anteroom.Time
-	lastAt   anteroom.Time // when the last offers take effect
-	letters  allowance     // of batches of turns, when there are several sites
-	front    anteroom.Time
-	shuffled anteroom.Time // see Figures
-	released uint64
-	joined   int           // since the forecast last asked
-	quiet    anteroom.Time // before this nobody is called, see regather
+	draws     uint64
+	pace      float64
+	paceAt    anteroom.Time
+	lastAt    anteroom.Time // when the last offers take effect
+	letters   allowance     // of batches of turns, when there are several sites
+	front     anteroom.Time
+	shuffled  anteroom.Time // see Figures
+	redrawn   *redraw       // the shuffle that the keys follow; nil where none was recorded
+	gatherAt  anteroom.Time // see Gather
+	released  uint64
+	joined    int           // since the forecast last asked
+	quiet     anteroom.Time // before this nobody is called, see regather
+	knockedAt anteroom.Time
 
 	questions map[anteroom.ID]*question
 	asking    []*question // those, in the order in which they were opened; some are closed
@@ -75,6 +78,7 @@ type siteView struct {
 	seq     uint64
 	greeted bool // has reported to this coordinator
 	resync  bool
+	whole   bool // has told of all who wait there since Gather
 	want    uint64
 	idle    uint64
 	adopted uint64
@@ -101,7 +105,7 @@ type siteView struct {
 func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord, seed []byte) *Coordinator {
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
-		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, dirty: true,
+		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, knockedAt: now, dirty: true,
 		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
 	}
 	for _, r := range before.Sites {
@@ -184,7 +188,8 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.resync = true
 	}
 	if r.Full {
-		s.resync, c.figures = false, nil
+		s.whole, c.figures = s.whole || r.Sent >= c.gatherAt, nil
+		s.resync = !s.whole
 	}
 	s.seq = r.Seq
 	if !s.greeted {
@@ -227,11 +232,13 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		if void(&c.settings, a.Key) || !c.conflict(now, a, at, r.Full) {
 			continue
 		}
+		told := a.Key
+		c.redrawn.place(&a)
 		slot, joined := c.line.arrive(a, uint16(i), now)
 		if joined {
 			c.joined++
 		}
-		if slot != 0 && c.shuffled != 0 && c.line.places.at(slot).key != a.Key {
+		if slot != 0 && c.shuffled != 0 && c.line.places.at(slot).key != told {
 			s.keys = append(s.keys, Placed{ID: a.ID, Key: c.line.places.at(slot).key})
 		}
 	}
@@ -287,7 +294,7 @@ func (r *Report) weight() uint64 { return max(1, uint64(r.Weight)) }
 // was a guess (see Clock.Follow).
 func (c *Coordinator) begin(now anteroom.Time) {
 	c.begun = true
-	c.paceAt, c.lineAt = now, now
+	c.paceAt, c.lineAt, c.knockedAt = now, now, now
 	c.line.base = now.Add(-24 * time.Hour) // nobody is in line yet
 	for _, s := range c.sites {
 		s.heard = min(s.heard, now)
@@ -529,6 +536,7 @@ func (c *Coordinator) setMode(m Mode) {
 func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
 	c.pursue(now)
+	c.knock(now)
 	for _, s := range c.sites {
 		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) {
 			c.ledger.Close(s.key)

@@ -3,7 +3,6 @@ package engine
 // A shuffle: everybody who waits gets a place by a seed, before everybody who comes later.
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -23,49 +22,114 @@ type Shuffle struct {
 // their ids, spread over the time before now, so that ranks by second stay fine. Call it while
 // the line is held.
 func (c *Coordinator) Shuffle(now anteroom.Time, seed []byte, span time.Duration) Shuffle {
+	sh := c.Entrants(now)
+	c.reshuffle(now, newRedraw(sh, seed, span, c.settings.ResetAt))
+	return sh
+}
+
+// Reshuffle is Shuffle by what was recorded (see Entrants): those who took part get the keys that
+// it gives them, wherever and whenever they are heard of; whoever is heard of with a key of before
+// and did not take part stands behind them. It may be repeated, by any coordinator of the room.
+func (c *Coordinator) Reshuffle(now anteroom.Time, sh Shuffle, seed []byte, span time.Duration) {
+	c.redrawn = newRedraw(sh, seed, span, c.settings.ResetAt)
+	c.reshuffle(now, c.redrawn)
+}
+
+// Entrants is the shuffle of everybody in line, here or away; nothing is changed yet.
+func (c *Coordinator) Entrants(now anteroom.Time) Shuffle {
 	sh := Shuffle{At: now, IDs: make([]anteroom.ID, 0, c.line.places.len())}
-	type entry struct {
-		begins uint64 // the id: comparing the beginning is nearly always enough
-		slot   uint32
-	}
-	slots := make([]entry, 0, c.line.places.len())
 	c.line.places.each(func(slot uint32) {
-		id := c.line.places.id(slot)
-		slots = append(slots, entry{binary.BigEndian.Uint64(id[:]), slot})
+		sh.IDs = append(sh.IDs, c.line.places.id(slot))
 		sh.At = max(sh.At, c.line.places.at(slot).key+1)
 	})
-	slices.SortFunc(slots, func(a, b entry) int {
-		if a.begins != b.begins {
-			return cmp.Compare(a.begins, b.begins)
-		}
-		x, y := c.line.places.id(a.slot), c.line.places.id(b.slot)
-		return bytes.Compare(x[:], y[:])
-	})
-	for _, e := range slots {
-		sh.IDs = append(sh.IDs, c.line.places.id(e.slot))
-	}
+	slices.SortFunc(sh.IDs, compareIDs)
 	sh.Entries = Entries(sh.IDs)
-	n := anteroom.Time(len(slots))
-	sh.At = max(sh.At, c.settings.ResetAt+n) // no key is void, and no two are the same
-	from := max(sh.At.Add(-span), c.settings.ResetAt)
-	from = min(from, sh.At-n)
-	order := Order(ShuffleKey(seed, sh.Entries), sh.IDs)
-	ranked := make([]uint32, len(order))
-	for rank, i := range order {
-		ranked[rank] = slots[i].slot
-		p := c.line.places.at(slots[i].slot)
-		p.key = from + spread(anteroom.Time(rank), sh.At-from, n)
-		c.sites[p.site].keys = append(c.sites[p.site].keys, Placed{ID: sh.IDs[i], Key: p.key})
+	sh.At = max(sh.At, c.settings.ResetAt+anteroom.Time(len(sh.IDs))) // no key is void, and no two are the same
+	return sh
+}
+
+// compareIDs is the order of ids as bytes: comparing their beginnings is nearly always enough.
+func compareIDs(a, b anteroom.ID) int {
+	if c := cmp.Compare(binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])); c != 0 {
+		return c
+	}
+	return cmp.Compare(binary.BigEndian.Uint64(a[8:]), binary.BigEndian.Uint64(b[8:]))
+}
+
+// redraw is a shuffle as keys of its ids.
+type redraw struct {
+	at, from anteroom.Time
+	ids      []anteroom.ID // sorted
+	ranks    []uint32      // of the ids, in their order
+	order    []int         // the ids by rank, as indexes
+}
+
+func newRedraw(sh Shuffle, seed []byte, span time.Duration, resetAt anteroom.Time) *redraw {
+	r := &redraw{at: sh.At, ids: sh.IDs, order: Order(ShuffleKey(seed, sh.Entries), sh.IDs), ranks: make([]uint32, len(sh.IDs))}
+	for rank, i := range r.order {
+		r.ranks[i] = uint32(rank)
+	}
+	r.from = min(max(sh.At.Add(-span), resetAt), sh.At-anteroom.Time(len(sh.IDs)))
+	return r
+}
+
+func (r *redraw) key(rank int) anteroom.Time {
+	return r.from + spread(anteroom.Time(rank), r.at-r.from, anteroom.Time(len(r.ids)))
+}
+
+// place gives an arrival the key that it has by the shuffle. A nil redraw changes nothing.
+func (r *redraw) place(a *Arrival) {
+	if r == nil {
+		return
+	}
+	if i, took := slices.BinarySearchFunc(r.ids, a.ID, compareIDs); took {
+		a.Key = r.key(int(r.ranks[i]))
+		return
+	}
+	a.Key = max(a.Key, r.at)
+}
+
+// reshuffle gives everybody in line the key of the shuffle.
+func (c *Coordinator) reshuffle(now anteroom.Time, r *redraw) {
+	ranked := make([]uint32, 0, c.line.places.len())
+	for rank, i := range r.order {
+		if slot := c.line.places.find(&r.ids[i]); slot != 0 {
+			c.rekey(slot, r.key(rank))
+			ranked = append(ranked, slot)
+		}
+	}
+	if c.line.places.len() > len(ranked) {
+		drawn := make([]bool, c.line.places.next+1)
+		for _, slot := range ranked {
+			drawn[slot] = true
+		}
+		late := len(ranked)
+		c.line.places.each(func(slot uint32) {
+			if !drawn[slot] {
+				c.rekey(slot, max(c.line.places.at(slot).key, r.at))
+				ranked = append(ranked, slot)
+			}
+		})
+		slices.SortFunc(ranked[late:], func(a, b uint32) int {
+			return cmp.Or(cmp.Compare(c.line.places.at(a).key, c.line.places.at(b).key), compareIDs(c.line.places.id(a), c.line.places.id(b)))
+		})
 	}
 	c.line.reorder(ranked)
-	c.shuffled, c.front = sh.At, from-1
+	c.shuffled, c.front = max(c.shuffled, r.at), r.from-1
 	c.figures, c.outlook = nil, nil
 	for _, s := range c.sites {
 		c.sendKeys(s)
 		s.answer = true
 	}
 	c.dispatch(now)
-	return sh
+}
+
+// rekey gives a place another key and has its site told. The line is out of order until reorder.
+func (c *Coordinator) rekey(slot uint32, key anteroom.Time) {
+	p := c.line.places.at(slot)
+	p.key = key
+	s := c.sites[p.site]
+	s.keys = append(s.keys, Placed{ID: c.line.places.id(slot), Key: key})
 }
 
 // spread is rank/n of a span.

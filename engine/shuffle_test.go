@@ -238,3 +238,52 @@ func BenchmarkShuffle(b *testing.B) {
 		})
 	}
 }
+
+// A coordinator that begins after a shuffle, and sites that have missed it: the order is that of
+// the record, and whoever did not take part is behind.
+func TestARecordedShuffleIsTheSameForEveryCoordinator(t *testing.T) {
+	now, seed := anteroom.Time(1e15), []byte("seed")
+	site := SiteKey{Name: "a", Incarnation: 1}
+	ids := []anteroom.ID{{1}, {2}, {3}, {4}, {5}}
+	report := func(n uint64, full bool, ids ...anteroom.ID) Report {
+		r := Report{From: site, Seq: n, Sent: now, Full: full}
+		for i, id := range ids {
+			r.Arrivals = append(r.Arrivals, Arrival{ID: id, Key: now.Add(-time.Minute + time.Duration(i)*time.Second), Stream: true})
+		}
+		return r
+	}
+	c := NewCoordinator(now, prequeue, LedgerRecord{}, seed)
+	c.Receive(now, report(1, true, ids...))
+	sh := c.Entrants(now)
+	if !slices.Equal(c.Line(), ids) {
+		t.Fatal("who would take part is known, and the line has changed")
+	}
+	c.Receive(now, report(2, false, anteroom.ID{9})) // comes while the record is written
+	c.Reshuffle(now, sh, seed, time.Minute)
+	want := append(shuffled(seed, sh.IDs), anteroom.ID{9})
+	if got := c.Line(); !slices.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	keys := map[anteroom.ID]anteroom.Time{}
+	for _, id := range want {
+		keys[id] = c.line.places.at(c.line.places.find(&id)).key
+	}
+	now = now.Add(time.Hour)
+	late := anteroom.ID{8}
+	next := NewCoordinator(now, prequeue, LedgerRecord{Epoch: 1}, seed)
+	next.Reshuffle(now, sh, seed, time.Minute)
+	next.Receive(now, Report{From: site, Seq: 1, Sent: now, Full: true, Arrivals: []Arrival{{ID: late, Key: now, Stream: true},
+		{ID: ids[0], Key: 1, Stream: true}, {ID: ids[1], Key: keys[ids[1]], Stream: true}, {ID: anteroom.ID{7}, Key: 2, Stream: true}}})
+	var told []Placed
+	for _, m := range next.Take() {
+		if m.Keys != nil {
+			told = append(told, m.Keys.Places...)
+		}
+	}
+	if len(told) != 2 || told[0] != (Placed{ids[0], keys[ids[0]]}) || told[1] != (Placed{anteroom.ID{7}, sh.At}) {
+		t.Errorf("told: %v; want the one that missed the shuffle and the one that took no part", told)
+	}
+	if got := next.Line(); got[3] != late || got[2] != (anteroom.ID{7}) {
+		t.Errorf("the line is %v", got)
+	}
+}

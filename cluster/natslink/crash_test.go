@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "writer":
 		exit(writeUntilKilled(os.Getenv("NATSLINK_TEST_DIR")))
+	case "node":
+		exit(runNode(os.Getenv("NATSLINK_TEST_CONFIG")))
 	case "small files":
 		exit(writeIntoFileLimit(os.Getenv("NATSLINK_TEST_DIR")))
 	}

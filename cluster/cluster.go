@@ -183,10 +183,13 @@ type Link interface {
 
 // Health is a link's touch with what it stands on, for status and doctor.
 type Health struct {
-	Alone  bool  // a process alone: all is here
-	Hub    bool  // the site of this process is the hub: what is shared is written there; a process alone is one
-	Site   Touch // with the store of the site: journals and Site()
-	Shared Touch // with the place where the shared space is written
+	Alone bool // a process alone: all is here
+	Hub   bool // the site of this process is the hub: what is shared is written there; a process alone is one
+	// SiteName is the name of the site, "local" for a process alone; empty for one that has not
+	// reached its site in all its life.
+	SiteName string
+	Site     Touch // with the store of the site: journals and Site()
+	Shared   Touch // with the place where the shared space is written
 }
 
 // Touch is the state of one connection.

@@ -16,7 +16,7 @@ import (
 // addresses the process is alone.
 type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes of two names have nothing to do with each other, whatever else they share."`
-	Site       string      `key:"site" default:"local" doc:"Name of the data centre. The nodes of a site share its sessions and its part of the line."`
+	Site       string      `key:"site" doc:"Name of the data centre. The nodes of a site share its sessions and its part of the line. By default local for a core, and for an edge that of the cores that it joins."`
 	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default one is drawn and kept in the data directory."`
 	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster. While it is changed, a second line holds the one that is accepted as well."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it keeps nothing that others need."`
@@ -62,7 +62,7 @@ const minSecret = 32
 // checkCluster adds the faults of the section.
 func (l *loader) checkCluster(c *Cluster) {
 	for _, n := range [][2]string{{"name", c.Name}, {"site", c.Site}, {"node", c.Node}} {
-		if key, name := n[0], n[1]; (name != "" || key != "node") && !isLabel(name) {
+		if key, name := n[0], n[1]; (name != "" || key == "name") && !isLabel(name) {
 			l.At("cluster."+key, strict.Quote(name)+" is not a name", "1 to 32 lower-case letters, digits and hyphens")
 		}
 	}

@@ -86,7 +86,7 @@ func (l *link) Health() cluster.Health {
 		return t
 	}
 	node := l.world.cutNodes[l.node]
-	h := cluster.Health{Alone: l.world.alone, Hub: l.site.hub, Site: touch(node.cut, node.since), Shared: touch(node.cut|l.site.cut, l.site.since)}
+	h := cluster.Health{Alone: l.world.alone, Hub: l.site.hub, SiteName: l.site.name, Site: touch(node.cut, node.since), Shared: touch(node.cut|l.site.cut, l.site.since)}
 	if node.cut != None {
 		h.Shared.Since, h.Shared.Lag = node.since, h.Site.Lag
 	}

@@ -22,6 +22,7 @@ type World struct {
 }
 
 type site struct {
+	name     string
 	hub      bool // the first one
 	store    *store
 	journals journals
@@ -63,7 +64,7 @@ func (w *World) Join(siteName, node string) cluster.Link {
 	if s == nil {
 		s = &site{store: newStore(w, w.values), journals: journals{retention: cluster.DefaultRetention, most: w.space, owners: map[string]uint64{}}}
 		w.sites[siteName] = s
-		s.hub = len(w.sites) == 1
+		s.name, s.hub = siteName, len(w.sites) == 1
 	}
 	l := &link{world: w, site: s, node: node, done: make(chan struct{})}
 	l.space = &space{link: l, store: w.shared, shared: true}

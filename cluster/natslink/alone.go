@@ -12,7 +12,7 @@ func (l *link) Site() cluster.Space { return l }
 
 func (l *link) Health() cluster.Health {
 	ok := cluster.Touch{OK: true}
-	return cluster.Health{Alone: true, Hub: true, Site: ok, Shared: ok}
+	return cluster.Health{Alone: true, Hub: true, SiteName: "local", Site: ok, Shared: ok}
 }
 
 func (l *link) Watch(ctx context.Context, prefix string, fn func(cluster.Change)) error {

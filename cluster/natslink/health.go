@@ -72,7 +72,7 @@ func (j *joined) watchSite() {
 
 // Health says what the link knows of its touch with the stores.
 func (j *joined) Health() cluster.Health {
-	var h cluster.Health
+	h := cluster.Health{Hub: j.att.isHub(), SiteName: j.att.siteOf()}
 	var heard time.Time
 	h.Site, _ = j.touch.site.state()
 	h.Shared, heard = j.touch.shared.state()

@@ -18,8 +18,10 @@ type Door struct {
 
 	known    slab[knownSession] // until Forget: the site says when a session has ended
 	sweepPos uint32
-	touches  touchBatch   // since the last batch was taken
-	sent     []touchBatch // taken and not confirmed, ascending; at most maxSent
+	touches  telling[touch] // not confirmed
+	taken    uint64         // position in touches up to which they have been in a batch
+	batch    uint64         // the newest
+	sent     flights[uint64]
 	polls    []Poll
 }
 
@@ -31,16 +33,14 @@ type knownSession struct {
 	seen     bool          // among the touches not taken yet
 }
 
-// touchBatch is the sessions that were seen since a moment.
-type touchBatch struct {
-	number uint64
-	since  anteroom.Time
-	ids    []anteroom.ID
+// touch is a session that was seen since a moment.
+type touch struct {
+	id    anteroom.ID
+	since anteroom.Time
 }
 
-// maxSent bounds the batches without a confirmation that are kept apart. Beyond it the two
-// oldest become one, which is sure of the earlier moment only.
-const maxSent = 8
+// maxTouches bounds those of a batch.
+const maxTouches = 16 << 10
 
 // Poll is a check-in that a door answered alone.
 type Poll struct {
@@ -76,20 +76,8 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		return dec, true
 	}
 	if slot := d.known.find(&t.ID); slot != 0 {
-		k := d.known.at(slot)
-		end := k.sure.Add(d.settings.SessionDuration)
-		if d.settings.DisableSessionRenewal {
-			end = d.settings.SessionEnd(k.accepted)
-		}
-		if now < end {
-			if !k.seen {
-				k.seen = true
-				if len(d.touches.ids) == 0 {
-					d.touches.since = now
-				}
-				d.touches.ids = append(d.touches.ids, t.ID)
-			}
-			return admitted(now, t, k.accepted, d.settings, anteroom.ReasonSession), false
+		if d.touch(now, t.ID) {
+			return admitted(now, t, d.known.at(slot).accepted, d.settings, anteroom.ReasonSession), false
 		}
 		return dec, true // another door may have seen the visitor since
 	}
@@ -99,6 +87,27 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		return dec, false
 	}
 	return dec, true
+}
+
+// touch notes that a session was seen. It reports whether it may go on without the site.
+func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
+	slot := d.known.find(&id)
+	if slot == 0 {
+		return false
+	}
+	k := d.known.at(slot)
+	end := k.sure.Add(d.settings.SessionDuration)
+	if d.settings.DisableSessionRenewal {
+		end = d.settings.SessionEnd(k.accepted)
+	}
+	if now >= end {
+		return false
+	}
+	if !k.seen {
+		k.seen = true
+		d.touches.add(touch{id, now})
+	}
+	return true
 }
 
 // far: a counted check-in of somebody whose turn cannot come before the report of it. It
@@ -152,57 +161,45 @@ func (d *Door) Forget(id anteroom.ID) {
 // has not confirmed, with the number of this batch; no ids when there are none. The last
 // request of a session is so never lost, which a limit per second would do; take them at
 // least every TouchDelay. A site may take a batch twice, and a later one instead of one that
-// was lost.
+// was lost. There are at most some thousands in a batch, the oldest first.
 func (d *Door) TakeTouches() (batch uint64, ids []anteroom.ID) {
-	for i := range d.touches.ids {
-		if slot := d.known.find(&d.touches.ids[i]); slot != 0 {
-			d.known.at(slot).seen = false
+	list, end := d.touches.tell(maxTouches)
+	again := d.touches.first < d.taken // some were in a batch before
+	for i := range list {
+		ids = append(ids, list[i].id)
+		if d.touches.first+uint64(i) >= d.taken {
+			if slot := d.known.find(&list[i].id); slot != 0 {
+				d.known.at(slot).seen = false
+			}
 		}
 	}
-	d.touches.number++
-	batch = d.touches.number
-	if len(d.sent) == 0 {
-		ids = d.touches.ids
-	} else {
-		for _, b := range d.sent {
-			ids = merge(ids, b.ids)
-		}
-		ids = merge(ids, d.touches.ids)
+	d.taken = max(d.taken, end)
+	d.batch++
+	if len(ids) > 0 {
+		d.sent.add(d.batch, end)
 	}
-	if len(d.touches.ids) > 0 {
-		d.sent = append(d.sent, d.touches)
-		d.touches = touchBatch{number: batch}
+	if again {
+		slices.SortFunc(ids, func(x, y anteroom.ID) int { return bytes.Compare(x[:], y[:]) })
+		ids = slices.Compact(ids)
 	}
-	if len(d.sent) > maxSent {
-		a, b := d.sent[0], d.sent[1]
-		d.sent[1] = touchBatch{number: b.number, since: a.since, ids: merge(a.ids, b.ids)}
-		d.sent = d.sent[1:]
-	}
-	return batch, ids
-}
-
-// merge returns the ids of both, each once.
-func merge(a, b []anteroom.ID) []anteroom.ID {
-	all := append(slices.Clone(a), b...)
-	slices.SortFunc(all, func(x, y anteroom.ID) int { return bytes.Compare(x[:], y[:]) })
-	return slices.Compact(all)
+	return d.batch, ids
 }
 
 // Confirmed says that the site has taken a batch of touches, which held those of the batches
 // before it: their sessions live on from then.
 func (d *Door) Confirmed(batch uint64) {
-	for len(d.sent) > 0 && d.sent[0].number <= batch {
-		for i := range d.sent[0].ids {
-			if slot := d.known.find(&d.sent[0].ids[i]); slot != 0 {
-				k := d.known.at(slot)
-				k.sure = max(k.sure, d.sent[0].since)
-			}
+	end, ok := d.sent.landed(batch)
+	if !ok || end <= d.touches.first {
+		return
+	}
+	list, _ := d.touches.tell(int(end - d.touches.first))
+	for i := range list {
+		if slot := d.known.find(&list[i].id); slot != 0 {
+			k := d.known.at(slot)
+			k.sure = max(k.sure, list[i].since)
 		}
-		d.sent = d.sent[1:]
 	}
-	if len(d.sent) == 0 {
-		d.sent = nil
-	}
+	d.touches.heard(end)
 }
 
 // TakePolls returns the check-ins answered since the last call.

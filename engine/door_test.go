@@ -77,8 +77,8 @@ func TestDoorIsSureFromTheLastConfirmedTouch(t *testing.T) {
 			d.Decide(at(i/2), v)
 			last = take(t, d, 1)
 		}
-		if len(d.sent) > maxSent {
-			t.Errorf("%d batches are kept", len(d.sent))
+		if len(d.sent.list) > maxFlights {
+			t.Errorf("%d batches are kept", len(d.sent.list))
 		}
 		d.Confirmed(last)
 		if batch, ids := d.TakeTouches(); len(ids) != 0 || batch != last+1 || !alone(d, 108) {

@@ -87,12 +87,13 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
 	}
-	// Two requests of one visitor that both came without a ticket share its id.
-	if slot := s.here.find(&t.ID); slot != 0 && v.Fresh {
-		t.Arrival = s.here.at(slot).key
+	// Two requests of one visitor that both came without a ticket share its id, and a door asks
+	// again when an answer was lost.
+	if slot := s.here.find(&t.ID); slot != 0 {
+		t.Arrival, v.Fresh = s.here.at(slot).key, true
 		return s.checkIn(now, v, t)
 	}
-	if slot := s.seats.find(&t.ID); slot != 0 && v.Fresh {
+	if slot := s.seats.find(&t.ID); slot != 0 {
 		d := s.renew(now, slot, t)
 		d.SetCookie = true
 		return d, 0
@@ -416,8 +417,12 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 }
 
 func (s *Site) refusal(now anteroom.Time, reason anteroom.Reason) anteroom.Decision {
+	return refusal(now, reason, &s.settings, s.figures)
+}
+
+func refusal(now anteroom.Time, reason anteroom.Reason, s *anteroom.Settings, f *Figures) anteroom.Decision {
 	return anteroom.Decision{Verdict: anteroom.Refuse, Reason: reason, At: now,
-		Method: s.settings.QueueingMethod, QueueAll: s.settings.QueueAll, Waiting: s.figures.Waiting}
+		Method: s.QueueingMethod, QueueAll: s.QueueAll, Waiting: f.Waiting}
 }
 
 // Look is the decision that a visitor who waits would see now, without being a check-in:

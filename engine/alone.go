@@ -1,0 +1,175 @@
+package engine
+
+// What a door does without its site.
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// alone decides about a request that the site ought to decide and does not.
+func (x *Doorway) alone(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
+	d := x.decideAlone(now, v)
+	if v.Stream && d.Verdict == anteroom.Wait {
+		x.openStream(v, d.Ticket)
+	}
+	return d
+}
+
+func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
+	s, t := &x.door.settings, v.Ticket
+	switch {
+	case s.Suspended:
+		return anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}
+	case v.Fresh:
+		return x.newcomer(now, v, t.ID, anteroom.ReasonNone)
+	case v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind:
+		return x.newcomer(now, v, v.NewID, anteroom.ReasonBound)
+	case t.Accepted():
+		return x.accepted(now, v)
+	}
+	if d, ask := x.door.Decide(now, v); !ask { // a session that this door knows
+		x.takePolls()
+		return x.sure(d, v)
+	}
+	if t.Next.Add(s.PlaceHold) < now || void(s, t.Arrival) {
+		return x.newcomer(now, v, v.NewID, anteroom.ReasonPlaceLost)
+	}
+	return x.waiting(now, v)
+}
+
+// accepted lets in whoever must have a session still: the site was told, or has said itself,
+// that the visitor was there when the cookie says so.
+func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
+	s, t := &x.door.settings, v.Ticket
+	if _, ended := x.gone.get(t.ID); !ended && t.LastCheckIn <= now.Add(TouchDelay) {
+		x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
+		if d, ask := x.door.Decide(now, v); !ask {
+			return x.sure(d, v)
+		}
+	}
+	end := t.LastCheckIn.Add(2 * s.SessionDuration) // a cookie is renewed seldom
+	if s.DisableSessionRenewal {
+		end = s.SessionEnd(t.AcceptedAt)
+	}
+	switch {
+	case now >= end:
+		return x.newcomer(now, v, v.NewID, anteroom.ReasonSessionOver)
+	case x.admit:
+		return passed(now)
+	}
+	// There may be a session, and the cookie is what it is found by: it stays.
+	return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Method: s.QueueingMethod, Refresh: 2 * MinInterval}
+}
+
+func passed(now anteroom.Time) anteroom.Decision {
+	return anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonPassthrough, At: now}
+}
+
+func (x *Doorway) refusal(now anteroom.Time, why anteroom.Reason) anteroom.Decision {
+	return refusal(now, why, &x.door.settings, x.door.figures)
+}
+
+// newcomer gets a place of now, which counts when the site is back.
+func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, why anteroom.Reason) anteroom.Decision {
+	s := &x.door.settings
+	hold := holding(s)
+	switch {
+	case v.NoClaim:
+		return x.refusal(now, anteroom.ReasonNotJoining)
+	case s.Draining:
+		return x.refusal(now, anteroom.ReasonDraining)
+	case hold != anteroom.ReasonNone:
+	case s.QueueingMethod == anteroom.Reject:
+		return x.refusal(now, anteroom.ReasonReject)
+	case s.QueueingMethod == anteroom.Passthrough, x.admit:
+		return passed(now)
+	}
+	if v.NoJoin {
+		return x.refusal(now, anteroom.ReasonNotJoining)
+	}
+	x.lastKey = max(x.lastKey+1, now)
+	t := anteroom.Ticket{ID: id, Arrival: x.lastKey, Bind: v.Bind}
+	if why = or(why, anteroom.ReasonNone, anteroom.ReasonLine); hold != anteroom.ReasonNone {
+		why = or(why, anteroom.ReasonLine, hold)
+	}
+	return x.page(now, t, why)
+}
+
+func (x *Doorway) page(now anteroom.Time, t anteroom.Ticket, why anteroom.Reason) anteroom.Decision {
+	f := x.door.figures
+	return waitFor(now, t, why, x.door.settings, f, f.Rank(t.Arrival), f.Waiting)
+}
+
+// waiting shows the page to somebody who has a place, and keeps it.
+func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
+	s, t := &x.door.settings, v.Ticket
+	if t.Bind == 0 {
+		t.Bind = v.Bind
+	}
+	hold := holding(s)
+	switch {
+	case hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Passthrough:
+		return passed(now)
+	case hold == anteroom.ReasonNone && s.QueueingMethod == anteroom.Reject:
+		return x.refusal(now, anteroom.ReasonReject)
+	}
+	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
+	if now < t.Next || v.NoClaim || unshuffled {
+		d := x.page(now, t, anteroom.ReasonEarly)
+		d.Ticket, d.SetCookie = t, false
+		d.Refresh = max(time.Second, t.Next.Sub(now).Round(time.Second))
+		d.KeptUntil = t.Next.Add(s.PlaceHold)
+		if unshuffled { // only the site knows the place
+			d.Ahead, d.AheadKnown, d.Refresh = 0, false, max(d.Refresh, 2*MinInterval)
+		}
+		return d
+	}
+	d := x.page(now, t, or(hold, anteroom.ReasonNone, anteroom.ReasonWaiting))
+	x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
+	x.takePolls()
+	return d
+}
+
+// Look is the decision that a visitor who waits would see now, without being a check-in: for
+// streams. ok is false when the ticket does not wait, as far as this door knows.
+func (x *Doorway) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decision, ok bool) {
+	s := &x.door.settings
+	_, ended := x.gone.get(t.ID)
+	if t.ID.IsZero() || t.Accepted() || ended || void(s, t.Arrival) || x.door.known.find(&t.ID) != 0 ||
+		x.streams[t.ID] == nil && t.Next.Add(s.PlaceHold) < now {
+		return anteroom.Decision{}, false
+	}
+	if !held(s) && s.QueueingMethod == anteroom.Reject {
+		return x.refusal(now, anteroom.ReasonReject), true
+	}
+	d = x.page(now, t, or(holding(s), anteroom.ReasonNone, anteroom.ReasonWaiting))
+	d.SetCookie = false
+	if x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled {
+		d.Ahead, d.AheadKnown = 0, false
+	}
+	return d, true
+}
+
+// Standing grades a ticket, to choose among several that a client sent: 3 a session that this
+// door knows, 2 one that there may be, 1 a place, 0 useless.
+func (x *Doorway) Standing(now anteroom.Time, t anteroom.Ticket) int {
+	s := &x.door.settings
+	_, ended := x.gone.get(t.ID)
+	end := t.LastCheckIn.Add(2 * s.SessionDuration)
+	if s.DisableSessionRenewal {
+		end = s.SessionEnd(t.AcceptedAt)
+	}
+	switch {
+	case x.door.known.find(&t.ID) != 0:
+		return 3
+	case ended:
+		return 0
+	case t.Accepted() && now < end:
+		return 2
+	case t.Accepted(), t.Next.Add(s.PlaceHold) < now, void(s, t.Arrival):
+		return 0
+	}
+	return 1
+}

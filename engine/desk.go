@@ -1,0 +1,340 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+const (
+	// DoorBeat is how often a door speaks to its site while it has anything here.
+	DoorBeat = time.Second
+	// DoorDead is after how long a silent door has gone: its streams are broken.
+	DoorDead = 5 * time.Second
+	// maxDoors bounds the doors of a room at a site, maxAnswers the answers to one of them that
+	// nobody has fetched: what is beyond is not taken, and asked again.
+	maxDoors   = 10_000
+	maxAnswers = 16 << 10
+	// pushAgain is how often a turn is told again on a stream that has not ended.
+	pushAgain = 500 * time.Millisecond
+	// Of so many is a message of a site to a door.
+	answersAtOnce = 2 << 10
+	idsAtOnce     = 8 << 10
+)
+
+// Desk is a Site with its doors: it takes what they send and says what each of them, and all
+// of them, are to hear. A state machine over messages and time like the site. A request that is
+// repeated is decided about again, which gives no second place and no second seat, for both
+// belong to the ticket.
+type Desk struct {
+	site    *Site
+	doors   map[uint64]*deskDoor
+	order   []*deskDoor // as they came, so that runs repeat
+	held    map[uint64]heldAt
+	streams map[anteroom.ID][]*deskDoor
+	pushed  []pushedTo           // the oldest first
+	pushing map[anteroom.ID]bool // those in pushed
+	ended   []anteroom.ID
+	ticked  anteroom.Time
+
+	mode    Mode // as all have been told, with figures
+	figures *Figures
+}
+
+// deskDoor is a door as the desk knows it.
+type deskDoor struct {
+	number  uint64
+	since   uint64 // the first batch taken
+	batch   uint64 // the newest
+	sent    anteroom.Time
+	heard   anteroom.Time
+	reply   bool
+	answers []Answer
+	pushes  []anteroom.ID
+	ended   []anteroom.ID
+	held    map[uint64]uint64 // its tokens of held requests: the site's
+	open    int               // streams
+
+	behind bool // it has other figures than the site
+	toldAt anteroom.Time
+}
+
+// heldAt is a held request of a door.
+type heldAt struct {
+	door  *deskDoor
+	asked Asked
+}
+
+// pushedTo is a turn that was told on a stream.
+type pushedTo struct {
+	id anteroom.ID
+	at anteroom.Time
+}
+
+// Outgoing is a message to a door, or to all.
+type Outgoing struct {
+	Door    uint64 // 0: to all
+	Message ToDoor
+}
+
+// NewDesk returns a desk that knows no door. The desk has the site's answers, pushes and ended
+// sessions; its reports and events are the host's.
+func NewDesk(s *Site) *Desk {
+	return &Desk{site: s, doors: map[uint64]*deskDoor{}, held: map[uint64]heldAt{}, streams: map[anteroom.ID][]*deskDoor{}, pushing: map[anteroom.ID]bool{}}
+}
+
+// Site returns the site. The host tells it what the coordinator says, and what is configured.
+func (x *Desk) Site() *Site { return x.site }
+
+// Receive takes a batch of a door. One that is not newer than the last changes nothing.
+func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
+	d := x.doors[m.Door]
+	if d == nil {
+		if len(x.doors) >= maxDoors || m.Door == 0 || m.Batch == 0 {
+			return
+		}
+		d = &deskDoor{number: m.Door, since: m.Batch, held: map[uint64]uint64{}, behind: true}
+		x.doors[m.Door] = d
+		x.order = append(x.order, d)
+	}
+	d.heard, d.reply = now, true
+	if m.Batch <= d.batch {
+		return
+	}
+	d.batch, d.sent = m.Batch, m.Sent
+	d.behind = m.Figures != x.site.figures.At
+	for _, token := range m.Abandoned {
+		if held, ok := d.held[token]; ok {
+			delete(d.held, token)
+			delete(x.held, held)
+			x.site.Abandon(now, held)
+		}
+	}
+	for _, id := range m.Closed {
+		x.close(now, d, id)
+	}
+	for _, id := range m.Revokes {
+		x.site.Revoke(now, id)
+	}
+	if len(m.Touches) > 0 {
+		d.ended = append(d.ended, x.site.Touch(now, m.Touches)...)
+	}
+	if len(m.Polls) > 0 {
+		x.site.Polls(now, m.Polls)
+	}
+	for i := range m.Visits {
+		x.visit(now, d, m.Visits[i])
+	}
+	x.settle(now)
+}
+
+func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
+	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
+		return
+	}
+	id, before := a.Visit.Ticket.ID, 0
+	if a.Visit.Stream {
+		x.close(now, d, id) // a ticket has one stream at a door
+		before = x.site.streamsOf(id)
+	}
+	dec, held := x.site.Visit(now, a.Visit)
+	if a.Visit.Stream && x.site.streamsOf(id) > before {
+		x.open(now, d, id)
+	}
+	if held != 0 {
+		x.held[held] = heldAt{d, a}
+		d.held[a.Token] = held
+		return
+	}
+	x.answer(now, d, &a, dec)
+}
+
+// answer says a decision to the door that asked.
+func (x *Desk) answer(now anteroom.Time, d *deskDoor, a *Asked, dec anteroom.Decision) {
+	d.answers = append(d.answers, Answer{Token: a.Token, Decision: dec})
+	if id := dec.Ticket.ID; a.Visit.Stream && dec.Verdict == anteroom.Wait && !id.IsZero() {
+		if !slices.Contains(x.streams[id], d) && x.site.streamsOf(id) > 0 {
+			x.open(now, d, id) // a used ticket has become another
+		}
+		if x.site.Called(id) {
+			x.push(now, d, id) // the stream is what the turn waited for
+		}
+	}
+}
+
+func (x *Desk) open(now anteroom.Time, d *deskDoor, id anteroom.ID) {
+	if d.open >= 2*anteroom.MaxStreams {
+		x.site.CloseStream(now, id)
+		return
+	}
+	d.open++
+	x.streams[id] = append(x.streams[id], d)
+}
+
+// close notes that a ticket has no stream at the door.
+func (x *Desk) close(now anteroom.Time, d *deskDoor, id anteroom.ID) {
+	list := x.streams[id]
+	i := slices.Index(list, d)
+	if i < 0 {
+		return
+	}
+	d.open--
+	if len(list) == 1 {
+		delete(x.streams, id)
+	} else {
+		x.streams[id] = slices.Delete(list, i, i+1)
+	}
+	x.site.CloseStream(now, id)
+}
+
+func (x *Desk) push(now anteroom.Time, d *deskDoor, id anteroom.ID) {
+	d.pushes = append(d.pushes, id)
+	if !x.pushing[id] {
+		x.pushing[id] = true
+		x.pushed = append(x.pushed, pushedTo{id, now})
+	}
+}
+
+// Gone says that a door's process has ended: its streams are broken, and nobody waits for its
+// requests.
+func (x *Desk) Gone(now anteroom.Time, door uint64) {
+	d := x.doors[door]
+	if d == nil {
+		return
+	}
+	delete(x.doors, door)
+	x.order = slices.DeleteFunc(x.order, func(o *deskDoor) bool { return o == d })
+	tokens := make([]uint64, 0, len(d.held))
+	for _, held := range d.held {
+		tokens = append(tokens, held)
+	}
+	slices.Sort(tokens)
+	for _, held := range tokens {
+		delete(x.held, held)
+		x.site.Abandon(now, held)
+	}
+	var broken []anteroom.ID
+	for id, list := range x.streams {
+		if slices.Contains(list, d) {
+			broken = append(broken, id)
+		}
+	}
+	slices.SortFunc(broken, func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range broken {
+		x.close(now, d, id)
+	}
+}
+
+// Tick does what time brings, for the site as well. Call it about every 100 ms while the room has
+// visitors, and when the site wakes (see [Site.Wake]).
+func (x *Desk) Tick(now anteroom.Time) {
+	paused := now.Sub(x.ticked) >= stopped
+	x.ticked = now
+	x.site.Tick(now)
+	for i := 0; i < len(x.order); i++ {
+		d := x.order[i]
+		switch {
+		case paused: // the doors have spoken, and nobody has listened
+			d.heard = now
+		case now.Sub(d.heard) > DoorDead:
+			x.Gone(now, d.number)
+			i--
+		}
+	}
+	for len(x.pushed) > 0 && now.Sub(x.pushed[0].at) >= pushAgain {
+		p := x.pushed[0]
+		x.pushed = x.pushed[1:]
+		if doors := x.streams[p.id]; len(doors) > 0 && x.site.Called(p.id) {
+			for _, d := range doors {
+				d.pushes = append(d.pushes, p.id)
+			}
+			x.pushed = append(x.pushed, pushedTo{p.id, now})
+			continue
+		}
+		delete(x.pushing, p.id)
+	}
+	x.settle(now)
+}
+
+// settle sorts what came of calls to the site by the doors that are to hear it.
+func (x *Desk) settle(now anteroom.Time) {
+	for _, a := range x.site.TakeAnswers() {
+		h, ok := x.held[a.Token]
+		if !ok {
+			continue
+		}
+		delete(x.held, a.Token)
+		delete(h.door.held, h.asked.Token)
+		x.answer(now, h.door, &h.asked, a.Decision)
+	}
+	for _, id := range x.site.TakePushes() {
+		for _, d := range x.streams[id] {
+			x.push(now, d, id)
+		}
+	}
+	x.ended = append(x.ended, x.site.TakeEnded()...)
+}
+
+// Take returns what the doors are to hear now. The host sends it after what [Site.TakeEvents] has
+// returned before is durable.
+func (x *Desk) Take(now anteroom.Time) (out []Outgoing) {
+	x.settle(now)
+	head := ToDoor{Site: x.site.key, Mode: x.site.Mode(), Now: now}
+	all := head
+	if f := x.site.Figures(); x.figures != f || x.mode != head.Mode {
+		x.figures, x.mode = f, head.Mode
+		all.Figures = f
+		for _, d := range x.order {
+			d.behind, d.toldAt = false, now
+		}
+	}
+	for all.Figures != nil || len(x.ended) > 0 {
+		all.Ended, x.ended = cutOff(x.ended, idsAtOnce)
+		if len(x.order) > 0 {
+			out = append(out, Outgoing{Message: all})
+		}
+		all.Figures = nil
+	}
+	for _, d := range x.order {
+		out = d.take(out, head, x.figures)
+	}
+	return out
+}
+
+// take appends what one door is to hear.
+func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
+	if d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= DoorBeat) {
+		m.Figures, d.toldAt, d.behind = figures, m.Now, false
+	}
+	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended) > 0 {
+		m.Answers, d.answers = cutOff(d.answers, answersAtOnce)
+		m.Pushes, d.pushes = cutOff(d.pushes, idsAtOnce)
+		m.Ended, d.ended = cutOff(d.ended, idsAtOnce)
+		m.Confirmed, m.Echo, m.Since = d.batch, d.sent, d.since
+		if len(d.answers) > 0 {
+			m.Confirmed, m.Echo = 0, 0 // the last of them confirms
+		}
+		out = append(out, Outgoing{Door: d.number, Message: m})
+		d.reply, m.Figures = false, nil
+	}
+	return out
+}
+
+// cutOff takes at most n elements from the front.
+func cutOff[T any](list []T, n int) (front, rest []T) {
+	if len(list) <= n {
+		return list, nil
+	}
+	return list[:n:n], list[n:]
+}
+
+// streamsOf is the number of open streams of a ticket that waits here.
+func (s *Site) streamsOf(id anteroom.ID) int {
+	slot := s.here.find(&id)
+	if slot == 0 {
+		return 0
+	}
+	return int(s.here.at(slot).streams)
+}

@@ -1,0 +1,534 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+const (
+	// AskFor is how long a request waits for the site before the door answers alone.
+	AskFor = 3 * time.Second
+	// askAgain is after how long a request without an answer is asked again, and tellAgain is
+	// that of what is not confirmed.
+	askAgain  = 400 * time.Millisecond
+	tellAgain = 250 * time.Millisecond
+	calledFor = 30 * time.Second // a turn that was told on a stream is remembered
+	maxEnded  = 10_000           // ended sessions that are remembered
+	settled   = 2 * time.Second  // an answer of before the end of a session is not later than that
+
+	// Of so many is a message of a door to its site.
+	visitsAtOnce = 2 << 10
+	tokensAtOnce = 4 << 10
+	pollsAtOnce  = 4 << 10
+	maxPolls     = 256 << 10 // that are not confirmed; check-ins beyond are told by the next
+)
+
+// Doorway is a Door with its way to the site: what the site is asked, what it is told, and what
+// came back. While the site does not answer, the door answers alone: it lets in whoever must
+// have a session still, keeps the places of those who wait, and does with newcomers what
+// OnFailure says. Like the Door it is a state machine over calls, messages and time.
+//
+// A door never lets in a session that the site has ended by time. What it knows and what a
+// cookie says of the last time that a visitor was seen is of a moment that the site has
+// confirmed or made itself, so that the site holds the session for a session duration from
+// then, and TouchDelay longer, which is more than clocks differ. (A session that is revoked
+// goes on at a door that has not heard of it.)
+type Doorway struct {
+	door    *Door
+	process uint64
+	admit   bool
+	site    SiteKey
+
+	token  uint64
+	asks   map[uint64]*asking
+	order  []uint64 // tokens as they were given, some without a request any more
+	unsent []uint64 // tokens
+	checkd anteroom.Time
+
+	abandoned telling[uint64]
+	closed    telling[anteroom.ID]
+	closing   map[anteroom.ID]uint64 // positions in closed
+	revokes   telling[anteroom.ID]
+	polls     telling[Poll]
+	sent      flights[ends]
+	news      bool // something has not been told yet
+
+	spoke   anteroom.Time // the last message to the site
+	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
+	heard   anteroom.Time // ToDoor.Now, the newest
+	since   uint64
+	figured bool // has figures of the site
+	absent  bool // the site did not answer: streams are to be told again
+	ticked  anteroom.Time
+	lastKey anteroom.Time
+	sweep   uint32
+
+	streams map[anteroom.ID]*stream
+	called  recent[struct{}]
+	gone    recent[anteroom.Time] // sessions that have ended, and when that was heard
+
+	answers []Answer
+	pushes  []anteroom.ID
+	ended   []anteroom.ID
+}
+
+// asking is a request that the site decides.
+type asking struct {
+	visit anteroom.Visit
+	at    anteroom.Time
+	sent  anteroom.Time // 0: not yet
+	told  bool          // the site may have heard of it
+	again bool          // an open stream that is told again; nobody waits for the answer
+	over  bool          // nobody waits any more
+}
+
+// stream is the open streams of a ticket at this door.
+type stream struct {
+	visit anteroom.Visit
+	count int
+}
+
+// ends is how far the lists of a message go.
+type ends struct {
+	sent                              anteroom.Time
+	abandoned, closed, revokes, polls uint64
+}
+
+// NewDoorway returns a door that knows nobody, of a process that has this number and no other.
+func NewDoorway(process uint64, s anteroom.Settings) *Doorway {
+	return &Doorway{door: NewDoor(s), process: process, asks: map[uint64]*asking{}, closing: map[anteroom.ID]uint64{},
+		streams: map[anteroom.ID]*stream{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded)}
+}
+
+// Configure puts new settings in force.
+func (x *Doorway) Configure(now anteroom.Time, s anteroom.Settings) {
+	before := x.door.settings
+	x.door.Configure(s)
+	if s.Suspended && !before.Suspended {
+		for _, token := range x.order {
+			if a := x.asks[token]; a != nil && !a.over && !a.again {
+				x.giveUp(now, token, a)
+			}
+		}
+	}
+}
+
+// OnFailure says what newcomers get while the site does not answer: a place in line that counts
+// when it is back, or the way in, uncounted.
+func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
+
+// Visit decides about one request. When held is not 0, the decision follows among the
+// answers of a later call; Abandon says that nobody waits for it any more.
+func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
+	d, ask := x.door.Decide(now, v)
+	if !ask {
+		x.takePolls()
+		return x.sure(d, v), 0
+	}
+	if !x.Reachable(now) {
+		return x.alone(now, v), 0
+	}
+	return anteroom.Decision{}, x.ask(now, v, false)
+}
+
+func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
+	x.token++
+	x.asks[x.token] = &asking{visit: v, at: now, again: again}
+	x.order = append(x.order, x.token)
+	x.unsent = append(x.unsent, x.token)
+	if at, ok := x.closing[v.Ticket.ID]; ok && v.Stream { // it has a stream again
+		x.closed.items[at-x.closed.first] = anteroom.ID{}
+		delete(x.closing, v.Ticket.ID)
+	}
+	return x.token
+}
+
+// sure makes a cookie say no later moment than one that the site has confirmed, for another
+// door may have to believe it.
+func (x *Doorway) sure(d anteroom.Decision, v anteroom.Visit) anteroom.Decision {
+	if d.Verdict != anteroom.Admit {
+		return d
+	}
+	x.news = true
+	if d.SetCookie {
+		if slot := x.door.known.find(&d.Ticket.ID); slot != 0 {
+			at := max(v.Ticket.LastCheckIn, x.door.known.at(slot).sure)
+			d.Ticket.LastCheckIn = at
+			d.SetCookie = at != v.Ticket.LastCheckIn || d.Ticket.AcceptedAt != v.Ticket.AcceptedAt
+		}
+	}
+	return d
+}
+
+func (x *Doorway) takePolls() {
+	for _, p := range x.door.TakePolls() {
+		if len(x.polls.items) < maxPolls {
+			x.polls.add(p)
+			x.news = true
+		}
+	}
+}
+
+// Urgent says that a message for the site ought not to wait for the next tick: somebody waits
+// for the answer.
+func (x *Doorway) Urgent() bool { return len(x.unsent) > 0 || len(x.revokes.items) > 0 && x.news }
+
+// Reachable reports whether the site answers: it is not CutAfter ago that it was spoken to and
+// has not answered.
+func (x *Doorway) Reachable(now anteroom.Time) bool {
+	return x.silence == 0 || now.Sub(x.silence) < CutAfter
+}
+
+// Take returns what the site is to hear now, if anything. Call it until there is no more:
+// at once when Urgent, and with every tick.
+func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
+	reachable := x.Reachable(now)
+	since := now.Sub(x.spoke)
+	if reachable {
+		x.again(now)
+	}
+	beat := x.spoke == 0 || since >= DoorBeat
+	switch {
+	case beat && (!reachable || x.unconfirmed() || x.inhabited()):
+	case !reachable:
+		return m, false
+	case len(x.unsent) > 0, x.news, x.unconfirmed() && since >= tellAgain:
+	default:
+		return m, false
+	}
+	m = FromDoor{Door: x.process, Sent: now, Visits: x.takeVisits(now)}
+	if x.figured {
+		m.Figures = x.door.figures.At
+	}
+	e := ends{sent: now}
+	m.Abandoned, e.abandoned = x.abandoned.tell(tokensAtOnce)
+	m.Closed, e.closed = x.closed.tell(idsAtOnce)
+	m.Closed = slices.DeleteFunc(slices.Clone(m.Closed), anteroom.ID.IsZero)
+	m.Revokes, e.revokes = x.revokes.tell(idsAtOnce)
+	m.Polls, e.polls = x.polls.tell(pollsAtOnce)
+	m.Batch, m.Touches = x.door.TakeTouches()
+	x.sent.add(m.Batch, e)
+	x.spoke, x.news = now, false
+	if x.silence == 0 {
+		x.silence = now
+	}
+	return m, true
+}
+
+func (x *Doorway) takeVisits(now anteroom.Time) []Asked {
+	n := min(len(x.unsent), visitsAtOnce)
+	if n == 0 {
+		return nil
+	}
+	visits := make([]Asked, 0, n)
+	for _, token := range x.unsent[:n] {
+		if a := x.asks[token]; a != nil && !a.over {
+			a.sent, a.told = now, true
+			visits = append(visits, Asked{Token: token, Visit: a.visit})
+		}
+	}
+	if x.unsent = x.unsent[n:]; len(x.unsent) == 0 {
+		x.unsent = nil
+	}
+	return visits
+}
+
+// again has requests asked again whose answer is overdue.
+func (x *Doorway) again(now anteroom.Time) {
+	if now.Sub(x.checkd) < askAgain/4 {
+		return
+	}
+	x.checkd = now
+	for _, token := range x.order {
+		if a := x.asks[token]; a != nil && !a.over && a.sent != 0 && now.Sub(a.sent) >= askAgain {
+			a.sent = 0
+			x.unsent = append(x.unsent, token)
+		}
+	}
+}
+
+func (x *Doorway) unconfirmed() bool {
+	return len(x.abandoned.items)+len(x.closed.items)+len(x.revokes.items)+len(x.polls.items)+len(x.door.touches.items) > 0
+}
+
+// inhabited says that the site must not take this door for gone.
+func (x *Doorway) inhabited() bool { return len(x.asks)+len(x.streams)+x.door.known.len() > 0 }
+
+// Idle reports that the door needs no ticks before the next request.
+func (x *Doorway) Idle() bool {
+	return !x.inhabited() && !x.unconfirmed() && len(x.answers)+len(x.pushes)+len(x.ended)+len(x.called.items) == 0
+}
+
+// Receive takes a message of the site, to this door or to all.
+func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
+	if m.Site.Name == x.site.Name && m.Site.Incarnation < x.site.Incarnation {
+		return
+	}
+	x.site = m.Site
+	if m.Confirmed != 0 {
+		x.confirm(m)
+	}
+	if m.Since != 0 && m.Since != x.since {
+		x.absent = x.absent || x.since != 0
+		x.since, x.heard = m.Since, 0
+	}
+	// One that was overtaken by a later says nothing of the mode.
+	if late := m.Now < x.heard && x.heard.Sub(m.Now) < DoorDead; !late {
+		x.heard = m.Now
+		if m.Figures != nil {
+			x.figured = true
+			x.door.Apply(m.Mode, m.Figures)
+		} else {
+			x.door.mode = m.Mode
+		}
+	}
+	for i := range m.Answers {
+		x.answered(now, &m.Answers[i])
+	}
+	for _, id := range m.Pushes {
+		if x.streams[id] != nil {
+			x.push(now, id)
+		}
+	}
+	for _, id := range m.Ended {
+		x.door.Forget(id)
+		x.gone.put(id, now, now.Add(anteroom.MaxSessionDuration))
+		x.ended = append(x.ended, id)
+	}
+	if m.Confirmed != 0 && x.absent {
+		x.absent = false
+		x.tellStreams(now)
+	}
+}
+
+func (x *Doorway) confirm(m ToDoor) {
+	x.door.Confirmed(m.Confirmed)
+	e, ok := x.sent.landed(m.Confirmed)
+	if !ok {
+		return
+	}
+	x.abandoned.heard(e.abandoned)
+	x.revokes.heard(e.revokes)
+	x.polls.heard(e.polls)
+	for _, id := range x.closed.items[:max(e.closed, x.closed.first)-x.closed.first] {
+		delete(x.closing, id)
+	}
+	x.closed.heard(e.closed)
+	x.silence = 0
+	if len(x.sent.list) > 0 {
+		x.silence = x.sent.list[0].what.sent
+	}
+}
+
+// tellStreams has the streams here told to a site that does not know of them.
+func (x *Doorway) tellStreams(now anteroom.Time) {
+	ids := make([]anteroom.ID, 0, len(x.streams))
+	for id := range x.streams {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range ids {
+		x.ask(now, x.streams[id].visit, true)
+	}
+	for _, token := range x.order { // and what it was asked
+		if a := x.asks[token]; a != nil && a.sent != 0 && !a.over {
+			a.sent = 0
+			x.unsent = append(x.unsent, token)
+		}
+	}
+}
+
+func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
+	d := &answer.Decision
+	if d.Verdict == anteroom.Admit {
+		x.learn(now, d)
+	}
+	a := x.asks[answer.Token]
+	if a == nil {
+		return
+	}
+	delete(x.asks, answer.Token)
+	id := d.Ticket.ID
+	switch {
+	case a.over:
+		if a.visit.Stream && d.Verdict == anteroom.Wait {
+			x.closeUnused(id)
+		}
+	case a.again:
+		if s := x.streams[a.visit.Ticket.ID]; s != nil && (d.Verdict != anteroom.Wait || id != a.visit.Ticket.ID) {
+			x.push(now, a.visit.Ticket.ID) // the page comes again and is told
+			x.closeUnused(id)
+		}
+	default:
+		if a.visit.Stream && d.Verdict == anteroom.Wait {
+			x.openStream(a.visit, d.Ticket)
+		}
+		x.answers = append(x.answers, *answer)
+	}
+}
+
+// learn takes a session of which the site says that it has begun, unless it has ended since.
+func (x *Doorway) learn(now anteroom.Time, d *anteroom.Decision) {
+	if at, ended := x.gone.get(d.Ticket.ID); ended && now.Sub(at) < settled {
+		return
+	}
+	x.gone.drop(d.Ticket.ID)
+	x.door.Learn(d.At, d.Ticket.ID, d.Ticket.AcceptedAt)
+}
+
+func (x *Doorway) push(now anteroom.Time, id anteroom.ID) {
+	x.pushes = append(x.pushes, id)
+	x.called.put(id, struct{}{}, now.Add(calledFor))
+}
+
+func (x *Doorway) openStream(v anteroom.Visit, t anteroom.Ticket) {
+	if t.ID.IsZero() {
+		return
+	}
+	s := x.streams[t.ID]
+	if s == nil {
+		s = &stream{}
+		x.streams[t.ID] = s
+	}
+	s.count++
+	s.visit = anteroom.Visit{Ticket: t, NewID: v.NewID, Bind: v.Bind, NoJoin: true, NoHold: true, Stream: true}
+	if s.visit.NewID == t.ID {
+		s.visit.NewID = v.Ticket.ID
+	}
+}
+
+// closeUnused tells the site of a stream that it counts and nobody has here.
+func (x *Doorway) closeUnused(id anteroom.ID) {
+	if _, known := x.closing[id]; known || x.streams[id] != nil || id.IsZero() {
+		return
+	}
+	x.closing[id] = x.closed.end()
+	x.closed.add(id)
+	x.news = true
+}
+
+// CloseStream says that a stream of id has ended.
+func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
+	s := x.streams[id]
+	if s == nil {
+		return
+	}
+	if s.count--; s.count == 0 {
+		delete(x.streams, id)
+		x.called.drop(id)
+		x.closeUnused(id)
+	}
+}
+
+// Abandon says that nobody waits for the held answer any more.
+func (x *Doorway) Abandon(_ anteroom.Time, held uint64) {
+	if a := x.asks[held]; a != nil && !a.over {
+		x.abandon(held, a)
+	}
+}
+
+func (x *Doorway) abandon(token uint64, a *asking) {
+	a.over = true
+	if a.told {
+		x.abandoned.add(token)
+		x.news = true
+	}
+	if a.visit.Stream {
+		x.closeUnused(a.visit.Ticket.ID)
+		x.closeUnused(a.visit.NewID)
+	}
+}
+
+// giveUp answers a request without the site.
+func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
+	d := x.alone(now, a.visit)
+	x.abandon(token, a)
+	x.answers = append(x.answers, Answer{Token: token, Decision: d})
+}
+
+// Tick does what time brings. Call it about every 100 ms unless Idle.
+func (x *Doorway) Tick(now anteroom.Time) {
+	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
+		x.silence = now // nobody has listened
+	}
+	x.ticked = now
+	reachable := x.Reachable(now)
+	x.absent = x.absent || !reachable
+	for _, token := range x.order {
+		a := x.asks[token]
+		if a == nil {
+			continue
+		}
+		if reachable && now.Sub(a.at) < AskFor {
+			break // the later ones are younger
+		}
+		switch {
+		case a.over, a.again:
+			if now.Sub(a.at) >= 2*AskFor || a.again {
+				delete(x.asks, token)
+			}
+		default:
+			x.giveUp(now, token, a)
+		}
+	}
+	first := 0
+	for first < len(x.order) && x.asks[x.order[first]] == nil {
+		first++
+	}
+	if x.order = x.order[first:]; len(x.order) > 2*len(x.asks)+64 {
+		x.order = slices.DeleteFunc(x.order, func(t uint64) bool { return x.asks[t] == nil })
+	}
+	x.called.forget(now)
+	x.gone.forget(now)
+	x.door.prune(now)
+}
+
+// Revoke ends the session of id at once: here, and at the site as soon as it hears. It reports
+// whether this door knew it.
+func (x *Doorway) Revoke(now anteroom.Time, id anteroom.ID) bool {
+	known := x.door.known.find(&id) != 0
+	x.revokes.add(id)
+	x.news = true
+	x.door.Forget(id)
+	x.gone.put(id, now, now.Add(anteroom.MaxSessionDuration))
+	x.ended = append(x.ended, id)
+	return known
+}
+
+// Touch renews a session without a decision: for long connections. It reports whether there
+// is one that may go on.
+func (x *Doorway) Touch(now anteroom.Time, id anteroom.ID) bool {
+	x.news = true
+	return x.door.touch(now, id)
+}
+
+// Session returns the session of id, if this door knows it.
+func (x *Doorway) Session(id anteroom.ID) (anteroom.Session, bool) {
+	slot := x.door.known.find(&id)
+	if slot == 0 {
+		return anteroom.Session{}, false
+	}
+	k := x.door.known.at(slot)
+	return anteroom.Session{ID: id, AcceptedAt: k.accepted, LastSeen: k.sure}, true
+}
+
+// Called reports whether the turn of id has come and was told on a stream here that is open.
+func (x *Doorway) Called(id anteroom.ID) bool {
+	_, called := x.called.get(id)
+	return called
+}
+
+// TakeAnswers returns the answers to held requests and forgets them.
+func (x *Doorway) TakeAnswers(anteroom.Time) []Answer { a := x.answers; x.answers = nil; return a }
+
+// TakePushes returns the ids whose turn has come on a stream.
+func (x *Doorway) TakePushes() []anteroom.ID { p := x.pushes; x.pushes = nil; return p }
+
+// TakeEnded returns the ids of sessions that have ended.
+func (x *Doorway) TakeEnded() []anteroom.ID { e := x.ended; x.ended = nil; return e }
+
+// TakeEvents returns nothing: what is to be recorded is with the site.
+func (x *Doorway) TakeEvents() []Event { return nil }

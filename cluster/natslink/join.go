@@ -174,8 +174,10 @@ func (j *joined) until(what string, t *touch, step func(ctx context.Context) err
 // errForever marks what await must not wait for.
 var errForever = errors.New("natslink: it does not fit")
 
-// ready waits for the site's store. What ends the wait before its time is for ever.
+// ready waits a moment for the site's store. What ends the wait before its time is for ever.
 func (j *joined) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, alonePatience/2)
+	defer cancel()
 	err := j.att.ready(ctx)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", errForever, err)
@@ -203,7 +205,10 @@ func (j *joined) settleShared(ctx context.Context) error {
 	if err := j.ready(bounded); err != nil {
 		return err
 	}
-	if err := j.att.hubReady(bounded); err != nil {
+	moment, end := context.WithTimeout(ctx, alonePatience/2)
+	err := j.att.hubReady(moment)
+	end()
+	if err != nil {
 		return err
 	}
 	near, info, err := ensureShared(bounded, j.att)

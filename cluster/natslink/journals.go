@@ -341,11 +341,7 @@ func (b *books) retain(ctx context.Context, d time.Duration) error {
 }
 
 func (b *books) setRetention(ctx context.Context, d time.Duration) error {
-	js, err := jetstream.New(b.store.nc)
-	if err != nil {
-		return err
-	}
-	s, err := js.Stream(ctx, b.store.stream)
+	s, err := b.stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -357,8 +353,24 @@ func (b *books) setRetention(ctx context.Context, d time.Duration) error {
 		config.Metadata = map[string]string{}
 	}
 	config.Metadata[metaRetention] = d.String()
-	_, err = js.UpdateStream(ctx, config)
+	js, err := jetstream.New(b.store.nc)
+	if err == nil {
+		_, err = js.UpdateStream(ctx, config)
+	}
 	return err
+}
+
+// stream asks JetStream for the stream of the journals.
+func (b *books) stream(ctx context.Context) (jetstream.Stream, error) {
+	js, err := jetstream.New(b.store.nc)
+	if err != nil {
+		return nil, err
+	}
+	s, err := js.Stream(ctx, b.store.stream)
+	if err != nil {
+		return nil, fmt.Errorf("natslink: stream %s: %w", b.store.stream, err)
+	}
+	return s, nil
 }
 
 // purgeSlack is how much longer records are kept than the retention, at most: the clocks of
@@ -389,13 +401,9 @@ func (b *books) keep() {
 func (b *books) purge(ctx context.Context) (step time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*callBound)
 	defer cancel()
-	js, err := jetstream.New(b.store.nc)
+	s, err := b.stream(ctx)
 	if err != nil {
 		return minKeepStep, err
-	}
-	s, err := js.Stream(ctx, b.store.stream)
-	if err != nil {
-		return minKeepStep, fmt.Errorf("natslink: stream %s: %w", b.store.stream, err)
 	}
 	retention, err := time.ParseDuration(s.CachedInfo().Config.Metadata[metaRetention])
 	if err != nil || cluster.CheckRetention(retention) != nil {

@@ -1,0 +1,111 @@
+package natslink
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// TestLeases is for the keys of a site, at a core and at an edge, and for the shared ones,
+// which another site hears through its mirror.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	far := siteAt(t, "oslo", hub)
+	links := joinAll(t, hub, far, edgeOf(t, hub))
+	for name, pair := range map[string][2]cluster.Space{
+		"site":   {links[0].Site(), links[2].Site()},
+		"shared": {links[0], links[1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := pair[0], pair[1]
+			w := watch(t, b, "members.")
+			w.holds(t, map[string]string{})
+			rev, err := a.Lease(t.Context(), "members.x", []byte("1"), 0, 2*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			w.holds(t, map[string]string{"members.x": "1"})
+			if _, err := b.Lease(t.Context(), "members.x", []byte("other"), 0, time.Second); !errors.Is(err, cluster.ErrRevision) {
+				t.Errorf("a lease that is held: %v", err)
+			}
+			if rev, err = a.Lease(t.Context(), "members.x", []byte("2"), rev, 2*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			w.holds(t, map[string]string{"members.x": "2"})
+			w.holds(t, map[string]string{})
+			if lived := time.Since(began); lived < 2*time.Second {
+				t.Errorf("it went after %v", lived)
+			}
+			if _, err := a.Get(t.Context(), "members.x"); name == "site" && !errors.Is(err, cluster.ErrNotFound) {
+				t.Errorf("after its time: %v", err)
+			}
+			if _, err := a.Lease(t.Context(), "members.x", nil, rev, time.Second); !errors.Is(err, cluster.ErrRevision) {
+				t.Errorf("renewal after its time: %v", err)
+			}
+			// It can be taken again at once, and deleted, and taken again.
+			for i := range 2 {
+				if _, err := b.Lease(t.Context(), "members.x", []byte("3"), 0, 30*time.Second); err != nil {
+					t.Fatalf("%d: %v", i, err)
+				}
+				w.holds(t, map[string]string{"members.x": "3"})
+				if err := a.Delete(t.Context(), "members.x"); err != nil {
+					t.Fatal(err)
+				}
+				w.holds(t, map[string]string{})
+			}
+			// What is put stays.
+			if rev, err = a.Lease(t.Context(), "members.y", []byte("1"), 0, time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = a.Update(t.Context(), "members.y", []byte("2"), rev); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Lease(t.Context(), "members.z", []byte("ends later"), 0, 2*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			w.holds(t, map[string]string{"members.y": "2", "members.z": "ends later"})
+			w.holds(t, map[string]string{"members.y": "2"})
+			for _, bad := range []time.Duration{0, time.Millisecond, 1500 * time.Millisecond, -time.Second} {
+				if _, err := a.Lease(t.Context(), "bad", nil, 0, bad); err == nil {
+					t.Errorf("a lease of %v is accepted", bad)
+				}
+			}
+		})
+	}
+}
+
+// TestOneWinner lets many processes race for keys.
+func TestOneWinner(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	far := siteAt(t, "oslo", hub)
+	links := joinAll(t, hub, far, edgeOf(t, hub), edgeOf(t, far))
+	for round := range 10 {
+		key := fmt.Sprintf("role.%d", round)
+		var wg sync.WaitGroup
+		won := make(chan uint64, len(links))
+		for i, l := range links {
+			wg.Go(func() {
+				rev, err := l.Update(t.Context(), key, fmt.Append(nil, i), 0)
+				if err == nil {
+					won <- rev
+				} else if !errors.Is(err, cluster.ErrRevision) {
+					t.Error(err)
+				} else if _, err := l.Get(t.Context(), key); err != nil {
+					t.Errorf("who lost does not know the winner: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(won) != 1 {
+			t.Errorf("%d winners", len(won))
+		}
+	}
+}

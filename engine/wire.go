@@ -24,6 +24,9 @@ const WireLimit = 16 << 20
 
 const wireVersion = 4
 
+// WireVersion is the version of the format that this program writes and reads.
+const WireVersion = wireVersion
+
 // wireKind is the low half of the first byte.
 type wireKind uint8
 

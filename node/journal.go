@@ -49,13 +49,19 @@ type batch struct {
 	data []byte
 	room anteroom.RoomID // of the last event
 	done chan struct{}   // closed when the batch is durable
+
+	after []parcel // leave then
 }
 
 type journal struct {
-	to    cluster.Journal
-	clock *clock
-	log   *slog.Logger
-	wake  chan struct{}
+	to   cluster.Journal
+	now  func() anteroom.Time // room time
+	log  *slog.Logger
+	wake chan struct{}
+
+	// Of a site role's journal; nil else.
+	post   func([]parcel) // sends what waited for a batch
+	fenced func()         // is called when another handle took the journal over
 
 	failing atomic.Bool // counts.Failing, for readers without the lock
 
@@ -67,14 +73,14 @@ type journal struct {
 	ready   bool
 }
 
-func newJournal(to cluster.Journal, c *clock, log *slog.Logger) *journal {
-	return &journal{to: to, clock: c, log: log, wake: make(chan struct{}, 1)}
+func newJournal(to cluster.Journal, now func() anteroom.Time, log *slog.Logger) *journal {
+	return &journal{to: to, now: now, log: log, wake: make(chan struct{}, 1)}
 }
 
 func (j *journal) head() []byte {
 	b := make([]byte, 1, 4096)
 	b[0] = recordVersion
-	b = binary.LittleEndian.AppendUint64(b, uint64(j.clock.now()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(j.now()))
 	boot, up := bootClock()
 	b = append(b, boot[:]...)
 	return binary.LittleEndian.AppendUint64(b, uint64(up))
@@ -130,6 +136,29 @@ func (j *journal) last() *batch {
 		return j.batches[n-1]
 	}
 	return j.writing
+}
+
+// waitFor makes parcels leave when everything added so far is durable, after those that wait
+// already. It is false when nothing waits.
+func (j *journal) waitFor(parcels []parcel) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := j.writing
+	if n := len(j.batches); n > 0 {
+		b = j.batches[n-1]
+	}
+	if b == nil {
+		return false
+	}
+	b.after = append(b.after, parcels...)
+	return true
+}
+
+// waiting is how many bytes of events are not durable.
+func (j *journal) waiting() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.queued
 }
 
 // beat records that time has passed.
@@ -233,6 +262,10 @@ func (j *journal) run(ctx context.Context) {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
+			if j.fenced != nil && errors.Is(err, cluster.ErrFenced) {
+				j.fenced()
+				return
+			}
 			j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err, "retry", wait.String())
 			select {
 			case <-ctx.Done():
@@ -264,6 +297,13 @@ func (j *journal) flush(ctx context.Context) error {
 		took := time.Since(began)
 
 		j.mu.Lock()
+		for err == nil && len(b.after) > 0 { // more may come while these leave
+			out := b.after
+			b.after = nil
+			j.mu.Unlock()
+			j.post(out)
+			j.mu.Lock()
+		}
 		j.writing = nil
 		j.counts.Failing = err != nil
 		if j.failing.Swap(err != nil) && err == nil {
@@ -287,23 +327,28 @@ func (j *journal) flush(ctx context.Context) error {
 	}
 }
 
-// readHistory replays the journal: the events of the given rooms, their moments moved to
-// this process's room time.
-func readHistory(ctx context.Context, from cluster.Journal, want map[anteroom.RoomID]bool) (map[anteroom.RoomID][]engine.Event, error) {
-	events := map[anteroom.RoomID][]engine.Event{}
+// readHistory replays the journal: the events of the rooms that are wanted, their moments moved
+// to the room time of its end, and the newest mark; zero when there is no record.
+func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.RoomID) bool) (events map[anteroom.RoomID][]engine.Event, last mark, err error) {
+	events = map[anteroom.RoomID][]engine.Event{}
 	shifts := []time.Duration{0} // by process, in the order of their starts
 	born := map[anteroom.RoomID][]int{}
-	err := from.Replay(ctx, func(_ time.Time, rec []byte) error {
+	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
+		if m, err := readMark(rec); err != nil {
+			return err
+		} else if m.at >= last.at {
+			last = m
+		}
 		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
-				if want[room] {
+				if want(room) {
 					events[room] = append(events[room], e)
 					born[room] = append(born[room], len(shifts)-1)
 				}
 			})
 	})
 	if err != nil {
-		return nil, err
+		return nil, last, err
 	}
 	// An event is moved by the shift of every start after it.
 	after := make([]time.Duration, len(shifts))
@@ -315,7 +360,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want map[anteroom.Ro
 			list[i].At = list[i].At.Add(after[born[room][i]])
 		}
 	}
-	return events, nil
+	return events, last, nil
 }
 
 // readRecord calls start and event for the entries of a record. Records are checked by the
@@ -368,16 +413,4 @@ func readMark(rec []byte) (m mark, err error) {
 	copy(m.boot[:], rec[9:25])
 	m.up = time.Duration(binary.LittleEndian.Uint64(rec[25:]))
 	return m, nil
-}
-
-// lastMark is the newest mark of the journal; zero when it is empty.
-func lastMark(ctx context.Context, from cluster.Journal) (last mark, err error) {
-	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
-		m, err := readMark(rec)
-		if err == nil && m.at >= last.at {
-			last = m
-		}
-		return err
-	})
-	return last, err
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
 )
 
@@ -36,6 +37,9 @@ type Config struct {
 	// knows. Rooms then start as new incarnations, charged for everything that the old ones
 	// may have let in, and take sessions over from valid cookies.
 	Forgot bool
+	// Cluster says which part of a cluster the node is; nil: this process alone. Name then
+	// counts for nothing.
+	Cluster *Cluster
 	// Log; nil means none.
 	Log *slog.Logger
 }
@@ -45,7 +49,8 @@ type Node struct {
 	cfg     Config
 	log     *slog.Logger
 	clock   clock
-	journal *journal
+	journal *journal // nil in a cluster
+	member  *member  // nil when this process is alone
 	streams atomic.Int64
 	lenient atomic.Bool // see AdmitUnrecorded
 
@@ -71,17 +76,23 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Cluster != nil {
+		var err error
+		n.clock, _ = startClock(mark{})
+		n.member, err = newMember(n)
+		return n, err
+	}
 	own, err := cfg.Link.Journal(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	last, err := lastMark(ctx, own)
+	_, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return false })
 	if err != nil {
 		return nil, err
 	}
 	var shift time.Duration
 	n.clock, shift = startClock(last)
-	n.journal = newJournal(own, &n.clock, n.log)
+	n.journal = newJournal(own, n.clock.now, n.log)
 	// The start is on record before any event of this process: events from before it are
 	// moved by the part of the interruption that cannot be known to have passed.
 	if err := n.journal.start(ctx, shift); err != nil {
@@ -95,10 +106,13 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 // admissions survive a crash again (rooms that admit everybody go on). On: admission goes on
 // as always, and a crash in that time would forget these sessions. Requests within a session
 // pass either way, and so do those whose admission was under way when the first write failed.
+//
+// In a cluster it says what newcomers get while their site cannot be reached, or cannot record:
+// off, the waiting page and a place; on, they pass uncounted.
 func (n *Node) AdmitUnrecorded(on bool) { n.lenient.Store(on) }
 
 // holds reports whether nobody new may be admitted now.
-func (n *Node) holds() bool { return n.journal.failing.Load() && !n.lenient.Load() }
+func (n *Node) holds() bool { return n.journal != nil && n.journal.failing.Load() && !n.lenient.Load() }
 
 // Apply makes the node serve these rooms: [Node.Prepare], then [Node.Settle].
 func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
@@ -127,32 +141,40 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 		}
 	}
 	if keep := retention(rooms); keep > n.kept {
-		if err := n.cfg.Link.Retain(ctx, keep); err != nil {
+		if err := n.keep(ctx, keep); err != nil {
 			return err
 		}
-		n.kept = keep
 	}
 	if len(fresh) == 0 {
 		return nil
 	}
-	if err := n.journal.sync(ctx); err != nil {
-		return err
-	}
-	past, err := readHistory(ctx, n.journal.to, fresh)
-	if err != nil {
-		return err
-	}
-	kept, err := n.shuffles.List(ctx)
-	if err != nil {
-		return err
+	var past map[anteroom.RoomID][]engine.Event
+	var kept shuffles.Kept
+	if n.member == nil {
+		var err error
+		if err = n.journal.sync(ctx); err != nil {
+			return err
+		}
+		if past, _, err = readHistory(ctx, n.journal.to, func(id anteroom.RoomID) bool { return fresh[id] }); err != nil {
+			return err
+		}
+		if kept, err = n.shuffles.List(ctx); err != nil {
+			return err
+		}
 	}
 	for _, r := range rooms {
 		if r = r.WithDefaults(); next[r.ID] != nil {
 			continue
 		}
-		if next[r.ID], err = n.open(ctx, r, past[r.ID], kept); err != nil {
+		if n.member != nil {
+			next[r.ID] = n.openFar(r)
+			continue
+		}
+		one, err := n.open(ctx, r, past[r.ID], kept)
+		if err != nil {
 			return err
 		}
+		next[r.ID] = one
 	}
 	n.mu.Lock()
 	n.rooms = next
@@ -169,7 +191,7 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	for _, r := range rooms {
 		r = r.WithDefaults()
 		if one := n.Room(r.ID); one != nil {
-			one.configure(r)
+			n.configure(one, r)
 			next[r.ID] = one
 		}
 	}
@@ -180,15 +202,35 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	for id, r := range gone {
 		if next[id] == nil {
 			r.close()
+			if n.member != nil {
+				n.member.forget(id)
+			}
 		}
 	}
 	if keep := retention(rooms); keep < n.kept {
-		if err := n.cfg.Link.Retain(ctx, keep); err != nil {
+		if err := n.keep(ctx, keep); err != nil {
 			n.log.Warn("the journal is kept for longer than the rooms need", "error", err)
-			return
 		}
-		n.kept = keep
 	}
+}
+
+// configure puts the plan of a room in force. The caller holds apply.
+func (n *Node) configure(r *Room, plan anteroom.Room) {
+	r.configure(plan)
+	if n.member != nil {
+		n.member.configure(plan)
+	}
+}
+
+// keep has the journal's records kept for so long. The caller holds apply.
+func (n *Node) keep(ctx context.Context, d time.Duration) error {
+	if n.member != nil {
+		n.member.keep(d)
+	} else if err := n.cfg.Link.Retain(ctx, d); err != nil {
+		return err
+	}
+	n.kept = d
+	return nil
 }
 
 // PrepareRoom is Prepare for a room that the node serves already and that gets other settings,
@@ -200,11 +242,7 @@ func (n *Node) PrepareRoom(ctx context.Context, room anteroom.Room) error {
 	if keep <= n.kept {
 		return nil
 	}
-	if err := n.cfg.Link.Retain(ctx, keep); err != nil {
-		return err
-	}
-	n.kept = keep
-	return nil
+	return n.keep(ctx, keep)
 }
 
 // SettleRoom is Settle for one room. The journal's records are kept as long as before, also
@@ -213,7 +251,7 @@ func (n *Node) SettleRoom(room anteroom.Room) {
 	n.apply.Lock()
 	defer n.apply.Unlock()
 	if one := n.Room(room.ID); one != nil {
-		one.configure(room)
+		n.configure(one, room.WithDefaults())
 	}
 }
 
@@ -236,8 +274,12 @@ func retention(rooms []anteroom.Room) time.Duration {
 
 // Release gives the rooms up, for a successor that takes over the link: sessions pass on,
 // nobody is admitted or takes a place any more. Then end the context of Run, which writes
-// what is left of the journal.
+// what is left of the journal. In a cluster the roles are handed over, and the doors go on.
 func (n *Node) Release() {
+	if n.member != nil {
+		n.member.leave()
+		return
+	}
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, r := range n.rooms {
@@ -252,14 +294,20 @@ func (n *Node) Room(id anteroom.RoomID) *Room {
 	return n.rooms[id]
 }
 
-// Now returns room time.
+// Now returns room time; in a cluster, where each shard of rooms has its own, this process's.
 func (n *Node) Now() anteroom.Time { return n.clock.now() }
 
 // Streams returns the number of open streams.
 func (n *Node) Streams() int { return int(n.streams.Load()) }
 
-// JournalStats returns what the journal has done.
-func (n *Node) JournalStats() JournalStats { return n.journal.stats() }
+// JournalStats returns what the journal has done; in a cluster, those of the site roles that are
+// held here.
+func (n *Node) JournalStats() JournalStats {
+	if n.member != nil {
+		return n.member.journalStats()
+	}
+	return n.journal.stats()
+}
 
 const (
 	tickEvery  = 100 * time.Millisecond
@@ -269,18 +317,19 @@ const (
 
 // Run works until ctx ends: ticks, the journal, and at the end a last flush.
 func (n *Node) Run(ctx context.Context) error {
-	writing := make(chan struct{})
-	go func() {
-		defer close(writing)
-		n.journal.run(ctx)
-	}()
+	var work sync.WaitGroup
+	if n.member != nil {
+		work.Go(func() { n.member.run(ctx) })
+	} else {
+		work.Go(func() { n.journal.run(ctx) })
+	}
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	var beat, place anteroom.Time
 	for {
 		select {
 		case <-ctx.Done():
-			<-writing
+			work.Wait()
 			return nil
 		case <-tick.C:
 		}
@@ -303,7 +352,7 @@ func (n *Node) Run(ctx context.Context) error {
 				r.tick(places)
 			}
 		}
-		if active && now.Sub(beat) >= beatEvery {
+		if active && now.Sub(beat) >= beatEvery && n.journal != nil {
 			beat = now
 			n.journal.beat()
 		}

@@ -17,6 +17,9 @@ import (
 // check-in. It returns how many got a turn. The error is of kind Unavailable when nobody can be
 // admitted, because admissions cannot be recorded or another process takes over.
 func (r *Room) AdmitNow(ctx context.Context, n int) (int, error) {
+	if r.far != nil {
+		return r.node.member.client.AdmitNow(ctx, r.id, n)
+	}
 	given, again, err := r.admitNow(n)
 	if again && err == nil && given < n {
 		// The units reserved ahead have run out: more are reserved, and the rest follows.
@@ -57,6 +60,9 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 	raw, err := hex.DecodeString(digits[:min(len(digits), 64)])
 	if err != nil || len(raw) != len(anteroom.ID{}) && len(raw) != referenceBytes {
 		return nil, anteroom.Errorf(anteroom.Invalid, "a reference is a code like 3f9a1-c07be, or an id of 32 hexadecimal digits")
+	}
+	if r.far != nil {
+		return r.findFar(ctx, raw)
 	}
 	var ids []anteroom.ID
 	if len(raw) == len(anteroom.ID{}) {

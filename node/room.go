@@ -17,6 +17,7 @@ type Room struct {
 	active atomic.Bool // has visitors: needs ticks
 
 	*alone // what a process alone decides itself; nil in a cluster
+	*far   // the way to the site that decides; nil when the process is alone
 
 	mu       sync.Mutex
 	machine  machine
@@ -92,6 +93,8 @@ func (r *Room) settle() (b *batch) {
 	}
 	if r.alone != nil {
 		r.storeSoon()
+	} else if r.doorway.Urgent() {
+		r.shard.say(r, true)
 	}
 	return b
 }
@@ -125,7 +128,7 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	r.complete(&d)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
-		if now.Sub(d.Ticket.AcceptedAt) < commitWait {
+		if r.alone != nil && now.Sub(d.Ticket.AcceptedAt) < commitWait {
 			// Another request of the visitor began the session a moment ago, and its record may
 			// still be on the way.
 			r.node.journal.wait(ctx, r.node.journal.last())
@@ -152,12 +155,12 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 		case <-ctx.Done():
 			return r.abandon(held, answer, v)
 		}
-		if d.Verdict == anteroom.Admit { // its record was added when the answer was made
+		if d.Verdict == anteroom.Admit && r.alone != nil { // its record was added when the answer was made
 			b = r.node.journal.last()
 		}
 	}
 	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
-	if d.Verdict == anteroom.Admit {
+	if d.Verdict == anteroom.Admit && r.alone != nil {
 		r.node.journal.wait(ctx, b)
 	}
 	return d
@@ -360,8 +363,12 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 	return ch
 }
 
-// Status returns the room's live numbers.
+// Status returns the room's live numbers. In a cluster they are the coordinator's of at most
+// a second ago; what this node knows itself when that does not answer.
 func (r *Room) Status() anteroom.Status {
+	if r.far != nil {
+		return r.statusFar()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.single.Status(r.follow())
@@ -425,7 +432,12 @@ func (r *Room) follow() anteroom.Time {
 func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
 
 // timeAt is the room time of a reading of the process's clock.
-func (r *Room) timeAt(wall time.Time) anteroom.Time { return r.node.clock.at(wall) }
+func (r *Room) timeAt(wall time.Time) anteroom.Time {
+	if r.far != nil {
+		return r.shard.clock.at(wall)
+	}
+	return r.node.clock.at(wall)
+}
 
 func (r *Room) release() {
 	r.mu.Lock()
@@ -457,6 +469,9 @@ func (r *Room) tick(places bool) {
 	r.settle()
 	if r.alone != nil {
 		r.keepSoon(now)
+	} else {
+		r.doorway.OnFailure(r.node.lenient.Load())
+		r.shard.say(r, false)
 	}
 	if places {
 		r.places(now)

@@ -6,11 +6,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
 )
@@ -226,6 +229,9 @@ func (n *Node) forgetShuffles(dropped []shuffles.Dropped) {
 // prequeue, when there was no shuffle, and when it is not known any more: the newest 20 of a
 // room are. The result is shared and must not be changed.
 func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
+	if r.far != nil {
+		return r.shuffleFar(event, number)
+	}
 	tag := shuffles.Tag(event, number)
 	r.mu.Lock()
 	r.follow()
@@ -239,16 +245,84 @@ func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, b
 		return r.load(tag)
 	}
 	r.mu.Unlock()
+	late := time.Duration(0)
+	if rec != nil { // it was drawn and is on its way to the store
+		late = anteroom.MaxSessionDuration
+	}
+	return committed(e, number, max(at, anteroom.TimeOf(time.Now())), late)
+}
+
+// committed is what is public of a shuffle from the prequeue on, until so long after the start.
+func committed(e *anteroom.Event, number int, at anteroom.Time, late time.Duration) (*anteroom.Shuffle, bool) {
 	if e == nil || !e.ShuffleAtStart {
 		return nil, false
 	}
-	at = max(at, anteroom.TimeOf(time.Now()))
 	o, ok := e.Occurrence(number)
-	if !ok || at < anteroom.TimeOf(o.From) || rec == nil && at >= anteroom.TimeOf(o.Start) {
+	if !ok || at < anteroom.TimeOf(o.From) || at >= anteroom.TimeOf(o.Start).Add(late) {
 		return nil, false
 	}
 	seed := e.OccurrenceSeed(number)
 	return &anteroom.Shuffle{Commitment: engine.Commitment(seed[:])}, true
+}
+
+// draws are the shuffles of a room that a node of a cluster has read.
+type draws struct {
+	mu     sync.Mutex // one is read at a time: they are large
+	tags   []anteroom.ID
+	read   map[anteroom.ID]*anteroom.Shuffle
+	missed map[anteroom.ID]time.Time // not there, at that moment
+}
+
+const (
+	missedFor  = time.Second // a shuffle that is not there is not looked for again
+	maxMissed  = 100
+	keptWithin = time.Minute // after the start a shuffle is in the store
+)
+
+// shuffleFar is Shuffle in a cluster: the coordinator draws and keeps.
+func (r *Room) shuffleFar(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
+	r.mu.Lock()
+	r.follow()
+	e, at := r.event(event), max(r.schedule.at, anteroom.TimeOf(time.Now()))
+	r.mu.Unlock()
+	if sh, before := committed(e, number, at, 0); before {
+		return sh, true
+	}
+	tag, x := shuffles.Tag(event, number), &r.drawn
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if sh := x.read[tag]; sh != nil {
+		return sh, true
+	}
+	if time.Since(x.missed[tag]) >= missedFor {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		sh, err := r.node.shuffles.Read(ctx, r.id, tag)
+		if err == nil {
+			x.keep(tag, sh)
+			return sh, true
+		}
+		if !errors.Is(err, cluster.ErrNotFound) {
+			r.node.log.Error("a shuffle cannot be read", "room", string(r.id), "tag", hex.EncodeToString(tag[:]), "error", err)
+		}
+		if x.missed == nil || len(x.missed) >= maxMissed {
+			x.missed = map[anteroom.ID]time.Time{}
+		}
+		x.missed[tag] = time.Now()
+	}
+	return committed(e, number, at, keptWithin)
+}
+
+// keep remembers a shuffle, and forgets the oldest.
+func (x *draws) keep(tag anteroom.ID, sh *anteroom.Shuffle) {
+	if x.read == nil {
+		x.read = map[anteroom.ID]*anteroom.Shuffle{}
+	}
+	x.read[tag] = sh
+	if x.tags = append(x.tags, tag); len(x.tags) > maxLoaded {
+		delete(x.read, x.tags[0])
+		x.tags = x.tags[1:]
+	}
 }
 
 // load reads a shuffle from the store.

@@ -1,0 +1,242 @@
+package node
+
+// What operators do with rooms of a cluster: whichever node is asked, the sites and the
+// coordinator answer.
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// askWait bounds how long a site or a coordinator is waited for.
+const askWait = 2 * time.Second
+
+// question is asked of the site role of a shard, as JSON.
+type question struct {
+	Op   string          `json:"op"` // find, revoke, state
+	Room anteroom.RoomID `json:"room,omitempty"`
+	ID   string          `json:"id,omitempty"` // in hexadecimal digits; for find: the beginning of one
+}
+
+// reply is what a site role answers.
+type reply struct {
+	Error    string           `json:"error,omitempty"`
+	Visitors []engine.Visitor `json:"visitors,omitempty"`
+	Done     bool             `json:"done,omitempty"` // revoke: there was such a session
+	State    *ShardStatus     `json:"state,omitempty"`
+}
+
+// ask asks the role of a shard in a site.
+func (x *member) ask(ctx context.Context, site string, shard int, q question) (a reply, err error) {
+	raw, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	var answer []byte
+	if site == x.cfg.Site { // also while this site is cut off from the others
+		answer, err = x.link.Site().Request(ctx, askSiteSubject(shard), raw)
+	} else {
+		answer, err = x.link.Request(ctx, askThatSite(site, shard), raw)
+	}
+	if err == nil {
+		err = json.Unmarshal(answer, &a)
+	}
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	return a, err
+}
+
+// askAll asks the role of a shard in every site at the same time. unheard names the sites that
+// did not answer.
+func (x *member) askAll(ctx context.Context, shard int, q question) (answers []reply, unheard []string) {
+	listing, cancel := context.WithTimeout(ctx, askWait)
+	sites, err := x.siteNames(listing)
+	cancel()
+	if err != nil {
+		unheard = append(unheard, "the other sites, whose names cannot be read")
+	}
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	for _, site := range sites {
+		work.Go(func() {
+			a, err := x.ask(ctx, site, shard, q)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				unheard = append(unheard, site)
+				return
+			}
+			answers = append(answers, a)
+		})
+	}
+	work.Wait()
+	slices.Sort(unheard)
+	return answers, unheard
+}
+
+func unheardError(what string, unheard []string) error {
+	return anteroom.Errorf(anteroom.Unavailable, "%s; these sites did not answer: %s (try again, or look at the cluster's status)", what, strings.Join(unheard, ", "))
+}
+
+// findFar is Find at all sites.
+func (r *Room) findFar(ctx context.Context, prefix []byte) ([]engine.Visitor, error) {
+	answers, unheard := r.node.member.askAll(ctx, r.shard.number, question{Op: "find", Room: r.id, ID: hex.EncodeToString(prefix)})
+	best := map[anteroom.ID]engine.Visitor{}
+	var order []anteroom.ID
+	for _, a := range answers {
+		for _, v := range a.Visitors {
+			old, known := best[v.ID]
+			if !known {
+				order = append(order, v.ID)
+			}
+			// A ticket that has moved is known as used where it was before.
+			if !known || old.Standing == engine.Used || v.Standing == engine.Seated {
+				best[v.ID] = v
+			}
+		}
+	}
+	var found []engine.Visitor
+	for _, id := range order[:min(len(order), maxFound)] {
+		v := best[id]
+		v.AheadKnown = v.AheadKnown && !r.shuffling()
+		found = append(found, v)
+	}
+	if len(found) == 0 && len(unheard) > 0 {
+		return nil, unheardError("nobody was found", unheard)
+	}
+	return found, nil
+}
+
+// shuffling is shuffles for callers without the lock.
+func (r *Room) shuffling() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.follow()
+	return r.shuffles()
+}
+
+// EndSession ends the session of id at once, wherever in the cluster it is. It reports whether
+// there was one. The error is of kind Unavailable when none was found and a site did not answer.
+func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
+	if r.far == nil {
+		return r.Revoke(id), nil
+	}
+	answers, unheard := r.node.member.askAll(ctx, r.shard.number, question{Op: "revoke", Room: r.id, ID: hex.EncodeToString(id[:])})
+	if slices.ContainsFunc(answers, func(a reply) bool { return a.Done }) {
+		return true, nil
+	}
+	if len(unheard) == 0 {
+		return false, nil
+	}
+	if r.Revoke(id) { // here at once, and at the site as soon as it hears
+		return true, nil
+	}
+	return false, unheardError("no such session was found", unheard)
+}
+
+// asked answers a question. It is called from the subscription's goroutine.
+func (s *siteShard) asked(m cluster.Message) {
+	if m.Reply == nil {
+		return
+	}
+	var q question
+	var a reply
+	if err := json.Unmarshal(m.Data, &q); err != nil {
+		a.Error = "the question cannot be read"
+	} else {
+		a = s.answer(&q)
+	}
+	raw, err := json.Marshal(a)
+	if err != nil || m.Reply(raw) != nil {
+		s.member.unsent.Add(1)
+	}
+}
+
+func (s *siteShard) answer(q *question) (a reply) {
+	if q.Op == "state" {
+		state := s.status()
+		a.State = &state
+		return a
+	}
+	id, err := hex.DecodeString(q.ID)
+	if err != nil || len(id) == 0 || len(id) > len(anteroom.ID{}) {
+		return reply{Error: fmt.Sprintf("%q is not the beginning of an id", q.ID)}
+	}
+	switch q.Op {
+	case "find":
+		a.Visitors = s.find(q.Room, id)
+	case "revoke":
+		a.Done = len(id) == len(anteroom.ID{}) && s.revoke(q.Room, anteroom.ID(id))
+	default:
+		a.Error = fmt.Sprintf("%q is not known here", q.Op)
+	}
+	return a
+}
+
+// find looks for tickets by the beginning of their id.
+func (s *siteShard) find(room anteroom.RoomID, prefix []byte) (found []engine.Visitor) {
+	var ids []anteroom.ID
+	if len(prefix) == len(anteroom.ID{}) {
+		ids = append(ids, anteroom.ID(prefix))
+	} else {
+		var at engine.Place
+		for more := true; more && len(ids) < maxFound; {
+			var some []anteroom.ID
+			s.mu.Lock() // anew for each step: there may be millions
+			r := s.rooms[room]
+			if r == nil {
+				s.mu.Unlock()
+				return nil
+			}
+			some, at, more = r.site.Search(prefix, at)
+			s.mu.Unlock()
+			for _, id := range some {
+				if !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[room]
+	if r == nil {
+		return nil
+	}
+	now := s.clock.now()
+	for _, id := range ids[:min(len(ids), maxFound)] {
+		if v, ok := r.site.Visitor(now, id); ok {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// revoke ends a session.
+func (s *siteShard) revoke(room anteroom.RoomID, id anteroom.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[room]
+	if r == nil || s.over {
+		return false
+	}
+	now := s.clock.now()
+	ok := r.site.Revoke(now, id)
+	s.settle(r, now)
+	s.ship()
+	return ok
+}

@@ -1,0 +1,372 @@
+package node
+
+// A node's part in a cluster: its doors, the roles that it holds, and how it asks the others.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// Cluster says which part of a cluster a node is.
+type Cluster struct {
+	// Site is the name of the data centre, and of the site in the ledger: 1 to 63 lower-case letters, digits and
+	// dashes. Required.
+	Site string
+	// Node names the node in the site. Required.
+	Node string
+	// Process is a number that no other process of the cluster has, nor had: random, anew at each start.
+	// Zero: one is drawn.
+	Process uint64
+	// Hub says that the coordinators run in this site.
+	Hub bool
+	// Core says that the node keeps a part of the store; for the status only.
+	Core bool
+	// Weight is the site's share of what is idle in relation to those of the others; zero is 1.
+	Weight int
+	// Version of the program, for the status.
+	Version string
+}
+
+func (c *Cluster) check() error {
+	switch {
+	case c.Site == "" || len(c.Site) > 63 || strings.Trim(c.Site, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "":
+		return fmt.Errorf("node: %q is no name of a site: use 1 to 63 lower-case letters, digits and dashes", c.Site)
+	case c.Node == "" || cluster.CheckKey("members."+c.Node) != nil:
+		return fmt.Errorf("node: %q is no name of a node: use letters, digits and dashes", c.Node)
+	case c.Weight < 0:
+		return fmt.Errorf("node: the weight of a site is at least 1, not %d", c.Weight)
+	}
+	return nil
+}
+
+// member is a node's part in a cluster.
+type member struct {
+	node    *Node
+	cfg     Cluster
+	link    cluster.Link
+	log     *slog.Logger
+	shards  [cluster.Shards]*shard
+	roles   *cluster.Roles
+	host    *coordinator.Host // nil outside of the hub
+	client  *coordinator.Client
+	garbled atomic.Uint64 // messages that could not be read
+	unsent  atomic.Uint64 // and sent
+
+	leave   context.CancelFunc // hands the roles over
+	leaving context.Context
+
+	mu     sync.Mutex
+	sites  [cluster.Shards]*siteRole // nil: not held here
+	retain time.Duration             // how long journals are to be kept; 0: as they are
+	forgot [cluster.Shards]bool      // what Config.Forgot says has been heeded
+
+	retaining chan struct{} // retain has changed, or the first role was gained
+	plans     sync.Map      // anteroom.RoomID -> anteroom.Room
+}
+
+const (
+	siteRolePrefix  = "site."
+	coordRolePrefix = "coordinator."
+)
+
+func newMember(n *Node) (*member, error) {
+	cfg := *n.cfg.Cluster
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Process == 0 {
+		var b [8]byte
+		rand.Read(b[:])
+		cfg.Process = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+	x := &member{node: n, cfg: cfg, link: n.cfg.Link, log: n.log, retaining: make(chan struct{}, 1), client: coordinator.NewClient(n.cfg.Link)}
+	x.leaving, x.leave = context.WithCancel(context.Background())
+	for i := range x.shards {
+		x.shards[i] = newShard(n, i)
+	}
+	var names []string
+	for i := range cluster.Shards {
+		names = append(names, fmt.Sprintf("%s%02d", siteRolePrefix, i))
+		if cfg.Hub {
+			names = append(names, fmt.Sprintf("%s%02d", coordRolePrefix, i))
+		}
+	}
+	if cfg.Hub {
+		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Log: x.log})
+	}
+	var err error
+	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
+		Self: cluster.Member{Node: cfg.Node, Boot: fmt.Sprintf("%016x", cfg.Process), Site: cfg.Site, Version: cfg.Version,
+			Wire: [2]int{engine.WireVersion, engine.WireVersion}, Core: cfg.Core, Started: time.Now()}})
+	return x, err
+}
+
+// plan returns a room as configured.
+func (x *member) plan(id anteroom.RoomID) (anteroom.Room, bool) {
+	v, ok := x.plans.Load(id)
+	if !ok {
+		return anteroom.Room{}, false
+	}
+	return v.(anteroom.Room), true
+}
+
+// configure puts the plan of a room in force at what of it is decided here.
+func (x *member) configure(room anteroom.Room) {
+	if v, ok := x.plans.Load(room.ID); ok && reflect.DeepEqual(v, room) {
+		return
+	}
+	x.plans.Store(room.ID, room)
+	x.planned(room.ID)
+}
+
+// forget ends what of a room is decided here.
+func (x *member) forget(id anteroom.RoomID) {
+	x.plans.Delete(id)
+	x.planned(id)
+}
+
+func (x *member) planned(id anteroom.RoomID) {
+	if x.host != nil {
+		x.host.Configure(id)
+	}
+	if role := x.siteRole(cluster.ShardOf(string(id))); role != nil {
+		role.configure(id)
+	}
+}
+
+// siteRole returns the site role of a shard if it is held here, or nil.
+func (x *member) siteRole(shard int) *siteRole {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.sites[shard]
+}
+
+// keep has the journals' records kept for so long, by whoever holds a role.
+func (x *member) keep(d time.Duration) {
+	x.mu.Lock()
+	x.retain = d
+	x.mu.Unlock()
+	select {
+	case x.retaining <- struct{}{}:
+	default:
+	}
+}
+
+// keepLong tells the store how long records are to be kept, until ctx ends.
+func (x *member) keepLong(ctx context.Context) {
+	var told time.Duration
+	for {
+		x.mu.Lock()
+		want := x.retain
+		held := slices.ContainsFunc(x.sites[:], func(r *siteRole) bool { return r != nil })
+		x.mu.Unlock()
+		wait := time.Hour // the store may have been put in the place of another
+		if held && want != 0 {
+			err := x.link.Retain(ctx, want)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				wait = againMax
+				x.log.Warn("how long journals are kept cannot be told the store; it is tried again", "error", err)
+			case want != told:
+				told = want
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-x.retaining:
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (x *member) journalStats() (all JournalStats) {
+	for i := range x.sites {
+		role := x.siteRole(i)
+		if role == nil {
+			continue
+		}
+		s := role.now.Load()
+		if s == nil {
+			all.Failing = true
+			continue
+		}
+		one := s.journal.stats()
+		all.Records += one.Records
+		all.Bytes += one.Bytes
+		all.Events += one.Events
+		all.Failures += one.Failures
+		all.Lost += one.Lost
+		all.Failing = all.Failing || one.Failing
+		all.Slowest = max(all.Slowest, one.Slowest)
+	}
+	return all
+}
+
+// processOf is the number of a member's process.
+func processOf(m cluster.Member) uint64 {
+	n, _ := strconv.ParseUint(m.Boot, 16, 64)
+	return n
+}
+
+// roleOf takes the name of a role apart.
+func roleOf(name string) (site bool, shard int, ok bool) {
+	digits, site := strings.CutPrefix(name, siteRolePrefix)
+	if !site {
+		if digits, ok = strings.CutPrefix(name, coordRolePrefix); !ok {
+			return false, 0, false
+		}
+	}
+	shard, err := strconv.Atoi(digits)
+	return site, shard, err == nil && shard >= 0 && shard < cluster.Shards
+}
+
+func (x *member) gained(role string, epoch uint64) {
+	site, shard, ok := roleOf(role)
+	switch {
+	case !ok:
+	case site:
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.sites[shard] == nil {
+			x.sites[shard] = x.newSiteRole(shard, epoch)
+			select {
+			case x.retaining <- struct{}{}:
+			default:
+			}
+		}
+	case x.host != nil:
+		x.host.Gain(shard, epoch)
+	}
+}
+
+// lost gives a role up: nothing of it leaves this process any more when it returns.
+func (x *member) lost(role string) {
+	site, shard, ok := roleOf(role)
+	switch {
+	case !ok:
+	case site:
+		x.mu.Lock()
+		held := x.sites[shard]
+		x.sites[shard] = nil
+		x.mu.Unlock()
+		if held != nil {
+			held.end()
+		}
+	case x.host != nil:
+		x.host.Lose(shard)
+	}
+}
+
+// run takes part until ctx ends.
+func (x *member) run(ctx context.Context) error {
+	var stops []func()
+	defer func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	listen := func(subject string, fn func(cluster.Message)) error {
+		stop, err := x.link.Site().Subscribe(subject, fn)
+		if err != nil {
+			return fmt.Errorf("node: %s cannot be heard: %w", subject, err)
+		}
+		stops = append(stops, stop)
+		return nil
+	}
+	if err := listen(toDoorSubject(x.cfg.Process), x.hear); err != nil {
+		return err
+	}
+	for i, s := range x.shards {
+		if err := listen(toDoorsSubject(i), s.hear); err != nil {
+			return err
+		}
+	}
+	var work sync.WaitGroup
+	for _, s := range x.shards {
+		work.Go(func() { s.run(ctx) })
+	}
+	holding, release := context.WithCancel(ctx)
+	defer release()
+	stopLeaving := context.AfterFunc(x.leaving, release)
+	defer stopLeaving()
+	if x.host != nil {
+		work.Go(func() {
+			if err := x.host.Run(ctx); err != nil && ctx.Err() == nil {
+				x.log.Error("the coordinators have stopped", "error", err)
+			}
+		})
+	}
+	work.Go(func() { x.announce(ctx) })
+	work.Go(func() { x.keepLong(ctx) })
+	work.Go(func() {
+		if err := x.roles.Run(holding); err != nil && holding.Err() == nil {
+			x.log.Error("this node holds no roles any more", "error", err)
+		}
+	})
+	work.Wait()
+	return nil
+}
+
+// hear takes the messages of the site to this process.
+func (x *member) hear(m cluster.Message) {
+	frames, err := cluster.Frames(m.Data)
+	if err != nil {
+		x.malformed("", err)
+		return
+	}
+	for raw, body := range frames {
+		if r := x.node.roomOf(raw); r != nil {
+			r.hear(body)
+		}
+	}
+}
+
+// sitePrefix is where the sites of the cluster have their names.
+const sitePrefix = "sites."
+
+// announce puts the site among those of the cluster, so that operators can ask it.
+func (x *member) announce(ctx context.Context) {
+	key := sitePrefix + x.cfg.Site
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		_, err := x.link.Get(ctx, key)
+		if errors.Is(err, cluster.ErrNotFound) {
+			_, err = x.link.Update(ctx, key, []byte(x.cfg.Site), 0)
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// siteNames returns the sites of the cluster; this one when nothing else is known.
+func (x *member) siteNames(ctx context.Context) ([]string, error) {
+	keys, err := x.link.Keys(ctx, sitePrefix)
+	names := []string{x.cfg.Site}
+	for _, k := range keys {
+		if name := strings.TrimPrefix(k, sitePrefix); name != x.cfg.Site {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}

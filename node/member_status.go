@@ -1,0 +1,173 @@
+package node
+
+// What a node knows of its cluster, for operators.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// ClusterStatus is a node's view of its cluster.
+type ClusterStatus struct {
+	Site    string           `json:"site"`
+	Node    string           `json:"node"`
+	Process string           `json:"process"`
+	Hub     bool             `json:"hub"`
+	Weight  int              `json:"weight"`
+	Members []cluster.Member `json:"members"` // of this site
+	Roles   []RoleStatus     `json:"roles"`   // of this site
+	Sites   []string         `json:"sites"`   // of the cluster, as far as this node has heard
+	Link    cluster.Health   `json:"link"`
+	Doors   []DoorsStatus    `json:"doors"`
+	Garbled uint64           `json:"garbled"` // messages that could not be read
+	Unsent  uint64           `json:"unsent"`  // and sent
+}
+
+// RoleStatus is a role and its holder.
+type RoleStatus struct {
+	Role  string       `json:"role"`
+	Node  string       `json:"node,omitempty"`  // empty: nobody
+	Epoch uint64       `json:"epoch,omitempty"` // where it is held by this node
+	Error string       `json:"error,omitempty"` // why the holder does not serve, or that it does not answer
+	State *ShardStatus `json:"state,omitempty"` // of site roles
+}
+
+// ShardStatus is what the holder of a site role says of it.
+type ShardStatus struct {
+	Node        string       `json:"node"`
+	Term        uint64       `json:"term"`
+	Incarnation uint64       `json:"incarnation"`
+	Rooms       int          `json:"rooms"`
+	Active      int          `json:"active_rooms"` // where somebody is, or units are held
+	Doors       int          `json:"doors"`        // processes heard
+	Clock       ClockStatus  `json:"clock"`        // to the coordinator's
+	Journal     JournalStats `json:"journal"`
+	Waiting     int          `json:"journal_waiting_bytes"`
+}
+
+// DoorsStatus is how the doors of a shard stand to their site.
+type DoorsStatus struct {
+	Shard     int         `json:"shard"`
+	Clock     ClockStatus `json:"clock"`     // to the site's
+	Unreached int         `json:"unreached"` // rooms that have asked and get no answer
+}
+
+// Cluster returns this node's view of its cluster, and asks the holders of the site's roles; ok
+// is false when the process is alone.
+func (n *Node) Cluster(ctx context.Context) (status ClusterStatus, ok bool) {
+	if n.member == nil {
+		return ClusterStatus{}, false
+	}
+	return n.member.status(ctx), true
+}
+
+func (x *member) status(ctx context.Context) ClusterStatus {
+	p := ClusterStatus{Site: x.cfg.Site, Node: x.cfg.Node, Process: fmt.Sprintf("%016x", x.cfg.Process), Hub: x.cfg.Hub, Weight: max(1, x.cfg.Weight),
+		Members: x.roles.Members(), Link: x.link.Health(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	p.Sites, _ = x.siteNames(ctx)
+	slices.Sort(p.Sites)
+	for i, s := range x.shards {
+		p.Doors = append(p.Doors, s.status())
+		p.Roles = append(p.Roles, x.roleStatus(fmt.Sprintf("%s%02d", siteRolePrefix, i)))
+	}
+	if x.cfg.Hub {
+		for i := range x.shards {
+			p.Roles = append(p.Roles, x.roleStatus(fmt.Sprintf("%s%02d", coordRolePrefix, i)))
+		}
+	}
+	var work sync.WaitGroup
+	for i := range x.shards {
+		work.Go(func() {
+			role := &p.Roles[i]
+			if a, err := x.ask(ctx, x.cfg.Site, i, question{Op: "state"}); err != nil {
+				if role.Error == "" {
+					role.Error = err.Error()
+				}
+			} else {
+				role.State = a.State
+			}
+		})
+	}
+	work.Wait()
+	return p
+}
+
+func (x *member) roleStatus(name string) (s RoleStatus) {
+	s.Role = name
+	s.Node, _ = x.roles.Holder(name)
+	s.Epoch, _ = x.roles.Held(name)
+	if site, shard, _ := roleOf(name); site {
+		if r := x.siteRole(shard); r != nil {
+			if why := r.broken.Load(); why != nil {
+				s.Error = *why
+			}
+		}
+	}
+	return s
+}
+
+func (s *shard) status() DoorsStatus {
+	d := DoorsStatus{Shard: s.number, Clock: s.clock.status()}
+	s.node.mu.RLock()
+	rooms := s.node.rooms
+	s.node.mu.RUnlock()
+	for _, r := range rooms {
+		if r.far == nil || r.shard != s || !r.active.Load() {
+			continue
+		}
+		r.mu.Lock()
+		if !r.doorway.Reachable(r.now()) {
+			d.Unreached++
+		}
+		r.mu.Unlock()
+	}
+	return d
+}
+
+func (s *siteShard) status() ShardStatus {
+	st := ShardStatus{Node: s.member.cfg.Node, Term: s.term, Incarnation: s.key.Incarnation, Clock: s.clock.status(),
+		Journal: s.journal.stats(), Waiting: s.journal.waiting()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Rooms, st.Doors = len(s.rooms), len(s.doors)
+	for _, r := range s.rooms {
+		if r.active {
+			st.Active++
+		}
+	}
+	return st
+}
+
+// Reaches reports whether the node's doors get answers: no room that has asked lately has none.
+// A process alone always does.
+func (n *Node) Reaches() bool {
+	if n.member == nil {
+		return true
+	}
+	n.mu.RLock()
+	rooms := n.rooms
+	n.mu.RUnlock()
+	for _, r := range rooms {
+		if !r.active.Load() {
+			continue
+		}
+		r.mu.Lock()
+		ok := r.doorway.Reachable(r.now())
+		r.mu.Unlock()
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// statusFor is how long live numbers of a room are told again before the coordinator is asked
+// anew: metrics and status pages ask for all rooms at once, and often.
+const statusFor = time.Second

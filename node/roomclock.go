@@ -1,0 +1,65 @@
+package node
+
+import (
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// roomClock is the room time of a shard, which another process defines. Safe for concurrent use.
+type roomClock struct {
+	own clock // of this process
+
+	mu    sync.Mutex
+	room  engine.Clock
+	trip  time.Duration // of the newest answer
+	heard time.Time     // the newest answer
+}
+
+func (c *roomClock) now() anteroom.Time { return c.at(time.Now()) }
+
+// at is the room time of a reading of the process's clock.
+func (c *roomClock) at(t time.Time) anteroom.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.room.Now(c.own.at(t))
+}
+
+// hear takes an answer (see engine.Clock.Heard). One without an echo says nothing.
+func (c *roomClock) hear(echo, said anteroom.Time) {
+	if echo == 0 {
+		return
+	}
+	t := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if trip := c.room.Now(c.own.at(t)).Sub(echo); trip >= 0 {
+		c.trip, c.heard = trip, t
+	}
+	c.room.Heard(c.own.at(t), echo, said)
+}
+
+// synced says that room time is known.
+func (c *roomClock) synced() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.room.Synced()
+}
+
+// ClockStatus is how a clock of this process stands to the one that it follows.
+type ClockStatus struct {
+	Synced bool          `json:"synced"`
+	Offset time.Duration `json:"offset_ns"` // room time less this machine's wall clock
+	Trip   time.Duration `json:"trip_ns"`   // of the newest answer
+	Heard  time.Time     `json:"heard"`     // the newest answer; zero: never
+}
+
+func (c *roomClock) status() ClockStatus {
+	t := time.Now()
+	now := c.at(t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ClockStatus{Synced: c.room.Synced(), Offset: now.Sub(anteroom.TimeOf(t)), Trip: c.trip, Heard: c.heard}
+}

@@ -1,0 +1,245 @@
+package node
+
+// The doors of a node: what its rooms tell the site and hear from it, a shard of rooms together.
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// gatherFor is how long requests gather after a message has left, to travel together. The first
+// after a pause goes at once.
+const gatherFor = 250 * time.Microsecond
+
+// Subjects. Those of the doors and their site stay in the site, the others are for all sites.
+func toSiteSubject(shard int) string            { return fmt.Sprintf("site.%02d", shard) }
+func toDoorSubject(process uint64) string       { return fmt.Sprintf("door.%016x", process) }
+func toDoorsSubject(shard int) string           { return fmt.Sprintf("doors.%02d", shard) }
+func toCoordinatorSubject(shard int) string     { return fmt.Sprintf("coordinator.%02d", shard) }
+func fromCoordinator(site string, s int) string { return fmt.Sprintf("to.%s.%02d", site, s) }
+func askSiteSubject(shard int) string           { return fmt.Sprintf("ask.site.%02d", shard) }
+func askThatSite(site string, shard int) string { return fmt.Sprintf("ask.%s.%02d", site, shard) }
+
+// shard is the way of the doors of a shard to their site.
+type shard struct {
+	number int
+	node   *Node
+	site   cluster.Space
+	clock  roomClock
+	wake   chan struct{}
+
+	mu      sync.Mutex // after a room's lock
+	waiting []*Room    // with something to say
+	lost    uint64     // messages that could not be sent
+
+	buffer, frame []byte // of flush, which one goroutine calls
+}
+
+func newShard(n *Node, number int) *shard {
+	s := &shard{number: number, node: n, site: n.cfg.Link.Site(), wake: make(chan struct{}, 1)}
+	s.clock.own = n.clock
+	return s
+}
+
+// say has the room's message sent: at once, with what else there is, when that is urgent, else
+// when somebody else's is. The caller holds the room's lock.
+func (s *shard) say(r *Room, urgent bool) {
+	s.mu.Lock()
+	if !r.saying {
+		r.saying = true
+		s.waiting = append(s.waiting, r)
+	}
+	s.mu.Unlock()
+	if urgent {
+		s.poke()
+	}
+}
+
+func (s *shard) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends until ctx ends.
+func (s *shard) run(ctx context.Context) {
+	gather := time.NewTimer(gatherFor)
+	defer gather.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.flush() // who has left is told
+			return
+		case <-s.wake:
+		}
+		s.flush()
+		gather.Reset(gatherFor)
+		select {
+		case <-ctx.Done():
+		case <-gather.C:
+		}
+	}
+}
+
+// flush sends what the rooms have to say, in as few messages as hold it.
+func (s *shard) flush() {
+	s.mu.Lock()
+	rooms := s.waiting
+	s.waiting = nil
+	for _, r := range rooms {
+		r.saying = false
+	}
+	s.mu.Unlock()
+	subject := toSiteSubject(s.number)
+	send := func() {
+		if len(s.frame) > 0 && s.site.Publish(subject, s.frame) != nil {
+			s.mu.Lock()
+			s.lost++
+			s.mu.Unlock()
+		}
+		s.frame = s.frame[:0]
+	}
+	for _, r := range rooms {
+		for range mostAtOnce {
+			r.mu.Lock()
+			m, ok := r.doorway.Take(r.now())
+			if ok {
+				s.buffer = m.AppendWire(s.buffer[:0])
+			}
+			r.mu.Unlock()
+			if !ok {
+				break
+			}
+			if len(s.frame)+len(s.buffer)+cluster.FrameOverhead > cluster.MaxMessage {
+				send()
+			}
+			s.frame = cluster.AppendFrame(s.frame, r.raw, s.buffer)
+		}
+	}
+	send()
+	if cap(s.frame) > spareBuffer {
+		s.frame = nil
+	}
+	if cap(s.buffer) > spareBuffer {
+		s.buffer = nil
+	}
+}
+
+const (
+	mostAtOnce  = 100       // messages of a room; more of them wait for the next tick
+	spareBuffer = 256 << 10 // bytes of a buffer that is kept
+)
+
+// hear takes a message of the site.
+func (s *shard) hear(m cluster.Message) {
+	frames, err := cluster.Frames(m.Data)
+	if err != nil {
+		s.node.member.malformed("", err)
+		return
+	}
+	for raw, body := range frames {
+		r := s.node.roomOf(raw)
+		if r == nil || r.shard != s {
+			continue // deleted, or not known here yet
+		}
+		r.hear(body)
+	}
+}
+
+// far is the side of a room whose site decides.
+type far struct {
+	doorway *engine.Doorway // the machine
+	shard   *shard
+	raw     [16]byte // the room's id
+	saying  bool     // among shard.waiting; guarded by its lock
+	cache   engine.FiguresCache
+
+	asking  sync.Mutex // the coordinator for the live numbers: one at a time
+	asked   time.Time  // the last time; guarded by asking
+	numbers anteroom.Status
+
+	drawn draws
+}
+
+// openFar starts a room at a node of a cluster.
+func (n *Node) openFar(room anteroom.Room) *Room {
+	r := newRoom(n, room)
+	s := n.member.shards[cluster.ShardOf(string(room.ID))]
+	r.far = &far{doorway: engine.NewDoorway(n.member.cfg.Process, room.Settings), shard: s}
+	hex.Decode(r.raw[:], []byte(room.ID))
+	r.machine = r.doorway
+	r.schedule.evaluate(time.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doorway.OnFailure(n.lenient.Load())
+	r.apply()
+	return r
+}
+
+// hear takes the site's word.
+func (r *Room) hear(body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	m, err := r.cache.ParseToDoor(body)
+	if err != nil {
+		r.node.member.malformed(r.id, err)
+		return
+	}
+	r.shard.clock.hear(m.Echo, m.Now)
+	r.doorway.Receive(r.now(), m)
+	r.settle()
+}
+
+// statusFar is Status in a cluster.
+func (r *Room) statusFar() anteroom.Status {
+	r.asking.Lock()
+	if time.Since(r.asked) >= statusFor {
+		ctx, cancel := context.WithTimeout(context.Background(), statusFor)
+		said, err := r.node.member.client.Status(ctx, r.id)
+		cancel()
+		r.asked = time.Now()
+		if r.numbers = said.Status; err != nil {
+			r.numbers = anteroom.Status{Mode: engine.Cut.String()}
+		}
+	}
+	s := r.numbers
+	r.asking.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.follow()
+	s.Room, s.InForce = r.id, r.schedule.inForce
+	if s.At == 0 { // nobody has answered
+		set := s.InForce.Settings
+		s.At, s.TotalActiveUsers, s.NewPerMinute = now, set.TotalActiveUsers, set.NewUsersPerMinute
+	}
+	return s
+}
+
+// roomOf returns the room with an id as messages have it, or nil.
+func (n *Node) roomOf(raw [16]byte) *Room {
+	var id [32]byte
+	hex.Encode(id[:], raw[:])
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.rooms[anteroom.RoomID(id[:])]
+}
+
+// malformed says that a message could not be read: a defect, or another release.
+func (x *member) malformed(room anteroom.RoomID, err error) {
+	if x.garbled.Add(1)%1000 == 1 {
+		x.log.Error("a message between nodes cannot be read; nodes of releases that do not understand each other, or a defect", "room", string(room), "error", err,
+			slog.Uint64("so_far", x.garbled.Load()))
+	}
+}

@@ -1,0 +1,197 @@
+package node
+
+// The site role of a shard: whoever holds it decides for the rooms of the shard in this data
+// centre. Its fence is the journal: nothing leaves before what it relies on is recorded, and
+// only the newest handle of the journal can record.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+const (
+	// endWait bounds the last writes of a role that is handed over.
+	endWait = time.Second
+	// againMin and againMax bound the wait before the journal is taken over again.
+	againMin = 100 * time.Millisecond
+	againMax = 5 * time.Second
+	// restartBits of a term count how often the holder of the role has begun again.
+	restartBits = 8
+)
+
+// siteRole is the role as held. It takes the journal over, again when it was fenced off
+// although the role is still its own: a former holder's last attempt may come late.
+type siteRole struct {
+	member *member
+	shard  int
+	epoch  uint64
+	stop   context.CancelFunc
+	done   chan struct{}
+	now    atomic.Pointer[siteShard] // nil while the journal is taken over
+	broken atomic.Pointer[string]    // why that does not succeed
+}
+
+// newSiteRole begins to hold the role. The caller holds the member's lock.
+func (x *member) newSiteRole(number int, epoch uint64) *siteRole {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &siteRole{member: x, shard: number, epoch: epoch, stop: stop, done: make(chan struct{})}
+	go r.run(ctx)
+	return r
+}
+
+func (r *siteRole) run(ctx context.Context) {
+	defer close(r.done)
+	wait := againMin
+	for restart := uint64(0); ctx.Err() == nil; restart++ {
+		began := time.Now()
+		err := r.serve(ctx, r.epoch<<restartBits+restart)
+		if ctx.Err() != nil {
+			return
+		}
+		text := err.Error()
+		r.broken.Store(&text)
+		r.member.log.Error("the rooms of a shard are not decided about here; it is tried again", "shard", r.shard, "error", err)
+		if wait = min(2*wait, againMax); time.Since(began) > 2*againMax {
+			wait = againMin
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// end hands the role over: what is under way is recorded and told, nothing more is taken.
+func (r *siteRole) end() {
+	if s := r.now.Load(); s != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), endWait)
+		s.finish(ctx)
+		cancel()
+	}
+	r.stop()
+	<-r.done
+}
+
+// configure puts the plan of a room in force.
+func (r *siteRole) configure(id anteroom.RoomID) {
+	if s := r.now.Load(); s != nil {
+		s.configure(id)
+	}
+}
+
+// serve decides for the shard with one handle of its journal, until ctx ends or the handle is
+// fenced off.
+func (r *siteRole) serve(ctx context.Context, term uint64) error {
+	x := r.member
+	name := fmt.Sprintf("%s%02d", siteRolePrefix, r.shard)
+	own, err := x.link.Journal(ctx, name)
+	if err != nil {
+		return fmt.Errorf("node: the journal %s cannot be taken over: %w", name, err)
+	}
+	past, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return true })
+	if err != nil {
+		return fmt.Errorf("node: the journal %s cannot be read: %w (start the site once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow)", name, err)
+	}
+	incarnation, err := x.incarnation(ctx, r.shard, last.at == 0)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := newSiteShard(x, r.shard, term, engine.SiteKey{Name: x.cfg.Site, Incarnation: incarnation}, last, past)
+	s.journal = newJournal(own, s.clock.now, x.log)
+	s.journal.post = s.post
+	s.journal.fenced = func() { stop(cluster.ErrFenced) }
+	// The start is on record, so that a journal without records is one that was lost.
+	if err := s.journal.start(serving, 0); err != nil {
+		return fmt.Errorf("node: the journal %s cannot be written: %w", name, err)
+	}
+	s.restore()
+	var stops []func()
+	defer func() {
+		s.drop()
+		for _, one := range stops {
+			one()
+		}
+	}()
+	for _, l := range []struct {
+		space   cluster.Space
+		subject string
+		fn      func(cluster.Message)
+	}{
+		{x.link.Site(), toSiteSubject(r.shard), s.fromDoors},
+		{x.link, fromCoordinator(x.cfg.Site, r.shard), s.fromCoordinator},
+		{x.link.Site(), askSiteSubject(r.shard), s.asked},
+		{x.link, askThatSite(x.cfg.Site, r.shard), s.asked},
+	} {
+		one, err := l.space.Subscribe(l.subject, l.fn)
+		if err != nil {
+			return fmt.Errorf("node: %s cannot be heard: %w", l.subject, err)
+		}
+		stops = append(stops, one)
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() { s.journal.run(serving) })
+	defer writing.Wait()
+	defer stop(nil)
+	r.broken.Store(nil)
+	r.now.Store(s)
+	defer r.now.Store(nil)
+	s.run(serving)
+	return context.Cause(serving)
+}
+
+// standing is what the site's store says of the memory of a shard.
+type standing struct {
+	Incarnation uint64    `json:"incarnation"`
+	Seen        time.Time `json:"seen"` // when a holder last began; see beatIdle
+}
+
+func standingKey(shard int) string { return fmt.Sprintf("standing.site.%02d", shard) }
+
+// incarnation is how often the shard's memory was lost, plus one. A journal that has no records
+// although a holder wrote to it within the time for which they are kept, was lost: sessions
+// may be alive that nobody here knows, and the new incarnation is charged for them.
+func (x *member) incarnation(ctx context.Context, shard int, empty bool) (uint64, error) {
+	space, key := x.link.Site(), standingKey(shard)
+	entry, err := space.Get(ctx, key)
+	known := standing{}
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+	case err != nil:
+		return 0, fmt.Errorf("node: %s cannot be read: %w", key, err)
+	default:
+		if err := json.Unmarshal(entry.Value, &known); err != nil {
+			return 0, fmt.Errorf("node: %s cannot be read: %w", key, err)
+		}
+	}
+	x.mu.Lock()
+	forgot := x.node.cfg.Forgot && !x.forgot[shard]
+	keep := max(x.retain, cluster.DefaultRetention)
+	x.mu.Unlock()
+	next := standing{Incarnation: max(1, known.Incarnation), Seen: time.Now().UTC()}
+	if known.Incarnation > 0 && (forgot || empty && time.Since(known.Seen) < keep) {
+		next.Incarnation++
+		x.log.Warn("the journal of a shard is gone: its sessions are taken over from the visitors' cookies", "shard", shard, "incarnation", next.Incarnation)
+	}
+	value, err := json.Marshal(next)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := space.Update(ctx, key, value, entry.Revision); err != nil {
+		return 0, fmt.Errorf("node: %s cannot be written: %w", key, err)
+	}
+	x.mu.Lock()
+	x.forgot[shard] = true
+	x.mu.Unlock()
+	return next.Incarnation, nil
+}

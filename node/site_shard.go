@@ -1,0 +1,450 @@
+package node
+
+// What the holder of a site role does: messages of doors and of the coordinator in, the
+// machines of the rooms, messages out when what they rely on is recorded.
+
+import (
+	"context"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+const (
+	// beatIdle is how often a holder writes to a journal that nobody uses.
+	beatIdle = time.Hour
+	// fullQueue is how many bytes may wait for a journal that does not write before what the
+	// doors send is dropped: they repeat it, or answer alone.
+	fullQueue = maxQueue / 2
+	// soonest is the least time between two looks at what is due.
+	soonest = time.Millisecond
+)
+
+// siteShard is a shard in a data centre, with one handle of its journal.
+type siteShard struct {
+	member  *member
+	number  int
+	term    uint64
+	key     engine.SiteKey
+	clock   roomClock // follows the coordinator's; before it is heard, it goes on after the last record
+	journal *journal
+	soon    chan struct{} // something is due before the next tick
+
+	mu     sync.Mutex
+	rooms  map[anteroom.RoomID]*siteRoom
+	past   map[anteroom.RoomID][]engine.Event // of rooms that are not known here yet
+	doors  map[uint64]bool                    // processes heard; true: seen among the members
+	outbox []parcel
+	due    time.Time // of the earliest Wake; zero: none
+	over   bool      // nothing is taken any more
+}
+
+// siteRoom is a room in a data centre.
+type siteRoom struct {
+	id       anteroom.RoomID
+	raw      [16]byte
+	schedule schedule
+	site     *engine.Site
+	desk     *engine.Desk
+	cache    engine.FiguresCache // of what goes to doors
+	heard    engine.FiguresCache // of what comes from the coordinator
+	active   bool                // needs ticks
+	due      time.Time           // see siteShard.due
+}
+
+// parcel is a message of a room on its way out.
+type parcel struct {
+	shared  bool // to all sites
+	subject string
+	room    [16]byte
+	body    []byte
+}
+
+func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
+	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1),
+		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
+	// What was recorded is in room time: it goes on from there until the coordinator says how
+	// much has passed. The wall clock of another machine is not to be believed.
+	s.clock.own = x.node.clock
+	if last.at != 0 {
+		s.clock.own = clock{base: last.at, start: time.Now()}
+	}
+	return s
+}
+
+// restore begins with the rooms that have a past.
+func (s *siteShard) restore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.past {
+		s.room(id)
+	}
+	s.ship()
+}
+
+// room returns a room, or nil when it is not known. The caller holds the lock.
+func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
+	if r := s.rooms[id]; r != nil {
+		return r
+	}
+	plan, ok := s.member.plan(id)
+	if !ok {
+		return nil
+	}
+	wall := time.Now()
+	now := s.clock.at(wall)
+	r := &siteRoom{id: id, schedule: schedule{plan: plan}, active: true}
+	hex.Decode(r.raw[:], []byte(id))
+	r.schedule.evaluate(wall)
+	set := r.schedule.inForce.Settings
+	r.site = engine.NewSite(now, s.key, set)
+	r.site.SetTerm(s.term)
+	r.site.SetWeight(uint32(s.member.cfg.Weight))
+	slack := engine.TouchSlack(set.WithDefaults().SessionDuration)
+	for _, e := range s.past[id] {
+		r.site.Restore(e, 0, slack)
+	}
+	r.site.Restored(now)
+	r.site.Expect(r.schedule.opening(now, wall))
+	r.desk = engine.NewDesk(r.site)
+	delete(s.past, id)
+	s.rooms[id] = r
+	s.settle(r, now)
+	return r
+}
+
+// configure puts the plan of a room in force. A room that is no more is forgotten; its records
+// stay in the journal.
+func (s *siteShard) configure(id anteroom.RoomID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	plan, ok := s.member.plan(id)
+	r := s.rooms[id]
+	switch {
+	case s.over:
+	case !ok:
+		delete(s.rooms, id)
+		delete(s.past, id)
+	case r == nil && s.past[id] != nil:
+		s.room(id)
+	case r != nil && r.schedule.configure(plan):
+		s.apply(r)
+	}
+	s.ship()
+}
+
+// apply puts in force what the schedule says. The caller holds the lock.
+func (s *siteShard) apply(r *siteRoom) {
+	wall := time.Now()
+	now := s.clock.at(wall)
+	r.site.Expect(r.schedule.opening(now, wall))
+	r.site.Configure(now, r.schedule.inForce.Settings)
+	s.settle(r, now)
+}
+
+// follow does what the plan says for the moment. The caller holds the lock.
+func (s *siteShard) follow(r *siteRoom, wall time.Time) {
+	if r.schedule.due(wall) {
+		r.schedule.evaluate(wall)
+		s.apply(r)
+	}
+}
+
+// settle takes what came of a call to the room's machines. The caller holds the lock, and ships
+// when it is done with all rooms.
+func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
+	r.active = true
+	synced := s.clock.synced()
+	const most = 1000 // turns a defect of the machines into a delay
+	for range most {
+		if events := r.site.TakeEvents(); len(events) > 0 {
+			s.journal.add(r.id, events)
+		}
+		report, more := r.site.Report(now)
+		if !more {
+			break
+		}
+		s.send(parcel{shared: true, subject: toCoordinatorSubject(s.number), room: r.raw, body: report.AppendWire(nil)})
+	}
+	for _, o := range r.desk.Take(now) {
+		if !synced {
+			// Room time is a guess: nobody is to follow it.
+			o.Message.Now, o.Message.Echo = 0, 0
+		}
+		subject := toDoorsSubject(s.number)
+		if o.Door != 0 {
+			subject = toDoorSubject(o.Door)
+		}
+		s.send(parcel{subject: subject, room: r.raw, body: r.cache.AppendToDoor(nil, &o.Message)})
+	}
+	r.due = time.Time{}
+	if at := r.site.Wake(); at != 0 {
+		wait := max(soonest, at.Sub(now))
+		if wait >= tickEvery {
+			return // a tick comes before
+		}
+		r.due = time.Now().Add(wait)
+		if s.due.IsZero() || r.due.Before(s.due) {
+			s.due = r.due
+			select {
+			case s.soon <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func (s *siteShard) send(p parcel) { s.outbox = append(s.outbox, p) }
+
+// ship sends what is in the outbox: now, or when the journal has what was recorded before. That
+// holds for everything. Answers and turns rely on admissions; a report may return the unit of a
+// session whose end is on record only then (a revocation, a move), and a successor that did not
+// know of it would use the unit once more. The caller holds the lock.
+func (s *siteShard) ship() {
+	if len(s.outbox) == 0 {
+		return
+	}
+	if s.journal.waitFor(s.outbox) {
+		s.outbox = nil
+		return
+	}
+	s.post(s.outbox)
+	clear(s.outbox)
+	s.outbox = s.outbox[:0]
+}
+
+// post sends parcels, those to the same place together.
+func (s *siteShard) post(parcels []parcel) {
+	type frame struct {
+		shared  bool
+		subject string
+		data    []byte
+	}
+	var frames []frame
+	publish := func(f *frame) {
+		space := s.member.link.Site()
+		if f.shared {
+			space = s.member.link
+		}
+		if err := space.Publish(f.subject, f.data); err != nil {
+			s.member.unsent.Add(1)
+		}
+		f.data = nil
+	}
+next:
+	for _, p := range parcels {
+		for i := range frames {
+			f := &frames[i]
+			if f.subject != p.subject || f.shared != p.shared {
+				continue
+			}
+			if len(f.data)+len(p.body)+cluster.FrameOverhead > cluster.MaxMessage {
+				publish(f)
+			}
+			f.data = cluster.AppendFrame(f.data, p.room, p.body)
+			continue next
+		}
+		frames = append(frames, frame{p.shared, p.subject, cluster.AppendFrame(nil, p.room, p.body)})
+	}
+	for i := range frames {
+		if len(frames[i].data) > 0 {
+			publish(&frames[i])
+		}
+	}
+}
+
+// each calls fn with the rooms of a message that are known here.
+func (s *siteShard) each(m cluster.Message, fn func(r *siteRoom, wall time.Time, body []byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.journal.waiting() > fullQueue {
+		return
+	}
+	frames, err := cluster.Frames(m.Data)
+	if err != nil {
+		s.member.malformed("", err)
+		return
+	}
+	for raw, body := range frames {
+		r := s.room(anteroom.RoomID(hex.EncodeToString(raw[:])))
+		if r == nil {
+			continue
+		}
+		wall := time.Now()
+		s.follow(r, wall)
+		fn(r, wall, body)
+	}
+	s.ship()
+}
+
+// fromDoors takes what the doors say.
+func (s *siteShard) fromDoors(m cluster.Message) {
+	s.each(m, func(r *siteRoom, wall time.Time, body []byte) {
+		said, err := engine.ParseFromDoor(body)
+		if err != nil {
+			s.member.malformed(r.id, err)
+			return
+		}
+		if _, known := s.doors[said.Door]; !known {
+			s.doors[said.Door] = false
+		}
+		now := s.clock.at(wall)
+		r.desk.Receive(now, said)
+		s.settle(r, now)
+	})
+}
+
+// fromCoordinator takes what the coordinator says.
+func (s *siteShard) fromCoordinator(m cluster.Message) {
+	s.each(m, func(r *siteRoom, wall time.Time, body []byte) {
+		said, err := r.heard.ParseToSite(body)
+		if err != nil {
+			s.member.malformed(r.id, err)
+			return
+		}
+		if said.Site != s.key {
+			return // of before the memory was lost
+		}
+		if said.State != nil {
+			s.clock.hear(said.State.Echo, said.State.Now)
+		}
+		now := s.clock.now()
+		r.site.Deliver(now, said)
+		s.settle(r, now)
+	})
+}
+
+// run does what time brings, until ctx ends.
+func (s *siteShard) run(ctx context.Context) {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	wake := time.NewTimer(time.Hour)
+	defer wake.Stop()
+	var beat, looked time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.soon:
+			s.mu.Lock()
+			due := s.due
+			s.mu.Unlock()
+			if !due.IsZero() {
+				wake.Reset(time.Until(due))
+			}
+		case <-wake.C:
+			s.wakeUp()
+		case wall := <-tick.C:
+			active := s.tick()
+			if wall.Sub(beat) >= beatEvery && active || wall.Sub(beat) >= beatIdle {
+				beat = wall
+				s.journal.beat()
+			}
+			if wall.Sub(looked) >= time.Second {
+				looked = wall
+				s.lookForDoors()
+			}
+		}
+	}
+}
+
+// wakeUp ticks the rooms that have something due.
+func (s *siteShard) wakeUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	wall := time.Now()
+	s.due = time.Time{}
+	for _, r := range s.rooms {
+		switch {
+		case r.due.IsZero():
+		case !r.due.After(wall):
+			s.step(r, wall)
+		case s.due.IsZero() || r.due.Before(s.due):
+			s.due = r.due
+		}
+	}
+	if !s.due.IsZero() {
+		select {
+		case s.soon <- struct{}{}:
+		default:
+		}
+	}
+	s.ship()
+}
+
+// tick ticks the rooms where somebody is and reports whether there are any.
+func (s *siteShard) tick() (active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	wall := time.Now()
+	for _, r := range s.rooms {
+		if !r.active && !r.schedule.due(wall) {
+			continue
+		}
+		s.follow(r, wall)
+		s.step(r, wall)
+		r.active = !r.site.Idle()
+		active = active || r.active
+	}
+	s.ship()
+	return active
+}
+
+// step ticks a room. The caller holds the lock.
+func (s *siteShard) step(r *siteRoom, wall time.Time) {
+	now := s.clock.at(wall)
+	r.desk.Tick(now)
+	s.settle(r, now)
+}
+
+// lookForDoors finds out which processes have ended: their streams are broken.
+func (s *siteShard) lookForDoors() {
+	alive := map[uint64]bool{}
+	for _, m := range s.member.roles.Members() {
+		alive[processOf(m)] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	for door, seen := range s.doors {
+		switch {
+		case alive[door]:
+			s.doors[door] = true
+		case seen:
+			delete(s.doors, door)
+			now := s.clock.now()
+			for _, r := range s.rooms {
+				r.desk.Gone(now, door)
+				s.settle(r, now)
+			}
+		}
+	}
+	s.ship()
+}
+
+// finish records and tells what is under way, and takes nothing more.
+func (s *siteShard) finish(ctx context.Context) {
+	s.drop()
+	if err := s.journal.sync(ctx); err != nil {
+		s.member.log.Warn("what a shard has decided last could not be recorded, and was told nobody", "shard", s.number, "error", err)
+	}
+}
+
+// drop takes nothing more.
+func (s *siteShard) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}

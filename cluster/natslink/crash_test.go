@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 		exit(writeUntilKilled(os.Getenv("NATSLINK_TEST_DIR")))
 	case "node":
 		exit(runNode(os.Getenv("NATSLINK_TEST_CONFIG")))
+	case "core":
+		exit(runCore())
 	case "small files":
 		exit(writeIntoFileLimit(os.Getenv("NATSLINK_TEST_DIR")))
 	}

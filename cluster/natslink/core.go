@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
@@ -59,13 +60,35 @@ type coreLog struct {
 	fatal chan string
 }
 
-// Warnf leaves out what is meant as it is.
-func (l *coreLog) Warnf(format string, v ...any) {
-	if strings.HasPrefix(format, "Clients that are not using") {
-		l.Debugf(format, v...)
-		return
+func (l *coreLog) Warnf(format string, v ...any)  { l.soften(slog.LevelWarn, format, v) }
+func (l *coreLog) Errorf(format string, v ...any) { l.soften(slog.LevelError, format, v) }
+
+// soften lowers the level of what belongs to the life of a cluster.
+func (l *coreLog) soften(level slog.Level, format string, v []any) {
+	text := fmt.Sprintf(format, v...)
+	for _, known := range []struct {
+		part  string
+		level slog.Level
+	}{
+		// It is meant as it is.
+		{"Clients that are not using", slog.LevelDebug},
+		{"Metalayer blocking snapshot", slog.LevelDebug},
+		// Others start later, or are being restarted.
+		{"Waiting for routing", slog.LevelInfo},
+		{"has not established contact with a meta leader", slog.LevelInfo},
+		{"is not current with the meta leader", slog.LevelInfo},
+		{"Error trying to connect", slog.LevelWarn},
+		{"Error flushing", slog.LevelWarn},
+		// Somebody else's fault, and whoever reaches the port can cause it.
+		{"handshake error", slog.LevelWarn},
+		{"authentication error", slog.LevelWarn},
+	} {
+		if strings.Contains(text, known.part) {
+			level = min(level, known.level)
+			break
+		}
 	}
-	l.logger.Warnf(format, v...)
+	l.say(level, "%s", []any{text})
 }
 
 func (l *coreLog) Fatalf(format string, v ...any) {
@@ -141,7 +164,7 @@ func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape strin
 	opts.WriteDeadline = writeDeadline
 	opts.MaxControlLine = 4096
 	if cfg.Listen == "" {
-		return opts, s.links(opts, cfg, c)
+		return opts, s.remotes(opts, cfg, c)
 	}
 
 	listen, err := parseAddress(cfg.Listen)
@@ -179,7 +202,7 @@ func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape strin
 			opts.LeafNode.Advertise = own.at(portSites)
 		}
 	}
-	return opts, s.links(opts, cfg, c)
+	return opts, s.remotes(opts, cfg, c)
 }
 
 // routes makes the server one of several cores.
@@ -223,8 +246,8 @@ func (r routeCheck) Check(c server.ClientAuthentication) bool {
 	return ok && c.GetOpts().Username == routeUser
 }
 
-// links makes the server of a site that is not the hub connect to the hub's.
-func (s *coreServer) links(opts *server.Options, cfg ClusterConfig, c *credentials) error {
+// remotes makes the server of a site that is not the hub connect to the hub's.
+func (s *coreServer) remotes(opts *server.Options, cfg ClusterConfig, c *credentials) error {
 	if len(cfg.Hub) == 0 {
 		return nil
 	}

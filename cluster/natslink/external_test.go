@@ -154,7 +154,7 @@ func TestExternal(t *testing.T) {
 			}
 			keep(t, a, a.site, "", a.siteName)
 			keep(t, b, b.shared, b.hubDomain, b.sharedName)
-			if f, err := b.look(t.Context()); err != nil || len(f.streams) != 2 {
+			if f, err := b.look(t.Context()); err != nil || len(f.Streams) != 2 {
 				t.Errorf("facts %+v, %v", f, err)
 			}
 			// A server stops, what it leads goes on elsewhere.

@@ -5,67 +5,148 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/anteroom/anteroom/cluster"
 )
 
-// facts is what this process sees of the engine, for those who look for faults.
-type facts struct {
-	server string        // to which we are connected: site.node, or "" now
-	rtt    time.Duration // to it and back
-	// Only a core sees these.
-	routes              []linkFacts // to the other cores
-	links               []linkFacts // to cores of other sites
-	leader              string      // of the group that decides which streams there are; "" without one
-	cores               []replicaFacts
-	memory, store       uint64 // bytes in use here
-	maxMemory, maxStore uint64
-	// Everybody sees these.
-	streams []streamFacts
+// Facts are what a process of a cluster sees of NATS, for those who look for faults.
+type Facts struct {
+	Server  string        `json:"server,omitempty"`  // to which it is connected: site.node, or "" now
+	RTT     time.Duration `json:"rtt_ns,omitempty"`  // to it and back
+	Streams []StreamFacts `json:"streams,omitempty"` // of the site, and of the hub
+	// Core is nil at an edge and with NATS servers of the operator's own.
+	Core *CoreFacts `json:"core,omitempty"`
 }
 
-// linkFacts is a connection between servers.
-type linkFacts struct {
-	name, address string
-	rtt           time.Duration // of the last ping; 0 before the first
+// CoreFacts are what the server in the process adds.
+type CoreFacts struct {
+	Leader string         `json:"leader,omitempty"` // of the cores of the site; "" when there is none, or one core
+	Cores  []ReplicaFacts `json:"cores,omitempty"`  // the others, as far as the leader is this one
+	Size   int            `json:"size"`             // how many cores the site has to have
+	Routes []LinkFacts    `json:"routes,omitempty"` // to the other cores
+	Links  []LinkFacts    `json:"links,omitempty"`  // with cores of other sites
+	Hub    bool           `json:"hub"`              // the others' links come here; else this one makes them
+	// Bytes in use here, and the bounds.
+	Memory    uint64 `json:"memory"`
+	Store     uint64 `json:"store"`
+	MaxMemory uint64 `json:"max_memory"`
+	MaxStore  uint64 `json:"max_store"`
 }
 
-// streamFacts is one stream.
-type streamFacts struct {
-	shared   bool // of the shared account
-	name     string
-	leader   string // "" when there is none: nothing can be written
-	messages uint64
-	bytes    uint64
-	replicas []replicaFacts // the others than the leader
+// LinkFacts is a connection with another server.
+type LinkFacts struct {
+	Name    string        `json:"name"` // site.node
+	Address string        `json:"address"`
+	RTT     time.Duration `json:"rtt_ns,omitempty"` // of the last ping; 0 before the first
 }
 
-// replicaFacts is a member of a Raft group.
-type replicaFacts struct {
-	server           string
-	current, offline bool
-	lag              uint64        // operations behind the leader
-	seen             time.Duration // since it was heard
+// StreamFacts is one stream.
+type StreamFacts struct {
+	Shared   bool           `json:"shared"` // of what all sites share
+	Name     string         `json:"name"`
+	Leader   string         `json:"leader,omitempty"` // "" when there is none, or one server
+	Messages uint64         `json:"messages"`
+	Bytes    uint64         `json:"bytes"`
+	MaxBytes int64          `json:"max_bytes"`
+	Copies   int            `json:"copies"`             // how many there are to be
+	Replicas []ReplicaFacts `json:"replicas,omitempty"` // those that do not lead
+}
+
+// ReplicaFacts is a member of a group that agrees on writes.
+type ReplicaFacts struct {
+	Server  string        `json:"server"`
+	Current bool          `json:"current"`
+	Offline bool          `json:"offline"`
+	Lag     uint64        `json:"lag"`     // operations behind the leader
+	Seen    time.Duration `json:"seen_ns"` // since it was heard
+}
+
+// Look gathers the facts of a link that Join returned. What cannot be learnt is left out,
+// and the error says why.
+func Look(ctx context.Context, l cluster.Link) (Facts, error) {
+	j, ok := l.(*joined)
+	if !ok {
+		return Facts{}, errNoCluster
+	}
+	return j.att.look(ctx)
+}
+
+var errNoCluster = errors.New("cluster: this process is alone")
+
+// Faults says in sentences what the facts show to be wrong, nothing when all is well.
+func (f Facts) Faults() []string {
+	var all []string
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if f.Server == "" {
+		say("no core of the site answers: is one running, and is the way to it open?")
+	}
+	if c := f.Core; c != nil {
+		if c.Size > 1 && c.Leader == "" {
+			say("the cores of the site have no leader: more than half of the %d must run and reach each other", c.Size)
+		}
+		if missing := c.Size - 1 - len(c.Routes); c.Size > 1 && missing > 0 {
+			say("this core reaches %d of the %d other cores of its site", len(c.Routes), c.Size-1)
+		}
+		if c.Size > 1 && len(c.Routes) > c.Size-1 {
+			say("%d cores are connected where %d are listed: do two clusters have one name and secret, or was the list of cores changed on some only?", len(c.Routes)+1, c.Size)
+		}
+		for _, r := range c.Cores {
+			if r.Offline {
+				say("core %s is away since %s; if it is lost for good, have it removed", r.Server, r.Seen.Round(time.Second))
+			}
+		}
+		if !c.Hub && len(c.Links) == 0 {
+			say("there is no link to the hub: the site goes on with what it was granted")
+		}
+		if c.MaxStore > 0 && c.Store > c.MaxStore/10*9 {
+			say("the store has %d of %d bytes", c.Store, c.MaxStore)
+		}
+	}
+	for _, s := range f.Streams {
+		if s.Copies > 1 && s.Leader == "" {
+			say("stream %s has no leader: nothing can be written to it", s.Name)
+		}
+		if n := 1 + len(s.Replicas); s.Copies > n {
+			say("stream %s has %d of %d copies", s.Name, n, s.Copies)
+		}
+		for _, r := range s.Replicas {
+			switch {
+			case r.Offline:
+				say("the copy of stream %s at %s is away since %s", s.Name, r.Server, r.Seen.Round(time.Second))
+			case !r.Current && r.Lag > 0:
+				say("the copy of stream %s at %s is %d writes behind", s.Name, r.Server, r.Lag)
+			}
+		}
+		if s.MaxBytes > 0 && s.Bytes > uint64(s.MaxBytes)/10*9 {
+			say("stream %s has %d of %d bytes", s.Name, s.Bytes, s.MaxBytes)
+		}
+	}
+	return all
 }
 
 // look gathers the facts. What cannot be learnt is left out, and the error says why.
-func (a *attachment) look(ctx context.Context) (facts, error) {
-	var f facts
+func (a *attachment) look(ctx context.Context) (Facts, error) {
+	var f Facts
 	var failed error
 	if a.site.IsConnected() {
-		f.server = a.site.ConnectedServerName()
+		f.Server = a.site.ConnectedServerName()
 		rtt, err := a.site.RTT()
-		if f.rtt = rtt; err != nil {
-			failed = errors.Join(failed, fmt.Errorf("round trip to %s: %w", f.server, err))
+		if f.RTT = rtt; err != nil {
+			failed = errors.Join(failed, fmt.Errorf("round trip to %s: %w", f.Server, err))
 		}
 	}
 	if a.server != nil {
-		failed = errors.Join(failed, a.server.look(&f))
+		core, err := a.server.look(a.cfg)
+		f.Core, failed = core, errors.Join(failed, err)
 	}
 	for _, account := range []struct {
 		nc     *nats.Conn
@@ -73,55 +154,57 @@ func (a *attachment) look(ctx context.Context) (facts, error) {
 		shared bool
 	}{{a.site, "", false}, {a.shared, a.hubDomain, true}} {
 		streams, err := lookStreams(ctx, account.nc, account.domain, account.shared)
-		f.streams = append(f.streams, streams...)
+		f.Streams = append(f.Streams, streams...)
 		failed = errors.Join(failed, err)
 	}
 	return f, failed
 }
 
-func (s *coreServer) look(f *facts) error {
+func (s *coreServer) look(cfg ClusterConfig) (*CoreFacts, error) {
+	c := &CoreFacts{Size: max(1, len(cfg.Cores)), Hub: len(cfg.Hub) == 0, Links: s.links()}
 	routes, err := s.srv.Routez(nil)
 	if err != nil {
-		return fmt.Errorf("connections between cores: %w", err)
+		return c, fmt.Errorf("connections between cores: %w", err)
 	}
 	// A pair of servers has several connections; one is shown.
 	for _, r := range routes.Routes {
-		i := slices.IndexFunc(f.routes, func(l linkFacts) bool { return l.name == r.RemoteName })
+		i := slices.IndexFunc(c.Routes, func(l LinkFacts) bool { return l.Name == r.RemoteName })
 		if i < 0 {
-			f.routes = append(f.routes, linkFacts{name: r.RemoteName, address: fmt.Sprintf("%s:%d", r.IP, r.Port)})
-			i = len(f.routes) - 1
+			c.Routes = append(c.Routes, LinkFacts{Name: r.RemoteName, Address: hostPort(r.IP, r.Port)})
+			i = len(c.Routes) - 1
 		}
-		f.routes[i].rtt = cmp.Or(f.routes[i].rtt, duration(r.RTT))
+		c.Routes[i].RTT = cmp.Or(c.Routes[i].RTT, duration(r.RTT))
 	}
-	f.links = s.sites()
 	info, err := s.srv.Jsz(&server.JSzOptions{})
 	if err != nil {
-		return fmt.Errorf("JetStream: %w", err)
+		return c, fmt.Errorf("JetStream: %w", err)
 	}
-	f.memory, f.store = info.Memory, info.Store
-	f.maxMemory, f.maxStore = uint64(info.Config.MaxMemory), uint64(info.Config.MaxStore)
+	c.Memory, c.Store = info.Memory, info.Store
+	c.MaxMemory, c.MaxStore = uint64(info.Config.MaxMemory), uint64(info.Config.MaxStore)
 	if m := info.Meta; m != nil {
-		f.leader = m.Leader
+		c.Leader = m.Leader
 		for _, r := range m.Replicas {
-			f.cores = append(f.cores, replicaFacts{r.Name, r.Current, r.Offline, r.Lag, r.Active})
+			c.Cores = append(c.Cores, ReplicaFacts{r.Name, r.Current, r.Offline, r.Lag, r.Active})
 		}
 	}
-	return nil
+	return c, nil
 }
 
-// sites are the links to cores of other sites.
-func (s *coreServer) sites() []linkFacts {
+// links are those with cores of other sites.
+func (s *coreServer) links() []LinkFacts {
 	leafs, err := s.srv.Leafz(nil)
 	if err != nil {
 		return nil
 	}
-	var all []linkFacts
+	var all []LinkFacts
 	for _, l := range leafs.Leafs {
-		all = append(all, linkFacts{l.Name, fmt.Sprintf("%s:%d", l.IP, l.Port), duration(l.RTT)})
+		all = append(all, LinkFacts{l.Name, hostPort(l.IP, l.Port), duration(l.RTT)})
 	}
-	slices.SortFunc(all, func(a, b linkFacts) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b LinkFacts) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
+
+func hostPort(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
 
 // duration reads what NATS writes for one; "" is none.
 func duration(text string) time.Duration {
@@ -132,7 +215,7 @@ func duration(text string) time.Duration {
 	return d
 }
 
-func lookStreams(ctx context.Context, nc *nats.Conn, domain string, shared bool) ([]streamFacts, error) {
+func lookStreams(ctx context.Context, nc *nats.Conn, domain string, shared bool) ([]StreamFacts, error) {
 	what := "streams of the site"
 	if shared {
 		what = "streams of the hub"
@@ -143,24 +226,27 @@ func lookStreams(ctx context.Context, nc *nats.Conn, domain string, shared bool)
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	var all []streamFacts
+	var all []StreamFacts
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {
 		all = append(all, streamOf(info, shared))
 	}
-	slices.SortFunc(all, func(a, b streamFacts) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b StreamFacts) int { return strings.Compare(a.Name, b.Name) })
 	if err := list.Err(); err != nil {
 		return all, fmt.Errorf("%s: %w", what, err)
 	}
 	return all, nil
 }
 
-func streamOf(info *jetstream.StreamInfo, shared bool) streamFacts {
-	s := streamFacts{shared: shared, name: info.Config.Name, messages: info.State.Msgs, bytes: info.State.Bytes}
+func streamOf(info *jetstream.StreamInfo, shared bool) StreamFacts {
+	s := StreamFacts{
+		Shared: shared, Name: info.Config.Name, Messages: info.State.Msgs, Bytes: info.State.Bytes,
+		MaxBytes: info.Config.MaxBytes, Copies: info.Config.Replicas,
+	}
 	if c := info.Cluster; c != nil {
-		s.leader = c.Leader
+		s.Leader = c.Leader
 		for _, r := range c.Replicas {
-			s.replicas = append(s.replicas, replicaFacts{r.Name, r.Current, r.Offline, r.Lag, r.Active})
+			s.Replicas = append(s.Replicas, ReplicaFacts{r.Name, r.Current, r.Offline, r.Lag, r.Active})
 		}
 	}
 	return s

@@ -84,8 +84,8 @@ func TestThreeCores(t *testing.T) {
 	current := func(ctx context.Context) error {
 		for {
 			f, err := other.look(ctx)
-			if err == nil && len(f.streams) == 1 && len(f.streams[0].replicas) == 2 &&
-				!slices.ContainsFunc(f.streams[0].replicas, func(r replicaFacts) bool { return !r.current || r.offline }) {
+			if err == nil && len(f.Streams) == 1 && len(f.Streams[0].Replicas) == 2 &&
+				!slices.ContainsFunc(f.Streams[0].Replicas, func(r ReplicaFacts) bool { return !r.Current || r.Offline }) {
 				return nil
 			}
 			if ctx.Err() != nil {
@@ -98,10 +98,13 @@ func TestThreeCores(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if len(f.routes) != 2 || f.routes[0].rtt == 0 || f.leader == "" || len(f.cores) < 2 || f.server != "dublin."+other.cfg.Node || f.store == 0 {
+	if f.Core == nil || len(f.Core.Routes) != 2 || f.Core.Routes[0].RTT == 0 || f.Core.Leader == "" || f.Server != "dublin."+other.cfg.Node || f.Core.Store == 0 {
 		t.Errorf("facts %+v", f)
 	}
-	if f, err := edge.look(t.Context()); err != nil || len(f.streams) != 1 || f.streams[0].leader == "" || f.rtt == 0 {
+	if all := f.Faults(); len(all) > 0 {
+		t.Errorf("a whole site has faults: %q", all)
+	}
+	if f, err := edge.look(t.Context()); err != nil || len(f.Streams) != 1 || f.Streams[0].Leader == "" || f.RTT == 0 {
 		t.Errorf("an edge's facts %+v, %v", f, err)
 	}
 

@@ -114,12 +114,12 @@ func (s *processSite) leader(t testing.TB) int {
 		if ctx.Err() != nil {
 			t.Fatalf("the site is not whole: %+v, %v", f, err)
 		}
-		for _, x := range f.streams {
-			if x.name != stream || x.leader == "" || len(x.replicas) != len(s.nodes)-1 ||
-				slices.ContainsFunc(x.replicas, func(r replicaFacts) bool { return !r.current || r.offline }) {
+		for _, x := range f.Streams {
+			if x.Name != stream || x.Leader == "" || len(x.Replicas) != len(s.nodes)-1 ||
+				slices.ContainsFunc(x.Replicas, func(r ReplicaFacts) bool { return !r.Current || r.Offline }) {
 				continue
 			}
-			if i := slices.IndexFunc(s.nodes, func(n *node) bool { return "dublin."+n.cfg.Node == x.leader }); i >= 0 {
+			if i := slices.IndexFunc(s.nodes, func(n *node) bool { return "dublin."+n.cfg.Node == x.Leader }); i >= 0 {
 				return i
 			}
 		}

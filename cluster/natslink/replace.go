@@ -9,6 +9,16 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
+// RemoveCore makes the cores of a link's site forget the core that the node was, see
+// docs/cluster.md. The link must be that of another core of the site.
+func RemoveCore(ctx context.Context, l cluster.Link, node string) error {
+	j, ok := l.(*joined)
+	if !ok {
+		return errNoCluster
+	}
+	return j.att.removeCore(ctx, node)
+}
+
 // removeCore makes the cores of the site forget a core that is gone for good, so that it no
 // longer counts for their majority, and what it kept is copied to one that takes its place.
 // It works on any core while a majority is there.

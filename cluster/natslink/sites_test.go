@@ -112,7 +112,7 @@ func TestSites(t *testing.T) {
 	watch.Stop()
 	keep(t, far, far.site, "", "new")
 	within(t, 15*time.Second, func(ctx context.Context) error { return said.await(ctx, "Stale Connection") })
-	if links := far.server.sites(); len(links) > 0 {
+	if links := far.server.links(); len(links) > 0 {
 		t.Errorf("it still has %v", links)
 	}
 	t.Logf("the cut was noticed after %v", time.Since(lost))
@@ -129,7 +129,7 @@ func TestSites(t *testing.T) {
 	if _, err := shared.Put(t.Context(), "of.paris", []byte("2")); err != nil {
 		t.Error(err)
 	}
-	if links := far.server.sites(); len(links) != 1 || links[0].name != "dublin.dublin-1" {
+	if links := far.server.links(); len(links) != 1 || links[0].Name != "dublin.dublin-1" {
 		t.Errorf("links %v", links)
 	}
 }

@@ -2,7 +2,10 @@ package coordinator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -13,43 +16,77 @@ import (
 // kinds of package anteroom: Unavailable when nobody answers in time, and the one that the
 // coordinator's host gave otherwise. Safe for concurrent use.
 type Client struct {
-	link cluster.Link
+	space cluster.Space
 }
 
-// NewClient returns a client.
-func NewClient(link cluster.Link) *Client { return &Client{link: link} }
+// NewClient returns a client. The space is the one that all sites share.
+func NewClient(space cluster.Space) *Client { return &Client{space: space} }
 
-// Status is what the coordinator of a room knows, over all sites.
-type Status struct {
-	anteroom.Status
-	Epoch uint64        // of this coordinator of the room
-	Pool  [2]int64      // seats and rate slots that are not granted to any site; negative after a limit was lowered
-	Sites []SiteStatus  // those with an account, by name
-	Since anteroom.Time // room time: when this coordinator began
-}
-
-// SiteStatus is a site as the coordinator of a room sees it.
-type SiteStatus struct {
-	Name        string
-	Incarnation uint64
-	Heard       time.Duration // since its last report; negative when it has not reported to this coordinator
-	Trip        time.Duration // the shortest round trip lately, as it says; 0: unknown
-	Granted     [2]uint64     // seats and rate slots ever granted
-	Returned    [2]uint64     // of those, returned
-	Used        [2]uint64     // in use or offered, by its last report
-	Idle        uint64        // free permits there, by its last report
-	Lost        bool          // was replaced by a newer incarnation
-}
+// askFor is how long an answer is waited for, where ctx does not end before.
+const askFor = 5 * time.Second
 
 // AdmitNow gives turns to the next n in line of a room (see engine.Coordinator.AdmitNow) and
-// returns how many got one.
+// returns how many got one. After an error of kind Unavailable some may have got one.
 func (c *Client) AdmitNow(ctx context.Context, room anteroom.RoomID, n int) (int, error) {
-	return 0, errUnavailable
+	a, err := c.ask(ctx, cluster.ShardOf(string(room)), admitFor+askFor, request{Op: opAdmit, Room: room, N: n})
+	return a.Given, err
 }
 
-// Status returns the live numbers of a room.
+// Status returns the live numbers of a room over all sites.
 func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, error) {
-	return Status{}, errUnavailable
+	a, err := c.ask(ctx, cluster.ShardOf(string(room)), askFor, request{Op: opStatus, Room: room})
+	if err != nil {
+		return Status{}, err
+	}
+	if a.Status == nil {
+		return Status{}, errors.New("the coordinator's answer has no status; perhaps it is of another version")
+	}
+	return *a.Status, nil
 }
 
-var errUnavailable = errors.New("coordinator: nobody answers")
+// Sites returns how the coordinators of all shards see the sites, and the shards whose coordinator
+// does not answer.
+func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) {
+	var answers [cluster.Shards]reply
+	var failed [cluster.Shards]error
+	var wg sync.WaitGroup
+	for shard := range cluster.Shards {
+		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, askFor, request{Op: opSites}) })
+	}
+	wg.Wait()
+	sums := map[string]*SiteSummary{}
+	for shard, a := range answers {
+		if failed[shard] != nil {
+			silent = append(silent, shard)
+		}
+		for _, one := range a.Sites {
+			add(sums, one)
+		}
+	}
+	return summed(sums), silent
+}
+
+func (c *Client) ask(ctx context.Context, shard int, within time.Duration, q request) (a reply, err error) {
+	data, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	data, err = c.space.Request(ctx, asking(shard), data)
+	switch {
+	case errors.Is(err, cluster.ErrNobody):
+		return a, errElected()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cluster.ErrUnavailable):
+		return a, anteroom.Errorf(anteroom.Unavailable, "the coordinator of this room does not answer: try again in a few seconds, and see anteroom doctor when it goes on: %w", err)
+	case err != nil:
+		return a, fmt.Errorf("the coordinator of this room cannot be asked: %w", err)
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return reply{}, errors.New("the coordinator's answer cannot be read; perhaps it is of another version")
+	}
+	if a.Error != nil {
+		return reply{}, a.Error.err()
+	}
+	return a, nil
+}

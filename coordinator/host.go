@@ -2,16 +2,42 @@
 // holds the coordinator role of the room's shard. It connects engine.Coordinator to the
 // cluster.Link: reports come in, messages to sites go out, ledger records are stored before
 // anything that relies on them leaves.
+//
+// A coordinator is made at the first report of its room, from the record of its predecessor, and
+// is given up when nobody uses the room any more. What it counts on from the process of a site:
+// a message for a room that nobody uses there is taken all the same, with the room opened for it,
+// and answered, for units may be kept there that others need.
+//
+// Every shard has its room time, which this process defines: when it takes a shard over, it goes
+// on in the time in which the sites live. Of two hosts that hold a shard for a moment, the
+// record tells: who finds that another has written it stops. The lock order is: a room's lock,
+// then that of its shard's rooms or of what is sent.
 package coordinator
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/shuffles"
 )
+
+// Reports is the subject, in the shared space, of the reports to the coordinators of a shard:
+// frames of engine.Report.
+func Reports(shard int) string { return fmt.Sprintf("coordinator.%02d", shard) }
+
+// ToSite is the subject, in the shared space, of what they tell a site: frames of engine.ToSite.
+func ToSite(site string, shard int) string { return fmt.Sprintf("to.%s.%02d", site, shard) }
+
+// asking is the subject of operators' requests.
+func asking(shard int) string { return fmt.Sprintf("ask.coordinator.%02d", shard) }
 
 // Config says what a host works with.
 type Config struct {
@@ -27,26 +53,134 @@ type Config struct {
 	Log *slog.Logger
 }
 
+const (
+	tickEvery = 100 * time.Millisecond
+	// storing is how many records are written at once: after a take-over many rooms have one.
+	storing = 32
+	// storeFor bounds one write; storeAgain is how long after a failure the next begins.
+	storeFor   = 5 * time.Second
+	storeAgain = 500 * time.Millisecond
+	// maxAsked is how many requests of operators are answered at once.
+	maxAsked = 64
+	// complainEvery bounds what is logged of one kind of trouble.
+	complainEvery = time.Minute
+)
+
 // Host runs the coordinators of the rooms whose shards this process holds. Safe for
 // concurrent use.
 type Host struct {
-	cfg Config
+	cfg      Config
+	log      *slog.Logger
+	writer   string // names this host in records
+	start    time.Time
+	stores   chan struct{} // a place for each write under way
+	asked    chan struct{}
+	shuffles *shuffles.Store
+	counts   counters
+
+	mu     sync.Mutex
+	shards [cluster.Shards]atomic.Pointer[shard] // written under mu
+	closed bool
 }
 
 // New returns a host without shards.
-func New(cfg Config) *Host { return &Host{cfg: cfg} }
+func New(cfg Config) *Host {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	h := &Host{cfg: cfg, log: cfg.Log, stores: make(chan struct{}, storing), asked: make(chan struct{}, maxAsked), start: cfg.Now()}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	var id [8]byte
+	rand.Read(id[:])
+	h.writer = hex.EncodeToString(id[:])
+	h.shuffles = shuffles.New(cfg.Link, func(room anteroom.RoomID) bool { return h.shardOf(room) != nil })
+	return h
+}
+
+// local is the process's own monotonic clock, which shows its wall clock of the start.
+func (h *Host) local(t time.Time) anteroom.Time { return anteroom.TimeOf(h.start).Add(t.Sub(h.start)) }
+
+// shardOf is the shard of a room, nil when this host does not have it.
+func (h *Host) shardOf(room anteroom.RoomID) *shard {
+	return h.shards[cluster.ShardOf(string(room))].Load()
+}
 
 // Gain takes the coordinator role of a shard: from now on its rooms are coordinated here.
-// epoch is the role's: the higher, the later. It does not block.
-func (h *Host) Gain(shard int, epoch uint64) {}
+// epoch is the role's: the higher, the later. It does not wait for anything.
+func (h *Host) Gain(number int, epoch uint64) {
+	if number < 0 || number >= cluster.Shards {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if before := h.shards[number].Swap(nil); before != nil {
+		before.lose()
+	}
+	if h.closed {
+		return
+	}
+	s := newShard(h, number, epoch)
+	h.shards[number].Store(s)
+	go s.run()
+}
 
 // Lose gives the role of a shard up: nothing of it leaves this process any more when Lose
 // returns.
-func (h *Host) Lose(shard int) {}
+func (h *Host) Lose(number int) {
+	if number < 0 || number >= cluster.Shards {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.shards[number].Swap(nil); s != nil {
+		s.lose()
+	}
+}
 
 // Configure puts the plan of a room in force, as Config.Plan returns it now; a room that the
 // plan does not have any more is dropped. A room that nobody uses costs nothing.
-func (h *Host) Configure(room anteroom.RoomID) {}
+func (h *Host) Configure(id anteroom.RoomID) {
+	s := h.shardOf(id)
+	if s == nil {
+		return
+	}
+	r := s.room(id)
+	if r == nil {
+		return
+	}
+	plan, ok := h.cfg.Plan(id)
+	if !ok {
+		s.drop(r)
+		return
+	}
+	r.configure(plan)
+	s.flush()
+}
 
-// Run works until ctx ends; then every shard is lost.
-func (h *Host) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Run works until ctx ends; then every shard is lost, and none can be gained again.
+func (h *Host) Run(ctx context.Context) error {
+	<-ctx.Done()
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	for number := range cluster.Shards {
+		h.Lose(number)
+	}
+	return nil
+}
+
+// Counts is what a host has refused since it began.
+type Counts struct {
+	Undecodable uint64 // frames and messages that are none
+	Misplaced   uint64 // reports of rooms that do not exist, or belong to another shard
+	Fenced      uint64 // rooms that another host had taken over
+}
+
+type counters struct{ undecodable, misplaced, fenced atomic.Uint64 }
+
+// Counts returns what has been refused.
+func (h *Host) Counts() Counts {
+	return Counts{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
+}

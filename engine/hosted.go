@@ -72,3 +72,6 @@ func (c *Coordinator) Gathered(now anteroom.Time) bool {
 		return s.lostAt == 0 && !s.whole && now.Sub(s.heard) < DeadAfter
 	})
 }
+
+// MustStore reports that Needs would return a record.
+func (c *Coordinator) MustStore() bool { return c.dirty }

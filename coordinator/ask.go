@@ -1,0 +1,271 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+)
+
+// request is what an operator's process asks.
+type request struct {
+	Op   string          `json:"op"`
+	Room anteroom.RoomID `json:"room,omitempty"`
+	N    int             `json:"n,omitempty"`
+}
+
+const (
+	opAdmit  = "admit"
+	opStatus = "status"
+	opSites  = "sites"
+)
+
+// maxRequest bounds a request, in bytes.
+const maxRequest = 4 << 10
+
+// admitFor bounds the time for one AdmitNow: it may have to wait for the store.
+const admitFor = 12 * time.Second
+
+// reply answers a request. Error is nil when it was done.
+type reply struct {
+	Error  *failure      `json:"error,omitempty"`
+	Given  int           `json:"given,omitempty"`
+	Status *Status       `json:"status,omitempty"`
+	Sites  []SiteSummary `json:"sites,omitempty"`
+}
+
+// failure is an error with its kind.
+type failure struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+}
+
+// kinds are the names of the kinds of error on their way.
+var kinds = map[anteroom.Kind]string{anteroom.Invalid: "invalid", anteroom.NotFound: "not_found", anteroom.Conflict: "conflict",
+	anteroom.Denied: "denied", anteroom.Unavailable: "unavailable"}
+
+func failureOf(err error) *failure {
+	kind, ok := kinds[anteroom.KindOf(err)]
+	if !ok {
+		kind = "other"
+	}
+	return &failure{Kind: kind, Message: err.Error()}
+}
+
+func (f *failure) err() error {
+	for kind, name := range kinds {
+		if name == f.Kind {
+			return anteroom.Errorf(kind, "%s", f.Message)
+		}
+	}
+	return errors.New(f.Message)
+}
+
+// Status is what the coordinator of a room knows, over all sites. Its InForce is nil: what is in
+// force follows from the plan, which every process has.
+type Status struct {
+	anteroom.Status
+	Epoch uint64              `json:"epoch"` // of this coordinator; 0: nobody uses the room, and it has none
+	Pool  [2]int64            `json:"pool"`  // seats and rate slots that no site has; negative after a limit was lowered
+	Sites []engine.SiteStatus `json:"sites"` // those with an account, in the order in which they appeared
+}
+
+// SiteSummary is a site as the coordinators see it, summed over the rooms that it serves.
+type SiteSummary struct {
+	Name    string        `json:"name"`
+	Rooms   int           `json:"rooms"`
+	Heard   time.Duration `json:"heard"` // the longest since a room's last report
+	Trip    time.Duration `json:"trip"`  // the shortest round trip lately; 0 while unknown
+	Granted uint64        `json:"granted"`
+	Used    uint64        `json:"used"` // of those seats, in use or set aside for turns
+	Idle    uint64        `json:"idle"` // free permits there
+	Silent  int           `json:"silent"`
+}
+
+// ask answers an operator's request.
+func (s *shard) ask(m cluster.Message) {
+	if m.Reply == nil {
+		return
+	}
+	select {
+	case s.host.asked <- struct{}{}:
+	default:
+		s.answer(m, reply{Error: failureOf(anteroom.Errorf(anteroom.Unavailable, "too many requests at once: try again in a few seconds"))})
+		return
+	}
+	go func() {
+		defer func() { <-s.host.asked }()
+		s.answer(m, s.answerTo(m.Data))
+	}()
+}
+
+func (s *shard) answer(m cluster.Message, r reply) {
+	data, err := json.Marshal(r)
+	if err == nil && len(data) > cluster.MaxMessage {
+		data, err = json.Marshal(reply{Error: failureOf(errors.New("the answer is too large"))})
+	}
+	if err == nil {
+		err = m.Reply(data)
+	}
+	if err != nil {
+		s.complain("a request cannot be answered", "error", err)
+	}
+}
+
+func (s *shard) answerTo(data []byte) (out reply) {
+	var q request
+	if len(data) > maxRequest || json.Unmarshal(data, &q) != nil {
+		s.undecodable(errors.New("not a request"))
+		return reply{Error: failureOf(anteroom.Errorf(anteroom.Invalid, "this is not a request; perhaps it comes from another version"))}
+	}
+	if q.Op == opSites {
+		return reply{Sites: s.sites()}
+	}
+	if _, ok := s.host.cfg.Plan(q.Room); !ok || cluster.ShardOf(string(q.Room)) != s.number {
+		return reply{Error: failureOf(anteroom.Errorf(anteroom.NotFound, "there is no room with the id %.40q", q.Room))}
+	}
+	var err error
+	switch q.Op {
+	case opStatus:
+		out.Status, err = s.status(q.Room)
+	case opAdmit:
+		out.Given, err = s.admitNow(q.Room, q.N)
+	default:
+		err = anteroom.Errorf(anteroom.Invalid, "the request %.20q is not known here; perhaps it comes from another version", q.Op)
+	}
+	if err != nil {
+		out = reply{Error: failureOf(err)}
+	}
+	return out
+}
+
+// live returns the room when it has a coordinator, nil when nobody uses it, and an error while
+// that is not known.
+func (s *shard) live(id anteroom.RoomID) (*room, error) {
+	r := s.room(id)
+	if r == nil {
+		if s.host.cfg.Now().Sub(s.begun) < guess {
+			return nil, errElected()
+		}
+		return nil, nil
+	}
+	return r, nil
+}
+
+// errElected is a new error for each, for an error's kind is found by its type.
+func errElected() error {
+	return anteroom.Errorf(anteroom.Unavailable, "the coordinator of this room is being elected: try again in a few seconds")
+}
+
+func (s *shard) status(id anteroom.RoomID) (*Status, error) {
+	r, err := s.live(id)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		plan, _ := s.host.cfg.Plan(id)
+		set := plan.WithDefaults().At(anteroom.TimeOf(s.host.cfg.Now())).Settings
+		idle := anteroom.Status{Room: id, At: s.now(), Mode: engine.Open.String(), TotalActiveUsers: set.TotalActiveUsers, NewPerMinute: set.NewUsersPerMinute}
+		return &Status{Status: idle}, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.machine == nil {
+		return nil, errElected()
+	}
+	now := r.follow()
+	st := &Status{Status: r.machine.Status(now), Epoch: r.machine.Epoch(), Pool: r.machine.Numbers().Pool, Sites: r.machine.Sites(now)}
+	st.Room = id
+	r.drain()
+	return st, nil
+}
+
+// admitNow gives turns, and reserves more units when those reserved ahead have run out.
+func (s *shard) admitNow(id anteroom.RoomID, n int) (given int, err error) {
+	if n < 1 || n > anteroom.MaxUsers {
+		return 0, anteroom.Errorf(anteroom.Invalid, "%d visitors cannot be admitted: give a number from 1 to %d", n, anteroom.MaxUsers)
+	}
+	r, err := s.live(id)
+	if r == nil || err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, admitFor)
+	defer cancel()
+	defer s.flush()
+	for try := 0; try < 2 && given < n; try++ {
+		r.mu.Lock()
+		if r.machine == nil {
+			r.mu.Unlock()
+			if given > 0 {
+				return given, nil
+			}
+			return 0, errElected()
+		}
+		given += r.machine.AdmitNow(r.follow(), n-given)
+		again := r.machine.MustStore()
+		r.drain()
+		r.mu.Unlock()
+		if !again || r.store(ctx) != nil {
+			break
+		}
+	}
+	return given, nil
+}
+
+// sites sums up what the coordinators of the shard know of sites.
+func (s *shard) sites() []SiteSummary {
+	sums := map[string]*SiteSummary{}
+	for _, r := range s.all() {
+		r.mu.Lock()
+		var sites []engine.SiteStatus
+		if r.machine != nil {
+			sites = r.machine.Sites(s.now())
+		}
+		r.mu.Unlock()
+		for _, one := range sites {
+			add(sums, SiteSummary{Name: one.Key.Name, Rooms: 1, Heard: one.Age, Trip: one.Trip, Granted: one.Granted[engine.Seat] - one.Returned[engine.Seat],
+				Used: one.Used[engine.Seat], Idle: one.Idle, Silent: silent(one)})
+		}
+	}
+	return summed(sums)
+}
+
+func silent(one engine.SiteStatus) int {
+	if one.Answers || one.Granted == one.Returned {
+		return 0
+	}
+	return 1
+}
+
+func add(sums map[string]*SiteSummary, one SiteSummary) {
+	sum := sums[one.Name]
+	if sum == nil {
+		sums[one.Name] = &one
+		return
+	}
+	sum.Rooms += one.Rooms
+	sum.Heard = max(sum.Heard, one.Heard)
+	if sum.Trip == 0 || one.Trip != 0 && one.Trip < sum.Trip {
+		sum.Trip = one.Trip
+	}
+	sum.Granted += one.Granted
+	sum.Used += one.Used
+	sum.Idle += one.Idle
+	sum.Silent += one.Silent
+}
+
+func summed(sums map[string]*SiteSummary) []SiteSummary {
+	out := make([]SiteSummary, 0, len(sums))
+	for _, sum := range sums {
+		out = append(out, *sum)
+	}
+	slices.SortFunc(out, func(a, b SiteSummary) int { return cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+	return out
+}

@@ -1,0 +1,214 @@
+package coordinator
+
+// The shuffle at the start of an event: the line is held and gathered, who takes part is recorded
+// where everybody can read it, and then the sites are told.
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/shuffles"
+)
+
+const (
+	// gatherFor bounds how long the line waits for what the sites have not told yet.
+	gatherFor = 2 * time.Second
+	// keepFor bounds the writing of a shuffle, keepAgain is how long after a failure it is tried
+	// again.
+	keepFor   = 30 * time.Second
+	keepAgain = 2 * time.Second
+)
+
+// draw is a shuffle that is under way.
+type draw struct {
+	tag    anteroom.ID
+	event  anteroom.Event
+	number int
+	span   time.Duration
+	since  anteroom.Time
+	asked  bool // the sites, for all who wait there
+	record *shuffles.Record
+}
+
+// recorded is what the store knows of a room's event.
+type recorded struct {
+	stage   shuffles.Stage
+	tag     anteroom.ID
+	shuffle *anteroom.Shuffle // of the event in force; nil when there is none
+	span    time.Duration
+}
+
+// recall reads how far the room's event has come.
+func (r *room) recall(ctx context.Context) (past recorded, err error) {
+	r.mu.Lock()
+	events := len(r.plan.Events)
+	r.evaluate(r.shard.host.cfg.Now())
+	f := r.inForce
+	r.mu.Unlock()
+	if events == 0 {
+		return past, nil
+	}
+	store := r.shard.host.shuffles
+	if past.stage, err = store.Stage(ctx, r.id); err != nil {
+		return past, err
+	}
+	if f.Phase != anteroom.Started || !f.Event.ShuffleAtStart {
+		return past, nil
+	}
+	past.tag, past.span = shuffles.Tag(f.Event.ID, f.Number), f.Start.Sub(f.Prequeue)
+	past.shuffle, err = store.Read(ctx, r.id, past.tag)
+	var damaged *cluster.DamagedError
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return past, nil
+	case errors.As(err, &damaged):
+		// The sites have the keys, or not: another draw would be another order.
+		r.shard.complain("the record of a shuffle is damaged; places that were not told of it keep their order", "room", string(r.id), "error", err)
+		past.stage.Started = true
+		return past, nil
+	}
+	return past, err
+}
+
+// redo gives the order of the record to those whom a site brings with another.
+func (p *recorded) redo(now anteroom.Time, c *engine.Coordinator) {
+	sh := p.shuffle
+	c.Reshuffle(now, engine.Shuffle{At: sh.At, IDs: sh.IDs, Entries: sh.Entries}, sh.Seed[:], p.span)
+}
+
+// shuffleDue says that the event in force has ended its prequeue and the line is to be shuffled.
+// The caller holds the lock.
+func (r *room) shuffleDue() bool {
+	f := r.inForce
+	return f.Phase == anteroom.Started && f.Event.ShuffleAtStart &&
+		r.stage == shuffles.Stage{Event: f.Event.ID, Number: f.Number} && r.done != shuffles.Tag(f.Event.ID, f.Number)
+}
+
+// advance follows the stage of the event in force, and begins the shuffle when it starts, before
+// its settings are in force. The caller holds the lock.
+func (r *room) advance(now anteroom.Time) {
+	f, next := r.inForce, r.stage
+	if r.draw != nil && (f.Phase != anteroom.Started || shuffles.Tag(f.Event.ID, f.Number) != r.draw.tag) && r.draw.record == nil {
+		r.draw = nil // called off
+	}
+	switch {
+	case f.Phase == anteroom.Prequeueing:
+		next = shuffles.Stage{Event: f.Event.ID, Number: f.Number}
+	case r.draw != nil:
+	case r.shuffleDue():
+		r.draw = &draw{tag: shuffles.Tag(f.Event.ID, f.Number), event: *f.Event, number: f.Number, span: f.Start.Sub(f.Prequeue), since: now}
+	case r.stage != shuffles.Stage{}:
+		next.Started = true // or was called off
+	}
+	if next != r.stage {
+		r.stage, r.staged = next, false
+	}
+}
+
+// gather asks the sites for all who wait there, now that the line is held. The caller holds the
+// lock.
+func (r *room) gather(now anteroom.Time) {
+	if r.draw != nil && !r.draw.asked {
+		r.draw.asked = true
+		r.machine.Gather(now)
+	}
+}
+
+// proceed goes on with the shuffle that is under way. The caller holds the lock.
+func (r *room) proceed(now anteroom.Time) {
+	d := r.draw
+	if d == nil || d.record != nil || !r.machine.Gathered(now) && now.Sub(d.since) < gatherFor {
+		return
+	}
+	rec := shuffles.RecordOf(&d.event, d.number, r.machine.Entrants(now))
+	d.record = &rec
+	go r.keepDraw(d)
+}
+
+// keepDraw makes the shuffle durable, and then tells it. The caller holds no lock.
+func (r *room) keepDraw(d *draw) {
+	s := r.shard
+	for {
+		err := r.writeDraw(d)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, errFenced) || s.ctx.Err() != nil {
+			return
+		}
+		s.complain("a shuffle cannot be stored; the line is held until it is", "room", string(r.id), "error", err)
+		if !s.sleep(keepAgain) {
+			return
+		}
+	}
+	r.mu.Lock()
+	if r.machine != nil && r.draw == d {
+		past := recorded{shuffle: d.record.Shuffle, span: d.span}
+		past.redo(s.now(), r.machine)
+		r.done, r.draw = d.tag, nil
+		r.apply()
+		r.drain()
+	}
+	r.mu.Unlock()
+	s.flush()
+	if err := r.prune(); err != nil && s.ctx.Err() == nil {
+		s.complain("old shuffles cannot be deleted", "room", string(r.id), "error", err)
+	}
+}
+
+// writeDraw writes the shuffle. That the ledger record can be written after it says that nobody
+// else has taken the room over and drawn, too.
+func (r *room) writeDraw(d *draw) error {
+	ctx, cancel := context.WithTimeout(r.shard.ctx, keepFor)
+	defer cancel()
+	if _, err := r.shard.host.shuffles.Keep(ctx, r.id, *d.record); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if r.machine != nil {
+		r.machine.StoreFailed() // so that it is written in any case
+	}
+	r.mu.Unlock()
+	return r.store(ctx)
+}
+
+func (r *room) prune() error {
+	ctx, cancel := context.WithTimeout(r.shard.ctx, keepFor)
+	defer cancel()
+	store := r.shard.host.shuffles
+	tags, err := store.Tags(ctx, r.id)
+	if err == nil {
+		_, err = store.Prune(ctx, r.id, tags)
+	}
+	return err
+}
+
+// keepSoon writes in the background how far the event has come. The caller holds the lock.
+func (r *room) keepSoon(wall time.Time) {
+	if r.staged || r.keeping || wall.Before(r.keepAt) {
+		return
+	}
+	r.keeping = true
+	at := r.stage
+	go func() {
+		s := r.shard
+		ctx, cancel := context.WithTimeout(s.ctx, storeFor)
+		defer cancel()
+		err := s.host.shuffles.PutStage(ctx, r.id, at)
+		if err != nil && s.ctx.Err() == nil {
+			s.complain("how far an event has come cannot be stored; it is tried again", "room", string(r.id), "error", err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.keeping = false
+		if err != nil {
+			r.keepAt = s.host.cfg.Now().Add(keepAgain)
+		} else if r.stage == at {
+			r.staged = true
+		}
+	}()
+}

@@ -67,9 +67,10 @@ func TestFairRunIsFair(t *testing.T) {
 	}
 }
 
+func visitor(c *judge.Case, n int) *crowd.Visitor { return &c.Visitors[n-1] }
+
 // Each of these breaks one promise and no other.
 func TestBrokenPromises(t *testing.T) {
-	visitor := func(c *judge.Case, n int) *crowd.Visitor { return &c.Visitors[n-1] }
 	for _, test := range []struct {
 		name, rule, example string
 		breaks              func(*judge.Case)
@@ -191,6 +192,12 @@ func TestWhatIsAllowed(t *testing.T) {
 	}{
 		{"as many as before shortly after the limits were lowered", func(c *judge.Case) {
 			c.Changes = []judge.Change{{At: 60 * second, Active: 1, PerMinute: 1}, {At: 60*second + 1_000_000, Active: 10, PerMinute: 60}}
+		}},
+		{"a session that comes back after an outage", func(c *judge.Case) {
+			c.Outages = []judge.Outage{{From: 149 * second, Until: 153 * second}}
+			last := slices.IndexFunc(c.Requests, func(q shop.Request) bool { return q.Visitor == "100" && q.Seen > visitor(c, 100).Admitted+second })
+			at := c.Requests[last].Sent + 9*second
+			c.Requests = append(c.Requests, shop.Request{Seen: at, Sent: at, Visitor: "100", Session: "s100"})
 		}},
 		{"no answer of a node that is down", func(c *judge.Case) {
 			c.Outages = []judge.Outage{{From: 8 * second, Until: 10 * second, To: "this"}}

@@ -85,7 +85,7 @@ func (r *Report) judgeTickets(sessions []*session) {
 				f.violation("session %s of visitor %s was also used by visitor %s at %s", s.id, s.first.Visitor, q.Visitor, clock(q.Seen))
 				break
 			}
-			if q.Sent-last > stay {
+			if q.Sent-last > stay+r.c.downtime(last, q.Sent) {
 				f.violation("session %s came back at %s, %.3f s after its last request", s.id, clock(q.Seen), float64(q.Sent-last)/1e6)
 				break
 			}
@@ -103,6 +103,15 @@ func (r *Report) judgeTickets(sessions []*session) {
 	}
 	f.Seen = thousands(len(sessions)) + " sessions"
 	r.add(f)
+}
+
+// downtime is how much of a time was outage. A room's time may stand still in it, so that
+// its sessions last longer.
+func (c *Case) downtime(from, until int64) (sum int64) {
+	for _, o := range c.Outages {
+		sum += max(0, min(until, o.Until)-max(from, o.From))
+	}
+	return sum
 }
 
 func (r *Report) judgeGate() {

@@ -171,7 +171,7 @@ func (n *Node) Kill() error {
 func (n *Node) Stop(ctx context.Context) error {
 	n.leaves(n.c.now(), time.Time{})
 	n.mu.Lock()
-	n.orderly = true
+	n.orderly = !n.c.o.Single // there, nobody else takes the visitors
 	n.mu.Unlock()
 	n.c.pause(ctx, noticed)
 	n.mu.Lock()

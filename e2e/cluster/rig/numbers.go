@@ -139,7 +139,7 @@ func (s *story) numbers(report judge.Report) sim.Numbers {
 				errs = append(errs, float64(v.Told)*1e6/float64(actual)-1)
 			}
 		}
-		if len(v.Thrown) > 0 {
+		if slices.ContainsFunc(v.Thrown, func(t crowd.Thrown) bool { return t.Answered < t.Last+stay }) {
 			n.SentBack++
 		}
 	}
@@ -169,12 +169,29 @@ func (s *story) numbers(report judge.Report) sim.Numbers {
 		}
 	}
 	n.EtaError, n.EtaWithin = middle(errs), ratio(float64(within), float64(len(errs)))
+	n.PeakActive = s.peak(seats)
 	s.idle(events, &n)
 	n.Premature = s.premature(seats)
 	n.LotteryRank = s.rank()
 	n.HeldMean, n.HeldP99 = s.held(seats)
 	n.Messages, n.Bytes = s.packets, s.bytes
 	return n
+}
+
+// peak is the most sessions at once, each from the origin's seeing it until its duration
+// after the sending of its last request.
+func (s *story) peak(seats []seat) int {
+	var events []event
+	for _, t := range seats {
+		events = append(events, event{at: t.seen, active: 1}, event{at: t.last + s.kase.SessionDuration.Microseconds(), active: -1})
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.active, b.active)) })
+	now, most := 0, 0
+	for _, e := range events {
+		now += e.active
+		most = max(most, now)
+	}
+	return most
 }
 
 // idle walks the events and measures slots that nobody used while somebody waited.
@@ -206,7 +223,7 @@ func (s *story) idle(events []event, n *sim.Numbers) {
 		active += e.active
 		rate += e.rate
 		waiting += e.waiting
-		n.PeakActive, n.PeakPerMinute, n.PeakWaiting = max(n.PeakActive, active), max(n.PeakPerMinute, rate), max(n.PeakWaiting, waiting)
+		n.PeakPerMinute, n.PeakWaiting = max(n.PeakPerMinute, rate), max(n.PeakWaiting, waiting)
 		if e.taken && len(since) > 0 {
 			took = append(took, float64(e.at-since[0])/1e6)
 			since = since[1:]

@@ -86,6 +86,9 @@ func (o *Outcome) goals() []goal {
 	}
 	if method(c.Room) == "fifo" {
 		g = append(g, goal{"forecast: median error, bias, within 12 %", "≤ 7 %, ±5 %, ≥ 80 %", func(n *sim.Numbers) string {
+			if n.EtaWithin == 0 && n.EtaError == 0 {
+				return "no wait of 30 s"
+			}
 			return fmt.Sprintf("%s, %s, %.0f %%", percent(n.EtaError), percent(n.EtaBias), 100*n.EtaWithin)
 		}, nil})
 	} else {

@@ -41,6 +41,9 @@ type Cluster struct {
 	Weight int
 	// Version of the program, for the status.
 	Version string
+	// State, if set, tells what the node has of the configuration, so that others can compare. It
+	// must not block.
+	State func() string
 }
 
 func (c *Cluster) check() error {
@@ -112,6 +115,11 @@ func newMember(n *Node) (*member, error) {
 	}
 	var err error
 	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
+		Describe: func(m *cluster.Member) {
+			if cfg.State != nil {
+				m.State = cfg.State()
+			}
+		},
 		Self: cluster.Member{Node: cfg.Node, Boot: fmt.Sprintf("%016x", cfg.Process), Site: cfg.Site, Version: cfg.Version,
 			Wire: [2]int{engine.WireVersion, engine.WireVersion}, Core: cfg.Core, Started: time.Now()}})
 	return x, err

@@ -1,20 +1,239 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/ticket"
 )
 
+// Where a process keeps its things below the data directory.
+func storeDir(data string) string   { return filepath.Join(data, "store") }
+func clusterDir(data string) string { return filepath.Join(data, "cluster") }
+
+// openCluster makes the process a node of its cluster.
+func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait time.Duration) (err error) {
+	c := cfg.Cluster
+	secret, other, err := c.Secrets()
+	if err != nil {
+		return err
+	}
+	name, err := nodeName(cfg)
+	if err != nil {
+		return err
+	}
+	link := natslink.ClusterConfig{Dir: clusterDir(cfg.Data), LockWait: lockWait, Cluster: c.Name, Site: c.Site, Node: name, Secret: secret, OtherSecret: other,
+		TLS: natslink.TLSFiles{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}, Listen: c.Listen, Cores: c.Cores, Join: c.Join, Hub: c.Hub, Log: s.log}
+	if len(c.NATS.URL) > 0 {
+		link.External = &natslink.External{URLs: c.NATS.URL, SiteCredentials: c.NATS.Credentials, SharedCredentials: c.NATS.SharedCredentials,
+			SharedDomain: c.NATS.SharedDomain, Replicas: c.NATS.Replicas, Hub: c.NATS.Hub}
+	}
+	if link.Site == "" && len(c.Join) == 0 {
+		link.Site = "local"
+	}
+	if s.link, err = natslink.Join(ctx, link); err != nil {
+		return err
+	}
+	health := s.link.Health()
+	if health.SiteName == "" {
+		return anteroom.Errorf(anteroom.Unavailable, "the site of this node is not known, for no core of it has ever been reached: see cluster.join")
+	}
+	secrets := []string{secret}
+	if other != "" {
+		secrets = append(secrets, other)
+	}
+	s.ring = &sharedRing{space: s.link, owner: c.Name, secrets: secrets, log: s.log}
+	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: s.opts.NewJournal, Log: s.log,
+		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Weight: c.Weight, Version: s.opts.Version,
+			State: func() string { return s.filesDigest() }}})
+	return err
+}
+
+// nodeName is the name of the node: the configured one, or one that is drawn at the first start
+// and kept in the data directory.
+func nodeName(cfg config.Config) (string, error) {
+	if cfg.Cluster.Node != "" {
+		return cfg.Cluster.Node, nil
+	}
+	file := filepath.Join(cfg.Data, "node")
+	kept, err := os.ReadFile(file)
+	if err == nil {
+		return strings.TrimSpace(string(kept)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", anteroom.Errorf(anteroom.Unavailable, "the name of this node cannot be read: %w", err)
+	}
+	var b [4]byte
+	rand.Read(b[:])
+	name := "node-" + hex.EncodeToString(b[:])
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return "", anteroom.Errorf(anteroom.Unavailable, "the data directory cannot be made: %w", err)
+	}
+	if err := os.WriteFile(file, []byte(name+"\n"), 0o600); err != nil {
+		return "", anteroom.Errorf(anteroom.Unavailable, "the name of this node cannot be kept: %w", err)
+	}
+	return name, nil
+}
+
+// sharedKey is where nodes find what is behind the gateway when their own configuration does
+// not say it.
+const sharedKey = "config.shared"
+
+// bare reports whether a configuration leaves what is behind the gateway to the other nodes.
+func bare(cfg config.Config) bool { return cfg.Cluster.On() && len(cfg.Sites) == 0 }
+
+// withShared returns the configuration with what the other nodes say, when it leaves that to
+// them; at the start it waits until one has said it.
+func (s *Server) withShared(ctx context.Context, cfg config.Config) (config.Config, error) {
+	if !bare(cfg) {
+		return cfg, nil
+	}
+	e, err := s.link.Get(ctx, sharedKey)
+	if errors.Is(err, cluster.ErrNotFound) {
+		s.log.Info("waiting for a node whose configuration says what is behind the gateway (sites)")
+		err = s.awaitShared(ctx, &e)
+	}
+	if err != nil {
+		return cfg, err
+	}
+	got, err := cfg.WithShared(e.Value, Check)
+	if err != nil {
+		return cfg, anteroom.Errorf(anteroom.Invalid, "what another node says of sites and rooms is not for this release: %w", err)
+	}
+	s.taken.Store(&e)
+	return got, nil
+}
+
+func (s *Server) awaitShared(ctx context.Context, e *cluster.Entry) error {
+	waiting, done := context.WithCancel(ctx)
+	defer done()
+	err := s.link.Watch(waiting, sharedKey, func(c cluster.Change) {
+		if c.Key == sharedKey && !c.Gone {
+			*e = c.Entry
+			done()
+		}
+	})
+	if len(e.Value) > 0 {
+		return nil
+	}
+	return err
+}
+
+// share tells nodes without sites what this node's configuration says, again and again until
+// that is done or ctx ends.
+func (s *Server) share(ctx context.Context, cfg config.Config) {
+	text := cfg.Shared()
+	if err := cluster.CheckValue(text); err != nil {
+		s.log.Warn("the rooms of the configuration file are too large for nodes without sites", "error", err)
+		return
+	}
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		e, err := s.link.Get(ctx, sharedKey)
+		if err == nil && bytes.Equal(e.Value, text) {
+			return
+		}
+		if err == nil || errors.Is(err, cluster.ErrNotFound) {
+			if err == nil {
+				s.log.Warn("the configuration files of two nodes differ in sites or rooms, or this one has changed: nodes without sites now take this one's")
+			}
+			if _, err = s.link.Update(ctx, sharedKey, text, e.Revision); err == nil {
+				return
+			}
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// followCluster follows what other nodes change, until ctx ends.
+func (s *Server) followCluster(ctx context.Context) {
+	go s.ring.follow(ctx, func() { s.Reload(ctx, "the ticket keys were changed") })
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case cfg := <-s.sharing:
+				s.share(ctx, cfg)
+			}
+		}
+	}()
+	s.link.Watch(ctx, sharedKey, func(c cluster.Change) {
+		if taken := s.taken.Load(); c.Key == sharedKey && !c.Gone && taken != nil && c.Revision != taken.Revision {
+			s.Reload(ctx, "another node's configuration has changed")
+		}
+	})
+}
+
+// filesDigest tells the configurations of nodes apart: what they say of sites and rooms, or have
+// taken from another.
+func (s *Server) filesDigest() string {
+	cfg, taken := s.cfg.Load(), s.taken.Load()
+	if cfg == nil {
+		return ""
+	}
+	text := cfg.Shared()
+	if taken != nil {
+		text = taken.Value
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// clusterKeys is the ring of the cluster; at the first start of its first node, that of the key
+// file.
+func (s *Server) clusterKeys(ctx context.Context, data string) (*ticket.Keyring, error) {
+	return s.ring.load(ctx, func() (*ticket.Keyring, error) {
+		own, err := ticket.Load(KeyFile(data))
+		if anteroom.KindOf(err) == anteroom.NotFound {
+			return ticket.NewKeyring(time.Now()), nil
+		}
+		return own, err
+	})
+}
+
 // clusterStatus is what operators see of the cluster.
-func (s *Server) clusterStatus(context.Context) (manage.ClusterStatus, error) {
-	st := manage.ClusterStatus{Site: "local", Roles: []manage.ClusterRole{}, Sites: []manage.ClusterSite{}, Findings: []manage.ClusterFinding{}}
-	st.Node, _ = os.Hostname()
-	st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
+func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error) {
+	st := manage.ClusterStatus{Roles: []manage.ClusterRole{}, Sites: []manage.ClusterSite{}, Findings: []manage.ClusterFinding{}}
 	h := s.link.Health()
 	st.Store = manage.ClusterStore{Site: touchOf(h.Site), Shared: touchOf(h.Shared)}
+	seen, ok := s.node.Cluster(ctx)
+	if !ok {
+		st.Site, st.Hub = "local", true
+		st.Node, _ = os.Hostname()
+		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
+		return st, nil
+	}
+	st.Name, st.Site, st.Node, st.Hub = s.Config().Cluster.Name, seen.Site, seen.Node, seen.Hub
+	held := map[string]int{}
+	for _, r := range seen.Roles {
+		held[r.Node]++
+		st.Roles = append(st.Roles, manage.ClusterRole{Role: r.Role, Node: r.Node, Epoch: r.Epoch})
+	}
+	for _, m := range seen.Members {
+		st.Nodes = append(st.Nodes, manage.ClusterNode{Node: m.Node, Version: m.Version, Wire: m.Wire, Core: m.Core, Started: m.Started,
+			ClockOffset: m.Offset.Seconds(), Files: m.State, Roles: held[m.Node]})
+	}
 	return st, nil
 }
 

@@ -98,7 +98,7 @@ func beginDay(t *testing.T, dir string) *day {
 	if d.s.node, err = node.New(t.Context(), node.Config{Link: d.s.link}); err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.s.prepare(cfg)
+	p, err := d.s.prepare(t.Context(), cfg)
 	if err == nil {
 		err = d.s.use(t.Context(), p)
 	}

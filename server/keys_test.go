@@ -94,7 +94,7 @@ func TestTimeoutsReachTheServers(t *testing.T) {
 	if srv := r.s.visitorServer(cfg); srv.ReadHeaderTimeout != time.Second || srv.IdleTimeout != 2*time.Second {
 		t.Errorf("visitors' server: %v %v", srv.ReadHeaderTimeout, srv.IdleTimeout)
 	}
-	p, err := r.s.prepare(cfg)
+	p, err := r.s.prepare(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -245,23 +245,37 @@ func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (
 // keys are the ticket keys as operators see them.
 type keys struct{ s *Server }
 
-// Rotate makes a new key and puts it in force.
+// Rotate makes a new key and puts it in force; in a cluster, when every node knows it.
 func (k keys) Rotate(ctx context.Context) error {
+	if k.s.ring != nil {
+		return k.s.ring.rotate(ctx)
+	}
 	if _, err := ticket.RotateFile(KeyFile(k.s.first.Load().Data), time.Now(), 0); err != nil {
 		return err
 	}
 	return k.s.Reload(ctx, "the keys were rotated")
 }
 
-// Export returns the key file.
-func (k keys) Export() ([]byte, error) { return ticket.ExportFile(KeyFile(k.s.first.Load().Data)) }
+// Export returns the keys as a key file has them.
+func (k keys) Export() ([]byte, error) {
+	if k.s.ring != nil {
+		return k.s.ring.export()
+	}
+	return ticket.ExportFile(KeyFile(k.s.first.Load().Data))
+}
 
 // Check says whether something is a copy of a key file.
 func (k keys) Check(copied []byte) error { return ticket.CheckExport(copied) }
 
 // Import puts a copy of a key file in the place of ours, and in force.
 func (k keys) Import(ctx context.Context, copied []byte) error {
-	if err := ticket.ImportFile(KeyFile(k.s.first.Load().Data), copied); err != nil {
+	var err error
+	if k.s.ring != nil {
+		err = k.s.ring.replace(ctx, copied)
+	} else {
+		err = ticket.ImportFile(KeyFile(k.s.first.Load().Data), copied)
+	}
+	if err != nil {
 		return err
 	}
 	return k.s.Reload(ctx, "the keys were restored")

@@ -29,6 +29,9 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
+	if s.ring != nil {
+		background.Go(func() { s.followCluster(work) })
+	}
 
 	servers, failed := s.serve()
 	s.setReady(true)

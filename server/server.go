@@ -58,6 +58,9 @@ type Server struct {
 	read      map[string]os.FileInfo        // what the files looked like then
 	link      cluster.Link
 	node      *node.Node
+	ring      *sharedRing                   // of the cluster; nil for a process alone, whose keys are in a file
+	taken     atomic.Pointer[cluster.Entry] // of other nodes' configurations; nil: nothing
+	sharing   chan config.Config
 	gateway   *gateway.Gateway
 	manage    *manage.Manager
 	inForce   inForce
@@ -100,7 +103,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now()}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -117,9 +120,11 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.listen(cfg); err != nil {
 		return nil, err
 	}
-	p, err := s.prepare(cfg)
-	if err != nil {
-		return nil, err
+	var p prepared
+	if !cfg.Cluster.On() { // before another process is told to stop
+		if p, err = s.prepare(ctx, cfg); err != nil {
+			return nil, err
+		}
 	}
 	lockWait := time.Duration(0)
 	if o.Inherited.handedOver() {
@@ -129,7 +134,17 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		}
 		lockWait = takeOverTime
 	}
-	if err := s.openStore(ctx, cfg, lockWait); err != nil {
+	if cfg.Cluster.On() {
+		if err := s.openCluster(ctx, cfg, lockWait); err != nil {
+			return nil, err
+		}
+		if cfg, err = s.withShared(ctx, cfg); err != nil {
+			return nil, err
+		}
+		if p, err = s.prepare(ctx, cfg); err != nil {
+			return nil, err
+		}
+	} else if err := s.openStore(ctx, cfg, lockWait); err != nil {
 		return nil, err
 	}
 	s.certs = s.newCertificates(cfg.TLS.ACME)
@@ -160,7 +175,7 @@ func (s *Server) openWith(ctx context.Context, cfg config.Config, lockWait time.
 		s.link.Close()
 		s.link = nil
 	}
-	link, err := natslink.Open(natslink.Config{Dir: filepath.Join(cfg.Data, "store"), LockWait: lockWait, NewJournal: forget, Log: s.log})
+	link, err := natslink.Open(natslink.Config{Dir: storeDir(cfg.Data), LockWait: lockWait, NewJournal: forget, Log: s.log})
 	if err != nil {
 		return err
 	}
@@ -214,9 +229,12 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 	s.notify("RELOADING=1")
 	defer s.notify(readyNow())
 	cfg, err := s.opts.Load()
+	if err == nil && s.ring != nil {
+		cfg, err = s.withShared(ctx, cfg)
+	}
 	if err == nil {
 		var p prepared
-		if p, err = s.prepare(cfg); err == nil {
+		if p, err = s.prepare(ctx, cfg); err == nil {
 			err = s.use(ctx, p)
 		}
 	}

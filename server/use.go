@@ -76,9 +76,14 @@ type prepared struct {
 
 // prepare reads the files of a configuration. It changes nothing but makes the data
 // directory and the keys at the first start.
-func (s *Server) prepare(cfg config.Config) (p prepared, err error) {
+func (s *Server) prepare(ctx context.Context, cfg config.Config) (p prepared, err error) {
 	p.cfg = cfg
-	if p.ring, err = s.keys(cfg.Data); err != nil {
+	if s.ring != nil {
+		p.ring, err = s.clusterKeys(ctx, cfg.Data)
+	} else {
+		p.ring, err = s.keys(cfg.Data)
+	}
+	if err != nil {
 		return p, err
 	}
 	if p.certs, err = loadCertificates(cfg.TLS, s.log); err != nil {
@@ -135,6 +140,13 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	s.cfg.Store(&p.cfg)
 	s.geo = p.geo
 	s.first.CompareAndSwap(nil, &p.cfg)
+	if s.ring != nil && s.taken.Load() == nil {
+		select { // the newest counts
+		case <-s.sharing:
+		default:
+		}
+		s.sharing <- p.cfg
+	}
 	return nil
 }
 

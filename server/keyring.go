@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// sharedRing is the ring of a cluster, which all nodes take from its store.
+type sharedRing struct {
+	space   cluster.Space
+	owner   string   // the cluster's name
+	secrets []string // the one that seals first
+	log     *slog.Logger
+}
+
+const ringKey = "keys.ring"
+
+// promoteAfter is how long a new key is known everywhere, as far as anybody can be reached,
+// before tickets are sealed with it: a node that did not know it would take whoever comes with
+// such a ticket for new.
+const promoteAfter = 10 * time.Second
+
+// ringTries bounds how often a change is tried when other nodes change the ring meanwhile.
+const ringTries = 10
+
+func (r *sharedRing) open(e cluster.Entry) (*ticket.Keyring, error) {
+	return ticket.OpenRing(e.Value, r.owner, r.secrets...)
+}
+
+// load returns the ring, and makes it of the node's own when the cluster has none.
+func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, error)) (*ticket.Keyring, error) {
+	for range ringTries {
+		e, err := r.space.Get(ctx, ringKey)
+		if err == nil {
+			return r.open(e)
+		}
+		if !errors.Is(err, cluster.ErrNotFound) {
+			return nil, err
+		}
+		ring, err := own()
+		if err != nil {
+			return nil, err
+		}
+		if _, err = r.space.Update(ctx, ringKey, ring.Sealed(r.secrets[0], r.owner), 0); err == nil {
+			return ring, nil
+		} else if !errors.Is(err, cluster.ErrRevision) {
+			return nil, err
+		}
+	}
+	return nil, errRingContended
+}
+
+var errRingContended = anteroom.Errorf(anteroom.Conflict, "other nodes are changing the ticket keys; try again")
+
+// change replaces the ring by what fn makes of it.
+func (r *sharedRing) change(ctx context.Context, fn func(*ticket.Keyring) (*ticket.Keyring, error)) error {
+	for range ringTries {
+		e, err := r.space.Get(ctx, ringKey)
+		if err != nil {
+			return err
+		}
+		ring, err := r.open(e)
+		if err != nil {
+			return err
+		}
+		next, err := fn(ring)
+		if err != nil || next == ring {
+			return err
+		}
+		_, err = r.space.Update(ctx, ringKey, next.Sealed(r.secrets[0], r.owner), e.Revision)
+		if !errors.Is(err, cluster.ErrRevision) {
+			return err
+		}
+	}
+	return errRingContended
+}
+
+// rotate makes a key that will seal in promoteAfter, when every node knows it.
+func (r *sharedRing) rotate(ctx context.Context) error {
+	return r.change(ctx, func(k *ticket.Keyring) (*ticket.Keyring, error) { return k.Prepare(time.Now()) })
+}
+
+// follow calls changed whenever the ring is another one, and lets a new key seal when every
+// node has had the time to hear of it; it returns when ctx ends.
+func (r *sharedRing) follow(ctx context.Context, changed func()) {
+	due := time.NewTimer(time.Hour)
+	defer due.Stop()
+	moved := make(chan struct{}, 1)
+	go r.space.Watch(ctx, ringKey, func(c cluster.Change) {
+		if c.Key == ringKey && !c.Gone {
+			select {
+			case moved <- struct{}{}:
+			default:
+			}
+		}
+	})
+	var known uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+			e, err := r.space.Get(ctx, ringKey)
+			if err != nil || e.Revision == known {
+				continue
+			}
+			ring, err := r.open(e)
+			if err != nil {
+				r.log.Error("the ticket keys of the cluster cannot be read; those of before stay in use", "error", err)
+				continue
+			}
+			if known != 0 {
+				changed()
+			}
+			known = e.Revision
+			if hasNext(ring) {
+				due.Reset(promoteAfter)
+			}
+		case <-due.C:
+			err := r.change(ctx, func(k *ticket.Keyring) (*ticket.Keyring, error) {
+				if !hasNext(k) {
+					return k, nil // another node was first
+				}
+				return k.Promote(time.Now(), 0)
+			})
+			if err != nil && ctx.Err() == nil {
+				r.log.Warn("a new ticket key cannot be put in use yet; it is tried again", "error", err)
+				due.Reset(promoteAfter)
+			}
+		}
+	}
+}
+
+func hasNext(k *ticket.Keyring) bool {
+	for _, one := range k.Keys() {
+		if one.State == ticket.Next {
+			return true
+		}
+	}
+	return false
+}
+
+// export returns the ring as a key file has it.
+func (r *sharedRing) export() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	e, err := r.space.Get(ctx, ringKey)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := r.open(e)
+	if err != nil {
+		return nil, err
+	}
+	return ring.Export(), nil
+}
+
+// replace puts another ring in the place of the cluster's.
+func (r *sharedRing) replace(ctx context.Context, exported []byte) error {
+	ring, err := ticket.FromExport(exported)
+	if err != nil {
+		return err
+	}
+	return r.change(ctx, func(*ticket.Keyring) (*ticket.Keyring, error) { return ring, nil })
+}

@@ -14,6 +14,12 @@ func (s *story) moments() []Moment {
 		out[i] = Moment{make([]int, len(s.sites)), make([]int, len(s.sites)), make([]int, len(s.sites))}
 	}
 	second := func(us int64) int { return max(0, min(n-1, int((us-s.began)/1e6))) }
+	// during calls each for the seconds whose beginning lies in a time.
+	during := func(from, until int64, each func(*Moment)) {
+		for k := max(0, (from-s.began+1e6-1)/1e6); k < int64(n) && s.began+k*1e6 < until; k++ {
+			each(&out[k])
+		}
+	}
 	type session struct {
 		site  int
 		until int64
@@ -21,9 +27,7 @@ func (s *story) moments() []Moment {
 	stay := s.kase.SessionDuration.Microseconds()
 	live := map[string]session{}
 	span := func(from, until int64, site int) {
-		for k := second(from); k <= second(until) && from < s.end; k++ {
-			out[k].Active[site]++
-		}
+		during(from, until, func(m *Moment) { m.Active[site]++ })
 	}
 	began := map[string]int64{}
 	for _, h := range s.hits {
@@ -51,9 +55,7 @@ func (s *story) moments() []Moment {
 		if !ok || v.Number >= len(s.homes) {
 			continue
 		}
-		for k := second(from); k < second(until); k++ {
-			out[k].Waiting[s.homes[v.Number]]++
-		}
+		during(from, until, func(m *Moment) { m.Waiting[s.homes[v.Number]]++ })
 	}
 	return out
 }

@@ -352,6 +352,9 @@ func (n *Node) Run(ctx context.Context) error {
 				r.tick(places)
 			}
 		}
+		if n.member != nil {
+			n.member.speak()
+		}
 		if active && now.Sub(beat) >= beatEvery && n.journal != nil {
 			beat = now
 			n.journal.beat()

@@ -70,6 +70,18 @@ func (s *shard) poke() {
 	}
 }
 
+// speak has everything sent that waits for the tick.
+func (x *member) speak() {
+	for _, s := range x.shards {
+		s.mu.Lock()
+		waits := len(s.waiting) > 0
+		s.mu.Unlock()
+		if waits {
+			s.poke()
+		}
+	}
+}
+
 // run sends until ctx ends.
 func (s *shard) run(ctx context.Context) {
 	gather := time.NewTimer(gatherFor)

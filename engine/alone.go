@@ -13,6 +13,9 @@ func (x *Doorway) alone(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	d := x.decideAlone(now, v)
 	if v.Stream && d.Verdict == anteroom.Wait {
 		x.openStream(v, d.Ticket)
+		if s := x.streams[d.Ticket.ID]; s != nil && x.Reachable(now) { // else it is told with all others
+			x.ask(now, s.visit, true)
+		}
 	}
 	return d
 }

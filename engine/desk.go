@@ -99,17 +99,16 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.doors[m.Door] = d
 		x.order = append(x.order, d)
 	}
-	d.heard, d.reply = now, true
+	d.heard = now
 	if m.Batch <= d.batch {
-		return
+		return // what was answered may be lost: the next batch has it again
 	}
-	d.batch, d.sent = m.Batch, m.Sent
+	d.batch, d.sent, d.reply = m.Batch, m.Sent, true
 	d.behind = m.Figures != x.site.figures.At
 	for _, token := range m.Abandoned {
 		if held, ok := d.held[token]; ok {
 			delete(d.held, token)
-			delete(x.held, held)
-			x.site.Abandon(now, held)
+			x.abandon(now, held)
 		}
 	}
 	for _, id := range m.Closed {
@@ -134,14 +133,10 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
 		return
 	}
-	id, before := a.Visit.Ticket.ID, 0
-	if a.Visit.Stream {
-		x.close(now, d, id) // a ticket has one stream at a door
-		before = x.site.streamsOf(id)
-	}
 	dec, held := x.site.Visit(now, a.Visit)
-	if a.Visit.Stream && x.site.streamsOf(id) > before {
-		x.open(now, d, id)
+	if a.Visit.Stream {
+		x.count(now, d, a.Visit.Ticket.ID)
+		x.count(now, d, a.Visit.NewID)
 	}
 	if held != 0 {
 		x.held[held] = heldAt{d, a}
@@ -155,12 +150,41 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 func (x *Desk) answer(now anteroom.Time, d *deskDoor, a *Asked, dec anteroom.Decision) {
 	d.answers = append(d.answers, Answer{Token: a.Token, Decision: dec})
 	if id := dec.Ticket.ID; a.Visit.Stream && dec.Verdict == anteroom.Wait && !id.IsZero() {
-		if !slices.Contains(x.streams[id], d) && x.site.streamsOf(id) > 0 {
-			x.open(now, d, id) // a used ticket has become another
+		if !slices.Contains(x.streams[id], d) && (x.site.streamsOf(id) > len(x.streams[id]) || x.site.openStream(id)) {
+			x.open(now, d, id) // it was held, or a used ticket has become another
 		}
+		x.trim(now, id)
 		if x.site.Called(id) {
 			x.push(now, d, id) // the stream is what the turn waited for
 		}
+	}
+}
+
+// abandon forgets a held request, and the stream that the site has perhaps counted for it.
+func (x *Desk) abandon(now anteroom.Time, held uint64) {
+	v := x.held[held].asked.Visit
+	delete(x.held, held)
+	x.site.Abandon(now, held)
+	if !v.Stream {
+		return
+	}
+	x.trim(now, v.Ticket.ID)
+	x.trim(now, v.NewID)
+}
+
+// count notes the stream that the site has counted for a request of the door, if it has. A
+// ticket has one stream at a door.
+func (x *Desk) count(now anteroom.Time, d *deskDoor, id anteroom.ID) {
+	if x.site.streamsOf(id) > len(x.streams[id]) && !slices.Contains(x.streams[id], d) {
+		x.open(now, d, id)
+	}
+	x.trim(now, id)
+}
+
+// trim takes back what the site has counted and no door has.
+func (x *Desk) trim(now anteroom.Time, id anteroom.ID) {
+	for n := x.site.streamsOf(id) - len(x.streams[id]); n > 0; n-- {
+		x.site.CloseStream(now, id)
 	}
 }
 
@@ -212,8 +236,7 @@ func (x *Desk) Gone(now anteroom.Time, door uint64) {
 	}
 	slices.Sort(tokens)
 	for _, held := range tokens {
-		delete(x.held, held)
-		x.site.Abandon(now, held)
+		x.abandon(now, held)
 	}
 	var broken []anteroom.ID
 	for id, list := range x.streams {
@@ -311,13 +334,18 @@ func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
 	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended) > 0 {
 		m.Answers, d.answers = cutOff(d.answers, answersAtOnce)
 		m.Pushes, d.pushes = cutOff(d.pushes, idsAtOnce)
-		m.Ended, d.ended = cutOff(d.ended, idsAtOnce)
-		m.Confirmed, m.Echo, m.Since = d.batch, d.sent, d.since
-		if len(d.answers) > 0 {
-			m.Confirmed, m.Echo = 0, 0 // the last of them confirms
+		m.Since = d.since
+		if len(d.answers)+len(d.pushes) == 0 {
+			// What has ended goes with the confirmation: a touch that is confirmed makes the door
+			// believe in the session.
+			m.Ended, d.ended = cutOff(d.ended, maxTouches)
+			if d.reply && len(d.ended) == 0 {
+				m.Confirmed, m.Echo = d.batch, d.sent
+			}
+			d.reply = false
 		}
 		out = append(out, Outgoing{Door: d.number, Message: m})
-		d.reply, m.Figures = false, nil
+		m.Figures = nil
 	}
 	return out
 }
@@ -337,4 +365,15 @@ func (s *Site) streamsOf(id anteroom.ID) int {
 		return 0
 	}
 	return int(s.here.at(slot).streams)
+}
+
+// openStream counts one more; the ticket must wait here.
+func (s *Site) openStream(id anteroom.ID) bool {
+	slot := s.here.find(&id)
+	if slot == 0 {
+		return false
+	}
+	s.here.at(slot).streams++
+	s.arrivals = append(s.arrivals, s.arrival(slot))
+	return true
 }

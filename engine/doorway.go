@@ -67,6 +67,7 @@ type Doorway struct {
 	sweep   uint32
 
 	streams map[anteroom.ID]*stream
+	opening map[anteroom.ID]int // requests for streams that nobody has decided about
 	called  recent[struct{}]
 	gone    recent[anteroom.Time] // sessions that have ended, and when that was heard
 
@@ -100,7 +101,7 @@ type ends struct {
 // NewDoorway returns a door that knows nobody, of a process that has this number and no other.
 func NewDoorway(process uint64, s anteroom.Settings) *Doorway {
 	return &Doorway{door: NewDoor(s), process: process, asks: map[uint64]*asking{}, closing: map[anteroom.ID]uint64{},
-		streams: map[anteroom.ID]*stream{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded)}
+		streams: map[anteroom.ID]*stream{}, opening: map[anteroom.ID]int{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded)}
 }
 
 // Configure puts new settings in force.
@@ -139,11 +140,29 @@ func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
 	x.asks[x.token] = &asking{visit: v, at: now, again: again}
 	x.order = append(x.order, x.token)
 	x.unsent = append(x.unsent, x.token)
-	if at, ok := x.closing[v.Ticket.ID]; ok && v.Stream { // it has a stream again
-		x.closed.items[at-x.closed.first] = anteroom.ID{}
-		delete(x.closing, v.Ticket.ID)
+	if v.Stream {
+		x.opening[v.Ticket.ID]++
+		x.reopen(v.Ticket.ID)
+		x.reopen(v.NewID)
 	}
 	return x.token
+}
+
+// decided notes that a request for a stream is not open any more.
+func (x *Doorway) decided(a *asking) {
+	if id := a.visit.Ticket.ID; a.visit.Stream {
+		if x.opening[id]--; x.opening[id] == 0 {
+			delete(x.opening, id)
+		}
+	}
+}
+
+// reopen takes back that a ticket has no stream: told again, it would end the next.
+func (x *Doorway) reopen(id anteroom.ID) {
+	if at, ok := x.closing[id]; ok {
+		x.closed.items[at-x.closed.first] = anteroom.ID{}
+		delete(x.closing, id)
+	}
 }
 
 // sure makes a cookie say no later moment than one that the site has confirmed, for another
@@ -225,7 +244,14 @@ func (x *Doorway) takeVisits(now anteroom.Time) []Asked {
 	}
 	visits := make([]Asked, 0, n)
 	for _, token := range x.unsent[:n] {
-		if a := x.asks[token]; a != nil && !a.over {
+		a := x.asks[token]
+		if a != nil && a.again && x.streams[a.visit.Ticket.ID] == nil {
+			delete(x.asks, token) // it has ended meanwhile
+			x.decided(a)
+			x.closeUnused(a.visit.Ticket.ID)
+			continue
+		}
+		if a != nil && !a.over {
 			a.sent, a.told = now, true
 			visits = append(visits, Asked{Token: token, Visit: a.visit})
 		}
@@ -352,19 +378,26 @@ func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
 	}
 	delete(x.asks, answer.Token)
 	id := d.Ticket.ID
+	if !a.over {
+		x.decided(a)
+	}
 	switch {
 	case a.over:
 		if a.visit.Stream && d.Verdict == anteroom.Wait {
 			x.closeUnused(id)
 		}
 	case a.again:
-		if s := x.streams[a.visit.Ticket.ID]; s != nil && (d.Verdict != anteroom.Wait || id != a.visit.Ticket.ID) {
+		if x.streams[a.visit.Ticket.ID] != nil && (d.Verdict != anteroom.Wait || id != a.visit.Ticket.ID) {
 			x.push(now, a.visit.Ticket.ID) // the page comes again and is told
-			x.closeUnused(id)
 		}
+		x.closeUnused(a.visit.Ticket.ID)
+		x.closeUnused(id)
 	default:
 		if a.visit.Stream && d.Verdict == anteroom.Wait {
 			x.openStream(a.visit, d.Ticket)
+		}
+		if a.visit.Stream {
+			x.closeUnused(a.visit.Ticket.ID)
 		}
 		x.answers = append(x.answers, *answer)
 	}
@@ -402,9 +435,10 @@ func (x *Doorway) openStream(v anteroom.Visit, t anteroom.Ticket) {
 
 // closeUnused tells the site of a stream that it counts and nobody has here.
 func (x *Doorway) closeUnused(id anteroom.ID) {
-	if _, known := x.closing[id]; known || x.streams[id] != nil || id.IsZero() {
+	if x.streams[id] != nil || x.opening[id] > 0 || id.IsZero() {
 		return
 	}
+	x.reopen(id)
 	x.closing[id] = x.closed.end()
 	x.closed.add(id)
 	x.news = true
@@ -432,6 +466,7 @@ func (x *Doorway) Abandon(_ anteroom.Time, held uint64) {
 
 func (x *Doorway) abandon(token uint64, a *asking) {
 	a.over = true
+	x.decided(a)
 	if a.told {
 		x.abandoned.add(token)
 		x.news = true
@@ -469,6 +504,11 @@ func (x *Doorway) Tick(now anteroom.Time) {
 		case a.over, a.again:
 			if now.Sub(a.at) >= 2*AskFor || a.again {
 				delete(x.asks, token)
+				if a.again {
+					x.absent = true
+					x.decided(a)
+					x.closeUnused(a.visit.Ticket.ID)
+				}
 			}
 		default:
 			x.giveUp(now, token, a)

@@ -27,6 +27,7 @@ type tableRow struct {
 var table = []tableRow{
 	{pkg: "."},
 	{pkg: "engine", imports: []string{"."}},
+	{pkg: "walltime"},
 	{pkg: "ticket", imports: []string{"."}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
@@ -43,8 +44,8 @@ var table = []tableRow{
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
 	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "walltime"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "walltime"}},
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 

@@ -27,6 +27,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/shuffles"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // Reports is the subject, in the shared space, of the reports to the coordinators of a shard:
@@ -47,7 +48,7 @@ type Config struct {
 	// Plan returns a room as configured: settings, events, controls. Required. It is called
 	// often and from several goroutines; it must not block.
 	Plan func(anteroom.RoomID) (anteroom.Room, bool)
-	// Now is the process's clock, with its monotonic reading; nil means time.Now.
+	// Now is the process's clock, with its monotonic reading; nil means walltime.Now.
 	Now func() time.Time
 	// Log; nil means none.
 	Log *slog.Logger
@@ -86,7 +87,7 @@ type Host struct {
 // New returns a host without shards.
 func New(cfg Config) *Host {
 	if cfg.Now == nil {
-		cfg.Now = time.Now
+		cfg.Now = walltime.Now
 	}
 	h := &Host{cfg: cfg, log: cfg.Log, stores: make(chan struct{}, storing), asked: make(chan struct{}, maxAsked), start: cfg.Now()}
 	if h.log == nil {

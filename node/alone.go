@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // alone is the side of a room that decides for itself. Guarded by the room's lock.
@@ -65,7 +66,7 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	if err := r.recall(ctx, kept, events); err != nil {
 		return nil, err
 	}
-	r.schedule.evaluate(time.Now())
+	r.schedule.evaluate(walltime.Now())
 	settings := r.schedule.inForce.Settings
 	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
 	r.single = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)

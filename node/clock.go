@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // clock is room time: set once at the start, then the process's monotonic clock.
@@ -32,7 +33,7 @@ type mark struct {
 // none without one. Sessions and rate slots of before are held that much longer, so that
 // no step of the wall clock can free them early.
 func startClock(last mark) (c clock, shift time.Duration) {
-	c = clock{base: anteroom.TimeOf(time.Now()), start: time.Now()}
+	c = clock{base: anteroom.TimeOf(walltime.Now()), start: time.Now()}
 	if last.at == 0 {
 		return c, 0
 	}

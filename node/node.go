@@ -24,6 +24,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // Config says what a node works with.
@@ -333,7 +334,7 @@ func (n *Node) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		wall := time.Now()
+		wall := walltime.Now()
 		now := n.clock.at(wall)
 		places := now.Sub(place) >= placeEvery
 		if places {

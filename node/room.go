@@ -8,6 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // Room is one waiting room at this node. Safe for concurrent use.
@@ -400,7 +401,7 @@ func (r *Room) apply() {
 	if (r.holding || r.released) && (s.QueueingMethod == anteroom.FIFO || s.QueueingMethod == anteroom.Random) {
 		s.QueueAll = true
 	}
-	wall := time.Now()
+	wall := walltime.Now()
 	now := r.timeAt(wall)
 	if r.alone != nil {
 		r.advance(now)
@@ -416,7 +417,7 @@ func (r *Room) apply() {
 // the line is held while admissions cannot be recorded. It returns room time. The caller holds
 // the lock.
 func (r *Room) follow() anteroom.Time {
-	wall := time.Now()
+	wall := walltime.Now()
 	now, changed := r.timeAt(wall), r.schedule.due(wall)
 	if changed {
 		r.schedule.evaluate(wall)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // schedule is a room's plan and what of it is in force. Each process finds that out by itself.
@@ -25,7 +26,7 @@ func (x *schedule) configure(room anteroom.Room) bool {
 		return false
 	}
 	x.plan = room
-	x.evaluate(time.Now())
+	x.evaluate(walltime.Now())
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 // gatherFor is how long requests gather after a message has left, to travel together. The first
@@ -189,7 +190,7 @@ func (n *Node) openFar(room anteroom.Room) *Room {
 	r.far = &far{doorway: engine.NewDoorway(n.member.cfg.Process, room.Settings), shard: s}
 	hex.Decode(r.raw[:], []byte(room.ID))
 	r.machine = r.doorway
-	r.schedule.evaluate(time.Now())
+	r.schedule.evaluate(walltime.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.doorway.OnFailure(n.lenient.Load())

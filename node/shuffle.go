@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 const (
@@ -249,7 +250,7 @@ func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, b
 	if rec != nil { // it was drawn and is on its way to the store
 		late = anteroom.MaxSessionDuration
 	}
-	return committed(e, number, max(at, anteroom.TimeOf(time.Now())), late)
+	return committed(e, number, max(at, anteroom.TimeOf(walltime.Now())), late)
 }
 
 // committed is what is public of a shuffle from the prequeue on, until so long after the start.
@@ -283,7 +284,7 @@ const (
 func (r *Room) shuffleFar(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
 	r.mu.Lock()
 	r.follow()
-	e, at := r.event(event), max(r.schedule.at, anteroom.TimeOf(time.Now()))
+	e, at := r.event(event), max(r.schedule.at, anteroom.TimeOf(walltime.Now()))
 	r.mu.Unlock()
 	if sh, before := committed(e, number, at, 0); before {
 		return sh, true

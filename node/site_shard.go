@@ -12,6 +12,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/walltime"
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	if !ok {
 		return nil
 	}
-	wall := time.Now()
+	wall := walltime.Now()
 	now := s.clock.at(wall)
 	r := &siteRoom{id: id, schedule: schedule{plan: plan}, active: true}
 	hex.Decode(r.raw[:], []byte(id))
@@ -139,7 +140,7 @@ func (s *siteShard) configure(id anteroom.RoomID) {
 
 // apply puts in force what the schedule says. The caller holds the lock.
 func (s *siteShard) apply(r *siteRoom) {
-	wall := time.Now()
+	wall := walltime.Now()
 	now := s.clock.at(wall)
 	r.site.Expect(r.schedule.opening(now, wall))
 	r.site.Configure(now, r.schedule.inForce.Settings)
@@ -274,7 +275,7 @@ func (s *siteShard) each(m cluster.Message, fn func(r *siteRoom, wall time.Time,
 		if r == nil {
 			continue
 		}
-		wall := time.Now()
+		wall := walltime.Now()
 		s.follow(r, wall)
 		fn(r, wall, body)
 	}
@@ -359,7 +360,7 @@ func (s *siteShard) wakeUp() {
 	if s.over {
 		return
 	}
-	wall := time.Now()
+	wall := walltime.Now()
 	s.due = time.Time{}
 	for _, r := range s.rooms {
 		switch {
@@ -386,7 +387,7 @@ func (s *siteShard) tick() (active bool) {
 	if s.over {
 		return false
 	}
-	wall := time.Now()
+	wall := walltime.Now()
 	for _, r := range s.rooms {
 		if !r.active && !r.schedule.due(wall) {
 			continue

@@ -162,17 +162,9 @@ func (m *Manager) auditEntry(ctx context.Context, seq uint64) (entry, error) {
 // auditRange returns the numbers of the oldest and the newest record, and the hash before
 // the oldest.
 func (m *Manager) auditRange(ctx context.Context) (first uint64, prev string, last uint64, err error) {
-	first = 1
-	got, err := m.cfg.Link.Get(ctx, anchorKey)
-	switch {
-	case err == nil:
-		var a anchorDocument
-		if err := decode(anchorKey, got.Value, &a); err != nil {
-			return 0, "", 0, err
-		}
-		first, prev = a.First, a.Prev
-	case !errors.Is(err, cluster.ErrNotFound):
-		return 0, "", 0, readable(anchorKey, err)
+	first, prev, err = m.anchor(ctx)
+	if err != nil {
+		return 0, "", 0, err
 	}
 	keys, err := m.cfg.Link.Keys(ctx, auditPrefix)
 	if err != nil {
@@ -184,6 +176,20 @@ func (m *Manager) auditRange(ctx context.Context) (first uint64, prev string, la
 		}
 	}
 	return first, prev, last, nil
+}
+
+// anchor returns the number of the oldest record and the hash before it.
+func (m *Manager) anchor(ctx context.Context) (first uint64, prev string, err error) {
+	got, err := m.cfg.Link.Get(ctx, anchorKey)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+		return 1, "", nil
+	case err != nil:
+		return 0, "", readable(anchorKey, err)
+	}
+	var a anchorDocument
+	err = decode(anchorKey, got.Value, &a)
+	return a.First, a.Prev, err
 }
 
 // VerifyAudit recomputes the chain of hashes and names the first record that does not fit.

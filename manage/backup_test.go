@@ -142,7 +142,7 @@ func TestDamagedBackup(t *testing.T) {
 		if bad[i] ^= 1; i%2 == 0 {
 			try("byte of the text", i, zipped(t, bad))
 		}
-		if i%7 == 0 {
+		if i%7 == 0 && i < len(text)-1 { // the last line needs no end
 			try("text cut at", i, zipped(t, text[:i]))
 		}
 	}

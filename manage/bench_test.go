@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -59,6 +60,55 @@ func BenchmarkWrite(b *testing.B) {
 					r.TotalActiveUsers = 1000 + n
 					return nil
 				}))
+				took = append(took, time.Since(begun))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
+		})
+	}
+}
+
+// BenchmarkFollow is a change of a room's settings until it is in force at every one of four
+// nodes in two sites, less what the store itself takes: the link is in memory.
+func BenchmarkFollow(b *testing.B) {
+	for _, rooms := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("rooms=%d", rooms), func(b *testing.B) {
+			w := memlink.NewWorld()
+			inForce := make(chan uint64, 100)
+			var all []*Manager
+			for i, site := range []string{"dublin", "dublin", "sydney", "sydney"} {
+				m := open(b, Config{Link: w.Join(site, fmt.Sprint("n", i)), FirstToken: envToken, Prepare: func(_ context.Context, s *State) (func(bool), error) {
+					return func(bool) { inForce <- s.Seq() }, nil
+				}})
+				all = append(all, m)
+			}
+			must[Restored](b)(all[0].Restore(b.Context(), root, newReader(crowded(b, rooms))))
+			for len(inForce) > 0 {
+				<-inForce
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			for _, m := range all {
+				go m.Follow(ctx)
+			}
+			rest := must[[]anteroom.Room](b)(all[0].Rooms(root, ""))
+			zone, _ := all[0].State().ZoneNamed("example.com")
+			for range all[1:] {
+				<-inForce
+			}
+			var took []time.Duration
+			n := 0
+			for b.Loop() {
+				n++
+				begun := time.Now()
+				must[anteroom.Room](b)(all[n%len(all)].ChangeRoom(b.Context(), root, zone.ID, rest[n*7919%len(rest)].ID, func(r *anteroom.Room) error {
+					r.TotalActiveUsers = 1000 + n
+					return nil
+				}))
+				for range all {
+					<-inForce
+				}
 				took = append(took, time.Since(begun))
 			}
 			slices.Sort(took)

@@ -187,20 +187,24 @@ func (t *tx) relist(name string) error {
 	if err := t.next.nameLists(); err != nil {
 		return err
 	}
-	rooms := slices.Clone(t.next.rooms)
-	byID := maps.Clone(t.next.byID)
+	return t.next.relist(name)
+}
+
+func (s *State) relist(name string) error {
+	rooms := slices.Clone(s.rooms)
+	byID := maps.Clone(s.byID)
 	for i, r := range rooms {
 		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, name) }) {
 			continue
 		}
-		one, err := compile(r.Room, r, t.next.named, nil)
+		one, err := compile(r.Room, r, s.named, nil)
 		if err != nil {
 			return anteroom.Errorf(anteroom.Invalid, "the waiting room %s in %s has a rule that would not work any more: %w", r.Name, r.Zone, err)
 		}
 		one.File, one.made = r.File, r.made
 		rooms[i], byID[r.ID] = one, one
 	}
-	t.next.rooms, t.next.byID = rooms, byID
+	s.rooms, s.byID = rooms, byID
 	return nil
 }
 

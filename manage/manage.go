@@ -12,6 +12,9 @@
 //  4. The writes are done. What an end of the process leaves undone is done at the next start.
 //  5. The doors follow, the State is exchanged, the caller gets its answer.
 //
+// Where several processes share the link, [Manager.Follow] puts in force what the others
+// change. A change that another has overtaken is made anew on what is there then.
+//
 // docs/adr/0008-audit-is-the-write-ahead-log.md says why.
 package manage
 
@@ -164,6 +167,9 @@ type Manager struct {
 	logFirst uint64             // the oldest record that is there
 	pending  []write            // of the last record: still to be done
 	doubt    bool               // whether the last record was created is not known
+	alone    bool               // no other process writes here
+	spares   map[string]spare   // pages to be removed, where others may be about to use them
+	stages   []stagedSince      // to be removed when nobody reads them any more
 }
 
 // Open loads everything, finishes a change that was interrupted, and puts the state in force.
@@ -172,7 +178,7 @@ func Open(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Link == nil {
 		return nil, errors.New("manage: Config.Link is missing")
 	}
-	m := &Manager{cfg: cfg, log: cfg.Log, changing: make(chan struct{}, 1)}
+	m := &Manager{cfg: cfg, log: cfg.Log, changing: make(chan struct{}, 1), alone: cfg.Link.Health().Alone, spares: map[string]spare{}}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}

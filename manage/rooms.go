@@ -418,7 +418,8 @@ func (t *tx) hold(old *Served, r anteroom.Room) error {
 	t.next.setRoom(&one)
 	t.next.held = maps.Clone(t.old.held)
 	for id := range t.old.held {
-		if kept := t.next.byID[id]; kept == nil || !kept.File { // it has left the file
+		// It has left the file; where there are other nodes, it may stand in theirs.
+		if kept := t.next.byID[id]; t.m.alone && (kept == nil || !kept.File) {
 			delete(t.next.held, id)
 			t.drop(heldPrefix + string(id))
 		}

@@ -152,6 +152,14 @@ func without[T any](list []T, same func(T) bool) []T {
 
 func (s *State) setZone(z *storedZone) {
 	s.zones = put(s.zones, z, func(o *storedZone) bool { return o.ID == z.ID })
+	s.orderZones()
+}
+
+// orderZones brings the zones into their order, as a start does.
+func (s *State) orderZones() {
+	s.zones = slices.Clone(s.zones)
+	slices.SortStableFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(*storedZone) string { return "" }))
+	s.zones = s.zonesWithFile()
 }
 
 func (s *State) setTokens(tokens []*token) {

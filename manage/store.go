@@ -20,7 +20,7 @@ import (
 const storeTime = 30 * time.Second
 
 // attempts is how often a change is tried when another process writes, too.
-const attempts = 20
+const attempts = 50
 
 // ourselves is the caller of what a manager does on its own.
 var ourselves = Caller{Name: "anteroom", Grants: []Grant{{Permission: Admin}}}
@@ -83,7 +83,9 @@ func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Call
 		if !errors.Is(err, cluster.ErrRevision) {
 			return err
 		}
-		m.doubt = true
+		if err := m.lost(ctx); err != nil {
+			return err
+		}
 	}
 	return anteroom.Errorf(anteroom.Conflict, "somebody else changes the rooms all the time; try again")
 }
@@ -169,7 +171,11 @@ func (m *Manager) commit(ctx context.Context, e entry) (hash string, err error) 
 		m.log.Error("a change was recorded, and its documents could not be written yet: it is in force, and they are written before the next change or at the next start", "audit", e.Seq, "error", err)
 		return hash, nil
 	}
-	m.unstage(ctx, e)
+	if m.alone {
+		m.unstage(ctx, e)
+	} else if e.Staged > 0 {
+		m.stages = append(m.stages, stagedSince{e, time.Now()})
+	}
 	return hash, nil
 }
 
@@ -237,8 +243,10 @@ func (m *Manager) staged(ctx context.Context, e entry) ([]write, error) {
 	for i := range e.Staged {
 		key := stageKey(e.Seq, i)
 		got, err := m.cfg.Link.Get(ctx, key)
-		if errors.Is(err, cluster.ErrNotFound) && i == 0 {
-			return nil, nil // they are removed from the last to the first when all is done
+		if errors.Is(err, cluster.ErrNotFound) {
+			if _, begun := m.cfg.Link.Get(ctx, stageKey(e.Seq, 0)); errors.Is(begun, cluster.ErrNotFound) {
+				return nil, nil // they are removed, the first one first, when all is done
+			}
 		}
 		if err != nil {
 			return nil, readable(key, err)
@@ -337,6 +345,25 @@ func (m *Manager) settleDoubt(ctx context.Context) error {
 
 // load reads everything, finishing the last change first.
 func (m *Manager) load(ctx context.Context) (*State, error) {
+	for range attempts {
+		s, err := m.loadOnce(ctx)
+		if err != nil && s == nil {
+			return nil, err
+		}
+		// What others have changed meanwhile may be read in part.
+		_, moved := m.cfg.Link.Get(ctx, auditKey(s.seq+1))
+		switch {
+		case errors.Is(moved, cluster.ErrNotFound):
+			return s, err
+		case moved != nil:
+			return nil, readable(auditKey(s.seq+1), moved)
+		}
+	}
+	return nil, anteroom.Errorf(anteroom.Unavailable, "somebody else changes the rooms all the time; try again")
+}
+
+// loadOnce is load, if nobody else writes. A state with an error beside it says how far it came.
+func (m *Manager) loadOnce(ctx context.Context) (*State, error) {
 	first, _, last, err := m.auditRange(ctx)
 	if err != nil {
 		return nil, err
@@ -352,8 +379,12 @@ func (m *Manager) load(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.write(ctx, last, writes); err != nil {
+	if err := m.write(ctx, last, writes); err == nil {
+		m.pending = nil
+	} else if !errors.Is(err, cluster.ErrUnavailable) {
 		return nil, err
+	} else { // what is here is the last good copy, and is read
+		m.pending = writes
 	}
 	keys, err := m.cfg.Link.Keys(ctx, keyPrefix)
 	if err != nil {
@@ -370,25 +401,43 @@ func (m *Manager) load(ctx context.Context) (*State, error) {
 			}
 		case key == anchorKey:
 		case strings.HasPrefix(key, stagePrefix):
-			// Later on, another process may be staging the next.
-			if m.State() == nil || key < stagePrefix+fmt.Sprintf("%016x", last+1) {
+			// Later on, or elsewhere, another process may be staging the next.
+			if m.alone && m.State() == nil || key < stagePrefix+fmt.Sprintf("%016x", last) {
 				spare = append(spare, key)
 			}
 		default:
 			got, err := m.cfg.Link.Get(ctx, key)
+			if errors.Is(err, cluster.ErrNotFound) {
+				continue // it was deleted meanwhile
+			}
 			if err != nil {
 				return nil, readable(key, err)
 			}
 			docs[key] = got.Value
 		}
 	}
+	// Where this process reads a copy, the writes above may not be in it yet.
+	for _, w := range writes {
+		if have, err := seqOf(w.Key, docs[w.Key]); err == nil && have > last {
+			continue
+		}
+		if docs[w.Key] = w.bytes(); len(w.bytes()) == 0 {
+			delete(docs, w.Key)
+		}
+	}
 	s, unused, err := m.build(docs, m.cfg.FileRooms)
 	if err != nil {
-		return nil, err
+		return &State{seq: last}, err
 	}
 	s.seq, s.head = last, e.Hash
+	if !m.alone {
+		for _, key := range unused {
+			m.spareOne(ctx, key)
+		}
+		unused = nil
+	}
 	for _, key := range append(spare, unused...) {
-		if err := m.cfg.Link.Delete(ctx, key); err != nil {
+		if err := m.cfg.Link.Delete(ctx, key); err != nil && (m.alone || !errors.Is(err, cluster.ErrUnavailable)) {
 			return nil, unavailable(err)
 		}
 	}
@@ -419,13 +468,22 @@ func (m *Manager) found(ctx context.Context) (*State, error) {
 	}
 	t.note("account.create", a.ID, a.Name, nil, nil)
 	t.entry.AuditRecord.sign(ourselves, m.now(), empty)
-	if _, err := m.commit(ctx, t.entry); err != nil && !errors.Is(err, cluster.ErrRevision) {
+	_, err = m.commit(ctx, t.entry)
+	if errors.Is(err, cluster.ErrRevision) { // another process was faster
+		waiting, cancel := context.WithTimeout(ctx, arrival)
+		defer cancel()
+		m.awaitRecord(waiting, t.entry.Seq, nil, time.Now().Add(arrival))
+		if _, err = m.auditEntry(ctx, t.entry.Seq); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if len(m.pending) > 0 {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the store takes no documents")
 	}
-	return m.load(ctx)
+	return m.loadOnce(ctx)
 }
 
 // build makes a state from its documents, strictly. It returns the keys of custom pages that
@@ -580,6 +638,12 @@ func (m *Manager) dropPages(ctx context.Context) {
 		if use.users > 0 {
 			continue
 		}
+		if !m.alone {
+			m.spareOne(ctx, key)
+			delete(m.pages, key)
+			delete(m.custom, use.page.html)
+			continue
+		}
 		if err := m.cfg.Link.Delete(ctx, key); err != nil {
 			m.log.Warn("a custom page that nobody uses stays until the next start", "error", err)
 			return
@@ -594,6 +658,11 @@ func (m *Manager) dropPages(ctx context.Context) {
 func (m *Manager) prune(ctx context.Context) {
 	last := m.State().seq
 	if last >= m.log0+MaxAuditRecords+pruneAhead {
+		// Another process may have moved it already.
+		if now, _, err := m.anchor(ctx); err != nil || now > m.log0 {
+			m.log0 = max(m.log0, now)
+			return
+		}
 		first := m.log0 + pruneAhead
 		before, err := m.auditEntry(ctx, first-1)
 		if err == nil {

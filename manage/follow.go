@@ -1,0 +1,268 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+)
+
+const (
+	// followAtOnce is how many records are put in force together when many have come.
+	followAtOnce = 256
+	// followAgain is how soon a record is tried again that could not be put in force.
+	followAgain = time.Second
+	// arrival is how long a change waits for the record of another node that was faster.
+	arrival = 5 * time.Second
+	// sweepEvery is how often what nobody needs is looked for; it has been so for that long.
+	// Longer than storeTime: a change that was under way then is done or was given up.
+	sweepEvery = time.Minute
+)
+
+// Follow puts in force what other processes change, until ctx ends: the audit record of a
+// change holds its writes. It returns ctx's error, or the link's when that closes. When a change cannot
+// be put in force here, the state stays as it is, the log says why, and it is tried again.
+func (m *Manager) Follow(ctx context.Context) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	anchor := make(chan struct{}, 1)
+	go m.cfg.Link.Watch(inner, anchorKey, func(cluster.Change) {
+		select {
+		case anchor <- struct{}{}:
+		default:
+		}
+	})
+	for swept := time.Now(); ; {
+		err := m.awaitRecord(inner, m.State().seq+1, anchor, swept.Add(sweepEvery))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, cluster.ErrClosed) {
+			return err
+		}
+		for told := false; ; told = true {
+			if err = m.catchUpNow(inner); err == nil || ctx.Err() != nil {
+				break
+			}
+			if !told {
+				m.log.Error("a change of another node cannot be put in force here; what was in force stays", "audit", m.State().seq+1, "error", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(followAgain):
+			}
+		}
+		if time.Since(swept) >= sweepEvery && ctx.Err() == nil {
+			swept = time.Now()
+			m.sweepNow(inner)
+		}
+	}
+}
+
+// awaitRecord returns when the record is there, something comes on wake, or at the deadline.
+func (m *Manager) awaitRecord(ctx context.Context, seq uint64, wake <-chan struct{}, deadline time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if wake != nil {
+		go func() {
+			select {
+			case <-wake:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return m.cfg.Link.Watch(ctx, auditKey(seq), func(c cluster.Change) {
+		if !c.Synced && !c.Gone {
+			cancel()
+		}
+	})
+}
+
+func (m *Manager) catchUpNow(ctx context.Context) error {
+	if err := m.lock(ctx); err != nil {
+		return err
+	}
+	defer m.unlock()
+	_, err := m.catchUp(ctx)
+	return err
+}
+
+// catchUp puts the records in force that others have made, and reports whether there were any.
+func (m *Manager) catchUp(ctx context.Context) (moved bool, err error) {
+	for {
+		a, err := m.ahead(ctx)
+		if err != nil || a == nil {
+			return moved, err
+		}
+		finish, err := m.prepare(ctx, a.next)
+		if err != nil {
+			return moved, unavailable(err)
+		}
+		finish(true)
+		if a.anew {
+			m.put(a.next)
+		} else {
+			m.take(a)
+		}
+		m.pending, moved = a.writes, true
+	}
+}
+
+// take is put for what was applied to the state in force.
+func (m *Manager) take(a *applying) {
+	for _, c := range a.rooms {
+		if c.before != nil {
+			m.index.remove(&c.before.Room)
+			m.countPages(c.before, -1)
+		}
+		if c.after != nil {
+			m.index.add(&c.after.Room)
+			m.countPages(c.after, 1)
+		}
+	}
+	for _, c := range a.rooms {
+		if c.before == nil {
+			continue
+		}
+		for _, one := range c.before.pages { // who has changed the room removes them
+			if m.pages[one.key].users <= 0 {
+				delete(m.pages, one.key)
+				delete(m.custom, one.html)
+			}
+		}
+	}
+	m.state.Store(a.next)
+}
+
+// ahead returns what the records after the one in force make, some of them at once; nil when
+// there are none. Its writes are those of the last, which whoever made it may not have done.
+func (m *Manager) ahead(ctx context.Context) (*applying, error) {
+	a := &applying{m: m, ctx: ctx, next: m.State()}
+	found := 0
+	for ; found < followAtOnce; found++ {
+		at := a.next
+		key := auditKey(at.seq + 1)
+		got, err := m.cfg.Link.Get(ctx, key)
+		if errors.Is(err, cluster.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, readable(key, err)
+		}
+		e, err := unseal(key, got.Value)
+		if err == nil && e.Prev != at.head {
+			err = errors.New("it does not follow from the one before")
+		}
+		if err == nil {
+			a.writes, err = m.staged(ctx, e)
+		}
+		if err == nil && e.Staged > 0 && a.writes == nil {
+			err = errors.New("what it has staged has gone")
+		}
+		if err == nil {
+			err = a.apply(e)
+		}
+		if err != nil {
+			m.log.Info("everything is read anew", "audit", e.Seq, "why", err)
+			return m.reload(ctx)
+		}
+		r := &e.AuditRecord
+		m.log.Info("changed by an operator at another node", "operation", r.Operation, "object", r.Object, "name", r.Name, "actor", r.Actor, "audit", r.Seq)
+	}
+	if found > 0 {
+		if a.wide {
+			return a, a.next.checkTogether()
+		}
+		return a, nil
+	}
+	// Nothing, or so much that the next record was dropped meanwhile.
+	first, _, err := m.anchor(ctx)
+	if err != nil || first <= a.next.seq+1 {
+		return nil, err
+	}
+	return m.reload(ctx)
+}
+
+// reload is load for a process that has a state.
+func (m *Manager) reload(ctx context.Context) (*applying, error) {
+	s, err := m.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &applying{next: s, writes: m.pending, anew: true}, nil
+}
+
+// lost is called when another process made the record that a change wanted to make. It returns
+// when the state has moved on, or all was read anew.
+func (m *Manager) lost(ctx context.Context) error {
+	seq := m.State().seq
+	waiting, cancel := context.WithTimeout(ctx, arrival)
+	defer cancel()
+	m.awaitRecord(waiting, seq+1, nil, time.Now().Add(arrival))
+	moved, err := m.catchUp(ctx)
+	if err != nil {
+		return anteroom.Errorf(anteroom.Unavailable, "another node has changed something, and that cannot be put in force here: %w", err)
+	}
+	m.doubt = !moved
+	return nil
+}
+
+// spare is a page that nobody names any more.
+type spare struct {
+	revision uint64
+	since    time.Time
+}
+
+// sweepNow removes what nobody has needed for a while.
+func (m *Manager) sweepNow(ctx context.Context) {
+	if m.lock(ctx) != nil {
+		return
+	}
+	defer m.unlock()
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	now := time.Now()
+	for key, s := range m.spares {
+		if m.pages[key].users > 0 {
+			delete(m.spares, key)
+			continue
+		}
+		if now.Sub(s.since) < sweepEvery {
+			continue
+		}
+		// A lease is a deletion that asks for the revision: whoever has stored the page again
+		// keeps it.
+		_, err := m.cfg.Link.Lease(ctx, key, []byte{}, s.revision, cluster.MinLease)
+		if err != nil && !errors.Is(err, cluster.ErrRevision) {
+			m.log.Warn("a custom page that nobody uses stays for now", "error", err)
+			return
+		}
+		delete(m.spares, key)
+	}
+	for len(m.stages) > 0 && now.Sub(m.stages[0].since) >= sweepEvery {
+		m.unstage(ctx, m.stages[0].entry)
+		m.stages = m.stages[1:]
+	}
+}
+
+// stagedSince is a record whose staged writes others may still be reading.
+type stagedSince struct {
+	entry entry
+	since time.Time
+}
+
+// spareOne notes a page that nobody names any more.
+func (m *Manager) spareOne(ctx context.Context, key string) {
+	if _, known := m.spares[key]; known {
+		return
+	}
+	got, err := m.cfg.Link.Get(ctx, key)
+	if err == nil {
+		m.spares[key] = spare{got.Revision, time.Now()}
+	} else if !errors.Is(err, cluster.ErrNotFound) {
+		m.log.Warn("a custom page that nobody uses stays until the next start", "error", err)
+	}
+}

@@ -39,6 +39,10 @@ func (r *room) begin() {
 		before, revision, err := r.load(ctx)
 		if err == nil && before.Term > s.epoch && !stoodOff {
 			cancel()
+			if s.fenced.Load() { // by somebody who lives: the role is another's
+				s.lose()
+				return
+			}
 			stoodOff = true
 			if !s.sleep(standOff) {
 				return

@@ -195,10 +195,11 @@ func (r *room) send(m engine.ToSite) {
 	r.shard.send(m.Site.Name, r.key, r.buf)
 }
 
-// fenced drops the room: another host has it. When the role is still held here, the next report
-// opens it again.
+// fenced drops the room: another host has it. When that had an older epoch of the role, the next
+// report opens it again.
 func (r *room) fenced(why string) {
 	r.shard.host.counts.fenced.Add(1)
+	r.shard.fenced.Store(true)
 	r.shard.complain("a room has another coordinator", "room", string(r.id), "why", why)
 	r.stop()
 	go r.shard.drop(r)

@@ -25,6 +25,8 @@ type shard struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	fenced atomic.Bool // a room was taken away by another host
+
 	offset atomic.Int64 // of room time from the process's own clock
 	synced atomic.Bool  // offset counts
 	timing sync.Mutex   // of who sets it

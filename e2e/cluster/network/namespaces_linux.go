@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,8 +32,11 @@ type spaces struct {
 	work   sync.WaitGroup
 }
 
-// prefix of all interfaces and namespaces; the process's number follows.
+// prefix of all interfaces and namespaces; the process's number follows, a dash, and the
+// network's number in the process.
 const prefix = "arig"
+
+var opened atomic.Int64
 
 // Namespaces makes a namespace for every host. It needs root (or CAP_NET_ADMIN and
 // /dev/net/tun) and the program ip.
@@ -41,7 +45,9 @@ func Namespaces(ctx context.Context, hosts []string) (Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spaces{prefix: prefix + strconv.Itoa(os.Getpid()), block: byte(100 + os.Getpid()%100), hosts: hosts, index: index, lanes: map[pair]*lane{}}
+	// What a network before this one had takes a moment to go away.
+	number := strconv.FormatInt(opened.Add(1)%36, 36)
+	s := &spaces{prefix: prefix + strconv.Itoa(os.Getpid()) + "-" + number, block: byte(100 + os.Getpid()%100), hosts: hosts, index: index, lanes: map[pair]*lane{}}
 	sweep(ctx)
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -83,8 +89,8 @@ func sweep(ctx context.Context) {
 	}
 }
 
-func (s *spaces) space(i int) string { return s.prefix + "-" + strconv.Itoa(i) }
-func (s *spaces) bridge() string     { return s.prefix + "-b" }
+func (s *spaces) space(i int) string { return s.prefix + "n" + strconv.Itoa(i) }
+func (s *spaces) bridge() string     { return s.prefix + "b" }
 func (s *spaces) front(i int) string {
 	return netip.AddrFrom4([4]byte{10, s.block, 0, byte(10 + i)}).String()
 }

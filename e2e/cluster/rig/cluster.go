@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,11 @@ type Mark struct {
 func newCluster(ctx context.Context, o Options, kase Case) (*Cluster, error) {
 	c := &Cluster{o: o, kase: kase, sites: kase.Sites, room: kase.Room, dir: filepath.Join(o.Dir, kase.Name), start: time.Now(),
 		length: scaled(kase.Length, o.Scale), rnd: rand.New(rand.NewPCG(o.Seed, 1))}
-	if err := os.RemoveAll(c.dir); err != nil { // of an earlier run
+	err := os.RemoveAll(c.dir) // of an earlier run
+	if err == nil {
+		err = os.MkdirAll(c.dir, 0o755)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("rig: %w", err)
 	}
 	var names []string
@@ -70,7 +75,6 @@ func newCluster(ctx context.Context, o Options, kase Case) (*Cluster, error) {
 		i := slices.IndexFunc(c.sites, func(s Site) bool { return s.Name == name })
 		add(i, c.sites[i].Nodes+1, false)
 	}
-	var err error
 	if c.net, err = network.Open(ctx, o.Network, names, []uint16{clusterPort, clusterPort + 1, clusterPort + 2}, o.Out); err != nil {
 		return nil, err
 	}
@@ -87,10 +91,14 @@ func newCluster(ctx context.Context, o Options, kase Case) (*Cluster, error) {
 	if c.origin, err = newOrigin(c); err != nil {
 		return nil, errors.Join(err, c.net.Close())
 	}
+	err = os.WriteFile(filepath.Join(c.dir, "secret"), []byte(cryptorand.Text()+cryptorand.Text()+"\n"), 0o600)
 	for _, n := range c.nodes {
-		if err := c.configure(n); err != nil {
-			return nil, errors.Join(err, c.close())
+		if err == nil {
+			err = c.configure(n)
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
@@ -125,10 +133,10 @@ func (c *Cluster) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.kase.Rooms {
-		return c.makeRoom(ctx)
+	if err := c.settled(ctx); err != nil || !c.kase.Rooms {
+		return err
 	}
-	return nil
+	return c.makeRoom(ctx)
 }
 
 // spare: the last node of its site, beyond those that it has.

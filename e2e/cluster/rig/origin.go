@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strconv"
 	"sync"
@@ -21,8 +22,9 @@ type hit struct {
 	Node int `json:"node"`
 }
 
-// origin is the shop behind all nodes. Each node has an address of its own for it, so that
-// the origin knows who asks. What it writes down is the judge's evidence.
+// origin is the shop behind all nodes. It knows who asks by his address, or, where all have
+// the same, by giving each node an address of its own. What it writes down is the judge's
+// evidence.
 type origin struct {
 	c       *Cluster
 	shop    *shop.Shop
@@ -39,14 +41,27 @@ func newOrigin(c *Cluster) (*origin, error) {
 		return nil, err
 	}
 	o := &origin{c: c, shop: s}
+	fronts := map[netip.Addr]int{}
 	for i, n := range c.nodes {
+		fronts[n.host.Front] = i
+	}
+	for i, n := range c.nodes {
+		byAddress := !n.host.Back.IsLoopback()
+		if byAddress && i > 0 {
+			o.urls = append(o.urls, o.urls[0])
+			continue
+		}
 		l, err := listen(n.host.Back.String())
 		if err != nil {
 			o.close()
 			return nil, err
 		}
 		server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			o.see(i, r)
+			who := i
+			if from, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && byAddress {
+				who = fronts[from.Addr()]
+			}
+			o.see(who, r)
 			o.shop.ServeHTTP(w, r)
 		})}
 		o.servers = append(o.servers, server)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/demo/judge"
 	"github.com/anteroom/anteroom/demo/shop"
@@ -146,12 +148,13 @@ func TestOutcomeIsWrittenAndDrawn(t *testing.T) {
 	}
 }
 
-func TestHolderOfARole(t *testing.T) {
-	page := []byte(`{"cluster":{"roles":[{"role":"site.03","node":"b1"},{"role":"coordinator.03","node":"a2"}]}}`)
-	if got := holder(page, "coordinator"); got != "a2" {
-		t.Errorf("the coordinator is %q", got)
+func TestShardOfTheRoom(t *testing.T) {
+	id := string(anteroom.RoomIDOf("shop.example", "shop"))
+	got, err := shardOf([]byte(`{"rooms":[{"id":"` + id + `"}]}`))
+	if err != nil || got != cluster.ShardOf(id) {
+		t.Errorf("%d, %v; want %d", got, err, cluster.ShardOf(id))
 	}
-	if got := holder([]byte("{}"), "coordinator"); got != "" {
-		t.Errorf("a page without roles says %q", got)
+	if _, err := shardOf([]byte(`{"rooms":[]}`)); err == nil {
+		t.Error("a page without rooms has a shard")
 	}
 }

@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	// token is the operators' of every node; secret is the cluster's.
-	token  = "rig-0123456789abcdefghijklmnopqrstuvwxyz_ABCDEF"
-	secret = "rig-secret-0123456789abcdef0123456789abcdef"
-	// site is the name that visitors ask for.
+	// token is the operators' of every node.
+	token = "rig-0123456789abcdefghijklmnopqrstuvwxyz_ABCDEF"
+	// siteName is the name that visitors ask for.
 	siteName = "shop.example"
 )
 
@@ -41,9 +40,6 @@ func (c *Cluster) configure(n *Node) error {
 		}
 		if n.core && n.site != 0 {
 			fmt.Fprintf(&b, "  hub: [%s]\n", c.cores(n, 0))
-		}
-		if err := os.WriteFile(filepath.Join(c.dir, "secret"), []byte(secret+"\n"), 0o600); err != nil {
-			return fmt.Errorf("rig: %w", err)
 		}
 	}
 	fmt.Fprintf(&b, "sites:\n  - hosts: [\"*\"]\n    origins: [%q]\n", c.origin.url(n))

@@ -193,7 +193,12 @@ func (r *Roles) Run(ctx context.Context) error {
 	var once sync.Once
 	var failed error
 	fail := func(err error) {
-		once.Do(func() { failed = err; cancel() })
+		once.Do(func() {
+			r.mu.Lock()
+			failed = err
+			r.mu.Unlock()
+			cancel()
+		})
 	}
 	// The key goes on being renewed while roles are given up.
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -223,9 +228,10 @@ func (r *Roles) Run(ctx context.Context) error {
 	r.mu.Lock()
 	mine := slices.Sorted(maps.Keys(r.held))
 	r.leaving = true
+	release := failed == nil
 	r.mu.Unlock()
 	poke(r.kick)
-	r.drop(bye, mine, failed == nil)
+	r.drop(bye, mine, release)
 	stop()
 	<-renewed
 	cancel()

@@ -23,6 +23,8 @@ const (
 	fullQueue = maxQueue / 2
 	// soonest is the least time between two looks at what is due.
 	soonest = time.Millisecond
+	// idleTick is between ticks while nobody is in any room of the shard.
+	idleTick = time.Second
 )
 
 // siteShard is a shard in a data centre, with one handle of its journal.
@@ -41,6 +43,7 @@ type siteShard struct {
 	doors  map[uint64]bool                    // processes heard; true: seen among the members
 	outbox []parcel
 	due    time.Time // of the earliest Wake; zero: none
+	awake  bool      // a room needs ticks that did not
 	over   bool      // nothing is taken any more
 }
 
@@ -98,7 +101,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	}
 	wall := walltime.Now()
 	now := s.clock.at(wall)
-	r := &siteRoom{id: id, schedule: schedule{plan: plan}, active: true}
+	r := &siteRoom{id: id, schedule: schedule{plan: plan}}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
 	set := r.schedule.inForce.Settings
@@ -158,7 +161,10 @@ func (s *siteShard) follow(r *siteRoom, wall time.Time) {
 // settle takes what came of a call to the room's machines. The caller holds the lock, and ships
 // when it is done with all rooms.
 func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
-	r.active = true
+	if !r.active {
+		r.active, s.awake = true, true
+		s.poke()
+	}
 	synced := s.clock.synced()
 	const most = 1000 // turns a defect of the machines into a delay
 	for range most {
@@ -191,11 +197,16 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 		r.due = time.Now().Add(wait)
 		if s.due.IsZero() || r.due.Before(s.due) {
 			s.due = r.due
-			select {
-			case s.soon <- struct{}{}:
-			default:
-			}
+			s.poke()
 		}
+	}
+}
+
+// poke has run look at what is due.
+func (s *siteShard) poke() {
+	select {
+	case s.soon <- struct{}{}:
+	default:
 	}
 }
 
@@ -321,36 +332,52 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 
 // run does what time brings, until ctx ends.
 func (s *siteShard) run(ctx context.Context) {
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	wake := time.NewTimer(time.Hour)
-	defer wake.Stop()
-	var beat, looked time.Time
+	var beat, looked, tick time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.soon:
-			s.mu.Lock()
-			due := s.due
-			s.mu.Unlock()
-			if !due.IsZero() {
-				wake.Reset(time.Until(due))
-			}
-		case <-wake.C:
-			s.wakeUp()
-		case wall := <-tick.C:
+		case <-timer.C:
+		}
+		wall := time.Now()
+		if !wall.Before(tick) {
 			active := s.tick()
-			if wall.Sub(beat) >= beatEvery && active || wall.Sub(beat) >= beatIdle {
-				beat = wall
-				s.journal.beat()
+			tick = wall.Add(tickEvery)
+			if !active {
+				tick = wall.Add(idleTick)
 			}
-			if wall.Sub(looked) >= time.Second {
+			if since := wall.Sub(beat); active && since >= beatEvery || since >= beatIdle {
+				if !beat.IsZero() { // the start is on record
+					s.journal.beat()
+				}
+				beat = wall
+			}
+			if wall.Sub(looked) >= idleTick {
 				looked = wall
 				s.lookForDoors()
 			}
+		} else {
+			s.wakeUp()
 		}
+		s.mu.Lock()
+		if s.awake {
+			tick = earlier(tick, wall.Add(tickEvery))
+		}
+		timer.Reset(time.Until(earlier(tick, s.due)))
+		s.awake = false
+		s.mu.Unlock()
 	}
+}
+
+// earlier is the earlier of two moments, of which the second may be none.
+func earlier(a, b time.Time) time.Time {
+	if !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // wakeUp ticks the rooms that have something due.
@@ -369,12 +396,6 @@ func (s *siteShard) wakeUp() {
 			s.step(r, wall)
 		case s.due.IsZero() || r.due.Before(s.due):
 			s.due = r.due
-		}
-	}
-	if !s.due.IsZero() {
-		select {
-		case s.soon <- struct{}{}:
-		default:
 		}
 	}
 	s.ship()

@@ -18,7 +18,8 @@ type LedgerRecord struct {
 type ReservedUnits struct {
 	Site     SiteKey
 	Reserved Units
-	Returned Units // as heard when it was written
+	Returned Units  // as heard when it was written
+	Out      uint64 `json:",omitempty"` // seats that were charged elsewhere by then, see Account
 }
 
 // Coordinator is the one authority of a room: its limits, the units granted to each site,
@@ -57,9 +58,12 @@ type Coordinator struct {
 	knockedAt anteroom.Time
 
 	questions map[anteroom.ID]*question
-	asking    []*question // those, in the order in which they were opened; some are closed
-	moved     recent[moved]
-	seatsBack uint64 // seats that the report in hand has returned and no session has taken
+	asking    []*question             // those, in the order in which they were opened; some are closed
+	moved     recent[SiteKey]         // where sessions went lately
+	moves     map[anteroom.ID][]*move // open ones
+	moving    []*move                 // those, the oldest first, and some that are over
+	telling   []*move                 // to be told
+	number    uint64                  // of the newest message that has one
 
 	forecast    forecast
 	lineAt      anteroom.Time
@@ -94,6 +98,9 @@ type siteView struct {
 	weight  uint64        // of its share of what is idle
 	used    Units         // as reported last
 	ahead   time.Duration // of its clock, by the last report
+	in      uint64        // seats granted for sessions that moved there
+	took    []Move        // as reported, not settled
+	settled []Move        // that it may not have heard of
 	inquire []anteroom.ID // to be asked about
 	found   []Finding     // to be told
 	keys    []Placed      // to be told: the site has others
@@ -106,10 +113,12 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
 		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, knockedAt: now, dirty: true,
-		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[moved](maxMoved),
+		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[SiteKey](maxMoved),
+		moves: map[anteroom.ID][]*move{},
 	}
 	for _, r := range before.Sites {
 		c.ledger.Open(r.Site, r.Reserved, r.Returned)
+		c.ledger.Left(r.Site, r.Out)
 		c.numbers[r.Site] = len(c.sites)
 		c.sites = append(c.sites, &siteView{key: r.Site, heard: now, weight: 1})
 		c.alive++
@@ -179,9 +188,10 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		c.succeed(now, uint16(i), r)
 	}
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
-	overtaken := r.Sent < s.sent
+	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
 	s.heard, s.sent = now, max(s.sent, r.Sent)
-	if s.since == 0 && r.Epoch == c.epoch {
+	current, first := r.Epoch == c.epoch && !overtaken, s.since == 0
+	if first && r.Epoch == c.epoch {
 		s.since = r.Sent
 	}
 	if (r.Seq != s.seq+1 || silent) && !r.Full {
@@ -207,17 +217,16 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	}
 	// First what it owns, then what of that it gave back: an adopted session that ended
 	// before its unit was moved here is given back beyond what was granted.
+	c.ledger.Left(r.From, r.Out)
 	if c.concede(r) {
 		c.dirty = true
 	}
-	before := c.ledger.accounts[r.From].Returned[Seat]
 	if c.ledger.Heard(r.From, r.Returned) != nil {
 		s.resync = s.resync || !r.Full // never, after concede
 	}
 	c.setIdle(s, r.Idle)
 	s.demand.add(now, float64(r.Newcomers))
 	c.demand.add(now, float64(r.Newcomers))
-	c.seatsBack = c.ledger.accounts[r.From].Returned[Seat] - before
 	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()
@@ -245,8 +254,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	if r.Full {
 		c.line.only(at, r.Arrivals, now)
 	}
+	c.transit(now, s, r, current, first)
 	for _, f := range r.Found {
-		c.heardOf(now, at, f)
+		c.heardOf(now, at, f, current)
 	}
 	// A site that has not heard us would not know who answers. It asks again, and what an
 	// overtaken report asks has perhaps been answered: a session must not move to where nobody
@@ -256,7 +266,6 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 			c.inquire(now, id, at)
 		}
 	}
-	c.seatsBack = 0
 	if c.line.waiting() > 0 && c.mode == Open {
 		c.setMode(Queue)
 	}
@@ -309,6 +318,8 @@ func (c *Coordinator) concede(r Report) bool {
 	for k := range owned {
 		owned[k] += r.Returned[k] // of the same report: mixed with a newer one it would be too much
 	}
+	owned[Seat] += r.Out + uint64(len(r.Gave))
+	owned[Seat] -= min(owned[Seat], uint64(len(r.Took))) // charged to who gave them up
 	c.ledger.Concede(r.From, owned)
 	return a.Reserved != before
 }
@@ -458,7 +469,7 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 		if a == nil {
 			continue
 		}
-		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned}
+		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Out: a.Out}
 		if s.lostAt == 0 {
 			for k := range units {
 				r.Reserved[k] = max(a.Reserved[k], a.Granted[k]+c.block())
@@ -476,6 +487,7 @@ func (c *Coordinator) Stored(now anteroom.Time, rec LedgerRecord) {
 			a.Reserved.raise(r.Reserved)
 		}
 	}
+	c.settle()
 	c.grantWants(now)
 	c.dispatch(now)
 }
@@ -538,7 +550,8 @@ func (c *Coordinator) Tick(now anteroom.Time) {
 	c.pursue(now)
 	c.knock(now)
 	for _, s := range c.sites {
-		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) {
+		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) && !c.carriesFrom(s) {
+			c.forsake(s)
 			c.ledger.Close(s.key)
 			c.dirty = true
 		}

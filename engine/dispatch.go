@@ -60,8 +60,8 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 		for _, s := range c.sites {
 			if ids := batch[s.key]; ids != nil {
 				c.lastAt = at
-				c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
-					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
+				c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
+					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, In: s.in, At: at, IDs: ids}})
 			}
 		}
 		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {
@@ -99,8 +99,8 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 	for _, s := range c.sites {
 		if ids := batch[s.key]; ids != nil {
 			c.lastAt = at
-			c.out = append(c.out, ToSite{Site: s.key, Offers: &Offers{Epoch: c.epoch,
-				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, ByHand: true, IDs: ids}})
+			c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
+				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, In: s.in, At: at, ByHand: true, IDs: ids}})
 		}
 	}
 	c.dispatch(now)

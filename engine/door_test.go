@@ -145,11 +145,14 @@ func TestInquiryIsAnsweredTheSameAgain(t *testing.T) {
 	if len(s.found) != 4 || !slices.Equal(first, s.found[2:]) {
 		t.Errorf("the second answer is %+v, the first was %+v", s.found[2:], first)
 	}
-	if first[0].Standing != Seated || first[0].Accepted != w.now || first[1].Standing != Unknown {
+	if first[0].Standing != Unknown || first[1].Standing != Unknown {
 		t.Errorf("found %+v", first)
 	}
+	if len(s.away) != 1 || s.away[0].ID != v.ticket.ID || s.away[0].Accepted != w.now {
+		t.Errorf("given up: %+v", s.away)
+	}
 	b := s.Balance()
-	if b.Used[Seat] != before.Used[Seat]-1 || b.Returned[Seat] != before.Returned[Seat]+1 || b.Used[RateSlot] != before.Used[RateSlot] {
+	if b.Used[Seat] != before.Used[Seat]-1 || b.Away != 1 || b.Free(Seat) != before.Free(Seat) || b.Returned != before.Returned || b.Used[RateSlot] != before.Used[RateSlot] {
 		t.Errorf("the balance was %+v and is %+v", before, b)
 	}
 	if ended := s.TakeEnded(); !slices.Contains(ended, v.ticket.ID) {

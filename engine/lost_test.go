@@ -90,16 +90,19 @@ func TestForgottenSessionIsAdoptedOnce(t *testing.T) {
 	}
 }
 
-// Another site may still say that it gave the session up, to the memory that was lost since:
-// there is no seat to move then, but one to adopt. And the word that somebody in line was let
-// in may be lost with the memory.
+// Another site may have given the session up: then it comes with its seat, and else it is adopted.
+// And the word that somebody in line was let in may be lost with the memory.
 func TestForgottenSessionOfWhichOthersHaveHeard(t *testing.T) {
 	for _, standing := range []Standing{Unknown, Waiting, Seated} {
 		s, _, now := successor(t, nil)
 		ticket := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now}
 		s.Visit(now, anteroom.Visit{Ticket: ticket})
 		s.ReceiveFindings(now, Findings{Epoch: 1, Found: []Finding{{ID: ticket.ID, Standing: standing, Key: now, Accepted: now, Last: now}}})
-		if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
+		want := anteroom.ReasonAdopted
+		if standing == Seated { // its seat comes along
+			want = anteroom.ReasonSession
+		}
+		if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != want || s.balance.Debt != 1 {
 			t.Errorf("standing %v: the visitor hears %+v", standing, a)
 		}
 	}

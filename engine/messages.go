@@ -60,10 +60,19 @@ const (
 	Used             // had its session
 )
 
+// Move names the move of a session from one site to another: the session and a number that the
+// site gives which gives it up, higher than that of every earlier move of it.
+type Move struct {
+	ID     anteroom.ID
+	Number uint64
+}
+
 // Finding is what became of a ticket that a site was asked about.
 type Finding struct {
 	ID       anteroom.ID
 	Standing Standing
+	// Number is that of the move when Seated, and else that of the Inquiry which it answers.
+	Number uint64
 	// Waiting: its key and lane. Seated: its session, which ended there with the answer.
 	Key      anteroom.Time
 	Lane     uint8
@@ -95,6 +104,9 @@ type Report struct {
 	Returned Units
 	Used     Units
 	Adopted  uint64 // sessions adopted, ever
+	// Out and In count the seats that have left this site and have come with sessions that
+	// moved, as far as the site has heard.
+	Out, In uint64
 
 	Idle      uint64 // free permits here
 	Newcomers uint32 // since the last report
@@ -111,7 +123,12 @@ type Report struct {
 	// they stand? Answered with Findings.
 	Asks []anteroom.ID
 	// Found answers an Inquiry.
-	Found    []Finding
+	Found []Finding
+	// Gave lists all sessions that were given up and not heard to be held elsewhere: their
+	// seats are charged to this site. Took lists all moves taken and not heard to be known: their
+	// seats are charged to who gave them.
+	Gave     []Finding
+	Took     []Move
 	Admitted uint32     // since the last report
 	Ends     []AgeCount // since the last report
 	Ages     []AgeCount // with Full: the sessions here by age
@@ -135,7 +152,13 @@ type State struct {
 	Granted Units
 	Heard   Units // the highest Returned heard: a site that forgot its own takes it
 	Adopted uint64
-	Lost    bool // a lost incarnation of this site is still charged: unknown sessions may be its
+	// In is for how many of the sessions that moved here a seat is in Granted, Out how many
+	// seats have left with sessions, and Settled which moves are over, of those that the site
+	// has reported as given or taken.
+	In, Out uint64
+	Settled []Move
+	Number  uint64 // see Inquiry
+	Lost    bool   // a lost incarnation of this site is still charged: unknown sessions may be its
 	Mode    Mode
 	Target  uint64 // idle permits that the site may keep
 	Figures *Figures
@@ -145,19 +168,27 @@ type State struct {
 
 // Inquiry asks a site about tickets that have turned up at another. The site gives up what
 // it holds of them, so that nobody stands at two sites: a ticket in line leaves it (an
-// offer that it had is withdrawn), a session ends and its seat is returned. It answers with
-// Report.Found, and again the same for a while when asked again.
+// offer that it had is withdrawn), a session ends and its seat is kept for where it goes
+// (Report.Gave). It answers with Report.Found, and again the same for a while when asked again.
 type Inquiry struct {
 	Epoch uint64
-	IDs   []anteroom.ID
+	// Number numbers what a coordinator sends, ascending. A site takes no session from Findings
+	// that were sent before an Inquiry which it has answered, or before it was told that a move
+	// is settled.
+	Number uint64
+	IDs    []anteroom.ID
 }
 
-// Findings answer Report.Asks. For a session that moves here, the seat is in Granted. Adopted is
-// as in State: seats granted for adopted sessions pay a debt, in whatever message they come.
+// Findings answer Report.Asks, and are repeated for a session that moves here until the site has
+// said that it took it. The seat stays charged to who gave it up until then. Adopted and In are as
+// in State: seats granted for adopted sessions and for moved ones pay a debt, in whatever message
+// they come.
 type Findings struct {
 	Epoch   uint64
+	Number  uint64 // see Inquiry
 	Granted Units
 	Adopted uint64
+	In      uint64
 	Found   []Finding
 }
 
@@ -167,6 +198,7 @@ type Offers struct {
 	Epoch   uint64
 	Granted Units
 	Adopted uint64 // as in State
+	In      uint64 // as in State
 	At      anteroom.Time
 	// ByHand: the operator gave these turns; they count while the room is held, too.
 	ByHand bool
@@ -194,6 +226,7 @@ type ToSite struct {
 	Inquiry  *Inquiry
 	Findings *Findings
 	Keys     *Keys
+	Term     uint64 // that of the site's reports: a process with another one ignores the message
 }
 
 // FromDoor is what a door tells its site, in batches. Visits are repeated until they are

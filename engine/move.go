@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// movedFor is how long the coordinator remembers where a session went: longer than the
-	// old site repeats what it said of it.
+	// movedFor is how long the coordinator remembers where a session went: longer than a site
+	// repeats what it said of it.
 	movedFor     = goneFor + 15*time.Second
 	maxMoved     = 100_000
 	inquireEvery = time.Second
@@ -34,12 +34,6 @@ type question struct {
 	asked  anteroom.Time
 }
 
-// moved is where a session went.
-type moved struct {
-	to      SiteKey
-	finding Finding
-}
-
 // answers says whether a site can be asked.
 func (c *Coordinator) answers(now anteroom.Time, i uint16) bool {
 	return c.sites[i].lostAt == 0 && now.Sub(c.sites[i].heard) < DeadAfter
@@ -53,29 +47,32 @@ func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
 		}
 		return
 	}
-	m, went := c.moved.get(id)
-	if went { // a site that has lost its memory holds it no more, whoever does
-		k, known := c.numbers[m.to]
-		went = known && c.sites[k].lostAt == 0
-	}
 	slot, silent := c.line.places.find(&id), false
 	var from []uint16
-	switch {
+	switch moves := c.moves[id]; {
+	case len(moves) > 0:
+		// Given up already. Whoever was told of it and has not said that it took it has to say
+		// that it does not.
+		for _, m := range moves {
+			switch {
+			case m.to == c.sites[asker]:
+				c.tellMove(now, m, m.to) // the answer was lost: once more
+				return
+			case m.to == nil:
+			case c.inTouch(now, m.to):
+				from = append(from, uint16(c.numbers[m.to.key]))
+			default:
+				silent = true
+			}
+		}
 	case c.settled(slot, asker):
 		if at := c.line.places.at(slot).site; c.answers(now, at) {
 			from = append(from, at)
 		}
-	case went && m.to == c.sites[asker].key:
-		// The answer was lost, and the seat perhaps returned as idle: once more.
-		if c.ledger.Pool(Seat) >= 1 {
-			c.moveSeat(m.to)
-		}
-		c.tell(asker, m.finding)
-		return
 	default:
 		for i, s := range c.sites {
 			switch {
-			case uint16(i) == asker || s.lostAt != 0 || went && m.to != s.key:
+			case uint16(i) == asker || s.lostAt != 0:
 			case c.answers(now, uint16(i)):
 				from = append(from, uint16(i))
 			case now.Sub(s.heard) < max(c.settings.SessionDuration, RateHold):
@@ -113,20 +110,22 @@ func (c *Coordinator) ask(now anteroom.Time, id anteroom.ID, asker uint16, from 
 
 // entered notes that a ticket which has moved lately was let in somewhere.
 func (c *Coordinator) entered(now anteroom.Time, id anteroom.ID, site uint16) {
-	if m, went := c.moved.get(id); went && m.to != c.sites[site].key {
-		f := Finding{ID: id, Standing: Seated, Accepted: now, Last: now}
-		c.moved.put(id, moved{to: c.sites[site].key, finding: f}, now.Add(movedFor))
+	if to, went := c.moved.get(id); went && to != c.sites[site].key {
+		c.moved.put(id, c.sites[site].key, now.Add(movedFor))
 	}
 }
 
 // tell lets a site know where a ticket stood.
 func (c *Coordinator) tell(i uint16, f Finding) { c.sites[i].found = append(c.sites[i].found, f) }
 
-// heardOf takes what a site says of a ticket that it was asked about.
-func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
+// heardOf takes what a site says of a ticket that it was asked about. A session that it has given
+// up comes with Report.Gave.
+func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding, current bool) {
+	if current { // else it may have taken it, and given it up again, by a report that was overtaken
+		c.denied(c.sites[i], f)
+	}
 	q := c.questions[f.ID]
-	if q == nil {
-		c.unasked(now, i, f)
+	if q == nil || f.Standing == Seated {
 		return
 	}
 	k := slices.Index(q.from, i)
@@ -134,37 +133,11 @@ func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 		return
 	}
 	q.from = slices.Delete(q.from, k, k+1)
-	switch m, went := c.moved.get(f.ID); {
-	case !went:
-	case m.to == c.sites[i].key:
-		if weight(f.Standing) < weight(m.finding.Standing) && f.Standing != Used {
-			f = m.finding // what was told it has not arrived, or came without a seat
-		}
-	case f.Standing == Seated && f.Last <= m.finding.Last:
-		f = Finding{ID: f.ID} // what it says again has gone on, and may have been lost there
-	}
 	if weight(f.Standing) > weight(q.best.Standing) {
 		q.best = f
 	}
-	if q.best.Standing == Seated || len(q.from) == 0 {
+	if len(q.from) == 0 {
 		c.resolve(now, q)
-	}
-}
-
-// unasked takes a session that a site has given up and nobody asks about any more: the
-// inquiry was late, or the answer is. When the session went on elsewhere, on the other side of
-// a cut, that one has had the requests of both. Else it is given back.
-func (c *Coordinator) unasked(now anteroom.Time, i uint16, f Finding) {
-	key := c.sites[i].key
-	m, went := c.moved.get(f.ID)
-	if f.Standing != Seated || went && f.Last <= m.finding.Last { // told before
-		return
-	}
-	if k, known := c.numbers[m.to]; went && m.to != key && known && c.sites[k].lostAt == 0 {
-		c.tell(uint16(k), f)
-	} else if c.moveSeat(key) {
-		c.moved.put(f.ID, moved{to: key, finding: f}, now.Add(movedFor))
-		c.tell(i, f)
 	}
 }
 
@@ -176,14 +149,25 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 	f, s, id := q.best, c.sites[q.asker], q.id
 	slot := c.line.places.find(&id)
 	switch {
-	case f.Standing == Seated:
-		if !c.moveSeat(s.key) {
-			return // the store has not confirmed the next block yet
+	case len(c.moves[id]) > 0:
+		told, wait := false, false
+		for _, m := range c.moves[id] {
+			switch {
+			case m.to != nil && m.to != s, !c.known(m), c.taken(m):
+			case s.lostAt == 0 && c.tellMove(now, m, s):
+				told = true
+			default:
+				wait = s.lostAt == 0 // the store has not confirmed the next block yet
+			}
 		}
-		if slot != 0 {
+		if wait && !told {
+			return
+		}
+		if told && slot != 0 {
 			c.line.remove(slot)
 		}
-		c.moved.put(id, moved{to: s.key, finding: f}, now.Add(movedFor))
+		c.closeQuestion(now, q)
+		return
 	case f.Standing == Used:
 		if slot != 0 {
 			c.line.remove(slot)
@@ -210,22 +194,6 @@ func (c *Coordinator) closeQuestion(now anteroom.Time, q *question) {
 	for _, i := range q.others {
 		c.inquire(now, q.id, i)
 	}
-}
-
-// moveSeat grants a seat, and no rate slot, for a session that another site has ended. That
-// site has returned it: the pool holds it, or what was returned by the report in hand does,
-// when a limit was lowered below what is out.
-func (c *Coordinator) moveSeat(to SiteKey) bool {
-	if !c.reserve(to, 1) {
-		return false
-	}
-	if c.ledger.Pool(Seat) >= 1 || c.seatsBack > 0 {
-		c.ledger.Move(SiteKey{}, to, 1)
-		if c.seatsBack > 0 {
-			c.seatsBack--
-		}
-	}
-	return true // without a unit the site makes do with what it has
 }
 
 // conflict handles a ticket that checks in at a site while its place is at another, and
@@ -276,6 +244,7 @@ func (l *line) moveTo(slot uint32, site uint16, now anteroom.Time) {
 // what takes too long.
 func (c *Coordinator) pursue(now anteroom.Time) {
 	c.moved.forget(now)
+	c.carry(now)
 	open := c.asking
 	c.asking = nil
 	for _, q := range open {
@@ -288,7 +257,7 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 		}
 		waited := len(q.from)
 		q.from = slices.DeleteFunc(q.from, func(i uint16) bool { return !c.answers(now, i) })
-		if q.silent = q.silent || len(q.from) < waited; len(q.from) == 0 || q.best.Standing == Seated {
+		if q.silent = q.silent || len(q.from) < waited; len(q.from) == 0 {
 			c.resolve(now, q)
 		} else if now.Sub(q.asked) >= inquireEvery {
 			q.asked = now
@@ -298,24 +267,6 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 		}
 		if !q.closed {
 			c.asking = append(c.asking, q)
-		}
-	}
-}
-
-// sendMoves posts what was asked and found.
-func (c *Coordinator) sendMoves() {
-	for _, s := range c.sites {
-		if len(s.found) > 0 {
-			c.out = append(c.out, ToSite{Site: s.key, Findings: &Findings{Epoch: c.epoch,
-				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, Found: s.found}})
-			s.found = nil
-		}
-		if len(s.keys) > 0 {
-			c.sendKeys(s)
-		}
-		if len(s.inquire) > 0 {
-			c.out = append(c.out, ToSite{Site: s.key, Inquiry: &Inquiry{Epoch: c.epoch, IDs: s.inquire}})
-			s.inquire = nil
 		}
 	}
 }

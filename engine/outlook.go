@@ -3,6 +3,7 @@ package engine
 // What the coordinator tells: to sites, to operators, to tests.
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/anteroom/anteroom"
@@ -13,9 +14,10 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 		c.refigure(now)
 	}
 	a := c.ledger.accounts[s.key]
-	c.out = append(c.out, ToSite{Site: s.key, State: &State{
+	c.number++
+	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
 		Figures: c.figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true

@@ -19,11 +19,13 @@ const (
 	EventEnded                          // a session was revoked: At
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                           // a ticket in line missed its check-in: At
-	EventMoved                          // a session or a place went to another site: At
+	EventMoved                          // a session or a place went to another site: At; Key is the number of a session's move
 	EventShuffle                        // a shuffle begins, which ID names: Key is the number of tickets
 	EventDrawn                          // a ticket in line has another key: Key, Lane, At
 	EventShuffled                       // it ends: Key is the moment that Figures.Shuffled tells
 	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
+	EventTook                           // a session has come with a move: At, Key is its number
+	EventSettled                        // a move, of ID and the number in Key, needs no more words: At
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -67,13 +69,26 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]--
 		}
 	case EventMoved:
+		f := Finding{ID: e.ID, Standing: Seated, Number: uint64(e.Key), Accepted: at, Last: at}
 		if slot := s.seats.find(&e.ID); slot != 0 {
+			st := s.seats.at(slot)
+			f.Accepted, f.Last = st.accepted, st.last
 			s.seats.remove(slot)
 			s.balance.Used[Seat]--
+		}
+		if e.Key != 0 {
+			s.away = append(s.away, f)
+			s.balance.Away++
+			s.moves = max(s.moves, f.Number)
 		}
 		if slot := s.here.find(&e.ID); slot != 0 {
 			s.here.remove(slot)
 		}
+	case EventTook:
+		s.took = append(s.took, Move{e.ID, uint64(e.Key)})
+		s.moves = max(s.moves, uint64(e.Key))
+	case EventSettled:
+		s.settled(Move{e.ID, uint64(e.Key)})
 	case EventJoined:
 		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 || void(&s.settings, e.Key) {
 			return

@@ -97,9 +97,8 @@ func (s *Site) inquireAgain(now anteroom.Time) {
 	}
 }
 
-// tellGiven is what the next report says of tickets that were given up: again and again
-// until the coordinator has answered, for the seats come back with the counters of any
-// report, and must not be taken for free ones.
+// tellGiven is what the next report says of tickets that were asked about: again and again
+// until the coordinator has answered.
 func (s *Site) tellGiven(now anteroom.Time) (found []Finding) {
 	for _, f := range s.found {
 		s.given = append(s.given, given{f, now})
@@ -196,32 +195,33 @@ func (s *Site) seatHere(now anteroom.Time, id anteroom.ID, accepted, last antero
 }
 
 // ReceiveInquiry takes a question of the coordinator: tickets named in it have turned up at
-// another site. What this site holds of them it gives up and says so in its next report.
+// another site. What this site holds of them it gives up and says so in its next report. Of a
+// session it says in Found that it has it no more and in Gave, until it hears that the move is
+// settled, that the seat is kept.
 func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
 	if q.Epoch != s.epoch || !s.synced {
 		return
 	}
 	s.expire(now)
+	s.newest, s.barred = max(s.newest, q.Number), max(s.barred, q.Number)
 	for _, id := range q.IDs {
-		s.found = append(s.found, s.giveUp(now, id))
+		if f, ok := s.giveUp(now, id); ok {
+			f.Number = q.Number
+			s.found = append(s.found, f)
+		}
 	}
 	s.urgent = true
 	s.flush(now)
 }
 
-func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) Finding {
-	f := Finding{ID: id}
+// giveUp is not ok when more sessions are on their way than can be: it is asked again.
+func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) (f Finding, ok bool) {
+	f = Finding{ID: id}
 	if slot := s.seats.find(&id); slot != 0 {
-		st := s.seats.at(slot)
-		f.Standing, f.Accepted, f.Last = Seated, st.accepted, st.last
-		s.expiry.removeAt(int(st.pos))
-		s.seats.remove(slot)
-		s.balance.Used[Seat]--
-		if s.balance.Free(Seat) >= 1 { // not when passthrough has overdrawn it
-			s.balance.Returned[Seat]++
+		if len(s.away) >= maxMoves {
+			return f, false
 		}
-		s.ended = append(s.ended, id)
-		s.events = append(s.events, Event{Kind: EventMoved, ID: id, At: now})
+		s.sendAway(now, slot)
 	} else if slot := s.here.find(&id); slot != 0 {
 		w := s.here.at(slot)
 		f.Standing, f.Key, f.Lane = Waiting, w.key, w.lane
@@ -231,12 +231,12 @@ func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) Finding {
 		s.dismiss(now, id)
 	} else if s.used.find(&id) != 0 {
 		f.Standing = Used
-		return f
+		return f, true
 	} else if g, ok := s.gone.get(id); ok {
-		return g
+		return g, true
 	}
 	s.gone.put(id, f, now.Add(goneFor))
-	return f
+	return f, true
 }
 
 // dismiss shows the page to requests that are held here with a ticket that has moved away.
@@ -258,10 +258,13 @@ func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {
 	if f.Epoch != s.epoch || !s.synced {
 		return
 	}
-	late := f.Granted[Seat] < s.balance.Granted[Seat] || f.Granted[RateSlot] < s.balance.Granted[RateSlot]
-	s.grant(f.Granted, f.Adopted)
+	late := f.Number < s.newest
+	s.newest = max(s.newest, f.Number)
+	s.grant(f.Granted, f.Adopted, f.In)
 	for _, x := range f.Found {
-		s.find(now, x, late)
+		if x.Standing != Seated || f.Number >= s.barred && s.take(now, x) {
+			s.find(now, x, late)
+		}
 	}
 	s.flush(now)
 }
@@ -272,19 +275,6 @@ func (s *Site) find(now anteroom.Time, f Finding, late bool) {
 	delete(s.questions, f.ID)
 	if _, gone := s.gone.get(f.ID); gone && !asked && late {
 		return // it was asked for elsewhere meanwhile
-	}
-	if slot := s.seats.find(&f.ID); slot != 0 && f.Standing == Seated {
-		st := s.seats.at(slot)
-		st.last = max(st.last, min(f.Last, now))
-	}
-	if f.Standing == Seated && s.seats.find(&f.ID) == 0 && s.used.find(&f.ID) == 0 {
-		if slot := s.here.find(&f.ID); slot != 0 {
-			s.dropOffer(slot) // its unit serves, should the other have been lost
-		}
-		if s.sound && s.balance.Free(Seat) >= 1 {
-			s.seatHere(now, f.ID, f.Accepted, f.Last)
-			s.expire(now) // it may have run out on the way
-		}
 	}
 	if slot := s.here.find(&f.ID); slot != 0 {
 		s.here.at(slot).flags &^= hereUnasked

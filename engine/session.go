@@ -58,7 +58,7 @@ func (s *Site) touchedEarly(now anteroom.Time) {
 // request that the door let in has made it last.
 func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
 	for i, id := range ids {
-		_, moved := s.gone.get(id)
+		moved := s.leaves(id, now)
 		switch slot := s.seats.find(&ids[i]); {
 		case slot != 0:
 			s.touch(now, slot)
@@ -107,18 +107,23 @@ func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
 // takeOver begins to hold a session of the lost memory. Its unit is that one's until the
 // coordinator has moved it.
 func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
-	s.balance.Debt++
 	s.adopted++
+	s.owe()
 	s.urgent = true
 	s.seatHere(now, id, accepted, now)
 }
 
-// grant takes what was granted, ever, and for how many of the adopted sessions a seat is in it:
-// for both the most that was heard.
-func (s *Site) grant(granted Units, adopted uint64) {
+// grant takes what was granted, ever, and for how many of the adopted sessions and of those that
+// moved here a seat is in it: the most of each that was heard.
+func (s *Site) grant(granted Units, adopted, in uint64) {
 	s.balance.Granted.raise(granted)
-	s.balance.Debt = min(s.balance.Debt, s.adopted-min(s.adopted, adopted))
+	s.paid, s.in = max(s.paid, adopted), max(s.in, in)
+	s.taken = max(s.taken, s.in) // what the process before this one took, which could not count it
+	s.owe()
 }
+
+// owe counts the sessions here whose seats are charged elsewhere.
+func (s *Site) owe() { s.balance.Debt = s.adopted - min(s.adopted, s.paid) + s.taken - s.in }
 
 // admit begins a session for t, whose waiter (if any) and offer (if any) end.
 func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {

@@ -142,7 +142,7 @@ const keysAtOnce = 20_000
 
 func (c *Coordinator) sendKeys(s *siteView) {
 	for part := range slices.Chunk(s.keys, keysAtOnce) {
-		c.out = append(c.out, ToSite{Site: s.key, Keys: &Keys{Epoch: c.epoch, Shuffled: c.shuffled, Places: part}})
+		c.post(s, ToSite{Keys: &Keys{Epoch: c.epoch, Shuffled: c.shuffled, Places: part}})
 	}
 	s.keys = nil
 }

@@ -27,9 +27,10 @@ type Site struct {
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
 	lostAt   anteroom.Time // when that was heard first; 0 when it never was
 	adopted  uint64
-	sites    int  // that the room has
-	synced   bool // a State was heard since the start: the balance is valid
-	sound    bool // free never was negative, passthrough aside
+	paid     uint64 // of those: seats that were granted for them
+	sites    int    // that the room has
+	synced   bool   // a State was heard since the start: the balance is valid
+	sound    bool   // free never was negative, passthrough aside
 	opening  Opening
 	shuffled anteroom.Time // see Figures
 	over     bool          // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
@@ -89,6 +90,12 @@ type Site struct {
 	questions map[anteroom.ID]asked // not answered
 	gone      recent[Finding]       // what was given up to other sites
 	given     []given               // of that, what the coordinator may not have heard yet, oldest first
+	away      []Finding             // sessions that were given up, whose seats are kept for where they go
+	took      []Move                // moves taken, which the coordinator is not known to know
+	taken, in uint64                // moves taken ever; those for which a seat was granted
+	moves     uint64                // the highest number of a move
+	newest    uint64                // the highest number of a message of the coordinator
+	barred    uint64                // Findings of a lower number bring no session
 
 	cut      cutLine
 	sweepPos uint32
@@ -242,6 +249,10 @@ func (s *Site) arrival(slot uint32) Arrival {
 // Deliver takes a message of the coordinator, whichever it is.
 func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 	switch {
+	case m.Term != s.term: // was meant for another process of the site
+	case m.State != nil && m.State.Echo == 0 && !s.synced:
+		// It does not answer this process: its clock is not right yet, and what was heard of its
+		// returns may be out of date.
 	case m.State != nil:
 		s.Receive(now, *m.State)
 	case m.Offers != nil:
@@ -265,10 +276,15 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.urgent = true
 	}
 	newer := m.Epoch > s.epoch
+	if newer {
+		s.newest, s.barred = 0, 0
+	}
+	s.newest = max(s.newest, m.Number)
 	s.epoch, s.sites = m.Epoch, m.Sites
 	if !s.synced {
 		// The clock may have been set back by this first word.
 		s.synced, s.syncedAt = true, now
+		s.adopted = max(s.adopted, m.Adopted) // by the process before this one
 		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
 		s.lastKey = min(s.lastKey, now)
 		s.touchedEarly(now)
@@ -276,7 +292,14 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
-	s.grant(m.Granted, m.Adopted)
+	s.grant(m.Granted, m.Adopted, m.In)
+	s.balance.Out = max(s.balance.Out, m.Out)
+	for _, x := range m.Settled {
+		if s.settled(x) {
+			s.barred = max(s.barred, m.Number)
+			s.events = append(s.events, Event{Kind: EventSettled, ID: x.ID, At: now, Key: anteroom.Time(x.Number)})
+		}
+	}
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostAt = now
@@ -315,8 +338,7 @@ func (s *Site) flush(now anteroom.Time) {
 	case Cut:
 		return
 	}
-	seats := int64(len(s.questions)) // of sessions on the way: the word that says so may be late
-	if s.balance.Return(keep, seats) {
+	if s.balance.Return(keep) {
 		s.urgent = true
 	}
 }
@@ -439,6 +461,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
+		Gave: slices.Clone(s.away), Took: slices.Clone(s.took), Out: s.balance.Out, In: s.in,
 		Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
@@ -499,5 +522,5 @@ func (s *Site) Mode() Mode { return s.mode }
 // no ticks.
 func (s *Site) Idle() bool {
 	return s.synced && s.seats.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
-		len(s.arrivals)+len(s.departures) == 0 && !s.urgent && !s.wants
+		len(s.arrivals)+len(s.departures)+len(s.away)+len(s.took) == 0 && !s.urgent && !s.wants
 }

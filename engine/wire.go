@@ -189,6 +189,10 @@ func (c *coder) report(r *Report) {
 	unsigned(c, &r.Term)
 	unsigned(c, &r.Part)
 	c.flags(&r.Last)
+	unsigned(c, &r.Out)
+	unsigned(c, &r.In)
+	c.found(&r.Gave, r.Sent)
+	c.moves(&r.Took)
 	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }})
 }
 
@@ -197,11 +201,19 @@ func (c *coder) ageCount(a *AgeCount) {
 	unsigned(c, &a.Count)
 }
 
+func (c *coder) moves(s *[]Move) {
+	list(c, s, idBytes+1, func(c *coder, m *Move) {
+		c.id(&m.ID)
+		unsigned(c, &m.Number)
+	})
+}
+
 // found: moments follow those of the finding before, for Findings has no moment of its own.
 func (c *coder) found(s *[]Finding, base anteroom.Time) {
-	list(c, s, idBytes+5, func(c *coder, f *Finding) {
+	list(c, s, idBytes+6, func(c *coder, f *Finding) {
 		c.id(&f.ID)
 		named(c, &f.Standing, Unknown, Used)
+		unsigned(c, &f.Number)
 		unsigned(c, &f.Lane)
 		c.moment(&f.Key, base)
 		c.moment(&f.Accepted, base)
@@ -239,18 +251,22 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		unsigned(c, &m.Offers.Epoch)
 		c.units(&m.Offers.Granted)
 		unsigned(c, &m.Offers.Adopted)
+		unsigned(c, &m.Offers.In)
 		c.moment(&m.Offers.At, 0)
 		c.flags(&m.Offers.ByHand)
 		c.ids(&m.Offers.IDs)
 	case partInquiry:
 		present(c, &m.Inquiry)
 		unsigned(c, &m.Inquiry.Epoch)
+		unsigned(c, &m.Inquiry.Number)
 		c.ids(&m.Inquiry.IDs)
 	case partFindings:
 		present(c, &m.Findings)
 		unsigned(c, &m.Findings.Epoch)
+		unsigned(c, &m.Findings.Number)
 		c.units(&m.Findings.Granted)
 		unsigned(c, &m.Findings.Adopted)
+		unsigned(c, &m.Findings.In)
 		c.found(&m.Findings.Found, 0)
 	case partKeys:
 		present(c, &m.Keys)
@@ -263,6 +279,7 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 			base = p.Key
 		})
 	}
+	unsigned(c, &m.Term)
 	c.extensions()
 }
 
@@ -277,6 +294,10 @@ func (c *coder) state(s *State, cache *FiguresCache) {
 	named(c, &s.Mode, Queue, Open)
 	unsigned(c, &s.Target)
 	signed(c, &s.Sites)
+	unsigned(c, &s.In)
+	unsigned(c, &s.Out)
+	c.moves(&s.Settled)
+	unsigned(c, &s.Number)
 	c.figures(&s.Figures, cache)
 }
 

@@ -319,15 +319,16 @@ func wireExamples() []wireExample {
 		Seconds: []SecondCount{{Second: 1_799_999_992, Before: 0, Count: 2, First: 10, Last: 999_990}, {Second: 1_799_999_993, Before: 2, Count: 1, First: 5, Last: 5}}}
 	waiting := anteroom.Ticket{ID: a, Arrival: now - 60e6, LastCheckIn: now, Next: now + 20e6, Refresh: 20 * time.Second, Bind: 7, Told: 12}
 	return []wireExample{
-		{"4-report", 0, &Report{From: site, Epoch: 1, Seq: 300, Sent: now, Returned: Units{5, 6}, Used: Units{7, 8}, Adopted: 9, Idle: 10, Newcomers: 11, Want: 12, Ask: true,
+		{"4-report", 0, &Report{From: site, Epoch: 1, Seq: 300, Sent: now, Returned: Units{5, 6}, Used: Units{7, 8}, Adopted: 9, Out: 16, In: 17, Idle: 10, Newcomers: 11, Want: 12, Ask: true,
 			Trip: time.Millisecond, Departures: []Departure{{a, NoShow}}, Arrivals: []Arrival{{ID: b, Key: now - 100, Lane: 1, Shown: true, Due: now + 2e6}, {ID: a, Key: now - 50, Stream: true}},
-			Asks: []anteroom.ID{a}, Found: []Finding{{ID: b, Standing: Seated, Key: now - 9, Accepted: now - 8, Last: now - 7}}, Admitted: 13,
+			Asks: []anteroom.ID{a}, Found: []Finding{{ID: b, Standing: Waiting, Number: 18, Key: now - 9, Lane: 1}}, Gave: []Finding{{ID: b, Standing: Seated, Number: 19, Accepted: now - 8, Last: now - 7}},
+			Took: []Move{{b, 20}}, Admitted: 13,
 			Ends: []AgeCount{{1, 2}}, Ages: []AgeCount{{3, 400}}, Term: 14, Part: 15, Last: true}},
-		{"4-state", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, Resync: true, Mode: Open,
+		{"4-state", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, In: 7, Out: 8, Settled: []Move{{a, 9}, {b, 10}}, Number: 11, Resync: true, Mode: Open,
 			Target: 6, Figures: figures, Sites: 3}}},
-		{"4-offers", 1, &ToSite{Site: site, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, At: now, ByHand: true, IDs: []anteroom.ID{a, b}}}},
-		{"4-inquiry", 1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, IDs: []anteroom.ID{a}}}},
-		{"4-findings", 1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Granted: Units{1, 2}, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}}}}},
+		{"4-offers", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, Adopted: 3, In: 4, At: now, ByHand: true, IDs: []anteroom.ID{a, b}}}},
+		{"4-inquiry", 1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, Number: 2, IDs: []anteroom.ID{a}}}},
+		{"4-findings", 1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Number: 3, Granted: Units{1, 2}, Adopted: 4, In: 5, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}, {ID: a, Standing: Seated, Number: 6, Accepted: now, Last: now + 1}}}}},
 		{"4-keys", 1, &ToSite{Site: site, Keys: &Keys{Epoch: 1, Shuffled: now, Places: []Placed{{ID: b, Key: now - 2e6}, {ID: a, Key: now - 1e6}}}}},
 		{"4-fromdoor", 2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, NewID: a}}},
 			Abandoned: []uint64{4}, Closed: []anteroom.ID{a}, Batch: 9, Touches: []anteroom.ID{b}, Polls: []Poll{{ID: a, Key: now - 60e6, Lane: 1, Due: now + 20e6, Last: now}}, Sent: now + 5, Figures: now - 3}},
@@ -350,7 +351,7 @@ func TestWireErrors(t *testing.T) {
 	figures := (&ToDoor{Figures: &Figures{}}).AppendWire(nil)
 	endless := bytes.Repeat([]byte{0xff}, 11)
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
-	report, ages := zero(0), len(zero(0))-5
+	report, ages := zero(0), len(zero(0))-9
 	for _, c := range []struct {
 		name string
 		wire int
@@ -367,10 +368,10 @@ func TestWireErrors(t *testing.T) {
 		{"too large", 0, with(report, 12, 0xff, 0xff, 0xff, 0xff, 0x7f), "is too large"},
 		{"flags", 0, with(report, 14, 4), "flags without a meaning"},
 		{"lane", 0, with((&Report{Arrivals: make([]Arrival, 1)}).AppendWire(nil), 34, 0x80, 8), "Report at byte 36: 256 is not a lane"},
-		{"count of two bytes each", 0, with(report, ages, huge...), "elements in 4 bytes"},
-		{"count of ids", 0, with(report, 18, huge...), "elements in 8 bytes"},
+		{"count of two bytes each", 0, with(report, ages, huge...), "elements in 8 bytes"},
+		{"count of ids", 0, with(report, 18, huge...), "elements in 12 bytes"},
 		{"name", 0, with(report, 1, huge...), "ends too early"},
-		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 27: 2 bytes too many"},
+		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 31: 2 bytes too many"},
 		{"no part", 1, with(site, 3, 0), "0 has no name, 1 to 5 have"},
 		{"part without a name", 1, with(site, 3, 6), "6 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
@@ -495,7 +496,7 @@ func TestWireMemory(t *testing.T) {
 	}{
 		{"Arrival", 19, unsafe.Sizeof(Arrival{})},
 		{"Departure", 17, unsafe.Sizeof(Departure{})},
-		{"Finding", 21, unsafe.Sizeof(Finding{})},
+		{"Finding", 22, unsafe.Sizeof(Finding{})},
 		{"AgeCount", 2, unsafe.Sizeof(AgeCount{})},
 		{"Asked", 43, unsafe.Sizeof(Asked{})},
 		{"Poll", 20, unsafe.Sizeof(Poll{})},

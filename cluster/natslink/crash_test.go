@@ -3,6 +3,7 @@ package natslink
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -21,6 +22,8 @@ const roleVariable = "NATSLINK_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
+		// Most tests of a cluster wait for others; more of them than processors can.
+		flag.Set("test.parallel", "5")
 		os.Exit(m.Run())
 	case "writer":
 		exit(writeUntilKilled(os.Getenv("NATSLINK_TEST_DIR")))

@@ -168,6 +168,7 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 // followCluster follows what other nodes change, until ctx ends.
 func (s *Server) followCluster(ctx context.Context) {
 	go s.ring.follow(ctx, func() { s.Reload(ctx, "the ticket keys were changed") })
+	go s.manage.Follow(ctx)
 	go func() {
 		for {
 			select {

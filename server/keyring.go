@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -17,6 +18,7 @@ type sharedRing struct {
 	owner   string   // the cluster's name
 	secrets []string // the one that seals first
 	log     *slog.Logger
+	used    atomic.Uint64 // revision of the ring that was loaded last
 }
 
 const ringKey = "keys.ring"
@@ -38,7 +40,11 @@ func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, erro
 	for range ringTries {
 		e, err := r.space.Get(ctx, ringKey)
 		if err == nil {
-			return r.open(e)
+			ring, err := r.open(e)
+			if err == nil {
+				r.used.Store(e.Revision)
+			}
+			return ring, err
 		}
 		if !errors.Is(err, cluster.ErrNotFound) {
 			return nil, err
@@ -47,13 +53,28 @@ func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, erro
 		if err != nil {
 			return nil, err
 		}
-		if _, err = r.space.Update(ctx, ringKey, ring.Sealed(r.secrets[0], r.owner), 0); err == nil {
+		revision, err := r.space.Update(ctx, ringKey, ring.Sealed(r.secrets[0], r.owner), 0)
+		if err == nil {
+			r.used.Store(revision)
 			return ring, nil
-		} else if !errors.Is(err, cluster.ErrRevision) {
+		}
+		if !errors.Is(err, cluster.ErrRevision) {
 			return nil, err
 		}
+		r.await(ctx) // another node's, which has to come here
 	}
 	return nil, errRingContended
+}
+
+// await waits some seconds for a ring to be there.
+func (r *sharedRing) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r.space.Watch(ctx, ringKey, func(c cluster.Change) {
+		if c.Key == ringKey && !c.Gone {
+			cancel()
+		}
+	})
 }
 
 var errRingContended = anteroom.Errorf(anteroom.Conflict, "other nodes are changing the ticket keys; try again")
@@ -94,20 +115,24 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 	moved := make(chan struct{}, 1)
 	go r.space.Watch(ctx, ringKey, func(c cluster.Change) {
 		if c.Key == ringKey && !c.Gone {
-			select {
-			case moved <- struct{}{}:
-			default:
-			}
+			poke(moved)
 		}
 	})
-	var known uint64
+	var seen uint64
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-moved:
 			e, err := r.space.Get(ctx, ringKey)
-			if err != nil || e.Revision == known {
+			if err != nil {
+				if ctx.Err() == nil {
+					r.log.Warn("the ticket keys of the cluster cannot be read now; it is tried again", "error", err)
+					time.AfterFunc(time.Second, func() { poke(moved) })
+				}
+				continue
+			}
+			if e.Revision == seen {
 				continue
 			}
 			ring, err := r.open(e)
@@ -115,10 +140,10 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 				r.log.Error("the ticket keys of the cluster cannot be read; those of before stay in use", "error", err)
 				continue
 			}
-			if known != 0 {
+			seen = e.Revision
+			if seen != r.used.Load() {
 				changed()
 			}
-			known = e.Revision
 			if hasNext(ring) {
 				due.Reset(promoteAfter)
 			}
@@ -134,6 +159,13 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 				due.Reset(promoteAfter)
 			}
 		}
+	}
+}
+
+func poke(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
 	}
 }
 

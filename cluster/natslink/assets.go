@@ -31,17 +31,20 @@ func sharedStore(att *attachment, domain string) (*store, int64) {
 	if domain != "" {
 		s.put = s.api
 	}
-	return s, spaceOf(att) / 16
+	return s, keysSpace(att)
 }
 
 func siteStore(att *attachment) (*store, int64) {
 	bucket := att.siteName + "_site"
-	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + "."}, spaceOf(att) / 16
+	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + "."}, keysSpace(att)
 }
 
 func bookStore(att *attachment) (*store, int64) {
 	return &store{nc: att.site, api: apiOf(""), stream: att.siteName + "_journal", subjects: att.siteName + ".journal."}, spaceOf(att) / 4 * 3
 }
+
+// keysSpace is what the shared keys, and those of the site, may take.
+func keysSpace(att *attachment) int64 { return min(spaceOf(att)/16, defaultMaxKeys) }
 
 func spaceOf(att *attachment) int64 { return cmp.Or(att.cfg.MaxStore, defaultMaxStore) }
 

@@ -156,7 +156,7 @@ func (h *history) goesOn(t *testing.T, n int, names ...string) {
 }
 
 // startCoreProcess returns when the process has said that it is ready.
-func startCoreProcess(t *testing.T, h *history, cfg ClusterConfig, quiet string) *coreProcess {
+func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string) *coreProcess {
 	t.Helper()
 	cfg.Log = nil
 	config, err := json.Marshal(cfg)

@@ -44,7 +44,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-func child(t *testing.T, role, dir string) *exec.Cmd {
+func child(t testing.TB, role, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, "NATSLINK_TEST_DIR="+dir)

@@ -21,6 +21,8 @@ const (
 	feedPatience = time.Second
 	// repairTries is how often a damaged record is asked for: any replica may answer.
 	repairTries = 8
+	// repairPause is the longest time between two rounds of that.
+	repairPause = time.Minute
 
 	subjectPosition = "~position"
 )
@@ -61,13 +63,12 @@ func (f *feed) follow() {
 	}
 }
 
-// take puts a record into the copy; a damaged one is asked for again.
+// take puts a record into the copy; a damaged one is asked for again, see repair.
 func (f *feed) take(r row) {
 	err := f.copy.heard(r, true)
 	f.moved()
 	if err != nil {
 		f.j.log.Error("a shared key came damaged; it is asked for again", "error", err)
-		f.j.work.Go(f.repair)
 	}
 }
 
@@ -139,6 +140,8 @@ func (f *feed) compare() {
 	defer sub.Unsubscribe()
 	tick := time.NewTicker(feedPatience / 2)
 	defer tick.Stop()
+	var repaired time.Time
+	between := time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
@@ -154,8 +157,13 @@ func (f *feed) compare() {
 			}
 			f.moved()
 		}
-		if len(f.copy.doubtful(time.Now())) > 0 {
-			f.repair()
+		// What stays damaged is asked for less and less often.
+		switch doubtful := f.copy.doubtful(time.Now()); {
+		case len(doubtful) == 0:
+			between = 0
+		case time.Since(repaired) > between:
+			f.repair(doubtful)
+			repaired, between = time.Now(), min(max(2*between, feedPatience), repairPause)
 		}
 		if silent := time.Since(heard); silent > announceMissed {
 			f.j.touch.shared.lost(errors.New("nothing was heard of the hub for " + silent.Round(time.Second).String()))
@@ -197,8 +205,8 @@ func (f *feed) catchUp(ctx context.Context, target uint64) error {
 }
 
 // repair asks the hub for keys whose record came damaged or whose lease was not heard of.
-func (f *feed) repair() {
-	for _, key := range f.copy.doubtful(time.Now()) {
+func (f *feed) repair(keys []string) {
+	for _, key := range keys {
 		subject := f.hub.subjects + key
 		revision := f.copy.revision(key)
 		r, err := f.hub.last(f.j.ctx, subject)

@@ -48,11 +48,6 @@ func (t *touch) state() (cluster.Touch, time.Time) {
 
 // watchSite asks the site's store whether it is there, again and again.
 func (j *joined) watchSite() {
-	select {
-	case <-j.joining:
-	case <-j.ctx.Done():
-		return
-	}
 	for pause(j.ctx, touchEvery) {
 		began := time.Now()
 		_, err := j.site.keys.last(j.ctx, j.site.keys.subjects+barrierKey)

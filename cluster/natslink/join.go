@@ -135,7 +135,6 @@ func (j *joined) tried() string {
 // settle makes what must be there, tells await, and goes on with what has to be done for
 // as long as the link is open.
 func (j *joined) settle() {
-	j.work.Go(j.watchSite)
 	var both sync.WaitGroup
 	both.Go(func() { j.until("the site's store", &j.touch.site, j.settleSite) })
 	both.Go(func() { j.until("the shared store", &j.touch.shared, j.settleShared) })
@@ -195,6 +194,7 @@ func (j *joined) settleSite(ctx context.Context) error {
 		return err
 	}
 	j.touch.site.ok("")
+	j.work.Go(j.watchSite)
 	j.work.Go(j.books.keep)
 	return nil
 }

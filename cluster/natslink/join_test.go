@@ -136,15 +136,29 @@ func TestJoinedContract(t *testing.T) {
 	})
 }
 
-// TestJoinedContractAtADistance is the contract for an edge of a site that is not the hub.
-func TestJoinedContractAtADistance(t *testing.T) {
+// TestExternalContract has a cluster for each test on the operator's own NATS, all in one
+// account.
+func TestExternalContract(t *testing.T) {
 	t.Parallel()
+	o := runNATS(t, 1, true, nil)
+	n := 0
 	linktest.Run(t, func(t *testing.T) cluster.Link {
-		hub := single(t, "dublin")
-		far := siteAt(t, "oslo", hub)
-		joinAll(t, hub, far)
-		return join(t, edgeOf(t, far))
+		cfg := o.config(t)
+		n++
+		cfg.Cluster = fmt.Sprint("shop-", n)
+		cfg.External.SharedCredentials = ""
+		cfg.MaxStore = 64 << 20
+		return join(t, cfg)
 	})
+}
+
+// TestJoinedSites has two sites of a core and an edge each.
+func TestJoinedSites(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	far := siteAt(t, "oslo", hub)
+	links := joinAll(t, hub, edgeOf(t, hub), far, edgeOf(t, far))
+	linktest.RunSites(t, [][]cluster.Link{{links[0], links[1]}, {links[2], links[3]}})
 }
 
 // TestTwoSites has a hub with an edge and another site with an edge.

@@ -40,6 +40,7 @@ type book struct {
 	name    string
 	subject string
 	handle  uint64
+	taken   uint64 // number of the message by which it was taken over
 
 	busy   chan struct{} // room for one: guards what follows
 	last   uint64        // number of the subject's last message
@@ -103,6 +104,7 @@ func (b *books) take(ctx context.Context, name string) (cluster.Journal, error) 
 	if err := k.write(own, bookTaken, nil); err != nil {
 		return nil, b.j.ended(ctx, err)
 	}
+	k.taken = k.last
 	b.mu.Lock()
 	b.opened[k.subject] = true
 	b.mu.Unlock()
@@ -208,7 +210,8 @@ func (k *book) write(ctx context.Context, what byte, data []byte) error {
 			case string(r.data) == string(sealed):
 				done(r.seq, k.number+1, at)
 				return nil
-			case r.seq == k.last:
+			case r.seq <= k.last:
+				// Or somebody answers who does not know yet that he leads no more.
 				err = k.b.store.unreachable(errors.New("a write is under way"))
 			default:
 				p, perr := k.b.page(k.name, r)
@@ -255,16 +258,16 @@ func (k *book) Replay(ctx context.Context, fn func(appended time.Time, record []
 	if err := end.find(own); err != nil {
 		return k.b.j.ended(ctx, err)
 	}
+	// What was there when it was taken over is there, whoever answered just now.
+	last := max(end.last, k.taken)
 	number, next := uint64(0), uint64(1)
-	for tries := 0; next <= end.last; {
+	for tries := 0; next <= last; {
 		records, err := k.b.store.batch(own, map[string]any{"seq": next, "next_by_subj": k.subject})
 		if len(records) == 0 && err == nil {
 			// The replica may lag; the leader does not.
 			var r row
 			if r, err = k.b.store.get(own, map[string]any{"seq": next, "next_by_subj": k.subject}); err == nil {
 				records = []row{r}
-			} else if errors.Is(err, errMissing) {
-				return k.b.j.ended(ctx, &cluster.DamagedError{What: fmt.Sprintf("journal %q, message %d", k.name, end.last), Err: err})
 			}
 		}
 		for _, r := range records {
@@ -288,7 +291,7 @@ func (k *book) Replay(ctx context.Context, fn func(appended time.Time, record []
 					return err
 				}
 			}
-			if next > end.last {
+			if next > last {
 				break
 			}
 		}
@@ -296,7 +299,11 @@ func (k *book) Replay(ctx context.Context, fn func(appended time.Time, record []
 			tries = 0
 			continue
 		}
-		if tries++; !errors.Is(err, cluster.ErrUnavailable) || tries > replayTries || !pause(own, maxBackoff) {
+		missing := errors.Is(err, errMissing)
+		if tries++; !missing && !errors.Is(err, cluster.ErrUnavailable) || tries > replayTries || !pause(own, maxBackoff) {
+			if missing {
+				err = &cluster.DamagedError{What: fmt.Sprintf("journal %q, message %d", k.name, last), Err: err}
+			}
 			return k.b.j.ended(ctx, err)
 		}
 	}

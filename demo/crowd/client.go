@@ -73,6 +73,7 @@ type answer struct {
 	admitted bool // the status says: load the page
 	refresh  time.Duration
 	ahead    int // -1 unknown
+	ref      string
 	wait     int // forecast in seconds; -1 unknown
 	offered  bool
 	lost     bool // "place_lost"
@@ -217,6 +218,7 @@ func (out *answer) readJSON(b []byte) error {
 		Admitted *bool   `json:"admitted"`
 		Ahead    *int    `json:"ahead"`
 		Wait     *int    `json:"wait"`
+		Ref      string  `json:"ref"`
 		Refresh  float64 `json:"refresh"`
 		Stream   bool    `json:"stream"`
 		Reason   string  `json:"reason"`
@@ -232,6 +234,7 @@ func (out *answer) readJSON(b []byte) error {
 		out.refresh = time.Duration(v.Refresh * float64(time.Second))
 		out.offered = v.Stream
 		out.lost = v.Reason == "place_lost"
+		out.ref = v.Ref
 		if v.Ahead != nil {
 			out.ahead = *v.Ahead
 		}

@@ -139,10 +139,13 @@ func (p *person) heard(c *crowd, a *answer, fresh bool) {
 	case (p.inside || p.sure != 0) && !fresh && a.sent < p.known:
 		// Asked before it was known, and decided before: answers overtake each other.
 	case (p.inside || p.sure != 0) && !fresh:
-		p.Thrown = append(p.Thrown, Thrown{max(p.last, p.sure), a.sent, a.came})
+		p.Thrown = append(p.Thrown, Thrown{max(p.last, p.sure), a.sent, a.came, a.to})
 		p.sure = 0
 	case !p.inside:
 		p.place(a.came, a.sent, a.ahead)
+		if a.ref != "" {
+			p.Ref = a.ref
+		}
 		if a.wait >= 0 && p.ToldAt == 0 {
 			p.Told, p.ToldAt = a.wait, a.came
 		}

@@ -45,6 +45,8 @@ type Visitor struct {
 	Placed int64 `json:"placed"`
 	// Polls are the waiting answers since then.
 	Polls []Poll `json:"polls,omitempty"`
+	// Ref is the reference code that the page's script was told last.
+	Ref string `json:"ref,omitempty"`
 	// Told is the first forecast of his wait that he was shown, in seconds, ToldAt when; zero
 	// means that there was none.
 	Told   int   `json:"told,omitempty"`
@@ -105,9 +107,10 @@ type Worse struct {
 // Thrown is a waiting answer after admission. Last is when the visitor sent his last
 // request that was answered as an admitted one.
 type Thrown struct {
-	Last     int64 `json:"last"`
-	Sent     int64 `json:"sent"`
-	Answered int64 `json:"answered"`
+	Last     int64  `json:"last"`
+	Sent     int64  `json:"sent"`
+	Answered int64  `json:"answered"`
+	To       string `json:"to,omitempty"` // where Config.Route sent it
 }
 
 // person is a visitor alive.

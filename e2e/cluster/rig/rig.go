@@ -169,7 +169,13 @@ func (c *Cluster) run(ctx context.Context) (*story, error) {
 		s.nodeSite = append(s.nodeSite, n.site)
 	}
 	s.homes = c.homes()
-	return s, errors.Join(keep(filepath.Join(c.dir, "origin.jsonl"), s.hits), keep(filepath.Join(c.dir, "visitors.jsonl"), result.Visitors),
+	type about struct {
+		Start   time.Time
+		Seed    uint64
+		Scale   float64
+		Network string
+	}
+	return s, errors.Join(keep(filepath.Join(c.dir, "run.json"), []about{{c.start, c.o.Seed, c.o.Scale, c.net.Kind()}}), keep(filepath.Join(c.dir, "origin.jsonl"), s.hits), keep(filepath.Join(c.dir, "visitors.jsonl"), result.Visitors),
 		keep(filepath.Join(c.dir, "failures.jsonl"), result.Failures), keep(filepath.Join(c.dir, "marks.jsonl"), s.marks))
 }
 

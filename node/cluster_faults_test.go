@@ -26,7 +26,7 @@ func TestATakeOverKeepsPlacesAndSessions(t *testing.T) {
 				bob.want(t, start, anteroom.Admit)
 				cid.want(t, start, anteroom.Wait)
 				dan.want(t, start, anteroom.Wait)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				gone := c.end(g)
 				p := g.other("dublin", gone)
 				began := time.Now()
@@ -37,7 +37,7 @@ func TestATakeOverKeepsPlacesAndSessions(t *testing.T) {
 				}
 				g.settled()
 				t.Logf("everything is served again after %v", time.Since(began))
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				eve := newGuest()
 				eve.want(t, p, anteroom.Wait)
 				for _, v := range []*guest{cid, dan} {
@@ -77,22 +77,22 @@ func TestANodeThatReachesNobody(t *testing.T) {
 				ann.want(t, p, anteroom.Admit)
 				bob.want(t, g.holder("dublin"), anteroom.Admit)
 				cid.want(t, p, anteroom.Wait)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				g.world.CutNode(p.name, memlink.Both)
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				for range 3 { // sessions go on; one begun at another node, by its cookie
 					ann.want(t, p, anteroom.Admit)
 					bob.want(t, p, anteroom.Admit)
 					if d := cid.want(t, p, anteroom.Wait); d.Ticket.ID != cid.id {
 						t.Errorf("cid's place is lost: %v", d.Reason)
 					}
-					time.Sleep(5 * time.Second)
+					pass(5 * time.Second)
 				}
 				dan := newGuest()
 				dan.want(t, p, c.want)
 				g.world.CutNode(p.name, memlink.None)
 				g.settled()
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				ann.want(t, p, anteroom.Admit)
 				if d := cid.want(t, p, anteroom.Wait); d.Ticket.ID != cid.id || d.AheadKnown && d.Ahead != 0 {
 					t.Errorf("cid after the cut: %v, %d ahead", d.Reason, d.Ahead)
@@ -181,7 +181,7 @@ func TestLimitsAndRoomsAreChangedEverywhere(t *testing.T) {
 				t.Error("a room that is no more is served")
 			}
 		}
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		for _, p := range g.nodes {
 			if role := p.member.siteRole(0); role != nil && len(role.now.Load().rooms) > 0 {
 				t.Error("a room that is no more is kept")
@@ -251,7 +251,7 @@ func TestFindAndRevokeAtAnyNode(t *testing.T) {
 		if ok, err := g.node("dublin-2").Room(shop.ID).EndSession(t.Context(), anteroom.ID{1}); ok || err != nil {
 			t.Errorf("a session that nobody has: %v, %v", ok, err)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if d := ann.at(t, g.node("tokyo-1")); d.Reason == anteroom.ReasonSession || d.Ticket.ID == ann.id {
 			t.Errorf("ann after her session was ended: %v %v", d.Verdict, d.Reason)
 		}

@@ -107,6 +107,12 @@ func (p *peer) leave() {
 	delete(p.group.nodes, p.name)
 }
 
+// pass lets time pass, and what is under way end.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // settled waits until every shard of every site is served.
 func (g *group) settled() {
 	g.t.Helper()

@@ -46,6 +46,7 @@ var table = []tableRow{
 	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
 	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "walltime"}},
 	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "walltime"}},
+	{pkg: "doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
 
@@ -66,7 +67,7 @@ var table = []tableRow{
 	{pkg: "sim/outcome", imports: []string{".", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
-		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator",
+		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "doctor",
 			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},

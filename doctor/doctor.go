@@ -1,0 +1,331 @@
+// Package doctor finds what is wrong with a cluster, from what its nodes know: nothing is asked
+// and nothing is changed here.
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+const (
+	// Error: visitors are turned away or limits are not served, or will be at the next fault.
+	Error Severity = "error"
+	// Warning: it works, and something is not as it should be.
+	Warning Severity = "warning"
+	// Note: worth knowing; nothing has to be done.
+	Note Severity = "note"
+)
+
+// Finding is something that is wrong.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"` // what was seen, with its numbers
+	Why      string   `json:"why"`  // what comes of it
+	Fix      string   `json:"fix"`  // what to do
+}
+
+// View is what one node knows of its site and of the cluster. What is not known stays empty.
+type View struct {
+	Node string // who looks
+	Site string
+
+	// Members are the nodes of the site, the looking one included, whose Offset is 0.
+	Members []cluster.Member
+	// Hears names, by node, those whose messages arrive there.
+	Hears map[string][]string
+	// Founders is, by node, the identity of the cluster to which it belongs: whatever two clusters
+	// do not have in common, although they have one name.
+	Founders map[string]string
+	// Files is, by node, the digest of what its configuration file says of sites and rooms; ""
+	// leaves that to the others. Where it is nil, the members' State is.
+	Files map[string]string
+
+	Roles    []Role // of the site
+	Health   cluster.Health
+	Sites    []coordinator.SiteSummary // as coordinators see them
+	Silent   []int                     // shards whose coordinator does not answer
+	Journals []Journal
+	Store    []string // faults that the link itself has found, in its words
+}
+
+// Role is a role of the site and who holds it.
+type Role struct {
+	Name  string
+	Node  string // "": nobody
+	Error string // why its holder does not serve
+}
+
+// Journal is a journal of the site as its holder sees it.
+type Journal struct {
+	Shard   int
+	Node    string
+	Failing bool   // the last append failed
+	Lost    uint64 // events that are in no journal
+}
+
+// The bounds of clocks that differ and of copies that are old.
+const (
+	skewWarning = time.Second
+	skewError   = 2 * time.Second
+	lagWarning  = 5 * time.Second
+	lagError    = time.Minute
+	silentAfter = 10 * time.Second
+)
+
+// Findings returns what is wrong, the worst first.
+func Findings(v View) []Finding {
+	var d diagnosis
+	d.clusters(v)
+	d.store(v)
+	d.roles(v)
+	d.journals(v)
+	d.versions(v)
+	d.clocks(v)
+	d.oneWay(v)
+	d.files(v)
+	d.sites(v)
+	d.cores(v)
+	rank := map[Severity]int{Error: 0, Warning: 1, Note: 2}
+	slices.SortStableFunc(d.found, func(a, b Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	return d.found
+}
+
+type diagnosis struct{ found []Finding }
+
+func (d *diagnosis) add(s Severity, what, why, fix string) {
+	d.found = append(d.found, Finding{s, what, why, fix})
+}
+
+func (d *diagnosis) clusters(v View) {
+	if groups := byValue(v.Founders); len(groups) > 1 {
+		d.add(Error, "two clusters have one name: "+described(groups),
+			"Nodes of the two do not share rooms, limits and lines, and each may let in as many as the limits allow.",
+			"Give one of them another cluster.name, or stop it and let its nodes join the other with an empty cluster directory.")
+	}
+}
+
+func (d *diagnosis) store(v View) {
+	if v.Health.Alone {
+		return
+	}
+	if t := v.Health.Site; !t.OK {
+		d.add(Error, fmt.Sprintf("node %s does not reach the store of its site %s%s", v.Node, v.Site, since(t)),
+			"It holds no roles, and what it shows may be old.", "Start a core of the site, or open the way to it (cluster.join, port of cluster.listen).")
+	}
+	switch t := v.Health.Shared; {
+	case !t.OK:
+		d.add(Error, fmt.Sprintf("site %s does not reach the hub%s", v.Site, since(t)),
+			"Configuration cannot be changed from here, and the site lets in by the units that it has until the hub is back.",
+			"Open the way to the hub's cores (cluster.hub, their port + 2), or start them: more than half of them must run.")
+	case t.Lag > lagError:
+		d.add(Error, fmt.Sprintf("what node %s reads of the shared store is %v old", v.Node, t.Lag.Round(time.Second)),
+			"Changes of rooms, keys and tokens do not arrive here.", "Look at the link to the hub: anteroom cluster status shows what is reached.")
+	case t.Lag > lagWarning:
+		d.add(Warning, fmt.Sprintf("what node %s reads of the shared store is %v old", v.Node, t.Lag.Round(time.Second)),
+			"Changes of rooms, keys and tokens arrive late here.", "Look at the link to the hub: it may be slow or overloaded.")
+	}
+	for _, fault := range v.Store {
+		d.add(Warning, fault, "The store of the site tells so itself.", "See docs/cluster.md, the store of a site.")
+	}
+}
+
+func (d *diagnosis) roles(v View) {
+	var free []string
+	for _, r := range v.Roles {
+		switch {
+		case r.Node == "":
+			free = append(free, r.Name)
+		case r.Error != "":
+			d.add(Error, fmt.Sprintf("node %s holds %s and does not serve it: %s", r.Node, r.Name, r.Error),
+				"Newcomers of these rooms wait, or are treated as on_failure says.", "See the log of that node; stopping it hands its roles over.")
+		}
+	}
+	if len(free) > 0 {
+		d.add(Error, fmt.Sprintf("nobody holds %d of %d roles: %s", len(free), len(v.Roles), listed(free)),
+			"Newcomers of these rooms wait, or are treated as on_failure says; sessions go on.",
+			"Wait ten seconds: roles are taken over by themselves. Then see whether any core runs, and whether nodes reach the store of the site.")
+	}
+	if len(v.Silent) > 0 {
+		names := make([]string, len(v.Silent))
+		for i, shard := range v.Silent {
+			names[i] = fmt.Sprintf("coordinator.%02d", shard)
+		}
+		d.add(Error, fmt.Sprintf("%d of %d coordinators do not answer: %s", len(names), cluster.Shards, listed(names)),
+			"Sites let in by the units that they have, each from its own line; order between sites is not kept meanwhile.",
+			"See whether nodes of the hub run, and the way from here to them.")
+	}
+}
+
+func (d *diagnosis) journals(v View) {
+	for _, j := range v.Journals {
+		switch {
+		case j.Failing:
+			d.add(Error, fmt.Sprintf("the journal of shard %02d cannot be written at node %s", j.Shard, j.Node),
+				"Nobody new is admitted to its rooms, unless the configuration says to admit unrecorded.",
+				"See the log of that node for what is wrong with the disk or the cores.")
+		case j.Lost > 0:
+			d.add(Warning, fmt.Sprintf("%d events of shard %02d are in no journal (node %s)", j.Lost, j.Shard, j.Node),
+				"After a crash of that node some sessions are known from cookies only.", "See how long writes take there: the disk is too slow for the load.")
+		}
+	}
+}
+
+func (d *diagnosis) versions(v View) {
+	versions := map[string]string{}
+	for i, a := range v.Members {
+		versions[a.Node] = a.Version
+		for _, b := range v.Members[:i] {
+			if a.Wire[1] < b.Wire[0] || b.Wire[1] < a.Wire[0] {
+				d.add(Error, fmt.Sprintf("nodes %s (%s) and %s (%s) do not understand each other: messages of forms %d to %d and %d to %d",
+					b.Node, b.Version, a.Node, a.Version, b.Wire[0], b.Wire[1], a.Wire[0], a.Wire[1]),
+					"They serve the same rooms as if the other were not there.", "Upgrade the older one, release by release.")
+			}
+		}
+	}
+	if groups := byValue(versions); len(groups) > 1 {
+		d.add(Note, "several versions run together: "+described(groups),
+			"That is how an upgrade looks half-way; it is not meant to last.", "Upgrade the others when you are content with the first.")
+	}
+}
+
+// clocks compares each with the middle one, so that who is wrong is named, and not who looks.
+func (d *diagnosis) clocks(v View) {
+	if len(v.Members) < 2 {
+		return
+	}
+	offsets := make([]time.Duration, len(v.Members))
+	for i, m := range v.Members {
+		offsets[i] = m.Offset
+	}
+	slices.Sort(offsets)
+	middle := offsets[(len(offsets)-1)/2]
+	for _, m := range v.Members {
+		off, way, severity := m.Offset-middle, "ahead of", Warning
+		if off < 0 {
+			off, way = -off, "behind"
+		}
+		switch {
+		case off <= skewWarning:
+			continue
+		case off > skewError:
+			severity = Error
+		}
+		d.add(severity, fmt.Sprintf("the clock of node %s is %v %s the others", m.Node, off.Round(10*time.Millisecond), way),
+			"Events begin and end there at another moment. Limits, sessions and order do not depend on it.", "Let NTP or chrony set the clock of that machine.")
+	}
+}
+
+func (d *diagnosis) oneWay(v View) {
+	for _, m := range v.Members {
+		mine, known := v.Hears[m.Node]
+		if !known {
+			continue
+		}
+		for _, other := range v.Members {
+			theirs, known := v.Hears[other.Node]
+			if !known || other.Node == m.Node || !slices.Contains(mine, other.Node) || slices.Contains(theirs, m.Node) {
+				continue
+			}
+			d.add(Error, fmt.Sprintf("node %s hears node %s and is not heard by it", m.Node, other.Node),
+				"What one of them decides does not reach the other; the roles of both may be held twice in turn.",
+				"Look at firewalls and routes in both directions, and at cluster.listen: it must be an address that the others reach.")
+		}
+	}
+}
+
+func (d *diagnosis) files(v View) {
+	files := v.Files
+	if files == nil {
+		files = map[string]string{}
+		for _, m := range v.Members {
+			files[m.Node] = m.State
+		}
+	}
+	said := map[string]string{}
+	for node, digest := range files {
+		if digest != "" {
+			said[node] = digest
+		}
+	}
+	if groups := byValue(said); len(groups) > 1 {
+		d.add(Warning, "configuration files say different things of sites and rooms: "+described(groups),
+			"A room has other limits or routes at one node than at another.", "Make the files the same and reload, or leave sites and rooms out of all but one.")
+	}
+}
+
+func (d *diagnosis) sites(v View) {
+	for _, s := range v.Sites {
+		if s.Silent > 0 && s.Heard > silentAfter {
+			d.add(Warning, fmt.Sprintf("site %s is silent in %d of %d rooms, the longest for %v, and has %d seats", s.Name, s.Silent, s.Rooms, s.Heard.Round(time.Second), s.Granted),
+				"These seats count as taken until it is back.", "Look at its link to the hub, or start its nodes. If it is gone for good, its seats come back when it is removed.")
+		}
+	}
+}
+
+func (d *diagnosis) cores(v View) {
+	cores := 0
+	for _, m := range v.Members {
+		if m.Core {
+			cores++
+		}
+	}
+	switch {
+	case cores == 0 || v.Health.Alone: // the operator's own store, or a process alone
+	case cores == 1:
+		d.add(Note, fmt.Sprintf("site %s has one core", v.Site),
+			"When it ends, nobody new is let in at the site until it is back; sessions go on.", "For high availability run three cores (cluster.cores).")
+	case cores%2 == 0:
+		d.add(Warning, fmt.Sprintf("site %s has %d cores", v.Site, cores),
+			fmt.Sprintf("More than half must run, so %d survive no more failures than %d.", cores, cores-1), fmt.Sprintf("Run %d or %d.", cores-1, cores+1))
+	}
+}
+
+func since(t cluster.Touch) string {
+	text := ""
+	if !t.Since.IsZero() {
+		text += " since " + t.Since.UTC().Format(time.RFC3339)
+	}
+	if t.Detail != "" {
+		text += ": " + t.Detail
+	}
+	return text
+}
+
+// byValue groups nodes by what they have.
+func byValue(of map[string]string) map[string][]string {
+	groups := map[string][]string{}
+	for _, node := range slices.Sorted(maps.Keys(of)) {
+		groups[of[node]] = append(groups[of[node]], node)
+	}
+	return groups
+}
+
+// described tells groups, the largest first.
+func described(groups map[string][]string) string {
+	values := slices.Sorted(maps.Keys(groups))
+	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(len(groups[b]), len(groups[a])) })
+	parts := make([]string, len(values))
+	for i, value := range values {
+		parts[i] = fmt.Sprintf("%.16s at %s", value, listed(groups[value]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// listed names a few, and how many more there are.
+func listed(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

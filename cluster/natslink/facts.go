@@ -82,55 +82,81 @@ func Look(ctx context.Context, l cluster.Link) (Facts, error) {
 
 var errNoCluster = errors.New("cluster: this process is alone")
 
-// Faults says in sentences what the facts show to be wrong, nothing when all is well.
-func (f Facts) Faults() []string {
-	var all []string
-	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if f.Server == "" {
-		say("no core of the site answers: is one running, and is the way to it open?")
+// Fault is something that the facts show to be wrong.
+type Fault struct {
+	Stops          bool // something does not work now; else it is less safe than it should be
+	What, Why, Fix string
+}
+
+// Faults returns what is wrong, nothing when all is well.
+func (f Facts) Faults() []Fault {
+	var all []Fault
+	say := func(stops bool, why, fix, what string, args ...any) {
+		all = append(all, Fault{Stops: stops, What: fmt.Sprintf(what, args...), Why: why, Fix: fix})
 	}
-	if c := f.Core; c != nil {
-		if c.Size > 1 && c.Leader == "" {
-			say("the cores of the site have no leader: more than half of the %d must run and reach each other", c.Size)
-		}
-		if missing := c.Size - 1 - len(c.Routes); c.Size > 1 && missing > 0 {
-			say("this core reaches %d of the %d other cores of its site", len(c.Routes), c.Size-1)
-		}
-		if c.Size > 1 && len(c.Routes) > c.Size-1 {
-			say("%d cores are connected where %d are listed: do two clusters have one name and secret, or was the list of cores changed on some only?", len(c.Routes)+1, c.Size)
-		}
-		for _, r := range c.Cores {
-			if r.Offline {
-				say("core %s is away since %s; if it is lost for good, have it removed", r.Server, r.Seen.Round(time.Second))
-			}
-		}
-		if !c.Hub && len(c.Links) == 0 {
-			say("there is no link to the hub: the site goes on with what it was granted")
-		}
-		if c.MaxStore > 0 && c.Store > c.MaxStore/10*9 {
-			say("the store has %d of %d bytes", c.Store, c.MaxStore)
-		}
+	if f.Server == "" {
+		say(true, "nothing can be written down, so nobody new is admitted beyond what is held here",
+			"start a core of the site, and open the way to its port", "no core of the site answers")
+	}
+	if f.Core != nil {
+		f.Core.faults(say)
 	}
 	for _, s := range f.Streams {
 		if s.Copies > 1 && s.Leader == "" {
-			say("stream %s has no leader: nothing can be written to it", s.Name)
+			say(true, "more than half of its copies must be in touch",
+				"start the cores that are away; after a kill wait ten seconds", "stream %s has no leader: nothing can be written to it", s.Name)
 		}
 		if n := 1 + len(s.Replicas); s.Copies > n {
-			say("stream %s has %d of %d copies", s.Name, n, s.Copies)
+			say(false, "a core was removed and no other has taken its place",
+				"start a core under the address that is free", "stream %s has %d of %d copies", s.Name, n, s.Copies)
 		}
 		for _, r := range s.Replicas {
 			switch {
 			case r.Offline:
-				say("the copy of stream %s at %s is away since %s", s.Name, r.Server, r.Seen.Round(time.Second))
+				say(false, "one more loss may stop the site", "start the core; if it is lost for good, have it removed",
+					"the copy of stream %s at %s is away since %s", s.Name, r.Server, r.Seen.Round(time.Second))
 			case !r.Current && r.Lag > 0:
-				say("the copy of stream %s at %s is %d writes behind", s.Name, r.Server, r.Lag)
+				say(false, "it was away, or its disk or the way to it is slow", "wait; if it stays, look at that machine",
+					"the copy of stream %s at %s is %d writes behind", s.Name, r.Server, r.Lag)
 			}
 		}
 		if s.MaxBytes > 0 && s.Bytes > uint64(s.MaxBytes)/10*9 {
-			say("stream %s has %d of %d bytes", s.Name, s.Bytes, s.MaxBytes)
+			say(false, "writes are refused when it is full", "shorten how long records are kept, or delete what is not needed",
+				"stream %s has %d of %d bytes", s.Name, s.Bytes, s.MaxBytes)
 		}
 	}
 	return all
+}
+
+func (c *CoreFacts) faults(say func(stops bool, why, fix, what string, args ...any)) {
+	if c.Size > 1 && c.Leader == "" {
+		say(true, "more than half of them must run and reach each other",
+			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
+	}
+	if c.Size > 1 && len(c.Routes) < c.Size-1 {
+		say(false, "they are down, or the way to them is closed in one direction or both",
+			"start them, and open the port above that of the address between them",
+			"this core reaches %d of the %d other cores of its site", len(c.Routes), c.Size-1)
+	}
+	if c.Size > 1 && len(c.Routes) > c.Size-1 {
+		say(false, "two clusters have one name and secret, or the list of cores was changed on some only",
+			"give each cluster a name and a secret of its own, and all cores of a site the same list",
+			"%d cores are connected where %d are listed", len(c.Routes)+1, c.Size)
+	}
+	for _, r := range c.Cores {
+		if r.Offline {
+			say(false, "one more loss may stop the site", "start it; if it is lost for good, have it removed",
+				"core %s is away since %s", r.Server, r.Seen.Round(time.Second))
+		}
+	}
+	if !c.Hub && len(c.Links) == 0 {
+		say(true, "the hub is down, or the way to it is closed",
+			"open the way to the port of the hub's cores that is two above their address",
+			"there is no link to the hub: the site goes on with what it was granted")
+	}
+	if c.MaxStore > 0 && c.Store > c.MaxStore/10*9 {
+		say(false, "writes are refused when it is full", "shorten how long records are kept", "the store has %d of %d bytes", c.Store, c.MaxStore)
+	}
 }
 
 // look gathers the facts. What cannot be learnt is left out, and the error says why.

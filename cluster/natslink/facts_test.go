@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	if all := well().Faults(); len(all) > 0 {
-		t.Errorf("all is well, and: %q", all)
+		t.Errorf("all is well, and: %v", all)
 	}
 	for want, harm := range map[string]func(f *Facts){
 		"no core of the site answers":      func(f *Facts) { f.Server = "" },
@@ -41,8 +41,8 @@ func TestFaults(t *testing.T) {
 	} {
 		f := well()
 		harm(&f)
-		if all := f.Faults(); len(all) != 1 || !strings.Contains(all[0], want) {
-			t.Errorf("%q, want only %q", all, want)
+		if all := f.Faults(); len(all) != 1 || !strings.Contains(all[0].What, want) || all[0].Why == "" || all[0].Fix == "" {
+			t.Errorf("%v, want only %q", all, want)
 		}
 	}
 }

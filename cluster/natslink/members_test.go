@@ -102,7 +102,7 @@ func TestThreeCores(t *testing.T) {
 		t.Errorf("facts %+v", f)
 	}
 	if all := f.Faults(); len(all) > 0 {
-		t.Errorf("a whole site has faults: %q", all)
+		t.Errorf("a whole site has faults: %v", all)
 	}
 	if f, err := edge.look(t.Context()); err != nil || len(f.Streams) != 1 || f.Streams[0].Leader == "" || f.RTT == 0 {
 		t.Errorf("an edge's facts %+v, %v", f, err)

@@ -14,8 +14,8 @@ type End int32
 // Network is the simulator's network: messages between numbered ends under virtual time,
 // with delay, loss, repetition, reordering and cuts on demand. It has no clock and no
 // goroutine; the moment (since the start) is an argument, and the same calls with the same
-// seed give the same deliveries. It is for one goroutine. The messaging of [cluster.Link]
-// will stand on it as well, when it comes with the cluster.
+// seed give the same deliveries. It is for one goroutine. Links that are cut on demand are a
+// [World]'s.
 type Network struct {
 	chance  *rand.Rand
 	paths   map[route]*Path

@@ -42,11 +42,19 @@ func FuzzUnseal(f *testing.F) {
 	for _, k := range []kind{kindRecord, kindValue, kindDeleted} {
 		f.Add("journal", envelope{number: 1, extra: 2, kind: k, data: []byte("data")}.seal("journal"))
 	}
+	f.Add("key", envelope{number: 1, kind: kindLease, data: sealLease(time.Unix(1, 0), time.Second, []byte("v"))}.seal("key"))
+	f.Add("journal", envelope{number: 1, kind: kindNamed, data: []byte("\x01ndata")}.seal("journal"))
 	f.Add("", []byte{})
 	f.Fuzz(func(t *testing.T, subject string, b []byte) {
 		e, err := unseal(subject, b)
 		if err == nil && !bytes.Equal(e.seal(subject), b) {
 			t.Errorf("%x opens as %v, which is sealed otherwise", b, e)
+		}
+		if err == nil && e.kind == kindNamed {
+			e.named("n")
+		}
+		if err == nil && e.kind == kindLease {
+			leaseEnds(e.data, time.Now())
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -266,6 +267,7 @@ func (s *siteProc) line(room anteroom.RoomID, n int) (ids []anteroom.ID) {
 			s.visit(room, d.Ticket, true)
 		}
 	}
+	synctest.Wait()
 	return ids
 }
 

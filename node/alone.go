@@ -34,7 +34,7 @@ type alone struct {
 	unkept   atomic.Bool   // the store has to know something of an event
 }
 
-func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
+func ledgerKey(id anteroom.RoomID) string { return ledgerPrefix + string(id) }
 
 // open starts a room from its ledger record and its events.
 func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {

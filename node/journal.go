@@ -78,12 +78,9 @@ func newJournal(to cluster.Journal, now func() anteroom.Time, log *slog.Logger) 
 }
 
 func (j *journal) head() []byte {
-	b := make([]byte, 1, 4096)
-	b[0] = recordVersion
-	b = binary.LittleEndian.AppendUint64(b, uint64(j.now()))
-	boot, up := bootClock()
-	b = append(b, boot[:]...)
-	return binary.LittleEndian.AppendUint64(b, uint64(up))
+	m := mark{at: j.now()}
+	m.boot, m.up = bootClock()
+	return appendMark(make([]byte, 0, 4096), m)
 }
 
 // start records the beginning of this process.
@@ -117,10 +114,7 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 			b.data = append(b.data, entryRoom)
 			b.data = append(b.data, raw...)
 		}
-		b.data = append(b.data, byte(e.Kind), e.Lane)
-		b.data = append(b.data, e.ID[:]...)
-		b.data = binary.LittleEndian.AppendUint64(b.data, uint64(e.At))
-		b.data = binary.LittleEndian.AppendUint64(b.data, uint64(e.Key))
+		b.data = appendEvent(b.data, e)
 		j.queued += len(b.data) - before
 	}
 	j.counts.Events += uint64(len(events))
@@ -361,6 +355,22 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 		}
 	}
 	return events, last, nil
+}
+
+// appendMark begins a record.
+func appendMark(b []byte, m mark) []byte {
+	b = append(b, recordVersion)
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.at))
+	b = append(b, m.boot[:]...)
+	return binary.LittleEndian.AppendUint64(b, uint64(m.up))
+}
+
+// appendEvent adds an event of the room that was named last.
+func appendEvent(b []byte, e engine.Event) []byte {
+	b = append(b, byte(e.Kind), e.Lane)
+	b = append(b, e.ID[:]...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.At))
+	return binary.LittleEndian.AppendUint64(b, uint64(e.Key))
 }
 
 // readRecord calls start and event for the entries of a record. Records are checked by the

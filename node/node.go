@@ -71,7 +71,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, errors.New("node: Config.Link is missing")
 	}
 	if cfg.Name == "" {
-		cfg.Name = "local"
+		cfg.Name = aloneSite
 	}
 	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil)}
 	if n.log == nil {

@@ -152,8 +152,17 @@ func (s *siteProc) local() anteroom.Time {
 	return anteroom.TimeOf(s.start.Add(s.off)).Add(time.Since(s.start))
 }
 
+// now is room time. The caller holds the lock.
 func (s *siteProc) now(id anteroom.RoomID) anteroom.Time {
 	return s.clocks[cluster.ShardOf(string(id))].Now(s.local())
+}
+
+// clock is the room time, and by how much it is ahead of the site's own.
+func (s *siteProc) clock(id anteroom.RoomID) (now anteroom.Time, ahead time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = s.now(id)
+	return now, now.Sub(s.local())
 }
 
 // room is the machine of a room, made when it is needed. The caller holds the lock.

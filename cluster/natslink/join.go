@@ -80,12 +80,20 @@ func newJoined(att *attachment) (*joined, error) {
 	hub, sharedMax := sharedStore(att, att.hubDomain)
 	site, siteMax := siteStore(att)
 	records, recordsMax := bookStore(att)
+	// A server takes what comes over one connection one after the other, and where it is
+	// alone it syncs an append before it goes on: no message is to wait behind that.
+	again := att.site.Opts
+	nc, err := again.Connect()
+	if err != nil {
+		return nil, fmt.Errorf("natslink: connection for the journals: %w", err)
+	}
+	records.nc = nc
 	hub.full = fmt.Sprintf("the shared keys take their %d bytes; delete some or raise the size of stream %s", sharedMax, hub.stream)
 	site.full = fmt.Sprintf("the keys of the site take their %d bytes; delete some or raise the size of stream %s", siteMax, site.stream)
 	records.full = fmt.Sprintf("the journals of the site take their %d bytes; shorten the retention or raise the size of stream %s", recordsMax, records.stream)
 
-	var err error
 	if j.copy, err = openCopy(att.cfg.Dir, hub.subjects, j.log); err != nil {
+		nc.Close()
 		return nil, err
 	}
 	j.space = space{messages: messages{j: j, nc: att.shared, prefix: att.sharedName + ".m."}, hub: hub, copy: j.copy}
@@ -270,6 +278,7 @@ func (j *joined) Close() error {
 	j.closing.Do(func() {
 		j.stop()
 		j.work.Wait()
+		j.books.store.nc.Close()
 		j.closeErr = errors.Join(closeAttachment(j.att), j.copy.close())
 	})
 	return j.closeErr

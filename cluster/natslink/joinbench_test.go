@@ -1,6 +1,7 @@
 package natslink
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -135,7 +136,7 @@ func BenchmarkLease(b *testing.B) {
 }
 
 // BenchmarkMessage is a request and its answer: within a process, and from an edge to the
-// core's process.
+// core's process, each also while the asking process appends to a journal all the time.
 func BenchmarkMessage(b *testing.B) {
 	cfg := single(b, "dublin")
 	cfg.Log = nil
@@ -148,20 +149,37 @@ func BenchmarkMessage(b *testing.B) {
 	}
 	defer stop()
 	for i, name := range []string{"process", "edge"} {
-		b.Run("from="+name, func(b *testing.B) {
-			data := make([]byte, 200)
-			answered(b, links[i].Site(), "ask", data)
-			var took []time.Duration
-			b.ResetTimer()
-			for range b.N {
-				began := time.Now()
-				if _, err := links[i].Site().Request(b.Context(), "ask", data); err != nil {
-					b.Fatal(err)
+		for _, busy := range []bool{false, true} {
+			b.Run(fmt.Sprintf("from=%s/appending=%t", name, busy), func(b *testing.B) {
+				data := make([]byte, 200)
+				answered(b, links[i].Site(), "ask", data)
+				ctx, cancel := context.WithCancel(b.Context())
+				var wg sync.WaitGroup
+				if busy {
+					k := journal(b, links[i], "site.00")
+					wg.Go(func() {
+						for ctx.Err() == nil {
+							if err := k.Append(ctx, data); err != nil && ctx.Err() == nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
 				}
-				took = append(took, time.Since(began))
-			}
-			percentiles(b, took)
-		})
+				var took []time.Duration
+				b.ResetTimer()
+				for range b.N {
+					began := time.Now()
+					if _, err := links[i].Site().Request(b.Context(), "ask", data); err != nil {
+						b.Fatal(err)
+					}
+					took = append(took, time.Since(began))
+				}
+				percentiles(b, took)
+				cancel()
+				wg.Wait()
+			})
+		}
 	}
 }
 

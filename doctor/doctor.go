@@ -55,7 +55,7 @@ type View struct {
 	Sites    []coordinator.SiteSummary // as coordinators see them
 	Silent   []int                     // shards whose coordinator does not answer
 	Journals []Journal
-	Store    []string // faults that the link itself has found, in its words
+	Store    []Finding // what the link has found itself
 }
 
 // Role is a role of the site and who holds it.
@@ -134,9 +134,7 @@ func (d *diagnosis) store(v View) {
 		d.add(Warning, fmt.Sprintf("what node %s reads of the shared store is %v old", v.Node, t.Lag.Round(time.Second)),
 			"Changes of rooms, keys and tokens arrive late here.", "Look at the link to the hub: it may be slow or overloaded.")
 	}
-	for _, fault := range v.Store {
-		d.add(Warning, fault, "The store of the site tells so itself.", "See docs/cluster.md, the store of a site.")
-	}
+	d.found = append(d.found, v.Store...)
 }
 
 func (d *diagnosis) roles(v View) {

@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 			[]string{"warning what node a reads of the shared store is 20s old"}},
 		{"copies are old", func(v *View) { v.Health.Shared.Lag = time.Hour },
 			[]string{"error what node a reads of the shared store is 1h0m0s old"}},
-		{"what the store says", func(v *View) { v.Store = []string{"stream x has 2 of 3 copies"} },
+		{"what the store says", func(v *View) { v.Store = []Finding{{Warning, "stream x has 2 of 3 copies", "w", "f"}} },
 			[]string{"warning stream x has 2 of 3 copies"}},
 		{"a silent site", func(v *View) { v.Sites[0].Silent, v.Sites[0].Heard = 1, time.Minute },
 			[]string{"warning site dublin is silent in 1 of 2 rooms, the longest for 1m0s, and has 20 seats"}},

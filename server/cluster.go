@@ -235,6 +235,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 		st.Nodes = append(st.Nodes, manage.ClusterNode{Node: m.Node, Version: m.Version, Wire: m.Wire, Core: m.Core, Started: m.Started,
 			ClockOffset: m.Offset.Seconds(), Files: m.State, Roles: held[m.Node]})
 	}
+	s.diagnose(ctx, &st, seen)
 	return st, nil
 }
 

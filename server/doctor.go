@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/doctor"
+	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/node"
+)
+
+// lookFor bounds the time for what others have to be asked.
+const lookFor = 8 * time.Second
+
+// diagnose adds to the status how the coordinators see the sites, and what is wrong.
+func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen node.ClusterStatus) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	v := doctor.View{Node: seen.Node, Site: seen.Site, Members: seen.Members, Health: seen.Link}
+	v.Sites, v.Silent = coordinator.NewClient(s.link).Sites(ctx)
+	for _, one := range v.Sites {
+		st.Sites = append(st.Sites, manage.ClusterSite{Site: one.Name, Rooms: one.Rooms, Heard: one.Heard.Seconds(), Trip: one.Trip.Seconds(),
+			Granted: one.Granted, Used: one.Used, IdlePermits: one.Idle})
+	}
+	shard := 0
+	for _, r := range seen.Roles {
+		v.Roles = append(v.Roles, doctor.Role{Name: r.Role, Node: r.Node, Error: r.Error})
+		if r.State == nil {
+			continue
+		}
+		if _, err := fmt.Sscanf(r.Role, "site.%d", &shard); err == nil {
+			v.Journals = append(v.Journals, doctor.Journal{Shard: shard, Node: r.State.Node, Failing: r.State.Journal.Failing, Lost: r.State.Journal.Lost})
+		}
+	}
+	facts, err := natslink.Look(ctx, s.link)
+	if err != nil {
+		s.log.Debug("the store does not tell all of itself", "error", err)
+	}
+	for _, f := range facts.Faults() {
+		severity := doctor.Warning
+		if f.Stops {
+			severity = doctor.Error
+		}
+		v.Store = append(v.Store, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
+	}
+	for _, f := range doctor.Findings(v) {
+		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})
+	}
+}

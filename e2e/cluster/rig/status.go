@@ -10,6 +10,8 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
+const warmUp = 5 * time.Second
+
 // overview is what a node says of its cluster: nodes and roles are those of its site.
 type overview struct {
 	Nodes []struct {
@@ -53,6 +55,9 @@ func (c *Cluster) settled(ctx context.Context) error {
 			}
 		}
 	}
+	// A new coordinator waits some seconds for somebody who knows the time. Runs are about what
+	// comes then.
+	sleep(ctx, warmUp)
 	return nil
 }
 

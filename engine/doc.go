@@ -121,6 +121,22 @@
 // that the site holds it: from the last touch that the site has confirmed. [Single] holds one of each and hands messages
 // over until nobody has anything to say: the same code with a latency of zero.
 //
+// Between a door and its site stand two more. [Doorway] is a Door that asks: requests have tokens,
+// are asked again until they are answered and abandoned when nobody waits; touches, check-ins,
+// closed streams and revocations are told from the oldest on until they are confirmed. [Desk] is
+// a Site that answers: it takes each batch of a door once and in order, knows where every stream
+// is and who asked what, and tells a door that is new, or was taken for dead, that it knows
+// nothing of its streams ([ToDoor].Since). A visitor may hit any door at every request: sessions
+// and places belong to tickets, so a request that comes twice is decided about twice and changes
+// nothing twice.
+//
+// A door whose site has not answered for [CutAfter] decides alone. It admits nobody anew. It lets in
+// whoever must have a session still: one that it knows, or that the cookie tells of, until a session
+// duration after the moment of the cookie. That moment is one that the site has confirmed or made
+// itself, so the site holds the session for longer. Those who wait keep their places and
+// see them; newcomers get one of now, or pass uncounted if the operator prefers that
+// ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back.
+//
 // Time is room time. The coordinator's process defines it, every other follows with a
 // [Clock]: monotonic time and an offset that steps once and is then corrected by at most
 // 1e-4, for which RateHold has a margin. A coordinator that starts continues the time that its
@@ -143,6 +159,9 @@
 // sessions have ended, with queue-all, or when nothing will come free.
 //
 // # Where this differs from the reference
+//
+// Messages between releases: see the wire format in wire.go. Every message ends with tagged members
+// that an older release skips.
 //
 // Algorithm D is described in the project's reference on admission; the numbers are its
 // own. A room with one site reopens when a hundredth of the smaller limit is free, for

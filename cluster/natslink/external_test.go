@@ -210,7 +210,7 @@ func TestExternalSaysWhatIsMissing(t *testing.T) {
 				tt.cfg(&cfg)
 			}
 			a := start(t, cfg)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			err := a.ready(ctx)
 			wantText(t, err, tt.want)

@@ -295,6 +295,7 @@ func (a *attachment) hubReady(ctx context.Context) error {
 type permanent struct{ error }
 
 func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what string, ask func(ctx context.Context) error) error {
+	var told error // the last answer, which says more than that there was none in time
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		actx, cancel := context.WithTimeout(ctx, apiTimeout)
 		err := ask(actx)
@@ -308,13 +309,16 @@ func (a *attachment) await(ctx context.Context, nc *nats.Conn, w *watcher, what 
 		if nc.IsClosed() {
 			return cluster.ErrClosed
 		}
+		if !errors.Is(err, context.DeadlineExceeded) || told == nil {
+			told = err
+		}
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2)):
 		case <-ctx.Done():
 			if !nc.IsConnected() && w.last() != nil {
-				err = w.last()
+				told = w.last()
 			}
-			return fmt.Errorf("natslink: %s: %w (%w)", what, explain(err), ctx.Err())
+			return fmt.Errorf("natslink: %s: %w (%w)", what, explain(told), ctx.Err())
 		}
 	}
 }

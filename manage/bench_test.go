@@ -3,11 +3,13 @@ package manage
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/cluster/natslink"
 )
@@ -70,50 +72,96 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 // BenchmarkFollow is a change of a room's settings until it is in force at every one of four
-// nodes in two sites, less what the store itself takes: the link is in memory.
+// nodes in two sites: in memory, and as in production (two cores with an edge each, on one
+// machine). The doors come on top.
 func BenchmarkFollow(b *testing.B) {
 	for _, rooms := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("rooms=%d", rooms), func(b *testing.B) {
+		b.Run(fmt.Sprintf("memory/rooms=%d", rooms), func(b *testing.B) {
 			w := memlink.NewWorld()
-			inForce := make(chan uint64, 100)
-			var all []*Manager
-			for i, site := range []string{"dublin", "dublin", "sydney", "sydney"} {
-				m := open(b, Config{Link: w.Join(site, fmt.Sprint("n", i)), FirstToken: envToken, Prepare: func(_ context.Context, s *State) (func(bool), error) {
-					return func(bool) { inForce <- s.Seq() }, nil
-				}})
-				all = append(all, m)
-			}
-			must[Restored](b)(all[0].Restore(b.Context(), root, newReader(crowded(b, rooms))))
-			for len(inForce) > 0 {
-				<-inForce
-			}
-			ctx, cancel := context.WithCancel(b.Context())
-			defer cancel()
-			for _, m := range all {
-				go m.Follow(ctx)
-			}
-			rest := must[[]anteroom.Room](b)(all[0].Rooms(root, ""))
-			zone, _ := all[0].State().ZoneNamed("example.com")
-			for range all[1:] {
-				<-inForce
-			}
-			var took []time.Duration
-			n := 0
-			for b.Loop() {
-				n++
-				begun := time.Now()
-				must[anteroom.Room](b)(all[n%len(all)].ChangeRoom(b.Context(), root, zone.ID, rest[n*7919%len(rest)].ID, func(r *anteroom.Room) error {
-					r.TotalActiveUsers = 1000 + n
-					return nil
-				}))
-				for range all {
-					<-inForce
+			benchFollow(b, rooms, []cluster.Link{w.Join("dublin", "a"), w.Join("dublin", "b"), w.Join("sydney", "c"), w.Join("sydney", "d")})
+		})
+		b.Run(fmt.Sprintf("nats/rooms=%d", rooms), func(b *testing.B) {
+			hub, far := coreAddress(b), coreAddress(b)
+			var links []cluster.Link
+			for _, cfg := range []natslink.ClusterConfig{
+				{Site: "dublin", Node: "a", Listen: hub}, {Site: "dublin", Node: "b", Join: []string{hub}},
+				{Site: "sydney", Node: "c", Listen: far, Hub: []string{hub}}, {Site: "sydney", Node: "d", Join: []string{far}},
+			} {
+				cfg.Dir, cfg.Cluster, cfg.Secret = b.TempDir(), "shop", "a secret that nobody can guess"
+				l, err := natslink.Join(b.Context(), cfg)
+				if err != nil {
+					b.Fatal(err)
 				}
-				took = append(took, time.Since(begun))
+				defer l.Close()
+				links = append(links, l)
 			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
+			benchFollow(b, rooms, links)
 		})
 	}
+}
+
+// coreAddress returns an address with two free ports after its own.
+func coreAddress(b *testing.B) string {
+	b.Helper()
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		port := first.Addr().(*net.TCPAddr).Port
+		first.Close()
+		free := true
+		for i := range 3 {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
+			if free = free && err == nil; err == nil {
+				l.Close()
+			}
+		}
+		if free {
+			return fmt.Sprintf("127.0.0.1:%d", port)
+		}
+	}
+	b.Fatal("no three free ports in a row")
+	return ""
+}
+
+func benchFollow(b *testing.B, rooms int, links []cluster.Link) {
+	inForce := make(chan uint64, 100)
+	var all []*Manager
+	for _, l := range links {
+		all = append(all, open(b, Config{Link: l, FirstToken: envToken, Prepare: func(_ context.Context, s *State) (func(bool), error) {
+			return func(bool) { inForce <- s.Seq() }, nil
+		}}))
+	}
+	must[Restored](b)(all[0].Restore(b.Context(), root, newReader(crowded(b, rooms))))
+	for len(inForce) > 0 {
+		<-inForce
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	for _, m := range all {
+		go m.Follow(ctx)
+	}
+	rest := must[[]anteroom.Room](b)(all[0].Rooms(root, ""))
+	zone, _ := all[0].State().ZoneNamed("example.com")
+	for range all[1:] {
+		<-inForce
+	}
+	var took []time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		begun := time.Now()
+		must[anteroom.Room](b)(all[n%len(all)].ChangeRoom(b.Context(), root, zone.ID, rest[n*7919%len(rest)].ID, func(r *anteroom.Room) error {
+			r.TotalActiveUsers = 1000 + n
+			return nil
+		}))
+		for range all {
+			<-inForce
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
 }

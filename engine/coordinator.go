@@ -94,16 +94,18 @@ type siteView struct {
 	answer  bool
 	told    bool // has been sent a State by this coordinator
 	trip    time.Duration
-	term    uint64        // of the newest of its processes that was heard
-	weight  uint64        // of its share of what is idle
-	used    Units         // as reported last
-	ahead   time.Duration // of its clock, by the last report
-	in      uint64        // seats granted for sessions that moved there
-	took    []Move        // as reported, not settled
-	settled []Move        // that it may not have heard of
-	inquire []anteroom.ID // to be asked about
-	found   []Finding     // to be told
-	keys    []Placed      // to be told: the site has others
+	term    uint64          // of the newest of its processes that was heard
+	weight  uint64          // of its share of what is idle
+	used    Units           // as reported last
+	ahead   time.Duration   // of its clock, by the last report
+	in      uint64          // seats granted for sessions that moved there
+	took    []Move          // as reported, not settled
+	settled []Move          // that it may not have heard of
+	parts   uint32          // of a full report, taken so far
+	here    map[uint32]bool // slots of who waits there, by those
+	inquire []anteroom.ID   // to be asked about
+	found   []Finding       // to be told
+	keys    []Placed        // to be told: the site has others
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -197,7 +199,8 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	if (r.Seq != s.seq+1 || silent) && !r.Full {
 		s.resync = true
 	}
-	if r.Full {
+	complete := s.follows(r)
+	if complete {
 		s.whole, c.figures = s.whole || r.Sent >= c.gatherAt, nil
 		s.resync = !s.whole
 	}
@@ -247,12 +250,22 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		if joined {
 			c.joined++
 		}
+		if s.parts > 0 {
+			s.here[slot] = true
+		}
 		if slot != 0 && c.shuffled != 0 && c.line.places.at(slot).key != told {
 			s.keys = append(s.keys, Placed{ID: a.ID, Key: c.line.places.at(slot).key})
 		}
 	}
-	if r.Full {
-		c.line.only(at, r.Arrivals, now)
+	if complete {
+		if r.Part == 0 {
+			s.here = map[uint32]bool{}
+			for i := range r.Arrivals {
+				s.here[c.line.places.find(&r.Arrivals[i].ID)] = true
+			}
+		}
+		c.line.only(at, s.here, now)
+		s.here, s.parts = nil, 0
 	}
 	c.transit(now, s, r, current, first)
 	for _, f := range r.Found {
@@ -275,6 +288,27 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 		s.answer, s.echo = true, r.Sent
 	}
 	c.dispatch(now)
+}
+
+// follows takes note of a report's part in a full one and says whether that is complete: all of
+// its parts have come, one after the other. Else the site is asked for everything again.
+func (s *siteView) follows(r Report) bool {
+	switch {
+	case !r.Full:
+		s.here, s.parts = nil, 0
+		return false
+	case r.Part == 0:
+		s.here, s.parts = nil, 0
+		return true
+	case r.Part == 1:
+		s.here, s.parts, s.resync = map[uint32]bool{}, 1, false
+	case s.parts == 0 || r.Part != s.parts+1 || r.Seq != s.seq+1:
+		s.here, s.parts, s.resync = nil, 0, true
+		return false
+	default:
+		s.parts++
+	}
+	return r.Last
 }
 
 // succeed takes a site's word that another process of it goes on from the journal. What was on

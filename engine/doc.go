@@ -13,9 +13,13 @@
 //		G[i]     ever granted, at the coordinator (Account.Granted); g at the site: the highest heard
 //		ret[i]   ever returned, at the site (Balance.Returned); RS at the coordinator: the highest heard
 //		used[i]  in use at the site; offers[i]: set aside for tickets whose turn has come
+//		OS[i]    seats that have left with sessions, at the coordinator (Account.Out); out at the
+//		         site: the highest heard (Balance.Out)
+//		away[i]  sessions that the site has given up, whose seats it keeps for where they go
+//		debt[i]  sessions that it has taken, whose seats are not in g yet
 //
-//		pool = limit - sum over sites (G - RS)
-//		free = g - ret - used - offers
+//		pool = limit - sum over sites (G - RS - OS)
+//		free = g + debt - ret - out - used - away - offers
 //
 //	 1. The coordinator raises G only while every pool stays at or above 0.
 //	 2. A site admits, offers and returns only from free units.
@@ -55,13 +59,19 @@
 // session has ended is remembered as used for as long as a cookie of it could be shown. With
 // several sites a ticket lives at one. A site that does not know a ticket holds the request
 // and asks ([Report].Asks); the coordinator makes whoever has the ticket give it up
-// ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat: the
-// old site returns it in the report that says so, the new one gets it in the message that
-// names the session, and no rate slot, for nobody enters. Since giving up comes before
-// taking over, no moment has two; since a site repeats for a minute what it gave up and the
-// coordinator remembers for longer where it went, a lost or repeated message moves nothing
-// twice. The seat is not taken for a free one on the way: every report says whose it was
-// until one is answered, and the new site returns none while it asks about a session. Where nobody answers in time (a cut, a lost message) a place is taken here with the
+// ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat, and no
+// rate slot, for nobody enters. Whoever gives it up lists it in every report, and keeps the
+// seat, until it hears that the move is settled; the coordinator repeats it to whom it has told
+// until that one lists it as taken; then the seat changes accounts. A move is taken once: it has a
+// number that rises with every move of the session, messages of the coordinator are numbered, and
+// a site takes nothing from those sent before a question that it has answered or before it heard
+// that a move was settled. So one that was told of a session and does not hold it says so for
+// good, and another can be told. Both lists are in the journal ([EventMoved], [EventTook],
+// [EventSettled]), for either process may start again, provided that what it says leaves after
+// the events taken before are durable. The coordinator keeps nothing: a new one learns the lists
+// from the sites, and tells nobody of a session whose story it does not know before every site
+// has heard it and so listens to no earlier one. What nobody takes is released when the session
+// must have ended; what a lost site may have taken, with that site. Where nobody answers in time (a cut, a lost message) a place is taken here with the
 // old arrival, and is called only after the question was answered; a session goes on with
 // a free seat of this site, which is one seat on each side of the cut until the next question
 // merges them; without a seat it waits with its old arrival, for T1 has no exception.
@@ -148,6 +158,20 @@
 // which orders; "slots" are the permits in the pool, "reserved" are those that offers set
 // aside. Free slots are min(L - active, R - admitted in the last minute), as published,
 // except that the minute slides and both numbers are bounds.
+//
+// # Changes of processes
+//
+// The role of a site goes from process to process ([Site.SetTerm]); each begins from the journal,
+// which only the newest can write. For a moment two may take themselves for the site. Both may
+// spend the units that the journal's events leave free, but the older one's events are refused,
+// and nobody is told of an admission before its event is durable: so nothing that it has spent is
+// used. What it returns must count once at most: the coordinator ignores reports of a term older
+// than the newest heard, messages carry the term that they are meant for, and a site spends
+// nothing before a [State] has answered a report of its own, which brings all returns that were
+// heard (State.Heard). Offers that the older process had are given again at once.
+//
+// A report of everything that waits may be too long for a message: it comes in parts, and only
+// after the last of them, none missing, does what is not in it count as gone.
 //
 // # Forecast
 //

@@ -232,14 +232,10 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 	return slot, joined
 }
 
-// only takes the arrivals for everything that waits at a site: a place there that is not
+// only takes the slots of here for everything that waits at a site: a place there that is not
 // among them was given up without our hearing of it, and a turn that was given long ago and
 // has not been taken was lost on its way.
-func (l *line) only(site uint16, arrivals []Arrival, now anteroom.Time) {
-	here := make([]bool, l.places.next+1)
-	for i := range arrivals {
-		here[l.places.find(&arrivals[i].ID)] = true
-	}
+func (l *line) only(site uint16, here map[uint32]bool, now anteroom.Time) {
 	l.places.each(func(slot uint32) {
 		p := l.places.at(slot)
 		switch {

@@ -112,7 +112,7 @@ type Report struct {
 	Newcomers uint32 // since the last report
 	Want      uint32 // permits asked for held newcomers
 	Ask       bool   // an answer is wanted
-	Full      bool   // Arrivals is everything that waits here
+	Full      bool   // Arrivals is everything that waits here, or a Part of it
 
 	// Trip is the shortest round trip to the coordinator measured lately; 0 when unknown.
 	Trip time.Duration
@@ -136,8 +136,8 @@ type Report struct {
 	// Term is the epoch of the site's role, of which each holder has a higher one: reports of an
 	// older one come from a process that is not the site any more. 0 where sites have no roles.
 	Term uint64
-	// Part numbers the reports of one Full, whose Arrivals may be too many for one message: 0, 1,
-	// 2 …; Last is set in the last. Both are zero in other reports.
+	// Part numbers the reports of one Full whose Arrivals are too many for one message: 1, 2, 3 …;
+	// Last is set in the last. Both are zero in other reports.
 	Part uint32
 	Last bool
 	// Weight is the site's share of what is idle, in relation to those of the others; 0 is 1.

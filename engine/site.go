@@ -70,6 +70,8 @@ type Site struct {
 	borrowing  bool
 	urgent     bool
 	resync     bool
+	parts      [][]Arrival // of a full report, not sent yet
+	part       uint32      // the number of the one sent last
 	asks       []anteroom.ID
 	found      []Finding
 	borrowedAt anteroom.Time
@@ -446,7 +448,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	}
 	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= every
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
-	if !s.urgent && !news && !ask || !s.plenty() && !s.letters.may(now) {
+	if len(s.parts) == 0 && !s.urgent && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
 	}
 	if len(s.departures) > 0 {
@@ -473,11 +475,15 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	}
 	slices.SortFunc(r.Ends, func(a, b AgeCount) int { return cmp.Compare(a.Age, b.Age) })
 	if s.resync {
-		r.Full, r.Arrivals = true, nil
-		s.here.each(func(slot uint32) { r.Arrivals = append(r.Arrivals, s.arrival(slot)) })
+		s.everything()
 		r.Ages = s.ages(now)
 	}
-	s.arrivals, s.departures, s.admitted, s.newcomers = make([]Arrival, 0, len(s.arrivals)), nil, 0, 0 // as many may come again
+	if len(s.parts) > 0 {
+		s.nextPart(&r)
+	} else {
+		s.arrivals = make([]Arrival, 0, len(s.arrivals)) // as many may come again
+	}
+	s.departures, s.admitted, s.newcomers = nil, 0, 0
 	s.asks, s.found = nil, nil
 	clear(s.ends)
 	s.urgent, s.resync = false, false
@@ -489,6 +495,34 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		}
 	}
 	return r, true
+}
+
+// partMost bounds the arrivals of a report, which take at most 40 bytes each: so a report with
+// all else stays well below what one message may be (cluster.MaxMessage).
+const partMost = 12_000
+
+// everything collects all that waits here for a full report, of one part or several.
+func (s *Site) everything() {
+	all := make([]Arrival, 0, s.here.len())
+	s.here.each(func(slot uint32) { all = append(all, s.arrival(slot)) })
+	s.parts, s.part, s.arrivals = [][]Arrival{all[:0]}, 0, nil
+	if len(all) > 0 {
+		s.parts = slices.Collect(slices.Chunk(all, partMost))
+	}
+}
+
+// nextPart puts the next part of everything into a report. Whoever has gone since it was
+// collected is left out; who has come follows after the last part.
+func (s *Site) nextPart(r *Report) {
+	r.Full, r.Arrivals = true, s.parts[0]
+	if s.part > 0 {
+		r.Arrivals = slices.DeleteFunc(r.Arrivals, func(a Arrival) bool { return s.here.find(&a.ID) == 0 })
+	}
+	s.parts = s.parts[1:]
+	if s.part > 0 || len(s.parts) > 0 {
+		s.part++
+		r.Part, r.Last = s.part, len(s.parts) == 0
+	}
 }
 
 // TakeAnswers returns the answers to held requests and forgets them.

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// A long line is told in parts; the coordinator takes what is missing for gone only when it has
+// heard all of them, and asks again when one was lost.
+func TestFullReportInParts(t *testing.T) {
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, QueueAll: true}
+	now, key := midnight, SiteKey{Name: "a", Incarnation: 1}
+	for _, lost := range []uint32{0, 1, 2, 3} {
+		s := NewSite(now, key, set)
+		c := NewCoordinator(now, set, LedgerRecord{}, []byte("seed"))
+		n := 2*partMost + 5
+		var id anteroom.ID
+		for i := range n {
+			id = anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16), 1}
+			s.Polls(now, []Poll{{ID: id, Key: now.Add(time.Duration(i) * time.Millisecond), Due: now.Add(time.Minute)}})
+		}
+		ghost := anteroom.ID{9, 9, 9, 9}
+		c.Receive(now, Report{From: key, Seq: 1, Sent: now, Arrivals: []Arrival{{ID: ghost, Key: now, Due: now.Add(time.Minute)}}})
+		settle := func(lost uint32) (parts int) {
+			for range 20 {
+				for r, ok := s.Report(now); ok; r, ok = s.Report(now) {
+					if size := len(r.AppendWire(nil)); size > 512<<10 {
+						t.Fatalf("a report takes %d bytes", size)
+					}
+					if r.Part > 0 {
+						parts++
+					}
+					if r.Part == 0 || r.Part != lost {
+						c.Receive(now, r)
+					}
+				}
+				for rec, ok := c.Needs(); ok; rec, ok = c.Needs() {
+					c.Stored(now, rec)
+				}
+				for _, m := range c.Take() {
+					s.Deliver(now, m)
+				}
+			}
+			return parts
+		}
+		if parts := settle(lost); parts < 3 {
+			t.Errorf("%d parts were sent", parts)
+		}
+		if lost != 0 {
+			if c.InLine(ghost) != true {
+				t.Errorf("part %d was lost and what is missing is taken for gone", lost)
+			}
+			now = now.Add(HeartbeatQueue)
+			settle(0)
+		}
+		if got := len(c.Line()); got != n || c.InLine(ghost) || !c.InLine(id) {
+			t.Errorf("part %d lost: %d in line of %d, the one who is gone: %v", lost, got, n, c.InLine(ghost))
+		}
+	}
+}
+
+// Two processes may take themselves for the site for a moment. What the older one says counts no
+// more when the newer one was heard, its returns included, and the newer one spends nothing
+// before it has heard what was returned.
+func TestSiteIsHandedOver(t *testing.T) {
+	e := newEscrow(t)
+	tickets := e.fill()
+	var journal []Event
+	journal = append(journal, e.sites[0].TakeEvents()...)
+	older := e.sites[0]
+	key := older.key
+	e.restart(0, journal)
+	newer := e.sites[0]
+
+	// The older one's sessions end by time, and it returns seats, in a report that is late.
+	older.Tick(e.now.Add(2 * time.Minute))
+	older.flush(e.now.Add(2 * time.Minute))
+	late, _ := older.Report(e.now)
+	late.Returned[Seat] += 2
+	if newer.permits() != 0 {
+		t.Error("units are spent before the coordinator was heard")
+	}
+	newer.Deliver(e.now, ToSite{Site: key, State: &State{Epoch: e.c.Epoch(), Now: e.now, Granted: Units{9, 9}}})
+	newer.Deliver(e.now, ToSite{Site: key, Term: 1, State: &State{Epoch: e.c.Epoch(), Now: e.now, Granted: Units{9, 9}}})
+	if newer.permits() != 0 {
+		t.Error("what was meant for the older process, or answers nobody, is believed")
+	}
+	e.up(0)
+	before := e.c.ledger.accounts[key].Returned
+	e.c.Receive(e.now, late)
+	if e.c.ledger.accounts[key].Returned != before {
+		t.Error("a return of the older process counts")
+	}
+	e.deliver(nil)
+	e.run(time.Second)
+	if newer.Active() != len(tickets) || e.c.ledger.Pool(Seat) != 0 {
+		t.Errorf("%d sessions, %d seats in the pool", newer.Active(), e.c.ledger.Pool(Seat))
+	}
+	older.Deliver(e.now, ToSite{Site: key, Term: 1, State: &State{Epoch: e.c.Epoch(), Now: e.now, Echo: e.now, Granted: Units{9, 9}}})
+	if older.balance.Granted == (Units{9, 9}) {
+		t.Error("the older process hears what is meant for the newer one")
+	}
+}
+
+// Turns on their way to a process that has ended are given again at once.
+func TestTurnsOfAnEndedProcessGoBack(t *testing.T) {
+	c, send, now := twoSites(t)
+	waits, gone := anteroom.ID{1}, anteroom.ID{2}
+	arrival := func(id anteroom.ID) Arrival { return Arrival{ID: id, Key: now, Stream: true} }
+	send(0, Report{Arrivals: []Arrival{arrival(waits), arrival(gone)}})
+	if n := c.Numbers(); n.Offered != 2 {
+		t.Fatalf("%d turns were given", n.Offered)
+	}
+	c.settings.QueueAll = true // nobody is given another
+	c.Receive(now, Report{From: SiteKey{Name: "a", Incarnation: 1}, Term: 1, Epoch: 1, Seq: 1, Sent: now, Full: true, Arrivals: []Arrival{arrival(waits)}})
+	if n := c.Numbers(); n.Offered != 0 || !c.InLine(waits) || c.InLine(gone) {
+		t.Errorf("%d turns are given, in line: %v, %v", n.Offered, c.InLine(waits), c.InLine(gone))
+	}
+}
+
+// What is idle is shared by weight and by demand.
+func TestWeightsOfSites(t *testing.T) {
+	now := midnight
+	set := anteroom.Settings{TotalActiveUsers: 1000, NewUsersPerMinute: 1000}
+	c := NewCoordinator(now, set, LedgerRecord{}, []byte("seed"))
+	for i, weight := range []uint32{0, 3} {
+		key := SiteKey{Name: string(rune('a' + i)), Incarnation: 1}
+		c.Receive(now, Report{From: key, Seq: 1, Sent: now, Full: true, Ask: true, Weight: weight})
+	}
+	c.setMode(Open)
+	for i, want := range []uint64{125, 374} { // half of all, by weight alone, rounded down
+		if got := c.target(now, c.sites[i]); got != want {
+			t.Errorf("site %d may keep %d, want %d", i, got, want)
+		}
+	}
+	c.Receive(now, Report{From: SiteKey{Name: "a", Incarnation: 1}, Seq: 2, Sent: now, Newcomers: 10})
+	c.setMode(Open)
+	for i, want := range []uint64{387, 112} { // 500 x (0.3 x 1/4 + 0.7), 500 x 0.3 x 3/4
+		if got := c.target(now, c.sites[i]); got != want {
+			t.Errorf("with demand site %d may keep %d, want %d", i, got, want)
+		}
+	}
+	if st := c.Sites(now); len(st) != 2 || st[1].Weight != 3 || st[0].Target != 387 {
+		t.Errorf("status: %+v", st)
+	}
+}
+
+// The operator's numbers of several sites are those of all.
+func TestStatusOfSeveralSites(t *testing.T) {
+	e := newEscrow(t)
+	e.fill()
+	e.goTo(1, anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: e.now, LastCheckIn: e.now}, 0)
+	if st := e.c.Sites(e.now); st[0].Moving != 1 || !st[0].Answers || st[0].Lost {
+		t.Errorf("a session on its way: %+v", st[0])
+	}
+	e.run(3 * time.Second)
+	if st := e.c.Status(e.now); st.ActiveUsers != 2 || st.AdmittedLastMin != 2 || st.TotalActiveUsers != 2 {
+		t.Errorf("status: %+v", st)
+	}
+	for i, st := range e.c.Sites(e.now) {
+		if want := []uint64{1, 1, 0}[i]; st.Used[Seat] != want || st.Moving != 0 {
+			t.Errorf("site %d: %+v", i, st)
+		}
+	}
+}

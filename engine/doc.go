@@ -28,9 +28,14 @@
 // # Why the limits hold
 //
 // T1: the units in use never exceed the limit. A site hears of a grant after it was made
-// and the coordinator of a return after it was made, so g <= G and ret >= RS. With rule 2,
-// used + offers <= g - ret <= G - RS at every site; with rule 1 the sum over all sites is at
-// most limit - pool, which is at most the limit. Nothing was said about delivery: messages
+// and the coordinator of a return after it was made, so g <= G and ret >= RS. With rule 2, and
+// while no session moves, used + offers <= g - ret <= G - RS at every site; with rule 1 the sum
+// over all sites is at most limit - pool, which is at most the limit. A session that moves (see
+// T3) is charged to the site that gave it up, among away, until the coordinator raises G of the
+// taker and OS of the giver at one moment; the taker's debt stands for it until it has heard of
+// G, in messages that say how many debts are in it. So debts are at most the sessions among
+// away that were taken and not settled, each once, and one account covers what is used.
+// Nothing was said about delivery: messages
 // may be lost, repeated, late or out of order, links cut, processes stopped. A session's
 // end is a duration on one clock; no wall clock is compared. What must survive the
 // coordinator is an upper bound of G, stored before a grant beyond it leaves

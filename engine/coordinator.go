@@ -245,6 +245,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 			continue
 		}
 		told := a.Key
+		if a.Key > now.Add(maxAhead) { // of a site that did not know the time
+			a.Key = now
+		}
 		c.redrawn.place(&a)
 		slot, joined := c.line.arrive(a, uint16(i), now)
 		if joined {
@@ -332,6 +335,9 @@ func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 
 // weight is the report's weight, which is 1 when it says nothing.
 func (r *Report) weight() uint64 { return max(1, uint64(r.Weight)) }
+
+// maxAhead is how far a site's clock may be ahead of the coordinator's.
+const maxAhead = time.Second
 
 // begin takes the room time that the first report has brought: until then the process's own
 // was a guess (see Clock.Follow).

@@ -41,6 +41,18 @@ func (c *roomClock) hear(echo, said anteroom.Time) {
 	c.room.Heard(c.own.at(t), echo, said)
 }
 
+// atLeast moves a clock that has not been told the room time yet forward to a moment.
+func (c *roomClock) atLeast(t anteroom.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.room.Synced() {
+		return
+	}
+	if behind := t.Sub(c.room.Now(c.own.now())); behind > 0 {
+		c.own.base = c.own.base.Add(behind)
+	}
+}
+
 // synced says that room time is known.
 func (c *roomClock) synced() bool {
 	c.mu.Lock()

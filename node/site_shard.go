@@ -42,11 +42,9 @@ type siteShard struct {
 	past   map[anteroom.RoomID][]engine.Event // of rooms that are not known here yet
 	doors  map[uint64]bool                    // processes heard; true: seen among the members
 	outbox []parcel
-	due    time.Time         // of the earliest Wake; zero: none
-	needed time.Time         // when room time was first needed; zero: never
-	kept   []cluster.Message // of doors, until room time is known; see early
-	awake  bool              // a room needs ticks that did not
-	over   bool              // nothing is taken any more
+	due    time.Time // of the earliest Wake; zero: none
+	awake  bool      // a room needs ticks that did not
+	over   bool      // nothing is taken any more
 }
 
 // siteRoom is a room in a data centre.
@@ -295,59 +293,8 @@ func (s *siteShard) each(m cluster.Message, fn func(r *siteRoom, wall time.Time,
 	s.ship()
 }
 
-// maxKept bounds the messages of doors that wait for room time. Doors repeat what is lost.
-const maxKept = 1000
-
-// early keeps a message of a door while room time is not known: a place would be older than it
-// is, by as much as the site was away, and a request would not be held. The rooms that it is for
-// ask the coordinator meanwhile, whose answer tells the time. Where none comes, the site decides as
-// if it were cut off, which it is.
-func (s *siteShard) early(m cluster.Message) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.needed.IsZero() {
-		s.needed = time.Now()
-	}
-	if s.over || s.timely() {
-		return false
-	}
-	frames, err := cluster.Frames(m.Data)
-	if err != nil {
-		return false // whoever reads it says so
-	}
-	for raw := range frames {
-		s.room(anteroom.RoomID(hex.EncodeToString(raw[:])))
-	}
-	s.ship()
-	if len(s.kept) < maxKept {
-		s.kept = append(s.kept, m)
-	}
-	return true
-}
-
-// timely says that there is no room time to wait for. The caller holds the lock.
-func (s *siteShard) timely() bool {
-	return s.clock.synced() || !s.needed.IsZero() && time.Since(s.needed) >= engine.CutAfter
-}
-
-// late takes the messages that early has kept, when there is no more to wait for.
-func (s *siteShard) late() {
-	s.mu.Lock()
-	var kept []cluster.Message
-	if s.timely() {
-		kept, s.kept = s.kept, nil
-	}
-	s.mu.Unlock()
-	for _, m := range kept {
-		s.fromDoors(m)
-	}
-}
-
 // fromDoors takes what the doors say.
 func (s *siteShard) fromDoors(m cluster.Message) {
-	if s.early(m) {
-		return
-	}
 	s.each(m, func(r *siteRoom, wall time.Time, body []byte) {
 		said, err := engine.ParseFromDoor(body)
 		if err != nil {
@@ -357,6 +304,10 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 		if _, known := s.doors[said.Door]; !known {
 			s.doors[said.Door] = false
 		}
+		// After a take-over the doors know the time better than the last record does. A place
+		// would else be older than it is, by as long as nobody wrote, and requests would not be
+		// held; sessions do not end by this time (see engine.Site.Receive).
+		s.clock.atLeast(said.Sent)
 		now := s.clock.at(wall)
 		r.desk.Receive(now, said)
 		s.settle(r, now)
@@ -381,7 +332,6 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 		r.site.Deliver(now, said)
 		s.settle(r, now)
 	})
-	s.late()
 }
 
 // run does what time brings, until ctx ends.
@@ -398,7 +348,6 @@ func (s *siteShard) run(ctx context.Context) {
 		}
 		wall := time.Now()
 		if !wall.Before(tick) {
-			s.late()
 			active := s.tick()
 			tick = wall.Add(tickEvery)
 			if !active {

@@ -51,6 +51,8 @@ type entry struct {
 	Writes []write `json:"writes,omitempty"`
 	Staged int     `json:"staged,omitempty"` // or the number of keys that hold them
 	Digest string  `json:"digest,omitempty"` // and the SHA-256 of what these hold
+	// Tag is a part of these keys where several processes may be staging for the same number.
+	Tag string `json:"tag,omitempty"`
 }
 
 // write sets a key, or deletes it.
@@ -77,7 +79,13 @@ const (
 
 func auditKey(seq uint64) string { return fmt.Sprintf("%s%016x", auditPrefix, seq) }
 
-func stageKey(seq uint64, i int) string { return fmt.Sprintf("%s%016x.%d", stagePrefix, seq, i) }
+// stageKey is the i-th key of what the record has staged.
+func (e entry) stageKey(i int) string {
+	if e.Tag == "" {
+		return fmt.Sprintf("%s%016x.%d", stagePrefix, e.Seq, i)
+	}
+	return fmt.Sprintf("%s%016x.%s.%d", stagePrefix, e.Seq, e.Tag, i)
+}
 
 // seal returns the stored form of an entry and its hash: the hash, a space and the JSON that
 // it is of.

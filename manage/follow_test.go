@@ -257,6 +257,51 @@ func TestChangesOfSeveralAtOnce(t *testing.T) {
 	})
 }
 
+// TestLongChangesAtOnce: what several nodes stage for the same record does not mix.
+func TestLongChangesAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, w *memlink.World) {
+		ctx, cfg := t.Context(), Config{FirstToken: envToken}
+		all := []*follower{join(t, w, "dublin", "a", cfg), join(t, w, "dublin", "b", cfg), join(t, w, "sydney", "c", cfg)}
+		zone := must[anteroom.Zone](t)(all[0].CreateZone(ctx, root, "example.com")).ID
+		var rooms []anteroom.RoomID
+		for i := range all {
+			rooms = append(rooms, must[anteroom.Room](t)(all[0].CreateRoom(ctx, root, zone, shop(fmt.Sprint("sale", i)))).ID)
+		}
+		synctest.Wait()
+		const each = 10
+		var wg sync.WaitGroup
+		for i, f := range all {
+			wg.Go(func() {
+				for n := range each {
+					if _, err := f.ChangeRules(ctx, root, zone, rooms[i], func([]anteroom.Rule) (rules []anteroom.Rule, err error) {
+						for j := range 40 {
+							rules = append(rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: fmt.Sprintf(`http.host eq "%d-%d-%d%s"`, i, n, j, strings.Repeat("x", 300))})
+						}
+						return rules, nil
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		agree(t, all...)
+		for i, room := range rooms {
+			if r := all[0].State().Room(room).Rules; len(r) != 40 || !strings.HasPrefix(r[7].Expression, fmt.Sprintf(`http.host eq "%d-%d-7x`, i, each-1)) {
+				t.Errorf("room %d has %d rules, the last %.40q", i, len(r), r[len(r)-1].Expression)
+			}
+		}
+		time.Sleep(3 * sweepEvery)
+		if keys := must[[]string](t)(all[0].link.Keys(ctx, stagePrefix)); len(keys) > 0 {
+			t.Errorf("staged keys stay: %q", keys)
+		}
+		agree(t, all...)
+		for _, f := range all {
+			f.leave()
+		}
+	})
+}
+
 // TestWriterThatDies: a node dies at any of the writes of a change. The others have the change in force
 // exactly if it happened, and go on changing.
 func TestWriterThatDies(t *testing.T) {

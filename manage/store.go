@@ -149,7 +149,10 @@ func (m *Manager) commit(ctx context.Context, e entry) (hash string, err error) 
 		return "", err
 	}
 	if len(value) > maxRecord || slices.ContainsFunc(writes, func(w write) bool { return w.packed != nil }) {
-		if e.Staged, e.Digest, err = m.stage(ctx, e.Seq, writes); err != nil {
+		if !m.alone {
+			e.Tag = newID()
+		}
+		if e.Staged, e.Digest, err = m.stage(ctx, e, writes); err != nil {
 			return "", unavailable(err)
 		}
 		e.Writes = nil
@@ -160,6 +163,9 @@ func (m *Manager) commit(ctx context.Context, e entry) (hash string, err error) 
 	key := auditKey(e.Seq)
 	if _, err := m.cfg.Link.Update(ctx, key, value, 0); err != nil {
 		if errors.Is(err, cluster.ErrRevision) {
+			if e.Tag != "" { // else they are the other's now
+				m.unstage(ctx, e)
+			}
 			return "", err
 		}
 		// It may be there all the same. The next change looks before it does anything.
@@ -180,13 +186,13 @@ func (m *Manager) commit(ctx context.Context, e entry) (hash string, err error) 
 }
 
 // stage stores writes that are too long for a record.
-func (m *Manager) stage(ctx context.Context, seq uint64, writes []write) (n int, digest string, err error) {
+func (m *Manager) stage(ctx context.Context, e entry, writes []write) (n int, digest string, err error) {
 	var all, chunk []byte
 	flush := func() error {
 		if len(chunk) == 0 {
 			return nil
 		}
-		_, err := m.cfg.Link.Put(ctx, stageKey(seq, n), chunk)
+		_, err := m.cfg.Link.Put(ctx, e.stageKey(n), chunk)
 		all = append(all, hashOf(chunk)...)
 		n, chunk = n+1, nil
 		return err
@@ -241,10 +247,10 @@ func (m *Manager) staged(ctx context.Context, e entry) ([]write, error) {
 	var writes []write
 	var all []byte
 	for i := range e.Staged {
-		key := stageKey(e.Seq, i)
+		key := e.stageKey(i)
 		got, err := m.cfg.Link.Get(ctx, key)
 		if errors.Is(err, cluster.ErrNotFound) {
-			if _, begun := m.cfg.Link.Get(ctx, stageKey(e.Seq, 0)); errors.Is(begun, cluster.ErrNotFound) {
+			if _, begun := m.cfg.Link.Get(ctx, e.stageKey(0)); errors.Is(begun, cluster.ErrNotFound) {
 				return nil, nil // they are removed, the first one first, when all is done
 			}
 		}
@@ -267,7 +273,7 @@ func (m *Manager) staged(ctx context.Context, e entry) ([]write, error) {
 // unstage removes what a record has staged: the first key first, which says that all is done.
 func (m *Manager) unstage(ctx context.Context, e entry) {
 	for i := range e.Staged {
-		if err := m.cfg.Link.Delete(ctx, stageKey(e.Seq, i)); err != nil {
+		if err := m.cfg.Link.Delete(ctx, e.stageKey(i)); err != nil {
 			m.log.Warn("what was staged stays until the next start", "error", err)
 			return
 		}
@@ -281,7 +287,7 @@ func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
 			return readable(w.Key, err)
 		}
-		if err == nil {
+		if err == nil && len(got.Value) > 0 {
 			if have, err := seqOf(w.Key, got.Value); err != nil {
 				return err
 			} else if have >= seq {
@@ -293,8 +299,15 @@ func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 			if errors.Is(err, cluster.ErrRevision) {
 				continue // somebody else has finished this record, or written a later one
 			}
-		} else {
+		} else if m.alone {
 			err = m.cfg.Link.Delete(ctx, w.Key)
+		} else if got.Revision != 0 {
+			// A deletion that asks for the revision: a later record may have written the key,
+			// and the copy here not know it. Until it has gone its value is empty.
+			_, err = m.cfg.Link.Lease(ctx, w.Key, []byte{}, got.Revision, cluster.MinLease)
+			if errors.Is(err, cluster.ErrRevision) {
+				continue
+			}
 		}
 		if err != nil {
 			return unavailable(fmt.Errorf("key %s: %w", w.Key, err))
@@ -413,7 +426,9 @@ func (m *Manager) loadOnce(ctx context.Context) (*State, error) {
 			if err != nil {
 				return nil, readable(key, err)
 			}
-			docs[key] = got.Value
+			if len(got.Value) > 0 { // else it is on its way out
+				docs[key] = got.Value
+			}
 		}
 	}
 	// Where this process reads a copy, the writes above may not be in it yet.

@@ -124,6 +124,11 @@ func (c *Cluster) open(ctx context.Context) error {
 		}
 	}
 	for _, n := range first {
+		if c.kase.Clocks {
+			if err := n.Clock(c.wrong()); err != nil {
+				return err
+			}
+		}
 		if err := n.launch(); err != nil {
 			return err
 		}
@@ -137,6 +142,11 @@ func (c *Cluster) open(ctx context.Context) error {
 		return err
 	}
 	return c.makeRoom(ctx)
+}
+
+// wrong is by how much a clock may be off: up to five seconds either way.
+func (c *Cluster) wrong() time.Duration {
+	return time.Duration(c.rnd.Int64N(int64(10*time.Second))) - 5*time.Second
 }
 
 // spare: the last node of its site, beyond those that it has.

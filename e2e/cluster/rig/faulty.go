@@ -145,7 +145,7 @@ func stopping(ctx context.Context, c *Cluster) error {
 func jumping(ctx context.Context, c *Cluster) error {
 	for i := 0; c.pause(ctx, 7*time.Second) && c.Left() > 10*time.Second; i++ {
 		n := c.Any()
-		by := time.Duration(c.rnd.Int64N(int64(10*time.Second))) - 5*time.Second
+		by := c.wrong()
 		if i%4 == 3 {
 			by *= 720 // an hour and more
 		}

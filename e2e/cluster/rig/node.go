@@ -29,14 +29,13 @@ const (
 
 // Node is one process of the product.
 type Node struct {
-	c     *Cluster
-	name  string // site and number, like "a1"
-	site  int
-	core  bool
-	host  network.Host
-	dir   string
-	next  bool // runs the second build
-	clock time.Duration
+	c    *Cluster
+	name string // site and number, like "a1"
+	site int
+	core bool
+	host network.Host
+	dir  string
+	next bool // runs the second build
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -215,7 +214,6 @@ func (n *Node) Signal(sig syscall.Signal) error {
 
 // Clock moves the node's wall clock off the machine's by so much.
 func (n *Node) Clock(by time.Duration) error {
-	n.clock = by
 	temporary := n.faultClock() + ".new"
 	err := os.WriteFile(temporary, []byte(strconv.FormatInt(by.Milliseconds(), 10)+"\n"), 0o600)
 	if err == nil {

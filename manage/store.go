@@ -287,7 +287,7 @@ func (m *Manager) write(ctx context.Context, seq uint64, writes []write) error {
 		if err != nil && !errors.Is(err, cluster.ErrNotFound) {
 			return readable(w.Key, err)
 		}
-		if err == nil && len(got.Value) > 0 {
+		if err == nil && (m.alone || len(got.Value) > 0) {
 			if have, err := seqOf(w.Key, got.Value); err != nil {
 				return err
 			} else if have >= seq {
@@ -426,7 +426,7 @@ func (m *Manager) loadOnce(ctx context.Context) (*State, error) {
 			if err != nil {
 				return nil, readable(key, err)
 			}
-			if len(got.Value) > 0 { // else it is on its way out
+			if m.alone || len(got.Value) > 0 { // else it is on its way out
 				docs[key] = got.Value
 			}
 		}

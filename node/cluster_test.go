@@ -61,6 +61,14 @@ func together(t *testing.T, room anteroom.Room, nodes string, test func(t *testi
 // start begins the process of a node.
 func (g *group) start(name string) *peer {
 	g.t.Helper()
+	p := g.begin(name)
+	g.nodes[name] = p
+	return p
+}
+
+// begin is start for somebody who adds it to the nodes.
+func (g *group) begin(name string) *peer {
+	g.t.Helper()
 	site, _, _ := strings.Cut(name, "-")
 	if g.hub == "" {
 		g.hub = site
@@ -86,7 +94,6 @@ func (g *group) start(name string) *peer {
 		defer close(p.done)
 		p.Run(ctx)
 	}()
-	g.nodes[name] = p
 	return p
 }
 
@@ -95,7 +102,7 @@ func (p *peer) kill() {
 	p.link.Close()
 	p.stop()
 	<-p.done
-	delete(p.group.nodes, p.name)
+	p.group.without(p)
 }
 
 // leave ends the process as an operator does: it hands over what it holds.
@@ -104,7 +111,13 @@ func (p *peer) leave() {
 	p.stop()
 	<-p.done
 	p.link.Close()
-	delete(p.group.nodes, p.name)
+	p.group.without(p)
+}
+
+func (g *group) without(p *peer) {
+	if g.nodes[p.name] == p {
+		delete(g.nodes, p.name)
+	}
 }
 
 // pass lets time pass, and what is under way end.

@@ -9,6 +9,14 @@
 // before anything that relies on it leaves, and the journal of events in batches, which an
 // admission waits for. The lock order is: a room's lock, then the journal's. Nothing is
 // called while the journal's lock is held.
+//
+// That is a process alone. With Config.Cluster the rooms are doors (shard.go): an
+// engine.Doorway lets in whom it knows and asks the site about the rest, through the link, the
+// rooms of a shard together. The process that holds the site role of a shard (site_role.go,
+// site_shard.go) has the machines of the site and the shard's journal; nothing leaves it
+// before what it relies on is recorded, and taking the journal over fences a former holder
+// off. The coordinators are those of package coordinator. ARCHITECTURE.md has the life of a
+// report.
 package node
 
 import (
@@ -281,6 +289,10 @@ func (n *Node) Release() {
 		n.member.leave()
 		return
 	}
+	n.releaseRooms()
+}
+
+func (n *Node) releaseRooms() {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, r := range n.rooms {
@@ -331,6 +343,9 @@ func (n *Node) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			work.Wait()
+			if n.member != nil {
+				n.releaseRooms() // nobody asks the site any more
+			}
 			return nil
 		case <-tick.C:
 		}

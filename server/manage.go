@@ -220,12 +220,12 @@ func (d doors) Find(ctx context.Context, id anteroom.RoomID, reference string) (
 }
 
 // Revoke ends a session.
-func (d doors) Revoke(_ context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error) {
+func (d doors) Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error) {
 	r, err := d.room(id)
 	if err != nil {
 		return false, err
 	}
-	return r.Revoke(visitor), nil
+	return r.EndSession(ctx, visitor)
 }
 
 // Shuffle returns the record of an event's shuffle.

@@ -2,11 +2,14 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,17 +219,14 @@ type guest struct {
 	next   time.Time   // when the page comes back
 }
 
-var guests struct {
-	sync.Mutex
-	n uint32
-}
+var guests atomic.Uint64
 
-// fresh is an id that nobody has.
+// freshID is an id that nobody has, and as random as ids are.
 func freshID() (id anteroom.ID) {
-	guests.Lock()
-	defer guests.Unlock()
-	guests.n++
-	return anteroom.ID{byte(guests.n >> 16), byte(guests.n >> 8), byte(guests.n), 7, 0xee}
+	n := rand.NewPCG(guests.Add(1), 7)
+	binary.LittleEndian.PutUint64(id[:], n.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], n.Uint64())
+	return id
 }
 
 func newGuest() *guest { return &guest{id: freshID()} }

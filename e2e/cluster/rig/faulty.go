@@ -14,7 +14,7 @@ const (
 	cut  = 2 * time.Minute // of a site
 	// unordered is why a run with a site out of touch may let somebody pass: admission.md 2.1
 	// promises order only while links are up.
-	unordered = "order across a cut link is not promised: at most 5 % of the queued, by at most 60 s"
+	unordered = "order across a cut link is not promised: at most 5 % of the queued (or half as many again as in the simulator), by at most 60 s"
 )
 
 // faulty are the runs in which something breaks.

@@ -36,8 +36,21 @@ type Outcome struct {
 func (o *Outcome) broken() []judge.Finding {
 	return slices.DeleteFunc(slices.Clone(o.Report.Findings), func(f judge.Finding) bool {
 		_, allowed := o.Case.Allowed[f.Rule]
-		return f.Violations == 0 || allowed && o.Numbers.Overtaken <= 0.05 && o.Numbers.OvertakenMost <= time.Minute
+		return f.Violations == 0 || allowed && o.bounded(&o.Numbers)
 	})
+}
+
+// passable is the share of the queued that may be passed while a site is out of touch: the
+// goal's, or, where a short world is hard, half as many again as the simulator has in it.
+func (o *Outcome) passable() float64 {
+	if o.Simulated == nil {
+		return 0.05
+	}
+	return max(0.05, 1.5*o.Simulated.Overtaken)
+}
+
+func (o *Outcome) bounded(n *sim.Numbers) bool {
+	return n.Overtaken <= o.passable() && n.OvertakenMost <= time.Minute
 }
 
 // OK reports whether every promise was kept and no process failed.
@@ -62,7 +75,7 @@ func (o *Outcome) goals() []goal {
 	c := o.Case
 	overtaken, lead := "0", ""
 	if c.Allowed["order"] != "" {
-		overtaken, lead = "≤ 5 %", ", by ≤ 60 s"
+		overtaken, lead = fmt.Sprintf("≤ %.0f %%", 100*o.passable()), ", by ≤ 60 s"
 	}
 	late := c.Faults != nil || c.NoSimulation != ""
 	g := []goal{
@@ -75,7 +88,7 @@ func (o *Outcome) goals() []goal {
 		{"overtaken by more than 1 s", overtaken + lead, func(n *sim.Numbers) string {
 			return percent(n.Overtaken) + ", most " + span(n.OvertakenMost)
 		}, func(n *sim.Numbers) bool {
-			return n.Overtaken == 0 || c.Allowed["order"] != "" && n.Overtaken <= 0.05 && n.OvertakenMost <= time.Minute
+			return n.Overtaken == 0 || c.Allowed["order"] != "" && o.bounded(n)
 		}},
 		{"freed slot taken, p50", "< 0.6 s", func(n *sim.Numbers) string { return span(n.IdleP50) }, func(n *sim.Numbers) bool { return late || n.IdleP50 < 600*time.Millisecond }},
 		{"freed slot taken, p95", "< 1.5 s", func(n *sim.Numbers) string { return span(n.IdleP95) }, func(n *sim.Numbers) bool { return late || n.IdleP95 < 1500*time.Millisecond }},

@@ -83,6 +83,7 @@ type siteView struct {
 	greeted bool // has reported to this coordinator
 	resync  bool
 	whole   bool // has told of all who wait there since Gather
+	bare    bool // silent: nothing is reserved ahead for it, as for one that has not reported yet
 	want    uint64
 	idle    uint64
 	adopted uint64
@@ -191,7 +192,7 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	}
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
 	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
-	s.heard, s.sent = now, max(s.sent, r.Sent)
+	s.heard, s.sent, s.bare = now, max(s.sent, r.Sent), false
 	current, first := r.Epoch == c.epoch && !overtaken, s.since == 0
 	if first && r.Epoch == c.epoch {
 		s.since = r.Sent
@@ -510,7 +511,11 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 			continue
 		}
 		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Out: a.Out}
-		if s.lostAt == 0 {
+		switch {
+		case s.lostAt != 0:
+		case s.bare, !s.greeted:
+			a.Reserved = a.Granted // from here on: this record replaces the one that said more
+		default:
 			for k := range units {
 				r.Reserved[k] = max(a.Reserved[k], a.Granted[k]+c.block())
 			}
@@ -518,6 +523,17 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 		rec.Sites = append(rec.Sites, r)
 	}
 	return rec, true
+}
+
+// bareSilent stops reserving ahead for sites that are silent. A coordinator that starts while a
+// site cannot be heard charges it with all that is reserved; that is more than a limit may be, and
+// nobody would get in anywhere until the site is back.
+func (c *Coordinator) bareSilent(now anteroom.Time) {
+	for _, s := range c.sites {
+		if !s.bare && s.lostAt == 0 && s.greeted && now.Sub(s.heard) >= CutAfter && c.ledger.accounts[s.key] != nil {
+			s.bare, c.dirty = true, true
+		}
+	}
 }
 
 // Stored says that the record is durable: grants up to its bounds may leave.
@@ -589,6 +605,7 @@ func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
 	c.pursue(now)
 	c.knock(now)
+	c.bareSilent(now)
 	for _, s := range c.sites {
 		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) && !c.carriesFrom(s) {
 			c.forsake(s)

@@ -95,3 +95,74 @@ func TestALineIsGatheredFromThoseInTouch(t *testing.T) {
 		t.Error("a site that does not answer is waited for")
 	}
 }
+
+// A site that is down when the coordinator ends must not keep everybody else out.
+func TestNothingIsReservedForASilentSite(t *testing.T) {
+	t.Parallel()
+	now, up, down := anteroom.Time(1e15), SiteKey{Name: "up", Incarnation: 1}, SiteKey{Name: "down", Incarnation: 1}
+	c := NewCoordinator(now, open, LedgerRecord{}, nil)
+	store := func() (rec LedgerRecord) {
+		for {
+			next, ok := c.Needs()
+			if !ok {
+				return rec
+			}
+			rec = next
+			c.Stored(now, rec)
+			c.Take()
+		}
+	}
+	reserved := func(rec LedgerRecord, site SiteKey) Units {
+		for _, r := range rec.Sites {
+			if r.Site == site {
+				return r.Reserved
+			}
+		}
+		t.Fatalf("%v is not in %+v", site, rec)
+		return Units{}
+	}
+	seq, returned := map[SiteKey]uint64{}, Units{}
+	hear := func(site SiteKey, want uint32) {
+		seq[site]++
+		c.Receive(now, Report{From: site, Epoch: c.Epoch(), Seq: seq[site], Sent: now, Full: true, Ask: true, Want: want, Returned: returned})
+	}
+	hear(up, 3)
+	hear(down, 2)
+	rec := store()
+	if got := reserved(rec, down); got[Seat] <= 2 {
+		t.Fatalf("reserved for a site that is there: %v", got)
+	}
+	for range 40 {
+		now = now.Add(100 * time.Millisecond)
+		hear(up, 0)
+		c.Tick(now)
+		if next := store(); next.Epoch != 0 {
+			rec = next
+		}
+	}
+	granted := c.ledger.accounts[down].Granted
+	if got := reserved(rec, down); got != granted {
+		t.Errorf("%v is reserved for a site that is silent, and %v granted", got, granted)
+	}
+
+	c = NewCoordinator(now, open, rec, nil)
+	store()
+	seq[up], returned = 0, c.ledger.accounts[up].Granted // of which it says it has nothing left
+	hear(up, 1)
+	store()
+	for range 50 {
+		now = now.Add(100 * time.Millisecond)
+		hear(up, 1)
+		c.Tick(now)
+		store()
+	}
+	if pool := c.ledger.Pool(Seat); pool < 0 || c.ledger.accounts[up].Granted[Seat] == 0 && pool == 0 {
+		t.Errorf("nobody gets in while the other site is down: pool %d", pool)
+	}
+
+	// Once it speaks, it gets nothing before more is reserved for it.
+	before := c.ledger.accounts[down].Reserved
+	if before != c.ledger.accounts[down].Granted {
+		t.Errorf("%v is reserved after the start, %v granted", before, c.ledger.accounts[down].Granted)
+	}
+}

@@ -235,6 +235,7 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 	}
 	switch d.Verdict {
 	case anteroom.Admit, anteroom.Pass:
+		w.emptyAt = w.now // a clone is no visitor, but goes on with the session
 		w.enter(who, &q)
 	case anteroom.Refuse:
 		if q.opens { // no stream is to be had: the page asks again

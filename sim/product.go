@@ -637,7 +637,9 @@ func (x *product) tick(end int) {
 			d.asked = d.asked[1:]
 			if r, ok := d.waits[token]; ok {
 				delete(d.waits, token)
-				delete(d.streams, w.requests[r].visit.Ticket.ID)
+				if w.requests[r].opens {
+					delete(d.streams, w.requests[r].visit.Ticket.ID)
+				}
 				d.out.Abandoned = append(d.out.Abandoned, token)
 				w.failed(r)
 			}

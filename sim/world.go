@@ -55,7 +55,7 @@ type world struct {
 	loads    [][]float64
 	arrivals []arrival
 	arrived  int
-	emptyAt  anteroom.Time // since when nobody is here
+	emptyAt  anteroom.Time // since when nobody is here, and no clone of a cookie was let in
 	turnedAt anteroom.Time // when the page last said something else
 
 	people   []person

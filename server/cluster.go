@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,6 +54,9 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	if health.SiteName == "" {
 		return anteroom.Errorf(anteroom.Unavailable, "the site of this node is not known, for no core of it has ever been reached: see cluster.join")
 	}
+	if err := s.grow(ctx, cfg, health.SiteName); err != nil {
+		return err
+	}
 	secrets := []string{secret}
 	if other != "" {
 		secrets = append(secrets, other)
@@ -62,6 +66,32 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Weight: c.Weight, Version: s.opts.Version,
 			State: func() string { return s.filesDigest() }}})
 	return err
+}
+
+// grow takes what the process left in its store when it was alone into the cluster, at the first
+// start after that, and puts the store aside: never is a cluster started on it.
+func (s *Server) grow(ctx context.Context, cfg config.Config, site string) error {
+	dir := storeDir(cfg.Data)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if cfg.Cluster.Listen == "" || !s.link.Health().Hub {
+		return anteroom.Errorf(anteroom.Invalid, "%s holds what this process kept when it was alone, which only a core of the hub can take into a cluster: give this node another data directory, or move %s away if nothing in it is needed", cfg.Data, dir)
+	}
+	old, err := natslink.Open(natslink.Config{Dir: dir, Log: s.log})
+	if err != nil {
+		return fmt.Errorf("what this process kept when it was alone cannot be taken into the cluster: %w", err)
+	}
+	err = node.Grow(ctx, old, s.link, site)
+	if err := errors.Join(err, old.Close()); err != nil {
+		return fmt.Errorf("what this process kept in %s when it was alone cannot be taken into the cluster (give this node another data directory if it is not to be): %w", dir, err)
+	}
+	aside, err := natslink.Retire(dir)
+	if err != nil {
+		return err
+	}
+	s.log.Info("what this process kept when it was alone is the cluster's now", "aside", aside)
+	return nil
 }
 
 // nodeName is the name of the node: the configured one, or one that is drawn at the first start

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/manage"
+)
+
+// corePort is the first of three ports that nobody listens on.
+func corePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		free := true
+		for next := port + 1; next <= port+2 && free; next++ {
+			other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
+			if free = err == nil; free {
+				other.Close()
+			}
+		}
+		l.Close()
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no three free ports in a row")
+	return 0
+}
+
+// eventually waits until ok says so.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick, limit := time.NewTicker(20*time.Millisecond), time.NewTimer(patience)
+	defer tick.Stop()
+	defer limit.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("after %v: %s", patience, what)
+		}
+	}
+}
+
+const clusterSecret = "b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"
+
+// A process alone becomes the core of a cluster, a second node joins with an address and the
+// secret: sessions, places, rooms, keys and changes are the same at both.
+func TestAProcessBecomesACluster(t *testing.T) {
+	r := startServer(t, roomForTwo)
+	inside, outside := fill(t, r)
+	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r.write(listenAnywhere + roomForTwo + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n")
+	r.start()
+	if _, err := net.Dial("tcp", core); err != nil {
+		t.Errorf("the core does not listen: %v", err)
+	}
+
+	second := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second.start()
+	for _, at := range []*running{r, second, r, second} {
+		for i, c := range inside {
+			if a := at.visit("/", c...); !a.isIn() {
+				t.Errorf("session %d is gone", i)
+			}
+		}
+		if a := at.visit("/", outside...); a.isIn() {
+			t.Error("three are in")
+		}
+	}
+	eventually(t, "the line is not what it was", func() bool {
+		st := second.s.Status()
+		return len(st) == 1 && st[0].ActiveUsers == 2 && st[0].Waiting == 1
+	})
+
+	// What is changed at one is in force at the other, durable before it was answered.
+	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+	if _, err := second.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other node does not know the zone", func() bool {
+		_, ok := r.s.Manager().State().ZoneNamed("example.org")
+		return ok
+	})
+	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.net"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other node does not know the zone", func() bool {
+		_, ok := second.s.Manager().State().ZoneNamed("example.net")
+		return ok
+	})
+
+	st, err := second.s.Manager().Cluster(t.Context(), by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []string
+	for _, n := range st.Nodes {
+		nodes = append(nodes, fmt.Sprint(n.Node, n.Core, n.Version))
+	}
+	if got := strings.Join(nodes, " "); got != "firsttruetest secondfalsetest" || st.Node != "second" || st.Site != "local" || !st.Hub {
+		t.Errorf("status: %s, %+v", got, st)
+	}
+
+	// What the configuration file of the first says reaches the second.
+	mark := second.log.mark()
+	r.write(listenAnywhere + strings.ReplaceAll(roomForTwo, "total_active_users: 2", "total_active_users: 3") + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n")
+	if err := r.s.Reload(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	second.log.await(t, mark, "the configuration was reloaded")
+	if n := second.s.Config().Rooms[0].TotalActiveUsers; n != 3 {
+		t.Errorf("%d at the second node", n)
+	}
+}
+
+// A new key seals when every node knows it, and what the old one sealed stays good.
+func TestKeysAreTheClusters(t *testing.T) {
+	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", secret_file: secret}\n")
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r.start()
+	second := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], secret_file: secret}\n")
+	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second.start()
+	var in []*http.Cookie
+	eventually(t, "nobody is let in", func() bool {
+		a := r.visit("/", in...)
+		if c := a.Cookies(); len(c) > 0 {
+			in = c
+		}
+		return a.isIn()
+	})
+	if err := (keys{second.s}).Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	marks := []int{r.log.mark(), second.log.mark()}
+	for i, one := range []*running{r, second} {
+		one.log.await(t, marks[i]/2, "the configuration was reloaded")
+		if a := one.visit("/", in...); !a.isIn() {
+			t.Error("a ticket is worthless after the rotation")
+		}
+	}
+	copied, err := (keys{r.s}).Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (keys{second.s}).Import(t.Context(), copied); err != nil {
+		t.Error(err)
+	}
+	if err := (keys{r.s}).Import(t.Context(), []byte("{}")); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("%v", err)
+	}
+}

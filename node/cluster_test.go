@@ -479,3 +479,28 @@ func TestATurnIsToldOnAStreamOfAnyNode(t *testing.T) {
 		}
 	})
 }
+
+// What a stream tells first is what its site says; what it tells later is what its door makes of
+// the figures. The door is bound by the first, whatever the cookie was told before.
+func TestAPlaceOnAStreamDoesNotMoveBack(t *testing.T) {
+	together(t, shop, "dublin-1 dublin-2", func(t *testing.T, g *group) {
+		newGuest().want(t, g.node("dublin-1"), anteroom.Admit)
+		newGuest().want(t, g.node("dublin-1"), anteroom.Admit)
+		for range 5 {
+			newGuest().want(t, g.node("dublin-1"), anteroom.Wait)
+		}
+		last := newGuest()
+		last.want(t, g.node("dublin-1"), anteroom.Wait)
+		last.ticket.Told = 100
+		r := g.node("dublin-2").Room(shop.ID)
+		d, updates := r.Watch(t.Context(), last.visit())
+		if updates == nil || !d.AheadKnown {
+			t.Fatalf("no stream with a place: %v %v", d.Verdict, d.Reason)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if told := r.watchers[last.ticket.ID][0].ticket.Told; int(told) != d.Ahead+1 {
+			t.Errorf("the stream may tell %d ahead after %d", int(told)-1, d.Ahead)
+		}
+	})
+}

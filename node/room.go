@@ -249,6 +249,9 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 		return d, nil
 	}
 	w := &watcher{ticket: d.Ticket, last: d, out: make(chan anteroom.Decision, 1)}
+	if d.AheadKnown { // the site has told it, and no later update may tell a worse place
+		w.ticket.Told = uint32(d.Ahead) + 1
+	}
 	id := d.Ticket.ID
 	r.watchers[id] = append(r.watchers[id], w)
 	context.AfterFunc(ctx, func() { r.unwatch(id, w) })

@@ -94,6 +94,19 @@ func (s *Server) grow(ctx context.Context, cfg config.Config, site string) error
 	return nil
 }
 
+// useFirst is use at the start. Cores that start together have no leader for some seconds, and
+// what a node writes then fails: it is no reason to give up.
+func (s *Server) useFirst(ctx context.Context, p prepared) error {
+	for {
+		err := s.use(ctx, p)
+		if s.ring == nil || !errors.Is(err, cluster.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+		s.log.Info("the store of the cluster does not take writes yet; trying again", "error", err)
+		wait(ctx, time.Second)
+	}
+}
+
 // nodeName is the name of the node: the configured one, or one that is drawn at the first start
 // and kept in the data directory.
 func nodeName(cfg config.Config) (string, error) {

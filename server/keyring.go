@@ -37,7 +37,7 @@ func (r *sharedRing) open(e cluster.Entry) (*ticket.Keyring, error) {
 
 // load returns the ring, and makes it of the node's own when the cluster has none.
 func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, error)) (*ticket.Keyring, error) {
-	for range ringTries {
+	for tries := 0; tries < ringTries; tries++ {
 		e, err := r.space.Get(ctx, ringKey)
 		if err == nil {
 			ring, err := r.open(e)
@@ -58,7 +58,11 @@ func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, erro
 			r.used.Store(revision)
 			return ring, nil
 		}
-		if !errors.Is(err, cluster.ErrRevision) {
+		switch {
+		case errors.Is(err, cluster.ErrRevision):
+		case errors.Is(err, cluster.ErrUnavailable) && ctx.Err() == nil: // cores that start elect their leader
+			tries--
+		default:
 			return nil, err
 		}
 		r.await(ctx) // another node's, which has to come here

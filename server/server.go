@@ -148,7 +148,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s.certs = s.newCertificates(cfg.TLS.ACME)
-	if err := s.use(ctx, p); err != nil {
+	if err := s.useFirst(ctx, p); err != nil {
 		return nil, err
 	}
 	s.read = fingerprints(s.files())

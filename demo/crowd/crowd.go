@@ -78,6 +78,10 @@ type Config struct {
 	// offers one. Zero means none.
 	Streams int
 
+	// Prompt lets the page's script ask as soon as the first page has come, as the real one
+	// does that finds in the page whether there is a stream, instead of after the interval.
+	Prompt bool
+
 	// Seed of everything random.
 	Seed uint64
 	// Start is the zero of all times that visitors send and write down; it must come from

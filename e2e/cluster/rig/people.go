@@ -180,6 +180,7 @@ func (c *Cluster) crowd(f Flow, n, first int) crowd.Config {
 		Think:      p.Think,
 		LoseCookie: p.Lost,
 		Streams:    10_000,
+		Prompt:     true,
 		Start:      c.start,
 		Every:      time.Second,
 		Record:     true,

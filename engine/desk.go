@@ -54,6 +54,7 @@ type deskDoor struct {
 	answers []Answer
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
+	parted  []anteroom.ID
 	held    map[uint64]uint64 // its tokens of held requests: the site's
 	open    int               // streams
 
@@ -298,6 +299,13 @@ func (x *Desk) settle(now anteroom.Time) {
 		}
 	}
 	x.ended = append(x.ended, x.site.TakeEnded()...)
+	for _, id := range x.site.TakeParted() {
+		for _, d := range x.streams[id] {
+			d.open--
+			d.parted = append(d.parted, id)
+		}
+		delete(x.streams, id)
+	}
 }
 
 // Take returns what the doors are to hear now. The host sends it after what [Site.TakeEvents] has
@@ -331,11 +339,12 @@ func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
 	if d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= DoorBeat) {
 		m.Figures, d.toldAt, d.behind = figures, m.Now, false
 	}
-	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended) > 0 {
+	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended)+len(d.parted) > 0 {
 		m.Answers, d.answers = cutOff(d.answers, answersAtOnce)
 		m.Pushes, d.pushes = cutOff(d.pushes, idsAtOnce)
+		m.Parted, d.parted = cutOff(d.parted, idsAtOnce)
 		m.Since = d.since
-		if len(d.answers)+len(d.pushes) == 0 {
+		if len(d.answers)+len(d.pushes)+len(d.parted) == 0 {
 			// What has ended goes with the confirmation: a touch that is confirmed makes the door
 			// believe in the session.
 			m.Ended, d.ended = cutOff(d.ended, maxTouches)

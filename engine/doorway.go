@@ -17,7 +17,11 @@ const (
 	tellAgain = 250 * time.Millisecond
 	calledFor = 30 * time.Second // a turn that was told on a stream is remembered
 	maxEnded  = 10_000           // ended sessions that are remembered
-	settled   = 2 * time.Second  // an answer of before the end of a session is not later than that
+	// reclaimFirst is after how long a stream claims a place back that has gone to another site;
+	// two streams of one visitor at two sites do so ever more seldom, up to reclaimMost.
+	reclaimFirst = time.Second
+	reclaimMost  = 16 * time.Second
+	settled      = 2 * time.Second // an answer of before the end of a session is not later than that
 
 	// Of so many is a message of a door to its site.
 	visitsAtOnce = 2 << 10
@@ -67,6 +71,7 @@ type Doorway struct {
 	sweep   uint32
 
 	streams map[anteroom.ID]*stream
+	parted  []anteroom.ID       // tickets whose streams are to claim the place back
 	opening map[anteroom.ID]int // requests for streams that nobody has decided about
 	called  recent[struct{}]
 	gone    recent[anteroom.Time] // sessions that have ended, and when that was heard
@@ -88,8 +93,11 @@ type asking struct {
 
 // stream is the open streams of a ticket at this door.
 type stream struct {
-	visit anteroom.Visit
-	count int
+	visit  anteroom.Visit
+	count  int
+	parted anteroom.Time // when the place was heard to have gone; 0: it is at the site
+	wait   time.Duration // before it is claimed back
+	since  anteroom.Time // when it was claimed back last
 }
 
 // ends is how far the lists of a message go.
@@ -319,6 +327,9 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 			x.push(now, id)
 		}
 	}
+	for _, id := range m.Parted {
+		x.part(now, id)
+	}
 	for _, id := range m.Ended {
 		x.door.Forget(id)
 		x.gone.put(id, now, now.Add(anteroom.MaxSessionDuration))
@@ -328,6 +339,37 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 		x.absent = false
 		x.tellStreams(now)
 	}
+}
+
+// part notes that the place of a ticket has gone to another site although it has a stream here.
+// The visitor is there, and the stream ends, or only a late word of a check-in came from there:
+// then the turn could reach him nowhere but here.
+func (x *Doorway) part(now anteroom.Time, id anteroom.ID) {
+	s := x.streams[id]
+	if s == nil || s.parted != 0 {
+		return
+	}
+	if s.wait = min(2*s.wait, reclaimMost); s.wait == 0 || now.Sub(s.since) > time.Minute {
+		s.wait = reclaimFirst
+	}
+	s.parted = now
+	x.parted = append(x.parted, id)
+}
+
+// reclaim has the site look for places that have gone elsewhere and whose streams are open still.
+func (x *Doorway) reclaim(now anteroom.Time) {
+	x.parted = slices.DeleteFunc(x.parted, func(id anteroom.ID) bool {
+		s := x.streams[id]
+		if s == nil || s.parted == 0 {
+			return true // it has ended; another may have begun since
+		}
+		if now.Sub(s.parted) < s.wait {
+			return false
+		}
+		s.parted, s.since = 0, now
+		x.ask(now, s.visit, true)
+		return true
+	})
 }
 
 func (x *Doorway) confirm(m ToDoor) {
@@ -520,6 +562,9 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	}
 	if x.order = x.order[first:]; len(x.order) > 2*len(x.asks)+64 {
 		x.order = slices.DeleteFunc(x.order, func(t uint64) bool { return x.asks[t] == nil })
+	}
+	if reachable {
+		x.reclaim(now)
 	}
 	x.called.forget(now)
 	x.gone.forget(now)

@@ -17,6 +17,7 @@ type heldVisit struct {
 	borrow  bool          // a newcomer not in line yet
 	forTurn bool          // its offer has not taken effect yet
 	asking  bool          // the other sites have not said yet where its ticket stands
+	found   bool          // they have
 }
 
 // Answer ends a held request.

@@ -271,6 +271,10 @@ type ToDoor struct {
 	// Since is the first batch that this Desk took of the door: another one than before says that
 	// nothing is known of the door's streams any more. 0 in a message to all.
 	Since uint64
+	// Parted are tickets with a stream at the door whose place has gone to another site: where the
+	// visitor is now, or where a late word of him came from. A stream that stays open claims the
+	// place back.
+	Parted []anteroom.ID
 }
 
 // Parameters of algorithm D (reference: its section 2.12). They are not settings: changing

@@ -210,6 +210,11 @@ func (c *Coordinator) conflict(now anteroom.Time, a Arrival, i uint16, full bool
 	if !c.answers(now, p.site) {
 		return true // it sorts itself out when that site is back
 	}
+	// A stream is where the visitor is, and so is a request that is held there. A check-in that comes
+	// from elsewhere was told late, or the site will ask when its visitor comes near the front.
+	if q := c.questions[a.ID]; !full && !a.Stream && (p.flags&flagStream != 0 || q != nil && q.asker != i) {
+		return false
+	}
 	t := c.line.tick(now)
 	if !full && !a.Stream && c.line.tick(a.Due)+lateBy < t {
 		return false // a stream that broke, for its visitor has gone on: nobody checks in here

@@ -98,3 +98,113 @@ func TestOvertakenQuestionMovesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A check-in that is told late takes no place from a site where a stream is open, or where the
+// visitor is asked for.
+func TestALateCheckInTakesNoStreamsPlace(t *testing.T) {
+	id := anteroom.ID{1}
+	inquired := func(out []ToSite) bool {
+		for _, m := range out {
+			if m.Inquiry != nil {
+				return true
+			}
+		}
+		return false
+	}
+	t.Run("stream", func(t *testing.T) {
+		c, send, now := twoSites(t)
+		a := Arrival{ID: id, Key: now, Shown: true, Due: now.Add(time.Minute), Stream: true}
+		send(0, Report{Arrivals: []Arrival{a}})
+		late := a
+		late.Stream = false
+		if inquired(send(1, Report{Arrivals: []Arrival{late}})) {
+			t.Error("the site with the stream has to give the place up")
+		}
+		if p := c.line.places.at(c.line.places.find(&id)); p.site != 0 || p.flags&flagStream == 0 {
+			t.Errorf("the place is at site %d, with flags %b", p.site, p.flags)
+		}
+		if !inquired(send(1, Report{Asks: []anteroom.ID{id}})) {
+			t.Error("the old site is not told of a visitor who is asked for")
+		}
+	})
+	t.Run("question", func(t *testing.T) {
+		c, send, now := twoSites(t)
+		a := Arrival{ID: id, Key: now, Shown: true, Due: now.Add(time.Minute)}
+		send(0, Report{Arrivals: []Arrival{a}})
+		if !inquired(send(1, Report{Asks: []anteroom.ID{id}})) {
+			t.Fatal("the old site is not asked")
+		}
+		c.conflict(now, a, 2, false)
+		if q := c.questions[id]; q == nil || len(q.others) != 0 {
+			t.Errorf("the question: %+v", q)
+		}
+	})
+}
+
+// A site that gives a place up does not claim it by the word of a check-in before, and says that
+// the stream has lost it.
+func TestAPlaceThatIsGivenUpIsNotReported(t *testing.T) {
+	now := midnight
+	s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, QueueAll: true})
+	s.Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 1})
+	d := NewDesk(s)
+	id := anteroom.ID{1}
+	d.Receive(now, FromDoor{Door: 7, Batch: 1, Visits: []Asked{{Token: 1, Visit: anteroom.Visit{Fresh: true, Stream: true, Ticket: anteroom.Ticket{ID: id}, NewID: anteroom.ID{2}}}}})
+	s.Report(now)
+	now = now.Add(time.Second)
+	s.arrivals = append(s.arrivals, s.arrival(s.here.find(&id)))
+	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Number: 1, IDs: []anteroom.ID{id}})
+	if r, ok := s.Report(now); !ok || len(r.Found) != 1 || len(r.Arrivals) != 0 {
+		t.Errorf("it reports %v, found %v, arrivals %v", ok, r.Found, r.Arrivals)
+	}
+	parted := 0
+	for _, m := range d.Take(now) {
+		parted += len(m.Message.Parted)
+	}
+	if parted != 1 || len(d.streams) != 0 {
+		t.Errorf("%d streams are told, %d are counted; want 1 and 0", parted, len(d.streams))
+	}
+}
+
+// A stream whose place has gone claims it back after a while if it is open still, and the more
+// seldom the more often that happens.
+func TestAStreamClaimsItsPlaceBack(t *testing.T) {
+	now := midnight
+	x := NewDoorway(7, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+	id, site := anteroom.ID{1}, SiteKey{Name: "a", Incarnation: 1}
+	_, token := x.Visit(now, anteroom.Visit{Fresh: true, Stream: true, Ticket: anteroom.Ticket{ID: id}})
+	m, _ := x.Take(now)
+	x.Receive(now, ToDoor{Site: site, Now: now, Confirmed: m.Batch, Since: 1,
+		Answers: []Answer{{Token: token, Decision: anteroom.Decision{Verdict: anteroom.Wait, Ticket: anteroom.Ticket{ID: id, Arrival: now, Next: now}}}}})
+	claimed := func(long time.Duration) (after time.Duration) {
+		began := now
+		for now.Sub(began) < long {
+			now = now.Add(100 * time.Millisecond)
+			x.Tick(now)
+			m, ok := x.Take(now)
+			if !ok {
+				continue
+			}
+			answer := ToDoor{Site: site, Now: now, Confirmed: m.Batch, Since: 1}
+			for _, a := range m.Visits {
+				if after = now.Sub(began); !a.Visit.Stream || a.Visit.Ticket.ID != id || !a.Visit.NoJoin {
+					t.Errorf("it asks %+v", a.Visit)
+				}
+				answer.Answers = append(answer.Answers, Answer{Token: a.Token, Decision: anteroom.Decision{Verdict: anteroom.Wait, Ticket: a.Visit.Ticket}})
+			}
+			x.Receive(now, answer)
+		}
+		return after
+	}
+	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+		x.Receive(now, ToDoor{Site: site, Now: now, Since: 1, Parted: []anteroom.ID{id}})
+		if after := claimed(8 * time.Second); after < want || after > want+200*time.Millisecond {
+			t.Errorf("%d: claimed after %v, want %v", i, after, want)
+		}
+	}
+	x.Receive(now, ToDoor{Site: site, Now: now, Since: 1, Parted: []anteroom.ID{id}})
+	x.CloseStream(now, id)
+	if after := claimed(20 * time.Second); after != 0 {
+		t.Errorf("a stream that has ended claims the place after %v", after)
+	}
+}

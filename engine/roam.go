@@ -225,6 +225,9 @@ func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) (f Finding, ok bool) {
 	} else if slot := s.here.find(&id); slot != 0 {
 		w := s.here.at(slot)
 		f.Standing, f.Key, f.Lane = Waiting, w.key, w.lane
+		if w.streams > 0 {
+			s.parted = append(s.parted, id)
+		}
 		s.dropOffer(slot)
 		s.here.remove(slot)
 		s.events = append(s.events, Event{Kind: EventMoved, ID: id, At: now})
@@ -287,6 +290,7 @@ func (s *Site) find(now anteroom.Time, f Finding, late bool) {
 			continue
 		}
 		s.held = append(s.held[:i], s.held[i+1:]...)
+		h.found = f.Standing == Waiting
 		s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.foundAt(now, h, f) })
 		i = 0 // what went on may have answered others
 	}

@@ -106,6 +106,7 @@ type Site struct {
 	answers []Answer
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
+	parted  []anteroom.ID
 	events  []Event
 }
 
@@ -451,8 +452,9 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if len(s.parts) == 0 && !s.urgent && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
 	}
-	if len(s.departures) > 0 {
-		// Departures are read first: who came and went since the last report has gone.
+	if len(s.departures)+len(s.found) > 0 {
+		// Departures are read first: who came and went since the last report has gone. And whoever
+		// was given up is not taken back by the word of a check-in before.
 		s.arrivals = slices.DeleteFunc(s.arrivals, func(a Arrival) bool { return s.here.find(&a.ID) == 0 })
 	}
 	if !s.plenty() {
@@ -533,6 +535,9 @@ func (s *Site) TakePushes() []anteroom.ID { p := s.pushes; s.pushes = nil; retur
 
 // TakeEnded returns the ids of sessions that have ended, for the doors that know them.
 func (s *Site) TakeEnded() []anteroom.ID { e := s.ended; s.ended = nil; return e }
+
+// TakeParted returns the ids of tickets that had a stream here and wait at another site now.
+func (s *Site) TakeParted() []anteroom.ID { p := s.parted; s.parted = nil; return p }
 
 // TakeEvents returns what has to be recorded, in order.
 func (s *Site) TakeEvents() []Event { e := s.events; s.events = nil; return e }

@@ -114,7 +114,7 @@ func (s *Site) takeEffect(now anteroom.Time) {
 		}
 		s.offers[slot] = o
 		for _, h := range s.held {
-			if h.ticket.ID == s.here.id(slot) && !h.asking {
+			if h.ticket.ID == s.here.id(slot) && !h.asking && s.mayClaim(slot) {
 				reason := anteroom.ReasonTurn
 				if w.flags&hereShown == 0 {
 					reason = anteroom.ReasonFreeSlot

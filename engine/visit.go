@@ -10,7 +10,8 @@ import (
 
 // Visit decides about one request that the door could not decide alone. When held is not
 // 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
-// (or three round trips to the coordinator, up to 2 s) later when Tick is called. Abandon says that nobody waits for it any more.
+// (or three round trips to the coordinator, up to 2 s; HoldMax more for
+// a ticket that comes from another site) later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.expire(now)
 	t := v.Ticket
@@ -247,7 +248,10 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 	}
 	w := s.here.at(slot)
-	if t.Next != 0 && now < t.Next {
+	// Whoever has just come from another site near the front has perhaps been told there that it is
+	// his turn, and the turn follows him.
+	follows := s.again.found && reason == anteroom.ReasonWaiting && !v.Stream && s.ask(w.key)
+	if t.Next != 0 && now < t.Next && !follows {
 		return s.unchanged(now, t), 0
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
@@ -257,6 +261,9 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		w.due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = s.urgent || !s.together()
+		if follows {
+			s.again.until = min(now.Add(s.holdBound()), s.again.until.Add(HoldMax))
+		}
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
 	}
 	return s.page(now, slot, t, reason), 0

@@ -361,7 +361,7 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 	c.moment(&m.Now, 0)
 	c.moment(&m.Echo, m.Now)
 	unsigned(c, &m.Since)
-	c.extensions()
+	c.extensions(extension{func() bool { return len(m.Parted) > 0 }, func(c *coder) { c.ids(&m.Parted) }})
 }
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {

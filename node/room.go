@@ -119,13 +119,20 @@ func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 // slot is about to come free; ctx ends that early (the visitor then keeps the place).
 // With Verdict Admit the admission survives kill -9 when Decide returns.
 func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
+	d, _ := r.decide(ctx, v)
+	return d
+}
+
+// decide is Decide. made is false when nothing was decided and d says what was known before.
+func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
 	now := r.follow()
 	if r.released && r.machine.Standing(now, v.Ticket) != sessionStanding {
 		defer r.mu.Unlock()
-		return r.hint(v)
+		return r.hint(v), false
 	}
-	d, held := r.machine.Visit(now, v)
+	var held uint64
+	d, held = r.machine.Visit(now, v)
 	r.complete(&d)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
@@ -134,7 +141,7 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 			// still be on the way.
 			r.node.journal.wait(ctx, r.node.journal.last())
 		}
-		return d
+		return d, true
 	}
 	if !r.active.Load() {
 		r.active.Store(true)
@@ -164,20 +171,20 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	if d.Verdict == anteroom.Admit && r.alone != nil {
 		r.node.journal.wait(ctx, b)
 	}
-	return d
+	return d, true
 }
 
-func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) anteroom.Decision {
+func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
-	case d := <-answer:
-		return d
+	case d = <-answer:
+		return d, true
 	default:
 	}
 	delete(r.held, held)
 	r.machine.Abandon(r.now(), held)
-	return r.hint(v)
+	return r.hint(v), false
 }
 
 // hint is an answer that changes nothing: the visitor's place as it was, or to come again
@@ -237,8 +244,8 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 		return d, nil
 	}
 	v.Stream = true
-	d := r.Decide(ctx, v)
-	if d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() {
+	d, opened := r.decide(ctx, v)
+	if !opened || d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() {
 		r.node.streams.Add(-1)
 		return d, nil
 	}
@@ -246,6 +253,8 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	defer r.mu.Unlock()
 	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits {
 		r.node.streams.Add(-1)
+		r.machine.CloseStream(r.now(), d.Ticket.ID)
+		r.settle()
 		return d, nil
 	}
 	w := &watcher{ticket: d.Ticket, last: d, out: make(chan anteroom.Decision, 1)}

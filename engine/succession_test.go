@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 func TestFullReportInParts(t *testing.T) {
 	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, QueueAll: true}
 	now, key := midnight, SiteKey{Name: "a", Incarnation: 1}
+	r := rand.New(rand.NewPCG(1, 1))
 	for _, lost := range []uint32{0, 1, 2, 3} {
 		s := NewSite(now, key, set)
 		c := NewCoordinator(now, set, LedgerRecord{}, []byte("seed"))
 		n := 2*partMost + 5
 		var id anteroom.ID
 		for i := range n {
-			id = anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16), 1}
+			id = drawID(r)
 			s.Polls(now, []Poll{{ID: id, Key: now.Add(time.Duration(i) * time.Millisecond), Due: now.Add(time.Minute)}})
 		}
 		ghost := anteroom.ID{9, 9, 9, 9}

@@ -24,7 +24,8 @@ type opened struct {
 type handle = cluster.Journal
 
 // Run tests the links that open returns. Each subtest opens one of its own, empty, and
-// closes it; open may use the given t for its directories and failures.
+// closes it; open may use the given t for its directories and failures. The subtests run in
+// parallel, and so does open.
 func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 	tests := []struct {
 		name string
@@ -71,6 +72,7 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // some wait for leases
 			l := opened{Link: open(t)}
 			var err error
 			l.handle, err = l.Journal(t.Context(), "")

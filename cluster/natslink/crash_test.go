@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
 		// Most tests of a cluster wait for others; more of them than processors can.
-		flag.Set("test.parallel", "5")
+		flag.Set("test.parallel", "10")
 		os.Exit(m.Run())
 	case "writer":
 		exit(writeUntilKilled(os.Getenv("NATSLINK_TEST_DIR")))
@@ -97,6 +97,7 @@ func writeUntilKilled(dir string) error {
 // TestAcknowledgedWritesSurviveKill kills a writing process at moments of chance. What it
 // had said to be acknowledged must be there.
 func TestAcknowledgedWritesSurviveKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	acked := map[string]map[int]int{"a": {}, "p": {}} // newest number by writer
 	for round := range 6 {
@@ -170,6 +171,7 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 }
 
 func TestAcknowledgedWritesSurviveClose(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	revision := uint64(0)
 	for round := range 3 {

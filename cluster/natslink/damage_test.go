@@ -120,6 +120,7 @@ func reported(err error) (bool, error) {
 // TestDamageIsNeverAccepted damages every file of a store in many ways. The store then
 // still holds everything, or says that it is damaged; it never holds anything else.
 func TestDamageIsNeverAccepted(t *testing.T) {
+	t.Parallel()
 	template := t.TempDir()
 	l := open(t, damageConfig(template))
 	want := writeContent(t, l)
@@ -275,6 +276,7 @@ func TestDamagedNumberTakesNoMemory(t *testing.T) {
 
 // TestLossInTheMiddleIsNoticed: something is gone and what was written last is there.
 func TestLossInTheMiddleIsNoticed(t *testing.T) {
+	t.Parallel()
 	fill := func(t *testing.T) (string, opened) {
 		dir := t.TempDir()
 		l := open(t, Config{Dir: dir})

@@ -134,6 +134,7 @@ func (o *operatorNATS) config(t *testing.T) ClusterConfig {
 }
 
 func TestExternal(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 3} {
 		t.Run(fmt.Sprint(n, " servers"), func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 )
 
 func TestFullJournalRefusesAndRecovers(t *testing.T) {
+	t.Parallel()
 	l := open(t, Config{Dir: t.TempDir(), MaxJournal: minMaxJournal})
 	record := make([]byte, 64<<10)
 	n := 0
@@ -43,6 +44,7 @@ func TestFullJournalRefusesAndRecovers(t *testing.T) {
 }
 
 func TestFullKeysRefuseAndRecover(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := open(t, Config{Dir: dir, MaxKeys: minMaxKeys})
 	value := make([]byte, 256<<10)

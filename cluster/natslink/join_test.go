@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,11 +142,10 @@ func TestJoinedContract(t *testing.T) {
 func TestExternalContract(t *testing.T) {
 	t.Parallel()
 	o := runNATS(t, 1, true, nil)
-	n := 0
+	var n atomic.Int32
 	linktest.Run(t, func(t *testing.T) cluster.Link {
 		cfg := o.config(t)
-		n++
-		cfg.Cluster = fmt.Sprint("shop-", n)
+		cfg.Cluster = fmt.Sprint("shop-", n.Add(1))
 		cfg.External.SharedCredentials = ""
 		cfg.MaxStore = 64 << 20
 		return join(t, cfg)

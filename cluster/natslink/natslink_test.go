@@ -42,6 +42,7 @@ func open(t testing.TB, cfg Config) opened {
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	linktest.Run(t, func(t *testing.T) cluster.Link { return open(t, Config{Dir: t.TempDir()}) })
 }
 

@@ -50,6 +50,9 @@ type View struct {
 	// leaves that to the others. Where it is nil, the members' State is.
 	Files map[string]string
 
+	// Namesake: another site of the cluster has the name of this one.
+	Namesake bool
+
 	Roles    []Role // of the site
 	Health   cluster.Health
 	Sites    []coordinator.SiteSummary // as coordinators see them
@@ -86,6 +89,7 @@ const (
 func Findings(v View) []Finding {
 	var d diagnosis
 	d.clusters(v)
+	d.names(v)
 	d.store(v)
 	d.roles(v)
 	d.journals(v)
@@ -111,6 +115,14 @@ func (d *diagnosis) clusters(v View) {
 		d.add(Error, "two clusters have one name: "+described(groups),
 			"Nodes of the two do not share rooms, limits and lines, and each may let in as many as the limits allow.",
 			"Give one of them another cluster.name, or stop it and let its nodes join the other with an empty cluster directory.")
+	}
+}
+
+func (d *diagnosis) names(v View) {
+	if v.Namesake {
+		d.add(Error, fmt.Sprintf("another site of the cluster has the name %s", v.Site),
+			"This site holds no roles, for it would be taken for the other one and let in by its units.",
+			"Give one of the two another cluster.site and start its nodes again. If the store of this site was lost, start it once with --new-journal.")
 	}
 }
 

@@ -57,6 +57,8 @@ func TestFindings(t *testing.T) {
 				"note several versions"}},
 		{"two clusters", func(v *View) { v.Founders["c"] = "x2" },
 			[]string{"error two clusters have one name: x1 at a, b, edge; x2 at c"}},
+		{"two sites of one name", func(v *View) { v.Namesake = true },
+			[]string{"error another site of the cluster has the name dublin"}},
 		{"free roles", func(v *View) { v.Roles[2].Node, v.Roles[9].Node = "", "" },
 			[]string{"error nobody holds 2 of 16 roles: site.02, site.09"}},
 		{"no roles at all", func(v *View) {

@@ -19,14 +19,19 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// askWait bounds how long a site or a coordinator is waited for.
-const askWait = 2 * time.Second
+const (
+	// askWait bounds how long a site or a coordinator is waited for.
+	askWait = 2 * time.Second
+	// maxVia bounds the questions that the hub passes on for a shard at the same time.
+	maxVia = 32
+)
 
 // question is asked of the site role of a shard, as JSON.
 type question struct {
 	Op   string          `json:"op"` // find, revoke, state
 	Room anteroom.RoomID `json:"room,omitempty"`
-	ID   string          `json:"id,omitempty"` // in hexadecimal digits; for find: the beginning of one
+	ID   string          `json:"id,omitempty"`   // in hexadecimal digits; for find: the beginning of one
+	Site string          `json:"site,omitempty"` // for the hub: who is to be asked
 }
 
 // reply is what a site role answers.
@@ -51,6 +56,13 @@ func (x *member) ask(ctx context.Context, site string, shard int, q question) (a
 	} else {
 		answer, err = x.link.Request(ctx, askThatSite(site, shard), raw)
 	}
+	if errors.Is(err, cluster.ErrNobody) && site != x.cfg.Site && !x.cfg.Hub {
+		// Sites other than the hub do not hear each other.
+		q.Site = site
+		if raw, err = json.Marshal(q); err == nil {
+			answer, err = x.link.Request(ctx, askViaHub(shard), raw)
+		}
+	}
 	if err == nil {
 		err = json.Unmarshal(answer, &a)
 	}
@@ -58,6 +70,44 @@ func (x *member) ask(ctx context.Context, site string, shard int, q question) (a
 		err = errors.New(a.Error)
 	}
 	return a, err
+}
+
+// askedVia passes a question on to the site that it names. It is called from the subscription's
+// goroutine, at the hub.
+func (s *siteShard) askedVia(m cluster.Message) {
+	if m.Reply == nil {
+		return
+	}
+	answer := func(a reply) {
+		if raw, err := json.Marshal(a); err != nil || m.Reply(raw) != nil {
+			s.member.unsent.Add(1)
+		}
+	}
+	var q question
+	if err := json.Unmarshal(m.Data, &q); err != nil {
+		answer(reply{Error: "the question cannot be read"})
+		return
+	}
+	if !siteName(q.Site) {
+		answer(reply{Error: fmt.Sprintf("%q is no name of a site", q.Site)})
+		return
+	}
+	select {
+	case s.passing <- struct{}{}:
+	default:
+		answer(reply{Error: "the hub has too many questions to pass on; ask again"})
+		return
+	}
+	go func() {
+		defer func() { <-s.passing }()
+		site := q.Site
+		q.Site = ""
+		a, err := s.member.ask(context.Background(), site, s.number, q)
+		if err != nil {
+			a = reply{Error: fmt.Sprintf("site %s does not answer the hub: %v", site, err)}
+		}
+		answer(a)
+	}()
 }
 
 // askAll asks the role of a shard in every site at the same time. unheard names the sites that

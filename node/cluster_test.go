@@ -47,6 +47,7 @@ func together(t *testing.T, room anteroom.Room, nodes string, test func(t *testi
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g := &group{t: t, world: memlink.NewWorld(), room: room, rooms: []anteroom.Room{room}, nodes: map[string]*peer{}}
+		g.world.Star()
 		for name := range strings.FieldsSeq(nodes) {
 			g.start(name)
 		}

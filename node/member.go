@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -48,7 +47,7 @@ type Cluster struct {
 
 func (c *Cluster) check() error {
 	switch {
-	case c.Site == "" || len(c.Site) > 63 || strings.Trim(c.Site, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "":
+	case !siteName(c.Site):
 		return fmt.Errorf("node: %q is no name of a site: use 1 to 63 lower-case letters, digits and dashes", c.Site)
 	case c.Node == "" || cluster.CheckKey("members."+c.Node) != nil:
 		return fmt.Errorf("node: %q is no name of a node: use letters, digits and dashes", c.Node)
@@ -56,6 +55,11 @@ func (c *Cluster) check() error {
 		return fmt.Errorf("node: the weight of a site is at least 1, not %d", c.Weight)
 	}
 	return nil
+}
+
+// siteName says that a name is one of a data centre.
+func siteName(name string) bool {
+	return name != "" && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // member is a node's part in a cluster.
@@ -70,6 +74,9 @@ type member struct {
 	client  *coordinator.Client
 	garbled atomic.Uint64 // messages that could not be read
 	unsent  atomic.Uint64 // and sent
+
+	namesake  atomic.Bool // another site has the name
+	reclaimed bool        // what Config.Forgot says of the name has been heeded; of announce
 
 	leave   context.CancelFunc // hands the roles over
 	leaving context.Context
@@ -321,9 +328,14 @@ func (x *member) run(ctx context.Context) error {
 			}
 		})
 	}
-	work.Go(func() { x.announce(ctx) })
+	named := make(chan struct{})
+	work.Go(func() { x.announce(ctx, sync.OnceFunc(func() { close(named) }), release) })
 	work.Go(func() { x.keepLong(ctx) })
 	work.Go(func() {
+		select {
+		case <-named:
+		case <-ctx.Done():
+		}
 		if err := x.roles.Run(holding); err != nil && holding.Err() == nil {
 			x.log.Error("this node holds no roles any more", "error", err)
 		}
@@ -342,27 +354,6 @@ func (x *member) hear(m cluster.Message) {
 	for raw, body := range frames {
 		if r := x.node.roomOf(raw); r != nil {
 			r.hear(body)
-		}
-	}
-}
-
-// sitePrefix is where the sites of the cluster have their names.
-const sitePrefix = "sites."
-
-// announce puts the site among those of the cluster, so that operators can ask it.
-func (x *member) announce(ctx context.Context) {
-	key := sitePrefix + x.cfg.Site
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		_, err := x.link.Get(ctx, key)
-		if errors.Is(err, cluster.ErrNotFound) {
-			_, err = x.link.Update(ctx, key, []byte(x.cfg.Site), 0)
-		}
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
 		}
 	}
 }

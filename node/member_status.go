@@ -24,8 +24,10 @@ type ClusterStatus struct {
 	Sites   []string         `json:"sites"`   // of the cluster, as far as this node has heard
 	Link    cluster.Health   `json:"link"`
 	Doors   []DoorsStatus    `json:"doors"`
-	Garbled uint64           `json:"garbled"` // messages that could not be read
-	Unsent  uint64           `json:"unsent"`  // and sent
+	// Namesake: another site of the cluster has the name of this one, which therefore holds no roles.
+	Namesake bool   `json:"namesake,omitempty"`
+	Garbled  uint64 `json:"garbled"` // messages that could not be read
+	Unsent   uint64 `json:"unsent"`  // and sent
 }
 
 // RoleStatus is a role and its holder.
@@ -68,7 +70,7 @@ func (n *Node) Cluster(ctx context.Context) (status ClusterStatus, ok bool) {
 
 func (x *member) status(ctx context.Context) ClusterStatus {
 	p := ClusterStatus{Site: x.cfg.Site, Node: x.cfg.Node, Process: fmt.Sprintf("%016x", x.cfg.Process), Hub: x.cfg.Hub, Weight: max(1, x.cfg.Weight),
-		Members: x.roles.Members(), Link: x.link.Health(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
+		Members: x.roles.Members(), Link: x.link.Health(), Namesake: x.namesake.Load(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	p.Sites, _ = x.siteNames(ctx)

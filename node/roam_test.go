@@ -1,10 +1,13 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
 )
 
 // TestATurnIsToldOnAStreamWhosePlaceWentElsewhere: a visitor whose stream is at one site is heard of
@@ -54,4 +57,72 @@ func TestATurnIsToldOnAStreamWhosePlaceWentElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestQuestionsGoThroughTheHub: two sites that hear nobody but the hub find and end each other's
+// sessions.
+func TestQuestionsGoThroughTheHub(t *testing.T) {
+	together(t, shop, "dublin-1 tokyo-1 lima-1", func(t *testing.T, g *group) {
+		ann := newGuest()
+		ann.want(t, g.node("tokyo-1"), anteroom.Admit)
+		far := g.node("lima-1").Room(shop.ID)
+		if found, err := far.Find(t.Context(), ann.id.Reference()); err != nil || len(found) != 1 || found[0].ID != ann.id {
+			t.Errorf("lima finds %v: %v", found, err)
+		}
+		if ok, err := far.EndSession(t.Context(), ann.id); !ok || err != nil {
+			t.Errorf("ann's session is not ended: %v, %v", ok, err)
+		}
+		if ok, err := far.EndSession(t.Context(), anteroom.ID{1}); ok || err != nil {
+			t.Errorf("a session that nobody has: %v, %v", ok, err)
+		}
+		shard := cluster.ShardOf(string(shop.ID))
+		for _, c := range []struct{ question, want string }{
+			{"{", "cannot be read"}, {`{"op":"find","site":"a.b"}`, "no name of a site"}, {`{"op":"find","site":"nowhere"}`, "does not answer the hub"},
+			{`{"op":"dance","site":"tokyo","id":"00"}`, "not known here"},
+		} {
+			raw, err := g.node("lima-1").link.Request(t.Context(), askViaHub(shard), []byte(c.question))
+			if err != nil || !strings.Contains(string(raw), c.want) {
+				t.Errorf("%s: %s, %v; want %q", c.question, raw, err, c.want)
+			}
+		}
+		g.world.CutSite("tokyo", memlink.Both)
+		if _, err := far.EndSession(t.Context(), anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Unavailable {
+			t.Errorf("without tokyo: %v, want an error that says so", err)
+		}
+	})
+}
+
+// TestOnlyAJournalThatHadRecordsIsLost: a holder that is replaced before its first record, as at the
+// very first start, has lost nothing.
+func TestOnlyAJournalThatHadRecordsIsLost(t *testing.T) {
+	together(t, shop, "dublin-1", func(t *testing.T, g *group) {
+		p := g.node("dublin-1")
+		const shard = 3
+		for _, c := range []struct {
+			name  string
+			empty bool
+			want  uint64
+			begun bool
+		}{
+			{"with records", false, 1, false},
+			{"lost", true, 2, true},
+			{"replaced before the first record", true, 2, true},
+			{"again", true, 2, true},
+			{"with records again", false, 2, false},
+			{"lost once more", true, 3, true},
+		} {
+			s, err := p.member.standing(t.Context(), shard, c.empty)
+			if err != nil || s.Incarnation != c.want || s.Begun != c.begun {
+				t.Errorf("%s: %+v, %v; want incarnation %d, begun %v", c.name, s, err, c.want, c.begun)
+			}
+		}
+		for i := range cluster.Shards {
+			if i == shard {
+				continue
+			}
+			if e, err := p.link.Site().Get(t.Context(), standingKey(i)); err != nil || strings.Contains(string(e.Value), "begun") {
+				t.Errorf("shard %d, which serves: %s, %v", i, e.Value, err)
+			}
+		}
+	})
 }

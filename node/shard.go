@@ -28,6 +28,7 @@ func toCoordinatorSubject(shard int) string     { return fmt.Sprintf("coordinato
 func fromCoordinator(site string, s int) string { return fmt.Sprintf("to.%s.%02d", site, s) }
 func askSiteSubject(shard int) string           { return fmt.Sprintf("ask.site.%02d", shard) }
 func askThatSite(site string, shard int) string { return fmt.Sprintf("ask.%s.%02d", site, shard) }
+func askViaHub(shard int) string                { return fmt.Sprintf("via.%02d", shard) }
 
 // shard is the way of the doors of a shard to their site.
 type shard struct {

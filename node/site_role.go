@@ -101,19 +101,25 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	if err != nil {
 		return fmt.Errorf("node: the journal %s cannot be read: %w (start the site once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow)", name, err)
 	}
-	incarnation, err := x.incarnation(ctx, r.shard, last.at == 0)
+	stands, err := x.standing(ctx, r.shard, last.at == 0)
 	if err != nil {
 		return err
 	}
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	s := newSiteShard(x, r.shard, term, engine.SiteKey{Name: x.cfg.Site, Incarnation: incarnation}, last, past)
+	s := newSiteShard(x, r.shard, term, engine.SiteKey{Name: x.cfg.Site, Incarnation: stands.Incarnation}, last, past)
 	s.journal = newJournal(own, s.clock.now, x.log)
 	s.journal.post = s.post
 	s.journal.fenced = func() { stop(cluster.ErrFenced) }
 	// The start is on record, so that a journal without records is one that was lost.
 	if err := s.journal.start(serving, 0); err != nil {
 		return fmt.Errorf("node: the journal %s cannot be written: %w", name, err)
+	}
+	if stands.Begun { // before anybody is let in
+		stands.Begun = false
+		if err := x.stand(ctx, r.shard, &stands); err != nil {
+			return err
+		}
 	}
 	s.restore()
 	var stops []func()
@@ -123,16 +129,21 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 			one()
 		}
 	}()
-	for _, l := range []struct {
+	type listener struct {
 		space   cluster.Space
 		subject string
 		fn      func(cluster.Message)
-	}{
+	}
+	listeners := []listener{
 		{x.link.Site(), toSiteSubject(r.shard), s.fromDoors},
 		{x.link, fromCoordinator(x.cfg.Site, r.shard), s.fromCoordinator},
 		{x.link.Site(), askSiteSubject(r.shard), s.asked},
 		{x.link, askThatSite(x.cfg.Site, r.shard), s.asked},
-	} {
+	}
+	if x.cfg.Hub {
+		listeners = append(listeners, listener{x.link, askViaHub(r.shard), s.askedVia})
+	}
+	for _, l := range listeners {
 		one, err := l.space.Subscribe(l.subject, l.fn)
 		if err != nil {
 			return fmt.Errorf("node: %s cannot be heard: %w", l.subject, err)
@@ -154,44 +165,58 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 type standing struct {
 	Incarnation uint64    `json:"incarnation"`
 	Seen        time.Time `json:"seen"` // when a holder last began; see beatIdle
+	// Begun: a holder has begun, and has not said yet that its first record was made. Nobody was let in
+	// in this incarnation.
+	Begun bool `json:"begun,omitempty"`
+
+	revision uint64
 }
 
 func standingKey(shard int) string { return fmt.Sprintf("standing.site.%02d", shard) }
 
-// incarnation is how often the shard's memory was lost, plus one. A journal that has no records
-// although a holder wrote to it within the time for which they are kept, was lost: sessions
-// may be alive that nobody here knows, and the new incarnation is charged for them.
-func (x *member) incarnation(ctx context.Context, shard int, empty bool) (uint64, error) {
-	space, key := x.link.Site(), standingKey(shard)
-	entry, err := space.Get(ctx, key)
+// standing tells how often the shard's memory was lost, plus one, and puts it on record. A journal
+// that has no records although a holder made some within the time for which they are kept, was
+// lost: sessions may be alive that nobody here knows, and the new incarnation is charged for them. A
+// holder that was replaced before it made the first has lost nothing.
+func (x *member) standing(ctx context.Context, shard int, empty bool) (standing, error) {
+	key := standingKey(shard)
+	entry, err := x.link.Site().Get(ctx, key)
 	known := standing{}
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 	case err != nil:
-		return 0, fmt.Errorf("node: %s cannot be read: %w", key, err)
+		return known, fmt.Errorf("node: %s cannot be read: %w", key, err)
 	default:
 		if err := json.Unmarshal(entry.Value, &known); err != nil {
-			return 0, fmt.Errorf("node: %s cannot be read: %w", key, err)
+			return known, fmt.Errorf("node: %s cannot be read: %w", key, err)
 		}
 	}
 	x.mu.Lock()
 	forgot := x.node.cfg.Forgot && !x.forgot[shard]
 	keep := max(x.retain, cluster.DefaultRetention)
 	x.mu.Unlock()
-	next := standing{Incarnation: max(1, known.Incarnation), Seen: time.Now().UTC()}
-	if known.Incarnation > 0 && (forgot || empty && time.Since(known.Seen) < keep) {
+	next := standing{Incarnation: max(1, known.Incarnation), Seen: time.Now().UTC(), Begun: empty, revision: entry.Revision}
+	if known.Incarnation > 0 && (forgot || empty && !known.Begun && time.Since(known.Seen) < keep) {
 		next.Incarnation++
 		x.log.Warn("the journal of a shard is gone: its sessions are taken over from the visitors' cookies", "shard", shard, "incarnation", next.Incarnation)
 	}
-	value, err := json.Marshal(next)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := space.Update(ctx, key, value, entry.Revision); err != nil {
-		return 0, fmt.Errorf("node: %s cannot be written: %w", key, err)
+	if err := x.stand(ctx, shard, &next); err != nil {
+		return known, err
 	}
 	x.mu.Lock()
 	x.forgot[shard] = true
 	x.mu.Unlock()
-	return next.Incarnation, nil
+	return next, nil
+}
+
+// stand writes what is known of a shard's memory, unless somebody else has since it was read.
+func (x *member) stand(ctx context.Context, shard int, s *standing) error {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if s.revision, err = x.link.Site().Update(ctx, standingKey(shard), value, s.revision); err != nil {
+		return fmt.Errorf("node: %s cannot be written: %w", standingKey(shard), err)
+	}
+	return nil
 }

@@ -36,6 +36,7 @@ type siteShard struct {
 	clock   roomClock // follows the coordinator's; before it is heard, it goes on after the last record
 	journal *journal
 	soon    chan struct{} // something is due before the next tick
+	passing chan struct{} // one for each question that is passed on, see askedVia
 
 	mu     sync.Mutex
 	rooms  map[anteroom.RoomID]*siteRoom
@@ -69,7 +70,7 @@ type parcel struct {
 }
 
 func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
-	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1),
+	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1), passing: make(chan struct{}, maxVia),
 		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
 	// What was recorded is in room time: it goes on from there until the coordinator says how
 	// much has passed. The wall clock of another machine is not to be believed.

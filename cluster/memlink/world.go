@@ -19,6 +19,7 @@ type World struct {
 	sites         map[string]*site
 	links         []*link
 	cutNodes      map[string]cutting
+	star          bool // see Star
 }
 
 type site struct {
@@ -110,6 +111,14 @@ func (w *World) CutNode(node string, c Cut) {
 	}
 }
 
+// Star has messages of the shared space go between the first site and the others only, as where
+// each site but the hub has one link, to the hub. Before, every site hears every other.
+func (w *World) Star() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.star = true
+}
+
 // changed tells the watchers of a store; w.mu is held.
 func (w *World) changed(s *store, key string) {
 	for _, l := range w.links {
@@ -135,6 +144,7 @@ func (w *World) reachable(x *space) []*space {
 		case one == x: // oneself is always heard
 			to = append(to, one)
 		case w.cutNodes[x.link.node].cut&Out != 0 || w.cutNodes[l.node].cut&In != 0:
+		case x.shared && w.star && l.site != x.link.site && !l.site.hub && !x.link.site.hub:
 		case l.site != x.link.site && (x.link.site.cut&Out != 0 || l.site.cut&In != 0):
 		default:
 			to = append(to, one)

@@ -1,0 +1,107 @@
+package node
+
+// A site's name is its own: another site that says the same name would be taken for it, and be given
+// its units.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+const (
+	// sitePrefix is where all sites have their names, and the id of the site that has it.
+	sitePrefix = "sites."
+	// identityKey is where a site keeps its id.
+	identityKey = "identity"
+	// claimFor bounds how long the name is looked at before roles are taken: a site that is cut off
+	// from the others serves all the same.
+	claimFor = 2 * time.Second
+	// claimAgain is how often it is looked at.
+	claimAgain = 30 * time.Second
+)
+
+// errNamesake says that another site has the name.
+var errNamesake = errors.New("another site of the cluster has this site's name")
+
+// claim puts the site among those of the cluster. It returns errNamesake when another site has its
+// name, and other errors when that cannot be told.
+func (x *member) claim(ctx context.Context) error {
+	id, err := x.identity(ctx)
+	if err != nil {
+		return fmt.Errorf("node: the site's id cannot be read: %w", err)
+	}
+	key := sitePrefix + x.cfg.Site
+	e, err := x.link.Get(ctx, key)
+	switch {
+	case errors.Is(err, cluster.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("node: %s cannot be read: %w", key, err)
+	case string(e.Value) == id:
+		return nil
+	case x.cfg.Hub, x.node.cfg.Forgot && !x.reclaimed, string(e.Value) == x.cfg.Site:
+		// There is one hub. A site whose store was lost on purpose goes on under its name, and one of
+		// before sites had ids gets one.
+	default:
+		return errNamesake
+	}
+	if _, err := x.link.Update(ctx, key, []byte(id), e.Revision); err != nil {
+		return fmt.Errorf("node: %s cannot be written: %w", key, err)
+	}
+	x.reclaimed = true
+	return nil
+}
+
+// identity is the id of the site: random, made by its first node and kept in its store.
+func (x *member) identity(ctx context.Context) (string, error) {
+	for {
+		e, err := x.link.Site().Get(ctx, identityKey)
+		if !errors.Is(err, cluster.ErrNotFound) {
+			return string(e.Value), err
+		}
+		var raw [16]byte
+		rand.Read(raw[:])
+		id := hex.EncodeToString(raw[:])
+		if _, err = x.link.Site().Update(ctx, identityKey, []byte(id), 0); !errors.Is(err, cluster.ErrRevision) {
+			return id, err
+		}
+	}
+}
+
+// announce claims the site's name until ctx ends: may is called when roles may be taken, or that
+// cannot be found out soon, and mayNot when they may be held no longer, for good.
+func (x *member) announce(ctx context.Context, may, mayNot func()) {
+	began := false
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, claimAgain) {
+		within, cancel := context.WithTimeout(ctx, claimFor)
+		err := x.claim(within)
+		cancel()
+		switch {
+		case errors.Is(err, errNamesake):
+			if !x.namesake.Swap(true) {
+				x.log.Error("another site of the cluster has this site's name: no roles are held here, for it would be taken for the other one", "site", x.cfg.Site,
+					"fix", "give one of the two another cluster.site and start its nodes again; if the store of this site was lost, start it once with --new-journal")
+			}
+			if began {
+				mayNot()
+				return
+			}
+		case err == nil, !x.namesake.Load():
+			x.namesake.Store(false)
+			began = true
+			may()
+		}
+		if err == nil {
+			wait = claimAgain // the hub may be put in the place of another
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}

@@ -116,3 +116,41 @@ func TestMessages(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// TestSitesHearEachOtherThroughTheHub: a site asks another one in vain, and knows it at once; what the
+// hub asks there is answered.
+func TestSitesHearEachOtherThroughTheHub(t *testing.T) {
+	t.Parallel()
+	hub := single(t, "dublin")
+	links := joinAll(t, hub, siteAt(t, "oslo", hub), siteAt(t, "tokyo", hub))
+	here, oslo, tokyo := links[0], links[1], links[2]
+	for _, l := range []struct {
+		link    cluster.Link
+		subject string
+		answer  func(m cluster.Message) ([]byte, error)
+	}{
+		{oslo, "ask.oslo.00", func(m cluster.Message) ([]byte, error) { return append([]byte("oslo "), m.Data...), nil }},
+		{here, "via.00", func(m cluster.Message) ([]byte, error) { return here.Request(t.Context(), "ask.oslo.00", m.Data) }},
+	} {
+		stop, err := l.link.Subscribe(l.subject, func(m cluster.Message) {
+			answer, err := l.answer(m)
+			if err != nil {
+				answer = []byte(err.Error())
+			}
+			m.Reply(answer)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+	}
+	if got := answered(t, here, "ask.oslo.00", []byte("hears")); string(got) != "oslo hears" {
+		t.Errorf("at the hub: %s", got)
+	}
+	if got := answered(t, tokyo, "via.00", []byte("hears")); string(got) != "oslo hears" {
+		t.Errorf("through the hub: %s", got)
+	}
+	if got, err := tokyo.Request(t.Context(), "ask.oslo.00", nil); !errors.Is(err, cluster.ErrNobody) {
+		t.Errorf("from site to site: %s, %v; want nobody", got, err)
+	}
+}

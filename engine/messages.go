@@ -236,6 +236,8 @@ type FromDoor struct {
 	Door uint64 // the process: a new one after each start
 	// Sent is the door's room time, which the site sends back (ToDoor.Echo).
 	Sent anteroom.Time
+	// Known is Sent again when the sender has been told the room time; else zero: Sent is a guess then.
+	Known anteroom.Time
 	// Batch numbers the door's messages: 1, 2, 3 … The site takes none that is not newer than the
 	// last, and confirms: a door counts on a session only from the last touch confirmed.
 	Batch uint64

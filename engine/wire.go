@@ -329,7 +329,8 @@ func (c *coder) fromDoor(m *FromDoor) {
 	})
 	c.moment(&m.Sent, 0)
 	c.moment(&m.Figures, m.Sent)
-	c.extensions(extension{func() bool { return len(m.Revokes) > 0 }, func(c *coder) { c.ids(&m.Revokes) }})
+	c.extensions(extension{func() bool { return len(m.Revokes) > 0 }, func(c *coder) { c.ids(&m.Revokes) }},
+		extension{func() bool { return m.Known != 0 }, func(c *coder) { c.moment(&m.Known, m.Sent) }})
 }
 
 func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {

@@ -126,6 +126,9 @@ func (s *shard) flush() {
 		for range mostAtOnce {
 			r.mu.Lock()
 			m, ok := r.doorway.Take(r.now())
+			if ok && s.clock.synced() {
+				m.Known = m.Sent
+			}
 			if ok {
 				s.buffer = m.AppendWire(s.buffer[:0])
 			}

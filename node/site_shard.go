@@ -308,7 +308,7 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 		// After a take-over the doors know the time better than the last record does. A place
 		// would else be older than it is, by as long as nobody wrote, and requests would not be
 		// held; sessions do not end by this time (see engine.Site.Receive).
-		s.clock.atLeast(said.Sent)
+		s.clock.atLeast(said.Known)
 		now := s.clock.at(wall)
 		r.desk.Receive(now, said)
 		s.settle(r, now)

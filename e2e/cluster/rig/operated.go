@@ -25,8 +25,8 @@ func operated(queueing func(string, string, func(*Case)) Case, room Room, base f
 		queueing("limits-api", "queueing; the room is made, its limits are lowered and raised by the API of one node", func(c *Case) {
 			c.Rooms = true
 			c.Length = 4 * time.Minute
-			// The published API counts sessions in minutes.
-			c.Room = Room{Active: 300, PerMinute: 600, Session: time.Minute}
+			// The published API counts sessions in minutes, and bounds the rate by the seats.
+			c.Room = Room{Active: 300, PerMinute: 300, Session: time.Minute}
 			c.Flows = []Flow{{To: c.Length, PerMinute: 230}, {To: 20 * time.Second, Visitors: 400}}
 			c.Script = limiting
 			c.NoSimulation = "the rig's moments of change are the machine's"

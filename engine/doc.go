@@ -144,6 +144,9 @@
 // nothing of its streams ([ToDoor].Since). A visitor may hit any door at every request: sessions
 // and places belong to tickets, so a request that comes twice is decided about twice and changes
 // nothing twice.
+// A stream keeps its visitor's place at its site: when the place has gone to another
+// ([ToDoor].Parted), because somebody asked there or a check-in was told late, a stream that stays open
+// claims it back.
 //
 // A door whose site has not answered for [CutAfter] decides alone. It admits nobody anew. It lets in
 // whoever must have a session still: one that it knows, or that the cookie tells of, until a session

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 )
 
@@ -168,6 +170,40 @@ func (n *Node) Reaches() bool {
 		}
 	}
 	return true
+}
+
+// Decided reports whether every room here has somebody who decides about it: the site's role of
+// its shard is served, and its coordinator knows the time. A process alone always has. It asks them,
+// and takes at most some seconds.
+func (n *Node) Decided(ctx context.Context) bool {
+	x := n.member
+	if x == nil {
+		return true
+	}
+	n.mu.RLock()
+	one := map[int]anteroom.RoomID{} // a room of each shard
+	for id, r := range n.rooms {
+		one[r.shard.number] = id
+	}
+	n.mu.RUnlock()
+	var missing atomic.Bool
+	var work sync.WaitGroup
+	for shard, room := range one {
+		work.Go(func() {
+			if _, err := x.ask(ctx, x.cfg.Site, shard, question{Op: "state"}); err != nil {
+				missing.Store(true)
+			}
+		})
+		work.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, askWait)
+			defer cancel()
+			if _, err := x.client.Status(ctx, room); err != nil {
+				missing.Store(true)
+			}
+		})
+	}
+	work.Wait()
+	return !missing.Load()
 }
 
 // statusFor is how long live numbers of a room are told again before the coordinator is asked

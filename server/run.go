@@ -34,7 +34,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 
 	servers, failed := s.serve()
-	s.setReady(true)
+	if s.ring == nil {
+		s.setReady(true)
+	} else {
+		background.Go(func() { s.becomeReady(work) })
+	}
 	s.log.Info("serving", "visitors", s.Addresses().Visitors, "admin", s.Addresses().Admin, "rooms", s.manage.State().Len())
 	s.notify(readyNow())
 
@@ -156,10 +160,29 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+const (
+	// readyWithin is after how long a node counts as ready that reaches nobody who decides: it
+	// lets in whoever has a session and gives places.
+	readyWithin = 10 * time.Second
+	// readyAgain is between two looks.
+	readyAgain = 100 * time.Millisecond
+)
+
+// becomeReady says that a node of a cluster is ready: when its rooms have somebody who decides about
+// them, or after readyWithin.
+func (s *Server) becomeReady(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	for !s.node.Decided(within) && within.Err() == nil {
+		wait(within, readyAgain)
+	}
+	s.setReady(true)
+}
+
 func (s *Server) setReady(r bool) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	s.state.ready = r
+	s.state.ready = r && !s.state.stopping
 }
 
 func (s *Server) setStopping() {

@@ -42,6 +42,44 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 	return x.waiting(now, v)
 }
 
+// lives says that the site must hold the visitor's session still: it was told, or has said itself,
+// that the visitor was there when the cookie says so, or later.
+func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
+	s, t := &x.door.settings, &v.Ticket
+	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind {
+		return false
+	}
+	if slot := x.door.known.find(&t.ID); slot != 0 {
+		if k := x.door.known.at(slot); now < lasts(s, k.accepted, k.sure) {
+			return true
+		}
+	}
+	return t.Accepted() && !x.hasEnded(t.ID) && t.LastCheckIn <= now.Add(TouchDelay) && now < lasts(s, t.AcceptedAt, t.LastCheckIn)
+}
+
+// lasts is until when a site holds a session at least that was seen at a moment.
+func lasts(s *anteroom.Settings, accepted, seen anteroom.Time) anteroom.Time {
+	if s.DisableSessionRenewal {
+		return s.SessionEnd(accepted)
+	}
+	return seen.Add(s.SessionDuration)
+}
+
+// hasEnded says that the site, or an operator here, has ended the session.
+func (x *Doorway) hasEnded(id anteroom.ID) bool {
+	_, ended := x.gone.get(id)
+	return ended
+}
+
+// worthwhile says that a request is to wait for the site although it does not answer: there may
+// be a session, which only the site knows, and the site is perhaps about to be back.
+func (x *Doorway) worthwhile(now anteroom.Time, v *anteroom.Visit) bool {
+	s, t := &x.door.settings, &v.Ticket
+	return t.Accepted() && !x.admit && !v.Fresh && !s.Suspended && !s.DisableSessionRenewal && now.Sub(x.silence) < takeOver &&
+		(v.Bind == 0 || t.Bind == 0 || v.Bind == t.Bind) && !x.hasEnded(t.ID) && !x.lives(now, v) &&
+		now < t.LastCheckIn.Add(2*s.SessionDuration)
+}
+
 // accepted lets in whoever must have a session still: the site was told, or has said itself,
 // that the visitor was there when the cookie says so.
 func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
@@ -102,7 +140,11 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 
 func (x *Doorway) page(now anteroom.Time, t anteroom.Ticket, why anteroom.Reason) anteroom.Decision {
 	f := x.door.figures
-	return waitFor(now, t, why, x.door.settings, f, f.Rank(t.Arrival), f.Waiting)
+	rank := f.Rank(t.Arrival)
+	if !x.figured { // nothing has been heard of the line
+		rank = -1
+	}
+	return waitFor(now, t, why, x.door.settings, f, rank, f.Waiting)
 }
 
 // waiting shows the page to somebody who has a place, and keeps it.

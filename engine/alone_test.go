@@ -67,12 +67,12 @@ func TestDoorAlone(t *testing.T) {
 			c.before(x)
 		}
 		// It asks and gets no answer; then it does not ask any more.
-		d, held := x.Visit(now.Add(-CutAfter), newcomer)
+		d, held := x.Visit(now.Add(-takeOver), newcomer)
 		if (held != 0) == (d.Verdict == anteroom.Pass && d.Reason == anteroom.ReasonSuspended) {
 			t.Fatalf("%s: the first request hears %v", c.name, d.Reason)
 		}
-		x.Take(now.Add(-CutAfter))
-		for ago := CutAfter; ago >= 0; ago -= stopped / 2 {
+		x.Take(now.Add(-takeOver))
+		for ago := takeOver; ago >= 0; ago -= stopped / 2 {
 			x.Tick(now.Add(-ago))
 		}
 		if a := x.TakeAnswers(now); held != 0 && (len(a) != 1 || a[0].Token != held) {
@@ -117,5 +117,141 @@ func TestDoorTellsWhatItSawAlone(t *testing.T) {
 	}
 	if !h.doors[0].Reachable(h.now) || h.doors[0].unconfirmed() {
 		t.Error("the door has not heard that the site is back")
+	}
+}
+
+// While the site is silent, whoever has a session for certain does not wait for it, and whoever may
+// have one waits as long as a change of the site's process may take.
+func TestDoorOfASilentSite(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: 10 * time.Second}
+	const now = anteroom.Time(1_800_000_000_000_000)
+	session := func(seen time.Duration) anteroom.Visit {
+		return anteroom.Visit{NewID: anteroom.ID{9}, Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Hour), AcceptedAt: now.Add(-time.Minute), LastCheckIn: now.Add(-seen)}}
+	}
+	for _, c := range []struct {
+		name    string
+		asked   time.Duration // after the site was spoken to first
+		seen    time.Duration // the cookie's moment, before now
+		waits   time.Duration // 0: the answer is there at once
+		verdict anteroom.Verdict
+	}{
+		{"it is not known yet", 0, 3 * time.Second, askAgain, anteroom.Admit},
+		{"it is silent for a moment", time.Second, 3 * time.Second, 100 * time.Millisecond, anteroom.Admit},
+		{"it is out of reach", CutAfter, 3 * time.Second, 0, anteroom.Admit},
+		{"the session ends while it is silent", 0, 10*time.Second + 50*time.Millisecond - askAgain, AskFor, anteroom.Wait},
+		{"there may be a session", CutAfter, 15 * time.Second, AskFor, anteroom.Wait},
+		{"there can be none", CutAfter, 20 * time.Second, 0, anteroom.Wait},
+		{"it does not come back", takeOver, 15 * time.Second, 0, anteroom.Wait},
+	} {
+		x := NewDoorway(1, set)
+		at := now.Add(-c.asked)
+		x.ticked = at
+		x.Visit(at, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{2}}, NewID: anteroom.ID{2}})
+		x.Take(at)
+		for ; at < now; at = at.Add(100 * time.Millisecond) {
+			x.Tick(at)
+		}
+		x.TakeAnswers(now)
+		d, held := x.Visit(now, session(c.seen))
+		waited := time.Duration(0)
+		for held != 0 && waited < 2*AskFor {
+			waited += 100 * time.Millisecond
+			x.Take(now.Add(waited))
+			x.Tick(now.Add(waited))
+			for _, a := range x.TakeAnswers(now) {
+				if a.Token == held {
+					d, held = a.Decision, 0
+				}
+			}
+		}
+		if held != 0 || waited != c.waits || d.Verdict != c.verdict {
+			t.Errorf("%s: %v (%v) after %v, want %v after %v", c.name, d.Verdict, d.Reason, waited, c.verdict, c.waits)
+		}
+	}
+}
+
+// A door that has heard nothing of the line shows no place, and what was told stays the bound.
+func TestDoorWithoutFiguresShowsNoPlace(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	x := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60})
+	place := anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-time.Second), Next: now.Add(time.Second), Told: 100}
+	d, ok := x.Look(now, place)
+	if !ok || d.AheadKnown || d.WaitKnown || d.Ticket.Told != 100 || d.Refresh < 2*MinInterval {
+		t.Errorf("before it has heard figures: %+v", d)
+	}
+	f := Figures{At: now, Number: 1, Waiting: 200, Known: true, Step: baseStep, Seconds: []SecondCount{{Second: int64(place.Arrival) / 1e6, Before: 150, Count: 50}}}
+	x.Receive(now, ToDoor{Site: hereKey, Mode: Queue, Figures: &f, Now: now})
+	if d, ok = x.Look(now, place); !ok || !d.AheadKnown || d.Ahead != 99 {
+		t.Errorf("with figures: %d ahead, %v", d.Ahead, d.AheadKnown)
+	}
+}
+
+// A site that was taken over knows its line before it has heard the coordinator, and not who of
+// other sites is ahead: it shows no places and gives its doors no figures until then.
+func TestRestoredSiteShowsNoPlaceBeforeTheCoordinator(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60}
+	s := NewSite(midnight, hereKey, set)
+	id := anteroom.ID{1}
+	s.Restore(Event{Kind: EventJoined, ID: id, At: midnight, Key: midnight}, 0, 0)
+	s.Restored(midnight)
+	x := NewDesk(s)
+	look := func() anteroom.Decision {
+		d, ok := s.Look(midnight, anteroom.Ticket{ID: id, Arrival: midnight, Told: 8})
+		if !ok {
+			t.Fatal("the place is lost")
+		}
+		return d
+	}
+	told := func(batch uint64) (f *Figures) {
+		x.Receive(midnight, FromDoor{Door: 1, Batch: batch, Sent: midnight})
+		for _, o := range x.Take(midnight) {
+			if o.Message.Figures != nil {
+				f = o.Message.Figures
+			}
+		}
+		return f
+	}
+	if d := look(); d.AheadKnown || d.Ticket.Told != 8 || told(1) != nil {
+		t.Errorf("before the coordinator was heard: %d ahead, told %d", d.Ahead, d.Ticket.Told)
+	}
+	f := &Figures{At: midnight, Number: 1, Waiting: 6, Known: true, Step: baseStep, Seconds: []SecondCount{{Second: int64(midnight) / 1e6, Before: 5, Count: 1}}}
+	s.Receive(midnight, State{Epoch: 1, Now: midnight, Mode: Queue, Figures: f})
+	if d := look(); !d.AheadKnown || d.Ahead != 5 || told(2) != f {
+		t.Errorf("after: %d ahead", d.Ahead)
+	}
+}
+
+// A short session's cookie is renewed by the site when no door knows a late moment, so that any
+// door alone believes it for most of the session; a long one seldom.
+func TestCookieOutlastsAChangeOfTheSite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ long, left time.Duration }{{10 * time.Second, 8 * time.Second}, {30 * time.Second, 18 * time.Second}, {time.Minute, 28 * time.Second}} {
+		set := hallSet
+		set.SessionDuration = c.long
+		h := newHall(t, 3, set)
+		h.run(time.Second)
+		in := h.get(0, h.newcomer())
+		if in.Verdict != anteroom.Admit {
+			t.Fatalf("the first hears %v", in.Reason)
+		}
+		cookies := 0
+		for i := range 60 {
+			d := h.get((i+1)%3, anteroom.Visit{Ticket: in.Ticket, NewID: h.id()}) // a second passes
+			if d.Verdict != anteroom.Admit {
+				t.Fatalf("%v: request %d hears %v", c.long, i, d.Reason)
+			}
+			if d.SetCookie {
+				in, cookies = d, cookies+1
+			}
+			if left := in.Ticket.LastCheckIn.Add(c.long).Sub(h.now); left < c.left {
+				t.Errorf("%v: after request %d a door alone believes the cookie for %v", c.long, i, left)
+			}
+		}
+		if most := int(time.Minute/renewAfter(c.long)) + 1; cookies > most {
+			t.Errorf("%v: %d cookies in a minute, want at most %d", c.long, cookies, most)
+		}
 	}
 }

@@ -42,6 +42,7 @@ type Coordinator struct {
 	mode     Mode
 	fenced   bool
 	begun    bool // a report was heard
+	overview bool // see overlooks
 
 	draws     uint64
 	pace      float64

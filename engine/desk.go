@@ -314,7 +314,7 @@ func (x *Desk) Take(now anteroom.Time) (out []Outgoing) {
 	x.settle(now)
 	head := ToDoor{Site: x.site.key, Mode: x.site.Mode(), Now: now}
 	all := head
-	if f := x.site.Figures(); x.figures != f || x.mode != head.Mode {
+	if f := x.site.figures; x.site.figured && (x.figures != f || x.mode != head.Mode) {
 		x.figures, x.mode = f, head.Mode
 		all.Figures = f
 		for _, d := range x.order {
@@ -336,7 +336,7 @@ func (x *Desk) Take(now anteroom.Time) (out []Outgoing) {
 
 // take appends what one door is to hear.
 func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
-	if d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= DoorBeat) {
+	if figures != nil && d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= DoorBeat) {
 		m.Figures, d.toldAt, d.behind = figures, m.Now, false
 	}
 	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended)+len(d.parted) > 0 {

@@ -153,7 +153,16 @@
 // duration after the moment of the cookie. That moment is one that the site has confirmed or made
 // itself, so the site holds the session for longer. Those who wait keep their places and
 // see them; newcomers get one of now, or pass uncounted if the operator prefers that
-// ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back.
+// ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back, and a site that was
+// taken over ends no session before the doors had [DoorDead] for that. Whoever has a session for
+// certain is let in as soon as the site is late, and whoever may have one waits as long as a
+// take-over takes. A cookie's moment is therefore renewed when more than half of the session has
+// passed since, and earlier in sessions shorter than forty seconds: twenty are to be left, but it
+// is not renewed more than once a second. A door that knows no later moment asks the site for one.
+//
+// Nobody is told a place before the line is known: a coordinator that begins gives no [Figures]
+// before the sites of its predecessor have told who waits there (or are silent), a site and a door
+// show no place before they have figures.
 //
 // Time is room time. The coordinator's process defines it, every other follows with a
 // [Clock]: monotonic time and an offset that steps once and is then corrected by at most

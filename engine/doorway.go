@@ -17,6 +17,7 @@ const (
 	tellAgain = 250 * time.Millisecond
 	calledFor = 30 * time.Second // a turn that was told on a stream is remembered
 	maxEnded  = 10_000           // ended sessions that are remembered
+	takeOver  = 12 * time.Second // a site is silent for less when another process of it goes on
 	// reclaimFirst is after how long a stream claims a place back that has gone to another site;
 	// two streams of one visitor at two sites do so ever more seldom, up to reclaimMost.
 	reclaimFirst = time.Second
@@ -135,12 +136,28 @@ func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decisio
 	d, ask := x.door.Decide(now, v)
 	if !ask {
 		x.takePolls()
-		return x.sure(d, v), 0
+		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {
+			return anteroom.Decision{}, x.ask(now, v, false)
+		}
+		return d, 0
 	}
-	if !x.Reachable(now) {
+	if !x.Reachable(now) && !x.worthwhile(now, &v) {
 		return x.alone(now, v), 0
 	}
 	return anteroom.Decision{}, x.ask(now, v, false)
+}
+
+// stale says that a session's cookie is to be renewed, and that no moment is known here that would
+// do: the visitor uses other doors too, or has been away. The site makes it one of now.
+func (x *Doorway) stale(now anteroom.Time, d anteroom.Decision, v anteroom.Visit) bool {
+	s := &x.door.settings
+	return d.Verdict == anteroom.Admit && !s.DisableSessionRenewal && !v.Stream && now.Sub(d.Ticket.LastCheckIn) > renewAfter(s.SessionDuration)
+}
+
+// quiet says that the site has not answered for a moment, so that nobody waits for it who need
+// not.
+func (x *Doorway) quiet(now anteroom.Time) bool {
+	return x.silence != 0 && now.Sub(x.silence) >= askAgain
 }
 
 func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
@@ -532,17 +549,19 @@ func (x *Doorway) Tick(now anteroom.Time) {
 		x.silence = now // nobody has listened
 	}
 	x.ticked = now
-	reachable := x.Reachable(now)
+	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
 	for _, token := range x.order {
 		a := x.asks[token]
 		if a == nil {
 			continue
 		}
-		if reachable && now.Sub(a.at) < AskFor {
+		young := now.Sub(a.at) < AskFor
+		if young && !quiet {
 			break // the later ones are younger
 		}
 		switch {
+		case young && x.waits(now, a, reachable):
 		case a.over, a.again:
 			if now.Sub(a.at) >= 2*AskFor || a.again {
 				delete(x.asks, token)
@@ -569,6 +588,15 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	x.called.forget(now)
 	x.gone.forget(now)
 	x.door.prune(now)
+}
+
+// waits says that a request that is not old goes on waiting for a site that is silent. Whoever has a
+// session for certain does not.
+func (x *Doorway) waits(now anteroom.Time, a *asking, reachable bool) bool {
+	if a.over || a.again {
+		return reachable
+	}
+	return (reachable || x.worthwhile(now, &a.visit)) && !x.lives(now, &a.visit)
 }
 
 // Revoke ends the session of id at once: here, and at the site as soon as it hears. It reports

@@ -14,13 +14,24 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 		c.refigure(now)
 	}
 	a := c.ledger.accounts[s.key]
+	figures := c.figures
+	if !c.overlooks(now) {
+		figures = nil // sites go on with those of the coordinator before
+	}
 	c.number++
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
 		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
-		Figures: c.figures, Resync: s.resync, Sites: c.alive,
+		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true
+}
+
+// overlooks says that the line is known: each site that the coordinator before had has told who
+// waits there, or is silent. Before that places would be better than they are.
+func (c *Coordinator) overlooks(now anteroom.Time) bool {
+	c.overview = c.overview || c.begun && c.Gathered(now)
+	return c.overview
 }
 
 func (c *Coordinator) refigure(now anteroom.Time) {

@@ -96,3 +96,34 @@ func TestRestoredSessionIsNotBehind(t *testing.T) {
 		t.Errorf("%d records", n)
 	}
 }
+
+// A role that has changed hands: no session ends before the doors had DoorDead to say whom they
+// have let in meanwhile.
+func TestSiteThatIsTakenOverHearsTheDoorsFirst(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 10 * time.Second}
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, set)
+	s.SetTerm(7)
+	seen, over := anteroom.ID{1}, anteroom.ID{2}
+	for _, id := range []anteroom.ID{seen, over} {
+		s.Restore(Event{Kind: EventAdmitted, ID: id, At: midnight}, 0, 0)
+	}
+	s.Restored(midnight)
+	now := midnight.Add(15 * time.Second)
+	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{2, 2}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
+	tick := func(long time.Duration) {
+		for end := now.Add(long); now < end; now = now.Add(FlushEvery) {
+			s.Tick(now)
+		}
+	}
+	tick(DoorDead - FlushEvery)
+	if unknown := s.Touch(now, []anteroom.ID{seen}); len(unknown) != 0 {
+		t.Error("a session that a door let in has ended")
+	}
+	tick(2 * FlushEvery)
+	for id, want := range map[anteroom.ID]bool{seen: true, over: false} {
+		if _, here := s.Session(id); here != want {
+			t.Errorf("session %v is here: %v", id[0], here)
+		}
+	}
+}

@@ -233,7 +233,7 @@ const stopped = time.Second
 // heed notes that time passes without a gap; after one no session ends for a moment.
 func (s *Site) heed(now anteroom.Time) {
 	if now.Sub(s.ticked) >= stopped {
-		s.heedful = now.Add(TouchEvery)
+		s.heedful = max(s.heedful, now.Add(TouchEvery))
 	}
 	s.ticked = now
 }

@@ -24,6 +24,8 @@ type Site struct {
 	mode     Mode
 	target   uint64
 	figures  *Figures
+	figured  bool          // they are a coordinator's
+	outlook  uint64        // the epoch of that coordinator
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
 	lostAt   anteroom.Time // when that was heard first; 0 when it never was
 	adopted  uint64
@@ -292,6 +294,11 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.lastKey = min(s.lastKey, now)
 		s.touchedEarly(now)
 		s.ticked = 0 // what the doors have to tell comes first
+		if s.term != 0 && s.recorded != 0 {
+			// They have let people in alone while the role changed hands, and some have yet to find
+			// their way here.
+			s.heedful = now.Add(DoorDead)
+		}
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
@@ -307,8 +314,8 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostAt = now
 	}
-	if m.Figures != nil && (newer || m.Figures.Number != s.figures.Number) {
-		s.figures = m.Figures
+	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
+		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
 		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
 		s.tail = 0
 	}

@@ -167,3 +167,46 @@ func TestStatusOfSeveralSites(t *testing.T) {
 		}
 	}
 }
+
+// A coordinator that begins tells nothing of the line before every site that its predecessor had
+// has told who waits there, or is silent: places would be better than they are.
+func TestNewCoordinatorKnowsTheLineFirst(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, QueueAll: true}
+	a, b := SiteKey{Name: "a", Incarnation: 1}, SiteKey{Name: "b", Incarnation: 1}
+	for _, silent := range []bool{false, true} {
+		now := midnight
+		c := NewCoordinator(now, set, LedgerRecord{Epoch: 3, Sites: []ReservedUnits{{Site: a}, {Site: b}}}, []byte("seed"))
+		said := func() (f *Figures) {
+			for rec, ok := c.Needs(); ok; rec, ok = c.Needs() {
+				c.Stored(now, rec)
+			}
+			for _, m := range c.Take() {
+				if m.Site == a && m.State != nil {
+					f = m.State.Figures
+				}
+			}
+			return f
+		}
+		report := func(from SiteKey, seq uint64, id byte) {
+			c.Receive(now, Report{From: from, Epoch: c.Epoch(), Seq: seq, Sent: now, Full: true, Ask: true,
+				Arrivals: []Arrival{{ID: anteroom.ID{id}, Key: now.Add(-time.Minute), Due: now.Add(time.Minute), Shown: true}}})
+		}
+		report(a, 1, 1)
+		if f := said(); f != nil {
+			t.Errorf("before site b was heard: %d wait", f.Waiting)
+		}
+		want := 1
+		now = now.Add(time.Second)
+		if silent {
+			now = now.Add(DeadAfter)
+		} else {
+			report(b, 1, 2)
+			want = 2
+		}
+		report(a, 2, 1)
+		if f := said(); f == nil || f.Waiting != want {
+			t.Errorf("b is silent: %v: told %+v, want %d who wait", silent, f, want)
+		}
+	}
+}

@@ -413,9 +413,12 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 		}
 	}
 	rank := s.rank(t.Arrival)
+	if !s.figured { // the line is the coordinator's, who has not been heard yet
+		rank = -1
+	}
 	d := waitFor(now, t, reason, s.settings, s.figures, rank, s.figures.Waiting+s.tail)
 	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
-		comeBack(&d, s.untilOpening(now, t.ID, rank, d.Refresh), s.settings.PlaceHold)
+		comeBack(&d, s.untilOpening(now, t.ID, max(rank, 0), d.Refresh), s.settings.PlaceHold)
 	}
 	if slot != 0 && d.AheadKnown {
 		s.here.at(slot).told = uint32(d.Ahead) + 1

@@ -10,17 +10,26 @@ import (
 func admitted(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, s anteroom.Settings, reason anteroom.Reason) anteroom.Decision {
 	fresh := t.AcceptedAt != accepted
 	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: reason, At: now, Ticket: t}
-	// The cookie is renewed past half of the session, not at every request: the server
-	// knows the session's end, the cookie only has to outlive it.
-	if fresh || (!s.DisableSessionRenewal && now.Sub(t.LastCheckIn) > s.SessionDuration/2) {
+	// The cookie is renewed now and then, not at every request: the server knows the session's
+	// end, the cookie only has to outlive it.
+	if fresh || !s.DisableSessionRenewal && now.Sub(t.LastCheckIn) > renewAfter(s.SessionDuration) {
 		d.SetCookie = true
 		d.Ticket.AcceptedAt, d.Ticket.LastCheckIn, d.Ticket.Next, d.Ticket.Refresh, d.Ticket.Told = accepted, now, 0, 0, 0
 	}
 	return d
 }
 
+// renewAfter is how old the moment in a cookie of a session may be. A door without its site believes
+// a cookie for a session duration from that moment: what is left is to outlast a change of the
+// site's process where the duration allows it.
+func renewAfter(d time.Duration) time.Duration {
+	const left = 20 * time.Second
+	return min(d/2, max(d-left, time.Second))
+}
+
 // waitFor is the decision that shows the waiting page: place, forecast, and when to come
-// back. rank is the number of people ahead, waiting the number in line.
+// back. rank is the number of people ahead, negative when that is not known, and waiting the
+// number in line.
 func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s anteroom.Settings, f *Figures, rank, waiting int) anteroom.Decision {
 	d := anteroom.Decision{Verdict: anteroom.Wait, Reason: reason, At: now,
 		Method: s.QueueingMethod, QueueAll: s.QueueAll, Waiting: waiting}
@@ -29,7 +38,9 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		d.Refresh = DrawInterval
 		return d
 	}
-	if !random {
+	unknown := rank < 0
+	rank = max(rank, 0)
+	if !random && !unknown {
 		// A shown place never gets worse, even when somebody returns to a place ahead.
 		if t.Told != 0 && rank > int(t.Told-1) {
 			rank = int(t.Told - 1)
@@ -37,7 +48,7 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		d.Ahead, d.AheadKnown = rank, true
 		t.Told = uint32(rank) + 1
 	}
-	if f.Known && !held(&s) && s.NewUsersPerMinute > 0 {
+	if f.Known && !unknown && !held(&s) && s.NewUsersPerMinute > 0 {
 		if random {
 			d.WaitTime, d.Wait25, d.Wait75 = f.Draw[1], f.Draw[0], f.Draw[2]
 			d.WaitKnown = f.Draw[1] > 0
@@ -49,6 +60,9 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		}
 	}
 	d.Refresh = interval(s, d, rank)
+	if unknown {
+		d.Refresh = max(d.Refresh, 2*MinInterval) // it will be known soon
+	}
 	if s.Refresh != 0 {
 		d.Refresh = s.Refresh
 	}

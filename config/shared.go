@@ -2,7 +2,9 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -23,19 +25,21 @@ func (c Config) Shared() []byte {
 	}
 	doc := *c.shown.doc
 	doc.Rooms = slices.Clone(doc.Rooms)
+	where := maps.Clone(c.shown.where)
 	for i := range doc.Rooms {
 		if doc.Rooms[i].CustomPageFile != "" {
+			at := fmt.Sprintf("rooms[%d].custom_page_", i)
+			where[at+"html"] = where[at+"file"]
 			doc.Rooms[i].CustomPageHTML, doc.Rooms[i].CustomPageFile = c.Rooms[i].CustomPageHTML, ""
 		}
 	}
-	all := shown{doc: &doc}.section(reflect.ValueOf(&doc).Elem(), "")
+	all := shown{doc: &doc, where: where, brief: true}.section(reflect.ValueOf(&doc).Elem(), "")
 	some := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(all.Content); i += 2 {
 		if slices.Contains(sharedKeys, all.Content[i].Value) {
 			some.Content = append(some.Content, all.Content[i], all.Content[i+1])
 		}
 	}
-	uncomment(some)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
@@ -43,13 +47,6 @@ func (c Config) Shared() []byte {
 		return nil // a tree of plain nodes encodes
 	}
 	return out.Bytes()
-}
-
-func uncomment(n *yaml.Node) {
-	n.LineComment = ""
-	for _, m := range n.Content {
-		uncomment(m)
-	}
 }
 
 // WithShared returns the configuration with what another node's Shared gave. Every fault of

@@ -49,3 +49,40 @@ func TestSharedWithFaults(t *testing.T) {
 		}
 	}
 }
+
+// A node of an older release reads it strictly and need not know what nobody has set.
+func TestSharedHasNoDefaults(t *testing.T) {
+	file := []byte("sites: [{hosts: '*', origins: 'http://f'}]\nrooms: [{name: a, host: '*', total_active_users: 1, new_users_per_minute: 2}]\n")
+	full, err := Load(LoadOptions{File: "/etc/c.yaml", Open: only("/etc/c.yaml", file)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `sites:
+  - hosts: ["*"]
+    origins: ["http://f"]
+rooms:
+  - name: "a"
+    host: "*"
+    total_active_users: 1
+    new_users_per_minute: 2
+`
+	if got := string(full.Shared()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What flags say is shared as what a file says.
+func TestSharedOfFlags(t *testing.T) {
+	c, err := Load(LoadOptions{Flags: map[string]string{"origin": "http://o:1", "total-active-users": "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := Load(LoadOptions{File: "/etc/c.yaml", Open: only("/etc/c.yaml", []byte("cluster: {join: [10.0.0.1:7222], secret_file: s}"), "/etc/s", bytes.Repeat([]byte("s"), 40))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := bare.WithShared(c.Shared(), nil)
+	if err != nil || !reflect.DeepEqual(got.Rooms, c.Rooms) || !reflect.DeepEqual(got.Sites, c.Sites) {
+		t.Errorf("%v\n%s", err, c.Shared())
+	}
+}

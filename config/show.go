@@ -18,6 +18,7 @@ import (
 type shown struct {
 	doc   *document
 	where map[string]strict.Place
+	brief bool // without defaults that nobody gave, and without remarks
 }
 
 // Effective returns the configuration as a file that gives the same one: every key that
@@ -43,6 +44,9 @@ func (s shown) section(v reflect.Value, path string) *yaml.Node {
 	for _, f := range strict.FieldsOf(v.Type()) {
 		at, value := strict.Under(path, f.Key), v.FieldByIndex(f.Index)
 		if _, given := s.where[at]; value.IsZero() && !f.HasDefault && !f.Required && (!given || f.IsList()) {
+			continue
+		}
+		if _, given := s.where[at]; s.brief && f.HasDefault && !given {
 			continue
 		}
 		member := s.value(value, f, at)
@@ -107,6 +111,7 @@ func scalarNode(v reflect.Value, f strict.Field) *yaml.Node {
 // remark notes where a value came from when the file does not have it.
 func (s shown) remark(n *yaml.Node, path string) {
 	switch from, given := s.where[path]; {
+	case s.brief:
 	case !given:
 		n.LineComment = "# default"
 	case from.Source != "":

@@ -181,6 +181,10 @@ func (s *Server) awaitShared(ctx context.Context, e *cluster.Entry) error {
 // that is done or ctx ends.
 func (s *Server) share(ctx context.Context, cfg config.Config) {
 	text := cfg.Shared()
+	if bytes.Equal(text, s.shared) {
+		return // a reload for another reason: what another node has said since stays
+	}
+	s.shared = text
 	if err := cluster.CheckValue(text); err != nil {
 		s.log.Warn("the rooms of the configuration file are too large for nodes without sites", "error", err)
 		return

@@ -61,6 +61,7 @@ type Server struct {
 	ring      *sharedRing                   // of the cluster; nil for a process alone, whose keys are in a file
 	taken     atomic.Pointer[cluster.Entry] // of other nodes' configurations; nil: nothing
 	sharing   chan config.Config
+	shared    []byte // what share has told last
 	gateway   *gateway.Gateway
 	manage    *manage.Manager
 	inForce   inForce

@@ -34,6 +34,7 @@ type shard struct {
 
 	mu    sync.RWMutex
 	rooms map[anteroom.RoomID]*room
+	used  chan struct{} // a room was opened
 
 	sending sync.Mutex
 	lost    bool              // nothing is sent any more
@@ -43,7 +44,7 @@ type shard struct {
 }
 
 func newShard(h *Host, number int, epoch uint64) *shard {
-	s := &shard{host: h, number: number, epoch: epoch, begun: h.cfg.Now(), rooms: map[anteroom.RoomID]*room{}, out: map[string][]byte{},
+	s := &shard{host: h, number: number, epoch: epoch, begun: h.cfg.Now(), rooms: map[anteroom.RoomID]*room{}, used: make(chan struct{}, 1), out: map[string][]byte{},
 		complaints: complaints{last: map[string]time.Time{}}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -73,10 +74,20 @@ func (s *shard) run() {
 			return
 		case <-tick.C:
 		}
-		for _, r := range s.all() {
+		rooms := s.all()
+		for _, r := range rooms {
 			r.tick()
 		}
 		s.flush()
+		if len(rooms) == 0 { // sixteen shards that tick for nobody cost more than all else of an idle node
+			tick.Stop()
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-s.used:
+			}
+			tick.Reset(tickEvery)
+		}
 	}
 }
 
@@ -234,6 +245,10 @@ func (s *shard) open(id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room
 	}
 	r := newRoom(s, id, key, plan)
 	s.rooms[id] = r
+	select {
+	case s.used <- struct{}{}:
+	default:
+	}
 	go r.begin()
 	return r
 }

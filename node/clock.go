@@ -3,6 +3,7 @@ package node
 import (
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -49,29 +50,37 @@ func startClock(last mark) (c clock, shift time.Duration) {
 
 // bootClock identifies the boot and tells the time since. A zero boot means unknown.
 func bootClock() (boot [16]byte, up time.Duration) {
-	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if boot = thisBoot(); boot == [16]byte{} {
 		return boot, 0
 	}
 	// Seconds since the boot, time asleep included, to a hundredth.
 	seconds, err := os.ReadFile("/proc/uptime")
 	if err != nil {
-		return boot, 0
+		return [16]byte{}, 0
 	}
 	first, _, _ := strings.Cut(string(seconds), " ")
 	since, err := time.ParseDuration(first + "s")
 	if err != nil {
-		return boot, 0
+		return [16]byte{}, 0
+	}
+	return boot, since
+}
+
+// thisBoot identifies the boot. No process sees two, and it is wanted with each record.
+var thisBoot = sync.OnceValue(func() (boot [16]byte) {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return boot
 	}
 	digits := strings.ReplaceAll(strings.TrimSpace(string(raw)), "-", "")
 	if len(digits) != 32 {
-		return boot, 0
+		return boot
 	}
 	for i := range boot {
 		boot[i] = hexDigit(digits[2*i])<<4 | hexDigit(digits[2*i+1])
 	}
-	return boot, since
-}
+	return boot
+})
 
 func hexDigit(c byte) byte {
 	switch {

@@ -323,8 +323,8 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 			s.member.malformed(r.id, err)
 			return
 		}
-		if said.Site != s.key {
-			return // of before the memory was lost
+		if said.Site != s.key || said.Term != s.term {
+			return // of before the memory was lost, or the answer to another process's clock
 		}
 		if said.State != nil {
 			s.clock.hear(said.State.Echo, said.State.Now)

@@ -104,7 +104,7 @@ func (sc Scenario) Check() error {
 	if sum > MaxVisitors {
 		return bad("%.0f visitors are more than the %d that fit", sum, MaxVisitors)
 	}
-	if n := len(sc.Faults.Cuts) + len(sc.Faults.Deaths) + len(sc.Faults.Pauses) + len(sc.Faults.Jumps); n > MaxFaults {
+	if n := len(sc.Faults.Cuts) + len(sc.Faults.Deaths) + len(sc.Faults.Pauses) + len(sc.Faults.Handovers) + len(sc.Faults.Jumps); n > MaxFaults {
 		return bad("%d faults are more than the %d that fit", n, MaxFaults)
 	}
 	for _, c := range sc.Faults.Cuts {
@@ -120,6 +120,14 @@ func (sc Scenario) Check() error {
 	for _, p := range sc.Faults.Pauses {
 		if err := sc.process(p.What, p.Site, p.Node); err != nil {
 			return err
+		}
+	}
+	for _, h := range sc.Faults.Handovers {
+		if err := sc.process("site", h.Site, 0); err != nil {
+			return err
+		}
+		if h.For < 0 || h.For > MaxHandover {
+			return bad("a hand-over of %v: a process takes itself for a site for at most %v after another has taken over", h.For, MaxHandover)
 		}
 	}
 	for _, j := range sc.Faults.Jumps {

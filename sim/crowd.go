@@ -204,6 +204,9 @@ func (w *world) failed(r uint32) {
 	if p.state == gone {
 		return
 	}
+	if p.state == coming && p.ticket.ID.IsZero() { // nobody knows that it was here
+		w.judge.comesLate(q.person)
+	}
 	if q.opens {
 		w.silence(p)
 		w.plan(q.person, retryAfter)

@@ -20,6 +20,7 @@ import (
 //	deaths               in one of three: coordinator, site (half of them forget) or node, 1 to 40 s; pauses likewise
 //	clocks               in one of three: off by up to 10 s, drifting; steps of up to a minute
 //	store                in one of four: a write takes up to 3 s
+//	hand-overs           in one of eight: up to three, the process before goes on for up to 3 s
 func Drawn(seed uint64) Scenario {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	in := func(n int) bool { return rng.IntN(n) == 0 }
@@ -103,6 +104,11 @@ func Drawn(seed uint64) Scenario {
 	}
 	if in(4) {
 		f.SlowStore = span(time.Millisecond, 3*time.Second)
+	}
+	if in(8) {
+		for range from(1, 3) {
+			f.Handovers = append(f.Handovers, Handover{At: span(30*time.Second, latest), For: span(time.Millisecond, MaxHandover), Site: site()})
+		}
 	}
 	return sc
 }

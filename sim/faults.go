@@ -10,7 +10,7 @@ import (
 
 // fault is one of the plan's.
 type fault struct {
-	kind string // "cut", "death", "pause", "jump"
+	kind string // "cut", "death", "pause", "jump", "handover"
 	what string
 	site int
 	node int
@@ -26,14 +26,14 @@ type fault struct {
 // the cut is over.
 func (f *fault) tail(w *world) time.Duration {
 	const settles = 20 * time.Second
-	if w.sitesDie() && (f.kind == "cut" || f.what == "site") {
+	if w.sitesDie() && f.kind != "handover" && (f.kind == "cut" || f.what == "site") {
 		return settles + max(w.judge.set.SessionDuration, engine.RateHold)
 	}
 	return settles
 }
 
 func (w *world) sitesDie() bool {
-	return slices.ContainsFunc(w.sc.Faults.Deaths, func(d Death) bool { return d.What == "site" })
+	return len(w.sc.Faults.Handovers) > 0 || slices.ContainsFunc(w.sc.Faults.Deaths, func(d Death) bool { return d.What == "site" })
 }
 
 // planFaults schedules the scenario's faults.
@@ -60,6 +60,9 @@ func planFaults(w *world) (planned []fault) {
 	}
 	for _, p := range f.Pauses {
 		plan(p.At, max(p.For, time.Millisecond), fault{kind: "pause", what: p.What, site: index[p.Site], node: p.Node})
+	}
+	for _, h := range f.Handovers {
+		plan(h.At, max(h.For, time.Millisecond), fault{kind: "handover", what: "site", site: index[h.Site]})
 	}
 	for _, j := range f.Jumps {
 		what := "site"
@@ -114,6 +117,8 @@ func (x *product) fault(i int, over bool) {
 		case "site":
 			x.sites[f.site].paused = !over
 		}
+	case "handover":
+		x.handOver(f.site, 1+i, over)
 	case "jump": // only what starts later sees it: room time follows the monotonic clock
 		if f.what == "coordinator" {
 			x.coord.wall += f.by

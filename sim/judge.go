@@ -349,6 +349,12 @@ func (j *judge) came(who int32) {
 	j.level()
 }
 
+// comesLate: the room has heard of somebody later than at the arrival.
+func (j *judge) comesLate(who int32) {
+	j.w.people[who].marks |= anew
+	j.inTouch(who, false)
+}
+
 func (j *judge) inTouch(who int32, yes bool) {
 	if yes && j.w.people[who].marks&(anew|won) != 0 || !j.touch.set(who, yes) {
 		return

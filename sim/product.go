@@ -87,6 +87,11 @@ type siteProcess struct {
 	known   bool          // the doors have heard mode and figures
 	heard   anteroom.Time // the coordinator, first
 	out     [][]engine.Answer
+	term    uint64         // of this process; see engine.Site.SetTerm
+	older   []*siteProcess // take themselves for the site still
+	fenced  int            // 1 and the fault by which another process writes the journal; 0: this one does
+	mute    bool           // what it would say relies on what could not be recorded
+	early   []fromNode     // until room time is known
 }
 
 type doorProcess struct {
@@ -142,6 +147,7 @@ func newProduct(w *world, seed uint64) *product {
 	for _, d := range w.sc.Faults.Deaths {
 		x.journals = x.journals || d.What == "site"
 	}
+	x.journals = x.journals || len(w.sc.Faults.Handovers) > 0
 	x.drainCoordinator()
 	for i := range x.sites {
 		x.settleSite(i)
@@ -169,6 +175,7 @@ func (x *product) startSite(i int) {
 	now := s.room(x.w.now)
 	set := x.w.sc.settingsAt(x.w.since(x.w.now))
 	s.machine = engine.NewSite(now, s.key, set)
+	s.machine.SetTerm(s.term)
 	slack := engine.TouchSlack(set.WithDefaults().SessionDuration)
 	for _, e := range s.journal {
 		s.machine.Restore(e, 0, slack)
@@ -191,13 +198,13 @@ func (x *product) startDoor(i int) {
 
 // doorRoom is the room time of a node, which follows its site's clock over the short way
 // between them.
-func (x *product) doorRoom(i int) anteroom.Time { return x.sites[x.doors[i].site].room(x.w.now) }
+func (x *product) doorRoom(i int) anteroom.Time { return x.timely(x.doors[i].site).room(x.w.now) }
 
 func (x *product) request(r uint32) {
 	w := x.w
 	q := &w.requests[r]
 	d := &x.doors[q.node]
-	if !d.up || !x.sites[d.site].clock.Synced() {
+	if !d.up || !x.timely(d.site).clock.Synced() {
 		w.failed(r)
 		return
 	}
@@ -290,9 +297,9 @@ func (x *product) configure(s anteroom.Settings) {
 		x.drainCoordinator()
 	}
 	for i := range x.sites {
-		if x.sites[i].up {
-			x.sites[i].machine.Configure(x.sites[i].room(x.w.now), s)
-			x.settleSite(i)
+		for _, p := range x.processes(i) {
+			p.machine.Configure(p.room(x.w.now), s)
+			x.settle(i, p)
 		}
 	}
 	for i := range x.doors {
@@ -401,34 +408,39 @@ func (x *product) drainCoordinator() {
 }
 
 func (x *product) fromCoordinator(i int, data []byte) {
-	s := &x.sites[i]
-	if !s.up || s.paused {
-		return
-	}
 	m := must(x.cache.ParseToSite(data))
-	if m.Site != s.key {
-		return
-	}
-	if m.State != nil && m.State.Echo != 0 {
-		if !s.clock.Synced() {
-			s.heard = x.w.now
+	for _, s := range x.processes(i) {
+		if s.paused || m.Site != s.key || m.Term != s.term {
+			continue
 		}
-		s.clock.Heard(s.local(x.w.now), m.State.Echo, m.State.Now)
+		if m.State != nil && m.State.Echo != 0 {
+			if !s.clock.Synced() {
+				s.heard = x.w.now
+			}
+			s.clock.Heard(s.local(x.w.now), m.State.Echo, m.State.Now)
+		}
+		s.machine.Deliver(s.room(x.w.now), m)
+		x.settle(i, s)
+		x.late(i, s)
 	}
-	now := s.room(x.w.now)
-	s.machine.Deliver(now, m)
-	x.settleSite(i)
 }
 
 // atSite takes what a node sends.
 func (x *product) atSite(i, node int, data []byte) {
-	s := &x.sites[i]
-	if !s.up || s.paused {
-		return
-	}
 	m := must(engine.ParseFromDoor(data))
-	d := &x.doors[node]
-	if m.Door != d.number {
+	for _, s := range x.processes(i) {
+		switch {
+		case s.paused:
+		case s.untimely(x.w.now):
+			s.early = append(s.early, fromNode{node, m})
+		default:
+			x.fromDoor(i, s, node, m)
+		}
+	}
+}
+
+func (x *product) fromDoor(i int, s *siteProcess, node int, m engine.FromDoor) {
+	if m.Door != x.doors[node].number {
 		return
 	}
 	now := s.room(x.w.now)
@@ -462,9 +474,9 @@ func (x *product) atSite(i, node int, data []byte) {
 		x.opened(s, node, &a.Visit, &dec)
 		s.out[index] = append(s.out[index], engine.Answer{Token: a.Token, Decision: dec})
 	}
-	x.settleSite(i)
+	x.settle(i, s)
 	back.Mode = s.machine.Mode()
-	if back.Confirmed != 0 || len(back.Ended) > 0 {
+	if !s.mute && (back.Confirmed != 0 || len(back.Ended) > 0) {
 		x.toDoor(i, node, &back)
 	}
 }
@@ -477,8 +489,9 @@ func (x *product) opened(s *siteProcess, node int, v *anteroom.Visit, d *anteroo
 }
 
 // settleSite passes on what came of a call to the site.
-func (x *product) settleSite(i int) {
-	s := &x.sites[i]
+func (x *product) settleSite(i int) { x.settle(i, &x.sites[i]) }
+
+func (x *product) settle(i int, s *siteProcess) {
 	first := int(x.w.firstOf[i])
 	for {
 		now := s.room(x.w.now)
@@ -497,8 +510,14 @@ func (x *product) settleSite(i int) {
 			k := x.w.nodes[node].index
 			s.out[k] = append(s.out[k], engine.Answer{Token: asked.Token, Decision: a.Decision})
 		}
-		if e := s.machine.TakeEvents(); x.journals {
+		switch e := s.machine.TakeEvents(); {
+		case s.fenced != 0:
+			s.mute = s.mute || len(e) > 0
+		case x.journals:
 			s.journal = append(s.journal, e...)
+		}
+		if s.mute {
+			return
 		}
 		r, ok := s.machine.Report(now)
 		if !ok {
@@ -620,10 +639,12 @@ func (x *product) tick(end int) {
 			x.sums()
 		}
 	case end <= len(x.sites):
-		s := &x.sites[end-1]
-		if s.up && !s.paused {
-			s.machine.Tick(s.room(w.now))
-			x.settleSite(end - 1)
+		for _, s := range x.processes(end - 1) {
+			if !s.paused {
+				x.late(end-1, s)
+				s.machine.Tick(s.room(w.now))
+				x.settle(end-1, s)
+			}
 		}
 	default:
 		node := end - 1 - len(x.sites)

@@ -78,6 +78,7 @@ type Faults struct {
 	Cuts                  []Cut
 	Deaths                []Death
 	Pauses                []Pause
+	Handovers             []Handover
 	NodeLife              time.Duration // mean life of every node; 0: for ever
 	// Clock is how far the wall clock of every process is off, at most; Jumps are steps of one.
 	Clock     time.Duration
@@ -109,6 +110,13 @@ type Pause struct {
 	Node    int
 }
 
+// Handover gives a site's role to another process, which goes on from the journal. The one before
+// takes itself for the site for as long as For, at most MaxHandover.
+type Handover struct {
+	At, For time.Duration
+	Site    string
+}
+
 // Jump is a step of the wall clock of a site's processes.
 type Jump struct {
 	At   time.Duration
@@ -136,5 +144,6 @@ const (
 	MaxNodes    = 100 // of a site
 	MaxFlows    = 100_000
 	MaxChanges  = 1_000
-	MaxFaults   = 10_000 // cuts, deaths, pauses and jumps together
+	MaxFaults   = 10_000 // cuts, deaths, pauses, hand-overs and jumps together
+	MaxHandover = 3 * time.Second
 )

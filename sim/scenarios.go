@@ -97,6 +97,12 @@ func Scenarios() []Scenario {
 			sc.Faults.Deaths = []Death{{At: 4 * minutes, For: 10 * time.Second, What: "site", Site: "dc2", Forgets: true},
 				{At: 8 * minutes, For: 5 * time.Second, What: "site", Site: "dc1"}}
 		}),
+		queueing("handover", "queueing; a data centre's site goes from process to process, the one before runs on for 3 s; 10 % roam", func(sc *Scenario) {
+			sc.Visitors.Roams = 0.1
+			for i := range 10 {
+				sc.Faults.Handovers = append(sc.Faults.Handovers, Handover{At: time.Duration(90+70*i) * time.Second, For: MaxHandover, Site: sc.Sites[i%5].Name})
+			}
+		}),
 		hundred(),
 		million(),
 		day(),

@@ -190,7 +190,8 @@ func (n *Node) Decided(ctx context.Context) bool {
 	var work sync.WaitGroup
 	for shard, room := range one {
 		work.Go(func() {
-			if _, err := x.ask(ctx, x.cfg.Site, shard, question{Op: "state"}); err != nil {
+			a, err := x.ask(ctx, x.cfg.Site, shard, question{Op: "state"})
+			if err != nil || a.State == nil || a.State.Active > 0 && !a.State.Clock.Synced {
 				missing.Store(true)
 			}
 		})

@@ -15,6 +15,9 @@ import (
 func open(t *testing.T, l cluster.Link, name string) cluster.Journal {
 	t.Helper()
 	j, err := l.Journal(t.Context(), name)
+	for limit := time.Now().Add(patience); errors.Is(err, cluster.ErrUnavailable) && time.Now().Before(limit); {
+		j, err = l.Journal(t.Context(), name) // a busy machine answered too late
+	}
 	must(t, err)
 	return j
 }
@@ -117,12 +120,15 @@ func contend(t *testing.T, links []cluster.Link, name string) {
 		enough := make(chan struct{})
 		var once sync.Once
 		var wg sync.WaitGroup
+		ctx, stop := context.WithCancel(context.Background())
+		defer wg.Wait() // nobody writes when the test has failed
+		defer stop()
 		for w := range 4 {
 			wg.Go(func() {
 				for i := 0; ; i++ {
 					r := fmt.Sprintf("%d %d %d", round, w, i)
-					err := j.Append(context.Background(), []byte(r))
-					if errors.Is(err, cluster.ErrFenced) {
+					err := j.Append(ctx, []byte(r))
+					if errors.Is(err, cluster.ErrFenced) || ctx.Err() != nil {
 						return
 					}
 					if err != nil {

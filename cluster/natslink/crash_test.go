@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "":
 		// Most tests of a cluster wait for others; more of them than processors can.
-		flag.Set("test.parallel", "10")
+		flag.Set("test.parallel", sideBySide)
 		os.Exit(m.Run())
 	case "writer":
 		exit(writeUntilKilled(os.Getenv("NATSLINK_TEST_DIR")))

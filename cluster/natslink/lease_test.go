@@ -24,7 +24,7 @@ func TestLeasesSurvive(t *testing.T) {
 		}
 	}
 	lease("short", time.Second)
-	lease("long", 4*time.Second)
+	lease("long", 8*time.Second)
 	lease("kept", time.Second)
 	if _, err := l.Put(ctx, "kept", []byte("for ever")); err != nil {
 		t.Fatal(err)

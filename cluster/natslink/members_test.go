@@ -72,7 +72,7 @@ func TestThreeCores(t *testing.T) {
 	}
 	worst = max(worst, put())
 	t.Logf("the longest write while the leader stopped took %v", worst)
-	if worst > 2*time.Second {
+	if worst > 3500*time.Millisecond { // an election that nobody was asked to begin waits for 4 s or more
 		t.Errorf("a write took %v while the leader stopped: leadership was not handed over", worst)
 	}
 

@@ -142,7 +142,9 @@ func Open(cfg Config) (cluster.Link, error) {
 		retention: make(chan struct{}, 1),
 		leases:    map[string]lease{},
 	}
+	l.writing <- struct{}{} // leases may end while it opens: their deletions wait
 	if err := l.open(); err != nil {
+		close(l.done)
 		if l.eng != nil {
 			l.eng.stop()
 		}
@@ -152,6 +154,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		lock.release()
 		return nil, err
 	}
+	<-l.writing
 	l.expireOld()
 	l.keeper.Go(l.keep)
 	return l, nil

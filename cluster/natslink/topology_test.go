@@ -165,11 +165,14 @@ func reaches(t testing.TB, from *nats.Conn, subject string, got <-chan *nats.Msg
 	deadline := time.After(limit)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+	own := nats.NewInbox() // what was published before a cut may come still, or has come
 	for {
-		from.Publish(subject, []byte("x"))
+		from.Publish(subject, []byte(own))
 		select {
-		case <-got:
-			return
+		case m := <-got:
+			if string(m.Data) == own {
+				return
+			}
 		case <-deadline:
 			t.Fatalf("%s: nothing arrived within %v", subject, limit)
 		case <-tick.C:

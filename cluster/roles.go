@@ -156,6 +156,14 @@ func (r *Roles) Members() []Member {
 	return all
 }
 
+// Heard returns those of Members of whom this process has heard within twice MemberTTL, and itself.
+// Without touch with the site's store nobody is heard to be gone; Members keeps them all then.
+func (r *Roles) Heard() []Member {
+	return slices.DeleteFunc(r.Members(), func(m Member) bool {
+		return m.Node != r.cfg.Self.Node && time.Since(m.Seen) > 2*MemberTTL
+	})
+}
+
 // Holder returns who holds the role, if a member that is alive does.
 func (r *Roles) Holder(role string) (node string, ok bool) {
 	r.mu.Lock()

@@ -248,6 +248,30 @@ func TestRolesOfThePaused(t *testing.T) {
 	})
 }
 
+// TestHeard: who is cut off does not tell of the others for ever, but still of itself.
+func TestHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 2)
+		defer x.end()
+		a := x.start("a")
+		x.start("b")
+		x.pass(3 * time.Second)
+		if n := len(a.Heard()); n != 2 {
+			t.Errorf("%d are heard, want 2", n)
+		}
+		x.world.CutNode("a", memlink.Both)
+		x.pass(2*cluster.MemberTTL + time.Second)
+		if all := a.Heard(); len(all) != 1 || all[0].Node != "a" {
+			t.Errorf("heard while cut off: %v", all)
+		}
+		x.world.CutNode("a", memlink.None)
+		x.pass(5 * time.Second)
+		if n := len(a.Heard()); n != 2 {
+			t.Errorf("%d are heard after the cut, want 2", n)
+		}
+	})
+}
+
 func TestRolesOfTheCut(t *testing.T) {
 	for _, cut := range []memlink.Cut{memlink.Both, memlink.In, memlink.Out} {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,8 @@ type View struct {
 	Node string // who looks
 	Site string
 
+	// Cores is how many cores the site is to have by its configuration; 0: it is not known.
+	Cores int
 	// Members are the nodes of the site, the looking one included, whose Offset is 0.
 	Members []cluster.Member
 	// Hears names, by node, those whose messages arrive there.
@@ -91,14 +93,18 @@ func Findings(v View) []Finding {
 	d.clusters(v)
 	d.names(v)
 	d.store(v)
-	d.roles(v)
-	d.journals(v)
+	if v.Health.Alone || v.Health.Site.OK { // else what is known of them is old
+		d.roles(v)
+		d.journals(v)
+	}
 	d.versions(v)
 	d.clocks(v)
 	d.oneWay(v)
 	d.files(v)
 	d.sites(v)
-	d.cores(v)
+	if v.Health.Site.OK {
+		d.cores(v)
+	}
 	rank := map[Severity]int{Error: 0, Warning: 1, Note: 2}
 	slices.SortStableFunc(d.found, func(a, b Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
 	return d.found
@@ -132,7 +138,7 @@ func (d *diagnosis) store(v View) {
 	}
 	if t := v.Health.Site; !t.OK {
 		d.add(Error, fmt.Sprintf("node %s does not reach the store of its site %s%s", v.Node, v.Site, since(t)),
-			"It holds no roles, and what it shows may be old.", "Start a core of the site, or open the way to it (cluster.join, port of cluster.listen).")
+			"It holds no roles, and what it shows of other nodes is old. Sessions that it knows go on for a session duration, who waits keeps the place, newcomers are treated as on_failure says.", "Start a core of the site, or open the way to it (cluster.join, port of cluster.listen).")
 	}
 	switch t := v.Health.Shared; {
 	case !t.OK:
@@ -151,18 +157,23 @@ func (d *diagnosis) store(v View) {
 
 func (d *diagnosis) roles(v View) {
 	var free []string
+	idle, why := map[string][]string{}, map[string]string{} // by holder
 	for _, r := range v.Roles {
 		switch {
 		case r.Node == "":
 			free = append(free, r.Name)
 		case r.Error != "":
-			d.add(Error, fmt.Sprintf("node %s holds %s and does not serve it: %s", r.Node, r.Name, r.Error),
-				"Newcomers of these rooms wait, or are treated as on_failure says.", "See the log of that node; stopping it hands its roles over.")
+			idle[r.Node], why[r.Node] = append(idle[r.Node], r.Name), cmp.Or(why[r.Node], r.Error)
 		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(idle)) {
+		d.add(Error, fmt.Sprintf("node %s holds %s and does not serve: %s", node, listed(idle[node]), why[node]),
+			"Newcomers of these rooms wait, or are treated as on_failure says.",
+			"If it has just ended, wait ten seconds: others take its roles. If it runs, see its log and its disk; stopping it hands its roles over.")
 	}
 	if len(free) > 0 {
 		d.add(Error, fmt.Sprintf("nobody holds %d of %d roles: %s", len(free), len(v.Roles), listed(free)),
-			"Newcomers of these rooms wait, or are treated as on_failure says; sessions go on.",
+			"Newcomers of these rooms wait, or are treated as on_failure says; who is inside stays for a session duration.",
 			"Wait ten seconds: roles are taken over by themselves. Then see whether any core runs, and whether nodes reach the store of the site.")
 	}
 	if len(v.Silent) > 0 {
@@ -231,7 +242,7 @@ func (d *diagnosis) clocks(v View) {
 			severity = Error
 		}
 		d.add(severity, fmt.Sprintf("the clock of node %s is %v %s the others", m.Node, off.Round(10*time.Millisecond), way),
-			"Events begin and end there at another moment. Limits, sessions and order do not depend on it.", "Let NTP or chrony set the clock of that machine.")
+			"Events begin and end there at another moment.", "Let NTP or chrony set the clock of that machine.")
 	}
 }
 
@@ -277,26 +288,18 @@ func (d *diagnosis) sites(v View) {
 	for _, s := range v.Sites {
 		if s.Silent > 0 && s.Heard > silentAfter {
 			d.add(Warning, fmt.Sprintf("site %s is silent in %d of %d rooms, the longest for %v, and has %d seats", s.Name, s.Silent, s.Rooms, s.Heard.Round(time.Second), s.Granted),
-				"These seats count as taken until it is back.", "Look at its link to the hub, or start its nodes. If it is gone for good, its seats come back when it is removed.")
+				"These seats count as taken until it is back.", "Look at its link to the hub, or start its nodes. If its data is lost, see docs/cluster.md, A site is lost.")
 		}
 	}
 }
 
+// cores counts those of the configuration: which of them are away is among what the store says.
 func (d *diagnosis) cores(v View) {
-	cores := 0
-	for _, m := range v.Members {
-		if m.Core {
-			cores++
-		}
-	}
-	switch {
-	case cores == 0 || v.Health.Alone: // the operator's own store, or a process alone
-	case cores == 1:
+	embedded := slices.ContainsFunc(v.Members, func(m cluster.Member) bool { return m.Core })
+	if embedded && v.Cores == 1 && !v.Health.Alone {
 		d.add(Note, fmt.Sprintf("site %s has one core", v.Site),
-			"When it ends, nobody new is let in at the site until it is back; sessions go on.", "For high availability run three cores (cluster.cores).")
-	case cores%2 == 0:
-		d.add(Warning, fmt.Sprintf("site %s has %d cores", v.Site, cores),
-			fmt.Sprintf("More than half must run, so %d survive no more failures than %d.", cores, cores-1), fmt.Sprintf("Run %d or %d.", cores-1, cores+1))
+			"When it ends, nobody new is let in at the site until it is back; who is inside stays for a session duration.",
+			"For high availability run three cores (cluster.cores).")
 	}
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // healthy is a site of three cores and an edge in which nothing is wrong.
 func healthy() View {
-	v := View{Node: "a", Site: "dublin", Health: cluster.Health{Site: cluster.Touch{OK: true}, Shared: cluster.Touch{OK: true, Lag: 40 * time.Millisecond}},
+	v := View{Node: "a", Site: "dublin", Cores: 3, Health: cluster.Health{Site: cluster.Touch{OK: true}, Shared: cluster.Touch{OK: true, Lag: 40 * time.Millisecond}},
 		Hears: map[string][]string{}, Founders: map[string]string{},
 		Sites:    []coordinator.SiteSummary{{Name: "dublin", Rooms: 2, Heard: time.Second, Granted: 20}},
 		Journals: []Journal{{Shard: 3, Node: "b"}}}
@@ -67,7 +68,21 @@ func TestFindings(t *testing.T) {
 			}
 		}, []string{"error nobody holds 16 of 16 roles: site.00, site.01, site.02, site.03, site.04, site.05, site.06, site.07 and 8 more"}},
 		{"a role that is not served", func(v *View) { v.Roles[2].Error = "the journal cannot be read" },
-			[]string{"error node c holds site.02 and does not serve it: the journal cannot be read"}},
+			[]string{"error node c holds site.02 and does not serve: the journal cannot be read"}},
+		{"a node that serves no role", func(v *View) {
+			for i := range v.Roles {
+				if v.Roles[i].Node == "b" {
+					v.Roles[i].Error = "no space left"
+				}
+			}
+		}, []string{"error node b holds site.01, site.05, site.09, site.13 and does not serve: no space left"}},
+		{"a node that is cut off", func(v *View) {
+			v.Health.Site = cluster.Touch{Detail: "no core answers"}
+			v.Journals[0].Failing = true
+			for i := range v.Roles {
+				v.Roles[i].Error = "nobody answers"
+			}
+		}, []string{"error node a does not reach the store of its site dublin: no core answers"}},
 		{"no coordinator", func(v *View) { v.Silent = []int{4, 11} },
 			[]string{"error 2 of 16 coordinators do not answer: coordinator.04, coordinator.11"}},
 		{"the journal", func(v *View) { v.Journals[0].Failing = true },
@@ -88,13 +103,13 @@ func TestFindings(t *testing.T) {
 		{"a silent site", func(v *View) { v.Sites[0].Silent, v.Sites[0].Heard = 1, time.Minute },
 			[]string{"warning site dublin is silent in 1 of 2 rooms, the longest for 1m0s, and has 20 seats"}},
 		{"a site where nobody is", func(v *View) { v.Sites[0].Heard = time.Hour }, nil},
-		{"one core", func(v *View) { v.Members[1].Core, v.Members[2].Core = false, false },
+		{"one core", func(v *View) { v.Cores, v.Members[1].Core, v.Members[2].Core = 1, false, false },
 			[]string{"note site dublin has one core"}},
-		{"two cores", func(v *View) { v.Members[2].Core = false }, []string{"warning site dublin has 2 cores"}},
+		{"two of three cores", func(v *View) { v.Members = slices.Delete(v.Members, 2, 3) }, nil}, // the store says who is away
 		{"the operator's own store", func(v *View) { v.Members[0].Core, v.Members[1].Core, v.Members[2].Core = false, false, false }, nil},
 		{"much at once", func(v *View) {
-			v.Members[2].Core, v.Members[1].Version, v.Journals[0].Failing = false, "1.5", true
-		}, []string{"error the journal", "warning site dublin has 2 cores", "note several versions"}},
+			v.Members[2].Offset, v.Members[1].Version, v.Journals[0].Failing = -1500*time.Millisecond, "1.5", true
+		}, []string{"error the journal", "warning the clock of node c", "note several versions"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -72,7 +72,7 @@ func (n *Node) Cluster(ctx context.Context) (status ClusterStatus, ok bool) {
 
 func (x *member) status(ctx context.Context) ClusterStatus {
 	p := ClusterStatus{Site: x.cfg.Site, Node: x.cfg.Node, Process: fmt.Sprintf("%016x", x.cfg.Process), Hub: x.cfg.Hub, Weight: max(1, x.cfg.Weight),
-		Members: x.roles.Members(), Link: x.link.Health(), Namesake: x.namesake.Load(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
+		Members: x.roles.Heard(), Link: x.link.Health(), Namesake: x.namesake.Load(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	p.Sites, _ = x.siteNames(ctx)

@@ -39,7 +39,11 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	if err != nil {
 		s.log.Debug("the store does not tell all of itself", "error", err)
 	}
+	v.Cores = facts.Cores()
 	for _, f := range facts.Faults() {
+		if facts.Core == nil && !seen.Link.Site.OK {
+			break // that no core answers is known
+		}
 		severity := doctor.Warning
 		if f.Stops {
 			severity = doctor.Error

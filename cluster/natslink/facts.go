@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -88,6 +89,43 @@ type Fault struct {
 	What, Why, Fix string
 }
 
+// Cores is how many cores the site is to have: by the configuration of the core that looks, at an edge
+// by the copies of what the site keeps. 0: it is not known.
+func (f Facts) Cores() int {
+	if f.Core != nil {
+		return f.Core.Size
+	}
+	n := 0
+	for _, s := range f.Streams {
+		if !s.Shared {
+			n = max(n, s.Copies)
+		}
+	}
+	return n
+}
+
+// away names the cores that lead nothing and answer nobody, as those say who lead; own leaves out those of
+// the hub. Since when is not known: who leads counts from when it began to.
+func (f Facts) away(own bool) []string {
+	gone := map[string]bool{}
+	look := func(all []ReplicaFacts) {
+		for _, r := range all {
+			if r.Offline {
+				gone[r.Server] = true
+			}
+		}
+	}
+	if f.Core != nil {
+		look(f.Core.Cores)
+	}
+	for _, s := range f.Streams {
+		if !own || !s.Shared {
+			look(s.Replicas)
+		}
+	}
+	return slices.Sorted(maps.Keys(gone))
+}
+
 // Faults returns what is wrong, nothing when all is well.
 func (f Facts) Faults() []Fault {
 	var all []Fault
@@ -99,7 +137,11 @@ func (f Facts) Faults() []Fault {
 			"start a core of the site, and open the way to its port", "no core of the site answers")
 	}
 	if f.Core != nil {
-		f.Core.faults(say)
+		f.Core.faults(len(f.away(true)), say)
+	}
+	for _, core := range f.away(false) {
+		say(false, "one more loss may stop its site", "start it; if its machine is lost, put another core in its place: docs/cluster.md, A core is lost",
+			"core %s is away", core)
 	}
 	for _, s := range f.Streams {
 		if s.Copies > 1 && s.Leader == "" {
@@ -111,11 +153,7 @@ func (f Facts) Faults() []Fault {
 				"start a core under the address that is free", "stream %s has %d of %d copies", s.Name, n, s.Copies)
 		}
 		for _, r := range s.Replicas {
-			switch {
-			case r.Offline:
-				say(false, "one more loss may stop the site", "start the core; if it is lost for good, have it removed",
-					"the copy of stream %s at %s is away since %s", s.Name, r.Server, r.Seen.Round(time.Second))
-			case !r.Current && r.Lag > 0:
+			if !r.Offline && !r.Current && r.Lag > 0 {
 				say(false, "it was away, or its disk or the way to it is slow", "wait; if it stays, look at that machine",
 					"the copy of stream %s at %s is %d writes behind", s.Name, r.Server, r.Lag)
 			}
@@ -128,12 +166,13 @@ func (f Facts) Faults() []Fault {
 	return all
 }
 
-func (c *CoreFacts) faults(say func(stops bool, why, fix, what string, args ...any)) {
+// faults says what is wrong. Those of the site's cores that are away are told of elsewhere.
+func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string, args ...any)) {
 	if c.Size > 1 && c.Leader == "" {
 		say(true, "more than half of them must run and reach each other",
 			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
 	}
-	if c.Size > 1 && len(c.Routes) < c.Size-1 {
+	if c.Size > 1 && len(c.Routes) < c.Size-1-away {
 		say(false, "they are down, or the way to them is closed in one direction or both",
 			"start them, and open the port above that of the address between them",
 			"this core reaches %d of the %d other cores of its site", len(c.Routes), c.Size-1)
@@ -142,12 +181,6 @@ func (c *CoreFacts) faults(say func(stops bool, why, fix, what string, args ...a
 		say(false, "two clusters have one name and secret, or the list of cores was changed on some only",
 			"give each cluster a name and a secret of its own, and all cores of a site the same list",
 			"%d cores are connected where %d are listed", len(c.Routes)+1, c.Size)
-	}
-	for _, r := range c.Cores {
-		if r.Offline {
-			say(false, "one more loss may stop the site", "start it; if it is lost for good, have it removed",
-				"core %s is away since %s", r.Server, r.Seen.Round(time.Second))
-		}
 	}
 	if !c.Hub && len(c.Links) == 0 {
 		say(true, "the hub is down, or the way to it is closed",

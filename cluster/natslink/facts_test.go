@@ -3,7 +3,6 @@ package natslink
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestFaults(t *testing.T) {
@@ -24,17 +23,21 @@ func TestFaults(t *testing.T) {
 		t.Errorf("all is well, and: %v", all)
 	}
 	for want, harm := range map[string]func(f *Facts){
-		"no core of the site answers":      func(f *Facts) { f.Server = "" },
-		"have no leader":                   func(f *Facts) { f.Core.Leader = "" },
-		"reaches 1 of the 2 other cores":   func(f *Facts) { f.Core.Routes = f.Core.Routes[:1] },
-		"4 cores are connected where 3":    func(f *Facts) { f.Core.Routes = append(f.Core.Routes, LinkFacts{}) },
-		"core dublin.c is away since 1m0s": func(f *Facts) { f.Core.Cores[1] = ReplicaFacts{Server: "dublin.c", Offline: true, Seen: time.Minute} },
-		"no link to the hub":               func(f *Facts) { f.Core.Hub = false },
-		"the store has 95 of 100 bytes":    func(f *Facts) { f.Core.Store = 95 },
-		"stream KV has no leader":          func(f *Facts) { f.Streams[0].Leader = "" },
-		"stream KV has 2 of 3 copies":      func(f *Facts) { f.Streams[0].Replicas = f.Streams[0].Replicas[:1] },
-		"at dublin.b is away since 2s": func(f *Facts) {
-			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Offline: true, Seen: 2 * time.Second}, {Current: true}}
+		"no core of the site answers":    func(f *Facts) { f.Server = "" },
+		"have no leader":                 func(f *Facts) { f.Core.Leader = "" },
+		"reaches 1 of the 2 other cores": func(f *Facts) { f.Core.Routes = f.Core.Routes[:1] },
+		"4 cores are connected where 3":  func(f *Facts) { f.Core.Routes = append(f.Core.Routes, LinkFacts{}) },
+		"core dublin.c is away": func(f *Facts) { // one finding of all its copies
+			f.Core.Cores[1] = ReplicaFacts{Server: "dublin.c", Offline: true}
+			f.Streams[0].Replicas[1], f.Core.Routes = f.Core.Cores[1], f.Core.Routes[:1]
+			f.Streams = append(f.Streams, f.Streams[0])
+		},
+		"no link to the hub":            func(f *Facts) { f.Core.Hub = false },
+		"the store has 95 of 100 bytes": func(f *Facts) { f.Core.Store = 95 },
+		"stream KV has no leader":       func(f *Facts) { f.Streams[0].Leader = "" },
+		"stream KV has 2 of 3 copies":   func(f *Facts) { f.Streams[0].Replicas = f.Streams[0].Replicas[:1] },
+		"core dublin.b is away": func(f *Facts) {
+			f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Offline: true}, {Current: true}}
 		},
 		"at dublin.b is 7 writes behind": func(f *Facts) { f.Streams[0].Replicas = []ReplicaFacts{{Server: "dublin.b", Lag: 7}, {Current: true}} },
 		"stream KV has 95 of 100 bytes":  func(f *Facts) { f.Streams[0].Bytes = 95 },

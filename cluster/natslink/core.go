@@ -28,6 +28,8 @@ const (
 const (
 	hubDomain        = "hub"
 	siteDomainPrefix = "site-"
+	// ownNames begins the names in a server of our own, where nobody else has any.
+	ownNames = "anteroom"
 
 	defaultMaxStore  = 8 << 30
 	defaultMaxMemory = 256 << 20
@@ -327,6 +329,9 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 	return b.String(), nil
 }
 
+// siteKeys is the stream of the keys of a site whose cores have their servers with them.
+const siteKeys = "KV_" + ownNames + "_site"
+
 // What those who come over the network may not do. Everything else in their account they
 // need: messages, reading and writing keys and journals.
 var (
@@ -334,9 +339,11 @@ var (
 		"STREAM.CREATE.>", "STREAM.DELETE.>", "STREAM.RESTORE.>", "STREAM.SNAPSHOT.>", "STREAM.MSG.DELETE.>",
 		"STREAM.PEER.>", "STREAM.LEADER.>", "CONSUMER.LEADER.>", "META.>", "SERVER.>", "ACCOUNT.>",
 	}
-	// An edge works with the site's store as a core does: it keeps journals, too, and sets
-	// how long. What there is to store, the cores decide.
-	edgeRights = deny(destructive...)
+	// An edge works with the site's store as a core does: it keeps journals, too, sets how
+	// long, and purges what is older. What there is to store, the cores decide; and the keys,
+	// which say who has which role, are changed one by one, by compare-and-set. The account
+	// has these two streams, and a permission cannot name all but one.
+	edgeRights = deny(append([]string{"STREAM.UPDATE." + siteKeys, "STREAM.PURGE." + siteKeys}, destructive...)...)
 	// In the shared account an edge, or another site, reads and writes keys.
 	sharedRights = deny(append([]string{"STREAM.UPDATE.>", "STREAM.PURGE.>"}, destructive...)...)
 )

@@ -125,7 +125,7 @@ func attach(ctx context.Context, cfg ClusterConfig) (*attachment, error) {
 	}
 	a := &attachment{
 		cfg: cfg, core: shape != shapeNone, hubDomain: hubDomain,
-		siteName: "anteroom", sharedName: "anteroom",
+		siteName: ownNames, sharedName: ownNames,
 		hub: shape != shapeNone && len(cfg.Hub) == 0, replicas: max(1, len(cfg.Cores)),
 	}
 	if a.lock, err = lockDir(cfg.Dir, cfg.LockWait); err != nil {

@@ -58,12 +58,15 @@ type coreServer struct {
 // coreLog is a logger that tells when the server cannot go on.
 type coreLog struct {
 	logger
-	once  sync.Once
-	fatal chan string
+	once    sync.Once
+	fatal   chan string
+	repeats repeats
 }
 
 func (l *coreLog) Warnf(format string, v ...any)  { l.soften(slog.LevelWarn, format, v) }
 func (l *coreLog) Errorf(format string, v ...any) { l.soften(slog.LevelError, format, v) }
+
+const tryingToConnect = "Error trying to connect"
 
 // soften lowers the level of what belongs to the life of a cluster.
 func (l *coreLog) soften(level slog.Level, format string, v []any) {
@@ -79,7 +82,7 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 		{"Waiting for routing", slog.LevelInfo},
 		{"has not established contact with a meta leader", slog.LevelInfo},
 		{"is not current with the meta leader", slog.LevelInfo},
-		{"Error trying to connect", slog.LevelWarn},
+		{tryingToConnect, slog.LevelWarn},
 		{"Error flushing", slog.LevelWarn},
 		// Somebody else's fault, and whoever reaches the port can cause it.
 		{"handshake error", slog.LevelWarn},
@@ -89,6 +92,9 @@ func (l *coreLog) soften(level slog.Level, format string, v []any) {
 			level = min(level, known.level)
 			break
 		}
+	}
+	if strings.Contains(text, tryingToConnect) && l.repeats.again(text, time.Now()) {
+		level = slog.LevelDebug
 	}
 	l.say(level, "%s", []any{text})
 }

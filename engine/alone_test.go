@@ -255,3 +255,58 @@ func TestCookieOutlastsAChangeOfTheSite(t *testing.T) {
 		}
 	}
 }
+
+// A door that takes its time from a wall clock which is ahead asks again, and gives up, when the
+// site's first answer has set it back.
+func TestDoorWhoseClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	ahead := now.Add(24 * time.Hour)
+	x := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10})
+	_, held := x.Visit(ahead, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{1}}, NewID: anteroom.ID{1}})
+	if held == 0 {
+		t.Fatal("the site is not asked")
+	}
+	x.Tick(ahead)
+	x.Take(ahead) // lost
+	asked := 0
+	for at := now; at < now.Add(2*AskFor); at = at.Add(100 * time.Millisecond) {
+		x.Tick(at)
+		for {
+			m, ok := x.Take(at)
+			if !ok {
+				break
+			}
+			asked += len(m.Visits)
+		}
+	}
+	if a := x.TakeAnswers(now.Add(2 * AskFor)); asked == 0 || len(a) != 1 {
+		t.Errorf("asked %d times again, %d answers", asked, len(a))
+	}
+}
+
+// Whoever takes a site over knows of each session when it was seen last but for SureFor and
+// TouchSlack: no longer than SureFor after what the site has confirmed is a session let in alone.
+func TestDoorAsksAboutSessionsThatItIsNotSureOf(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	x := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: 5 * time.Minute})
+	id := anteroom.ID{1}
+	x.door.Learn(now, id, now)
+	sure := SureFor(5 * time.Minute)
+	visit := func(after time.Duration) uint64 {
+		_, held := x.Visit(now.Add(after), anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: now, LastCheckIn: now}})
+		return held
+	}
+	if visit(sure) != 0 {
+		t.Error("it asks although it is sure")
+	}
+	if visit(sure+time.Microsecond) == 0 {
+		t.Error("it does not ask")
+	}
+	m, _ := x.Take(now.Add(sure)) // with the touch of before
+	x.Receive(now.Add(sure+time.Millisecond), ToDoor{Site: SiteKey{Name: "a", Incarnation: 1}, Confirmed: m.Batch})
+	if visit(2*sure) != 0 {
+		t.Error("it asks although the site has confirmed a touch since")
+	}
+}

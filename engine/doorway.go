@@ -151,7 +151,12 @@ func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decisio
 // do: the visitor uses other doors too, or has been away. The site makes it one of now.
 func (x *Doorway) stale(now anteroom.Time, d anteroom.Decision, v anteroom.Visit) bool {
 	s := &x.door.settings
-	return d.Verdict == anteroom.Admit && !s.DisableSessionRenewal && !v.Stream && now.Sub(d.Ticket.LastCheckIn) > renewAfter(s.SessionDuration)
+	if d.Verdict != anteroom.Admit || s.DisableSessionRenewal || v.Stream {
+		return false
+	}
+	slot := x.door.known.find(&d.Ticket.ID)
+	return now.Sub(d.Ticket.LastCheckIn) > renewAfter(s.SessionDuration) ||
+		slot != 0 && now.Sub(x.door.known.at(slot).sure) > SureFor(s.SessionDuration)
 }
 
 // quiet says that the site has not answered for a moment, so that nobody waits for it who need
@@ -516,6 +521,20 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 	}
 }
 
+// rewind is for a clock that was set back by the first answer of the site: what was noted before
+// happened now at the latest, else nothing would be asked again until the clock is there once more.
+func (x *Doorway) rewind(now anteroom.Time) {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence} {
+		*at = min(*at, now)
+	}
+	for _, a := range x.asks {
+		a.at, a.sent = min(a.at, now), min(a.sent, now)
+	}
+	for _, s := range x.streams {
+		s.parted, s.since = min(s.parted, now), min(s.since, now)
+	}
+}
+
 // Abandon says that nobody waits for the held answer any more.
 func (x *Doorway) Abandon(_ anteroom.Time, held uint64) {
 	if a := x.asks[held]; a != nil && !a.over {
@@ -545,8 +564,11 @@ func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
 
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Doorway) Tick(now anteroom.Time) {
-	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
+	switch since := now.Sub(x.ticked); {
+	case since >= stopped && x.silence != 0:
 		x.silence = now // nobody has listened
+	case since < 0:
+		x.rewind(now)
 	}
 	x.ticked = now
 	reachable, quiet := x.Reachable(now), x.quiet(now)

@@ -109,7 +109,8 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r.site = engine.NewSite(now, s.key, set)
 	r.site.SetTerm(s.term)
 	r.site.SetWeight(uint32(s.member.cfg.Weight))
-	slack := engine.TouchSlack(set.WithDefaults().SessionDuration)
+	duration := set.WithDefaults().SessionDuration
+	slack := engine.TouchSlack(duration) + engine.SureFor(duration) // what a door may have let in unrecorded
 	for _, e := range s.past[id] {
 		r.site.Restore(e, 0, slack)
 	}

@@ -187,7 +187,7 @@ func keep(t testing.TB, a *attachment, nc *nats.Conn, domain, bucket string) jet
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: a.replicas, LimitMarkerTTL: time.Second})

@@ -156,7 +156,7 @@ func (a *attachment) connectCore() error {
 		}
 		w := &watcher{a: a, what: conn.what}
 		*conn.watcher = w
-		*conn.to, err = nats.Connect("", append(w.options(), sign, nats.InProcessServer(a.server.srv))...)
+		*conn.to, err = nats.Connect("", append(w.options(), sign, nats.InProcessServer(a.server))...)
 		if err != nil {
 			return fmt.Errorf("natslink: connection to the embedded server: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -50,10 +51,21 @@ const (
 
 // coreServer is the NATS server in this process with the keys of our own connections.
 type coreServer struct {
-	srv                  *server.Server
-	log                  *coreLog
+	cfg                  ClusterConfig
+	shape                string
+	credentials          *credentials
+	log                  logger        // of what is said about the server
 	site, shared, system nkeys.KeyPair // of this start of the process; they enter in-process only
+
+	running atomic.Pointer[server.Server] // another one after mend
+	full    atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
+	refused chan struct{}                 // full was set
+	endMend context.CancelFunc
+	mending sync.WaitGroup
 }
+
+// srv is the server that runs, or ran last.
+func (s *coreServer) srv() *server.Server { return s.running.Load() }
 
 // coreLog is a logger that tells when the server cannot go on.
 type coreLog struct {
@@ -106,40 +118,59 @@ func (l *coreLog) Fatalf(format string, v ...any) {
 
 // startCore starts the server. It does not wait for other servers.
 func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*coreServer, error) {
-	s := &coreServer{log: &coreLog{logger: logger{log: cfg.Log}, fatal: make(chan string, 1)}}
+	s := &coreServer{
+		cfg: cfg, shape: shape, credentials: c, log: logger{log: cfg.Log}, refused: make(chan struct{}, 1),
+	}
 	for _, key := range []*nkeys.KeyPair{&s.site, &s.shared, &s.system} {
 		var err error
 		if *key, err = nkeys.CreateUser(); err != nil {
 			return nil, fmt.Errorf("natslink: key: %w", err)
 		}
 	}
-	opts, err := s.options(ctx, cfg, shape, c)
-	if err != nil {
+	if err := s.launch(ctx); err != nil {
 		return nil, err
 	}
-	if s.srv, err = server.NewServer(opts); err != nil {
-		return nil, fmt.Errorf("natslink: embedded server: %w", err)
+	life, end := context.WithCancel(context.Background())
+	s.endMend = end
+	s.mending.Go(func() { s.mend(life) })
+	return s, nil
+}
+
+// launch starts a server; after an error none runs.
+func (s *coreServer) launch(ctx context.Context) error {
+	opts, err := s.options(ctx, s.cfg, s.shape, s.credentials)
+	if err != nil {
+		return err
 	}
-	s.srv.SetLoggerV2(s.log, false, false, false)
-	s.srv.Start()
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("natslink: embedded server: %w", err)
+	}
+	log := &coreLog{logger: logger{log: s.cfg.Log}, fatal: make(chan string, 1)}
+	log.onComplaint(s.heed)
+	srv.SetLoggerV2(log, false, false, false)
+	s.running.Store(srv)
+	srv.Start()
 	started := make(chan bool, 1)
-	go func() { started <- s.srv.ReadyForConnections(time.Minute) }()
-	fail := func(reason string) (*coreServer, error) {
-		s.stop()
-		return nil, fmt.Errorf("natslink: embedded server does not start: %s", reason)
+	go func() { started <- srv.ReadyForConnections(time.Minute) }()
+	fail := func(reason string) error {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return fmt.Errorf("natslink: embedded server does not start: %s", reason)
 	}
 	select {
-	case reason := <-s.log.fatal:
+	case reason := <-log.fatal:
 		return fail(reason)
 	case <-ctx.Done():
-		s.stop()
-		return nil, ctx.Err()
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		return ctx.Err()
 	case ok := <-started:
-		if !ok || !s.srv.JetStreamEnabled() {
-			return fail(cmp.Or(s.log.last(), "it says no reason"))
+		if !ok || !srv.JetStreamEnabled() {
+			return fail(cmp.Or(log.last(), "it says no reason"))
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*server.Options, error) {
@@ -365,8 +396,10 @@ func deny(requests ...string) string {
 
 // stop hands leadership over and ends the server. Connections to it must be closed before.
 func (s *coreServer) stop() {
-	s.srv.Shutdown()
-	s.srv.WaitForShutdown()
+	s.endMend()
+	s.mending.Wait()
+	s.srv().Shutdown()
+	s.srv().WaitForShutdown()
 }
 
 var errStopTime = errors.New("natslink: the server did not stop in time")

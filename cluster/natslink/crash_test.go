@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		exit(runNode(os.Getenv("NATSLINK_TEST_CONFIG")))
 	case "core":
 		exit(runCore())
+	case "small files of a core":
+		exit(fillCore(os.Getenv("NATSLINK_TEST_DIR")))
 	case "small files":
 		exit(writeIntoFileLimit(os.Getenv("NATSLINK_TEST_DIR")))
 	}

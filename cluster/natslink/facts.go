@@ -36,6 +36,8 @@ type CoreFacts struct {
 	Routes []LinkFacts    `json:"routes,omitempty"` // to the other cores
 	Links  []LinkFacts    `json:"links,omitempty"`  // with cores of other sites
 	Hub    bool           `json:"hub"`              // the others' links come here; else this one makes them
+	// DiskFull: the disk refused a write; nothing more is written here until there is room.
+	DiskFull bool `json:"disk_full,omitempty"`
 	// Bytes in use here, and the bounds.
 	Memory    uint64 `json:"memory"`
 	Store     uint64 `json:"store"`
@@ -168,6 +170,10 @@ func (f Facts) Faults() []Fault {
 
 // faults says what is wrong. Those of the site's cores that are away are told of elsewhere.
 func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string, args ...any)) {
+	if c.DiskFull {
+		say(true, "it writes nothing down, holds no roles and keeps no copy up to date",
+			"delete files there or enlarge it; the core goes on by itself within half a minute", "the disk of this core is full")
+	}
 	if c.Size > 1 && c.Leader == "" {
 		say(true, "more than half of them must run and reach each other",
 			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
@@ -220,8 +226,8 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 }
 
 func (s *coreServer) look(cfg ClusterConfig) (*CoreFacts, error) {
-	c := &CoreFacts{Size: max(1, len(cfg.Cores)), Hub: len(cfg.Hub) == 0, Links: s.links()}
-	routes, err := s.srv.Routez(nil)
+	c := &CoreFacts{DiskFull: s.full.Load() != 0, Size: max(1, len(cfg.Cores)), Hub: len(cfg.Hub) == 0, Links: s.links()}
+	routes, err := s.srv().Routez(nil)
 	if err != nil {
 		return c, fmt.Errorf("connections between cores: %w", err)
 	}
@@ -234,7 +240,7 @@ func (s *coreServer) look(cfg ClusterConfig) (*CoreFacts, error) {
 		}
 		c.Routes[i].RTT = cmp.Or(c.Routes[i].RTT, duration(r.RTT))
 	}
-	info, err := s.srv.Jsz(&server.JSzOptions{})
+	info, err := s.srv().Jsz(&server.JSzOptions{})
 	if err != nil {
 		return c, fmt.Errorf("JetStream: %w", err)
 	}
@@ -251,7 +257,7 @@ func (s *coreServer) look(cfg ClusterConfig) (*CoreFacts, error) {
 
 // links are those with cores of other sites.
 func (s *coreServer) links() []LinkFacts {
-	leafs, err := s.srv.Leafz(nil)
+	leafs, err := s.srv().Leafz(nil)
 	if err != nil {
 		return nil
 	}

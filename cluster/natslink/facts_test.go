@@ -24,6 +24,7 @@ func TestFaults(t *testing.T) {
 	}
 	for want, harm := range map[string]func(f *Facts){
 		"no core of the site answers":    func(f *Facts) { f.Server = "" },
+		"the disk of this core is full":  func(f *Facts) { f.Core.DiskFull = true },
 		"have no leader":                 func(f *Facts) { f.Core.Leader = "" },
 		"reaches 1 of the 2 other cores": func(f *Facts) { f.Core.Routes = f.Core.Routes[:1] },
 		"4 cores are connected where 3":  func(f *Facts) { f.Core.Routes = append(f.Core.Routes, LinkFacts{}) },

@@ -13,7 +13,7 @@ import (
 // leaderOf returns the place of the server that leads the stream among the cores.
 func leaderOf(t *testing.T, all []*attachment, stream string) int {
 	t.Helper()
-	i := slices.IndexFunc(all, func(a *attachment) bool { return a.server.srv.JetStreamIsStreamLeader(accountSite, stream) })
+	i := slices.IndexFunc(all, func(a *attachment) bool { return a.server.srv().JetStreamIsStreamLeader(accountSite, stream) })
 	if i < 0 {
 		t.Fatalf("nobody leads %s", stream)
 	}

@@ -207,7 +207,7 @@ func TestCoreAlone(t *testing.T) {
 	cfg := single(t, "dublin")
 	cfg.Listen, cfg.Secret = "", ""
 	a := startSite(t, cfg)[0]
-	if got := a.server.srv.Addr(); got != nil {
+	if got := a.server.srv().Addr(); got != nil {
 		t.Errorf("it listens at %v", got)
 	}
 	if !a.isHub() || a.replicas != 1 || !a.core || a.siteOf() != "dublin" {

@@ -43,11 +43,6 @@ type View struct {
 	Cores int
 	// Members are the nodes of the site, the looking one included, whose Offset is 0.
 	Members []cluster.Member
-	// Hears names, by node, those whose messages arrive there.
-	Hears map[string][]string
-	// Founders is, by node, the identity of the cluster to which it belongs: whatever two clusters
-	// do not have in common, although they have one name.
-	Founders map[string]string
 	// Files is, by node, the digest of what its configuration file says of sites and rooms; ""
 	// leaves that to the others. Where it is nil, the members' State is.
 	Files map[string]string
@@ -90,7 +85,6 @@ const (
 // Findings returns what is wrong, the worst first.
 func Findings(v View) []Finding {
 	var d diagnosis
-	d.clusters(v)
 	d.names(v)
 	d.store(v)
 	if v.Health.Alone || v.Health.Site.OK { // else what is known of them is old
@@ -99,7 +93,6 @@ func Findings(v View) []Finding {
 	}
 	d.versions(v)
 	d.clocks(v)
-	d.oneWay(v)
 	d.files(v)
 	d.sites(v)
 	if v.Health.Site.OK {
@@ -114,14 +107,6 @@ type diagnosis struct{ found []Finding }
 
 func (d *diagnosis) add(s Severity, what, why, fix string) {
 	d.found = append(d.found, Finding{s, what, why, fix})
-}
-
-func (d *diagnosis) clusters(v View) {
-	if groups := byValue(v.Founders); len(groups) > 1 {
-		d.add(Error, "two clusters have one name: "+described(groups),
-			"Nodes of the two do not share rooms, limits and lines, and each may let in as many as the limits allow.",
-			"Give one of them another cluster.name, or stop it and let its nodes join the other with an empty cluster directory.")
-	}
 }
 
 func (d *diagnosis) names(v View) {
@@ -243,24 +228,6 @@ func (d *diagnosis) clocks(v View) {
 		}
 		d.add(severity, fmt.Sprintf("the clock of node %s is %v %s the others", m.Node, off.Round(10*time.Millisecond), way),
 			"Events begin and end there at another moment.", "Let NTP or chrony set the clock of that machine.")
-	}
-}
-
-func (d *diagnosis) oneWay(v View) {
-	for _, m := range v.Members {
-		mine, known := v.Hears[m.Node]
-		if !known {
-			continue
-		}
-		for _, other := range v.Members {
-			theirs, known := v.Hears[other.Node]
-			if !known || other.Node == m.Node || !slices.Contains(mine, other.Node) || slices.Contains(theirs, m.Node) {
-				continue
-			}
-			d.add(Error, fmt.Sprintf("node %s hears node %s and is not heard by it", m.Node, other.Node),
-				"What one of them decides does not reach the other; the roles of both may be held twice in turn.",
-				"Look at firewalls and routes in both directions, and at cluster.listen: it must be an address that the others reach.")
-		}
 	}
 }
 

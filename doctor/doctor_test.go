@@ -14,12 +14,10 @@ import (
 // healthy is a site of three cores and an edge in which nothing is wrong.
 func healthy() View {
 	v := View{Node: "a", Site: "dublin", Cores: 3, Health: cluster.Health{Site: cluster.Touch{OK: true}, Shared: cluster.Touch{OK: true, Lag: 40 * time.Millisecond}},
-		Hears: map[string][]string{}, Founders: map[string]string{},
 		Sites:    []coordinator.SiteSummary{{Name: "dublin", Rooms: 2, Heard: time.Second, Granted: 20}},
 		Journals: []Journal{{Shard: 3, Node: "b"}}}
 	for i, node := range []string{"a", "b", "c", "edge"} {
 		v.Members = append(v.Members, cluster.Member{Node: node, Version: "1.4", Wire: [2]int{3, 4}, Core: i < 3, State: "same", Offset: time.Duration(i) * 100 * time.Millisecond})
-		v.Hears[node], v.Founders[node] = []string{"a", "b", "c", "edge"}, "x1"
 	}
 	v.Members[3].State = "" // has no rooms of its own
 	for i := range 16 {
@@ -48,16 +46,11 @@ func TestFindings(t *testing.T) {
 				v.Members[i].Offset -= 3 * time.Second
 			}
 		}, []string{"error the clock of node a is 2.8s ahead of the others"}},
-		{"one-way", func(v *View) { v.Hears["b"] = []string{"a", "c"} },
-			[]string{"error node edge hears node b and is not heard by it"}},
-		{"it is not known who hears whom", func(v *View) { v.Hears = map[string][]string{"a": {"b"}} }, nil},
 		{"two versions", func(v *View) { v.Members[0].Version, v.Members[0].Wire = "1.5", [2]int{4, 5} },
 			[]string{"note several versions run together: 1.4 at b, c, edge; 1.5 at a"}},
 		{"versions too far apart", func(v *View) { v.Members[0].Version, v.Members[0].Wire = "3.0", [2]int{5, 6} },
 			[]string{"error nodes a (3.0) and b (1.4) do not understand each other: messages of forms 5 to 6 and 3 to 4", "error nodes a (3.0) and c", "error nodes a (3.0) and edge",
 				"note several versions"}},
-		{"two clusters", func(v *View) { v.Founders["c"] = "x2" },
-			[]string{"error two clusters have one name: x1 at a, b, edge; x2 at c"}},
 		{"two sites of one name", func(v *View) { v.Namesake = true },
 			[]string{"error another site of the cluster has the name dublin"}},
 		{"free roles", func(v *View) { v.Roles[2].Node, v.Roles[9].Node = "", "" },

@@ -151,9 +151,9 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what is wrong with a running installation",
-		Long: `Find what is wrong with a running installation: clocks that differ, nodes that do not hear each
-other, versions that do not go together, two clusters with one name, roles that nobody holds,
-stores out of reach. It ends with 1 when there is an error among the findings.`,
+		Long: `Find what is wrong with a running installation: clocks that differ, cores that are away or do not
+reach each other, versions that do not go together, two sites with one name, roles that nobody
+serves, stores out of reach. It ends with 1 when there is an error among the findings.`,
 		Example: `  anteroom doctor
   anteroom doctor --json`,
 		Args: noArgs,

@@ -108,6 +108,16 @@ func TestThreeCores(t *testing.T) {
 		t.Errorf("an edge's facts %+v, %v", f, err)
 	}
 
+	// A machine is lost with its disk; another one of its name gets everything.
+	same := (gone + 2) % 3
+	stop(t, all[same])
+	put()
+	cfgs[same].Dir = t.TempDir()
+	other = all[gone]
+	all[same] = start(t, cfgs[same])
+	within(t, 20*time.Second, all[same].ready)
+	within(t, 30*time.Second, current)
+
 	// A machine is lost with its disk; another core takes its place under the same address.
 	lost := (gone + 1) % 3
 	stop(t, all[lost])

@@ -69,7 +69,6 @@ type Doorway struct {
 	absent  bool // the site did not answer: streams are to be told again
 	ticked  anteroom.Time
 	lastKey anteroom.Time
-	sweep   uint32
 
 	streams map[anteroom.ID]*stream
 	parted  []anteroom.ID       // tickets whose streams are to claim the place back

@@ -337,13 +337,6 @@ func (j *judge) saw(id anteroom.ID) {
 	}
 }
 
-// ended notes a session that was revoked.
-func (j *judge) ended(id anteroom.ID) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.last, id)
-}
-
 func (j *judge) check(t *testing.T) {
 	t.Helper()
 	j.mu.Lock()

@@ -237,8 +237,8 @@ func (b *builder) siteOfFault(path, name string) (sim.Site, bool) {
 func (b *builder) faults() sim.Faults {
 	f := b.doc.Faults
 	out := sim.Faults{Loss: f.Loss, Repeat: f.Repeat, Reorder: f.Reorder, NodeLife: f.NodeLife, Clock: f.Clock, SlowStore: f.SlowStore}
-	if n := len(f.Cuts) + len(f.Deaths) + len(f.Pauses) + len(f.Jumps); n > sim.MaxFaults {
-		b.At("faults", fmt.Sprintf("has %d members", n), fmt.Sprintf("at most %d cuts, deaths, pauses and jumps together", sim.MaxFaults))
+	if n := len(f.Cuts) + len(f.Deaths) + len(f.Handovers) + len(f.Pauses) + len(f.Jumps); n > sim.MaxFaults {
+		b.At("faults", fmt.Sprintf("has %d members", n), fmt.Sprintf("at most %d cuts, deaths, hand-overs, pauses and jumps together", sim.MaxFaults))
 		return out
 	}
 	for i, c := range f.Cuts {
@@ -254,6 +254,12 @@ func (b *builder) faults() sim.Faults {
 			b.At(path+".forgets", "is for sites only", "a node holds nothing to forget, and the coordinator is asked to forget by its sites")
 		}
 		out.Deaths = append(out.Deaths, sim.Death{At: d.At, For: d.For, What: d.What, Site: site, Node: node, Forgets: d.Forgets})
+	}
+	for i, h := range f.Handovers {
+		path := fmt.Sprintf("faults.handovers[%d]", i)
+		b.within(path+".at", h.At)
+		s, _ := b.siteOfFault(path+".site", h.Site)
+		out.Handovers = append(out.Handovers, sim.Handover{At: h.At, For: h.For, Site: s.Name})
 	}
 	for i, p := range f.Pauses {
 		site, node := b.process(fmt.Sprintf("faults.pauses[%d]", i), p.At, p.What, p.Site, p.Node)

@@ -124,6 +124,7 @@ type faults struct {
 	Reorder   float64       `key:"reorder" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to be overtaken."`
 	Cuts      []cut         `key:"cuts" doc:"Links between a site and the coordinator that carry nothing."`
 	Deaths    []death       `key:"deaths" doc:"Processes that end and start again."`
+	Handovers []handover    `key:"handovers" doc:"Sites whose role another process takes from the journal, while the one before goes on for a while."`
 	Pauses    []pause       `key:"pauses" doc:"Processes that stand still and go on as if nothing had been."`
 	NodeLife  time.Duration `key:"node_life" default:"0s" max:"168h" doc:"Mean life of every node; 0s is for ever."`
 	Clock     time.Duration `key:"clock" default:"0s" max:"24h" doc:"How far the wall clock of every process is off, at most."`
@@ -153,6 +154,12 @@ type pause struct {
 	What string        `key:"what" required:"true" enum:"coordinator,site,node" doc:"Which process."`
 	Site string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
 	Node int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
+}
+
+type handover struct {
+	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For  time.Duration `key:"for" default:"3s" min:"1ms" max:"3s" doc:"How long the process before takes itself for the site."`
+	Site string        `key:"site" doc:"Name of the site; required with several."`
 }
 
 type jump struct {

@@ -391,6 +391,7 @@ func (s *siteShard) wakeUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
+		s.due = time.Time{} // else run would come back at once, again and again
 		return
 	}
 	wall := walltime.Now()

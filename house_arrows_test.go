@@ -43,21 +43,25 @@ var table = []tableRow{
 	{pkg: "cluster/natslink", imports: []string{"cluster"}, modules: []string{"github.com/nats-io"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
-	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "walltime"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "walltime"}},
-	{pkg: "doctor", imports: []string{"cluster", "coordinator"}},
-	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go", "modernc.org/sqlite"}},
-	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
+	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
+	{pkg: "analytics/store", imports: []string{".", "analytics"}, modules: []string{"modernc.org/sqlite"}},
 
-	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "walltime", "analytics"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "walltime", "analytics"}},
+	{pkg: "doctor", imports: []string{"cluster", "coordinator"}},
+	{pkg: "webhook", imports: []string{"."}, http: true},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
+	{pkg: "report", imports: []string{".", "analytics", "manage"}},
+
+	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
-	{pkg: "api/own", imports: []string{".", "api", "manage"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
+	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
-	{pkg: "api/graph", imports: []string{".", "api", "manage"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
+	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
 
@@ -68,7 +72,7 @@ var table = []tableRow{
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "doctor",
-			"analytics", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
+			"analytics/...", "webhook", "report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},
 

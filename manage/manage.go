@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/rules"
 )
@@ -56,6 +57,8 @@ type Config struct {
 	Keys Keys
 	// Cluster tells how the nodes stand together; nil means that no room is served.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
+	// Analytics keeps what happened in the rooms; nil means that nothing is kept.
+	Analytics analytics.Reader
 	// FirstToken is a token with every permission that is never stored; empty means none. It
 	// has 40 to 80 letters, digits, _ and -.
 	FirstToken string

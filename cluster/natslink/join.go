@@ -97,7 +97,10 @@ func newJoined(att *attachment) (*joined, error) {
 		return nil, err
 	}
 	j.space = space{messages: messages{j: j, nc: att.shared, prefix: att.sharedName + ".m."}, hub: hub, copy: j.copy}
-	j.site = &siteSpace{messages: messages{j: j, nc: att.site, prefix: att.siteName + ".m."}, keys: site}
+	j.writes = writes{j.space.change}
+	own := &siteSpace{messages: messages{j: j, nc: att.site, prefix: att.siteName + ".m."}, keys: site}
+	own.writes = writes{own.change}
+	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
 	return j, nil
 }

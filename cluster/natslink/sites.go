@@ -16,6 +16,7 @@ const getBound = 2 * time.Second
 // siteSpace is that of the site: every call asks its store.
 type siteSpace struct {
 	messages
+	writes
 	keys *store
 }
 
@@ -86,29 +87,6 @@ func (s *siteSpace) change(ctx context.Context, c change, put bool) (uint64, err
 	c.value = slices.Clone(c.value)
 	seq, err := s.keys.write(own, c, put, func(row) {})
 	return seq, s.j.ended(ctx, err)
-}
-
-func (s *siteSpace) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return s.change(ctx, change{key: key, kind: kindValue, value: value}, true)
-}
-
-func (s *siteSpace) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return s.change(ctx, change{key: key, kind: kindValue, value: value, expect: revision}, false)
-}
-
-func (s *siteSpace) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if err := cluster.CheckLease(ttl); err != nil {
-		return 0, err
-	}
-	return s.change(ctx, change{key: key, kind: kindValue, value: value, expect: revision, ttl: ttl}, false)
-}
-
-func (s *siteSpace) Delete(ctx context.Context, key string) error {
-	_, err := s.change(ctx, change{key: key, kind: kindDeleted}, true)
-	if errors.Is(err, errUnchanged) {
-		return nil
-	}
-	return err
 }
 
 // Keys reads all keys up to a barrier: whatever was acknowledged before is among them.

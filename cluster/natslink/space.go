@@ -2,9 +2,7 @@ package natslink
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -12,6 +10,7 @@ import (
 // space is the shared one: reads are of the copy, writes go to the hub.
 type space struct {
 	messages
+	writes
 	hub  *store
 	copy *keysCopy
 }
@@ -82,27 +81,4 @@ func check(c change) error {
 		return err
 	}
 	return cluster.CheckValue(c.value)
-}
-
-func (s *space) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	return s.change(ctx, change{key: key, kind: kindValue, value: value}, true)
-}
-
-func (s *space) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	return s.change(ctx, change{key: key, kind: kindValue, value: value, expect: revision}, false)
-}
-
-func (s *space) Lease(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
-	if err := cluster.CheckLease(ttl); err != nil {
-		return 0, err
-	}
-	return s.change(ctx, change{key: key, kind: kindValue, value: value, expect: revision, ttl: ttl}, false)
-}
-
-func (s *space) Delete(ctx context.Context, key string) error {
-	_, err := s.change(ctx, change{key: key, kind: kindDeleted}, true)
-	if errors.Is(err, errUnchanged) {
-		return nil
-	}
-	return err
 }

@@ -1,0 +1,93 @@
+package analytics_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/analytics"
+)
+
+func TestQuantilesAreExactToAThousandth(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	var all []time.Duration
+	var parts [3]analytics.Histogram
+	for i := range 30_000 {
+		d := time.Duration(r.ExpFloat64() * float64(20*time.Minute)).Truncate(time.Millisecond)
+		all = append(all, d)
+		parts[i%3].Record(d)
+	}
+	slices.Sort(all)
+	var sum analytics.Histogram
+	for i := range parts {
+		sum.Merge(&parts[i])
+	}
+	if sum.Count() != 30_000 {
+		t.Fatalf("%d of them", sum.Count())
+	}
+	for _, q := range append(analytics.Quantiles[:], 1, 99, 100) {
+		got, want := sum.Quantile(q), all[max(0, int(q/100*float64(len(all))+0.5)-1)]
+		if got < want || float64(got-want) > max(float64(want)/1000, float64(time.Millisecond)) {
+			t.Errorf("%v%%: %v, want %v", q, got, want)
+		}
+	}
+	if got, want := sum.Max(), all[len(all)-1]; got < want || got > want+want/1000 {
+		t.Errorf("the longest is %v, want %v", got, want)
+	}
+}
+
+func TestHistogramsAreBounded(t *testing.T) {
+	t.Parallel()
+	var h analytics.Histogram
+	for ms := time.Duration(1); ms < 8*24*time.Hour; ms += max(time.Millisecond, ms/3000) {
+		h.Record(ms)
+	}
+	h.Record(-time.Second)
+	h.Record(1 << 62)
+	b := h.AppendWire(nil)
+	got, rest, err := analytics.ParseHistogram(b)
+	if err != nil || len(rest) != 0 || string(got.AppendWire(nil)) != string(b) {
+		t.Fatalf("everything that there can be: %d bytes, %v", len(b), err)
+	}
+	if len(b) > 80<<10 || h.Quantile(0) != 0 || h.Max() < 7*24*time.Hour || h.Max() > 7*24*time.Hour+time.Hour {
+		t.Errorf("%d bytes, from %v to %v", len(b), h.Quantile(0), h.Max())
+	}
+	var n int64
+	h.Each(func(_ time.Duration, count int64) { n += count })
+	if n != h.Count() {
+		t.Errorf("%d one by one, %d together", n, h.Count())
+	}
+}
+
+func TestNoHistogramReadsAsAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	for _, h := range []*analytics.Histogram{nil, {}} {
+		if h.Count() != 0 || h.Quantile(50) != 0 || h.Mean() != 0 || h.Max() != 0 || len(h.AppendWire(nil)) != 1 || h.Clone().Count() != 0 {
+			t.Errorf("%v is not empty", h)
+		}
+		var sum analytics.Histogram
+		if sum.Merge(h); sum.Count() != 0 {
+			t.Error("nothing was something")
+		}
+	}
+}
+
+func TestHistogramsThatNobodyWroteAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string][]byte{
+		"nothing":              {},
+		"no count":             {1, 5},
+		"a count of 0":         {1, 5, 0},
+		"twice the same":       {2, 5, 1, 0, 1},
+		"of the same bucket":   {2, 0xd0, 0x27, 1, 1, 1}, // 5072 and 5073
+		"a number too long":    {1, 0x85, 0, 1},
+		"longer than the rest": {1, 0xff, 0xff, 0xff, 0xff, 0x7f, 1},
+		"too many":             {0xff, 0xff, 0xff, 0x7f},
+	} {
+		if h, _, err := analytics.ParseHistogram(b); err == nil {
+			t.Errorf("%s: %d durations", name, h.Count())
+		}
+	}
+}

@@ -134,6 +134,7 @@ type world struct {
 	handler http.Handler
 	manage  *manage.Manager
 	doors   *doors
+	rows    *rows
 	schemas *schemas
 	seen    map[string]bool // operations that were answered well
 	now     time.Time
@@ -141,10 +142,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, doors: &doors{}, schemas: documentSchemas(t), seen: map[string]bool{}, now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}
+	w := &world{T: t, doors: &doors{}, rows: &rows{}, schemas: documentSchemas(t), seen: map[string]bool{}, now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return w.now }
 	var err error
-	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, FirstToken: adminToken, Now: clock,
+	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, FirstToken: adminToken, Now: clock, Analytics: w.rows,
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil

@@ -88,6 +88,9 @@ func (f *face) routes() []api.Route {
 		{Method: "POST", Path: room + "/resume", Do: f.control(func(c *anteroom.Controls) { c.Paused, c.Draining = false, false })},
 		{Method: "POST", Path: room + "/reset", Do: f.reset},
 
+		{Method: "GET", Path: Prefix + "/analytics", Do: f.totalAnalytics},
+		{Method: "GET", Path: room + "/analytics", Write: f.getAnalytics},
+
 		{Method: "GET", Path: event + "/repeat", Do: f.getRepeat},
 		{Method: "PUT", Path: event + "/repeat", Do: f.putRepeat},
 		{Method: "DELETE", Path: event + "/repeat", Do: f.deleteRepeat},

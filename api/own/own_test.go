@@ -23,6 +23,8 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("GET", "/rooms", "", nil)
 	w.ok("GET", room, "", nil)
 	w.ok("GET", room+"/status", "", nil)
+	w.ok("GET", room+"/analytics", "", nil)
+	w.ok("GET", "/analytics", "", nil)
 	w.ok("GET", room+"/visitors/"+inside.Reference(), "", nil)
 	w.ok("DELETE", room+"/sessions/"+hex.EncodeToString(inside[:]), "", nil)
 	w.ok("POST", room+"/admit", `{"count":20}`, nil)

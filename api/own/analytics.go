@@ -1,0 +1,324 @@
+package own
+
+import (
+	"encoding/csv"
+	"encoding/json/jsontext"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/api"
+)
+
+// MaxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
+const MaxAnalyticsPoints = 10_080
+
+const defaultAnalyticsRange = 24 * time.Hour
+
+// resolutions are the values of the parameter resolution; zero lets the store choose.
+var resolutions = map[string]analytics.Resolution{
+	"auto": 0, "minute": analytics.EveryMinute, "quarter": analytics.EveryQuarter, "hour": analytics.EveryHour, "day": analytics.EveryDay,
+}
+
+func resolutionName(r analytics.Resolution) string {
+	for name, one := range resolutions {
+		if one == r {
+			return name
+		}
+	}
+	return ""
+}
+
+// analyticsRange reads from and to.
+func (f *face) analyticsRange(r *api.Request) (from, to time.Time, err error) {
+	read := func(name string, otherwise time.Time) (time.Time, error) {
+		if !r.Query.Has(name) {
+			return otherwise, nil
+		}
+		t, err := time.Parse(time.RFC3339, r.Query.Get(name))
+		if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+			return t, api.Query(name, "is not a moment", "RFC 3339, like 2026-11-27T09:00:00Z")
+		}
+		return t.UTC(), nil
+	}
+	if to, err = read("to", f.now().UTC()); err != nil {
+		return from, to, err
+	}
+	if from, err = read("from", to.Add(-defaultAnalyticsRange)); err != nil {
+		return from, to, err
+	}
+	if !from.Before(to) {
+		return from, to, api.Query("from", "is not before to", "the later of the two is to")
+	}
+	return from, to, nil
+}
+
+// getAnalytics gives what was recorded of a room as one list of numbers for each name.
+func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
+	room, err := f.room(r)
+	if err != nil {
+		return err
+	}
+	from, to, err := f.analyticsRange(r)
+	if err != nil {
+		return err
+	}
+	every, ok := resolutions["auto"], true
+	if r.Query.Has("resolution") {
+		if every, ok = resolutions[r.Query.Get("resolution")]; !ok {
+			return api.Query("resolution", "is not one", "minute, quarter, hour, day or auto")
+		}
+	}
+	format := r.Query.Get("format")
+	if format != "" && format != "json" && format != "csv" {
+		return api.Query("format", "is not one", "json or csv")
+	}
+	if every != 0 && to.Sub(from) > time.Duration(every)*MaxAnalyticsPoints {
+		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", MaxAnalyticsPoints))
+	}
+	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Histograms: true}
+	answer, err := f.manage.Analytics(r.Context(), r.By, q)
+	if err != nil {
+		return err
+	}
+	s, err := newTimeline(answer, from, to)
+	if err != nil {
+		return err
+	}
+	q.From, q.To, q.Every, q.Total = s.from, s.to, 0, true
+	total, err := f.manage.Analytics(r.Context(), r.By, q)
+	if err != nil {
+		return err
+	}
+	if format == "csv" {
+		return s.writeCSV(w)
+	}
+	api.SendAnswer(w, api.Answer{Result: api.Members{
+		{Name: "resolution", Value: resolutionName(answer.Every)}, {Name: "every_seconds", Value: int64(time.Duration(answer.Every).Seconds())},
+		{Name: "from", Value: moment(s.from)}, {Name: "to", Value: moment(s.to)}, {Name: "as_of", Value: moment(answer.AsOf)},
+		{Name: "incomplete", Value: answer.Incomplete},
+		{Name: "time", Value: s.time}, {Name: "series", Value: s.members()}, {Name: "total", Value: shownTotal(total.Rows)},
+	}})
+	return nil
+}
+
+// totalAnalytics gives the totals of every room that the caller may see.
+func (f *face) totalAnalytics(r *api.Request) (api.Answer, error) {
+	from, to, err := f.analyticsRange(r)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	rooms, err := f.manage.Rooms(r.By, "")
+	if err != nil {
+		return api.Answer{}, err
+	}
+	of := make(map[anteroom.RoomID][]analytics.Row, len(rooms))
+	for rest := rooms; len(rest) > 0; {
+		q := analytics.Query{From: from, To: to, Histograms: true, Total: true}
+		for _, room := range rest[:min(len(rest), analytics.MaxQueryRooms)] {
+			q.Rooms = append(q.Rooms, room.ID)
+		}
+		answer, err := f.manage.Analytics(r.Context(), r.By, q)
+		if err != nil {
+			return api.Answer{}, err
+		}
+		for _, row := range answer.Rows {
+			of[row.Room] = append(of[row.Room], row)
+		}
+		rest = rest[len(q.Rooms):]
+	}
+	s := f.manage.State()
+	out := make([]api.Members, len(rooms))
+	for i, room := range rooms {
+		zone, _ := s.ZoneNamed(room.Zone)
+		out[i] = api.Members{
+			{Name: "zone", Value: api.Members{{Name: "id", Value: zone.ID}, {Name: "name", Value: room.Zone}}},
+			{Name: "id", Value: room.ID}, {Name: "name", Value: room.Name}, {Name: "total", Value: shownTotal(of[room.ID])},
+		}
+	}
+	return api.Answer{Result: out}, nil
+}
+
+func floor(t time.Time, every analytics.Resolution) time.Time {
+	if every == 0 {
+		return t
+	}
+	return t.Truncate(time.Duration(every))
+}
+
+func ceil(t time.Time, every analytics.Resolution) time.Time {
+	down := floor(t, every)
+	if down.Equal(t) {
+		return t
+	}
+	return down.Add(time.Duration(every))
+}
+
+// number is a value of a series; NaN is written as null.
+type number float64
+
+var noNumber = number(math.NaN())
+
+// String is empty for none. Seconds and means have three digits after the point.
+func (n number) String() string {
+	if math.IsNaN(float64(n)) {
+		return ""
+	}
+	return strconv.FormatFloat(math.Round(float64(n)*1000)/1000, 'f', -1, 64)
+}
+
+// MarshalJSONTo writes the number, or null.
+func (n number) MarshalJSONTo(e *jsontext.Encoder) error {
+	if text := n.String(); text != "" {
+		return e.WriteValue(jsontext.Value(text))
+	}
+	return e.WriteToken(jsontext.Null)
+}
+
+// column is a name with how its number comes from a row.
+type column struct {
+	name string
+	of   func(*analytics.Row) number
+}
+
+func highest(m analytics.Metric) func(*analytics.Row) number {
+	return func(r *analytics.Row) number {
+		if r.Stats[m].N == 0 {
+			return noNumber
+		}
+		return number(r.Stats[m].Max)
+	}
+}
+
+func mean(m analytics.Metric) func(*analytics.Row) number {
+	return func(r *analytics.Row) number {
+		if r.Stats[m].N == 0 {
+			return noNumber
+		}
+		return number(float64(r.Stats[m].Sum) / float64(r.Stats[m].N))
+	}
+}
+
+func sum(m analytics.Metric) func(*analytics.Row) number {
+	return func(r *analytics.Row) number { return number(r.Stats[m].Sum) }
+}
+
+func quantile(s analytics.Span, i int) func(*analytics.Row) number {
+	return func(r *analytics.Row) number {
+		if w := r.Weighted[s]; w.Weight > 0 {
+			return number(w.Sum[i] / float64(w.Weight))
+		}
+		return noNumber
+	}
+}
+
+// columns are the series, in their order.
+var columns = makeColumns()
+
+func makeColumns() []column {
+	all := []column{
+		{"active_users", highest(analytics.ActiveUsers)}, {"active_users_avg", mean(analytics.ActiveUsers)},
+		{"queued_users", highest(analytics.QueuedUsers)}, {"queued_users_avg", mean(analytics.QueuedUsers)},
+		{"active_limit", highest(analytics.ActiveLimit)}, {"new_limit", highest(analytics.NewLimit)},
+		{"new_users", mean(analytics.NewUsers)}, {"new_users_max", highest(analytics.NewUsers)},
+		{"joined", sum(analytics.Joined)}, {"abandoned", sum(analytics.Abandoned)}, {"no_shows", sum(analytics.NoShows)},
+		{"overtakes", sum(analytics.Overtakes)}, {"revoked", sum(analytics.Revoked)}, {"bypassed", sum(analytics.Bypassed)},
+		{"refused", sum(analytics.Refused)}, {"turned_away", sum(analytics.TurnedAway)},
+		{"estimate_seconds", highest(analytics.Estimate)},
+	}
+	for s, name := range [analytics.Spans]string{"waited", "in_queue", "on_origin", "between_refreshes", "late", "early"} {
+		for i, q := range analytics.Quantiles {
+			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), i)})
+		}
+	}
+	return all
+}
+
+// shownTotal has the names of the series; all null where nothing was recorded.
+func shownTotal(rows []analytics.Row) api.Members {
+	out := make(api.Members, len(columns))
+	for i, c := range columns {
+		out[i] = api.Member{Name: c.name, Value: noNumber}
+		if len(rows) > 0 {
+			out[i].Value = c.of(&rows[0])
+		}
+	}
+	return out
+}
+
+// timeline is the rows of a room in a grid without gaps.
+type timeline struct {
+	from, to time.Time
+	time     []int64 // Unix seconds
+	series   [][]number
+}
+
+func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
+	if a.Every == 0 {
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the store of analytics chose no resolution")
+	}
+	every := time.Duration(a.Every)
+	t := &timeline{from: floor(from, a.Every), to: ceil(to, a.Every), series: make([][]number, len(columns))}
+	n := int(t.to.Sub(t.from) / every)
+	if n > MaxAnalyticsPoints {
+		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", MaxAnalyticsPoints))
+	}
+	t.time = make([]int64, n)
+	for i := range t.time {
+		t.time[i] = t.from.Add(time.Duration(i) * every).Unix()
+	}
+	for c := range columns {
+		t.series[c] = make([]number, n)
+		for i := range n {
+			t.series[c][i] = noNumber
+		}
+	}
+	for i := range a.Rows {
+		at := int(a.Rows[i].Start.Sub(t.from) / every)
+		if a.Rows[i].Start.Before(t.from) || at >= n {
+			continue
+		}
+		for c := range columns {
+			t.series[c][at] = columns[c].of(&a.Rows[i])
+		}
+	}
+	return t, nil
+}
+
+func (t *timeline) members() api.Members {
+	out := make(api.Members, len(columns))
+	for i, c := range columns {
+		out[i] = api.Member{Name: c.name, Value: t.series[i]}
+	}
+	return out
+}
+
+// writeCSV writes a line for each span. All cells are moments and numbers: nothing that a
+// spreadsheet could take for a formula.
+func (t *timeline) writeCSV(w http.ResponseWriter) error {
+	h := w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", "attachment; filename=\"analytics.csv\"")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	out := csv.NewWriter(w)
+	line := make([]string, 1, len(columns)+1)
+	line[0] = "time"
+	for _, c := range columns {
+		line = append(line, c.name)
+	}
+	out.Write(line)
+	for i, at := range t.time {
+		line = append(line[:0], time.Unix(at, 0).UTC().Format(time.RFC3339))
+		for c := range columns {
+			line = append(line, t.series[c][i].String())
+		}
+		out.Write(line)
+	}
+	out.Flush()
+	return nil
+}

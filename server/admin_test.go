@@ -121,9 +121,9 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`anteroom_active_sessions{room="*/shop"} 1`, `anteroom_waiting{room="*/shop",state="present"} 1`,
-		`anteroom_limit_active_sessions{room="*/shop"} 1`, "anteroom_ready 1", "anteroom_config_reload_success 1", "anteroom_journal_failing 0",
-		"anteroom_requests_total 2", `anteroom_build_info{go=`,
+		`wr_active_sessions{room="*/shop"} 1`, `wr_waiting{room="*/shop",state="present"} 1`,
+		`wr_limit_active{room="*/shop"} 1`, "wr_ready 1", "wr_config_reload_success 1", "wr_journal_failing 0",
+		"wr_requests_total 2", `wr_build_info{go=`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("%s is missing", want)

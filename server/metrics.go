@@ -43,7 +43,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	var (
 		active   = desc("active_sessions", "Sessions that hold a seat.", "room")
-		limit    = desc("limit_active_sessions", "Sessions at once that the room allows.", "room")
+		limit    = desc("limit_active", "Sessions at once that the room allows.", "room")
 		rate     = desc("limit_new_sessions_per_minute", "New sessions in any 60 seconds that the room allows.", "room")
 		recent   = desc("new_sessions_last_minute", "Sessions that began in the last 60 seconds.", "room")
 		waiting  = desc("waiting", "Visitors in line: in touch, or away with their place kept.", "room", "state")

@@ -116,7 +116,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "anteroom_") {
+		if strings.HasPrefix(p.Metric, "wr_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
@@ -134,7 +134,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 // TestMetricsDoNotGrowWithRequests: labels never come from a request.
 func TestMetricsDoNotGrowWithRequests(t *testing.T) {
 	r := startServer(t, oneRoom)
-	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nanteroom_") }
+	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nwr_") }
 	for _, path := range []string{"/", "/a", "/b"} {
 		r.visit(path)
 	}

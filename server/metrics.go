@@ -27,7 +27,7 @@ func (s *Server) newMetrics() http.Handler {
 type collector struct{ s *Server }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("anteroom_"+name, help, labels, nil)
+	return prometheus.NewDesc("wr_"+name, help, labels, nil)
 }
 
 // Describe sends nothing: the collector is unchecked, since its rooms change.

@@ -199,7 +199,7 @@ func mean(m analytics.Metric) func(*analytics.Row) number {
 		if r.Stats[m].N == 0 {
 			return noNumber
 		}
-		return number(float64(r.Stats[m].Sum) / float64(r.Stats[m].N))
+		return number(r.Stats[m].Mean())
 	}
 }
 
@@ -207,10 +207,10 @@ func sum(m analytics.Metric) func(*analytics.Row) number {
 	return func(r *analytics.Row) number { return number(r.Stats[m].Sum) }
 }
 
-func quantile(s analytics.Span, i int) func(*analytics.Row) number {
+func quantile(s analytics.Span, percent float64) func(*analytics.Row) number {
 	return func(r *analytics.Row) number {
-		if w := r.Weighted[s]; w.Weight > 0 {
-			return number(w.Sum[i] / float64(w.Weight))
+		if h := r.Histograms[s]; h.Count() > 0 {
+			return number(h.Quantile(percent).Seconds())
 		}
 		return noNumber
 	}
@@ -231,8 +231,8 @@ func makeColumns() []column {
 		{"estimate_seconds", highest(analytics.Estimate)},
 	}
 	for s, name := range [analytics.Spans]string{"waited", "in_queue", "on_origin", "between_refreshes", "late", "early"} {
-		for i, q := range analytics.Quantiles {
-			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), i)})
+		for _, q := range analytics.Quantiles {
+			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), q)})
 		}
 	}
 	return all

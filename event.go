@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // EventID names an event: 32 lower-case hexadecimal digits.
@@ -256,6 +259,8 @@ type InForce struct {
 	// Event is the active event, with its occurrence; nil when there is none.
 	Event *Event
 	Occurrence
+	// Message is the operator's to everybody who waits; empty means none.
+	Message string
 	// Until is the moment at which this ends; the zero Time when nothing is planned.
 	Until Time
 }
@@ -264,7 +269,7 @@ type InForce struct {
 // over them, and the operator's controls over both. A moment belongs to the event that ends
 // last among those active: the one that a mistake in planning would hide otherwise.
 func (r Room) At(now Time) *InForce {
-	f := &InForce{Settings: r.Settings}
+	f := &InForce{Settings: r.Settings, Message: r.Controls.Message}
 	at := now.Std()
 	until := func(t time.Time) {
 		if u := TimeOf(t); u > now && (f.Until == 0 || u < f.Until) {
@@ -328,6 +333,32 @@ type Controls struct {
 	ResetAt Time
 	// RenewalEnded is when the room's own DisableSessionRenewal was set; zero when it always was.
 	RenewalEnded Time
+	// Message is plain text that the waiting page shows to everybody, at most MaxMessageLength
+	// characters; empty means none.
+	Message string `json:",omitempty"`
+}
+
+// Check returns the faults of the controls, with paths relative to them.
+func (c Controls) Check() Faults {
+	fault := func(problem, fix string) Faults { return Faults{{Path: "message", Problem: problem, Fix: fix}} }
+	if !utf8.ValidString(c.Message) {
+		return fault("is not UTF-8", "send it in UTF-8")
+	}
+	if n := utf8.RuneCountInString(c.Message); n > MaxMessageLength {
+		return fault(fmt.Sprintf("has %d characters", n), fmt.Sprintf("at most %d", MaxMessageLength))
+	}
+	if i := strings.IndexFunc(c.Message, steers); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(c.Message[i:])
+		return fault(fmt.Sprintf("has the character %U, which is none to read", r), "one line of plain text, without controls")
+	}
+	return nil
+}
+
+// steers reports whether a character is no text: a control, the end of a line, or one that turns
+// the direction of what follows. Joiners, which some scripts and pictures need, are text.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\u200e' || r == '\u200f' || r == '\u061c' ||
+		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
 }
 
 // Check returns every fault of the event, with paths relative to it. Overlaps with the other

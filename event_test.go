@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,5 +199,28 @@ func TestAPlanReadsATimeZoneOnce(t *testing.T) {
 	e.Repeat = anteroom.Repeat{Every: anteroom.EveryDay, TimeZone: "Europe/Berlin"}
 	if n := testing.AllocsPerRun(10, func() { anteroom.CheckEvents([]anteroom.Event{e}) }); n > 200 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestMessageIsBounded(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		strings.Repeat("ü", 280): "",
+		"می‌خواهم 👨‍👩‍👧 שלום":       "",
+		strings.Repeat("a", 281):    "281 characters",
+		"two\nlines":                "U+000A",
+		"\x00":                      "U+0000",
+		"turned \u202e round":       "U+202E",
+		"\xff":                      "UTF-8",
+		"no\u2028line\u2029 either": "U+2028",
+	} {
+		err := anteroom.Controls{Message: text}.Check().Err()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	now := anteroom.TimeOf(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
+	if f := (anteroom.Room{Controls: anteroom.Controls{Message: "Hello."}}).At(now); f.Message != "Hello." {
+		t.Errorf("in force is %q", f.Message)
 	}
 }

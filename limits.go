@@ -32,6 +32,8 @@ const (
 	MaxOccurrences   = 1000 // of a repeated event with an end
 	MaxStampLength   = 64
 
+	MaxMessageLength = 280 // characters of the message to the line
+
 	MaxRulesPerRoom     = 100
 	MaxExpressionLength = 4096
 

@@ -402,6 +402,9 @@ func (m *Manager) ChangeControls(ctx context.Context, by Caller, zone anteroom.Z
 		if changed = r.Controls; changed == old.Controls {
 			return nil
 		}
+		if err := changed.Check().Err(); err != nil {
+			return err
+		}
 		if old.File {
 			return t.hold(old, r)
 		}

@@ -89,7 +89,7 @@ func TestEveryPageHasItsParts(t *testing.T) {
 		for part, want := range map[string]bool{
 			`id="waitTime"`:     !isClosed && !early,
 			`id="prequeueTime"`: early,
-			`id="check"`:        !isClosed && f != nil && f.Event.ShuffleAtStart,
+			`id="check"`:        !isClosed && f != nil && f.Event != nil && f.Event.ShuffleAtStart,
 			`id="tell"`:         !isClosed,
 			HoldQuery:           !isClosed && !v.Paused,
 			`dir="rtl"`:         rightToLeft[v.Language],

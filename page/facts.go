@@ -53,7 +53,7 @@ func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 	return append(dst, titleTail+"</title>"...)
 }
 
-// appendFacts writes what the visitor is told: note, place, wait, how long the place is
+// appendFacts writes what the visitor is told: note, message, place, wait, how long the place is
 // kept, reference code, moment of the last attempt; and the same for the script.
 func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	d, st := &v.Decision, stateOf(&v.Decision)
@@ -63,6 +63,10 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	} else {
 		dst = append(dst, `<p id="note" class="note" hidden>`...)
 	}
+	// The message stands alone, and in its own language. The element is there without one as well:
+	// only what comes into a region that is there is read aloud.
+	dst = append(dst, `</p><p id="message" aria-live="polite" dir="auto">`...)
+	dst = appendEscaped(dst, messageOf(d))
 	dst = append(dst, "</p>"...)
 	if !st.static() {
 		dst = append(dst, `<dl><div`...)

@@ -28,6 +28,51 @@ func happeningOf(d *anteroom.Decision) happening {
 	return h
 }
 
+// messageOf returns what the operator says to everybody who waits; empty means nothing.
+func messageOf(d *anteroom.Decision) string {
+	if d.InForce == nil {
+		return ""
+	}
+	return d.InForce.Message
+}
+
+// appendEscaped writes text into HTML.
+func appendEscaped(dst []byte, text string) []byte {
+	for i := range len(text) {
+		switch c := text[i]; c {
+		case '<':
+			dst = append(dst, "&lt;"...)
+		case '>':
+			dst = append(dst, "&gt;"...)
+		case '&':
+			dst = append(dst, "&amp;"...)
+		case '"':
+			dst = append(dst, "&#34;"...)
+		case '\'':
+			dst = append(dst, "&#39;"...)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// appendQuotable writes text into a JSON string that may stand inside of HTML.
+func appendQuotable(dst []byte, text string) []byte {
+	const digits = "0123456789abcdef"
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ' || c == '<' || c == '>' || c == '&':
+			dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
 // wall is the wall clock at the decision.
 func (v *View) wall() time.Time {
 	if v.Now.IsZero() {

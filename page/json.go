@@ -52,7 +52,7 @@ func AppendJSON(dst []byte, v View) []byte {
 	return append(dst, `,"turnstile":"","infiniteQueue":false}}`...)
 }
 
-// AppendStatus appends what the page's script works with, at most 350 bytes:
+// AppendStatus appends what the page's script works with, at most 350 bytes beside the message:
 //
 //	admitted  the next request of the page's own URL passes
 //	ahead     people before the visitor, or null
@@ -67,6 +67,7 @@ func AppendJSON(dst []byte, v View) []byte {
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
+//	message   what the operator says to everybody who waits; left out when there is nothing
 func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
 
 func appendStatus(dst []byte, v *View) []byte {
@@ -105,7 +106,13 @@ func appendStatus(dst []byte, v *View) []byte {
 	dst = appendField(dst, `,"end":`, seconds(end))
 	dst = append(dst, `,"ref":"`...)
 	dst = appendReference(dst, d.Ticket.ID)
-	return append(dst, `"}`...)
+	dst = append(dst, '"')
+	if m := messageOf(d); m != "" {
+		dst = append(dst, `,"message":"`...)
+		dst = appendQuotable(dst, m)
+		dst = append(dst, '"')
+	}
+	return append(dst, '}')
 }
 
 // countdowns returns how long it is until the start, where a page waits for it, and until the

@@ -74,6 +74,9 @@ func States() []State {
 		of("drained", func(d *anteroom.Decision) {
 			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonDraining, Method: anteroom.FIFO, At: now}
 		}),
+		of("message", func(d *anteroom.Decision) {
+			d.InForce = &anteroom.InForce{Message: "Restocking & letting people in again at 15:00. Your place is kept."}
+		}),
 		of("lost", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonPlaceLost }),
 		of("over", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonSessionOver }),
 		of("used", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonUsed }),

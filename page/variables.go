@@ -7,8 +7,8 @@ import (
 )
 
 // variables are what an operator's template can show: the published fields and their
-// template-only companions, then ours. Numbers, booleans and strings of a fixed form only;
-// no word that came with a request.
+// template-only companions, then ours. Numbers, booleans, strings of a fixed form and what an
+// operator says to the line; no word that came with a request.
 func variables(v View) map[string]any {
 	d := &v.Decision
 	p := publish(&v)
@@ -64,6 +64,7 @@ func variables(v View) map[string]any {
 		"lineFull":           d.Reason == anteroom.ReasonLineFull,
 		"isPaused":           v.Paused,
 		"isDraining":         d.Reason == anteroom.ReasonDraining,
+		"message":            messageOf(d), // an operator's words, empty without any
 
 		"eventStartUnixMilli": unixMilli(h.start), // 0 when not prequeueing
 		"eventEndUnixMilli":   unixMilli(h.end),   // 0 without an event

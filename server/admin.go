@@ -163,6 +163,7 @@ type roomStatus struct {
 	Draining          bool                    `json:"draining"`
 	Phase             string                  `json:"phase"` // of Event
 	Event             string                  `json:"event"` // name of the active one, or empty
+	Message           string                  `json:"message,omitempty"`
 	Mode              string                  `json:"mode"`
 	ActiveUsers       int                     `json:"active_users"`
 	TotalActiveUsers  int                     `json:"total_active_users"`
@@ -201,7 +202,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 			in = room.At(anteroom.TimeOf(time.Now()))
 		}
 		one := roomStatus{ID: room.ID, Name: room.Name, Zone: room.Zone, Method: in.QueueingMethod,
-			QueueAll: in.QueueAll, Suspended: in.Suspended, Paused: room.Controls.Paused, Draining: in.Draining, Phase: in.Phase.String(), Mode: st.Mode,
+			QueueAll: in.QueueAll, Suspended: in.Suspended, Paused: room.Controls.Paused, Draining: in.Draining, Phase: in.Phase.String(), Message: room.Controls.Message, Mode: st.Mode,
 			ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers, AdmittedLastMin: st.AdmittedLastMin,
 			NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Away: st.Dormant, Offered: st.Offered}
 		if in.Event != nil {

@@ -93,7 +93,7 @@ func TestExamplesAreAsTheSchemasSay(t *testing.T) {
 // A schema that is never used, or that lets everything pass, shows nothing.
 func TestSchemasBite(t *testing.T) {
 	s := documentSchemas(t)
-	for _, bad := range []string{`{}`, `{"id":"x"}`, `{"paused":true,"draining":false,"reset_at":"yesterday"}`, `{"paused":true,"draining":false,"reset_at":null,"more":1}`} {
+	for _, bad := range []string{`{}`, `{"id":"x"}`, `{"paused":true,"draining":false,"reset_at":"yesterday","message":null}`, `{"paused":true,"draining":false,"reset_at":null,"message":null,"more":1}`} {
 		schema, err := s.compiler.Compile("openapi.json#/components/schemas/Controls")
 		if err != nil {
 			t.Fatal(err)

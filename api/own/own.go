@@ -87,6 +87,8 @@ func (f *face) routes() []api.Route {
 		{Method: "POST", Path: room + "/drain", Do: f.control(func(c *anteroom.Controls) { c.Draining = true })},
 		{Method: "POST", Path: room + "/resume", Do: f.control(func(c *anteroom.Controls) { c.Paused, c.Draining = false, false })},
 		{Method: "POST", Path: room + "/reset", Do: f.reset},
+		{Method: "PUT", Path: room + "/message", Do: f.putMessage},
+		{Method: "DELETE", Path: room + "/message", Do: f.control(func(c *anteroom.Controls) { c.Message = "" })},
 
 		{Method: "GET", Path: Prefix + "/analytics", Do: f.totalAnalytics},
 		{Method: "GET", Path: room + "/analytics", Write: f.getAnalytics},

@@ -32,6 +32,8 @@ func TestEveryOperation(t *testing.T) {
 		w.ok("POST", room+"/"+o, "", nil)
 	}
 	w.ok("POST", room+"/reset", `{"confirm":"checkout"}`, nil)
+	w.ok("PUT", room+"/message", `{"text":"Doors open at 10."}`, nil)
+	w.ok("DELETE", room+"/message", "", nil)
 
 	w.ok("GET", event+"/repeat", "", nil)
 	w.ok("PUT", event+"/repeat", `{"every":"week","times":10,"time_zone":"Europe/Berlin"}`, nil)

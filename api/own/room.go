@@ -33,7 +33,25 @@ func (f *face) shownRoom(r anteroom.Room) api.Members {
 }
 
 func shownControls(c anteroom.Controls) api.Members {
-	return api.Members{{Name: "paused", Value: c.Paused}, {Name: "draining", Value: c.Draining}, {Name: "reset_at", Value: roomMoment(c.ResetAt)}}
+	return api.Members{{Name: "paused", Value: c.Paused}, {Name: "draining", Value: c.Draining}, {Name: "reset_at", Value: roomMoment(c.ResetAt)},
+		{Name: "message", Value: optional(c.Message)}}
+}
+
+// putMessage sets what the waiting page says to everybody in line.
+func (f *face) putMessage(r *api.Request) (api.Answer, error) {
+	o, err := body(r, "text")
+	if err != nil {
+		return api.Answer{}, err
+	}
+	text, err := o.Get("text").Text()
+	if err != nil {
+		return api.Answer{}, err
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return api.Answer{}, api.Invalid("text", "is missing", "one line of plain text; DELETE takes the message away")
+	}
+	a, err := f.control(func(c *anteroom.Controls) { c.Message = text })(r)
+	return a, api.Rename(err, func(string) string { return "text" })
 }
 
 // listRooms knows the filters zone and name, by which a person names a room, and id.
@@ -103,7 +121,7 @@ func shownInForce(in *anteroom.InForce) any {
 		{Name: "phase", Value: in.Phase.String()}, {Name: "event", Value: event}, {Name: "until", Value: roomMoment(in.Until)},
 		{Name: "queueing_method", Value: in.QueueingMethod}, {Name: "queue_all", Value: in.QueueAll}, {Name: "draining", Value: in.Draining},
 		{Name: "suspended", Value: in.Suspended}, {Name: "session_duration_seconds", Value: in.SessionDuration.Seconds()},
-		{Name: "disable_session_renewal", Value: in.DisableSessionRenewal},
+		{Name: "disable_session_renewal", Value: in.DisableSessionRenewal}, {Name: "message", Value: optional(in.Message)},
 	}
 }
 

@@ -31,7 +31,7 @@ paused, drained, reset and so on; their settings are changed in the file.`
   anteroom room set checkout --queue-all
   anteroom room find checkout 3f9a1-c07be`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomFind(r), roomRevoke(r))
+	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomFind(r), roomRevoke(r))
 	for _, o := range []struct{ word, short, done string }{
 		{"pause", "Hold everybody without a session until resumed", "holds everybody who has no session; anteroom room resume ends that"},
 		{"drain", "Turn newcomers away and let those in line in as ever", "turns newcomers away; anteroom room resume ends that"},
@@ -338,6 +338,36 @@ func roomReset(r *remote) *cobra.Command {
 		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, map[string]any{"confirm": confirm}, &result)
 	}, func(w io.Writer, rm room, _ any) error {
 		_, err := fmt.Fprintf(w, "The line of room %s is empty: whoever waited is new.\n", shown(rm.String()))
+		return err
+	})
+}
+
+func roomMessage(r *remote) *cobra.Command {
+	var away bool
+	cmd := &cobra.Command{Use: "message ROOM [TEXT]", Short: "Say something to everybody in line on the waiting page, or --clear it",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usageError{fmt.Errorf("%s takes a room and a text, in quotes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+			}
+			return nil
+		},
+		Example: `  anteroom room message example.com/checkout 'We are restocking. Your place is kept.'
+  anteroom room message example.com/checkout --clear`}
+	cmd.Flags().BoolVar(&away, "clear", false, "take the message away")
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
+		switch {
+		case away && len(args) == 0:
+			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/message", nil, nil, &result)
+		case !away && len(args) == 1:
+			return result, c.Do(ctx, http.MethodPut, rm.of(ours)+"/message", nil, map[string]any{"text": args[0]}, &result)
+		}
+		return nil, usageError{fmt.Errorf("write the message in quotes, or --clear; see %s --help", cmd.CommandPath())}
+	}, func(w io.Writer, rm room, _ any) error {
+		told := "The waiting page of room %s says it from now on.\n"
+		if away {
+			told = "The waiting page of room %s has no message any more.\n"
+		}
+		_, err := fmt.Fprintf(w, told, shown(rm.String()))
 		return err
 	})
 }

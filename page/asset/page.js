@@ -21,21 +21,22 @@ const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'nume
 const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }
 const kept = () => now.kept ? put(words.kept, clock(now.kept)) : ''
 const warn = value => { note.textContent = value; note.hidden = !value }
-const store = (key, value) => { try { return value ? sessionStorage.setItem(key, value) : sessionStorage.getItem(key) } catch (e) {} }
+const store = (key, value) => { try { return value ? sessionStorage[key] = value : sessionStorage[key] } catch (e) {} }
 
 const show = s => {
 if (now.hi && s.lo > now.hi) told = words.slower
 told = words.notes[s.reason] || told
 now = s
 warn(told)
+text('message', s.message)
 text('waitTime', wait(s))
 if (s.ahead != null && $('ahead')) {
 text('ahead', num(s.ahead))
-$('ahead').parentNode.hidden = false
+$('ahead').parentNode.hidden = 0
 // The bar runs from the first place that this tab has seen.
 const key = 'anteroom-' + s.ref, first = Math.max(+store(key) || 0, s.ahead)
 store(key, first)
-if (s.ref && first > s.ahead) { $('bar').hidden = false; $('bar').value = 1 - s.ahead / first }
+if (s.ref && first > s.ahead) { $('bar').hidden = 0; $('bar').value = 1 - s.ahead / first }
 }
 text('kept', kept())
 if ($('kept')) $('kept').hidden = !s.kept
@@ -157,8 +158,8 @@ show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
 if (!navigator.cookieEnabled) warn(told = words.cookies)
 if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
-const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = true; store('anteroom-tell', 1) }
-tell.hidden = false
+const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = 1; store('anteroom-tell', 1) }
+tell.hidden = 0
 tell.onclick = () => { if (window.Notification) Promise.resolve(Notification.requestPermission()).then(armed, armed); else armed() }
 if (store('anteroom-tell')) armed()
 }

@@ -49,6 +49,14 @@ const (
 	MaxHeld     = 1_000     // requests of one room held for a slot about to come free
 	MaxConsumed = 2_000_000 // used tickets remembered by one room
 
+	MaxWebhooks             = 100 // of an installation
+	MaxWebhookURL           = 2048
+	MaxMinutesBefore        = 7 * 24 * 60 // a week
+	MaxSaturatedMinutes     = 24 * 60
+	DefaultLongerThan       = 1_000
+	DefaultMinutesBefore    = 15
+	DefaultSaturatedMinutes = 10
+
 	// QueueIsFullAfter is the forecast beyond which a line counts as full.
 	QueueIsFullAfter = 24 * time.Hour
 )

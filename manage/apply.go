@@ -35,7 +35,7 @@ func (a *applying) apply(e entry) error {
 	a.next.seq, a.next.head = e.Seq, e.Hash
 	a.known, a.names, a.moved = 0, nil, false
 	// Rooms name lists, and what is held names rooms.
-	for _, prefix := range []string{listPrefix, tokenPrefix, zonePrefix, roomPrefix, heldPrefix} {
+	for _, prefix := range []string{listPrefix, tokenPrefix, webhookPrefix, zonePrefix, roomPrefix, heldPrefix} {
 		for _, w := range a.writes {
 			if strings.HasPrefix(w.Key, prefix) {
 				if err := a.write(prefix, w); err != nil {
@@ -88,6 +88,17 @@ func (a *applying) write(prefix string, w write) error {
 			return err
 		}
 		s.setTokens(put(s.tokens, &d.token, same))
+	case webhookPrefix:
+		same := func(h *storedWebhook) bool { return string(h.Webhook.ID) == id }
+		if gone {
+			s.hooks = without(s.hooks, same)
+			return nil
+		}
+		one, err := readWebhook(w.Key, data)
+		if err != nil {
+			return err
+		}
+		s.hooks = put(s.hooks, one, same)
 	case zonePrefix:
 		a.moved = true
 		if gone {
@@ -190,6 +201,7 @@ func (a *applying) lists() error {
 func (a *applying) order() {
 	s := a.next
 	slices.SortFunc(s.tokens, tokenOrder)
+	slices.SortFunc(s.hooks, webhookOrder)
 	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
 	if !a.moved {
 		return

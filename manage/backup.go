@@ -148,6 +148,9 @@ func (s *State) documents() (docs map[string]any, pages map[string]string) {
 	for _, t := range s.tokens {
 		docs[tokenPrefix+string(t.ID)] = tokenDocument{h, *t}
 	}
+	for _, w := range s.hooks {
+		docs[webhookPrefix+string(w.Webhook.ID)] = webhookDocument{h, *w}
+	}
 	return docs, pages
 }
 
@@ -269,6 +272,9 @@ func (t *tx) restore(b backup, out *Restored) error {
 		slices.SortFunc(all, tokenOrder)
 		next.setTokens(all)
 	}
+	if len(next.hooks) > anteroom.MaxWebhooks {
+		return invalid(fmt.Errorf("it has %d webhooks; at most %d", len(next.hooks), anteroom.MaxWebhooks))
+	}
 	if len(next.zones) > MaxZones || len(next.lists) > rules.MaxLists || len(next.tokens) > MaxTokens {
 		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, rules.MaxLists, MaxTokens))
 	}
@@ -310,7 +316,7 @@ func (t *tx) restore(b backup, out *Restored) error {
 		}
 	}
 	t.note("backup.restore", b.sum, "", nil, map[string]any{"made": b.header.Made, "seq": b.header.Seq, "keys": out.Keys,
-		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens})
+		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens, "webhooks": len(next.hooks)})
 	return nil
 }
 
@@ -369,6 +375,14 @@ func (s *State) checkRestored() error {
 		}
 		if err := (TokenSpec{Name: t.Name, Grants: t.Grants, Networks: t.Networks}).check(time.Time{}); err != nil || len(t.Secrets) == 0 {
 			return fmt.Errorf("the token %s is not one that was made here: %w", t.ID, err)
+		}
+	}
+	for _, w := range s.hooks {
+		if err := once("webhook", string(w.Webhook.ID)); err != nil {
+			return err
+		}
+		if f := w.Webhook.Check(); len(f) > 0 || len(w.Secrets) == 0 {
+			return fmt.Errorf("the webhook %s is not one that was made here: %w", w.Webhook.ID, f.Err())
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ const (
 	listPrefix    = "manage.list."
 	heldPrefix    = "manage.controls."
 	tokenPrefix   = "manage.token."
+	webhookPrefix = "manage.webhook."
 	pagePrefix    = "manage.page."
 	auditPrefix   = "manage.audit."
 	anchorKey     = "manage.anchor"

@@ -84,7 +84,7 @@ func TestUnknownDocument(t *testing.T) {
 	t.Parallel()
 	link := memlink.New()
 	furnished(t, link)
-	link.Put(t.Context(), "manage.webhook.1", []byte(`{"version":1}`))
+	link.Put(t.Context(), "manage.other.1", []byte(`{"version":1}`))
 	if _, err := Open(t.Context(), Config{Link: link}); anteroom.KindOf(err) != anteroom.Unavailable {
 		t.Error(err)
 	}

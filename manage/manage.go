@@ -55,6 +55,8 @@ type Config struct {
 	Doors Doors
 	// Keys are the ticket keys; nil means that there are none.
 	Keys Keys
+	// Webhooks sends; nil means that nothing is sent and webhooks cannot be made.
+	Webhooks Webhooks
 	// Cluster tells how the nodes stand together; nil means that no room is served.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.

@@ -31,6 +31,7 @@ type State struct {
 	named   *rules.Lists  // made from them
 	tokens  []*token      // in the order of their creation
 	secrets map[digest]*token
+	hooks   []*storedWebhook // in the order of their creation
 
 	cookieName string
 	strict     bool

@@ -557,6 +557,12 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 				return nil, nil, err
 			}
 			tokens = append(tokens, &d.token)
+		case strings.HasPrefix(key, webhookPrefix):
+			one, err := readWebhook(key, data)
+			if err != nil {
+				return nil, nil, err
+			}
+			s.hooks = append(s.hooks, one)
 		default:
 			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
 		}
@@ -588,6 +594,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 	slices.SortFunc(s.rooms, byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) }))
 	slices.SortFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(z *storedZone) string { return string(z.ID) }))
 	slices.SortFunc(tokens, tokenOrder)
+	slices.SortFunc(s.hooks, webhookOrder)
 	s.setTokens(tokens)
 	for _, r := range s.rooms {
 		if !slices.ContainsFunc(s.zones, func(z *storedZone) bool { return z.Name == r.Zone }) {

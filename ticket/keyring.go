@@ -22,6 +22,7 @@ const (
 	PurposeProof         = "proof"          // Ed25519 seeds of the proof of admission; Derive
 	PurposeSubject       = "subject"        // names a session to the origin; Fixed
 	PurposeRefreshJitter = "refresh-jitter" // spreads check-ins; Fixed
+	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

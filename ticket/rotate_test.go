@@ -187,7 +187,7 @@ func TestDerivedSecrets(t *testing.T) {
 		t.Errorf("Derive does not give the current key first and the old behind it")
 	}
 	seen := map[Secret]bool{}
-	for _, p := range []string{PurposeProof, PurposeSubject, PurposeRefreshJitter, purposeTicket, purposeBind, purposeID} {
+	for _, p := range []string{PurposeProof, PurposeSubject, PurposeRefreshJitter, PurposeWebhook, purposeTicket, purposeBind, purposeID} {
 		s := one.Derive(p)[0].Secret
 		if seen[s] || s == one.current.secret {
 			t.Errorf("purpose %s shares a secret", p)

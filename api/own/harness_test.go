@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -145,7 +146,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, doors: &doors{}, rows: &rows{}, schemas: documentSchemas(t), seen: map[string]bool{}, now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return w.now }
 	var err error
-	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, FirstToken: adminToken, Now: clock, Analytics: w.rows,
+	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, Webhooks: sender{}, FirstToken: adminToken, Now: clock, Analytics: w.rows,
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil
@@ -297,6 +298,30 @@ func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (mana
 		return manage.ShuffleRecord{}, false, nil
 	}
 	return *d.shuffle, true, nil
+}
+
+// sender is where webhooks are sent from, with one delivery that waits for its next attempt.
+type sender struct{}
+
+func (sender) Key() [32]byte { return [32]byte{1} }
+
+func (sender) CheckURL(url string) error {
+	if strings.HasPrefix(url, "http:") {
+		return errors.New("does not begin with https://")
+	}
+	return nil
+}
+
+func (sender) Test(_ context.Context, w manage.SignedWebhook, by string) (manage.Delivery, error) {
+	at := doorTime.Std()
+	return manage.Delivery{ID: strings.Repeat("a", 32), Type: anteroom.WebhookTest, Text: w.Name + " " + by, CreatedOn: at, State: manage.DeliveryDelivered,
+		Attempts: 1, Status: 200, LastOn: at}, nil
+}
+
+func (sender) Deliveries(context.Context, anteroom.WebhookID) ([]manage.Delivery, error) {
+	at := doorTime.Std()
+	return []manage.Delivery{{ID: strings.Repeat("b", 32), Type: anteroom.RoomQueueing, Text: "checkout", CreatedOn: at, State: manage.DeliveryPending,
+		Attempts: 1, Error: "it does not answer", LastOn: at, NextOn: at.Add(10 * time.Second)}}, nil
 }
 
 func readAll(t testing.TB, r io.Reader) []byte {

@@ -58,6 +58,8 @@ func (f *face) routes() []api.Route {
 	const (
 		tokens = Prefix + "/tokens"
 		token  = tokens + "/{token}"
+		hooks  = Prefix + "/webhooks"
+		hook   = hooks + "/{webhook}"
 		zones  = Prefix + "/zones"
 		zone   = zones + "/{zone}"
 		room   = zone + "/rooms/{room}"
@@ -69,6 +71,15 @@ func (f *face) routes() []api.Route {
 		{Method: "GET", Path: token, Do: f.getToken},
 		{Method: "DELETE", Path: token, Do: f.deleteToken},
 		{Method: "POST", Path: token + "/rotate", Do: f.rotateToken},
+		{Method: "GET", Path: hooks, Do: f.listWebhooks},
+		{Method: "POST", Path: hooks, Do: f.createWebhook},
+		{Method: "GET", Path: hook, Do: f.getWebhook},
+		{Method: "PATCH", Path: hook, Do: f.changeWebhook},
+		{Method: "DELETE", Path: hook, Do: f.deleteWebhook},
+		{Method: "POST", Path: hook + "/rotate", Do: f.rotateWebhook},
+		{Method: "POST", Path: hook + "/test", Do: f.testWebhook},
+		{Method: "GET", Path: hook + "/deliveries", Do: f.listDeliveries},
+
 		{Method: "POST", Path: Prefix + "/keys/rotate", Do: f.rotateKeys},
 
 		{Method: "GET", Path: zones, Do: f.listZones},

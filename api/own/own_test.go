@@ -49,6 +49,16 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("POST", "/tokens/"+token.ID+"/rotate", `{"overlap_seconds":3600}`, nil)
 	w.ok("DELETE", "/tokens/"+token.ID, "", nil)
 
+	var hook struct{ ID string }
+	w.ok("POST", "/webhooks", `{"name":"on call","url":"https://hooks.example.com/x"}`, &hook)
+	w.ok("GET", "/webhooks", "", nil)
+	w.ok("GET", "/webhooks/"+hook.ID, "", nil)
+	w.ok("PATCH", "/webhooks/"+hook.ID, `{"enabled":false,"longer_than":null}`, nil)
+	w.ok("POST", "/webhooks/"+hook.ID+"/rotate", `{"overlap_seconds":3600}`, nil)
+	w.ok("POST", "/webhooks/"+hook.ID+"/test", "", nil)
+	w.ok("GET", "/webhooks/"+hook.ID+"/deliveries", "", nil)
+	w.ok("DELETE", "/webhooks/"+hook.ID, "", nil)
+
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
 	w.ok("GET", "/cluster", "", nil)

@@ -77,6 +77,7 @@ var table = []tableRow{
 			"github.com/fsnotify/fsnotify"}},
 
 	// What shows and judges the product stands beside it and speaks HTTP to it.
+	{pkg: "demo/history", imports: []string{".", "analytics"}},
 	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of.

@@ -34,7 +34,7 @@ var table = []tableRow{
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "crawler", imports: []string{"."}},
-	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/text"}},
+	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "config/strict", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "config", imports: []string{".", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 

@@ -150,6 +150,9 @@ func (v Value) Object() (Object, error) {
 	return o, nil
 }
 
+// Names returns the names of the members, sorted.
+func (o Object) Names() []string { return slices.Sorted(maps.Keys(o.members)) }
+
 // Get returns a member. One that was not sent keeps its name for faults.
 func (o Object) Get(name string) Value {
 	if v, ok := o.members[name]; ok {

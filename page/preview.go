@@ -23,6 +23,8 @@ type PreviewOptions struct {
 	Event anteroom.Phase
 	// ShuffleAtEventStart is the event's (shuffle_at_event_start); not without an event.
 	ShuffleAtEventStart bool
+	// State is the name of one of [States] (state); it goes before everything else.
+	State string
 	// WaitTime is the forecast (waitTime), in whole minutes; zero means 10 minutes.
 	WaitTime time.Duration
 }
@@ -88,6 +90,12 @@ func ParsePreview(query url.Values) (PreviewOptions, error) {
 	if o.ShuffleAtEventStart && o.Event == anteroom.NoEvent {
 		fault("shuffle_at_event_start", "is true without an event", "set event to prequeueing or started")
 	}
+	if v, ok := value("state"); ok {
+		o.State = v
+		if !slices.ContainsFunc(States(), func(s State) bool { return s.Name == v }) {
+			fault("state", fmt.Sprintf("%.40q is not a state", v), "one of "+strings.Join(StateNames(), ", "))
+		}
+	}
 	if v, ok := value("waitTime"); ok {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil || n == 0 {
@@ -108,6 +116,12 @@ func (o PreviewOptions) View(t *Template, language string, now time.Time) (v Vie
 	at := anteroom.TimeOf(now)
 	v = View{Template: t, Language: language, Now: now, Returning: true, Preview: true}
 	d := &v.Decision
+	for _, s := range statesAt(at) {
+		if s.Name == o.State {
+			*d = s.Decision
+			return v, false
+		}
+	}
 	*d = anteroom.Decision{
 		Reason: anteroom.ReasonWaiting, Method: o.Method, At: at, QueueAll: o.ForceQueue, QueueIsFull: o.QueueIsFull,
 		Ticket: anteroom.Ticket{

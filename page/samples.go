@@ -15,7 +15,19 @@ type State struct {
 // States returns a made-up decision for everything that a page can say, so that every page
 // can be looked at, in every language, without anybody waiting. They are always the same.
 func States() []State {
-	now := anteroom.TimeOf(time.Date(2026, 11, 20, 14, 27, 5, 0, time.UTC))
+	return statesAt(anteroom.TimeOf(time.Date(2026, 11, 20, 14, 27, 5, 0, time.UTC)))
+}
+
+// StateNames returns the names of [States].
+func StateNames() []string {
+	var names []string
+	for _, s := range States() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func statesAt(now anteroom.Time) []State {
 	base := anteroom.Decision{
 		Reason: anteroom.ReasonWaiting, Method: anteroom.FIFO, At: now,
 		Ticket: anteroom.Ticket{

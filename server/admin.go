@@ -14,6 +14,7 @@ import (
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // adminServer serves operators: health, status, metrics, reload. It is bound to the
@@ -26,7 +27,7 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
-	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log})}
+	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}})}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	srv := &http.Server{
 		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(apis, mux)),
@@ -42,6 +43,12 @@ func (s *Server) adminServer() *http.Server {
 	}
 	return srv
 }
+
+// places are those that the databases in force know.
+type places struct{ s *Server }
+
+// Place implements rules.Geo.
+func (p places) Place(a netip.Addr) rules.Place { return p.s.geo.Load().Place(a) }
 
 // whereAPIs gives what is below an API's prefix to that API, as it was sent: a mux would
 // answer other spellings of a path with a redirect, which clients of an API cannot read.

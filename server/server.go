@@ -70,7 +70,7 @@ type Server struct {
 	metrics   http.Handler
 
 	crawlers *crawler.Verifier
-	geo      *geo.Databases // in force; nobody else writes while a configuration is prepared
+	geo      atomic.Pointer[geo.Databases] // in force; nobody else writes while a configuration is prepared
 
 	life    context.Context // of work that outlasts the request that began it
 	endLife context.CancelFunc

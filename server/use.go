@@ -89,7 +89,7 @@ func (s *Server) prepare(ctx context.Context, cfg config.Config) (p prepared, er
 	if p.certs, err = loadCertificates(cfg.TLS, s.log); err != nil {
 		return p, err
 	}
-	if p.geo, err = geo.Open(cfg.GeoIP, s.geo); err != nil {
+	if p.geo, err = geo.Open(cfg.GeoIP, s.geo.Load()); err != nil {
 		return p, err
 	}
 	if a := cfg.AdminTLS; a.On() {
@@ -138,7 +138,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 		s.adminCert.Store(p.admin)
 	}
 	s.cfg.Store(&p.cfg)
-	s.geo = p.geo
+	s.geo.Store(p.geo)
 	s.first.CompareAndSwap(nil, &p.cfg)
 	if s.ring != nil && s.taken.Load() == nil {
 		select { // the newest counts

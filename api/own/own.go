@@ -16,6 +16,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // Prefix is where the API lives.
@@ -24,21 +26,28 @@ const Prefix = "/anteroom/v1"
 //go:embed openapi.json
 var document []byte
 
-// Config is what the API stands on. All but Now is required.
+// Config is what the API stands on. Manager and Log are required.
 type Config struct {
 	Manager *manage.Manager
 	Now     func() time.Time // the wall clock; nil means time.Now
 	Log     *slog.Logger
+	// Preview keeps a page to be looked at, nil for the built-in one, and returns the path of its
+	// address; nil means that there are no previews.
+	Preview func(t *page.Template, bytes int) (path string)
+	// Geo knows where addresses are; nil means that nobody does.
+	Geo rules.Geo
 }
 
 type face struct {
-	manage *manage.Manager
-	now    func() time.Time
+	manage  *manage.Manager
+	now     func() time.Time
+	preview func(t *page.Template, bytes int) string
+	geo     rules.Geo
 }
 
 // New returns the handler of everything below Prefix.
 func New(c Config) http.Handler {
-	f := &face{manage: c.Manager, now: c.Now}
+	f := &face{manage: c.Manager, now: c.Now, preview: c.Preview, geo: c.Geo}
 	if f.now == nil {
 		f.now = time.Now
 	}
@@ -109,6 +118,9 @@ func (f *face) routes() []api.Route {
 		{Method: "DELETE", Path: event + "/repeat", Do: f.deleteRepeat},
 		{Method: "GET", Path: event + "/shuffles/{number}", Do: f.getShuffle},
 		{Method: "GET", Path: event + "/shuffles/{number}/ids", Write: f.getShuffleIDs},
+
+		{Method: "POST", Path: Prefix + "/rules/test", Do: f.testRule},
+		{Method: "POST", Path: Prefix + "/templates/check", Do: f.checkTemplate},
 
 		{Method: "GET", Path: Prefix + "/audit", Do: f.listAudit},
 		{Method: "GET", Path: Prefix + "/audit/verify", Do: f.verifyAudit},

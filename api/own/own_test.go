@@ -59,6 +59,9 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("GET", "/webhooks/"+hook.ID+"/deliveries", "", nil)
 	w.ok("DELETE", "/webhooks/"+hook.ID, "", nil)
 
+	w.ok("POST", "/rules/test", `{"expression":"ssl"}`, nil)
+	w.ok("POST", "/templates/check", `{"html":""}`, nil)
+
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
 	w.ok("GET", "/cluster", "", nil)

@@ -70,6 +70,15 @@ func (p *previews) expire(now time.Time) {
 	p.all = slices.DeleteFunc(p.all, func(o preview) bool { return now.Sub(o.made) >= PreviewLife })
 }
 
+// MakePreview keeps an operator's page to be looked at, nil for the built-in one, and returns the
+// path of its address on this listener. Who may do that is the caller's to find out: what it
+// makes is public.
+func (a *API) MakePreview(t *waiting.Template, bytes int) (path string) {
+	one := preview{id: newUUID(), template: t, bytes: bytes, made: a.now()}
+	a.previews.add(one)
+	return PreviewPath + one.id
+}
+
 // createPreview needs no less than changing a room does: what it makes is public.
 func (a *API) createPreview(r *api.Request) (api.Answer, error) {
 	z, err := a.zoneOf(r)
@@ -87,18 +96,17 @@ func (a *API) createPreview(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	one := preview{id: newUUID(), bytes: len(html), made: a.now()}
+	var template *waiting.Template
 	if html != "" {
-		if one.template, err = waiting.Compile(html); err != nil {
+		if template, err = waiting.Compile(html); err != nil {
 			return api.Answer{}, api.Rename(err, func(string) string { return "custom_html" })
 		}
 	}
-	a.previews.add(one)
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	return api.Answer{Result: api.Members{{Name: "preview_url", Value: scheme + "://" + r.Host + PreviewPath + one.id}}}, nil
+	return api.Answer{Result: api.Members{{Name: "preview_url", Value: scheme + "://" + r.Host + a.MakePreview(template, len(html))}}}, nil
 }
 
 func newUUID() string {
@@ -109,11 +117,12 @@ func newUUID() string {
 }
 
 // Preview is the handler of everything below PreviewPath. The page is an operator's own
-// markup: the sandbox keeps its scripts from everything else that this listener serves.
+// markup: the sandbox keeps its scripts from everything else that this listener serves. It may
+// be framed by pages of this listener only.
 func (a *API) Preview(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "sandbox allow-scripts")
+	h.Set("Content-Security-Policy", "sandbox allow-scripts; frame-ancestors 'self'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Robots-Tag", "noindex")

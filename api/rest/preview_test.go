@@ -88,7 +88,7 @@ func TestPreviewsAreSandboxed(t *testing.T) {
 		strings.ToUpper(path): 404, path[:len(path)-1] + "%31": 404, PreviewPath + "00000000-0000-4000-8000-000000000000": 404} {
 		w := in.look("GET", target)
 		h := w.Header()
-		if w.Code != status || h.Get("Content-Security-Policy") != "sandbox allow-scripts" || h.Get("Cache-Control") != "no-store" ||
+		if w.Code != status || h.Get("Content-Security-Policy") != "sandbox allow-scripts; frame-ancestors 'self'" || h.Get("Cache-Control") != "no-store" ||
 			h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" || h.Get("Set-Cookie") != "" || h.Get("Refresh") != "" {
 			t.Errorf("%s: %d %v", target, w.Code, h)
 		}

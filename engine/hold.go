@@ -81,7 +81,7 @@ func (s *Site) settleHeld(now anteroom.Time) {
 			if h.reason == anteroom.ReasonReopened {
 				reason = h.reason
 			}
-			s.answer(h, s.admit(now, h.ticket, reason))
+			s.answer(h, s.letIn(now, h.ticket, reason))
 		case h.borrow && s.mode == Open:
 			s.held = append(s.held, h) // the coordinator owes the rest of what was asked for
 		case h.borrow:

@@ -31,6 +31,7 @@ import (
 //	clone NAME as OTHER             OTHER gets a copy of the ticket
 //	restart [forget]                the process ends and starts again from its journal
 //	line / status                   who is in line, in order / the room's numbers
+//	tally                           what was counted since the last time
 //
 // Flags: nojoin (a sub-resource), noclaim (a prefetch), bind=N, hold (may be held; without
 // it a request is answered at once).
@@ -182,6 +183,19 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		w.collect()
 		s := w.room.Status(w.now)
 		fmt.Fprintf(&out, "%s: %d active, %d in the last minute, %d waiting, %d away, %d offered\n", s.Mode, s.ActiveUsers, s.AdmittedLastMin, s.Waiting, s.Dormant, s.Offered)
+	case "tally":
+		w.room.Tick(w.now)
+		w.collect()
+		c := w.room.TakeTally()
+		fmt.Fprintf(&out, "%d new, %d joined, %d abandoned, %d no-shows, %d overtakes, %d revoked\n", c.NewUsers, c.Joined, c.Abandoned, c.NoShows, c.Overtakes, c.Revoked)
+		for _, span := range []struct {
+			name string
+			all  []time.Duration
+		}{{"waited", c.Waited}, {"stayed", c.Stayed}, {"late", c.Late}, {"early", c.Early}} {
+			if len(span.all) > 0 {
+				fmt.Fprintf(&out, "%s %v\n", span.name, span.all)
+			}
+		}
 	default:
 		t.Fatalf("%s: no such verb: %s", d.Pos, d.Cmd)
 	}
@@ -200,6 +214,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 
 func (w *story) start(events []Event, shift time.Duration) {
 	w.room = NewSingle(w.now, SiteKey{Name: "here", Incarnation: w.inc}, w.settings, w.record, []byte("seed"), events, shift)
+	w.room.KeepTally()
 	w.store()
 	w.collect()
 }

@@ -135,8 +135,11 @@ func (s *Site) owe() { s.balance.Debt = s.adopted - min(s.adopted, s.paid) + s.t
 func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
 	if slot := s.here.find(&t.ID); slot != 0 {
 		s.dropOffer(slot)
+		s.entered(now, t.Arrival, s.here.at(slot).flags&hereShown != 0)
 		s.here.remove(slot)
 		s.departures = append(s.departures, Departure{ID: t.ID, Why: Admitted})
+	} else {
+		s.entered(now, t.Arrival, t.Next != 0) // known by its cookie only
 	}
 	s.balance.Used[Seat]++
 	s.balance.Used[RateSlot]++
@@ -170,6 +173,9 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	if slot == 0 {
 		return false
 	}
+	if s.counting != nil {
+		s.counting.Revoked++
+	}
 	s.expiry.removeAt(int(s.seats.at(slot).pos))
 	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now})
 	s.end(now, slot)
@@ -180,6 +186,7 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 // end frees the seat of a session that is over. The slot has left expiry.
 func (s *Site) end(now anteroom.Time, slot uint32) {
 	st, id := *s.seats.at(slot), s.seats.id(slot)
+	s.stayed(&st)
 	s.consume(id, st.accepted, now)
 	s.ends[s.age(now, st.accepted)]++
 	s.seats.remove(slot)

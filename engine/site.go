@@ -101,6 +101,8 @@ type Site struct {
 	newest    uint64                // the highest number of a message of the coordinator
 	barred    uint64                // Findings of a lower number bring no session
 
+	counting *counting // nil: nobody asks
+
 	cut      cutLine
 	sweepPos uint32
 	sweptAt  anteroom.Time
@@ -246,6 +248,7 @@ func (s *Site) permits() int64 {
 }
 
 func (s *Site) arrival(slot uint32) Arrival {
+	s.heardOf(slot)
 	w := s.here.at(slot)
 	return Arrival{ID: s.here.id(slot), Key: w.key, Lane: w.lane, Shown: w.flags&hereShown != 0,
 		Stream: w.streams > 0, Due: w.due}
@@ -423,6 +426,7 @@ func (s *Site) sweep(now anteroom.Time) {
 			// Whoever never came back with the ticket is forgotten at the first missed check-in,
 			// so that clients that keep no cookie cannot fill the line. Nothing is lost: a ticket
 			// that does come back brings its place along.
+			s.left(w)
 			s.events = append(s.events, Event{Kind: EventForgotten, ID: s.here.id(slot), At: now})
 			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
 			s.here.remove(slot)

@@ -135,6 +135,9 @@ func (s *Site) missOffers(now anteroom.Time) {
 	}
 	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {
 		s.dropOffer(slot)
+		if s.counting != nil {
+			s.counting.NoShows++
+		}
 		s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: NoShow})
 		s.urgent = true
 	}

@@ -117,12 +117,12 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	switch {
 	case hold:
 	case s.mode == Open && s.permits() >= 1:
-		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
+		return s.letIn(now, t, anteroom.ReasonFreeSlot), 0
 	case s.mode == Open && len(s.held) < anteroom.MaxHeld:
 		s.wants, s.urgent = true, true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anew, borrow: true})
 	case s.mode == Cut && s.here.len() == 0 && s.permits() >= 1:
-		return s.admit(now, t, anteroom.ReasonFreeSlot), 0
+		return s.letIn(now, t, anteroom.ReasonFreeSlot), 0
 	}
 	if anew == anteroom.ReasonNone {
 		anew = anteroom.ReasonLine
@@ -234,7 +234,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 			return s.rejected(now, v, t, slot), 0
 		case s.again.asking: // it may live elsewhere too: it enters by an offer only
 		case s.mode == Open && s.permits() >= 1:
-			return s.admit(now, t, anteroom.ReasonReopened), 0
+			return s.letIn(now, t, anteroom.ReasonReopened), 0
 		case s.mode == Open && len(s.held) < anteroom.MaxHeld:
 			s.wants, s.urgent = true, true
 			return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anteroom.ReasonReopened, borrow: true})
@@ -364,9 +364,13 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 // when to expect that.
 func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
 	w := s.here.at(slot)
+	first := w.flags&hereShown == 0
 	w.flags |= hereShown
 	t.Arrival = w.key // a shuffle has perhaps changed it while the request was held
 	d := s.waitDecision(now, t, reason)
+	if first {
+		s.shown(w.key, &d)
+	}
 	w.due = d.Ticket.Next
 	s.arrivals = append(s.arrivals, s.arrival(slot))
 	return d

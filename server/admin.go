@@ -3,9 +3,11 @@ package server
 import (
 	"crypto/tls"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
+	"github.com/anteroom/anteroom/dashboard"
 	"github.com/anteroom/anteroom/rules"
 )
 
@@ -29,8 +32,11 @@ func (s *Server) adminServer() *http.Server {
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}})}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
+	dash := s.newDashboard(whereAPIs(apis, http.NotFoundHandler()))
+	below := maps.Clone(apis)
+	below["/-"], below["/metrics"], below[strings.TrimSuffix(rest.PreviewPath, "/")] = mux, mux, mux
 	srv := &http.Server{
-		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(apis, mux)),
+		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(below, dash)),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -66,7 +72,7 @@ func whereAPIs(apis map[string]http.Handler, otherwise http.Handler) http.Handle
 
 // refuse answers a request that gets no further, in the words of whoever it was for.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
-	if strings.HasPrefix(r.URL.Path, rest.Prefix+"/") || strings.HasPrefix(r.URL.Path, own.Prefix+"/") {
+	if slices.ContainsFunc([]string{rest.Prefix, own.Prefix, dashboard.Prefix}, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix+"/") }) {
 		api.SendError(w, api.Refuse(status, api.CodeHeaders, "Invalid request headers: "+text))
 		return
 	}

@@ -167,7 +167,12 @@ func TestAdminAnswersOnlyToItsOwnNames(t *testing.T) {
 		{"POST", "/-/reload", []string{"Sec-Fetch-Site", "same-origin"}, 200},
 		{"POST", "/-/reload", nil, 200},
 		{"GET", "/-/reload", nil, 405},
-		{"GET", "/", nil, 404},
+		{"GET", "/", nil, 200}, // the dashboard
+		{"GET", "/", []string{"Host", "attacker.example"}, 421},
+		{"GET", "/dash/session", []string{"Host", "attacker.example"}, 421},
+		{"POST", "/dash/login", []string{"Origin", "https://attacker.example"}, 403},
+		{"GET", "/nothing", nil, 404},
+		{"GET", "/-/nothing", []string{"Accept", "text/html"}, 404},
 	} {
 		if a := r.admin(c.method, c.path, c.header...); a.StatusCode != c.want {
 			t.Errorf("%s %s %q: %d %q, want %d", c.method, c.path, c.header, a.StatusCode, a.body, c.want)

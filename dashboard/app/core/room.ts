@@ -1,0 +1,29 @@
+import type { Room } from './live'
+
+export type Tone = 'ok' | 'busy' | 'hold' | 'bad' | 'off' | 'event'
+
+/** What a room does at the moment, in a word, with the tone and why. */
+export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
+  const s = r.status
+  const f = s?.in_force
+  if (f?.suspended ?? r.suspended) return { word: 'Suspended', tone: 'off', why: 'Requests pass uncounted.' }
+  if (!s) return { word: 'Not served', tone: 'off', why: 'No door serves this room yet.' }
+  if (s.mode === 'cut') return { word: 'Cut off', tone: 'bad', why: 'This site has no touch with the others.' }
+  if (r.controls.draining || f?.draining) return { word: 'Draining', tone: 'hold', why: 'Newcomers are turned away; those in line are let in.' }
+  if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'Newcomers are turned away when the room is full.' }
+  if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Everybody without a session waits.' }
+  if (f?.queue_all ?? r.queue_all) return { word: 'Queueing all', tone: 'hold', why: 'Everybody without a session waits.' }
+  if (f?.phase === 'prequeueing') return { word: 'Prequeue', tone: 'event', why: `“${f.event?.name}” is about to start.` }
+  if (s.mode === 'queue' || s.waiting > 0) return { word: 'Queueing', tone: 'busy', why: 'Newcomers wait for their turn.' }
+  if (f?.phase === 'started') return { word: 'Event', tone: 'event', why: `“${f.event?.name}” runs; nobody waits.` }
+  if ((f?.queueing_method ?? r.queueing_method) === 'passthrough') return { word: 'Passing', tone: 'ok', why: 'Everybody passes; they are counted.' }
+  return { word: 'Open', tone: 'ok', why: 'Whoever comes is let in.' }
+}
+
+/** Where a room's page is; tab like "settings". */
+export const roomHref = (r: { name: string; zone: { name: string } }, tab = '') =>
+  `/rooms/${encodeURIComponent(r.zone.name)}/${encodeURIComponent(r.name)}${tab ? '/' + tab : ''}`
+
+/** Paths of a room in the published API and in ours. */
+export const publishedPath = (r: { id: string; zone: { id: string } }) => `/client/v4/zones/${r.zone.id}/waiting_rooms/${r.id}`
+export const ownPath = (r: { id: string; zone: { id: string } }) => `/anteroom/v1/zones/${r.zone.id}/rooms/${r.id}`

@@ -1,0 +1,58 @@
+import { Store, useStore } from './store'
+import { exchange, Problem } from './api'
+
+export type Permission = 'read' | 'edit' | 'admin'
+
+/** Who is logged in, with what the token grants. */
+export interface Session {
+  name: string
+  token: string | null
+  grants: { permission: Permission; zone: string | null; room: string | null }[]
+  ends: string
+  version: string
+}
+
+/** undefined while nobody knows, null when nobody is logged in. */
+export const session = new Store<Session | null | undefined>(undefined)
+export const useSession = () => useStore(session)
+
+/** The session is over: the login takes the page's place, which stays where it is. */
+export const lose = () => session.set(null)
+
+const write = (body: unknown): RequestInit => ({
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json', 'X-Anteroom': 'dashboard' },
+  body: JSON.stringify(body),
+})
+
+export async function login(token: string) {
+  session.set((await exchange<Session>('/dash/login', write({ token }))).result)
+}
+
+export async function logout() {
+  await exchange('/dash/logout', write({})).catch(() => {})
+  lose()
+}
+
+/** Asks who is logged in. A token in the fragment of the address is taken out of it and logged in with. */
+export async function begin() {
+  const token = /^#token=([\w-]{40,80})$/.exec(location.hash)?.[1]
+  if (location.hash) history.replaceState(null, '', location.pathname + location.search)
+  try {
+    if (token) return await login(token)
+    session.set((await exchange<Session>('/dash/session', {})).result)
+  } catch (e) {
+    session.set(null)
+    if (token) throw e
+    if (e instanceof Problem && e.status !== 401) throw e
+  }
+}
+
+const rank: Permission[] = ['read', 'edit', 'admin']
+
+/** Whether the person may do something in a room, with no room in a zone, with no zone everywhere. The server decides; this is for what to offer. */
+export function may(permission: Permission, zone?: string, room?: string): boolean {
+  return !!session.value?.grants.some(
+    (g) => rank.indexOf(g.permission) >= rank.indexOf(permission) && (!g.zone || g.zone === zone) && (!g.room || g.room === room),
+  )
+}

@@ -1,0 +1,42 @@
+import type { ComponentChild } from 'preact'
+import type { Room } from './core/live'
+import type { Permission } from './core/session'
+import type { IconName } from './ui/icons'
+import { Cockpit } from './pages/cockpit'
+import { Overview } from './pages/overview'
+import { Wizard } from './pages/wizard'
+
+/** What a page gets. */
+export interface PageProps {
+  params: Record<string, string>
+  query: URLSearchParams
+}
+
+/** What a page of a room gets. Its figures are those of this second. */
+export interface RoomPageProps extends PageProps {
+  room: Room
+}
+
+interface Common {
+  /** Pattern of the path, like /audit; pages of a room begin with /rooms/:zone/:room. */
+  path: string
+  title: string
+  icon: IconName
+  /** The key after g that goes there. */
+  key?: string
+  /** Without it in the person's token, the page is not offered. */
+  needs?: Permission
+  /** Not in the navigation. */
+  hidden?: boolean
+}
+
+export type Page = (Common & { of: 'all'; view: (p: PageProps) => ComponentChild }) | (Common & { of: 'room'; view: (p: RoomPageProps) => ComponentChild })
+
+export const roomBase = '/rooms/:zone/:room'
+
+/** Every page, in the order of the navigation. README.md says how to add one. */
+export const pages: Page[] = [
+  { of: 'all', path: '/', title: 'Overview', icon: 'overview', key: 'o', view: Overview },
+  { of: 'all', path: '/new', title: 'New room', icon: 'plus', key: 'n', needs: 'edit', hidden: true, view: Wizard },
+  { of: 'room', path: roomBase, title: 'Live', icon: 'live', key: 'r', view: Cockpit },
+]

@@ -1,0 +1,5 @@
+import { Head } from '../ui'
+
+export function Wizard() {
+  return <Head title="New room" />
+}

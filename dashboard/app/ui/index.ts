@@ -1,0 +1,10 @@
+/** The components that pages are made of. */
+export * from './basic'
+export * from './chart'
+export * from './dialog'
+export * from './diff'
+export * from './field'
+export * from './icons'
+export * from './snippet'
+export * from './table'
+export { done, tell } from './toast'

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
@@ -20,8 +19,8 @@ const codecVersion = 1
 const (
 	mostMembers = 64 // metrics, distributions
 	mostWords   = 1 << 10
-	mostText    = 256     // bytes of a word or an id
-	mostFrame   = 1 << 20 // bytes of a minute
+	mostText    = 256 // bytes of a word or an id
+
 )
 
 var (
@@ -287,29 +286,4 @@ func parseRow(r *analytics.Row, body, details, histograms []byte) error {
 	d.b = histograms
 	d.histograms(r)
 	return d.ended()
-}
-
-// minutesWire is how minutes of several rooms travel: frames of room and body.
-func appendFrame(b []byte, m *analytics.Minute) []byte {
-	body := m.AppendWire(nil)
-	b = appendText(b, string(m.Room))
-	b = binary.AppendUvarint(b, uint64(len(body)))
-	return append(b, body...)
-}
-
-// parseFrames calls fn with each minute that appendFrame wrote.
-func parseFrames(b []byte, fn func(*analytics.Minute)) error {
-	for d := (decoder{b: b}); len(d.b) > 0; {
-		room := anteroom.RoomID(strings.Clone(d.text()))
-		body := d.bytes(d.count(mostFrame))
-		if d.err != nil {
-			return d.err
-		}
-		m, err := analytics.ParseMinute(room, body)
-		if err != nil {
-			return err
-		}
-		fn(m)
-	}
-	return nil
 }

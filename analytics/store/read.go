@@ -23,23 +23,13 @@ var (
 // Query returns rows. Those that are not over, or not in the file yet, are put together of what
 // is known now. What they share with the store, histograms and maps, nobody changes.
 func (s *Store) Query(ctx context.Context, q analytics.Query) (analytics.Answer, error) {
-	if err := s.check(&q); err != nil {
-		return analytics.Answer{}, err
-	}
-	v, err := s.look(ctx, q)
+	v, err := s.planned(ctx, q)
 	if err != nil {
 		return analytics.Answer{}, err
 	}
 	defer v.end()
-	if q.Every == 0 {
-		v.q.Every = v.choose()
-	}
-	if most := v.most(); most > analytics.MaxRows || v.q.Histograms && most > MaxHistogramRows {
-		return analytics.Answer{}, anteroom.Errorf(anteroom.Invalid, "that may be %d rows, of at most %d (%d with histograms): ask for fewer rooms, a shorter time or a coarser resolution",
-			most, analytics.MaxRows, MaxHistogramRows)
-	}
 	answer := analytics.Answer{Every: v.q.Every, AsOf: v.asOf}
-	for _, id := range q.Rooms {
+	for _, id := range v.q.Rooms {
 		if err := ctx.Err(); err != nil {
 			return analytics.Answer{}, err
 		}
@@ -60,6 +50,36 @@ func (s *Store) Query(ctx context.Context, q analytics.Query) (analytics.Answer,
 	}
 	answer.Incomplete = v.incomplete()
 	return answer, nil
+}
+
+// planned checks a query, chooses its resolution and takes a view for it.
+func (s *Store) planned(ctx context.Context, q analytics.Query) (*view, error) {
+	if err := s.check(&q); err != nil {
+		return nil, err
+	}
+	v, err := s.look(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Every == 0 {
+		v.q.Every = v.choose()
+	}
+	if most := v.most(); most > analytics.MaxRows || v.q.Histograms && most > MaxHistogramRows {
+		v.end()
+		return nil, anteroom.Errorf(anteroom.Invalid, "that may be %d rows, of at most %d (%d with histograms): ask for fewer rooms, a shorter time or a coarser resolution",
+			most, analytics.MaxRows, MaxHistogramRows)
+	}
+	return v, nil
+}
+
+// plan checks a query and returns the resolution of its answer.
+func (s *Store) plan(ctx context.Context, q analytics.Query) (analytics.Resolution, error) {
+	v, err := s.planned(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	v.end()
+	return v.q.Every, nil
 }
 
 func (s *Store) check(q *analytics.Query) error {
@@ -227,11 +247,11 @@ func (v *view) earliest() time.Time {
 // up returns the first multiple of a level's length that is not before a time.
 func up(t time.Time, l int) time.Time {
 	length := levels[l].length()
-	if down := t.Truncate(length); down.Before(t) {
+	down := t.Truncate(length)
+	if down.Before(t) {
 		return down.Add(length)
-	} else {
-		return down
 	}
+	return down
 }
 
 // rows calls fn with the rows of a level that begin between two times, ascending.

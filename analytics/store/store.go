@@ -161,16 +161,15 @@ func (s *Store) Close() error {
 	return f.close()
 }
 
-// Put takes what processes saw: minutes that nobody changes any more. Of a minute with the same key as one
-// before only a newer one counts. It never waits for the file.
-func (s *Store) Put(minutes []analytics.Minute) {
+// Put takes what processes saw, which nobody changes any more. Of minutes with the same key only the
+// newest counts. It never waits for the file.
+func (s *Store) Put(minutes []*analytics.Minute) {
 	now := s.cfg.Now()
 	oldest, newest := minuteOf(now.Add(-s.cfg.Minutes)), minuteOf(now.Add(ahead))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asOf = now
-	for i := range minutes {
-		m := &minutes[i]
+	for _, m := range minutes {
 		at := minuteOf(m.Start)
 		if at < oldest || at > newest || !m.Start.Equal(timeOf(at)) || m.Room == "" || len(m.Room) > mostText {
 			s.health.Refused++

@@ -54,8 +54,8 @@ func ask(t testing.TB, s *Store, q analytics.Query) analytics.Answer {
 func room(i int) anteroom.RoomID { return anteroom.RoomID(fmt.Sprintf("%032x", i)) }
 
 // minuteOfVisitors makes up what a process saw. More n, more of everything.
-func minuteOfVisitors(r *rand.Rand, id anteroom.RoomID, at time.Time, process uint64, n int) analytics.Minute {
-	m := analytics.Minute{Room: id, Start: at, Process: process, Seq: int64(n)}
+func minuteOfVisitors(r *rand.Rand, id anteroom.RoomID, at time.Time, process uint64, n int) *analytics.Minute {
+	m := &analytics.Minute{Room: id, Start: at, Process: process, Seq: int64(n)}
 	for range min(n, 60) {
 		for g := range m.Gauges {
 			m.Gauges[g].Record(r.Int64N(int64(10*n + 1)))
@@ -84,10 +84,10 @@ func minuteOfVisitors(r *rand.Rand, id anteroom.RoomID, at time.Time, process ui
 }
 
 // told is what all processes told, the newest of each: against it, a store is judged.
-type told map[analytics.Key]analytics.Minute
+type told map[analytics.Key]*analytics.Minute
 
-func (all told) put(m analytics.Minute) {
-	if old, ok := all[m.Key()]; !ok || m.Newer(&old) {
+func (all told) put(m *analytics.Minute) {
+	if old, ok := all[m.Key()]; !ok || m.Newer(old) {
 		all[m.Key()] = m
 	}
 }
@@ -102,7 +102,7 @@ func (all told) rows(id anteroom.RoomID, from, to time.Time, every time.Duration
 		if sum := byMinute[m.Start]; sum == nil {
 			byMinute[m.Start] = m.Clone()
 		} else {
-			sum.Add(&m)
+			sum.Add(m)
 		}
 	}
 	var starts []time.Time
@@ -192,7 +192,7 @@ func TestAnswersAreWhatAddingUpGives(t *testing.T) {
 		for range rapid.IntRange(5, 40).Draw(t, "steps") {
 			switch pick("what", 10) {
 			case 0, 1, 2, 3, 4: // minutes, new and old, grown and repeated
-				var some []analytics.Minute
+				var some []*analytics.Minute
 				for range 1 + pick("minutes", 12) {
 					back := time.Duration(pick("minutes ago", []int{3, 20, 300, 1500}[pick("how late", 4)])) * time.Minute
 					late = late || back > window*time.Minute // shown when it is in the file
@@ -234,7 +234,7 @@ func TestFiguresAreThereAtOnce(t *testing.T) {
 	for n := range int64(5) {
 		c.now = c.now.Add(time.Second)
 		m.Seq, m.Counts[0] = n+1, n+1
-		s.Put([]analytics.Minute{m})
+		s.Put([]*analytics.Minute{m.Clone()})
 		for _, l := range levels {
 			a := ask(t, s, analytics.Query{Rooms: []anteroom.RoomID{room(1)}, From: began.Truncate(24 * time.Hour), To: c.now.Add(time.Minute), Every: l.every})
 			if len(a.Rows) != 1 || a.Rows[0].Stats[analytics.NewUsers].Sum != n+1 || !a.AsOf.Equal(c.now) {

@@ -1,0 +1,216 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
+)
+
+// maxMessage bounds what travels at once, in bytes: under what links carry.
+const maxMessage = 900 << 10
+
+// Frames packs minutes of several rooms into messages that fit a link: of each its room, the
+// length of its body, and its body.
+func Frames(minutes []*analytics.Minute) (messages [][]byte) {
+	var b, body []byte
+	for _, m := range minutes {
+		body = m.AppendWire(body[:0])
+		if len(b) > 0 && len(b)+len(body)+mostText > maxMessage {
+			messages, b = append(messages, b), nil
+		}
+		b = appendText(b, string(m.Room))
+		b = append(binary.AppendUvarint(b, uint64(len(body))), body...)
+	}
+	if len(b) > 0 {
+		messages = append(messages, b)
+	}
+	return messages
+}
+
+// ParseFrames returns the minutes of a message that Frames made. After the first that is damaged
+// nothing more is read.
+func ParseFrames(message []byte) (minutes []*analytics.Minute, err error) {
+	for d := (decoder{b: message}); len(d.b) > 0; {
+		room := anteroom.RoomID(d.text())
+		body := d.bytes(d.count(maxMessage))
+		if d.err != nil {
+			return minutes, d.err
+		}
+		m, err := analytics.ParseMinute(room, body)
+		if err != nil {
+			return minutes, err
+		}
+		minutes = append(minutes, m)
+	}
+	return minutes, nil
+}
+
+// question is a query on its way to a store, or the rest of one.
+type question struct {
+	Rooms      []anteroom.RoomID    `json:"rooms"`
+	From       time.Time            `json:"from"`
+	To         time.Time            `json:"to"`
+	Every      analytics.Resolution `json:"every,omitempty"`
+	Histograms bool                 `json:"histograms,omitempty"`
+	Details    bool                 `json:"details,omitempty"`
+	Total      bool                 `json:"total,omitempty"`
+	// Room and Since say where the answer goes on: at rows of that room that begin then or later.
+	Room  int       `json:"room,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+func (q *question) query() analytics.Query {
+	return analytics.Query{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
+}
+
+// head is what comes before the rows of an answer.
+type head struct {
+	Every      analytics.Resolution `json:"every"`
+	AsOf       time.Time            `json:"as_of"`
+	Incomplete string               `json:"incomplete,omitempty"`
+	Kind       anteroom.Kind        `json:"kind,omitempty"` // of Error
+	Error      string               `json:"error,omitempty"`
+	More       bool                 `json:"more,omitempty"` // ask on, at Room and Since
+	Room       int                  `json:"room,omitempty"`
+	Since      time.Time            `json:"since,omitzero"`
+}
+
+// together is how many rooms are asked for at once for a message.
+const together = 64
+
+// Serve answers what a Remote asks, with one message.
+func (s *Store) Serve(ctx context.Context, asked []byte) (answer []byte) {
+	var q question
+	var h head
+	var rows []byte
+	err := json.Unmarshal(asked, &q)
+	if err == nil && (q.Room < 0 || q.Room > len(q.Rooms)) {
+		err = anteroom.Errorf(anteroom.Invalid, "the answer has no room %d", q.Room)
+	}
+	if err == nil {
+		if h.Every, err = s.plan(ctx, q.query()); err == nil {
+			q.Every = h.Every
+			rows, err = s.serve(ctx, &q, &h)
+		}
+	}
+	if err != nil {
+		h, rows = head{Kind: anteroom.KindOf(err), Error: err.Error()}, nil
+	}
+	b, err := json.Marshal(h)
+	if err != nil {
+		return nil
+	}
+	return append(append(binary.AppendUvarint(nil, uint64(len(b))), b...), rows...)
+}
+
+// serve returns rows from where the question goes on, and writes into the head where the next goes on.
+func (s *Store) serve(ctx context.Context, q *question, h *head) (rows []byte, err error) {
+	for i := q.Room; i < len(q.Rooms); {
+		some := q.query()
+		some.Rooms = q.Rooms[i:min(i+together, len(q.Rooms))]
+		if i == q.Room && !q.Since.IsZero() && !q.Total {
+			some.Rooms, some.From = some.Rooms[:1], q.Since
+		}
+		a, err := s.Query(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		h.AsOf, h.Incomplete = a.AsOf, a.Incomplete
+		for _, r := range a.Rows {
+			at := i + slices.Index(some.Rooms, r.Room)
+			before := len(rows)
+			rows = appendAnswerRow(rows, at, &r)
+			if len(rows) > maxMessage && before > 0 {
+				h.More, h.Room, h.Since = true, at, r.Start
+				return rows[:before], nil
+			}
+		}
+		i += len(some.Rooms)
+	}
+	return rows, nil
+}
+
+// appendAnswerRow appends the room's place in the question, its time, and the row with its length.
+func appendAnswerRow(b []byte, room int, r *analytics.Row) []byte {
+	b = binary.AppendUvarint(b, uint64(room))
+	b = binary.AppendVarint(b, r.Start.UnixNano())
+	b = binary.AppendVarint(b, int64(r.Every))
+	for _, part := range [][]byte{appendRow(nil, r), appendDetails(nil, r), appendHistograms(nil, r)} {
+		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
+	}
+	return b
+}
+
+// Remote is a Reader that asks a store elsewhere. Ask carries a message there and the answer
+// back, as [Store.Serve] gives it.
+type Remote struct {
+	Ask func(ctx context.Context, message []byte) (answer []byte, err error)
+}
+
+// errAnswer: the store elsewhere is of another release, or something is broken.
+var errAnswer = errors.New("analytics: the answer of another node cannot be read; run the same release everywhere")
+
+// Query asks until everything is there.
+func (r Remote) Query(ctx context.Context, q analytics.Query) (answer analytics.Answer, err error) {
+	ask := question{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
+	for first := true; ; first = false {
+		message, err := json.Marshal(&ask)
+		if err != nil {
+			return answer, err
+		}
+		b, err := r.Ask(ctx, message)
+		if err != nil {
+			return answer, anteroom.Errorf(anteroom.Unavailable, "no node that keeps analytics answers: %w", err)
+		}
+		h, rows, err := parseAnswer(b, q.Rooms)
+		if err != nil {
+			return answer, anteroom.Errorf(anteroom.Unavailable, "%w", err)
+		}
+		if h.Error != "" {
+			return analytics.Answer{}, anteroom.Errorf(h.Kind, "%s", h.Error)
+		}
+		answer.Rows = append(answer.Rows, rows...)
+		if first {
+			answer.AsOf = h.AsOf
+		}
+		answer.Every, answer.Incomplete = h.Every, h.Incomplete
+		if !h.More {
+			return answer, nil
+		}
+		if h.Room < ask.Room || h.Room == ask.Room && !h.Since.After(ask.Since) || len(answer.Rows) > analytics.MaxRows {
+			return answer, anteroom.Errorf(anteroom.Unavailable, "%w", errAnswer)
+		}
+		ask.Every, ask.Room, ask.Since = h.Every, h.Room, h.Since
+	}
+}
+
+func parseAnswer(b []byte, rooms []anteroom.RoomID) (h head, rows []analytics.Row, err error) {
+	d := decoder{b: b}
+	if err := json.Unmarshal(d.bytes(d.count(maxMessage)), &h); d.err != nil || err != nil {
+		return h, nil, errAnswer
+	}
+	for len(d.b) > 0 {
+		room := d.count(uint64(len(rooms)))
+		start, every := d.int(), d.int()
+		var parts [3][]byte
+		for i := range parts {
+			parts[i] = d.bytes(d.count(2 * maxMessage))
+		}
+		if d.err != nil || room == len(rooms) {
+			return h, nil, errAnswer
+		}
+		r := analytics.Row{Room: rooms[room], Start: time.Unix(0, start).UTC(), Every: analytics.Resolution(every)}
+		if err := parseRow(&r, parts[0], parts[1], parts[2]); err != nil {
+			return h, nil, fmt.Errorf("%w: %w", errAnswer, err)
+		}
+		rows = append(rows, r)
+	}
+	return h, rows, nil
+}

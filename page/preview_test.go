@@ -144,3 +144,25 @@ func FuzzPreview(f *testing.F) {
 		}
 	})
 }
+
+// TestPreviewOfAState: every state that there is has a preview, at the moment of the look.
+func TestPreviewOfAState(t *testing.T) {
+	for _, s := range States() {
+		v, through := parsePreview(t, "state="+s.Name+"&force_queue=true").View(nil, "en-US", previewNow)
+		page, want := string(AppendPage(nil, v, false)), string(AppendPage(nil, View{Decision: s.Decision, Returning: true, Preview: true}, false))
+		title := func(page string) string {
+			_, page, _ = strings.Cut(page, "<title>")
+			page, _, _ = strings.Cut(page, "<")
+			return page
+		}
+		if through || title(page) != title(want) || !strings.Contains(page, `"refresh":0`) {
+			t.Errorf("%s: through %v, %q, want %q", s.Name, through, title(page), title(want))
+		}
+		if strings.Contains(page, "14:27 UTC") {
+			t.Errorf("%s shows another day's moments", s.Name)
+		}
+	}
+	if _, err := ParsePreview(url.Values{"state": {"<b>"}}); err == nil || !strings.Contains(err.Error(), "line, first") {
+		t.Errorf("an unknown state: %v", err)
+	}
+}

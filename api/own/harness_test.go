@@ -19,6 +19,7 @@ import (
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/page"
 )
 
 const adminToken = "an-admin-token-of-the-environment-0123456789"
@@ -155,7 +156,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.handler = New(Config{Manager: w.manage, Now: clock, Log: slog.New(slog.DiscardHandler)})
+	w.handler = New(Config{Manager: w.manage, Now: clock, Log: slog.New(slog.DiscardHandler),
+		Preview: func(*page.Template, int) string { return "/preview/made" }})
 	return w
 }
 

@@ -97,6 +97,19 @@ func (r Reason) String() string {
 	return "invalid"
 }
 
+// Verdict is that of every decision with the reason.
+func (r Reason) Verdict() Verdict {
+	switch r {
+	case ReasonSuspended:
+		return Pass
+	case ReasonSession, ReasonFreeSlot, ReasonTurn, ReasonReopened, ReasonPassthrough, ReasonAdopted:
+		return Admit
+	case ReasonReject, ReasonNotJoining, ReasonDraining:
+		return Refuse
+	}
+	return Wait
+}
+
 // Reasons returns every reason a decision can have.
 func Reasons() []Reason {
 	out := make([]Reason, 0, reasonCount-1)

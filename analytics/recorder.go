@@ -22,6 +22,8 @@ type Recorder struct {
 	mu    sync.Mutex
 	open  []*open       // ascending
 	after anteroom.Time // the end of the latest minute that was forgotten: none before it comes back
+
+	totals totals
 }
 
 // open is a minute as long as something of it may be told.
@@ -149,6 +151,7 @@ func (r *Recorder) Count(at anteroom.Time, c Metric, n int64) {
 	if r == nil || n == 0 || c.IsGauge() || c >= Metrics {
 		return
 	}
+	r.totals.counts[c-gauges].Add(n)
 	m := r.at(at)
 	m.mu.Lock()
 	m.counts[c-gauges] += n
@@ -160,6 +163,7 @@ func (r *Recorder) Spans(at anteroom.Time, s Span, all ...time.Duration) {
 	if r == nil || len(all) == 0 || s >= Spans {
 		return
 	}
+	r.totals.observe(s, all)
 	m := r.at(at)
 	m.mu.Lock()
 	for _, d := range all {
@@ -283,6 +287,7 @@ func (r *Recorder) Take(now anteroom.Time, again bool) (out []*Minute) {
 			kept = append(kept, m)
 		} else {
 			r.after = max(r.after, m.end)
+			r.totals.fold(m)
 		}
 	}
 	clear(r.open[len(kept):])

@@ -170,10 +170,7 @@ func (s *shard) status(id anteroom.RoomID) (*Status, error) {
 		return nil, err
 	}
 	if r == nil {
-		plan, _ := s.host.cfg.Plan(id)
-		set := plan.WithDefaults().At(anteroom.TimeOf(s.host.cfg.Now())).Settings
-		idle := anteroom.Status{Room: id, At: s.now(), Mode: engine.Open.String(), TotalActiveUsers: set.TotalActiveUsers, NewPerMinute: set.NewUsersPerMinute}
-		return &Status{Status: idle}, nil
+		return &Status{Status: s.unused(id)}, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

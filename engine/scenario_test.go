@@ -304,6 +304,9 @@ func (w *story) keep(name string, d anteroom.Decision) {
 
 func (w *story) say(name string, d anteroom.Decision) string {
 	w.reached[d.Reason] = w.file
+	if d.Verdict != d.Reason.Verdict() {
+		panic(fmt.Sprintf("%s: %v with the verdict %v", w.file, d.Reason, d.Verdict))
+	}
 	s := fmt.Sprintf("%s %s: %s", name, d.Verdict, d.Reason)
 	if d.Verdict == anteroom.Wait {
 		if d.AheadKnown {

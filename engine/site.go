@@ -574,3 +574,12 @@ func (s *Site) Idle() bool {
 	return s.synced && s.seats.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
 		len(s.arrivals)+len(s.departures)+len(s.away)+len(s.took) == 0 && !s.urgent && !s.wants
 }
+
+// Silence is how long the coordinator has been asked without an answer; 0 when it has answered, or was not
+// asked.
+func (s *Site) Silence(now anteroom.Time) time.Duration {
+	if s.unanswered == 0 {
+		return 0
+	}
+	return max(0, now.Sub(s.unanswered))
+}

@@ -50,10 +50,13 @@ type request struct {
 	presented anteroom.Ticket // the ticket in use; zero when there is none
 	decision  anteroom.Decision
 
-	values []string // free ones, see value
-	origin *origin
-	body   *bodyReader // nil without a body
+	values []string      // free ones, see value
+	span   Span          // of the request; nil when it is not traced
+	held   time.Duration // for the decision; known when it is traced
 	out    stallWriter
+	origin *origin
+	ask    Span        // of the request to the origin
+	body   *bodyReader // nil without a body
 }
 
 func newExchange(g *Gateway) *exchange {
@@ -77,6 +80,9 @@ func (x *exchange) begin(s *setup, w http.ResponseWriter, r *http.Request, next 
 func (g *Gateway) release(x *exchange) {
 	if x.origin != nil {
 		x.origin.pending.Add(-1)
+	}
+	if x.span != nil {
+		x.span.End(time.Now())
 	}
 	if len(x.readings) > 0 {
 		x.tested.Reset()

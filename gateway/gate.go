@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -50,13 +51,21 @@ func (x *exchange) gate() {
 
 // decide asks the door and books the answer.
 func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
-	x.decision = x.room.door.Decide(x.r.Context(), v)
+	ctx := x.r.Context()
+	if x.span != nil {
+		ctx = node.WithHeld(ctx, func(d time.Duration) { x.held = d })
+	}
+	x.decision = x.room.door.Decide(ctx, v)
 	x.decided()
 	return x.decision
 }
 
 func (x *exchange) decided() {
-	x.g.count.decided(x.decision, time.Since(x.start))
+	took := time.Since(x.start)
+	x.g.count.decided(x.decision, took)
+	if x.span != nil {
+		x.traceGate(took)
+	}
 	x.logDecision()
 }
 

@@ -111,6 +111,9 @@ type Config struct {
 	// Log gets one line per decision that is news, and one in a hundred of the others, at
 	// most 200 a second. Nil means none. No line holds a ticket, a cookie or a query.
 	Log *slog.Logger
+	// Tracer records traces of requests. Nil means none, and leaves what visitors send of traces as
+	// it is.
+	Tracer Tracer
 }
 
 // EventKey names an event among those of all rooms.
@@ -289,6 +292,9 @@ func (x *exchange) prepare() refusal {
 	x.shared = foreign || x.trusted || len(r.Header["Via"]) > 0
 	fixFraming(x.w, r)
 	x.websocket = fixUpgrade(r)
+	if s.Tracer != nil {
+		x.trace()
+	}
 	return s.find(x)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -14,6 +15,10 @@ import (
 func (x *exchange) hand() {
 	x.setProof(x.r.Header)
 	x.s.stripTickets(x.r.Header)
+	if x.span != nil {
+		x.traceOrigin(x.r.Header)
+		defer func() { x.ask.End(time.Now()) }()
+	}
 	w := &handWriter{ResponseWriter: x.w, x: x}
 	r := x.r
 	if x.websocket {

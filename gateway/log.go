@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/anteroom/anteroom"
@@ -13,6 +15,7 @@ const (
 	linesPerSecond = 200
 	oneRepeatIn    = 100 // of decisions that tell nothing new
 	logPathBytes   = 256
+	logIDBytes     = 64
 )
 
 // logBound holds the access log to linesPerSecond.
@@ -57,8 +60,9 @@ func (x *exchange) logDecision() {
 	if len(path) > logPathBytes {
 		path = path[:logPathBytes]
 	}
-	log.LogAttrs(context.Background(), slog.LevelInfo, "decision",
+	line := [11]slog.Attr{
 		slog.String("room", x.room.Name),
+		slog.String("room_id", string(x.room.ID)),
 		slog.String("verdict", d.Verdict.String()),
 		slog.String("reason", d.Reason.String()),
 		slog.String("visitor", d.Ticket.ID.Reference()),
@@ -66,7 +70,25 @@ func (x *exchange) logDecision() {
 		slog.String("method", x.r.Method),
 		slog.String("host", x.r.Host),
 		slog.String("path", path),
-	)
+	}
+	attrs := line[:9]
+	if id := requestID(x.r.Header); id != "" {
+		attrs = append(attrs, slog.String("request_id", id))
+	}
+	if x.span != nil {
+		attrs = append(attrs, slog.String("trace_id", x.span.TraceID()))
+	}
+	log.LogAttrs(context.Background(), slog.LevelInfo, "decision", attrs...)
+}
+
+// requestID is what a proxy or the client calls the request, when it is such a name: others know it
+// by that, and nothing here relies on it.
+func requestID(h http.Header) string {
+	v := h["X-Request-Id"]
+	if len(v) != 1 || len(v[0]) > logIDBytes || strings.Trim(v[0], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+		return ""
+	}
+	return v[0]
 }
 
 func (x *exchange) logOrigin(kind int, err error) {

@@ -62,6 +62,9 @@ func (x *exchange) rewrite(p *httputil.ProxyRequest) {
 	x.setForwarded(out.Header)
 	x.setProof(out.Header)
 	x.s.stripTickets(out.Header)
+	if x.span != nil {
+		x.traceOrigin(out.Header)
+	}
 }
 
 // keepTarget makes path and query leave as they came in. net/http would drop query pairs
@@ -144,6 +147,19 @@ func addrString(a netip.Addr) string {
 // made, nothing has left, and a request that may be repeated and has no body goes to one
 // other origin.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	began := time.Now()
+	res, err := x.roundTrip(r)
+	took := time.Since(began)
+	if err == nil {
+		x.g.count.origin.Observe(took)
+	}
+	if x.ask != nil {
+		x.traceAnswer(took, res, err)
+	}
+	return res, err
+}
+
+func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
 	res, err := x.s.transport.RoundTrip(r)
 	if err == nil || !isDialError(err) || r.Context().Err() != nil {
 		x.site.report(x.origin, true)

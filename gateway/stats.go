@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 )
 
 // Stats are a gateway's figures since it was made. Everything but InFlight, Streams and Tunnels only
@@ -31,11 +32,22 @@ type Stats struct {
 	Revoked       uint64 // sessions ended by an origin command
 	ForeignHops   uint64 // forwarding headers from peers that are not trusted, ignored
 	Requests      uint64
-	InFlight      int64     // requests being served, streams and tunnels included
-	Streams       int64     // waiting pages with an open stream
-	Tunnels       int64     // WebSocket connections
-	Gate          Histogram // seconds from the request's start to its decision, covered paths only
-	LogSuppressed uint64    // access log lines that the bound held back
+	InFlight      int64  // requests being served, streams and tunnels included
+	Streams       int64  // waiting pages with an open stream
+	Tunnels       int64  // WebSocket connections
+	LogSuppressed uint64 // access log lines that the bound held back
+
+	Gate   analytics.BucketCounts // from the request's start to its decision, covered paths only
+	Origin analytics.BucketCounts // from the request to an origin to the headers of its answer
+	// GateExample and OriginExample are the newest of these that were traced; nil: none was.
+	GateExample, OriginExample *Example
+}
+
+// Example is one duration of a distribution, with the trace that shows where it went.
+type Example struct {
+	Took    time.Duration
+	At      time.Time
+	TraceID string
 }
 
 // Sizes of the arrays in Stats, with room to grow.
@@ -63,16 +75,6 @@ var refusedStatus = [...]int{0, 400, 405, 413, 414, 421, 429, 431, 503, 508}
 // RefusedStatus returns the status counted at an index of Stats.Refused; 0 counts all others.
 func RefusedStatus(i int) int { return refusedStatus[i] }
 
-// HistogramBounds are the upper bounds of the buckets of a Histogram, in seconds; the last
-// bucket has none.
-var HistogramBounds = [...]float64{0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1}
-
-// Histogram counts durations.
-type Histogram struct {
-	Counts [len(HistogramBounds) + 1]uint64 // by bucket, not cumulated
-	Sum    float64                          // seconds
-}
-
 type counters struct {
 	decisions    [Verdicts][Reasons]atomic.Uint64
 	tickets      [TicketResults]atomic.Uint64
@@ -83,20 +85,15 @@ type counters struct {
 	uncovered, preflights, revoked, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
 	inFlight, streams, tunnels                                                           atomic.Int64
 
-	gate    [len(HistogramBounds) + 1]atomic.Uint64
-	gateSum atomic.Int64 // nanoseconds
+	gate, origin               analytics.Buckets
+	gateExample, originExample atomic.Pointer[Example]
 }
 
 func (c *counters) decided(d anteroom.Decision, took time.Duration) {
 	if int(d.Verdict) < Verdicts && int(d.Reason) < Reasons {
 		c.decisions[d.Verdict][d.Reason].Add(1)
 	}
-	i := 0
-	for i < len(HistogramBounds) && took > time.Duration(HistogramBounds[i]*1e9) {
-		i++
-	}
-	c.gate[i].Add(1)
-	c.gateSum.Add(int64(took))
+	c.gate.Observe(took)
 }
 
 func (c *counters) refuse(status int) {
@@ -134,9 +131,7 @@ func (g *Gateway) Stats() Stats {
 	for i := range c.bypassed {
 		s.Bypassed[i] = c.bypassed[i].Load()
 	}
-	for i := range c.gate {
-		s.Gate.Counts[i] = c.gate[i].Load()
-	}
-	s.Gate.Sum = time.Duration(c.gateSum.Load()).Seconds()
+	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
+	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()
 	return s
 }

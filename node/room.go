@@ -123,6 +123,14 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	return d
 }
 
+type heldKey struct{}
+
+// WithHeld returns a context with which [Room.Decide] tells how long the request was held: for a slot about to
+// come free, or for the answer of the site.
+func WithHeld(ctx context.Context, tell func(time.Duration)) context.Context {
+	return context.WithValue(ctx, heldKey{}, tell)
+}
+
 // decide is Decide. made is false when nothing was decided and d says what was known before.
 func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
@@ -158,8 +166,12 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	r.mu.Unlock()
 
 	if answer != nil {
+		began := time.Now()
 		select {
 		case d = <-answer:
+			if tell, ok := ctx.Value(heldKey{}).(func(time.Duration)); ok {
+				tell(time.Since(began))
+			}
 		case <-ctx.Done():
 			return r.abandon(held, answer, v)
 		}

@@ -120,9 +120,10 @@ func TestMetricsAreWellFormed(t *testing.T) {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
+	id := string(anteroom.RoomIDOf("*", "shop"))
 	for _, want := range []string{
-		`wr_active_sessions{room="*/shop"} 1`, `wr_waiting{room="*/shop",state="present"} 1`,
-		`wr_limit_active{room="*/shop"} 1`, "wr_ready 1", "wr_config_reload_success 1", "wr_journal_failing 0",
+		`wr_active_sessions{room="` + id + `"} 1`, `wr_waiting{room="` + id + `",state="present"} 1`,
+		`wr_limit_active{room="` + id + `"} 1`, `wr_room_info{name="shop",room="` + id + `",zone="*"} 1`, "wr_ready 1", "wr_config_reload_success 1", "wr_journal_failing 0",
 		"wr_requests_total 2", `wr_build_info{go=`,
 	} {
 		if !strings.Contains(a.body, want) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -10,10 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/ticket"
 )
+
+// scrapes is how many may be answered at once; more are told to come again.
+const scrapes = 4
 
 // newMetrics returns the handler of /metrics. Values are read from the parts' own counters
 // when they are asked for; labels come from the configuration and from fixed lists, never
@@ -21,127 +24,110 @@ import (
 func (s *Server) newMetrics() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s: s})
-	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, EnableOpenMetrics: true,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError})
 }
 
 type collector struct{ s *Server }
-
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("wr_"+name, help, labels, nil)
-}
 
 // Describe sends nothing: the collector is unchecked, since its rooms change.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends every figure.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	count := func(d *prometheus.Desc, v uint64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
-	}
-	var (
-		active   = desc("active_sessions", "Sessions that hold a seat.", "room")
-		limit    = desc("limit_active", "Sessions at once that the room allows.", "room")
-		rate     = desc("limit_new_sessions_per_minute", "New sessions in any 60 seconds that the room allows.", "room")
-		recent   = desc("new_sessions_last_minute", "Sessions that began in the last 60 seconds.", "room")
-		waiting  = desc("waiting", "Visitors in line: in touch, or away with their place kept.", "room", "state")
-		offered  = desc("offered_turns", "Turns that were given and not taken yet.", "room")
-		forecast = desc("wait_forecast_seconds", "Forecast of the wait of somebody who joins now; absent while unknown.", "room")
-	)
-	for _, r := range c.s.rooms() {
-		n := c.s.node.Room(r.ID)
-		if n == nil {
-			continue
-		}
-		st, name := n.Status(), r.Zone+"/"+r.Name
-		gauge(active, float64(st.ActiveUsers), name)
-		gauge(limit, float64(st.TotalActiveUsers), name)
-		gauge(rate, float64(st.NewPerMinute), name)
-		gauge(recent, float64(st.AdmittedLastMin), name)
-		gauge(waiting, float64(st.Waiting), name, "present")
-		gauge(waiting, float64(st.Dormant), name, "away")
-		gauge(offered, float64(st.Offered), name)
-		if st.WaitKnown {
-			gauge(forecast, st.WaitOfNewcomer.Seconds(), name)
-		}
-	}
+	to := sink(out)
+	c.rooms(to)
+	c.leases(to)
+	c.requests(to)
+	c.process(to)
+}
+
+// sink takes figures.
+type sink chan<- prometheus.Metric
+
+func (to sink) gauge(f *family, v float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, v, labels...)
+}
+
+func (to sink) count(f *family, n uint64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(n), labels...)
+}
+
+// requests are the figures of the gateway.
+func (c *collector) requests(to sink) {
 	g := c.s.gateway.Stats()
-	decisions := desc("decisions_total", "Decisions about requests to a room.", "verdict", "reason")
-	for _, reason := range anteroom.Reasons() {
-		for v := range gateway.Verdicts {
-			if n := g.Decisions[v][reason]; n > 0 {
-				count(decisions, n, anteroom.Verdict(v).String(), reason.String())
-			}
-		}
-	}
-	tickets := desc("tickets_total", "Cookies that were read as tickets, by what came of it.", "result")
-	for _, r := range ticket.Results() {
-		count(tickets, g.Tickets[r], r.String())
-	}
-	refused := desc("refused_requests_total", "Requests refused before any decision, by status.", "status")
+	c.unrecorded(to, &g)
 	for i, n := range g.Refused {
 		status := "other"
 		if code := gateway.RefusedStatus(i); code != 0 {
 			status = strconv.Itoa(code)
 		}
-		count(refused, n, status)
+		to.count(mRefused, n, status)
 	}
-	originErrors := desc("origin_errors_total", "Requests that an origin did not answer.", "kind")
 	for i, n := range g.OriginErrors {
-		count(originErrors, n, gateway.OriginErrorWords[i])
+		to.count(mOriginErrors, n, gateway.OriginErrorWords[i])
 	}
-	bypassed := desc("bypassed_total", "Requests that passed a room untouched and uncounted.", "reason")
-	for i, n := range g.Bypassed {
-		count(bypassed, n, gateway.BypassWords[i])
-	}
-	count(desc("rules_exhausted_total", "Requests for which rules did not match because they would have taken too long."), g.RulesExhausted)
-	looked := desc("crawler_lookups_total", "Addresses of claimed search-engine crawlers, by what the DNS said; dropped ones were not asked for because there were too many.", "result")
 	cr := c.s.crawlers.Stats()
-	count(looked, cr.Confirmed, "confirmed")
-	count(looked, cr.Refuted, "refuted")
-	count(looked, cr.Failed, "failed")
-	count(looked, cr.Dropped, "dropped")
-	gauge(desc("crawlers_verified", "Addresses known as search-engine crawlers."), float64(cr.Verified))
-	count(desc("requests_total", "Requests of visitors."), g.Requests)
-	count(desc("uncovered_requests_total", "Requests outside every room."), g.Uncovered)
-	count(desc("preflight_requests_total", "CORS preflights that passed uncounted."), g.Preflights)
-	count(desc("revoked_sessions_total", "Sessions ended by a command of the origin."), g.Revoked)
-	count(desc("ignored_forwarding_headers_total", "Requests with forwarding headers from a peer that is not among trusted_proxies."), g.ForeignHops)
-	gauge(desc("requests_in_flight", "Requests being served."), float64(g.InFlight))
-	gauge(desc("streams_open", "Waiting pages with an open stream."), float64(g.Streams))
-	gauge(desc("tunnels_open", "WebSocket connections."), float64(g.Tunnels))
+	to.count(mLookups, cr.Confirmed, "confirmed")
+	to.count(mLookups, cr.Refuted, "refuted")
+	to.count(mLookups, cr.Failed, "failed")
+	to.count(mLookups, cr.Dropped, "dropped")
+	to.gauge(mCrawlers, float64(cr.Verified))
+	to.count(mExhausted, g.RulesExhausted)
+	to.count(mRequests, g.Requests)
+	to.count(mUncovered, g.Uncovered)
+	to.count(mPreflights, g.Preflights)
+	to.count(mForeignHops, g.ForeignHops)
+	to.count(mSuppressed, g.LogSuppressed)
+	to.gauge(mInFlight, float64(g.InFlight))
+	to.gauge(mStreams, float64(g.Streams))
+	to.gauge(mTunnels, float64(g.Tunnels))
+	to <- exemplified(newDistribution(mGate.desc, c.s.started, instants, g.Gate, nil), g.GateExample)
+	to <- exemplified(newDistribution(mOrigin.desc, c.s.started, instants, g.Origin, nil), g.OriginExample)
+}
 
-	buckets, total := map[float64]uint64{}, uint64(0)
-	for i, n := range g.Gate.Counts {
-		total += n
-		if i < len(gateway.HistogramBounds) {
-			buckets[gateway.HistogramBounds[i]] = total
-		}
-	}
-	out <- prometheus.MustNewConstHistogram(desc("gate_seconds", "From the start of a request to its decision."), total, g.Gate.Sum, buckets)
-
+// process are the figures of everything else that there is once.
+func (c *collector) process(to sink) {
 	j := c.s.node.JournalStats()
-	count(desc("journal_records_total", "Journal records written."), j.Records)
-	count(desc("journal_bytes_total", "Bytes of journal records written."), j.Bytes)
-	count(desc("journal_failures_total", "Journal writes that failed and were tried again."), j.Failures)
-	count(desc("journal_late_total", "Admissions that did not wait for their journal record."), j.Late)
-	count(desc("journal_lost_events_total", "Events dropped because the journal could not be written for too long."), j.Lost)
-	gauge(desc("journal_failing", "1 while the journal cannot be written."), oneIf(j.Failing))
+	to.count(mRecords, j.Records)
+	to.count(mBytes, j.Bytes)
+	to.count(mFailures, j.Failures)
+	to.count(mLate, j.Late)
+	to.count(mLost, j.Lost)
+	to.gauge(mFailing, oneIf(j.Failing))
 
 	s := &c.s.state
 	s.Lock()
 	failed, reloads := s.reloadErr != nil, s.reloads
 	s.Unlock()
-	gauge(desc("config_reload_success", "1 unless the last reload was refused."), oneIf(!failed))
-	count(desc("config_reloads_total", "Reloads since the start."), reloads)
-	gauge(desc("ready", "1 while the process serves."), oneIf(c.s.isReady()))
-	gauge(desc("start_time_seconds", "When the process started."), float64(c.s.started.UnixNano())/float64(time.Second))
-	gauge(desc("build_info", "1, with the version.", "version", "go"), 1, c.s.opts.Version, runtime.Version())
-	if expires := c.s.certs.expires(); !expires.IsZero() {
-		gauge(desc("certificate_expiry_seconds", "When the first of the configured certificates runs out."), float64(expires.Unix()))
+	to.gauge(mReload, oneIf(!failed))
+	to.count(mReloads, reloads)
+	to.gauge(mReady, oneIf(c.s.isReady()))
+	to.gauge(mStarted, float64(c.s.started.UnixNano())/float64(time.Second))
+	to.gauge(mBuild, 1, c.s.opts.Version, runtime.Version())
+	to.gauge(mSkew, c.s.node.Skew().Seconds())
+	if ring := c.s.keyring.Load(); ring != nil {
+		for _, k := range ring.Keys() {
+			if k.State == ticket.Current {
+				to.gauge(mKeyAge, time.Since(k.Created).Seconds())
+			}
+		}
 	}
+	if expires := c.s.certs.expires(); !expires.IsZero() {
+		to.gauge(mCertificate, float64(expires.Unix()))
+	}
+}
+
+// exemplified adds the newest trace of a distribution to it.
+func exemplified(m prometheus.Metric, e *gateway.Example) prometheus.Metric {
+	if e == nil {
+		return m
+	}
+	with, err := prometheus.NewMetricWithExemplars(m, prometheus.Exemplar{Value: e.Took.Seconds(), Timestamp: e.At, Labels: prometheus.Labels{"trace_id": e.TraceID}})
+	if err != nil {
+		return m
+	}
+	return with
 }
 
 func oneIf(b bool) float64 {

@@ -29,6 +29,7 @@ import (
 	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 // Options of a server.
@@ -68,6 +69,7 @@ type Server struct {
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
 	metrics   http.Handler
+	keyring   atomic.Pointer[ticket.Keyring] // in force
 
 	crawlers *crawler.Verifier
 	geo      atomic.Pointer[geo.Databases] // in force; nobody else writes while a configuration is prepared

@@ -134,6 +134,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	}
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
+	s.keyring.Store(p.ring)
 	if p.admin != nil {
 		s.adminCert.Store(p.admin)
 	}

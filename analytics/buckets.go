@@ -1,0 +1,114 @@
+package analytics
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Buckets counts durations for monitoring, from the start of the process on. A bucket is 9 % wide:
+// its bound is the eighth root of two times the one before, as in Prometheus' native histograms of
+// schema [BucketSchema]. Memory is taken for the powers of two in which something was counted. The
+// zero Buckets is empty. Safe for concurrent use.
+type Buckets struct {
+	octaves [octaves]atomic.Pointer[octave]
+	zero    atomic.Uint64
+	sum     atomic.Int64 // nanoseconds
+}
+
+// octave counts what is above a power of two and not above the next, in eighths.
+type octave [perOctave]atomic.Uint64
+
+// The shape of every Buckets.
+const (
+	// BucketSchema is the one of native histograms: 2^3 buckets to each power of two.
+	BucketSchema = 3
+	perOctave    = 1 << BucketSchema
+	lowest       = -20 // the exponent of what counts as nothing: 2^-20 s, about a microsecond
+	octaves      = 40  // up to 2^20 s, twelve days; longer ones are counted there
+)
+
+// BucketZero is the longest duration that counts as none, in seconds.
+const BucketZero = 1.0 / (1 << -lowest)
+
+// bounds are the upper ends of the eighths of an octave from 0.5 to 1, but for the last.
+var bounds = func() (b [perOctave - 1]float64) {
+	for i := range b {
+		b[i] = math.Exp2(float64(i+1)/perOctave) / 2
+	}
+	return b
+}()
+
+// Observe counts a duration.
+func (b *Buckets) Observe(d time.Duration) {
+	b.sum.Add(int64(d))
+	s := d.Seconds()
+	if s <= BucketZero {
+		b.zero.Add(1)
+		return
+	}
+	fraction, exponent := math.Frexp(s) // s is above 2^(exponent-1), or that
+	i := 0
+	if fraction == 0.5 { // a bound belongs to the bucket below it
+		exponent, i = exponent-1, perOctave-1
+	} else {
+		for i < len(bounds) && fraction > bounds[i] {
+			i++
+		}
+	}
+	o := exponent - 1 - lowest
+	if o >= octaves {
+		o, i = octaves-1, perOctave-1
+	}
+	at := b.octaves[o].Load()
+	if at == nil {
+		b.octaves[o].CompareAndSwap(nil, new(octave))
+		at = b.octaves[o].Load()
+	}
+	at[i].Add(1)
+}
+
+// BucketCounts is what Buckets have counted.
+type BucketCounts struct {
+	Count uint64
+	Zero  uint64  // of these, not above BucketZero
+	Sum   float64 // in seconds
+	// Buckets has the others by the index of native histograms: index i is above 2^((i-1)/8) seconds and
+	// not above 2^(i/8).
+	Buckets map[int]int64
+}
+
+// Counts returns what was counted; the zero BucketCounts for nil.
+func (b *Buckets) Counts() (c BucketCounts) {
+	if b == nil {
+		return c
+	}
+	c.Buckets = map[int]int64{}
+	c.Sum = time.Duration(b.sum.Load()).Seconds()
+	c.Zero = b.zero.Load()
+	c.Count = c.Zero
+	for o := range b.octaves {
+		at := b.octaves[o].Load()
+		if at == nil {
+			continue
+		}
+		for i := range at {
+			if n := at[i].Load(); n > 0 {
+				c.Buckets[(o+lowest)*perOctave+i+1] = int64(n)
+				c.Count += n
+			}
+		}
+	}
+	return c
+}
+
+// Upto is how many durations are not above 2^exponent seconds.
+func (c BucketCounts) Upto(exponent int) uint64 {
+	n := c.Zero
+	for i, k := range c.Buckets {
+		if i <= exponent*perOctave {
+			n += uint64(k)
+		}
+	}
+	return n
+}

@@ -2,8 +2,11 @@ import type { ComponentChild } from 'preact'
 import type { Room } from './core/live'
 import type { Permission } from './core/session'
 import type { IconName } from './ui/icons'
+import { Analytics } from './pages/analytics'
 import { Cockpit } from './pages/cockpit'
+import { Events } from './pages/events'
 import { Overview } from './pages/overview'
+import { Settings } from './pages/settings'
 import { Wizard } from './pages/wizard'
 
 /** What a page gets. */
@@ -39,4 +42,7 @@ export const pages: Page[] = [
   { of: 'all', path: '/', title: 'Overview', icon: 'overview', key: 'o', view: Overview },
   { of: 'all', path: '/new', title: 'New room', icon: 'plus', key: 'n', needs: 'edit', hidden: true, view: Wizard },
   { of: 'room', path: roomBase, title: 'Live', icon: 'live', key: 'r', view: Cockpit },
+  { of: 'room', path: roomBase + '/analytics', title: 'Analytics', icon: 'chart', key: 'a', view: Analytics },
+  { of: 'room', path: roomBase + '/events', title: 'Events', icon: 'event', key: 'e', view: Events },
+  { of: 'room', path: roomBase + '/settings', title: 'Settings', icon: 'settings', key: 's', view: Settings },
 ]

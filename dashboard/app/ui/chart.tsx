@@ -101,12 +101,12 @@ export function Chart(p: ChartProps) {
       },
       scales: {
         x: { time: true, range: (_u, min, max) => [latest.current.from ?? min, latest.current.to ?? max] },
-        y: { range: (_u, _min, max) => [0, max == null || max <= 0 ? 1 : max * 1.12] },
+        y: { range: (_u, _min, max) => [0, max == null || max <= 0 ? (q.unit === 'seconds' ? 60 : 1) : max * 1.12] },
       },
       axes: q.bare
         ? [{ show: false }, { show: false }]
         : [
-            { ...axis, grid: { show: false }, space: 70, values: (_u, ticks, _i, _s, incr) => ticks.map((t) => (incr >= 86400 ? moment(t).split(',')[0] : incr < 60 ? second(t) : clock(t))) },
+            { ...axis, grid: { show: false }, space: 70, size: 26, values: (_u, ticks, _i, _s, incr) => ticks.map((t) => (incr >= 86400 ? moment(t).split(',')[0] : incr < 60 ? second(t) : clock(t))) },
             { ...axis, size: 52, space: 34, values: (_u, ticks) => ticks.map((t) => (q.unit === 'seconds' ? duration(t) : Number.isInteger(t) ? Intl.NumberFormat(undefined, { notation: 'compact' }).format(t) : '')) },
           ],
       series: [

@@ -1,0 +1,225 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { RoomPageProps } from '../pages'
+import { address, useAsk } from '../core/api'
+import { count, decimal, duration, moment, number, second } from '../core/format'
+import { ownPath, publishedPath, roomHref } from '../core/room'
+import { setQuery } from '../core/router'
+import { Button, Card, Chart, Choice, curl, Dialog, Empty, Failed, Note, type Series, Skeleton, Snippet } from '../ui'
+import { begins, fromLocal, sorted, spanOf, toLocal } from './model/event'
+import type { Values } from './model/fields'
+import { bounded, moved, rangeOf, stamp, words, type Range } from './model/range'
+import { advice, type Analytics as Answer, graphql, recorded, series } from './model/series'
+import './analytics.css'
+
+/** What was measured of a room, over any time; a range drawn in one chart is that of all. */
+export function Analytics({ room, query }: RoomPageProps) {
+  const [now, tick] = useState(Date.now)
+  const range = useMemo(() => rangeOf(query, now), [query, now])
+  const short = range.to - range.from <= 2 * 3_600_000
+  useEffect(() => {
+    if (!range.live) return
+    const timer = setInterval(() => !document.hidden && tick(Date.now()), short ? 5_000 : 60_000)
+    return () => clearInterval(timer)
+  }, [range.live, short])
+
+  const resolution = query.get('resolution') ?? 'auto'
+  const ask = (r: Range) => `${ownPath(room)}/analytics?from=${stamp(r.from)}&to=${stamp(r.to)}` + (resolution === 'auto' ? '' : `&resolution=${encodeURIComponent(resolution)}`)
+  const path = ask(range)
+  const asked = useAsk<Answer>(path)
+  const a = useLast(asked.data)
+  const events = useAsk<Values[]>(publishedPath(room) + '/events').data ?? []
+  const settings = useAsk<Values>(publishedPath(room)).data
+  const [elsewhere, show] = useState(false)
+
+  const to = (r: Range) => setQuery({ range: r.live ?? null, from: r.live ? null : stamp(r.from), to: r.live ? null : stamp(r.to) })
+  const zoom = (from: number, until: number) => to(bounded(from * 1000, until * 1000))
+  const other = before(query.get('compare'), range, events)
+  const than = useAsk<Answer>(other && a ? `${ask(other.range).split('&resolution')[0]}&resolution=${a.resolution}` : null).data
+
+  return (
+    <>
+      <Ranges range={range} now={now} events={events} query={query} to={to} />
+      {asked.error && <Failed error={asked.error} retry={asked.reload} />}
+      {!a ? !asked.error && <Skeleton lines={6} height="48px" /> : (
+        <>
+          {a.incomplete && <Note tone="warn" title="Something is missing">{a.incomplete}</Note>}
+          {recorded(a) === 0 ? (
+            <Empty icon="chart" title="Nothing was recorded in this time" action={<Button onClick={() => to(moved(range, 'out', now))}>Look at a longer time</Button>}>
+              A minute is recorded when somebody asks for a page of the room, waits or is inside.
+            </Empty>
+          ) : (
+            <>
+              <Tiles a={a} than={than} />
+              {settings && advice(a, settings).map((s) => <Note key={s}>{s}</Note>)}
+              <Charts a={a} than={than} words={other?.words} range={range} zoom={zoom} events={events} />
+            </>
+          )}
+          <div class="row between">
+            <span class="quiet">One bar is {duration(a.every_seconds)}. Figures are of {second(a.as_of)}.</span>
+            <div class="actions">
+              <Button small icon="download" href={address(path) + '&format=csv'} download={`${room.name}.csv`}>CSV</Button>
+              <Button small icon="download" href={address(path)} download={`${room.name}.json`}>JSON</Button>
+              <Button small onClick={() => { show(true) }}>GraphQL, curl</Button>
+              <Button small icon="report" href={`${roomHref(room, 'report')}?from=${stamp(range.from)}&to=${stamp(range.to)}`}>Report</Button>
+            </div>
+          </div>
+          {elsewhere && (
+            <Dialog wide title="The same figures elsewhere" onClose={() => show(false)}>
+              <Snippet parts={[
+                { title: 'GraphQL', text: graphql(room.zone.id, room.id, a) },
+                { title: 'GraphQL with curl', text: curl('POST', '/client/v4/graphql', { query: graphql(room.zone.id, room.id, a) }) },
+                { title: 'curl', text: curl('GET', path) },
+              ]} />
+            </Dialog>
+          )}
+        </>
+      )}
+    </>
+  )
+}
+
+/** What was there last, until something else is: charts do not blink while the next answer comes. */
+function useLast<T>(value: T | undefined): T | undefined {
+  const last = useRef(value)
+  if (value !== undefined) last.current = value
+  return last.current
+}
+
+function Ranges({ range, now, events, query, to }: { range: Range; now: number; events: Values[]; query: URLSearchParams; to: (r: Range) => void }) {
+  const [asking, ask] = useState(false)
+  const past = sorted(events, now).filter((e) => begins(e) <= now)
+  const jump = (id: string) => {
+    const e = events.find((x) => x.id === id)
+    if (e) to(bounded(spanOf(e).from, Math.min(spanOf(e).to, Math.max(now, spanOf(e).from + 60_000))))
+  }
+  const here = past.find((e) => !range.live && range.from === bounded(spanOf(e).from, spanOf(e).to).from)
+  return (
+    <div class="ranges">
+      <div class="row">
+        <Choice small label="Time" value={range.live ?? ''} onChange={(w) => to({ from: 0, to: 0, live: w })} options={words.map((w) => ({ value: w.word, text: w.label }))} />
+        <div class="actions">
+          <Button small icon="left" label="Earlier" onClick={() => to(moved(range, 'back', now))} />
+          <Button small icon="right" label="Later" disabled={!!range.live || range.to >= now} onClick={() => to(moved(range, 'on', now))} />
+          <Button small icon="minus" label="Zoom out" onClick={() => to(moved(range, 'out', now))} />
+          <Button small icon="clock" pressed={asking} onClick={() => ask(!asking)}>{range.live ? 'Other' : `${moment(stamp(range.from))} – ${moment(stamp(range.to))}`}</Button>
+        </div>
+      </div>
+      <div class="row">
+        {past.length > 0 && (
+          <label class="inline">Event
+            <select value={here?.id ?? ''} onChange={(e) => jump(e.currentTarget.value)}>
+              <option value="">jump to …</option>
+              {past.map((e) => <option key={e.id} value={e.id}>{e.name}, {moment(e.event_start_time)}</option>)}
+            </select>
+          </label>
+        )}
+        <label class="inline">Compare with
+          <select value={query.get('compare') ?? ''} onChange={(e) => setQuery({ compare: e.currentTarget.value || null }, { replace: true })}>
+            <option value="">nothing</option>
+            <option value="before">the time before</option>
+            <option value="day">a day earlier</option>
+            <option value="week">a week earlier</option>
+            {past.map((e) => <option key={e.id} value={e.id}>{e.name}, {moment(e.event_start_time)}</option>)}
+          </select>
+        </label>
+        <label class="inline">Bars
+          <select value={query.get('resolution') ?? 'auto'} onChange={(e) => setQuery({ resolution: e.currentTarget.value === 'auto' ? null : e.currentTarget.value }, { replace: true })}>
+            {['auto', 'minute', 'quarter', 'hour', 'day'].map((r) => <option key={r} value={r}>{r === 'quarter' ? '15 minutes' : r}</option>)}
+          </select>
+        </label>
+      </div>
+      {asking && <Custom range={range} to={(r) => { ask(false); to(r) }} />}
+    </div>
+  )
+}
+
+function Custom({ range, to }: { range: Range; to: (r: Range) => void }) {
+  const [from, setFrom] = useState(toLocal(stamp(range.from)))
+  const [until, setUntil] = useState(toLocal(stamp(range.to)))
+  const a = Date.parse(fromLocal(from) ?? ''), b = Date.parse(fromLocal(until) ?? '')
+  return (
+    <form class="row" onSubmit={(e) => { e.preventDefault(); if (b > a) to(bounded(a, b)) }}>
+      <label class="inline">From <input type="datetime-local" value={from} onInput={(e) => setFrom(e.currentTarget.value)} /></label>
+      <label class="inline">To <input type="datetime-local" value={until} onInput={(e) => setUntil(e.currentTarget.value)} /></label>
+      <Button type="submit" kind="main" disabled={!(b > a)}>Show</Button>
+      {b <= a && <span class="quiet" role="alert">The end is before the beginning.</span>}
+    </form>
+  )
+}
+
+/** The time that another one is compared with. */
+function before(what: string | null, r: Range, events: readonly Values[]): { range: Range; words: string } | null {
+  const back = (ms: number, words: string) => ({ range: { from: r.from - ms, to: r.to - ms }, words })
+  if (what === 'before') return back(r.to - r.from, 'before')
+  if (what === 'day') return back(86_400_000, 'a day earlier')
+  if (what === 'week') return back(7 * 86_400_000, 'a week earlier')
+  const e = events.find((x) => x.id === what)
+  return e ? { range: { from: spanOf(e).from, to: spanOf(e).from + (r.to - r.from) }, words: e.name } : null
+}
+
+function Tiles({ a, than }: { a: Answer; than?: Answer }) {
+  const tile = (title: string, value: string, below: string, was?: string) => (
+    <div class="tile" key={title}>
+      <dt>{title}</dt>
+      <dd><strong>{value}</strong> <span class="quiet">{below}</span>{was !== undefined && <span class="quiet was">was {was}</span>}</dd>
+    </div>
+  )
+  const t = a.total, o = than?.total
+  const usual = (x: Answer['total'], span: string) => (x[`${span}_p50`] === x[`${span}_p75`] ? duration(x[`${span}_p50`]) : `${duration(x[`${span}_p50`])} – ${duration(x[`${span}_p75`])}`)
+  return (
+    <dl class="tiles">
+      {tile('Most inside', number(t.active_users), t.active_limit == null ? '' : `of ${number(t.active_limit)}`, o && number(o.active_users))}
+      {tile('Most in line', number(t.queued_users), 'at once', o && number(o.queued_users))}
+      {tile('New users', decimal(t.new_users), `per minute, most ${number(t.new_users_max)}`, o && decimal(o.new_users))}
+      {tile('Typical wait', usual(t, 'waited'), `top 5 % from ${duration(t.waited_p95)}`, o && usual(o, 'waited'))}
+      {tile('Typical visit', usual(t, 'on_origin'), `top 5 % from ${duration(t.on_origin_p95)}`, o && usual(o, 'on_origin'))}
+      {tile('Left the line', number(t.abandoned), `of ${number(t.joined)} who joined, ${number(t.no_shows)} turns not taken`, o && number(o.abandoned))}
+    </dl>
+  )
+}
+
+interface ChartsProps {
+  a: Answer
+  than?: Answer
+  words?: string
+  range: Range
+  zoom: (from: number, to: number) => void
+  events: readonly Values[]
+}
+
+function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
+  const common = {
+    times: a.time, from: range.from / 1000, to: range.to / 1000, sync: 'analytics', onZoom: zoom,
+    spans: events.map((e) => ({ from: spanOf(e).from / 1000, to: spanOf(e).to / 1000, title: String(e.name) })),
+  }
+  const charts = useMemo(() => {
+    const s = (title: string, name: string, colour: string, more: Partial<Series> = {}): Series => ({ title, values: series(a, name), colour, ...more })
+    // The other time lies over this one: its figures stand at the same distance from the beginning.
+    const was = (title: string, name: string): Series[] =>
+      than ? [{ title: `${title}, ${words}`, values: a.time.map((_, i) => than.series[name]?.[i] ?? null), colour: '--c5', kind: 'limit' }] : []
+    const fine = a.every_seconds <= 60
+    const three = (span: string): Series[] => [
+      s('top 5 % from', `${span}_p95`, '--c5'), s('three of four below', `${span}_p75`, '--c4'), s('half below', `${span}_p50`, '--c1', { kind: 'area' }),
+    ]
+    return [
+      { title: 'Inside and in line', series: [s('inside', 'active_users', '--c1', { kind: 'bars', stacked: true }), s('in line', 'queued_users', '--c2', { kind: 'bars', stacked: true }),
+        s('limit', 'active_limit', '--climit', { kind: 'limit' }), ...was('inside', 'active_users'), ...was('in line', 'queued_users')], height: 260 },
+      { title: 'New users per minute', series: [s(fine ? 'let in' : 'let in, mean', 'new_users', '--c3', { kind: 'bars' }), ...(fine ? [] : [s('busiest minute', 'new_users_max', '--c6')]),
+        s('limit', 'new_limit', '--climit', { kind: 'limit' }), ...was('let in', 'new_users')] },
+      { title: 'Time in line, of those let in', unit: 'seconds' as const, series: [...three('waited'), ...was('half below', 'waited_p50')] },
+      { title: 'Time on your site', unit: 'seconds' as const, series: [...three('on_origin'), ...was('half below', 'on_origin_p50')] },
+      { title: 'What newcomers were told, and how it came', unit: 'seconds' as const, series: [s('longest forecast', 'estimate_seconds', '--c1', { kind: 'area' }), s('later than told, 95 % below', 'late_p95', '--c5'), s('earlier than told, 95 % below', 'early_p95', '--c3')] },
+      { title: 'Joining and leaving the line', series: [s('joined', 'joined', '--c1', { kind: 'area' }), s('gave up', 'abandoned', '--c5'), s('turn not taken', 'no_shows', '--c2'), s('let in before others', 'overtakes', '--c4')] },
+      { title: 'Beside the line', series: [s('passed by rules', 'bypassed', '--c6', { kind: 'area' }), s('turned away', 'turned_away', '--c5'), s('tickets refused', 'refused', '--c2'), s('sessions ended', 'revoked', '--c4')] },
+    ]
+  }, [a, than, words])
+  return (
+    <>
+      <p class="quiet">Draw a range in any chart to look closer; all follow. The browser's Back goes out again. {common.spans.length > 0 && `Shaded: ${count(common.spans.length, 'event')}.`}</p>
+      <Card><Chart {...common} {...charts[0]} /></Card>
+      <div class="grid wide">
+        {charts.slice(1).map((c) => <Card key={c.title}><Chart {...common} {...c} /></Card>)}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,184 @@
+import { useState } from 'preact/hooks'
+import { call, Problem } from '../core/api'
+import { duration, full } from '../core/format'
+import type { Room } from '../core/live'
+import { publishedPath } from '../core/room'
+import { Button, Card, Choice, curl, Dialog, done, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
+import { Input } from './inputs'
+import { inWords, same } from './model/diff'
+import { bodyOf, faults as wrongs, fromLocal, sideBySide, toLocal } from './model/event'
+import { eventFields, type Field, type Values } from './model/fields'
+import { eventInTerraform } from './model/snippet'
+import { useUnsaved } from './parts'
+
+interface Props {
+  room: Room
+  settings: Values // of the room
+  event: Values
+  /** The event as it is; none for a new one. */
+  before?: Values
+  others: readonly Values[]
+  fixed: boolean
+  onClose: () => void
+  onSaved: () => void
+}
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** An event: when, what it has instead of the room's settings, and both side by side. */
+export function EventForm({ room, settings, event, before, others, fixed, onClose, onSaved }: Props) {
+  const [e, set] = useState<Values>(event)
+  const [told, tellFaults] = useState<Record<string, string>>({})
+  const [reviewing, review] = useState(false)
+  const [touched, touch] = useState(!!before)
+  const here = wrongs(e, others.filter((o) => o.id !== e.id))
+  const wrong = (name: string) => told[name] || (touched ? here[name] : undefined)
+  const changed = !before || !same(bodyOf(e), bodyOf(before))
+  useUnsaved(changed && touched)
+  const put = (v: Values) => { set({ ...e, ...v }); tellFaults({}); touch(true) }
+  const body = bodyOf(e, before)
+  const path = publishedPath(room) + '/events' + (before ? `/${before.id}` : '')
+  const method = before ? 'PATCH' : 'POST'
+
+  const save = async () => {
+    try {
+      const saved = (await call<Values>(method, path, body)).result
+      review(false)
+      onSaved()
+      if (before) done(`${e.name} is saved`, async () => { await call('PATCH', path, bodyOf(before, e)); onSaved() })
+      else done(`${e.name} is scheduled`, async () => { await call('DELETE', `${path}/${saved.id}`); onSaved() })
+    } catch (x) {
+      review(false)
+      if (!(x instanceof Problem)) throw x
+      tellFaults(x.fields)
+      tell(x.message, 'bad')
+    }
+  }
+  const toReview = () => {
+    touch(true)
+    if (Object.keys(here).length) tell('Something is missing or does not fit: ' + Object.entries(here).map(([k, v]) => `${k} ${v}`).join('; '), 'bad')
+    else review(true)
+  }
+  const at = (name: string, label: string, help: string, required = false) => (
+    <TextField label={label} name={name} help={`${help}${e[name] ? ` ${full(e[name])}.` : ''}`} type="datetime-local" required={required} disabled={fixed} value={toLocal(e[name])} error={wrong(name)} onChange={(v) => put({ [name]: fromLocal(v) })} />
+  )
+  const gather = e.prequeue_start_time ? Math.round((Date.parse(e.event_start_time) - Date.parse(e.prequeue_start_time)) / 60_000) : 0
+
+  return (
+    <form class="stack" onSubmit={(x) => { x.preventDefault(); toReview() }}>
+      <div class="row between">
+        <Button kind="quiet" icon="left" onClick={onClose}>All events</Button>
+        <div class="actions">
+          {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
+        </div>
+      </div>
+      <Card title={before ? `Event ${before.name}` : 'A new event'} lead={`Times are by your clock, ${zone}. It is kept as a moment, the same everywhere.`}>
+        <div class="fields">
+          <TextField label="Name" name="name" required disabled={fixed} value={e.name} error={wrong('name')} help="Letters, digits, _ and -; unique in the room." onChange={(v) => put({ name: v })} />
+          <TextField label="Description" name="description" disabled={fixed} value={e.description ?? ''} error={wrong('description')} onChange={(v) => put({ description: v })} />
+          {at('event_start_time', 'Start', 'From here on people are let in.', true)}
+          {at('event_end_time', 'End', 'Then the room has its own settings again.', true)}
+        </div>
+      </Card>
+      <Card title="Before the start" lead="A prequeue gathers people: everybody without a session waits, and the page counts down.">
+        {!fixed && (
+          <Choice small label="Prequeue" value={String(gather)} options={[...new Set([0, 5, 15, 30, 60, gather])].sort((a, b) => a - b).map((m) => ({ value: String(m), text: m ? duration(m * 60) : 'None' }))}
+            onChange={(m) => put(m === '0' ? { prequeue_start_time: null, shuffle_at_event_start: false } : { prequeue_start_time: new Date(Date.parse(e.event_start_time) - Number(m) * 60_000).toISOString().replace('.000Z', 'Z') })} />
+        )}
+        <div class="fields">
+          {at('prequeue_start_time', 'Prequeue', 'At least five minutes before the start. Empty is none.')}
+          <Toggle label="Shuffle at the start" name="shuffle_at_event_start" disabled={fixed || !e.prequeue_start_time} error={wrong('shuffle_at_event_start')} value={!!e.shuffle_at_event_start} onChange={(v) => put({ shuffle_at_event_start: v })}
+            help="Whoever is there at the start gets a place by a draw that anybody can check; whoever comes later stands behind." />
+          <Toggle label="Suspended" name="suspended" disabled={fixed} value={!!e.suspended} onChange={(v) => put({ suspended: v })} help="The event has no effect, also while it runs." />
+        </div>
+        {e.shuffle_at_event_start && (e.queueing_method ?? settings.queueing_method) === 'random' && <Note tone="warn">With the method random the draw has no use: places are drawn all the time.</Note>}
+        {gather > 0 && gather <= Number(e.session_duration ?? settings.session_duration) && <Note>Whoever is inside when the prequeue begins stays. To have them queue with the others: a prequeue longer than the session, and sessions that end after their duration.</Note>}
+      </Card>
+      <Card title="While it is on" lead="What is not set here is inherited: editing the room changes it.">
+        <div class="stack">
+          {eventFields.map((f) => <Override key={f.name} field={f} e={e} settings={settings} fixed={fixed} error={wrong(f.name)} put={put} />)}
+        </div>
+      </Card>
+      <Again e={e} fixed={fixed} put={put} error={told.repeat ?? Object.entries(told).find(([k]) => k.startsWith('repeat.'))?.[1]} />
+      {reviewing && (
+        <Dialog wide title={`${before ? 'Save' : 'Schedule'} ${e.name}?`} onClose={() => review(false)}
+          actions={<><Button onClick={() => review(false)}>Go on editing</Button><Button kind="main" onClick={save}>{before ? 'Save' : 'Schedule'}</Button></>}>
+          <dl class="moments">
+            {e.prequeue_start_time && <div><dt>Gathers from</dt><dd>{full(e.prequeue_start_time)}</dd></div>}
+            <div><dt>Starts</dt><dd>{full(e.event_start_time)}{e.shuffle_at_event_start && ', places by lot'}</dd></div>
+            <div><dt>Ends</dt><dd>{full(e.event_end_time)}, after {duration((Date.parse(e.event_end_time) - Date.parse(e.event_start_time)) / 1000)}</dd></div>
+          </dl>
+          <Side settings={settings} e={e} />
+          <h3>The same elsewhere</h3>
+          <Snippet parts={[
+            { title: 'curl', text: curl(method, path, body) },
+            { title: 'Terraform', text: eventInTerraform(room.zone.id, room.id, e) },
+            { title: 'JSON', text: JSON.stringify(body, null, 2) },
+          ]} />
+        </Dialog>
+      )}
+    </form>
+  )
+}
+
+const short = (f: Field, v: unknown) => (f.kind === 'html' ? (v ? `${new Blob([String(v)]).size} bytes` : 'built-in page') : inWords(v) + (f.unit && v != null ? ` ${f.unit}` : ''))
+
+/** Room and event side by side, as the review has them. */
+function Side({ settings, e }: { settings: Values; e: Values }) {
+  return (
+    <table class="table dense side-by-side">
+      <caption class="unseen">The room's settings and those while the event is on</caption>
+      <thead><tr><th scope="col">Setting</th><th scope="col">Room</th><th scope="col">While it is on</th></tr></thead>
+      <tbody>
+        {sideBySide(settings, e).map(({ field, room, own, value }) => (
+          <tr key={field.name} class={own ? 'own' : undefined}>
+            <th scope="row">{field.label}</th>
+            <td>{short(field, room)}</td>
+            <td>{own ? <b>{short(field, value)}</b> : <span class="quiet">{short(field, value)} (inherited)</span>}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const pair: Record<string, string> = { total_active_users: 'new_users_per_minute', new_users_per_minute: 'total_active_users' }
+
+function Override({ field: f, e, settings, fixed, error, put }: { field: Field; e: Values; settings: Values; fixed: boolean; error?: string; put: (v: Values) => void }) {
+  const own = e[f.name] !== null && e[f.name] !== undefined
+  const turn = (on: boolean) => {
+    const v: Values = { [f.name]: on ? settings[f.name] : null }
+    // The two limits are set together or not at all.
+    const other = pair[f.name]
+    if (other) v[other] = on ? e[other] ?? settings[other] : null
+    put(v)
+  }
+  return (
+    <div class={'override' + (own ? ' own' : '')}>
+      <Choice small label={f.label} value={own ? 'own' : 'inherit'} options={[{ value: 'inherit', text: 'Inherit' }, { value: 'own', text: 'Override' }]} onChange={(v) => !fixed && turn(v === 'own')} />
+      {own
+        ? <Input field={{ ...f, required: false }} value={e[f.name]} disabled={fixed} error={error} onChange={(v) => put({ [f.name]: v })} />
+        : <p><b>{f.label}</b> <code>{f.name}</code><span class="below quiet">{short(f, settings[f.name])}, as the room</span>{error && <span class="below bad">{error}</span>}</p>}
+    </div>
+  )
+}
+
+function Again({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: Values) => void; error?: string }) {
+  const r: Values | null = e.repeat ?? null
+  const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: zone, ...r, ...v } })
+  return (
+    <Card title="Again" lead="Clients of the published API see the first time only, and keep the repetition.">
+      <div class="fields">
+        <SelectField label="Repeat" name="repeat" disabled={fixed} error={error} value={r?.every ?? ''} options={[{ value: '', text: 'Never' }, { value: 'day', text: 'By the day' }, { value: 'week', text: 'By the week' }]} onChange={(v) => (v ? set({ every: v }) : put({ repeat: null }))} />
+        {r && (
+          <>
+            <NumberField label={`Every so many ${r.every}s`} name="repeat.interval" disabled={fixed} min={1} max={366} value={r.interval || 1} onChange={(v) => set({ interval: v ?? 1 })} />
+            <NumberField label="How often" name="repeat.times" help="The first included. Empty is without end." disabled={fixed} min={1} max={1000} value={r.times || null} onChange={(v) => set({ times: v })} />
+            <TextField label="Until" name="repeat.until" type="datetime-local" disabled={fixed} value={toLocal(r.until)} onChange={(v) => set({ until: fromLocal(v) })} />
+            <TextField label="By the clocks of" name="repeat.time_zone" help="So that it keeps its hour when the clocks change." disabled={fixed} value={r.time_zone ?? ''} onChange={(v) => set({ time_zone: v || null })} />
+          </>
+        )}
+      </div>
+    </Card>
+  )
+}

@@ -1,0 +1,102 @@
+// Events: where one stands, what it would have instead of the room's settings, and what is wrong
+// with a plan before the API is asked.
+import { eventFields, type Field, type Values } from './fields'
+import { same } from './diff'
+
+export type Phase = 'suspended' | 'upcoming' | 'prequeueing' | 'running' | 'over'
+
+export const begins = (e: Values): number => Date.parse(e.prequeue_start_time || e.event_start_time)
+
+/** Where the first occurrence of an event stands. */
+export function phaseOf(e: Values, now: number): Phase {
+  if (now >= Date.parse(e.event_end_time)) return e.repeat ? 'upcoming' : 'over'
+  if (e.suspended) return 'suspended'
+  if (now >= Date.parse(e.event_start_time)) return 'running'
+  return now >= begins(e) ? 'prequeueing' : 'upcoming'
+}
+
+/** Events by what an operator looks for: what runs, what comes, what was, the latest first. */
+export function sorted(all: readonly Values[], now: number): Values[] {
+  const rank = (e: Values) => ({ running: 0, prequeueing: 0, upcoming: 1, suspended: 1, over: 2 })[phaseOf(e, now)]
+  return [...all].sort((a, b) => rank(a) - rank(b) || (rank(a) === 2 ? -1 : 1) * (begins(a) - begins(b)))
+}
+
+export interface Inherited {
+  field: Field
+  room: unknown
+  own: boolean // the event has a value of its own
+  value: unknown // in force while it runs
+}
+
+/** Room and event side by side. */
+export const sideBySide = (room: Values, event: Values): Inherited[] =>
+  eventFields.map((field) => {
+    const set = event[field.name]
+    const own = set !== null && set !== undefined
+    return { field, room: room[field.name], own, value: own ? set : room[field.name] }
+  })
+
+const minute = 60_000
+
+/** What is wrong with an event, by field. */
+export function faults(e: Values, others: readonly Values[]): Record<string, string> {
+  const out: Record<string, string> = {}
+  const start = Date.parse(e.event_start_time ?? ''), end = Date.parse(e.event_end_time ?? ''), pre = e.prequeue_start_time ? Date.parse(e.prequeue_start_time) : NaN
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(e.name ?? '')) out.name = '1 to 64 letters, digits, _ and -'
+  else if (others.some((o) => o.id !== e.id && o.name === e.name)) out.name = 'another event of the room has this name'
+  if (Number.isNaN(start)) out.event_start_time = 'a day and a time'
+  if (Number.isNaN(end)) out.event_end_time = 'a day and a time'
+  else if (end < start + minute) out.event_end_time = 'at least a minute after the start'
+  if (e.prequeue_start_time && !(pre + 5 * minute <= start)) out.prequeue_start_time = 'at least five minutes before the start'
+  if (e.shuffle_at_event_start && !e.prequeue_start_time) out.shuffle_at_event_start = 'needs a prequeue'
+  const tau = e.total_active_users ?? null, numbers = e.new_users_per_minute ?? null
+  if ((tau === null) !== (numbers === null)) out[tau === null ? 'total_active_users' : 'new_users_per_minute'] = 'both limits or neither'
+  else if (tau !== null && numbers > tau) out.new_users_per_minute = 'at most the active users'
+  for (const o of others) {
+    if (o.id === e.id || Number.isNaN(start) || Number.isNaN(end)) continue
+    if (begins(e) < Date.parse(o.event_end_time) && begins(o) < end) out.event_start_time ??= `overlaps with ${o.name}`
+  }
+  return out
+}
+
+/** A moment for <input type="datetime-local">, by the clock of this browser. */
+export function toLocal(moment: string | null | undefined): string {
+  const t = new Date(moment ?? NaN)
+  if (Number.isNaN(t.getTime())) return ''
+  const p = (n: number) => String(n).padStart(2, '0')
+  const s = t.getSeconds() ? `:${p(t.getSeconds())}` : ''
+  return `${t.getFullYear()}-${p(t.getMonth() + 1)}-${p(t.getDate())}T${p(t.getHours())}:${p(t.getMinutes())}${s}`
+}
+
+/** The moment that was typed, in UTC; null for none. */
+export function fromLocal(text: string): string | null {
+  const t = new Date(text || NaN)
+  return Number.isNaN(t.getTime()) ? null : t.toISOString().replace('.000Z', 'Z')
+}
+
+/** A new event as the form begins: an hour tomorrow at the full hour. */
+export function draft(now: number): Values {
+  const start = Math.ceil(now / 3_600_000) * 3_600_000 + 24 * 3_600_000
+  const at = (t: number) => new Date(t).toISOString().replace('.000Z', 'Z')
+  const e: Values = { name: '', description: '', event_start_time: at(start), event_end_time: at(start + 3_600_000), prequeue_start_time: null, shuffle_at_event_start: false, suspended: false, repeat: null }
+  for (const f of eventFields) e[f.name] = null
+  return e
+}
+
+const written = ['name', 'description', 'event_start_time', 'event_end_time', 'prequeue_start_time', 'shuffle_at_event_start', 'suspended', 'repeat', ...eventFields.map((f) => f.name)]
+
+/** What the API is sent of an event: all of it, or what is not as before. */
+export function bodyOf(e: Values, before?: Values): Values {
+  return Object.fromEntries(written.filter((n) => !before || !same(e[n], before[n])).map((n) => [n, e[n] ?? null]))
+}
+
+/** The links to what was measured of an event: from its prequeue to its end. */
+export const spanOf = (e: Values): { from: number; to: number } => ({ from: begins(e), to: Date.parse(e.event_end_time) })
+
+/** The moments of an event a whole number of weeks later, so that it begins after now. */
+export function stampsAfter(e: Values, now: number): Values {
+  const week = 7 * 86_400_000
+  const by = Math.max(1, Math.ceil((now - begins(e)) / week)) * week
+  const later = (m: string | null) => m && new Date(Date.parse(m) + by).toISOString().replace('.000Z', 'Z')
+  return { prequeue_start_time: later(e.prequeue_start_time), event_start_time: later(e.event_start_time), event_end_time: later(e.event_end_time) }
+}

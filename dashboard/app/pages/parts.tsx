@@ -1,0 +1,67 @@
+import { useEffect } from 'preact/hooks'
+import type { Room } from '../core/live'
+import { may } from '../core/session'
+import { Diff } from '../ui/diff'
+import { Note } from '../ui/basic'
+import { around, lines, type Change } from './model/diff'
+import { fieldOf } from './model/fields'
+
+/** Whether the person may change the settings of a room here. */
+export const editable = (room: Room) => !room.file && may('edit', room.zone.id, room.id)
+
+/** Why they may not, where that is so. */
+export function WhyNot({ room }: { room: Room }) {
+  if (room.file) return <Note title="This room is defined in the configuration file">Its settings are shown here and changed there. Pausing, draining and admitting work all the same.</Note>
+  if (!may('edit', room.zone.id, room.id)) return <Note title="You may look, not change">Your token has the permission to read.</Note>
+  return null
+}
+
+/** What will be different, texts of several lines by their lines. */
+export function Changes({ list }: { list: Change[] }) {
+  const long = (c: Change) => c.name === 'custom_page_html'
+  return (
+    <>
+      {list.some((c) => !long(c)) && <Diff list={list.filter((c) => !long(c))} labels={Object.fromEntries(list.map((c) => [c.name, fieldOf(c.name)?.label ?? c.name]))} />}
+      {list.filter(long).map((c) => <TextDiff key={c.name} name={c.name} before={String(c.before ?? '')} after={String(c.after ?? '')} />)}
+    </>
+  )
+}
+
+const shown = 300 // lines of a difference
+
+export function TextDiff({ name, before, after }: { name: string; before: string; after: string }) {
+  const all = around(lines(before, after))
+  return (
+    <figure class="lines">
+      <figcaption><code>{name}</code></figcaption>
+      <pre tabIndex={0} aria-label={`Changes of ${name}`}>
+        {all.slice(0, shown).map((l, i) =>
+          typeof l === 'number' ? <span key={i} class="skip">… {l} lines as before{'\n'}</span>
+            : l.sign === '-' ? <del key={i}>- {l.text}{'\n'}</del>
+              : l.sign === '+' ? <ins key={i}>+ {l.text}{'\n'}</ins>
+                : <span key={i}>  {l.text}{'\n'}</span>)}
+        {all.length > shown && <span class="skip">… and {all.length - shown} more</span>}
+      </pre>
+    </figure>
+  )
+}
+
+/** Asks before the tab is closed while something is not saved. */
+export function useUnsaved(unsaved: boolean) {
+  useEffect(() => {
+    if (!unsaved) return
+    const ask = (e: BeforeUnloadEvent) => e.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [unsaved])
+}
+
+/** Saves a text as a file of the person. */
+export function saveAs(name: string, type: string, text: string) {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const a = document.createElement('a')
+  a.href = url
+  a.download = name
+  a.click()
+  setTimeout(() => URL.revokeObjectURL(url), 1000)
+}

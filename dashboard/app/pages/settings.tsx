@@ -1,0 +1,185 @@
+import { useMemo, useState } from 'preact/hooks'
+import { call, patch, Problem, useAsk } from '../core/api'
+import { count, moment, number } from '../core/format'
+import type { Room } from '../core/live'
+import type { RoomPageProps } from '../pages'
+import { go } from '../core/router'
+import { publishedPath, roomHref } from '../core/room'
+import { may } from '../core/session'
+import { Button, Card, Choice, Failed, Note, Skeleton } from '../ui/basic'
+import { confirm, Dialog } from '../ui/dialog'
+import { TextArea, Toggle } from '../ui/field'
+import { curl, Snippet } from '../ui/snippet'
+import { done, tell } from '../ui/toast'
+import { Input } from './inputs'
+import { changes, patchOf } from './model/diff'
+import { groups, roomFields, valueOf, type Values, withValue } from './model/fields'
+import { roomInTerraform } from './model/snippet'
+import { Changes, editable, useUnsaved, WhyNot } from './parts'
+import './pages.css'
+
+/** Every setting of a room, with what will change shown before it is written. */
+export function Settings({ room }: RoomPageProps) {
+  const path = publishedPath(room)
+  const asked = useAsk<Values>(path)
+  const [edited, edit] = useState<Values | null>(null)
+  const [faults, fault] = useState<Record<string, string>>({})
+  const [view, show] = useState<'form' | 'json'>('form')
+  const [reviewing, review] = useState(false)
+
+  const saved = asked.data
+  const now = edited ?? saved
+  const list = useMemo(() => (saved && edited ? changes(roomFields, saved, edited) : []), [saved, edited])
+  useUnsaved(list.length > 0)
+
+  if (asked.error && !saved) return <Failed error={asked.error} retry={asked.reload} />
+  if (!saved || !now) return <Skeleton lines={8} />
+  const fixed = !editable(room)
+
+  const save = async () => {
+    try {
+      const a = await call<Values>('PATCH', path, patchOf(list), { ifMatch: asked.etag })
+      const back = patchOf(list.map((c) => ({ ...c, after: c.before })))
+      asked.put(a.result, a.etag)
+      edit(null)
+      fault({})
+      review(false)
+      done(`${count(list.length, 'setting')} of ${room.name} saved`, async () => {
+        const undone = await call<Values>('PATCH', path, back)
+        asked.put(undone.result, undone.etag)
+      })
+      // Its page is at another address when it has another name.
+      if (a.result.name !== room.name) go(roomHref({ ...room, name: a.result.name }, 'settings'), { replace: true })
+    } catch (e) {
+      review(false)
+      if (!(e instanceof Problem)) throw e
+      if (e.status === 412) {
+        asked.reload()
+        tell('Somebody has changed this room meanwhile. Your changes are kept: look at them again and save.', 'bad')
+        return
+      }
+      fault(e.fields)
+      tell(e.message, 'bad')
+    }
+  }
+
+  return (
+    <>
+      <div class="row between">
+        <Choice small label="View" value={view} onChange={show} options={[{ value: 'form', text: 'Form' }, { value: 'json', text: 'JSON' }]} />
+        {saved.modified_on && <span class="quiet">Changed {moment(saved.modified_on)}, <a href={`/audit?room=${room.id}`}>by whom?</a></span>}
+      </div>
+      <WhyNot room={room} />
+      {view === 'json'
+        ? <Text values={now} fixed={fixed} onChange={edit} />
+        : groups.map((g) => (
+          <Card key={g} title={g}>
+            <div class="fields">
+              {roomFields.filter((f) => f.group === g).map((f) => f.kind === 'html'
+                ? <Own key={f.name} room={room} text={now.custom_page_html} />
+                : (
+                  <Input key={f.name} field={f} value={valueOf(now, f.name)} error={faults[f.name] ?? (f.kind === 'routes' ? under(faults, f.name) : undefined)} disabled={fixed}
+                    onChange={(v) => { edit(withValue(now, f.name, v)); fault({ ...faults, [f.name]: '' }) }} />
+                ))}
+            </div>
+          </Card>
+        ))}
+      {list.length > 0 && (
+        <div class="savebar" role="region" aria-label="Unsaved changes">
+          <span>{count(list.length, 'change')} not saved</span>
+          <Button kind="quiet" onClick={() => { edit(null); fault({}) }}>Discard</Button>
+          <Button kind="main" onClick={() => review(true)}>Review and save</Button>
+        </div>
+      )}
+      {reviewing && (
+        <Dialog wide title={`Save ${count(list.length, 'change')} of ${room.name}?`} onClose={() => review(false)}
+          actions={<><Button onClick={() => review(false)}>Go on editing</Button><Button kind="main" onClick={save}>Save</Button></>}>
+          <Changes list={list} />
+          <h3>The same change elsewhere</h3>
+          <Snippet parts={[
+            { title: 'curl', text: curl('PATCH', path, patchOf(list)) },
+            { title: 'Terraform', text: roomInTerraform(room.zone.id, now) },
+            { title: 'JSON', text: JSON.stringify(patchOf(list), null, 2) },
+          ]} />
+        </Dialog>
+      )}
+      {view === 'form' && <Zone room={room} />}
+      {!fixed && view === 'form' && <Remove room={room} />}
+    </>
+  )
+}
+
+/** The first fault of a member's parts. */
+const under = (faults: Record<string, string>, name: string) => Object.entries(faults).find(([k, v]) => v && k.startsWith(name + '.'))?.[1]
+
+function Own({ room, text }: { room: Room; text: string }) {
+  return (
+    <div class="field">
+      <div class="label"><span>Page of your own</span><code>custom_page_html</code></div>
+      <p class="help">{text ? `${number(new Blob([text]).size)} bytes.` : 'None: visitors see the built-in page.'} <a href={roomHref(room, 'template')}>Open the template editor</a></p>
+    </div>
+  )
+}
+
+const readOnly = ['id', 'created_on', 'modified_on', 'next_event_prequeue_start_time', 'next_event_start_time']
+
+/** The room as the API has it. */
+function Text({ values, fixed, onChange }: { values: Values; fixed: boolean; onChange: (v: Values) => void }) {
+  const [text, set] = useState(() => JSON.stringify(Object.fromEntries(Object.entries(values).filter(([k]) => !readOnly.includes(k))), null, 2))
+  const [error, fail] = useState('')
+  return (
+    <Card title="As the API has it">
+      <TextArea mono rows={34} label="Room" disabled={fixed} value={text} error={error} help="What stands here goes into the form as you type." onChange={(t) => {
+        set(t)
+        try {
+          const v = JSON.parse(t)
+          if (!v || typeof v !== 'object' || Array.isArray(v)) throw new Error('a room is an object')
+          fail('')
+          onChange({ ...values, ...v })
+        } catch (e) {
+          fail((e as Error).message)
+        }
+      }} />
+    </Card>
+  )
+}
+
+function Zone({ room }: { room: Room }) {
+  const path = `/anteroom/v1/zones/${room.zone.id}`
+  const zone = useAsk<{ search_engine_crawler_bypass: boolean }>(path)
+  if (!zone.data) return null
+  const change = async (on: boolean) => {
+    try {
+      zone.put(await patch(path, { search_engine_crawler_bypass: on }))
+      done(`Search engines ${on ? 'pass' : 'wait'} in ${room.zone.name}`, async () => zone.put(await patch(path, { search_engine_crawler_bypass: !on })))
+    } catch (e) {
+      tell((e as Error).message, 'bad')
+    }
+  }
+  return (
+    <Card title={`Zone ${room.zone.name}`} lead="For all of its rooms. It is in force when pressed.">
+      <Toggle label="Verified crawlers of search engines pass" name="search_engine_crawler_bypass" value={zone.data.search_engine_crawler_bypass} disabled={!may('edit', room.zone.id)} onChange={change}
+        help="Whoever only says to be one does not." />
+    </Card>
+  )
+}
+
+function Remove({ room }: { room: Room }) {
+  const remove = async () => {
+    const yes = await confirm({
+      title: `Delete ${room.name}?`, danger: true, typed: room.name, action: 'Delete the room',
+      body: <p>Its settings, events and rules go, and so do all places in line. Visitors reach the origin without waiting.</p>,
+    })
+    if (!yes) return
+    await call('DELETE', publishedPath(room))
+    tell(`${room.name} is deleted`)
+    go('/')
+  }
+  return (
+    <Card title="Delete this room">
+      <Note tone="warn" action={<Button kind="danger" icon="trash" disabled={!may('edit', room.zone.id)} onClick={remove}>Delete…</Button>}>
+        Visitors then reach the origin without waiting. To switch it off for a while, suspend it.
+      </Note>
+    </Card>
+  )
+}

@@ -36,6 +36,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* headers are believed. Nobody by default."`
 	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
 	Timeouts       Timeouts       `key:"timeouts" doc:"How long things may take."`
+	Analytics      Analytics      `key:"analytics" doc:"What is kept of what happened in the rooms."`
 	Limits         Limits         `key:"limits" doc:"What this process takes on at once."`
 	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken: the line is held, or they are let in all the same and a crash in that time forgets them, so that more than the limits may be inside afterwards. Sessions go on either way; nobody is held where passthrough admits everybody."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix is appended after an underscore. A change makes every visitor new."`
@@ -113,6 +114,15 @@ type Timeouts struct {
 type Limits struct {
 	ConnectionsPerAddress int `key:"connections_per_address" default:"200" min:"0" max:"1000000" doc:"Connections from one address, or one /64 of IPv6; 0 is no limit. Trusted proxies are not counted."`
 	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests being served at once, open streams and WebSockets included; more get 503 with Retry-After."`
+}
+
+// Analytics is the key "analytics". How long something is kept and how large the file may be are
+// read at the start.
+type Analytics struct {
+	Store         bool `key:"store" default:"true" doc:"Whether this process keeps analytics, in analytics.db in the data directory. Edges of a cluster never do: they ask a core."`
+	RetentionDays int  `key:"retention_days" default:"400" min:"1" max:"3660" doc:"How long hours and days are kept."`
+	MinuteDays    int  `key:"minute_days" default:"32" min:"1" max:"400" doc:"How long minutes are kept; quarters of an hour are kept three times as long. Never longer than retention_days."`
+	MaxSizeMiB    int  `key:"max_size_mib" default:"2048" min:"16" max:"1048576" doc:"How large the file may become, in MiB. Before that the oldest minutes are dropped, then the oldest quarters, hours and days."`
 }
 
 // Proof is the key "proof".

@@ -143,13 +143,14 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 
 // statusPage is the answer of /-/status.
 type statusPage struct {
-	Version string        `json:"version"`
-	Started time.Time     `json:"started"`
-	Ready   bool          `json:"ready"`
-	Config  configStatus  `json:"config"`
-	Journal journalStatus `json:"journal"`
-	Streams int           `json:"streams"`
-	Rooms   []roomStatus  `json:"rooms"`
+	Version   string          `json:"version"`
+	Started   time.Time       `json:"started"`
+	Ready     bool            `json:"ready"`
+	Config    configStatus    `json:"config"`
+	Journal   journalStatus   `json:"journal"`
+	Analytics analyticsStatus `json:"analytics"`
+	Streams   int             `json:"streams"`
+	Rooms     []roomStatus    `json:"rooms"`
 }
 
 type configStatus struct {
@@ -203,6 +204,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	s.state.Unlock()
 	j := s.node.JournalStats()
 	p.Journal = journalStatus{Records: j.Records, Bytes: j.Bytes, Failing: j.Failing, Failures: j.Failures}
+	p.Analytics = s.analyticsStatus()
 	p.Streams = s.node.Streams()
 	for _, room := range s.rooms() {
 		n := s.node.Room(room.ID)

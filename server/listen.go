@@ -93,6 +93,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if cfg.AdminTLS.On() != first.AdminTLS.On() {
 		keys = append(keys, "admin_tls")
 	}
+	if cfg.Analytics != first.Analytics {
+		keys = append(keys, "analytics")
+	}
 	if cfg.Log != first.Log {
 		keys = append(keys, "log")
 	}

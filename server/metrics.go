@@ -40,6 +40,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.leases(to)
 	c.requests(to)
 	c.process(to)
+	c.analytics(to)
 }
 
 // sink takes figures.

@@ -103,3 +103,13 @@ var (
 	mKeyAge       = gauge("key_age_seconds", "Age of the key that seals new tickets.")
 	mCertificate  = gauge("certificate_expiry_seconds", "When the first of the configured certificates runs out.")
 )
+
+// Of the store of analytics, shown by the processes that have one.
+var (
+	mAnalyticsFailing  = gauge("analytics_failing", "1 while analytics cannot be written or read.")
+	mAnalyticsBytes    = gauge("analytics_bytes", "Size of the file of analytics and its log.")
+	mAnalyticsMaxBytes = gauge("analytics_max_bytes", "What the file of analytics may become.")
+	mAnalyticsWaiting  = gauge("analytics_waiting", "Minutes of processes that are not in the file yet.")
+	mAnalyticsLost     = counter("analytics_lost_total", "Minutes of processes that were dropped because the file could not be written for too long.")
+	mAnalyticsRefused  = counter("analytics_refused_total", "Minutes of processes that came too late, or from the future.")
+)

@@ -29,6 +29,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
+	background.Go(func() { s.runAnalytics(work) })
 	if s.ring != nil {
 		background.Go(func() { s.followCluster(work) })
 	}
@@ -203,6 +204,11 @@ func (s *Server) closeStore() {
 	s.endLife()
 	if s.certs != nil {
 		s.certs.close()
+	}
+	if s.analytics != nil {
+		if err := s.analytics.Close(); err != nil {
+			s.log.Error("the analytics file did not close cleanly", "error", err)
+		}
 	}
 	if s.link != nil {
 		if err := s.link.Close(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics/store"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
@@ -64,6 +65,7 @@ type Server struct {
 	sharing   chan config.Config
 	shared    []byte // what share has told last
 	gateway   *gateway.Gateway
+	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	inForce   inForce
 	certs     *certificates
@@ -150,6 +152,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	} else if err := s.openStore(ctx, cfg, lockWait); err != nil {
 		return nil, err
 	}
+	s.openAnalytics(cfg)
 	s.certs = s.newCertificates(cfg.TLS.ACME)
 	if err := s.useFirst(ctx, p); err != nil {
 		return nil, err

@@ -200,7 +200,7 @@ func full(err error) bool {
 // explained is an error in the operator's words.
 func explained(err error) error {
 	if full(err) {
-		return fmt.Errorf("the disk or its quota is full, or analytics.max_size is too small: %w", err)
+		return fmt.Errorf("the disk or its quota is full, or analytics.max_size_mib is too small: %w", err)
 	}
 	return err
 }

@@ -108,6 +108,8 @@ type Health struct {
 	Bytes, MaxBytes int64
 	// Oldest is where minutes, quarters, hours and days begin; zero: there are none.
 	Oldest [len(levels)]time.Time
+	// Kept is how long minutes, quarters, hours and days are.
+	Kept [len(levels)]time.Duration
 	// Waiting is the number of minutes of processes in memory that are not in the file.
 	Waiting int
 	// Lost is the number of those that were dropped because the file could not be written for too
@@ -141,6 +143,9 @@ func Open(cfg Config) *Store {
 	s := &Store{cfg: cfg, log: cfg.Log, live: map[anteroom.RoomID]map[int64]*entry{}}
 	s.from = minuteOf(cfg.Now()) - window
 	s.health.MaxBytes = cfg.MaxSize
+	for l := range levels {
+		s.health.Kept[l] = s.keptFor(l)
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.tell(s.reopen(context.Background()))

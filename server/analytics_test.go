@@ -1,0 +1,142 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/manage"
+)
+
+// everything may do everything.
+var everything = manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+
+// joined asks how many visitors joined the line of a room in the last hour, and whether that can be
+// answered.
+func (r *running) joined(room anteroom.RoomID) (int64, error) {
+	now := time.Now()
+	a, err := r.s.Manager().Analytics(r.t.Context(), everything, analytics.Query{Rooms: []anteroom.RoomID{room}, From: now.Add(-time.Hour), To: now.Add(time.Minute), Total: true})
+	if err != nil {
+		return 0, err
+	}
+	return a.Rows[0].Stats[analytics.Joined].Sum, nil
+}
+
+// fiveJoined is what a process saw in this minute.
+func fiveJoined(room anteroom.RoomID) *analytics.Minute {
+	m := &analytics.Minute{Room: room, Start: time.Now().UTC().Truncate(time.Minute), Process: 7, Seq: 1}
+	m.Counts[analytics.Joined-analytics.NewUsers] = 5
+	return m
+}
+
+func (r *running) status() (p statusPage) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.admin("GET", "/-/status").body), &p); err != nil {
+		r.t.Fatal(err)
+	}
+	return p
+}
+
+// What was recorded is there at once, and after a restart.
+func TestAnalyticsOfAProcessAlone(t *testing.T) {
+	r := startServer(t, oneRoom)
+	const id = anteroom.RoomID("0123456789abcdef0123456789abcdef")
+	r.s.Analytics().Put([]*analytics.Minute{fiveJoined(id)})
+	for range 2 {
+		if n, err := r.joined(id); n != 5 || err != nil {
+			t.Fatalf("%d joined, %v; want 5", n, err)
+		}
+		if st := r.status().Analytics; !st.Kept || st.Failing != "" || st.MaxBytes != 2<<30 || st.Bytes == 0 {
+			t.Errorf("status %+v", st)
+		}
+		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_analytics_failing 0") || !strings.Contains(a.body, "wr_analytics_bytes") {
+			t.Error("no metrics of the store")
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+	}
+	if info, err := os.Stat(AnalyticsFile(filepath.Join(r.dir, "data"))); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+}
+
+func TestWithoutAnalytics(t *testing.T) {
+	r := startServer(t, oneRoom+"analytics: {store: false}\n")
+	if _, err := r.joined("0123456789abcdef0123456789abcdef"); anteroom.KindOf(err) != anteroom.Unavailable {
+		t.Errorf("%v, want an error of kind Unavailable", err)
+	}
+	if st := r.status().Analytics; st.Kept {
+		t.Errorf("status %+v", st)
+	}
+	if _, err := os.Stat(AnalyticsFile(filepath.Join(r.dir, "data"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file: %v", err)
+	}
+}
+
+// A file that cannot be opened costs analytics and nothing else.
+func TestAnalyticsThatCannotBeOpened(t *testing.T) {
+	r := prepareServer(t, listenAnywhere+oneRoom)
+	if err := os.MkdirAll(AnalyticsFile(filepath.Join(r.dir, "data")), 0o700); err != nil { // where the file is to be
+		t.Fatal(err)
+	}
+	r.start()
+	if a := r.visit("/"); !a.isIn() {
+		t.Errorf("got %d", a.StatusCode)
+	}
+	if st := r.status().Analytics; st.Failing == "" || st.Since == nil {
+		t.Errorf("status %+v", st)
+	}
+	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_analytics_failing 1") {
+		t.Error("metrics do not say so")
+	}
+	r.log.await(t, 0, "analytics cannot be written")
+}
+
+func TestAnalyticsSettingsReachTheStore(t *testing.T) {
+	const day = 24 * time.Hour
+	r := startServer(t, oneRoom+"analytics: {retention_days: 50, minute_days: 20, max_size_mib: 16}\n")
+	h := r.s.Analytics().Health()
+	if want := [...]time.Duration{20 * day, 50 * day, 50 * day, 50 * day}; h.Kept != want || h.MaxBytes != 16<<20 {
+		t.Errorf("kept %v, at most %d bytes", h.Kept, h.MaxBytes)
+	}
+	mark := r.log.mark()
+	r.mustReload(oneRoom + "analytics: {retention_days: 51}\n")
+	r.log.await(t, mark, "key=analytics")
+}
+
+// Every core keeps what all processes saw; an edge keeps nothing and asks.
+func TestAnalyticsOfACluster(t *testing.T) {
+	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", node: first, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r.start()
+	edge := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(edge.dir, "secret"), clusterSecret)
+	edge.start()
+	if edge.s.Analytics() != nil {
+		t.Fatal("the edge has a store")
+	}
+	const id = anteroom.RoomID("0123456789abcdef0123456789abcdef")
+	edge.s.publishAnalytics([]*analytics.Minute{fiveJoined(id)})
+	for _, one := range []*running{r, edge} {
+		eventually(t, "what the edge saw is not known", func() bool {
+			n, err := one.joined(id)
+			return err == nil && n == 5
+		})
+	}
+	began := time.Now()
+	_, err := edge.s.Manager().Analytics(t.Context(), everything, analytics.Query{Rooms: []anteroom.RoomID{id}, From: began, To: began})
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "must be before") {
+		t.Errorf("a question that is wrong: %v", err)
+	}
+}

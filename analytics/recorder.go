@@ -267,10 +267,11 @@ const repeats = 6
 // was told of it before. With again minutes that have ended come some more times, in the
 // half-hour that follows, for whoever did not hear them. Call it once a second. A minute of which
 // nothing more is to be told is forgotten, at the earliest a minute after its end.
-func (r *Recorder) Take(now anteroom.Time, again bool) (out []*Minute) {
+func (r *Recorder) Take(again bool) (out []*Minute) {
 	if r == nil {
 		return nil
 	}
+	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.open[:0]

@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,9 +13,24 @@ import (
 // at is a moment some time after start.
 func at(d time.Duration) anteroom.Time { return anteroom.TimeOf(start).Add(d) }
 
+// recorded is a Recorder with a clock that is set by hand.
+type recorded struct {
+	*analytics.Recorder
+	now atomic.Int64
+}
+
 // recorder returns one whose clock stands at start.
-func recorder(process uint64) *analytics.Recorder {
-	return analytics.NewRecorder(room, process, func() anteroom.Time { return at(0) })
+func recorder(process uint64) *recorded {
+	r := &recorded{}
+	r.now.Store(int64(at(0)))
+	r.Recorder = analytics.NewRecorder(room, process, func() anteroom.Time { return anteroom.Time(r.now.Load()) })
+	return r
+}
+
+// take takes at a moment.
+func (r *recorded) take(now anteroom.Time, again bool) []*analytics.Minute {
+	r.now.Store(int64(now))
+	return r.Take(again)
 }
 
 // session is the answer to a request within a session, and the ticket that was presented.
@@ -45,7 +61,7 @@ func TestWhatIsRecordedOfDecisions(t *testing.T) {
 	refused := anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, At: at(3)}
 	r.Decided(&refused, &newcomer)
 
-	got := r.Take(at(time.Second), false)
+	got := r.take(at(time.Second), false)
 	if len(got) != 1 {
 		t.Fatalf("%d minutes", len(got))
 	}
@@ -80,7 +96,7 @@ func TestWhatIsRecordedOfGatewayAndSite(t *testing.T) {
 		}
 	}
 	r.Spans(at(2), analytics.Waited, time.Minute, time.Hour)
-	m := r.Take(at(3), false)[0]
+	m := r.take(at(3), false)[0]
 	if m.BypassReasons["rule"] != 1 || m.BypassReasons["crawler"] != 2 || m.Count(analytics.Bypassed) != 3 ||
 		m.TicketRefusals["forged"] != 2 || m.TicketRefusals["expired"] != 1 || m.Count(analytics.Refused) != 3 ||
 		m.Count(analytics.NewUsers) != 5 || m.Count(analytics.Joined) != 5 || m.Count(analytics.Abandoned) != 0 ||
@@ -98,7 +114,7 @@ func TestSamplesSayWhatIsInForce(t *testing.T) {
 	s.At, s.ActiveUsers, s.WaitKnown, s.InForce.Event = at(2*time.Second), 9, false, &anteroom.Event{ID: "e1"}
 	r.Sample(&s)
 	r.Sample(&anteroom.Status{At: at(3 * time.Second)}) // says nothing
-	row := r.Take(at(4*time.Second), false)[0].Row()
+	row := r.take(at(4*time.Second), false)[0].Row()
 	want := map[analytics.Metric]analytics.Stat{
 		analytics.ActiveUsers: {N: 2, Sum: 16, Min: 7, Max: 9}, analytics.QueuedUsers: {N: 2, Sum: 6, Min: 3, Max: 3},
 		analytics.Estimate: {N: 1, Sum: 90, Min: 90, Max: 90}, analytics.ActiveLimit: {N: 2, Sum: 200, Min: 100, Max: 100},
@@ -115,7 +131,7 @@ func TestSamplesSayWhatIsInForce(t *testing.T) {
 
 func TestMinutesAreTakenWhenTheyChangeAndAgain(t *testing.T) {
 	t.Parallel()
-	count := func(r *analytics.Recorder, when time.Duration) { r.Count(at(when), analytics.NewUsers, 1) }
+	count := func(r *recorded, when time.Duration) { r.Count(at(when), analytics.NewUsers, 1) }
 	r := recorder(1)
 	for _, c := range []struct {
 		record, take time.Duration
@@ -138,7 +154,7 @@ func TestMinutesAreTakenWhenTheyChangeAndAgain(t *testing.T) {
 			count(r, c.record)
 		}
 		got := ""
-		for _, m := range r.Take(at(c.take), true) {
+		for _, m := range r.take(at(c.take), true) {
 			if got != "" {
 				got += " "
 			}
@@ -148,20 +164,20 @@ func TestMinutesAreTakenWhenTheyChangeAndAgain(t *testing.T) {
 			t.Errorf("after %v: %q, want %q", c.take, got, c.want)
 		}
 	}
-	if got := r.Take(at(34*time.Minute), true); len(got) != 1 || !r.Idle() {
+	if got := r.take(at(34*time.Minute), true); len(got) != 1 || !r.Idle() {
 		t.Errorf("the last time: %d", len(got))
 	}
 	count(r, 0) // its minute is forgotten, and would not be heard
-	if got := r.Take(at(35*time.Minute), true); len(got) != 1 || got[0].Start.Sub(start) != 2*time.Minute || got[0].Count(analytics.NewUsers) != 1 {
+	if got := r.take(at(35*time.Minute), true); len(got) != 1 || got[0].Start.Sub(start) != 2*time.Minute || got[0].Count(analytics.NewUsers) != 1 {
 		t.Errorf("what comes late: %+v", got)
 	}
 
 	alone := recorder(1)
 	count(alone, 0)
-	if got := alone.Take(at(time.Minute), false); len(got) != 1 || alone.Idle() {
+	if got := alone.take(at(time.Minute), false); len(got) != 1 || alone.Idle() {
 		t.Errorf("%d", len(got))
 	}
-	if got := alone.Take(at(2*time.Minute), false); len(got) != 0 || !alone.Idle() {
+	if got := alone.take(at(2*time.Minute), false); len(got) != 0 || !alone.Idle() {
 		t.Errorf("%d, kept for nobody", len(got))
 	}
 }
@@ -186,7 +202,7 @@ func TestNothingIsLostWhileItIsTaken(t *testing.T) {
 	go func() { all.Wait(); close(done) }()
 	newest := map[analytics.Key]*analytics.Minute{}
 	take := func() {
-		for _, m := range r.Take(at(0), true) {
+		for _, m := range r.take(at(0), true) {
 			if old := newest[m.Key()]; old == nil || m.Newer(old) {
 				newest[m.Key()] = m
 			} else {
@@ -222,7 +238,7 @@ func TestNoRecorderRecordsNothing(t *testing.T) {
 	r.Count(0, analytics.NewUsers, 1)
 	r.Spans(0, analytics.Waited, 1)
 	r.Sample(&anteroom.Status{InForce: &anteroom.InForce{}})
-	if !r.Idle() || r.Take(0, true) != nil {
+	if !r.Idle() || r.Take(true) != nil {
 		t.Error("something")
 	}
 }

@@ -21,7 +21,7 @@ func TestTotalsOutliveTheirMinutes(t *testing.T) {
 		r.RefusedTicket("malformed")
 		r.Count(now, analytics.NoShows, 2)
 		r.Spans(now, analytics.Waited, time.Minute, 3*time.Second)
-		r.Take(now, false)
+		r.Take(false)
 		got := r.Totals()
 		n := int64(i + 1)
 		if got.Decisions(anteroom.ReasonSession) != n || got.Bypassed[analytics.ByRule] != n || got.TicketRefusals["malformed"] != n ||

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/shuffles"
 	"github.com/anteroom/anteroom/walltime"
@@ -48,6 +49,8 @@ type Config struct {
 	// Plan returns a room as configured: settings, events, controls. Required. It is called
 	// often and from several goroutines; it must not block.
 	Plan func(anteroom.RoomID) (anteroom.Room, bool)
+	// Recorder, if set, returns what records a room: once a second it gets the room's figures.
+	Recorder func(anteroom.RoomID) *analytics.Recorder
 	// Now is the process's clock, with its monotonic reading; nil means walltime.Now.
 	Now func() time.Time
 	// Log; nil means none.

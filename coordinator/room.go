@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
 )
@@ -49,12 +50,18 @@ type room struct {
 	keepAt   time.Time  // not before, after a failure
 	restAt   time.Time  // not before
 
+	recorder *analytics.Recorder // nil: nobody records
+	sampled  anteroom.Time       // when the figures were recorded last
+
 	cache engine.FiguresCache
 	buf   []byte
 }
 
 func newRoom(s *shard, id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room {
 	r := &room{id: id, key: key, shard: s, plan: plan.WithDefaults(), staged: true, storing: true}
+	if of := s.host.cfg.Recorder; of != nil {
+		r.recorder = of(id)
+	}
 	r.evaluate(s.host.cfg.Now())
 	return r
 }
@@ -159,11 +166,24 @@ func (r *room) tick() {
 	r.machine.Tick(now)
 	r.proceed(now)
 	r.keepSoon(wall)
+	r.sample(now)
 	r.drain()
 	if wall.Sub(r.restAt) >= restEvery {
 		r.restAt = wall
 		r.rest(now)
 	}
+}
+
+// sample records the figures once in each second. The caller holds the lock.
+func (r *room) sample(now anteroom.Time) {
+	const second = anteroom.Time(time.Second / time.Microsecond)
+	if r.recorder == nil || r.machine == nil || now/second == r.sampled/second {
+		return
+	}
+	r.sampled = now
+	s := r.machine.Status(now)
+	s.InForce = r.inForce
+	r.recorder.Sample(&s)
 }
 
 // drain passes on what came of a call to the machine. The caller holds the lock.

@@ -32,6 +32,7 @@ type alone struct {
 	keepAt   anteroom.Time // not before, after a failure
 	loading  sync.Mutex    // before the room's lock: a shuffle is read from the store
 	unkept   atomic.Bool   // the store has to know something of an event
+	sampled  anteroom.Time // when the live numbers were recorded last
 }
 
 func ledgerKey(id anteroom.RoomID) string { return ledgerPrefix + string(id) }
@@ -70,6 +71,7 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	settings := r.schedule.inForce.Settings
 	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
 	r.single = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
+	r.single.KeepTally()
 	r.machine = r.single
 	r.mu.Lock()
 	r.apply()

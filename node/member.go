@@ -4,8 +4,6 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -101,9 +99,7 @@ func newMember(n *Node) (*member, error) {
 		return nil, err
 	}
 	if cfg.Process == 0 {
-		var b [8]byte
-		rand.Read(b[:])
-		cfg.Process = binary.LittleEndian.Uint64(b[:]) | 1
+		cfg.Process = uniqueProcess()
 	}
 	x := &member{node: n, cfg: cfg, link: n.cfg.Link, log: n.log, retaining: make(chan struct{}, 1), client: coordinator.NewClient(n.cfg.Link)}
 	x.leaving, x.leave = context.WithCancel(context.Background())
@@ -118,7 +114,7 @@ func newMember(n *Node) (*member, error) {
 		}
 	}
 	if cfg.Hub {
-		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Log: x.log})
+		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Recorder: n.recorder, Log: x.log})
 	}
 	var err error
 	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
@@ -297,19 +293,24 @@ func (x *member) run(ctx context.Context) error {
 			stop()
 		}
 	}()
-	listen := func(subject string, fn func(cluster.Message)) error {
-		stop, err := x.link.Site().Subscribe(subject, fn)
+	listen := func(space cluster.Space, subject string, fn func(cluster.Message)) error {
+		stop, err := space.Subscribe(subject, fn)
 		if err != nil {
 			return fmt.Errorf("node: %s cannot be heard: %w", subject, err)
 		}
 		stops = append(stops, stop)
 		return nil
 	}
-	if err := listen(toDoorSubject(x.cfg.Process), x.hear); err != nil {
+	if err := listen(x.link.Site(), toDoorSubject(x.cfg.Process), x.hear); err != nil {
 		return err
 	}
+	if x.node.cfg.Minutes != nil {
+		if err := listen(x.link, figuresSubject, x.hearFigures); err != nil {
+			return err
+		}
+	}
 	for i, s := range x.shards {
-		if err := listen(toDoorsSubject(i), s.hear); err != nil {
+		if err := listen(x.link.Site(), toDoorsSubject(i), s.hear); err != nil {
 			return err
 		}
 	}

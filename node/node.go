@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/shuffles"
@@ -49,6 +50,10 @@ type Config struct {
 	// Cluster says which part of a cluster the node is; nil: this process alone. Name then
 	// counts for nothing.
 	Cluster *Cluster
+	// Minutes, if set, is given what was recorded of the rooms, in a cluster by all its processes: once a
+	// second the minutes in which something is new, each as a whole (see analytics.Minute.Newer). It
+	// must not block, and must not change them.
+	Minutes func([]*analytics.Minute)
 	// Log; nil means none.
 	Log *slog.Logger
 }
@@ -61,6 +66,7 @@ type Node struct {
 	journal *journal // nil in a cluster
 	member  *member  // nil when this process is alone
 	streams atomic.Int64
+	figures figures
 	lenient atomic.Bool // see AdmitUnrecorded
 
 	kept time.Duration // how long the journal keeps records; guarded by apply
@@ -81,14 +87,17 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Name == "" {
 		cfg.Name = aloneSite
 	}
-	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil)}
+	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil),
+		figures: figures{process: uniqueProcess(), all: map[anteroom.RoomID]*analytics.Recorder{}}}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Cluster != nil {
 		var err error
 		n.clock, _ = startClock(mark{})
-		n.member, err = newMember(n)
+		if n.member, err = newMember(n); err == nil {
+			n.figures.process = n.member.cfg.Process
+		}
 		return n, err
 	}
 	own, err := cfg.Link.Journal(ctx, "")
@@ -336,6 +345,7 @@ func (n *Node) Run(ctx context.Context) error {
 	} else {
 		work.Go(func() { n.journal.run(ctx) })
 	}
+	work.Go(func() { n.tellAlways(ctx) })
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	var beat, place anteroom.Time
@@ -346,6 +356,7 @@ func (n *Node) Run(ctx context.Context) error {
 			if n.member != nil {
 				n.releaseRooms() // nobody asks the site any more
 			}
+			n.tellFigures() // of the last second
 			return nil
 		case <-tick.C:
 		}

@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/walltime"
 )
 
 // Room is one waiting room at this node. Safe for concurrent use.
 type Room struct {
-	id     anteroom.RoomID
-	node   *Node
-	active atomic.Bool // has visitors: needs ticks
+	id       anteroom.RoomID
+	node     *Node
+	recorder *analytics.Recorder
+	active   atomic.Bool // has visitors: needs ticks
 
 	*alone // what a process alone decides itself; nil in a cluster
 	*far   // the way to the site that decides; nil when the process is alone
@@ -53,10 +55,11 @@ type machine interface {
 	TakePushes() []anteroom.ID
 	TakeEnded() []anteroom.ID
 	TakeEvents() []engine.Event
+	TakeTally() engine.Tally
 }
 
 func newRoom(n *Node, room anteroom.Room) *Room {
-	return &Room{id: room.ID, node: n, schedule: schedule{plan: room}, held: map[uint64]chan anteroom.Decision{},
+	return &Room{id: room.ID, node: n, recorder: n.recorder(room.ID), schedule: schedule{plan: room}, held: map[uint64]chan anteroom.Decision{},
 		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
 }
 
@@ -72,6 +75,9 @@ func (r *Room) settle() (b *batch) {
 	now := r.now()
 	if events := r.machine.TakeEvents(); len(events) > 0 {
 		b = r.node.journal.add(r.id, events)
+	}
+	if t := r.machine.TakeTally(); !t.Empty() {
+		recordTally(r.recorder, now, &t)
 	}
 	for _, a := range r.machine.TakeAnswers(now) {
 		if ch := r.held[a.Token]; ch != nil {
@@ -120,6 +126,7 @@ func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 // With Verdict Admit the admission survives kill -9 when Decide returns.
 func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	d, _ := r.decide(ctx, v)
+	r.recorder.Decided(&d, &v.Ticket)
 	return d
 }
 
@@ -257,6 +264,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	}
 	v.Stream = true
 	d, opened := r.decide(ctx, v)
+	r.recorder.Decided(&d, &v.Ticket)
 	if !opened || d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() {
 		r.node.streams.Add(-1)
 		return d, nil
@@ -494,6 +502,7 @@ func (r *Room) tick(places bool) {
 	r.settle()
 	if r.alone != nil {
 		r.keepSoon(now)
+		r.sample(now)
 	} else {
 		r.doorway.OnFailure(r.node.lenient.Load())
 		r.shard.say(r, false)

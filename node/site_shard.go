@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/walltime"
@@ -57,12 +58,18 @@ type siteRoom struct {
 	desk     *engine.Desk
 	cache    engine.FiguresCache // of what goes to doors
 	heard    engine.FiguresCache // of what comes from the coordinator
-	active   bool                // needs ticks
-	due      time.Time           // see siteShard.due
+	recorder *analytics.Recorder
+	active   bool      // needs ticks
+	due      time.Time // see siteShard.due
 }
 
-// parcel is a message of a room on its way out.
+// parcel is a message of a room on its way out, or what was counted: that counts when it is on
+// record, for a successor would count it once more.
 type parcel struct {
+	tally    *engine.Tally // nil: a message
+	at       anteroom.Time
+	recorder *analytics.Recorder
+
 	shared  bool // to all sites
 	subject string
 	room    [16]byte
@@ -102,7 +109,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	}
 	wall := walltime.Now()
 	now := s.clock.at(wall)
-	r := &siteRoom{id: id, schedule: schedule{plan: plan}}
+	r := &siteRoom{id: id, schedule: schedule{plan: plan}, recorder: s.member.node.recorder(id)}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
 	set := r.schedule.inForce.Settings
@@ -115,6 +122,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 		r.site.Restore(e, 0, slack)
 	}
 	r.site.Restored(now)
+	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))
 	r.desk = engine.NewDesk(r.site)
 	delete(s.past, id)
@@ -178,6 +186,9 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 			break
 		}
 		s.send(parcel{shared: true, subject: toCoordinatorSubject(s.number), room: r.raw, body: report.AppendWire(nil)})
+	}
+	if t := r.desk.TakeTally(); !t.Empty() {
+		s.send(parcel{tally: &t, at: now, recorder: r.recorder})
 	}
 	for _, o := range r.desk.Take(now) {
 		if !synced {
@@ -251,6 +262,10 @@ func (s *siteShard) post(parcels []parcel) {
 	}
 next:
 	for _, p := range parcels {
+		if p.tally != nil {
+			recordTally(p.recorder, p.at, p.tally)
+			continue
+		}
 		for i := range frames {
 			f := &frames[i]
 			if f.subject != p.subject || f.shared != p.shared {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/route"
 )
 
@@ -23,6 +24,9 @@ const (
 	BypassByCrawler
 	BypassReasons
 )
+
+// bypassOf are the reasons as they are recorded.
+var bypassOf = [BypassReasons]analytics.Bypass{BypassByRule: analytics.ByRule, BypassByCrawler: analytics.ByCrawler}
 
 // BypassWords name the reasons in metrics.
 var BypassWords = [BypassReasons]string{"rule", "crawler"}
@@ -80,6 +84,7 @@ func (x *exchange) passes(ask int) (reason int, yes bool) {
 // counted but the bypass itself, and there is no proof of an admission that was none.
 func (x *exchange) bypass(reason int) {
 	x.g.count.bypassed[reason].Add(1)
+	x.room.door.Recorder().Bypassed(bypassOf[reason])
 	x.forward()
 }
 

@@ -77,6 +77,9 @@ func (x *exchange) visit() anteroom.Visit {
 		o, result := x.open(value)
 		x.g.count.tickets[min(int(result), TicketResults-1)].Add(1)
 		if result != ticket.OK {
+			if result != ticket.Absent {
+				rm.door.Recorder().RefusedTicket(result.String())
+			}
 			return
 		}
 		if i := len(x.tickets); o.stale && i < 64 {

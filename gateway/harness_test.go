@@ -14,22 +14,24 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/ticket"
 )
 
 // programmed is a door that decides what a test tells it to, and remembers what it was
 // asked.
 type programmed struct {
-	mu      sync.Mutex
-	decide  func(v anteroom.Visit) anteroom.Decision
-	watch   func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
-	best    func([]anteroom.Ticket) int
-	visits  []anteroom.Visit
-	touched chan struct{} // one value for each Touch, as far as it holds them
-	revoked []anteroom.ID
-	ended   chan struct{}
-	in      anteroom.Settings
-	shuffle func(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
+	mu       sync.Mutex
+	decide   func(v anteroom.Visit) anteroom.Decision
+	watch    func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
+	best     func([]anteroom.Ticket) int
+	recorder *analytics.Recorder
+	visits   []anteroom.Visit
+	touched  chan struct{} // one value for each Touch, as far as it holds them
+	revoked  []anteroom.ID
+	ended    chan struct{}
+	in       anteroom.Settings
+	shuffle  func(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
 }
 
 func (p *programmed) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
@@ -40,6 +42,8 @@ func (p *programmed) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuf
 	}
 	return p.shuffle(event, number)
 }
+
+func (p *programmed) Recorder() *analytics.Recorder { return p.recorder }
 
 func (p *programmed) Decide(_ context.Context, v anteroom.Visit) anteroom.Decision {
 	p.mu.Lock()

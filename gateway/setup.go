@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
@@ -73,6 +74,8 @@ type door interface {
 	Revoke(id anteroom.ID) bool
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
 	Settings() anteroom.Settings
+	// Recorder returns what records the room; nil: nothing does.
+	Recorder() *analytics.Recorder
 	// Shuffle returns what is public of the shuffle of an event's occurrence; false before its
 	// prequeue and when it is not known any more.
 	Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)

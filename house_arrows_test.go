@@ -98,6 +98,7 @@ var testModules = []string{
 	"github.com/cockroachdb/datadriven",
 	"github.com/rogpeppe/go-internal",
 	"github.com/google/go-cmp",
+	"google.golang.org/protobuf",
 }
 
 // under reports whether the folder matches the pattern: itself, or "x/..." for x and below.

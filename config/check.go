@@ -56,6 +56,11 @@ func (l *loader) check() {
 			l.Readable(path, name)
 		}
 	}
+	if e := c.Traces.Endpoint; e != "" {
+		if u, err := url.Parse(e); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			l.At("traces.endpoint", strict.Quote(e)+" is not an http or https URL", "like http://127.0.0.1:4318, without user and query")
+		}
+	}
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
 }

@@ -33,6 +33,7 @@ type Config struct {
 	AdminTLS       AdminTLS       `key:"admin_tls" doc:"Certificate of the operators' listener. Without one it speaks plain HTTP."`
 	API            API            `key:"api" doc:"The API for operators."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
+	Traces         Traces         `key:"traces" doc:"Traces of requests, sent to a receiver by OTLP over HTTP. None by default."`
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Networks, as addresses or CIDR, whose X-Forwarded-* headers are believed. Nobody by default."`
 	TLS            TLS            `key:"tls" doc:"Certificates for the visitors' listener. Without any it speaks plain HTTP."`
 	Timeouts       Timeouts       `key:"timeouts" doc:"How long things may take."`
@@ -73,6 +74,12 @@ type API struct {
 type Log struct {
 	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" doc:"The least severe level that is written."`
 	Format string `key:"format" default:"json" enum:"json,text" doc:"One JSON object a line, or text for a terminal."`
+}
+
+// Traces is the key "traces".
+type Traces struct {
+	Endpoint string  `key:"endpoint" doc:"URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318; without a path it is asked at /v1/traces. What it needs to know us by belongs into the variable OTEL_EXPORTER_OTLP_HEADERS. None by default: nothing is traced."`
+	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests that are traced. Where one of trusted_proxies has decided already (header traceparent), that counts."`
 }
 
 // TLS is the key "tls".

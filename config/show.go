@@ -87,6 +87,8 @@ func scalarNode(v reflect.Value, f strict.Field) *yaml.Node {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		n.Value = strict.Short(x)
+	case float64:
+		n.Value = strconv.FormatFloat(x, 'g', -1, 64)
 	case netip.Prefix:
 		n.Value = x.String()
 	case bool:

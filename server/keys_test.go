@@ -25,6 +25,8 @@ var effects = map[string]string{
 	"data":                            "cmd/anteroom/testdata/run.txt",
 	"log.level":                       "cmd/anteroom TestLogSettings",
 	"log.format":                      "cmd/anteroom TestLogSettings",
+	"traces.endpoint":                 "TestTracesReachTheReceiver",
+	"traces.sample":                   "TestTracesReachTheReceiver, TestWhoIsTraced",
 	"trusted_proxies":                 "server",
 	"tls.certificates":                "TestCertificateIsChosenByName",
 	"tls.acme.hosts":                  "TestCertificatesFromAnAuthority",

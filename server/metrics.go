@@ -114,6 +114,7 @@ func (c *collector) process(to sink) {
 			}
 		}
 	}
+	to.count(mTraceFailures, c.s.traceFailures.Load())
 	if expires := c.s.certs.expires(); !expires.IsZero() {
 		to.gauge(mCertificate, float64(expires.Unix()))
 	}

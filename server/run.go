@@ -198,6 +198,9 @@ func (s *Server) close() {
 		l.Close()
 	}
 	s.closeStore()
+	if t := s.tracing.Swap(nil); t != nil {
+		t.stop()
+	}
 }
 
 func (s *Server) closeStore() {

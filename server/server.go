@@ -72,6 +72,9 @@ type Server struct {
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
 	metrics   http.Handler
 	keyring   atomic.Pointer[ticket.Keyring] // in force
+	tracing   atomic.Pointer[tracer]         // in force; nil: nothing is traced
+
+	traceFailures atomic.Uint64
 
 	crawlers *crawler.Verifier
 	geo      atomic.Pointer[geo.Databases] // in force; nobody else writes while a configuration is prepared

@@ -72,6 +72,8 @@ type prepared struct {
 	certs loadedCertificates
 	admin *tls.Certificate // of the operators' listener; nil for plain HTTP
 	geo   *geo.Databases
+
+	tracer *tracer // nil: nothing is traced
 }
 
 // prepare reads the files of a configuration. It changes nothing but makes the data
@@ -92,6 +94,7 @@ func (s *Server) prepare(ctx context.Context, cfg config.Config) (p prepared, er
 	if p.geo, err = geo.Open(cfg.GeoIP, s.geo.Load()); err != nil {
 		return p, err
 	}
+	p.tracer = s.tracerOf(cfg.Traces)
 	if a := cfg.AdminTLS; a.On() {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 		if err != nil {
@@ -135,6 +138,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
 	s.keyring.Store(p.ring)
+	s.trace(p.tracer)
 	if p.admin != nil {
 		s.adminCert.Store(p.admin)
 	}
@@ -170,6 +174,9 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
 			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
 		Log: s.log,
+	}
+	if p.tracer != nil {
+		g.Tracer = p.tracer
 	}
 	for _, site := range cfg.Sites {
 		one := gateway.Site{Hosts: site.Hosts, PreserveHost: site.PreserveHost,

@@ -5,7 +5,7 @@ export interface Controls {
   paused: boolean
   draining: boolean
   reset_at: string | null
-  message?: string
+  message: string | null
 }
 
 export interface InForce {

@@ -20,6 +20,16 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   return { word: 'Open', tone: 'ok', why: 'Whoever comes is let in.' }
 }
 
+/** What a room covers, in words. */
+export function covers(r: Room, most = 3): string {
+  const one = (x: { host: string; path: string }) => (x.host === '*' ? (x.path === '/' ? 'every address' : `${x.path} on every host`) : x.host + (x.path === '/' ? '' : x.path))
+  const more = r.routes.length - most
+  return r.routes.slice(0, most).map(one).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** A zone's name, in words where it is every host. */
+export const zoneName = (name: string) => (name === '*' ? 'every host' : name)
+
 /** Where a room's page is; tab like "settings". */
 export const roomHref = (r: { name: string; zone: { name: string } }, tab = '') =>
   `/rooms/${encodeURIComponent(r.zone.name)}/${encodeURIComponent(r.name)}${tab ? '/' + tab : ''}`

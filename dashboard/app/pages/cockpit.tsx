@@ -1,7 +1,151 @@
+import { useEffect, useState } from 'preact/hooks'
 import type { RoomPageProps } from '../pages'
-import { number } from '../core/format'
-import { Card } from '../ui'
+import { get } from '../core/api'
+import { forecast } from '../core/forecast'
+import { ago, clock, duration, moment, number, percent } from '../core/format'
+import { kept, samplesOf, useLive, type Room, type Sample } from '../core/live'
+import { ownPath, roomHref } from '../core/room'
+import { may } from '../core/session'
+import { Bar, Button, Card, Chart, Note } from '../ui'
+import { Admit, Controls, Message } from './cockpit-controls'
+import { Limits } from './cockpit-limits'
+import './cockpit.css'
 
+/** A room as it is this second, and the operator's hand on it. */
 export function Cockpit({ room }: RoomPageProps) {
-  return <Card title="Waiting">{number(room.status?.waiting)}</Card>
+  const { at } = useLive()
+  const before = useBefore(room)
+  const samples = [...before, ...samplesOf(room.id)]
+  const s = room.status
+  const says = forecast(room, samplesOf(room.id), at)
+  const edits = may('edit', room.zone.id, room.id)
+  return (
+    <div class="cockpit">
+      <section class="now" aria-label="Now">
+        <p class="says">{says.head}</p>
+        {says.more && <p class="quiet">{says.more}</p>}
+        {room.controls.message && <p class="told"><span class="quiet">The line reads:</span> {room.controls.message}</p>}
+      </section>
+      {s && (
+        <dl class="four">
+          <Figure title="Inside" value={number(s.active_users)} of={number(s.total_active_users)} note={`${percent(s.active_users / s.total_active_users)} of the limit${s.offered ? `, ${number(s.offered)} called` : ''}`}>
+            <Bar value={s.active_users} of={s.total_active_users} label="Sessions of the limit" />
+          </Figure>
+          <Figure title="Waiting" value={number(s.waiting)} note={s.dormant ? `and ${number(s.dormant)} whose place is kept` : s.oldest_waiting_since ? `the first for ${duration(at - Date.parse(s.oldest_waiting_since) / 1000)}` : 'nobody is in line'} strong={s.waiting > 0} />
+          <Figure title="Let in, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
+            <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="New visitors of the limit" />
+          </Figure>
+          <Figure title="Wait of a newcomer" value={s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
+        </dl>
+      )}
+      <div class="halves">
+        <div class="stack charts">
+          <Flow samples={samples} now={at} room={room} />
+          <InForce room={room} />
+        </div>
+        <div class="stack hand">
+          {!edits && <Note>Your token may look at this room, not change it.</Note>}
+          <Controls room={room} edits={edits} />
+          <Limits room={room} edits={edits} />
+          <Message room={room} edits={edits} />
+          <Admit room={room} edits={edits} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function Figure({ title, value, of, note, strong, children }: { title: string; value: string; of?: string; note: string; strong?: boolean; children?: preact.ComponentChildren }) {
+  return (
+    <div class={'figure-card' + (strong ? ' strong' : '')}>
+      <dt>{title}</dt>
+      <dd>
+        <span class="value">{value}{of && <span class="of"> / {of}</span>}</span>
+        {children}
+        <span class="below quiet">{note}</span>
+      </dd>
+    </div>
+  )
+}
+
+interface Recorded {
+  time: number[]
+  every_seconds: number
+  series: Record<string, (number | null)[] | undefined>
+}
+
+/** The minutes before the page was opened, as they were recorded. */
+function useBefore(room: Room): Sample[] {
+  const [list, set] = useState<Sample[]>([])
+  useEffect(() => {
+    const to = Math.floor((samplesOf(room.id)[0]?.at ?? Date.now() / 1000))
+    const query = new URLSearchParams({ from: new Date((to - kept) * 1000).toISOString(), to: new Date(to * 1000).toISOString(), resolution: 'minute' })
+    const stop = new AbortController()
+    get<Recorded>(`${ownPath(room)}/analytics?${query}`, { signal: stop.signal })
+      .then((r) => {
+        const v = (name: string, i: number) => r.series[name]?.[i] ?? null
+        set(
+          r.time.flatMap((t, i) => {
+            const active = v('active_users_avg', i)
+            const middle = t + r.every_seconds / 2
+            if (active == null || middle >= to) return []
+            return [{ at: middle, active, limit: v('active_limit', i) ?? NaN, waiting: v('queued_users_avg', i) ?? 0, admitted: v('new_users', i) ?? 0, pace: v('new_limit', i) ?? NaN }]
+          }),
+        )
+      })
+      .catch(() => {}) // nothing is recorded: the chart begins now
+    return () => stop.abort()
+  }, [room.id])
+  return list
+}
+
+/** Those who came less those who left, in the minute before each sample; null where that minute is not known. */
+function arrivals(samples: Sample[]): (number | null)[] {
+  let j = 0
+  return samples.map((s, i) => {
+    while (samples[j].at < s.at - 60 && j < i) j++
+    const past = samples[j]
+    return s.at - past.at < 45 || s.at - past.at > 90 ? null : Math.max(0, Math.round(s.admitted + s.waiting - past.waiting))
+  })
+}
+
+function Flow({ samples, now, room }: { samples: Sample[]; now: number; room: Room }) {
+  const times = samples.map((s) => s.at)
+  const from = Math.min(Math.max(now - kept, times[0] ?? now), now - 60)
+  const common = { times, from, to: now, sync: 'cockpit-' + room.id, height: 190 }
+  const gap = (n: number) => (Number.isNaN(n) ? null : n)
+  return (
+    <Card title={`The last ${duration(Math.min(kept, now - from))}`} lead="Who came and left the line at once is not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
+      <Chart {...common} title="Inside and in line" series={[
+        { title: 'Waiting', values: samples.map((s) => s.waiting), colour: '--c2', kind: 'area' },
+        { title: 'Inside', values: samples.map((s) => s.active), colour: '--c1' },
+        { title: 'Limit', values: samples.map((s) => gap(s.limit)), colour: '--climit', kind: 'limit' },
+      ]} />
+      <Chart {...common} title="Flow a minute" series={[
+        { title: 'Came', values: arrivals(samples), colour: '--c4' },
+        { title: 'Let in', values: samples.map((s) => s.admitted), colour: '--c3', kind: 'area' },
+        { title: 'Limit', values: samples.map((s) => gap(s.pace)), colour: '--climit', kind: 'limit' },
+      ]} />
+    </Card>
+  )
+}
+
+const methods: Record<string, string> = { fifo: 'first come, first served', random: 'at random', passthrough: 'everybody passes', reject: 'newcomers are turned away' }
+
+function InForce({ room }: { room: Room }) {
+  const s = room.status, f = s?.in_force
+  if (!s || !f) return null
+  const rows: [string, preact.ComponentChildren][] = [
+    ['Order', methods[f.queueing_method] ?? f.queueing_method],
+    ['Session', `${duration(f.session_duration_seconds)} ${f.disable_session_renewal ? 'from admission' : 'after the last request'}`],
+    ['Event', f.event ? <>{f.event.name}, {f.phase === 'prequeueing' ? `starts ${ago(f.event.start)}` : `until ${moment(f.event.end)}`}</> : room.events ? 'none at the moment' : 'none planned'],
+    ['Next change', f.until ? <span title={moment(f.until)}>{ago(f.until)}</span> : 'none planned'],
+    ['Open streams', number(s.streams)],
+    ['Bypass rules', number(room.rules)],
+  ]
+  return (
+    <Card title="In force">
+      <dl class="facts">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
+    </Card>
+  )
 }

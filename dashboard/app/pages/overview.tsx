@@ -1,7 +1,7 @@
 import type { Room } from '../core/live'
 import { samplesOf, useLive } from '../core/live'
 import { compact, count, duration, number } from '../core/format'
-import { roomHref, stateOf } from '../core/room'
+import { covers, roomHref, stateOf } from '../core/room'
 import { go } from '../core/router'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, Empty, Head, Pill, Skeleton, Table } from '../ui'
@@ -29,7 +29,7 @@ export function Overview() {
           id={(r) => r.id}
           onRow={(r) => go(roomHref(r))}
           columns={[
-            { title: 'Room', name: true, by: (r) => r.name, cell: (r) => <><a class="strong" href={roomHref(r)}>{r.name}</a><span class="quiet below">{r.zone.name}</span></> },
+            { title: 'Room', name: true, by: (r) => r.name, cell: (r) => <><a class="strong" href={roomHref(r)}>{r.name}</a><span class="quiet below">{covers(r, 1)}</span></> },
             { title: 'State', by: (r) => stateOf(r).word, cell: (r) => { const s = stateOf(r); return <Pill tone={s.tone} title={s.why}>{s.word}</Pill> } },
             { title: 'Inside', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Inside ${r.name}`} /></span> : '–' },
             { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <b class={r.status?.waiting ? '' : 'quiet'}>{number(r.status?.waiting)}</b> },

@@ -2,7 +2,7 @@ import { Component, type ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { compact, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
-import { roomHref, stateOf } from '../core/room'
+import { covers, roomHref, stateOf, zoneName } from '../core/room'
 import { match, usePlace } from '../core/router'
 import { logout, may, useSession } from '../core/session'
 import { useStore } from '../core/store'
@@ -96,9 +96,9 @@ function OfRoom({ page, params, query }: { page: Extract<Page, { of: 'room' }>; 
     <>
       <header class="head room">
         <div>
-          <p class="crumbs"><a href="/">Rooms</a> <Icon name="right" size={14} /> {room.zone.name}</p>
+          <p class="crumbs"><a href="/">Rooms</a> <Icon name="right" size={14} /> {zoneName(room.zone.name)}</p>
           <h1 tabIndex={-1}>{room.name} <Pill tone={state.tone} title={state.why}>{state.word}</Pill></h1>
-          <p class="lead">{room.routes.slice(0, 3).map((r) => r.host + r.path).join(', ')}{room.routes.length > 3 && ` and ${room.routes.length - 3} more`}{room.file && ' · defined in the configuration file'}</p>
+          <p class="lead">{covers(room)}{room.file && ' · defined in the configuration file'}</p>
         </div>
       </header>
       <Tabs label="The room's pages" items={tabs.map((t) => ({ href: roomHref(room, t.path.slice(roomBase.length + 1)), text: t.title, here: t === page }))} />

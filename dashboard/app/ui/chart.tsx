@@ -106,7 +106,7 @@ export function Chart(p: ChartProps) {
       axes: q.bare
         ? [{ show: false }, { show: false }]
         : [
-            { ...axis, grid: { show: false }, space: 70, size: 26, values: (_u, ticks, _i, _s, incr) => ticks.map((t) => (incr >= 86400 ? moment(t).split(',')[0] : incr < 60 ? second(t) : clock(t))) },
+            { ...axis, grid: { show: false }, size: 28, space: 92, values: (_u, ticks, _i, _s, incr) => ticks.map((t) => (incr >= 86400 ? moment(t).split(',')[0] : incr < 60 ? second(t) : clock(t))) },
             { ...axis, size: 52, space: 34, values: (_u, ticks) => ticks.map((t) => (q.unit === 'seconds' ? duration(t) : Number.isInteger(t) ? Intl.NumberFormat(undefined, { notation: 'compact' }).format(t) : '')) },
           ],
       series: [

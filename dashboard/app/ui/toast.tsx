@@ -51,7 +51,7 @@ function One({ toast }: { toast: Toast }) {
     }
   }
   return (
-    <li class={'toast ' + toast.tone} onMouseEnter={hold(true)} onMouseLeave={hold(false)} onFocusIn={hold(true)} onFocusOut={hold(false)}>
+    <div class={'toast ' + toast.tone} onMouseEnter={hold(true)} onMouseLeave={hold(false)} onFocusIn={hold(true)} onFocusOut={hold(false)}>
       <Icon name={toast.tone === 'bad' ? 'warning' : toast.tone === 'ok' ? 'check' : 'info'} />
       <p>{toast.text}</p>
       {toast.undo && (
@@ -61,7 +61,7 @@ function One({ toast }: { toast: Toast }) {
         </button>
       )}
       <button type="button" class="button quiet small alone" aria-label="Dismiss" onClick={() => drop(toast.id)}><Icon name="cross" size={16} /></button>
-    </li>
+    </div>
   )
 }
 
@@ -69,8 +69,8 @@ function One({ toast }: { toast: Toast }) {
 export function Toasts() {
   const all = useStore(toasts)
   return (
-    <ul class="toasts" role="status" aria-live="polite" aria-label="Messages">
+    <div class="toasts" role="status" aria-label="Messages">
       {all.map((t) => <One key={t.id} toast={t} />)}
-    </ul>
+    </div>
   )
 }

@@ -1,0 +1,59 @@
+import { clock, count, duration, number } from './format'
+import type { Room, Sample, Status } from './live'
+
+// A trend is taken over so many seconds, and needs that many to be one.
+const window = 120
+const least = 20
+
+/** By how many people a second the line grows; null while that cannot be said. */
+export function trend(samples: Sample[]): number | null {
+  const last = samples.at(-1)
+  if (!last) return null
+  const part = samples.filter((s) => s.at > last.at - window)
+  if (part.length < 2 || last.at - part[0].at < least) return null
+  let x = 0, y = 0, xx = 0, xy = 0
+  for (const s of part) {
+    const t = s.at - last.at
+    x += t
+    y += s.waiting
+    xx += t * t
+    xy += t * s.waiting
+  }
+  const n = part.length, d = n * xx - x * x
+  return d === 0 ? null : (n * xy - x * y) / d
+}
+
+/** What happens now and what is to come, in two sentences. */
+export function forecast(room: Room, samples: Sample[], now: number): { head: string; more: string } {
+  const s = room.status
+  if (!s) return { head: 'No door serves this room yet.', more: '' }
+  const f = s.in_force
+  const line = s.waiting + s.dormant
+  const waiters = line === 1 ? 'One person waits.' : `${number(line)} people wait.`
+  if (f?.suspended) return { head: 'The room is suspended.', more: 'Requests pass uncounted; nothing below is enforced.' }
+  if (room.controls.paused || f?.queue_all) return { head: line ? waiters : 'Nobody waits.', more: 'Everybody without a session is held until you resume.' }
+  if (f?.phase === 'prequeueing' && f.event) return { head: waiters, more: `“${f.event.name}” starts at ${clock(f.event.start)}; until then nobody is let in.` }
+  if (!line) {
+    const free = Math.max(0, s.total_active_users - s.active_users)
+    return { head: 'Nobody waits.', more: free ? `${count(free, 'place')} of ${number(s.total_active_users)} ${free === 1 ? 'is' : 'are'} free.` : 'Every place is taken; the next visitor waits.' }
+  }
+  const wait = s.wait_of_newcomer_seconds == null ? '' : ` Who joins now gets in at about ${clock(now + s.wait_of_newcomer_seconds)}, in ${duration(s.wait_of_newcomer_seconds)}.`
+  const slope = trend(samples)
+  const margin = Math.max(0.05, line * 0.0005)
+  if (slope == null) return { head: waiters, more: ('The line is watched for its pace.' + wait).trim() }
+  if (slope < -margin) return { head: `${waiters} At this rate the line empties at ${clock(now + line / -slope)}.`, more: `It gets shorter by ${number(-slope * 60)} a minute.` + wait }
+  if (slope > margin) return { head: `${waiters} The line grows by ${number(slope * 60)} a minute.`, more: 'More come than get in.' + wait }
+  return { head: `${waiters} The line keeps its length.`, more: 'As many come as get in.' + wait }
+}
+
+/** How long somebody who joins now would wait under other limits, in seconds; null when that cannot be said. Rough: sessions are taken to last as long as those of the last minute. */
+export function waitUnder(s: Status, limits: { total: number; pace: number }): number | null {
+  const line = s.waiting + s.dormant
+  const free = Math.max(0, limits.total - s.active_users - s.offered)
+  const left = line - Math.min(free, limits.pace)
+  if (left <= 0) return 0
+  // Places that come free in a minute: as many as sessions began while all were taken.
+  const turnover = s.active_users > 0 ? (s.admitted_last_minute / s.active_users) * limits.total : limits.pace
+  const perMinute = Math.min(limits.pace, turnover)
+  return perMinute > 0 ? (left / perMinute) * 60 : null
+}

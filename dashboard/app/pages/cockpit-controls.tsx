@@ -1,0 +1,142 @@
+import { useState } from 'preact/hooks'
+import { del, get, patch, post, put } from '../core/api'
+import { count, number } from '../core/format'
+import type { Room } from '../core/live'
+import { ownPath, publishedPath } from '../core/room'
+import { Button, Card, confirm, done, Icon, NumberField, tell, TextArea, type IconName } from '../ui'
+
+interface Control {
+  title: string
+  icon: IconName
+  on: boolean
+  what: string
+  ask: string
+  danger?: boolean
+  /** Settings, which the configuration file keeps where it defines the room. */
+  setting?: boolean
+  start: () => Promise<unknown>
+  stop: () => Promise<unknown>
+}
+
+// The operator's hand has one way back for pause and drain; what else was on is put on again.
+async function restore(path: string, was: Room['controls']) {
+  await post(path + '/resume')
+  if (was.paused) await post(path + '/pause')
+  if (was.draining) await post(path + '/drain')
+}
+
+/** Settings that an event has of its own go before the room's: changed is what is in force. */
+export async function change(room: Room, settings: Record<string, unknown>) {
+  const event = room.status?.in_force?.event
+  if (event) {
+    const path = `${publishedPath(room)}/events/${event.id}`
+    const own = await get<Record<string, unknown>>(path)
+    const ofEvent = Object.fromEntries(Object.entries(settings).filter(([name]) => own[name] != null))
+    const ofRoom = Object.fromEntries(Object.entries(settings).filter(([name]) => own[name] == null))
+    if (Object.keys(ofEvent).length) await patch(path, ofEvent)
+    if (Object.keys(ofRoom).length) await patch(publishedPath(room), ofRoom)
+    return
+  }
+  await patch(publishedPath(room), settings)
+}
+
+/** One press each, asked once, and 30 seconds to take it back. */
+export function Controls({ room, edits }: { room: Room; edits: boolean }) {
+  const own = ownPath(room), was = room.controls, s = room.status
+  const method = s?.in_force?.queueing_method ?? room.queueing_method
+  const back = room.queueing_method === 'reject' ? 'fifo' : room.queueing_method
+  const line = s ? s.waiting + s.dormant : 0
+  const list: Control[] = [
+    {
+      title: 'Queue all', icon: 'hold', on: room.queue_all, setting: true, what: 'Everybody new waits, from now on',
+      ask: 'Everybody without a session waits, also those who would get in at once. Whoever is inside stays.',
+      start: () => patch(publishedPath(room), { queue_all: true }), stop: () => patch(publishedPath(room), { queue_all: false }),
+    },
+    {
+      title: 'Pause', icon: 'pause', on: was.paused, what: 'Hold the line, whatever the settings say',
+      ask: 'Nobody is let in until you resume. Whoever is inside stays, whoever waits keeps the place.',
+      start: () => post(own + '/pause'), stop: () => restore(own, { ...was, paused: false }),
+    },
+    {
+      title: 'Drain', icon: 'drain', on: was.draining, what: 'Nobody new joins; the line is let in',
+      ask: `Newcomers are turned away with a page that says so. The ${count(line, 'person', 'people')} in line are let in within the limits.`,
+      start: () => post(own + '/drain'), stop: () => restore(own, { ...was, draining: false }),
+    },
+    {
+      title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn newcomers away when it is full',
+      ask: `There is no line any more: when every place is taken, newcomers are turned away.${line ? ` ${count(line, 'person waits', 'people wait')} now.` : ''}`,
+      start: () => change(room, { queueing_method: 'reject' }), stop: () => change(room, { queueing_method: back }),
+    },
+  ]
+  const press = async (c: Control) => {
+    if (!c.on && !(await confirm({ title: `${c.title}: ${room.name}?`, body: <p>{c.ask}</p>, action: c.title, danger: c.danger }))) return
+    await (c.on ? c.stop() : c.start())
+    const before = c.title === 'Reject' ? () => change(room, { queueing_method: c.on ? 'reject' : method }) : c.on ? c.start : c.stop
+    done(c.on ? `${c.title} is off.` : `${c.title} is on.`, before)
+  }
+  const any = list.filter((c) => c.on)
+  const locked = room.file && list.some((c) => c.setting)
+  return (
+    <Card title="Emergency" lead={any.length ? <>On now: {any.map((c) => c.title).join(', ')}</> : 'Each asks first, and can be undone for 30 seconds.'}>
+      <div class="levers">
+        {list.map((c) => (
+          <button key={c.title} type="button" class={'lever' + (c.on ? ' on' : '') + (c.danger ? ' danger' : '')} aria-pressed={c.on} disabled={!edits || (room.file && c.setting)}
+            onClick={() => press(c).catch((e) => tell((e as Error).message, 'bad'))}>
+            <Icon name={c.on ? 'play' : c.icon} size={20} />
+            <span class="title">{c.on ? `End: ${c.title}` : c.title}</span>
+            <span class="what">{c.what}</span>
+          </button>
+        ))}
+      </div>
+      {locked && <p class="quiet small">Queue all and Reject are settings, which the configuration file keeps for this room. Pause and Drain work.</p>}
+    </Card>
+  )
+}
+
+// As the API bounds it, in characters.
+const longest = 280
+
+/** What the waiting page says to everybody in line. */
+export function Message({ room, edits }: { room: Room; edits: boolean }) {
+  const now = room.controls.message ?? ''
+  const [text, set] = useState<string | null>(null)
+  const path = ownPath(room) + '/message'
+  const write = (t: string) => (t ? put(path, { text: t }) : del(path))
+  const send = async (t: string) => {
+    await write(t)
+    set(null)
+    done(t ? 'The line reads it from its next look.' : 'The message is gone.', () => write(now))
+  }
+  const shown = text ?? now
+  const left = longest - [...shown].length
+  return (
+    <Card title="Message to the line">
+      <TextArea label="Message" name="message" rows={3} value={shown} onChange={set} disabled={!edits} placeholder="We are restocking. Your place is kept." error={left < 0 ? `${number(-left)} characters too many` : undefined} help={`Plain text on every waiting page, at once. ${number(Math.max(0, left))} characters left.`} />
+      <div class="actions">
+        <Button kind="main" icon="message" disabled={!edits || left < 0 || text === null || text.trim() === now || !text.trim()} onClick={() => send(text!.trim())}>{now ? 'Change' : 'Show it'}</Button>
+        {now && <Button icon="cross" disabled={!edits} onClick={() => send('')}>Take away</Button>}
+      </div>
+    </Card>
+  )
+}
+
+/** Turns for the first of the line, at once. */
+export function Admit({ room, edits }: { room: Room; edits: boolean }) {
+  const [n, set] = useState<number | null>(10)
+  const s = room.status
+  const line = s ? s.waiting + s.dormant : 0
+  const admit = async () => {
+    if (!(await confirm({ title: `Let ${count(n!, 'person', 'people')} in?`, body: <p>The first of the line get their turn at once, also while the room is paused, but never beyond its limits. This cannot be taken back.</p>, action: 'Let in' }))) return
+    const { admitted } = await post<{ admitted: number }>(ownPath(room) + '/admit', { count: n })
+    tell(admitted === 0 ? 'Nobody got a turn: nobody waits in touch, or every place is taken.' : `${count(admitted, 'person has', 'people have')} a turn.`, admitted ? 'ok' : 'info')
+  }
+  return (
+    <Card title="Let some in now">
+      <div class="admit">
+        <NumberField label="How many" name="count" value={n} onChange={set} min={1} max={1_000_000} disabled={!edits} />
+        <Button icon="admit" disabled={!edits || !n || n < 1 || !line} onClick={admit}>Let in</Button>
+      </div>
+      <p class="quiet small">Within the limits, also while the room is held. {line ? '' : 'Nobody waits now.'}</p>
+    </Card>
+  )
+}

@@ -1,0 +1,83 @@
+import { useState } from 'preact/hooks'
+import { Problem } from '../core/api'
+import { waitUnder } from '../core/forecast'
+import { clock, duration, number } from '../core/format'
+import { live, type Room } from '../core/live'
+import { Button, Card, done, NumberField } from '../ui'
+import { change } from './cockpit-controls'
+
+/** The two limits, with what another value would mean for the wait. */
+export function Limits({ room, edits }: { room: Room; edits: boolean }) {
+  const s = room.status
+  const now = { total: s?.total_active_users ?? room.total_active_users, pace: s?.new_users_per_minute ?? room.new_users_per_minute }
+  const [draft, set] = useState<{ total: number | null; pace: number | null } | null>(null)
+  const [error, fail] = useState<Problem | null>(null)
+  const d = draft ?? now
+  const changed = draft != null && (d.total !== now.total || d.pace !== now.pace)
+  const event = s?.in_force?.event
+  const put = (part: Partial<typeof d>) => {
+    fail(null)
+    set({ ...d, ...part })
+  }
+  const apply = async () => {
+    const of = (l: { total: number | null; pace: number | null }) => ({ total_active_users: l.total, new_users_per_minute: l.pace })
+    try {
+      await change(room, of(d))
+    } catch (e) {
+      if (e instanceof Problem && Object.keys(e.fields).length) return fail(e)
+      throw e
+    }
+    set(null)
+    done(`At most ${number(d.total)} inside and ${number(d.pace)} new a minute.`, () => change(room, of(now)))
+  }
+  const fields = error?.fields ?? {}
+  const off = !edits || room.file
+  return (
+    <Card title="Limits" lead={event ? <>“{event.name}” is active: what it overrides is changed there.</> : undefined}>
+      <Slide label="Inside at once" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={off} error={fields.total_active_users} />
+      <Slide label="New a minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={off} error={fields.new_users_per_minute} />
+      {room.file && <p class="quiet small">The configuration file defines this room: its limits are changed there.</p>}
+      {changed && s && d.total != null && d.pace != null && (
+        <div class="effect" role="status">
+          <p>{effect(room, { total: d.total, pace: d.pace })}</p>
+          <div class="actions">
+            <Button kind="main" onClick={apply}>Apply</Button>
+            <Button onClick={() => { set(null); fail(null) }}>Leave as it is</Button>
+          </div>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function effect(room: Room, d: { total: number; pace: number }): string {
+  const s = room.status!
+  if (d.total < s.active_users) {
+    const more = s.active_users - d.total
+    return `${number(more)} more are inside than that. They stay; nobody is let in until so many have left.`
+  }
+  if (!(s.waiting + s.dormant)) return 'Nobody waits: nobody would notice now.'
+  const before = waitUnder(s, { total: s.total_active_users, pace: s.new_users_per_minute }), after = waitUnder(s, d)
+  if (after == null) return 'With this nobody would be let in.'
+  const at = clock(live.value.at + after)
+  if (after === 0) return 'Everybody in line would get in at once.'
+  const instead = before != null && Math.abs(before - after) > 2 ? `, instead of ${duration(before)}` : ', as now'
+  return `A newcomer would wait about ${duration(after)}${instead}. The line of now would be in at about ${at}.`
+}
+
+// The slider goes to three times what is in force; the field takes any number.
+function Slide({ label, name, value, now, onChange, disabled, error }: { label: string; name: string; value: number | null; now: number; onChange: (v: number | null) => void; disabled: boolean; error?: string }) {
+  const [most] = useState(() => Math.max(20, nice(now * 3)))
+  const step = most >= 20_000 ? 100 : most >= 2000 ? 10 : 1
+  return (
+    <div class="slide">
+      <NumberField label={label} name={name} value={value} onChange={onChange} min={0} disabled={disabled} error={error} />
+      <input type="range" aria-label={`${label}, slider`} min={0} max={Math.max(most, value ?? 0)} step={step} value={value ?? 0} disabled={disabled} onInput={(e) => onChange(Number(e.currentTarget.value))} />
+    </div>
+  )
+}
+
+const nice = (n: number) => {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, n))) - 1)
+  return Math.ceil(n / power) * power
+}

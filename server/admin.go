@@ -14,6 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/graph"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
 	"github.com/anteroom/anteroom/dashboard"
@@ -30,7 +31,8 @@ func (s *Server) adminServer() *http.Server {
 	mux.HandleFunc("POST /-/reload", s.reload)
 	mux.Handle("GET /metrics", s.metrics)
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
-	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}})}
+	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
+		graph.Path: graph.New(graph.Config{Manager: s.manage, Log: s.log})}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	dash := s.newDashboard(whereAPIs(apis, http.NotFoundHandler()))
 	below := maps.Clone(apis)
@@ -57,12 +59,14 @@ type places struct{ s *Server }
 func (p places) Place(a netip.Addr) rules.Place { return p.s.geo.Load().Place(a) }
 
 // whereAPIs gives what is below an API's prefix to that API, as it was sent: a mux would
-// answer other spellings of a path with a redirect, which clients of an API cannot read.
+// answer other spellings of a path with a redirect, which clients of an API cannot read. Of two prefixes
+// the longer one goes first.
 func whereAPIs(apis map[string]http.Handler, otherwise http.Handler) http.Handler {
+	prefixes := slices.SortedFunc(maps.Keys(apis), func(a, b string) int { return len(b) - len(a) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for prefix, one := range apis {
+		for _, prefix := range prefixes {
 			if r.URL.Path == prefix || strings.HasPrefix(r.URL.Path, prefix+"/") {
-				one.ServeHTTP(w, r)
+				apis[prefix].ServeHTTP(w, r)
 				return
 			}
 		}

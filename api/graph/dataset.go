@@ -1,0 +1,284 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
+)
+
+// question is what a node is asked.
+type question struct {
+	zone   anteroom.ZoneID
+	filter *filter
+	limit  int
+	orders []order
+}
+
+type order struct {
+	key        key
+	descending bool
+}
+
+// check reads limit and orderBy.
+func (q *question) check(limit scalarUint64, orderBy *[]string, orders map[string]key) error {
+	const mostOrders = 10
+	if limit < 1 || limit > MaxPageSize {
+		return fault{codeLimit, fmt.Sprintf("limit must be positive number and not greater than %d", MaxPageSize)}
+	}
+	q.limit = int(limit)
+	if orderBy == nil {
+		return nil
+	}
+	if len(*orderBy) > mostOrders {
+		return fault{codeLimit, fmt.Sprintf("orderBy has too many values (at most %d)", mostOrders)}
+	}
+	for _, value := range *orderBy {
+		k, descending, ok := orderOf(orders, value)
+		if !ok {
+			return fault{codeInvalid, fmt.Sprintf("orderBy: there is no %s", printed(value))}
+		}
+		q.orders = append(q.orders, order{k, descending})
+	}
+	return nil
+}
+
+func (o order) compare(a, b *result) int {
+	c := 0
+	switch {
+	case o.key.unit > 0:
+		c = a.at.Truncate(o.key.unit).Compare(b.at.Truncate(o.key.unit))
+	case o.key.text != nil:
+		c = cmp.Compare(o.key.text(a.room), o.key.text(b.room))
+	default:
+		c = cmp.Compare(o.key.number(&a.cell), o.key.number(&b.cell))
+	}
+	if o.descending {
+		return -c
+	}
+	return c
+}
+
+// put brings results into the order that was asked for, those alike by time and room.
+func (q *question) put(all []*result) {
+	slices.SortFunc(all, func(a, b *result) int {
+		for _, o := range q.orders {
+			if c := o.compare(a, b); c != 0 {
+				return c
+			}
+		}
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.room.id, b.room.id))
+	})
+}
+
+// rooms returns the rooms of the zone of which rows can pass.
+func (w *work) rooms(q *question) ([]*room, error) {
+	all, err := w.graph.manage.Rooms(w.by, q.zone)
+	if err != nil {
+		return nil, err
+	}
+	var out []*room
+	for i := range all {
+		r := &room{id: string(all[i].ID), name: all[i].Name}
+		if q.filter.match(facts{room: r}) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// fetch calls fn with the rows of rooms in a piece, some at a time; not in the order of time.
+func (w *work) fetch(ctx context.Context, rooms []*room, p piece, fn func(*room, *analytics.Row)) error {
+	const mostRooms = 1000
+	for len(rooms) > 0 {
+		some := rooms[:min(len(rooms), mostRooms)]
+		rooms = rooms[len(some):]
+		query := analytics.Query{Every: p.every}
+		of := make(map[anteroom.RoomID]*room, len(some))
+		for _, r := range some {
+			query.Rooms = append(query.Rooms, anteroom.RoomID(r.id))
+			of[anteroom.RoomID(r.id)] = r
+		}
+		const longest = 10 * 365 * 24 * time.Hour
+		step := time.Duration(p.every) * min(time.Duration(max(1, analytics.MaxRows/len(some))), longest/time.Duration(p.every))
+		for from := p.from; from.Before(p.to); from = query.To {
+			query.From, query.To = from, from.Add(step)
+			if query.To.After(p.to) {
+				query.To = p.to
+			}
+			answer, err := w.graph.manage.Analytics(ctx, w.by, query)
+			if err != nil {
+				return err
+			}
+			if err := w.scan(len(answer.Rows)); err != nil {
+				return err
+			}
+			for i := range answer.Rows {
+				if r := of[answer.Rows[i].Room]; r != nil {
+					fn(r, &answer.Rows[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// raw answers with the rows of single minutes.
+func (w *work) raw(ctx context.Context, q *question) ([]*result, error) {
+	rooms, err := w.rooms(q)
+	if err != nil || len(rooms) == 0 {
+		return nil, err
+	}
+	within := span{w.now.Add(-w.graph.Minutes).Truncate(time.Minute), up(w.now, analytics.EveryMinute).Add(time.Minute)}
+	spans, err := q.filter.spans(within, true)
+	if err != nil {
+		return nil, err
+	}
+	// What is ordered by time is read from that end, until there is enough.
+	byTime := len(q.orders) == 0 || q.orders[0].key.unit == time.Minute
+	backwards := byTime && len(q.orders) > 0 && q.orders[0].descending
+	var all []*result
+	for _, s := range windows(spans, len(rooms), backwards) {
+		err := w.fetch(ctx, rooms, piece{s, analytics.EveryMinute}, func(r *room, row *analytics.Row) {
+			one := &result{at: row.Start, room: r}
+			one.cell.add(row)
+			if q.filter.match(facts{row.Start, r, &one.cell}) {
+				all = append(all, one)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if byTime && len(all) >= q.limit {
+			break
+		}
+	}
+	q.put(all)
+	return all[:min(len(all), q.limit)], nil
+}
+
+// windows cuts spans into such as are read at once: from either end the first are short, for often
+// little is wanted.
+func windows(spans []span, rooms int, backwards bool) (all []span) {
+	const first, most = 5_000, analytics.MaxRows / 4 // rows
+	size := first
+	next := func() time.Duration {
+		d := time.Duration(max(1, size/rooms)) * time.Minute
+		size = min(2*size, most)
+		return d
+	}
+	if backwards {
+		for _, s := range slices.Backward(spans) {
+			for s.from.Before(s.to) {
+				one := span{s.to.Add(-next()), s.to}
+				if one.from.Before(s.from) {
+					one.from = s.from
+				}
+				all, s.to = append(all, one), one.from
+			}
+		}
+		return all
+	}
+	for _, s := range spans {
+		for s.from.Before(s.to) {
+			one := span{s.from, s.from.Add(next())}
+			if one.to.After(s.to) {
+				one.to = s.to
+			}
+			all, s.from = append(all, one), one.to
+		}
+	}
+	return all
+}
+
+// groups answers with rows added up. What tells them apart is a unit of time, 0 for none, and the
+// room where byRoom is true.
+func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRoom bool) ([]*result, error) {
+	rooms, err := w.rooms(q)
+	if err != nil || len(rooms) == 0 {
+		return nil, err
+	}
+	every := coarsest(unit)
+	within := span{w.now.Add(-w.graph.Retention).Truncate(24 * time.Hour), up(w.now, analytics.EveryMinute).Add(time.Minute)}
+	spans, err := q.filter.spans(within, every == analytics.EveryMinute)
+	if err != nil {
+		return nil, err
+	}
+	if every != analytics.EveryMinute {
+		spans = widened(spans, w.now.Add(-w.graph.Minutes))
+	}
+	type group struct {
+		at   time.Time
+		room *room
+	}
+	found := map[group]*result{}
+	for _, s := range spans {
+		passing := rooms
+		if every != analytics.EveryMinute {
+			passing = slices.DeleteFunc(slices.Clone(rooms), func(r *room) bool { return !q.filter.match(facts{at: s.from, room: r}) })
+		}
+		for _, p := range pieces(s, every) {
+			err := w.fetch(ctx, passing, p, func(r *room, row *analytics.Row) {
+				if every == analytics.EveryMinute && !q.filter.match(facts{at: row.Start, room: r}) {
+					return
+				}
+				var g group
+				if unit > 0 {
+					g.at = row.Start.Truncate(unit)
+				}
+				if byRoom {
+					g.room = r
+				}
+				one := found[g]
+				if one == nil {
+					one = &result{at: row.Start, room: r}
+					found[g] = one
+				}
+				if row.Start.Before(one.at) {
+					one.at = row.Start
+				}
+				one.cell.add(row)
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	all := make([]*result, 0, len(found))
+	for g, one := range found {
+		if unit > 0 {
+			one.at = g.at
+		}
+		if !byRoom {
+			one.room = &room{}
+		}
+		all = append(all, one)
+	}
+	q.put(all)
+	return all[:min(len(all), q.limit)], nil
+}
+
+// widened rounds what is older than the rows of minutes to quarters of an hour, which are kept
+// longer, without taking any twice.
+func widened(spans []span, minutes time.Time) (all []span) {
+	var end time.Time
+	for _, s := range spans {
+		if s.from.Before(minutes) {
+			s.from = s.from.Truncate(time.Duration(analytics.EveryQuarter))
+		}
+		if s.to.Before(minutes) {
+			s.to = up(s.to, analytics.EveryQuarter)
+		}
+		if s.from.Before(end) {
+			s.from = end
+		}
+		if s.from.Before(s.to) {
+			all, end = append(all, s), s.to
+		}
+	}
+	return all
+}

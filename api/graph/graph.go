@@ -1,0 +1,115 @@
+// Package graph is the published GraphQL API for analytics, /client/v4/graphql: the raw rows and the
+// groups of what was recorded of waiting rooms, with the published filters, dimensions, aggregates
+// and orders.
+//
+// A request passes three times through bounds. document.go reads the text's tokens, refuses what is
+// too much and spells the types of variables as the schema does; the library that runs the query
+// (graph-gophers/graphql-go) has limits of depth, length, selections and comparisons; work.go counts
+// the fields that are answered, the rows that are read and those that are returned.
+//
+// schema.graphql is made from the tables in field.go. filter.go is what a filter means, span.go
+// which spans of time have to be read for it and at which resolution, dataset.go the two nodes.
+package graph
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"net/http"
+	"time"
+
+	graphql "github.com/graph-gophers/graphql-go"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/manage"
+)
+
+// Path is where the API lives.
+const Path = "/client/v4/graphql"
+
+// Bounds of a request. Those of the library are for what is left of a query when our own have passed.
+const (
+	MaxQueryBytes      = 16 << 10
+	MaxRequestBytes    = 64 << 10 // of the body, with the variables
+	MaxTokens          = 4000
+	MaxNesting         = 32 // brackets in each other
+	MaxDepth           = 16 // fields in each other; the usual introspection has 15
+	maxNameBytes       = 100
+	maxOperations      = 20
+	MaxVariables       = 50
+	MaxVariableValues  = 2000 // values in the variables, and in lists of theirs
+	MaxVariableMembers = 200  // names in objects in the variables
+	MaxArguments       = 100  // fields with arguments
+	MaxSelections      = 500  // after fragments
+	MaxOverlaps        = 5000
+	maxErrors          = 20 // reported at once
+
+	MaxFields     = 400_000 // answered in all
+	MaxMetaFields = 60_000  // of those, about the schema
+	MaxZones      = 10      // of one query, as published
+	MaxPageSize   = 10_000  // rows of one node, and of all nodes together
+	MaxNodeFields = 100
+	MaxScanned    = analytics.MaxRows // rows that are read for all nodes together
+
+	MaxQueries     = 300 // of one token in budgetWindow, as published
+	maxParallelism = 4   // fields of one query that are answered at once
+)
+
+const (
+	budgetWindow = 5 * time.Minute
+	longestQuery = 5 * time.Second
+)
+
+//go:embed schema.graphql
+var schemaText string
+
+// Config is what the API stands on. Manager and Log are required.
+type Config struct {
+	Manager *manage.Manager
+	// Minutes and Retention are how long rows of minutes, and any rows, are kept; 0 means 32 and 400 days.
+	Minutes, Retention time.Duration
+	Now                func() time.Time // the wall clock; nil means time.Now
+	Log                *slog.Logger
+}
+
+// reader is what is asked for data: [manage.Manager].
+type reader interface {
+	Zones(by manage.Caller) []anteroom.Zone
+	Rooms(by manage.Caller, zone anteroom.ZoneID) ([]anteroom.Room, error)
+	Analytics(ctx context.Context, by manage.Caller, q analytics.Query) (analytics.Answer, error)
+}
+
+// graph is the API.
+type graph struct {
+	Config
+	manage reader
+	schema *graphql.Schema
+	budget budget
+}
+
+// New returns the handler of POST requests to Path.
+func New(c Config) http.Handler {
+	g := newGraph(c, c.Manager)
+	return api.New(api.Config{Authenticate: c.Manager.Authenticate, Log: c.Log}, []api.Route{{Method: http.MethodPost, Path: Path, Write: g.serve}})
+}
+
+func newGraph(c Config, from reader) *graph {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Minutes == 0 {
+		c.Minutes = 32 * 24 * time.Hour
+	}
+	if c.Retention == 0 {
+		c.Retention = 400 * 24 * time.Hour
+	}
+	g := &graph{Config: c, manage: from}
+	g.budget.now = c.Now
+	g.schema = graphql.MustParseSchema(schemaText, &root{}, graphql.UseStringDescriptions(), graphql.UseFieldResolvers(),
+		graphql.MaxQueryLength(2*MaxQueryBytes), graphql.MaxDepth(MaxDepth), graphql.MaxSelections(MaxSelections),
+		graphql.OverlapValidationLimit(MaxOverlaps), graphql.MaxParallelism(maxParallelism),
+		graphql.Tracer(counter{}), graphql.Logger(panicLog{c.Log}), graphql.PanicHandler(panicLog{c.Log}))
+	return g
+}

@@ -44,6 +44,7 @@ type Config struct {
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can tell that a request came through a room."`
 	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files from which rules know the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. A file fills in what those before it leave out. Read again on reload when it has changed; put a finished file in its place."`
 	Sites          []Site         `key:"sites" doc:"What is behind the gateway. A node of a cluster may leave it out: it then takes sites, rooms and cookie_name from the nodes that have them."`
+	Webhooks       Webhooks       `key:"webhooks" doc:"Who is told what happens in the rooms; the webhooks themselves are made by the API."`
 	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data centre or in many. Without any of its addresses the process is alone."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
@@ -137,6 +138,11 @@ type Proof struct {
 	Enabled bool   `key:"enabled" default:"true" doc:"Whether admitted requests carry the proof. Copies that clients send are removed either way."`
 	Header  string `key:"header" default:"X-Anteroom-Assertion" doc:"Name of the header."`
 	Issuer  string `key:"issuer" default:"anteroom" doc:"The iss claim of the proof."`
+}
+
+// Webhooks is the key "webhooks".
+type Webhooks struct {
+	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks may reach though they are not public, and over plain http. None by default: loopback, link-local, private and other special addresses and those of this machine are refused when they are dialed, whatever a name resolves to."`
 }
 
 // Site is a member of "sites".

@@ -17,7 +17,7 @@ import (
 // furnished returns a manager with something of everything.
 func furnished(t testing.TB, link cluster.Link) *Manager {
 	t.Helper()
-	m, ctx := open(t, Config{Link: link, FirstToken: envToken}), t.Context()
+	m, ctx := open(t, Config{Link: link, FirstToken: envToken, Webhooks: &sender{}}), t.Context()
 	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "furnished.test")).ID
 	for _, name := range []string{"a", "b"} {
 		r := shop(name)
@@ -31,6 +31,9 @@ func furnished(t testing.TB, link cluster.Link) *Manager {
 	}
 	must[anteroom.List](t)(m.CreateList(ctx, root, anteroom.List{Name: "offices", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "192.0.2.1"}}}))
 	if _, _, err := m.CreateToken(ctx, root, TokenSpec{Name: "ops", Grants: root.Grants}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := m.CreateWebhook(ctx, root, anteroom.Webhook{Name: "on call", URL: "https://hooks.furnished.test/", Zone: zone}); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -31,6 +31,7 @@ func join(t *testing.T, w *memlink.World, site, node string, cfg Config) *follow
 	if cfg.Link == nil {
 		cfg.Link = f.link
 	}
+	cfg.Webhooks = &sender{}
 	f.Manager = open(t, cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
@@ -125,6 +126,18 @@ func TestNodesFollow(t *testing.T) {
 		if _, err := c.Authenticate(secret, root.Address, ""); err != nil {
 			t.Errorf("a token of another node: %v", err)
 		}
+		hook, _, err := b.CreateWebhook(ctx, root, anteroom.Webhook{Name: "on call", URL: "https://hooks.example.com/", Zone: zone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, a, b, c)
+		if got := c.SignedWebhooks(); len(got) != 1 || len(got[0].Secrets) != 1 || got[0].ID != hook.ID {
+			t.Errorf("webhooks of another node: %+v", got)
+		}
+		if err := c.DeleteWebhook(ctx, root, hook.ID); err != nil {
+			t.Fatal(err)
+		}
+		agree(t, a, b, c)
 		for i := range 40 { // staged, as the record would be too long
 			must[[]anteroom.Rule](t)(c.ChangeRules(ctx, root, zone, room, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
 				return append(rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: fmt.Sprintf(`http.host eq "%d%s"`, i, strings.Repeat("x", 300))}), nil

@@ -158,6 +158,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 		ev   anteroom.EventID
 		list anteroom.ListID
 		tok  TokenID
+		hook anteroom.WebhookID
 	}
 	elsewhere := backupOf(t, furnished(t, memlink.New()), false)
 	fixed := fileRoom()
@@ -233,7 +234,16 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 			_, _, err := m.RotateToken(t.Context(), root, w.tok, time.Hour)
 			return err
 		},
-		"token away": func(m *Manager, w world) error { return m.DeleteToken(t.Context(), root, w.tok) },
+		"webhook": func(m *Manager, w world) error {
+			_, _, err := m.CreateWebhook(t.Context(), root, anteroom.Webhook{Name: "new", URL: "https://hooks.example.com/"})
+			return err
+		},
+		"webhook changed": func(m *Manager, w world) error {
+			_, err := m.ChangeWebhook(t.Context(), root, w.hook, func(h *anteroom.Webhook) error { h.Name = "other"; return nil })
+			return err
+		},
+		"webhook away": func(m *Manager, w world) error { return m.DeleteWebhook(t.Context(), root, w.hook) },
+		"token away":   func(m *Manager, w world) error { return m.DeleteToken(t.Context(), root, w.tok) },
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +252,7 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 			for k := 1; !finished; k++ {
 				for _, done := range []bool{false, true} {
 					link := memlink.New()
-					m := open(t, Config{Link: link, FirstToken: envToken, FileRooms: []anteroom.Room{fixed}})
+					m := open(t, Config{Link: link, FirstToken: envToken, FileRooms: []anteroom.Room{fixed}, Webhooks: &sender{}})
 					ctx := t.Context()
 					w := world{zone: must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID}
 					r := shop("old")
@@ -255,6 +265,11 @@ func TestEndBetweenAnyTwoWrites(t *testing.T) {
 						t.Fatal(err)
 					}
 					w.tok = tok.ID
+					hook, _, err := m.CreateWebhook(ctx, root, anteroom.Webhook{Name: "old", URL: "https://hooks.example.com/"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.hook = hook.ID
 					before := m.State()
 
 					f := &failing{Link: link, left: k, done: done}
@@ -307,7 +322,7 @@ func same(t testing.TB, a, b *State) {
 }
 
 func picture(s *State) any {
-	p := map[string]any{"seq": s.seq, "head": s.head, "account": s.account, "zones": s.zones, "lists": s.lists, "tokens": s.tokens}
+	p := map[string]any{"seq": s.seq, "head": s.head, "account": s.account, "zones": s.zones, "lists": s.lists, "tokens": s.tokens, "hooks": s.hooks}
 	rooms := map[string]anteroom.Room{}
 	for _, r := range s.rooms {
 		rooms[string(r.ID)] = r.Room

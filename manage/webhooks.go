@@ -147,6 +147,12 @@ func (s *State) webhook(id anteroom.WebhookID) (*storedWebhook, error) {
 	return s.hooks[i], nil
 }
 
+// HasWebhook reports whether there is such a webhook, disabled ones included.
+func (s *State) HasWebhook(id anteroom.WebhookID) bool {
+	_, err := s.webhook(id)
+	return err == nil
+}
+
 // overseen returns a webhook that the caller may see and change.
 func (s *State) overseen(by Caller, id anteroom.WebhookID) (*storedWebhook, error) {
 	w, err := s.webhook(id)
@@ -223,6 +229,9 @@ func (m *Manager) signed(w *storedWebhook) SignedWebhook {
 func (m *Manager) CreateWebhook(ctx context.Context, by Caller, w anteroom.Webhook) (made ShownWebhook, text string, err error) {
 	sender, err := m.webhooks()
 	if err != nil {
+		return made, "", err
+	}
+	if err := by.oversee(w.Zone, w.Room); err != nil {
 		return made, "", err
 	}
 	w = copyWebhook(w.WithDefaults())

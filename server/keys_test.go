@@ -54,6 +54,7 @@ var effects = map[string]string{
 	"proof.header":                    "server",
 	"proof.issuer":                    "server",
 	"sites":                           "server: hosts, origins, preserve_host, health",
+	"webhooks.allow_networks":         "server TestWebhooksReachOnlyWhatIsAllowed",
 	"cluster.name":                    "natslink: TestAnotherClusterGetsNothing",
 	"cluster.site":                    "e2e/cluster: every run",
 	"cluster.node":                    "server TestClusterStatus",

@@ -30,6 +30,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
 	background.Go(func() { s.runAnalytics(work) })
+	background.Go(func() { s.webhooks.run(work) })
 	if s.ring != nil {
 		background.Go(func() { s.followCluster(work) })
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/webhook"
 )
 
 // Options of a server.
@@ -47,8 +48,11 @@ type Options struct {
 	// Inherited are listeners that another process passed on; nil means none.
 	Inherited *Inheritance
 
-	resolver  crawler.Resolver // of crawlers' names; nil means the system's
-	acmeRoots *x509.CertPool   // whom to believe when talking to the authority, in tests
+	resolver crawler.Resolver // of crawlers' names; nil means the system's
+	// How long things last before webhooks are told, and how often is looked, in tests.
+	webhookPace webhook.Pace
+	webhookLook time.Duration
+	acmeRoots   *x509.CertPool // whom to believe when talking to the authority, in tests
 }
 
 // Server is a whole Anteroom process.
@@ -67,6 +71,7 @@ type Server struct {
 	gateway   *gateway.Gateway
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
+	webhooks  *webhooks
 	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP

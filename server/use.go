@@ -135,6 +135,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	if err != nil {
 		return err
 	}
+	s.webhooks.use(p)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
 	s.keyring.Store(p.ring)

@@ -3,10 +3,18 @@ import type { Room } from './core/live'
 import type { Permission } from './core/session'
 import type { IconName } from './ui/icons'
 import { Analytics } from './pages/analytics'
+import { Audit } from './pages/audit'
+import { Cluster } from './pages/cluster'
 import { Cockpit } from './pages/cockpit'
 import { Events } from './pages/events'
 import { Overview } from './pages/overview'
+import { Report } from './pages/report'
+import { Rules } from './pages/rules'
 import { Settings } from './pages/settings'
+import { Template } from './pages/template'
+import { Tokens } from './pages/tokens'
+import { Visitors } from './pages/visitors'
+import { Webhooks } from './pages/webhooks'
 import { Wizard } from './pages/wizard'
 
 /** What a page gets. */
@@ -44,5 +52,13 @@ export const pages: Page[] = [
   { of: 'room', path: roomBase, title: 'Live', icon: 'live', key: 'r', view: Cockpit },
   { of: 'room', path: roomBase + '/analytics', title: 'Analytics', icon: 'chart', key: 'a', view: Analytics },
   { of: 'room', path: roomBase + '/events', title: 'Events', icon: 'event', key: 'e', view: Events },
+  { of: 'room', path: roomBase + '/rules', title: 'Rules', icon: 'rules', key: 'u', view: Rules },
+  { of: 'room', path: roomBase + '/template', title: 'Waiting page', icon: 'template', key: 'w', view: Template },
+  { of: 'room', path: roomBase + '/visitors', title: 'Visitors', icon: 'visitors', key: 'v', view: Visitors },
   { of: 'room', path: roomBase + '/settings', title: 'Settings', icon: 'settings', key: 's', view: Settings },
+  { of: 'room', path: roomBase + '/report', title: 'Report', icon: 'report', view: Report },
+  { of: 'all', path: '/webhooks', title: 'Webhooks', icon: 'webhook', key: 'h', view: Webhooks },
+  { of: 'all', path: '/tokens', title: 'Tokens', icon: 'token', key: 't', needs: 'admin', view: Tokens },
+  { of: 'all', path: '/audit', title: 'Audit', icon: 'audit', key: 'i', needs: 'admin', view: Audit },
+  { of: 'all', path: '/cluster', title: 'Cluster', icon: 'cluster', key: 'c', view: Cluster },
 ]

@@ -1,4 +1,5 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { all, Problem } from '../core/api'
 import type { Room } from '../core/live'
 import { may } from '../core/session'
 import { Diff } from '../ui/diff'
@@ -64,4 +65,16 @@ export function saveAs(name: string, type: string, text: string) {
   a.download = name
   a.click()
   setTimeout(() => URL.revokeObjectURL(url), 1000)
+}
+
+/** All pages of a list. */
+export function useList<T>(path: string): { data?: T[]; error?: Problem; reload: () => void } {
+  const [state, set] = useState<{ data?: T[]; error?: Problem }>({})
+  const [turn, again] = useState(0)
+  useEffect(() => {
+    const stop = new AbortController()
+    all<T>(path, { signal: stop.signal }).then((data) => set({ data }), (error) => error instanceof Problem && set((s) => ({ ...s, error })))
+    return () => stop.abort()
+  }, [path, turn])
+  return { ...state, reload: () => again((n) => n + 1) }
 }

@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks'
+import type { RoomPageProps } from '../pages'
+import { call, useAsk } from '../core/api'
+import { moment } from '../core/format'
+import { publishedPath } from '../core/room'
+import { setQuery } from '../core/router'
+import { Button, Card, confirm, done, Empty, Failed, Note, Pill, Skeleton, Table, tell } from '../ui'
+import type { Values } from './model/fields'
+import { warnings } from './model/rule'
+import { editable, WhyNot } from './parts'
+import { RuleForm } from './rule-form'
+import { Request, tryRule, useRequest } from './rule-test'
+import './pages.css'
+
+/** The rules of a room: what passes it. */
+export function Rules({ room, query }: RoomPageProps) {
+  const path = publishedPath(room) + '/rules'
+  const asked = useAsk<Values[]>(path)
+  const request = useRequest(room)
+  const [matched, match] = useState<Record<string, string> | null>(null)
+  if (asked.error && !asked.data) return <Failed error={asked.error} retry={asked.reload} />
+  if (!asked.data) return <Skeleton lines={5} />
+  const rules = asked.data
+  const may = editable(room)
+
+  // Every change is answered with the whole list.
+  const change = async (method: string, at: string, body?: unknown) => {
+    const a = await call<Values[]>(method, path + at, body, { ifMatch: asked.etag || undefined })
+    asked.put(a.result, a.etag)
+    match(null)
+    return a.result
+  }
+  const back = (was: readonly Values[]) => async () => {
+    const a = await call<Values[]>('PUT', path, was)
+    asked.put(a.result, a.etag)
+  }
+
+  const chosen = query.get('rule')
+  if (chosen) {
+    const rule = chosen === 'new' ? undefined : rules.find((r) => r.id === chosen)
+    if (chosen !== 'new' && !rule) return <Empty icon="rules" title="There is no such rule" action={<Button onClick={() => setQuery({ rule: null })}>All rules</Button>} />
+    const close = () => setQuery({ rule: null })
+    return (
+      <RuleForm key={chosen} room={room} rule={rule} rules={rules} request={request} fixed={!may} path={path} onClose={close}
+        save={async (r) => {
+          await change(rule ? 'PATCH' : 'POST', rule ? `/${rule.id}` : '', r)
+          close()
+          done(`The rule is ${r.enabled ? 'in force' : 'kept as a draft'}`, back(rules))
+        }} />
+    )
+  }
+
+  const turn = (r: Values) => async () => {
+    await change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, enabled: !r.enabled })
+    done(r.enabled ? 'The rule is off: a draft' : 'The rule is in force', back(rules))
+  }
+  const move = (r: Values, to: number) => () => change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, position: { index: to + 1 } })
+  const remove = (r: Values) => async () => {
+    if (!(await confirm({ title: 'Delete this rule?', action: 'Delete the rule', danger: true, body: <p><code>{r.expression}</code></p> }))) return
+    await change('DELETE', `/${r.id}`)
+    done('The rule is deleted', back(rules))
+  }
+  const test = async () => {
+    const out: Record<string, string> = {}
+    for (const r of rules) {
+      const t = await tryRule(r.expression, room.id, request.value)
+      out[r.id] = !t.valid ? 'not valid' : t.exhausted ? 'too slow' : t.matches ? 'matches' : 'no match'
+    }
+    match(out)
+    const passes = rules.filter((r) => r.enabled && out[r.id] === 'matches')
+    tell(passes.length ? `This request passes: ${passes.length === 1 ? 'a rule matches' : `${passes.length} rules match`}` : 'No rule in force matches: this request has to wait where others do', 'info')
+  }
+  return (
+    <>
+      <WhyNot room={room} />
+      <Card flush title="Bypass rules" lead="A request that one of them matches goes to your site untouched and uncounted, whatever the room is doing."
+        actions={may && <Button kind="main" icon="plus" onClick={() => setQuery({ rule: 'new' })}>New rule</Button>}>
+        {!rules.length ? (
+          <Empty icon="rules" title="No rules" action={may && <Button kind="main" icon="plus" onClick={() => setQuery({ rule: 'new' })}>New rule</Button>}>
+            Let pass what must not wait: your office, monitoring, payment callbacks, what pages need.
+          </Empty>
+        ) : (
+          <Table caption="Bypass rules" rows={rules} id={(r) => r.id} columns={[
+            { title: 'Rule', name: true, cell: (r) => (
+              <>
+                <button type="button" class="link" onClick={() => setQuery({ rule: r.id })}>{r.description || 'Without a description'}</button>
+                <code class="below">{r.expression}</code>
+                {warnings(r.expression).slice(0, 1).map((w) => <span key={w} class="below warned">{w}</span>)}
+              </>
+            ) },
+            { title: 'State', cell: (r) => <Pill tone={r.enabled ? 'ok' : 'off'}>{r.enabled ? 'In force' : 'Draft'}</Pill> },
+            ...(matched ? [{ title: 'The request', cell: (r: Values) => <b>{matched[r.id]}</b> }] : []),
+            { title: 'Changed', wide: true, cell: (r) => <>{moment(r.last_updated)}<span class="below quiet">version {r.version}</span></> },
+            { title: '', cell: (r) => may && (
+              <div class="actions end">
+                <Button small kind="quiet" icon="up" label="Move up" disabled={rules[0] === r} onClick={move(r, rules.indexOf(r) - 1)} />
+                <Button small kind="quiet" icon="down" label="Move down" disabled={rules.at(-1) === r} onClick={move(r, rules.indexOf(r) + 1)} />
+                <Button small kind="quiet" icon={r.enabled ? 'pause' : 'play'} label={r.enabled ? 'Switch off' : 'Put in force'} onClick={turn(r)} />
+                <Button small kind="quiet" icon="trash" label="Delete the rule" onClick={remove(r)} />
+              </div>
+            ) },
+          ]} />
+        )}
+      </Card>
+      {rules.length > 0 && (
+        <Card title="Would it pass?" lead="Paste a request: a line of curl as browsers copy it, raw HTTP, or an address.">
+          <Request {...request} />
+          <div><Button icon="check" onClick={test}>Test all rules</Button></div>
+        </Card>
+      )}
+      <Note>A page that passes brings images and scripts along. Let these pass too, or they open the waiting room by themselves. Order is for reading: one match is enough.</Note>
+    </>
+  )
+}

@@ -80,8 +80,9 @@ var table = []tableRow{
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
 	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
-	// A command calls the server; "key" and "validate" call the package that they are the face of.
-	{pkg: "cmd/...", imports: []string{".", "server", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
+	// rooms as a program does that embeds the server.
+	{pkg: "cmd/...", imports: []string{".", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/demo/shop"
@@ -34,10 +33,11 @@ func demoCommand() *cobra.Command {
 	var o demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "A shop, a room with a small limit and a crowd: open the page, wait, get in",
+		Short: "A shop, a room with a small limit and a crowd: open the page, wait, get in; watch the dashboard",
 		Long: `Start a toy shop, a waiting room in front of it and a crowd of simulated visitors, all on
-this machine. Open the address that is printed: you queue, see the line move, and get in
-within a minute. Ctrl-C ends it; nothing is kept.`,
+this machine. Open the addresses that are printed: in the shop you queue, see the line move,
+and get in within a minute; the dashboard shows it live, with a month of made-up history.
+Ctrl-C ends it; nothing is kept.`,
 		Example: `  anteroom demo
   anteroom demo --listen :9000 --crowd 200 --language de-DE`,
 		Args: noArgs,
@@ -45,10 +45,10 @@ within a minute. Ctrl-C ends it; nothing is kept.`,
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", ":8080", "`address` for visitors")
 	cmd.Flags().StringVar(&o.admin, "admin", "127.0.0.1:8081", "`address` for operators")
-	cmd.Flags().IntVar(&o.active, "total-active-users", 20, "sessions at once")
+	cmd.Flags().IntVar(&o.active, "total-active-users", 120, "sessions at once")
 	cmd.Flags().IntVar(&o.rate, "new-users-per-minute", 120, "new sessions in any 60 seconds")
-	cmd.Flags().DurationVar(&o.session, "session-duration", 15*time.Second, "how long a session lives after its last request")
-	cmd.Flags().IntVar(&o.crowd, "crowd", 50, "simulated visitors a minute; 0 for none")
+	cmd.Flags().DurationVar(&o.session, "session-duration", 45*time.Second, "how long a session lives after its last request")
+	cmd.Flags().IntVar(&o.crowd, "crowd", 100, "simulated visitors a minute; 0 for none")
 	cmd.Flags().StringVar(&o.language, "language", "en-US", "`language` of the waiting page")
 	cmd.Flags().StringVar(&o.data, "data", "", "data `directory` (a temporary one that is removed)")
 	return cmd
@@ -75,21 +75,13 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	go origin.Serve(l)
 	defer origin.Close()
 
-	room := anteroom.Room{
-		Name: "demo", Routes: []anteroom.Route{{Host: "*", Path: "/"}}, DefaultTemplateLanguage: o.language,
-		JSONResponse: true, EnabledOriginCommands: []string{anteroom.CommandRevoke},
-		Settings: anteroom.Settings{TotalActiveUsers: o.active, NewUsersPerMinute: o.rate, SessionDuration: o.session},
-	}
-	if err := room.Check().Err(); err != nil {
-		return err
-	}
 	load := func() (config.Config, error) {
 		cfg, err := config.Load(config.LoadOptions{Flags: map[string]string{
 			"origin": "http://" + l.Addr().String(), "listen": o.listen, "admin": o.admin, "data": o.data,
 			"log-level": "warn", "log-format": "text", "limits-connections-per-address": "0",
 			"timeouts-drain": "2s", // an open shop page holds a stream for as long as it may
 		}})
-		cfg.Rooms = []anteroom.Room{room.WithDefaults()}
+		cfg.Rooms = nil // made below, so that the dashboard can change them
 		return cfg, err
 	}
 	cfg, err := load()
@@ -100,28 +92,48 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	visit := local(s.Addresses().Visitors[0])
-	fmt.Fprintf(out, `
-  Anteroom demo
-    the shop, behind its waiting room   http://%s/
-    status                              http://%s/-/status
-    metrics                             http://%s/metrics
-
-  %d at once, %d new a minute, sessions of %v; about %d visitors a minute come.
-  Open the shop: you wait, see the line move, and get in. Ctrl-C ends the demo.
-
-`, visit, local(s.Addresses().Admin), local(s.Addresses().Admin), o.active, o.rate, o.session, o.crowd)
-
 	work, stop := context.WithCancel(ctx)
-	defer stop()
 	var others sync.WaitGroup
 	defer others.Wait()
 	defer stop()
+	visit, admin := local(s.Addresses().Visitors[0]), local(s.Addresses().Admin)
+	open, past, err := demoRooms(ctx, s.Manager(), o)
+	if err != nil {
+		return err
+	}
+	login := ""
+	if token := s.FirstToken(); token != "" {
+		login = "#token=" + token
+	}
+	fmt.Fprintf(out, `
+  Anteroom demo
+    the shop, behind its waiting room   http://%s/
+    the dashboard                       http://%s/%s
+    status and metrics                  http://%s/-/status, /metrics
+
+  %d at once, %d new a minute, sessions of %v; about %d visitors a minute come, and now and then
+  many at once. Open the shop: you wait, see the line move, and get in. Open the dashboard: you see
+  all of them, and a month of made-up history. Ctrl-C ends the demo.
+
+`, visit, admin, login, admin, o.active, o.rate, o.session, o.crowd)
+
+	if past != nil {
+		others.Go(func() {
+			if err := past(work, s); err != nil && work.Err() == nil {
+				fmt.Fprintln(out, "  the month of made-up history is missing:", err)
+			}
+		})
+	}
 	if o.crowd > 0 {
 		others.Go(func() { demoCrowd(work, o, visit) })
 	}
+	others.Go(func() {
+		if err := open(work); err != nil && work.Err() == nil {
+			fmt.Fprintln(out, "  the shop stays closed:", err)
+		}
+	})
 	others.Go(func() { demoProgress(work, s, out) })
-	return s.Run(ctx)
+	return s.Run(work)
 }
 
 // demoProgress shows the room's numbers: in place on a terminal, else a line now and then.
@@ -148,14 +160,13 @@ func demoProgress(ctx context.Context, s *server.Server, out io.Writer) {
 	}
 }
 
-// demoCrowd is a first rush that fills the room and a line of about half a minute, then as
-// many as get in.
+// demoCrowd is a first rush that makes a line of about half a minute, then a few less than get in,
+// with a surge every few minutes.
 func demoCrowd(ctx context.Context, o demoOptions, visit string) {
-	rush := o.active + o.crowd/2
 	cfg := crowd.Config{
 		Target:   "http://" + visit,
 		Paths:    []string{"/", "/cart", "/checkout"},
-		Arrivals: []crowd.Arrivals{{Visitors: rush, Over: 2 * time.Second}},
+		Arrivals: []crowd.Arrivals{{Visitors: o.crowd * 3 / 4, Over: 2 * time.Second}},
 		Pages:    3, Think: 3 * time.Second, Streams: 200, Workers: 32,
 		Seed: uint64(time.Now().UnixNano()),
 		Mix:  crowd.Mix{Leaving: 0.05, Early: 0.05, Plain: 0.2, Apps: 0.1},
@@ -164,7 +175,8 @@ func demoCrowd(ctx context.Context, o demoOptions, visit string) {
 	first.Go(func() { crowd.Run(ctx, cfg) })
 	steady := cfg
 	steady.Seed++
-	steady.Arrivals = []crowd.Arrivals{{Visitors: o.crowd, Over: time.Minute}}
+	const quiet = 3
+	steady.Arrivals = []crowd.Arrivals{{Visitors: quiet * o.crowd, Over: quiet * time.Minute}, {Visitors: o.crowd, Over: 10 * time.Second}}
 	steady.Repeat = true
 	crowd.Run(ctx, steady)
 	first.Wait()

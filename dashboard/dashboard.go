@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -61,6 +62,8 @@ type Dashboard struct {
 	Config
 	sessions *sessions
 	files    *files
+	stop     func()
+	stopped  <-chan struct{}
 }
 
 // New returns a dashboard.
@@ -68,8 +71,12 @@ func New(c Config) *Dashboard {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Dashboard{Config: c, sessions: newSessions(c.Now), files: loadFiles()}
+	stopped := make(chan struct{})
+	return &Dashboard{Config: c, sessions: newSessions(c.Now), files: loadFiles(), stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) })}
 }
+
+// Stop ends the streams of figures, which would hold up the end of the server.
+func (d *Dashboard) Stop() { d.stop() }
 
 // ServeHTTP compares paths as they were sent: no other spelling of one is understood.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"net/http"
 	"time"
@@ -20,7 +21,7 @@ const (
 type frame struct {
 	At    time.Time         `json:"at"`
 	All   bool              `json:"all,omitzero"`   // Rooms are all there are
-	Rooms []any             `json:"rooms,omitzero"` // that are new or differ
+	Rooms []jsontext.Value  `json:"rooms,omitzero"` // that are new or differ
 	Gone  []anteroom.RoomID `json:"gone,omitzero"`
 }
 
@@ -62,6 +63,8 @@ func (d *Dashboard) live(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case <-r.Context().Done():
 			return nil
+		case <-d.stopped:
+			return nil
 		case <-tick.C:
 		}
 		if _, by, err = d.who(r); err != nil {
@@ -82,13 +85,13 @@ func (d *Dashboard) frame(by manage.Caller, sent map[anteroom.RoomID][]byte) (fr
 	there := make(map[anteroom.RoomID]bool, len(rooms))
 	for _, room := range rooms {
 		there[room.ID] = true
-		text, err := json.Marshal(room.Value)
+		text, err := json.Marshal(room.Value, json.Deterministic(true))
 		if err != nil {
 			return frame{}, err
 		}
 		if !bytes.Equal(text, sent[room.ID]) {
 			sent[room.ID] = text
-			f.Rooms = append(f.Rooms, room.Value)
+			f.Rooms = append(f.Rooms, text)
 		}
 	}
 	for id := range sent {

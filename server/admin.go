@@ -45,6 +45,7 @@ func (s *Server) adminServer() *http.Server {
 		IdleTimeout:       60 * time.Second,
 		MaxHeaderBytes:    anteroom.MaxHeaderBytes,
 	}
+	srv.RegisterOnShutdown(dash.Stop)
 	if s.Config().AdminTLS.On() {
 		srv.TLSConfig = &tls.Config{NextProtos: []string{"h2", "http/1.1"},
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.adminCert.Load(), nil }}

@@ -113,6 +113,9 @@ func (f *face) routes() []api.Route {
 		{Method: "GET", Path: Prefix + "/analytics", Do: f.totalAnalytics},
 		{Method: "GET", Path: room + "/analytics", Write: f.getAnalytics},
 
+		{Method: "GET", Path: room + "/report", Write: f.roomReport},
+		{Method: "GET", Path: event + "/report", Write: f.eventReport},
+
 		{Method: "GET", Path: event + "/repeat", Do: f.getRepeat},
 		{Method: "PUT", Path: event + "/repeat", Do: f.putRepeat},
 		{Method: "DELETE", Path: event + "/repeat", Do: f.deleteRepeat},

@@ -1,0 +1,81 @@
+package own
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/report"
+)
+
+// roomReport sends what happened in a room between two moments.
+func (f *face) roomReport(w http.ResponseWriter, r *api.Request) error {
+	q := report.Query{Zone: zoneID(r), Room: roomID(r)}
+	var err error
+	if q.From, q.To, err = f.analyticsRange(r); err != nil {
+		return err
+	}
+	return f.sendReport(w, r, q)
+}
+
+// eventReport sends what happened in an occurrence of an event, with its prequeue: the latest that has
+// begun, if the query names none.
+func (f *face) eventReport(w http.ResponseWriter, r *api.Request) error {
+	e, err := f.event(r)
+	if err != nil {
+		return err
+	}
+	q := report.Query{Zone: zoneID(r), Room: roomID(r), Event: e.ID}
+	if r.Query.Has("number") {
+		n, err := strconv.ParseUint(r.Query.Get("number"), 10, 20)
+		if err != nil {
+			return api.Query("number", "is not the number of an occurrence", "0 for the first time that the event happens, 1 for the next")
+		}
+		q.Number = int(n)
+	} else if o, ok := e.Latest(f.now()); ok {
+		q.Number = o.Number
+	}
+	return f.sendReport(w, r, q)
+}
+
+func (f *face) sendReport(w http.ResponseWriter, r *api.Request, q report.Query) error {
+	format := r.Query.Get("format")
+	switch format {
+	case "", "json", "html", "csv":
+	default:
+		return api.Query("format", "is not one", "json, html or csv")
+	}
+	made, err := report.Collect(r.Context(), f.manage, r.By, q, f.now())
+	if err != nil {
+		return err
+	}
+	if format == "" || format == "json" {
+		api.SendAnswer(w, api.Answer{Result: made})
+		return nil
+	}
+	var whole bytes.Buffer
+	h := w.Header()
+	name := fmt.Sprintf("report-%s-%s", made.Room.Name, made.From.Format("20060102T1504Z"))
+	if format == "html" {
+		err = made.WriteHTML(&whole)
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", name+".html"))
+		h.Set("Content-Security-Policy", report.Policy+"; frame-ancestors 'self'; sandbox")
+	} else {
+		err = made.WriteCSV(&whole)
+		h.Set("Content-Type", "text/csv; charset=utf-8")
+		h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name+".csv"))
+	}
+	if err != nil {
+		return err
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime)) // what has none keeps its own
+	w.Write(whole.Bytes())                                                       // whoever went away misses the rest
+	return nil
+}

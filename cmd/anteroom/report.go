@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func reportCommand() *cobra.Command {
+	var event, from, to, format string
+	var number int
+	cmd := &cobra.Command{
+		Use: "report ROOM FILE", Short: "Write what happened in a room into a file: figures, order, draws, changes; - is standard output", Args: names("ROOM", "FILE"),
+		Long: `Write what happened in a room into a file, to be kept, printed and sent: how many were let in and
+waited, how long, whether the limits were kept and the order was, what was drawn and who changed
+what. FILE ends in .html, .csv or .json, or is - for standard output with --format. Without --event
+it is about the last 24 hours, or what --from and --to say.`,
+		Example: `  anteroom report example.com/checkout drop.html --event drop
+  anteroom report example.com/checkout day.csv --from 2026-11-27T00:00:00Z --to 2026-11-28T00:00:00Z`,
+	}
+	f := cmd.Flags()
+	f.StringVar(&event, "event", "", "an event by its `name`: from its prequeue to its end")
+	f.IntVar(&number, "number", 0, "the `number` of its occurrence, from 0 (default the latest that has begun)")
+	f.StringVar(&from, "from", "", "a `moment` like 2026-11-27T09:00:00Z (default 24 hours before --to)")
+	f.StringVar(&to, "to", "", "a `moment` (default now)")
+	f.StringVar(&format, "format", "", "html, csv or json (default what FILE ends in)")
+	r := remoteFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		room, file := args[0], args[1]
+		format := cmp.Or(format, strings.TrimPrefix(filepath.Ext(file), "."))
+		if format != "html" && format != "csv" && format != "json" {
+			return usageError{fmt.Errorf("which format %q is to have is not known; end it in .html, .csv or .json, or say --format", file)}
+		}
+		if event != "" && (from != "" || to != "") {
+			return usageError{fmt.Errorf("--event says from when to when; leave --from and --to out")}
+		}
+		q := url.Values{"format": {format}}
+		for name, value := range map[string]string{"from": from, "to": to} {
+			if value != "" {
+				q.Set(name, value)
+			}
+		}
+		if f.Changed("number") {
+			q.Set("number", strconv.Itoa(number))
+		}
+		c, err := r.client()
+		if err != nil {
+			return err
+		}
+		rm, err := findRoom(cmd.Context(), c, room)
+		if err != nil {
+			return advise(err)
+		}
+		path := rm.of(ours)
+		if event != "" {
+			e, err := findEvent(cmd.Context(), c, rm, event)
+			if err != nil {
+				return advise(err)
+			}
+			path += "/events/" + url.PathEscape(e.ID)
+		}
+		content := func(w io.Writer) error {
+			if format != "json" {
+				return download(cmd.Context(), c, path+"/report", q, w)
+			}
+			var made json.RawMessage
+			if err := c.Do(cmd.Context(), http.MethodGet, path+"/report", q, nil, &made); err != nil {
+				return err
+			}
+			return printJSON(w, made)
+		}
+		if file == "-" {
+			return advise(content(cmd.OutOrStdout()))
+		}
+		n, err := saveWhole(file, content)
+		if err != nil {
+			return advise(err)
+		}
+		if r.asJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]any{"file": file, "bytes": n})
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the report, %d bytes.\n", file, n)
+		return err
+	}
+	return cmd
+}

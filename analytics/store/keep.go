@@ -43,25 +43,26 @@ const (
 
 // prune drops what is too old, then what is too much.
 func (s *Store) prune(ctx context.Context, now time.Time) error {
-	for l := range levels {
-		to := minuteOf(now.Add(-s.keptFor(l)).Truncate(dropStep(l)))
-		if err := s.drop(ctx, l, to); err != nil {
-			return err
-		}
-	}
-	w, err := s.file.begin(ctx)
-	if err != nil {
+	if err := s.dropOld(ctx, now); err != nil {
 		return err
 	}
-	defer w.end()
-	w.exec(`DELETE FROM part WHERE minute < ?`, minuteOf(now.Add(-partsKept)))
-	if err := w.commit(); err != nil {
+	if err := s.dropParts(ctx, now.Add(-partsKept)); err != nil {
 		return err
 	}
 	if err := s.shrink(ctx, now); err != nil {
 		return err
 	}
 	return s.measure(ctx, s.file)
+}
+
+func (s *Store) dropOld(ctx context.Context, now time.Time) error {
+	for l := range levels {
+		to := minuteOf(now.Add(-s.keptFor(l)).Truncate(dropStep(l)))
+		if err := s.drop(ctx, l, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drop drops the rows of a level before a minute.
@@ -95,7 +96,18 @@ func (s *Store) drop(ctx context.Context, l int, to int64) error {
 	}
 }
 
-// shrink drops the oldest rows of the finest level that has any, again and again, until the file is
+// dropParts drops what single processes saw before a time: a minute that comes later than that is too late.
+func (s *Store) dropParts(ctx context.Context, before time.Time) error {
+	w, err := s.file.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	w.exec(`DELETE FROM part WHERE minute < ?`, minuteOf(before))
+	return w.commit()
+}
+
+// shrink drops what only late minutes need, then the oldest rows of the finest level that has any, again and again, until the file is
 // small enough or only what is spared is left.
 func (s *Store) shrink(ctx context.Context, now time.Time) error {
 	used, pages, err := s.file.size(ctx)
@@ -103,6 +115,12 @@ func (s *Store) shrink(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if used > s.cfg.MaxSize/100*highWater {
+		if err := s.dropParts(ctx, now.Add(-spared(minutes))); err != nil {
+			return err
+		}
+		if used, pages, err = s.file.size(ctx); err != nil {
+			return err
+		}
 		for l := range levels {
 			for used > s.cfg.MaxSize/100*lowWater {
 				oldest, err := s.file.oldest(ctx, l)

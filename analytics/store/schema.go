@@ -87,7 +87,7 @@ type file struct {
 }
 
 const (
-	pageSize = 8192
+	pageSize = 4096 // SQLite's default
 	// readers is how many queries read at once.
 	readers = 4
 	// walLimit is the size in bytes to which the log beside the file is cut back.
@@ -114,24 +114,25 @@ func openFile(ctx context.Context, path string, maxSize int64) (f *file, err err
 		}
 	}()
 	// With NORMAL, the end of the process loses nothing, and the loss of power the last seconds.
-	if f.write, err = connect(path, 1, "busy_timeout(5000)", fmt.Sprintf("page_size(%d)", pageSize), "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)",
-		"synchronous(NORMAL)", fmt.Sprintf("journal_size_limit(%d)", walLimit), fmt.Sprintf("max_page_count(%d)", maxSize/pageSize)); err != nil {
+	if f.write, err = connect(path, 1, url.Values{"_auto_vacuum": {"INCREMENTAL"}, "_journal_mode": {"WAL"}, "_synchronous": {"NORMAL"}},
+		fmt.Sprintf("journal_size_limit(%d)", walLimit), fmt.Sprintf("max_page_count(%d)", maxSize/pageSize)); err != nil {
 		return f, err
 	}
 	if err := prepare(ctx, f.write); err != nil {
 		return f, err
 	}
-	f.read, err = connect(path, readers, "busy_timeout(5000)", "query_only(1)", "cache_size(-16000)")
+	f.read, err = connect(path, readers, url.Values{}, "query_only(1)", "cache_size(-16000)")
 	return f, err
 }
 
-func connect(path string, connections int, pragmas ...string) (*sql.DB, error) {
+// connect opens connections.
+func connect(path string, connections int, options url.Values, pragmas ...string) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	// The driver cuts the name at the first question mark, before SQLite reads it as a URI.
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: url.Values{"_pragma": pragmas, "_txlock": {"deferred"}}.Encode()}
+	options["_pragma"], options["_busy_timeout"] = pragmas, []string{"5000"}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: options.Encode()}
 	db, err := sql.Open("sqlite", name.String())
 	if err != nil {
 		return nil, err

@@ -17,7 +17,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -306,10 +305,11 @@ func (s *Store) step(ctx context.Context, now time.Time) error {
 	if err := s.reopen(ctx); err != nil {
 		return err
 	}
-	if err := s.writeAll(ctx); err != nil {
-		if full(err) { // of MaxSize, perhaps: then there is something to drop
-			err = errors.Join(err, s.shrink(ctx, now))
-		}
+	err := s.writeAll(ctx)
+	if full(err) && s.shrink(ctx, now) == nil { // by MaxSize, perhaps: then there is something to drop
+		err = s.writeAll(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	s.evict(now)

@@ -423,6 +423,9 @@ func (s *Store) Import(ctx context.Context, rows []analytics.Row) error {
 	if err := s.rollUp(ctx, s.cfg.Now()); err != nil {
 		return err
 	}
+	if err := s.dropOld(ctx, s.cfg.Now()); err != nil {
+		return err
+	}
 	w, err := s.file.begin(ctx)
 	if err != nil {
 		return err
@@ -430,10 +433,14 @@ func (s *Store) Import(ctx context.Context, rows []analytics.Row) error {
 	defer w.end()
 	for l := range levels {
 		var touched []span
+		floor := w.mark(floorMark(l))
 		for i := range rows {
 			r := &rows[i]
 			if r.Every != levels[l].every {
 				continue
+			}
+			if minuteOf(r.Start) < floor {
+				return anteroom.Errorf(anteroom.Invalid, "rows[%d]: Start is %v, older than what is kept at this resolution", i, r.Start)
 			}
 			no := w.room(r.Room)
 			w.putRow(l, no, r)

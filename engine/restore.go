@@ -43,7 +43,7 @@ type Event struct {
 // far behind the last touch record may be.
 func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	at := e.At.Add(shift)
-	s.recorded = max(s.recorded, at)
+	s.recorded, s.slack = max(s.recorded, at), max(s.slack, slack)
 	switch e.Kind {
 	case EventAdmitted:
 		if slot := s.here.find(&e.ID); slot != 0 {
@@ -54,7 +54,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			slot = s.seats.add(e.ID)
 			s.balance.Used[Seat]++
 		}
-		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack)}
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true}
 		s.rates.push(at.Add(RateHold))
 		s.balance.Used[RateSlot]++
 	case EventTouched:

@@ -15,6 +15,7 @@ type seat struct {
 	wake     anteroom.Time // when expiry looks at it again
 	pos      int32         // in expiry
 	early    bool          // was touched before the site knew the time
+	restored bool          // and not seen since: last is up to Site.slack too late
 }
 
 // usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
@@ -24,10 +25,14 @@ type usedTicket struct{ until anteroom.Time }
 // lapse is when the session in the slot ends if nothing is heard of it.
 func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
-	if s.settings.DisableSessionRenewal {
-		return s.settings.SessionEnd(st.accepted)
+	return lapse(&s.settings, st.accepted, st.last)
+}
+
+func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
+	if s.DisableSessionRenewal {
+		return s.SessionEnd(accepted)
 	}
-	return st.last.Add(s.settings.SessionDuration + TouchDelay)
+	return last.Add(s.SessionDuration + TouchDelay)
 }
 
 // touch renews a session. It is recorded in each sixteenth of the session duration in which it
@@ -38,7 +43,7 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	if part := max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond)); now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
 	}
-	st.last, st.early = max(st.last, now), !s.synced
+	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
 }
 
 // touchedEarly gives the sessions that were seen before the first word of the coordinator the

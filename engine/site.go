@@ -38,6 +38,7 @@ type Site struct {
 	over     bool          // passthrough has admitted beyond the balance, and the coordinator has not conceded it yet
 
 	recorded  anteroom.Time // the newest event restored
+	slack     time.Duration // how far behind the last touch of a restored session may be
 	forgotten anteroom.Time // the newest EventForgotten restored
 
 	seats   slab[seat]

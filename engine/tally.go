@@ -128,11 +128,21 @@ func (s *Site) left(w *waiter) {
 	}
 }
 
-// stayed counts a session that is over.
+// stayed counts a session that is over. Ends are not on record: of a session that was not seen since
+// a restart, and may have ended before, it is not known whether the process before has counted it.
 func (s *Site) stayed(st *seat) {
-	if c := s.counting; c != nil {
-		c.Stayed = append(c.Stayed, max(0, st.last.Sub(st.accepted)))
+	c := s.counting
+	if c == nil {
+		return
 	}
+	last := st.last
+	if st.restored {
+		last = last.Add(-s.slack)
+		if lapse(&s.settings, st.accepted, last) <= s.syncedAt {
+			return
+		}
+	}
+	c.Stayed = append(c.Stayed, max(0, last.Sub(st.accepted)))
 }
 
 // heardOf notes that somebody who waits here was heard of.

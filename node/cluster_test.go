@@ -28,6 +28,8 @@ type group struct {
 	hub   string
 	nodes map[string]*peer
 	admit bool // on_failure: admit_new
+	// over, if set, puts something between a node and its link.
+	over func(cluster.Link) cluster.Link
 }
 
 // peer is the process of a node.
@@ -39,14 +41,21 @@ type peer struct {
 	link  cluster.Link
 	stop  context.CancelFunc
 	done  chan struct{}
+	kept  keeper // of what is recorded
 }
 
 // together runs a test with a cluster whose nodes are named by site and number: "dublin-1". The
 // first site is the hub. Time is virtual.
 func together(t *testing.T, room anteroom.Room, nodes string, test func(t *testing.T, g *group)) {
 	t.Helper()
+	togetherOver(t, nil, room, nodes, test)
+}
+
+// togetherOver is together with something between the nodes and their links.
+func togetherOver(t *testing.T, over func(cluster.Link) cluster.Link, room anteroom.Room, nodes string, test func(t *testing.T, g *group)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &group{t: t, world: memlink.NewWorld(), room: room, rooms: []anteroom.Room{room}, nodes: map[string]*peer{}}
+		g := &group{t: t, world: memlink.NewWorld(), room: room, rooms: []anteroom.Room{room}, nodes: map[string]*peer{}, over: over}
 		g.world.Star()
 		for name := range strings.FieldsSeq(nodes) {
 			g.start(name)
@@ -78,12 +87,15 @@ func (g *group) begin(name string) *peer {
 		g.hub = site
 	}
 	p := &peer{group: g, site: site, name: name, link: g.world.Join(site, name), done: make(chan struct{})}
+	if g.over != nil {
+		p.link = g.over(p.link)
+	}
 	log := slog.DiscardHandler
 	if testing.Verbose() {
 		log = slog.NewTextHandler(lines{g.t}, nil)
 	}
 	var err error
-	p.Node, err = New(g.t.Context(), Config{Link: p.link, Log: slog.New(log).With("node", name),
+	p.Node, err = New(g.t.Context(), Config{Link: p.link, Minutes: p.kept.hear, Log: slog.New(log).With("node", name),
 		Cluster: &Cluster{Site: site, Node: name, Hub: site == g.hub, Version: "test"}})
 	if err != nil {
 		g.t.Fatal(err)

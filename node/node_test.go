@@ -21,7 +21,12 @@ var shop = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "shop.exa
 func begin(t *testing.T, link cluster.Link, rooms ...anteroom.Room) (*Node, func()) {
 	t.Helper()
 	_, forgot := link.(dropped)
-	n, err := New(t.Context(), Config{Link: link, Forgot: forgot})
+	return beginWith(t, Config{Link: link, Forgot: forgot}, rooms...)
+}
+
+func beginWith(t *testing.T, cfg Config, rooms ...anteroom.Room) (*Node, func()) {
+	t.Helper()
+	n, err := New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

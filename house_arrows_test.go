@@ -82,7 +82,7 @@ var table = []tableRow{
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

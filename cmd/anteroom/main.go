@@ -75,7 +75,7 @@ func run(args []string) int {
 		}
 	}
 	inGroup("serve", runCommand(), validateCommand(), keyCommand())
-	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
+	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
 	root.SetHelpCommandGroupID("check")
 	root.InitDefaultHelpFlag()
 	root.Flags().MarkHidden("help") // the last line says it

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/webhook"
+)
+
+func webhookCommand() *cobra.Command {
+	cmd := group("webhook", "Tell others what happens in rooms, and see what they were told")
+	cmd.Long = `Tell others what happens in rooms: ` + strings.Join(anteroom.Happenings(), ", ") + `. What is sent is signed
+with a secret that is shown once, and tried again for a day. docs/webhooks.md has the messages, and how a receiver checks them.`
+	cmd.Example = `  anteroom webhook create "on call" https://hooks.example.com/anteroom
+  anteroom webhook create sales https://hooks.slack.com/services/… --format slack --events room.queueing,room.recovered
+  anteroom webhook test "on call"`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(webhookList(r), webhookCreate(r), webhookChange(r), webhookTest(r), webhookDeliveries(r), webhookRotate(r), webhookDelete(r), webhookVerify())
+	return cmd
+}
+
+// apiWebhook is a webhook without its secret, or with it when it is new.
+type apiWebhook struct {
+	ID               string        `json:"id"`
+	Name             string        `json:"name"`
+	URL              string        `json:"url"`
+	Format           string        `json:"format"`
+	Events           []string      `json:"events"`
+	Zone             *string       `json:"zone"`
+	Room             *string       `json:"room"`
+	LongerThan       int           `json:"longer_than"`
+	MinutesBefore    int           `json:"minutes_before"`
+	SaturatedMinutes int           `json:"saturated_minutes"`
+	Enabled          bool          `json:"enabled"`
+	CreatedOn        *time.Time    `json:"created_on"`
+	ModifiedOn       *time.Time    `json:"modified_on"`
+	CreatedBy        string        `json:"created_by"`
+	Secrets          []tokenSecret `json:"secrets"`
+	Secret           string        `json:"secret,omitempty"`
+}
+
+// apiDelivery is what came of one message.
+type apiDelivery struct {
+	ID           string     `json:"id"`
+	Type         string     `json:"type"`
+	Text         string     `json:"text"`
+	CreatedOn    *time.Time `json:"created_on"`
+	State        string     `json:"state"`
+	Attempts     int        `json:"attempts"`
+	Status       *int       `json:"status"`
+	Error        *string    `json:"error"`
+	Milliseconds int        `json:"milliseconds"`
+	LastOn       *time.Time `json:"last_attempt_on"`
+	NextOn       *time.Time `json:"next_attempt_on"`
+}
+
+func (w apiWebhook) path() string { return ours + "/webhooks/" + url.PathEscape(w.ID) }
+
+func findWebhook(ctx context.Context, c *client.Client, name string) (apiWebhook, error) {
+	all, err := every[apiWebhook](ctx, c, ours+"/webhooks", nil)
+	if err != nil {
+		return apiWebhook{}, err
+	}
+	if i := slices.IndexFunc(all, func(w apiWebhook) bool { return w.ID == name }); i >= 0 {
+		return all[i], nil
+	}
+	same := slices.DeleteFunc(all, func(w apiWebhook) bool { return w.Name != name })
+	switch len(same) {
+	case 1:
+		return same[0], nil
+	case 0:
+		return apiWebhook{}, anteroom.Errorf(anteroom.NotFound, "there is no webhook %q that this token may change; anteroom webhook list shows all", name)
+	}
+	return apiWebhook{}, anteroom.Errorf(anteroom.Invalid, "%d webhooks have the name %q; give the id, which anteroom webhook list shows", len(same), name)
+}
+
+func webhookList(r *remote) *cobra.Command {
+	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that the token may change", Args: noArgs},
+		func(ctx context.Context, c *client.Client, _ []string) ([]apiWebhook, error) {
+			return every[apiWebhook](ctx, c, ours+"/webhooks", nil)
+		}, func(w io.Writer, all []apiWebhook) error {
+			t := newTable(w, "WEBHOOK", "TELLS", "OF", "FORMAT", "ON", "TO", "ID")
+			for _, one := range all {
+				of, host := "all rooms", one.URL
+				switch {
+				case one.Room != nil:
+					of = "room " + *one.Room
+				case one.Zone != nil:
+					of = "zone " + *one.Zone
+				}
+				if u, err := url.Parse(one.URL); err == nil { // the rest may be a secret
+					host = u.Host
+				}
+				t.row(one.Name, cmp.Or(strings.Join(one.Events, " "), "everything"), of, one.Format, one.Enabled, host, one.ID)
+			}
+			return t.Flush()
+		})
+}
+
+// webhookFlags are what a webhook can be made or changed with.
+type webhookFlags struct {
+	format, zone, room           string
+	events                       []string
+	longer, before, saturatedFor int
+	disabled                     bool
+}
+
+func (w *webhookFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&w.format, "format", anteroom.FormatJSON, "json, slack or teams")
+	f.StringSliceVar(&w.events, "events", nil, "only these `types`, separated by commas; by default all")
+	f.StringVar(&w.zone, "zone", "", "only rooms of the zone with this `name`")
+	f.StringVar(&w.room, "room", "", "only this `room`, as ZONE/NAME")
+	f.IntVar(&w.longer, "longer-than", anteroom.DefaultLongerThan, "room.queue_longer: when more than so many wait")
+	f.IntVar(&w.before, "minutes-before", anteroom.DefaultMinutesBefore, "room.event_starting: so many minutes before")
+	f.IntVar(&w.saturatedFor, "saturated-minutes", anteroom.DefaultSaturatedMinutes, "room.limit_saturated: after so many minutes")
+	f.BoolVar(&w.disabled, "disabled", false, "tell nothing until it is changed")
+}
+
+// body has the members of the flags that were given.
+func (w *webhookFlags) body(ctx context.Context, c *client.Client, cmd *cobra.Command) (map[string]any, error) {
+	body := map[string]any{}
+	given := cmd.Flags().Changed
+	for flag, set := range map[string]func(){
+		"format":            func() { body["format"] = w.format },
+		"events":            func() { body["events"] = w.events },
+		"longer-than":       func() { body["longer_than"] = w.longer },
+		"minutes-before":    func() { body["minutes_before"] = w.before },
+		"saturated-minutes": func() { body["saturated_minutes"] = w.saturatedFor },
+		"disabled":          func() { body["enabled"] = !w.disabled },
+	} {
+		if given(flag) {
+			set()
+		}
+	}
+	switch {
+	case given("room"):
+		rm, err := findRoom(ctx, c, w.room)
+		if err != nil {
+			return nil, err
+		}
+		body["zone"], body["room"] = rm.Zone.ID, rm.ID
+	case given("zone"):
+		z, err := findZone(ctx, c, w.zone)
+		if err != nil {
+			return nil, err
+		}
+		body["zone"], body["room"] = z.ID, nil
+	}
+	return body, nil
+}
+
+func webhookCreate(r *remote) *cobra.Command {
+	var flags webhookFlags
+	cmd := &cobra.Command{Use: "create NAME URL", Short: "Make a webhook and print its secret, once", Args: names("NAME", "URL")}
+	flags.add(cmd)
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+		body, err := flags.body(ctx, c, cmd)
+		if err != nil {
+			return w, err
+		}
+		body["name"], body["url"] = args[0], args[1]
+		return w, c.Do(ctx, http.MethodPost, ours+"/webhooks", nil, body, &w)
+	}, showWebhookSecret)
+}
+
+func showWebhookSecret(out io.Writer, w apiWebhook) error {
+	_, err := fmt.Fprintf(out, "%s\nThis is the secret that signs what the webhook %s sends. It is not shown again.\n", w.Secret, shown(w.Name))
+	return err
+}
+
+func webhookChange(r *remote) *cobra.Command {
+	var flags webhookFlags
+	var name, to string
+	cmd := &cobra.Command{Use: "change WEBHOOK", Short: "Change what is named; --disabled=false enables it", Args: names("WEBHOOK")}
+	flags.add(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "another `name`")
+	cmd.Flags().StringVar(&to, "url", "", "another `URL`")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+		if w, err = findWebhook(ctx, c, args[0]); err != nil {
+			return w, err
+		}
+		body, err := flags.body(ctx, c, cmd)
+		if err != nil {
+			return w, err
+		}
+		if cmd.Flags().Changed("name") {
+			body["name"] = name
+		}
+		if cmd.Flags().Changed("url") {
+			body["url"] = to
+		}
+		if len(body) == 0 {
+			return w, usageError{fmt.Errorf("%s needs a flag that says what changes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+		}
+		return w, c.Do(ctx, http.MethodPatch, w.path(), nil, body, &w)
+	}, say(func(w apiWebhook) string { return "Webhook " + shown(w.Name) + " is changed." }))
+}
+
+func webhookTest(r *remote) *cobra.Command {
+	cmd := &cobra.Command{Use: "test WEBHOOK", Short: "Send a test at once; exit code 1 when it is not taken", Args: names("WEBHOOK")}
+	do := func(ctx context.Context, c *client.Client, args []string) (d apiDelivery, err error) {
+		w, err := findWebhook(ctx, c, args[0])
+		if err != nil {
+			return d, err
+		}
+		if err := c.Do(ctx, http.MethodPost, w.path()+"/test", nil, nil, &d); err != nil {
+			return d, err
+		}
+		if d.State != webhook.Delivered && d.Error != nil {
+			return d, anteroom.Errorf(anteroom.Unavailable, "the webhook %s did not take the test: %s", w.Name, *d.Error)
+		}
+		return d, nil
+	}
+	return action(r, cmd, do, say(func(d apiDelivery) string { return fmt.Sprintf("It was taken after %d ms.", d.Milliseconds) }))
+}
+
+func webhookDeliveries(r *remote) *cobra.Command {
+	return action(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List what a webhook was told lately, the newest first", Args: names("WEBHOOK")},
+		func(ctx context.Context, c *client.Client, args []string) ([]apiDelivery, error) {
+			w, err := findWebhook(ctx, c, args[0])
+			if err != nil {
+				return nil, err
+			}
+			return every[apiDelivery](ctx, c, w.path()+"/deliveries", nil)
+		}, func(w io.Writer, all []apiDelivery) error {
+			t := newTable(w, "WHEN", "TYPE", "STATE", "ATTEMPTS", "NEXT", "ERROR", "TEXT")
+			for _, d := range all {
+				problem := ""
+				if d.Error != nil {
+					problem = *d.Error
+				}
+				t.row(moment(d.CreatedOn), d.Type, d.State, d.Attempts, moment(d.NextOn), problem, d.Text)
+			}
+			return t.Flush()
+		})
+}
+
+func webhookRotate(r *remote) *cobra.Command {
+	var overlap time.Duration
+	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Give a webhook another secret; for a while both sign", Args: names("WEBHOOK")}
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret signs, too; 0s is not at all")
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+		if overlap != overlap.Truncate(time.Second) {
+			return w, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
+		}
+		if w, err = findWebhook(ctx, c, args[0]); err != nil {
+			return w, err
+		}
+		return w, c.Do(ctx, http.MethodPost, w.path()+"/rotate", nil, map[string]any{"overlap_seconds": int(overlap / time.Second)}, &w)
+	}, showWebhookSecret)
+}
+
+func webhookDelete(r *remote) *cobra.Command {
+	return action(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook: it is told nothing more", Args: names("WEBHOOK")},
+		func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+			if w, err = findWebhook(ctx, c, args[0]); err != nil {
+				return w, err
+			}
+			return w, c.Do(ctx, http.MethodDelete, w.path(), nil, nil, nil)
+		}, say(func(w apiWebhook) string { return "Webhook " + shown(w.Name) + " is deleted." }))
+}
+
+// webhookVerify checks what a receiver got; it needs no running Anteroom.
+func webhookVerify() *cobra.Command {
+	var signature, key, at string
+	cmd := &cobra.Command{Use: "verify", Short: "Check a signature of a body on standard input; needs no server", Args: noArgs}
+	cmd.Example = `  anteroom webhook verify --signature "t=1795770000,v1=…" < body.json`
+	f := cmd.Flags()
+	f.StringVar(&signature, "signature", "", "`value` of the header "+webhook.SignatureHeader)
+	f.StringVar(&key, "secret", "", "the webhook's `secret`; better in ANTEROOM_WEBHOOK_SECRET, or its file's name in ANTEROOM_WEBHOOK_SECRET_FILE")
+	f.StringVar(&at, "at", "", "`moment` at which it came, like 2026-11-27T10:00:00Z; by default now")
+	needs(cmd, "signature")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		key, err := secret(key, "ANTEROOM_WEBHOOK_SECRET")
+		if err != nil {
+			return err
+		}
+		if key == "" {
+			return usageError{fmt.Errorf("%s needs the secret, in --secret or ANTEROOM_WEBHOOK_SECRET", cmd.CommandPath())}
+		}
+		now := time.Now()
+		if at != "" {
+			if now, err = anteroom.Stamp(at).Time(); err != nil {
+				return usageError{fmt.Errorf("--at %w", err)}
+			}
+		}
+		const most = 1 << 20
+		body, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), most+1))
+		if err != nil {
+			return err
+		}
+		if len(body) > most {
+			return fmt.Errorf("the body has more than %d bytes; none that is sent has", most)
+		}
+		if err := webhook.Verify(signature, body, key, now, webhook.DefaultTolerance); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "The signature is good.")
+		return err
+	}
+	return cmd
+}

@@ -169,6 +169,7 @@ func follow(tab context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages = slices.DeleteFunc(pages, func(p string) bool { return strings.HasPrefix(p, "/rooms/") })
 	all := slices.Concat([]string{"/", "/new"}, pages, rooms[:1], of)
 	slices.Sort(all)
 	return slices.Compact(all), nil

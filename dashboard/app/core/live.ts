@@ -152,16 +152,23 @@ export function followLive() {
       live.set({ state: 'connecting', at: 0, rooms: [], known: false })
     }
   })
-  document.addEventListener('visibilitychange', () => {
+  // A browser has six connections to a host, and each stream is one: those of pages that were
+  // left, which it may keep for the way back, and of tabs that nobody looks at would block the rest.
+  const rest = () => {
     clearTimeout(hidden)
-    if (!document.hidden) {
-      if (!source || source.readyState === EventSource.CLOSED) connect()
-    } else {
-      hidden = setTimeout(() => {
-        source?.close()
-        source = undefined
-        fade()
-      }, 60_000)
-    }
+    source?.close()
+    source = undefined
+    fade()
+  }
+  const wake = () => {
+    clearTimeout(hidden)
+    if (!source || source.readyState === EventSource.CLOSED) connect()
+  }
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) return wake()
+    clearTimeout(hidden)
+    hidden = setTimeout(rest, 15_000)
   })
+  addEventListener('pagehide', rest)
+  addEventListener('pageshow', (e) => e.persisted && wake())
 }

@@ -15,7 +15,7 @@ REPORT ?= cluster-report
 # Flags passed on by run, load, cluster, sim and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench load cluster cluster-report sim fuzz clean help
+.PHONY: run build test lint race bench shots load cluster cluster-report sim fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -40,6 +40,9 @@ race: ## Tests with the race detector
 
 bench: ## Benchmarks; figures belong into docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...
+
+shots: build ## Pictures of every page of the dashboard, into shots; those of the documents into docs/shots
+	scripts/shots $(ARGS)
 
 load: ## 20,000 visitors with kill -9 in the middle, judged by the origin's log
 	scripts/load $(ARGS)

@@ -15,15 +15,10 @@ import (
 // AnalyticsFile is where a process with this data directory keeps analytics.
 func AnalyticsFile(data string) string { return filepath.Join(data, "analytics.db") }
 
-// Subjects on the shared space.
-const (
-	analyticsSubject = "analytics"     // minutes, from everybody to every store
-	askAnalytics     = "ask.analytics" // queries, to any store
-)
+// askAnalytics is the subject of queries, on the shared space, to any store.
+const askAnalytics = "ask.analytics"
 
 const (
-	// tellEvery is between two tellings of what was recorded.
-	tellEvery = time.Second
 	// askWithin bounds a question to a store elsewhere, or its answer.
 	askWithin = 10 * time.Second
 	// askedAtOnce is how many questions of other nodes are answered at once; more wait, up to
@@ -70,74 +65,34 @@ func (s *Server) analyticsReader(cfg config.Config) analytics.Reader {
 	return nil
 }
 
-// runAnalytics tells what this process records, once a second, and keeps what all tell, until ctx
-// ends; what was recorded up to then is kept.
-func (s *Server) runAnalytics(ctx context.Context) {
+// keepMinutes is what the node tells of what is recorded; nil when this process has no store.
+func (s *Server) keepMinutes(cfg config.Config) func([]*analytics.Minute) {
+	if !keepsAnalytics(cfg) {
+		return nil
+	}
+	return func(minutes []*analytics.Minute) { s.analytics.Put(minutes) }
+}
+
+// runAnalytics keeps what the node tells until it has ended, and answers what other processes ask.
+func (s *Server) runAnalytics(node <-chan struct{}) {
+	if s.analytics == nil {
+		return
+	}
+	kept, stop := context.WithCancel(context.Background())
 	var keeping sync.WaitGroup
 	defer keeping.Wait()
-	if s.analytics != nil {
-		kept, stop := context.WithCancel(context.WithoutCancel(ctx))
-		defer stop()
-		keeping.Go(func() { s.analytics.Run(kept) })
-		if s.ring != nil {
-			defer s.serveAnalytics(kept)()
-		}
-	}
-	tick := time.NewTicker(tellEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			s.tellAnalytics()
-		case <-ctx.Done():
-			s.tellAnalytics()
-			return
-		}
-	}
-}
-
-// tellAnalytics takes what was recorded since the last time to the store of this process, and to
-// those of others.
-func (s *Server) tellAnalytics() {
-	minutes := s.node.Minutes(s.ring != nil)
-	if s.analytics != nil {
-		s.analytics.Put(minutes)
-	}
+	defer stop()
+	keeping.Go(func() { s.analytics.Run(kept) })
 	if s.ring != nil {
-		s.publishAnalytics(minutes)
+		defer s.serveAnalytics(kept)()
 	}
+	<-node
 }
 
-// publishAnalytics tells the stores of other processes.
-func (s *Server) publishAnalytics(minutes []*analytics.Minute) {
-	for _, message := range store.Frames(minutes) {
-		if err := s.link.Publish(analyticsSubject, message); err != nil {
-			s.log.Debug("analytics of this second do not reach other nodes; they are told again", "error", err)
-			return
-		}
-	}
-}
-
-// serveAnalytics keeps what other processes tell and answers their questions, until stop is called.
+// serveAnalytics answers the questions of other processes, until stop is called.
 func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
-	var stops []func()
-	hear := func(subject string, fn func(cluster.Message)) {
-		end, err := s.link.Subscribe(subject, fn)
-		if err != nil {
-			s.log.Error("analytics of other nodes are not heard", "subject", subject, "error", err)
-			return
-		}
-		stops = append(stops, end)
-	}
-	hear(analyticsSubject, func(m cluster.Message) {
-		minutes, err := store.ParseFrames(m.Data)
-		if err != nil {
-			s.log.Warn("analytics of another node cannot be read; is it of another release?", "error", err)
-		}
-		s.analytics.Put(minutes)
-	})
 	waiting, busy := make(chan struct{}, askedWaiting), make(chan struct{}, askedAtOnce)
-	hear(askAnalytics, func(m cluster.Message) {
+	stop, err := s.link.Subscribe(askAnalytics, func(m cluster.Message) {
 		select {
 		case waiting <- struct{}{}:
 		default:
@@ -160,11 +115,11 @@ func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 			}
 		}()
 	})
-	return func() {
-		for _, end := range stops {
-			end()
-		}
+	if err != nil {
+		s.log.Error("what other nodes ask of analytics is not heard", "error", err)
+		return func() {}
 	}
+	return stop
 }
 
 // analyticsStatus is the part of /-/status.

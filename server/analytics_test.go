@@ -114,6 +114,26 @@ func TestAnalyticsSettingsReachTheStore(t *testing.T) {
 	r.log.await(t, mark, "key=analytics")
 }
 
+// What visitors do is known in a moment, and nothing of it is lost by stopping.
+func TestVisitorsAreRecorded(t *testing.T) {
+	r := startServer(t, oneRoom)
+	id := r.room("shop").Room
+	r.visit("/") // is let in
+	for n := range int64(2) {
+		r.visit("/") // waits
+		if n == 0 {
+			eventually(t, "who waits is not recorded", func() bool { got, err := r.joined(id); return err == nil && got == 1 })
+		}
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	if got, err := r.joined(id); got != 2 || err != nil {
+		t.Errorf("%d joined, %v; want 2", got, err)
+	}
+}
+
 // Every core keeps what all processes saw; an edge keeps nothing and asks.
 func TestAnalyticsOfACluster(t *testing.T) {
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
@@ -126,8 +146,10 @@ func TestAnalyticsOfACluster(t *testing.T) {
 	if edge.s.Analytics() != nil {
 		t.Fatal("the edge has a store")
 	}
-	const id = anteroom.RoomID("0123456789abcdef0123456789abcdef")
-	edge.s.publishAnalytics([]*analytics.Minute{fiveJoined(id)})
+	var shop *anteroom.Status
+	eventually(t, "the edge has no room", func() bool { shop = edge.room("shop"); return shop != nil })
+	id := shop.Room
+	edge.s.node.Room(id).Recorder().Count(edge.s.node.Now(), analytics.Joined, 5)
 	for _, one := range []*running{r, edge} {
 		eventually(t, "what the edge saw is not known", func() bool {
 			n, err := one.joined(id)

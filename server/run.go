@@ -25,11 +25,12 @@ func (s *Server) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var background sync.WaitGroup
-	background.Go(func() { s.node.Run(work) })
+	nodeEnded := make(chan struct{})
+	background.Go(func() { defer close(nodeEnded); s.node.Run(work) })
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
-	background.Go(func() { s.runAnalytics(work) })
+	background.Go(func() { s.runAnalytics(nodeEnded) })
 	background.Go(func() { s.webhooks.run(work) })
 	if s.ring != nil {
 		background.Go(func() { s.followCluster(work) })

@@ -194,7 +194,7 @@ func (s *Server) openWith(ctx context.Context, cfg config.Config, lockWait time.
 		return err
 	}
 	s.link = link
-	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: forget, Log: s.log})
+	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: forget, Minutes: s.keepMinutes(cfg), Log: s.log})
 	return err
 }
 

@@ -73,9 +73,15 @@ type BucketCounts struct {
 	Count uint64
 	Zero  uint64  // of these, not above BucketZero
 	Sum   float64 // in seconds
-	// Buckets has the others by the index of native histograms: index i is above 2^((i-1)/8) seconds and
-	// not above 2^(i/8).
-	Buckets map[int]int64
+	// Buckets are the others, ascending; what is empty is not there.
+	Buckets []Bucket
+}
+
+// Bucket counts durations above 2^((Index-1)/8) seconds and not above 2^(Index/8): the index of native
+// histograms.
+type Bucket struct {
+	Index int
+	N     uint64
 }
 
 // Counts returns what was counted; the zero BucketCounts for nil.
@@ -83,7 +89,6 @@ func (b *Buckets) Counts() (c BucketCounts) {
 	if b == nil {
 		return c
 	}
-	c.Buckets = map[int]int64{}
 	c.Sum = time.Duration(b.sum.Load()).Seconds()
 	c.Zero = b.zero.Load()
 	c.Count = c.Zero
@@ -94,7 +99,7 @@ func (b *Buckets) Counts() (c BucketCounts) {
 		}
 		for i := range at {
 			if n := at[i].Load(); n > 0 {
-				c.Buckets[(o+lowest)*perOctave+i+1] = int64(n)
+				c.Buckets = append(c.Buckets, Bucket{(o+lowest)*perOctave + i + 1, n})
 				c.Count += n
 			}
 		}
@@ -102,13 +107,14 @@ func (b *Buckets) Counts() (c BucketCounts) {
 	return c
 }
 
-// Upto is how many durations are not above 2^exponent seconds.
-func (c BucketCounts) Upto(exponent int) uint64 {
-	n := c.Zero
-	for i, k := range c.Buckets {
-		if i <= exponent*perOctave {
-			n += uint64(k)
+// Upto is how many durations are not above each of these powers of two, which ascend: 2^exponent seconds.
+func (c BucketCounts) Upto(exponents ...int) []uint64 {
+	out, n, i := make([]uint64, len(exponents)), c.Zero, 0
+	for k, e := range exponents {
+		for ; i < len(c.Buckets) && c.Buckets[i].Index <= e*perOctave; i++ {
+			n += c.Buckets[i].N
 		}
+		out[k] = n
 	}
-	return n
+	return out
 }

@@ -57,7 +57,6 @@ func (to sink) count(f *family, n uint64, labels ...string) {
 // requests are the figures of the gateway.
 func (c *collector) requests(to sink) {
 	g := c.s.gateway.Stats()
-	c.unrecorded(to, &g)
 	for i, n := range g.Refused {
 		status := "other"
 		if code := gateway.RefusedStatus(i); code != 0 {
@@ -68,6 +67,7 @@ func (c *collector) requests(to sink) {
 	for i, n := range g.OriginErrors {
 		to.count(mOriginErrors, n, gateway.OriginErrorWords[i])
 	}
+	to.count(mOriginAnswers, g.Origin.Count)
 	cr := c.s.crawlers.Stats()
 	to.count(mLookups, cr.Confirmed, "confirmed")
 	to.count(mLookups, cr.Refuted, "refuted")
@@ -83,8 +83,8 @@ func (c *collector) requests(to sink) {
 	to.gauge(mInFlight, float64(g.InFlight))
 	to.gauge(mStreams, float64(g.Streams))
 	to.gauge(mTunnels, float64(g.Tunnels))
-	to <- exemplified(newDistribution(mGate.desc, c.s.started, instants, g.Gate, nil), g.GateExample)
-	to <- exemplified(newDistribution(mOrigin.desc, c.s.started, instants, g.Origin, nil), g.OriginExample)
+	to <- exemplified(newDistribution(mGate.desc, instants, g.Gate, nil), g.GateExample)
+	to <- exemplified(newDistribution(mOrigin.desc, instants, g.Origin, nil), g.OriginExample)
 }
 
 // process are the figures of everything else that there is once.

@@ -87,6 +87,7 @@ var (
 	mSuppressed    = counter("log_lines_suppressed_total", "Lines of the access log that its bound held back.")
 	mGate          = histogram("gate_seconds", "From the start of a request to its decision.")
 	mOrigin        = histogram("origin_seconds", "From sending a request to an origin to the headers of its answer.")
+	mOriginAnswers = counter("origin_answers_total", "Requests that an origin answered, whatever it said.")
 	mOriginErrors  = counter("origin_errors_total", "Requests that an origin did not answer.", "kind")
 	mRecords       = counter("journal_records_total", "Journal records written.")
 	mBytes         = counter("journal_bytes_total", "Bytes of journal records written.")

@@ -5,7 +5,6 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
-	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -17,6 +16,9 @@ func (c *collector) rooms(to sink) {
 		if st, ok := c.s.node.Known(r.ID); ok {
 			to.gauge(mRoomInfo, 1, id, r.Zone, r.Name)
 			live(to, id, &st)
+		}
+		if n := c.s.node.Room(r.ID); n != nil {
+			c.recorded(to, id, n.Recorder().Totals())
 		}
 	}
 }
@@ -93,13 +95,13 @@ func (c *collector) recorded(to sink, room string, t analytics.Totals) {
 	to.count(mRevoked, uint64(t.Count(analytics.Revoked)), room)
 	spans := func(f *family, s analytics.Span) {
 		if t.Spans[s].Count > 0 {
-			to <- newDistribution(f.desc, c.s.started, waits, t.Spans[s], nil, room)
+			to <- newDistribution(f.desc, waits, t.Spans[s], nil, room)
 		}
 	}
 	spans(mWait, analytics.Waited)
 	spans(mSession, analytics.OnOrigin)
 	if late, early := t.Spans[analytics.Late], t.Spans[analytics.Early]; late.Count+early.Count > 0 {
-		to <- newDistribution(mEstimateError.desc, c.s.started, waits, late, &early, room)
+		to <- newDistribution(mEstimateError.desc, waits, late, &early, room)
 	}
 }
 
@@ -112,22 +114,4 @@ func (c *collector) leases(to sink) {
 		to.gauge(mLeaseSlots, float64(l.Free), room, "free")
 		to.gauge(mLeaseAge, l.Silence.Seconds(), room)
 	})
-}
-
-// unrecorded are decisions, bypasses and tickets of all rooms together, as the gateway counts them.
-func (c *collector) unrecorded(to sink, g *gateway.Stats) {
-	for _, reason := range anteroom.Reasons() {
-		if n := g.Decisions[reason.Verdict()][reason]; n > 0 {
-			to.count(mDecisions, n, "", reason.Verdict().String(), reason.String())
-		}
-	}
-	for _, r := range ticket.Results() {
-		if r != ticket.OK {
-			to.count(mRejected, g.Tickets[r], "", r.String())
-		}
-	}
-	for i, n := range g.Bypassed {
-		to.count(mBypassed, n, "", gateway.BypassWords[i])
-	}
-	to.count(mRevoked, g.Revoked, "")
 }

@@ -170,10 +170,10 @@ function Tiles({ a, than }: { a: Answer; than?: Answer }) {
     <dl class="tiles">
       {tile('Most inside', number(t.active_users), t.active_limit == null ? '' : `of ${number(t.active_limit)}`, o && number(o.active_users))}
       {tile('Most in line', number(t.queued_users), 'at once', o && number(o.queued_users))}
-      {tile('New users', decimal(t.new_users), `per minute, most ${number(t.new_users_max)}`, o && decimal(o.new_users))}
+      {tile('New users', decimal(t.new_users), `per minute; most ${number(t.new_users_max)}`, o && decimal(o.new_users))}
       {tile('Typical wait', usual(t, 'waited'), `top 5 % from ${duration(t.waited_p95)}`, o && usual(o, 'waited'))}
       {tile('Typical visit', usual(t, 'on_origin'), `top 5 % from ${duration(t.on_origin_p95)}`, o && usual(o, 'on_origin'))}
-      {tile('Left the line', number(t.abandoned), `of ${number(t.joined)} who joined, ${number(t.no_shows)} turns not taken`, o && number(o.abandoned))}
+      {tile('Left the line', number(t.abandoned), `of ${number(t.joined)} who joined`, o && number(o.abandoned))}
     </dl>
   )
 }
@@ -215,6 +215,7 @@ function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
   }, [a, than, words])
   return (
     <>
+      <h2 class="unseen">Charts</h2>
       <p class="quiet">Draw a range in any chart to look closer; all follow. The browser's Back goes out again. {common.spans.length > 0 && `Shaded: ${count(common.spans.length, 'event')}.`}</p>
       <Card><Chart {...common} {...charts[0]} /></Card>
       <div class="grid wide">

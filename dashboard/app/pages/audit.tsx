@@ -4,7 +4,7 @@ import { get, useAsk } from '../core/api'
 import { full, moment, number } from '../core/format'
 import { useRooms } from '../core/live'
 import { setQuery } from '../core/router'
-import { Button, Card, Diff, Empty, Failed, Head, Note, Skeleton, tell } from '../ui'
+import { Button, Card, Empty, Failed, Head, Note, Skeleton, tell } from '../ui'
 import { saveAs } from './parts'
 import './pages.css'
 
@@ -81,12 +81,21 @@ export function Audit({ query }: PageProps) {
                     <b>{e.actor}</b>
                     <code>{e.operation}</code>
                     <span class="what">{e.name}{e.room && roomName(e) && roomName(e) !== e.name && <span class="quiet"> in {roomName(e)}</span>}</span>
-                    {!!e.changes?.length && <span class="quiet fields-changed">{e.changes.slice(0, 3).map((c) => c.field).join(', ')}{e.changes.length > 3 && ' …'}</span>}
+                    <span class="quiet fields-changed">{inShort(e)}</span>
                   </summary>
                   <div class="stack detail">
-                    {e.changes?.length ? <Diff list={e.changes.map((c) => ({ name: c.field, before: c.before || undefined, after: c.after || undefined }))} /> : <p class="quiet">No field is recorded.</p>}
+                    {e.changes?.length ? (
+                      <dl class="pairs">
+                        {e.changes.map((c) => (
+                          <div key={c.field}>
+                            <dt><code>{plain(c.field)}</code></dt>
+                            <dd>{c.before && <><span class="unseen">before: </span><del>{c.before}</del></>}{c.before && c.after && ' → '}{c.after && <><span class="unseen">after: </span><ins>{c.after}</ins></>}</dd>
+                          </div>
+                        ))}
+                      </dl>
+                    ) : <p class="quiet">No field is recorded.</p>}
                     {!!e.omitted && <p class="quiet">And {number(e.omitted)} more fields.</p>}
-                    <dl class="facts">
+                    <dl class="pairs">
                       <div><dt>Record</dt><dd>{e.seq}, {full(e.at)}</dd></div>
                       {e.address && <div><dt>From</dt><dd>{e.address}</dd></div>}
                       {e.request && <div><dt>Request</dt><dd><code>{e.request}</code></dd></div>}
@@ -103,4 +112,14 @@ export function Audit({ query }: PageProps) {
       {first > 1 && <div><Button onClick={more}>Older</Button></div>}
     </>
   )
+}
+
+const plain = (field: string) => field.replace(/^room\./, '')
+
+// What follows from every change says nothing in a line.
+const usual = /(^|\.)(id|created_on|modified_on|created_by|revision|version|last_updated|made)$/
+
+function inShort(e: Entry): string {
+  const names = (e.changes ?? []).map((c) => plain(c.field)).filter((f) => !usual.test(f))
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '')
 }

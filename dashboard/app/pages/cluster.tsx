@@ -55,7 +55,7 @@ export function Cluster(_: PageProps) {
       </Card>
       <div class="grid wide">
         <Card title="Store">
-          <dl class="facts">
+          <dl class="pairs">
             <Store title="Of this site" t={s.store.site} />
             <Store title="Shared" t={s.store.shared} />
           </dl>

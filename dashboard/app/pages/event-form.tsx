@@ -121,7 +121,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
   )
 }
 
-const short = (f: Field, v: unknown) => (f.kind === 'html' ? (v ? `${new Blob([String(v)]).size} bytes` : 'built-in page') : inWords(v) + (f.unit && v != null ? ` ${f.unit}` : ''))
+const short = (f: Field, v: unknown) => (f.kind === 'html' ? (v ? `${new Blob([String(v)]).size} bytes` : 'built-in page') : inWords(v) + (f.unit && v != null ? ` ${v === 1 ? f.unit.replace(/s$/, '') : f.unit}` : ''))
 
 /** Room and event side by side, as the review has them. */
 function Side({ settings, e }: { settings: Values; e: Values }) {

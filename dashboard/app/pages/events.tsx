@@ -10,12 +10,12 @@ import { EventForm } from './event-form'
 import { begins, draft, phaseOf, type Phase, sideBySide, sorted, spanOf, stampsAfter } from './model/event'
 import type { Values } from './model/fields'
 import { stamp } from './model/range'
-import { editable, WhyNot } from './parts'
+import { deeds, editable, WhyNot } from './parts'
 import './pages.css'
 
 const phases: Record<Phase, { word: string; tone: Tone }> = {
-  running: { word: 'Running', tone: 'ok' }, prequeueing: { word: 'Prequeue', tone: 'event' }, upcoming: { word: 'Planned', tone: 'hold' },
-  suspended: { word: 'Suspended', tone: 'off' }, over: { word: 'Over', tone: 'off' },
+  running: { word: 'Running', tone: 'ok' }, prequeueing: { word: 'Prequeue', tone: 'busy' }, upcoming: { word: 'Planned', tone: 'event' },
+  suspended: { word: 'Suspended', tone: 'hold' }, over: { word: 'Over', tone: 'off' },
 }
 
 /** The events of a room: what runs, what comes, what was. */
@@ -81,7 +81,7 @@ export function Events({ room, query }: RoomPageProps) {
             { title: 'Start', by: begins, cell: (e) => <span title={full(e.event_start_time)}>{moment(e.event_start_time)}{e.prequeue_start_time && <span class="below quiet">prequeue {moment(e.prequeue_start_time)}</span>}</span> },
             { title: 'Length', wide: true, cell: (e) => duration((Date.parse(e.event_end_time) - Date.parse(e.event_start_time)) / 1000) },
             { title: 'Differs from the room', wide: true, cell: (e) => differs(settings.data!, e) },
-            { title: '', cell: (e) => (
+            { title: deeds, cell: (e) => (
               <div class="actions end">
                 {begins(e) <= now && <Button small kind="quiet" icon="chart" label={`Analytics of ${e.name}`} href={`${roomHref(room, 'analytics')}?from=${stamp(spanOf(e).from)}&to=${stamp(Math.max(spanOf(e).from + 60_000, Math.min(spanOf(e).to, now)))}`} />}
                 {begins(e) <= now && <Button small kind="quiet" icon="report" label={`Report of ${e.name}`} href={`${roomHref(room, 'report')}?event=${e.id}`} />}

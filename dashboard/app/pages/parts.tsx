@@ -78,3 +78,6 @@ export function useList<T>(path: string): { data?: T[]; error?: Problem; reload:
   }, [path, turn])
   return { ...state, reload: () => again((n) => n + 1) }
 }
+
+/** The head of the column with what can be done to a row. */
+export const deeds = <span class="unseen">Actions</span>

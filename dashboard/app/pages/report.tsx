@@ -18,10 +18,10 @@ export function Report({ room, query }: RoomPageProps) {
   const asked = useAsk<Values[]>(publishedPath(room) + '/events')
   const events = sorted(asked.data ?? [], asOf).filter((e) => begins(e) <= asOf)
   const event = events.find((e) => e.id === query.get('event'))
-  const [number, count] = useState<number | null>(0)
+  const [number, count] = useState<number | null>(null)
   const range = event ? bounded(spanOf(event).from, Math.min(spanOf(event).to, asOf)) : rangeOf(query, asOf)
   const path = event
-    ? `${ownPath(room)}/events/${event.id}/report${event.repeat ? `?number=${number ?? 0}` : ''}`
+    ? `${ownPath(room)}/events/${event.id}/report${event.repeat && number !== null ? `?number=${number}` : ''}`
     : `${ownPath(room)}/report?from=${stamp(range.from)}&to=${stamp(range.to)}`
   const as = (format: string) => `${path}${path.includes('?') ? '&' : '?'}format=${format}`
   const name = `${room.name}-${event ? event.name : stamp(range.from).slice(0, 10)}`
@@ -43,7 +43,7 @@ export function Report({ room, query }: RoomPageProps) {
               <label class="inline">To <input type="datetime-local" value={toLocal(stamp(range.to))} onChange={(e) => at(stamp(range.from), fromLocal(e.currentTarget.value))} /></label>
             </>}
         </div>
-        {event?.repeat && <div class="fields"><NumberField label="Which time" help="0 is the first." min={0} value={number} onChange={count} /></div>}
+        {event?.repeat && <div class="fields"><NumberField label="Which time" help="0 is the first. Empty is the latest that has begun." min={0} value={number} onChange={count} /></div>}
         <div class="actions">
           <Button kind="main" icon="report" href={address(as('html'))} target="_blank">Open the report</Button>
           <Button icon="download" href={address(as('html'))} download={`${name}.html`}>HTML</Button>

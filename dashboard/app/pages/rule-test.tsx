@@ -76,7 +76,7 @@ export function Outcome({ expression, tried, error }: { expression: string; trie
       {tried.readings.length > 1 && <p class="quiet">The path can be read in {tried.readings.length} ways, and each has to match: {tried.readings.map((r) => `${r.path} ${r.matches ? 'does' : 'does not'}`).join(', ')}.</p>}
       <details>
         <summary>What the fields are for this request</summary>
-        <dl class="facts">{Object.entries(tried.fields).map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{String(v) || <span class="quiet">empty</span>}</dd></div>)}</dl>
+        <dl class="pairs">{Object.entries(tried.fields).map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{String(v) || <span class="quiet">empty</span>}</dd></div>)}</dl>
       </details>
     </div>
   )

@@ -7,7 +7,7 @@ import { setQuery } from '../core/router'
 import { Button, Card, confirm, done, Empty, Failed, Note, Pill, Skeleton, Table, tell } from '../ui'
 import type { Values } from './model/fields'
 import { warnings } from './model/rule'
-import { editable, WhyNot } from './parts'
+import { deeds, editable, WhyNot } from './parts'
 import { RuleForm } from './rule-form'
 import { Request, tryRule, useRequest } from './rule-test'
 import './pages.css'
@@ -91,7 +91,7 @@ export function Rules({ room, query }: RoomPageProps) {
             { title: 'State', cell: (r) => <Pill tone={r.enabled ? 'ok' : 'off'}>{r.enabled ? 'In force' : 'Draft'}</Pill> },
             ...(matched ? [{ title: 'The request', cell: (r: Values) => <b>{matched[r.id]}</b> }] : []),
             { title: 'Changed', wide: true, cell: (r) => <>{moment(r.last_updated)}<span class="below quiet">version {r.version}</span></> },
-            { title: '', cell: (r) => may && (
+            { title: deeds, cell: (r) => may && (
               <div class="actions end">
                 <Button small kind="quiet" icon="up" label="Move up" disabled={rules[0] === r} onClick={move(r, rules.indexOf(r) - 1)} />
                 <Button small kind="quiet" icon="down" label="Move down" disabled={rules.at(-1) === r} onClick={move(r, rules.indexOf(r) + 1)} />

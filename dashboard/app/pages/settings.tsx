@@ -67,7 +67,7 @@ export function Settings({ room }: RoomPageProps) {
     <>
       <div class="row between">
         <Choice small label="View" value={view} onChange={show} options={[{ value: 'form', text: 'Form' }, { value: 'json', text: 'JSON' }]} />
-        {saved.modified_on && <span class="quiet">Changed {moment(saved.modified_on)}, <a href={`/audit?room=${room.id}`}>by whom?</a></span>}
+        {saved.modified_on && <p class="quiet">Changed {moment(saved.modified_on)}, <a href={`/audit?room=${room.id}`}>by whom?</a></p>}
       </div>
       <WhyNot room={room} />
       {view === 'json'

@@ -195,7 +195,7 @@ function Preview({ checked, language, speak, builtIn }: { checked?: Checked; lan
   const last = useRef<Record<string, string> | undefined>(undefined)
   if (checked?.preview) last.current = checked.preview
   const shown = last.current
-  const name = shown && (state in shown ? state : Object.keys(shown)[0])
+  const name = shown && (state in shown ? state : checked?.states[0] ?? Object.keys(shown)[0])
   const src = name && shown[name]
   useEffect(() => {
     const o = new ResizeObserver(() => box.current && measure(box.current.clientWidth))
@@ -237,7 +237,7 @@ function Names() {
     <details>
       <summary>Values that the page may use</summary>
       <p class="quiet"><code>{'{{ahead}}'}</code> writes one, <code>{'{{#ahead}}…{{/ahead}}'}</code> shows a part when it holds, <code>{'{{^ahead}}…{{/ahead}}'}</code> when it does not.</p>
-      <dl class="facts">{values.map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{v}</dd></div>)}</dl>
+      <dl class="pairs">{values.map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{v}</dd></div>)}</dl>
     </details>
   )
 }

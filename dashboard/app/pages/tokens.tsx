@@ -5,7 +5,7 @@ import { ago, full, moment } from '../core/format'
 import { useRooms } from '../core/live'
 import { useSession, type Permission } from '../core/session'
 import { Button, Card, Choice, confirm, curl, Dialog, Empty, Failed, Head, Note, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField } from '../ui'
-import { useList } from './parts'
+import { deeds, useList } from './parts'
 import './pages.css'
 
 interface Grant {
@@ -76,7 +76,7 @@ export function Tokens(_: PageProps) {
             { title: 'Ends', by: (t) => t.expires_on ?? '9', cell: (t) => <Ends at={t.expires_on} /> },
             { title: 'Last used', by: (t) => t.last_used_on ?? '', cell: (t) => (t.last_used_on ? <span title={full(t.last_used_on)}>{ago(t.last_used_on)}</span> : <span class="quiet">not since the start</span>) },
             { title: 'Secret', wide: true, cell: (t) => t.secrets.map((s) => <code key={s.prefix} class="block">{s.prefix}…{s.expires_on && ` until ${moment(s.expires_on)}`}</code>) },
-            { title: '', cell: (t) => (
+            { title: deeds, cell: (t) => (
               <div class="actions end">
                 <Button small kind="quiet" icon="refresh" label={`Rotate the secret of ${t.name}`} onClick={rotate(t)} />
                 <Button small kind="quiet" icon="trash" label={`Delete ${t.name}`} onClick={remove(t)} />

@@ -44,12 +44,12 @@ export function Visitors({ room, query }: RoomPageProps) {
           <Button type="submit" kind="main" icon="search" disabled={!clean}>Find</Button>
         </form>
       </Card>
-      {!code ? null : asked.error ? <Failed error={asked.error} retry={asked.reload} /> : !asked.data ? <Skeleton /> : !asked.data.length ? (
+      {!code ? null : asked.error && asked.error.status !== 404 ? <Failed error={asked.error} retry={asked.reload} /> : asked.error || asked.data?.length === 0 ? (
         <Empty icon="visitors" title="Nobody has this code here">It may be of another room, misheard, or of a place that has lapsed: then the visitor is new in line.</Empty>
-      ) : asked.data.map((v) => (
+      ) : !asked.data ? <Skeleton /> : asked.data.map((v) => (
         <Card key={v.id} title={<>{v.reference} <Pill tone={standings[v.standing].tone}>{standings[v.standing].word}</Pill></>} lead={standings[v.standing].why}
           actions={v.standing === 'active' && may('edit', room.zone.id, room.id) && <Button kind="danger" onClick={revoke(v)}>End the session…</Button>}>
-          <dl class="facts">
+          <dl class="pairs">
             {v.ahead !== null && <div><dt>People before</dt><dd><b>{number(v.ahead)}</b></dd></div>}
             {v.standing === 'waiting' && v.ahead === null && <div><dt>People before</dt><dd>not known: places are drawn</dd></div>}
             <Moment title="Came" at={v.arrived_at} />

@@ -8,7 +8,7 @@ import { setQuery } from '../core/router'
 import { may } from '../core/session'
 import { Button, Card, confirm, curl, Dialog, done, Empty, Failed, Head, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField, Toggle } from '../ui'
 import { changes } from '../ui/diff'
-import { useList } from './parts'
+import { deeds, useList } from './parts'
 import './pages.css'
 
 interface Webhook {
@@ -98,7 +98,7 @@ export function Webhooks({ query }: PageProps) {
             { title: 'Is told', cell: (w) => (w.events.length ? `${number(w.events.length)} kinds` : 'everything') },
             { title: 'Of', cell: where },
             { title: 'Form', wide: true, cell: (w) => w.format },
-            { title: '', cell: (w) => (
+            { title: deeds, cell: (w) => (
               <div class="actions end">
                 <Button small onClick={test(w)}>Test</Button>
                 <Button small kind="quiet" icon="edit" label={`Change ${w.name}`} onClick={() => make(w)} />

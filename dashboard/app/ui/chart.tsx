@@ -68,6 +68,9 @@ function stack(series: Series[]): (number | null)[][] {
   })
 }
 
+// Steps of an axis of seconds that people count in.
+const durations = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 172800, 604800]
+
 export function Chart(p: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
@@ -107,7 +110,7 @@ export function Chart(p: ChartProps) {
         ? [{ show: false }, { show: false }]
         : [
             { ...axis, grid: { show: false }, size: 28, space: 92, values: (_u, ticks, _i, _s, incr) => ticks.map((t) => (incr >= 86400 ? moment(t).split(',')[0] : incr < 60 ? second(t) : clock(t))) },
-            { ...axis, size: 52, space: 34, values: (_u, ticks) => ticks.map((t) => (q.unit === 'seconds' ? duration(t) : Number.isInteger(t) ? Intl.NumberFormat(undefined, { notation: 'compact' }).format(t) : '')) },
+            { ...axis, size: 52, space: 34, ...(q.unit === 'seconds' && { incrs: durations }), values: (_u, ticks) => ticks.map((t) => (q.unit === 'seconds' ? duration(t) : Number.isInteger(t) ? Intl.NumberFormat(undefined, { notation: 'compact' }).format(t) : '')) },
           ],
       series: [
         {},
@@ -172,7 +175,8 @@ export function Chart(p: ChartProps) {
         <div ref={box} class="plot" role="img" aria-label={`${p.title}. ${summary}`} />
       </div>
     )
-  const i = at ?? p.times.length - 1
+  // Without the pointer the newest figures are told; the span of now may have none yet.
+  const i = at ?? p.times.findLastIndex((_, k) => p.series.some((s) => s.values[k] != null))
   return (
     <figure class="chart">
       <figcaption>

@@ -83,8 +83,8 @@ export function Controls({ room, edits }: { room: Room; edits: boolean }) {
           <button key={c.title} type="button" class={'lever' + (c.on ? ' on' : '') + (c.danger ? ' danger' : '')} aria-pressed={c.on} disabled={!edits || (room.file && c.setting)}
             onClick={() => press(c).catch((e) => tell((e as Error).message, 'bad'))}>
             <Icon name={c.on ? 'play' : c.icon} size={20} />
-            <span class="title">{c.on ? `End: ${c.title}` : c.title}</span>
-            <span class="what">{c.what}</span>
+            <span class="title">{c.title}</span>
+            <span class="what">{c.on ? 'On. A press ends it.' : c.what}</span>
           </button>
         ))}
       </div>

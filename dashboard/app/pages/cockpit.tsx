@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../pages'
-import { get } from '../core/api'
 import { forecast } from '../core/forecast'
-import { ago, clock, duration, moment, number, percent } from '../core/format'
+import { ago, clock, count, duration, moment, number, percent } from '../core/format'
+import { holed, useMinutes } from '../core/history'
 import { kept, samplesOf, useLive, type Room, type Sample } from '../core/live'
-import { ownPath, roomHref } from '../core/room'
+import { roomHref } from '../core/room'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, Note } from '../ui'
 import { Admit, Controls, Message } from './cockpit-controls'
@@ -14,10 +14,11 @@ import './cockpit.css'
 /** A room as it is this second, and the operator's hand on it. */
 export function Cockpit({ room }: RoomPageProps) {
   const { at } = useLive()
-  const before = useBefore(room)
-  const samples = [...before, ...samplesOf(room.id)]
+  const [opened] = useState(() => Math.floor(samplesOf(room.id)[0]?.at ?? Date.now() / 1000))
+  const samples = holed([...useMinutes(room, kept, opened), ...samplesOf(room.id)])
   const s = room.status
   const says = forecast(room, samplesOf(room.id), at)
+  const held = room.controls.paused || !!s?.in_force?.queue_all
   const edits = may('edit', room.zone.id, room.id)
   return (
     <div class="cockpit">
@@ -35,7 +36,7 @@ export function Cockpit({ room }: RoomPageProps) {
           <Figure title="Let in, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
             <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="New visitors of the limit" />
           </Figure>
-          <Figure title="Wait of a newcomer" value={s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
+          <Figure title="Wait of a newcomer" value={held ? 'held' : s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
         </dl>
       )}
       <div class="halves">
@@ -68,44 +69,13 @@ function Figure({ title, value, of, note, strong, children }: { title: string; v
   )
 }
 
-interface Recorded {
-  time: number[]
-  every_seconds: number
-  series: Record<string, (number | null)[] | undefined>
-}
-
-/** The minutes before the page was opened, as they were recorded. */
-function useBefore(room: Room): Sample[] {
-  const [list, set] = useState<Sample[]>([])
-  useEffect(() => {
-    const to = Math.floor((samplesOf(room.id)[0]?.at ?? Date.now() / 1000))
-    const query = new URLSearchParams({ from: new Date((to - kept) * 1000).toISOString(), to: new Date(to * 1000).toISOString(), resolution: 'minute' })
-    const stop = new AbortController()
-    get<Recorded>(`${ownPath(room)}/analytics?${query}`, { signal: stop.signal })
-      .then((r) => {
-        const v = (name: string, i: number) => r.series[name]?.[i] ?? null
-        set(
-          r.time.flatMap((t, i) => {
-            const active = v('active_users_avg', i)
-            const middle = t + r.every_seconds / 2
-            if (active == null || middle >= to) return []
-            return [{ at: middle, active, limit: v('active_limit', i) ?? NaN, waiting: v('queued_users_avg', i) ?? 0, admitted: v('new_users', i) ?? 0, pace: v('new_limit', i) ?? NaN }]
-          }),
-        )
-      })
-      .catch(() => {}) // nothing is recorded: the chart begins now
-    return () => stop.abort()
-  }, [room.id])
-  return list
-}
-
 /** Those who came less those who left, in the minute before each sample; null where that minute is not known. */
 function arrivals(samples: Sample[]): (number | null)[] {
   let j = 0
   return samples.map((s, i) => {
     while (samples[j].at < s.at - 60 && j < i) j++
     const past = samples[j]
-    return s.at - past.at < 45 || s.at - past.at > 90 ? null : Math.max(0, Math.round(s.admitted + s.waiting - past.waiting))
+    return !(s.at - past.at >= 45 && s.at - past.at <= 90) || Number.isNaN(past.waiting + s.waiting) ? null : Math.max(0, Math.round(s.admitted + s.waiting - past.waiting))
   })
 }
 
@@ -115,15 +85,15 @@ function Flow({ samples, now, room }: { samples: Sample[]; now: number; room: Ro
   const common = { times, from, to: now, sync: 'cockpit-' + room.id, height: 190 }
   const gap = (n: number) => (Number.isNaN(n) ? null : n)
   return (
-    <Card title={`The last ${duration(Math.min(kept, now - from))}`} lead="Who came and left the line at once is not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
+    <Card title={`The last ${count(Math.ceil(Math.min(kept, now - from) / 60), 'minute')}`} lead="Who came and left the line at once is not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
       <Chart {...common} title="Inside and in line" series={[
-        { title: 'Waiting', values: samples.map((s) => s.waiting), colour: '--c2', kind: 'area' },
-        { title: 'Inside', values: samples.map((s) => s.active), colour: '--c1' },
+        { title: 'Waiting', values: samples.map((s) => gap(s.waiting)), colour: '--c2', kind: 'area' },
+        { title: 'Inside', values: samples.map((s) => gap(s.active)), colour: '--c1' },
         { title: 'Limit', values: samples.map((s) => gap(s.limit)), colour: '--climit', kind: 'limit' },
       ]} />
       <Chart {...common} title="Flow a minute" series={[
         { title: 'Came', values: arrivals(samples), colour: '--c4' },
-        { title: 'Let in', values: samples.map((s) => s.admitted), colour: '--c3', kind: 'area' },
+        { title: 'Let in', values: samples.map((s) => gap(s.admitted)), colour: '--c3', kind: 'area' },
         { title: 'Limit', values: samples.map((s) => gap(s.pace)), colour: '--climit', kind: 'limit' },
       ]} />
     </Card>
@@ -145,7 +115,7 @@ function InForce({ room }: { room: Room }) {
   ]
   return (
     <Card title="In force">
-      <dl class="facts">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
+      <dl class="terms">{rows.map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
     </Card>
   )
 }

@@ -1,49 +1,119 @@
-import type { Room } from '../core/live'
-import { samplesOf, useLive } from '../core/live'
+import { useEffect, useState } from 'preact/hooks'
+import { get, patch } from '../core/api'
 import { compact, count, duration, number } from '../core/format'
-import { covers, roomHref, stateOf } from '../core/room'
+import { useMinutes } from '../core/history'
+import { samplesOf, useLive, type Room } from '../core/live'
+import { covers, publishedPath, roomHref, stateOf } from '../core/room'
 import { go } from '../core/router'
 import { may } from '../core/session'
-import { Bar, Button, Card, Chart, Empty, Head, Pill, Skeleton, Table } from '../ui'
+import { Bar, Button, Card, Chart, confirm, done, Empty, Head, Pill, Skeleton, Switch, Table, TextField } from '../ui'
+import './overview.css'
+
+// What was recorded is asked for anew so often, in seconds.
+const every = 60
+// With more rooms than that, they can be searched, and the line of the last hour is not asked for each.
+const few = 12
 
 export function Overview() {
   const { rooms, known } = useLive()
-  const canMake = may('edit') || rooms.some((r) => may('edit', r.zone.id))
-  const make = canMake && <Button kind="main" icon="plus" href="/new">New room</Button>
+  const [text, search] = useState('')
+  const waits = useWaits()
+  const make = (may('edit') || rooms.some((r) => may('edit', r.zone.id))) && <Button kind="main" icon="plus" href="/new">New room</Button>
   if (!known) return <><Head title="Overview" /><Card><Skeleton lines={5} /></Card></>
   if (!rooms.length)
     return (
-      <Empty icon="overview" title="No room yet" action={make}>
-        A room lets in as many visitors as your site can serve, and keeps the others in line. Five fields make one; it is in force at once.
-      </Empty>
+      <>
+        <Head title="Overview" />
+        <Card>
+          <Empty icon="overview" title="No room yet" action={make}>
+            A room lets in as many visitors as your site can serve, and keeps the others in line. Five fields make one; it is in force at once.
+          </Empty>
+        </Card>
+      </>
     )
   const sum = (pick: (r: Room) => number) => rooms.reduce((n, r) => n + pick(r), 0)
-  const waiting = sum((r) => r.status?.waiting ?? 0), inside = sum((r) => r.status?.active_users ?? 0)
+  const shown = rooms.filter((r) => (r.name + ' ' + r.zone.name + ' ' + covers(r, 50)).toLowerCase().includes(text.trim().toLowerCase()))
   return (
     <>
-      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · {number(waiting)} waiting · {number(inside)} inside</>}>{make}</Head>
+      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> inside</>}>{make}</Head>
+      {rooms.length > few && <TextField label="Search" type="search" value={text} onChange={search} placeholder="Name, zone or host" />}
       <Card flush>
         <Table
           caption="Rooms"
-          rows={rooms}
+          rows={shown}
           id={(r) => r.id}
           onRow={(r) => go(roomHref(r))}
           columns={[
             { title: 'Room', name: true, by: (r) => r.name, cell: (r) => <><a class="strong" href={roomHref(r)}>{r.name}</a><span class="quiet below">{covers(r, 1)}</span></> },
-            { title: 'State', by: (r) => stateOf(r).word, cell: (r) => { const s = stateOf(r); return <Pill tone={s.tone} title={s.why}>{s.word}</Pill> } },
+            { title: 'State', by: (r) => stateOf(r).word, cell: (r) => <State room={r} /> },
             { title: 'Inside', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Inside ${r.name}`} /></span> : '–' },
-            { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <b class={r.status?.waiting ? '' : 'quiet'}>{number(r.status?.waiting)}</b> },
+            { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <span class={r.status?.waiting ? 'big' : 'quiet'}>{number(r.status?.waiting)}</span> },
             { title: 'New a minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet">of {compact(r.status?.new_users_per_minute)}</span></> },
-            { title: 'Wait now', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1, cell: (r) => (r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>) },
-            { title: 'Line', wide: true, cell: (r) => <Spark room={r} /> },
+            {
+              title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
+              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title="Of those let in during the last hour: half waited no longer, and 95 of 100">1 h: {duration(waits[r.id].half)}, {duration(waits[r.id].most)}</span>}</>,
+            },
+            { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },
+            { title: 'Queue all', cell: (r) => <QueueAll room={r} /> },
+            { title: 'On', cell: (r) => <On room={r} /> },
           ]}
         />
       </Card>
+      {!shown.length && <p class="quiet">No room has that in its name or address.</p>}
     </>
   )
 }
 
-function Spark({ room }: { room: Room }) {
-  const list = samplesOf(room.id)
-  return <Chart bare height={32} title={`Waiting in ${room.name}`} times={list.map((s) => s.at)} series={[{ title: 'waiting', values: list.map((s) => s.waiting), colour: '--c2', kind: 'area' }]} />
+function State({ room }: { room: Room }) {
+  const s = stateOf(room), event = room.status?.in_force?.event
+  return <><Pill tone={s.tone} title={s.why}>{s.word}</Pill>{event && <span class="quiet below">◆ {event.name}</span>}</>
+}
+
+/** Settings of a room of the configuration file are changed there. */
+const fixed = (r: Room) => r.file || !may('edit', r.zone.id, r.id)
+
+function QueueAll({ room }: { room: Room }) {
+  const set = (on: boolean) => patch(publishedPath(room), { queue_all: on })
+  const turn = async (on: boolean) => {
+    if (on && !(await confirm({ title: `Queue all: ${room.name}?`, body: <p>Everybody without a session waits, also those who would get in at once. Whoever is inside stays.</p>, action: 'Queue all' }))) return
+    await set(on)
+    done(`${room.name}: queue all is ${on ? 'on' : 'off'}.`, () => set(!on))
+  }
+  return <Switch label={`Queue all: ${room.name}`} value={room.queue_all} disabled={fixed(room)} onChange={turn} />
+}
+
+function On({ room }: { room: Room }) {
+  const set = (on: boolean) => patch(publishedPath(room), { suspended: !on })
+  const turn = async (on: boolean) => {
+    if (!on && !(await confirm({ title: `Suspend ${room.name}?`, body: <p>Every request passes uncounted: the site behind it gets all there are. {room.status?.waiting ? `${count(room.status.waiting, 'person', 'people')} in line would be let through.` : ''}</p>, action: 'Suspend', danger: true }))) return
+    await set(on)
+    done(`${room.name} is ${on ? 'on' : 'suspended'}.`, () => set(!on))
+  }
+  return <Switch label={`On: ${room.name}`} value={!room.suspended} disabled={fixed(room)} onChange={turn} />
+}
+
+/** How long those of the last hour waited: half of them no longer than that, and 95 of 100. */
+function useWaits(): Record<string, { half: number; most: number }> {
+  const [waits, set] = useState<Record<string, { half: number; most: number }>>({})
+  useEffect(() => {
+    const ask = () => {
+      const now = Date.now()
+      const query = new URLSearchParams({ from: new Date(now - 3_600_000).toISOString(), to: new Date(now).toISOString() })
+      get<{ id: string; total: Record<string, number | null> }[]>(`/anteroom/v1/analytics?${query}&per_page=1000`)
+        .then((rows) => set(Object.fromEntries(rows.flatMap((r) => (r.total.waited_p50 == null ? [] : [[r.id, { half: r.total.waited_p50, most: r.total.waited_p95 ?? r.total.waited_p50 }]])))))
+        .catch(() => {}) // nothing is recorded
+    }
+    ask()
+    const timer = setInterval(() => !document.hidden && ask(), every * 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return waits
+}
+
+function Spark({ room, recorded }: { room: Room; recorded: boolean }) {
+  const now = samplesOf(room.id)
+  const [opened] = useState(() => Math.floor(now[0]?.at ?? Date.now() / 1000))
+  // Minutes without anybody are not recorded: the line runs through.
+  const list = [...useMinutes(room, recorded ? 3600 : 0, opened), ...now]
+  return <Chart bare height={34} title={`Waiting in ${room.name}`} times={list.map((s) => s.at)} from={recorded ? opened - 3600 : undefined} series={[{ title: 'waiting', values: list.map((s) => s.waiting), colour: '--c2', kind: 'area' }]} />
 }

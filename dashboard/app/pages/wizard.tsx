@@ -57,7 +57,7 @@ export function Wizard() {
   const zones = useAsk<{ id: string; name: string }[]>('/anteroom/v1/zones?per_page=1000')
   const rooms = useRooms()
   const put = (part: Partial<Draft>) => {
-    set({ ...d, ...part })
+    set((now) => ({ ...now, ...part }))
     fail((f) => Object.fromEntries(Object.entries(f).filter(([name]) => !(name in part))))
   }
   const host = d.host.trim().toLowerCase().replace(/^https?:\/\//, '').replace(/\/.*$/, '')
@@ -148,7 +148,7 @@ export function Wizard() {
               <NumberField label="New a minute" name="new_users_per_minute" required unit="visitors" min={0} value={d.new_users_per_minute} onChange={(v) => put({ new_users_per_minute: v })} error={faults.new_users_per_minute} help="How fast they may come in: what login and search can take." />
             </div>
           </Card>
-          <div class="actions end">
+          <div class="actions finish">
             <Button onClick={() => next(1)}>Customise</Button>
             <Button kind="main" type="submit">Review</Button>
           </div>
@@ -183,7 +183,7 @@ export function Wizard() {
             </div>
             <TextArea label="Description" name="description" rows={2} maxLength={1000} value={d.description} onChange={(v) => put({ description: v })} error={faults.description} help="For your colleagues" />
           </Card>
-          <div class="actions end">
+          <div class="actions finish">
             <Button onClick={() => move(0)}>Back</Button>
             <Button kind="main" type="submit">Review</Button>
           </div>
@@ -193,7 +193,7 @@ export function Wizard() {
         <>
           <Card>
             <h2 tabIndex={-1}>Review</h2>
-            <dl class="facts">
+            <dl class="terms">
               <div><dt>Room</dt><dd><strong>{body.name}</strong></dd></div>
               <div><dt>Covers</dt><dd>{host}{body.path === '/' ? ' and everything on it' : `${body.path} and what is below it`}</dd></div>
               <div><dt>Inside at once</dt><dd>{d.total_active_users}</dd></div>
@@ -208,7 +208,7 @@ export function Wizard() {
             {d.queue_all && <Note tone="warn">Everybody will wait until you let them in.</Note>}
           </Card>
           <Snippet parts={[{ title: 'curl', text: makeZone + curl('POST', path, body) }, { title: 'JSON', text: JSON.stringify(body, null, 2) }]} />
-          <div class="actions end">
+          <div class="actions finish">
             <Button onClick={() => move(1)}>Customise</Button>
             <Button onClick={() => move(0)}>Back</Button>
             <Button kind="main" icon="check" onClick={make}>Make the room</Button>

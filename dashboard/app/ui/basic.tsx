@@ -21,6 +21,8 @@ export interface ButtonProps extends Children {
   pressed?: boolean
   type?: 'button' | 'submit'
   busy?: boolean
+  /** Has the focus when the dialog that it is in opens. */
+  autofocus?: boolean
   target?: string
   download?: boolean | string
   class?: string
@@ -56,7 +58,7 @@ export function Button(p: ButtonProps) {
     }
   }
   return (
-    <button type={p.type ?? 'button'} class={cls} onClick={p.onClick && press} disabled={p.disabled} title={p.title ?? p.label} aria-label={p.label} aria-pressed={p.pressed} aria-busy={busy || undefined}>
+    <button type={p.type ?? 'button'} class={cls} onClick={p.onClick && press} autofocus={p.autofocus} disabled={p.disabled} title={p.title ?? p.label} aria-label={p.label} aria-pressed={p.pressed} aria-busy={busy || undefined}>
       {inside}
     </button>
   )

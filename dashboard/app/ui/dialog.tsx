@@ -62,8 +62,8 @@ function Ask({ q }: { q: Question }) {
       onClose={() => close(false)}
       actions={
         <>
-          <Button onClick={() => close(false)}>Cancel</Button>
-          <Button kind={q.danger ? 'danger' : 'main'} disabled={!ready} onClick={() => close(true)}>{q.action}</Button>
+          <Button onClick={() => close(false)} autofocus={q.danger && !q.typed}>Cancel</Button>
+          <Button kind={q.danger ? 'danger' : 'main'} disabled={!ready} autofocus={!q.danger && !q.typed} onClick={() => close(true)}>{q.action}</Button>
         </>
       }
     >

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { tell } from './toast'
 
 /** What every field has. `name` is the member of the API, which is shown. */
 export interface FieldProps {
@@ -86,6 +87,22 @@ export function TextArea({ value, onChange, rows = 4, maxLength, placeholder, mo
       {(ids) => <textarea {...ids} ref={ref} value={value} rows={rows} maxLength={maxLength} placeholder={placeholder} disabled={f.disabled} class={mono ? 'mono' : undefined} spellcheck={!mono} onInput={(e) => onChange(e.currentTarget.value)} />}
     </Field>
   )
+}
+
+/** A switch in a table: what it does is its name. A press is carried out before the switch moves; what that throws is told. */
+export function Switch({ value, onChange, label, disabled }: { value: boolean; onChange: (v: boolean) => unknown; label: string; disabled?: boolean }) {
+  const [busy, work] = useState(false)
+  const press = async () => {
+    work(true)
+    try {
+      await onChange(!value)
+    } catch (e) {
+      tell((e as Error).message, 'bad')
+    } finally {
+      work(false)
+    }
+  }
+  return <button type="button" role="switch" class="switch" aria-checked={value} aria-label={label} title={label} aria-busy={busy || undefined} disabled={disabled || busy} onClick={press}><span /></button>
 }
 
 /** On or off, in force when pressed or with the form. */

@@ -62,7 +62,7 @@ func Make(f Facts) *Report {
 	}
 	slices.SortStableFunc(r.Events, func(a, b Event) int { return a.Start.Compare(b.Start) })
 	total := f.Total
-	if total == nil {
+	if total == nil || total.Minutes == 0 {
 		total = &analytics.Row{}
 		r.Notes = append(r.Notes, "Nothing was recorded of the room in this time.")
 	}
@@ -241,10 +241,13 @@ func (r *Report) change(h manage.AuditRecord) {
 	r.Changes = append(r.Changes, c)
 }
 
+// fresh is how old figures are at most that are as good as those of now.
+const fresh = 10 * time.Second
+
 // missing says what is not in the report.
 func (r *Report) missing(f Facts) {
 	note := func(text string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(text, args...)) }
-	if r.AsOf.Before(r.To) && !r.AsOf.IsZero() {
+	if r.AsOf.Before(r.To.Add(-fresh)) && !r.AsOf.IsZero() {
 		note("The report was made before its end: it has what was known at %s.", moment(r.AsOf))
 	}
 	if f.Rows.Incomplete != "" {

@@ -166,6 +166,10 @@ func TestNothingWasRecorded(t *testing.T) {
 		t.Error(page)
 	}
 	golden(t, "empty.html", page)
+	f.Total, f.Rows.AsOf = &analytics.Row{}, f.To.Add(-time.Second)
+	if notes := Make(f).Notes; len(notes) != 1 || !strings.HasPrefix(notes[0], "Nothing was recorded") {
+		t.Errorf("a row of nothing, and figures that are a second old: %q", notes)
+	}
 }
 
 func TestWhatIsMissingIsSaid(t *testing.T) {

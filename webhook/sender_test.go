@@ -324,11 +324,11 @@ func TestAQueueIsBounded(t *testing.T) {
 		s, _ := serve(t, store, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		s.Use(ctx, []Target{target("http://hooks.example.com/")})
 		long := message(strings.Repeat("\x01", 2000))
-		long.Change = &Change{Fields: make([]Field, 200)}
+		long.Change = &Change{Fields: make([]Field, 60)}
 		for i := range long.Change.Fields {
 			long.Change.Fields[i] = Field{"field", strings.Repeat("<", 100), strings.Repeat("&", 100)}
 		}
-		for range 2 * (MaxPending + MaxKept) {
+		for range MaxPending + MaxKept + 1 {
 			long.ID = NewID()
 			s.Tell(ctx, "1", long)
 		}

@@ -15,8 +15,11 @@ import (
 // AnalyticsFile is where a process with this data directory keeps analytics.
 func AnalyticsFile(data string) string { return filepath.Join(data, "analytics.db") }
 
-// askAnalytics is the subject of queries, on the shared space, to any store.
-const askAnalytics = "ask.analytics"
+// Subjects on the shared space.
+const (
+	askAnalytics  = "ask.analytics"      // queries, to any store
+	copyAnalytics = "ask.analytics.copy" // what a store missed, to the others
+)
 
 const (
 	// askWithin bounds a question to a store elsewhere, or its answer.
@@ -25,6 +28,9 @@ const (
 	// askedWaiting, beyond which they get no answer.
 	askedAtOnce  = 4
 	askedWaiting = 64
+	// catchUpAfter is from the start, and catchUpEvery between, looks for what was missed.
+	catchUpAfter = 2 * time.Second
+	catchUpEvery = time.Hour
 )
 
 // keepsAnalytics reports whether a process with this configuration has a store: one alone, a core,
@@ -85,6 +91,7 @@ func (s *Server) runAnalytics(node <-chan struct{}) {
 	keeping.Go(func() { s.analytics.Run(kept) })
 	if s.ring != nil {
 		defer s.serveAnalytics(kept)()
+		keeping.Go(func() { s.catchUpAnalytics(kept) })
 	}
 	<-node
 }
@@ -92,7 +99,7 @@ func (s *Server) runAnalytics(node <-chan struct{}) {
 // serveAnalytics answers the questions of other processes, until stop is called.
 func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 	waiting, busy := make(chan struct{}, askedWaiting), make(chan struct{}, askedAtOnce)
-	stop, err := s.link.Subscribe(askAnalytics, func(m cluster.Message) {
+	reply := func(m cluster.Message, answer func(context.Context, []byte) ([]byte, bool)) {
 		select {
 		case waiting <- struct{}{}:
 		default:
@@ -108,18 +115,48 @@ func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 				return
 			}
 			defer func() { <-busy }()
-			if answer := s.analytics.Serve(ctx, m.Data); ctx.Err() == nil && m.Reply != nil {
-				if err := m.Reply(answer); err != nil {
+			if text, ok := answer(ctx, m.Data); ok && ctx.Err() == nil && m.Reply != nil {
+				if err := m.Reply(text); err != nil {
 					s.log.Debug("an answer about analytics was not sent", "error", err)
 				}
 			}
 		}()
-	})
-	if err != nil {
-		s.log.Error("what other nodes ask of analytics is not heard", "error", err)
-		return func() {}
 	}
-	return stop
+	var stops []func()
+	for subject, answer := range map[string]func(context.Context, []byte) ([]byte, bool){
+		askAnalytics:  func(ctx context.Context, asked []byte) ([]byte, bool) { return s.analytics.Serve(ctx, asked), true },
+		copyAnalytics: s.analytics.ServeCopy,
+	} {
+		end, err := s.link.Subscribe(subject, func(m cluster.Message) { reply(m, answer) })
+		if err != nil {
+			s.log.Error("what other nodes ask of analytics is not heard", "subject", subject, "error", err)
+			continue
+		}
+		stops = append(stops, end)
+	}
+	return func() {
+		for _, end := range stops {
+			end()
+		}
+	}
+}
+
+// catchUpAnalytics copies what this process missed from another store, soon after the start and then
+// from time to time, until ctx ends.
+func (s *Server) catchUpAnalytics(ctx context.Context) {
+	for wait(ctx, catchUpAfter); ctx.Err() == nil; wait(ctx, catchUpEvery) {
+		n, err := s.analytics.CatchUp(ctx, func(ctx context.Context, message []byte) ([]byte, error) {
+			ctx, done := context.WithTimeout(ctx, askWithin)
+			defer done()
+			return s.link.Request(ctx, copyAnalytics, message)
+		})
+		switch {
+		case n > 0:
+			s.log.Info("analytics that this process missed were copied from another", "rows", n)
+		case err != nil:
+			s.log.Debug("no other node was asked for analytics that this process missed", "error", err)
+		}
+	}
 }
 
 // analyticsStatus is the part of /-/status.

@@ -10,26 +10,30 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// month writes minutes of days of rooms, with visitors each, as if they had been put, and drops their parts.
+// month writes what rooms saw in a number of days, with visitors each minute: quarters, and minutes of
+// the last two days.
 func month(b *testing.B, c *clock, rooms, days, visitors int) *Store {
-	s := openAt(b, c)
-	from := c.now.Add(-time.Duration(days) * 24 * time.Hour).Truncate(24 * time.Hour)
+	s := openAt(b, c, func(cfg *Config) { cfg.MaxSize = 16 << 30 })
+	from, fine := c.now.AddDate(0, 0, -days).Truncate(24*time.Hour), c.now.AddDate(0, 0, -2).Truncate(24*time.Hour)
 	r := rand.New(rand.NewPCG(1, 1))
-	var made []analytics.Row
-	for range 500 {
-		made = append(made, minuteOfVisitors(r, room(0), from, 1, visitors).Row())
+	made := map[analytics.Resolution][]analytics.Row{}
+	for range 200 {
+		for every, n := range map[analytics.Resolution]int{analytics.EveryMinute: visitors, analytics.EveryQuarter: 15 * visitors} {
+			made[every] = append(made[every], minuteOfVisitors(r, room(0), from, 1, n).Row())
+		}
 	}
 	for i := range rooms {
-		for day := range days {
-			var rows []analytics.Row
-			for at := from.AddDate(0, 0, day); len(rows) < 1440 && at.Before(c.now.Add(-5*time.Minute)); at = at.Add(time.Minute) {
-				row := made[r.IntN(len(made))]
-				row.Room, row.Start = room(i), at
-				rows = append(rows, row)
+		var rows []analytics.Row
+		for at, every := from, analytics.EveryQuarter; at.Before(c.now.Add(-5 * time.Minute)); at = at.Add(time.Duration(every)) {
+			if !at.Before(fine) {
+				every = analytics.EveryMinute
 			}
-			if err := s.Import(b.Context(), rows); err != nil {
-				b.Fatal(err)
-			}
+			row := made[every][r.IntN(200)]
+			row.Room, row.Start, row.Every = room(i), at, every
+			rows = append(rows, row)
+		}
+		if err := s.Import(b.Context(), rows); err != nil {
+			b.Fatal(err)
 		}
 	}
 	return s
@@ -47,11 +51,13 @@ func BenchmarkQuery(b *testing.B) {
 	}
 	c.now = c.now.Add(time.Hour)
 	s.Step(b.Context())
-	used, _, err := s.file.size(b.Context())
-	if err != nil {
-		b.Fatal(err)
+	for _, l := range levels {
+		var rows, bytes int64
+		if err := s.file.read.QueryRow(`SELECT count(*), sum(length(r.body) + length(m.details) + length(m.histograms)) FROM row_`+l.word+` r JOIN more_`+l.word+` m ON m.key = r.key`).Scan(&rows, &bytes); err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("every %s: %d rows, %d bytes each", l.word, rows, bytes/rows)
 	}
-	b.Logf("%d MiB, %d bytes for each minute of a room", used>>20, used/(rooms*days*1440))
 	end := began.Add(-10 * time.Minute)
 	for _, which := range []struct {
 		name  string

@@ -66,7 +66,7 @@ func schema() (statements []string) {
 	}
 	for _, l := range levels {
 		statements = append(statements,
-			fmt.Sprintf(`CREATE TABLE row_%s (key INTEGER PRIMARY KEY, body BLOB NOT NULL)`, l.word),
+			fmt.Sprintf(`CREATE TABLE row_%s (key INTEGER PRIMARY KEY, minutes INTEGER NOT NULL, body BLOB NOT NULL)`, l.word),
 			fmt.Sprintf(`CREATE TABLE more_%s (key INTEGER PRIMARY KEY, details BLOB, histograms BLOB)`, l.word))
 	}
 	return append(statements, fmt.Sprintf(`PRAGMA application_id = %d`, applicationID), fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion))

@@ -16,42 +16,6 @@ import (
 // maxMessage bounds what travels at once, in bytes: under what links carry.
 const maxMessage = 900 << 10
 
-// Frames packs minutes of several rooms into messages that fit a link: of each its room, the
-// length of its body, and its body.
-func Frames(minutes []*analytics.Minute) (messages [][]byte) {
-	var b, body []byte
-	for _, m := range minutes {
-		body = m.AppendWire(body[:0])
-		if len(b) > 0 && len(b)+len(body)+mostText > maxMessage {
-			messages, b = append(messages, b), nil
-		}
-		b = appendText(b, string(m.Room))
-		b = append(binary.AppendUvarint(b, uint64(len(body))), body...)
-	}
-	if len(b) > 0 {
-		messages = append(messages, b)
-	}
-	return messages
-}
-
-// ParseFrames returns the minutes of a message that Frames made. After the first that is damaged
-// nothing more is read.
-func ParseFrames(message []byte) (minutes []*analytics.Minute, err error) {
-	for d := (decoder{b: message}); len(d.b) > 0; {
-		room := anteroom.RoomID(d.text())
-		body := d.bytes(d.count(maxMessage))
-		if d.err != nil {
-			return minutes, d.err
-		}
-		m, err := analytics.ParseMinute(room, body)
-		if err != nil {
-			return minutes, err
-		}
-		minutes = append(minutes, m)
-	}
-	return minutes, nil
-}
-
 // question is a query on its way to a store, or the rest of one.
 type question struct {
 	Rooms      []anteroom.RoomID    `json:"rooms"`

@@ -153,7 +153,7 @@ func (w *writer) parts(text string, args ...any) (out []*analytics.Minute) {
 func (w *writer) putRow(l int, no int64, r *analytics.Row) {
 	key := keyOf(no, minuteOf(r.Start))
 	w.buf = appendRow(w.buf[:0], r)
-	w.exec(`INSERT OR REPLACE INTO row_`+levels[l].word+` (key, body) VALUES (?, ?)`, key, w.buf)
+	w.exec(`INSERT OR REPLACE INTO row_`+levels[l].word+` (key, minutes, body) VALUES (?, ?, ?)`, key, r.Minutes, w.buf)
 	w.buf = appendDetails(w.buf[:0], r)
 	n := len(w.buf)
 	w.buf = appendHistograms(w.buf, r)

@@ -215,6 +215,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 		at   time.Time
 		room *room
 	}
+	nowhere := &room{}
 	found := map[group]*result{}
 	for _, s := range spans {
 		passing := rooms
@@ -226,7 +227,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 				if every == analytics.EveryMinute && !q.filter.match(facts{at: row.Start, room: r}) {
 					return
 				}
-				var g group
+				g := group{room: nowhere}
 				if unit > 0 {
 					g.at = row.Start.Truncate(unit)
 				}
@@ -235,11 +236,8 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 				}
 				one := found[g]
 				if one == nil {
-					one = &result{at: row.Start, room: r}
+					one = &result{at: g.at, room: g.room}
 					found[g] = one
-				}
-				if row.Start.Before(one.at) {
-					one.at = row.Start
 				}
 				one.cell.add(row)
 			})
@@ -249,13 +247,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 		}
 	}
 	all := make([]*result, 0, len(found))
-	for g, one := range found {
-		if unit > 0 {
-			one.at = g.at
-		}
-		if !byRoom {
-			one.room = &room{}
-		}
+	for _, one := range found {
 		all = append(all, one)
 	}
 	q.put(all)

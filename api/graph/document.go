@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -53,6 +54,7 @@ type variable struct {
 type reading struct {
 	tokens    []token
 	at        int
+	field     string // the one whose arguments are read
 	variables []variable
 	uses      map[string]string // the type of the first place of a variable
 }
@@ -76,13 +78,52 @@ func read(text string, values map[string]any) (*document, error) {
 	if err := r.walk(); err != nil {
 		return nil, err
 	}
+	for _, v := range r.variables {
+		if members := inputs[v.base()]; members != nil {
+			if err := known(members, values[v.name], "variables."+v.name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return r.spell(text, values), nil
+}
+
+// base returns the name in a variable's type.
+func (v variable) base() string {
+	for _, t := range v.kind {
+		if t.kind == aName {
+			return t.text
+		}
+	}
+	return ""
+}
+
+// known refuses a value that has a member which its type has not. The depth of values is bounded.
+func known(members map[string]string, value any, path string) error {
+	switch value := value.(type) {
+	case []any:
+		for i, one := range value {
+			if err := known(members, one, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range sorted(value) {
+			if _, ok := members[name]; !ok {
+				return fault{codeInvalid, fmt.Sprintf("%s: there is no field %s", path, printed(name))}
+			}
+			if err := known(members, value[name], path+"."+name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *reading) walk() error {
 	var open []bracket
 	key := ""
-	operations, arguments, schemas, types := 0, 0, 0, 0
+	operations, lists, schemas, types := 0, 0, 0, 0
 	for ; r.at < len(r.tokens); r.at++ {
 		t := r.tokens[r.at]
 		inArguments := slices.ContainsFunc(open, func(b bracket) bool { return b.kind == '(' })
@@ -90,9 +131,10 @@ func (r *reading) walk() error {
 		switch t.kind {
 		case '(', '[', '{':
 			if t.kind == '(' && !inArguments {
-				if arguments++; arguments > MaxArguments {
+				if lists++; lists > MaxArguments {
 					return t.refuse(codeLimit, "query has more than %d lists of arguments", MaxArguments)
 				}
+				r.field = r.name(-1)
 			}
 			if len(open) == 0 && t.kind == '{' {
 				operations++
@@ -129,11 +171,15 @@ func (r *reading) walk() error {
 			switch {
 			case !inArguments:
 			case r.is(1, ':'):
-				if key = t.text; inObject && !isInputField(key) {
-					return t.refuse(codeInvalid, "Field %q is not defined by any filter.", key)
+				if key = t.text; inObject {
+					if err := r.isMember(arguments[r.field].filter); err != nil {
+						return err
+					}
 				}
-			case t.text != "true" && t.text != "false" && t.text != "null" && !isEnumValue(t.text):
-				return t.refuse(codeInvalid, "There is no value %q to order by.", t.text)
+			case t.text != "true" && t.text != "false" && t.text != "null":
+				if _, _, ok := orderOf(arguments[r.field].orders, t.text); !ok {
+					return t.refuse(codeInvalid, "There is no value %q for %s of %s.", t.text, key, r.field)
+				}
 			}
 		}
 		if operations > maxOperations {
@@ -166,8 +212,12 @@ func (r *reading) definesVariables() bool {
 func (r *reading) definitions() error {
 	for r.at++; r.at < len(r.tokens) && !r.is(0, ')'); r.at++ {
 		if !r.is(0, '$') || r.name(1) == "" || !r.is(2, ':') {
-			if r.is(0, '(') || r.is(0, '{') {
-				if err := r.skip(); err != nil {
+			if r.is(0, '(') || r.is(0, '{') || r.is(0, '[') {
+				of := ""
+				if n := len(r.variables); n > 0 {
+					of = r.variables[n-1].base()
+				}
+				if err := r.skip(of); err != nil {
 					return err
 				}
 			}
@@ -186,8 +236,8 @@ func (r *reading) definitions() error {
 	return nil
 }
 
-// skip passes a bracket with what is in it: a default, or the argument of a directive.
-func (r *reading) skip() error {
+// skip passes a bracket with what is in it: a default of a type, or the argument of a directive.
+func (r *reading) skip(of string) error {
 	depth := 0
 	for ; r.at < len(r.tokens); r.at++ {
 		switch t := r.tokens[r.at]; t.kind {
@@ -200,10 +250,24 @@ func (r *reading) skip() error {
 				return nil
 			}
 		case aName:
-			if r.is(1, ':') && depth > 0 && t.text != "if" && !isInputField(t.text) {
-				return t.refuse(codeInvalid, "Field %q is not defined by any filter.", t.text)
+			if r.is(1, ':') && inputs[of] != nil {
+				if err := r.isMember(of); err != nil {
+					return err
+				}
 			}
 		}
+	}
+	return nil
+}
+
+// isMember refuses the name here unless an input object has it.
+func (r *reading) isMember(of string) error {
+	t := r.tokens[r.at]
+	if _, ok := inputs[of][t.text]; !ok {
+		if of == "" {
+			return t.refuse(codeInvalid, "Field %q is not defined here.", t.text)
+		}
+		return t.refuse(codeInvalid, "Field %q is not defined by type %q.", t.text, of)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -152,8 +153,8 @@ var rawDimensions = []dimension{
 
 // result is an answered row of either node.
 type result struct {
-	at   time.Time // the beginning of the first span
-	room *room
+	at   time.Time // the beginning of its time; zero where groups are not told apart by time
+	room *room     // without id where they are not told apart by room
 	cell cell
 }
 
@@ -252,33 +253,59 @@ func inputType(k key, suffix string) (string, bool) {
 	return k.kind, true
 }
 
-// positions are the types of all input fields and arguments that a variable can stand for. No name
-// has two.
-var positions = makePositions()
+// The names of the types of arguments.
+const (
+	zoneFilterType   = "ZoneFilter_InputObject"
+	rawFilterType    = "ZoneWaitingRoomAnalyticsAdaptiveFilter_InputObject"
+	groupsFilterType = "ZoneWaitingRoomAnalyticsAdaptiveGroupsFilter_InputObject"
+)
 
-func makePositions() map[string]string {
-	all := map[string]string{"limit": "uint64", "if": "Boolean", "zoneTag": "string", "zoneTag_gt": "string", "zoneTag_in": "[string!]"}
-	for _, keys := range []map[string]key{dimensionKeys(dimensions), rawKeys()} {
-		for name, k := range keys {
-			for _, suffix := range suffixes {
-				if t, ok := inputType(k, suffix); ok {
-					all[name+suffix] = t
-				}
+var (
+	rawFilterKeys    = rawKeys()
+	groupsFilterKeys = dimensionKeys(dimensions)
+	rawOrders        = rawOrderKeys()
+	groupsOrders     = groupsOrderKeys()
+)
+
+// inputs are the members of each input object, with their types.
+var inputs = map[string]map[string]string{
+	zoneFilterType:   {"zoneTag": "string", "zoneTag_gt": "string", "zoneTag_in": "[string!]"},
+	rawFilterType:    membersOf(rawFilterKeys),
+	groupsFilterType: membersOf(groupsFilterKeys),
+}
+
+func membersOf(keys map[string]key) map[string]string {
+	all := map[string]string{"AND": "", "OR": ""}
+	for name, k := range keys {
+		for _, suffix := range suffixes {
+			if t, ok := inputType(k, suffix); ok {
+				all[name+suffix] = t
 			}
 		}
 	}
 	return all
 }
 
-// isInputField reports whether an input object can have a member of this name.
-func isInputField(name string) bool {
-	return positions[name] != "" && name != "limit" && name != "if" || name == "AND" || name == "OR"
+// arguments are the fields that have any: the type of their filter, and what they are ordered by.
+var arguments = map[string]struct {
+	filter string
+	orders map[string]key
+}{
+	"zones":                              {zoneFilterType, nil},
+	"waitingRoomAnalyticsAdaptive":       {rawFilterType, rawOrders},
+	"waitingRoomAnalyticsAdaptiveGroups": {groupsFilterType, groupsOrders},
 }
 
-var (
-	rawOrders    = rawOrderKeys()
-	groupsOrders = groupsOrderKeys()
-)
+// positions are the types of the places that a variable can stand in: no name has two.
+var positions = makePositions()
+
+func makePositions() map[string]string {
+	all := map[string]string{"limit": "uint64", "if": "Boolean"}
+	for _, members := range inputs {
+		maps.Copy(all, members)
+	}
+	return all
+}
 
 // orderOf reads a value of an orderBy enum.
 func orderOf(orders map[string]key, value string) (k key, descending, ok bool) {
@@ -292,19 +319,5 @@ func orderOf(orders map[string]key, value string) (k key, descending, ok bool) {
 	return k, descending, ok
 }
 
-// isEnumValue reports whether some enum has the value.
-func isEnumValue(value string) bool {
-	_, _, raw := orderOf(rawOrders, value)
-	_, _, groups := orderOf(groupsOrders, value)
-	return raw || groups
-}
-
 // sorted returns the keys of a map in their order.
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

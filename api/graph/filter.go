@@ -271,9 +271,8 @@ type (
 	groupsFilter struct{ *filter }
 )
 
-func (rawFilter) ImplementsGraphQLType(name string) bool {
-	return name == "ZoneWaitingRoomAnalyticsAdaptiveFilter_InputObject"
-}
+// ImplementsGraphQLType tells the library what it is.
+func (rawFilter) ImplementsGraphQLType(name string) bool { return name == rawFilterType }
 
 // UnmarshalGraphQL reads an input object.
 func (f *rawFilter) UnmarshalGraphQL(input any) (err error) {
@@ -281,17 +280,11 @@ func (f *rawFilter) UnmarshalGraphQL(input any) (err error) {
 	return err
 }
 
-func (groupsFilter) ImplementsGraphQLType(name string) bool {
-	return name == "ZoneWaitingRoomAnalyticsAdaptiveGroupsFilter_InputObject"
-}
+// ImplementsGraphQLType tells the library what it is.
+func (groupsFilter) ImplementsGraphQLType(name string) bool { return name == groupsFilterType }
 
 // UnmarshalGraphQL reads an input object.
 func (f *groupsFilter) UnmarshalGraphQL(input any) (err error) {
 	f.filter, err = (&filterReader{keys: groupsFilterKeys}).read(input, "filter", 1)
 	return err
 }
-
-var (
-	rawFilterKeys    = rawKeys()
-	groupsFilterKeys = dimensionKeys(dimensions)
-)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,10 +38,14 @@ func (k *kept) Query(ctx context.Context, q analytics.Query) (analytics.Answer, 
 	}
 	a := analytics.Answer{Every: q.Every, AsOf: q.To}
 	for _, id := range q.Rooms {
-		for i := range k.minutes {
+		first, _ := slices.BinarySearchFunc(k.minutes, q.From, func(m analytics.Row, t time.Time) int { return m.Start.Compare(t) })
+		for i := first; i < len(k.minutes); i++ {
 			m := &k.minutes[i]
 			start := m.Start.Truncate(time.Duration(q.Every))
-			if m.Room != id || start.Before(q.From) || !start.Before(q.To) {
+			if !start.Before(q.To) {
+				break
+			}
+			if m.Room != id {
 				continue
 			}
 			if n := len(a.Rows) - 1; n >= 0 && a.Rows[n].Room == id && a.Rows[n].Start.Equal(start) {

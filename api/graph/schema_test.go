@@ -118,7 +118,7 @@ func published() string {
 			t.field(p.about, p.name, "int64!")
 		}
 	})
-	t.filter(raw+"Filter_InputObject", rawKeys())
+	t.filter(rawFilterType, rawFilterKeys)
 	t.orders(raw+"OrderBy", rawOrders)
 	t.block("Rows added up", "type "+groups, func() {
 		for _, o := range []string{"Avg", "AvgWeighted", "Dimensions", "Max", "Min", "Sum"} {
@@ -155,7 +155,7 @@ func published() string {
 			}
 		}
 	})
-	t.filter(groups+"Filter_InputObject", dimensionKeys(dimensions))
+	t.filter(groupsFilterType, groupsFilterKeys)
 	t.orders(groups+"OrderBy", groupsOrders)
 	return t.String()
 }

@@ -134,9 +134,6 @@ func (n *variableCount) check(v any, path string, depth int) error {
 			return fault{codeLimit, fmt.Sprintf("variables have too many members (at most %d)", MaxVariableMembers)}
 		}
 		for _, name := range sorted(v) {
-			if depth > 0 && !isInputField(name) || len(name) > maxNameBytes {
-				return fault{codeInvalid, fmt.Sprintf("%s: there is no field %s", path, printed(name))}
-			}
 			if err := n.check(v[name], path+"."+name, depth+1); err != nil {
 				return err
 			}
@@ -150,6 +147,7 @@ func (g *graph) run(ctx context.Context, by manage.Caller, left int, b body) (an
 	ctx, cancel := context.WithTimeout(ctx, longestQuery)
 	defer cancel()
 	w := &work{graph: g, by: by, now: g.Now().UTC(), left: left, cancel: cancel, zones: map[anteroom.ZoneID]bool{}}
+	w.finish = w.afterField
 	doc, err := read(b.Query, b.Variables)
 	if err != nil {
 		return g.failed(err), w
@@ -187,10 +185,11 @@ func (g *graph) exec(ctx context.Context, doc *document, b body) (data jsontext.
 
 // problem translates an error of the library.
 func (g *graph) problem(doc *document, e *gqlerrors.QueryError) problem {
-	p := g.problemOf(e.ResolverError)
-	if e.ResolverError == nil {
-		p = g.problemOf(fault{codeInvalid, e.Message})
+	err := e.ResolverError
+	if err == nil {
+		err = fault{codeInvalid, e.Message}
 	}
+	p := g.problemOf(err)
 	p.Path = e.Path
 	for _, at := range e.Locations {
 		here := doc.original(place{at.Line, at.Column})

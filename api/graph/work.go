@@ -43,6 +43,8 @@ type work struct {
 	cancel context.CancelFunc
 
 	fields, meta atomic.Int64
+	ended        atomic.Bool                 // by a bound
+	finish       func(*gqlerrors.QueryError) // afterField, made once
 
 	mu       sync.Mutex
 	zones    map[anteroom.ZoneID]bool
@@ -62,6 +64,7 @@ func (w *work) stop(err error) error {
 	if w.tooLarge == nil {
 		w.tooLarge = err
 	}
+	w.ended.Store(true)
 	w.cancel()
 	return err
 }
@@ -111,27 +114,40 @@ func (w *work) give(n int) error {
 // counter is told of every field that is answered, and ends a query that has too many.
 type counter struct{}
 
+// TraceQuery has nothing to count.
 func (counter) TraceQuery(ctx context.Context, _, _ string, _ map[string]any, _ map[string]*introspection.Type) (context.Context, func([]*gqlerrors.QueryError)) {
 	return ctx, func([]*gqlerrors.QueryError) {}
 }
 
+// TraceField counts.
 func (counter) TraceField(ctx context.Context, _, typeName, fieldName string, _ bool, _ map[string]any) (context.Context, func(*gqlerrors.QueryError)) {
 	w := workOf(ctx)
 	meta := strings.HasPrefix(typeName, "__")
 	if w.fields.Add(1) > MaxFields || meta && w.meta.Add(1) > MaxMetaFields {
 		w.stop(fault{codeLimit, fmt.Sprintf("answer has more than %d fields, or more than %d about the schema: ask for fewer rows or fields", MaxFields, MaxMetaFields)})
 	}
-	return ctx, ignore
+	return ctx, w.finish
 }
 
-func ignore(*gqlerrors.QueryError) {}
+// enough is the panic that ends a query. The library goes through what is left of its lists
+// when a query is cancelled, a field and an error at a time, and recovers from panics in each of
+// its goroutines; after a field none of its locks is held.
+type enough struct{}
+
+func (w *work) afterField(*gqlerrors.QueryError) {
+	if w.ended.Load() {
+		panic(enough{})
+	}
+}
 
 // panicLog keeps what a fault of ours says in the log.
 type panicLog struct{ log *slog.Logger }
 
 // LogPanic writes to the log.
 func (p panicLog) LogPanic(ctx context.Context, value any) {
-	p.log.Error("a GraphQL query met a fault of ours", "request", workOf(ctx).by.RequestID, "panic", value)
+	if _, ok := value.(enough); !ok {
+		p.log.Error("a GraphQL query met a fault of ours", "request", workOf(ctx).by.RequestID, "panic", value)
+	}
 }
 
 // MakePanicError tells the caller no more than that there was one.

@@ -107,7 +107,8 @@ func sessionID(r *http.Request) string {
 	return c.Value
 }
 
-// cookie is the session's. Over TLS no browser sends it in the clear.
+// cookie is the session's. Over TLS no browser sends it in the clear. Cookies know no ports:
+// the path keeps it from most of what else is served under the listener's name.
 func cookie(r *http.Request, id string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: CookieName, Value: id, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: CookieName, Value: id, Path: Prefix, MaxAge: maxAge, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
 }

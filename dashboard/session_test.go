@@ -19,7 +19,7 @@ func TestLoginMakesASession(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	c := a.Cookies()[0]
-	if c.Name != CookieName || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.Secure || c.MaxAge != 12*60*60 || len(c.Value) != 43 {
+	if c.Name != CookieName || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/dash" || c.Domain != "" || c.Secure || c.MaxAge != 12*60*60 || len(c.Value) != 43 {
 		t.Errorf("cookie over HTTP: %+v", c)
 	}
 	if strings.Contains(c.Value, adminToken) || a.Header.Get("Cache-Control") != "no-store" {

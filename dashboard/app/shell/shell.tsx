@@ -188,7 +188,7 @@ function Stale() {
   const l = useLive()
   if (l.state !== 'stale') return null
   return (
-    <div class="stale" role="alert">
+    <div class="banner" role="alert">
       <Icon name="warning" />
       <span>No figures since {second(l.at)}. What you see is old. The line of waiting visitors goes on without this page.</span>
       <Button small icon="refresh" onClick={reconnect}>Connect</Button>

@@ -190,7 +190,7 @@ interface ChartsProps {
 function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
   const common = {
     times: a.time, from: range.from / 1000, to: range.to / 1000, sync: 'analytics', onZoom: zoom,
-    spans: events.map((e) => ({ from: spanOf(e).from / 1000, to: spanOf(e).to / 1000, title: String(e.name) })),
+    spans: events.filter((e) => spanOf(e).from < range.to && spanOf(e).to > range.from).map((e) => ({ from: spanOf(e).from / 1000, to: spanOf(e).to / 1000, title: String(e.name) })),
   }
   const charts = useMemo(() => {
     const s = (title: string, name: string, colour: string, more: Partial<Series> = {}): Series => ({ title, values: series(a, name), colour, ...more })
@@ -208,7 +208,7 @@ function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
         s('limit', 'new_limit', '--climit', { kind: 'limit' }), ...was('let in', 'new_users')] },
       { title: 'Time in line, of those let in', unit: 'seconds' as const, series: [...three('waited'), ...was('half below', 'waited_p50')] },
       { title: 'Time on your site', unit: 'seconds' as const, series: [...three('on_origin'), ...was('half below', 'on_origin_p50')] },
-      { title: 'What newcomers were told, and how it came', unit: 'seconds' as const, series: [s('longest forecast', 'estimate_seconds', '--c1', { kind: 'area' }), s('later than told, 95 % below', 'late_p95', '--c5'), s('earlier than told, 95 % below', 'early_p95', '--c3')] },
+      { title: 'Forecasts: what was told, and how it came', unit: 'seconds' as const, series: [s('longest forecast', 'estimate_seconds', '--c1', { kind: 'area' }), s('later than told, 95 % below', 'late_p95', '--c5'), s('earlier than told, 95 % below', 'early_p95', '--c3')] },
       { title: 'Joining and leaving the line', series: [s('joined', 'joined', '--c1', { kind: 'area' }), s('gave up', 'abandoned', '--c5'), s('turn not taken', 'no_shows', '--c2'), s('let in before others', 'overtakes', '--c4')] },
       { title: 'Beside the line', series: [s('passed by rules', 'bypassed', '--c6', { kind: 'area' }), s('turned away', 'turned_away', '--c5'), s('tickets refused', 'refused', '--c2'), s('sessions ended', 'revoked', '--c4')] },
     ]
@@ -216,7 +216,7 @@ function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
   return (
     <>
       <h2 class="unseen">Charts</h2>
-      <p class="quiet">Draw a range in any chart to look closer; all follow. The browser's Back goes out again. {common.spans.length > 0 && `Shaded: ${count(common.spans.length, 'event')}.`}</p>
+      <p class="quiet">Draw a range in any chart to look closer; all follow. The browser's Back goes out again. {common.spans.length > 0 && `Shaded: ${common.spans.map((x) => x.title).slice(0, 3).join(', ')}${common.spans.length > 3 ? ` and ${count(common.spans.length - 3, 'event')} more` : ''}.`}</p>
       <Card><Chart {...common} {...charts[0]} /></Card>
       <div class="grid wide">
         {charts.slice(1).map((c) => <Card key={c.title}><Chart {...common} {...c} /></Card>)}

@@ -53,6 +53,7 @@ export function Report({ room, query }: RoomPageProps) {
         </div>
         <Snippet parts={[{ title: 'curl', text: curl('GET', as('html')) }]} />
       </Card>
+      {asked.data && <Card flush><iframe class="report" title="The report" src={address(as('html'))} sandbox="" /></Card>}
     </>
   )
 }

@@ -113,7 +113,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
           </>
         )}>
           <label class="unseen" for="template">Template</label>
-          <textarea id="template" ref={area} class="mono code" rows={26} spellcheck={false} disabled={fixed} value={text} wrap="off"
+          <textarea id="template" ref={area} class="mono code" rows={21} spellcheck={false} disabled={fixed} value={text} wrap="off"
             onInput={(e) => write(e.currentTarget.value)} onDragOver={(e) => e.preventDefault()} onDrop={(e) => { if (e.dataTransfer?.files.length) { e.preventDefault(); load(e.dataTransfer.files[0]) } }} />
           {checked && <Size {...checked} />}
           {error && <Note tone="bad" title="This page cannot be checked">{error}</Note>}

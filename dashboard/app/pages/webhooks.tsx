@@ -138,7 +138,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
     <Card flush title={`What ${webhook.name} was told`} actions={<Button small icon="cross" onClick={() => setQuery({ webhook: null })}>Close</Button>}>
       {asked.error && !asked.data ? <Failed error={asked.error} retry={asked.reload} /> : !asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="message" title="Nothing yet">Press Test to see whether it arrives.</Empty> : (
         <Table caption={`What ${webhook.name} was told`} rows={asked.data} id={(d) => d.id} columns={[
-          { title: 'When', cell: (d) => <span title={full(d.created_on)}>{moment(d.created_on)}</span> },
+          { title: 'When', cell: (d) => <span class="block" title={full(d.created_on)}>{moment(d.created_on)}</span> },
           { title: 'What', name: true, cell: (d) => <><code>{d.type}</code><span class="below">{d.text}</span></> },
           { title: 'State', cell: (d) => <Pill tone={states[d.state].tone}>{states[d.state].word}</Pill> },
           { title: 'Attempts', figure: true, cell: (d) => <>{number(d.attempts)}{d.next_attempt_on && <span class="below quiet">next {ago(d.next_attempt_on)}</span>}</> },

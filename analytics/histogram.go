@@ -112,7 +112,6 @@ func (h *Histogram) AppendWire(b []byte) []byte {
 
 var (
 	errShort    = errors.New("analytics: it ends too early: it was damaged")
-	errCounts   = errors.New("analytics: a histogram with more different durations than there are: it was damaged")
 	errOrder    = errors.New("analytics: a histogram whose durations do not ascend: it was damaged")
 	errTooLarge = errors.New("analytics: a number is too large, or not in its shortest form: it was damaged")
 )

@@ -206,13 +206,13 @@ func TestMessageIsBounded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "",
 		strings.Repeat("ü", 280): "",
-		"می‌خواهم 👨‍👩‍👧 שלום":       "",
-		strings.Repeat("a", 281):    "281 characters",
-		"two\nlines":                "U+000A",
-		"\x00":                      "U+0000",
-		"turned \u202e round":       "U+202E",
-		"\xff":                      "UTF-8",
-		"no\u2028line\u2029 either": "U+2028",
+		"می\u200cخواهم 👨\u200d👩\u200d👧 שלום": "",
+		strings.Repeat("a", 281):             "281 characters",
+		"two\nlines":                         "U+000A",
+		"\x00":                               "U+0000",
+		"turned \u202e round":                "U+202E",
+		"\xff":                               "UTF-8",
+		"no\u2028line\u2029 either":          "U+2028",
 	} {
 		err := anteroom.Controls{Message: text}.Check().Err()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

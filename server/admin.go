@@ -32,7 +32,7 @@ func (s *Server) adminServer() *http.Server {
 	mux.Handle("GET /metrics", s.metrics)
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
-		graph.Path: graph.New(graph.Config{Manager: s.manage, Log: s.log})}
+		graph.Path: graph.New(graph.Config{Manager: s.manage, Minutes: days(s.Config().Analytics.MinuteDays), Retention: days(s.Config().Analytics.RetentionDays), Log: s.log})}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	dash := s.newDashboard(whereAPIs(apis, http.NotFoundHandler()))
 	below := maps.Clone(apis)
@@ -52,6 +52,8 @@ func (s *Server) adminServer() *http.Server {
 	}
 	return srv
 }
+
+func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 // places are those that the databases in force know.
 type places struct{ s *Server }

@@ -209,7 +209,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 		return nil, err
 	}
 	if every != analytics.EveryMinute {
-		spans = widened(spans, w.now.Add(-w.graph.Minutes))
+		spans = widened(spans, w.now, w.graph.Minutes)
 	}
 	type group struct {
 		at   time.Time
@@ -254,17 +254,22 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 	return all[:min(len(all), q.limit)], nil
 }
 
-// widened rounds what is older than the rows of minutes to quarters of an hour, which are kept
-// longer, without taking any twice.
-func widened(spans []span, minutes time.Time) (all []span) {
+// widened rounds what is older than the rows of minutes, or of quarters of an hour, to what is kept
+// longer, without taking any row twice. Quarters are kept three times as long as minutes.
+func widened(spans []span, now time.Time, minutes time.Duration) (all []span) {
+	grid := func(t time.Time) analytics.Resolution {
+		switch age := now.Sub(t) + time.Hour; { // rather too early than not there
+		case age > 3*minutes:
+			return analytics.EveryHour
+		case age > minutes:
+			return analytics.EveryQuarter
+		}
+		return analytics.EveryMinute
+	}
 	var end time.Time
 	for _, s := range spans {
-		if s.from.Before(minutes) {
-			s.from = s.from.Truncate(time.Duration(analytics.EveryQuarter))
-		}
-		if s.to.Before(minutes) {
-			s.to = up(s.to, analytics.EveryQuarter)
-		}
+		s.from = s.from.Truncate(time.Duration(grid(s.from)))
+		s.to = up(s.to, grid(s.to))
 		if s.from.Before(end) {
 			s.from = end
 		}

@@ -68,7 +68,8 @@ var schemaText string
 // Config is what the API stands on. Manager and Log are required.
 type Config struct {
 	Manager *manage.Manager
-	// Minutes and Retention are how long rows of minutes, and any rows, are kept; 0 means 32 and 400 days.
+	// Minutes and Retention are how long rows of minutes, and any rows, are kept; 0 means 32 and 400
+	// days. Quarters of an hour are kept three times as long as minutes.
 	Minutes, Retention time.Duration
 	Now                func() time.Time // the wall clock; nil means time.Now
 	Log                *slog.Logger

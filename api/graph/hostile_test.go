@@ -13,10 +13,6 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// spent is what a query may cost at most before it is refused: fields answered and rows read. A field is
-// about a microsecond.
-type spent struct{ fields, rows int }
-
 // hostile are requests of up to 16 kB that want much of us.
 func hostile(w *world) map[string]body {
 	z := func(text string) string { return w.ids(node(text)) }

@@ -47,7 +47,7 @@ const (
 	maxErrors          = 20 // reported at once
 
 	MaxFields     = 400_000 // answered in all
-	MaxMetaFields = 10_000  // of those, about the schema
+	MaxMetaFields = 8_000   // of those, about the schema
 	MaxZones      = 10      // of one query, as published
 	MaxPageSize   = 10_000  // rows of one node, and of all nodes together
 	MaxNodeFields = 100

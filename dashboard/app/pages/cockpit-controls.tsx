@@ -41,7 +41,7 @@ export async function change(room: Room, settings: Record<string, unknown>) {
 }
 
 /** One press each, asked once, and 30 seconds to take it back. */
-export function Controls({ room, edits }: { room: Room; edits: boolean }) {
+export function Controls({ room }: { room: Room }) {
   const own = ownPath(room), was = room.controls, s = room.status
   const method = s?.in_force?.queueing_method ?? room.queueing_method
   const back = room.queueing_method === 'reject' ? 'fifo' : room.queueing_method
@@ -80,7 +80,7 @@ export function Controls({ room, edits }: { room: Room; edits: boolean }) {
     <Card title="Emergency" lead={any.length ? <>On now: {any.map((c) => c.title).join(', ')}</> : 'Each asks first, and can be undone for 30 seconds.'}>
       <div class="levers">
         {list.map((c) => (
-          <button key={c.title} type="button" class={'lever' + (c.on ? ' on' : '') + (c.danger ? ' danger' : '')} aria-pressed={c.on} disabled={!edits || (room.file && c.setting)}
+          <button key={c.title} type="button" class={'lever' + (c.on ? ' on' : '') + (c.danger ? ' danger' : '')} aria-pressed={c.on} disabled={room.file && c.setting}
             onClick={() => press(c).catch((e) => tell((e as Error).message, 'bad'))}>
             <Icon name={c.on ? 'play' : c.icon} size={20} />
             <span class="title">{c.title}</span>
@@ -97,7 +97,7 @@ export function Controls({ room, edits }: { room: Room; edits: boolean }) {
 const longest = 280
 
 /** What the waiting page says to everybody in line. */
-export function Message({ room, edits }: { room: Room; edits: boolean }) {
+export function Message({ room }: { room: Room }) {
   const now = room.controls.message ?? ''
   const [text, set] = useState<string | null>(null)
   const path = ownPath(room) + '/message'
@@ -111,17 +111,17 @@ export function Message({ room, edits }: { room: Room; edits: boolean }) {
   const left = longest - [...shown].length
   return (
     <Card title="Message to the line">
-      <TextArea label="Message" name="message" rows={3} value={shown} onChange={set} disabled={!edits} placeholder="We are restocking. Your place is kept." error={left < 0 ? `${number(-left)} characters too many` : undefined} help={`Plain text on every waiting page, at once. ${number(Math.max(0, left))} characters left.`} />
+      <TextArea label="Message" name="message" rows={3} value={shown} onChange={set} placeholder="We are restocking. Your place is kept." error={left < 0 ? `${number(-left)} characters too many` : undefined} help={`Plain text on every waiting page, at once. ${number(Math.max(0, left))} characters left.`} />
       <div class="actions">
-        <Button kind="main" icon="message" disabled={!edits || left < 0 || text === null || text.trim() === now || !text.trim()} onClick={() => send(text!.trim())}>{now ? 'Change' : 'Show it'}</Button>
-        {now && <Button icon="cross" disabled={!edits} onClick={() => send('')}>Take away</Button>}
+        <Button kind="main" icon="message" disabled={left < 0 || text === null || text.trim() === now || !text.trim()} onClick={() => send(text!.trim())}>{now ? 'Change' : 'Show it'}</Button>
+        {now && <Button icon="cross" onClick={() => send('')}>Take away</Button>}
       </div>
     </Card>
   )
 }
 
 /** Turns for the first of the line, at once. */
-export function Admit({ room, edits }: { room: Room; edits: boolean }) {
+export function Admit({ room }: { room: Room }) {
   const [n, set] = useState<number | null>(10)
   const s = room.status
   const line = s ? s.waiting + s.dormant : 0
@@ -133,8 +133,8 @@ export function Admit({ room, edits }: { room: Room; edits: boolean }) {
   return (
     <Card title="Let some in now">
       <div class="admit">
-        <NumberField label="How many" name="count" value={n} onChange={set} min={1} max={1_000_000} disabled={!edits} />
-        <Button icon="admit" disabled={!edits || !n || n < 1 || !line} onClick={admit}>Let in</Button>
+        <NumberField label="How many" name="count" value={n} onChange={set} min={1} max={1_000_000} />
+        <Button icon="admit" disabled={!n || n < 1 || !line} onClick={admit}>Let in</Button>
       </div>
       <p class="quiet small">Within the limits, also while the room is held. {line ? '' : 'Nobody waits now.'}</p>
     </Card>

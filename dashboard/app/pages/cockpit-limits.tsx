@@ -7,7 +7,7 @@ import { Button, Card, done, NumberField } from '../ui'
 import { change } from './cockpit-controls'
 
 /** The two limits, with what another value would mean for the wait. */
-export function Limits({ room, edits }: { room: Room; edits: boolean }) {
+export function Limits({ room }: { room: Room }) {
   const s = room.status
   const now = { total: s?.total_active_users ?? room.total_active_users, pace: s?.new_users_per_minute ?? room.new_users_per_minute }
   const [draft, set] = useState<{ total: number | null; pace: number | null } | null>(null)
@@ -31,11 +31,10 @@ export function Limits({ room, edits }: { room: Room; edits: boolean }) {
     done(`At most ${number(d.total)} inside and ${number(d.pace)} new a minute.`, () => change(room, of(now)))
   }
   const fields = error?.fields ?? {}
-  const off = !edits || room.file
   return (
     <Card title="Limits" lead={event ? <>“{event.name}” is active: what it overrides is changed there.</> : undefined}>
-      <Slide label="Inside at once" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={off} error={fields.total_active_users} />
-      <Slide label="New a minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={off} error={fields.new_users_per_minute} />
+      <Slide label="Inside at once" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={room.file} error={fields.total_active_users} />
+      <Slide label="New a minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={room.file} error={fields.new_users_per_minute} />
       {room.file && <p class="quiet small">The configuration file defines this room: its limits are changed there.</p>}
       {changed && s && d.total != null && d.pace != null && (
         <div class="effect" role="status">

@@ -42,15 +42,21 @@ export function Cockpit({ room }: RoomPageProps) {
       <div class="halves">
         <div class="stack charts">
           <Flow samples={samples} now={at} room={room} />
-          <InForce room={room} />
+          {edits && <InForce room={room} />}
         </div>
-        <div class="stack hand">
-          {!edits && <Note>Your token may look at this room, not change it.</Note>}
-          <Controls room={room} edits={edits} />
-          <Limits room={room} edits={edits} />
-          <Message room={room} edits={edits} />
-          <Admit room={room} edits={edits} />
-        </div>
+        {edits ? (
+          <div class="stack hand">
+            <Controls room={room} />
+            <Limits room={room} />
+            <Message room={room} />
+            <Admit room={room} />
+          </div>
+        ) : (
+          <div class="stack">
+            <Note>Your token may look at this room, not change it.</Note>
+            <InForce room={room} />
+          </div>
+        )}
       </div>
     </div>
   )

@@ -51,7 +51,7 @@ export function Overview() {
             { title: 'New a minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet">of {compact(r.status?.new_users_per_minute)}</span></> },
             {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
-              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title="Of those let in during the last hour: half waited no longer, and 95 of 100">1 h: {duration(waits[r.id].half)}, {duration(waits[r.id].most)}</span>}</>,
+              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of those let in during the last hour, half waited no longer than ${duration(waits[r.id].half)}, and 5 of 100 longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
             },
             { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },
             { title: 'Queue all', cell: (r) => <QueueAll room={r} /> },

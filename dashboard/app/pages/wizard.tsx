@@ -119,7 +119,7 @@ export function Wizard() {
   }
   const path = `/client/v4/zones/${existing?.id ?? '$ZONE'}/waiting_rooms`
   const makeZone = existing ? '' : `ZONE=$(${curl('POST', '/anteroom/v1/zones', { name: zone })} | jq -r .result.id)\n`
-  if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <Note tone="warn" title="Your token may not make rooms">It needs the permission edit, for everything or for a zone.</Note>
+  if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <><Head title="New room" /><Note tone="warn" title="Your token may not make rooms">It needs the permission edit, for everything or for a zone.</Note></>
   return (
     <div class="wizard" ref={top}>
       <Head title="New room" lead="Five fields make a room. It is in force at once, and everything can be changed later." />

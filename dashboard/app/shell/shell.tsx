@@ -66,7 +66,7 @@ function Inside() {
         <Stale />
         <Guarded key={path}>
           {!found ? (
-            <Empty icon="info" title="There is no such page" action={<Button href="/" kind="main">Overview</Button>}>Nothing of the dashboard has this address.</Empty>
+            <Empty page icon="info" title="There is no such page" action={<Button href="/" kind="main">Overview</Button>}>Nothing of the dashboard has this address.</Empty>
           ) : found.page.of === 'room' ? (
             <OfRoom page={found.page} params={found.params} query={query} />
           ) : (
@@ -84,7 +84,7 @@ function OfRoom({ page, params, query }: { page: Extract<Page, { of: 'room' }>; 
   const room = rooms.find((r) => r.zone.name === params.zone && r.name === params.room)
   if (!room)
     return known ? (
-      <Empty icon="info" title="There is no such room" action={<Button href="/" kind="main">Overview</Button>}>
+      <Empty page icon="info" title="There is no such room" action={<Button href="/" kind="main">Overview</Button>}>
         No room of the zone {params.zone} is called {params.room}, or your token may not see it.
       </Empty>
     ) : (

@@ -124,11 +124,11 @@ export function Card({ title, lead, actions, children, class: cls, flush }: Chil
 }
 
 /** What stands where there is nothing yet: what it is, and how to make it. */
-export function Empty({ icon, title, children, action }: Children & { icon?: IconName; title: string; action?: ComponentChildren }) {
+export function Empty({ icon, title, children, action, page }: Children & { icon?: IconName; title: string; action?: ComponentChildren; /** It is the whole page. */ page?: boolean }) {
   return (
     <div class="empty">
       {icon && <span class="round"><Icon name={icon} size={24} /></span>}
-      <h2>{title}</h2>
+      {page ? <h1 tabIndex={-1}>{title}</h1> : <h2>{title}</h2>}
       {children && <p>{children}</p>}
       {action && <div class="actions">{action}</div>}
     </div>

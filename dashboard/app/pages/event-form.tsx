@@ -35,7 +35,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
   const wrong = (name: string) => told[name] || (touched ? here[name] : undefined)
   const changed = !before || !same(bodyOf(e), bodyOf(before))
   useUnsaved(changed && touched)
-  const put = (v: Values) => { set({ ...e, ...v }); tellFaults({}); touch(true) }
+  const put = (v: Values) => { set((x) => ({ ...x, ...v })); tellFaults({}); touch(true) }
   const body = bodyOf(e, before)
   const path = publishedPath(room) + '/events' + (before ? `/${before.id}` : '')
   const method = before ? 'PATCH' : 'POST'

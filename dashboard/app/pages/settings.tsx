@@ -67,7 +67,7 @@ export function Settings({ room }: RoomPageProps) {
     <>
       <div class="row between">
         <Choice small label="View" value={view} onChange={show} options={[{ value: 'form', text: 'Form' }, { value: 'json', text: 'JSON' }]} />
-        {saved.modified_on && <p class="quiet">Changed {moment(saved.modified_on)}, <a href={`/audit?room=${room.id}`}>by whom?</a></p>}
+        {saved.modified_on && <p class="quiet">Changed {moment(saved.modified_on)}{may('admin') && <>, <a href={`/audit?room=${room.id}`}>by whom?</a></>}</p>}
       </div>
       <WhyNot room={room} />
       {view === 'json'
@@ -79,7 +79,7 @@ export function Settings({ room }: RoomPageProps) {
                 ? <Own key={f.name} room={room} text={now.custom_page_html} />
                 : (
                   <Input key={f.name} field={f} value={valueOf(now, f.name)} error={faults[f.name] ?? (f.kind === 'routes' ? under(faults, f.name) : undefined)} disabled={fixed}
-                    onChange={(v) => { edit(withValue(now, f.name, v)); fault({ ...faults, [f.name]: '' }) }} />
+                    onChange={(v) => { edit((x) => withValue(x ?? saved, f.name, v)); fault((x) => ({ ...x, [f.name]: '' })) }} />
                 ))}
             </div>
           </Card>

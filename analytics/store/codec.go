@@ -287,3 +287,21 @@ func parseRow(r *analytics.Row, body, details, histograms []byte) error {
 	d.histograms(r)
 	return d.ended()
 }
+
+// addHistograms adds what appendHistograms wrote.
+func addHistograms(to *[analytics.Spans]analytics.Sum, b []byte) (err error) {
+	if len(b) == 0 {
+		return nil
+	}
+	d := decoder{b: b}
+	n := d.count(mostMembers)
+	var beyond analytics.Sum // distributions of a later release
+	for i, b := 0, d.b; i < n && err == nil; i++ {
+		sum := &beyond
+		if i < len(to) {
+			sum = &to[i]
+		}
+		b, err = sum.AddWire(b)
+	}
+	return err
+}

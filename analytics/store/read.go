@@ -119,7 +119,11 @@ type view struct {
 	done  map[string]*sql.Stmt
 	err   error // why the file cannot be read
 	bad   int   // rows that are damaged
-	early bool  // rows before those kept were wanted
+	// sums take the histograms of stored rows in place of the rows; nil: the rows have them.
+	sums *[analytics.Spans]analytics.Sum
+	// inMemory are the minutes of a room that the file does not count for.
+	inMemory map[int64]bool
+	early    bool // rows before those kept were wanted
 }
 
 // liveMinute is one that is in memory, whole.
@@ -302,13 +306,13 @@ func (v *view) minutes(id anteroom.RoomID, from, to time.Time, fn func(*analytic
 		fn(live[0].make(v.q))
 		live = live[1:]
 	}
+	v.inMemory = map[int64]bool{}
+	for _, m := range live {
+		v.inMemory[m.at] = true
+	}
 	v.stored(id, minutes, from, to, func(r *analytics.Row) {
-		at := minuteOf(r.Start)
-		for len(live) > 0 && live[0].at < at {
+		for at := minuteOf(r.Start); len(live) > 0 && live[0].at < at; {
 			next()
-		}
-		if len(live) > 0 && live[0].at == at {
-			return // the one in memory comes next
 		}
 		fn(r)
 	})
@@ -352,10 +356,16 @@ func (v *view) stored(id anteroom.RoomID, l int, from, to time.Time, fn func(*an
 		if err != nil {
 			return err
 		}
+		if l == minutes && v.inMemory[key&(1<<32-1)] {
+			return nil
+		}
 		if !v.q.Details {
 			details = nil
 		}
-		if !v.q.Histograms {
+		if v.sums != nil && addHistograms(v.sums, histograms) != nil {
+			v.bad++
+		}
+		if !v.q.Histograms || v.sums != nil {
 			histograms = nil
 		}
 		r := &analytics.Row{Room: id, Start: timeOf(key & (1<<32 - 1)), Every: levels[l].every}
@@ -379,7 +389,20 @@ func (v *view) room(id anteroom.RoomID) (no int64) {
 func (v *view) total(id anteroom.RoomID) analytics.Row {
 	from, to := up(v.q.From, minutes), up(v.q.To, minutes)
 	sum := analytics.Row{Room: id, Start: v.q.From, Every: analytics.Resolution(v.q.To.Sub(v.q.From))}
+	if v.q.Histograms {
+		v.sums = new([analytics.Spans]analytics.Sum)
+	}
 	v.pieces(id, len(levels)-1, from, to, func(r *analytics.Row) { sum.Add(r) })
+	if v.sums == nil {
+		return sum
+	}
+	for i := range v.sums {
+		if h := v.sums[i].Histogram(); sum.Histograms[i] == nil {
+			sum.Histograms[i] = h
+		} else {
+			sum.Histograms[i].Merge(h)
+		}
+	}
 	return sum
 }
 

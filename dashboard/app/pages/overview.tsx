@@ -37,7 +37,7 @@ export function Overview() {
     <>
       <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> inside</>}>{make}</Head>
       {rooms.length > few && <TextField label="Search" type="search" value={text} onChange={search} placeholder="Name, zone or host" />}
-      <Card flush>
+      <Card flush class="rooms-table">
         <Table
           caption="Rooms"
           rows={shown}

@@ -18,7 +18,6 @@ package store
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -465,39 +464,4 @@ func (s *Store) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.health
-}
-
-// liveOf returns the minutes of a room that are whole in memory, from one to before another,
-// ascending, each with its parts. The caller changes nothing of them.
-func (s *Store) liveOf(id anteroom.RoomID, from, to int64) (out []liveMinute) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	room := s.live[id]
-	var at []int64
-	for m, e := range room {
-		if e.whole && m >= from && m < to {
-			at = append(at, m)
-		}
-	}
-	slices.Sort(at)
-	for _, m := range at {
-		parts := make([]*analytics.Minute, 0, len(room[m].parts))
-		for _, p := range room[m].parts {
-			parts = append(parts, p)
-		}
-		out = append(out, liveMinute{at: m, parts: parts})
-	}
-	return out
-}
-
-// sum adds the parts of a minute up. The row shares with a single part.
-func sum(parts []*analytics.Minute) analytics.Row {
-	if len(parts) == 1 {
-		return parts[0].Row()
-	}
-	all := parts[0].Clone()
-	for _, p := range parts[1:] {
-		all.Add(p)
-	}
-	return all.Row()
 }

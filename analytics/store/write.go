@@ -457,13 +457,13 @@ func (s *Store) checkImport(r *analytics.Row) error {
 	case r.Room == "" || len(r.Room) > mostText:
 		return fmt.Errorf("a room's id has 1 to %d bytes", mostText)
 	case !ok:
-		return fmt.Errorf("Every is %v, which is none of the resolutions", time.Duration(r.Every))
+		return fmt.Errorf("its Every is %v, which is none of the resolutions", time.Duration(r.Every))
 	case r.Start.Unix() <= 0 || !r.Start.Equal(r.Start.Truncate(levels[l].length())):
-		return fmt.Errorf("Start is %v, which is no multiple of %v", r.Start, levels[l].length())
+		return fmt.Errorf("its Start is %v, which is no multiple of %v", r.Start, levels[l].length())
 	case l > minutes && r.Start.Add(levels[l].length()+settle).After(s.cfg.Now()):
-		return fmt.Errorf("Start is %v: of a time that is not over, only minutes can be written", r.Start)
+		return fmt.Errorf("its Start is %v: of a time that is not over, only minutes can be written", r.Start)
 	case l == minutes && r.Start.After(s.cfg.Now().Add(-window*time.Minute)):
-		return fmt.Errorf("Start is %v: the last %d minutes come from Put", r.Start, window)
+		return fmt.Errorf("its Start is %v: the last %d minutes come from Put", r.Start, window)
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ func demoRooms(ctx context.Context, m *manage.Manager, o demoOptions) (open func
 		everyDay.Room, everyDay.Seed, everyDay.Visitors = shop.ID, 1, float64(o.rate)*0.85
 		everyDay.Sales = []history.Sale{{At: now.AddDate(0, 0, -20).Add(-5 * time.Hour), Visitors: 60 * o.active, Over: 10 * time.Minute}}
 		atSales.Room, atSales.Seed, atSales.Visitors, atSales.Sales = drop.ID, 2, 1, sales
+		atSales.Fine = 30 * 24 * time.Hour // its sales last an hour: whoever jumps to one looks at minutes
 		for _, cfg := range []history.Config{everyDay, atSales} {
 			if err := s.Analytics().Import(ctx, history.Rows(cfg)); err != nil {
 				return err

@@ -92,7 +92,7 @@ export function Chart(p: ChartProps) {
     const options: uPlot.Options = {
       width: box.current!.clientWidth || 300,
       height: q.height ?? 200,
-      padding: q.bare ? [2, 0, 0, 0] : [10, 6, 0, 0],
+      padding: q.bare ? [2, 0, 0, 0] : [10, 22, 0, 0],
       legend: { show: false },
       cursor: {
         x: true,

@@ -17,7 +17,9 @@ type Tally struct {
 	Overtakes int // let in without a turn while somebody waited here who had come before and was in touch
 	Revoked   int // sessions that were ended
 
-	Waited []time.Duration // of those let in who were shown the page: since their arrival
+	// Waited is of those let in who were shown the page: since their arrival, or since the shuffle that gave
+	// them another place, for what their arrival was is not kept.
+	Waited []time.Duration
 	Stayed []time.Duration // of sessions that ended: from the admission to the last request
 	// Of those let in: by how much they waited longer than the newcomers of the minute of their arrival
 	// were told, on average, when the page was shown to them first; or by how much less.
@@ -108,8 +110,15 @@ func (s *Site) entered(now, arrival anteroom.Time, shown bool) {
 	if !shown {
 		return
 	}
+	drawn := s.shuffled != 0 && arrival <= s.shuffled
+	if drawn {
+		arrival = s.shuffled
+	}
 	waited := max(0, now.Sub(arrival)) // keys of one moment follow each other
 	c.Waited = append(c.Waited, waited)
+	if drawn {
+		return
+	}
 	m := c.ofMinute(arrival)
 	if m.count == 0 || m.minute != anteroom.BucketOf(arrival) {
 		return

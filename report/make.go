@@ -254,7 +254,7 @@ func (r *Report) missing(f Facts) {
 		note("Figures are missing: %s.", strings.TrimSuffix(f.Rows.Incomplete, "."))
 	}
 	if slices.ContainsFunc(r.Draws, func(d Draw) bool { return d.Done }) {
-		note("Whoever took part in a draw has a drawn place in its prequeue, and waits are counted from there: for one of these visitors they are not what the clock on the wall would tell.")
+		note("The waits of whoever took part in a draw are counted from the draw, at the start of the event: when each of them had come is not kept.")
 	}
 	if f.MoreEvents {
 		note("Only the first %d occurrences of events are named.", MaxEvents)

@@ -18,7 +18,7 @@ const (
 
 // closedFor is how long the shop holds everybody at first. What came by then is let in as evenly as the
 // limit allows; without it all of the first minute's would enter at once, and nobody for a minute then.
-const closedFor = 3 * time.Second
+const closedFor = 6 * time.Second
 
 // demoRooms makes the demo's rooms, unless a data directory that was kept has them. Open opens the shop
 // after a moment; past fills in what might have been before, and is nil when there is nothing to fill.

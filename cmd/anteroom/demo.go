@@ -104,6 +104,8 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	login := ""
 	if token := s.FirstToken(); token != "" {
 		login = "#token=" + token
+	} else {
+		login = "   (with the token that you have)"
 	}
 	fmt.Fprintf(out, `
   Anteroom demo

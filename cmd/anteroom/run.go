@@ -56,7 +56,12 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 		return err
 	}
 	if token := s.FirstToken(); token != "" {
-		fmt.Fprintf(os.Stderr, "The API has a token now, with every permission. It is shown this once, keep it:\n\n  %s\n\n", token)
+		scheme := "http"
+		if cfg.AdminTLS.On() {
+			scheme = "https"
+		}
+		fmt.Fprintf(os.Stderr, "The API has a token now, with every permission. It is shown this once, keep it:\n\n  %s\n\nThe dashboard asks for it: %s://%s/\n\n",
+			token, scheme, local(s.Addresses().Admin))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

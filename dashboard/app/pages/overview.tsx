@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { get, patch } from '../core/api'
-import { compact, count, duration, number } from '../core/format'
+import { all, get, patch } from '../core/api'
+import { ago, clock, compact, count, duration, full, number } from '../core/format'
 import { useMinutes } from '../core/history'
 import { samplesOf, useLive, type Room } from '../core/live'
 import { covers, publishedPath, roomHref, stateOf } from '../core/room'
@@ -18,6 +18,7 @@ export function Overview() {
   const { rooms, known } = useLive()
   const [text, search] = useState('')
   const waits = useWaits()
+  const nexts = useNexts(rooms)
   const make = (may('edit') || rooms.some((r) => may('edit', r.zone.id))) && <Button kind="main" icon="plus" href="/new">New room</Button>
   if (!known) return <><Head title="Overview" /><Card><Skeleton lines={5} /></Card></>
   if (!rooms.length)
@@ -53,6 +54,7 @@ export function Overview() {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
               cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of those let in during the last hour, half waited no longer than ${duration(waits[r.id].half)}, and 5 of 100 longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
             },
+            { title: 'Next event', by: (r) => (r.status?.in_force?.event ? '' : nexts[r.id] ?? '~'), cell: (r) => <Next room={r} start={nexts[r.id]} /> },
             { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },
             { title: 'Queue all', cell: (r) => <QueueAll room={r} /> },
             { title: 'On', cell: (r) => <On room={r} /> },
@@ -65,8 +67,18 @@ export function Overview() {
 }
 
 function State({ room }: { room: Room }) {
-  const s = stateOf(room), event = room.status?.in_force?.event
-  return <><Pill tone={s.tone} title={s.why}>{s.word}</Pill>{event && <span class="quiet below">◆ {event.name}</span>}</>
+  const s = stateOf(room)
+  return <Pill tone={s.tone} title={s.why}>{s.word}</Pill>
+}
+
+/** The event that is on, with a green dot, or when the next one begins. */
+function Next({ room, start }: { room: Room; start?: string }) {
+  const on = room.status?.in_force?.event
+  if (on) {
+    const gathers = room.status!.in_force!.phase === 'prequeueing'
+    return <><span class="live-dot" aria-hidden="true" />{on.name}<span class="quiet below" title={full(gathers ? on.start : on.end)}>{gathers ? `lets in at ${clock(on.start)}` : `until ${clock(on.end)}`}</span></>
+  }
+  return start ? <span title={full(start)}>{ago(start)}</span> : <span class="quiet">none</span>
 }
 
 /** Settings of a room of the configuration file are changed there. */
@@ -108,6 +120,27 @@ function useWaits(): Record<string, { half: number; most: number }> {
     return () => clearInterval(timer)
   }, [])
   return waits
+}
+
+/** When the next event of each room begins, its prequeue included. */
+function useNexts(rooms: Room[]): Record<string, string> {
+  const [nexts, set] = useState<Record<string, string>>({})
+  const planned = rooms.filter((r) => r.events)
+  const key = planned.map((r) => `${r.zone.id} ${r.id} ${r.events}`).sort().join()
+  useEffect(() => {
+    const zones = [...new Set(planned.map((r) => r.zone.id))]
+    const ask = () =>
+      Promise.all(zones.map((z) => all<Record<string, string | null>>(`/client/v4/zones/${z}/waiting_rooms`)))
+        .then((lists) => set(Object.fromEntries(lists.flat().flatMap((r) => {
+          const start = r.next_event_prequeue_start_time ?? r.next_event_start_time
+          return start ? [[r.id, start]] : []
+        }))))
+        .catch(() => {}) // what was known stays
+    ask()
+    const timer = setInterval(() => !document.hidden && ask(), every * 1000)
+    return () => clearInterval(timer)
+  }, [key])
+  return nexts
 }
 
 function Spark({ room, recorded }: { room: Room; recorded: boolean }) {

@@ -54,7 +54,10 @@ export function Settings({ room }: RoomPageProps) {
       review(false)
       if (!(e instanceof Problem)) throw e
       if (e.status === 412) {
-        asked.reload()
+        // What they changed stays: only what was changed here is put over it.
+        const fresh = await call<Values>('GET', path)
+        edit(list.reduce((v, c) => withValue(v, c.name, c.after), fresh.result))
+        asked.put(fresh.result, fresh.etag)
         tell('Somebody has changed this room meanwhile. Your changes are kept: look at them again and save.', 'bad')
         return
       }

@@ -13,15 +13,25 @@ import (
 // desk is a browser on the dashboard of an office.
 type desk struct {
 	*tab
-	o *office
+	o          *office
+	complaints []complaint // of the console; mu guards it
 }
 
 // sitDown opens the dashboard and logs in with a token.
 func sitDown(t *testing.T, o *office, token string) *desk {
 	t.Helper()
-	d := &desk{open(t), o}
+	d := comeIn(t, o)
 	d.visit(o.operators() + "/#token=" + token)
 	d.becomes(20*time.Second, `document.querySelector('nav')`)
+	return d
+}
+
+// comeIn is sitDown of somebody who has not logged in yet.
+func comeIn(t *testing.T, o *office) *desk {
+	t.Helper()
+	d := &desk{tab: open(t), o: o}
+	d.hear()
+	d.screen(1280, 900, "light")
 	return d
 }
 

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An operator schedules the flash sale: gathered before it starts, places by lot, with limits of its own.
+func TestDashboardScheduleTheFlashSale(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout"})
+	d := sitDown(t, o, operatorToken)
+	d.goes(toRoom("checkout", "events"))
+	d.says("No event is planned.")
+	d.presses("Schedule an event")
+	d.fill("name", "flash-sale")
+	start := time.Now().Add(48 * time.Hour).Truncate(time.Hour)
+	d.enters(field("event_start_time"), start.Format("2006-01-02T15:04"))
+	d.enters(field("event_end_time"), start.Add(2*time.Hour).Format("2006-01-02T15:04"))
+	d.presses("30m")
+	d.switches("shuffle_at_event_start")
+	d.presses(`Override`) // the last of them: the turnstile's action, which stays as it is when taken back
+	overrides := func(label, choice string) {
+		t.Helper()
+		group := fmt.Sprintf(`[...document.querySelectorAll('.override [role=group]')].find(g => g.getAttribute('aria-label') == %q)`, label)
+		d.becomes(5*time.Second, group)
+		eval[bool](d.tab, fmt.Sprintf(`[...%s.querySelectorAll('button')].find(b => b.innerText == %q).click(), true`, group, choice))
+	}
+	overrides("Turnstile action", "Inherit")
+	overrides("Active users", "Override")
+	d.fill("total_active_users", "1000")
+	d.fill("new_users_per_minute", "500")
+	overrides("Session duration", "Override")
+	d.fill("session_duration", "3")
+
+	// Both stand side by side before it is kept.
+	d.presses("Review and schedule")
+	d.becomes(5*time.Second, `document.querySelector('dialog[open] table')`)
+	row := func(label string) string {
+		return eval[string](d.tab, fmt.Sprintf(`[...document.querySelectorAll('dialog[open] tbody tr')].find(r => r.cells[0].innerText == %q)?.innerText.replace(/\s+/g, ' ') ?? 'none'`, label))
+	}
+	for label, want := range map[string]string{
+		"Active users":     "Active users 200 users 1000 users",
+		"New users":        "New users 200 per minute 500 per minute",
+		"Session duration": "Session duration 5 minutes 3 minutes",
+		"Queueing method":  "Queueing method fifo fifo (inherited)",
+		"Turnstile action": "Turnstile action log log (inherited)",
+	} {
+		if got := row(label); got != want {
+			t.Errorf("side by side: %q, want %q", got, want)
+		}
+	}
+	if text := eval[string](d.tab, dialogText); !strings.Contains(text, "places by lot") {
+		t.Errorf("the review does not speak of the draw: %s", text)
+	}
+	d.presses("Schedule")
+	d.says("Next: flash-sale")
+
+	var events []struct {
+		Name     string
+		Prequeue time.Time `json:"prequeue_start_time"`
+		Start    time.Time `json:"event_start_time"`
+		End      time.Time `json:"event_end_time"`
+		Shuffle  bool      `json:"shuffle_at_event_start"`
+		Total    *int      `json:"total_active_users"`
+		New      *int      `json:"new_users_per_minute"`
+		Session  *int      `json:"session_duration"`
+		Method   *string   `json:"queueing_method"`
+	}
+	o.good("GET", o.under("/"+id+"/events"), "", &events)
+	if len(events) != 1 {
+		t.Fatalf("the API has %+v", events)
+	}
+	e := events[0]
+	if e.Name != "flash-sale" || !e.Start.Equal(start) || !e.End.Equal(start.Add(2*time.Hour)) || !e.Prequeue.Equal(start.Add(-30*time.Minute)) || !e.Shuffle {
+		t.Errorf("the API has %+v", e)
+	}
+	if e.Total == nil || *e.Total != 1000 || e.New == nil || *e.New != 500 || e.Session == nil || *e.Session != 3 || e.Method != nil {
+		t.Errorf("overrides: %+v", e)
+	}
+
+	// The overview says what comes next, and shows a green dot while an event is on.
+	const next = `[...document.querySelectorAll('main tbody tr')].find(r => r.innerText.includes('checkout'))?.querySelector('td[data-title="Next event"]')`
+	d.goes("/")
+	d.becomes(10*time.Second, next+`?.innerText.includes('in 2 days')`)
+	if eval[bool](d.tab, next+`.querySelector('.live-dot') != null`) {
+		t.Error("the dot shows before the event")
+	}
+	now := time.Now().UTC()
+	o.good("POST", o.under("/"+id+"/events"), fields{"name": "opening", "event_start_time": now.Add(-time.Minute).Format(time.RFC3339), "event_end_time": now.Add(time.Hour).Format(time.RFC3339)}.String(), nil)
+	d.becomes(15*time.Second, next+`?.querySelector('.live-dot') && `+next+`.innerText.includes('opening')`)
+	d.goes(toRoom("checkout", "events"))
+	d.says("opening runs until")
+	d.becomes(5*time.Second, `[...document.querySelectorAll('tbody tr')].find(r => r.innerText.includes('opening')).querySelector('.live-dot')`)
+}

@@ -117,8 +117,8 @@ const (
 func TestTracesReachTheReceiver(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20collector")
 	r, to, sent := tracing(t, oneRoom)
-	a := r.admin("GET", "/-/live") // operators are not traced
-	a = r.visitWith("/basket?card=4111", "Traceparent", someParent, "Tracestate", "rojo=1", "Baggage", "user=alice")
+	r.admin("GET", "/-/live") // operators are not traced
+	a := r.visitWith("/basket?card=4111", "Traceparent", someParent, "Tracestate", "rojo=1", "Baggage", "user=alice")
 	if a.StatusCode != 200 {
 		t.Fatal(a.StatusCode)
 	}

@@ -74,7 +74,7 @@ func demoRooms(ctx context.Context, m *manage.Manager, o demoOptions) (open func
 		set := anteroom.Settings{TotalActiveUsers: o.active, NewUsersPerMinute: o.rate, SessionDuration: o.session}
 		before := set
 		before.TotalActiveUsers = max(1, o.active*2/3)
-		month := history.Config{From: now.AddDate(0, 0, -30), To: now.Add(-5 * time.Minute), Settings: set, Before: before, Raised: now.AddDate(0, 0, -12),
+		month := history.Config{From: now.AddDate(0, 0, -30), To: now.Add(-3 * time.Minute), Settings: set, Before: before, Raised: now.AddDate(0, 0, -12),
 			Stay: 9 * time.Second, Patience: 2 * time.Minute, Fine: 24 * time.Hour}
 		everyDay, atSales := month, month
 		everyDay.Room, everyDay.Seed, everyDay.Visitors = shop.ID, 1, float64(o.rate)*0.85

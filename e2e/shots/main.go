@@ -57,6 +57,7 @@ var (
 
 func shots(ctx context.Context, binary, out string, settle time.Duration) error {
 	demo := exec.CommandContext(ctx, binary, "demo", "--listen", "127.0.0.1:0", "--admin", "localhost:0")
+	demo.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ANTEROOM_API_TOKEN") }) // it makes one of its own
 	demo.Cancel = func() error { return demo.Process.Signal(os.Interrupt) }
 	demo.Stderr = os.Stderr
 	said, err := demo.StdoutPipe()
@@ -171,6 +172,9 @@ func follow(tab context.Context, root string) ([]string, error) {
 	}
 	pages = slices.DeleteFunc(pages, func(p string) bool { return strings.HasPrefix(p, "/rooms/") })
 	all := slices.Concat([]string{"/", "/new"}, pages, rooms[:1], of)
+	if len(rooms) > 1 {
+		all = append(all, rooms[1]+"/events") // the demo's sales are in its second room
+	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
@@ -178,7 +182,11 @@ func follow(tab context.Context, root string) ([]string, error) {
 // nameOf is the name of a page's pictures.
 func nameOf(path string) string {
 	if parts := strings.Split(strings.Trim(path, "/"), "/"); parts[0] == "rooms" && len(parts) >= 3 {
-		return strings.Join(append([]string{"room"}, parts[3:]...), "-")
+		name := "room"
+		if parts[2] != "shop" { // the demo's first
+			name = parts[2]
+		}
+		return strings.Join(append([]string{name}, parts[3:]...), "-")
 	} else if parts[0] != "" {
 		return strings.Join(parts, "-")
 	}

@@ -207,7 +207,7 @@ func (w *world) arrive(now int64, set anteroom.Settings) {
 	w.count(analytics.Joined)
 	m.Reasons[anteroom.ReasonLine.String()]++
 	// What is announced is off by a few percent, as forecasts are.
-	v := visitor{arrived: now, told: int64(float64(w.estimate(set)) * (0.92 + 0.16*w.rnd.Float64()))}
+	v := visitor{arrived: now, told: 1 + int64(float64(w.estimate(set))*(0.92+0.16*w.rnd.Float64()))}
 	if w.cfg.Patience > 0 && w.rnd.Float64() < impatient {
 		v.leaves = now + 1 + int64(w.rnd.ExpFloat64()*w.cfg.Patience.Seconds())
 	}
@@ -234,7 +234,7 @@ func (w *world) estimate(set anteroom.Settings) int64 {
 		return 0
 	}
 	perMinute := min(float64(set.NewUsersPerMinute), float64(set.TotalActiveUsers)*60/(w.cfg.Stay+set.SessionDuration).Seconds())
-	return int64(float64(len(w.line)) * (1 - impatient/2) / perMinute * 60)
+	return int64(float64(len(w.line)) / perMinute * 60)
 }
 
 // poisson is a number of arrivals.

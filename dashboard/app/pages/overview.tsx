@@ -76,7 +76,7 @@ function Next({ room, start }: { room: Room; start?: string }) {
   const on = room.status?.in_force?.event
   if (on) {
     const gathers = room.status!.in_force!.phase === 'prequeueing'
-    return <><span class="live-dot" aria-hidden="true" />{on.name}<span class="quiet below" title={full(gathers ? on.start : on.end)}>{gathers ? `lets in at ${clock(on.start)}` : `until ${clock(on.end)}`}</span></>
+    return <><span class="next" title={on.name}><span class="live-dot" aria-hidden="true" />{on.name}</span><span class="quiet below" title={full(gathers ? on.start : on.end)}>{gathers ? `lets in at ${clock(on.start)}` : `until ${clock(on.end)}`}</span></>
   }
   return start ? <span title={full(start)}>{ago(start)}</span> : <span class="quiet">none</span>
 }

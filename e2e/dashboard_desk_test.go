@@ -197,3 +197,11 @@ func quoted(s string) string {
 	}
 	return string(b)
 }
+
+// keys presses keys one after the other, wherever the focus is.
+func (d *desk) keys(all string) {
+	d.t.Helper()
+	for _, key := range all {
+		d.act(chromedp.KeyEvent(string(key)))
+	}
+}

@@ -39,6 +39,7 @@ func TestDashboardPagesAreAccessibleAndQuiet(t *testing.T) {
 	if len(pages) < 14 {
 		t.Errorf("the navigation leads to %q only", pages)
 	}
+	pages = append(pages, toRoom("checkout", "events?event=new"), toRoom("checkout", "rules?rule=new"))
 	for _, page := range pages {
 		d.screen(1280, 900, "light")
 		d.goes(page)
@@ -55,6 +56,11 @@ func TestDashboardPagesAreAccessibleAndQuiet(t *testing.T) {
 				}
 			}
 		}
+	}
+	d.presses("Log out")
+	d.becomes(10*time.Second, asksForToken)
+	for _, v := range d.violations(script) {
+		t.Errorf("the login: %s (%s): %v", v.ID, v.Help, v.Nodes)
 	}
 	for _, c := range d.said("network", "other") {
 		t.Errorf("the console says: %s: %s", c.source, c.text)

@@ -33,12 +33,13 @@ type Guard struct {
 }
 
 // refused are the networks that are not public, or lead to such: IANA's registries of special
-// addresses, and what carries an IPv4 address inside that is looked at by itself.
+// addresses. Of IPv6 they are those inside global; what carries an IPv4 address inside is looked at
+// by that, too.
 var refused = func() (all []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 		"192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-		"::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+		"2001::/23", "2001:db8::/32", "3fff::/20",
 	} {
 		all = append(all, netip.MustParsePrefix(text))
 	}
@@ -46,6 +47,7 @@ var refused = func() (all []netip.Prefix) {
 }()
 
 var (
+	global = netip.MustParsePrefix("2000::/3")     // all that IANA gives out as public of IPv6
 	nat64  = netip.MustParsePrefix("64:ff9b::/96") // the IPv4 address is in the last four bytes
 	sixTo4 = netip.MustParsePrefix("2002::/16")    // and here in bytes 2 to 5
 )
@@ -68,6 +70,9 @@ func (g Guard) Check(a netip.Addr, plain bool) error {
 		inside = netip.AddrFrom4([4]byte(b[12:16]))
 	} else if sixTo4.Contains(a) {
 		inside = netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	if a.Is6() && inside == a && !global.Contains(a) {
+		return fmt.Errorf("%v is not public: %w", a, ErrRefused)
 	}
 	for _, one := range []netip.Addr{a, inside} {
 		if slices.ContainsFunc(refused, func(n netip.Prefix) bool { return n.Contains(one) }) {

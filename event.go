@@ -221,6 +221,19 @@ func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 	}
 }
 
+// NextEvent returns the event that is active at a moment, or else the one that becomes so first,
+// with its occurrence; nil when none is to come. Suspended events are left out.
+func (r Room) NextEvent(at time.Time) (next *Event, when Occurrence) {
+	for i := range r.Events {
+		e := &r.Events[i]
+		o, ok := e.Next(at)
+		if ok && !e.Suspended && (next == nil || o.From.Before(when.From)) {
+			next, when = e, o
+		}
+	}
+	return next, when
+}
+
 // Latest returns the last occurrence that has become active by a moment, also when it is over.
 func (e Event) Latest(at time.Time) (o Occurrence, ok bool) {
 	number, zone := 0, e.zone()

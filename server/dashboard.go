@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
@@ -14,7 +15,7 @@ func (s *Server) newDashboard(apis http.Handler) *dashboard.Dashboard {
 	return dashboard.New(dashboard.Config{
 		API: apis, APIs: []string{rest.Prefix, own.Prefix}, Authenticate: s.manage.Authenticate, Version: s.opts.Version, Log: s.log,
 		Live: func(by manage.Caller) ([]dashboard.Room, error) {
-			rooms, err := own.Live(s.manage, by)
+			rooms, err := own.Live(s.manage, by, time.Now())
 			out := make([]dashboard.Room, len(rooms))
 			for i, r := range rooms {
 				out[i] = dashboard.Room{ID: r.ID, Value: r.Shown}

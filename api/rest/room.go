@@ -177,33 +177,28 @@ func methodOf(v api.Value) (anteroom.QueueingMethod, error) {
 // shownRoom is a room's JSON form.
 func (a *API) shownRoom(r *anteroom.Room) api.Members {
 	full := r.WithDefaults()
-	start, prequeue := nextEvent(r.Events, a.now())
+	start, prequeue := nextEvent(r, a.now())
 	return append(roomFields.Of(&full),
 		api.Member{Name: "next_event_prequeue_start_time", Value: prequeue},
 		api.Member{Name: "next_event_start_time", Value: start})
 }
 
 // nextEvent returns when the event that runs, or else comes next, starts and begins to hold:
-// null where there is none. Suspended events are left out.
-func nextEvent(events []anteroom.Event, now time.Time) (start, prequeue any) {
-	var next anteroom.Occurrence
-	for _, e := range events {
-		o, ok := e.Next(now)
-		if !ok || e.Suspended || start != nil && !o.From.Before(next.From) {
-			continue
+// null where there is none.
+func nextEvent(r *anteroom.Room, now time.Time) (start, prequeue any) {
+	e, o := r.NextEvent(now)
+	switch {
+	case e == nil:
+		return nil, nil
+	case o.Number == 0: // as it was written
+		if e.Prequeue != "" {
+			prequeue = string(e.Prequeue)
 		}
-		next, start, prequeue = o, string(anteroom.StampOf(o.Start)), nil
-		if !o.Prequeue.IsZero() {
-			prequeue = string(anteroom.StampOf(o.Prequeue))
-		}
-		if o.Number == 0 { // as it was written
-			start = string(e.Start)
-			if e.Prequeue != "" {
-				prequeue = string(e.Prequeue)
-			}
-		}
+		return string(e.Start), prequeue
+	case !o.Prequeue.IsZero():
+		prequeue = string(anteroom.StampOf(o.Prequeue))
 	}
-	return start, prequeue
+	return string(anteroom.StampOf(o.Start)), prequeue
 }
 
 func roomTag(r *anteroom.Room) string { return `"` + strconv.FormatUint(r.Revision, 10) + `"` }

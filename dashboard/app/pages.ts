@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact'
 import type { Room } from './core/live'
-import type { Permission } from './core/session'
+import { may, mayAnywhere, type Permission } from './core/session'
 import type { IconName } from './ui/icons'
 import { Analytics } from './pages/analytics'
 import { Audit } from './pages/audit'
@@ -37,6 +37,8 @@ interface Common {
   key?: string
   /** Without it in the person's token, the page is not offered. */
   needs?: Permission
+  /** That permission for one zone or room is enough. */
+  somewhere?: boolean
   /** Not in the navigation. */
   hidden?: boolean
 }
@@ -45,10 +47,13 @@ export type Page = (Common & { of: 'all'; view: (p: PageProps) => ComponentChild
 
 export const roomBase = '/rooms/:zone/:room'
 
+/** Whether a page of everything is offered to the person. */
+export const offered = (p: Page) => !p.needs || may(p.needs) || (!!p.somewhere && mayAnywhere(p.needs))
+
 /** Every page, in the order of the navigation. README.md says how to add one. */
 export const pages: Page[] = [
   { of: 'all', path: '/', title: 'Overview', icon: 'overview', key: 'o', view: Overview },
-  { of: 'all', path: '/new', title: 'New room', icon: 'plus', key: 'n', needs: 'edit', hidden: true, view: Wizard },
+  { of: 'all', path: '/new', title: 'New room', icon: 'plus', key: 'n', needs: 'edit', somewhere: true, hidden: true, view: Wizard },
   { of: 'room', path: roomBase, title: 'Live', icon: 'live', key: 'r', view: Cockpit },
   { of: 'room', path: roomBase + '/analytics', title: 'Analytics', icon: 'chart', key: 'a', view: Analytics },
   { of: 'room', path: roomBase + '/events', title: 'Events', icon: 'event', key: 'e', view: Events },
@@ -57,7 +62,7 @@ export const pages: Page[] = [
   { of: 'room', path: roomBase + '/visitors', title: 'Visitors', icon: 'visitors', key: 'v', view: Visitors },
   { of: 'room', path: roomBase + '/settings', title: 'Settings', icon: 'settings', key: 's', view: Settings },
   { of: 'room', path: roomBase + '/report', title: 'Report', icon: 'report', view: Report },
-  { of: 'all', path: '/webhooks', title: 'Webhooks', icon: 'webhook', key: 'h', view: Webhooks },
+  { of: 'all', path: '/webhooks', title: 'Webhooks', icon: 'webhook', key: 'h', needs: 'edit', somewhere: true, view: Webhooks },
   { of: 'all', path: '/tokens', title: 'Tokens', icon: 'token', key: 't', needs: 'admin', view: Tokens },
   { of: 'all', path: '/audit', title: 'Audit', icon: 'audit', key: 'i', needs: 'admin', view: Audit },
   { of: 'all', path: '/cluster', title: 'Cluster', icon: 'cluster', key: 'c', view: Cluster },

@@ -52,6 +52,11 @@ export const second = say(secondFormat)
 export const day = say(dayFormat)
 /** 22 Nov, 14:20 */
 export const moment = say(momentFormat)
+/** 14:20 where it is less than half a day from now, or on the day of what stands beside it; else 22 Nov, 14:20. now is in unix seconds. */
+export function near(m: Moment, now: number, beside?: Moment): string {
+  const d = date(m)
+  return d && (Math.abs(+d / 1000 - now) < 43200 || (beside !== undefined && day(d) === day(beside))) ? clock(d) : moment(d)
+}
 /** With year and time zone, for titles. */
 export const full = say(fullFormat)
 

@@ -51,6 +51,8 @@ export interface Room {
   events: number
   rules: number
   status: Status | null
+  /** That which runs, or else comes next. */
+  next_event: { id: string; name: string; prequeue: string | null; start: string; end: string } | null
 }
 
 /** A room at one second. */

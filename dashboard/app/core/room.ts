@@ -1,3 +1,4 @@
+import { ago, near } from './format'
 import type { Room } from './live'
 
 export type Tone = 'ok' | 'busy' | 'hold' | 'bad' | 'off' | 'event'
@@ -18,6 +19,19 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   if (f?.phase === 'started') return { word: 'Event', tone: 'event', why: `“${f.event?.name}” runs; nobody waits.` }
   if ((f?.queueing_method ?? r.queueing_method) === 'passthrough') return { word: 'Passing', tone: 'ok', why: 'Everybody passes; they are counted.' }
   return { word: 'Open', tone: 'ok', why: 'Whoever comes is let in.' }
+}
+
+/** The event of a room that runs or comes next, and how far it is at a second, line by line; null where none is planned. */
+export function nextEvent(r: Room, now: number): { name: string; on: boolean; words: string[]; begins: number } | null {
+  const e = r.next_event
+  if (!e) return null
+  const start = Date.parse(e.start) / 1000
+  const begins = e.prequeue ? Date.parse(e.prequeue) / 1000 : start
+  const words =
+    now >= start ? [`until ${near(e.end, now)}`]
+    : now >= begins ? ['prequeue', `starts ${near(start, now)}`]
+    : [near(start, now), ago(start, now * 1000), ...(e.prequeue ? [`prequeue from ${near(begins, now, start)}`] : [])]
+  return { name: e.name, on: now >= begins, words, begins }
 }
 
 /** What a room covers, in words. */

@@ -56,3 +56,6 @@ export function may(permission: Permission, zone?: string, room?: string): boole
     (g) => rank.indexOf(g.permission) >= rank.indexOf(permission) && (!g.zone || g.zone === zone) && (!g.room || g.room === room),
   )
 }
+
+/** Whether the person may do something somewhere, be it in one room. */
+export const mayAnywhere = (permission: Permission): boolean => !!session.value?.grants.some((g) => rank.indexOf(g.permission) >= rank.indexOf(permission))

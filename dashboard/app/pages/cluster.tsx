@@ -45,7 +45,7 @@ export function Cluster(_: PageProps) {
       <Card flush title="Nodes">
         <Table caption="Nodes" rows={s.nodes} id={(n) => n.node} columns={[
           { title: 'Node', name: true, by: (n) => n.node, cell: (n) => <><b>{n.node}</b>{n.node === s.node && <span class="below quiet">answers here</span>}</> },
-          { title: 'Kind', cell: (n) => (n.core ? 'core' : 'edge') },
+          { title: 'Kind', cell: (n) => (!s.name ? 'alone' : n.core ? 'core' : 'edge') },
           { title: 'Version', cell: (n) => n.version },
           { title: 'Started', by: (n) => n.started, cell: (n) => <span title={full(n.started)}>{ago(n.started)}</span> },
           { title: 'Clock', figure: true, by: (n) => Math.abs(n.clock_offset_seconds), cell: (n) => <Skew s={n.clock_offset_seconds} /> },
@@ -55,7 +55,7 @@ export function Cluster(_: PageProps) {
       </Card>
       <div class="grid wide">
         <Card title="Store">
-          <dl class="pairs">
+          <dl class="pairs stores">
             <Store title="Of this site" t={s.store.site} />
             <Store title="Shared" t={s.store.shared} />
           </dl>

@@ -1,13 +1,14 @@
 import { useEffect, useState } from 'preact/hooks'
-import { all, get, patch } from '../core/api'
-import { ago, clock, compact, count, duration, full, number } from '../core/format'
+import { get, patch } from '../core/api'
+import { compact, count, duration, full, number } from '../core/format'
 import { useMinutes } from '../core/history'
 import { samplesOf, useLive, type Room } from '../core/live'
-import { covers, publishedPath, roomHref, stateOf } from '../core/room'
+import { covers, nextEvent, publishedPath, roomHref, stateOf } from '../core/room'
 import { go } from '../core/router'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, confirm, done, Empty, Head, Pill, Skeleton, Switch, Table, TextField } from '../ui'
 import './overview.css'
+import './pages.css'
 
 // What was recorded is asked for anew so often, in seconds.
 const every = 60
@@ -15,10 +16,9 @@ const every = 60
 const few = 12
 
 export function Overview() {
-  const { rooms, known } = useLive()
+  const { rooms, known, at } = useLive()
   const [text, search] = useState('')
   const waits = useWaits()
-  const nexts = useNexts(rooms)
   const make = (may('edit') || rooms.some((r) => may('edit', r.zone.id))) && <Button kind="main" icon="plus" href="/new">New room</Button>
   if (!known) return <><Head title="Overview" /><Card><Skeleton lines={5} /></Card></>
   if (!rooms.length)
@@ -49,12 +49,12 @@ export function Overview() {
             { title: 'State', by: (r) => stateOf(r).word, cell: (r) => <State room={r} /> },
             { title: 'Inside', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Inside ${r.name}`} /></span> : '–' },
             { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <span class={r.status?.waiting ? 'big' : 'quiet'}>{number(r.status?.waiting)}</span> },
-            { title: 'New a minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet">of {compact(r.status?.new_users_per_minute)}</span></> },
+            { title: 'New a minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },
             {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
               cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of those let in during the last hour, half waited no longer than ${duration(waits[r.id].half)}, and 5 of 100 longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
             },
-            { title: 'Next event', by: (r) => (r.status?.in_force?.event ? '' : nexts[r.id] ?? '~'), cell: (r) => <Next room={r} start={nexts[r.id]} /> },
+            { title: 'Next event', by: (r) => nextEvent(r, at)?.begins ?? Infinity, cell: (r) => <Next room={r} now={at} /> },
             { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },
             { title: 'Queue all', cell: (r) => <QueueAll room={r} /> },
             { title: 'On', cell: (r) => <On room={r} /> },
@@ -71,14 +71,11 @@ function State({ room }: { room: Room }) {
   return <Pill tone={s.tone} title={s.why}>{s.word}</Pill>
 }
 
-/** The event that is on, with a green dot, or when the next one begins. */
-function Next({ room, start }: { room: Room; start?: string }) {
-  const on = room.status?.in_force?.event
-  if (on) {
-    const gathers = room.status!.in_force!.phase === 'prequeueing'
-    return <><span class="next" title={on.name}><span class="live-dot" aria-hidden="true" />{on.name}</span><span class="quiet below" title={full(gathers ? on.start : on.end)}>{gathers ? `lets in at ${clock(on.start)}` : `until ${clock(on.end)}`}</span></>
-  }
-  return start ? <span title={full(start)}>{ago(start)}</span> : <span class="quiet">none</span>
+/** The event that runs, with a green dot, or comes next. */
+function Next({ room, now }: { room: Room; now: number }) {
+  const e = nextEvent(room, now)
+  if (!e) return <span class="quiet">none</span>
+  return <><span class="next" title={e.name}>{e.on && <span class="live-dot" aria-hidden="true" />}<a href={roomHref(room, 'events')}>{e.name}</a></span>{e.words.map((w) => <span key={w} class="quiet below moment" title={full(e.begins)}>{w}</span>)}</>
 }
 
 /** Settings of a room of the configuration file are changed there. */
@@ -120,27 +117,6 @@ function useWaits(): Record<string, { half: number; most: number }> {
     return () => clearInterval(timer)
   }, [])
   return waits
-}
-
-/** When the next event of each room begins, its prequeue included. */
-function useNexts(rooms: Room[]): Record<string, string> {
-  const [nexts, set] = useState<Record<string, string>>({})
-  const planned = rooms.filter((r) => r.events)
-  const key = planned.map((r) => `${r.zone.id} ${r.id} ${r.events}`).sort().join()
-  useEffect(() => {
-    const zones = [...new Set(planned.map((r) => r.zone.id))]
-    const ask = () =>
-      Promise.all(zones.map((z) => all<Record<string, string | null>>(`/client/v4/zones/${z}/waiting_rooms`)))
-        .then((lists) => set(Object.fromEntries(lists.flat().flatMap((r) => {
-          const start = r.next_event_prequeue_start_time ?? r.next_event_start_time
-          return start ? [[r.id, start]] : []
-        }))))
-        .catch(() => {}) // what was known stays
-    ask()
-    const timer = setInterval(() => !document.hidden && ask(), every * 1000)
-    return () => clearInterval(timer)
-  }, [key])
-  return nexts
 }
 
 function Spark({ room, recorded }: { room: Room; recorded: boolean }) {

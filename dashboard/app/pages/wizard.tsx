@@ -6,6 +6,8 @@ import { roomHref } from '../core/room'
 import { go } from '../core/router'
 import { may } from '../core/session'
 import { Button, Card, Choice, curl, done, Head, Note, NumberField, SelectField, Snippet, TextArea, TextField, Toggle } from '../ui'
+import { zonesOf } from './model/zones'
+import { roomInTerraform, zoneInTerraform } from './model/snippet'
 import './wizard.css'
 
 interface Draft {
@@ -31,18 +33,6 @@ const empty: Draft = {
 
 const steps = ['Room', 'Customise', 'Review'] as const
 const firstStep = ['name', 'host', 'path', 'total_active_users', 'new_users_per_minute']
-
-/** The zones that a host could belong to, the most likely first. */
-export function zonesOf(host: string): string[] {
-  const h = host.trim().toLowerCase().replace(/^\*\./, '')
-  if (!h) return []
-  const labels = h.split('.')
-  if (h === '*' || labels.length < 3 || /^[\d.]+$|:/.test(h)) return [h]
-  // Names like example.co.uk have short labels at their end.
-  const usual = labels.at(-2)!.length <= 3 && labels.at(-1)!.length === 2 ? 3 : 2
-  const all = labels.slice(0, -1).map((_, i) => labels.slice(i).join('.'))
-  return all.toSorted((a, b) => Math.abs(a.split('.').length - usual) - Math.abs(b.split('.').length - usual))
-}
 
 const within = (host: string, zone: string) => zone === '*' || host === zone || host.endsWith('.' + zone)
 
@@ -119,6 +109,8 @@ export function Wizard() {
   }
   const path = `/client/v4/zones/${existing?.id ?? '$ZONE'}/waiting_rooms`
   const makeZone = existing ? '' : `ZONE=$(${curl('POST', '/anteroom/v1/zones', { name: zone })} | jq -r .result.id)\n`
+  const newZone = existing ? null : zoneInTerraform(zone)
+  const terraform = [newZone?.text, roomInTerraform(existing?.id ?? newZone!.id, body)].filter(Boolean).join('\n\n')
   if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <><Head title="New room" /><Note tone="warn" title="Your token may not make rooms">It needs the permission edit, for everything or for a zone.</Note></>
   return (
     <div class="wizard" ref={top}>
@@ -207,7 +199,7 @@ export function Wizard() {
             {!existing && <Note>The zone {zone} is made with it.</Note>}
             {d.queue_all && <Note tone="warn">Everybody will wait until you let them in.</Note>}
           </Card>
-          <Snippet parts={[{ title: 'curl', text: makeZone + curl('POST', path, body) }, { title: 'JSON', text: JSON.stringify(body, null, 2) }]} />
+          <Snippet parts={[{ title: 'curl', text: makeZone + curl('POST', path, body) }, { title: 'Terraform', text: terraform }, { title: 'JSON', text: JSON.stringify(body, null, 2) }]} />
           <div class="actions finish">
             <Button onClick={() => move(1)}>Customise</Button>
             <Button onClick={() => move(0)}>Back</Button>

@@ -1,6 +1,6 @@
 import { Store } from '../core/store'
 import { go, match, place } from '../core/router'
-import { pages, roomBase } from '../pages'
+import { offered, pages, roomBase } from '../pages'
 import { live } from '../core/live'
 import { roomHref } from '../core/room'
 import { session } from '../core/session'
@@ -50,7 +50,7 @@ export function followKeys() {
     if (e.ctrlKey || e.metaKey || e.altKey || typing(e) || !lettered.value || document.querySelector('dialog[open]')) return
     if (Date.now() - led < 1500) {
       led = 0
-      const page = pages.find((p) => p.key === e.key)
+      const page = pages.find((p) => p.key === e.key && offered(p))
       if (!page) return
       e.preventDefault()
       if (page.of === 'all') go(page.path)

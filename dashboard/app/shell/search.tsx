@@ -3,9 +3,9 @@ import { number } from '../core/format'
 import { useRooms } from '../core/live'
 import { roomHref, stateOf } from '../core/room'
 import { go } from '../core/router'
-import { may, useSession } from '../core/session'
+import { useSession } from '../core/session'
 import { useStore } from '../core/store'
-import { pages, roomBase } from '../pages'
+import { offered, pages, roomBase } from '../pages'
 import { Pill } from '../ui/basic'
 import { Dialog } from '../ui/dialog'
 import { Toggle } from '../ui/field'
@@ -31,7 +31,7 @@ function Search() {
   const found = [
     ...rooms.map((r) => ({ href: roomHref(r), title: r.name, more: r.zone.name, room: r })),
     ...(here ? pages.filter((p) => p.of === 'room' && !p.hidden).map((p) => ({ href: roomHref(here, p.path.slice(roomBase.length + 1)), title: `${here.name}: ${p.title}`, more: '', room: undefined })) : []),
-    ...pages.filter((p) => p.of === 'all' && (!p.needs || may(p.needs))).map((p) => ({ href: p.path, title: p.title, more: '', room: undefined })),
+    ...pages.filter((p) => p.of === 'all' && offered(p)).map((p) => ({ href: p.path, title: p.title, more: '', room: undefined })),
   ]
     .filter((f) => (f.title + ' ' + f.more).toLowerCase().includes(text.trim().toLowerCase()))
     .slice(0, 12)
@@ -68,7 +68,7 @@ function Search() {
 function Help() {
   const on = useStore(lettered)
   const me = useSession()
-  const keys: [string, string][] = [['/', 'Go to a room or page'], ['?', 'This help'], ...pages.filter((p) => p.key && (!p.needs || may(p.needs))).map((p): [string, string] => [`g ${p.key}`, p.of === 'room' ? `${p.title} of the room` : p.title]), ['Esc', 'Close what lies over the page']]
+  const keys: [string, string][] = [['/', 'Go to a room or page'], ['?', 'This help'], ...pages.filter((p) => p.key && offered(p)).map((p): [string, string] => [`g ${p.key}`, p.of === 'room' ? `${p.title} of the room` : p.title]), ['Esc', 'Close what lies over the page']]
   return (
     <Dialog title="Help" onClose={close}>
       <dl class="keys">

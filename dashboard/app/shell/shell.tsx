@@ -7,7 +7,7 @@ import { match, usePlace } from '../core/router'
 import { logout, may, useSession } from '../core/session'
 import { useStore } from '../core/store'
 import { setTheme, theme, type Theme } from '../core/theme'
-import { pages, roomBase, type Page } from '../pages'
+import { offered, pages, roomBase, type Page } from '../pages'
 import { Button, Empty, Note, Pill, Skeleton, Tabs } from '../ui/basic'
 import { Questions } from '../ui/dialog'
 import { Icon } from '../ui/icons'
@@ -115,7 +115,7 @@ function Side({ path }: { path: string }) {
   const rooms = useRooms()
   const listed = rooms.toSorted((a, b) => (b.status?.waiting ?? 0) - (a.status?.waiting ?? 0) || a.name.localeCompare(b.name))
     .slice(0, mostListed).toSorted((a, b) => a.name.localeCompare(b.name))
-  const offered = pages.filter((p) => p.of === 'all' && !p.hidden && (!p.needs || may(p.needs)))
+  const list = pages.filter((p) => p.of === 'all' && !p.hidden && offered(p))
   const item = (p: Page) => (
     <li key={p.path}><a href={p.path} aria-current={p.path === path ? 'page' : undefined}><Icon name={p.icon} /> {p.title}</a></li>
   )
@@ -123,7 +123,7 @@ function Side({ path }: { path: string }) {
     <nav class="side" aria-label="Main">
       <a class="brand" href="/"><Logo size={28} /> Anteroom</a>
       <button type="button" class="find" onClick={() => over.set('search')}><Icon name="search" size={16} /> Go to <kbd>/</kbd></button>
-      <ul>{offered.slice(0, 1).map(item)}</ul>
+      <ul>{list.slice(0, 1).map(item)}</ul>
       {listed.length > 0 && (
         <>
           <h2>Rooms</h2>
@@ -146,10 +146,10 @@ function Side({ path }: { path: string }) {
           </ul>
         </>
       )}
-      {offered.length > 1 && (
+      {list.length > 1 && (
         <>
           <h2>Manage</h2>
-          <ul>{offered.slice(1).map(item)}</ul>
+          <ul>{list.slice(1).map(item)}</ul>
         </>
       )}
       <footer>

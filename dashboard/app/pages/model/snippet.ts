@@ -2,9 +2,15 @@
 import { roomFields, eventFields, valueOf, type Values } from './fields'
 import { same } from './diff'
 
+/** An expression of HCL, written as it is. */
+export class Expression {
+  constructor(readonly text: string) {}
+}
+
 /** A value in HCL. */
 export function hcl(v: unknown, indent = ''): string {
   const inner = indent + '  '
+  if (v instanceof Expression) return v.text
   if (v === null || v === undefined) return 'null'
   if (typeof v === 'string') return text(v)
   if (Array.isArray(v)) return v.length ? `[${v.map((x) => hcl(x, indent)).join(', ')}]` : '[]'
@@ -33,7 +39,7 @@ const label = (name: string) => (/^[A-Za-z_]/.test(name) ? '' : '_') + name.repl
 const block = (kind: string, name: string, all: [string, unknown][]) => `resource "${kind}" "${label(name)}" {\n${assigned(all, '  ')}\n}`
 
 /** The room as the provider's resource; what is as it is by default is left out, and so is what the provider does not know, which is named. */
-export function roomInTerraform(zone: string, room: Values): string {
+export function roomInTerraform(zone: string | Expression, room: Values): string {
   const all = new Map<string, unknown>([['zone_id', zone]])
   const unknown: string[] = []
   for (const f of roomFields) {
@@ -48,6 +54,12 @@ export function roomInTerraform(zone: string, room: Values): string {
   }
   const note = unknown.length ? `# Not known to the provider, and kept as they are: ${unknown.join(', ')}\n` : ''
   return note + block('cloudflare_waiting_room', room.name ?? 'room', [...all])
+}
+
+/** A zone that does not exist yet, and how others name it. The account is a variable, as nobody here knows it. */
+export function zoneInTerraform(name: string): { text: string; id: Expression } {
+  const all: [string, unknown][] = [['account', new Expression('{ id = var.account }')], ['name', name]]
+  return { text: 'variable "account" {\n  type = string\n}\n\n' + block('cloudflare_zone', name, all), id: new Expression(`cloudflare_zone.${label(name)}.id`) }
 }
 
 export function eventInTerraform(zone: string, room: string, event: Values): string {

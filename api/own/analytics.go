@@ -81,7 +81,7 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", MaxAnalyticsPoints))
 	}
 	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Histograms: true}
-	answer, err := f.manage.Analytics(r.Context(), r.By, q)
+	answer, err := f.kept(r, q)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,26 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 		{Name: "time", Value: s.time}, {Name: "series", Value: s.members()}, {Name: "total", Value: shownTotal(total.Rows)},
 	}})
 	return nil
+}
+
+// kept asks for rows. Without a resolution it takes the finest of which there are any: minutes are not
+// kept as long as the others.
+func (f *face) kept(r *api.Request, q analytics.Query) (analytics.Answer, error) {
+	answer, err := f.manage.Analytics(r.Context(), r.By, q)
+	if err != nil || q.Every != 0 || len(answer.Rows) > 0 {
+		return answer, err
+	}
+	for _, every := range []analytics.Resolution{analytics.EveryQuarter, analytics.EveryHour, analytics.EveryDay} {
+		if every <= answer.Every {
+			continue
+		}
+		coarser := q
+		coarser.From, coarser.To, coarser.Every = floor(q.From, every), ceil(q.To, every), every
+		if found, err := f.manage.Analytics(r.Context(), r.By, coarser); err != nil || len(found.Rows) > 0 {
+			return found, err
+		}
+	}
+	return answer, nil
 }
 
 // totalAnalytics gives the totals of every room that the caller may see.

@@ -19,6 +19,7 @@ type rows struct {
 	all    []analytics.Row
 	failed error
 	asked  []analytics.Query
+	finest analytics.Resolution // that is kept; zero keeps all
 }
 
 func stat(n, sum, low, high int64) analytics.Stat {
@@ -56,6 +57,9 @@ func (m *rows) Query(_ context.Context, q analytics.Query) (analytics.Answer, er
 		all := m.all
 		if all == nil {
 			all = twoMinutes(id)
+		}
+		if !q.Total && a.Every < m.finest {
+			all = []analytics.Row{}
 		}
 		var total *analytics.Row
 		for _, row := range all {
@@ -123,6 +127,18 @@ func TestAnalyticsWithoutParametersAreTheLastDay(t *testing.T) {
 	w.ok("GET", room+"/analytics", "", &a)
 	if q := w.rows.asked[0]; q.Every != 0 || !q.To.Equal(w.now) || q.To.Sub(q.From) != 24*time.Hour {
 		t.Errorf("asked %+v", q)
+	}
+}
+
+// Minutes are not kept as long as quarters of an hour.
+func TestAnalyticsWithoutAResolutionAreTheFinestThatIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.rows.finest = analytics.EveryQuarter
+	room, _ := w.shop()
+	var a shownAnalytics
+	w.ok("GET", room+"/analytics?from=2026-11-27T07:50:00Z&to=2026-11-27T08:20:00Z", "", &a)
+	if a.Resolution != "quarter" || len(a.Time) != 3 || a.Series["active_users"][0] != nil || a.Series["active_users"][1] == nil {
+		t.Errorf("%s, %v: %v", a.Resolution, a.Time, a.Series["active_users"])
 	}
 }
 

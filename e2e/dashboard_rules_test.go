@@ -57,7 +57,7 @@ func TestDashboardBuildARule(t *testing.T) {
 		t.Error("somebody else passed, too")
 	}
 	after := o.room("checkout")
-	if after.Active != before.Active || after.Waiting != before.Waiting+1 {
+	if after.Active != before.Active || after.Waiting+after.Away != before.Waiting+before.Away+1 {
 		t.Errorf("before %+v, after %+v: want one more in line and nobody more inside", before, after)
 	}
 

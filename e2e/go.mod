@@ -10,6 +10,7 @@ require (
 	github.com/chromedp/chromedp v0.22.1
 	github.com/cloudflare/cloudflare-go v0.119.0
 	github.com/cloudflare/cloudflare-go/v6 v6.10.0
+	github.com/evanw/esbuild v0.28.2
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 )

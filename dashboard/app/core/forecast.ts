@@ -1,8 +1,8 @@
-import { clock, count, duration, number } from './format'
+import { clock, count, duration, near, number } from './format'
 import type { Room, Sample, Status } from './live'
 
 // A trend is taken over so many seconds, and needs that many to be one.
-const window = 120
+const window = 60
 const least = 20
 
 /** By how many people a second the line grows; null while that cannot be said. */
@@ -39,9 +39,10 @@ export function forecast(room: Room, samples: Sample[], now: number): { head: st
   }
   const wait = s.wait_of_newcomer_seconds == null ? '' : ` Who joins now gets in at about ${clock(now + s.wait_of_newcomer_seconds)}, in ${duration(s.wait_of_newcomer_seconds)}.`
   const slope = trend(samples)
-  const margin = Math.max(0.05, line * 0.0005)
+  // Less than a person over the samples, or a line that would take more than a day, is no trend.
+  const margin = Math.max(1 / window, line / 86400)
   if (slope == null) return { head: waiters, more: ('The line is watched for its pace.' + wait).trim() }
-  if (slope < -margin) return { head: `${waiters} At this rate the line empties at ${clock(now + line / -slope)}.`, more: `It gets shorter by ${number(-slope * 60)} a minute.` + wait }
+  if (slope < -margin) return { head: `${waiters} At this rate the line empties at ${near(now + line / -slope, now)}.`, more: `It gets shorter by ${number(-slope * 60)} a minute.` + wait }
   if (slope > margin) return { head: `${waiters} The line grows by ${number(slope * 60)} a minute.`, more: 'More come than get in.' + wait }
   return { head: `${waiters} The line keeps its length.`, more: 'As many come as get in.' + wait }
 }

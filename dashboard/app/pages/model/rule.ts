@@ -115,7 +115,7 @@ export function formOf(text: string): Form | null {
     if (t?.startsWith('r"') && regex && !t.includes('\\"')) return t.slice(2, -1)
     if (!t || t[0] !== '"') throw 0
     const inner = t.slice(1, -1)
-    if (!regex && /\\(?!["\\])/.test(inner)) throw 0
+    if (!regex && inner.replace(/\\["\\]/g, '').includes('\\')) throw 0
     return regex ? inner.replace(/\\"/g, '"') : inner.replace(/\\(["\\])/g, '$1')
   }
   const values = (quote: boolean) => {

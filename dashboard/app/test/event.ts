@@ -1,0 +1,45 @@
+import { bodyOf, faults, fromLocal, phaseOf, sideBySide, sorted, stampsAfter, toLocal } from '../pages/model/event'
+import { check } from './check'
+
+const at = (s: string) => Date.parse(`2026-03-01T${s}Z`)
+const e = { id: '1', name: 'sale', event_start_time: '2026-03-01T12:00:00Z', event_end_time: '2026-03-01T13:00:00Z', prequeue_start_time: '2026-03-01T11:30:00Z' }
+const room = { total_active_users: 100, new_users_per_minute: 50, session_duration: 5, queueing_method: 'fifo', disable_session_renewal: true }
+const row = (event: object, name: string) => {
+  const { own, room: r, value } = sideBySide(room, event).find((x) => x.field.name === name)!
+  return [own, r, value]
+}
+
+export const event = [
+  check('where an event stands', [
+    ['before', () => phaseOf(e, at('11:29:59')), 'upcoming'],
+    ['prequeue', () => phaseOf(e, at('11:30:00')), 'prequeueing'],
+    ['running', () => phaseOf(e, at('12:00:00')), 'running'],
+    ['over', () => phaseOf(e, at('13:00:00')), 'over'],
+    ['one that repeats is never over', () => phaseOf({ ...e, repeat: { every: 'week' } }, at('14:00:00')), 'upcoming'],
+    ['suspended', () => phaseOf({ ...e, suspended: true }, at('12:10:00')), 'suspended'],
+    ['what runs first, then what comes, then what was', () => sorted([{ ...e, name: 'old', event_start_time: '2026-02-01T12:00:00Z', event_end_time: '2026-02-01T13:00:00Z', prequeue_start_time: null },
+      { ...e, name: 'next', event_start_time: '2026-04-01T12:00:00Z', event_end_time: '2026-04-01T13:00:00Z', prequeue_start_time: null }, e], at('12:10:00')).map((x) => x.name), ['sale', 'next', 'old']],
+  ]),
+  check('inheritance of an event', [
+    ['null is the room\'s', () => row({ session_duration: null }, 'session_duration'), [false, 5, 5]],
+    ['missing is the room\'s', () => row({}, 'queueing_method'), [false, 'fifo', 'fifo']],
+    ['of its own', () => row({ session_duration: 3 }, 'session_duration'), [true, 5, 3]],
+    ['false is of its own', () => row({ disable_session_renewal: false }, 'disable_session_renewal'), [true, true, false]],
+    ['0 is of its own', () => row({ new_users_per_minute: 0 }, 'new_users_per_minute'), [true, 50, 0]],
+    ['only what differs is sent', () => bodyOf({ ...e, session_duration: 3 }, { ...e, session_duration: null }), { session_duration: 3 }],
+    ['inheriting again sends null', () => bodyOf({ ...e, session_duration: null }, { ...e, session_duration: 3 }), { session_duration: null }],
+  ]),
+  check('what is wrong with an event', [
+    ['nothing', () => faults(e, [e]), {}],
+    ['a short prequeue', () => Object.keys(faults({ ...e, prequeue_start_time: '2026-03-01T11:56:00Z' }, [])), ['prequeue_start_time']],
+    ['shuffle without prequeue', () => Object.keys(faults({ ...e, prequeue_start_time: null, shuffle_at_event_start: true }, [])), ['shuffle_at_event_start']],
+    ['one limit', () => Object.keys(faults({ ...e, total_active_users: 5 }, [])), ['new_users_per_minute']],
+    ['the same name', () => Object.keys(faults(e, [{ ...e, id: '2', event_start_time: '2027-03-01T12:00:00Z', event_end_time: '2027-03-01T13:00:00Z', prequeue_start_time: null }])), ['name']],
+    ['it overlaps', () => faults(e, [{ ...e, id: '2', name: 'other' }]), { event_start_time: 'overlaps with other' }],
+  ]),
+  check('moments of a form', [
+    ['there and back', () => fromLocal(toLocal('2026-03-01T12:00:00Z')), '2026-03-01T12:00:00Z'],
+    ['nothing', () => [toLocal(null), fromLocal('')], ['', null]],
+    ['weeks later, after now', () => stampsAfter(e, Date.parse('2026-03-20T00:00:00Z')).event_start_time, '2026-03-22T12:00:00Z'],
+  ]),
+]

@@ -71,6 +71,12 @@ type Stat struct {
 // Quantiles are those published of a distribution, in this order.
 var Quantiles = [...]float64{50, 75, 90, 95}
 
+// Summary is a distribution in short. The zero Summary is of nothing.
+type Summary struct {
+	N         int64 // durations
+	Quantiles [len(Quantiles)]time.Duration
+}
+
 // Weighted is a mean of the quantiles of minutes: each minute counts with its weight, as published:
 // Waited with the new users of the minute, OnOrigin and BetweenRefreshes with the active users, InQueue, Late and Early with those in
 // line.
@@ -88,6 +94,9 @@ type Row struct {
 	// Stats of gauges are over the samples, those of counts over the minutes with a record.
 	Stats    [Metrics]Stat
 	Weighted [Spans]Weighted
+	// Summaries are what Histograms have, in short. A row that is stored has them; of others they are empty
+	// unless the query asks for them.
+	Summaries [Spans]Summary
 	// Histograms are nil unless the query asks for them, and where nothing was recorded.
 	Histograms [Spans]*Histogram
 	// Method is the last one in force in the span, with the queue_all and suspended of the moment.
@@ -119,10 +128,11 @@ type Query struct {
 	Rooms    []anteroom.RoomID // required; at most MaxQueryRooms
 	From, To time.Time         // rows that begin at or after From and before To
 	// Every is the resolution; zero chooses the finest of which a room has at most MaxPoints rows between From
-	// and To.
+	// and To, and all rooms together at most MaxAutoRows, or days.
 	Every Resolution
-	// Histograms asks for these, which costs more; Details for the maps of Row.
-	Histograms, Details bool
+	// Summaries asks for these of every row. Histograms asks for these and the summaries, which costs
+	// more; Details for the maps of Row.
+	Summaries, Histograms, Details bool
 	// Total asks for one row for each room instead, over all the time.
 	Total bool
 }
@@ -146,6 +156,7 @@ type Reader interface {
 // Bounds of a query.
 const (
 	MaxQueryRooms = 10_000
-	MaxPoints     = 750 // rows of a room that a query without a resolution gets at most
+	MaxPoints     = 750    // rows of a room that a query without a resolution gets at most
+	MaxAutoRows   = 10_000 // rows of all rooms that such a query gets at most, but for days
 	MaxRows       = 200_000
 )

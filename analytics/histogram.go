@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -22,6 +23,24 @@ const (
 	digits     = 3
 	mostCounts = 24 << 10 // more than there can be different values
 )
+
+// Values that a histogram does not tell apart share a slot: each millisecond below 2^slotBits has its
+// own, and from there on each power of two has half as many. The library has the same, which a test
+// holds.
+const slotBits = 11
+
+func slotOf(ms int64) int64 {
+	b := int64(bits.Len64(uint64(ms)|(1<<slotBits-1)) - slotBits)
+	return b<<(slotBits-1) + ms>>b
+}
+
+// valueOf returns the least value of a slot, in milliseconds.
+func valueOf(slot int64) int64 {
+	b := max(0, slot>>(slotBits-1)-1)
+	return (slot - b<<(slotBits-1)) << b
+}
+
+var lastSlot = slotOf(longest.Milliseconds())
 
 func (h *Histogram) use() *hdr.PackedHistogram {
 	if h.h == nil {
@@ -94,79 +113,194 @@ func (h *Histogram) Each(fn func(d time.Duration, n int64)) {
 	}
 }
 
+// Summary returns the published quantiles.
+func (h *Histogram) Summary() (s Summary) {
+	if s.N = h.Count(); s.N > 0 {
+		for i, ms := range h.h.ValueAtPercentilesSlice(Quantiles[:]) {
+			s.Quantiles[i] = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return s
+}
+
 // AppendWire appends what ParseHistogram reads: how many different durations there are, and for
-// each the distance in milliseconds from the one before and its count. An empty one has one byte.
+// each its distance in slots from the one before, and its count. Of both, what is below mostSmall is half a
+// byte; in place of a larger one this is 0, and the number above mostSmall follows. An empty one has one
+// byte.
 func (h *Histogram) AppendWire(b []byte) []byte {
 	if h.Count() == 0 {
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(h.h.Populated()))
-	last := int64(0)
+	last := int64(-1)
 	for ms, n := range h.h.ForEachBucket {
-		b = binary.AppendUvarint(b, uint64(ms-last))
-		b = binary.AppendUvarint(b, uint64(n))
-		last = ms
+		slot := slotOf(ms)
+		gap := slot - last
+		last = slot
+		both := byte(0)
+		if gap < mostSmall {
+			both = byte(gap) << 4
+		}
+		if n < mostSmall {
+			both |= byte(n)
+		}
+		b = append(b, both)
+		if gap >= mostSmall {
+			b = binary.AppendUvarint(b, uint64(gap-mostSmall))
+		}
+		if n >= mostSmall {
+			b = binary.AppendUvarint(b, uint64(n-mostSmall))
+		}
 	}
 	return b
 }
 
+// mostSmall is the least number that half a byte does not hold.
+const mostSmall = 16
+
 var (
 	errShort    = errors.New("analytics: it ends too early: it was damaged")
-	errOrder    = errors.New("analytics: a histogram whose durations do not ascend: it was damaged")
+	errTooLong  = errors.New("analytics: a histogram with a duration that is too long: it was damaged")
 	errTooLarge = errors.New("analytics: a number is too large, or not in its shortest form: it was damaged")
 )
+
+// large reads the numbers that half a byte did not hold.
+func (r *reader) large(gap, n int64) (int64, int64) {
+	if gap == 0 {
+		gap = r.number(lastSlot) + mostSmall
+	}
+	if n == 0 {
+		n = r.number(mostCount-mostSmall) + mostSmall
+	}
+	if r.err != nil {
+		return lastSlot + 2, 0 // the end
+	}
+	return gap, n
+}
 
 // ParseHistogram reads a histogram from the front of b and returns what follows it.
 func ParseHistogram(b []byte) (h *Histogram, rest []byte, err error) {
 	r := reader{b: b}
 	h = &Histogram{}
-	n := r.number(mostCounts)
-	last := int64(0)
-	for i := range n {
-		gap, count := r.number(longest.Milliseconds()), r.number(mostCount)
-		if last += gap; r.err != nil || last > longest.Milliseconds() || gap == 0 && i > 0 || count == 0 {
-			return nil, nil, cmp.Or(r.err, errOrder)
+	slot := int64(-1)
+	for left := r.number(mostCounts); left > 0 && r.err == nil; left-- {
+		if len(r.b) == 0 {
+			r.err = errShort
+			break
 		}
-		h.record(last, count)
-		if int64(h.h.Populated()) != i+1 || h.Count() > mostCount {
-			return nil, nil, errOrder
+		gap, n := int64(r.b[0]>>4), int64(r.b[0]&(mostSmall-1))
+		r.b = r.b[1:]
+		if gap, n = r.large(gap, n); r.err != nil {
+			break
+		}
+		if slot += gap; slot > lastSlot {
+			r.err = errTooLong
+			break
+		}
+		if h.record(valueOf(slot), n); h.Count() > mostCount {
+			r.err = errTooLarge
 		}
 	}
-	return h, r.b, r.err
+	if r.err != nil {
+		return nil, nil, r.err
+	}
+	return h, r.b, nil
 }
 
 // Sum adds up histograms as AppendWire wrote them, at a fraction of what reading each of them
 // costs, and with memory for all values at once. The zero Sum is empty.
-type Sum struct{ h *hdr.Histogram }
+type Sum struct {
+	n      int64
+	counts []int64 // by slot
+}
 
 // AddWire adds the histogram at the front of b and returns what follows it. After an error the sum
 // has a part of it.
 func (s *Sum) AddWire(b []byte) (rest []byte, err error) {
 	r := reader{b: b}
-	last := int64(0)
-	for i := range r.number(mostCounts) {
-		gap, count := r.number(longest.Milliseconds()), r.number(mostCount)
-		if last += gap; r.err != nil || last > longest.Milliseconds() || gap == 0 && i > 0 || count == 0 {
-			return nil, cmp.Or(r.err, errOrder)
-		}
-		if s.h == nil {
-			s.h = hdr.New(1, longest.Milliseconds(), digits)
-		}
-		if err := s.h.RecordValues(last, count); err != nil {
-			return nil, errOrder
-		}
+	left := r.number(mostCounts)
+	if left > 0 && s.counts == nil {
+		s.counts = make([]int64, lastSlot+1)
 	}
-	return r.b, r.err
+	// Nearly all of what is read of a day goes through here: no calls where both numbers are small.
+	b, slot, sum := r.b, int64(-1), int64(0)
+	for ; left > 0 && len(b) > 0; left-- {
+		gap, n := int64(b[0]>>4), int64(b[0]&(mostSmall-1))
+		if b = b[1:]; gap == 0 || n == 0 {
+			r.b = b
+			gap, n = r.large(gap, n)
+			b = r.b
+		}
+		if slot += gap; uint64(slot) >= uint64(len(s.counts)) {
+			r.err = cmp.Or(r.err, errTooLong)
+			break
+		}
+		s.counts[slot] += n
+		sum += n
+	}
+	s.n += sum
+	if left > 0 && r.err == nil {
+		r.err = errShort
+	}
+	return b, r.err
+}
+
+// Add adds a histogram, which may be nil.
+func (s *Sum) Add(h *Histogram) {
+	if h.Count() == 0 {
+		return
+	}
+	if s.counts == nil {
+		s.counts = make([]int64, lastSlot+1)
+	}
+	for ms, n := range h.h.ForEachBucket {
+		s.counts[slotOf(ms)] += n
+		s.n += n
+	}
+}
+
+// Reset makes the sum empty.
+func (s *Sum) Reset() {
+	if s.n > 0 {
+		clear(s.counts)
+	}
+	s.n = 0
 }
 
 // Histogram returns the sum; nil when there is nothing in it.
 func (s *Sum) Histogram() *Histogram {
-	if s.h == nil {
+	if s.n == 0 {
 		return nil
 	}
 	h := &Histogram{}
-	h.use().MergeFrom(s.h)
+	for slot, n := range s.counts {
+		if n > 0 {
+			h.record(valueOf(int64(slot)), n)
+		}
+	}
 	return h
+}
+
+// Summary returns the published quantiles of the sum, which are those of its Histogram.
+func (s *Sum) Summary() (out Summary) {
+	if out.N = s.n; out.N == 0 {
+		return out
+	}
+	i, below := 0, int64(0)
+	for slot, n := range s.counts {
+		for below += n; n > 0 && below >= rank(Quantiles[i], s.n); {
+			out.Quantiles[i] = time.Duration(valueOf(int64(slot)+1)-1) * time.Millisecond
+			if i++; i == len(Quantiles) {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// rank is the how manieth value of n is a quantile, from 1.
+func rank(percent float64, n int64) int64 {
+	return min(max(1, int64(percent/100*float64(n)+0.5)), n)
 }
 
 // reader takes numbers from the front of b. After the first fault everything is zero.

@@ -1,6 +1,7 @@
 package analytics_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -61,6 +62,42 @@ func TestHistogramsAreBounded(t *testing.T) {
 	}
 }
 
+// A sum of what is written, and of what is in memory, is what merging gives.
+func TestASumIsWhatMergingGives(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
+	var sum analytics.Sum
+	for round := range 200 {
+		var all analytics.Histogram
+		for part := range 1 + r.IntN(4) {
+			var h analytics.Histogram
+			for range r.IntN(1 << r.IntN(12)) {
+				h.Record(time.Duration(math.Exp(21*r.Float64())) * time.Millisecond)
+			}
+			all.Merge(&h)
+			if part%2 == 0 {
+				sum.Add(&h)
+				continue
+			}
+			if rest, err := sum.AddWire(append(h.AppendWire(nil), 7)); err != nil || len(rest) != 1 {
+				t.Fatal(rest, err)
+			}
+		}
+		var want analytics.Summary
+		want.N = all.Count()
+		for i, q := range analytics.Quantiles {
+			want.Quantiles[i] = all.Quantile(q)
+		}
+		if got := sum.Histogram(); string(got.AppendWire(nil)) != string(all.AppendWire(nil)) {
+			t.Fatalf("round %d: %d durations, want %d", round, got.Count(), all.Count())
+		}
+		if all.Summary() != want || sum.Summary() != want {
+			t.Fatalf("round %d: %v and %v, want %v", round, all.Summary(), sum.Summary(), want)
+		}
+		sum.Reset()
+	}
+}
+
 func TestNoHistogramReadsAsAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	for _, h := range []*analytics.Histogram{nil, {}} {
@@ -78,12 +115,15 @@ func TestHistogramsThatNobodyWroteAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string][]byte{
 		"nothing":              {},
-		"no count":             {1, 5},
-		"a count of 0":         {1, 5, 0},
-		"twice the same":       {2, 5, 1, 0, 1},
-		"of the same bucket":   {2, 0xd0, 0x27, 1, 1, 1}, // 5072 and 5073
-		"a number too long":    {1, 0x85, 0, 1},
-		"longer than the rest": {1, 0xff, 0xff, 0xff, 0xff, 0x7f, 1},
+		"no duration":          {1},
+		"no distance":          {1, 0x01},
+		"no count":             {1, 0x10},
+		"one too few":          {2, 0x11},
+		"a number too long":    {1, 0x01, 0x85, 0},
+		"longer than the rest": {1, 0x01, 0xff, 0xff, 0x7f},
+		"together too long":    {2, 0x01, 0x80, 0x80, 1, 0x01, 0x80, 0x80, 1},
+		"too often":            {1, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
+		"together too often":   {2, 0x10, 0xf0, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x10, 0xf0, 0xff, 0xff, 0xff, 0xff, 0x1f},
 		"too many":             {0xff, 0xff, 0xff, 0x7f},
 	} {
 		if h, _, err := analytics.ParseHistogram(b); err == nil {

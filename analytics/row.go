@@ -44,15 +44,22 @@ func (w Weighted) Mean(i int) (seconds float64, ok bool) {
 	return w.Sum[i] / float64(w.Weight), true
 }
 
+// Summarize makes the summaries of the histograms.
+func (r *Row) Summarize() {
+	for i, h := range r.Histograms {
+		r.Summaries[i] = h.Summary()
+	}
+}
+
 // weigh is what the distribution of one minute weighs; at least 1 when there is one, so that it is
 // not lost.
-func weigh(h *Histogram, weight float64) (w Weighted) {
-	if h.Count() == 0 {
+func weigh(s Summary, weight float64) (w Weighted) {
+	if s.N == 0 {
 		return w
 	}
 	w.Weight = max(1, int64(math.Round(weight)))
-	for i, q := range Quantiles {
-		w.Sum[i] = float64(w.Weight) * h.Quantile(q).Seconds()
+	for i, q := range s.Quantiles {
+		w.Sum[i] = float64(w.Weight) * q.Seconds()
 	}
 	return w
 }
@@ -71,16 +78,18 @@ func (m *Minute) Row() Row {
 	for i, n := range m.Counts {
 		r.Stats[int(gauges)+i].Record(n)
 	}
+	r.Summarize()
 	for s := range Spans {
-		r.Weighted[s] = weigh(m.Histograms[s], r.Stats[weights[s]].Mean())
+		r.Weighted[s] = weigh(r.Summaries[s], r.Stats[weights[s]].Mean())
 	}
 	return r
 }
 
 // Add rolls a row of a shorter span of the same room up into r, whose Room, Start and Every stay.
 // Rows come in the order of time, for the last one says what is in force. o stays as it is and
-// shares nothing with r afterwards.
+// shares nothing with r afterwards. Summaries do not add up: r has none until Summarize.
 func (r *Row) Add(o *Row) {
+	r.Summaries = [Spans]Summary{}
 	r.Minutes += o.Minutes
 	for i := range r.Stats {
 		r.Stats[i].Add(o.Stats[i])

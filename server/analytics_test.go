@@ -1,10 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +114,54 @@ func TestAnalyticsSettingsReachTheStore(t *testing.T) {
 	mark := r.log.mark()
 	r.mustReload(oneRoom + "analytics: {retention_days: 51}\n")
 	r.log.await(t, mark, "key=analytics")
+}
+
+// The published sample, with nothing changed but the ids and the times: quarters of an hour of minutes
+// that two rooms put into the store.
+func TestThePublishedSampleReadsTheStore(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	zone, first := r.makeRoom("127.0.0.1", localRoom("/first"))
+	_, second := r.makeRoom("127.0.0.1", localRoom("/second"))
+	from := time.Now().UTC().Truncate(15 * time.Minute).Add(-45 * time.Minute)
+	put := func(room anteroom.RoomID, minute int, active, fresh int64) {
+		m := &analytics.Minute{Room: room, Start: from.Add(time.Duration(minute) * time.Minute), Process: 7, Seq: 1}
+		m.Gauges[analytics.ActiveUsers] = analytics.Stat{N: 60, Sum: 60 * active, Min: active, Max: active}
+		m.Counts[0] = fresh // NewUsers
+		r.s.Analytics().Put([]*analytics.Minute{m})
+	}
+	for minute := range 45 {
+		put(first.ID, minute, int64(100+minute), int64(minute))
+		put(second.ID, minute, 999, 999)
+	}
+	r.s.Analytics().Step(t.Context()) // what follows is of the file, and the last of what is in memory
+	sample := strings.NewReplacer("<zone>", string(zone), "<room>", string(first.ID), "<from>", from.Format(time.RFC3339),
+		"<to>", from.Add(45*time.Minute-time.Second).Format(time.RFC3339)).Replace(`{viewer{zones(filter:{zoneTag:"<zone>"}){waitingRoomAnalyticsAdaptiveGroups(limit:10,
+ filter:{datetime_geq:"<from>",datetime_leq:"<to>",waitingRoomId:"<room>"},
+ orderBy:[datetimeFifteenMinutes_ASC]){avg{totalActiveUsers newUsersPerMinute}
+ dimensions{datetimeFifteenMinutes}}}}}`)
+	want := `{"data":{"viewer":{"zones":[{"waitingRoomAnalyticsAdaptiveGroups":[`
+	for i, avg := range []string{`"totalActiveUsers":107,"newUsersPerMinute":7`, `"totalActiveUsers":122,"newUsersPerMinute":22`, `"totalActiveUsers":137,"newUsersPerMinute":37`} {
+		if i > 0 {
+			want += ","
+		}
+		want += fmt.Sprintf(`{"avg":{%s},"dimensions":{"datetimeFifteenMinutes":"%s"}}`, avg, from.Add(time.Duration(15*i)*time.Minute).Format(time.RFC3339))
+	}
+	want += `]}]}},"errors":null}`
+	body, err := json.Marshal(map[string]string{"query": sample})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(token string) answer {
+		req, err := http.NewRequest("POST", "http://"+r.s.Addresses().Admin+"/client/v4/graphql", bytes.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+token)
+		return r.do(req, err)
+	}
+	if a := ask(r.s.FirstToken()); a.StatusCode != 200 || strings.TrimSpace(a.body) != want {
+		t.Errorf("got %d:\n%s\nwant\n%s", a.StatusCode, a.body, want)
+	}
+	if a := ask("nobody"); a.StatusCode != 403 {
+		t.Errorf("without a token: %d", a.StatusCode)
+	}
 }
 
 // What visitors do is known in a moment, and nothing of it is lost by stopping.

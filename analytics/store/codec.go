@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
@@ -66,6 +67,18 @@ func appendRow(b []byte, r *analytics.Row) []byte {
 		if w.Weight > 0 {
 			for _, sum := range w.Sum {
 				b = appendSeconds(b, sum)
+			}
+		}
+	}
+	b = append(b, byte(len(r.Summaries)))
+	for _, s := range r.Summaries {
+		b = binary.AppendUvarint(b, uint64(s.N))
+		last := int64(0)
+		for _, q := range s.Quantiles {
+			if s.N > 0 {
+				ms := q.Milliseconds()
+				b = binary.AppendVarint(b, ms-last)
+				last = ms
 			}
 		}
 	}
@@ -223,6 +236,19 @@ func (d *decoder) row(r *analytics.Row) {
 			r.Weighted[i] = w
 		}
 	}
+	for i := range d.count(mostMembers) {
+		s := analytics.Summary{N: int64(d.uint())}
+		last := int64(0)
+		for j := range s.Quantiles {
+			if s.N != 0 {
+				last += d.int()
+				s.Quantiles[j] = time.Duration(last) * time.Millisecond
+			}
+		}
+		if i < len(r.Summaries) {
+			r.Summaries[i] = s
+		}
+	}
 }
 
 // details reads what appendDetails wrote into r.
@@ -283,7 +309,12 @@ func parseRow(r *analytics.Row, body, details, histograms []byte) error {
 	if err := d.ended(); err != nil {
 		return err
 	}
-	d.b = histograms
+	return parseHistograms(r, histograms)
+}
+
+// parseHistograms reads what appendHistograms wrote into a row; nothing leaves it as it is.
+func parseHistograms(r *analytics.Row, histograms []byte) error {
+	d := decoder{b: histograms}
 	d.histograms(r)
 	return d.ended()
 }

@@ -138,7 +138,7 @@ func (v *view) copyRows(q *copyRequest, a *copyAnswer) {
 		if a.More {
 			return
 		}
-		v.query(selectRows(q.Level, true), func(r *sql.Rows) error {
+		v.query(selectRows(q.Level, true, true), func(r *sql.Rows) error {
 			var key int64
 			var parts [3]sql.RawBytes
 			if err := r.Scan(&key, &parts[0], &parts[1], &parts[2]); err != nil || a.More {

@@ -107,7 +107,7 @@ func TestRemoteAnswersAreTheStores(t *testing.T) {
 	s := openAt(t, c)
 	day := began.Truncate(24 * time.Hour)
 	for i := range 3 {
-		fill(t, s, room(i), analytics.EveryMinute, day.Add(-24*time.Hour), day, 40)
+		fill(t, s, room(i), analytics.EveryMinute, day.Add(-8*time.Hour), day, 40)
 	}
 	messages := 0
 	remote := Remote{Ask: func(ctx context.Context, message []byte) ([]byte, error) {
@@ -123,10 +123,10 @@ func TestRemoteAnswersAreTheStores(t *testing.T) {
 		rooms = append(rooms, room(129-i)) // most of them unknown
 	}
 	for _, q := range []analytics.Query{
-		{Rooms: rooms, From: day.Add(-24 * time.Hour), To: day, Every: analytics.EveryMinute},
-		{Rooms: rooms[120:], From: day.Add(-24 * time.Hour), To: day, Every: analytics.EveryMinute, Histograms: true, Details: true},
-		{Rooms: rooms, From: day.Add(-24 * time.Hour), To: day, Total: true, Histograms: true},
-		{Rooms: rooms, From: day.Add(-24 * time.Hour), To: day},
+		{Rooms: rooms, From: day.Add(-8 * time.Hour), To: day, Every: analytics.EveryMinute},
+		{Rooms: rooms[120:], From: day.Add(-8 * time.Hour), To: day, Every: analytics.EveryMinute, Histograms: true, Details: true},
+		{Rooms: rooms, From: day.Add(-8 * time.Hour), To: day, Total: true, Histograms: true},
+		{Rooms: rooms, From: day.Add(-8 * time.Hour), To: day},
 	} {
 		messages = 0
 		got, err := remote.Query(t.Context(), q)

@@ -3,11 +3,13 @@ package store
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +34,9 @@ func TestMain(m *testing.M) {
 	case "cramped":
 		cramped(os.Getenv(fileEnv))
 	default:
+		if err := flag.Set("rapid.checks", strconv.Itoa(100/fewer)); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 }
@@ -89,7 +94,8 @@ func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "analytics.db")
 	last := -1
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 12 {
+	const kills = 12/fewer + 2
+	for range kills {
 		cmd, lines := child(t, "writer", path)
 		for range 1 + r.IntN(120) {
 			if !lines.Scan() {
@@ -132,7 +138,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	if err := s.file.read.QueryRow(`PRAGMA integrity_check`).Scan(&check); err != nil || check != "ok" {
 		t.Errorf("integrity: %q, %v", check, err)
 	}
-	t.Logf("%d minutes, 12 kills", len(stored))
+	t.Logf("%d minutes, %d kills", len(stored), kills)
 }
 
 // cramped is a process that may not let files grow for a while, as on a full disk: it says what it sees.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -29,16 +32,10 @@ func (s *Store) Query(ctx context.Context, q analytics.Query) (analytics.Answer,
 	}
 	defer v.end()
 	answer := analytics.Answer{Every: v.q.Every, AsOf: v.asOf}
-	for _, id := range v.q.Rooms {
-		if err := ctx.Err(); err != nil {
-			return analytics.Answer{}, err
-		}
-		if q.Total {
-			answer.Rows = append(answer.Rows, v.total(id))
-			continue
-		}
-		l, _ := levelOf(v.q.Every)
-		v.rows(id, l, v.q.From, v.q.To, func(r *analytics.Row) { answer.Rows = append(answer.Rows, *r) })
+	if shares := s.shares(v.q.Rooms); len(shares) == 1 {
+		answer.Rows = v.all()
+	} else if answer.Rows, err = v.together(shares); err != nil {
+		return analytics.Answer{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return analytics.Answer{}, err
@@ -50,6 +47,61 @@ func (s *Store) Query(ctx context.Context, q analytics.Query) (analytics.Answer,
 	}
 	answer.Incomplete = v.incomplete()
 	return answer, nil
+}
+
+// shares cuts the rooms of a query into those that are read at the same time.
+func (s *Store) shares(rooms []anteroom.RoomID) [][]anteroom.RoomID {
+	const least = 8 // rooms: fewer are done before others begin
+	n := max(1, min(readers/2, runtime.GOMAXPROCS(0), len(rooms)/least))
+	return slices.Collect(slices.Chunk(rooms, (len(rooms)+n-1)/n))
+}
+
+// together returns the rows of shares of the rooms, each read by a view of its own; v is told how they
+// went, and reads nothing any more, for a query that holds one connection while it waits for another would
+// hold up those that do the same.
+func (v *view) together(shares [][]anteroom.RoomID) ([]analytics.Row, error) {
+	v.end()
+	views, errs, rows := make([]*view, len(shares)), make([]error, len(shares)), make([][]analytics.Row, len(shares))
+	var wg sync.WaitGroup
+	for i, rooms := range shares {
+		wg.Go(func() {
+			q := v.q
+			q.Rooms = rooms
+			if views[i], errs[i] = v.s.look(v.ctx, q); errs[i] == nil {
+				rows[i] = views[i].all()
+				views[i].end()
+			}
+		})
+	}
+	wg.Wait()
+	for i, one := range views {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		v.bad += one.bad
+		v.early = v.early || one.early
+		if v.err == nil {
+			v.err = one.err
+		}
+		v.marks = one.marks
+	}
+	return slices.Concat(rows...), nil
+}
+
+// all returns the rows of the query; fewer when its context ends.
+func (v *view) all() (rows []analytics.Row) {
+	l, _ := levelOf(v.q.Every)
+	for _, id := range v.q.Rooms {
+		if v.ctx.Err() != nil {
+			return nil
+		}
+		if v.q.Total {
+			rows = append(rows, v.total(id))
+		} else {
+			rows = v.rows(rows, id, l, v.q.From, v.q.To)
+		}
+	}
+	return rows
 }
 
 // planned checks a query, chooses its resolution and takes a view for it.
@@ -119,11 +171,14 @@ type view struct {
 	done  map[string]*sql.Stmt
 	err   error // why the file cannot be read
 	bad   int   // rows that are damaged
-	// sums take the histograms of stored rows in place of the rows; nil: the rows have them.
-	sums *[analytics.Spans]analytics.Sum
+	// rooms are their numbers in the file, as far as they were looked up.
+	rooms map[anteroom.RoomID]int64
 	// inMemory are the minutes of a room that the file does not count for.
 	inMemory map[int64]bool
 	early    bool // rows before those kept were wanted
+	// Used again for each row, and each sum.
+	row  analytics.Row
+	sums [analytics.Spans]analytics.Sum
 }
 
 // liveMinute is one that is in memory, whole.
@@ -135,7 +190,8 @@ type liveMinute struct {
 
 // look takes a view. What is in memory comes first: what leaves it afterwards is in the file.
 func (s *Store) look(ctx context.Context, q analytics.Query) (*view, error) {
-	v := &view{ctx: ctx, s: s, q: q, marks: map[string]int64{}, now: s.cfg.Now(), live: map[anteroom.RoomID][]liveMinute{}, done: map[string]*sql.Stmt{}}
+	v := &view{ctx: ctx, s: s, q: q, marks: map[string]int64{}, now: s.cfg.Now(), live: map[anteroom.RoomID][]liveMinute{}, done: map[string]*sql.Stmt{},
+		rooms: map[anteroom.RoomID]int64{}}
 	s.mu.Lock()
 	f, closed := s.file, s.closed
 	v.asOf = s.asOf
@@ -199,8 +255,12 @@ func (v *view) query(text string, fn func(*sql.Rows) error, args ...any) {
 
 // choose returns the finest resolution that has few enough rows and reaches back to From.
 func (v *view) choose() analytics.Resolution {
+	points := time.Duration(analytics.MaxPoints)
+	if !v.q.Total {
+		points = min(points, analytics.MaxAutoRows/time.Duration(len(v.q.Rooms)))
+	}
 	for l, one := range levels[:len(levels)-1] {
-		if v.q.To.Sub(v.q.From) <= analytics.MaxPoints*one.length() && minuteOf(v.q.From) >= v.marks[floorMark(l)] {
+		if v.q.To.Sub(v.q.From) <= points*one.length() && minuteOf(v.q.From) >= v.marks[floorMark(l)] {
 			return one.every
 		}
 	}
@@ -246,182 +306,4 @@ func (v *view) incomplete() string {
 func (v *view) earliest() time.Time {
 	l, _ := levelOf(v.q.Every)
 	return timeOf(v.marks[floorMark(l)])
-}
-
-// up returns the first multiple of a level's length that is not before a time.
-func up(t time.Time, l int) time.Time {
-	length := levels[l].length()
-	down := t.Truncate(length)
-	if down.Before(t) {
-		return down.Add(length)
-	}
-	return down
-}
-
-// rows calls fn with the rows of a level that begin between two times, ascending.
-func (v *view) rows(id anteroom.RoomID, l int, from, to time.Time, fn func(*analytics.Row)) {
-	from, to = up(from, l), up(to, l)
-	if minuteOf(from) < v.marks[floorMark(l)] {
-		v.early = true
-	}
-	if l == minutes {
-		v.minutes(id, from, to, fn)
-		return
-	}
-	rolled := timeOf(v.marks[rolledMark(l)])
-	if rolled.After(to) {
-		rolled = to
-	}
-	if from.Before(rolled) {
-		v.stored(id, l, from, rolled, fn)
-		from = rolled
-	}
-	if !from.Before(to) {
-		return
-	}
-	var sum *analytics.Row
-	v.rows(id, l-1, from, to, func(r *analytics.Row) {
-		start := r.Start.Truncate(levels[l].length())
-		if sum != nil && !sum.Start.Equal(start) {
-			fn(sum)
-			sum = nil
-		}
-		if sum == nil {
-			sum = &analytics.Row{Room: id, Start: start, Every: levels[l].every}
-		}
-		sum.Add(r)
-	})
-	if sum != nil {
-		fn(sum)
-	}
-}
-
-// minutes calls fn with minutes: those in memory in place of those in the file.
-func (v *view) minutes(id anteroom.RoomID, from, to time.Time, fn func(*analytics.Row)) {
-	live := v.live[id]
-	for len(live) > 0 && live[0].at < minuteOf(from) {
-		live = live[1:]
-	}
-	next := func() {
-		fn(live[0].make(v.q))
-		live = live[1:]
-	}
-	v.inMemory = map[int64]bool{}
-	for _, m := range live {
-		v.inMemory[m.at] = true
-	}
-	v.stored(id, minutes, from, to, func(r *analytics.Row) {
-		for at := minuteOf(r.Start); len(live) > 0 && live[0].at < at; {
-			next()
-		}
-		fn(r)
-	})
-	for len(live) > 0 && live[0].at < minuteOf(to) {
-		next()
-	}
-}
-
-// make returns the row of the minute, without what the query does not want.
-func (m *liveMinute) make(q analytics.Query) *analytics.Row {
-	if m.row == nil {
-		row := sum(m.parts)
-		if !q.Histograms {
-			row.Histograms = [analytics.Spans]*analytics.Histogram{}
-		}
-		if !q.Details {
-			row.Reasons, row.TicketRefusals, row.BypassReasons = nil, nil, nil
-		}
-		m.row = &row
-	}
-	copied := *m.row
-	return &copied
-}
-
-// stored calls fn with the rows of the file. Each is fn's own.
-func (v *view) stored(id anteroom.RoomID, l int, from, to time.Time, fn func(*analytics.Row)) {
-	no := v.room(id)
-	if no == 0 || !from.Before(to) {
-		return
-	}
-	more := v.q.Histograms || v.q.Details
-	v.query(selectRows(l, more), func(rows *sql.Rows) error {
-		var key int64
-		var body, details, histograms sql.RawBytes
-		var err error
-		if more {
-			err = rows.Scan(&key, &body, &details, &histograms)
-		} else {
-			err = rows.Scan(&key, &body)
-		}
-		if err != nil {
-			return err
-		}
-		if l == minutes && v.inMemory[key&(1<<32-1)] {
-			return nil
-		}
-		if !v.q.Details {
-			details = nil
-		}
-		if v.sums != nil && addHistograms(v.sums, histograms) != nil {
-			v.bad++
-		}
-		if !v.q.Histograms || v.sums != nil {
-			histograms = nil
-		}
-		r := &analytics.Row{Room: id, Start: timeOf(key & (1<<32 - 1)), Every: levels[l].every}
-		if parseRow(r, body, details, histograms) != nil {
-			v.bad++
-			return nil
-		}
-		fn(r)
-		return nil
-	}, keyOf(no, minuteOf(from)), keyOf(no, minuteOf(to)))
-}
-
-// room returns a room's number; 0 when the file has none.
-func (v *view) room(id anteroom.RoomID) (no int64) {
-	v.query(`SELECT no FROM room WHERE id = ?`, func(r *sql.Rows) error { return r.Scan(&no) }, string(id))
-	return no
-}
-
-// total returns one row of all minutes that begin between From and To: of days in the middle, and of what is
-// shorter at both ends.
-func (v *view) total(id anteroom.RoomID) analytics.Row {
-	from, to := up(v.q.From, minutes), up(v.q.To, minutes)
-	sum := analytics.Row{Room: id, Start: v.q.From, Every: analytics.Resolution(v.q.To.Sub(v.q.From))}
-	if v.q.Histograms {
-		v.sums = new([analytics.Spans]analytics.Sum)
-	}
-	v.pieces(id, len(levels)-1, from, to, func(r *analytics.Row) { sum.Add(r) })
-	if v.sums == nil {
-		return sum
-	}
-	for i := range v.sums {
-		if h := v.sums[i].Histogram(); sum.Histograms[i] == nil {
-			sum.Histograms[i] = h
-		} else {
-			sum.Histograms[i].Merge(h)
-		}
-	}
-	return sum
-}
-
-// pieces calls fn with rows that make up a time, ascending, the longest of level l.
-func (v *view) pieces(id anteroom.RoomID, l int, from, to time.Time, fn func(*analytics.Row)) {
-	if l == minutes {
-		v.rows(id, l, from, to, fn)
-		return
-	}
-	first, last := up(from, l), to.Truncate(levels[l].length())
-	if !first.Before(last) {
-		v.pieces(id, l-1, from, to, fn)
-		return
-	}
-	if from.Before(first) {
-		v.pieces(id, l-1, from, first, fn)
-	}
-	v.rows(id, l, first, last, fn)
-	if last.Before(to) {
-		v.pieces(id, l-1, last, to, fn)
-	}
 }

@@ -127,6 +127,9 @@ func (all told) rows(id anteroom.RoomID, from, to time.Time, every time.Duration
 		row := byMinute[at].Row()
 		out[len(out)-1].Add(&row)
 	}
+	for i := range out {
+		out[i].Summarize()
+	}
 	return out
 }
 
@@ -139,14 +142,27 @@ var same = cmp.Options{
 	cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) }),
 }
 
-// plain drops what a query without histograms and details does not get.
+// plain drops what a query without summaries, histograms and details need not get.
 func plain(rows []analytics.Row, q analytics.Query) []analytics.Row {
 	for i := range rows {
+		if !q.Summaries && !q.Histograms {
+			rows[i].Summaries = [analytics.Spans]analytics.Summary{}
+		}
 		if !q.Histograms {
 			rows[i].Histograms = [analytics.Spans]*analytics.Histogram{}
 		}
 		if !q.Details {
 			rows[i].Reasons, rows[i].TicketRefusals, rows[i].BypassReasons = nil, nil, nil
+		}
+	}
+	return rows
+}
+
+// asked drops the summaries that come unasked, with rows as they are stored.
+func asked(rows []analytics.Row, q analytics.Query) []analytics.Row {
+	for i := range rows {
+		if !q.Summaries && !q.Histograms {
+			rows[i].Summaries = [analytics.Spans]analytics.Summary{}
 		}
 	}
 	return rows
@@ -169,7 +185,7 @@ func judge(t *rapid.T, s *Store, all told, q analytics.Query) {
 		}
 		want = append(want, all.rows(id, q.From, q.To, every)...)
 	}
-	if diff := cmp.Diff(plain(want, q), a.Rows, same); diff != "" {
+	if diff := cmp.Diff(plain(want, q), asked(a.Rows, q), same); diff != "" {
 		t.Fatalf("%v of %v to %v, total %v: (-added up, +stored)\n%s", time.Duration(a.Every), q.From, q.To, q.Total, diff)
 	}
 }
@@ -221,7 +237,7 @@ func TestAnswersAreWhatAddingUpGives(t *testing.T) {
 		for range 6 {
 			from := c.now.Add(-time.Duration(pick("from", 3000)) * time.Minute).Add(-time.Duration(pick("second", 60)) * time.Second)
 			judge(t, s, all, analytics.Query{Rooms: []anteroom.RoomID{room(pick("first", 2)), room(2)}, From: from, To: from.Add(time.Duration(1+pick("long", 5000)) * time.Minute),
-				Every: levels[pick("every", len(levels))].every, Total: pick("total", 2) == 0, Histograms: pick("histograms", 2) == 0, Details: pick("details", 2) == 0})
+				Every: levels[pick("every", len(levels))].every, Total: pick("total", 2) == 0, Summaries: pick("summaries", 2) == 0, Histograms: pick("histograms", 2) == 0, Details: pick("details", 2) == 0})
 		}
 	})
 }
@@ -262,6 +278,16 @@ func TestResolutionIsChosen(t *testing.T) {
 		from := began.Add(-step.back)
 		if a := ask(t, s, analytics.Query{Rooms: []anteroom.RoomID{room(1)}, From: from, To: from.Add(step.long)}); a.Every != step.want {
 			t.Errorf("%v: every %v, want %v", step.long, time.Duration(a.Every), time.Duration(step.want))
+		}
+	}
+	var fifty []anteroom.RoomID
+	for i := range 50 {
+		fifty = append(fifty, room(i))
+	}
+	for long, want := range map[time.Duration]analytics.Resolution{30 * time.Minute: analytics.EveryMinute, 24 * time.Hour: analytics.EveryQuarter,
+		7 * 24 * time.Hour: analytics.EveryHour, 30 * 24 * time.Hour: analytics.EveryDay} {
+		if a := ask(t, s, analytics.Query{Rooms: fifty, From: began.Add(-long), To: began}); a.Every != want {
+			t.Errorf("%v of 50 rooms: every %v, want %v", long, time.Duration(a.Every), time.Duration(want))
 		}
 	}
 	s.Step(t.Context()) // from here on minutes of 32 days are kept, and quarters of 96

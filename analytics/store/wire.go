@@ -22,6 +22,7 @@ type question struct {
 	From       time.Time            `json:"from"`
 	To         time.Time            `json:"to"`
 	Every      analytics.Resolution `json:"every,omitempty"`
+	Summaries  bool                 `json:"summaries,omitempty"`
 	Histograms bool                 `json:"histograms,omitempty"`
 	Details    bool                 `json:"details,omitempty"`
 	Total      bool                 `json:"total,omitempty"`
@@ -31,7 +32,7 @@ type question struct {
 }
 
 func (q *question) query() analytics.Query {
-	return analytics.Query{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
+	return analytics.Query{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Summaries: q.Summaries, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
 }
 
 // head is what comes before the rows of an answer.
@@ -123,7 +124,7 @@ var errAnswer = errors.New("analytics: the answer of another node cannot be read
 
 // Query asks until everything is there.
 func (r Remote) Query(ctx context.Context, q analytics.Query) (answer analytics.Answer, err error) {
-	ask := question{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
+	ask := question{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Summaries: q.Summaries, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
 	for first := true; ; first = false {
 		message, err := json.Marshal(&ask)
 		if err != nil {

@@ -183,19 +183,27 @@ func (w *writer) roll(l int, no, from, to int64) {
 		}
 		made[len(made)-1].Add(&r)
 		return nil
-	}, selectRows(l-1, true), keyOf(no, from), keyOf(no, to))
+	}, selectRows(l-1, true, true), keyOf(no, from), keyOf(no, to))
 	for _, r := range made {
+		r.Summarize()
 		w.putRow(l, no, r)
 	}
 }
 
 // selectRows is the query for rows of a level between two keys.
-func selectRows(l int, more bool) string {
+func selectRows(l int, details, histograms bool) string {
 	word := levels[l].word
-	if !more {
-		return `SELECT key, body FROM row_` + word + ` WHERE key >= ? AND key < ? ORDER BY key`
+	columns, join := "r.key, r.body", ""
+	if details || histograms {
+		join = " LEFT JOIN more_" + word + " m ON m.key = r.key"
 	}
-	return `SELECT r.key, r.body, m.details, m.histograms FROM row_` + word + ` r LEFT JOIN more_` + word + ` m ON m.key = r.key WHERE r.key >= ? AND r.key < ? ORDER BY r.key`
+	if details {
+		columns += ", m.details"
+	}
+	if histograms {
+		columns += ", m.histograms"
+	}
+	return "SELECT " + columns + " FROM row_" + word + " r" + join + " WHERE r.key >= ? AND r.key < ? ORDER BY r.key"
 }
 
 // span is a time in a room, in minutes.
@@ -406,7 +414,8 @@ func (s *Store) rollUpTo(ctx context.Context, l int, to int64) error {
 // Import writes rows of the past as they are, in place of what was there: history from elsewhere,
 // or made up. They may be of any resolution; what is rolled up of them is made anew, so that rows
 // of a minute bring their quarter, hour and day. A row that is coarser than a minute must be over
-// and stands for itself: nothing finer is made of it. Histograms, Details and Weighted come along.
+// and stands for itself: nothing finer is made of it. Histograms, Details and Weighted come along;
+// Summaries are made of the histograms.
 //
 // An error of kind Invalid says which row is wrong; then nothing has changed.
 func (s *Store) Import(ctx context.Context, rows []analytics.Row) error {
@@ -435,10 +444,11 @@ func (s *Store) Import(ctx context.Context, rows []analytics.Row) error {
 		var touched []span
 		floor := w.mark(floorMark(l))
 		for i := range rows {
-			r := &rows[i]
-			if r.Every != levels[l].every {
+			if rows[i].Every != levels[l].every {
 				continue
 			}
+			r := new(rows[i])
+			r.Summarize()
 			if minuteOf(r.Start) < floor {
 				return anteroom.Errorf(anteroom.Invalid, "rows[%d]: Start is %v, older than what is kept at this resolution", i, r.Start)
 			}

@@ -80,7 +80,7 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 	if every != 0 && to.Sub(from) > time.Duration(every)*MaxAnalyticsPoints {
 		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", MaxAnalyticsPoints))
 	}
-	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Histograms: true}
+	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Summaries: true}
 	answer, err := f.kept(r, q)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (f *face) totalAnalytics(r *api.Request) (api.Answer, error) {
 	}
 	of := make(map[anteroom.RoomID][]analytics.Row, len(rooms))
 	for rest := rooms; len(rest) > 0; {
-		q := analytics.Query{From: from, To: to, Histograms: true, Total: true}
+		q := analytics.Query{From: from, To: to, Summaries: true, Total: true}
 		for _, room := range rest[:min(len(rest), analytics.MaxQueryRooms)] {
 			q.Rooms = append(q.Rooms, room.ID)
 		}
@@ -227,10 +227,10 @@ func sum(m analytics.Metric) func(*analytics.Row) number {
 	return func(r *analytics.Row) number { return number(r.Stats[m].Sum) }
 }
 
-func quantile(s analytics.Span, percent float64) func(*analytics.Row) number {
+func quantile(s analytics.Span, i int) func(*analytics.Row) number {
 	return func(r *analytics.Row) number {
-		if h := r.Histograms[s]; h.Count() > 0 {
-			return number(h.Quantile(percent).Seconds())
+		if short := &r.Summaries[s]; short.N > 0 {
+			return number(short.Quantiles[i].Seconds())
 		}
 		return noNumber
 	}
@@ -251,8 +251,8 @@ func makeColumns() []column {
 		{"estimate_seconds", highest(analytics.Estimate)},
 	}
 	for s, name := range [analytics.Spans]string{"waited", "in_queue", "on_origin", "between_refreshes", "late", "early"} {
-		for _, q := range analytics.Quantiles {
-			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), q)})
+		for i, q := range analytics.Quantiles {
+			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), i)})
 		}
 	}
 	return all

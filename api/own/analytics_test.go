@@ -40,6 +40,7 @@ func twoMinutes(id anteroom.RoomID) []analytics.Row {
 	for seconds := range 100 {
 		second.Histograms[analytics.Waited].Record(time.Duration(seconds+1) * time.Second)
 	}
+	second.Summarize()
 	return []analytics.Row{first, second}
 }
 
@@ -78,6 +79,7 @@ func (m *rows) Query(_ context.Context, q analytics.Query) (analytics.Answer, er
 			total.Add(&row)
 		}
 		if total != nil {
+			total.Summarize()
 			a.Rows = append(a.Rows, *total)
 		}
 	}

@@ -3,6 +3,7 @@ package manage
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -35,6 +36,7 @@ func (m *Manager) RoomHistory(ctx context.Context, by Caller, zone anteroom.Zone
 		return h, err
 	}
 	h.Nameless = !by.May(Admin, "", "")
+	edits := by.May(Edit, zone, room)
 	first, _, last, err := m.auditRange(ctx)
 	if err != nil {
 		return h, err
@@ -51,6 +53,10 @@ func (m *Manager) RoomHistory(ctx context.Context, by Caller, zone anteroom.Zone
 			h.Since = e.At
 		}
 		if e.Room != room || e.Zone != zone || e.At.Before(from) || !e.At.Before(to) {
+			continue
+		}
+		// Whom a webhook tells is for who may change it.
+		if !edits && strings.HasPrefix(e.Operation, "webhook.") {
 			continue
 		}
 		if len(h.Records) == MaxHistory {

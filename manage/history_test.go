@@ -49,3 +49,21 @@ func TestRoomHistory(t *testing.T) {
 		t.Errorf("another zone: %v", err)
 	}
 }
+
+// TestHistoryOfAReaderHasNoWebhooks: whoever may not see the webhooks of a room is not told of them by
+// its history either.
+func TestHistoryOfAReaderHasNoWebhooks(t *testing.T) {
+	t.Parallel()
+	m, ctx := open(t, Config{Webhooks: &sender{}}), t.Context()
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone, shop("sale"))).ID
+	if _, _, err := m.CreateWebhook(ctx, root, anteroom.Webhook{Name: "on call", URL: slackURL, Zone: zone, Room: room}); err != nil {
+		t.Fatal(err)
+	}
+	for permission, want := range map[Permission]int{Read: 1, Edit: 2, Admin: 2} {
+		h, err := m.RoomHistory(ctx, Caller{Grants: []Grant{{Permission: permission, Zone: zone, Room: room}}}, zone, room, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		if err != nil || len(h.Records) != want || h.Records[0].Operation != "room.create" {
+			t.Errorf("%s: %v %+v", permission, err, h.Records)
+		}
+	}
+}

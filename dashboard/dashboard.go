@@ -118,6 +118,7 @@ const maxLogin = 1 << 10
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Token string `json:"token"`
+		Link  bool   `json:"link"` // the token came in the page's address
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxLogin+1))
 	if err != nil || len(text) > maxLogin || json.Unmarshal(text, &body) != nil {
@@ -127,6 +128,15 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		d.Log.Warn("a login to the dashboard failed", "address", addressOf(r), "error", err)
 		return err
+	}
+	// A link of somebody else's must not put a person to work under another token.
+	if body.Link {
+		if s, now, err := d.who(r); err == nil && now.Name == by.Name && now.Token == by.Token {
+			d.show(w, now, s)
+			return nil
+		} else if err == nil {
+			return api.Refuse(http.StatusConflict, api.CodeDenied, "You are logged in as "+now.Name+". To use the token of the link, log out and open the link again")
+		}
 	}
 	// Whoever logs in anew is done with the session before.
 	d.sessions.end(sessionID(r))

@@ -178,3 +178,29 @@ func TestTheAPIsReadNoCookies(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksReplaceNoSession: the token of a link logs in whom nobody is, and is refused to whoever is
+// logged in with another one.
+func TestLinksReplaceNoSession(t *testing.T) {
+	w := newWorld(t)
+	_, other := w.token(manage.Read, "")
+	link := func(token, cookie string) answer {
+		return w.ask("POST", "/dash/login", fmt.Sprintf(`{"token":%q,"link":true}`, token), "Cookie", cookie)
+	}
+	a := link(adminToken, "")
+	if a.StatusCode != 200 || len(a.Cookies()) != 1 {
+		t.Fatalf("a link for nobody: %d %s", a.StatusCode, a.body)
+	}
+	cookie := CookieName + "=" + a.Cookies()[0].Value
+	for token, want := range map[string]int{adminToken: 200, other: 409, other[:len(other)-1] + "~": 401} {
+		if a := link(token, cookie); a.StatusCode != want || len(a.Cookies()) != 0 {
+			t.Errorf("another link: %d %s, want %d", a.StatusCode, a.body, want)
+		}
+	}
+	if a := w.ask("GET", "/dash/session", "", "Cookie", cookie); a.StatusCode != 200 || !strings.Contains(a.body, "ANTEROOM_API_TOKEN") {
+		t.Errorf("the session: %d %s", a.StatusCode, a.body)
+	}
+	if a := link(other, CookieName+"=over"); a.StatusCode != 200 {
+		t.Errorf("after the session: %d %s", a.StatusCode, a.body)
+	}
+}

@@ -191,6 +191,18 @@ func TestSessionOfTheDashboardInABrowser(t *testing.T) {
 					t.Errorf("the token is in a request: %s", r.url)
 				}
 			}
+			// A link of somebody else's does not put the person to work under another token.
+			var deputy struct{ Secret string }
+			o.must(operatorToken, "POST", "/anteroom/v1/tokens", `{"name":"somebody else","grants":[{"permission":"read"}]}`, &deputy)
+			d.visit("about:blank")
+			d.visit(o.operators() + "/#token=" + deputy.Secret)
+			d.says("You are logged in as ANTEROOM_API_TOKEN")
+			if d.session() != all[0].Value || eval[string](d.tab, "location.hash") != "" {
+				t.Error("a link has replaced the session")
+			}
+			d.goes("/rooms/shop.example/shop")
+			d.back()
+			d.becomes(10*time.Second, `location.pathname == '/'`)
 			// The stream is for who is logged in.
 			if res, _ := o.send("", "GET", "/dash/live", ""); res.StatusCode != http.StatusUnauthorized {
 				t.Errorf("the stream without a session: %s", res.Status)

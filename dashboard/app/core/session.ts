@@ -25,8 +25,8 @@ const write = (body: unknown): RequestInit => ({
   body: JSON.stringify(body),
 })
 
-export async function login(token: string) {
-  session.set((await exchange<Session>('/dash/login', write({ token }))).result)
+export async function login(token: string, link = false) {
+  session.set((await exchange<Session>('/dash/login', write({ token, link }))).result)
 }
 
 export async function logout() {
@@ -34,18 +34,26 @@ export async function logout() {
   lose()
 }
 
-/** Asks who is logged in. A token in the fragment of the address is taken out of it and logged in with. */
+/**
+ * Asks who is logged in. A token in the fragment of the address is taken out of it and logged in with,
+ * unless somebody is: a link of somebody else's must not put a person to work under another token.
+ */
 export async function begin() {
   const token = /^#token=([\w-]{40,80})$/.exec(location.hash)?.[1]
   if (location.hash) history.replaceState(null, '', location.pathname + location.search)
+  let refused: unknown
   try {
-    if (token) return await login(token)
+    if (token) return await login(token, true)
+  } catch (e) {
+    refused = e
+  }
+  try {
     session.set((await exchange<Session>('/dash/session', {})).result)
   } catch (e) {
     session.set(null)
-    if (token) throw e
-    if (e instanceof Problem && e.status !== 401) throw e
+    if (!refused && e instanceof Problem && e.status !== 401) throw e
   }
+  if (refused) throw refused
 }
 
 const rank: Permission[] = ['read', 'edit', 'admin']

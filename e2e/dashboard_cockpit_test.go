@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// The cockpit's hand on a room, as the visitor in line sees it: a message, drain, and another limit.
+func TestDashboardCockpitMessageDrainAndLimits(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	o.zone = o.newZone("127.0.0.1")
+	id := o.newRoom(fields{"name": "checkout", "host": "127.0.0.1", "total_active_users": 1, "new_users_per_minute": 1})
+	newVisitor(t, o.gate).enter()
+	visitor := open(t)
+	visitor.visit(o.url("/"))
+	visitor.waits()
+	d := sitDown(t, o, operatorToken)
+	d.goes("/rooms/127.0.0.1/checkout")
+	d.says("One person waits.")
+
+	d.fill("message", "We are restocking.")
+	d.presses("Show it")
+	d.says("The line reads it from its next look.")
+	visitor.becomes(30*time.Second, `document.body.innerText.includes('We are restocking.')`)
+
+	d.presses("Drain")
+	d.becomes(5*time.Second, `document.querySelector('dialog[open]')`)
+	d.presses("Drain")
+	d.says("Drain is on.")
+	if a := newVisitor(t, o.gate).get("/"); a.admitted() {
+		t.Errorf("a newcomer is let in while the room drains: %s", a.Status)
+	}
+	if !eval[bool](visitor, "!!"+showsLine) {
+		t.Error("who waited lost the place when the room was drained")
+	}
+	d.becomes(10*time.Second, `document.querySelector('main h1').innerText.includes('Draining')`)
+
+	for _, f := range []string{"total_active_users", "new_users_per_minute"} {
+		d.becomes(10*time.Second, field(f))
+		d.fill(f, "5")
+	}
+	d.presses("Apply")
+	d.says("At most 5 inside and 5 new a minute.")
+	visitor.getsIn()
+	var room struct {
+		Total int `json:"total_active_users"`
+		New   int `json:"new_users_per_minute"`
+	}
+	o.good("GET", o.under("/"+id), "", &room)
+	if got := fmt.Sprint(room.Total, room.New); got != "5 5" {
+		t.Errorf("the API says %s", got)
+	}
+}

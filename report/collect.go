@@ -73,12 +73,12 @@ func eventOf(room anteroom.Room, id anteroom.EventID) *anteroom.Event {
 // ask reads what was recorded, drawn and done. A draw or a log that cannot be read is a note of the
 // report; without the analytics there is none.
 func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q Query) error {
-	recorded := analytics.Query{Rooms: []anteroom.RoomID{q.Room}, From: f.From, To: f.To, Histograms: true}
+	recorded := analytics.Query{Rooms: []anteroom.RoomID{q.Room}, From: f.From, To: f.To, Summaries: true}
 	var err error
 	if f.Rows, err = m.Analytics(ctx, by, recorded); err != nil {
 		return err
 	}
-	recorded.Total, recorded.Details = true, true
+	recorded.Total, recorded.Histograms, recorded.Details = true, true, true
 	total, err := m.Analytics(ctx, by, recorded)
 	if err != nil {
 		return err

@@ -153,17 +153,17 @@ func (r *Report) point(row *analytics.Row) {
 		return &v
 	}
 	sum := func(m analytics.Metric) int64 { return row.Stats[m].Sum }
-	wait := func(percent float64) *float64 {
-		h := row.Histograms[analytics.Waited]
-		if h.Count() == 0 {
+	wait := func(i int) *float64 {
+		short := &row.Summaries[analytics.Waited]
+		if short.N == 0 {
 			return nil
 		}
-		s := h.Quantile(percent).Seconds()
+		s := short.Quantiles[i].Seconds()
 		return &s
 	}
 	p := Point{At: at, ActiveUsers: most(analytics.ActiveUsers), QueuedUsers: most(analytics.QueuedUsers), ActiveLimit: most(analytics.ActiveLimit),
 		NewLimit: most(analytics.NewLimit), NewUsers: row.Stats[analytics.NewUsers].Mean(), Joined: sum(analytics.Joined), Abandoned: sum(analytics.Abandoned),
-		NoShows: sum(analytics.NoShows), Overtakes: sum(analytics.Overtakes), WaitP50: wait(50), WaitP95: wait(95), Estimate: most(analytics.Estimate)}
+		NoShows: sum(analytics.NoShows), Overtakes: sum(analytics.Overtakes), WaitP50: wait(0), WaitP95: wait(len(analytics.Quantiles) - 1), Estimate: most(analytics.Estimate)}
 	r.Timeline = append(r.Timeline, p)
 	peak := func(to **Peak, m analytics.Metric) {
 		if v := most(m); v != nil && (*to == nil || *v > (*to).Value) {

@@ -61,15 +61,6 @@ func appendRow(b []byte, r *analytics.Row) []byte {
 			b = binary.AppendVarint(b, s.Sum)
 		}
 	}
-	b = append(b, byte(len(r.Weighted)))
-	for _, w := range r.Weighted {
-		b = binary.AppendUvarint(b, uint64(w.Weight))
-		if w.Weight > 0 {
-			for _, sum := range w.Sum {
-				b = appendSeconds(b, sum)
-			}
-		}
-	}
 	b = append(b, byte(len(r.Summaries)))
 	for _, s := range r.Summaries {
 		b = binary.AppendUvarint(b, uint64(s.N))
@@ -82,7 +73,26 @@ func appendRow(b []byte, r *analytics.Row) []byte {
 			}
 		}
 	}
+	b = append(b, byte(len(r.Weighted)))
+	for i, w := range r.Weighted {
+		if w.Sum == weighed(w.Weight, &r.Summaries[i]) { // as in every minute
+			b = binary.AppendUvarint(b, uint64(w.Weight)<<1)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(w.Weight)<<1|1)
+		for _, sum := range w.Sum {
+			b = appendSeconds(b, sum)
+		}
+	}
 	return b
+}
+
+// weighed is what the sums of a weight are where all of it is of one minute.
+func weighed(weight int64, s *analytics.Summary) (sums [len(analytics.Quantiles)]float64) {
+	for i, q := range s.Quantiles {
+		sums[i] = float64(weight) * q.Seconds()
+	}
+	return sums
 }
 
 // appendSeconds appends a number of seconds exactly: in few bytes when it is whole milliseconds,
@@ -226,17 +236,6 @@ func (d *decoder) row(r *analytics.Row) {
 		}
 	}
 	for i := range d.count(mostMembers) {
-		w := analytics.Weighted{Weight: int64(d.uint())}
-		if w.Weight != 0 {
-			for j := range w.Sum {
-				w.Sum[j] = d.seconds()
-			}
-		}
-		if i < len(r.Weighted) {
-			r.Weighted[i] = w
-		}
-	}
-	for i := range d.count(mostMembers) {
 		s := analytics.Summary{N: int64(d.uint())}
 		last := int64(0)
 		for j := range s.Quantiles {
@@ -247,6 +246,20 @@ func (d *decoder) row(r *analytics.Row) {
 		}
 		if i < len(r.Summaries) {
 			r.Summaries[i] = s
+		}
+	}
+	for i := range d.count(mostMembers) {
+		v := d.uint()
+		w := analytics.Weighted{Weight: int64(v >> 1)}
+		if v&1 != 0 {
+			for j := range w.Sum {
+				w.Sum[j] = d.seconds()
+			}
+		} else if i < len(r.Summaries) {
+			w.Sum = weighed(w.Weight, &r.Summaries[i])
+		}
+		if i < len(r.Weighted) {
+			r.Weighted[i] = w
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestCatchUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	rooms := []anteroom.RoomID{room(1), room(2)}
 	all := told{}
-	for n := 0; n < 100*60; n += 13 { // four days; b sleeps from the second hour to the ninetieth
+	for n := 0; n < 100*60; n += 13 * (1 + fewer/4) { // four days; b sleeps from the second hour to the ninetieth
 		c.now = began.Add(time.Duration(n) * time.Minute)
 		for process := range uint64(2) {
 			m := minuteOfVisitors(r, rooms[n%2], c.now.Truncate(time.Minute), process, 5)
@@ -86,10 +86,10 @@ func TestCatchUpOfANewStore(t *testing.T) {
 	t.Parallel()
 	c := &clock{now: began}
 	a, b := openAt(t, c), openAt(t, c)
-	today := began.Truncate(24 * time.Hour)
+	today, fine := began.Truncate(24*time.Hour), max(1, 2/fewer) // days of minutes
 	fill(t, a, room(1), analytics.EveryHour, today.AddDate(0, 0, -20), today.AddDate(0, 0, -5), 100)
-	fill(t, a, room(2), analytics.EveryMinute, today.AddDate(0, 0, -5), today.AddDate(0, 0, -3), 30)
-	if n, err := b.CatchUp(t.Context(), from(b, a)); err != nil || n < 15*24+2*1440 {
+	fill(t, a, room(2), analytics.EveryMinute, today.AddDate(0, 0, -3-fine), today.AddDate(0, 0, -3), 30)
+	if n, err := b.CatchUp(t.Context(), from(b, a)); err != nil || n < 15*24+fine*1440 {
 		t.Fatalf("%d copied, %v", n, err)
 	}
 	for _, l := range levels {

@@ -94,7 +94,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "analytics.db")
 	last := -1
 	r := rand.New(rand.NewPCG(1, 2))
-	const kills = 12/fewer + 2
+	const kills = max(12/fewer, 3)
 	for range kills {
 		cmd, lines := child(t, "writer", path)
 		for range 1 + r.IntN(120) {

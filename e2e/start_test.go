@@ -24,7 +24,7 @@ func TestDemoLetsAPersonInWithinAMinute(t *testing.T) {
 		return ""
 	})
 	p.waitSaid(t, "http://"+visitors+"/", 1)
-	waiting := regexp.MustCompile(`"name": "shop"[^}]*"waiting": [0-9]{2,}`)
+	waiting := regexp.MustCompile(`"name": "shop"[^}]*"queue_all": false[^}]*"waiting": [0-9]{2,}`) // and the line moves
 	eventually(t, 20*time.Second, func() string {
 		_, body := ask(admin, "/-/status")
 		if !waiting.MatchString(body) {

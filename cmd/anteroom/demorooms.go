@@ -18,7 +18,7 @@ const (
 
 // closedFor is how long the shop holds everybody at first. What came by then is let in as evenly as the
 // limit allows; without it all of the first minute's would enter at once, and nobody for a minute then.
-const closedFor = 6 * time.Second
+const closedFor = 4 * time.Second
 
 // demoRooms makes the demo's rooms, unless a data directory that was kept has them. Open opens the shop
 // after a moment; past fills in what might have been before, and is nil when there is nothing to fill.
@@ -31,10 +31,12 @@ func demoRooms(ctx context.Context, m *manage.Manager, o demoOptions) (open func
 	if err != nil {
 		return nil, nil, err
 	}
+	// Every few seconds the page shows how the line moves, also while it is long.
+	const refresh = 5 * time.Second
 	room := anteroom.Room{
 		Name: "shop", Description: "The whole shop, as it is every day", Routes: []anteroom.Route{{Host: "*", Path: "/"}},
 		DefaultTemplateLanguage: o.language, JSONResponse: true, EnabledOriginCommands: []string{anteroom.CommandRevoke},
-		Settings: anteroom.Settings{TotalActiveUsers: o.active, NewUsersPerMinute: o.rate, SessionDuration: o.session, QueueAll: true},
+		Settings: anteroom.Settings{TotalActiveUsers: o.active, NewUsersPerMinute: o.rate, SessionDuration: o.session, Refresh: refresh, QueueAll: true},
 	}
 	shop, err := m.CreateRoom(ctx, by, zone.ID, room)
 	if err != nil {

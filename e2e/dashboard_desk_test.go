@@ -143,12 +143,6 @@ func (d *desk) reads(address string) (status int, contentType, body string) {
 	return got.Status, got.Type, got.Body
 }
 
-// saysNot waits until the page shows a text no more.
-func (d *desk) saysNot(text string) {
-	d.t.Helper()
-	d.becomes(15*time.Second, fmt.Sprintf(`!document.body.innerText.includes(%q)`, text))
-}
-
 // offers reports whether something can be pressed.
 func (d *desk) offers(text string) bool {
 	d.t.Helper()

@@ -55,12 +55,3 @@ func TestTerraformTakesOverWhatWasExported(t *testing.T) {
 		t.Errorf("the plan is\n%s", out)
 	}
 }
-
-func mustJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}

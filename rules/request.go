@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -64,6 +65,15 @@ type Place struct {
 	Subdivision2 string // of the second level
 	ASN          uint32 // number of the autonomous system; 0 is unknown
 	EU           bool   // the country is in the European Union
+}
+
+// Over returns at with the country, continent and ASN that p names, where it names them: what somebody
+// says of a place, over what its address says.
+func (p Place) Over(at Place) Place {
+	at.Country = cmp.Or(p.Country, at.Country)
+	at.Continent = cmp.Or(p.Continent, at.Continent)
+	at.ASN = cmp.Or(p.ASN, at.ASN)
+	return at
 }
 
 // Reset empties the request and keeps its memory for the next one.

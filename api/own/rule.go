@@ -160,14 +160,5 @@ func (p sayPlace) Place(a netip.Addr) rules.Place {
 	if p.known != nil {
 		at = p.known.Place(a)
 	}
-	if p.said.Country != "" {
-		at.Country = p.said.Country
-	}
-	if p.said.Continent != "" {
-		at.Continent = p.said.Continent
-	}
-	if p.said.ASN != 0 {
-		at.ASN = p.said.ASN
-	}
-	return at
+	return p.said.Over(at)
 }

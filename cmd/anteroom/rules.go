@@ -239,16 +239,7 @@ func (p place) Place(a netip.Addr) rules.Place {
 	if p.files != nil {
 		found = p.files.Place(a)
 	}
-	if p.known.country != "" {
-		found.Country = p.known.country
-	}
-	if p.known.continent != "" {
-		found.Continent = p.known.continent
-	}
-	if p.known.asn != 0 {
-		found.ASN = p.known.asn
-	}
-	return found
+	return rules.Place{Country: p.known.country, Continent: p.known.continent, ASN: p.known.asn}.Over(found)
 }
 
 // request makes the request and the ways in which its path may be read.

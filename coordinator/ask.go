@@ -151,7 +151,7 @@ func (s *shard) answerTo(data []byte) (out reply) {
 func (s *shard) live(id anteroom.RoomID) (*room, error) {
 	r := s.room(id)
 	if r == nil {
-		if s.host.cfg.Now().Sub(s.begun) < guess {
+		if s.host.cfg.Now().Sub(s.begun) < engine.GuessAfter {
 			return nil, errElected()
 		}
 		return nil, nil

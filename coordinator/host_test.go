@@ -30,7 +30,7 @@ func TestNewcomersAreAdmittedAndALineHasTurns(t *testing.T) {
 		w := newWorld(t, room)
 		w.host("a", 1)
 		dublin, sydney := w.site("dublin"), w.site("sydney")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		early := dublin.line(room.ID, 15)
 		late := sydney.line(room.ID, 15)
 		for range 30 {
@@ -70,7 +70,7 @@ func TestAnotherHostTakesOver(t *testing.T) {
 			w := newWorld(t, room)
 			first, kill := w.host("a", 1)
 			dublin, sydney := w.site("dublin"), w.site("sydney")
-			time.Sleep(guess)
+			time.Sleep(engine.GuessAfter)
 			d, s := dublin.line(room.ID, 30), sydney.line(room.ID, 30)
 			enter := func(d []anteroom.ID, s []anteroom.ID, seconds int) {
 				for range seconds {
@@ -131,7 +131,7 @@ func TestTheTimeOfTheSitesGoesOn(t *testing.T) {
 		w := newWorld(t, room)
 		_, kill := w.host("a", 1)
 		dublin := w.site("dublin")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		dublin.line(room.ID, 10)
 		time.Sleep(5 * time.Second)
 		_, before := dublin.clock(room.ID)
@@ -159,7 +159,7 @@ func TestLimitsChange(t *testing.T) {
 		w := newWorld(t, room)
 		h, _ := w.host("a", 1)
 		dublin, sydney := w.site("dublin"), w.site("sydney")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		ids := append(dublin.line(room.ID, 5), sydney.line(room.ID, 10)...)
 		set := func(n int) {
 			room.Settings = few(n)
@@ -241,7 +241,7 @@ func TestIdleRoomsCostNothing(t *testing.T) {
 			return n
 		}
 		dublin, sydney := w.site("dublin"), w.site("sydney")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		if n := open(); n != 0 {
 			t.Errorf("%d rooms are open before anybody came", n)
 		}

@@ -24,9 +24,6 @@ func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 // to notice that it is none. A store that was restored may give lower epochs than before.
 const standOff = 3 * time.Second
 
-// maxEpoch bounds what a site may say of coordinators.
-const maxEpoch = 1 << 62
-
 var errFenced = errors.New("coordinator: another host has written the record")
 
 // begin makes the coordinator from the record of its predecessor. It tries until it succeeds or
@@ -99,14 +96,12 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 	if past.shuffle != nil {
 		r.done = past.tag
 	}
-	for _, report := range r.waiting {
-		if report.Epoch > before.Epoch && report.Epoch < maxEpoch {
-			s.complain("the store's ledger record is older than what a site has heard: was the store put back to an older state?",
-				"room", string(r.id), "epoch", before.Epoch, "heard", report.Epoch)
-			before.Epoch = report.Epoch
-		}
+	recorded := before.Epoch
+	machine, older := r.before.Begin(s.now(), r.settings(), before, newSeed())
+	if older {
+		s.complain("the store's ledger record is older than what a site has heard: was the store put back to an older state?",
+			"room", string(r.id), "epoch", recorded, "next", machine.Epoch())
 	}
-	machine := engine.NewCoordinator(s.now(), r.settings(), before, newSeed())
 	if past.shuffle != nil {
 		past.redo(s.now(), machine)
 	}
@@ -125,12 +120,8 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 		return nil
 	}
 	r.machine, r.storing = machine, false
-	r.machine.Stored(s.now(), rec)
 	r.apply() // the plan may have changed meanwhile
-	for _, report := range r.waiting {
-		r.machine.Receive(r.follow(), report)
-	}
-	r.waiting = nil
+	r.before.Done(r.follow(), r.machine, rec)
 	r.drain()
 	return nil
 }
@@ -249,7 +240,7 @@ func (r *room) rest(now anteroom.Time) {
 			s.complain("the ledger record of a room that nobody uses cannot be stored", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
-		waiting := r.waiting
+		waiting := r.before.Waiting()
 		r.mu.Unlock()
 		s.drop(r)
 		for _, report := range waiting {

@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// maxWaiting is how many reports wait for the record of the predecessor. More are lost, and
-	// the sites repeat what matters.
-	maxWaiting = 64
 	// maxOffers is how many turns fit one message, well below cluster.MaxMessage.
 	maxOffers = 32 << 10
 	// restEvery is how often a room is asked whether anybody uses it.
@@ -31,7 +28,7 @@ type room struct {
 	mu      sync.Mutex
 	ended   bool
 	machine *engine.Coordinator // nil: not yet, or no more
-	waiting []engine.Report     // until there is one
+	before  engine.Accession    // until there is one
 
 	plan    anteroom.Room
 	inForce *anteroom.InForce
@@ -150,8 +147,8 @@ func (r *room) receive(report engine.Report) {
 		now := r.follow()
 		r.machine.Receive(now, report)
 		r.drain()
-	case len(r.waiting) < maxWaiting:
-		r.waiting = append(r.waiting, report)
+	default:
+		r.before.Hear(report)
 	}
 }
 
@@ -234,7 +231,7 @@ func (r *room) end() {
 
 // stop is end for a caller that holds the lock.
 func (r *room) stop() {
-	r.ended, r.machine, r.waiting, r.draw = true, nil, nil, nil
+	r.ended, r.machine, r.before, r.draw = true, nil, engine.Accession{}, nil
 	if r.timer != nil {
 		r.timer.Stop()
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// guess is how long a new coordinator waits for a site that knows the time.
-const guess = 3 * time.Second
-
 // shard is the rooms of one shard, as long as this host has the role.
 type shard struct {
 	host   *Host
@@ -30,7 +27,7 @@ type shard struct {
 	offset atomic.Int64 // of room time from the process's own clock
 	synced atomic.Bool  // offset counts
 	timing sync.Mutex   // of who sets it
-	latest anteroom.Time
+	begin  engine.RoomTime
 
 	mu    sync.RWMutex
 	rooms map[anteroom.RoomID]*room
@@ -154,30 +151,24 @@ func (s *shard) at(t time.Time) anteroom.Time {
 	return s.host.local(t) + anteroom.Time(s.offset.Load())
 }
 
-// follow sets the room time by the first report of a site that knows it. When there is none for
-// some seconds, all have just begun: then it is this process's wall clock, or what the sites'
-// journals have seen, whichever is later. It is false while the time is not known.
+// follow finds out the room time (see engine.RoomTime). It is false while that is not known.
 func (s *shard) follow(r *engine.Report) bool {
 	if s.synced.Load() {
 		return true
 	}
 	s.timing.Lock()
 	defer s.timing.Unlock()
-	local := s.host.local(s.host.cfg.Now())
-	switch {
-	case s.synced.Load():
-	case r.Epoch != 0:
-		s.offset.Store(int64(r.Sent - local))
-		s.synced.Store(true)
-	default:
-		s.latest = max(s.latest, r.Sent)
-		if s.host.cfg.Now().Sub(s.begun) < guess {
-			return false
-		}
-		s.offset.Store(int64(max(s.latest, local) - local))
+	if s.synced.Load() {
+		return true
+	}
+	now := s.host.cfg.Now()
+	local := s.host.local(now)
+	room, ok := s.begin.Follow(local, now.Sub(s.begun), r)
+	if ok {
+		s.offset.Store(int64(room - local))
 		s.synced.Store(true)
 	}
-	return true
+	return ok
 }
 
 // receive takes a frame of reports.

@@ -85,7 +85,7 @@ func TestTheStoreIsInTrouble(t *testing.T) {
 		link.own.set(refuse, nil, 0)
 		h, _ := w.hostOn(link, 1)
 		dublin := w.site("dublin")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		first := dublin.line(room.ID, 5)
 		time.Sleep(5 * time.Second)
 		if dublin.epoch(room.ID) != 0 || len(w.admissions(room.ID)) != 0 {
@@ -136,7 +136,7 @@ func TestHostileFrames(t *testing.T) {
 		w := newWorld(t, room)
 		h, _ := w.host("a", 1)
 		dublin := w.site("dublin")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		dublin.visit(room.ID, anteroom.Ticket{}, false)
 		time.Sleep(time.Second)
 		subject := Reports(cluster.ShardOf(string(room.ID)))
@@ -200,7 +200,7 @@ func TestOperatorsAsk(t *testing.T) {
 		synctest.Wait()
 		_, err = c.AdmitNow(t.Context(), room.ID, 1)
 		kindOf("just elected", err, anteroom.Unavailable, "is being elected")
-		time.Sleep(guess)
+		time.Sleep(engine.GuessAfter)
 		if n, err := c.AdmitNow(t.Context(), room.ID, 1); n != 0 || err != nil {
 			t.Errorf("nobody is there: %d, %v", n, err)
 		}

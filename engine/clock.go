@@ -49,6 +49,19 @@ func (c *Clock) Now(local anteroom.Time) anteroom.Time {
 	return c.last
 }
 
+// Guess makes a clock that has not been told the room time show at least a moment: the last that
+// a journal knows, or what somebody says who has been told.
+func (c *Clock) Guess(local, room anteroom.Time) {
+	if behind := room - c.Now(local); !c.synced && behind > 0 {
+		c.offset += behind
+	}
+}
+
+// Begin makes a clock show a moment that is not known to be the room time.
+func (c *Clock) Begin(local, room anteroom.Time) {
+	c.offset, c.slewed, c.last = room-local, local, room
+}
+
 // Synced reports that the coordinator has been heard: before, Now is a guess.
 func (c *Clock) Synced() bool { return c.synced }
 

@@ -41,6 +41,9 @@ type Desk struct {
 
 	mode    Mode // as all have been told, with figures
 	figures *Figures
+
+	out  []Outgoing // room for those of Take
+	step Step
 }
 
 // deskDoor is a door as the desk knows it.
@@ -52,6 +55,7 @@ type deskDoor struct {
 	heard   anteroom.Time
 	reply   bool
 	answers []Answer
+	spare   []Answer
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
 	parted  []anteroom.ID
@@ -308,10 +312,11 @@ func (x *Desk) settle(now anteroom.Time) {
 	}
 }
 
-// Take returns what the doors are to hear now. The host sends it after what [Site.TakeEvents] has
-// returned before is durable.
-func (x *Desk) Take(now anteroom.Time) (out []Outgoing) {
+// Take returns what the doors are to hear now, valid until the next call. See [Desk.Step] for when
+// it may be sent.
+func (x *Desk) Take(now anteroom.Time) []Outgoing {
 	x.settle(now)
+	out := x.out[:0]
 	head := ToDoor{Site: x.site.key, Mode: x.site.Mode(), Now: now}
 	all := head
 	if f := x.site.figures; x.site.figured && (x.figures != f || x.mode != head.Mode) {
@@ -331,6 +336,7 @@ func (x *Desk) Take(now anteroom.Time) (out []Outgoing) {
 	for _, d := range x.order {
 		out = d.take(out, head, x.figures)
 	}
+	x.out = out
 	return out
 }
 
@@ -340,7 +346,9 @@ func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
 		m.Figures, d.toldAt, d.behind = figures, m.Now, false
 	}
 	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended)+len(d.parted) > 0 {
-		m.Answers, d.answers = cutOff(d.answers, answersAtOnce)
+		if m.Answers, d.answers = cutOff(d.answers, answersAtOnce); d.answers == nil {
+			d.answers, d.spare = d.spare[:0], m.Answers // which are valid until the next call
+		}
 		m.Pushes, d.pushes = cutOff(d.pushes, idsAtOnce)
 		m.Parted, d.parted = cutOff(d.parted, idsAtOnce)
 		m.Since = d.since
@@ -385,4 +393,39 @@ func (s *Site) openStream(id anteroom.ID) bool {
 	s.here.at(slot).streams++
 	s.arrivals = append(s.arrivals, s.arrival(slot))
 	return true
+}
+
+// Step is what came of calls to the machines of a site. Its messages rely on its events and on
+// those of all steps before: a host records the events, in order, and sends nothing of the step
+// before they are durable. Answers and turns rely on admissions, and a report may return the unit
+// of a session whose end is on record only then; a successor that did not know of the end would
+// use the unit once more.
+type Step struct {
+	Events  []Event
+	Reports []Report
+	ToDoors []Outgoing
+}
+
+// Step returns what is to be recorded and said, valid until the next call. timed says that the
+// site has been told the room time; before that the doors are not to follow it.
+func (x *Desk) Step(now anteroom.Time, timed bool) *Step {
+	s := &x.step
+	s.Events, s.Reports = s.Events[:0], s.Reports[:0]
+	const most = 1000 // turns a defect of the machines into a delay
+	for range most {
+		s.Events = append(s.Events, x.site.events...)
+		x.site.events = x.site.events[:0]
+		r, more := x.site.Report(now)
+		if !more {
+			break
+		}
+		s.Reports = append(s.Reports, r)
+	}
+	s.ToDoors = x.Take(now)
+	if !timed {
+		for i := range s.ToDoors {
+			s.ToDoors[i].Message.Now, s.ToDoors[i].Message.Echo = 0, 0
+		}
+	}
+	return s
 }

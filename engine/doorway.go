@@ -47,9 +47,7 @@ type Doorway struct {
 	admit   bool
 	site    SiteKey
 
-	token  uint64
-	asks   map[uint64]*asking
-	order  []uint64 // tokens as they were given, some without a request any more
+	asks   asks
 	unsent []uint64 // tokens
 	checkd anteroom.Time
 
@@ -79,6 +77,8 @@ type Doorway struct {
 	answers []Answer
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
+
+	visits []Asked // room for those of the next message
 }
 
 // asking is a request that the site decides.
@@ -108,7 +108,7 @@ type ends struct {
 
 // NewDoorway returns a door that knows nobody, of a process that has this number and no other.
 func NewDoorway(process uint64, s anteroom.Settings) *Doorway {
-	return &Doorway{door: NewDoor(s), process: process, asks: map[uint64]*asking{}, closing: map[anteroom.ID]uint64{},
+	return &Doorway{door: NewDoor(s), process: process, asks: asks{first: 1}, closing: map[anteroom.ID]uint64{},
 		streams: map[anteroom.ID]*stream{}, opening: map[anteroom.ID]int{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded)}
 }
 
@@ -117,8 +117,8 @@ func (x *Doorway) Configure(now anteroom.Time, s anteroom.Settings) {
 	before := x.door.settings
 	x.door.Configure(s)
 	if s.Suspended && !before.Suspended {
-		for _, token := range x.order {
-			if a := x.asks[token]; a != nil && !a.over && !a.again {
+		for token, a := range x.asks.all() {
+			if !a.over && !a.again {
 				x.giveUp(now, token, a)
 			}
 		}
@@ -165,16 +165,14 @@ func (x *Doorway) quiet(now anteroom.Time) bool {
 }
 
 func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
-	x.token++
-	x.asks[x.token] = &asking{visit: v, at: now, again: again}
-	x.order = append(x.order, x.token)
-	x.unsent = append(x.unsent, x.token)
+	token := x.asks.add(asking{visit: v, at: now, again: again})
+	x.unsent = append(x.unsent, token)
 	if v.Stream {
 		x.opening[v.Ticket.ID]++
 		x.reopen(v.Ticket.ID)
 		x.reopen(v.NewID)
 	}
-	return x.token
+	return token
 }
 
 // decided notes that a request for a stream is not open any more.
@@ -231,7 +229,7 @@ func (x *Doorway) Reachable(now anteroom.Time) bool {
 }
 
 // Take returns what the site is to hear now, if anything. Call it until there is no more:
-// at once when Urgent, and with every tick.
+// at once when Urgent, and with every tick. The message is valid until the next call.
 func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	reachable := x.Reachable(now)
 	since := now.Sub(x.spoke)
@@ -271,13 +269,13 @@ func (x *Doorway) takeVisits(now anteroom.Time) []Asked {
 	if n == 0 {
 		return nil
 	}
-	visits := make([]Asked, 0, n)
+	visits := x.visits[:0]
 	for _, token := range x.unsent[:n] {
-		a := x.asks[token]
+		a := x.asks.get(token)
 		if a != nil && a.again && x.streams[a.visit.Ticket.ID] == nil {
-			delete(x.asks, token) // it has ended meanwhile
-			x.decided(a)
+			x.decided(a) // the stream has ended meanwhile
 			x.closeUnused(a.visit.Ticket.ID)
+			x.asks.drop(token)
 			continue
 		}
 		if a != nil && !a.over {
@@ -285,9 +283,8 @@ func (x *Doorway) takeVisits(now anteroom.Time) []Asked {
 			visits = append(visits, Asked{Token: token, Visit: a.visit})
 		}
 	}
-	if x.unsent = x.unsent[n:]; len(x.unsent) == 0 {
-		x.unsent = nil
-	}
+	x.unsent = append(x.unsent[:0], x.unsent[n:]...)
+	x.visits = visits
 	return visits
 }
 
@@ -297,8 +294,8 @@ func (x *Doorway) again(now anteroom.Time) {
 		return
 	}
 	x.checkd = now
-	for _, token := range x.order {
-		if a := x.asks[token]; a != nil && !a.over && a.sent != 0 && now.Sub(a.sent) >= askAgain {
+	for token, a := range x.asks.all() {
+		if !a.over && a.sent != 0 && now.Sub(a.sent) >= askAgain {
 			a.sent = 0
 			x.unsent = append(x.unsent, token)
 		}
@@ -310,7 +307,7 @@ func (x *Doorway) unconfirmed() bool {
 }
 
 // inhabited says that the site must not take this door for gone.
-func (x *Doorway) inhabited() bool { return len(x.asks)+len(x.streams)+x.door.known.len() > 0 }
+func (x *Doorway) inhabited() bool { return x.asks.open+len(x.streams)+x.door.known.len() > 0 }
 
 // Idle reports that the door needs no ticks before the next request.
 func (x *Doorway) Idle() bool {
@@ -422,8 +419,8 @@ func (x *Doorway) tellStreams(now anteroom.Time) {
 	for _, id := range ids {
 		x.ask(now, x.streams[id].visit, true)
 	}
-	for _, token := range x.order { // and what it was asked
-		if a := x.asks[token]; a != nil && a.sent != 0 && !a.over {
+	for token, a := range x.asks.all() { // and what it was asked
+		if a.sent != 0 && !a.over {
 			a.sent = 0
 			x.unsent = append(x.unsent, token)
 		}
@@ -435,11 +432,11 @@ func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
 	if d.Verdict == anteroom.Admit {
 		x.learn(now, d)
 	}
-	a := x.asks[answer.Token]
+	a := x.asks.get(answer.Token)
 	if a == nil {
 		return
 	}
-	delete(x.asks, answer.Token)
+	defer x.asks.drop(answer.Token)
 	id := d.Ticket.ID
 	if !a.over {
 		x.decided(a)
@@ -526,7 +523,7 @@ func (x *Doorway) rewind(now anteroom.Time) {
 	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence} {
 		*at = min(*at, now)
 	}
-	for _, a := range x.asks {
+	for _, a := range x.asks.all() {
 		a.at, a.sent = min(a.at, now), min(a.sent, now)
 	}
 	for _, s := range x.streams {
@@ -536,7 +533,7 @@ func (x *Doorway) rewind(now anteroom.Time) {
 
 // Abandon says that nobody waits for the held answer any more.
 func (x *Doorway) Abandon(_ anteroom.Time, held uint64) {
-	if a := x.asks[held]; a != nil && !a.over {
+	if a := x.asks.get(held); a != nil && !a.over {
 		x.abandon(held, a)
 	}
 }
@@ -572,11 +569,7 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	x.ticked = now
 	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
-	for _, token := range x.order {
-		a := x.asks[token]
-		if a == nil {
-			continue
-		}
+	for token, a := range x.asks.all() {
 		young := now.Sub(a.at) < AskFor
 		if young && !quiet {
 			break // the later ones are younger
@@ -585,23 +578,16 @@ func (x *Doorway) Tick(now anteroom.Time) {
 		case young && x.waits(now, a, reachable):
 		case a.over, a.again:
 			if now.Sub(a.at) >= 2*AskFor || a.again {
-				delete(x.asks, token)
 				if a.again {
 					x.absent = true
 					x.decided(a)
 					x.closeUnused(a.visit.Ticket.ID)
 				}
+				x.asks.drop(token)
 			}
 		default:
 			x.giveUp(now, token, a)
 		}
-	}
-	first := 0
-	for first < len(x.order) && x.asks[x.order[first]] == nil {
-		first++
-	}
-	if x.order = x.order[first:]; len(x.order) > 2*len(x.asks)+64 {
-		x.order = slices.DeleteFunc(x.order, func(t uint64) bool { return x.asks[t] == nil })
 	}
 	if reachable {
 		x.reclaim(now)

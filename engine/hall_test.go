@@ -299,7 +299,7 @@ func (h *hall) dump(id anteroom.ID) {
 	for i, d := range h.doors {
 		s := d.Doorway.streams[id]
 		_, closing := d.closing[id]
-		h.t.Logf("door %d: host %d, door %+v, closing %v absent %v asks %d silence %v", i, d.streams[id], s, closing, d.absent, len(d.asks), d.silence)
+		h.t.Logf("door %d: host %d, door %+v, closing %v absent %v asks %d silence %v", i, d.streams[id], s, closing, d.absent, d.asks.open, d.silence)
 		for _, x := range h.desk.streams[id] {
 			h.t.Logf("desk has door %d", x.number)
 		}

@@ -92,7 +92,7 @@ func (s *Site) Search(prefix []byte, from Place) (ids []anteroom.ID, next Place,
 
 // Visitor returns what is known of a ticket (see Site.Visitor).
 func (x *Single) Visitor(now anteroom.Time, id anteroom.ID) (Visitor, bool) {
-	x.flushDoor(now)
+	x.tell(now)
 	return x.site.Visitor(now, id)
 }
 

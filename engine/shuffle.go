@@ -199,15 +199,12 @@ func (s *Site) unshuffled(t anteroom.Ticket) bool {
 // that TakeEvents returns: one EventShuffle, an EventDrawn for each ticket, one EventShuffled.
 // Whoever is let in by the new order is so after all of them.
 func (x *Single) Shuffle(now anteroom.Time, tag anteroom.ID, seed []byte, span time.Duration) Shuffle {
-	x.flushDoor(now)
+	x.tell(now)
 	x.site.resync, x.site.urgent = true, true // so that the coordinator has everybody in line
 	x.settle(now)
-	before := x.site.events
-	x.site.events = make([]Event, 0, x.site.here.len()+2)
 	sh := x.coordinator.Shuffle(now, seed, span)
-	x.site.events = append(x.site.events, Event{Kind: EventShuffle, ID: tag, At: now, Key: anteroom.Time(len(sh.IDs))})
+	x.events = append(x.events, Event{Kind: EventShuffle, ID: tag, At: now, Key: anteroom.Time(len(sh.IDs))})
 	x.settle(now)
-	x.site.events = append(x.site.events, Event{Kind: EventShuffled, ID: tag, At: now, Key: sh.At})
-	x.site.events = append(before, x.site.events...)
+	x.events = append(x.events, Event{Kind: EventShuffled, ID: tag, At: now, Key: sh.At})
 	return sh
 }

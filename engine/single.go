@@ -6,17 +6,20 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Single is a room in one process: a door, a site and a coordinator with no way between
-// them. Messages are handed over until none is left, so every call leaves the three in
-// step. It is the same code as many sites run, with a latency of zero. Not safe for
-// concurrent use.
+// Single is a room in one process: a Doorway, a Desk with its Site, and a Coordinator that
+// exchange the messages of a cluster without any delay. Every call leaves them in step. Not safe
+// for concurrent use.
 type Single struct {
+	*Doorway
 	key         SiteKey
-	door        *Door
+	desk        *Desk
 	site        *Site
 	coordinator *Coordinator
-	ended       []anteroom.ID
+	events      []Event
 }
+
+// onlyDoor is the number of the door in a process without others.
+const onlyDoor = 1
 
 // NewSingle returns a room. events restore it (see Site.Restore); before is the stored
 // ledger record. Nothing is admitted until Stored was called with what Needs returns.
@@ -29,11 +32,12 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 	if !known {
 		before.Sites = append(before.Sites, ReservedUnits{Site: key})
 	}
-	x := &Single{key: key, door: NewDoor(s), site: NewSite(now, key, s), coordinator: NewCoordinator(now, s, before, seed)}
+	x := &Single{Doorway: NewDoorway(onlyDoor, s), key: key, site: NewSite(now, key, s), coordinator: NewCoordinator(now, s, before, seed)}
 	for _, e := range events {
 		x.site.Restore(e, shift, TouchSlack(s.SessionDuration))
 	}
 	x.site.Restored(now)
+	x.desk = NewDesk(x.site)
 	x.coordinator.shuffled = x.site.shuffled
 	// Those who were forgotten may be about to come back with their tickets, too.
 	if x.site.Here() > 0 || now.Sub(x.site.forgotten) < s.PlaceHold {
@@ -43,9 +47,9 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 	return x
 }
 
-// Configure puts new settings in force, at all three at once.
+// Configure puts new settings in force, at all machines at once.
 func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
-	x.door.Configure(s)
+	x.Doorway.Configure(now, s)
 	x.site.Configure(now, s)
 	x.coordinator.Configure(now, s)
 	x.settle(now)
@@ -57,39 +61,34 @@ func (x *Single) Expect(o Opening) { x.site.Expect(o) }
 // Visit decides about one request. When held is not 0, the decision follows among the
 // answers of a later call.
 func (x *Single) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
-	d, ask := x.door.Decide(now, v)
-	if !ask {
-		if d.Verdict == anteroom.Wait {
-			// In one process the site's memory of what was shown is at hand: streams and early
-			// looks leave no trace in the cookie.
-			x.site.neverWorse(&d)
-		}
+	d, held = x.Doorway.Visit(now, v)
+	if held == 0 {
 		return d, 0
 	}
-	d, held = x.site.Visit(now, v)
 	x.settle(now)
-	x.learn(now, d)
+	for i, a := range x.answers {
+		if a.Token == held {
+			x.answers = append(x.answers[:i], x.answers[i+1:]...)
+			return a.Decision, 0
+		}
+	}
 	return d, held
 }
 
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Single) Tick(now anteroom.Time) {
-	x.flushDoor(now)
-	x.site.Tick(now)
+	x.tell(now)
+	x.Doorway.Tick(now)
+	x.desk.Tick(now)
 	x.settle(now)
 	x.coordinator.Tick(now)
 	x.settle(now)
 }
 
-func (x *Single) flushDoor(now anteroom.Time) {
-	if batch, ids := x.door.TakeTouches(); len(ids) > 0 {
-		for _, id := range x.site.Touch(now, ids) {
-			x.door.Forget(id)
-		}
-		x.door.Confirmed(batch)
-	}
-	if p := x.door.TakePolls(); p != nil {
-		x.site.Polls(now, p)
+// tell hands the desk what the door has to say, urgent or not.
+func (x *Single) tell(now anteroom.Time) {
+	for m, ok := x.Take(now); ok; m, ok = x.Take(now) {
+		x.desk.Receive(now, m)
 	}
 }
 
@@ -98,8 +97,12 @@ func (x *Single) flushDoor(now anteroom.Time) {
 func (x *Single) settle(now anteroom.Time) {
 	const most = 1000
 	for range most {
-		r, more := x.site.Report(now)
-		if more {
+		if x.Urgent() {
+			x.tell(now)
+		}
+		step := x.desk.Step(now, true)
+		x.events = append(x.events, step.Events...)
+		for _, r := range step.Reports {
 			x.coordinator.Receive(now, r)
 		}
 		sent := x.coordinator.Take()
@@ -108,19 +111,14 @@ func (x *Single) settle(now anteroom.Time) {
 				x.site.Deliver(now, m)
 			}
 		}
-		if !more && len(sent) == 0 {
+		for i := range step.ToDoors {
+			x.Receive(now, step.ToDoors[i].Message)
+		}
+		if len(step.Reports)+len(sent) == 0 && !x.Urgent() {
 			break
 		}
 	}
-	x.door.Apply(x.site.Mode(), x.site.Figures())
-	for _, id := range x.site.TakeEnded() {
-		x.door.Forget(id)
-		x.ended = append(x.ended, id)
-	}
 }
-
-// TakeEnded returns the ids of sessions that have ended.
-func (x *Single) TakeEnded() []anteroom.ID { e := x.ended; x.ended = nil; return e }
 
 // Stored says that a record is durable (see Coordinator.Stored).
 func (x *Single) Stored(now anteroom.Time, rec LedgerRecord) {
@@ -137,18 +135,16 @@ func (x *Single) MustStore() bool { return x.coordinator.dirty }
 // StoreFailed says that the record of the last Needs is not durable: it is needed again.
 func (x *Single) StoreFailed() { x.coordinator.dirty = true }
 
-// Abandon says that nobody waits for the held answer any more.
-func (x *Single) Abandon(now anteroom.Time, held uint64) { x.site.Abandon(now, held) }
-
 // CloseStream says that a stream of id has ended.
 func (x *Single) CloseStream(now anteroom.Time, id anteroom.ID) {
-	x.site.CloseStream(now, id)
+	x.Doorway.CloseStream(now, id)
+	x.tell(now)
 	x.settle(now)
 }
 
 // Revoke ends a session at once.
 func (x *Single) Revoke(now anteroom.Time, id anteroom.ID) bool {
-	x.flushDoor(now)
+	x.tell(now)
 	ok := x.site.Revoke(now, id)
 	x.settle(now)
 	return ok
@@ -160,7 +156,9 @@ func (x *Single) Touch(now anteroom.Time, id anteroom.ID) bool {
 	if _, ok := x.site.Session(id); !ok {
 		return false
 	}
-	x.site.Touch(now, []anteroom.ID{id})
+	if !x.Doorway.Touch(now, id) {
+		x.site.Touch(now, []anteroom.ID{id}) // a session from before a restart that the door has not met
+	}
 	return true
 }
 
@@ -175,29 +173,9 @@ func (x *Single) Session(id anteroom.ID) (anteroom.Session, bool) { return x.sit
 // Standing grades a ticket (see Site.Standing).
 func (x *Single) Standing(now anteroom.Time, t anteroom.Ticket) int { return x.site.Standing(now, t) }
 
-// TakeAnswers, TakePushes and TakeEvents return what came of the calls so far, as the
-// site's methods do. The door learns of the sessions among the answers.
-func (x *Single) TakeAnswers(now anteroom.Time) []Answer {
-	a := x.site.TakeAnswers()
-	for i := range a {
-		x.learn(now, a[i].Decision)
-	}
-	return a
-}
-
-// learn tells the door of a session, unless it has ended since the decision.
-func (x *Single) learn(now anteroom.Time, d anteroom.Decision) {
-	if d.Verdict != anteroom.Admit {
-		return
-	}
-	if s, ok := x.site.Session(d.Ticket.ID); ok {
-		x.door.Learn(now, s.ID, s.AcceptedAt)
-	}
-}
-
 // AdmitNow gives turns to the next n in line (see Coordinator.AdmitNow).
 func (x *Single) AdmitNow(now anteroom.Time, n int) int {
-	x.flushDoor(now)
+	x.tell(now)
 	x.site.urgent = true // the line is to be known to the last
 	x.settle(now)
 	given := x.coordinator.AdmitNow(now, n)
@@ -208,14 +186,13 @@ func (x *Single) AdmitNow(now anteroom.Time, n int) int {
 // Called reports whether the turn of id has come and has not been taken yet.
 func (x *Single) Called(id anteroom.ID) bool { return x.site.Called(id) }
 
-// TakePushes returns the ids whose turn has come on a stream.
-func (x *Single) TakePushes() []anteroom.ID { return x.site.TakePushes() }
-
 // TakeEvents returns what has to be recorded.
-func (x *Single) TakeEvents() []Event { return x.site.TakeEvents() }
+func (x *Single) TakeEvents() []Event { e := x.events; x.events = nil; return e }
 
 // Idle reports that the room needs no ticks before the next request.
-func (x *Single) Idle() bool { return x.site.Idle() && x.coordinator.line.places.len() == 0 }
+func (x *Single) Idle() bool {
+	return x.site.Idle() && x.coordinator.line.places.len() == 0 && !x.unconfirmed()
+}
 
 // Status returns the live numbers.
 func (x *Single) Status(now anteroom.Time) anteroom.Status {

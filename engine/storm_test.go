@@ -83,7 +83,7 @@ func (h *hall) storm(seed uint64) {
 		h.run(time.Second)
 		for i, d := range h.doors {
 			for token := range d.pending {
-				if a := d.asks[token]; a == nil || h.now.Sub(a.at) > AskFor+time.Second {
+				if a := d.asks.get(token); a == nil || h.now.Sub(a.at) > AskFor+time.Second {
 					h.t.Fatalf("door %d has not answered %d", i, token)
 				}
 			}
@@ -113,7 +113,7 @@ func (h *hall) storm(seed uint64) {
 	for i, d := range h.doors {
 		if !d.Idle() && h.desk.Site().Active() == 0 {
 			h.t.Errorf("door %d is not idle: %d requests, %d streams, %d sessions, %d called, anything unconfirmed: %v",
-				i, len(d.asks), len(d.Doorway.streams), d.door.known.len(), len(d.called.items), d.unconfirmed())
+				i, d.asks.open, len(d.Doorway.streams), d.door.known.len(), len(d.called.items), d.unconfirmed())
 		}
 	}
 	if len(h.desk.streams)+len(h.desk.held) > 0 {

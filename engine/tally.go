@@ -71,9 +71,6 @@ func (x *Single) TakeTally() Tally { return x.site.TakeTally() }
 // TakeTally returns nothing: the site counts.
 func (x *Doorway) TakeTally() Tally { return Tally{} }
 
-// TakeTally returns what the site has counted since the last call.
-func (x *Desk) TakeTally() Tally { return x.site.TakeTally() }
-
 func (c *counting) ofMinute(key anteroom.Time) *toldMinute {
 	if c.told == nil {
 		c.told = make([]toldMinute, toldFor)

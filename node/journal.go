@@ -49,8 +49,6 @@ type batch struct {
 	data []byte
 	room anteroom.RoomID // of the last event
 	done chan struct{}   // closed when the batch is durable
-
-	after []parcel // leave then
 }
 
 type journal struct {
@@ -65,12 +63,11 @@ type journal struct {
 
 	failing atomic.Bool // counts.Failing, for readers without the lock
 
-	mu      sync.Mutex
-	batches []*batch
-	writing *batch // taken out of batches, not durable yet; nil when there is none
-	queued  int
-	counts  JournalStats
-	ready   bool
+	mu     sync.Mutex
+	outbox engine.Outbox[*batch, parcel]
+	queued int
+	counts JournalStats
+	ready  bool
 }
 
 func newJournal(to cluster.Journal, now func() anteroom.Time, log *slog.Logger) *journal {
@@ -99,13 +96,13 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 		return nil
 	}
 	var b *batch
-	if n := len(j.batches); n > 0 {
-		b = j.batches[n-1]
+	if open := j.outbox.Open(); open != nil {
+		b = *open
 	}
 	for _, e := range events {
 		if b == nil || len(b.data) > maxBatch {
 			b = &batch{data: j.head(), done: make(chan struct{})}
-			j.batches = append(j.batches, b)
+			j.outbox.Add(b)
 		}
 		before := len(b.data)
 		if b.room != room {
@@ -122,14 +119,14 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 	return b
 }
 
-// last returns the newest batch: when it is durable, so is everything before it.
+// last returns the newest batch, nil when everything is durable.
 func (j *journal) last() *batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if n := len(j.batches); n > 0 {
-		return j.batches[n-1]
+	if b := j.outbox.Last(); b != nil {
+		return *b
 	}
-	return j.writing
+	return nil
 }
 
 // waitFor makes parcels leave when everything added so far is durable, after those that wait
@@ -137,15 +134,7 @@ func (j *journal) last() *batch {
 func (j *journal) waitFor(parcels []parcel) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	b := j.writing
-	if n := len(j.batches); n > 0 {
-		b = j.batches[n-1]
-	}
-	if b == nil {
-		return false
-	}
-	b.after = append(b.after, parcels...)
-	return true
+	return j.outbox.After(parcels)
 }
 
 // waiting is how many bytes of events are not durable.
@@ -159,8 +148,8 @@ func (j *journal) waiting() int {
 func (j *journal) beat() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.batches) == 0 {
-		j.batches = append(j.batches, &batch{data: j.head(), done: make(chan struct{})})
+	if j.outbox.Last() == nil {
+		j.outbox.Add(&batch{data: j.head(), done: make(chan struct{})})
 		j.poke()
 	}
 }
@@ -208,15 +197,12 @@ func (j *journal) stats() JournalStats {
 	return j.counts
 }
 
-// sync returns when everything added so far is durable.
+// sync returns when everything added so far is durable, and what waited for it has left.
 func (j *journal) sync(ctx context.Context) error {
 	j.mu.Lock()
-	var b *batch
-	if n := len(j.batches); n > 0 {
-		b = j.batches[n-1]
-	}
 	running := j.ready
 	j.mu.Unlock()
+	b := j.last()
 	if b == nil {
 		return nil
 	}
@@ -273,44 +259,31 @@ func (j *journal) run(ctx context.Context) {
 func (j *journal) flush(ctx context.Context) error {
 	for {
 		j.mu.Lock()
-		if len(j.batches) == 0 {
-			j.mu.Unlock()
+		next := j.outbox.Next()
+		j.mu.Unlock()
+		if next == nil {
 			return nil
 		}
-		b := j.batches[0]
-		j.writing = b
-		if len(j.batches) == 1 {
-			j.batches = nil // closed to further events
-		} else {
-			j.batches = j.batches[1:]
-		}
-		j.mu.Unlock()
-
+		b := *next
 		began := time.Now()
 		err := j.to.Append(ctx, b.data)
 		took := time.Since(began)
 
 		j.mu.Lock()
-		for err == nil && len(b.after) > 0 { // more may come while these leave
-			out := b.after
-			b.after = nil
-			j.mu.Unlock()
-			j.post(out)
-			j.mu.Lock()
-		}
-		j.writing = nil
 		j.counts.Failing = err != nil
 		if j.failing.Swap(err != nil) && err == nil {
 			j.log.Info("the journal is written again")
 		}
 		if err != nil {
 			j.counts.Failures++
-			j.batches = append([]*batch{b}, j.batches...)
-			if len(j.batches) == 1 { // keep it closed: what was sent may have arrived
-				j.batches = append(j.batches, &batch{data: j.head(), done: make(chan struct{})})
-			}
+			j.outbox.Failed()
 			j.mu.Unlock()
 			return err
+		}
+		for out := j.outbox.Written(); len(out) > 0; out = j.outbox.Written() {
+			j.mu.Unlock()
+			j.post(out)
+			j.mu.Lock()
 		}
 		j.counts.Records++
 		j.counts.Bytes += uint64(len(b.data))

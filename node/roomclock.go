@@ -45,12 +45,7 @@ func (c *roomClock) hear(echo, said anteroom.Time) {
 func (c *roomClock) atLeast(t anteroom.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.room.Synced() {
-		return
-	}
-	if behind := t.Sub(c.room.Now(c.own.now())); behind > 0 {
-		c.own.base = c.own.base.Add(behind)
-	}
+	c.room.Guess(c.own.now(), t)
 }
 
 // synced says that room time is known.

@@ -83,7 +83,7 @@ func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last m
 	// much has passed. The wall clock of another machine is not to be believed.
 	s.clock.own = x.node.clock
 	if last.at != 0 {
-		s.clock.own = clock{base: last.at, start: time.Now()}
+		s.clock.room.Begin(s.clock.own.now(), last.at)
 	}
 	return s
 }
@@ -112,19 +112,10 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r := &siteRoom{id: id, schedule: schedule{plan: plan}, recorder: s.member.node.recorder(id)}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
-	set := r.schedule.inForce.Settings
-	r.site = engine.NewSite(now, s.key, set)
-	r.site.SetTerm(s.term)
-	r.site.SetWeight(uint32(s.member.cfg.Weight))
-	duration := set.WithDefaults().SessionDuration
-	slack := engine.TouchSlack(duration) + engine.SureFor(duration) // what a door may have let in unrecorded
-	for _, e := range s.past[id] {
-		r.site.Restore(e, 0, slack)
-	}
-	r.site.Restored(now)
+	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id]}.Desk(now)
+	r.site = r.desk.Site()
 	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))
-	r.desk = engine.NewDesk(r.site)
 	delete(s.past, id)
 	s.rooms[id] = r
 	s.settle(r, now)
@@ -175,26 +166,18 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 		r.active, s.awake = true, true
 		s.poke()
 	}
-	synced := s.clock.synced()
-	const most = 1000 // turns a defect of the machines into a delay
-	for range most {
-		if events := r.site.TakeEvents(); len(events) > 0 {
-			s.journal.add(r.id, events)
-		}
-		report, more := r.site.Report(now)
-		if !more {
-			break
-		}
-		s.send(parcel{shared: true, subject: toCoordinatorSubject(s.number), room: r.raw, body: report.AppendWire(nil)})
+	step := r.desk.Step(now, s.clock.synced())
+	if len(step.Events) > 0 {
+		s.journal.add(r.id, step.Events)
 	}
-	if t := r.desk.TakeTally(); !t.Empty() {
+	for i := range step.Reports {
+		s.send(parcel{shared: true, subject: toCoordinatorSubject(s.number), room: r.raw, body: step.Reports[i].AppendWire(nil)})
+	}
+	if t := r.site.TakeTally(); !t.Empty() {
 		s.send(parcel{tally: &t, at: now, recorder: r.recorder})
 	}
-	for _, o := range r.desk.Take(now) {
-		if !synced {
-			// Room time is a guess: nobody is to follow it.
-			o.Message.Now, o.Message.Echo = 0, 0
-		}
+	for i := range step.ToDoors {
+		o := &step.ToDoors[i]
 		subject := toDoorsSubject(s.number)
 		if o.Door != 0 {
 			subject = toDoorSubject(o.Door)
@@ -225,10 +208,8 @@ func (s *siteShard) poke() {
 
 func (s *siteShard) send(p parcel) { s.outbox = append(s.outbox, p) }
 
-// ship sends what is in the outbox: now, or when the journal has what was recorded before. That
-// holds for everything. Answers and turns rely on admissions; a report may return the unit of a
-// session whose end is on record only then (a revocation, a move), and a successor that did not
-// know of it would use the unit once more. The caller holds the lock.
+// ship sends what is in the outbox: now, or when the journal has what was recorded before; see
+// engine.Step. The caller holds the lock.
 func (s *siteShard) ship() {
 	if len(s.outbox) == 0 {
 		return

@@ -1,0 +1,97 @@
+package engine
+
+// How a process begins that takes a role over: what it knows, and whose time it follows.
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// Takeover is what a process has that takes the role of a site over.
+type Takeover struct {
+	Key      SiteKey
+	Term     uint64 // see Site.SetTerm
+	Weight   uint32 // see Site.SetWeight
+	Settings anteroom.Settings
+	Events   []Event // of the journal, in order
+}
+
+// Desk begins the site where its journal ends.
+func (t Takeover) Desk(now anteroom.Time) *Desk {
+	s := NewSite(now, t.Key, t.Settings)
+	s.SetTerm(t.Term)
+	s.SetWeight(t.Weight)
+	duration := s.settings.SessionDuration
+	slack := TouchSlack(duration) + SureFor(duration) // what a door may have let in unrecorded
+	for _, e := range t.Events {
+		s.Restore(e, 0, slack)
+	}
+	s.Restored(now)
+	return NewDesk(s)
+}
+
+// Accession is a room between the moment at which a process takes the role of its coordinator over
+// and the moment at which its coordinator may speak. The zero value has heard nothing.
+type Accession struct {
+	waiting []Report
+}
+
+// maxWaiting bounds the reports that wait for the record of the predecessor. More are lost, and the
+// sites repeat what matters.
+const maxWaiting = 64
+
+// Hear keeps a report until the coordinator has begun.
+func (a *Accession) Hear(r Report) {
+	if len(a.waiting) < maxWaiting {
+		a.waiting = append(a.waiting, r)
+	}
+}
+
+// maxEpoch bounds what a site may say of coordinators.
+const maxEpoch = 1 << 62
+
+// Begin makes the coordinator from the record of its predecessor. Store what Needs returns, and
+// then call Done. older says that a site has heard a later coordinator than the record knows: the
+// store was put back to an older state.
+func (a *Accession) Begin(now anteroom.Time, s anteroom.Settings, before LedgerRecord, seed []byte) (c *Coordinator, older bool) {
+	for i := range a.waiting {
+		if epoch := a.waiting[i].Epoch; epoch > before.Epoch && epoch < maxEpoch {
+			before.Epoch, older = epoch, true
+		}
+	}
+	return NewCoordinator(now, s, before, seed), older
+}
+
+// Done says that the first record of the coordinator is durable, and lets it hear what has waited.
+func (a *Accession) Done(now anteroom.Time, c *Coordinator, rec LedgerRecord) {
+	c.Stored(now, rec)
+	for _, r := range a.waiting {
+		c.Receive(now, r)
+	}
+	a.waiting = nil
+}
+
+// Waiting returns the reports that nobody has heard, for another coordinator.
+func (a *Accession) Waiting() []Report { return a.waiting }
+
+// RoomTime finds out the time of a room whose coordinator has just begun: the time in which its
+// sites live goes on. The zero value knows nothing.
+type RoomTime struct {
+	latest anteroom.Time // of sites that have not heard any coordinator
+}
+
+// GuessAfter is how long a new coordinator waits for a site that knows the time.
+const GuessAfter = 3 * time.Second
+
+// Follow takes a report that arrived at a local moment, since after the process took the role, and
+// returns the room time of that moment. ok is false while it is not known: a site that has heard a
+// coordinator knows it. When none does for some seconds, all have just begun, and the time is the
+// process's own or what the sites' journals have seen, whichever is later.
+func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (room anteroom.Time, ok bool) {
+	if r.Epoch != 0 {
+		return r.Sent, true
+	}
+	t.latest = max(t.latest, r.Sent)
+	return max(t.latest, local), since >= GuessAfter
+}

@@ -12,14 +12,6 @@ type baseline struct {
 	w       *world
 	room    *published.Room
 	planned []fault
-	answers []late
-	spare   []uint32
-}
-
-// late is an answer that takes a call to a counter.
-type late struct {
-	request  uint32
-	decision anteroom.Decision
 }
 
 func newPublished(w *world, seed uint64) *baseline {
@@ -58,18 +50,10 @@ func (x *baseline) request(r uint32) {
 		w.answered(r, d, false)
 		return
 	}
-	q.outside = true
-	slot := uint32(len(x.answers))
-	if k := len(x.spare); k > 0 {
-		slot, x.spare = x.spare[k-1], x.spare[:k-1]
-	} else {
-		x.answers = append(x.answers, late{})
-	}
-	x.answers[slot] = late{r, d}
-	w.after(latency, evStored, 0, slot)
+	w.later(latency, func() { w.answered(r, d, true) })
 }
 
-func (x *baseline) closed(int32, anteroom.ID)     {}
+func (x *baseline) closed(int32, int32)           {}
 func (x *baseline) configure(s anteroom.Settings) { x.room.Configure(x.w.now, s) }
 func (x *baseline) next() (anteroom.Time, bool)   { return 0, false }
 func (x *baseline) advance()                      {}
@@ -85,10 +69,6 @@ func (x *baseline) event(e event) {
 	case evTick:
 		w.after(tickEvery, evTick, 0, 0)
 		x.room.Tick(w.now)
-	case evStored:
-		a := x.answers[e.arg]
-		x.spare = append(x.spare, e.arg)
-		w.answered(a.request, a.decision, true)
 	case evFault:
 		x.fault(&x.planned[e.who], e.arg == 1)
 	case evNodeDeath:

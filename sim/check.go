@@ -104,12 +104,19 @@ func (sc Scenario) Check() error {
 	if sum > MaxVisitors {
 		return bad("%.0f visitors are more than the %d that fit", sum, MaxVisitors)
 	}
-	if n := len(sc.Faults.Cuts) + len(sc.Faults.Deaths) + len(sc.Faults.Pauses) + len(sc.Faults.Handovers) + len(sc.Faults.Jumps); n > MaxFaults {
+	if n := len(sc.Faults.Cuts) + len(sc.Faults.Deaths) + len(sc.Faults.Pauses) + len(sc.Faults.Handovers) + len(sc.Faults.Jumps) + len(sc.Faults.Stalls); n > MaxFaults {
 		return bad("%d faults are more than the %d that fit", n, MaxFaults)
 	}
 	for _, c := range sc.Faults.Cuts {
 		if !names[c.Site] {
 			return bad("a cut at an unknown site %q", c.Site)
+		}
+		if c.What == "node" {
+			if err := sc.process("node", c.Site, c.Node); err != nil {
+				return err
+			}
+		} else if c.What != "" && c.What != "site" {
+			return bad("a cut of %q: it is of a site or a node", c.What)
 		}
 	}
 	for _, d := range sc.Faults.Deaths {
@@ -123,11 +130,16 @@ func (sc Scenario) Check() error {
 		}
 	}
 	for _, h := range sc.Faults.Handovers {
-		if err := sc.process("site", h.Site, 0); err != nil {
-			return err
+		if !known(h.Site) {
+			return bad("a hand-over at an unknown site %q", h.Site)
 		}
 		if h.For < 0 || h.For > MaxHandover {
 			return bad("a hand-over of %v: a process takes itself for a site for at most %v after another has taken over", h.For, MaxHandover)
+		}
+	}
+	for _, s := range sc.Faults.Stalls {
+		if !known(s.Site) {
+			return bad("a stall at an unknown site %q", s.Site)
 		}
 	}
 	for _, j := range sc.Faults.Jumps {
@@ -151,7 +163,7 @@ func (sc Scenario) Check() error {
 func (sc Scenario) process(what, site string, node int) error {
 	i := slices.IndexFunc(sc.Sites, func(s Site) bool { return s.Name == site })
 	switch {
-	case what == "coordinator" && site == "", what == "site" && i >= 0, what == "node" && i >= 0 && node >= 0 && node < sc.Sites[i].Nodes:
+	case (what == "coordinator" || what == "all") && site == "", what == "site" && i >= 0, (what == "node" || what == "process") && i >= 0 && node >= 0 && node < max(1, sc.Sites[i].Nodes):
 		return nil
 	}
 	return fmt.Errorf("scenario: a fault of %q at site %q, node %d: there is no such process", what, site, node)

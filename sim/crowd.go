@@ -85,7 +85,6 @@ type request struct {
 	visit   anteroom.Visit
 	primary bool // its answer decides what the person does next
 	opens   bool // a stream
-	outside bool // left its site
 }
 
 // rateWindow is the published unit of the rate.
@@ -400,7 +399,7 @@ func (w *world) leave(who int32) {
 func (w *world) closeStream(who int32) {
 	p := &w.people[who]
 	w.silence(p)
-	w.system.closed(p.node, p.ticket.ID)
+	w.system.closed(p.node, who)
 }
 
 // silence: the stream is no more.

@@ -10,7 +10,7 @@ import (
 
 // fault is one of the plan's.
 type fault struct {
-	kind string // "cut", "death", "pause", "jump", "handover"
+	kind string // "cut", "death", "pause", "stall", "jump", "handover"
 	what string
 	site int
 	node int
@@ -18,6 +18,11 @@ type fault struct {
 	down bool
 	lose bool
 	by   time.Duration
+
+	takes   time.Duration // after which another process takes the role of one that is stopped; 0: none does
+	orderly bool
+	older   []*coordinatorProcess // that go on
+	before  []*siteProcess
 }
 
 // tail is how long a fault is felt after it is over. What a site held that died is charged
@@ -26,14 +31,14 @@ type fault struct {
 // the cut is over.
 func (f *fault) tail(w *world) time.Duration {
 	const settles = 20 * time.Second
-	if w.sitesDie() && f.kind != "handover" && (f.kind == "cut" || f.what == "site") {
+	if w.sitesDie() && f.kind != "handover" && (f.kind == "cut" || f.what == "site" || f.what == "process" || f.what == "all") {
 		return settles + max(w.judge.set.SessionDuration, engine.RateHold)
 	}
 	return settles
 }
 
 func (w *world) sitesDie() bool {
-	return len(w.sc.Faults.Handovers) > 0 || slices.ContainsFunc(w.sc.Faults.Deaths, func(d Death) bool { return d.What == "site" })
+	return len(w.sc.Faults.Handovers) > 0 || slices.ContainsFunc(w.sc.Faults.Deaths, func(d Death) bool { return d.What != "coordinator" && d.What != "node" })
 }
 
 // planFaults schedules the scenario's faults.
@@ -53,23 +58,30 @@ func planFaults(w *world) (planned []fault) {
 	f := w.sc.Faults
 	for _, c := range f.Cuts {
 		both := !c.Up && !c.Down
-		plan(c.At, max(c.For, time.Millisecond), fault{kind: "cut", site: index[c.Site], up: c.Up || both, down: c.Down || both})
+		plan(c.At, max(c.For, time.Millisecond), fault{kind: "cut", what: c.What, site: index[c.Site], node: c.Node, up: c.Up || both, down: c.Down || both})
 	}
 	for _, d := range f.Deaths {
 		plan(d.At, max(d.For, time.Millisecond), fault{kind: "death", what: d.What, site: index[d.Site], node: d.Node, lose: d.Forgets})
 	}
 	for _, p := range f.Pauses {
-		plan(p.At, max(p.For, time.Millisecond), fault{kind: "pause", what: p.What, site: index[p.Site], node: p.Node})
+		plan(p.At, max(p.For, time.Millisecond), fault{kind: "pause", what: p.What, site: index[p.Site], node: p.Node, takes: p.Replaced})
 	}
-	for _, h := range f.Handovers {
-		plan(h.At, max(h.For, time.Millisecond), fault{kind: "handover", what: "site", site: index[h.Site]})
-	}
-	for _, j := range f.Jumps {
+	for _, s := range f.Stalls {
 		what := "site"
-		if j.Site == "" {
+		if s.Site == "" {
 			what = "coordinator"
 		}
-		plan(j.At, 0, fault{kind: "jump", what: what, site: index[j.Site], by: j.By})
+		plan(s.At, max(s.For, time.Millisecond), fault{kind: "stall", what: what, site: index[s.Site]})
+	}
+	for _, h := range f.Handovers {
+		what := "site"
+		if h.Site == "" {
+			what = "coordinator"
+		}
+		plan(h.At, max(h.For, time.Millisecond), fault{kind: "handover", what: what, site: index[h.Site], orderly: h.Orderly})
+	}
+	for _, j := range f.Jumps {
+		plan(j.At, 0, fault{kind: "jump", what: "site", site: index[j.Site], by: j.By})
 	}
 	return planned
 }
@@ -96,74 +108,204 @@ func (x *product) fault(i int, over bool) {
 	}
 	switch f.kind {
 	case "cut":
-		for _, on := range []struct {
-			yes      bool
-			from, to memlink.End
-		}{{f.up, x.siteEnd(f.site), 0}, {f.down, 0, x.siteEnd(f.site)}} {
-			switch path := x.net.Path(on.from, on.to); {
-			case !on.yes:
-			case over:
-				path.Heal()
-			default:
-				path.Break()
-			}
-		}
+		x.cut(f, over)
 	case "death":
 		x.death(f, over)
 	case "pause":
-		switch f.what {
-		case "coordinator":
-			x.coord.paused = !over
-		case "site":
-			x.sites[f.site].paused = !over
+		x.pause(f, over)
+	case "stall":
+		if f.what == "coordinator" {
+			x.stalled = !over
+		} else {
+			x.sites[f.site].stalled = !over
 		}
 	case "handover":
-		x.handOver(f.site, 1+i, over)
+		x.handOver(f, over)
 	case "jump": // only what starts later sees it: room time follows the monotonic clock
-		if f.what == "coordinator" {
-			x.coord.wall += f.by
-		} else {
-			x.sites[f.site].wall += f.by
+		x.sites[f.site].computer.wall += f.by
+	}
+}
+
+// cut breaks the way of a site to the coordinator, or that of a node to its site.
+func (x *product) cut(f *fault, over bool) {
+	here, there := x.siteEnd(f.site), memlink.End(0)
+	if f.what == "node" {
+		here, there = x.nodeEnd(int(x.w.firstOf[f.site])+f.node), x.siteEnd(f.site)
+	}
+	for _, on := range []struct {
+		yes      bool
+		from, to memlink.End
+	}{{f.up, here, there}, {f.down, there, here}} {
+		switch path := x.net.Path(on.from, on.to); {
+		case !on.yes:
+		case over:
+			path.Heal()
+		default:
+			path.Break()
 		}
 	}
 }
 
 func (x *product) death(f *fault, over bool) {
-	w := x.w
 	switch f.what {
 	case "coordinator":
-		c := &x.coord
-		if !over {
-			c.up, c.machine, c.writing = false, nil, false
-			c.number++
-			x.net.Drop(0)
-			return
-		}
-		x.start(&c.process)
-		c.since = w.now
+		x.coordinatorDies(over)
 	case "site":
-		s := &x.sites[f.site]
-		if !over {
-			s.up = false
-			x.net.Drop(x.siteEnd(f.site))
-			return
-		}
-		if f.lose {
-			s.key.Incarnation++
-			w.judge.forgot[f.site] = w.now
-			s.journal = nil
-		}
-		x.startSite(f.site)
-		for k := range w.sc.Sites[f.site].Nodes { // streams find a site that knows nothing of them
-			x.dropStreams(int(w.firstOf[f.site]) + k)
-		}
-		x.settleSite(f.site)
-	case "node":
-		node := int(w.firstOf[f.site]) + f.node
-		if !over {
+		x.siteDies(f, f.site, over)
+	case "node", "process":
+		if node := int(x.w.firstOf[f.site]) + f.node; over {
+			x.startDoor(node)
+		} else {
 			x.nodeDies(node)
-			return
 		}
-		x.startDoor(node)
+		if f.what == "process" {
+			x.siteDies(f, f.site, over)
+		}
+	case "all":
+		x.coordinatorDies(over)
+		for i := range x.sites {
+			x.siteDies(f, i, over)
+		}
+		for node := range x.doors {
+			if over {
+				x.startDoor(node)
+			} else {
+				x.nodeDies(node)
+			}
+		}
+	}
+}
+
+func (x *product) coordinatorDies(over bool) {
+	if !over {
+		x.coord = nil
+		x.net.Drop(0)
+	} else if len(x.coord) == 0 {
+		x.startCoordinator()
+	}
+}
+
+func (x *product) siteDies(f *fault, i int, over bool) {
+	s := &x.sites[i]
+	switch {
+	case !over:
+		for _, p := range slices.Clone(s.holders) {
+			x.leave(i, p)
+		}
+		x.net.Drop(x.siteEnd(i))
+		return
+	case len(s.holders) > 0: // another fault was over first
+		return
+	case f.lose:
+		s.key.Incarnation++
+		s.journal, s.mark = nil, 0
+		x.w.judge.forgot[i] = x.w.now
+	}
+	x.takeOver(i)
+}
+
+// pause stops a process. Another takes a role over that it has when the others have not heard of
+// it for long enough; what was stopped goes on for a moment before it notices.
+func (x *product) pause(f *fault, over bool) {
+	switch f.what {
+	case "node":
+		node := int(x.w.firstOf[f.site]) + f.node
+		d := &x.doors[node]
+		if !over {
+			d.paused = d.up
+		} else if d.up && d.paused {
+			x.goOn(&d.process, func(m memlink.Message) { x.atDoor(node, m.Data) })
+		}
+	case "coordinator":
+		for _, c := range slices.Clone(x.coord) {
+			if !over {
+				c.paused = true
+				if f.takes > 0 {
+					x.w.later(f.takes, func() {
+						if c.paused && slices.Contains(x.coord, c) {
+							x.startCoordinator()
+						}
+					})
+				}
+			} else if c.paused {
+				x.goOn(&c.process, func(m memlink.Message) { x.atCoordinator(c, m.Data) })
+			}
+		}
+	case "site":
+		for _, p := range slices.Clone(x.sites[f.site].holders) {
+			if !over {
+				p.paused = true
+				if f.takes > 0 {
+					x.w.later(f.takes, func() {
+						if p.paused && p == x.holder(f.site) {
+							x.takeOver(f.site)
+						}
+					})
+				}
+			} else if p.paused {
+				x.goOn(&p.process, func(m memlink.Message) { x.atSite(f.site, p, m) })
+				x.w.later(noticing, func() { x.notices(f.site, p) })
+			}
+		}
+	}
+}
+
+// noticing is how long a process takes itself for the holder of a role that it has lost.
+const noticing = 300 * time.Millisecond
+
+// notices ends a process that is not the site any more.
+func (x *product) notices(i int, p *siteProcess) {
+	if p != x.holder(i) && slices.Contains(x.sites[i].holders, p) {
+		x.leave(i, p)
+	}
+}
+
+// handOver has another process take a role. In good order, the one before takes nothing more,
+// finishes what is under way, and only then gives the role up; else it goes on until the fault is
+// over, with the same messages.
+func (x *product) handOver(f *fault, over bool) {
+	if f.what == "coordinator" {
+		switch {
+		case len(x.coord) == 0: // nobody has the role
+		case f.orderly:
+			if !over {
+				x.coord = nil
+				x.startCoordinator()
+			}
+		case !over:
+			f.older = append(f.older[:0], x.coord...)
+			x.startCoordinator()
+		default:
+			x.coord = slices.DeleteFunc(x.coord, func(c *coordinatorProcess) bool { return slices.Contains(f.older, c) })
+		}
+		return
+	}
+	p := x.holder(f.site)
+	switch {
+	case over:
+		for _, p := range f.before {
+			x.notices(f.site, p)
+		}
+	case p == nil:
+	case f.orderly:
+		p.over = true
+		x.handOverWhenDone(f.site, p)
+	default:
+		f.before = append(f.before[:0], p)
+		x.takeOver(f.site)
+	}
+}
+
+// handOverWhenDone hands a role over when what is under way is recorded and told.
+func (x *product) handOverWhenDone(i int, p *siteProcess) {
+	switch {
+	case !slices.Contains(x.sites[i].holders, p):
+	case p.outbox.Last() != nil:
+		x.w.later(writing, func() { x.handOverWhenDone(i, p) })
+	default:
+		x.leave(i, p)
+		if x.holder(i) == nil {
+			x.takeOver(i)
+		}
 	}
 }

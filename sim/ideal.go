@@ -49,7 +49,7 @@ func (x *ideal) request(r uint32) {
 
 const idealRefresh = retryAfter * 10
 
-func (x *ideal) closed(int32, anteroom.ID)   {}
+func (x *ideal) closed(int32, int32)         {}
 func (x *ideal) event(event)                 {}
 func (x *ideal) configure(anteroom.Settings) {}
 func (x *ideal) finish(*Numbers)             {}

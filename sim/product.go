@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -13,26 +12,31 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// product is the room as it runs in production: a coordinator, a site in each data centre,
-// doors at its nodes, and a network between them that carries bytes.
+// product is the room as it runs in production: processes that hold the roles of the coordinator
+// and of each site, doors at the nodes, a journal for each site, a store for the ledger record,
+// and a network between them that carries bytes. The machines and what their hosts decide are the
+// product's; the simulator has clocks, I/O, latency and faults of its own.
 type product struct {
 	w     *world
 	net   *memlink.Network
-	coord coordinatorProcess
-	sites []siteProcess
+	coord []*coordinatorProcess // those that take themselves for the coordinator, the newest last
+	sites []dataCentre
 	doors []doorProcess // one for each node
 	cache engine.FiguresCache
 	seed  []byte
 
+	record   engine.LedgerRecord // as stored
+	revision uint64              // of it
+	stalled  bool                // the store answers nobody
+
+	number   uint32 // of the newest process
 	planned  []fault
 	journals bool // some site will start again from its journal
 	released []anteroom.ID
-	broken   []anteroom.ID
-	spare    [][]byte            // buffers of messages that have been read
-	pending  engine.LedgerRecord // being written
+	spare    [][]byte // buffers of messages that have been read
 }
 
-// Ends of the network: the coordinator, the sites, the nodes.
+// Ends of the network: the coordinators, the processes of each site, the nodes.
 func (x *product) siteEnd(i int) memlink.End { return memlink.End(1 + i) }
 func (x *product) nodeEnd(i int) memlink.End { return memlink.End(1 + len(x.sites) + i) }
 
@@ -40,17 +44,24 @@ const (
 	tickEvery = 100 * time.Millisecond
 	lanDelay  = 250 * time.Microsecond // one way between a node and its site
 	lanBatch  = 200 * time.Microsecond // requests of so long travel together
-	askFor    = 3 * time.Second        // a node waits for its site
+	writing   = time.Millisecond       // a write to a journal
+	memberTTL = 3 * time.Second        // after so long a process is known to have ended
+	inboxMost = 10_000                 // messages that wait for a process that is stopped
+
+	// A decision that took longer than this after the request had to be asked for outside its site:
+	// two ways to the site, a batch at either end, a write to the journal.
+	insideMost = 2*lanDelay + 2*lanBatch + 3*writing
 )
 
 // process is what every process has: a clock of its own that shows the wrong time and runs a
 // little too fast or slow, and faults.
 type process struct {
+	number uint32
 	up     bool
 	paused bool
-	begun  anteroom.Time // true time of the start
-	wall   time.Duration // what the machine's wall clock shows too much
-	wrong  time.Duration // what it showed too much at the start: time is monotonic since
+	inbox  []memlink.Message // that came while it was paused
+	begun  anteroom.Time     // true time of the start
+	wrong  time.Duration     // what its clock showed too much at the start: time is monotonic since
 	drift  float64
 	clock  *engine.Clock
 }
@@ -64,57 +75,65 @@ func (p *process) local(now anteroom.Time) anteroom.Time {
 // room is the process's room time.
 func (p *process) room(now anteroom.Time) anteroom.Time { return p.clock.Now(p.local(now)) }
 
+// machine is a computer: what its wall clock shows too much, and how fast it runs.
+type machine struct {
+	set   bool
+	wall  time.Duration
+	drift float64
+}
+
 type coordinatorProcess struct {
 	process
-	machine *engine.Coordinator
-	record  engine.LedgerRecord
-	writing bool
-	number  uint32 // of the process: a write of one before is nobody's
-	since   anteroom.Time
+	before   engine.Accession
+	time     engine.RoomTime
+	machine  *engine.Coordinator // nil: it has not begun
+	revision uint64              // of the record as this process knows it
+	pending  engine.LedgerRecord // being written
+	writing  bool
+}
+
+// dataCentre is a site: its journal, and the processes that take themselves for its holder.
+type dataCentre struct {
+	computer machine
+	key      engine.SiteKey
+	term     uint64
+	journal  []engine.Event
+	mark     anteroom.Time  // room time of the newest record
+	holders  []*siteProcess // the newest last: only that one can write the journal
+	stalled  bool           // the journal answers nobody
+	wake     anteroom.Time  // scheduled beside the regular ticks
+	nextKey  engine.SiteKey // when the memory is lost
 }
 
 type siteProcess struct {
 	process
-	machine *engine.Site
-	key     engine.SiteKey
-	journal []engine.Event
-	held    map[uint64]engine.Asked // by the site's token; Token is the door's
-	heldBy  map[uint64]int32
-	streams map[anteroom.ID]int32 // node of each open stream
-	wake    anteroom.Time         // scheduled beside the regular ticks
-	mode    engine.Mode
-	figures *engine.Figures
-	known   bool          // the doors have heard mode and figures
-	heard   anteroom.Time // the coordinator, first
-	out     [][]engine.Answer
-	term    uint64         // of this process; see engine.Site.SetTerm
-	older   []*siteProcess // take themselves for the site still
-	fenced  int            // 1 and the fault by which another process writes the journal; 0: this one does
-	mute    bool           // what it would say relies on what could not be recorded
-	early   []fromNode     // until room time is known
+	desk   *engine.Desk
+	key    engine.SiteKey
+	term   uint64
+	outbox engine.Outbox[[]engine.Event, outgoing]
+	over   bool          // takes nothing any more: the role is handed over
+	heard  anteroom.Time // the coordinator, first
+}
+
+// outgoing is a message of a site on its way out.
+type outgoing struct {
+	to   memlink.End
+	data []byte
 }
 
 type doorProcess struct {
-	up      bool
-	machine *engine.Door
-	number  uint64
-	site    int
-	out     engine.FromDoor
-	flush   bool
-	asked   []asking          // oldest first
-	waits   map[uint64]uint32 // token -> request
-	token   uint64
-	figures *engine.Figures
-	streams map[anteroom.ID]int32
-}
-
-type asking struct {
-	at    anteroom.Time
-	token uint64
+	process
+	computer machine
+	door     *engine.Doorway
+	id       uint64 // of the process, as messages have it
+	site     int
+	flush    bool
+	waits    map[uint64]uint32 // token -> request
+	streams  map[int32]anteroom.ID
 }
 
 func newProduct(w *world, seed uint64) *product {
-	x := &product{w: w, net: memlink.NewNetwork(seed), sites: make([]siteProcess, len(w.sc.Sites)), doors: make([]doorProcess, len(w.nodes))}
+	x := &product{w: w, net: memlink.NewNetwork(seed), sites: make([]dataCentre, len(w.sc.Sites)), doors: make([]doorProcess, len(w.nodes))}
 	x.seed = binary.LittleEndian.AppendUint64([]byte("simulator"), seed)
 	for i, s := range w.sc.Sites {
 		for _, p := range []*memlink.Path{x.net.Path(0, x.siteEnd(i)), x.net.Path(x.siteEnd(i), 0)} {
@@ -127,10 +146,10 @@ func newProduct(w *world, seed uint64) *product {
 			p.Delay = lanDelay
 		}
 	}
-	c := &x.coord
-	x.start(&c.process)
-	c.clock.Follow(c.local(w.now), c.local(w.now)) // the first of a room sets its time
-	c.machine = engine.NewCoordinator(c.room(w.now), w.sc.Settings, c.record, x.seed)
+	f := &w.sc.Faults
+	x.journals = len(f.Deaths)+len(f.Handovers)+len(f.Pauses) > 0
+	x.startCoordinator()
+	x.coord[0].clock.Follow(x.coord[0].local(w.now), x.coord[0].local(w.now)) // the first of a room sets its time
 	w.after(tickEvery, evTick, 0, 0)
 	for i := range x.sites {
 		s := &x.sites[i]
@@ -144,98 +163,89 @@ func newProduct(w *world, seed uint64) *product {
 		planDeath(w, i)
 	}
 	x.planned = planFaults(w)
-	for _, d := range w.sc.Faults.Deaths {
-		x.journals = x.journals || d.What == "site"
-	}
-	x.journals = x.journals || len(w.sc.Faults.Handovers) > 0
-	x.drainCoordinator()
-	for i := range x.sites {
-		x.settleSite(i)
-	}
 	return x
 }
 
-// start begins a process with a clock that is off.
-func (x *product) start(p *process) {
-	if off := x.w.sc.Faults.Clock; off > 0 && p.clock == nil {
-		p.wall = time.Duration((x.w.chance.Float64()*2 - 1) * float64(off))
-		p.drift = (x.w.chance.Float64()*2 - 1) * 5e-5
+// start begins a process on a machine whose clock is off.
+func (x *product) start(p *process, on *machine) {
+	if off := x.w.sc.Faults.Clock; off > 0 && !on.set {
+		on.wall = time.Duration((x.w.chance.Float64()*2 - 1) * float64(off))
+		on.drift = (x.w.chance.Float64()*2 - 1) * 5e-5
+		on.set = true
 	}
-	*p = process{up: true, begun: x.w.now, clock: engine.NewClock(), wall: p.wall, wrong: p.wall, drift: p.drift}
+	x.number++
+	*p = process{number: x.number, up: true, begun: x.w.now, clock: engine.NewClock(), wrong: on.wall, drift: on.drift}
 }
 
+// startCoordinator has a process take the coordinator's role. It runs on the first site's machine.
+func (x *product) startCoordinator() {
+	c := &coordinatorProcess{}
+	x.start(&c.process, &x.sites[0].computer)
+	x.coord = append(x.coord, c)
+}
+
+// startSite has a process take the role of a site, from the journal.
 func (x *product) startSite(i int) {
 	s := &x.sites[i]
-	x.start(&s.process)
-	if n := len(s.journal); n > 0 {
-		// What was recorded is in room time: it goes on from the last record until the
-		// coordinator says how much has passed. A wall clock is not to be believed.
-		s.wrong = s.journal[n-1].At.Sub(s.begun)
+	p := &siteProcess{key: s.key, term: s.term}
+	x.start(&p.process, &s.computer)
+	if s.mark != 0 {
+		// What was recorded is in room time, which goes on from the last record until the
+		// coordinator says how much has passed.
+		p.clock.Begin(p.local(x.w.now), s.mark)
 	}
-	now := s.room(x.w.now)
-	set := x.w.sc.settingsAt(x.w.since(x.w.now))
-	s.machine = engine.NewSite(now, s.key, set)
-	s.machine.SetTerm(s.term)
-	slack := engine.TouchSlack(set.WithDefaults().SessionDuration)
-	for _, e := range s.journal {
-		s.machine.Restore(e, 0, slack)
-	}
-	s.machine.Restored(now)
-	s.held, s.heldBy = map[uint64]engine.Asked{}, map[uint64]int32{}
-	s.streams = map[anteroom.ID]int32{}
-	s.known = false
-	s.out = make([][]engine.Answer, x.w.sc.Sites[i].Nodes)
+	now := p.room(x.w.now)
+	p.desk = engine.Takeover{Key: p.key, Term: p.term, Settings: x.w.sc.settingsAt(x.w.since(x.w.now)), Events: s.journal}.Desk(now)
+	s.holders = append(s.holders, p)
+	x.settle(i, p)
+}
+
+// takeOver has another process take the role of a site.
+func (x *product) takeOver(i int) {
+	x.sites[i].term++
+	x.startSite(i)
 }
 
 func (x *product) startDoor(i int) {
 	d := &x.doors[i]
-	*d = doorProcess{up: true, site: int(x.w.nodes[i].site), number: d.number + 1, token: d.token,
-		machine: engine.NewDoor(x.w.sc.settingsAt(x.w.since(x.w.now))),
-		waits:   map[uint64]uint32{}, streams: map[anteroom.ID]int32{}}
-	d.out.Door = d.number
-	x.sites[d.site].known = false
+	before := *d
+	*d = doorProcess{computer: before.computer, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}}
+	x.start(&d.process, &d.computer)
+	d.id = uint64(i+1)<<32 | uint64(d.number)
+	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
 }
-
-// doorRoom is the room time of a node, which follows its site's clock over the short way
-// between them.
-func (x *product) doorRoom(i int) anteroom.Time { return x.timely(x.doors[i].site).room(x.w.now) }
 
 func (x *product) request(r uint32) {
 	w := x.w
 	q := &w.requests[r]
-	d := &x.doors[q.node]
-	if !d.up || !x.timely(d.site).clock.Synced() {
+	node := q.node
+	d := &x.doors[node]
+	if !d.up || d.paused {
 		w.failed(r)
 		return
 	}
-	dec, ask := d.machine.Decide(x.doorRoom(int(q.node)), q.visit)
-	if !ask {
+	dec, held := d.door.Visit(d.room(w.now), q.visit)
+	if held == 0 {
 		if dec.Verdict == anteroom.Admit && w.judge.calm() {
 			x.agrees(d, dec.Ticket.ID)
 		}
-		if dec.Verdict == anteroom.Admit {
-			x.flushSoon(int(q.node)) // a node that dies loses the touches that it has not told
+		if q.opens && dec.Verdict == anteroom.Wait {
+			d.streams[q.person] = dec.Ticket.ID
 		}
 		w.answered(r, x.bounded(dec, d), false)
 		return
 	}
-	d.token++
-	d.waits[d.token] = r
-	d.asked = append(d.asked, asking{w.now, d.token})
-	d.out.Visits = append(d.out.Visits, engine.Asked{Token: d.token, Visit: q.visit})
-	if q.opens {
-		d.streams[q.visit.Ticket.ID] = q.person
-	}
-	x.flushSoon(int(q.node))
+	d.waits[held] = r
+	x.flushSoon(int(node))
 }
 
 // agrees holds a door to its site: whom it lets in has a session there.
 func (x *product) agrees(d *doorProcess, id anteroom.ID) {
-	s := &x.sites[d.site]
-	if !s.up {
+	s := x.holder(d.site)
+	if s == nil {
 		return
 	}
-	_, ok := s.machine.Session(id)
+	_, ok := s.desk.Site().Session(id)
 	x.w.judge.look(checkAgree, ok, func() string { return "a door lets in a session that its site does not know" })
 }
 
@@ -262,48 +272,90 @@ func (x *product) flushSoon(node int) {
 	d := &x.doors[node]
 	if !d.flush {
 		d.flush = true
-		x.w.after(lanBatch, evFlush, int32(node), 0)
+		x.w.after(lanBatch, evFlush, int32(node), d.number)
 	}
 }
 
-func (x *product) flushDoor(node int) {
+// tell sends what a door has to say.
+func (x *product) tell(node int) {
 	d := &x.doors[node]
 	d.flush = false
-	if !d.up {
-		return
+	now := d.room(x.w.now)
+	for m, ok := d.door.Take(now); ok; m, ok = d.door.Take(now) {
+		if d.clock.Synced() {
+			m.Known = m.Sent
+		}
+		x.net.Send(x.w.since(x.w.now), x.nodeEnd(node), x.siteEnd(d.site), m.AppendWire(x.buffer()))
 	}
-	d.out.Batch, d.out.Touches = d.machine.TakeTouches()
-	d.out.Polls = d.machine.TakePolls()
-	if len(d.out.Visits)+len(d.out.Abandoned)+len(d.out.Closed)+len(d.out.Touches)+len(d.out.Polls) == 0 {
-		return
-	}
-	x.net.Send(x.w.since(x.w.now), x.nodeEnd(node), x.siteEnd(d.site), d.out.AppendWire(x.buffer()))
-	d.out = engine.FromDoor{Door: d.number, Visits: d.out.Visits[:0], Abandoned: d.out.Abandoned[:0], Closed: d.out.Closed[:0]} // encoded already
 }
 
-func (x *product) closed(node int32, id anteroom.ID) {
+// collect passes on what came of a call to a door.
+func (x *product) collect(node int) {
+	d, w := &x.doors[node], x.w
+	for _, a := range d.door.TakeAnswers(d.room(w.now)) {
+		r, ok := d.waits[a.Token]
+		if !ok {
+			continue
+		}
+		delete(d.waits, a.Token)
+		q := &w.requests[r]
+		if q.opens && a.Decision.Verdict == anteroom.Wait {
+			d.streams[q.person] = a.Decision.Ticket.ID
+		}
+		w.answered(r, x.bounded(a.Decision, d), w.now.Sub(q.at) > insideMost)
+	}
+	if pushed := d.door.TakePushes(); len(pushed) > 0 {
+		for _, who := range x.listeners(d) {
+			if slices.Contains(pushed, d.streams[who]) {
+				w.called(who)
+			}
+		}
+	}
+	d.door.TakeEnded()
+	if d.door.Urgent() {
+		x.flushSoon(node)
+	}
+}
+
+// listeners are the people with a stream at a door, in the order of their arrival.
+func (x *product) listeners(d *doorProcess) []int32 {
+	people := make([]int32, 0, len(d.streams))
+	for who := range d.streams {
+		people = append(people, who)
+	}
+	slices.Sort(people)
+	return people
+}
+
+func (x *product) closed(node, who int32) {
 	d := &x.doors[node]
-	if _, ok := d.streams[id]; !ok {
+	id, ok := d.streams[who]
+	if !ok {
 		return
 	}
-	delete(d.streams, id)
-	d.out.Closed = append(d.out.Closed, id)
-	x.flushSoon(int(node))
+	delete(d.streams, who)
+	d.door.CloseStream(d.room(x.w.now), id)
 }
 
 func (x *product) configure(s anteroom.Settings) {
-	if x.coord.up && x.coord.machine != nil {
-		x.coord.machine.Configure(x.coord.room(x.w.now), s)
-		x.drainCoordinator()
+	for _, c := range x.coord {
+		if c.machine != nil {
+			c.machine.Configure(c.room(x.w.now), s)
+			x.drain(c)
+		}
 	}
 	for i := range x.sites {
-		for _, p := range x.processes(i) {
-			p.machine.Configure(p.room(x.w.now), s)
+		for _, p := range x.sites[i].holders {
+			p.desk.Site().Configure(p.room(x.w.now), s)
 			x.settle(i, p)
 		}
 	}
 	for i := range x.doors {
-		x.doors[i].machine.Configure(s)
+		d := &x.doors[i]
+		if d.up {
+			d.door.Configure(d.room(x.w.now), s)
+			x.collect(i)
+		}
 	}
 }
 
@@ -317,20 +369,49 @@ func (x *product) advance() {
 	if !ok {
 		return
 	}
-	if x.w.sc.Faults.Repeat == 0 { // nobody else will read it
-		defer func() { x.spare = append(x.spare, m.Data) }()
+	kept := x.deliver(m)
+	if x.w.sc.Faults.Repeat == 0 && !kept { // nobody else will read it
+		x.spare = append(x.spare, m.Data)
+	}
+}
+
+// deliver hands a message to the processes at its end. It reports whether one of them keeps it
+// for later.
+func (x *product) deliver(m memlink.Message) (kept bool) {
+	stopped := func(p *process) bool {
+		if p.paused && len(p.inbox) < inboxMost {
+			p.inbox, kept = append(p.inbox, m), true
+		}
+		return p.paused
 	}
 	switch to := int(m.To); {
 	case to == 0:
-		x.atCoordinator(m.Data)
+		for _, c := range slices.Clone(x.coord) {
+			if !stopped(&c.process) {
+				x.atCoordinator(c, m.Data)
+			}
+		}
 	case to <= len(x.sites):
-		if int(m.From) == 0 {
-			x.fromCoordinator(to-1, m.Data)
-		} else {
-			x.atSite(to-1, int(m.From)-1-len(x.sites), m.Data)
+		for _, p := range slices.Clone(x.sites[to-1].holders) {
+			if !stopped(&p.process) {
+				x.atSite(to-1, p, m)
+			}
 		}
 	default:
-		x.atDoor(to-1-len(x.sites), m.Data)
+		if d := &x.doors[to-1-len(x.sites)]; d.up && !stopped(&d.process) {
+			x.atDoor(to-1-len(x.sites), m.Data)
+		}
+	}
+	return kept
+}
+
+// goOn has a process that was stopped go on, with what came meanwhile.
+func (x *product) goOn(p *process, deliver func(memlink.Message)) {
+	p.paused = false
+	inbox := p.inbox
+	p.inbox = nil
+	for _, m := range inbox {
+		deliver(m)
 	}
 }
 
@@ -342,24 +423,23 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func (x *product) atCoordinator(data []byte) {
-	c := &x.coord
-	if !c.up || c.paused {
+func (x *product) atCoordinator(c *coordinatorProcess, data []byte) {
+	if !slices.Contains(x.coord, c) {
 		return
 	}
 	r := must(engine.ParseReport(data))
 	if !c.clock.Synced() {
-		if r.Epoch == 0 && x.w.now.Sub(c.since) < 3*time.Second {
-			return // a site that knows no more than we
+		local := c.local(x.w.now)
+		at, ok := c.time.Follow(local, x.w.now.Sub(c.begun), &r)
+		if !ok {
+			return
 		}
-		at := r.Sent
-		if r.Epoch == 0 {
-			at = c.local(x.w.now)
-		}
-		c.clock.Follow(c.local(x.w.now), at)
+		c.clock.Follow(local, at)
 	}
 	if c.machine == nil {
-		c.machine = engine.NewCoordinator(c.room(x.w.now), x.w.sc.settingsAt(x.w.since(x.w.now)), c.record, x.seed)
+		c.before.Hear(r)
+		x.begin(c)
+		return
 	}
 	for _, d := range r.Departures {
 		if d.Why == engine.NoShow || d.Why == engine.Declined {
@@ -367,24 +447,56 @@ func (x *product) atCoordinator(data []byte) {
 		}
 	}
 	c.machine.Receive(c.room(x.w.now), r)
-	x.drainCoordinator()
+	x.drain(c)
 }
 
-func (x *product) drainCoordinator() {
-	c, w := &x.coord, x.w
-	for !c.writing {
-		rec, ok := c.machine.Needs()
-		if !ok {
-			break
-		}
-		if w.sc.Faults.SlowStore > 0 {
-			c.writing = true
-			x.pending = rec
-			w.after(w.sc.Faults.SlowStore, evStored, 0, c.number)
-			break
-		}
-		c.record = rec
-		c.machine.Stored(c.room(w.now), rec)
+// begin makes a coordinator from the record, and stores that it has begun.
+func (x *product) begin(c *coordinatorProcess) {
+	if c.writing {
+		return
+	}
+	machine, _ := c.before.Begin(c.room(x.w.now), x.w.sc.settingsAt(x.w.since(x.w.now)), x.record, x.seed)
+	c.revision = x.revision
+	c.pending, _ = machine.Needs()
+	c.machine, c.writing = nil, true
+	x.store(c, func() {
+		c.machine = machine
+		c.before.Done(c.room(x.w.now), machine, c.pending)
+		x.drain(c)
+	})
+}
+
+// store writes a coordinator's record if nobody else has since.
+func (x *product) store(c *coordinatorProcess, stored func()) {
+	if x.w.sc.Faults.SlowStore == 0 && !x.stalled {
+		x.stored(c, stored)
+		return
+	}
+	x.w.later(x.w.sc.Faults.SlowStore, func() { x.stored(c, stored) })
+}
+
+func (x *product) stored(c *coordinatorProcess, stored func()) {
+	switch {
+	case !slices.Contains(x.coord, c): // it has ended: nobody hears the answer
+		return
+	case x.stalled:
+		x.w.later(tickEvery, func() { x.stored(c, stored) })
+		return
+	case c.revision != x.revision: // another has written the record
+		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
+		return
+	}
+	x.revision++
+	x.record, c.revision, c.writing = c.pending, x.revision, false
+	stored()
+}
+
+// drain passes on what came of a call to a coordinator.
+func (x *product) drain(c *coordinatorProcess) {
+	w := x.w
+	if c.machine.Fenced() {
+		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
+		return
 	}
 	w.judge.drawn(c.machine.Drawn())
 	out := c.machine.Take()
@@ -405,220 +517,176 @@ func (x *product) drainCoordinator() {
 			}
 		}
 	}
-}
-
-func (x *product) fromCoordinator(i int, data []byte) {
-	m := must(x.cache.ParseToSite(data))
-	for _, s := range x.processes(i) {
-		if s.paused || m.Site != s.key || m.Term != s.term {
-			continue
-		}
-		if m.State != nil && m.State.Echo != 0 {
-			if !s.clock.Synced() {
-				s.heard = x.w.now
-			}
-			s.clock.Heard(s.local(x.w.now), m.State.Echo, m.State.Now)
-		}
-		s.machine.Deliver(s.room(x.w.now), m)
-		x.settle(i, s)
-		x.late(i, s)
-	}
-}
-
-// atSite takes what a node sends.
-func (x *product) atSite(i, node int, data []byte) {
-	m := must(engine.ParseFromDoor(data))
-	for _, s := range x.processes(i) {
-		switch {
-		case s.paused:
-		case s.untimely(x.w.now):
-			s.early = append(s.early, fromNode{node, m})
-		default:
-			x.fromDoor(i, s, node, m)
-		}
-	}
-}
-
-func (x *product) fromDoor(i int, s *siteProcess, node int, m engine.FromDoor) {
-	if m.Door != x.doors[node].number {
+	if c.writing {
 		return
 	}
-	now := s.room(x.w.now)
-	for _, id := range m.Closed {
-		if n, ok := s.streams[id]; ok && n == int32(node) {
-			delete(s.streams, id)
-			s.machine.CloseStream(now, id)
-		}
-	}
-	back := engine.ToDoor{Site: s.key, Confirmed: m.Batch}
-	if len(m.Touches) > 0 {
-		back.Ended = s.machine.Touch(now, m.Touches)
-	}
-	if len(m.Polls) > 0 {
-		s.machine.Polls(now, m.Polls)
-	}
-	index := int(x.w.nodes[node].index)
-	for _, a := range m.Visits {
-		if a.Visit.Stream {
-			if _, ok := s.streams[a.Visit.Ticket.ID]; ok { // one stream of a ticket at a time
-				delete(s.streams, a.Visit.Ticket.ID)
-				s.machine.CloseStream(now, a.Visit.Ticket.ID)
-			}
-		}
-		dec, held := s.machine.Visit(now, a.Visit)
-		if held != 0 {
-			s.held[held] = a
-			s.heldBy[held] = int32(node)
-			continue
-		}
-		x.opened(s, node, &a.Visit, &dec)
-		s.out[index] = append(s.out[index], engine.Answer{Token: a.Token, Decision: dec})
-	}
-	x.settle(i, s)
-	back.Mode = s.machine.Mode()
-	if !s.mute && (back.Confirmed != 0 || len(back.Ended) > 0) {
-		x.toDoor(i, node, &back)
+	if rec, ok := c.machine.Needs(); ok {
+		c.pending, c.writing = rec, true
+		x.store(c, func() {
+			c.machine.Stored(c.room(w.now), c.pending)
+			x.drain(c)
+		})
 	}
 }
 
-// opened notes where a ticket's stream is.
-func (x *product) opened(s *siteProcess, node int, v *anteroom.Visit, d *anteroom.Decision) {
-	if v.Stream && d.Verdict == anteroom.Wait {
-		s.streams[d.Ticket.ID] = int32(node) // the stream of a used ticket gets a new one
+// atSite takes a message for a site: of the coordinator, or of a door.
+func (x *product) atSite(i int, p *siteProcess, m memlink.Message) {
+	if p.over || !slices.Contains(x.sites[i].holders, p) {
+		return
 	}
+	if int(m.From) != 0 {
+		said := must(engine.ParseFromDoor(m.Data))
+		p.clock.Guess(p.local(x.w.now), said.Known)
+		p.desk.Receive(p.room(x.w.now), said)
+		x.settle(i, p)
+		return
+	}
+	said := must(x.cache.ParseToSite(m.Data))
+	if said.Site != p.key || said.Term != p.term {
+		return
+	}
+	if said.State != nil && said.State.Echo != 0 {
+		if !p.clock.Synced() {
+			p.heard = x.w.now
+		}
+		p.clock.Heard(p.local(x.w.now), said.State.Echo, said.State.Now)
+	}
+	p.desk.Site().Deliver(p.room(x.w.now), said)
+	x.settle(i, p)
 }
 
-// settleSite passes on what came of a call to the site.
-func (x *product) settleSite(i int) { x.settle(i, &x.sites[i]) }
-
-func (x *product) settle(i int, s *siteProcess) {
-	first := int(x.w.firstOf[i])
-	for {
-		now := s.room(x.w.now)
-		for _, a := range s.machine.TakeAnswers() {
-			asked, ok := s.held[a.Token]
-			if !ok {
-				continue
-			}
-			node := s.heldBy[a.Token]
-			delete(s.held, a.Token)
-			delete(s.heldBy, a.Token)
-			x.opened(s, int(node), &asked.Visit, &a.Decision)
-			if r, ok := x.doors[node].waits[asked.Token]; ok {
-				x.w.requests[r].outside = true
-			}
-			k := x.w.nodes[node].index
-			s.out[k] = append(s.out[k], engine.Answer{Token: asked.Token, Decision: a.Decision})
-		}
-		switch e := s.machine.TakeEvents(); {
-		case s.fenced != 0:
-			s.mute = s.mute || len(e) > 0
-		case x.journals:
-			s.journal = append(s.journal, e...)
-		}
-		if s.mute {
-			return
-		}
-		r, ok := s.machine.Report(now)
-		if !ok {
-			break
-		}
-		x.net.Send(x.w.since(x.w.now), x.siteEnd(i), 0, r.AppendWire(x.buffer()))
-		if !s.machine.Sound() {
-			x.w.judge.look(checkAgree, false, func() string { return "site " + s.key.Name + " has used more than it holds" })
+// settle passes on what came of a call to a site: records to its journal, messages when what they
+// rely on is durable.
+func (x *product) settle(i int, p *siteProcess) {
+	w, site := x.w, p.desk.Site()
+	step := p.desk.Step(p.room(w.now), p.clock.Synced())
+	if len(step.Events) > 0 {
+		if open := p.outbox.Open(); open != nil {
+			*open = append(*open, step.Events...)
+		} else {
+			p.outbox.Add(slices.Clone(step.Events))
 		}
 	}
-	if at := s.machine.Wake(); at != 0 { // in room time; early or late by the clock's error
-		at = max(x.w.now+1, x.w.now.Add(at.Sub(s.room(x.w.now))))
-		if at < x.w.now.Add(tickEvery) && (s.wake <= x.w.now || at < s.wake) {
+	var out []outgoing
+	for k := range step.Reports {
+		out = append(out, outgoing{0, step.Reports[k].AppendWire(x.buffer())})
+	}
+	for k := range step.ToDoors {
+		o := &step.ToDoors[k]
+		data := x.cache.AppendToDoor(x.buffer(), &o.Message)
+		for n := range w.sc.Sites[i].Nodes {
+			node := int(w.firstOf[i]) + n
+			if d := &x.doors[node]; o.Door == 0 || o.Door == d.id {
+				out = append(out, outgoing{x.nodeEnd(node), slices.Clone(data)})
+			}
+		}
+	}
+	if len(out) > 0 && !p.outbox.After(out) {
+		x.send(i, out)
+	}
+	x.write(i, p)
+	if !site.Sound() {
+		w.judge.look(checkAgree, false, func() string { return "site " + p.key.Name + " has used more than it holds" })
+	}
+	if at := site.Wake(); at != 0 { // in room time; early or late by the clock's error
+		s := &x.sites[i]
+		at = max(w.now+1, w.now.Add(at.Sub(p.room(w.now))))
+		if at < w.now.Add(tickEvery) && (s.wake <= w.now || at < s.wake) {
 			s.wake = at
-			x.w.queue.push(event{at: at, kind: evTick, who: int32(x.siteEnd(i)), arg: 1})
+			w.queue.push(event{at: at, kind: evTick, who: int32(x.siteEnd(i)), arg: 1})
 		}
-	}
-	all := engine.ToDoor{Site: s.key, Mode: s.machine.Mode(), Pushes: s.machine.TakePushes(), Ended: s.machine.TakeEnded()}
-	if !s.known || s.mode != all.Mode || s.figures != s.machine.Figures() {
-		s.known, s.mode, s.figures = true, all.Mode, s.machine.Figures()
-		all.Figures = s.figures
-	}
-	for k := range s.out {
-		if all.Answers = s.out[k]; len(all.Answers)+len(all.Pushes)+len(all.Ended) > 0 || all.Figures != nil {
-			x.toDoor(i, first+k, &all)
-		}
-		s.out[k] = s.out[k][:0] // encoded already
 	}
 }
 
-func (x *product) toDoor(i, node int, m *engine.ToDoor) {
-	x.net.Send(x.w.since(x.w.now), x.siteEnd(i), x.nodeEnd(node), x.cache.AppendToDoor(x.buffer(), m))
+func (x *product) send(i int, out []outgoing) {
+	for _, o := range out {
+		x.net.Send(x.w.since(x.w.now), x.siteEnd(i), o.to, o.data)
+	}
+}
+
+// write begins to write the next batch of a site's records.
+func (x *product) write(i int, p *siteProcess) {
+	if next := p.outbox.Next(); next != nil {
+		x.w.later(writing, func() { x.written(i, p, next) })
+	}
+}
+
+// written is the end of a write: the journal takes the records of the newest process only.
+func (x *product) written(i int, p *siteProcess, batch *[]engine.Event) {
+	s := &x.sites[i]
+	switch {
+	case !slices.Contains(s.holders, p): // it has ended: nobody hears the answer
+		return
+	case s.stalled || p.paused:
+		x.w.later(tickEvery, func() { x.written(i, p, batch) })
+		return
+	case p != s.holders[len(s.holders)-1]: // fenced
+		x.leave(i, p)
+		return
+	}
+	x.append(i, p, *batch)
+	for out := p.outbox.Written(); len(out) > 0; out = p.outbox.Written() {
+		x.send(i, out)
+	}
+	x.write(i, p)
+}
+
+func (x *product) append(i int, p *siteProcess, events []engine.Event) {
+	s := &x.sites[i]
+	s.mark = max(s.mark, p.room(x.w.now))
+	if x.journals {
+		s.journal = append(s.journal, events...)
+	}
+}
+
+// leave ends a process that took itself for a site. A write that it has begun may have arrived.
+func (x *product) leave(i int, p *siteProcess) {
+	s := &x.sites[i]
+	newest := p == s.holders[len(s.holders)-1]
+	s.holders = slices.DeleteFunc(s.holders, func(o *siteProcess) bool { return o == p })
+	if batch := p.outbox.Last(); batch != nil && newest && x.w.chance.IntN(2) == 0 {
+		x.append(i, p, *batch)
+	}
+}
+
+// holder is the process that has the role of a site, nil when none has.
+func (x *product) holder(i int) *siteProcess {
+	if h := x.sites[i].holders; len(h) > 0 {
+		return h[len(h)-1]
+	}
+	return nil
+}
+
+// coordinator is the process that has the coordinator's role and has begun, nil when none has.
+func (x *product) coordinator() *coordinatorProcess {
+	for _, c := range slices.Backward(x.coord) {
+		if c.machine != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 func (x *product) atDoor(node int, data []byte) {
-	d, w := &x.doors[node], x.w
-	if !d.up {
-		return
-	}
+	d := &x.doors[node]
 	m := must(x.cache.ParseToDoor(data))
-	if m.Site != x.sites[d.site].key {
-		return
-	}
-	if m.Confirmed != 0 {
-		d.machine.Confirmed(m.Confirmed)
-	}
-	if m.Figures != nil {
-		d.figures = m.Figures
-	}
-	if d.figures != nil {
-		d.machine.Apply(m.Mode, d.figures)
-	}
-	for _, a := range m.Answers {
-		if a.Decision.Verdict == anteroom.Admit {
-			d.machine.Learn(a.Decision.At, a.Decision.Ticket.ID, a.Decision.Ticket.AcceptedAt)
-		}
-	}
-	for _, id := range m.Ended {
-		d.machine.Forget(id)
-	}
-	for _, a := range m.Answers {
-		r, ok := d.waits[a.Token]
-		if !ok {
-			continue
-		}
-		delete(d.waits, a.Token)
-		q := w.requests[r]
-		if q.opens {
-			delete(d.streams, q.visit.Ticket.ID)
-			if a.Decision.Verdict == anteroom.Wait {
-				d.streams[a.Decision.Ticket.ID] = q.person
-			}
-		}
-		w.answered(r, x.bounded(a.Decision, d), q.outside)
-	}
-	for _, id := range m.Pushes {
-		if who, ok := d.streams[id]; ok {
-			w.called(who)
-		}
-	}
+	d.clock.Heard(d.local(x.w.now), m.Echo, m.Now)
+	d.door.Receive(d.room(x.w.now), m)
+	x.collect(node)
 }
 
 func (x *product) event(e event) {
 	w := x.w
 	switch e.kind {
 	case evFlush:
-		x.flushDoor(int(e.who))
+		if d := &x.doors[e.who]; d.up && !d.paused && d.number == e.arg {
+			x.tell(int(e.who))
+		}
 	case evTick:
 		if e.arg == 0 {
 			w.after(tickEvery, evTick, e.who, 0)
 		}
 		x.tick(int(e.who))
-	case evStored:
-		c := &x.coord
-		if e.arg != c.number || !c.up {
-			return
-		}
-		c.writing = false
-		c.record = x.pending
-		c.machine.Stored(c.room(w.now), c.record)
-		x.drainCoordinator()
 	case evFault:
 		x.fault(int(e.who), e.arg == 1)
 	case evNodeDeath:
@@ -632,59 +700,46 @@ func (x *product) tick(end int) {
 	w := x.w
 	switch {
 	case end == 0:
-		c := &x.coord
-		if c.up && !c.paused && c.machine != nil {
-			c.machine.Tick(c.room(w.now))
-			x.drainCoordinator()
-			x.sums()
+		for _, c := range slices.Clone(x.coord) {
+			if c.machine != nil && !c.paused {
+				c.machine.Tick(c.room(w.now))
+				x.drain(c)
+			}
 		}
+		x.sums()
 	case end <= len(x.sites):
-		for _, s := range x.processes(end - 1) {
-			if !s.paused {
-				x.late(end-1, s)
-				s.machine.Tick(s.room(w.now))
-				x.settle(end-1, s)
+		for _, p := range slices.Clone(x.sites[end-1].holders) {
+			if !p.paused && !p.over {
+				p.desk.Tick(p.room(w.now))
+				x.settle(end-1, p)
 			}
 		}
 	default:
 		node := end - 1 - len(x.sites)
-		d := &x.doors[node]
-		if !d.up {
-			return
-		}
-		x.flushDoor(node)
-		for len(d.asked) > 0 && w.now.Sub(d.asked[0].at) > askFor {
-			token := d.asked[0].token
-			d.asked = d.asked[1:]
-			if r, ok := d.waits[token]; ok {
-				delete(d.waits, token)
-				if w.requests[r].opens {
-					delete(d.streams, w.requests[r].visit.Ticket.ID)
-				}
-				d.out.Abandoned = append(d.out.Abandoned, token)
-				w.failed(r)
-			}
-		}
-		for len(d.asked) > 0 {
-			if _, ok := d.waits[d.asked[0].token]; ok {
-				break
-			}
-			d.asked = d.asked[1:]
+		if d := &x.doors[node]; d.up && !d.paused {
+			d.door.Tick(d.room(w.now))
+			x.collect(node)
+			x.tell(node)
 		}
 	}
 }
 
 // sums holds the ledger to its rules, over all sites that know the time. One that has been
 // restored counts sessions that are over until the coordinator has said how late it is and the
-// doors had a second to tell whom they have let in.
+// doors had a moment to tell whom they have let in.
 func (x *product) sums() {
-	n, w := x.coord.machine.Numbers(), x.w
+	c, w := x.coordinator(), x.w
+	if c == nil || c.paused {
+		return
+	}
+	n := c.machine.Numbers()
 	var used [2]int64
 	for i := range x.sites {
-		if s := &x.sites[i]; !s.clock.Synced() || w.now.Sub(s.heard) < 2*engine.TouchEvery {
+		p := x.holder(i)
+		if p == nil || !p.clock.Synced() || w.now.Sub(p.heard) < 2*engine.TouchEvery {
 			continue
 		}
-		b := x.sites[i].machine.Balance()
+		b := p.desk.Site().Balance()
 		for k := range used {
 			used[k] += int64(b.Used[k]) + int64(b.Offers)
 		}
@@ -717,15 +772,17 @@ func (x *product) finish(n *Numbers) {
 // comesBack: when everybody has gone and their sessions and minutes have passed, every unit
 // is in the pool or idle at a site.
 func (x *product) comesBack() {
-	w, j := x.w, x.w.judge
-	if !w.empty() || !j.calm() || !x.coord.up || x.coord.machine == nil {
+	w, j, c := x.w, x.w.judge, x.coordinator()
+	if !w.empty() || !j.calm() || c == nil {
 		return
 	}
-	total := x.coord.machine.Numbers().Pool
+	total := c.machine.Numbers().Pool
 	for i := range x.sites {
-		b := x.sites[i].machine.Balance()
-		for k := range total {
-			total[k] += b.Free(k)
+		if p := x.holder(i); p != nil {
+			b := p.desk.Site().Balance()
+			for k := range total {
+				total[k] += b.Free(k)
+			}
 		}
 	}
 	j.look(checkBooks, total[0] == int64(j.set.TotalActiveUsers) && total[1] == int64(j.rate), func() string {
@@ -735,48 +792,39 @@ func (x *product) comesBack() {
 
 // inLine holds the room to its line: who waits and is in touch has a place in it.
 func (x *product) inLine(id anteroom.ID) bool {
-	return x.coord.machine == nil || x.coord.machine.InLine(id)
+	c := x.coordinator()
+	return c == nil || c.machine.InLine(id)
 }
 
-// nodeDies ends a node. Its streams break, which its site notices at once.
+// nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's
+// membership has run out.
 func (x *product) nodeDies(node int) {
-	d := &x.doors[node]
+	d, w := &x.doors[node], x.w
+	if !d.up {
+		return
+	}
 	d.up = false
 	x.net.Drop(x.nodeEnd(node))
-	waits := d.waits
-	d.waits = nil
-	for _, a := range d.asked {
-		if r, ok := waits[a.token]; ok {
-			x.w.failed(r)
-		}
+	waits, people := d.waits, x.listeners(d)
+	d.waits, d.streams = nil, nil
+	tokens := make([]uint64, 0, len(waits))
+	for token := range waits {
+		tokens = append(tokens, token)
 	}
-	x.dropStreams(node)
-	s := &x.sites[d.site]
-	for id, n := range s.streams {
-		if n == int32(node) {
-			x.broken = append(x.broken, id)
-		}
+	slices.Sort(tokens)
+	for _, token := range tokens {
+		w.failed(waits[token])
 	}
-	slices.SortFunc(x.broken, func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) })
-	for _, id := range x.broken {
-		delete(s.streams, id)
-		if s.up {
-			s.machine.CloseStream(s.room(x.w.now), id)
-		}
-	}
-	x.broken = x.broken[:0]
-}
-
-// dropStreams breaks the streams of a node.
-func (x *product) dropStreams(node int) {
-	d := &x.doors[node]
-	people := make([]int32, 0, len(d.streams))
-	for _, who := range d.streams {
-		people = append(people, who)
-	}
-	slices.Sort(people)
-	clear(d.streams)
 	for _, who := range people {
-		x.w.dropped(who)
+		w.dropped(who)
 	}
+	site, id := d.site, d.id
+	x.w.later(memberTTL, func() {
+		for _, p := range slices.Clone(x.sites[site].holders) {
+			if !p.paused && !p.over {
+				p.desk.Gone(p.room(w.now), id)
+				x.settle(site, p)
+			}
+		}
+	})
 }

@@ -78,6 +78,7 @@ type Faults struct {
 	Cuts                  []Cut
 	Deaths                []Death
 	Pauses                []Pause
+	Stalls                []Stall
 	Handovers             []Handover
 	NodeLife              time.Duration // mean life of every node; 0: for ever
 	// Clock is how far the wall clock of every process is off, at most; Jumps are steps of one.
@@ -86,41 +87,54 @@ type Faults struct {
 	SlowStore time.Duration // how long a write of the coordinator's record takes
 }
 
-// Cut is a link between a site and the coordinator that carries nothing.
+// Cut is a link between a site and the coordinator, or between a node and its site, that carries
+// nothing.
 type Cut struct {
 	At, For  time.Duration
+	What     string // "" or "site": from the coordinator; "node": from its site
 	Site     string
+	Node     int
 	Up, Down bool // which direction; neither means both
 }
 
-// Death ends a process and starts it again after For.
+// Death ends a process; another takes its place, and its role, after For.
 type Death struct {
 	At, For time.Duration
-	What    string // "coordinator", "site" or "node"
+	What    string // "coordinator", "site", "node", "process" (a node that holds its site's role) or "all"
 	Site    string
 	Node    int
 	Forgets bool // a site that comes back without its memory
 }
 
-// Pause stops a process that then goes on as if nothing had been.
+// Pause stops a process that then goes on as if nothing had been. Another takes its role after
+// Replaced; 0: none does.
 type Pause struct {
-	At, For time.Duration
-	What    string
-	Site    string
-	Node    int
+	At, For  time.Duration
+	What     string // "coordinator", "site" or "node"
+	Site     string
+	Node     int
+	Replaced time.Duration
 }
 
-// Handover gives a site's role to another process, which goes on from the journal. The one before
-// takes itself for the site for as long as For, at most MaxHandover.
+// Stall is a journal, or the coordinator's store, that answers nobody for a while.
+type Stall struct {
+	At, For time.Duration
+	Site    string // empty: the coordinator's store
+}
+
+// Handover gives a role to another process, which goes on from the journal or the record. The one
+// before takes itself for the holder for as long as For, at most MaxHandover; or it hands over in
+// good order.
 type Handover struct {
 	At, For time.Duration
-	Site    string
+	Site    string // empty: the coordinator's role
+	Orderly bool
 }
 
-// Jump is a step of the wall clock of a site's processes.
+// Jump is a step of the wall clock of a site's machine.
 type Jump struct {
 	At   time.Duration
-	Site string // empty: the coordinator
+	Site string // empty: the first
 	By   time.Duration
 }
 

@@ -26,8 +26,8 @@ var epoch = anteroom.TimeOf(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 type system interface {
 	// request hands in a request at a node; world.answered follows, perhaps before it returns.
 	request(r uint32)
-	// closed says that a visitor's stream has ended.
-	closed(node int32, id anteroom.ID)
+	// closed says that a visitor's stream at a node has ended.
+	closed(node, who int32)
 	// event is one that the system scheduled.
 	event(e event)
 	// next is when the system has something to do beside its events; ok is false when never.
@@ -68,6 +68,9 @@ type world struct {
 	ids      *rand.Rand
 	crowd    *rand.Rand
 	chance   *rand.Rand // of faults
+	calls    []func()   // see later
+
+	spareCalls []int32
 
 	system system
 	judge  *judge
@@ -96,8 +99,7 @@ const (
 	evFault                      // who indexes the plan of faults, arg 1 ends it
 	evTick                       // who is the end of a process
 	evFlush                      // who is a node
-	evStored                     // the coordinator's record is written; arg is its number
-	evRetry                      // who is an end: a process that could not start yet
+	evCall                       // who indexes world.calls
 	evNodeDeath                  // who is a node
 )
 
@@ -111,6 +113,18 @@ type event struct {
 
 func (w *world) after(d time.Duration, kind eventKind, who int32, arg uint32) {
 	w.queue.push(event{at: w.now.Add(d), kind: kind, who: who, arg: arg})
+}
+
+// later calls fn after a while.
+func (w *world) later(d time.Duration, fn func()) {
+	slot := int32(len(w.calls))
+	if n := len(w.spareCalls); n > 0 {
+		slot, w.spareCalls = w.spareCalls[n-1], w.spareCalls[:n-1]
+		w.calls[slot] = fn
+	} else {
+		w.calls = append(w.calls, fn)
+	}
+	w.after(d, evCall, slot, 0)
 }
 
 func (w *world) since(t anteroom.Time) time.Duration { return t.Sub(epoch) }
@@ -285,7 +299,11 @@ func (w *world) handle(e event) {
 	case evPoint:
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)
-	case evFault, evTick, evFlush, evStored, evRetry, evNodeDeath:
+	case evCall:
+		fn := w.calls[e.who]
+		w.calls[e.who], w.spareCalls = nil, append(w.spareCalls, e.who)
+		fn()
+	case evFault, evTick, evFlush, evNodeDeath:
 		w.system.event(e)
 	default:
 		w.act(e)

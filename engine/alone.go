@@ -11,6 +11,7 @@ import (
 // alone decides about a request that the site ought to decide and does not.
 func (x *Doorway) alone(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	d := x.decideAlone(now, v)
+	x.shows(now, &d)
 	if v.Stream && d.Verdict == anteroom.Wait {
 		x.openStream(v, d.Ticket)
 		if s := x.streams[d.Ticket.ID]; s != nil && x.Reachable(now) { // else it is told with all others
@@ -32,9 +33,11 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 	case t.Accepted():
 		return x.accepted(now, v)
 	}
-	if d, ask := x.door.Decide(now, v); !ask { // a session that this door knows
-		x.takePolls()
-		return x.sure(d, v)
+	if x.lives(now, &v) { // a waiting cookie of a session that this door knows
+		if d, ask := x.door.Decide(now, v); !ask {
+			x.takePolls()
+			return x.sure(d, v)
+		}
 	}
 	if t.Next.Add(s.PlaceHold) < now || void(s, t.Arrival) {
 		return x.newcomer(now, v, v.NewID, anteroom.ReasonPlaceLost)
@@ -43,18 +46,40 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 }
 
 // lives says that the site must hold the visitor's session still: it was told, or has said itself,
-// that the visitor was there when the cookie says so, or later.
+// that the visitor was there at a moment that the door or the cookie knows. Before the site can have
+// noticed that it does not hear this door, it may end a session whose time is nearly over.
 func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	s, t := &x.door.settings, &v.Ticket
-	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind {
+	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind || x.hasEnded(t.ID) || !x.mayAlone(now) {
 		return false
 	}
+	until := anteroom.Time(0)
 	if slot := x.door.known.find(&t.ID); slot != 0 {
-		if k := x.door.known.at(slot); now < lasts(s, k.accepted, k.sure) {
-			return true
-		}
+		k := x.door.known.at(slot)
+		until = lasts(s, k.accepted, k.sure)
 	}
-	return t.Accepted() && !x.hasEnded(t.ID) && t.LastCheckIn <= now.Add(TouchDelay) && now < lasts(s, t.AcceptedAt, t.LastCheckIn)
+	if t.Accepted() && t.LastCheckIn <= now.Add(TouchDelay) {
+		until = max(until, lasts(s, t.AcceptedAt, t.LastCheckIn))
+	}
+	if now.Sub(x.heardBy) < 2*speaksBy && !s.DisableSessionRenewal {
+		until = until.Add(-speaksBy)
+	}
+	return now < until
+}
+
+// Unheard is how long ago the newest message left that the site has confirmed; never is a long time.
+func (x *Doorway) Unheard(now anteroom.Time) time.Duration {
+	if x.heardBy == 0 {
+		return never
+	}
+	return now.Sub(x.heardBy)
+}
+
+// mayAlone says that the site, although it does not answer, still counts on this door to let in
+// sessions.
+func (x *Doorway) mayAlone(now anteroom.Time) bool {
+	s := &x.door.settings
+	return x.heardBy != 0 && (s.DisableSessionRenewal || x.Unheard(now) < AloneFor(s.SessionDuration))
 }
 
 // lasts is until when a site holds a session at least that was seen at a moment.
@@ -80,11 +105,10 @@ func (x *Doorway) worthwhile(now anteroom.Time, v *anteroom.Visit) bool {
 		now < t.LastCheckIn.Add(2*s.SessionDuration)
 }
 
-// accepted lets in whoever must have a session still: the site was told, or has said itself,
-// that the visitor was there when the cookie says so.
+// accepted lets in a visitor who must have a session still.
 func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	s, t := &x.door.settings, v.Ticket
-	if _, ended := x.gone.get(t.ID); !ended && t.LastCheckIn <= now.Add(TouchDelay) {
+	if x.lives(now, &v) {
 		x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
 		if d, ask := x.door.Decide(now, v); !ask {
 			return x.sure(d, v)
@@ -130,8 +154,11 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 	if v.NoJoin {
 		return x.refusal(now, anteroom.ReasonNotJoining)
 	}
-	x.lastKey = max(x.lastKey+1, now)
-	t := anteroom.Ticket{ID: id, Arrival: x.lastKey, Bind: v.Bind}
+	t := anteroom.Ticket{ID: id, Arrival: x.came, Bind: v.Bind}
+	if t.Arrival == 0 || t.Arrival > x.lastKey {
+		x.lastKey = max(x.lastKey+1, or0(x.came, now))
+		t.Arrival = x.lastKey
+	}
 	if why = or(why, anteroom.ReasonNone, anteroom.ReasonLine); hold != anteroom.ReasonNone {
 		why = or(why, anteroom.ReasonLine, hold)
 	}
@@ -194,6 +221,7 @@ func (x *Doorway) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decisio
 	if x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled {
 		d.Ahead, d.AheadKnown = 0, false
 	}
+	x.looked(now, &d)
 	return d, true
 }
 

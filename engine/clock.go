@@ -29,8 +29,14 @@ type Clock struct {
 // clockSamples is how many answers "lately" is: eight seconds of a queue's heartbeats.
 const clockSamples = 16
 
-// maxTrip bounds a round trip that is believed.
-const maxTrip = 10 * time.Second
+const (
+	// maxTrip bounds a round trip that is believed.
+	maxTrip = 10 * time.Second
+	// quickTrip is a round trip by which a clock is set at once; one of slowTrips that are all slower is
+	// taken, too.
+	quickTrip = 500 * time.Millisecond
+	slowTrips = 4
+)
 
 // clockSample is an answer of the coordinator: how long it took and the offset it implies.
 type clockSample struct {
@@ -80,8 +86,10 @@ func (c *Clock) Heard(local, echo, coordinator anteroom.Time) {
 	offset := coordinator.Add(trip/2) - local
 	c.samples[c.heard%clockSamples] = clockSample{trip: trip, offset: offset}
 	c.heard++
-	if !c.synced {
-		c.set(local, offset)
+	// A first answer that was long on its way, because a store was slow, would make the clock wrong
+	// by half of that for hours: a better one is waited for.
+	if !c.synced && (trip <= quickTrip || c.heard >= slowTrips) {
+		c.set(local, c.best())
 	}
 }
 
@@ -110,11 +118,16 @@ func (c *Clock) slew(local anteroom.Time) {
 	if n == 0 {
 		return
 	}
+	c.offset += min(max(c.best()-c.offset, -most), most)
+}
+
+// best is the offset of the quickest sample.
+func (c *Clock) best() anteroom.Time {
 	best := c.samples[0]
-	for _, s := range c.samples[1:n] {
+	for _, s := range c.samples[1:min(c.heard, clockSamples)] {
 		if s.trip < best.trip {
 			best = s
 		}
 	}
-	c.offset += min(max(best.offset-c.offset, -most), most)
+	return best.offset
 }

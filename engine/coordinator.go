@@ -103,6 +103,7 @@ type siteView struct {
 	in      uint64          // seats granted for sessions that moved there
 	took    []Move          // as reported, not settled
 	settled []Move          // that it may not have heard of
+	began   anteroom.Time   // when its process was heard first; see awaits
 	parts   uint32          // of a full report, taken so far
 	here    map[uint32]bool // slots of who waits there, by those
 	inquire []anteroom.ID   // to be asked about
@@ -172,7 +173,11 @@ func (c *Coordinator) permits() int64 {
 }
 
 // Receive takes a site's report.
-func (c *Coordinator) Receive(now anteroom.Time, r Report) {
+func (c *Coordinator) Receive(now anteroom.Time, r Report) { c.receive(now, r, true) }
+
+// receive takes a report. timely is false for one that has waited here: the answer to it would make
+// the site's clock wrong.
+func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	if r.Epoch > c.epoch {
 		c.fenced = true
 		return
@@ -208,6 +213,7 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	}
 	s.seq = r.Seq
 	if !s.greeted {
+		s.began = now
 		// What was adopted before this coordinator began is in its predecessor's grants, or
 		// is conceded below; it cannot be told from what the predecessor moved.
 		s.greeted, s.adopted = true, r.Adopted
@@ -290,7 +296,9 @@ func (c *Coordinator) Receive(now anteroom.Time, r Report) {
 	s.want = uint64(r.Want)
 	c.grantWants(now)
 	if r.Ask || r.Want > 0 || s.resync {
-		s.answer, s.echo = true, r.Sent
+		if s.answer = true; timely {
+			s.echo = r.Sent
+		}
 	}
 	c.dispatch(now)
 }
@@ -325,7 +333,7 @@ func (s *siteView) follows(r Report) bool {
 func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s := c.sites[i]
 	s.term, s.seq, s.sent, s.since = r.Term, 0, 0, 0
-	s.told, s.trip = false, 0
+	s.told, s.trip, s.began = false, 0, now
 	s.found, s.keys = nil, nil
 	s.resync, s.answer = true, true
 	if r.Full {
@@ -390,7 +398,7 @@ func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
 		c.line.remove(slot)
 	case NoShow:
 		if c.line.places.at(slot).state == offered {
-			c.line.back(slot, true)
+			c.line.missed(slot, now)
 		}
 	case Declined:
 		if c.line.places.at(slot).state == offered {

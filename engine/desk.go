@@ -17,6 +17,9 @@ const (
 	// nobody has fetched: what is beyond is not taken, and asked again.
 	maxDoors   = 10_000
 	maxAnswers = 16 << 10
+	// stopped is after how long without a tick a process was stopped: others have spoken to it
+	// meanwhile, and it has not listened.
+	stopped = time.Second
 	// pushAgain is how often a turn is told again on a stream that has not ended.
 	pushAgain = 500 * time.Millisecond
 	// Of so many is a message of a site to a door.
@@ -41,6 +44,8 @@ type Desk struct {
 
 	mode    Mode // as all have been told, with figures
 	figures *Figures
+
+	announce bool // the doors are to hear that another process is the site now
 
 	out  []Outgoing // room for those of Take
 	step Step
@@ -105,6 +110,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.order = append(x.order, d)
 	}
 	d.heard = now
+	x.site.spoke(now, &m)
 	if m.Batch <= d.batch {
 		return // what was answered may be lost: the next batch has it again
 	}
@@ -138,7 +144,12 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
 		return
 	}
+	x.site.came = 0
+	if a.Waited > 0 {
+		x.site.came = now.Add(-min(a.Waited, 2*AskFor))
+	}
 	dec, held := x.site.Visit(now, a.Visit)
+	x.site.came = 0
 	if a.Visit.Stream {
 		x.count(now, d, a.Visit.Ticket.ID)
 		x.count(now, d, a.Visit.NewID)
@@ -317,8 +328,12 @@ func (x *Desk) settle(now anteroom.Time) {
 func (x *Desk) Take(now anteroom.Time) []Outgoing {
 	x.settle(now)
 	out := x.out[:0]
-	head := ToDoor{Site: x.site.key, Mode: x.site.Mode(), Now: now}
+	head := ToDoor{Site: x.site.key, Term: x.site.term, Mode: x.site.Mode(), Now: now}
 	all := head
+	if x.announce {
+		x.announce = false
+		out = append(out, Outgoing{Message: all})
+	}
 	if f := x.site.figures; x.site.figured && (x.figures != f || x.mode != head.Mode) {
 		x.figures, x.mode = f, head.Mode
 		all.Figures = f

@@ -13,6 +13,12 @@ func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
 	return func(i uint16) bool { return c.answers(now, i) }
 }
 
+// awaits says whether a site is about to tell who of its line is there: its process has just begun,
+// and doors and visitors have yet to speak to it.
+func (c *Coordinator) awaits(now anteroom.Time) func(uint16) bool {
+	return func(i uint16) bool { return now.Sub(c.sites[i].began) < ClaimHorizon }
+}
+
 // burst is how many releases may follow each other at once.
 func (c *Coordinator) burst() float64 { return max(5, float64(c.settings.NewUsersPerMinute)/30) }
 
@@ -26,13 +32,13 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now
 	plenty := c.alive <= 1 || c.plenty()
-	if c.mode == Queue && !c.closed() && now >= c.quiet && (plenty || c.letters.may(now)) {
+	if c.mode == Queue && !c.closed() && now >= c.quiet && c.overlooks(now) && (plenty || c.letters.may(now)) {
 		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+int(min(c.permits(), 1<<20)))
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
 		for c.permits() >= 1 {
-			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), away)
+			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), c.awaits(now), away)
 			if slot == 0 {
 				break
 			}

@@ -18,6 +18,7 @@ const (
 	calledFor = 30 * time.Second // a turn that was told on a stream is remembered
 	maxEnded  = 10_000           // ended sessions that are remembered
 	takeOver  = 12 * time.Second // a site is silent for less when another process of it goes on
+	maxTold   = 2 * anteroom.MaxStreams
 	// reclaimFirst is after how long a stream claims a place back that has gone to another site;
 	// two streams of one visitor at two sites do so ever more seldom, up to reclaimMost.
 	reclaimFirst = time.Second
@@ -39,13 +40,17 @@ const (
 // A door never lets in a session that the site has ended by time. What it knows and what a
 // cookie says of the last time that a visitor was seen is of a moment that the site has
 // confirmed or made itself, so that the site holds the session for a session duration from
-// then, and TouchDelay longer, which is more than clocks differ. (A session that is revoked
+// then, and TouchDelay longer, which is more than clocks differ. While the site does not answer, the
+// door lets sessions in for [AloneFor] from the last message that the site is known to have heard,
+// and the site holds them for a session duration from then (see witness). (A session that is revoked
 // goes on at a door that has not heard of it.)
 type Doorway struct {
 	door    *Door
 	process uint64
+	node    uint64
 	admit   bool
 	site    SiteKey
+	term    uint64 // of the site's process
 
 	asks   asks
 	unsent []uint64 // tokens
@@ -59,6 +64,8 @@ type Doorway struct {
 	sent      flights[ends]
 	news      bool // something has not been told yet
 
+	heardBy anteroom.Time // when the newest message left that the site has confirmed
+	empty   bool          // the site was told that nothing is here
 	spoke   anteroom.Time // the last message to the site
 	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
 	heard   anteroom.Time // ToDoor.Now, the newest
@@ -67,6 +74,12 @@ type Doorway struct {
 	absent  bool // the site did not answer: streams are to be told again
 	ticked  anteroom.Time
 	lastKey anteroom.Time
+	came    anteroom.Time // when the request came that is being decided about without the site; 0: now
+
+	dues   slab[due]      // of those who wait and were told here when to come back, for the next process of the site
+	duePos uint32         // of dues that was looked at last
+	told   recent[uint32] // the best place that a stream or an early look was shown, which no cookie says
+	toldOf anteroom.Time  // the shuffle that told is of
 
 	streams map[anteroom.ID]*stream
 	parted  []anteroom.ID       // tickets whose streams are to claim the place back
@@ -109,8 +122,11 @@ type ends struct {
 // NewDoorway returns a door that knows nobody, of a process that has this number and no other.
 func NewDoorway(process uint64, s anteroom.Settings) *Doorway {
 	return &Doorway{door: NewDoor(s), process: process, asks: asks{first: 1}, closing: map[anteroom.ID]uint64{},
-		streams: map[anteroom.ID]*stream{}, opening: map[anteroom.ID]int{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded)}
+		streams: map[anteroom.ID]*stream{}, opening: map[anteroom.ID]int{}, called: newRecent[struct{}](2 * anteroom.MaxStreams), gone: newRecent[anteroom.Time](maxEnded), told: newRecent[uint32](maxTold)}
 }
+
+// SetNode says which node the process is of, as a number that no other node has: see FromDoor.Node.
+func (x *Doorway) SetNode(node uint64) { x.node = node }
 
 // Configure puts new settings in force.
 func (x *Doorway) Configure(now anteroom.Time, s anteroom.Settings) {
@@ -133,11 +149,12 @@ func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
 // answers of a later call; Abandon says that nobody waits for it any more.
 func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	d, ask := x.door.Decide(now, v)
-	if !ask {
+	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.mayAlone(now)) {
 		x.takePolls()
 		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {
 			return anteroom.Decision{}, x.ask(now, v, false)
 		}
+		x.shows(now, &d)
 		return d, 0
 	}
 	if !x.Reachable(now) && !x.worthwhile(now, &v) {
@@ -238,14 +255,15 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	}
 	beat := x.spoke == 0 || since >= DoorBeat
 	switch {
-	case beat && (!reachable || x.unconfirmed() || x.inhabited()):
+	case beat && (!reachable || x.unconfirmed() || x.inhabited() || !x.empty && x.spoke != 0):
 	case !reachable:
 		return m, false
 	case len(x.unsent) > 0, x.news, x.unconfirmed() && since >= tellAgain:
 	default:
 		return m, false
 	}
-	m = FromDoor{Door: x.process, Sent: now, Visits: x.takeVisits(now)}
+	x.empty = !x.inhabited()
+	m = FromDoor{Door: x.process, Node: x.node, Empty: x.empty, Sent: now, Visits: x.takeVisits(now)}
 	if x.figured {
 		m.Figures = x.door.figures.At
 	}
@@ -280,7 +298,7 @@ func (x *Doorway) takeVisits(now anteroom.Time) []Asked {
 		}
 		if a != nil && !a.over {
 			a.sent, a.told = now, true
-			visits = append(visits, Asked{Token: token, Visit: a.visit})
+			visits = append(visits, Asked{Token: token, Visit: a.visit, Waited: now.Sub(a.at)})
 		}
 	}
 	x.unsent = append(x.unsent[:0], x.unsent[n:]...)
@@ -311,15 +329,23 @@ func (x *Doorway) inhabited() bool { return x.asks.open+len(x.streams)+x.door.kn
 
 // Idle reports that the door needs no ticks before the next request.
 func (x *Doorway) Idle() bool {
-	return !x.inhabited() && !x.unconfirmed() && len(x.answers)+len(x.pushes)+len(x.ended)+len(x.called.items) == 0
+	return !x.inhabited() && (x.empty || x.spoke == 0) && !x.unconfirmed() && len(x.answers)+len(x.pushes)+len(x.ended)+len(x.called.items) == 0
 }
 
 // Receive takes a message of the site, to this door or to all.
 func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
-	if m.Site.Name == x.site.Name && m.Site.Incarnation < x.site.Incarnation {
+	if m.Site.Name == x.site.Name && m.Site.Incarnation < x.site.Incarnation || m.Term < x.term {
 		return
 	}
 	x.site = m.Site
+	if m.Term > x.term {
+		before := x.term
+		if x.term, x.heard, x.since = m.Term, 0, 0; before != 0 {
+			x.tellDues(now)
+			x.tellStreams(now)
+			x.absent = false
+		}
+	}
 	if m.Confirmed != 0 {
 		x.confirm(m)
 	}
@@ -403,7 +429,7 @@ func (x *Doorway) confirm(m ToDoor) {
 		delete(x.closing, id)
 	}
 	x.closed.heard(e.closed)
-	x.silence = 0
+	x.silence, x.heardBy = 0, max(x.heardBy, e.sent)
 	if len(x.sent.list) > 0 {
 		x.silence = x.sent.list[0].what.sent
 	}
@@ -432,6 +458,7 @@ func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
 	if d.Verdict == anteroom.Admit {
 		x.learn(now, d)
 	}
+	x.shows(now, d)
 	a := x.asks.get(answer.Token)
 	if a == nil {
 		return
@@ -520,7 +547,7 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 // rewind is for a clock that was set back by the first answer of the site: what was noted before
 // happened now at the latest, else nothing would be asked again until the clock is there once more.
 func (x *Doorway) rewind(now anteroom.Time) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence} {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy} {
 		*at = min(*at, now)
 	}
 	for _, a := range x.asks.all() {
@@ -553,7 +580,9 @@ func (x *Doorway) abandon(token uint64, a *asking) {
 
 // giveUp answers a request without the site.
 func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
+	x.came = a.at
 	d := x.alone(now, a.visit)
+	x.came = 0
 	x.abandon(token, a)
 	x.answers = append(x.answers, Answer{Token: token, Decision: d})
 }
@@ -594,7 +623,9 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	}
 	x.called.forget(now)
 	x.gone.forget(now)
+	x.told.forget(now)
 	x.door.prune(now)
+	x.pruneDues(now)
 }
 
 // waits says that a request that is not old goes on waiting for a site that is silent. Whoever has a

@@ -51,7 +51,7 @@ func (s *Site) Abandon(now anteroom.Time, token uint64) {
 func (s *Site) endHolds(now anteroom.Time) {
 	for i := 0; i < len(s.held); {
 		h := s.held[i]
-		if now < h.until {
+		if now < h.until || h.asking && !s.synced && s.mode != Cut { // a process that has just begun cannot know
 			i++
 			continue
 		}

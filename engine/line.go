@@ -36,8 +36,9 @@ type placeFlags uint8
 const (
 	flagShown placeFlags = 1 << iota
 	flagStream
-	flagWinner // was drawn while away: keeps the win
-	flagUnsure // came with a ticket of before: another site may know more of it
+	flagWinner  // was drawn while away: keeps the win
+	flagUnsure  // came with a ticket of before: another site may know more of it
+	flagUnheard // the site does not know yet whether the visitor is here
 )
 
 // tick is a moment in hundredths of a second since the line's base.
@@ -206,6 +207,9 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 	if a.Shown {
 		p.flags |= flagShown
 	}
+	if p.flags &^= flagUnheard; a.Unheard {
+		p.flags |= flagUnheard
+	}
 	if a.Stream != (p.flags&flagStream != 0) {
 		p.flags ^= flagStream
 		if a.Stream {
@@ -335,7 +339,7 @@ const maxLooks = 4_000
 
 // next takes the ticket whose turn it is out of the order, or returns 0. reachable says
 // whether a ticket's site answers; away bounds how many absent winners may be set aside.
-func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable func(site uint16) bool, away int) uint32 {
+func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, awaits func(site uint16) bool, away int) uint32 {
 	t := l.tick(now)
 	if !l.random {
 		l.unpark(t)
@@ -345,6 +349,9 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable fun
 			if reachable(p.site) && l.present(p, t) {
 				l.order.pop()
 				return slot
+			}
+			if p.flags&flagUnheard != 0 && awaits(p.site) {
+				return 0 // nobody is called past a visitor of whom it will soon be known
 			}
 			if l.overdue(p, t) {
 				l.setState(slot, dormant)
@@ -495,6 +502,21 @@ func (l *line) back(slot uint32, asleep bool) {
 	} else {
 		l.setState(slot, inLine)
 	}
+}
+
+// missed returns a ticket whose turn was not taken. With an open stream the visitor is there, and
+// only the browser did not follow: the turn comes again after the grace. Without one it is dormant
+// until it checks in.
+func (l *line) missed(slot uint32, now anteroom.Time) {
+	p := l.places.at(slot)
+	if p.flags&flagStream == 0 || l.random {
+		l.back(slot, true)
+		return
+	}
+	delete(l.offers, slot)
+	p.due = l.tick(now.Add(Grace))
+	l.setState(slot, parked)
+	heap.Push(&l.nearing, nearing{due: p.due, slot: slot})
 }
 
 // sweep looks at part of the line for missed check-ins and lapsed places, and at offers

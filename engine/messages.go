@@ -38,6 +38,8 @@ type Arrival struct {
 	// Stream: an open stream; else Due is the moment of the next expected check-in.
 	Stream bool
 	Due    anteroom.Time
+	// Unheard: the site knows the place from its journal only, and not whether the visitor is here.
+	Unheard bool
 }
 
 // Why a ticket left the line.
@@ -250,12 +252,19 @@ type FromDoor struct {
 	Revokes   []anteroom.ID // sessions that end at once, by the operator's word
 	// Figures is Figures.At of those that the door has; 0 when it has none.
 	Figures anteroom.Time
+	// Node is the same after each start of the process: a process that speaks for the node says that
+	// the one before is over. 0: not known.
+	Node uint64
+	// Empty: the door knows no session and holds no request, so that it lets nobody in unasked.
+	Empty bool
 }
 
 // Asked is one visit that a door could not decide alone.
 type Asked struct {
 	Token uint64
 	Visit anteroom.Visit
+	// Waited is how long ago the request came to the door.
+	Waited time.Duration
 }
 
 // ToDoor is what a site tells a door, or all of its doors.
@@ -273,6 +282,9 @@ type ToDoor struct {
 	// Since is the first batch that this Desk took of the door: another one than before says that
 	// nothing is known of the door's streams any more. 0 in a message to all.
 	Since uint64
+	// Term is that of the site's process (see Site.SetTerm): a door that hears another for the first
+	// time tells it who is here, and listens to no process of an older one.
+	Term uint64
 	// Parted are tickets with a stream at the door whose place has gone to another site: where the
 	// visitor is now, or where a late word of him came from. A stream that stays open claims the
 	// place back.

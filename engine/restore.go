@@ -26,6 +26,7 @@ const (
 	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
 	EventTook                           // a session has come with a move: At, Key is its number
 	EventSettled                        // a move, of ID and the number in Key, needs no more words: At
+	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -99,7 +100,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		}
 		// The record is up to a place hold old, and then they were told to come back within
 		// an interval.
-		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown | hereCame, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
+		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown | hereCame | hereUnheard, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
 		s.lastKey = max(s.lastKey, e.Key)
 	case EventForgotten:
 		if slot := s.here.find(&e.ID); slot != 0 {
@@ -121,8 +122,11 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		if slot := s.here.find(&e.ID); slot != 0 {
 			w := s.here.at(slot)
 			w.due = at.Add(-Grace)
-			w.flags |= hereAway
+			w.flags = w.flags&^hereUnheard | hereAway
 		}
+	case EventDoor:
+		e.At = at
+		s.restoreDoor(e)
 	}
 }
 
@@ -146,10 +150,11 @@ func (s *Site) Restored(now anteroom.Time) {
 	// that we are back.
 	slices.SortFunc(line, func(a, b uint32) int { return cmp.Compare(s.here.at(a).key, s.here.at(b).key) })
 	for rank, slot := range line {
-		back := interval(s.settings, anteroom.Decision{}, rank)*3 + 2*Grace
+		back := interval(s.settings, anteroom.Decision{}, rank, 0)*3 + 2*Grace
 		s.here.at(slot).due = now.Add(min(back, MaxInterval*115/100))
 	}
-	s.lapsed(s.recorded, true) // the rest waits until it is known how late it is
+	s.restoredDoors(now)
+	s.lapsed(s.recorded) // the rest waits until it is known how late it is
 	s.ended, s.departures = nil, nil
 	clear(s.ends)
 }

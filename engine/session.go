@@ -37,10 +37,11 @@ func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
 
 // touch renews a session. It is recorded in each sixteenth of the session duration in which it
 // is seen: not by the time since the last touch, for one that is seen all the time would
-// never be.
+// never be. A restored session is recorded at once: what is known of it is too late by the slack,
+// and the next process would take it for that much older.
 func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
-	if part := max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond)); now/part > st.last/part {
+	if part := max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond)); st.restored || now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
 	}
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
@@ -236,36 +237,27 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 }
 
 // expire ends what has lapsed. A restored site waits for the first word of the coordinator:
-// until then its clock may be ahead of the room's. A site that was stopped hears first whom
-// the doors have let in meanwhile.
+// until then its clock may be ahead of the room's.
 func (s *Site) expire(now anteroom.Time) {
 	if s.synced {
-		s.lapsed(now, now >= s.heedful && now.Sub(s.ticked) < stopped)
+		s.lapsed(now)
 	}
 }
 
-// stopped is how long a site has not been ticked when it may have missed touches. Doors
-// repeat them until they are confirmed: in the TouchEvery that follows they are here.
-const stopped = time.Second
-
-// heed notes that time passes without a gap; after one no session ends for a moment.
-func (s *Site) heed(now anteroom.Time) {
-	if now.Sub(s.ticked) >= stopped {
-		s.heedful = max(s.heedful, now.Add(TouchEvery))
-	}
-	s.ticked = now
-}
-
-// lapsed ends what has lapsed by now; sessions only when asked to.
-func (s *Site) lapsed(now anteroom.Time, sessions bool) {
-	for sessions && s.expiry.len() > 0 {
+// lapsed ends what has lapsed by now.
+func (s *Site) lapsed(now anteroom.Time) {
+	for s.expiry.len() > 0 {
 		slot := s.expiry.top()
 		st := s.seats.at(slot)
 		if st.wake > now {
 			break
 		}
 		s.expiry.pop()
-		if at := s.lapse(slot); at > now {
+		at := s.lapse(slot)
+		if at <= now {
+			at = s.heldFor(now, st)
+		}
+		if at > now {
 			st.wake = at
 			s.expiry.push(slot)
 			continue

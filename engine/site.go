@@ -84,8 +84,8 @@ type Site struct {
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
 
-	ticked  anteroom.Time // the newest Tick
-	heedful anteroom.Time // no session ends before: doors may have let it in while the site was stopped
+	doors []witness     // that may let sessions in
+	came  anteroom.Time // when the request that is being decided about came to its door; 0: now
 
 	syncedAt  anteroom.Time
 	trips     [16]time.Duration // round trips of the latest answers, as a ring
@@ -134,6 +134,7 @@ const (
 	hereCame    // has come back with the ticket
 	hereWon     // drawn by a cut site while away
 	hereUnasked // joined without asking whether it lives elsewhere
+	hereUnheard // known from the journal only: perhaps the visitor has gone
 )
 
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
@@ -218,8 +219,19 @@ func (s *Site) reset(now anteroom.Time) {
 
 // newKey is an arrival key: the moment, made unique and ascending at this site.
 func (s *Site) newKey(now anteroom.Time) anteroom.Time {
-	s.lastKey = max(s.lastKey+1, now)
+	if s.came != 0 && s.came <= s.lastKey {
+		return s.came // it came to its door before others who were heard first
+	}
+	s.lastKey = max(s.lastKey+1, or0(s.came, now))
 	return s.lastKey
+}
+
+// or0 is a moment, or another when it is 0.
+func or0(t, otherwise anteroom.Time) anteroom.Time {
+	if t == 0 {
+		return otherwise
+	}
+	return t
 }
 
 // checkSound holds the rule that nothing is used that is not there. Passthrough is the one
@@ -252,7 +264,7 @@ func (s *Site) arrival(slot uint32) Arrival {
 	s.heardOf(slot)
 	w := s.here.at(slot)
 	return Arrival{ID: s.here.id(slot), Key: w.key, Lane: w.lane, Shown: w.flags&hereShown != 0,
-		Stream: w.streams > 0, Due: w.due}
+		Stream: w.streams > 0, Due: w.due, Unheard: w.flags&hereUnheard != 0}
 }
 
 // Deliver takes a message of the coordinator, whichever it is.
@@ -297,12 +309,6 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
 		s.lastKey = min(s.lastKey, now)
 		s.touchedEarly(now)
-		s.ticked = 0 // what the doors have to tell comes first
-		if s.term != 0 && s.recorded != 0 {
-			// They have let people in alone while the role changed hands, and some have yet to find
-			// their way here.
-			s.heedful = now.Add(DoorDead)
-		}
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
@@ -388,7 +394,6 @@ func (s *Site) Wake() (at anteroom.Time) {
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
-	s.heed(now)
 	s.expire(now)
 	s.takeEffect(now)
 	s.missOffers(now)

@@ -28,7 +28,9 @@ func (t Takeover) Desk(now anteroom.Time) *Desk {
 		s.Restore(e, 0, slack)
 	}
 	s.Restored(now)
-	return NewDesk(s)
+	x := NewDesk(s)
+	x.announce = true
+	return x
 }
 
 // Accession is a room between the moment at which a process takes the role of its coordinator over
@@ -67,7 +69,7 @@ func (a *Accession) Begin(now anteroom.Time, s anteroom.Settings, before LedgerR
 func (a *Accession) Done(now anteroom.Time, c *Coordinator, rec LedgerRecord) {
 	c.Stored(now, rec)
 	for _, r := range a.waiting {
-		c.Receive(now, r)
+		c.receive(now, r, false)
 	}
 	a.waiting = nil
 }

@@ -32,8 +32,17 @@ func (s *Site) dropOffer(slot uint32) {
 
 // ReceiveOffers takes turns from the coordinator.
 func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
-	if o.Epoch != s.epoch || !s.synced {
-		return // its State comes first: after a restart that is what bounds the units
+	switch {
+	case o.Epoch < s.epoch:
+		return
+	case o.Epoch > s.epoch || !s.synced:
+		// The coordinator's State comes first: after a restart that is what bounds the units. The
+		// turns are given again at once, and not when they have been missed.
+		for _, id := range o.IDs {
+			s.departures = append(s.departures, Departure{ID: id, Why: Declined})
+		}
+		s.urgent = true
+		return
 	}
 	s.grant(o.Granted, o.Adopted, o.In)
 	for _, id := range o.IDs {

@@ -196,6 +196,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival = s.here.at(slot).key
+		s.here.at(slot).flags &^= hereUnheard
 		if !v.Fresh {
 			s.here.at(slot).flags |= hereCame
 		}
@@ -349,7 +350,7 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			}
 		}
 		w := s.here.at(slot)
-		w.flags |= hereShown | hereCame
+		w.flags = w.flags&^hereUnheard | hereShown | hereCame
 		w.due = p.Due
 		if o, called := s.offers[slot]; called && o.active && w.streams == 0 {
 			o.deadline = max(o.deadline, w.due.Add(ClaimPoll)) // the door did not know of the turn
@@ -387,21 +388,6 @@ func (s *Site) rank(key anteroom.Time) int {
 // expectedSoon is how many releases the limits allow while a request may be held.
 func (s *Site) expectedSoon() int {
 	return int(2 * float64(s.settings.NewUsersPerMinute) / 60 * s.holdBound().Seconds())
-}
-
-// neverWorse makes a door's waiting page show no worse place than this site has shown, and
-// remembers what it shows.
-func (s *Site) neverWorse(d *anteroom.Decision) {
-	slot := s.here.find(&d.Ticket.ID)
-	if slot == 0 || !d.AheadKnown {
-		return
-	}
-	w := s.here.at(slot)
-	if w.told != 0 && int(w.told) <= d.Ahead {
-		d.Ahead = int(w.told) - 1
-		d.Ticket.Told = w.told
-	}
-	w.told = uint32(d.Ahead) + 1
 }
 
 // waitDecision is the waiting page. What a ticket was told is remembered here as well as in

@@ -59,7 +59,7 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 			d.QueueIsFull, d.WaitKnown = true, false
 		}
 	}
-	d.Refresh = interval(s, d, rank)
+	d.Refresh = interval(s, d, rank, f.Released)
 	if unknown {
 		d.Refresh = max(d.Refresh, 2*MinInterval) // it will be known soon
 	}
@@ -74,6 +74,9 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 	return d
 }
 
+// trusted is how many releases beyond a visitor's rank make a forecast worth relying on.
+const trusted = 20
+
 // comeBack says when the visitor's next check-in counts.
 func comeBack(d *anteroom.Decision, refresh, hold time.Duration) {
 	d.Refresh, d.Ticket.Refresh, d.Ticket.Next = refresh, refresh, d.At.Add(refresh)
@@ -82,7 +85,8 @@ func comeBack(d *anteroom.Decision, refresh, hold time.Duration) {
 
 // interval is how long a visitor may stay away without missing the turn: half of the
 // soonest moment at which the turn could come.
-func interval(s anteroom.Settings, d anteroom.Decision, rank int) time.Duration {
+// released is how many turns the coordinator has given that makes the forecast.
+func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint64) time.Duration {
 	if s.QueueingMethod == anteroom.Random || s.Prequeueing && !s.QueueAll {
 		return DrawInterval // everybody is to be there when it begins
 	}
@@ -91,7 +95,13 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int) time.Duration 
 		soonest = min(soonest, time.Duration(float64(rank)*30/float64(s.NewUsersPerMinute)*float64(time.Second)))
 	}
 	if d.WaitKnown {
-		soonest = max(soonest, min(d.WaitTime*88/100/2, MaxInterval*2))
+		told := min(d.WaitTime*88/100/2, MaxInterval*2)
+		if released < uint64(rank)+trusted || rank <= holdLine {
+			// A forecast is trusted when it has been seen to hold. Before that, and at the very front,
+			// visitors stay so near that a turn finds them.
+			told = min(told, soonest+2*ClaimHorizon)
+		}
+		soonest = max(soonest, told)
 	}
 	low := MinInterval
 	if s.QueueAll {

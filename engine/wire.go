@@ -22,7 +22,7 @@ import (
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 4
+const wireVersion = 5
 
 // WireVersion is the version of the format that this program writes and reads.
 const WireVersion = wireVersion
@@ -177,7 +177,7 @@ func (c *coder) report(r *Report) {
 	})
 	list(c, &r.Arrivals, idBytes+3, func(c *coder, a *Arrival) {
 		c.id(&a.ID)
-		c.lane(&a.Lane, &a.Shown, &a.Stream)
+		c.lane(&a.Lane, &a.Shown, &a.Stream, &a.Unheard)
 		c.moment(&a.Key, r.Sent)
 		c.moment(&a.Due, r.Sent)
 	})
@@ -306,12 +306,13 @@ func (c *coder) fromDoor(m *FromDoor) {
 	unsigned(c, &m.Batch)
 	var token uint64
 	var base anteroom.Time
-	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
+	list(c, &m.Visits, 2*idBytes+12, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
 		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)
+		signed(c, &a.Waited)
 		if last := a.Visit.Ticket.LastCheckIn; last != 0 {
 			base = last
 		}
@@ -330,7 +331,9 @@ func (c *coder) fromDoor(m *FromDoor) {
 	c.moment(&m.Sent, 0)
 	c.moment(&m.Figures, m.Sent)
 	c.extensions(extension{func() bool { return len(m.Revokes) > 0 }, func(c *coder) { c.ids(&m.Revokes) }},
-		extension{func() bool { return m.Known != 0 }, func(c *coder) { c.moment(&m.Known, m.Sent) }})
+		extension{func() bool { return m.Known != 0 }, func(c *coder) { c.moment(&m.Known, m.Sent) }},
+		extension{func() bool { return m.Node != 0 }, func(c *coder) { unsigned(c, &m.Node) }},
+		extension{func() bool { return m.Empty }, func(c *coder) { c.flags(&m.Empty) }})
 }
 
 func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
@@ -362,7 +365,8 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 	c.moment(&m.Now, 0)
 	c.moment(&m.Echo, m.Now)
 	unsigned(c, &m.Since)
-	c.extensions(extension{func() bool { return len(m.Parted) > 0 }, func(c *coder) { c.ids(&m.Parted) }})
+	c.extensions(extension{func() bool { return len(m.Parted) > 0 }, func(c *coder) { c.ids(&m.Parted) }},
+		extension{func() bool { return m.Term != 0 }, func(c *coder) { unsigned(c, &m.Term) }})
 }
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {

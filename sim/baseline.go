@@ -54,6 +54,7 @@ func (x *baseline) request(r uint32) {
 }
 
 func (x *baseline) closed(int32, int32)           {}
+func (x *baseline) silence(int32) time.Duration   { return 0 }
 func (x *baseline) configure(s anteroom.Settings) { x.room.Configure(x.w.now, s) }
 func (x *baseline) next() (anteroom.Time, bool)   { return 0, false }
 func (x *baseline) advance()                      {}
@@ -80,7 +81,7 @@ func (x *baseline) event(e event) {
 
 func (x *baseline) fault(f *fault, over bool) {
 	if f.kind != "jump" {
-		x.w.judge.disturbed(over, f.tail(x.w))
+		x.w.judge.disturbed(over, f)
 	}
 	switch {
 	case f.kind == "cut" || f.what == "site":

@@ -19,22 +19,46 @@ type fault struct {
 	lose bool
 	by   time.Duration
 
+	lasts   time.Duration
+	passes  bool          // it excuses that somebody is passed
 	takes   time.Duration // after which another process takes the role of one that is stopped; 0: none does
 	orderly bool
 	older   []*coordinatorProcess // that go on
 	before  []*siteProcess
 }
 
+// settles is how long a room needs after a fault.
+const settles = 20 * time.Second
+
+// brief is how long a role may be without a holder before the others take it for lost: a site whose
+// process has ended is passed over after engine.DeadAfter, and its successor needs a moment.
+const brief = engine.DeadAfter - time.Second
+
+// change says that the fault is a change of roles, after which nobody may be passed.
+func (f *fault) change(*world) bool {
+	switch f.kind {
+	case "handover":
+		return true
+	case "death":
+		return (f.what == "coordinator" || f.what == "site") && f.lasts <= brief && !f.lose
+	}
+	return false
+}
+
 // tail is how long a fault is felt after it is over. What a site held that died is charged
 // until its sessions must have ended, for nobody knows who came meanwhile; visitors who poll
 // come back when they were told to. A site that starts while it is cut off begins to wait when
-// the cut is over.
+// the cut is over. Sessions that a lost node may have let in are held until that is ruled out.
 func (f *fault) tail(w *world) time.Duration {
-	const settles = 20 * time.Second
+	d := w.judge.set.SessionDuration
+	after := settles
 	if w.sitesDie() && f.kind != "handover" && (f.kind == "cut" || f.what == "site" || f.what == "process" || f.what == "all") {
-		return settles + max(w.judge.set.SessionDuration, engine.RateHold)
+		after = max(after, settles+max(d, engine.RateHold))
 	}
-	return settles
+	if f.kind != "handover" && (f.what == "node" || f.what == "process" || f.what == "all") {
+		after = max(after, engine.AloneFor(d)+d)
+	}
+	return after
 }
 
 func (w *world) sitesDie() bool {
@@ -48,6 +72,7 @@ func planFaults(w *world) (planned []fault) {
 		index[s.Name] = i
 	}
 	plan := func(at, lasts time.Duration, one fault) {
+		one.lasts = lasts
 		planned = append(planned, one)
 		i := int32(len(planned) - 1)
 		w.after(at, evFault, i, 0)
@@ -104,7 +129,7 @@ func (x *product) fault(i int, over bool) {
 	}
 	x.w.trace.end(b)
 	if f.kind != "jump" {
-		x.w.judge.disturbed(over, f.tail(x.w))
+		x.w.judge.disturbed(over, f)
 	}
 	switch f.kind {
 	case "cut":

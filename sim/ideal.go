@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"slices"
 
 	"github.com/anteroom/anteroom"
@@ -50,6 +52,7 @@ func (x *ideal) request(r uint32) {
 const idealRefresh = retryAfter * 10
 
 func (x *ideal) closed(int32, int32)         {}
+func (x *ideal) silence(int32) time.Duration { return 0 }
 func (x *ideal) event(event)                 {}
 func (x *ideal) configure(anteroom.Settings) {}
 func (x *ideal) finish(*Numbers)             {}

@@ -58,8 +58,9 @@ type judge struct {
 	admitted  int
 	premature int
 	arrived   int
-	faults    int           // of the plan, under way
-	calmFrom  anteroom.Time // after the last one the room needs a moment
+	order     calm
+	flow      calm
+	changed   anteroom.Time // the last change of roles
 	lossy     bool          // messages are lost or late all the time
 
 	checks  [checkCount]Check
@@ -161,7 +162,7 @@ func (j *judge) look(c checkName, ok bool, say func() string) {
 // limits takes new settings.
 func (j *judge) limits(s anteroom.Settings) {
 	j.settle()
-	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.faults > 0
+	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
 	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
 	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.active), s.NewUsersPerMinute
 	if s.QueueingMethod == anteroom.Passthrough || s.Suspended {
@@ -299,7 +300,7 @@ func (j *judge) taken() {
 	}
 	d = j.w.now.Sub(j.freeSince[0])
 	j.freeSince = j.freeSince[1:]
-	if j.calm() && !j.paced() {
+	if j.flows() && !j.paced() {
 		j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
 	}
 }
@@ -319,21 +320,46 @@ func (j *judge) paced() bool {
 	return !j.set.Unpaced && j.set.TotalActiveUsers-j.active > j.set.NewUsersPerMinute-j.recent.n
 }
 
-// calm: no fault of the plan disturbs order and flow now.
-func (j *judge) calm() bool { return !j.lossy && j.faults == 0 && j.w.now >= j.calmFrom }
+// calm says whether faults of the plan disturb a promise now.
+type calm struct {
+	faults int           // under way
+	from   anteroom.Time // after the last one the room needs a moment
+}
 
-// disturbed notes a fault of the plan.
-func (j *judge) disturbed(over bool, after time.Duration) {
+func (c *calm) is(now anteroom.Time) bool { return c.faults == 0 && now >= c.from }
+
+// ordered: nothing excuses that somebody is passed. flows: nothing excuses anything.
+func (j *judge) ordered() bool { return !j.lossy && j.order.is(j.w.now) }
+func (j *judge) flows() bool   { return j.ordered() && j.flow.is(j.w.now) }
+
+// disturbed notes a fault of the plan. A change of roles by itself excuses nobody who is passed; two
+// in quick succession do.
+func (j *judge) disturbed(over bool, f *fault) {
+	now := j.w.now
 	if !over {
-		j.faults++
+		f.passes = !f.change(j.w) || !j.order.is(now) || j.changed != 0 && now.Sub(j.changed) < settles
+		if f.change(j.w) {
+			j.changed = now
+		}
+	}
+	for _, c := range []struct {
+		calm *calm
+		is   bool
+	}{{&j.order, f.passes}, {&j.flow, true}} {
+		switch {
+		case !c.is:
+		case over:
+			c.calm.faults--
+			c.calm.from = max(c.calm.from, now.Add(f.tail(j.w)))
+		default:
+			c.calm.faults++
+		}
+	}
+	if !over {
 		j.looseOn = j.loose()
-		return
+	} else if j.looseOn && j.flow.faults == 0 {
+		j.looseOn, j.looseTill = false, now.Add(loosens)
 	}
-	j.faults--
-	if j.looseOn && j.faults == 0 {
-		j.looseOn, j.looseTill = false, j.w.now.Add(loosens)
-	}
-	j.calmFrom = max(j.calmFrom, j.w.now.Add(after))
 }
 
 func (j *judge) came(who int32) {
@@ -502,7 +528,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.capHolds()
 		return
 	}
-	apart := again && was.site != site && !(was.calm && j.calm())
+	apart := again && was.site != site && !(was.calm && j.flows())
 	if alive && apart {
 		// Across a cut link there may be a session on each side; it is one visitor.
 		j.book[i].last = w.now
@@ -525,7 +551,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.used[id] = past{site: site, calm: j.calm() && !unknown, from: w.now}
+	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
@@ -602,7 +628,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && w.now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration {
 			alive = false
 		}
-		stays := !alive || d.Reason == anteroom.ReasonBound || away && !(was.calm && j.calm())
+		stays := !alive || d.Reason == anteroom.ReasonBound || w.system.silence(q.node) > j.set.SessionDuration/2 || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})
@@ -718,7 +744,7 @@ func (j *judge) overtakes(who int32) {
 		broken = i
 		j.numbers.OvertakenMost = max(j.numbers.OvertakenMost, mine.Sub(p.arrived))
 	}
-	if j.calm() {
+	if j.ordered() {
 		j.look(checkOrder, broken < 0, func() string {
 			return fmt.Sprintf("visitor %d of %v gets a turn before visitor %d of %v, who is here", who, w.since(mine), broken, w.since(w.people[broken].arrived))
 		})
@@ -766,7 +792,7 @@ func (j *judge) drawn(ids []anteroom.ID) {
 // places looks whether some of those who hold a stream have their place in the room's line.
 func (j *judge) places() {
 	w := j.w
-	if !j.calm() || len(w.people) == 0 || j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
+	if !j.flows() || len(w.people) == 0 || j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
 		return
 	}
 	at := j.touch.next(int32(w.chance.IntN(len(w.people))))

@@ -154,6 +154,7 @@ func newProduct(w *world, seed uint64) *product {
 	for i := range x.sites {
 		s := &x.sites[i]
 		s.key = engine.SiteKey{Name: w.sc.Sites[i].Name, Incarnation: 1}
+		s.term = 1
 		x.startSite(i)
 		w.after(tickEvery*time.Duration(i+1)/time.Duration(len(x.sites)+1), evTick, int32(x.siteEnd(i)), 0)
 	}
@@ -213,6 +214,7 @@ func (x *product) startDoor(i int) {
 	x.start(&d.process, &d.computer)
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
+	d.door.SetNode(uint64(i + 1))
 }
 
 func (x *product) request(r uint32) {
@@ -226,7 +228,7 @@ func (x *product) request(r uint32) {
 	}
 	dec, held := d.door.Visit(d.room(w.now), q.visit)
 	if held == 0 {
-		if dec.Verdict == anteroom.Admit && w.judge.calm() {
+		if dec.Verdict == anteroom.Admit && w.judge.flows() {
 			x.agrees(d, dec.Ticket.ID)
 		}
 		if q.opens && dec.Verdict == anteroom.Wait {
@@ -773,7 +775,7 @@ func (x *product) finish(n *Numbers) {
 // is in the pool or idle at a site.
 func (x *product) comesBack() {
 	w, j, c := x.w, x.w.judge, x.coordinator()
-	if !w.empty() || !j.calm() || c == nil {
+	if !w.empty() || !j.flows() || c == nil {
 		return
 	}
 	total := c.machine.Numbers().Pool
@@ -794,6 +796,12 @@ func (x *product) comesBack() {
 func (x *product) inLine(id anteroom.ID) bool {
 	c := x.coordinator()
 	return c == nil || c.machine.InLine(id)
+}
+
+// silence is how long a node has not heard of its site.
+func (x *product) silence(node int32) time.Duration {
+	d := &x.doors[node]
+	return d.door.Unheard(d.room(x.w.now))
 }
 
 // nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's
@@ -827,4 +835,36 @@ func (x *product) nodeDies(node int) {
 			}
 		}
 	})
+}
+
+func (x *product) debugDump() {
+	if true {
+		p := x.w.people[197]
+		c := x.coordinator()
+		h := x.holder(0)
+		if c == nil || h == nil {
+			println(x.w.since(x.w.now).String(), "none")
+			return
+		}
+		v, ok := h.desk.Site().Visitor(x.w.now, p.ticket.ID)
+		fmt.Println(x.w.since(x.w.now), "inline", c.machine.InLine(p.ticket.ID), "site knows", ok, v.Standing, v.LastSeen != 0, "mode", h.desk.Site().Mode(), "stream", p.stream != 0)
+		return
+	}
+	for _, c := range x.coord {
+		if c.machine == nil {
+			println("coord none", c.up, c.paused)
+			continue
+		}
+		n := c.machine.Numbers()
+		fmt.Printf("coord %d epoch %d paused %v writing %v: %+v\n", c.number, c.machine.Epoch(), c.paused, c.writing, n)
+		for _, s := range c.machine.Sites(c.room(x.w.now)) {
+			fmt.Printf("   %+v\n", s)
+		}
+	}
+	for i := range x.sites {
+		for _, p := range x.sites[i].holders {
+			s := p.desk.Site()
+			fmt.Printf("site %d term %d synced %v mode %v here %d active %d bal %+v outbox %v over %v figures %+v\n", i, p.term, p.clock.Synced(), s.Mode(), s.Here(), s.Active(), s.Balance(), p.outbox.Last() != nil, p.over, s.Figures().Waiting)
+		}
+	}
 }

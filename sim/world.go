@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -38,6 +39,8 @@ type system interface {
 	configure(s anteroom.Settings)
 	// inLine says whether a ticket that waits has a place in the room's line.
 	inLine(id anteroom.ID) bool
+	// silence is how long a node has been out of touch with its site.
+	silence(node int32) time.Duration
 	// finish fills in what only the system knows.
 	finish(n *Numbers)
 }
@@ -297,6 +300,9 @@ func (w *world) handle(e event) {
 			w.turned()
 		}
 	case evPoint:
+		if p, ok := w.system.(*product); ok && os.Getenv("DUMP") != "" && w.since(w.now) > 130*time.Second && w.since(w.now) < 402*time.Second {
+			p.debugDump()
+		}
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)
 	case evCall:

@@ -1,0 +1,128 @@
+package engine
+
+// A door that a site does not hear may let sessions in: those that it knows, and those whose cookies
+// say that they last. No session is over before that can be ruled out, so that limits hold although a
+// door is cut off.
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// witness is a process whose door has let sessions in.
+type witness struct {
+	number, node uint64
+	heard        anteroom.Time // the newest message
+	over         anteroom.Time // when another process has spoken for the node; 0 while none has
+	told         bool          // has spoken to this process of the site, of all sessions that it has let in
+	empty        bool
+	recorded     anteroom.Time
+}
+
+const (
+	// speaksBy is how long a door in touch is silent at most: it speaks every DoorBeat.
+	speaksBy = DoorBeat + 500*time.Millisecond
+	// recordDoor is how often a door that speaks is on record.
+	recordDoor = time.Minute
+)
+
+// AloneFor is how long a door that does not hear its site goes on letting in sessions. A door that
+// was cut off for half of a session has sent none of them back.
+func AloneFor(d time.Duration) time.Duration { return min(d, max(d/2, 20*time.Second)) }
+
+// spoke notes a message of a door.
+func (s *Site) spoke(now anteroom.Time, m *FromDoor) {
+	at := -1
+	for i := range s.doors {
+		d := &s.doors[i]
+		switch {
+		case d.number == m.Door:
+			at = i
+		case m.Node != 0 && d.node == m.Node && d.over == 0:
+			d.over = now
+		}
+	}
+	if at < 0 {
+		at = s.witness(now, m.Door, m.Node)
+	}
+	d := &s.doors[at]
+	d.heard, d.empty, d.over = now, m.Empty, 0
+	d.told = d.told || len(m.Touches) < maxTouches
+	if s.term != 0 && (d.recorded == 0 || now.Sub(d.recorded) >= recordDoor) {
+		d.recorded = now
+		e := Event{Kind: EventDoor, At: now}
+		binary.BigEndian.PutUint64(e.ID[:], m.Node)
+		binary.BigEndian.PutUint64(e.ID[8:], m.Door)
+		s.events = append(s.events, e)
+	}
+}
+
+// witness adds a door, in the place of one that counts no more if there is one.
+func (s *Site) witness(now anteroom.Time, number, node uint64) (at int) {
+	one := witness{number: number, node: node, heard: now}
+	for i := range s.doors {
+		if d := &s.doors[i]; now.Sub(d.heard) > speaksBy && (d.empty || s.until(d).Add(s.settings.SessionDuration) < now) {
+			s.doors[i] = one
+			return i
+		}
+	}
+	s.doors = append(s.doors, one)
+	return len(s.doors) - 1
+}
+
+// until is the last moment at which a silent door may have let somebody in.
+func (s *Site) until(d *witness) anteroom.Time {
+	at := d.heard.Add(AloneFor(s.settings.SessionDuration))
+	if d.over != 0 {
+		at = min(at, d.over)
+	}
+	return at
+}
+
+// heldFor is until when a session that has lapsed is to be looked at again: a door may have let it
+// in since. 0 says that it is over.
+func (s *Site) heldFor(now anteroom.Time, st *seat) (at anteroom.Time) {
+	if s.settings.DisableSessionRenewal {
+		return 0
+	}
+	d := s.settings.SessionDuration
+	for i := range s.doors {
+		w := &s.doors[i]
+		if w.told && (w.empty || w.over == 0 && now.Sub(w.heard) <= speaksBy) {
+			continue
+		}
+		at = max(at, min(st.last.Add(d), s.until(w)).Add(d+TouchDelay))
+	}
+	if at <= now {
+		return 0
+	}
+	return min(at, now.Add(TouchEvery)) // the door may be heard again
+}
+
+// restoreDoor applies the record of a door.
+func (s *Site) restoreDoor(e Event) {
+	node, number := binary.BigEndian.Uint64(e.ID[:]), binary.BigEndian.Uint64(e.ID[8:])
+	for i := range s.doors {
+		if d := &s.doors[i]; d.number == number {
+			d.heard = e.At
+			return
+		} else if node != 0 && d.node == node {
+			d.over = or0(d.over, e.At)
+		}
+	}
+	s.doors = append(s.doors, witness{number: number, node: node, heard: e.At})
+}
+
+// restoredDoors counts every door that was there lately as silent from now on.
+func (s *Site) restoredDoors(now anteroom.Time) {
+	rest := s.doors[:0]
+	for _, d := range s.doors {
+		if s.until(&d).Add(recordDoor+s.settings.SessionDuration) >= s.recorded {
+			d.heard = max(d.heard, now)
+			rest = append(rest, d)
+		}
+	}
+	s.doors = rest
+}

@@ -79,7 +79,7 @@ func (x *Doorway) Unheard(now anteroom.Time) time.Duration {
 // sessions.
 func (x *Doorway) mayAlone(now anteroom.Time) bool {
 	s := &x.door.settings
-	return x.heardBy != 0 && (s.DisableSessionRenewal || x.Unheard(now) < AloneFor(s.SessionDuration))
+	return x.timed && x.heardBy != 0 && (s.DisableSessionRenewal || x.Unheard(now) < AloneFor(s.SessionDuration))
 }
 
 // lasts is until when a site holds a session at least that was seen at a moment.
@@ -151,8 +151,11 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 	case s.QueueingMethod == anteroom.Passthrough, x.admit:
 		return passed(now)
 	}
-	if v.NoJoin {
+	switch {
+	case v.NoJoin:
 		return x.refusal(now, anteroom.ReasonNotJoining)
+	case !x.timed: // a place could not be told from others
+		return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Method: s.QueueingMethod, Refresh: 2 * MinInterval}
 	}
 	t := anteroom.Ticket{ID: id, Arrival: x.came, Bind: v.Bind}
 	if t.Arrival == 0 || t.Arrival > x.lastKey {

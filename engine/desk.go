@@ -57,6 +57,7 @@ type deskDoor struct {
 	since   uint64 // the first batch taken
 	batch   uint64 // the newest
 	sent    anteroom.Time
+	said    anteroom.Time // when the newest left the door
 	heard   anteroom.Time
 	reply   bool
 	answers []Answer
@@ -115,6 +116,10 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		return // what was answered may be lost: the next batch has it again
 	}
 	d.batch, d.sent, d.reply = m.Batch, m.Sent, true
+	// A message may have waited here while the process was stopped.
+	if d.said = now; m.Known != 0 {
+		d.said = max(min(m.Known, now), now.Add(-MaxInterval))
+	}
 	d.behind = m.Figures != x.site.figures.At
 	for _, token := range m.Abandoned {
 		if held, ok := d.held[token]; ok {
@@ -141,13 +146,10 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 }
 
 func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
-	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
-		return
+	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers || !x.site.ready(&a.Visit.Ticket.ID) {
+		return // the door asks again
 	}
-	x.site.came = 0
-	if a.Waited > 0 {
-		x.site.came = now.Add(-min(a.Waited, 2*AskFor))
-	}
+	x.site.came = d.said.Add(-min(a.Waited, 2*AskFor))
 	dec, held := x.site.Visit(now, a.Visit)
 	x.site.came = 0
 	if a.Visit.Stream {

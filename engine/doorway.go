@@ -70,8 +70,10 @@ type Doorway struct {
 	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
 	heard   anteroom.Time // ToDoor.Now, the newest
 	since   uint64
-	figured bool // has figures of the site
-	absent  bool // the site did not answer: streams are to be told again
+	figured bool          // has figures of the site
+	timed   bool          // has been told the room time
+	latest  anteroom.Time // of the calls
+	absent  bool          // the site did not answer: streams are to be told again
 	ticked  anteroom.Time
 	lastKey anteroom.Time
 	came    anteroom.Time // when the request came that is being decided about without the site; 0: now
@@ -182,6 +184,7 @@ func (x *Doorway) quiet(now anteroom.Time) bool {
 }
 
 func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
+	x.latest = now
 	token := x.asks.add(asking{visit: v, at: now, again: again})
 	x.unsent = append(x.unsent, token)
 	if v.Stream {
@@ -248,6 +251,7 @@ func (x *Doorway) Reachable(now anteroom.Time) bool {
 // Take returns what the site is to hear now, if anything. Call it until there is no more:
 // at once when Urgent, and with every tick. The message is valid until the next call.
 func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
+	x.latest = now
 	reachable := x.Reachable(now)
 	since := now.Sub(x.spoke)
 	if reachable {
@@ -346,6 +350,13 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 			x.absent = false
 		}
 	}
+	if m.Echo != 0 && !x.timed {
+		x.timed = true
+		if x.latest != 0 {
+			x.shift(now.Sub(x.latest))
+		}
+	}
+	x.latest = now
 	if m.Confirmed != 0 {
 		x.confirm(m)
 	}
@@ -544,17 +555,27 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 	}
 }
 
-// rewind is for a clock that was set back by the first answer of the site: what was noted before
-// happened now at the latest, else nothing would be asked again until the clock is there once more.
-func (x *Doorway) rewind(now anteroom.Time) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy} {
-		*at = min(*at, now)
+// shift is for a clock that was set by the first answer of the site: what was noted before is moved
+// along. Else requests would look as if they had waited for long, or nothing would be asked again
+// until the clock is there once more.
+func (x *Doorway) shift(by time.Duration) {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked} {
+		if *at != 0 {
+			*at = at.Add(by)
+		}
 	}
 	for _, a := range x.asks.all() {
-		a.at, a.sent = min(a.at, now), min(a.sent, now)
+		if a.at = a.at.Add(by); a.sent != 0 {
+			a.sent = a.sent.Add(by)
+		}
+	}
+	for i := range x.sent.list {
+		x.sent.list[i].what.sent = x.sent.list[i].what.sent.Add(by)
 	}
 	for _, s := range x.streams {
-		s.parted, s.since = min(s.parted, now), min(s.since, now)
+		if s.parted != 0 {
+			s.parted = s.parted.Add(by)
+		}
 	}
 }
 
@@ -589,13 +610,10 @@ func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
 
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Doorway) Tick(now anteroom.Time) {
-	switch since := now.Sub(x.ticked); {
-	case since >= stopped && x.silence != 0:
+	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
 		x.silence = now // nobody has listened
-	case since < 0:
-		x.rewind(now)
 	}
-	x.ticked = now
+	x.ticked, x.latest = now, now
 	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
 	for token, a := range x.asks.all() {

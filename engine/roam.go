@@ -28,7 +28,7 @@ func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
 	if slot := s.here.find(&t.ID); slot != 0 && s.here.at(slot).flags&hereUnasked == 0 {
 		return false
 	}
-	if !t.Accepted() {
+	if !t.Accepted() || !s.synced { // without the room time nothing can be said of a cookie
 		return true
 	}
 	// A cookie this old has no session: it is renewed past half of the session duration.

@@ -219,11 +219,19 @@ func (s *Site) reset(now anteroom.Time) {
 
 // newKey is an arrival key: the moment, made unique and ascending at this site.
 func (s *Site) newKey(now anteroom.Time) anteroom.Time {
-	if s.came != 0 && s.came <= s.lastKey {
-		return s.came // it came to its door before others who were heard first
+	at := or0(s.came, now)
+	if at <= s.lastKey && at < now {
+		return at // it came to its door before others who were heard first
 	}
-	s.lastKey = max(s.lastKey+1, or0(s.came, now))
+	s.lastKey = max(s.lastKey+1, at)
 	return s.lastKey
+}
+
+// ready says that a request can be decided about. A site that has just begun knows neither the time,
+// by which newcomers are ordered and cookies judged, nor what other sites have: for a moment it
+// decides about those only whom its journal names.
+func (s *Site) ready(id *anteroom.ID) bool {
+	return s.synced || s.mode == Cut || s.seats.find(id) != 0 || s.here.find(id) != 0
 }
 
 // or0 is a moment, or another when it is 0.

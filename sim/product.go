@@ -838,7 +838,7 @@ func (x *product) nodeDies(node int) {
 }
 
 func (x *product) debugDump() {
-	if true {
+	if false {
 		p := x.w.people[197]
 		c := x.coordinator()
 		h := x.holder(0)
@@ -864,6 +864,7 @@ func (x *product) debugDump() {
 	for i := range x.sites {
 		for _, p := range x.sites[i].holders {
 			s := p.desk.Site()
+			fmt.Println(x.w.since(x.w.now), "room", p.room(x.w.now).Sub(x.w.now), "silence", s.Silence(p.room(x.w.now)))
 			fmt.Printf("site %d term %d synced %v mode %v here %d active %d bal %+v outbox %v over %v figures %+v\n", i, p.term, p.clock.Synced(), s.Mode(), s.Here(), s.Active(), s.Balance(), p.outbox.Last() != nil, p.over, s.Figures().Waiting)
 		}
 	}

@@ -36,6 +36,7 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 	if x.lives(now, &v) { // a waiting cookie of a session that this door knows
 		if d, ask := x.door.Decide(now, v); !ask {
 			x.takePolls()
+			x.seenAlone(now, &d)
 			return x.sure(d, v)
 		}
 	}
@@ -56,7 +57,7 @@ func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	until := anteroom.Time(0)
 	if slot := x.door.known.find(&t.ID); slot != 0 {
 		k := x.door.known.at(slot)
-		until = lasts(s, k.accepted, k.sure)
+		until = lasts(s, k.accepted, max(k.sure, k.alone))
 	}
 	if t.Accepted() && t.LastCheckIn <= now.Add(TouchDelay) {
 		until = max(until, lasts(s, t.AcceptedAt, t.LastCheckIn))
@@ -80,6 +81,17 @@ func (x *Doorway) Unheard(now anteroom.Time) time.Duration {
 func (x *Doorway) mayAlone(now anteroom.Time) bool {
 	s := &x.door.settings
 	return x.timed && x.heardBy != 0 && (s.DisableSessionRenewal || x.Unheard(now) < AloneFor(s.SessionDuration))
+}
+
+// seenAlone notes that a session was let in without the site, which holds it for a session duration
+// from now (see witness).
+func (x *Doorway) seenAlone(now anteroom.Time, d *anteroom.Decision) {
+	if d.Verdict != anteroom.Admit || !x.quiet(now) || !x.mayAlone(now) {
+		return
+	}
+	if slot := x.door.known.find(&d.Ticket.ID); slot != 0 {
+		x.door.known.at(slot).alone = now
+	}
 }
 
 // lasts is until when a site holds a session at least that was seen at a moment.
@@ -111,6 +123,7 @@ func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decisio
 	if x.lives(now, &v) {
 		x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
 		if d, ask := x.door.Decide(now, v); !ask {
+			x.seenAlone(now, &d)
 			return x.sure(d, v)
 		}
 	}

@@ -111,15 +111,16 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.order = append(x.order, d)
 	}
 	d.heard = now
-	x.site.spoke(now, &m)
+	// A message may have waited here while the process was stopped.
+	d.said = now
+	if m.Known != 0 {
+		d.said = min(m.Known, now)
+	}
+	x.site.spoke(now, d.said, &m)
 	if m.Batch <= d.batch {
 		return // what was answered may be lost: the next batch has it again
 	}
 	d.batch, d.sent, d.reply = m.Batch, m.Sent, true
-	// A message may have waited here while the process was stopped.
-	if d.said = now; m.Known != 0 {
-		d.said = max(min(m.Known, now), now.Add(-MaxInterval))
-	}
 	d.behind = m.Figures != x.site.figures.At
 	for _, token := range m.Abandoned {
 		if held, ok := d.held[token]; ok {
@@ -149,7 +150,7 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers || !x.site.ready(&a.Visit.Ticket.ID) {
 		return // the door asks again
 	}
-	x.site.came = d.said.Add(-min(a.Waited, 2*AskFor))
+	x.site.came = max(d.said, now.Add(-MaxInterval)).Add(-min(a.Waited, 2*AskFor))
 	dec, held := x.site.Visit(now, a.Visit)
 	x.site.came = 0
 	if a.Visit.Stream {

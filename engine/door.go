@@ -30,6 +30,7 @@ type Door struct {
 type knownSession struct {
 	accepted anteroom.Time
 	sure     anteroom.Time // the last touch that the site has confirmed, or somewhat earlier
+	alone    anteroom.Time // when it was let in last without the site; 0: never
 	seen     bool          // among the touches not taken yet
 }
 
@@ -96,7 +97,7 @@ func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 		return false
 	}
 	k := d.known.at(slot)
-	end := k.sure.Add(d.settings.SessionDuration)
+	end := max(k.sure, k.alone).Add(d.settings.SessionDuration)
 	if d.settings.DisableSessionRenewal {
 		end = d.settings.SessionEnd(k.accepted)
 	}

@@ -153,6 +153,7 @@ func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decisio
 	d, ask := x.door.Decide(now, v)
 	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.mayAlone(now)) {
 		x.takePolls()
+		x.seenAlone(now, &d)
 		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {
 			return anteroom.Decision{}, x.ask(now, v, false)
 		}
@@ -212,8 +213,8 @@ func (x *Doorway) reopen(id anteroom.ID) {
 	}
 }
 
-// sure makes a cookie say no later moment than one that the site has confirmed, for another
-// door may have to believe it.
+// sure makes a cookie say no later moment than one that the site has confirmed, or for which it
+// holds the session: another door may have to believe it.
 func (x *Doorway) sure(d anteroom.Decision, v anteroom.Visit) anteroom.Decision {
 	if d.Verdict != anteroom.Admit {
 		return d
@@ -221,7 +222,8 @@ func (x *Doorway) sure(d anteroom.Decision, v anteroom.Visit) anteroom.Decision 
 	x.news = true
 	if d.SetCookie {
 		if slot := x.door.known.find(&d.Ticket.ID); slot != 0 {
-			at := max(v.Ticket.LastCheckIn, x.door.known.at(slot).sure)
+			k := x.door.known.at(slot)
+			at := max(v.Ticket.LastCheckIn, k.sure, k.alone)
 			d.Ticket.LastCheckIn = at
 			d.SetCookie = at != v.Ticket.LastCheckIn || d.Ticket.AcceptedAt != v.Ticket.AcceptedAt
 		}

@@ -255,7 +255,7 @@ func (s *Site) lapsed(now anteroom.Time) {
 		s.expiry.pop()
 		at := s.lapse(slot)
 		if at <= now {
-			at = s.heldFor(now, st)
+			at = s.heldFor(now)
 		}
 		if at > now {
 			st.wake = at

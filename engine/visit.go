@@ -352,9 +352,11 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 		w := s.here.at(slot)
 		w.flags = w.flags&^hereUnheard | hereShown | hereCame
 		w.due = p.Due
-		if o, called := s.offers[slot]; called && o.active && w.streams == 0 {
-			o.deadline = max(o.deadline, w.due.Add(ClaimPoll)) // the door did not know of the turn
-			s.offers[slot] = o
+		if _, called := s.offers[slot]; called && w.streams == 0 {
+			// The door did not know of the turn and has sent the visitor away: it comes again in order.
+			s.dropOffer(slot)
+			s.departures = append(s.departures, Departure{ID: p.ID, Why: Declined})
+			s.urgent = true
 		}
 		s.recordAgain(now, p.Last, slot)
 		s.arrivals = append(s.arrivals, s.arrival(slot))

@@ -14,7 +14,7 @@ import (
 // witness is a process whose door has let sessions in.
 type witness struct {
 	number, node uint64
-	heard        anteroom.Time // the newest message
+	heard        anteroom.Time // when the newest message left it
 	over         anteroom.Time // when another process has spoken for the node; 0 while none has
 	told         bool          // has spoken to this process of the site, of all sessions that it has let in
 	empty        bool
@@ -32,8 +32,8 @@ const (
 // was cut off for half of a session has sent none of them back.
 func AloneFor(d time.Duration) time.Duration { return min(d, max(d/2, 20*time.Second)) }
 
-// spoke notes a message of a door.
-func (s *Site) spoke(now anteroom.Time, m *FromDoor) {
+// spoke notes a message that left a door at a moment.
+func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 	at := -1
 	for i := range s.doors {
 		d := &s.doors[i]
@@ -48,7 +48,10 @@ func (s *Site) spoke(now anteroom.Time, m *FromDoor) {
 		at = s.witness(now, m.Door, m.Node)
 	}
 	d := &s.doors[at]
-	d.heard, d.empty, d.over = now, m.Empty, 0
+	if said < d.heard {
+		return // it was overtaken by a later one
+	}
+	d.heard, d.empty, d.over = said, m.Empty, 0
 	d.told = d.told || len(m.Touches) < maxTouches
 	if s.term != 0 && (d.recorded == 0 || now.Sub(d.recorded) >= recordDoor) {
 		d.recorded = now
@@ -61,7 +64,7 @@ func (s *Site) spoke(now anteroom.Time, m *FromDoor) {
 
 // witness adds a door, in the place of one that counts no more if there is one.
 func (s *Site) witness(now anteroom.Time, number, node uint64) (at int) {
-	one := witness{number: number, node: node, heard: now}
+	one := witness{number: number, node: node}
 	for i := range s.doors {
 		if d := &s.doors[i]; now.Sub(d.heard) > speaksBy && (d.empty || s.until(d).Add(s.settings.SessionDuration) < now) {
 			s.doors[i] = one
@@ -83,17 +86,16 @@ func (s *Site) until(d *witness) anteroom.Time {
 
 // heldFor is until when a session that has lapsed is to be looked at again: a door may have let it
 // in since. 0 says that it is over.
-func (s *Site) heldFor(now anteroom.Time, st *seat) (at anteroom.Time) {
+func (s *Site) heldFor(now anteroom.Time) (at anteroom.Time) {
 	if s.settings.DisableSessionRenewal {
 		return 0
 	}
-	d := s.settings.SessionDuration
 	for i := range s.doors {
 		w := &s.doors[i]
 		if w.told && (w.empty || w.over == 0 && now.Sub(w.heard) <= speaksBy) {
 			continue
 		}
-		at = max(at, min(st.last.Add(d), s.until(w)).Add(d+TouchDelay))
+		at = max(at, s.until(w).Add(s.settings.SessionDuration+TouchDelay))
 	}
 	if at <= now {
 		return 0

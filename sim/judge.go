@@ -144,6 +144,8 @@ func newJudge(w *world) *judge {
 	for i, c := range Checks {
 		j.checks[i].Name = c.Name
 	}
+	// The first of all processes have to find each other, and to write their first records.
+	j.order.from = epoch.Add(5*time.Second + 2*w.sc.Faults.SlowStore)
 	return j
 }
 
@@ -628,7 +630,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && w.now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration {
 			alive = false
 		}
-		stays := !alive || d.Reason == anteroom.ReasonBound || w.system.silence(q.node) > j.set.SessionDuration/2 || away && !(was.calm && j.flows())
+		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
 		})
@@ -675,6 +677,15 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	j.waitingNow++
 	j.numbers.PeakWaiting = max(j.numbers.PeakWaiting, j.waitingNow)
 	j.hears(p, d)
+}
+
+// outage excuses a node that sends a session back: it has been out of touch with its site for more
+// than half of a session, or it is, and the cookie, which is renewed after half of a session, need not
+// say that this one lasts.
+func (j *judge) outage(q *request) bool {
+	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
+	i, alive := j.sessions[q.visit.Ticket.ID]
+	return silence > half || silence > 2*time.Second && alive && j.w.now.Sub(j.book[i].last) > half
 }
 
 // hears remembers the first wait that a visitor was told.
@@ -771,7 +782,7 @@ func (j *judge) drawn(ids []anteroom.ID) {
 		if !ok || !j.touch.has(who) {
 			continue
 		}
-		if n := j.touch.n; n >= 20 {
+		if n := j.touch.n; n >= 20 && j.flows() {
 			j.draws++
 			j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
 			for g := range j.groups {

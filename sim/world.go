@@ -300,7 +300,7 @@ func (w *world) handle(e event) {
 			w.turned()
 		}
 	case evPoint:
-		if p, ok := w.system.(*product); ok && os.Getenv("DUMP") != "" && w.since(w.now) > 54*time.Second && w.since(w.now) < 62*time.Second {
+		if p, ok := w.system.(*product); ok && os.Getenv("DUMP") != "" && w.since(w.now) > 519*time.Second && w.since(w.now) < 522*time.Second {
 			p.debugDump()
 		}
 		w.judge.point()

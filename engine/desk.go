@@ -135,7 +135,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.site.Revoke(now, id)
 	}
 	if len(m.Touches) > 0 {
-		d.ended = append(d.ended, x.site.Touch(now, m.Touches)...)
+		d.ended = append(d.ended, x.site.Touch(d.said, m.Touches)...)
 	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)

@@ -82,9 +82,7 @@ func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.I
 func TouchSlack(d time.Duration) time.Duration { return d/16 + TouchEvery + TouchDelay }
 
 // SureFor is how long after the last touch that its site has confirmed a door lets a session in
-// without asking the site. A touch that nobody has confirmed dies with its door, or with the
-// process that was to record it; so whoever takes the site over knows of every session when it was seen last,
-// but for this much and TouchSlack.
+// without asking the site. What nobody has confirmed is told to the next process of the site, too.
 func SureFor(d time.Duration) time.Duration { return max(d/8, time.Second) }
 
 // Session returns the session of id, if there is one.

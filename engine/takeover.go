@@ -22,8 +22,7 @@ func (t Takeover) Desk(now anteroom.Time) *Desk {
 	s := NewSite(now, t.Key, t.Settings)
 	s.SetTerm(t.Term)
 	s.SetWeight(t.Weight)
-	duration := s.settings.SessionDuration
-	slack := TouchSlack(duration) + SureFor(duration) // what a door may have let in unrecorded
+	slack := TouchSlack(s.settings.SessionDuration)
 	for _, e := range t.Events {
 		s.Restore(e, 0, slack)
 	}

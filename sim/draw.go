@@ -21,6 +21,9 @@ import (
 //	clocks               in one of three: off by up to 10 s, drifting; steps of up to a minute
 //	store                in one of four: a write takes up to 3 s
 //	hand-overs           in one of eight: up to three, the process before goes on for up to 3 s
+//	roles                in one of two, one of: hand-overs of all in turn; a role that bounces; two coordinators; processes
+//	                     that are stopped, replaced, and go on; a node with a role that ends; everything at once; a node
+//	                     cut off for up to two sessions; disks that stall while processes end
 func Drawn(seed uint64) Scenario {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	in := func(n int) bool { return rng.IntN(n) == 0 }
@@ -110,5 +113,72 @@ func Drawn(seed uint64) Scenario {
 			f.Handovers = append(f.Handovers, Handover{At: span(30*time.Second, latest), For: span(time.Millisecond, MaxHandover), Site: site()})
 		}
 	}
+	drawRoles(&sc, rng)
 	return sc
+}
+
+// drawRoles adds what makes roles change hands: in one of two worlds. It draws after everything else,
+// so that the rest of a world is what it was before.
+func drawRoles(sc *Scenario, rng *rand.Rand) {
+	in := func(n int) bool { return rng.IntN(n) == 0 }
+	span := func(a, b time.Duration) time.Duration {
+		return a + time.Duration(rng.Float64()*float64(b-a)).Round(time.Millisecond)
+	}
+	latest := sc.Length - 2*time.Minute
+	site := func() Site { return sc.Sites[rng.IntN(len(sc.Sites))] }
+	f := &sc.Faults
+	if !in(2) {
+		return
+	}
+	switch rng.IntN(8) {
+	case 0: // every process of a role in turn, in good order
+		for at := span(30*time.Second, time.Minute); at < latest; at += span(5*time.Second, 40*time.Second) {
+			name := site().Name
+			if in(3) {
+				name = ""
+			}
+			f.Handovers = append(f.Handovers, Handover{At: at, Site: name, Orderly: true})
+		}
+	case 1: // a role bounces
+		name := site().Name
+		for at, n := span(30*time.Second, latest), 0; n < 6 && at < latest; at, n = at+span(time.Second, 8*time.Second), n+1 {
+			f.Handovers = append(f.Handovers, Handover{At: at, For: span(time.Millisecond, MaxHandover), Site: name})
+		}
+	case 2: // two coordinators at once
+		for range 1 + rng.IntN(3) {
+			f.Handovers = append(f.Handovers, Handover{At: span(30*time.Second, latest), For: span(time.Millisecond, MaxHandover)})
+		}
+	case 3: // processes are stopped and replaced, and go on
+		for range 1 + rng.IntN(3) {
+			p := Pause{At: span(30*time.Second, latest), For: span(4*time.Second, 12*time.Second), What: "coordinator", Replaced: span(2500*time.Millisecond, 3500*time.Millisecond)}
+			if in(2) {
+				p.What, p.Site = "site", site().Name
+			}
+			f.Pauses = append(f.Pauses, p)
+		}
+	case 4: // a process that is a node and has its site's role ends
+		for range 1 + rng.IntN(3) {
+			s := site()
+			f.Deaths = append(f.Deaths, Death{At: span(30*time.Second, latest), For: span(500*time.Millisecond, 6*time.Second), What: "process", Site: s.Name, Node: rng.IntN(s.Nodes)})
+		}
+	case 5: // everything ends at once
+		f.Deaths = append(f.Deaths, Death{At: span(time.Minute, latest), For: span(time.Second, 10*time.Second), What: "all"})
+	case 6: // a node is cut off, for longer than a session now and then
+		for range 1 + rng.IntN(2) {
+			s := site()
+			f.Cuts = append(f.Cuts, Cut{At: span(30*time.Second, latest), For: span(3*time.Second, 2*sc.SessionDuration), What: "node", Site: s.Name, Node: rng.IntN(s.Nodes)})
+		}
+	case 7: // disks stall, and a process ends meanwhile
+		for range 1 + rng.IntN(2) {
+			at, name := span(30*time.Second, latest), site().Name
+			f.Stalls = append(f.Stalls, Stall{At: at, For: span(time.Second, 8*time.Second), Site: name})
+			if in(2) {
+				f.Deaths = append(f.Deaths, Death{At: at + span(0, 4*time.Second), For: span(500*time.Millisecond, 4*time.Second), What: "site", Site: name})
+			}
+		}
+		if in(2) {
+			f.Stalls = append(f.Stalls, Stall{At: span(30*time.Second, latest), For: span(time.Second, 8*time.Second)})
+			f.Deaths = append(f.Deaths, Death{At: f.Stalls[len(f.Stalls)-1].At + span(0, 4*time.Second), For: span(500*time.Millisecond, 3*time.Second), What: "coordinator"})
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
 )
 
 // judge watches a run from outside, as the origin and the visitors do: it keeps its own book
@@ -61,6 +62,7 @@ type judge struct {
 	order     calm
 	flow      calm
 	changed   anteroom.Time // the last change of roles
+	restored  anteroom.Time // when a site last began from its journal
 	lossy     bool          // messages are lost or late all the time
 
 	checks  [checkCount]Check
@@ -311,10 +313,15 @@ func (j *judge) taken() {
 // back within a poll interval; a ticket whose cookie was lost looks like a visitor until it
 // misses its turn.
 func (j *judge) patience() time.Duration {
+	patience := 10 * time.Second
 	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 {
-		return 30 * time.Second
+		patience = 30 * time.Second
 	}
-	return 10 * time.Second
+	// What is on record of sessions is behind by so much.
+	if slack := engine.TouchSlack(j.set.SessionDuration); j.restored != 0 && j.w.now.Sub(j.restored) < j.set.SessionDuration+2*slack {
+		patience += slack
+	}
+	return patience
 }
 
 // paced: releases are smoothed, which leaves slots idle on purpose.
@@ -685,6 +692,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 func (j *judge) outage(q *request) bool {
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
 	i, alive := j.sessions[q.visit.Ticket.ID]
+	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 && j.w.now.Sub(forgot) < 2*time.Second {
+		return true // other doors have yet to say whom they know
+	}
 	return silence > half || silence > 2*time.Second && alive && j.w.now.Sub(j.book[i].last) > half
 }
 

@@ -61,7 +61,8 @@
 //
 // T3: one ticket has at most one session, and one place. At a site, a request whose id has a
 // seat is let in by it, all requests that are held with an id get one answer, and an id whose
-// session has ended is remembered as used for as long as a cookie of it could be shown. With
+// session has ended is remembered as used for as long as a cookie of it could be shown, together
+// with the one ticket under which requests with that cookie continue. With
 // several sites a ticket lives at one. A site that does not know a ticket holds the request
 // and asks ([Report].Asks); the coordinator makes whoever has the ticket give it up
 // ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat, and no

@@ -88,6 +88,9 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
 	}
+	if anew == anteroom.ReasonUsed || anew == anteroom.ReasonSessionOver {
+		t.ID = s.successor(now, v.Ticket.ID, t.ID)
+	}
 	// Two requests of one visitor that both came without a ticket share its id, and a door asks
 	// again when an answer was lost.
 	if slot := s.here.find(&t.ID); slot != 0 {

@@ -704,6 +704,9 @@ func (j *judge) overtakes(who int32) {
 		return
 	}
 	w := j.w
+	if w.people[who].habits&clones != 0 {
+		return // the place may be the other client's, who came earlier
+	}
 	mine := w.people[who].arrived
 	broken := int32(-1)
 	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {

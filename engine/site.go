@@ -72,6 +72,7 @@ type Site struct {
 	wants      bool // held newcomers wait for the answer to a borrow
 	borrowing  bool
 	urgent     bool
+	returned   bool // units, which no report has said yet
 	resync     bool
 	parts      [][]Arrival // of a full report, not sent yet
 	part       uint32      // the number of the one sent last
@@ -353,6 +354,11 @@ func (s *Site) flush(now anteroom.Time) {
 		return
 	}
 	if s.balance.Return(keep) {
+		s.returned = true
+	}
+	// While nobody waits, no other site is short of what this one returns, and the next heartbeat
+	// takes it along. As soon as one is short, the room is in mode Queue.
+	if s.returned && (s.mode == Queue || s.sites <= 1) {
 		s.urgent = true
 	}
 }
@@ -500,7 +506,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	s.departures, s.admitted, s.newcomers = nil, 0, 0
 	s.asks, s.found = nil, nil
 	clear(s.ends)
-	s.urgent, s.resync = false, false
+	s.urgent, s.resync, s.returned = false, false, false
 	s.flushedAt = now
 	if r.Ask {
 		s.askedAt = now

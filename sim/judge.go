@@ -614,7 +614,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
 	}
-	if q.visit.Fresh && p.requests > 1 && p.habits&parallel == 0 {
+	if q.visit.Fresh && (p.requests > 1 || p.entered != 0) && p.habits&parallel == 0 {
 		p.marks |= anew
 	}
 	if p.marks&anew != 0 {

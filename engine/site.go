@@ -387,7 +387,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 		soonest(s.letters.next())
 	}
 	if len(s.held) > 0 {
-		soonest(s.held[0].since.Add(s.holdBound()))
+		soonest(s.held[0].until)
 	}
 	return at
 }

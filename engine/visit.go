@@ -10,8 +10,8 @@ import (
 
 // Visit decides about one request that the door could not decide alone. When held is not
 // 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
-// (or three round trips to the coordinator, up to 2 s; HoldMax more for
-// a ticket that comes from another site) later when Tick is called. Abandon says that nobody waits for it any more.
+// (or three round trips to the coordinator, up to 2 s; HoldMax more for a ticket that comes from
+// another site; HoldSoon for a newcomer whose turn is due by then) later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.expire(now)
 	t := v.Ticket
@@ -178,7 +178,7 @@ func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reas
 	if why := holding(&s.settings); why != anteroom.ReasonNone {
 		reason = or(reason, anteroom.ReasonLine, why)
 	}
-	if !v.Stream && s.mayHold() && len(s.held) < anteroom.MaxHeld {
+	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival)) && len(s.held) < anteroom.MaxHeld {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})

@@ -594,7 +594,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 
 func (c *Coordinator) setMode(m Mode) {
 	c.mode = m
-	c.figures = nil
+	c.figures, c.outlook = nil, nil // what was let in while the room was open is not among the released
 	for _, s := range c.sites {
 		s.answer = true
 	}

@@ -195,11 +195,14 @@
 // # Forecast
 //
 // The coordinator knows the age of every session and how often sessions of an age end. It
-// moves both limits forward in steps of five seconds (longer for long sessions): what ends
-// frees a seat, what was admitted a minute ago frees a rate slot, what enters begins a
-// session. The curve of releases so made, corrected for those who leave the line, is read
-// at a visitor's rank ([Figures.WaitOf]). Nothing is told before it is known: until twenty
-// sessions have ended, with queue-all, or when nothing will come free.
+// moves both limits forward from the moment of the forecast, in steps of five seconds (longer for
+// long sessions): what ends frees a seat, what was admitted [RateHold] ago frees a rate slot (to the
+// second, for a rush comes back as one), what enters begins a session. What sites hold beyond the
+// sessions that they have reported counts as admitted just now. The curve of releases so made,
+// corrected for those who leave the line, is read at a visitor's rank ([Figures.WaitOf]), which
+// counts those who have joined elsewhere since the figures as well as can be estimated. Nothing is
+// told before it is known: until twenty sessions have ended, with queue-all, or when nothing will
+// come free.
 //
 // # Where this differs from the reference
 //

@@ -205,7 +205,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 func (s *Site) mayHold() bool {
 	return !held(&s.settings) && s.mode == Queue &&
 		s.settings.TotalActiveUsers > 0 && s.settings.NewUsersPerMinute > 0 &&
-		(s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
+		(s.line() <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
 }
 
 func (s *Site) offeredNow(id anteroom.ID) bool {

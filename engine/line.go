@@ -164,6 +164,11 @@ func (l *line) setRandom(random bool) {
 	})
 }
 
+// paced reports whether the next turns are paced: those of visitors who have seen the page.
+func (l *line) paced() bool {
+	return len(l.order.slots) > 0 && l.places.at(l.order.slots[0]).flags&flagShown != 0
+}
+
 func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.counts[offered] }
 
 // present says whether the ticket can take a turn at once: a stream is open, or its

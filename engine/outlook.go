@@ -51,15 +51,31 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
 	if c.mode == Queue && f.Known {
 		o := c.outlook
-		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || o.short(f.Waiting) {
+		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || c.outdated(o) || o.short(f.Waiting, c.forecast.reach()) {
 			o = &Figures{At: now, Waiting: f.Waiting, Released: c.released}
-			c.forecast.write(o, float64(max(0, c.ledger.Pool(Seat))), float64(c.settings.NewUsersPerMinute), !c.settings.Unpaced)
+			var from capacity
+			for k := range units {
+				from.limit[k], from.free[k] = float64(c.ledger.Limit[k]), float64(c.ledger.Pool(k))
+			}
+			if !c.settings.Unpaced {
+				if from.pace, from.burst = c.pace, c.burst(); !c.line.paced() {
+					from.pace = max(from.pace, float64(c.permits()))
+				}
+			}
+			c.forecast.write(now, o, from)
 			c.outlook = o
 		}
-		f.Known, f.Curve, f.Leave, f.Draw = o.Known, o.Curve, o.Leave, o.Draw
+		f.Known, f.Step, f.Curve, f.Leave, f.Draw = o.Known, o.Step, o.Curve, o.Leave, o.Draw
 		f.CurveAt, f.CurveFrom = o.At, o.Released
 	}
 	c.figures, c.figuresAt = f, now
+}
+
+// outdated reports whether the line has changed so much since a forecast that a new one is worth its
+// cost: in a rush, what is five seconds old is out of date.
+func (c *Coordinator) outdated(o *Figures) bool {
+	change := c.line.waiting() - o.Waiting
+	return 10*(max(change, -change)+int(c.released-o.Released)) > o.Waiting
 }
 
 // Numbers of the line, for status and tests.

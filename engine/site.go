@@ -60,7 +60,7 @@ type Site struct {
 	again            heldVisit   // the held request that is being decided about again
 	token            uint64
 	lastKey          anteroom.Time
-	tail             int // joined here since the figures were made
+	joins            joinsHere
 
 	// For the next report.
 	seq        uint64
@@ -322,7 +322,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
 		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
-		s.tail = 0
+		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
 	}
 	s.mode, s.target = m.Mode, m.Target
 	s.expire(now)
@@ -479,6 +479,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		s.letters.take(now)
 	}
 	s.seq++
+	s.joins.reported(now)
 	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,

@@ -43,7 +43,8 @@
 // only underestimates the pool. A site that lost its memory comes back under a new
 // incarnation and adopts whoever it sees within a session duration, by the cookie or because
 // a door has let them in; the old account stays charged until that time has passed by the
-// site's own clock and what it has adopted is known.
+// site's own clock and what it has adopted is known; the time that several processes of a site spend
+// on that adds up ([State].LostFor).
 //
 // T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute

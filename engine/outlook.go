@@ -3,6 +3,8 @@ package engine
 // What the coordinator tells: to sites, to operators, to tests.
 
 import (
+	"time"
+
 	"slices"
 	"sort"
 
@@ -14,14 +16,17 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 		c.refigure(now)
 	}
 	a := c.ledger.accounts[s.key]
-	figures := c.figures
+	figures, lost, lostFor := c.figures, c.lostOf(s.key) != SiteKey{}, time.Duration(0)
+	if lost {
+		lostFor = s.lostFor
+	}
 	if !c.overlooks(now) {
 		figures = nil // sites go on with those of the coordinator before
 	}
 	c.number++
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
 		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true

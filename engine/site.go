@@ -27,7 +27,8 @@ type Site struct {
 	figured  bool          // they are a coordinator's
 	outlook  uint64        // the epoch of that coordinator
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
-	lostAt   anteroom.Time // when that was heard first; 0 when it never was
+	lostAt   anteroom.Time // when that was heard first; 0 when it never was. Earlier by lostFor
+	lostFor  time.Duration // for how long those before this process had heard of it then
 	adopted  uint64
 	paid     uint64 // of those: seats that were granted for them
 	sites    int    // that the room has
@@ -317,7 +318,8 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
-		s.lostAt = now
+		s.lostFor = max(0, m.LostFor)
+		s.lostAt = now.Add(-s.lostFor)
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
@@ -485,7 +487,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
 		Gave: slices.Clone(s.away), Took: slices.Clone(s.took), Out: s.balance.Out, In: s.in,
-		Ask: ask || s.urgent,
+		LostFor: s.lostFor, Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
 		s.borrowing, s.borrowedAt = true, now

@@ -71,7 +71,11 @@ func TestDoorAlone(t *testing.T) {
 		if (held != 0) == (d.Verdict == anteroom.Pass && d.Reason == anteroom.ReasonSuspended) {
 			t.Fatalf("%s: the first request hears %v", c.name, d.Reason)
 		}
-		x.Take(now.Add(-takeOver))
+		// The site was there: it has heard of the door and said what time it is.
+		if m, ok := x.Take(now.Add(-takeOver)); ok {
+			x.Receive(now.Add(-takeOver), ToDoor{Confirmed: m.Batch, Now: m.Sent, Echo: m.Sent})
+			x.Take(now.Add(-takeOver + askAgain))
+		}
 		for ago := takeOver; ago >= 0; ago -= stopped / 2 {
 			x.Tick(now.Add(-ago))
 		}
@@ -146,7 +150,7 @@ func TestDoorOfASilentSite(t *testing.T) {
 	} {
 		x := NewDoorway(1, set)
 		at := now.Add(-c.asked)
-		x.ticked = at
+		x.ticked, x.timed, x.heardBy = at, true, at // it has been in touch
 		x.Visit(at, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{2}}, NewID: anteroom.ID{2}})
 		x.Take(at)
 		for ; at < now; at = at.Add(100 * time.Millisecond) {

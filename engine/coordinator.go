@@ -92,6 +92,8 @@ type siteView struct {
 	lostAt  anteroom.Time // when a newer incarnation replaced it; 0 while it lives
 	sent    anteroom.Time // by its clock: the newest report
 	since   anteroom.Time // by its clock: the first report after it had heard this coordinator; 0 before
+	lostFor time.Duration // how long processes of it that have ended have adopted, as far as that counts; see outlived
+	honors  time.Duration // of that, what the process has heard
 	echo    anteroom.Time
 	answer  bool
 	told    bool // has been sent a State by this coordinator
@@ -238,6 +240,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	c.setIdle(s, r.Idle)
 	s.demand.add(now, float64(r.Newcomers))
 	c.demand.add(now, float64(r.Newcomers))
+	s.honors = r.LostFor
 	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()
@@ -332,7 +335,8 @@ func (s *siteView) follows(r Report) bool {
 // journal, which nobody but the new one can write, lets nobody in.
 func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s := c.sites[i]
-	s.term, s.seq, s.sent, s.since = r.Term, 0, 0, 0
+	s.lostFor = max(0, min(s.adoptedFor(), c.settings.SessionDuration-2*DoorDead))
+	s.term, s.seq, s.sent, s.since, s.honors = r.Term, 0, 0, 0, 0
 	s.told, s.trip, s.began = false, 0, now
 	s.found, s.keys = nil, nil
 	s.resync, s.answer = true, true
@@ -459,13 +463,39 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 // has adopted and told of. The successor adopts whoever is seen for a session duration after
 // it has heard of the loss; what a door let in before that is over by then. Its own clock
 // says that the time has passed and that what it adopted until then is known here.
+//
+// A process of the successor that goes on from another's journal (succeed) does not begin anew: it
+// hears for how long the one before adopted (State.LostFor), adopts for so much shorter, and says so
+// (Report.LostFor). That is safe, and by durations of single clocks only:
+//
+//   - When the account is closed nobody adopts any more. The process counts its time to adopt from
+//     its first State, less LostFor, and the coordinator from the first report after that, with the
+//     same LostFor: so the report that closes the account was sent after the last adoption. From a
+//     process that does not repeat the number, as one of an older release, the full time is asked for.
+//   - No session is missed. One that is alive when the time is over was seen after the loss was heard
+//     of first, for LostFor is at most the time that has passed since. If that was told to the older
+//     process, the session is in the journal, for doors hear of nothing that is not durable. If it
+//     was not, because it was in between, or the process did not live to record it, doors tell it to
+//     the next process, which has at least 2 DoorDead left to hear them.
 func (c *Coordinator) outlived(lost *siteView) bool {
 	for _, s := range c.sites {
 		if s.lostAt == 0 && s.key.Name == lost.key.Name {
-			return s.since != 0 && s.sent.Sub(s.since) > max(c.settings.SessionDuration, RateHold)
+			return s.since != 0 && s.adoptedFor() > max(c.settings.SessionDuration, RateHold)
 		}
 	}
 	return false
+}
+
+// adoptedFor is how long a site is known to have adopted sessions of a lost memory.
+func (s *siteView) adoptedFor() time.Duration {
+	if s.since == 0 {
+		return 0
+	}
+	d := s.sent.Sub(s.since)
+	if s.honors == s.lostFor {
+		d += s.lostFor
+	}
+	return d
 }
 
 func (c *Coordinator) setIdle(s *siteView, n uint64) {
@@ -602,7 +632,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 
 func (c *Coordinator) setMode(m Mode) {
 	c.mode = m
-	c.figures = nil
+	c.figures, c.outlook = nil, nil // what was let in while the room was open is not among the released
 	for _, s := range c.sites {
 		s.answer = true
 	}

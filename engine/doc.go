@@ -43,7 +43,8 @@
 // only underestimates the pool. A site that lost its memory comes back under a new
 // incarnation and adopts whoever it sees within a session duration, by the cookie or because
 // a door has let them in; the old account stays charged until that time has passed by the
-// site's own clock and what it has adopted is known.
+// site's own clock and what it has adopted is known; the time that several processes of a site spend
+// on that adds up ([State].LostFor).
 //
 // T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute
@@ -61,7 +62,8 @@
 //
 // T3: one ticket has at most one session, and one place. At a site, a request whose id has a
 // seat is let in by it, all requests that are held with an id get one answer, and an id whose
-// session has ended is remembered as used for as long as a cookie of it could be shown. With
+// session has ended is remembered as used for as long as a cookie of it could be shown, together
+// with the one ticket under which requests with that cookie continue. With
 // several sites a ticket lives at one. A site that does not know a ticket holds the request
 // and asks ([Report].Asks); the coordinator makes whoever has the ticket give it up
 // ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat, and no
@@ -168,7 +170,8 @@
 // [Clock]: monotonic time and an offset that steps once and is then corrected by at most
 // 1e-4, for which RateHold has a margin. A coordinator that starts continues the time that its
 // sites have ([Clock.Follow]). Offers take effect after the slowest way to a site that
-// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s.
+// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s. A
+// newcomer whose turn is due within [HoldSoon] is held for that long.
 //
 // The published words map so: a worker is a Door, a data centre's object and its counter
 // are a Site, the global object is the Coordinator. A bucket is the minute of the arrival,
@@ -193,11 +196,14 @@
 // # Forecast
 //
 // The coordinator knows the age of every session and how often sessions of an age end. It
-// moves both limits forward in steps of five seconds (longer for long sessions): what ends
-// frees a seat, what was admitted a minute ago frees a rate slot, what enters begins a
-// session. The curve of releases so made, corrected for those who leave the line, is read
-// at a visitor's rank ([Figures.WaitOf]). Nothing is told before it is known: until twenty
-// sessions have ended, with queue-all, or when nothing will come free.
+// moves both limits forward from the moment of the forecast, in steps of five seconds (longer for
+// long sessions): what ends frees a seat, what was admitted [RateHold] ago frees a rate slot (to the
+// second, for a rush comes back as one), what enters begins a session. What sites hold beyond the
+// sessions that they have reported counts as admitted just now. The curve of releases so made,
+// corrected for those who leave the line, is read at a visitor's rank ([Figures.WaitOf]), which
+// counts those who have joined elsewhere since the figures as well as can be estimated. Nothing is
+// told before it is known: until twenty sessions have ended, with queue-all, or when nothing will
+// come free.
 //
 // # Where this differs from the reference
 //

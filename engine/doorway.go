@@ -612,6 +612,9 @@ func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
 
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Doorway) Tick(now anteroom.Time) {
+	if now < x.latest { // another room has heard the time
+		x.shift(now.Sub(x.latest))
+	}
 	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
 		x.silence = now // nobody has listened
 	}

@@ -71,15 +71,15 @@ func (f *Figures) Rank(key anteroom.Time) int {
 	return int(s.Before) + int(int64(s.Count)*(own-first)/(last-first+1))
 }
 
-// short reports that the curve ends before a line of n does, though it could go on.
-func (f *Figures) short(n int) bool {
+// short reports that the curve ends before a line of n does, though it could reach further.
+func (f *Figures) short(n int, reach time.Duration) bool {
 	last := len(f.Curve) - 1
-	return last >= 0 && last < horizon-1 && float64(f.Curve[last]) <= float64(n)
+	return last >= 0 && time.Duration(len(f.Curve)+2)*f.Step < reach && float64(f.Curve[last]) <= float64(n)
 }
 
 // WaitOf is the forecast of the wait of somebody with n people ahead, as of now.
 func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
-	n += 1 + float64(f.Released-f.CurveFrom) // served when those ahead and the visitor are
+	n += 0.99 + float64(f.Released-f.CurveFrom) // served when those ahead and the visitor are; sums of parts fall short of 1
 	since := now.Sub(f.CurveAt)
 	step := f.Step.Seconds()
 	prev := 0.0

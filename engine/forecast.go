@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -15,10 +16,15 @@ type forecast struct {
 	step    time.Duration
 	session int // steps of a session without a request after the first
 
-	ages   [ageCount]float64 // sessions by the steps that began since their admission, less one
-	risk   [ageCount]float64 // sum of ages over past steps, decayed
-	ends   [ageCount]float64 // ends by age, decayed
-	recent [12]float64       // admissions of the last steps, newest first (12 x 5 s = a minute)
+	ages [ageCount]float64 // sessions by the steps that began since their admission, less one
+	risk [ageCount]float64 // sum of ages over past steps, decayed
+	ends [ageCount]float64 // ends by age, decayed
+
+	// recent are the admissions of the last RateHold, by parts of a step: slots as bins would blur the
+	// moment at which those of a rush come free. The part under way is the first.
+	parts  int // of a step
+	recent []float64
+	partAt anteroom.Time // start of the part under way
 
 	at      anteroom.Time // start of the running step
 	started bool
@@ -34,10 +40,14 @@ const (
 	ageCount    = 144
 	baseStep    = 5 * time.Second
 	ageDecay    = 0.9985
-	priorSteps  = 3    // weight of the prior, in session-steps
-	priorHazard = 0.06 // ends per step beyond the session duration
-	horizon     = 720  // steps
-	knownEnds   = 20   // sessions that must have ended before a wait is told
+	priorSteps  = 3               // weight of the prior, in session-steps
+	priorHazard = 0.06            // ends per step beyond the session duration
+	horizon     = 720             // steps
+	finestPoint = 2 * time.Second // between two points of a curve, which has at most mostPoints
+	mostPoints  = 128
+	leastCurve  = 4 * time.Minute
+	mostParts   = 50 // of a step
+	knownEnds   = 20 // sessions that must have ended before a wait is told
 )
 
 // stepOf is the forecast's step for a session duration: the duration is kept within half
@@ -49,9 +59,20 @@ func (f *forecast) configure(d time.Duration) {
 	if step != f.step {
 		*f = forecast{left: f.left, waited: f.waited}
 		f.step = step
+		f.parts = int(min((step+time.Second-1)/time.Second, mostParts))
+		f.recent = make([]float64, int(math.Ceil(f.window()))+1)
 	}
 	f.session = int(d / step)
 }
+
+// reach is how far the forecast looks ahead.
+func (f *forecast) reach() time.Duration { return horizon * f.step }
+
+// part is the length of a part of a step, in seconds.
+func (f *forecast) part() float64 { return f.step.Seconds() / float64(f.parts) }
+
+// window is how many parts a rate slot is held for.
+func (f *forecast) window() float64 { return RateHold.Seconds() / f.part() }
 
 // ageOf is the age of a session in steps: how many steps of room time began since the one
 // of its admission. Sites and coordinator count the same steps, so that a session that ends
@@ -67,6 +88,7 @@ func stepAt(t anteroom.Time, step time.Duration) anteroom.Time {
 func (f *forecast) observe(now anteroom.Time, admitted uint32, ends []AgeCount) {
 	f.advance(now)
 	f.joined += float64(admitted)
+	f.recent[0] += float64(admitted)
 	for _, e := range ends {
 		f.endsAll += uint64(e.Count)
 		f.end(int(e.Age), float64(e.Count))
@@ -111,12 +133,12 @@ func (f *forecast) seat(now anteroom.Time, ages []AgeCount) {
 func (f *forecast) advance(now anteroom.Time) {
 	if !f.started {
 		f.started, f.at = true, stepAt(now, f.step)*anteroom.Time(f.step/time.Microsecond)
-		return
+		f.partAt = f.at
 	}
 	if now.Sub(f.at) > f.step*ageCount*2 { // nothing of the past matters any more
 		*f = forecast{step: f.step, session: f.session, started: true, at: stepAt(now, f.step) * anteroom.Time(f.step/time.Microsecond), endsAll: f.endsAll,
-			risk: f.risk, ends: f.ends, joined: f.joined}
-		return
+			risk: f.risk, ends: f.ends, joined: f.joined, parts: f.parts, recent: make([]float64, len(f.recent))}
+		f.partAt = f.at
 	}
 	for now.Sub(f.at) >= f.step {
 		for k := range f.ages {
@@ -129,21 +151,25 @@ func (f *forecast) advance(now anteroom.Time) {
 		}
 		f.ages[ageCount-1] += last
 		f.ages[0] = f.joined
-		copy(f.recent[1:], f.recent[:len(f.recent)-1])
-		f.recent[0] = f.joined
 		f.joined = 0
 		f.ended = [ageCount]float64{}
 		f.at = f.at.Add(f.step)
 	}
+	part := time.Duration(f.part() * float64(time.Second))
+	if parts := int(now.Sub(f.partAt) / part); parts > 0 {
+		keep := max(0, len(f.recent)-parts)
+		copy(f.recent[len(f.recent)-keep:], f.recent[:keep])
+		clear(f.recent[:len(f.recent)-keep])
+		f.partAt = f.partAt.Add(time.Duration(parts) * part)
+	}
 }
 
 // lastMinute is how many were admitted in the last minute, about.
-func (f *forecast) lastMinute() float64 {
-	n, steps := f.joined, int(time.Minute/f.step)
-	for _, k := range f.recent[:min(max(1, steps), len(f.recent))] {
-		n += k
+func (f *forecast) lastMinute() (n float64) {
+	for _, a := range f.recent {
+		n += a
 	}
-	return n * min(1, float64(time.Minute)/float64(f.step))
+	return n
 }
 
 // line takes note of the line: how many wait over dt and how many of them left.
@@ -163,21 +189,39 @@ func (f *forecast) leaveRate() float64 {
 	return min(max(0, f.left/f.waited), 0.01)
 }
 
-// write fills the forecast part of the figures: limits and pace per minute, free seats now.
-// Without anything known it costs nothing and writes nothing.
-func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced bool) {
-	out.Step, out.Leave = f.step, f.leaveRate()
+// capacity is what a forecast starts from. Sites hold those units of the limits that are not free.
+type capacity struct {
+	limit [units]float64
+	free  [units]float64
+	// pace is how many turns may follow each other now, and burst how many at most; 0: any number.
+	pace, burst float64
+}
+
+// write fills the forecast part of the figures, which starts at now. Without anything known it costs
+// nothing and writes nothing.
+func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
+	f.advance(now)
+	perMinute, seats := c.limit[RateSlot], max(0, c.free[Seat])
+	out.Step, out.Leave = finestPoint, f.leaveRate()
 	out.Known = f.endsAll >= knownEnds || seats >= float64(out.Waiting+1)
 	if !out.Known {
 		return
 	}
-	step := f.step.Seconds()
-	perStep := perMinute / 60 * step
-	window := max(1, int(math.Round(60/step))) // steps of a rate slot's hold
-	ages, recent := f.ages, make([]float64, window)
-	copy(recent, f.recent[:min(window, len(f.recent))])
-	ages[0] += f.joined
-	limit := 0.992 * perMinute
+	step, part, window := f.step.Seconds(), f.part(), f.window()
+	ages := f.ages
+	active, used := f.joined, 0.0
+	for k := range ages {
+		ages[k] = max(0, ages[k]-f.ended[k])
+		active += ages[k]
+	}
+	recent := slices.Clone(f.recent)
+	for k, a := range recent {
+		used += a * min(1, max(0, window-float64(k)))
+	}
+	// Admissions are reported some time after they happened, and turns are taken some time after they
+	// were given. Whatever else sites hold, they hold for those.
+	joined := f.joined + max(0, c.limit[Seat]-c.free[Seat]-active)
+	recent[0] += max(0, perMinute-c.free[RateSlot]-used)
 	// What is known of sessions beyond their duration serves for the ages at which little or
 	// nothing has been seen yet. It weighs as much as knownEnds ends that nobody saw.
 	over, beyond := float64(knownEnds), knownEnds/priorHazard
@@ -193,44 +237,71 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 		}
 		hazard[k] = min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
 	}
-	var served, drawn, lived float64 = 0, 0, 1 // lived: chance of who waits now not to be drawn so far
-	var left = float64(out.Waiting)
-	for i := 0; i < horizon && served < float64(out.Waiting)*1.5+10; i++ {
-		var freed float64
+	whole := int(window) - 1 // parts that a rate slot's hold covers besides the one in which it began
+	rest := window - float64(whole) - 1
+	var held float64
+	for _, n := range recent[1 : 1+whole] {
+		held += n
+	}
+	var t, served, drawn, lived float64 = 0, 0, 0, 1 // lived: chance of who waits now not to be drawn so far
+	left := float64(out.Waiting)
+	length := step - now.Sub(f.at).Seconds() // of the step under way; then of whole ones
+	within := part - now.Sub(f.partAt).Seconds()
+	point := out.Step.Seconds()
+	for t < f.reach().Seconds() && (served < float64(out.Waiting)*1.5+10 || t < leastCurve.Seconds()) {
+		var freed, a float64
 		for k := range ages {
 			e := ages[k] * hazard[k]
+			if t == 0 {
+				e = ages[k] * (1 - math.Pow(1-hazard[k], length/step))
+			}
 			ages[k] -= e
 			freed += e
 		}
-		seats += freed
-		inWindow := 0.0
-		for _, n := range recent[:window-1] {
-			inWindow += n
+		end := t + length
+		for end-t > 1e-6 {
+			d := min(within, end-t)
+			seats += freed * d / length
+			n := max(0, min(seats, perMinute-held-rest*recent[1+whole]-recent[0]))
+			if c.burst > 0 {
+				c.pace = max(c.pace, min(c.burst, c.pace+2*perMinute/60*d))
+				n = min(n, c.pace)
+				c.pace -= n
+			}
+			seats -= n
+			a += n
+			t += d
+			before := served
+			served += n * math.Exp(out.Leave*t)
+			for at := float64(len(out.Curve)+1) * point; at <= t+1e-6; at = float64(len(out.Curve)+1) * point {
+				out.Curve = append(out.Curve, float32(served-(served-before)*max(0, t-at)/d))
+				if len(out.Curve) == mostPoints { // every other one will do where the line is so long
+					for i := range mostPoints / 2 {
+						out.Curve[i] = out.Curve[2*i+1]
+					}
+					out.Curve, out.Step, point = out.Curve[:mostPoints/2], 2*out.Step, 2*point
+				}
+			}
+			recent[0] += n
+			if within -= d; within <= 1e-6 { // the next part begins
+				within = part
+				held += recent[0] - recent[whole]
+				copy(recent[1:], recent)
+				recent[0] = 0
+			}
 		}
-		a := min(max(0, seats), max(0, limit-inWindow))
-		if window == 1 {
-			a = min(max(0, seats), perStep)
-		}
-		if paced {
-			a = min(a, 2*perStep)
-		}
-		seats -= a
 		last := ages[ageCount-1]
 		copy(ages[1:], ages[:ageCount-1])
 		ages[ageCount-1] += last
-		ages[0] = a
-		copy(recent[1:], recent)
-		recent[0] = a
-		t := float64(i+1) * step
-		served += a * math.Exp(out.Leave*t)
+		ages[0] = joined + a
+		joined = 0
 		drawn += a
-		out.Curve = append(out.Curve, float32(served))
 
 		// The draw: survival of somebody who waits now, while the number waiting changes.
 		if left > 0 {
 			lived *= 1 - min(1, a/max(left, 1))
-			joins := f.joins * step * math.Exp(-t/300)
-			if left = max(0, left+joins-a-out.Leave*step*left); left == 0 {
+			joins := f.joins * length * math.Exp(-t/300)
+			if left = max(0, left+joins-a-out.Leave*length*left); left == 0 {
 				lived = 0 // nobody is left to be drawn
 			}
 			for q, p := range [3]float64{0.75, 0.5, 0.25} {
@@ -239,6 +310,7 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 				}
 			}
 		}
+		length = step
 	}
 	if out.Waiting == 0 {
 		return
@@ -246,7 +318,7 @@ func (f *forecast) write(out *Figures, seats float64, perMinute float64, paced b
 	for q, p := range [3]float64{0.75, 0.5, 0.25} {
 		if out.Draw[q] == 0 {
 			// Beyond the horizon: from there on the closed form with nobody joining.
-			past := float64(len(out.Curve)) * step / 60
+			past := t / 60
 			rate := max(drawn/max(past, step/60), 1e-9)
 			m := min(past+WaitRandom(max(left, 1), rate, 0, 1-p/lived), 2*anteroom.QueueIsFullAfter.Minutes())
 			out.Draw[q] = time.Duration(m * float64(time.Minute))

@@ -109,7 +109,7 @@ func TestForecastAfterRestart(t *testing.T) {
 	f.seat(midnight, []AgeCount{{Age: 30, Count: 50}})
 	f.endsAll = knownEnds
 	out := &Figures{Waiting: 10}
-	f.write(out, 0, 600, false)
+	f.write(midnight, out, capacity{limit: [units]float64{50, 600}, free: [units]float64{0, 600}})
 	out.CurveAt = midnight
 	// 30 steps of 5 s old: the session duration is reached after another 30.
 	if got := out.WaitOf(0, midnight); got < 150*time.Second || got > 180*time.Second {
@@ -186,10 +186,56 @@ func TestForecastQuartilesAscend(t *testing.T) {
 		f.configure(time.Minute)
 		f.endsAll, f.joins = knownEnds, c.joins
 		out := &Figures{Waiting: c.waiting}
-		f.write(out, 1e6, c.perMinute, true)
+		f.write(midnight, out, capacity{limit: [units]float64{1e6, c.perMinute}, free: [units]float64{1e6, c.perMinute}, burst: max(5, c.perMinute/30)})
 		t.Logf("%d waiting, %v a minute: %v", c.waiting, c.perMinute, out.Draw)
 		if d := out.Draw; d[0] <= 0 || d[1] < d[0] || d[2] < d[1] {
 			t.Errorf("%d waiting, %v a minute, %v join a second: the quartiles are %v", c.waiting, c.perMinute, c.joins, d)
 		}
+	}
+}
+
+// TestForecastKnowsTheStepUnderWay: slots that were taken a moment ago come free RateHold later, also
+// where steps are long, and those that are not reported yet are known from the ledger.
+func TestForecastKnowsTheStepUnderWay(t *testing.T) {
+	for _, session := range []time.Duration{time.Minute, 30 * time.Minute} {
+		for _, reported := range []uint32{0, 60} {
+			var f forecast
+			f.configure(session)
+			now := midnight.Add(3 * time.Second)
+			f.observe(now, reported, nil)
+			out := &Figures{Waiting: 10, CurveAt: now}
+			f.write(now, out, capacity{limit: [units]float64{1000, 60}, free: [units]float64{940, 0}})
+			if got := out.WaitOf(0, now); got < RateHold-time.Second || got > RateHold+4*time.Second {
+				t.Errorf("sessions of %v, %d reported: the first slot is expected after %v", session, reported, got)
+			}
+			if reach := time.Duration(len(out.Curve)) * out.Step; reach < leastCurve-out.Step {
+				t.Errorf("the curve covers %v", reach)
+			}
+		}
+	}
+}
+
+// TestForecastRate: slots are held for a little more than a minute, and that is all of the margin.
+func TestForecastRate(t *testing.T) {
+	var f forecast
+	f.configure(time.Minute)
+	out := &Figures{Waiting: 5000, CurveAt: midnight}
+	f.write(midnight, out, capacity{limit: [units]float64{1e6, 600}, free: [units]float64{1e6, 600}})
+	if got, want := out.WaitOf(3000, midnight), 5*RateHold; got < want-out.Step || got > want+out.Step {
+		t.Errorf("five minutes' worth of others are ahead, and the turn is expected after %v", got)
+	}
+}
+
+// TestCurvesAreBounded: a curve of a long line has wider steps, not more of them.
+func TestCurvesAreBounded(t *testing.T) {
+	var f forecast
+	f.configure(time.Minute)
+	out := &Figures{Waiting: 20_000, CurveAt: midnight}
+	f.write(midnight, out, capacity{limit: [units]float64{1e6, 600}, free: [units]float64{1e6, 600}})
+	if len(out.Curve) >= mostPoints || !slices.IsSorted(out.Curve) || out.short(20_000, f.reach()) {
+		t.Errorf("the curve has %d points and ends at %v", len(out.Curve), out.Curve[len(out.Curve)-1])
+	}
+	if got, want := out.WaitOf(12_000, midnight), 20*RateHold; got < want-out.Step || got > want+out.Step {
+		t.Errorf("twenty minutes' worth of others are ahead, and the turn is expected after %v", got)
 	}
 }

@@ -3,6 +3,8 @@ package engine
 // Requests that are held for a slot about to come free.
 
 import (
+	"time"
+
 	"github.com/anteroom/anteroom"
 )
 
@@ -14,6 +16,7 @@ type heldVisit struct {
 	reason  anteroom.Reason // why it is new, when it had to start anew
 	since   anteroom.Time
 	until   anteroom.Time // the bound, counted from when it was held first
+	began   anteroom.Time // when it was held first
 	borrow  bool          // a newcomer not in line yet
 	forTurn bool          // its offer has not taken effect yet
 	asking  bool          // the other sites have not said yet where its ticket stands
@@ -28,9 +31,9 @@ type Answer struct {
 
 func (s *Site) hold(now anteroom.Time, h heldVisit) uint64 {
 	h.since = now
-	if h.token, h.until = s.again.token, s.again.until; h.token == 0 {
+	if h.token, h.until, h.began = s.again.token, s.again.until, s.again.began; h.token == 0 {
 		s.token++
-		h.token, h.until = s.token, now.Add(s.holdBound())
+		h.token, h.until, h.began = s.token, now.Add(s.holdBound()), now
 	}
 	s.held = append(s.held, h)
 	return h.token
@@ -47,6 +50,31 @@ func (s *Site) Abandon(now anteroom.Time, token uint64) {
 	}
 }
 
+// HoldSoon is how long a newcomer is held whose turn is due within that time: the page would be
+// gone before anybody could read it.
+const HoldSoon = time.Second
+
+// soon reports whether somebody of an arrival can expect a turn within HoldSoon: there are permits
+// for everybody ahead, which are on their way, or the forecast says so.
+func (s *Site) soon(now, key anteroom.Time) bool {
+	f := s.figures
+	if s.mode != Queue || !s.figured || s.settings.QueueingMethod != anteroom.FIFO || held(&s.settings) {
+		return false
+	}
+	rank := s.rank(key)
+	return int64(rank) < f.Hot || f.Known && len(f.Curve) > 0 && f.WaitOf(float64(rank), now) < HoldSoon
+}
+
+// holdsOn reports whether a held request waits for a turn that is due within HoldSoon: that of a
+// newcomer in line, who has not seen the page yet.
+func (s *Site) holdsOn(now anteroom.Time, h heldVisit) bool {
+	if h.visit.NoHold || h.asking || h.borrow || now >= h.began.Add(HoldSoon) {
+		return false
+	}
+	slot := s.here.find(&h.ticket.ID)
+	return slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival)
+}
+
 // endHolds shows the page to requests that have been held long enough.
 func (s *Site) endHolds(now anteroom.Time) {
 	for i := 0; i < len(s.held); {
@@ -56,6 +84,11 @@ func (s *Site) endHolds(now anteroom.Time) {
 			continue
 		}
 		s.held = append(s.held[:i], s.held[i+1:]...)
+		if s.holdsOn(now, h) {
+			h.until = h.began.Add(HoldSoon)
+			s.held = append(s.held, h) // behind those with an earlier bound, see Wake
+			continue
+		}
 		if h.asking {
 			s.goOn(now, h, func() (anteroom.Decision, uint64) { return s.unheard(now, h) })
 			i = 0 // what went on may have answered others
@@ -88,7 +121,7 @@ func (s *Site) settleHeld(now anteroom.Time) {
 			s.refused(now, h)
 		case h.forTurn:
 			s.finish(now, h)
-		case s.mode == Queue && s.answered >= h.since && (h.visit.NoHold || s.rank(h.ticket.Arrival) > 1+s.expectedSoon()):
+		case s.mode == Queue && s.answered >= h.since && (h.visit.NoHold || s.rank(h.ticket.Arrival) > 1+s.expectedSoon()) && !s.holdsOn(now, h):
 			s.finish(now, h)
 		default:
 			s.held = append(s.held, h)
@@ -158,7 +191,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 			return
 		}
 	}
-	if s.mayHold() {
+	if s.mayHold() || !h.visit.NoHold && s.soon(now, h.ticket.Arrival) {
 		s.here.at(slot).due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
@@ -172,7 +205,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 func (s *Site) mayHold() bool {
 	return !held(&s.settings) && s.mode == Queue &&
 		s.settings.TotalActiveUsers > 0 && s.settings.NewUsersPerMinute > 0 &&
-		(s.figures.Waiting+s.tail <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
+		(s.line() <= holdLine+s.expectedSoon() || s.figures.Hot > 0)
 }
 
 func (s *Site) offeredNow(id anteroom.ID) bool {

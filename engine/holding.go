@@ -55,7 +55,7 @@ func (s *Site) untilOpening(now anteroom.Time, id anteroom.ID, rank int, otherwi
 	}
 	spread := time.Duration(rank) * 15 * time.Second / time.Duration(max(1, s.settings.NewUsersPerMinute))
 	if s.opening.Shuffled || s.settings.QueueingMethod != anteroom.FIFO {
-		spread = time.Duration(float64(s.figures.Waiting+s.tail) * float64(openingEvery) * (jitter(id, now) - 0.85) / 0.3)
+		spread = time.Duration(float64(s.line()) * float64(openingEvery) * (jitter(id, now) - 0.85) / 0.3)
 	}
 	left += min(spread, DrawInterval)
 	return (left + time.Second - 1).Truncate(time.Second)

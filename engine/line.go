@@ -39,6 +39,8 @@ const (
 	flagWinner  // was drawn while away: keeps the win
 	flagUnsure  // came with a ticket of before: another site may know more of it
 	flagUnheard // the site does not know yet whether the visitor is here
+	flagMissed  // has missed a turn with an open stream
+	flagAgain   // and another
 )
 
 // tick is a moment in hundredths of a second since the line's base.
@@ -163,6 +165,11 @@ func (l *line) setRandom(random bool) {
 		l.places.at(slot).flags &^= flagWinner
 		l.arrange(slot)
 	})
+}
+
+// paced reports whether the next turns are paced: those of visitors who have seen the page.
+func (l *line) paced() bool {
+	return len(l.order.slots) > 0 && l.places.at(l.order.slots[0]).flags&flagShown != 0
 }
 
 func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.counts[offered] }
@@ -505,14 +512,16 @@ func (l *line) back(slot uint32, asleep bool) {
 }
 
 // missed returns a ticket whose turn was not taken. With an open stream the visitor is there, and
-// only the browser did not follow: the turn comes again after the grace. Without one it is dormant
-// until it checks in.
+// only the browser did not follow: the turn comes again after the grace, twice. Else, and without a
+// stream, it is dormant until it checks in.
 func (l *line) missed(slot uint32, now anteroom.Time) {
 	p := l.places.at(slot)
-	if p.flags&flagStream == 0 || l.random {
+	if p.flags&flagStream == 0 || p.flags&flagAgain != 0 || l.random {
+		p.flags &^= flagMissed | flagAgain
 		l.back(slot, true)
 		return
 	}
+	p.flags |= flagMissed | (p.flags&flagMissed)*(flagAgain/flagMissed)
 	delete(l.offers, slot)
 	p.due = l.tick(now.Add(Grace))
 	l.setState(slot, parked)

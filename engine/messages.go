@@ -144,6 +144,8 @@ type Report struct {
 	Last bool
 	// Weight is the site's share of what is idle, in relation to those of the others; 0 is 1.
 	Weight uint32
+	// LostFor repeats that of the first State which told of a lost incarnation.
+	LostFor time.Duration
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.
@@ -161,6 +163,9 @@ type State struct {
 	Settled []Move
 	Number  uint64 // see Inquiry
 	Lost    bool   // a lost incarnation of this site is still charged: unknown sessions may be its
+	// LostFor is how long processes of this site that have ended have adopted sessions of that one: it
+	// is taken from how long this one does.
+	LostFor time.Duration
 	Mode    Mode
 	Target  uint64 // idle permits that the site may keep
 	Figures *Figures

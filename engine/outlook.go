@@ -3,6 +3,8 @@ package engine
 // What the coordinator tells: to sites, to operators, to tests.
 
 import (
+	"time"
+
 	"slices"
 	"sort"
 
@@ -14,14 +16,17 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 		c.refigure(now)
 	}
 	a := c.ledger.accounts[s.key]
-	figures := c.figures
+	figures, lost, lostFor := c.figures, c.lostOf(s.key) != SiteKey{}, time.Duration(0)
+	if lost {
+		lostFor = s.lostFor
+	}
 	if !c.overlooks(now) {
 		figures = nil // sites go on with those of the coordinator before
 	}
 	c.number++
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: c.lostOf(s.key) != SiteKey{}, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
 		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true
@@ -51,15 +56,31 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
 	if c.mode == Queue && f.Known {
 		o := c.outlook
-		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || o.short(f.Waiting) {
+		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || c.outdated(o) || o.short(f.Waiting, c.forecast.reach()) {
 			o = &Figures{At: now, Waiting: f.Waiting, Released: c.released}
-			c.forecast.write(o, float64(max(0, c.ledger.Pool(Seat))), float64(c.settings.NewUsersPerMinute), !c.settings.Unpaced)
+			var from capacity
+			for k := range units {
+				from.limit[k], from.free[k] = float64(c.ledger.Limit[k]), float64(c.ledger.Pool(k))
+			}
+			if !c.settings.Unpaced {
+				if from.pace, from.burst = c.pace, c.burst(); !c.line.paced() {
+					from.pace = max(from.pace, float64(c.permits()))
+				}
+			}
+			c.forecast.write(now, o, from)
 			c.outlook = o
 		}
-		f.Known, f.Curve, f.Leave, f.Draw = o.Known, o.Curve, o.Leave, o.Draw
+		f.Known, f.Step, f.Curve, f.Leave, f.Draw = o.Known, o.Step, o.Curve, o.Leave, o.Draw
 		f.CurveAt, f.CurveFrom = o.At, o.Released
 	}
 	c.figures, c.figuresAt = f, now
+}
+
+// outdated reports whether the line has changed so much since a forecast that a new one is worth its
+// cost: in a rush, what is five seconds old is out of date.
+func (c *Coordinator) outdated(o *Figures) bool {
+	change := c.line.waiting() - o.Waiting
+	return 10*(max(change, -change)+int(c.released-o.Released)) > o.Waiting
 }
 
 // Numbers of the line, for status and tests.

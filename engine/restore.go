@@ -153,8 +153,7 @@ func (s *Site) Restored(now anteroom.Time) {
 		back := interval(s.settings, anteroom.Decision{}, rank, 0)*3 + 2*Grace
 		s.here.at(slot).due = now.Add(min(back, MaxInterval*115/100))
 	}
-	s.restoredDoors(now)
-	s.lapsed(s.recorded) // the rest waits until it is known how late it is
+	s.lapsed(s.restoredDoors(), true) // the rest waits until it is known how late it is
 	s.ended, s.departures = nil, nil
 	clear(s.ends)
 }

@@ -7,68 +7,93 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
+// doorEvent is the record of a door.
+func doorEvent(number byte, at anteroom.Time) Event {
+	return Event{Kind: EventDoor, ID: anteroom.ID{7: number, 15: number}, At: at}
+}
+
+// taken is a site that begins from its journal, and hears the coordinator at a moment.
+func taken(set anteroom.Settings, recorded, now anteroom.Time, events ...Event) *Desk {
+	x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: set, Events: events}.Desk(recorded)
+	s := x.Site()
+	s.Tick(recorded)
+	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{9, 9}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
+	return x
+}
+
+func (x *Desk) pass(from anteroom.Time, long time.Duration) {
+	for at := from; at <= from.Add(long); at = at.Add(FlushEvery) {
+		x.Tick(at)
+	}
+}
+
 // A restored site does not know how late it is until it hears the coordinator. What its journal
 // says is over ends at once; the rest when the doors have told whom they have let in since.
 func TestRestoredSiteLearnsTheTime(t *testing.T) {
+	t.Parallel()
 	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
-	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, set)
-	past, over, seen, told := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}, anteroom.ID{4}
-	recorded := midnight.Add(2 * time.Minute)
-	s.Restore(Event{Kind: EventAdmitted, ID: past, At: midnight}, 0, 0)
-	for _, id := range []anteroom.ID{over, seen, told} {
-		s.Restore(Event{Kind: EventAdmitted, ID: id, At: recorded}, 0, 0)
+	past, over, told := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{4}
+	recorded := midnight.Add(4 * time.Minute)
+	now := recorded.Add(80 * time.Second)
+	x := taken(set, recorded, now, Event{Kind: EventAdmitted, ID: past, At: midnight},
+		Event{Kind: EventAdmitted, ID: over, At: recorded}, Event{Kind: EventAdmitted, ID: told, At: recorded}, doorEvent(3, recorded))
+	x.pass(now, time.Second)
+	for id, want := range map[anteroom.ID]bool{past: false, over: true, told: true} {
+		if _, here := x.Site().Session(id); here != want {
+			t.Errorf("before the door has spoken session %v is here: %v", id[0], here)
+		}
 	}
-	s.Restored(recorded)
-	if s.balance.Used != (Units{3, 3}) {
-		t.Errorf("the restored site uses %v", s.balance.Used)
-	}
-	s.Tick(recorded)
-	s.Touch(recorded.Add(time.Second), []anteroom.ID{seen})
-	now := midnight.Add(time.Hour)
-	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{3, 3}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
-	if s.balance.Used != (Units{3, 0}) {
-		t.Errorf("after the first word it uses %v", s.balance.Used)
-	}
-	if got, here := s.Session(seen); !here || got.LastSeen != now {
-		t.Errorf("the session that was seen is %+v", got)
-	}
-	events := s.TakeEvents()
-	if n := len(events); n == 0 || events[n-1].Kind != EventTouched || events[n-1].At != now {
-		t.Errorf("recorded: %+v", events)
-	}
-	s.Tick(now)
-	s.Touch(now.Add(TouchDelay), []anteroom.ID{told})
-	for at := now; at <= now.Add(TouchEvery); at = at.Add(FlushEvery) {
-		s.Tick(at)
-	}
-	for id, want := range map[anteroom.ID]bool{past: false, over: false, seen: true, told: true} {
-		if _, here := s.Session(id); here != want {
-			t.Errorf("session %v is here: %v", id[0], here)
+	heard := now.Add(2 * time.Second)
+	x.Receive(heard, FromDoor{Door: 3, Node: 3, Batch: 1, Sent: heard, Known: heard, Touches: []anteroom.ID{told}})
+	x.pass(heard, time.Second)
+	for id, want := range map[anteroom.ID]bool{over: false, told: true} {
+		if _, here := x.Site().Session(id); here != want {
+			t.Errorf("after the door has spoken session %v is here: %v", id[0], here)
 		}
 	}
 }
 
-// A site that was stopped hears first whom the doors have let in meanwhile.
-func TestStoppedSiteEndsNobodyBeforeItHasHeardTheDoors(t *testing.T) {
-	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
-	v, o, s := w.arrive(), w.arrive(), w.room.site
-	tick := func(from, to time.Duration) {
-		for d := from; d <= to; d += FlushEvery {
-			s.Tick(midnight.Add(d))
+// A door that is silent may have let sessions in: they last until that is ruled out, and no longer.
+func TestSilentDoorHoldsSessions(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	alone, length := AloneFor(time.Minute), time.Minute
+	for _, c := range []struct {
+		name  string
+		after func(x *Desk, at anteroom.Time) // what is heard ten seconds after the session has lapsed
+		lasts time.Duration                   // from the last word of the door
+	}{
+		{name: "for ever", lasts: alone + length},
+		{name: "another process speaks for the node", lasts: length + 10*time.Second + length,
+			after: func(x *Desk, at anteroom.Time) {
+				x.Receive(at, FromDoor{Door: 9, Node: 3, Batch: 1, Sent: at, Known: at, Empty: true})
+			}},
+		{name: "it speaks again", lasts: length + 12*time.Second,
+			after: func(x *Desk, at anteroom.Time) {
+				x.Receive(at, FromDoor{Door: 3, Node: 3, Batch: 2, Sent: at, Known: at})
+			}},
+		{name: "what it says is old", lasts: alone + length,
+			after: func(x *Desk, at anteroom.Time) {
+				x.Receive(at, FromDoor{Door: 3, Node: 3, Batch: 2, Sent: midnight, Known: midnight})
+			}},
+	} {
+		id, now := anteroom.ID{1}, midnight
+		x := taken(set, now, now, Event{Kind: EventAdmitted, ID: id, At: midnight.Add(-TouchSlack(length))})
+		x.Receive(now, FromDoor{Door: 3, Node: 3, Batch: 1, Sent: now, Known: now})
+		ended := anteroom.Time(0)
+		for at := now; at < now.Add(4*length) && ended == 0; at = at.Add(FlushEvery) {
+			x.Tick(at)
+			if at == now.Add(length+10*time.Second) && c.after != nil {
+				c.after(x, at)
+			}
+			if _, here := x.Site().Session(id); !here {
+				ended = at
+			}
 		}
-	}
-	w.now = midnight
-	tick(0, time.Second)
-	resumed := 2 * time.Minute
-	s.Visit(midnight.Add(resumed), anteroom.Visit{Fresh: true, NewID: anteroom.ID{9}})
-	s.Tick(midnight.Add(resumed))
-	s.Touch(midnight.Add(resumed+TouchDelay), []anteroom.ID{v.ticket.ID})
-	tick(resumed, resumed+TouchEvery)
-	if _, here := s.Session(v.ticket.ID); !here {
-		t.Error("a session that a door let in has ended")
-	}
-	if _, here := s.Session(o.ticket.ID); here {
-		t.Error("a session that is over is here")
+		least := min(c.lasts, alone+length)
+		if got := ended.Sub(midnight); ended == 0 || got < min(least, length+10*time.Second) || got > least+2*time.Second {
+			t.Errorf("%s: the session ends after %v, at most %v are right", c.name, got, least)
+		}
 	}
 }
 
@@ -94,36 +119,5 @@ func TestRestoredSessionIsNotBehind(t *testing.T) {
 	}
 	if n := len(events); n > 5*60/(120/16)+2 {
 		t.Errorf("%d records", n)
-	}
-}
-
-// A role that has changed hands: no session ends before the doors had DoorDead to say whom they
-// have let in meanwhile.
-func TestSiteThatIsTakenOverHearsTheDoorsFirst(t *testing.T) {
-	t.Parallel()
-	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 10 * time.Second}
-	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, set)
-	s.SetTerm(7)
-	seen, over := anteroom.ID{1}, anteroom.ID{2}
-	for _, id := range []anteroom.ID{seen, over} {
-		s.Restore(Event{Kind: EventAdmitted, ID: id, At: midnight}, 0, 0)
-	}
-	s.Restored(midnight)
-	now := midnight.Add(15 * time.Second)
-	s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{2, 2}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}})
-	tick := func(long time.Duration) {
-		for end := now.Add(long); now < end; now = now.Add(FlushEvery) {
-			s.Tick(now)
-		}
-	}
-	tick(DoorDead - FlushEvery)
-	if unknown := s.Touch(now, []anteroom.ID{seen}); len(unknown) != 0 {
-		t.Error("a session that a door let in has ended")
-	}
-	tick(2 * FlushEvery)
-	for id, want := range map[anteroom.ID]bool{seen: true, over: false} {
-		if _, here := s.Session(id); here != want {
-			t.Errorf("session %v is here: %v", id[0], here)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package engine
 // Sessions: how they begin, are renewed, end, and what is remembered of them.
 
 import (
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -20,7 +21,13 @@ type seat struct {
 
 // usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
 // it could still be shown.
-type usedTicket struct{ until anteroom.Time }
+type usedTicket struct {
+	until anteroom.Time
+	// next is the ticket under which requests with this one continue; zero before the first such
+	// request. Without it, six parallel requests with an old cookie take six places, and copies of
+	// the cookie take places without bound.
+	next anteroom.ID
+}
 
 // lapse is when the session in the slot ends if nothing is heard of it.
 func (s *Site) lapse(slot uint32) anteroom.Time {
@@ -226,6 +233,10 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	if until <= now || s.used.find(&id) != 0 {
 		return
 	}
+	s.remember(id, until)
+}
+
+func (s *Site) remember(id anteroom.ID, until anteroom.Time) {
 	slot := s.used.add(id)
 	s.used.at(slot).until = until
 	s.usedAge.push(slot)
@@ -234,16 +245,55 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	}
 }
 
+// successor returns the ticket under which a request with a used ticket continues: the one that an
+// earlier request with the same ticket got, as long as that one waits or has a session here. If its
+// session is over too, the request continues as its successor, but follows the chain no further: a
+// chain grows by one link per session. Otherwise fresh becomes the successor.
+func (s *Site) successor(now anteroom.Time, old, fresh anteroom.ID) anteroom.ID {
+	slot := s.used.find(&old)
+	if slot == 0 {
+		if !s.synced || s.here.find(&old) != 0 {
+			return fresh // the clock may be set back, so the session may not be over; or the ticket waits here
+		}
+		// Nothing was remembered: the session outlasted every waiting cookie, or was at another site.
+		s.remember(old, now.Add(s.settings.PlaceHold+time.Minute))
+		if slot = s.used.find(&old); slot == 0 {
+			return fresh // beyond the bound, and the first to be forgotten
+		}
+	}
+	next := &s.used.at(slot).next
+	if next.IsZero() {
+		*next = fresh
+		return fresh
+	}
+	if then := s.used.find(next); then != 0 {
+		further := &s.used.at(then).next
+		if !s.known(*further) {
+			*further = fresh // its cookie may come back as well
+		}
+		*next = *further
+	} else if !s.known(*next) {
+		*next = fresh
+	}
+	return *next
+}
+
+// known reports whether a ticket waits here, has a session here, or has a held request.
+func (s *Site) known(id anteroom.ID) bool {
+	return !id.IsZero() && (s.here.find(&id) != 0 || s.seats.find(&id) != 0 ||
+		slices.ContainsFunc(s.held, func(h heldVisit) bool { return h.ticket.ID == id }))
+}
+
 // expire ends what has lapsed. A restored site waits for the first word of the coordinator:
 // until then its clock may be ahead of the room's.
 func (s *Site) expire(now anteroom.Time) {
 	if s.synced {
-		s.lapsed(now)
+		s.lapsed(now, false)
 	}
 }
 
-// lapsed ends what has lapsed by now.
-func (s *Site) lapsed(now anteroom.Time) {
+// lapsed ends what has lapsed by now; certain says that no door can have let a session in since.
+func (s *Site) lapsed(now anteroom.Time, certain bool) {
 	for s.expiry.len() > 0 {
 		slot := s.expiry.top()
 		st := s.seats.at(slot)
@@ -252,7 +302,7 @@ func (s *Site) lapsed(now anteroom.Time) {
 		}
 		s.expiry.pop()
 		at := s.lapse(slot)
-		if at <= now {
+		if at <= now && !certain {
 			at = s.heldFor(now)
 		}
 		if at > now {

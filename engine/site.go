@@ -27,7 +27,8 @@ type Site struct {
 	figured  bool          // they are a coordinator's
 	outlook  uint64        // the epoch of that coordinator
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
-	lostAt   anteroom.Time // when that was heard first; 0 when it never was
+	lostAt   anteroom.Time // when that was heard first; 0 when it never was. Earlier by lostFor
+	lostFor  time.Duration // for how long those before this process had heard of it then
 	adopted  uint64
 	paid     uint64 // of those: seats that were granted for them
 	sites    int    // that the room has
@@ -60,7 +61,7 @@ type Site struct {
 	again            heldVisit   // the held request that is being decided about again
 	token            uint64
 	lastKey          anteroom.Time
-	tail             int // joined here since the figures were made
+	joins            joinsHere
 
 	// For the next report.
 	seq        uint64
@@ -72,6 +73,7 @@ type Site struct {
 	wants      bool // held newcomers wait for the answer to a borrow
 	borrowing  bool
 	urgent     bool
+	returned   bool // units, which no report has said yet
 	resync     bool
 	parts      [][]Arrival // of a full report, not sent yet
 	part       uint32      // the number of the one sent last
@@ -330,12 +332,13 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
-		s.lostAt = now
+		s.lostFor = max(0, m.LostFor)
+		s.lostAt = now.Add(-s.lostFor)
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
 		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
-		s.tail = 0
+		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
 	}
 	s.mode, s.target = m.Mode, m.Target
 	s.expire(now)
@@ -367,6 +370,11 @@ func (s *Site) flush(now anteroom.Time) {
 		return
 	}
 	if s.balance.Return(keep) {
+		s.returned = true
+	}
+	// While nobody waits, no other site is short of what this one returns, and the next heartbeat
+	// takes it along. As soon as one is short, the room is in mode Queue.
+	if s.returned && (s.mode == Queue || s.sites <= 1) {
 		s.urgent = true
 	}
 }
@@ -395,7 +403,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 		soonest(s.letters.next())
 	}
 	if len(s.held) > 0 {
-		soonest(s.held[0].since.Add(s.holdBound()))
+		soonest(s.held[0].until)
 	}
 	return at
 }
@@ -486,12 +494,13 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		s.letters.take(now)
 	}
 	s.seq++
+	s.joins.reported(now)
 	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
 		Gave: slices.Clone(s.away), Took: slices.Clone(s.took), Out: s.balance.Out, In: s.in,
-		Ask: ask || s.urgent,
+		LostFor: s.lostFor, Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
 		s.borrowing, s.borrowedAt = true, now
@@ -513,7 +522,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	s.departures, s.admitted, s.newcomers = nil, 0, 0
 	s.asks, s.found = nil, nil
 	clear(s.ends)
-	s.urgent, s.resync = false, false
+	s.urgent, s.resync, s.returned = false, false, false
 	s.flushedAt = now
 	if r.Ask {
 		s.askedAt = now

@@ -273,7 +273,7 @@ func (w *trial) tick() {
 	w.room.Tick(w.now)
 	w.collect()
 	for _, v := range w.people {
-		if v.held != 0 && w.now.Sub(v.heldAt) > HoldMax+100*time.Millisecond {
+		if v.held != 0 && w.now.Sub(v.heldAt) > HoldSoon+100*time.Millisecond {
 			w.t.Fatalf("at %v visitor %d is held since %v", w.now.Std(), v.n, v.heldAt.Std())
 		}
 	}

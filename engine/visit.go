@@ -10,8 +10,8 @@ import (
 
 // Visit decides about one request that the door could not decide alone. When held is not
 // 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
-// (or three round trips to the coordinator, up to 2 s; HoldMax more for
-// a ticket that comes from another site) later when Tick is called. Abandon says that nobody waits for it any more.
+// (or three round trips to the coordinator, up to 2 s; HoldMax more for a ticket that comes from
+// another site; HoldSoon for a newcomer whose turn is due by then) later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.expire(now)
 	t := v.Ticket
@@ -88,6 +88,9 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if v.NoClaim {
 		return s.refusal(now, anteroom.ReasonNotJoining), 0
 	}
+	if anew == anteroom.ReasonUsed || anew == anteroom.ReasonSessionOver {
+		t.ID = s.successor(now, v.Ticket.ID, t.ID)
+	}
 	// Two requests of one visitor that both came without a ticket share its id, and a door asks
 	// again when an answer was lost.
 	if slot := s.here.find(&t.ID); slot != 0 {
@@ -154,7 +157,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	if known {
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
 	} else {
-		s.tail++
+		s.joins.add(t.Arrival)
 	}
 	if v.Stream {
 		w.streams++
@@ -175,7 +178,7 @@ func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reas
 	if why := holding(&s.settings); why != anteroom.ReasonNone {
 		reason = or(reason, anteroom.ReasonLine, why)
 	}
-	if !v.Stream && s.mayHold() && len(s.held) < anteroom.MaxHeld {
+	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival)) && len(s.held) < anteroom.MaxHeld {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
@@ -381,10 +384,35 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 
 // rank is the number of people ahead of an arrival.
 func (s *Site) rank(key anteroom.Time) int {
-	if s.settings.QueueingMethod == anteroom.Random || key > s.figures.At { // joined after the figures were made
-		return max(0, s.figures.Waiting+s.tail-1)
+	switch {
+	case s.settings.QueueingMethod == anteroom.Random:
+		return max(0, s.line()-1)
+	case key > s.figures.At: // joined after the figures were made
+		return max(0, s.line()-1+s.joinedElsewhere(key))
 	}
 	return s.figures.Rank(key)
+}
+
+// line is the number of people in line, as far as this site knows.
+func (s *Site) line() int { return s.figures.Waiting + s.joins.since }
+
+// joinedElsewhere estimates how many have joined at other sites before an arrival that the figures
+// do not count: as many as did lately, for as long as word of them is on its way.
+func (s *Site) joinedElsewhere(key anteroom.Time) int {
+	f := s.figures
+	if s.sites <= 1 || !s.figured || s.mode == Cut {
+		return 0
+	}
+	const late = FlushEvery / 2
+	from := int64(f.At)/1e6 - 1
+	n := 0
+	for i := len(f.Seconds) - 1; i >= 0 && f.Seconds[i].Second >= from; i-- {
+		n += int(f.Seconds[i].Count)
+	}
+	n -= s.joins.after(from, f.At)
+	over := f.At.Add(-late - s.trip/2).Sub(anteroom.Time(from * 1e6))
+	since := min(key.Sub(f.At), maxDelay) + late + s.trip/2
+	return int(float64(max(0, n)) * since.Seconds() / over.Seconds())
 }
 
 // expectedSoon is how many releases the limits allow while a request may be held.
@@ -408,7 +436,7 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 	if !s.figured { // the line is the coordinator's, who has not been heard yet
 		rank = -1
 	}
-	d := waitFor(now, t, reason, s.settings, s.figures, rank, s.figures.Waiting+s.tail)
+	d := waitFor(now, t, reason, s.settings, s.figures, rank, s.line())
 	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
 		comeBack(&d, s.untilOpening(now, t.ID, max(rank, 0), d.Refresh), s.settings.PlaceHold)
 	}

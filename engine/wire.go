@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"slices"
 
 	"github.com/anteroom/anteroom"
@@ -193,7 +195,8 @@ func (c *coder) report(r *Report) {
 	unsigned(c, &r.In)
 	c.found(&r.Gave, r.Sent)
 	c.moves(&r.Took)
-	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }})
+	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }},
+		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -280,7 +283,14 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		})
 	}
 	unsigned(c, &m.Term)
-	c.extensions()
+	var lostFor time.Duration
+	if m.State != nil {
+		lostFor = m.State.LostFor
+	}
+	c.extensions(extension{func() bool { return m.State != nil && lostFor != 0 }, func(c *coder) { signed(c, &lostFor) }})
+	if m.State != nil {
+		m.State.LostFor = lostFor
+	}
 }
 
 func (c *coder) state(s *State, cache *FiguresCache) {

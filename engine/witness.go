@@ -25,7 +25,7 @@ const (
 	// speaksBy is how long a door in touch is silent at most: it speaks every DoorBeat.
 	speaksBy = DoorBeat + 500*time.Millisecond
 	// recordDoor is how often a door that speaks is on record.
-	recordDoor = time.Minute
+	recordDoor = 10 * time.Second
 )
 
 // AloneFor is how long a door that does not hear its site goes on letting in sessions. A door that
@@ -117,14 +117,19 @@ func (s *Site) restoreDoor(e Event) {
 	s.doors = append(s.doors, witness{number: number, node: node, heard: e.At})
 }
 
-// restoredDoors counts every door that was there lately as silent from now on.
-func (s *Site) restoredDoors(now anteroom.Time) {
+// restoredDoors says which sessions were over for certain when the process before ended: those that
+// lapsed before it heard of every door once more. A door has been heard at most recordDoor after it
+// was last put on record; it has yet to speak to this process.
+func (s *Site) restoredDoors() (over anteroom.Time) {
 	rest := s.doors[:0]
+	over = s.recorded
 	for _, d := range s.doors {
-		if s.until(&d).Add(recordDoor+s.settings.SessionDuration) >= s.recorded {
-			d.heard = max(d.heard, now)
+		on := d.heard
+		if d.heard = on.Add(recordDoor); s.until(&d).Add(s.settings.SessionDuration) >= s.recorded {
+			over = min(over, on)
 			rest = append(rest, d)
 		}
 	}
 	s.doors = rest
+	return over
 }

@@ -548,7 +548,8 @@ func (w *world) replayed(of int32) {
 	if _, used := w.judge.used[kept.ID]; !used {
 		return // that cookie still waits
 	}
-	c := person{ticket: kept, arrived: w.now, site: p.site, habits: p.habits & streams}
+	// Where a second client has the cookie, the two share what follows it as well.
+	c := person{ticket: kept, arrived: w.now, site: p.site, habits: p.habits & (streams | clones), marks: p.marks & shared}
 	who := int32(len(w.people))
 	w.people = append(w.people, c)
 	w.judge.came(who)

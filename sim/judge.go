@@ -649,7 +649,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
 	}
-	if q.visit.Fresh && p.requests > 1 && p.habits&parallel == 0 || d.Verdict == anteroom.Wait && d.Ticket.ID.IsZero() {
+	if q.visit.Fresh && (p.requests > 1 || p.entered != 0) && p.habits&parallel == 0 || d.Verdict == anteroom.Wait && d.Ticket.ID.IsZero() {
 		p.marks |= anew
 	}
 	if p.marks&anew != 0 {
@@ -751,6 +751,9 @@ func (j *judge) overtakes(who int32) {
 		return
 	}
 	w := j.w
+	if w.people[who].habits&clones != 0 {
+		return // the place may be the other client's, who came earlier
+	}
 	mine := w.people[who].arrived
 	broken := int32(-1)
 	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {

@@ -12,9 +12,9 @@ const leastTold = 50
 
 // quartilesOff says by how much the announced quartiles of a draw were off: for each third of
 // the run and each quartile, the share of those who were inside by then, less what it should
-// be; the mean of all. Of somebody who left before a quartile had passed nobody knows. Nor was
+// be; the mean of all, and how many those are. Of somebody who left before a quartile had passed nobody knows. Nor was
 // a wait meant to hold beyond the moment at which the plan stopped drawing.
-func (w *world) quartilesOff() float64 {
+func (w *world) quartilesOff() (mean float64, told int) {
 	var counts [3][3]struct{ known, inside int }
 	for i := range w.people {
 		p := &w.people[i]
@@ -43,16 +43,16 @@ func (w *world) quartilesOff() float64 {
 			}
 		}
 	}
-	off, n := 0.0, 0.0
+	off := 0.0
 	for _, third := range counts {
 		for q, c := range third {
 			if c.known >= leastTold {
 				off += math.Abs(share(c.inside, c.known) - float64(q+1)/4)
-				n++
+				told++
 			}
 		}
 	}
-	return ratio(off, n)
+	return ratio(off, float64(told)), told
 }
 
 // draws says whether the room draws from its line all the time: a forecast cannot know that

@@ -110,9 +110,9 @@ func (w *world) stories(r *Result) {
 			within++
 		}
 	}
-	n.EtaError, n.EtaWithin = middle(errors), share(within, len(errors))
+	n.EtaError, n.EtaWithin, n.EtaTold = middle(errors), share(within, len(errors)), len(errors)
 	if random {
-		n.LotteryError = w.quartilesOff()
+		n.LotteryError, n.LotteryTold = w.quartilesOff()
 	}
 	n.Overtaken, n.SentBack = share(passed, n.Queued), share(back, n.Admitted)
 	n.Requests = share(requests, real)
@@ -166,7 +166,7 @@ func (j *judge) fair(n *Numbers) {
 	if j.draws < 100 {
 		return
 	}
-	n.LotteryRank = j.rankSum/float64(j.draws) - 0.5
+	n.LotteryRank, n.Draws = j.rankSum/float64(j.draws)-0.5, j.draws
 	j.look(checkFair, math.Abs(n.LotteryRank) <= max(0.05, 5*0.289/math.Sqrt(float64(j.draws))), func() string {
 		return fmt.Sprintf("the mean rank by arrival of %d winners is %.3f of those waiting, not a half", j.draws, 0.5+n.LotteryRank)
 	})

@@ -52,10 +52,13 @@ type Numbers struct {
 	// FIFO: announced against actual, for waits of 30 s and more: median of |error|, median of
 	// the error (bias), and the share within 12 %.
 	EtaError, EtaBias, EtaWithin float64
+	EtaTold                      int // of how many waits; 0: none was announced, and the three say nothing
 	// Random: by how much the share of waits within the announced quartiles is off, mean over
 	// the three quartiles in each third of the run, as far as it was to be known; and the mean
 	// arrival rank of the winners among those waiting, less a half.
 	LotteryError, LotteryRank float64
+	LotteryTold               int // of how many quartiles; 0: LotteryError says nothing
+	Draws                     int // of how many winners; 0: LotteryRank says nothing
 
 	HeldMean, HeldP99 time.Duration // added latency of a decision
 	Outside           float64       // of the decisions: called outside the site

@@ -73,19 +73,24 @@ type (
 		WaitP80       seconds `json:"wait_p80_seconds"`
 		WaitP95       seconds `json:"wait_p95_seconds"`
 		WaitMax       seconds `json:"wait_max_seconds"`
-		EtaError      float64 `json:"eta_error"`
-		EtaBias       float64 `json:"eta_bias"`
-		EtaWithin     float64 `json:"eta_within"`
-		LotteryError  float64 `json:"lottery_error"`
-		LotteryRank   float64 `json:"lottery_rank"`
-		HeldMean      seconds `json:"held_mean_seconds"`
-		HeldP99       seconds `json:"held_p99_seconds"`
-		Outside       float64 `json:"outside"`
-		Messages      float64 `json:"messages"`
-		Bytes         float64 `json:"bytes"`
-		Requests      float64 `json:"requests"`
-		SentBack      float64 `json:"sent_back"`
-		VisitorHours  float64 `json:"visitor_hours"`
+		// null when nothing was told, or drawn: a 0 would say that it was exactly right.
+		EtaError     *float64 `json:"eta_error"`
+		EtaBias      *float64 `json:"eta_bias"`
+		EtaWithin    *float64 `json:"eta_within"`
+		EtaTold      int      `json:"eta_told"`
+		LotteryError *float64 `json:"lottery_error"`
+		LotteryTold  int      `json:"lottery_told"`
+		LotteryRank  *float64 `json:"lottery_rank"`
+		Draws        int      `json:"draws"`
+
+		HeldMean     seconds `json:"held_mean_seconds"`
+		HeldP99      seconds `json:"held_p99_seconds"`
+		Outside      float64 `json:"outside"`
+		Messages     float64 `json:"messages"`
+		Bytes        float64 `json:"bytes"`
+		Requests     float64 `json:"requests"`
+		SentBack     float64 `json:"sent_back"`
+		VisitorHours float64 `json:"visitor_hours"`
 	}
 	jsonPoint struct {
 		At         seconds `json:"at_seconds"`
@@ -111,6 +116,14 @@ func (s seconds) String() string {
 	return strconv.FormatFloat(float64(time.Duration(s).Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64)
 }
 
+// known is nil for a number of nothing.
+func known(v float64, of int) *float64 {
+	if of == 0 {
+		return nil
+	}
+	return &v
+}
+
 func numbersOf(n sim.Numbers) jsonNumbers {
 	return jsonNumbers{
 		Arrived: n.Arrived, Admitted: n.Admitted, Left: n.Left, Refused: n.Refused, Waiting: n.Waiting, Queued: n.Queued,
@@ -119,7 +132,8 @@ func numbersOf(n sim.Numbers) jsonNumbers {
 		Premature: n.Premature, Overtaken: n.Overtaken, OvertakenMost: seconds(n.OvertakenMost),
 		Idle: n.Idle, IdleP50: seconds(n.IdleP50), IdleP95: seconds(n.IdleP95),
 		WaitP50: seconds(n.WaitP50), WaitP80: seconds(n.WaitP80), WaitP95: seconds(n.WaitP95), WaitMax: seconds(n.WaitMax),
-		EtaError: n.EtaError, EtaBias: n.EtaBias, EtaWithin: n.EtaWithin, LotteryError: n.LotteryError, LotteryRank: n.LotteryRank,
+		EtaError: known(n.EtaError, n.EtaTold), EtaBias: known(n.EtaBias, n.EtaTold), EtaWithin: known(n.EtaWithin, n.EtaTold), EtaTold: n.EtaTold,
+		LotteryError: known(n.LotteryError, n.LotteryTold), LotteryTold: n.LotteryTold, LotteryRank: known(n.LotteryRank, n.Draws), Draws: n.Draws,
 		HeldMean: seconds(n.HeldMean), HeldP99: seconds(n.HeldP99), Outside: n.Outside, Messages: n.Messages, Bytes: n.Bytes,
 		Requests: n.Requests, SentBack: n.SentBack, VisitorHours: n.VisitorHours,
 	}

@@ -52,7 +52,7 @@ func made(algorithm string, seed uint64) *sim.Result {
 			Arrived: 54321, Admitted: 40000, Left: 10000, Refused: 4321, Queued: 50000,
 			PeakActive: 1500, PeakPerMinute: 400, PeakWaiting: 30123 + int(seed), LineEmpty: 80*time.Minute + later,
 			WaitP50: 95 * time.Second, WaitP80: 9*time.Minute + 58*time.Second, WaitP95: 25 * time.Minute, WaitMax: 61 * time.Minute,
-			OverActive: 0.123, Premature: 0.0004, Idle: 0.015, EtaError: 0.04, EtaWithin: 0.9, Requests: 12.34, VisitorHours: 1.5,
+			OverActive: 0.123, Premature: 0.0004, Idle: 0.015, EtaError: 0.04, EtaWithin: 0.9, EtaTold: 20000, Requests: 12.34, VisitorHours: 1.5,
 			IdleP50: 1500 * time.Microsecond,
 		},
 		Points: []sim.Point{
@@ -136,6 +136,7 @@ func TestEveryNumberIsInTheJSON(t *testing.T) {
 			var made any
 			switch in := v.Interface().(type) {
 			case sim.Numbers:
+				in.EtaTold, in.LotteryTold, in.Draws = 5, 5, 5
 				made = numbersOf(in)
 			case sim.Point:
 				made = pointOf(in)
@@ -207,5 +208,36 @@ func TestOnlyTheProductPromises(t *testing.T) {
 	r.WhatIf[1].Scenario.QueueingMethod = anteroom.Random
 	if got := r.Broken(); len(got) != 2 || got[0].Run() != "seed 4" || got[1].Run() != "seed 5, with queueing_method random" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What was never told is null: a 0 would say that it was exactly right.
+func TestWhatWasNeverToldIsNull(t *testing.T) {
+	r := made("", 1)
+	r.Numbers.EtaTold, r.Numbers.EtaError, r.Numbers.EtaWithin = 0, 0, 0
+	numbers := func() (out map[string]any) {
+		var b bytes.Buffer
+		if err := JSON(&b, Report{Results: []*sim.Result{r}}); err != nil {
+			t.Fatal(err)
+		}
+		var all struct {
+			Runs []struct{ Numbers map[string]any }
+		}
+		if err := json.Unmarshal(b.Bytes(), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all.Runs[0].Numbers
+	}
+	names := []string{"eta_error", "eta_bias", "eta_within", "lottery_error", "lottery_rank"}
+	for _, name := range names {
+		if v, there := numbers()[name]; v != nil || !there {
+			t.Errorf("%s is %v though nothing was told", name, v)
+		}
+	}
+	r.Numbers.EtaTold, r.Numbers.LotteryTold, r.Numbers.Draws = 9, 9, 9
+	for _, name := range names {
+		if v := numbers()[name]; v != 0.0 {
+			t.Errorf("%s is %v though it was exactly right", name, v)
+		}
 	}
 }

@@ -100,9 +100,9 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 	}
 	line("end", "%s", strings.Join(out, ", "))
 	line("requests", "%s for each visitor, until let in or gone", span(plan, func(r *sim.Result) float64 { return r.Numbers.Requests }, func(x float64) string { return fmt.Sprintf("%.1f", x) }))
-	if n.EtaWithin > 0 {
+	if n.EtaTold > 0 {
 		line("told", "half of the waits within %s of what was announced", part(func(n sim.Numbers) float64 { return n.EtaError }))
-	} else if n.LotteryError > 0 {
+	} else if n.LotteryTold > 0 {
 		line("told", "the announced quartiles are off by %s", part(func(n sim.Numbers) float64 { return n.LotteryError }))
 	}
 	if most.Numbers.Queued > 0 {

@@ -1,0 +1,64 @@
+package engine
+
+import "github.com/anteroom/anteroom"
+
+// joinsHere counts those who have joined the line at this site and are not in the coordinator's
+// figures yet.
+type joinsHere struct {
+	since   int // all of them
+	fresh   int // of those, not reported yet
+	flights []joinsSent
+	seconds [4]secondJoins // the latest, as a ring by second
+}
+
+// joinsSent is a report that is not known to be in the figures, and how many joins it told of.
+type joinsSent struct {
+	sent  anteroom.Time
+	count int
+}
+
+type secondJoins struct {
+	second int64
+	count  int
+}
+
+func (j *joinsHere) add(key anteroom.Time) {
+	j.since++
+	j.fresh++
+	second := int64(key) / 1e6
+	s := &j.seconds[second&3]
+	if s.second != second {
+		*s = secondJoins{second: second}
+	}
+	s.count++
+}
+
+// reported notes that a report takes along what has not been reported.
+func (j *joinsHere) reported(now anteroom.Time) {
+	if j.fresh > 0 {
+		j.flights = append(j.flights, joinsSent{now, j.fresh})
+		j.fresh = 0
+	}
+}
+
+// heardOf takes figures that count what was reported up to a moment.
+func (j *joinsHere) heardOf(sent anteroom.Time) {
+	n := 0
+	for n < len(j.flights) && j.flights[n].sent <= sent {
+		j.since -= j.flights[n].count
+		n++
+	}
+	if j.flights = j.flights[n:]; len(j.flights) == 0 {
+		j.flights = nil
+	}
+}
+
+// after is how many joined here from a second on, and are counted in figures of a moment.
+func (j *joinsHere) after(second int64, at anteroom.Time) (n int) {
+	for _, s := range j.seconds {
+		if s.second >= second && s.second <= int64(at)/1e6 {
+			n += s.count
+		}
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// What a lost memory held is written off after its successor had a session duration to adopt from it,
+// however many processes the successor had meanwhile. One that does not say that it adopts for a
+// shorter time has all of it.
+func TestHandOverDoesNotRestartAWriteOff(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before time.Duration // how long the first process of the successor adopts
+		older  bool          // the second is of an older release
+		after  time.Duration // how long the second has to
+	}{
+		"half way":         {before: time.Minute, after: time.Minute},
+		"near the end":     {before: 119 * time.Second, after: 2 * DoorDead},
+		"an older release": {before: time.Minute, older: true, after: 2 * time.Minute},
+		"at once":          {after: 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := midnight
+			co := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 2 * time.Minute}, LedgerRecord{}, []byte("seed"))
+			seq, lostFor := uint64(0), time.Duration(-1)
+			send := func(incarnation, term uint64, r Report) {
+				seq++
+				r.From, r.Term, r.Seq, r.Sent, r.Full, r.Ask = SiteKey{Name: "a", Incarnation: incarnation}, term, seq, now, true, true
+				co.Receive(now, r)
+				for rec, ok := co.Needs(); ok; rec, ok = co.Needs() {
+					co.Stored(now, rec)
+				}
+				for _, m := range co.Take() {
+					if m.State != nil {
+						lostFor = m.State.LostFor
+					}
+				}
+			}
+			send(1, 1, Report{})
+			send(1, 1, Report{Epoch: 1, Want: 2, Newcomers: 2})
+			send(2, 2, Report{})
+			send(2, 2, Report{Epoch: 1})
+			now = now.Add(c.before)
+			send(2, 2, Report{Epoch: 1})
+			now = now.Add(time.Second)
+			send(2, 3, Report{}) // the second process
+			honors := lostFor
+			if c.older {
+				honors = 0
+			}
+			began := now
+			send(2, 3, Report{Epoch: 1, LostFor: honors})
+			for now.Sub(began) < 5*time.Minute {
+				now = now.Add(time.Second)
+				send(2, 3, Report{Epoch: 1, LostFor: honors})
+				if co.Tick(now); co.ledger.Pool(Seat) == 5 {
+					break
+				}
+			}
+			if took := now.Sub(began); took < c.after || took > c.after+2*time.Second {
+				t.Errorf("written off %v after the hand-over, want %v", took, c.after)
+			}
+		})
+	}
+}
+
+// A process that goes on from another's journal adopts no longer than the coordinator counts on.
+func TestAProcessAdoptsForWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 2}, anteroom.Settings{TotalActiveUsers: 3, NewUsersPerMinute: 60, SessionDuration: time.Minute})
+	m := State{Epoch: 1, Now: midnight, Mode: Queue, Figures: &Figures{At: midnight, Step: baseStep}, Sites: 2, Lost: true, LostFor: 40 * time.Second}
+	s.Receive(midnight, m)
+	m.LostFor = 0
+	s.Receive(midnight.Add(time.Second), m)
+	if r, _ := s.Report(midnight.Add(time.Second)); r.LostFor != 40*time.Second {
+		t.Errorf("the site repeats %v", r.LostFor)
+	}
+	if unknown := s.Touch(midnight.Add(20*time.Second-1), []anteroom.ID{{1}}); len(unknown) != 0 {
+		t.Error("a session is not adopted in time")
+	}
+	if unknown := s.Touch(midnight.Add(20*time.Second), []anteroom.ID{{2}}); len(unknown) != 1 {
+		t.Error("a session is adopted after the time")
+	}
+}

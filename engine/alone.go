@@ -85,7 +85,11 @@ func (x *Doorway) worthwhile(now anteroom.Time, v *anteroom.Visit) bool {
 func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	s, t := &x.door.settings, v.Ticket
 	if _, ended := x.gone.get(t.ID); !ended && t.LastCheckIn <= now.Add(TouchDelay) {
-		x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
+		if Guest(x.site.Name, &t) {
+			x.door.Welcome(now, &t)
+		} else {
+			x.door.Learn(min(t.LastCheckIn, now), t.ID, t.AcceptedAt)
+		}
 		if d, ask := x.door.Decide(now, v); !ask {
 			return x.sure(d, v)
 		}

@@ -35,7 +35,7 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 	if o.Epoch != s.epoch || !s.synced {
 		return // its State comes first: after a restart that is what bounds the units
 	}
-	s.grant(o.Granted, o.Adopted, o.In)
+	s.grant(o.Granted, o.Adopted)
 	for _, id := range o.IDs {
 		slot := s.here.find(&id)
 		switch {

@@ -209,7 +209,7 @@ func (x *product) request(r uint32) {
 		return
 	}
 	dec, ask := d.machine.Decide(x.doorRoom(int(q.node)), q.visit)
-	if !ask {
+	if ask = ask || d.machine.Unsure(x.doorRoom(int(q.node)), q.visit.Ticket.ID); !ask {
 		if dec.Verdict == anteroom.Admit && w.judge.calm() {
 			x.agrees(d, dec.Ticket.ID)
 		}
@@ -236,6 +236,7 @@ func (x *product) agrees(d *doorProcess, id anteroom.ID) {
 		return
 	}
 	_, ok := s.machine.Session(id)
+	ok = ok || s.machine.Hosts(id)
 	x.w.judge.look(checkAgree, ok, func() string { return "a door lets in a session that its site does not know" })
 }
 
@@ -571,7 +572,11 @@ func (x *product) atDoor(node int, data []byte) {
 		d.machine.Apply(m.Mode, d.figures)
 	}
 	for _, a := range m.Answers {
-		if a.Decision.Verdict == anteroom.Admit {
+		switch {
+		case a.Decision.Verdict != anteroom.Admit:
+		case engine.Guest(m.Site.Name, &a.Decision.Ticket):
+			d.machine.Welcome(a.Decision.At, &a.Decision.Ticket)
+		default:
 			d.machine.Learn(a.Decision.At, a.Decision.Ticket.ID, a.Decision.Ticket.AcceptedAt)
 		}
 	}

@@ -528,13 +528,14 @@ func (c *Coordinator) bareSilent(now anteroom.Time) {
 	}
 }
 
-// noticeSilence tells all sites when some site is not heard any more, or all are.
+// noticeSilence tells the sites that hold sessions when some site is not heard any more, and when
+// all are.
 func (c *Coordinator) noticeSilence(now anteroom.Time) {
 	silent := slices.ContainsFunc(c.sites, func(s *siteView) bool { return s.lostAt == 0 && now.Sub(s.heard) >= DeadAfter })
 	if silent != c.silent {
 		c.silent = silent
 		for _, s := range c.sites {
-			s.answer = true
+			s.answer = s.answer || s.used[Seat] > 0
 		}
 	}
 }

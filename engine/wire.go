@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"github.com/anteroom/anteroom"
@@ -300,7 +301,7 @@ func (c *coder) fromDoor(m *FromDoor) {
 	unsigned(c, &m.Batch)
 	var token uint64
 	var base anteroom.Time
-	list(c, &m.Visits, 2*idBytes+12, func(c *coder, a *Asked) {
+	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
 		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream)
 		c.ticket(&a.Visit.Ticket, base)
@@ -336,8 +337,22 @@ func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
 	c.moment(&t.AcceptedAt, t.LastCheckIn)
 	signed(c, &t.Refresh)
 	unsigned(c, &t.Bind)
-	unsigned(c, &t.Told)
-	unsigned(c, &t.Home)
+	told := uint64(t.Told) << 1 // and whether a home follows, which few tickets have
+	if t.Home != 0 {
+		told |= 1
+	}
+	unsigned(c, &told)
+	if c.reads {
+		if t.Told = uint32(told >> 1); told > math.MaxUint32<<1|1 {
+			c.fail("%d is too large", told)
+		}
+	}
+	if told&1 == 0 || c.err != nil {
+		return
+	}
+	if unsigned(c, &t.Home); t.Home == 0 {
+		c.fail("a home is said that is none: it was damaged")
+	}
 }
 
 func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
@@ -346,7 +361,7 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 	unsigned(c, &m.Confirmed)
 	var token uint64
 	var base anteroom.Time
-	list(c, &m.Answers, idBytes+22, func(c *coder, a *Answer) {
+	list(c, &m.Answers, idBytes+21, func(c *coder, a *Answer) {
 		c.follow(&a.Token, &token)
 		c.decision(&a.Decision, base)
 		base = a.Decision.At

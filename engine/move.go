@@ -144,11 +144,12 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 		if slot != 0 {
 			c.line.remove(slot)
 		}
+	case q.silent && (q.Over || q.Home != 0 || q.Accepted != 0):
+		// Its session may be where nobody can ask, whatever the line says: the site decides as if it
+		// were cut off.
+		c.closeQuestion(now, q)
+		return
 	case q.Over:
-		if q.silent {
-			c.closeQuestion(now, q)
-			return
-		}
 	case slot != 0:
 		p := c.line.places.at(slot)
 		f = Finding{ID: q.ID, Standing: Waiting, Key: p.key, Lane: p.lane}

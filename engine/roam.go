@@ -347,6 +347,9 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 	case f.Standing == Unknown && s.placeLost(now, t), f.Standing == Waiting && void(&s.settings, f.Key):
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case f.Standing == Waiting:
+		if t.Accepted() { // its home has lost the admission
+			t.AcceptedAt, t.Next, t.Home = 0, now, 0
+		}
 		t.Arrival, t.Lane = f.Key, f.Lane
 		t.LastCheckIn = max(t.LastCheckIn, s.shuffled+1) // that key is of after any shuffle
 	}

@@ -7,15 +7,14 @@ package engine
 import (
 	"hash/fnv"
 	"slices"
-	"time"
 
 	"github.com/anteroom/anteroom"
 )
 
 const (
-	// awayDelay is how long home waits for word of a guest's last request: the heartbeat with which
-	// it leaves the other site, and the way by the coordinator.
-	awayDelay = 2 * time.Second
+	// awayDelay is how long home waits for word of a guest's last request: until it leaves the other
+	// site, and the way by the coordinator.
+	awayDelay = 3 * TouchDelay
 	// awayMargin is how much of the session must be left when a guest is let in although home does
 	// not answer. By then home knows that it cannot hear the other site, and holds the seat.
 	awayMargin = CutAfter + HeartbeatOpen
@@ -36,6 +35,7 @@ type guest struct {
 	sure     anteroom.Time // the last request that home has confirmed
 	seen     anteroom.Time // the last request here
 	told     anteroom.Time // when home was told of one last
+	asked    anteroom.Time // which one that was
 	untold   bool          // is among those to be told of
 }
 
@@ -77,7 +77,7 @@ func (s *Site) visits(now anteroom.Time, slot uint32) {
 }
 
 // tellHomes appends the requests of guests that their homes have not confirmed: each at most once
-// per TouchEvery, until they have.
+// per TouchDelay, and once per TouchEvery while there is no answer.
 func (s *Site) tellHomes(now anteroom.Time) {
 	s.untold = slices.DeleteFunc(s.untold, func(id anteroom.ID) bool {
 		slot := s.guests.find(&id)
@@ -88,8 +88,8 @@ func (s *Site) tellHomes(now anteroom.Time) {
 		case g.sure >= g.seen:
 			g.untold = false
 			return true
-		case now.Sub(g.told) >= TouchEvery:
-			g.told = now
+		case now.Sub(g.told) >= TouchEvery, g.sure >= g.asked && now.Sub(g.told) >= TouchDelay:
+			g.told, g.asked = now, g.seen
 			s.asks = append(s.asks, Ask{ID: id, Home: g.home, Seen: g.seen, Accepted: g.accepted})
 		}
 		return false

@@ -453,7 +453,8 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if s.together() {
 		every *= 2
 	}
-	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= every
+	s.tellHomes(now)
+	news := len(s.arrivals)+len(s.departures)+len(s.asks) > 0 && now.Sub(s.flushedAt) >= every
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
 	if len(s.parts) == 0 && !s.urgent && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
@@ -466,9 +467,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if !s.plenty() {
 		s.letters.take(now)
 	}
-	if s.seq++; ask || s.urgent {
-		s.tellHomes(now)
-	}
+	s.seq++
 	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,

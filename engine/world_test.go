@@ -36,6 +36,7 @@ type world struct {
 	delay    time.Duration                    // of every message; 0: random
 	answered func(*walker, anteroom.Decision) // takes answers to held requests instead of decided
 	story    map[anteroom.ID][]string         // what happened to each ticket, for failures
+	moved    map[anteroom.ID]bool             // whose place was given up by a site at some time
 	moves    int                              // requests of roamers that went on elsewhere within their session
 	ids      uint64
 }
@@ -88,7 +89,7 @@ func (w *world) fatal(id anteroom.ID, format string, args ...any) {
 }
 
 func newWorld(t *testing.T, seed uint64, sites int, s anteroom.Settings, f faults) *world {
-	w := &world{t: t, now: midnight, rng: rand.New(rand.NewPCG(seed, 1)), set: s.WithDefaults(), book: map[anteroom.ID]anteroom.Time{}, faults: f, story: map[anteroom.ID][]string{}}
+	w := &world{t: t, now: midnight, rng: rand.New(rand.NewPCG(seed, 1)), set: s.WithDefaults(), book: map[anteroom.ID]anteroom.Time{}, faults: f, story: map[anteroom.ID][]string{}, moved: map[anteroom.ID]bool{}}
 	w.coord = NewCoordinator(w.now, w.set, LedgerRecord{}, []byte("seed"))
 	for i := range sites {
 		w.sites = append(w.sites, &worldSite{})
@@ -192,7 +193,7 @@ func (w *world) decided(g *walker, d anteroom.Decision) {
 		return
 	}
 	g.inside, g.stream, g.stays = true, false, w.now.Add(time.Duration(w.rng.IntN(30))*time.Second)
-	if _, twice := w.book[g.ticket.ID]; twice && last != w.now && w.faults.forget == 0 && w.faults.cut == 0 {
+	if _, twice := w.book[g.ticket.ID]; twice && last != w.now && w.faults.forget == 0 && w.faults.cut == 0 && (w.calm() || !w.moved[g.ticket.ID]) {
 		w.fatal(g.ticket.ID, "a ticket gets a second session")
 	}
 	for _, o := range w.people {
@@ -334,7 +335,11 @@ func (w *world) step() {
 			}
 		}
 		s.TakeEnded()
-		s.TakeEvents()
+		for _, e := range s.TakeEvents() {
+			if e.Kind == EventMoved {
+				w.moved[e.ID] = true
+			}
+		}
 		if r, ok := s.Report(w.now); ok {
 			w.post(i, letter{to: -1, up: r})
 		}

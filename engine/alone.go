@@ -54,7 +54,12 @@ func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 			return true
 		}
 	}
-	return t.Accepted() && !x.hasEnded(t.ID) && t.LastCheckIn <= now.Add(TouchDelay) && now < lasts(s, t.AcceptedAt, t.LastCheckIn)
+	return t.Accepted() && !x.hasEnded(t.ID) && !x.stranger(t) && t.LastCheckIn <= now.Add(TouchDelay) && now < lasts(s, t.AcceptedAt, t.LastCheckIn)
+}
+
+// stranger says that a session is at another site, which does not know that the visitor is here.
+func (x *Doorway) stranger(t *anteroom.Ticket) bool {
+	return x.site.Name != "" && Guest(x.site.Name, t) && x.door.known.find(&t.ID) == 0
 }
 
 // lasts is until when a site holds a session at least that was seen at a moment.
@@ -84,7 +89,7 @@ func (x *Doorway) worthwhile(now anteroom.Time, v *anteroom.Visit) bool {
 // that the visitor was there when the cookie says so.
 func (x *Doorway) accepted(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	s, t := &x.door.settings, v.Ticket
-	if _, ended := x.gone.get(t.ID); !ended && t.LastCheckIn <= now.Add(TouchDelay) {
+	if _, ended := x.gone.get(t.ID); !ended && !x.stranger(&t) && t.LastCheckIn <= now.Add(TouchDelay) {
 		if Guest(x.site.Name, &t) {
 			x.door.Welcome(now, &t)
 		} else {

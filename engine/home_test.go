@@ -402,3 +402,18 @@ func TestADoorIsSureOfAGuestByTheSite(t *testing.T) {
 		t.Errorf("of a connection home has confirmed %v ago", now.Sub(confirmed))
 	}
 }
+
+// A door without its site lets in no visitor of another site whom it does not know: home would not
+// keep the seat.
+func TestADoorAloneLetsNoStrangerIn(t *testing.T) {
+	now := midnight
+	for home, want := range map[uint32]anteroom.Verdict{HomeOf("b"): anteroom.Admit, 0: anteroom.Admit, HomeOf("a"): anteroom.Wait} {
+		x := NewDoorway(7, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
+		x.Receive(now, ToDoor{Site: SiteKey{Name: "b", Incarnation: 1}, Now: now, Since: 1})
+		x.silence = now
+		cookie := anteroom.Ticket{ID: anteroom.ID{1}, AcceptedAt: now, LastCheckIn: now, Home: home}
+		if d := x.alone(now.Add(takeOver), anteroom.Visit{Ticket: cookie}); d.Verdict != want || d.SetCookie {
+			t.Errorf("home %x: %v %v", home, d.Verdict, d.Reason)
+		}
+	}
+}

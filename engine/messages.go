@@ -163,19 +163,16 @@ type State struct {
 
 // Inquiry asks a site about tickets that have turned up at another. A session stays, and is
 // renewed. A place in line is given up, so that nobody stands at two sites: an offer that it had is
-// withdrawn. The site answers with Report.Found, and again the same for a while when asked again.
+// withdrawn. The site answers with Report.Found, and the same for a while when asked again.
 type Inquiry struct {
 	Epoch uint64
-	// Number numbers Inquiries and Findings, ascending, so that a site knows which was overtaken.
-	Number uint64
-	Asks   []Ask
+	Asks  []Ask
 }
 
 // Findings answer Report.Asks.
 type Findings struct {
-	Epoch  uint64
-	Number uint64 // see Inquiry
-	Found  []Finding
+	Epoch uint64
+	Found []Finding
 }
 
 // Offers are turns: the permits are in Granted. They take effect everywhere at the same

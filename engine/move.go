@@ -253,16 +253,14 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 func (c *Coordinator) sendFindings() {
 	for _, s := range c.sites {
 		if len(s.found) > 0 {
-			c.number++
-			c.post(s, ToSite{Findings: &Findings{Epoch: c.epoch, Number: c.number, Found: s.found}})
+			c.post(s, ToSite{Findings: &Findings{Epoch: c.epoch, Found: s.found}})
 			s.found = nil
 		}
 		if len(s.keys) > 0 {
 			c.sendKeys(s)
 		}
 		if len(s.inquire) > 0 {
-			c.number++
-			c.post(s, ToSite{Inquiry: &Inquiry{Epoch: c.epoch, Number: c.number, Asks: s.inquire}})
+			c.post(s, ToSite{Inquiry: &Inquiry{Epoch: c.epoch, Asks: s.inquire}})
 			s.inquire = nil
 		}
 	}

@@ -153,7 +153,7 @@ func TestAPlaceThatIsGivenUpIsNotReported(t *testing.T) {
 	s.Report(now)
 	now = now.Add(time.Second)
 	s.arrivals = append(s.arrivals, s.arrival(s.here.find(&id)))
-	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Number: 1, Asks: []Ask{{ID: id}}})
+	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Asks: []Ask{{ID: id}}})
 	if r, ok := s.Report(now); !ok || len(r.Found) != 1 || len(r.Arrivals) != 0 {
 		t.Errorf("it reports %v, found %v, arrivals %v", ok, r.Found, r.Arrivals)
 	}

@@ -73,25 +73,13 @@ type asked struct {
 // askedFor is how long a question is asked again.
 const askedFor = 3 * time.Second
 
-// given is what was given up and when that was reported first; 0 before.
-type given struct {
-	finding Finding
-	sent    anteroom.Time
-}
-
 func (s *Site) inquire(now anteroom.Time, id anteroom.ID) {
 	q := s.questions[id]
 	q.last = now
 	s.questions[id] = q
 	s.asks = append(s.asks, q.Ask)
 	s.gone.drop(id)
-	s.ungive(id)
 	s.urgent = true
-}
-
-// ungive takes back what was said of a ticket before.
-func (s *Site) ungive(id anteroom.ID) {
-	s.given = slices.DeleteFunc(s.given, func(g given) bool { return g.finding.ID == id })
 }
 
 // inquireAgain repeats questions whose answer is overdue.
@@ -108,19 +96,6 @@ func (s *Site) inquireAgain(now anteroom.Time) {
 	for _, id := range late {
 		s.inquire(now, id)
 	}
-}
-
-// tellGiven is what the next report says of tickets that were asked about: again and again
-// until the coordinator has answered.
-func (s *Site) tellGiven(now anteroom.Time) (found []Finding) {
-	for _, f := range s.found {
-		s.given = append(s.given, given{f, now})
-	}
-	s.given = s.given[max(0, len(s.given)-maxGone):]
-	for _, g := range s.given {
-		found = append(found, g.finding)
-	}
-	return found
 }
 
 // unheard decides about a ticket of which nobody has said where it stands, because of a cut
@@ -200,7 +175,6 @@ func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
 	if q.Epoch != s.epoch || !s.synced {
 		return
 	}
-	s.newest = max(s.newest, q.Number)
 	for _, a := range q.Asks { // before anybody is found to have been away for too long
 		if slot := s.seats.find(&a.ID); slot != 0 {
 			s.lend(now, slot, a.Seen)
@@ -208,7 +182,6 @@ func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
 	}
 	s.expire(now)
 	for _, a := range q.Asks {
-		s.ungive(a.ID)
 		s.found = append(s.found, s.findHere(now, a))
 	}
 	s.urgent = true
@@ -270,22 +243,16 @@ func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {
 	if f.Epoch != s.epoch || !s.synced {
 		return
 	}
-	late := f.Number < s.newest
-	s.newest = max(s.newest, f.Number)
 	for _, x := range f.Found {
-		s.find(now, x, late)
+		s.find(now, x)
 	}
 	s.flush(now)
 }
 
-// find takes one finding. late: something that was sent after it is already here.
-func (s *Site) find(now anteroom.Time, f Finding, late bool) {
-	q, asked := s.questions[f.ID]
-	_, gone := s.gone.get(f.ID)
+// find takes one finding.
+func (s *Site) find(now anteroom.Time, f Finding) {
 	switch {
-	case gone && !asked && late:
-		return // it was asked for elsewhere meanwhile
-	case f.Standing == Seated && q.Over:
+	case f.Standing == Seated && s.questions[f.ID].Over:
 		return // said before it was ended
 	case f.Standing == Seated && s.seats.find(&f.ID) != 0:
 	case f.Standing == Seated:

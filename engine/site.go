@@ -101,8 +101,6 @@ type Site struct {
 
 	questions map[anteroom.ID]asked // not answered
 	gone      recent[Finding]       // places that were given up to other sites
-	given     []given               // answers that the coordinator may not have heard yet, oldest first
-	newest    uint64                // the highest number of a message of the coordinator about tickets
 
 	counting *counting // nil: nobody asks
 
@@ -286,9 +284,6 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync = true
 		s.urgent = true
 	}
-	if m.Epoch > s.epoch {
-		s.newest = 0
-	}
 	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
 	if !s.synced {
 		// The clock may have been set back by this first word.
@@ -322,9 +317,6 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync, s.urgent = true, true
 	}
 	s.answered = max(s.answered, m.Echo)
-	for len(s.given) > 0 && s.given[0].sent <= s.answered {
-		s.given = s.given[1:]
-	}
 	if s.answered >= s.borrowedAt {
 		s.borrowing = false
 	}
@@ -471,7 +463,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
-		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
+		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
 		Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {

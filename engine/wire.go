@@ -260,12 +260,10 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 	case partInquiry:
 		present(c, &m.Inquiry)
 		unsigned(c, &m.Inquiry.Epoch)
-		unsigned(c, &m.Inquiry.Number)
 		c.asks(&m.Inquiry.Asks, 0)
 	case partFindings:
 		present(c, &m.Findings)
 		unsigned(c, &m.Findings.Epoch)
-		unsigned(c, &m.Findings.Number)
 		c.found(&m.Findings.Found, 0)
 	case partKeys:
 		present(c, &m.Keys)

@@ -344,9 +344,9 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			}
 			s.gone.drop(p.ID)
 			slot = s.here.add(p.ID)
-			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane}
+			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane, flags: hereAway} // so that it is recorded below
 			if s.roaming() {
-				s.here.at(slot).flags = hereUnasked
+				s.here.at(slot).flags |= hereUnasked
 			}
 			if s.mode == Cut {
 				s.lineUp(slot)

@@ -496,8 +496,11 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	apart := again && was.site != site && !(was.calm && j.calm())
 	if alive && apart {
-		// Across a cut link there may be a session on each side; it is one visitor.
+		// A waiting cookie of two clients: across a cut link each may enter, and the newer session is the
+		// one that lasts. Any other session is at its home alone.
 		j.book[i].last = w.now
+		was.site = site
+		j.used[id] = was
 		return
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission

@@ -83,6 +83,9 @@ type Ticket struct {
 	// Told is the smallest number of people ahead that the visitor has been shown,
 	// plus one; zero when nothing has been shown. A shown place never gets worse.
 	Told uint32
+	// Home names the site that holds the session of an accepted ticket; zero in cookies of
+	// earlier releases. A cookie has room for one of Told and Home.
+	Home uint32
 }
 
 // Accepted reports whether the ticket was admitted.

@@ -51,7 +51,7 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 // noticed that it does not hear this door, it may end a session whose time is nearly over.
 func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	s, t := &x.door.settings, &v.Ticket
-	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind || x.hasEnded(t.ID) || !x.mayAlone(now) {
+	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind || x.hasEnded(t.ID) || !x.mayAlone(now) || x.guest(t) {
 		return false
 	}
 	until := anteroom.Time(0)
@@ -66,6 +66,15 @@ func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 		until = until.Add(-speaksBy)
 	}
 	return now < until
+}
+
+// guest says that the visitor's session is at another site, which does not know what this door sees
+// while its own site is silent.
+func (x *Doorway) guest(t *anteroom.Ticket) bool {
+	if slot := x.door.known.find(&t.ID); slot != 0 && x.door.known.at(slot).home != 0 {
+		return true
+	}
+	return x.site.Name != "" && Guest(x.site.Name, t)
 }
 
 // Unheard is how long ago the newest message left that the site has confirmed; never is a long time.

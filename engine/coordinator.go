@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -19,7 +20,7 @@ type ReservedUnits struct {
 	Site     SiteKey
 	Reserved Units
 	Returned Units  // as heard when it was written
-	Out      uint64 `json:",omitempty"` // seats that were charged elsewhere by then, see Account
+	Out      uint64 `json:",omitempty"` // of earlier releases: seats that were charged elsewhere by then
 }
 
 // Coordinator is the one authority of a room: its limits, the units granted to each site,
@@ -59,12 +60,9 @@ type Coordinator struct {
 	knockedAt anteroom.Time
 
 	questions map[anteroom.ID]*question
-	asking    []*question             // those, in the order in which they were opened; some are closed
-	moved     recent[SiteKey]         // where sessions went lately
-	moves     map[anteroom.ID][]*move // open ones
-	moving    []*move                 // those, the oldest first, and some that are over
-	telling   []*move                 // to be told
-	number    uint64                  // of the newest message that has one
+	asking    []*question // those, in the order in which they were opened; some are closed
+	number    uint64      // of the newest message that has one
+	silent    bool        // as sites were told, see State
 
 	forecast    forecast
 	lineAt      anteroom.Time
@@ -79,6 +77,7 @@ type Coordinator struct {
 
 type siteView struct {
 	key     SiteKey
+	home    uint32 // see HomeOf
 	heard   anteroom.Time
 	seq     uint64
 	greeted bool // has reported to this coordinator
@@ -102,13 +101,10 @@ type siteView struct {
 	weight  uint64          // of its share of what is idle
 	used    Units           // as reported last
 	ahead   time.Duration   // of its clock, by the last report
-	in      uint64          // seats granted for sessions that moved there
-	took    []Move          // as reported, not settled
-	settled []Move          // that it may not have heard of
 	began   anteroom.Time   // when its process was heard first; see awaits
 	parts   uint32          // of a full report, taken so far
 	here    map[uint32]bool // slots of who waits there, by those
-	inquire []anteroom.ID   // to be asked about
+	inquire []Ask           // to be asked about
 	found   []Finding       // to be told
 	keys    []Placed        // to be told: the site has others
 }
@@ -120,14 +116,13 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
 		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, knockedAt: now, dirty: true,
-		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{}, moved: newRecent[SiteKey](maxMoved),
-		moves: map[anteroom.ID][]*move{},
+		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{},
 	}
 	for _, r := range before.Sites {
+		r.Returned[Seat] += r.Out // charged elsewhere, or returned: that site has them no more
 		c.ledger.Open(r.Site, r.Reserved, r.Returned)
-		c.ledger.Left(r.Site, r.Out)
 		c.numbers[r.Site] = len(c.sites)
-		c.sites = append(c.sites, &siteView{key: r.Site, heard: now, weight: 1})
+		c.sites = append(c.sites, &siteView{key: r.Site, home: HomeOf(r.Site.Name), heard: now, weight: 1})
 		c.alive++
 		c.weights++
 	}
@@ -201,8 +196,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
 	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
 	s.heard, s.sent, s.bare = now, max(s.sent, r.Sent), false
-	current, first := r.Epoch == c.epoch && !overtaken, s.since == 0
-	if first && r.Epoch == c.epoch {
+	if s.since == 0 && r.Epoch == c.epoch {
 		s.since = r.Sent
 	}
 	if (r.Seq != s.seq+1 || silent) && !r.Full {
@@ -230,7 +224,6 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	}
 	// First what it owns, then what of that it gave back: an adopted session that ended
 	// before its unit was moved here is given back beyond what was granted.
-	c.ledger.Left(r.From, r.Out)
 	if c.concede(r) {
 		c.dirty = true
 	}
@@ -281,16 +274,15 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		c.line.only(at, s.here, now)
 		s.here, s.parts = nil, 0
 	}
-	c.transit(now, s, r, current, first)
 	for _, f := range r.Found {
-		c.heardOf(now, at, f, current)
+		c.heardOf(now, at, f)
 	}
 	// A site that has not heard us would not know who answers. It asks again, and what an
-	// overtaken report asks has perhaps been answered: a session must not move to where nobody
-	// waits for it.
+	// overtaken report asks has perhaps been answered: a place must not move to where nobody waits
+	// for it.
 	if s.told && !overtaken {
-		for _, id := range r.Asks {
-			c.inquire(now, id, at)
+		for _, a := range r.Asks {
+			c.inquire(now, a, at)
 		}
 	}
 	if c.line.waiting() > 0 && c.mode == Open {
@@ -372,8 +364,6 @@ func (c *Coordinator) concede(r Report) bool {
 	for k := range owned {
 		owned[k] += r.Returned[k] // of the same report: mixed with a newer one it would be too much
 	}
-	owned[Seat] += r.Out + uint64(len(r.Gave))
-	owned[Seat] -= min(owned[Seat], uint64(len(r.Took))) // charged to who gave them up
 	c.ledger.Concede(r.From, owned)
 	return a.Reserved != before
 }
@@ -381,16 +371,13 @@ func (c *Coordinator) concede(r Report) bool {
 // depart takes a ticket out of the line, or back into it. What a site says of a place that
 // has moved away from it counts no more, but that it let the ticket in.
 func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
-	if d.Why == Admitted {
-		c.entered(now, d.ID, site)
-	}
 	slot := c.line.places.find(&d.ID)
 	if slot == 0 {
 		return
 	}
 	if at := c.line.places.at(slot).site; at != site {
 		if d.Why == Admitted {
-			c.ask(now, d.ID, at, []uint16{site}, false)
+			c.ask(now, Ask{ID: d.ID}, at, []uint16{site}, false)
 		}
 		return
 	}
@@ -445,7 +432,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 		return -1
 	}
 	c.ledger.Open(key, Units{}, Units{})
-	view := &siteView{key: key, heard: now, answer: true, resync: true, weight: 1}
+	view := &siteView{key: key, home: HomeOf(key.Name), heard: now, answer: true, resync: true, weight: 1}
 	c.alive++
 	c.weights++
 	c.reserve(key, 0)
@@ -480,7 +467,11 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 func (c *Coordinator) outlived(lost *siteView) bool {
 	for _, s := range c.sites {
 		if s.lostAt == 0 && s.key.Name == lost.key.Name {
-			return s.since != 0 && s.adoptedFor() > max(c.settings.SessionDuration, RateHold)
+			d := max(c.settings.SessionDuration, RateHold)
+			if c.silent { // its visitors may be guests where nobody is heard
+				d += c.settings.SessionDuration
+			}
+			return s.since != 0 && s.adoptedFor() > d
 		}
 	}
 	return false
@@ -549,7 +540,7 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 		if a == nil {
 			continue
 		}
-		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Out: a.Out}
+		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned}
 		switch {
 		case s.lostAt != 0:
 		case s.bare, !s.greeted:
@@ -575,6 +566,18 @@ func (c *Coordinator) bareSilent(now anteroom.Time) {
 	}
 }
 
+// noticeSilence tells the sites that hold sessions when some site is not heard any more, and when
+// all are.
+func (c *Coordinator) noticeSilence(now anteroom.Time) {
+	silent := slices.ContainsFunc(c.sites, func(s *siteView) bool { return s.lostAt == 0 && now.Sub(s.heard) >= DeadAfter })
+	if silent != c.silent {
+		c.silent = silent
+		for _, s := range c.sites {
+			s.answer = s.answer || s.used[Seat] > 0
+		}
+	}
+}
+
 // Stored says that the record is durable: grants up to its bounds may leave.
 func (c *Coordinator) Stored(now anteroom.Time, rec LedgerRecord) {
 	for _, r := range rec.Sites {
@@ -582,7 +585,6 @@ func (c *Coordinator) Stored(now anteroom.Time, rec LedgerRecord) {
 			a.Reserved.raise(r.Reserved)
 		}
 	}
-	c.settle()
 	c.grantWants(now)
 	c.dispatch(now)
 }
@@ -643,11 +645,11 @@ func (c *Coordinator) setMode(m Mode) {
 func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
 	c.pursue(now)
+	c.noticeSilence(now)
 	c.knock(now)
 	c.bareSilent(now)
 	for _, s := range c.sites {
-		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) && !c.carriesFrom(s) {
-			c.forsake(s)
+		if s.lostAt != 0 && c.ledger.accounts[s.key] != nil && c.outlived(s) {
 			c.ledger.Close(s.key)
 			c.dirty = true
 		}

@@ -132,7 +132,9 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.close(now, d, id)
 	}
 	for _, id := range m.Revokes {
-		x.site.Revoke(now, id)
+		if !x.site.Revoke(now, id) {
+			x.site.revokeAway(now, id)
+		}
 	}
 	if len(m.Touches) > 0 {
 		d.ended = append(d.ended, x.site.Touch(d.said, m.Touches)...)

@@ -67,15 +67,14 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			if ids := batch[s.key]; ids != nil {
 				c.lastAt = at
 				c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
-					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, In: s.in, At: at, IDs: ids}})
+					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
 			}
 		}
 		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {
 			c.setMode(Open)
 		}
 	}
-	// What was found goes before the state: a site returns seats that it knows no use for.
-	c.sendMoves()
+	c.sendFindings()
 	for _, s := range c.sites {
 		if s.answer && s.lostAt == 0 {
 			c.send(now, s)
@@ -106,7 +105,7 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 		if ids := batch[s.key]; ids != nil {
 			c.lastAt = at
 			c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
-				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, In: s.in, At: at, ByHand: true, IDs: ids}})
+				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, ByHand: true, IDs: ids}})
 		}
 	}
 	c.dispatch(now)

@@ -13,13 +13,10 @@
 //		G[i]     ever granted, at the coordinator (Account.Granted); g at the site: the highest heard
 //		ret[i]   ever returned, at the site (Balance.Returned); RS at the coordinator: the highest heard
 //		used[i]  in use at the site; offers[i]: set aside for tickets whose turn has come
-//		OS[i]    seats that have left with sessions, at the coordinator (Account.Out); out at the
-//		         site: the highest heard (Balance.Out)
-//		away[i]  sessions that the site has given up, whose seats it keeps for where they go
-//		debt[i]  sessions that it has taken, whose seats are not in g yet
+//		debt[i]  sessions that it has adopted, whose seats are not in g yet
 //
-//		pool = limit - sum over sites (G - RS - OS)
-//		free = g + debt - ret - out - used - away - offers
+//		pool = limit - sum over sites (G - RS)
+//		free = g + debt - ret - used - offers
 //
 //	 1. The coordinator raises G only while every pool stays at or above 0.
 //	 2. A site admits, offers and returns only from free units.
@@ -27,24 +24,22 @@
 //
 // # Why the limits hold
 //
-// T1: the units in use never exceed the limit. A site hears of a grant after it was made
-// and the coordinator of a return after it was made, so g <= G and ret >= RS. With rule 2, and
-// while no session moves, used + offers <= g - ret <= G - RS at every site; with rule 1 the sum
-// over all sites is at most limit - pool, which is at most the limit. A session that moves (see
-// T3) is charged to the site that gave it up, among away, until the coordinator raises G of the
-// taker and OS of the giver at one moment; the taker's debt stands for it until it has heard of
-// G, in messages that say how many debts are in it. So debts are at most the sessions among
-// away that were taken and not settled, each once, and one account covers what is used.
-// Nothing was said about delivery: messages
-// may be lost, repeated, late or out of order, links cut, processes stopped. A session's
-// end is a duration on one clock; no wall clock is compared. What must survive the
-// coordinator is an upper bound of G, stored before a grant beyond it leaves
-// ([Coordinator.Needs], [LedgerRecord]); a new one starts from the bound with RS = 0, which
-// only underestimates the pool. A site that lost its memory comes back under a new
-// incarnation and adopts whoever it sees within a session duration, by the cookie or because
-// a door has let them in; the old account stays charged until that time has passed by the
-// site's own clock and what it has adopted is known; the time that several processes of a site spend
-// on that adds up ([State].LostFor).
+// T1: the units in use never exceed the limit. A site hears of a grant after the coordinator made
+// it, and the coordinator hears of a return after the site made it, so g <= G and ret >= RS. With
+// rule 2, used + offers <= g - ret <= G - RS at every site, apart from the debt. With rule 1 the sum
+// over all sites is at most limit - pool, which is at most the limit. None of this depends on
+// delivery: messages may be lost, repeated, late or out of order, links may be cut, processes may
+// stop. A session ends a duration after its last request on one clock; nobody compares wall clocks.
+// The one thing that must survive the coordinator is an upper bound of G, stored before a grant
+// beyond it leaves ([Coordinator.Needs], [LedgerRecord]). A new coordinator starts from the bound
+// with the returns that were stored with it, which can only underestimate the pool. A site that
+// lost its memory comes back under a new incarnation and adopts every visitor of its own that it
+// hears of within a session duration, by the cookie, from a door, or from a site where the visitor
+// is a guest. The debt of an adopted session is covered by the lost account, which stays charged
+// until that time has passed by the site's own clock and the coordinator knows what was adopted; the
+// time that several processes of a site spend on that adds up ([State].LostFor).
+//
+// A session uses one seat, at one site, for as long as the origin may see it (see T3).
 //
 // T2: no more than the rate enter in any 60 s. Whoever entered in (t-60 s, t] has a rate
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute
@@ -60,28 +55,31 @@
 // return. After a restart that lost touch with a line, nobody is called for ClaimHorizon,
 // so that those in front can come back first.
 //
-// T3: one ticket has at most one session, and one place. At a site, a request whose id has a
-// seat is let in by it, all requests that are held with an id get one answer, and an id whose
-// session has ended is remembered as used for as long as a cookie of it could be shown, together
-// with the one ticket under which requests with that cookie continue. With
-// several sites a ticket lives at one. A site that does not know a ticket holds the request
-// and asks ([Report].Asks); the coordinator makes whoever has the ticket give it up
-// ([Inquiry]) and only then tells the asker ([Findings]). A session moves with its seat, and no
-// rate slot, for nobody enters. Whoever gives it up lists it in every report, and keeps the
-// seat, until it hears that the move is settled; the coordinator repeats it to whom it has told
-// until that one lists it as taken; then the seat changes accounts. A move is taken once: it has a
-// number that rises with every move of the session, messages of the coordinator are numbered, and
-// a site takes nothing from those sent before a question that it has answered or before it heard
-// that a move was settled. So one that was told of a session and does not hold it says so for
-// good, and another can be told. Both lists are in the journal ([EventMoved], [EventTook],
-// [EventSettled]), for either process may start again, provided that what it says leaves after
-// the events taken before are durable. The coordinator keeps nothing: a new one learns the lists
-// from the sites, and tells nobody of a session whose story it does not know before every site
-// has heard it and so listens to no earlier one. What nobody takes is released when the session
-// must have ended; what a lost site may have taken, with that site. Where nobody answers in time (a cut, a lost message) a place is taken here with the
-// old arrival, and is called only after the question was answered; a session goes on with
-// a free seat of this site, which is one seat on each side of the cut until the next question
-// merges them; without a seat it waits with its old arrival, for T1 has no exception.
+// T3: one ticket has at most one session, and one place. A site admits a request whose id has a
+// seat by that seat, answers all held requests of an id alike, and remembers an id whose session
+// has ended as used for as long as a cookie of it could be shown, together with the one ticket under
+// which requests with that cookie continue.
+//
+// With several sites, a session stays at the site that admitted it: its home, which the cookie
+// names ([HomeOf]). Elsewhere the visitor is a guest and uses no unit. The other site holds the
+// first request and asks home through the coordinator ([Report].Asks, [Inquiry], [Findings]); the
+// question renews the session, and the answer says when home last saw the visitor. For [SureFor]
+// from that moment the other site and its doors admit the guest without waiting. They report each
+// such request within TouchDelay, again until home confirms it, and home allows for the way. If
+// home does not answer, a guest is admitted until awayMargin before the confirmed moment is a
+// session duration old. By then home knows that it cannot hear the other site, because its reports
+// are not answered ([Site] is apart) or because the coordinator says that a site is silent
+// ([State].Silent), and keeps the seat for another session duration. So the seat outlasts what the
+// origin sees, and no other site needs one. A visitor whom the other site does not know is not
+// admitted by the cookie alone, because a home that does not know of the visit would free the seat.
+// That visitor is admitted as a new visitor if nobody waits, and otherwise keeps the cookie until
+// the session must be over, and then gets the place of the first arrival. If home says that the
+// session has ended, it ends everywhere; a revocation goes to home first, and home tells the
+// others. Only home adopts a session, and only after it lost its memory.
+//
+// A place in line is at one site too, and moves. The coordinator makes the site that has it give it
+// up before it tells the asker. If nobody answers in time, the visitor takes a place here with the
+// old arrival, and is called only after the question was answered.
 //
 // The draw ([anteroom.Random]) is uniform over everybody in line, by a keyed sequence. A
 // draw stands: a winner who is away keeps the win and enters on return, before later

@@ -31,6 +31,7 @@ type knownSession struct {
 	accepted anteroom.Time
 	sure     anteroom.Time // the last touch that the site has confirmed, or somewhat earlier
 	alone    anteroom.Time // when it was let in last without the site; 0: never
+	home     uint32        // a guest's, see HomeOf: only an answer of the site makes the door surer; else 0
 	seen     bool          // among the touches not taken yet
 }
 
@@ -134,7 +135,20 @@ func (d *Door) Learn(at anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
 		slot = d.known.add(id)
 	}
 	k := d.known.at(slot)
-	k.accepted, k.sure = accepted, max(k.sure, at)
+	k.accepted, k.sure, k.home = accepted, max(k.sure, at), 0
+}
+
+// Welcome remembers a guest, by a ticket that tells when home has confirmed the session.
+func (d *Door) Welcome(now anteroom.Time, t *anteroom.Ticket) {
+	d.Learn(min(now, t.LastCheckIn), t.ID, t.AcceptedAt)
+	d.known.at(d.known.find(&t.ID)).home = t.Home
+}
+
+// Unsure says that the site is to be asked about a guest, for home has not confirmed the session
+// lately.
+func (d *Door) Unsure(now anteroom.Time, id anteroom.ID) bool {
+	slot := d.known.find(&id)
+	return slot != 0 && d.known.at(slot).home != 0 && now.Sub(d.known.at(slot).sure) >= SureFor(d.settings.SessionDuration)
 }
 
 // prune looks at a few sessions and drops those that are long over: what a site says of
@@ -196,8 +210,9 @@ func (d *Door) Confirmed(batch uint64) {
 	list, _ := d.touches.tell(int(end - d.touches.first))
 	for i := range list {
 		if slot := d.known.find(&list[i].id); slot != 0 {
-			k := d.known.at(slot)
-			k.sure = max(k.sure, list[i].since)
+			if k := d.known.at(slot); k.home == 0 {
+				k.sure = max(k.sure, list[i].since)
+			}
 		}
 	}
 	d.touches.heard(end)

@@ -151,7 +151,7 @@ func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
 // answers of a later call; Abandon says that nobody waits for it any more.
 func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	d, ask := x.door.Decide(now, v)
-	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.mayAlone(now)) {
+	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.mayAlone(now) && !x.guest(&v.Ticket)) {
 		x.takePolls()
 		x.seenAlone(now, &d)
 		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {
@@ -509,6 +509,10 @@ func (x *Doorway) learn(now anteroom.Time, d *anteroom.Decision) {
 		return
 	}
 	x.gone.drop(d.Ticket.ID)
+	if Guest(x.site.Name, &d.Ticket) {
+		x.door.Welcome(d.At, &d.Ticket)
+		return
+	}
 	x.door.Learn(d.At, d.Ticket.ID, d.Ticket.AcceptedAt)
 }
 
@@ -676,6 +680,11 @@ func (x *Doorway) Revoke(now anteroom.Time, id anteroom.ID) bool {
 // is one that may go on.
 func (x *Doorway) Touch(now anteroom.Time, id anteroom.ID) bool {
 	x.news = true
+	if x.door.Unsure(now, id) && x.Reachable(now) { // nobody waits for the answer, by which the door is sure again
+		k := x.door.known.at(x.door.known.find(&id))
+		x.ask(now, anteroom.Visit{NoClaim: true, NoJoin: true, NoHold: true,
+			Ticket: anteroom.Ticket{ID: id, AcceptedAt: k.accepted, LastCheckIn: k.sure, Home: k.home}}, false)
+	}
 	return x.door.touch(now, id)
 }
 

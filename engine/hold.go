@@ -139,7 +139,7 @@ func (s *Site) settleAsking(now anteroom.Time, h heldVisit) {
 		s.answer(h, anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now})
 	case slot != 0:
 		s.answer(h, s.renew(now, slot, h.ticket))
-	case !s.roaming():
+	case !s.roaming(), s.synced && h.ticket.Accepted() && h.ticket.Home == s.home:
 		delete(s.questions, h.ticket.ID)
 		s.goOn(now, h, func() (anteroom.Decision, uint64) {
 			return s.foundAt(now, h, Finding{ID: h.ticket.ID})

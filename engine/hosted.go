@@ -21,7 +21,7 @@ const RestAfter = 30 * time.Second
 // before it can grant. ok is false when somebody is there. The record is needed, and the
 // coordinator is not to be called any more, whether it can be stored or not.
 func (c *Coordinator) Rest(now anteroom.Time) (rec LedgerRecord, ok bool) {
-	if c.line.places.len() > 0 || len(c.questions) > 0 || len(c.moves) > 0 || len(c.out) > 0 {
+	if c.line.places.len() > 0 || len(c.questions) > 0 || len(c.out) > 0 {
 		return rec, false
 	}
 	for _, s := range c.sites {
@@ -32,7 +32,7 @@ func (c *Coordinator) Rest(now anteroom.Time) (rec LedgerRecord, ok bool) {
 	rec.Epoch = c.epoch
 	for _, s := range c.sites {
 		if a := c.ledger.accounts[s.key]; a != nil {
-			rec.Sites = append(rec.Sites, ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Out: a.Out})
+			rec.Sites = append(rec.Sites, ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned})
 		}
 	}
 	return rec, true

@@ -20,18 +20,13 @@ func (u *Units) raise(v Units) {
 
 // Account is what the coordinator knows of one site's units.
 type Account struct {
-	Granted  Units  // G: ever granted; what the site may have heard
-	Reserved Units  // the durable bound of Granted; Granted never exceeds it
-	Returned Units  // RS: the highest "ever returned" that was heard
-	Out      uint64 // OS: seats that were charged elsewhere since, for the session has moved
+	Granted  Units // G: ever granted; what the site may have heard
+	Reserved Units // the durable bound of Granted; Granted never exceeds it
+	Returned Units // RS: the highest "ever returned" that was heard
 }
 
 func (a *Account) charged(k int) int64 {
-	n := int64(a.Granted[k] - a.Returned[k])
-	if k == Seat {
-		n -= int64(a.Out)
-	}
-	return n
+	return int64(a.Granted[k] - a.Returned[k])
 }
 
 // Ledger is the coordinator's account of both units over all sites. Its one rule: grants
@@ -104,7 +99,7 @@ func (l *Ledger) Heard(site SiteKey, returned Units) error {
 		return fmt.Errorf("engine: no account for site %v", site)
 	}
 	for k := range units {
-		if returned[k]+a.out(k) > a.Granted[k] {
+		if returned[k] > a.Granted[k] {
 			return fmt.Errorf("engine: site %v says it returned %d of unit %d and was granted %d", site, returned[k], k, a.Granted[k])
 		}
 	}
@@ -115,40 +110,6 @@ func (l *Ledger) Heard(site SiteKey, returned Units) error {
 		}
 	}
 	return nil
-}
-
-// out is how many of unit k have left with sessions.
-func (a *Account) out(k int) uint64 {
-	if k == Seat {
-		return a.Out
-	}
-	return 0
-}
-
-// Left takes a site's word of how many seats have left it with sessions: an older coordinator
-// may have settled moves of which this one does not know. Never more than are charged.
-func (l *Ledger) Left(site SiteKey, out uint64) {
-	a := l.accounts[site]
-	if a == nil || out <= a.Out {
-		return
-	}
-	n := min(int64(out-a.Out), max(0, a.charged(Seat)))
-	a.Out += uint64(n)
-	l.charged[Seat] -= n
-}
-
-// Carry charges a seat to the site where a session has gone, and no more to the one that gave it
-// up. The pool stays as it is, unless that one's account is closed.
-func (l *Ledger) Carry(from, to SiteKey) {
-	if a := l.accounts[from]; a != nil {
-		a.Out++
-		l.charged[Seat]--
-	}
-	if a := l.accounts[to]; a != nil {
-		a.Granted[Seat]++
-		a.Reserved[Seat] = max(a.Reserved[Seat], a.Granted[Seat])
-		l.charged[Seat]++
-	}
 }
 
 // Concede raises G of the site to cover what it says it owns, which is what it uses and
@@ -191,19 +152,16 @@ type Balance struct {
 	Returned Units // ret: ever returned
 	Used     Units
 	Offers   uint64 // permits set aside for tickets that were offered a turn
-	// Debt counts seats of sessions that were adopted, or have moved here, which the coordinator
-	// has not granted yet; the account of the lost site, or of the one that gave up the session,
-	// covers them.
+	// Debt counts seats of sessions that were adopted and which the coordinator has not granted
+	// yet; the account of the lost site covers them.
 	Debt uint64
-	Out  uint64 // seats that have left with sessions, as far as heard
-	Away uint64 // seats of sessions that were given up and are not heard to be held elsewhere
 }
 
 // Free is the number of units of k that nobody uses and nobody was offered.
 func (b *Balance) Free(k int) int64 {
 	f := int64(b.Granted[k]) - int64(b.Returned[k]) - int64(b.Used[k]) - int64(b.Offers)
 	if k == Seat {
-		f += int64(b.Debt) - int64(b.Out) - int64(b.Away)
+		f += int64(b.Debt)
 	}
 	return f
 }

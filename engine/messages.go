@@ -62,24 +62,33 @@ const (
 	Used             // had its session
 )
 
-// Move names the move of a session from one site to another: the session and a number that the
-// site gives which gives it up, higher than that of every earlier move of it.
-type Move struct {
-	ID     anteroom.ID
-	Number uint64
+// Ask is a question about a ticket that turned up at a site: to the coordinator, and from there to
+// other sites.
+type Ask struct {
+	ID anteroom.ID
+	// Home is the site that is asked, as a ticket names it; 0: every site, as the ticket waits.
+	Home uint32
+	// Seen is the visitor's last request, which renews a session; 0: there was none.
+	Seen anteroom.Time
+	// Accepted is when the session began, by the cookie: a home that has lost its memory adopts
+	// it. 0 if the cookie has run out, or the ticket waits.
+	Accepted anteroom.Time
+	// Over: the session ends at once.
+	Over bool
 }
 
 // Finding is what became of a ticket that a site was asked about.
 type Finding struct {
 	ID       anteroom.ID
 	Standing Standing
-	// Number is that of the move when Seated, and else that of the Inquiry which it answers.
-	Number uint64
-	// Waiting: its key and lane. Seated: its session, which ended there with the answer.
-	Key      anteroom.Time
-	Lane     uint8
+	// Waiting: its key and lane, of the place that was given up.
+	Key  anteroom.Time
+	Lane uint8
+	// Seated: its session, and where it is, as a ticket names the site. A home that says so of a
+	// Used ticket has ended the session by itself: all sites are to know.
 	Accepted anteroom.Time
 	Last     anteroom.Time
+	Home     uint32
 }
 
 // Departure tells the coordinator what became of a ticket.
@@ -103,13 +112,9 @@ type Report struct {
 	Seq   uint64 // 1, 2, 3 …
 	Sent  anteroom.Time
 
-	Returned Units
-	Used     Units
-	Adopted  uint64 // sessions adopted, ever
-	// Out and In count the seats that have left this site and have come with sessions that
-	// moved, as far as the site has heard.
-	Out, In uint64
-
+	Returned  Units
+	Used      Units
+	Adopted   uint64 // sessions adopted, ever
 	Idle      uint64 // free permits here
 	Newcomers uint32 // since the last report
 	Want      uint32 // permits asked for held newcomers
@@ -121,16 +126,11 @@ type Report struct {
 
 	Departures []Departure // of before the arrivals
 	Arrivals   []Arrival
-	// Asks names tickets of this room that turned up here and are not known here: where do
-	// they stand? Answered with Findings.
-	Asks []anteroom.ID
+	// Asks are about tickets of this room that turned up here and are not known here, and tell
+	// the homes of guests of their requests. Answered with Findings.
+	Asks []Ask
 	// Found answers an Inquiry.
-	Found []Finding
-	// Gave lists all sessions that were given up and not heard to be held elsewhere: their
-	// seats are charged to this site. Took lists all moves taken and not heard to be known: their
-	// seats are charged to who gave them.
-	Gave     []Finding
-	Took     []Move
+	Found    []Finding
 	Admitted uint32     // since the last report
 	Ends     []AgeCount // since the last report
 	Ages     []AgeCount // with Full: the sessions here by age
@@ -156,16 +156,11 @@ type State struct {
 	Granted Units
 	Heard   Units // the highest Returned heard: a site that forgot its own takes it
 	Adopted uint64
-	// In is for how many of the sessions that moved here a seat is in Granted, Out how many
-	// seats have left with sessions, and Settled which moves are over, of those that the site
-	// has reported as given or taken.
-	In, Out uint64
-	Settled []Move
-	Number  uint64 // see Inquiry
-	Lost    bool   // a lost incarnation of this site is still charged: unknown sessions may be its
+	Lost    bool // a lost incarnation of this site is still charged: unknown sessions may be its
 	// LostFor is how long processes of this site that have ended have adopted sessions of that one: it
 	// is taken from how long this one does.
 	LostFor time.Duration
+	Silent  bool // some site is not heard: visitors may be there of whom nobody knows
 	Mode    Mode
 	Target  uint64 // idle permits that the site may keep
 	Figures *Figures
@@ -173,30 +168,18 @@ type State struct {
 	Sites   int // that the room has: with more than one, a ticket unknown here may live elsewhere
 }
 
-// Inquiry asks a site about tickets that have turned up at another. The site gives up what
-// it holds of them, so that nobody stands at two sites: a ticket in line leaves it (an
-// offer that it had is withdrawn), a session ends and its seat is kept for where it goes
-// (Report.Gave). It answers with Report.Found, and again the same for a while when asked again.
+// Inquiry asks a site about tickets that have turned up at another. A session stays, and is
+// renewed. A place in line is given up, so that nobody stands at two sites: an offer that it had is
+// withdrawn. The site answers with Report.Found, and the same for a while when asked again.
 type Inquiry struct {
 	Epoch uint64
-	// Number numbers what a coordinator sends, ascending. A site takes no session from Findings
-	// that were sent before an Inquiry which it has answered, or before it was told that a move
-	// is settled.
-	Number uint64
-	IDs    []anteroom.ID
+	Asks  []Ask
 }
 
-// Findings answer Report.Asks, and are repeated for a session that moves here until the site has
-// said that it took it. The seat stays charged to who gave it up until then. Adopted and In are as
-// in State: seats granted for adopted sessions and for moved ones pay a debt, in whatever message
-// they come.
+// Findings answer Report.Asks.
 type Findings struct {
-	Epoch   uint64
-	Number  uint64 // see Inquiry
-	Granted Units
-	Adopted uint64
-	In      uint64
-	Found   []Finding
+	Epoch uint64
+	Found []Finding
 }
 
 // Offers are turns: the permits are in Granted. They take effect everywhere at the same
@@ -205,7 +188,6 @@ type Offers struct {
 	Epoch   uint64
 	Granted Units
 	Adopted uint64 // as in State
-	In      uint64 // as in State
 	At      anteroom.Time
 	// ByHand: the operator gave these turns; they count while the room is held, too.
 	ByHand bool

@@ -1,7 +1,8 @@
 package engine
 
-// A ticket lives at one site. When it turns up at another, the coordinator asks the site
-// where it is, or all of them, and moves what they give up.
+// A ticket lives at one site. When it turns up at another, the coordinator asks the site where its
+// session is, by the cookie, or where it waits, or all of them, and tells the asker. A place moves
+// to the asker.
 
 import (
 	"slices"
@@ -11,10 +12,9 @@ import (
 )
 
 const (
-	// movedFor is how long the coordinator remembers where a session went: longer than a site
-	// repeats what it said of it.
+	// movedFor is for how long what the coordinator remembers could revive a used ticket: longer
+	// than a site repeats what it said of it.
 	movedFor     = goneFor + 15*time.Second
-	maxMoved     = 100_000
 	inquireEvery = time.Second
 	questionLife = 10 * time.Second
 	maxQuestions = 10_000
@@ -23,7 +23,7 @@ const (
 // question is a ticket that turned up at a site and of which the others have to say whether
 // they hold it.
 type question struct {
-	id     anteroom.ID
+	Ask
 	asker  uint16
 	others []uint16 // sites where it turned up while the question was open, in that order
 	from   []uint16 // who has not answered yet
@@ -40,47 +40,36 @@ func (c *Coordinator) answers(now anteroom.Time, i uint16) bool {
 }
 
 // inquire looks for the ticket that turned up at a site.
-func (c *Coordinator) inquire(now anteroom.Time, id anteroom.ID, asker uint16) {
-	if q := c.questions[id]; q != nil {
+func (c *Coordinator) inquire(now anteroom.Time, a Ask, asker uint16) {
+	if q := c.questions[a.ID]; q != nil {
+		q.Seen, q.Accepted, q.Over = max(q.Seen, a.Seen), max(q.Accepted, a.Accepted), q.Over || a.Over
 		if q.asker != asker && !slices.Contains(q.others, asker) {
 			q.others = append(q.others, asker)
+		} else if now.Sub(q.asked) >= HoldMax/2 {
+			c.askOn(now, q) // the asker waits: something was lost
 		}
 		return
 	}
-	slot, silent := c.line.places.find(&id), false
+	slot, silent := c.line.places.find(&a.ID), false
+	homes := slices.ContainsFunc(c.sites, func(s *siteView) bool { return s.lostAt == 0 && s.home == a.Home })
 	var from []uint16
-	switch moves := c.moves[id]; {
-	case len(moves) > 0:
-		// Given up already. Whoever was told of it and has not said that it took it has to say
-		// that it does not.
-		for _, m := range moves {
-			switch {
-			case m.to == c.sites[asker]:
-				c.tellMove(now, m, m.to) // the answer was lost: once more
-				return
-			case m.to == nil:
-			case c.inTouch(now, m.to):
-				from = append(from, uint16(c.numbers[m.to.key]))
-			default:
-				silent = true
-			}
-		}
-	case c.settled(slot, asker):
+	if c.settled(slot, asker) && !homes {
 		if at := c.line.places.at(slot).site; c.answers(now, at) {
 			from = append(from, at)
 		}
-	default:
-		for i, s := range c.sites {
-			switch {
-			case uint16(i) == asker || s.lostAt != 0:
-			case c.answers(now, uint16(i)):
-				from = append(from, uint16(i))
-			case now.Sub(s.heard) < max(c.settings.SessionDuration, RateHold):
-				silent = true
-			}
+		c.ask(now, a, asker, from, false)
+		return
+	}
+	for i, s := range c.sites {
+		switch {
+		case uint16(i) == asker || s.lostAt != 0 || homes && s.home != a.Home:
+		case c.answers(now, uint16(i)):
+			from = append(from, uint16(i))
+		case homes || now.Sub(s.heard) < max(c.settings.SessionDuration, RateHold):
+			silent = true
 		}
 	}
-	c.ask(now, id, asker, from, silent)
+	c.ask(now, a, asker, from, silent)
 }
 
 // settled says that a place is at another site than the asker and the ticket nowhere else.
@@ -93,39 +82,40 @@ func (c *Coordinator) settled(slot uint32, asker uint16) bool {
 }
 
 // ask opens a question.
-func (c *Coordinator) ask(now anteroom.Time, id anteroom.ID, asker uint16, from []uint16, silent bool) {
-	if c.questions[id] != nil || len(c.questions) >= maxQuestions {
+func (c *Coordinator) ask(now anteroom.Time, a Ask, asker uint16, from []uint16, silent bool) {
+	if c.questions[a.ID] != nil || len(c.questions) >= maxQuestions {
 		return // the site does without an answer
 	}
-	q := &question{id: id, asker: asker, from: from, best: Finding{ID: id}, silent: silent, opened: now, asked: now}
-	c.questions[id] = q
+	q := &question{Ask: a, asker: asker, from: from, best: Finding{ID: a.ID}, silent: silent, opened: now}
+	c.questions[a.ID] = q
 	c.asking = append(c.asking, q)
-	for _, i := range from {
-		c.sites[i].inquire = append(c.sites[i].inquire, id)
-	}
-	if len(from) == 0 {
+	if c.askOn(now, q); len(from) == 0 {
 		c.resolve(now, q)
 	}
 }
 
-// entered notes that a ticket which has moved lately was let in somewhere.
-func (c *Coordinator) entered(now anteroom.Time, id anteroom.ID, site uint16) {
-	if to, went := c.moved.get(id); went && to != c.sites[site].key {
-		c.moved.put(id, c.sites[site].key, now.Add(movedFor))
+// askOn asks those who have not answered.
+func (c *Coordinator) askOn(now anteroom.Time, q *question) {
+	q.asked = now
+	for _, i := range q.from {
+		c.sites[i].inquire = append(c.sites[i].inquire, q.Ask)
 	}
 }
 
 // tell lets a site know where a ticket stood.
 func (c *Coordinator) tell(i uint16, f Finding) { c.sites[i].found = append(c.sites[i].found, f) }
 
-// heardOf takes what a site says of a ticket that it was asked about. A session that it has given
-// up comes with Report.Gave.
-func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding, current bool) {
-	if current { // else it may have taken it, and given it up again, by a report that was overtaken
-		c.denied(c.sites[i], f)
-	}
+// heardOf takes what a site says of a ticket that it was asked about.
+func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding) {
 	q := c.questions[f.ID]
-	if q == nil || f.Standing == Seated {
+	if f.Home != 0 { // a session was ended, which nobody has asked for
+		for k := range c.sites {
+			if uint16(k) != i {
+				c.tell(uint16(k), f)
+			}
+		}
+	}
+	if q == nil {
 		return
 	}
 	k := slices.Index(q.from, i)
@@ -135,8 +125,9 @@ func (c *Coordinator) heardOf(now anteroom.Time, i uint16, f Finding, current bo
 	q.from = slices.Delete(q.from, k, k+1)
 	if weight(f.Standing) > weight(q.best.Standing) {
 		q.best = f
+		q.best.Home = c.sites[i].home
 	}
-	if len(q.from) == 0 {
+	if len(q.from) == 0 || q.best.Standing == Seated {
 		c.resolve(now, q)
 	}
 }
@@ -146,35 +137,22 @@ func weight(s Standing) int { return [...]int{Unknown: 0, Waiting: 1, Used: 2, S
 
 // resolve ends a question.
 func (c *Coordinator) resolve(now anteroom.Time, q *question) {
-	f, s, id := q.best, c.sites[q.asker], q.id
-	slot := c.line.places.find(&id)
+	f := q.best
+	slot := c.line.places.find(&q.ID)
 	switch {
-	case len(c.moves[id]) > 0:
-		told, wait := false, false
-		for _, m := range c.moves[id] {
-			switch {
-			case m.to != nil && m.to != s, !c.known(m), c.taken(m):
-			case s.lostAt == 0 && c.tellMove(now, m, s):
-				told = true
-			default:
-				wait = s.lostAt == 0 // the store has not confirmed the next block yet
-			}
-		}
-		if wait && !told {
-			return
-		}
-		if told && slot != 0 {
-			c.line.remove(slot)
-		}
-		c.closeQuestion(now, q)
-		return
-	case f.Standing == Used:
+	case f.Standing == Used, f.Standing == Seated:
 		if slot != 0 {
 			c.line.remove(slot)
 		}
+	case q.silent && (q.Over || q.Home != 0 || q.Accepted != 0):
+		// Its session may be where nobody can ask, whatever the line says: the site decides as if it
+		// were cut off.
+		c.closeQuestion(now, q)
+		return
+	case q.Over:
 	case slot != 0:
 		p := c.line.places.at(slot)
-		f = Finding{ID: id, Standing: Waiting, Key: p.key, Lane: p.lane}
+		f = Finding{ID: q.ID, Standing: Waiting, Key: p.key, Lane: p.lane}
 		if !q.silent {
 			p.flags &^= flagUnsure
 		}
@@ -189,10 +167,10 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 }
 
 func (c *Coordinator) closeQuestion(now anteroom.Time, q *question) {
-	delete(c.questions, q.id)
+	delete(c.questions, q.ID)
 	q.closed = true
 	for _, i := range q.others {
-		c.inquire(now, q.id, i)
+		c.inquire(now, q.Ask, i)
 	}
 }
 
@@ -221,10 +199,10 @@ func (c *Coordinator) conflict(now anteroom.Time, a Arrival, i uint16, full bool
 	}
 	if full && (c.line.present(p, t) || !a.Stream && c.line.tick(a.Due)+lateBy < t) {
 		// Everything that waits there, and this one has gone elsewhere: there it stays.
-		c.ask(now, a.ID, p.site, []uint16{i}, false)
+		c.ask(now, Ask{ID: a.ID}, p.site, []uint16{i}, false)
 		return false
 	}
-	c.inquire(now, a.ID, i)
+	c.inquire(now, Ask{ID: a.ID}, i)
 	return p.state != offered // its turn is withdrawn first
 }
 
@@ -248,8 +226,6 @@ func (l *line) moveTo(slot uint32, site uint16, now anteroom.Time) {
 // pursue repeats open questions, stops waiting for sites that have fallen silent, and forgets
 // what takes too long.
 func (c *Coordinator) pursue(now anteroom.Time) {
-	c.moved.forget(now)
-	c.carry(now)
 	open := c.asking
 	c.asking = nil
 	for _, q := range open {
@@ -265,13 +241,33 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 		if q.silent = q.silent || len(q.from) < waited; len(q.from) == 0 {
 			c.resolve(now, q)
 		} else if now.Sub(q.asked) >= inquireEvery {
-			q.asked = now
-			for _, i := range q.from {
-				c.sites[i].inquire = append(c.sites[i].inquire, q.id)
-			}
+			c.askOn(now, q)
 		}
 		if !q.closed {
 			c.asking = append(c.asking, q)
 		}
 	}
+}
+
+// sendFindings posts what was asked and found.
+func (c *Coordinator) sendFindings() {
+	for _, s := range c.sites {
+		if len(s.found) > 0 {
+			c.post(s, ToSite{Findings: &Findings{Epoch: c.epoch, Found: s.found}})
+			s.found = nil
+		}
+		if len(s.keys) > 0 {
+			c.sendKeys(s)
+		}
+		if len(s.inquire) > 0 {
+			c.post(s, ToSite{Inquiry: &Inquiry{Epoch: c.epoch, Asks: s.inquire}})
+			s.inquire = nil
+		}
+	}
+}
+
+// post sends a message to a site's process.
+func (c *Coordinator) post(s *siteView, m ToSite) {
+	m.Site, m.Term = s.key, s.term
+	c.out = append(c.out, m)
 }

@@ -71,20 +71,20 @@ func TestNoTurnBeforeTheAnswer(t *testing.T) {
 	}
 	ticket.Next = now
 	s.Visit(now, anteroom.Visit{Ticket: ticket})
-	s.ReceiveFindings(now, Findings{Epoch: 1, Granted: Units{1, 1}, Found: []Finding{{ID: ticket.ID, Standing: Waiting, Key: ticket.Arrival}}})
+	s.ReceiveFindings(now, Findings{Epoch: 1, Found: []Finding{{ID: ticket.ID, Standing: Waiting, Key: ticket.Arrival}}})
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonTurn {
 		t.Fatalf("known to wait here only, the visitor hears %+v", a)
 	}
 }
 
-// A question that was overtaken on its way may have been answered: a session must not move to
-// a site that does not wait for it.
+// A question that was overtaken on its way may have been answered: a place must not move to a site
+// where nobody waits for it.
 func TestOvertakenQuestionMovesNothing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		c, send, now := twoSites(t)
 		b := SiteKey{Name: "b", Incarnation: 1}
 		send(1, Report{})
-		ask := Report{From: b, Epoch: 1, Seq: 3, Sent: now, Asks: []anteroom.ID{{1}}}
+		ask := Report{From: b, Epoch: 1, Seq: 3, Sent: now, Asks: []Ask{{ID: anteroom.ID{1}, Seen: now}}}
 		if late {
 			ask.Sent = now.Add(-time.Second)
 		}
@@ -123,7 +123,7 @@ func TestALateCheckInTakesNoStreamsPlace(t *testing.T) {
 		if p := c.line.places.at(c.line.places.find(&id)); p.site != 0 || p.flags&flagStream == 0 {
 			t.Errorf("the place is at site %d, with flags %b", p.site, p.flags)
 		}
-		if !inquired(send(1, Report{Asks: []anteroom.ID{id}})) {
+		if !inquired(send(1, Report{Asks: []Ask{{ID: id, Seen: now}}})) {
 			t.Error("the old site is not told of a visitor who is asked for")
 		}
 	})
@@ -131,7 +131,7 @@ func TestALateCheckInTakesNoStreamsPlace(t *testing.T) {
 		c, send, now := twoSites(t)
 		a := Arrival{ID: id, Key: now, Shown: true, Due: now.Add(time.Minute)}
 		send(0, Report{Arrivals: []Arrival{a}})
-		if !inquired(send(1, Report{Asks: []anteroom.ID{id}})) {
+		if !inquired(send(1, Report{Asks: []Ask{{ID: id, Seen: now}}})) {
 			t.Fatal("the old site is not asked")
 		}
 		c.conflict(now, a, 2, false)
@@ -153,7 +153,7 @@ func TestAPlaceThatIsGivenUpIsNotReported(t *testing.T) {
 	s.Report(now)
 	now = now.Add(time.Second)
 	s.arrivals = append(s.arrivals, s.arrival(s.here.find(&id)))
-	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Number: 1, IDs: []anteroom.ID{id}})
+	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Asks: []Ask{{ID: id}}})
 	if r, ok := s.Report(now); !ok || len(r.Found) != 1 || len(r.Arrivals) != 0 {
 		t.Errorf("it reports %v, found %v, arrivals %v", ok, r.Found, r.Arrivals)
 	}

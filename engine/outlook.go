@@ -5,7 +5,6 @@ package engine
 import (
 	"time"
 
-	"slices"
 	"sort"
 
 	"github.com/anteroom/anteroom"
@@ -23,10 +22,9 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 	if !c.overlooks(now) {
 		figures = nil // sites go on with those of the coordinator before
 	}
-	c.number++
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, In: s.in, Out: a.Out, Settled: slices.Clone(s.settled), Number: c.number, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, Silent: c.silent, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
 		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true

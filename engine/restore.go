@@ -15,17 +15,17 @@ type EventKind uint8
 
 const (
 	EventAdmitted  EventKind = iota + 1 // a session began: At
-	EventTouched                        // a session was renewed: At
+	EventTouched                        // a session was renewed: At; Lane is 1 when that was at another site
 	EventEnded                          // a session was revoked: At
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                           // a ticket in line missed its check-in: At
-	EventMoved                          // a session or a place went to another site: At; Key is the number of a session's move
+	EventMoved                          // a place went to another site: At. Earlier releases: or a session, with a number in Key
 	EventShuffle                        // a shuffle begins, which ID names: Key is the number of tickets
 	EventDrawn                          // a ticket in line has another key: Key, Lane, At
 	EventShuffled                       // it ends: Key is the moment that Figures.Shuffled tells
 	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
-	EventTook                           // a session has come with a move: At, Key is its number
-	EventSettled                        // a move, of ID and the number in Key, needs no more words: At
+	eventTook                           // of earlier releases, about sessions that moved
+	eventSettled                        // likewise
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 )
 
@@ -61,7 +61,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	case EventTouched:
 		if slot := s.seats.find(&e.ID); slot != 0 {
 			st := s.seats.at(slot)
-			st.last = max(st.last, at.Add(slack))
+			if st.last = max(st.last, at.Add(slack)); e.Lane == laneAway {
+				st.away = st.last
+			}
 		}
 	case EventEnded:
 		if slot := s.seats.find(&e.ID); slot != 0 {
@@ -70,26 +72,11 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]--
 		}
 	case EventMoved:
-		f := Finding{ID: e.ID, Standing: Seated, Number: uint64(e.Key), Accepted: at, Last: at}
-		if slot := s.seats.find(&e.ID); slot != 0 {
-			st := s.seats.at(slot)
-			f.Accepted, f.Last = st.accepted, st.last
-			s.seats.remove(slot)
-			s.balance.Used[Seat]--
-		}
-		if e.Key != 0 {
-			s.away = append(s.away, f)
-			s.balance.Away++
-			s.moves = max(s.moves, f.Number)
-		}
+		// A session that an earlier release has moved stays here, too, until it lapses: its unit may
+		// be charged to this site still.
 		if slot := s.here.find(&e.ID); slot != 0 {
 			s.here.remove(slot)
 		}
-	case EventTook:
-		s.took = append(s.took, Move{e.ID, uint64(e.Key)})
-		s.moves = max(s.moves, uint64(e.Key))
-	case EventSettled:
-		s.settled(Move{e.ID, uint64(e.Key)})
 	case EventJoined:
 		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 || void(&s.settings, e.Key) {
 			return

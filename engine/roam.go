@@ -1,7 +1,8 @@
 package engine
 
-// Tickets that turn up at another site than the one where they live: what a site asks, what
-// it gives up, and what it does without an answer.
+// Tickets that turn up at a site where they are not known: what the site asks, what the others
+// answer, and what the site does without an answer. A place in line moves to where its visitor is,
+// a session stays (see HomeOf).
 
 import (
 	"bytes"
@@ -36,7 +37,7 @@ func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
 	if s.settings.DisableSessionRenewal {
 		over = s.settings.SessionEnd(t.AcceptedAt)
 	}
-	return now < over
+	return now < over && (t.Home != s.home || !s.synced)
 }
 
 // enquire holds a request until the other sites have said where its ticket stands.
@@ -49,15 +50,22 @@ func (s *Site) enquire(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		return d, held
 	}
 	if _, open := s.questions[t.ID]; !open {
-		s.questions[t.ID] = asked{until: now.Add(askedFor)}
+		a := Ask{ID: t.ID, Home: t.Home, Seen: now}
+		if slot := s.guests.find(&t.ID); slot != 0 {
+			a.Home = s.guests.at(slot).home
+		}
+		if t.Accepted() && s.fresh(now, t) {
+			a.Accepted = t.AcceptedAt
+		}
+		s.questions[t.ID] = asked{Ask: a, until: now.Add(askedFor)}
 		s.inquire(now, t.ID)
 	}
 	return anteroom.Decision{}, s.hold(now, h)
 }
 
-// asked is a question whose answer is not here yet. It outlives the request: a session may
-// be on the way, and its seat here already.
+// asked is a question whose answer is not here yet. It outlives the request.
 type asked struct {
+	Ask
 	last  anteroom.Time // when it was asked last
 	until anteroom.Time // after that it is given up
 }
@@ -65,19 +73,12 @@ type asked struct {
 // askedFor is how long a question is asked again.
 const askedFor = 3 * time.Second
 
-// given is what was given up and when that was reported first; 0 before.
-type given struct {
-	finding Finding
-	sent    anteroom.Time
-}
-
 func (s *Site) inquire(now anteroom.Time, id anteroom.ID) {
 	q := s.questions[id]
 	q.last = now
 	s.questions[id] = q
-	s.asks = append(s.asks, id)
+	s.asks = append(s.asks, q.Ask)
 	s.gone.drop(id)
-	s.given = slices.DeleteFunc(s.given, func(g given) bool { return g.finding.ID == id })
 	s.urgent = true
 }
 
@@ -97,44 +98,44 @@ func (s *Site) inquireAgain(now anteroom.Time) {
 	}
 }
 
-// tellGiven is what the next report says of tickets that were asked about: again and again
-// until the coordinator has answered.
-func (s *Site) tellGiven(now anteroom.Time) (found []Finding) {
-	for _, f := range s.found {
-		s.given = append(s.given, given{f, now})
-	}
-	s.given = s.given[max(0, len(s.given)-maxGone):]
-	for _, g := range s.given {
-		found = append(found, g.finding)
-	}
-	return found
-}
-
 // unheard decides about a ticket of which nobody has said where it stands, because of a cut
-// or because the answer takes too long. Somebody who waits joins the line here. A session
-// goes on with a free seat of this site, which makes one on each side of a cut; when there is
-// none, it waits with its old arrival, for the limit is never exceeded.
+// or because the answer takes too long. Somebody who waits joins the line here. A guest goes on as
+// long as home holds the seat for certain. Nobody else with a session takes a seat of this site for
+// it: home may hold one, and may let it go at any moment. Such a visitor is let in anew if nobody
+// waits, and else keeps the cookie until the session must be over, and then the place of the first
+// arrival.
 func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint64) {
 	t, v := h.ticket, h.visit
-	slot := s.seats.find(&t.ID)
+	slot, away := s.seats.find(&t.ID), s.guests.find(&t.ID)
+	if away != 0 { // whatever the cookie says
+		g := s.guests.at(away)
+		t.AcceptedAt, t.Home, t.LastCheckIn = g.accepted, g.home, max(t.LastCheckIn, g.sure)
+	}
 	switch {
 	case slot != 0: // another request of the ticket was first
 		return s.renew(now, slot, t), 0
+	case away != 0 && s.lasting(now, away):
+		return s.welcome(now, away, h.ticket), 0
 	case !t.Accepted() && s.placeLost(now, t):
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case !t.Accepted():
+		return s.waitHere(now, v, t, hereUnasked)
 	case !s.fresh(now, t):
 		return s.anew(now, v, anteroom.ReasonSessionOver)
 	case s.adoptable(now, t):
 		return s.adopt(now, t), 0
-	case s.synced && s.sound && s.balance.Free(Seat) >= 1:
-		s.seatHere(now, t.ID, t.AcceptedAt, now)
-		s.checkSound()
-		d := s.renew(now, s.seats.find(&t.ID), t)
-		d.Reason = anteroom.ReasonAdopted
-		return d, 0
+	case s.settings.DisableSessionRenewal && !s.homely(&t): // home holds the seat until its end
+		return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonSession), 0
+	case s.permits() >= 1 && (s.mode == Open || s.mode == Cut && s.here.len() == 0):
+		return s.anew(now, v, anteroom.ReasonSessionOver)
+	case now < t.LastCheckIn.Add(s.settings.SessionDuration):
+		return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Method: s.settings.QueueingMethod, Refresh: 2 * MinInterval}, 0
 	}
-	return s.waitHere(now, v, t, hereUnasked)
+	place := anteroom.Ticket{ID: v.NewID, Arrival: t.Arrival, Lane: t.Lane, Bind: v.Bind}
+	if void(&s.settings, place.Arrival) {
+		place.Arrival = 0
+	}
+	return s.newcomer(now, v, place, anteroom.ReasonSessionOver)
 }
 
 // mayClaim says that a ticket here may take its turn: it is known to be nowhere else, or
@@ -159,15 +160,6 @@ func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (a
 
 // waitHere gives a ticket from elsewhere its place in the line of this site.
 func (s *Site) waitHere(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, flags waiterFlags) (anteroom.Decision, uint64) {
-	if t.Accepted() && (v.NoJoin || v.NoClaim) {
-		return s.refusal(now, anteroom.ReasonNotJoining), 0
-	}
-	if t.Accepted() {
-		t.AcceptedAt, t.Next, t.LastCheckIn = 0, now, now
-	}
-	if t.Arrival == 0 {
-		t.Arrival = s.newKey(now)
-	}
 	d, held := s.checkIn(now, v, t)
 	if slot := s.here.find(&t.ID); slot != 0 {
 		w := s.here.at(slot)
@@ -176,53 +168,44 @@ func (s *Site) waitHere(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	return d, held
 }
 
-// seatHere begins to hold a session that began elsewhere or was forgotten. Its seat must be
-// there.
-func (s *Site) seatHere(now anteroom.Time, id anteroom.ID, accepted, last anteroom.Time) {
-	if slot := s.here.find(&id); slot != 0 {
-		s.dropOffer(slot)
-		s.here.remove(slot)
-		s.departures = append(s.departures, Departure{ID: id, Why: Admitted})
-	}
-	s.balance.Used[Seat]++
-	s.gone.drop(id)
-	slot := s.seats.add(id)
-	*s.seats.at(slot) = seat{accepted: accepted, last: last, pos: -1}
-	s.seats.at(slot).wake = s.lapse(slot)
-	s.expiry.push(slot)
-	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
-	s.events = append(s.events, Event{Kind: EventAdmitted, ID: id, At: now})
-}
-
 // ReceiveInquiry takes a question of the coordinator: tickets named in it have turned up at
-// another site. What this site holds of them it gives up and says so in its next report. Of a
-// session it says in Found that it has it no more and in Gave, until it hears that the move is
-// settled, that the seat is kept.
+// another site. A session that this site holds is renewed; a place it gives up. It says so in its
+// next report.
 func (s *Site) ReceiveInquiry(now anteroom.Time, q Inquiry) {
 	if q.Epoch != s.epoch || !s.synced {
 		return
 	}
-	s.expire(now)
-	s.newest, s.barred = max(s.newest, q.Number), max(s.barred, q.Number)
-	for _, id := range q.IDs {
-		if f, ok := s.giveUp(now, id); ok {
-			f.Number = q.Number
-			s.found = append(s.found, f)
+	for _, a := range q.Asks { // before anybody is found to have been away for too long
+		if slot := s.seats.find(&a.ID); slot != 0 {
+			s.lend(now, slot, a.Seen)
 		}
+	}
+	s.expire(now)
+	for _, a := range q.Asks {
+		s.found = append(s.found, s.findHere(now, a))
 	}
 	s.urgent = true
 	s.flush(now)
 }
 
-// giveUp is not ok when more sessions are on their way than can be: it is asked again.
-func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) (f Finding, ok bool) {
-	f = Finding{ID: id}
-	if slot := s.seats.find(&id); slot != 0 {
-		if len(s.away) >= maxMoves {
-			return f, false
-		}
-		s.sendAway(now, slot)
-	} else if slot := s.here.find(&id); slot != 0 {
+// findHere is what this site knows of a ticket that another one asks about.
+func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
+	f, id := Finding{ID: a.ID}, a.ID
+	if a.Over {
+		s.Revoke(now, id)
+	}
+	slot := s.seats.find(&id)
+	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id) {
+		s.takeOver(now, id, a.Accepted)
+		slot = s.seats.find(&id)
+		s.lend(now, slot, a.Seen)
+	}
+	if slot != 0 {
+		st := s.seats.at(slot)
+		f.Standing, f.Accepted, f.Last = Seated, st.accepted, st.last
+		return f
+	}
+	if slot = s.here.find(&id); slot != 0 && !a.Over {
 		w := s.here.at(slot)
 		f.Standing, f.Key, f.Lane = Waiting, w.key, w.lane
 		if w.streams > 0 {
@@ -232,14 +215,13 @@ func (s *Site) giveUp(now anteroom.Time, id anteroom.ID) (f Finding, ok bool) {
 		s.here.remove(slot)
 		s.events = append(s.events, Event{Kind: EventMoved, ID: id, At: now})
 		s.dismiss(now, id)
+		s.gone.put(id, f, now.Add(goneFor))
 	} else if s.used.find(&id) != 0 {
 		f.Standing = Used
-		return f, true
 	} else if g, ok := s.gone.get(id); ok {
-		return g, true
+		return g
 	}
-	s.gone.put(id, f, now.Add(goneFor))
-	return f, true
+	return f
 }
 
 // dismiss shows the page to requests that are held here with a ticket that has moved away.
@@ -261,24 +243,24 @@ func (s *Site) ReceiveFindings(now anteroom.Time, f Findings) {
 	if f.Epoch != s.epoch || !s.synced {
 		return
 	}
-	late := f.Number < s.newest
-	s.newest = max(s.newest, f.Number)
-	s.grant(f.Granted, f.Adopted, f.In)
 	for _, x := range f.Found {
-		if x.Standing != Seated || f.Number >= s.barred && s.take(now, x) {
-			s.find(now, x, late)
-		}
+		s.find(now, x)
 	}
 	s.flush(now)
 }
 
-// find takes one finding. late: something that was sent after it is already here.
-func (s *Site) find(now anteroom.Time, f Finding, late bool) {
-	_, asked := s.questions[f.ID]
-	delete(s.questions, f.ID)
-	if _, gone := s.gone.get(f.ID); gone && !asked && late {
-		return // it was asked for elsewhere meanwhile
+// find takes one finding.
+func (s *Site) find(now anteroom.Time, f Finding) {
+	switch {
+	case f.Standing == Seated && s.questions[f.ID].Over:
+		return // said before it was ended
+	case f.Standing == Seated && s.seats.find(&f.ID) != 0:
+	case f.Standing == Seated:
+		s.received(f)
+	default:
+		s.dismissed(f.ID)
 	}
+	delete(s.questions, f.ID)
 	if slot := s.here.find(&f.ID); slot != 0 {
 		s.here.at(slot).flags &^= hereUnasked
 		s.arrivals = append(s.arrivals, s.arrival(slot))
@@ -313,10 +295,16 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 	if t.Accepted() {
 		over = anteroom.ReasonSessionOver
 	}
-	slot := s.seats.find(&t.ID)
+	slot, away := s.seats.find(&t.ID), s.guests.find(&t.ID)
 	switch {
 	case slot != 0:
 		return s.renew(now, slot, t), 0
+	case away != 0:
+		return s.welcome(now, away, t), 0
+	case f.Standing == Seated: // there is no room to remember the guest
+		d := admitted(now, t, f.Accepted, s.settings, anteroom.ReasonSession)
+		d.Ticket.LastCheckIn, d.Ticket.Home, d.SetCookie = f.Last, f.Home, true
+		return d, 0
 	case f.Standing == Used, s.used.find(&t.ID) != 0:
 		return s.anew(now, v, over)
 	case t.Accepted() && s.adoptable(now, t): // whatever is said of the time before the loss
@@ -326,6 +314,9 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 	case f.Standing == Unknown && s.placeLost(now, t), f.Standing == Waiting && void(&s.settings, f.Key):
 		return s.anew(now, v, anteroom.ReasonPlaceLost)
 	case f.Standing == Waiting:
+		if t.Accepted() { // its home has lost the admission
+			t.AcceptedAt, t.Next, t.Home = 0, now, 0
+		}
 		t.Arrival, t.Lane = f.Key, f.Lane
 		t.LastCheckIn = max(t.LastCheckIn, s.shuffled+1) // that key is of after any shuffle
 	}

@@ -13,6 +13,7 @@ import (
 type seat struct {
 	accepted anteroom.Time
 	last     anteroom.Time
+	away     anteroom.Time // the last request that another site has told of; 0: none
 	wake     anteroom.Time // when expiry looks at it again
 	pos      int32         // in expiry
 	early    bool          // was touched before the site knew the time
@@ -32,7 +33,11 @@ type usedTicket struct {
 // lapse is when the session in the slot ends if nothing is heard of it.
 func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
-	return lapse(&s.settings, st.accepted, st.last)
+	end := lapse(&s.settings, st.accepted, st.last)
+	if st.away != 0 && !s.settings.DisableSessionRenewal {
+		end = max(end, st.away.Add(s.settings.SessionDuration+awayDelay))
+	}
+	return end
 }
 
 func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
@@ -48,10 +53,15 @@ func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
 // and the next process would take it for that much older.
 func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
-	if part := max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond)); st.restored || now/part > st.last/part {
+	if part := s.sixteenth(); st.restored || now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
 	}
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
+}
+
+// sixteenth is one of the session duration.
+func (s *Site) sixteenth() anteroom.Time {
+	return max(1, anteroom.Time(s.settings.SessionDuration/16/time.Microsecond))
 }
 
 // touchedEarly gives the sessions that were seen before the first word of the coordinator the
@@ -71,14 +81,19 @@ func (s *Site) touchedEarly(now anteroom.Time) {
 // request that the door let in has made it last.
 func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
 	for i, id := range ids {
-		moved := s.leaves(id, now)
-		switch slot := s.seats.find(&ids[i]); {
+		slot, away := s.seats.find(&ids[i]), s.guests.find(&ids[i])
+		switch {
 		case slot != 0:
 			s.touch(now, slot)
-		case s.believes(now, id) && !moved && !s.settings.DisableSessionRenewal:
+		case away != 0:
+			s.visits(now, away)
+		case s.believes(now, id) && !s.settings.DisableSessionRenewal:
 			s.takeOver(now, id, now)
 		default:
-			unknown = append(unknown, id)
+			if unknown = append(unknown, id); s.roaming() && s.used.find(&ids[i]) == 0 {
+				// A guest of the process before this one, perhaps: the request counts at home.
+				s.asks = append(s.asks, Ask{ID: id, Seen: now})
+			}
 		}
 	}
 	return unknown
@@ -102,6 +117,9 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: st.last}, true
 }
 
+// Hosts says that the visitor is a guest here (see HomeOf).
+func (s *Site) Hosts(id anteroom.ID) bool { return s.guests.find(&id) != 0 }
+
 // believes says that a lost memory may have known this session. What it held is charged by
 // the coordinator until this site has reported again a session duration after it has heard of
 // the loss, cut off or not; whoever was not seen here by then is gone. Never more than the limit are believed.
@@ -113,12 +131,21 @@ func (s *Site) believes(now anteroom.Time, id anteroom.ID) bool {
 // adoptable: a lost memory may have known this session, and its cookie has not run out. A
 // cookie can be older than its session, so that more of them come back than were alive.
 func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
-	return s.believes(now, t.ID) && s.fresh(now, t)
+	return s.homely(&t) && s.believes(now, t.ID) && s.fresh(now, t)
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
 	s.takeOver(now, t.ID, t.AcceptedAt)
-	return admitted(now, t, t.AcceptedAt, s.settings, anteroom.ReasonAdopted)
+	return s.atHome(now, t, t.AcceptedAt, anteroom.ReasonAdopted)
+}
+
+// atHome is the decision that lets a session of this site in.
+func (s *Site) atHome(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, why anteroom.Reason) anteroom.Decision {
+	d := admitted(now, t, accepted, s.settings, why)
+	if d.Ticket.Home != s.home {
+		d.Ticket.Home, d.SetCookie = s.home, true
+	}
+	return d
 }
 
 // takeOver begins to hold a session of the lost memory. Its unit is that one's until the
@@ -127,20 +154,31 @@ func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Tim
 	s.adopted++
 	s.owe()
 	s.urgent = true
-	s.seatHere(now, id, accepted, now)
+	if slot := s.here.find(&id); slot != 0 {
+		s.dropOffer(slot)
+		s.here.remove(slot)
+		s.departures = append(s.departures, Departure{ID: id, Why: Admitted})
+	}
+	s.balance.Used[Seat]++
+	s.gone.drop(id)
+	slot := s.seats.add(id)
+	*s.seats.at(slot) = seat{accepted: accepted, last: now, pos: -1}
+	s.seats.at(slot).wake = s.lapse(slot)
+	s.expiry.push(slot)
+	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
+	s.events = append(s.events, Event{Kind: EventAdmitted, ID: id, At: now})
 }
 
-// grant takes what was granted, ever, and for how many of the adopted sessions and of those that
-// moved here a seat is in it: the most of each that was heard.
-func (s *Site) grant(granted Units, adopted, in uint64) {
+// grant takes what was granted, ever, and for how many of the adopted sessions a seat is in it:
+// the most of each that was heard.
+func (s *Site) grant(granted Units, adopted uint64) {
 	s.balance.Granted.raise(granted)
-	s.paid, s.in = max(s.paid, adopted), max(s.in, in)
-	s.taken = max(s.taken, s.in) // what the process before this one took, which could not count it
+	s.paid = max(s.paid, adopted)
 	s.owe()
 }
 
-// owe counts the sessions here whose seats are charged elsewhere.
-func (s *Site) owe() { s.balance.Debt = s.adopted - min(s.adopted, s.paid) + s.taken - s.in }
+// owe counts the sessions here whose seats are charged to the lost memory.
+func (s *Site) owe() { s.balance.Debt = s.adopted - min(s.adopted, s.paid) }
 
 // admit begins a session for t, whose waiter (if any) and offer (if any) end.
 func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
@@ -163,7 +201,7 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	s.rates.push(now.Add(RateHold))
 	s.admitted++
 	s.events = append(s.events, Event{Kind: EventAdmitted, ID: t.ID, At: now, Key: t.Arrival})
-	d := admitted(now, t, now, s.settings, reason)
+	d := s.atHome(now, t, now, reason)
 	d.SetCookie = true
 	// Every other request with this ticket gets the same answer.
 	for i := 0; i < len(s.held); {
@@ -182,10 +220,13 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	slot := s.seats.find(&id)
 	if slot == 0 {
-		return false
+		return s.guests.find(&id) != 0 && s.revokeAway(now, id)
 	}
 	if s.counting != nil {
 		s.counting.Revoked++
+	}
+	if s.seats.at(slot).away != 0 { // the sites where it is a guest's hear of it at once
+		s.found, s.urgent = append(s.found, Finding{ID: id, Standing: Used, Home: s.home}), true
 	}
 	s.expiry.removeAt(int(s.seats.at(slot).pos))
 	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now})
@@ -302,6 +343,9 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 		}
 		s.expiry.pop()
 		at := s.lapse(slot)
+		if s.heldAway(now, slot) {
+			at = max(at, now.Add(TouchEvery)) // looked at again then
+		}
 		if at <= now && !certain {
 			at = s.heldFor(now)
 		}

@@ -178,7 +178,7 @@ func TestAShuffleReachesEverySite(t *testing.T) {
 	w := newWorld(t, 3, 3, prequeue, faults{})
 	w.pass(100)
 	for i := range 90 {
-		g := &guest{site: i % 3, ticket: anteroom.Ticket{ID: w.id()}}
+		g := &walker{site: i % 3, ticket: anteroom.Ticket{ID: w.id()}}
 		w.request(g, anteroom.Visit{Fresh: true})
 		w.people = append(w.people, g)
 		w.request(g, anteroom.Visit{Stream: true})

@@ -77,7 +77,7 @@ type Site struct {
 	resync     bool
 	parts      [][]Arrival // of a full report, not sent yet
 	part       uint32      // the number of the one sent last
-	asks       []anteroom.ID
+	asks       []Ask
 	found      []Finding
 	borrowedAt anteroom.Time
 	answered   anteroom.Time // when the newest report was sent that the coordinator has answered
@@ -94,15 +94,15 @@ type Site struct {
 	tripCount int
 	trip      time.Duration // the shortest of them; 0 when unknown
 
+	home     uint32 // how tickets name this site
+	guests   slab[guest]
+	guestPos uint32        // see sweepGuests
+	untold   []anteroom.ID // guests who were here since home has confirmed it last
+	silent   bool          // the coordinator does not hear some other site
+	apartAt  anteroom.Time // when some other site could not be heard last, see apart
+
 	questions map[anteroom.ID]asked // not answered
-	gone      recent[Finding]       // what was given up to other sites
-	given     []given               // of that, what the coordinator may not have heard yet, oldest first
-	away      []Finding             // sessions that were given up, whose seats are kept for where they go
-	took      []Move                // moves taken, which the coordinator is not known to know
-	taken, in uint64                // moves taken ever; those for which a seat was granted
-	moves     uint64                // the highest number of a move
-	newest    uint64                // the highest number of a message of the coordinator
-	barred    uint64                // Findings of a lower number bring no session
+	gone      recent[Finding]       // places that were given up to other sites
 
 	counting *counting // nil: nobody asks
 
@@ -142,7 +142,7 @@ const (
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
-	x := &Site{key: key, mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
+	x := &Site{key: key, home: HomeOf(key.Name), mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
 		questions: map[anteroom.ID]asked{}, gone: newRecent[Finding](maxGone),
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
 		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
@@ -306,12 +306,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync = true
 		s.urgent = true
 	}
-	newer := m.Epoch > s.epoch
-	if newer {
-		s.newest, s.barred = 0, 0
-	}
-	s.newest = max(s.newest, m.Number)
-	s.epoch, s.sites = m.Epoch, m.Sites
+	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
 	if !s.synced {
 		// The clock may have been set back by this first word.
 		s.synced, s.syncedAt = true, now
@@ -322,14 +317,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.measure(now, m.Echo)
 	s.unanswered = 0
-	s.grant(m.Granted, m.Adopted, m.In)
-	s.balance.Out = max(s.balance.Out, m.Out)
-	for _, x := range m.Settled {
-		if s.settled(x) {
-			s.barred = max(s.barred, m.Number)
-			s.events = append(s.events, Event{Kind: EventSettled, ID: x.ID, At: now, Key: anteroom.Time(x.Number)})
-		}
-	}
+	s.grant(m.Granted, m.Adopted)
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostFor = max(0, m.LostFor)
@@ -346,9 +334,6 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync, s.urgent = true, true
 	}
 	s.answered = max(s.answered, m.Echo)
-	for len(s.given) > 0 && s.given[0].sent <= s.answered {
-		s.given = s.given[1:]
-	}
 	if s.answered >= s.borrowedAt {
 		s.borrowing = false
 	}
@@ -416,6 +401,7 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.endHolds(now)
 	s.inquireAgain(now)
 	s.gone.forget(now)
+	s.sweepGuests(now)
 	if now.Sub(s.flushedAt) >= FlushEvery {
 		s.flush(now)
 	}
@@ -480,7 +466,8 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	if s.together() {
 		every *= 2
 	}
-	news := len(s.arrivals)+len(s.departures) > 0 && now.Sub(s.flushedAt) >= every
+	s.tellHomes(now)
+	news := len(s.arrivals)+len(s.departures)+len(s.asks) > 0 && now.Sub(s.flushedAt) >= every
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
 	if len(s.parts) == 0 && !s.urgent && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
@@ -498,8 +485,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	r := Report{From: s.key, Term: s.term, Weight: s.weight, Epoch: s.epoch, Seq: s.seq, Sent: now,
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
-		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.tellGiven(now),
-		Gave: slices.Clone(s.away), Took: slices.Clone(s.took), Out: s.balance.Out, In: s.in,
+		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
 		LostFor: s.lostFor, Ask: ask || s.urgent,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
@@ -595,7 +581,7 @@ func (s *Site) Mode() Mode { return s.mode }
 // no ticks.
 func (s *Site) Idle() bool {
 	return s.synced && s.seats.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
-		len(s.arrivals)+len(s.departures)+len(s.away)+len(s.took) == 0 && !s.urgent && !s.wants
+		len(s.arrivals)+len(s.departures)+len(s.untold)+len(s.questions) == 0 && !s.urgent && !s.wants
 }
 
 // Silence is how long the coordinator has been asked without an answer; 0 when it has answered, or was not

@@ -21,6 +21,7 @@ import (
 //	clone NAME as OTHER                      OTHER gets a copy of the ticket
 //	advance DURATION                         time passes, in steps of 10 ms
 //	cut SITE … / heal SITE …                 the link to the coordinator breaks / is back
+//	lose SITE …                              the site starts again without its memory
 //	revoke NAME at=SITE
 //	where NAME …                             who holds the ticket
 //	status                                   every site's mode, sessions and line
@@ -33,7 +34,7 @@ func TestSites(t *testing.T) {
 
 type sitesStory struct {
 	world
-	names map[string]*guest
+	names map[string]*walker
 	told  []string
 }
 
@@ -63,7 +64,7 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 		delete(flags, "sites")
 		s.apply(t, flags)
 		w.world = *newWorld(t, 1, n, s.settings, faults{})
-		w.names, w.told = map[string]*guest{}, nil
+		w.names, w.told = map[string]*walker{}, nil
 		w.faults.lose = 1e-300 // links will break: the story says what is right, not the world
 		w.delay = 20 * time.Millisecond
 		w.pass(2 * time.Second)
@@ -72,7 +73,7 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 		for _, name := range names {
 			g := w.names[name]
 			if d.Cmd == "arrive" {
-				g = &guest{ticket: anteroom.Ticket{ID: w.id()}}
+				g = &walker{ticket: anteroom.Ticket{ID: w.id()}}
 				w.names[name] = g
 			}
 			s := w.sites[at]
@@ -99,12 +100,15 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		w.pass(dur)
 		out.WriteString("at " + clock(w.now) + "\n")
-	case "cut", "heal":
+	case "cut", "heal", "lose":
 		for _, n := range names {
 			i, _ := strconv.Atoi(n)
 			w.sites[i].cutUntil = 0
-			if d.Cmd == "cut" {
+			switch d.Cmd {
+			case "cut":
 				w.sites[i].cutUntil = w.now.Add(24 * time.Hour)
+			case "lose":
+				w.fresh(i)
 			}
 		}
 		out.WriteString("ok\n")
@@ -134,13 +138,13 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 
 // pass lets time pass and gathers what was answered to held requests.
 func (w *sitesStory) pass(d time.Duration) {
-	w.answered = func(g *guest, dec anteroom.Decision) { w.told = append(w.told, w.say(w.nameOf(g), g, dec)) }
+	w.answered = func(g *walker, dec anteroom.Decision) { w.told = append(w.told, w.say(w.nameOf(g), g, dec)) }
 	for end := w.now.Add(d); w.now < end; {
 		w.step()
 	}
 }
 
-func (w *sitesStory) nameOf(g *guest) string {
+func (w *sitesStory) nameOf(g *walker) string {
 	var names []string
 	for n, o := range w.names {
 		if o == g {
@@ -151,7 +155,7 @@ func (w *sitesStory) nameOf(g *guest) string {
 	return strings.Join(names, "")
 }
 
-func (w *sitesStory) say(name string, g *guest, d anteroom.Decision) string {
+func (w *sitesStory) say(name string, g *walker, d anteroom.Decision) string {
 	if d.SetCookie {
 		g.ticket = d.Ticket
 	}
@@ -167,6 +171,8 @@ func (w *sitesStory) where(id anteroom.ID) (s string) {
 		switch {
 		case site.seats.find(&id) != 0:
 			s += fmt.Sprintf(" is inside at site %d", i)
+		case site.guests.find(&id) != 0:
+			s += fmt.Sprintf(" is a guest at site %d", i)
 		case site.here.find(&id) != 0:
 			s += fmt.Sprintf(" waits at site %d", i)
 		case site.used.find(&id) != 0:

@@ -26,7 +26,6 @@ type SiteStatus struct {
 	Idle              uint64 // free permits there, as reported
 	Target            uint64 // idle permits that it may keep now
 	Waiting           int    // in line there
-	Moving            int    // sessions that it has given up and that are on their way; it keeps their seats
 }
 
 // Sites returns what is known of the sites, in the order in which they appeared: living ones and
@@ -38,12 +37,6 @@ func (c *Coordinator) Sites(now anteroom.Time) []SiteStatus {
 			waiting[p.site]++
 		}
 	})
-	moving := map[*siteView]int{}
-	for _, m := range c.moving {
-		if !m.over {
-			moving[m.from]++
-		}
-	}
 	out := make([]SiteStatus, 0, len(c.sites))
 	for i, s := range c.sites {
 		a := c.ledger.accounts[s.key]
@@ -53,7 +46,7 @@ func (c *Coordinator) Sites(now anteroom.Time) []SiteStatus {
 		out = append(out, SiteStatus{Key: s.key, Term: s.term, Weight: s.weight, Age: now.Sub(s.heard),
 			Answers: c.answers(now, uint16(i)), Lost: s.lostAt != 0, Trip: s.trip, Ahead: s.ahead,
 			Granted: a.Granted, Returned: a.Returned, Used: s.used, Idle: s.idle, Target: c.target(now, s),
-			Waiting: waiting[i], Moving: moving[s]})
+			Waiting: waiting[i]})
 	}
 	return out
 }

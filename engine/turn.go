@@ -44,7 +44,7 @@ func (s *Site) ReceiveOffers(now anteroom.Time, o Offers) {
 		s.urgent = true
 		return
 	}
-	s.grant(o.Granted, o.Adopted, o.In)
+	s.grant(o.Granted, o.Adopted)
 	for _, id := range o.IDs {
 		slot := s.here.find(&id)
 		switch {

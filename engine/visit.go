@@ -27,6 +27,8 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			anew = anteroom.ReasonBound
 		case slot != 0:
 			return s.renew(now, slot, t), 0
+		case s.sureOf(now, t.ID):
+			return s.welcome(now, s.guests.find(&t.ID), t), 0
 		case s.used.find(&t.ID) != 0:
 			anew = anteroom.ReasonUsed
 			if t.Accepted() {
@@ -64,14 +66,14 @@ func (s *Site) placeLost(now anteroom.Time, t anteroom.Ticket) bool {
 // renew is a request within a session.
 func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
 	s.touch(now, slot)
-	return admitted(now, t, s.seats.at(slot).accepted, s.settings, anteroom.ReasonSession)
+	return s.atHome(now, t, s.seats.at(slot).accepted, anteroom.ReasonSession)
 }
 
 // Standing grades a ticket, to choose among several that a client sent: 3 a session, 2 in
 // line here or accepted by another site, 1 may still join with its arrival, 0 useless.
 func (s *Site) Standing(now anteroom.Time, t anteroom.Ticket) int {
 	switch {
-	case s.seats.find(&t.ID) != 0:
+	case s.seats.find(&t.ID) != 0, s.guests.find(&t.ID) != 0:
 		return 3
 	case s.here.find(&t.ID) != 0:
 		return 2
@@ -116,7 +118,9 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 		t.Arrival = s.newKey(now)
 		return s.admit(now, t, anteroom.ReasonPassthrough), 0
 	}
-	t.Arrival = s.newKey(now)
+	if t.Arrival == 0 {
+		t.Arrival = s.newKey(now)
+	}
 	switch {
 	case hold:
 	case s.mode == Open && s.permits() >= 1:
@@ -339,14 +343,14 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 	for _, p := range polls {
 		slot := s.here.find(&p.ID)
 		if slot == 0 {
-			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 || void(&s.settings, p.Key) {
+			if s.here.len() >= s.maxHere || s.seats.find(&p.ID) != 0 || s.guests.find(&p.ID) != 0 || s.used.find(&p.ID) != 0 || void(&s.settings, p.Key) {
 				continue // the door learns when the ticket comes near the front
 			}
 			s.gone.drop(p.ID)
 			slot = s.here.add(p.ID)
-			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane}
+			*s.here.at(slot) = waiter{key: p.Key, lane: p.Lane, flags: hereAway} // so that it is recorded below
 			if s.roaming() {
-				s.here.at(slot).flags = hereUnasked
+				s.here.at(slot).flags |= hereUnasked
 			}
 			if s.mode == Cut {
 				s.lineUp(slot)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"slices"
@@ -183,7 +184,7 @@ func (c *coder) report(r *Report) {
 		c.moment(&a.Key, r.Sent)
 		c.moment(&a.Due, r.Sent)
 	})
-	c.ids(&r.Asks)
+	c.asks(&r.Asks, r.Sent)
 	c.found(&r.Found, r.Sent)
 	unsigned(c, &r.Admitted)
 	list(c, &r.Ends, 2, (*coder).ageCount)
@@ -191,10 +192,6 @@ func (c *coder) report(r *Report) {
 	unsigned(c, &r.Term)
 	unsigned(c, &r.Part)
 	c.flags(&r.Last)
-	unsigned(c, &r.Out)
-	unsigned(c, &r.In)
-	c.found(&r.Gave, r.Sent)
-	c.moves(&r.Took)
 	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }},
 		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }})
 }
@@ -204,10 +201,16 @@ func (c *coder) ageCount(a *AgeCount) {
 	unsigned(c, &a.Count)
 }
 
-func (c *coder) moves(s *[]Move) {
-	list(c, s, idBytes+1, func(c *coder, m *Move) {
-		c.id(&m.ID)
-		unsigned(c, &m.Number)
+func (c *coder) asks(s *[]Ask, base anteroom.Time) {
+	list(c, s, idBytes+4, func(c *coder, a *Ask) {
+		c.id(&a.ID)
+		unsigned(c, &a.Home)
+		c.moment(&a.Seen, base)
+		if a.Seen != 0 {
+			base = a.Seen
+		}
+		c.moment(&a.Accepted, base)
+		c.flags(&a.Over)
 	})
 }
 
@@ -216,7 +219,6 @@ func (c *coder) found(s *[]Finding, base anteroom.Time) {
 	list(c, s, idBytes+6, func(c *coder, f *Finding) {
 		c.id(&f.ID)
 		named(c, &f.Standing, Unknown, Used)
-		unsigned(c, &f.Number)
 		unsigned(c, &f.Lane)
 		c.moment(&f.Key, base)
 		c.moment(&f.Accepted, base)
@@ -226,6 +228,7 @@ func (c *coder) found(s *[]Finding, base anteroom.Time) {
 			base = f.Key
 		}
 		c.moment(&f.Last, base)
+		unsigned(c, &f.Home)
 	})
 }
 
@@ -254,22 +257,16 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 		unsigned(c, &m.Offers.Epoch)
 		c.units(&m.Offers.Granted)
 		unsigned(c, &m.Offers.Adopted)
-		unsigned(c, &m.Offers.In)
 		c.moment(&m.Offers.At, 0)
 		c.flags(&m.Offers.ByHand)
 		c.ids(&m.Offers.IDs)
 	case partInquiry:
 		present(c, &m.Inquiry)
 		unsigned(c, &m.Inquiry.Epoch)
-		unsigned(c, &m.Inquiry.Number)
-		c.ids(&m.Inquiry.IDs)
+		c.asks(&m.Inquiry.Asks, 0)
 	case partFindings:
 		present(c, &m.Findings)
 		unsigned(c, &m.Findings.Epoch)
-		unsigned(c, &m.Findings.Number)
-		c.units(&m.Findings.Granted)
-		unsigned(c, &m.Findings.Adopted)
-		unsigned(c, &m.Findings.In)
 		c.found(&m.Findings.Found, 0)
 	case partKeys:
 		present(c, &m.Keys)
@@ -300,14 +297,10 @@ func (c *coder) state(s *State, cache *FiguresCache) {
 	c.units(&s.Granted)
 	c.units(&s.Heard)
 	unsigned(c, &s.Adopted)
-	c.flags(&s.Lost, &s.Resync)
+	c.flags(&s.Lost, &s.Resync, &s.Silent)
 	named(c, &s.Mode, Queue, Open)
 	unsigned(c, &s.Target)
 	signed(c, &s.Sites)
-	unsigned(c, &s.In)
-	unsigned(c, &s.Out)
-	c.moves(&s.Settled)
-	unsigned(c, &s.Number)
 	c.figures(&s.Figures, cache)
 }
 
@@ -316,13 +309,18 @@ func (c *coder) fromDoor(m *FromDoor) {
 	unsigned(c, &m.Batch)
 	var token uint64
 	var base anteroom.Time
-	list(c, &m.Visits, 2*idBytes+12, func(c *coder, a *Asked) {
+	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
-		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream)
+		waited := a.Waited != 0
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)
-		signed(c, &a.Waited)
+		if waited {
+			if signed(c, &a.Waited); a.Waited == 0 {
+				c.fail("a request that has waited for nothing")
+			}
+		}
 		if last := a.Visit.Ticket.LastCheckIn; last != 0 {
 			base = last
 		}
@@ -355,7 +353,22 @@ func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
 	c.moment(&t.AcceptedAt, t.LastCheckIn)
 	signed(c, &t.Refresh)
 	unsigned(c, &t.Bind)
-	unsigned(c, &t.Told)
+	told := uint64(t.Told) << 1 // and whether a home follows, which few tickets have
+	if t.Home != 0 {
+		told |= 1
+	}
+	unsigned(c, &told)
+	if c.reads {
+		if t.Told = uint32(told >> 1); told > math.MaxUint32<<1|1 {
+			c.fail("%d is too large", told)
+		}
+	}
+	if told&1 == 0 || c.err != nil {
+		return
+	}
+	if unsigned(c, &t.Home); t.Home == 0 {
+		c.fail("a home is said that is none: it was damaged")
+	}
 }
 
 func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {

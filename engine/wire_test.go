@@ -187,14 +187,14 @@ func TestWireZeroElements(t *testing.T) {
 		seconds[i].Last = 999_999
 	}
 	for _, m := range []*Report{
-		{Departures: departures}, {Arrivals: make([]Arrival, many)}, {Asks: make([]anteroom.ID, many)},
+		{Departures: departures}, {Arrivals: make([]Arrival, many)}, {Asks: make([]Ask, many)},
 		{Found: make([]Finding, many)}, {Ends: make([]AgeCount, many)}, {Ages: make([]AgeCount, many)},
 	} {
 		roundTrip(t, wires[0], m)
 	}
 	for _, m := range []*ToSite{
 		{Findings: &Findings{Found: make([]Finding, many)}}, {Offers: &Offers{IDs: make([]anteroom.ID, many)}},
-		{Inquiry: &Inquiry{IDs: make([]anteroom.ID, many)}}, {State: &State{Figures: &Figures{}}},
+		{Inquiry: &Inquiry{Asks: make([]Ask, many)}}, {State: &State{Figures: &Figures{}}},
 		{State: &State{Figures: &Figures{Curve: make([]float32, many)}}}, {State: &State{Figures: &Figures{Seconds: seconds}}},
 	} {
 		roundTrip(t, wires[1], m)
@@ -262,7 +262,7 @@ func TestWireExtensions(t *testing.T) {
 	for _, c := range wireExamples() {
 		w := wires[c.wire]
 		b := w.encode(nil, c.message)
-		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor")
+		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node")
 		if !known && b[len(b)-1] != 0 {
 			t.Errorf("%s: it ends with %d, want no extensions", c.file, b[len(b)-1])
 		}
@@ -318,28 +318,31 @@ func wireExamples() []wireExample {
 		Known: true, Step: 5 * time.Second, Curve: []float32{1, 2.5}, Leave: 0.5, Draw: [3]time.Duration{time.Second, 2 * time.Second, 3 * time.Second},
 		Seconds: []SecondCount{{Second: 1_799_999_992, Before: 0, Count: 2, First: 10, Last: 999_990}, {Second: 1_799_999_993, Before: 2, Count: 1, First: 5, Last: 5}}}
 	waiting := anteroom.Ticket{ID: a, Arrival: now - 60e6, LastCheckIn: now, Next: now + 20e6, Refresh: 20 * time.Second, Bind: 7, Told: 12}
+	session := anteroom.Ticket{ID: b, Arrival: now - 60e6, LastCheckIn: now - 1, AcceptedAt: now - 50e6, Home: 1 << 31}
 	return []wireExample{
-		{"4-report", 0, &Report{From: site, Epoch: 1, Seq: 300, Sent: now, Returned: Units{5, 6}, Used: Units{7, 8}, Adopted: 9, Out: 16, In: 17, Idle: 10, Newcomers: 11, Want: 12, Ask: true,
+		{"5-report", 0, &Report{From: site, Epoch: 1, Seq: 300, Sent: now, Returned: Units{5, 6}, Used: Units{7, 8}, Adopted: 9, Idle: 10, Newcomers: 11, Want: 12, Ask: true,
 			Trip: time.Millisecond, Departures: []Departure{{a, NoShow}}, Arrivals: []Arrival{{ID: b, Key: now - 100, Lane: 1, Shown: true, Due: now + 2e6}, {ID: a, Key: now - 50, Stream: true}},
-			Asks: []anteroom.ID{a}, Found: []Finding{{ID: b, Standing: Waiting, Number: 18, Key: now - 9, Lane: 1}}, Gave: []Finding{{ID: b, Standing: Seated, Number: 19, Accepted: now - 8, Last: now - 7}},
-			Took: []Move{{b, 20}}, Admitted: 13,
-			Ends: []AgeCount{{1, 2}}, Ages: []AgeCount{{3, 400}}, Term: 14, Part: 15, Last: true}},
-		{"4-state", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, In: 7, Out: 8, Settled: []Move{{a, 9}, {b, 10}}, Number: 11, Resync: true, Mode: Open,
+			Asks: []Ask{{ID: a, Seen: now - 10}, {ID: b, Home: 1 << 31, Seen: now - 9, Accepted: now - 60e6}}, Found: []Finding{{ID: b, Standing: Waiting, Key: now - 9, Lane: 1}, {ID: a, Standing: Seated, Accepted: now - 8, Last: now - 7}},
+			Admitted: 13,
+			Ends:     []AgeCount{{1, 2}}, Ages: []AgeCount{{3, 400}}, Term: 14, Part: 15, Last: true}},
+		{"5-state", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Echo: now - 5, Granted: Units{1, 2}, Heard: Units{3, 4}, Adopted: 5, Silent: true, Resync: true, Mode: Open,
 			Target: 6, Figures: figures, Sites: 3}}},
-		{"4-offers", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, Adopted: 3, In: 4, At: now, ByHand: true, IDs: []anteroom.ID{a, b}}}},
-		{"4-inquiry", 1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, Number: 2, IDs: []anteroom.ID{a}}}},
-		{"4-findings", 1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Number: 3, Granted: Units{1, 2}, Adopted: 4, In: 5, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}, {ID: a, Standing: Seated, Number: 6, Accepted: now, Last: now + 1}}}}},
-		{"4-keys", 1, &ToSite{Site: site, Keys: &Keys{Epoch: 1, Shuffled: now, Places: []Placed{{ID: b, Key: now - 2e6}, {ID: a, Key: now - 1e6}}}}},
-		{"4-fromdoor", 2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, NewID: a}}},
+		{"5-offers", 1, &ToSite{Site: site, Term: 5, Offers: &Offers{Epoch: 1, Granted: Units{1, 2}, Adopted: 3, At: now, ByHand: true, IDs: []anteroom.ID{a, b}}}},
+		{"5-inquiry", 1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, Asks: []Ask{{ID: a, Seen: now}, {ID: b, Home: 7, Seen: now - 1, Accepted: now - 5e6, Over: true}}}}},
+		{"5-findings", 1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}, {ID: a, Standing: Seated, Accepted: now, Last: now + 1, Home: 7}}}}},
+		{"5-keys", 1, &ToSite{Site: site, Keys: &Keys{Epoch: 1, Shuffled: now, Places: []Placed{{ID: b, Key: now - 2e6}, {ID: a, Key: now - 1e6}}}}},
+		{"5-fromdoor", 2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, NewID: a}}, {Token: 7, Visit: anteroom.Visit{Ticket: session}}},
 			Abandoned: []uint64{4}, Closed: []anteroom.ID{a}, Batch: 9, Touches: []anteroom.ID{b}, Polls: []Poll{{ID: a, Key: now - 60e6, Lane: 1, Due: now + 20e6, Last: now}}, Sent: now + 5, Figures: now - 3}},
-		{"4-todoor", 3, &ToDoor{Site: site, Answers: []Answer{{Token: 5, Decision: anteroom.Decision{Reason: anteroom.ReasonWaiting, Ticket: waiting, SetCookie: true, At: now, Method: anteroom.Random,
+		{"5-todoor", 3, &ToDoor{Site: site, Answers: []Answer{{Token: 5, Decision: anteroom.Decision{Reason: anteroom.ReasonWaiting, Ticket: waiting, SetCookie: true, At: now, Method: anteroom.Random,
 			Ahead: 11, AheadKnown: true, Waiting: 20, WaitTime: time.Minute, WaitKnown: true, Wait25: time.Second, Wait75: time.Hour, Refresh: 20 * time.Second, KeptUntil: now + 300e6, Stream: true}}},
 			Pushes: []anteroom.ID{a}, Ended: []anteroom.ID{b}, Confirmed: 9, Mode: Cut, Now: now + 8, Echo: now + 5, Since: 2}},
-		{"4-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
-		{"4-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
-		{"4-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
-		{"4-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
-		{"4-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},
+		{"5-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
+		{"5-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
+		{"5-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
+		{"5-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
+		{"5-todoor-term", 3, &ToDoor{Site: site, Now: now, Term: 513}},
+		{"5-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},
+		{"5-fromdoor-node", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Node: 9, Empty: true}},
 	}
 }
 
@@ -363,18 +366,18 @@ func TestWireErrors(t *testing.T) {
 	}{
 		{"empty", 0, nil, "is empty"},
 		{"too long", 0, make([]byte, WireLimit+1), "at most 16777216 are allowed"},
-		{"version", 0, with(report, 0, 0x11), "format version 1, this program speaks 4"},
-		{"kind", 0, with(report, 0, 0x44), "kind 4 (ToDoor), not 1"},
-		{"kind without a name", 3, with(report, 0, 0x4f), "kind 15 (message), not 4"},
+		{"version", 0, with(report, 0, 0x11), "format version 1, this program speaks 5"},
+		{"kind", 0, with(report, 0, 0x54), "kind 4 (ToDoor), not 1"},
+		{"kind without a name", 3, with(report, 0, 0x5f), "kind 15 (message), not 4"},
 		{"long form", 0, with(report, 2, 0x80, 0), "Report at byte 2: a number is not in its shortest form"},
 		{"endless number", 0, with(report, 2, endless...), "shortest form"},
 		{"too large", 0, with(report, 12, 0xff, 0xff, 0xff, 0xff, 0x7f), "is too large"},
 		{"flags", 0, with(report, 14, 4), "flags without a meaning"},
-		{"lane", 0, with((&Report{Arrivals: make([]Arrival, 1)}).AppendWire(nil), 34, 0x80, 8), "Report at byte 36: 256 is not a lane"},
+		{"lane", 0, with((&Report{Arrivals: make([]Arrival, 1)}).AppendWire(nil), 34, 0x80, 16), "Report at byte 36: 256 is not a lane"},
 		{"count of two bytes each", 0, with(report, ages, huge...), "elements in 8 bytes"},
-		{"count of ids", 0, with(report, 18, huge...), "elements in 12 bytes"},
+		{"count of ids", 0, with(report, 18, huge...), "elements in 8 bytes"},
 		{"name", 0, with(report, 1, huge...), "ends too early"},
-		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 31: 2 bytes too many"},
+		{"too many bytes", 0, append(bytes.Clone(report), 0, 0), "Report at byte 27: 2 bytes too many"},
 		{"no part", 1, with(site, 3, 0), "0 has no name, 1 to 5 have"},
 		{"part without a name", 1, with(site, 3, 6), "6 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},

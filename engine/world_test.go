@@ -26,18 +26,18 @@ type world struct {
 	record   LedgerRecord
 	sites    []*worldSite
 	mail     []letter
-	people   []*guest
+	people   []*walker
 	book     map[anteroom.ID]anteroom.Time // last request of every session
 	entered  []anteroom.Time
 	faults   faults
 	late     int // overtaken by more than a second
 	roams    float64
 	stale    []staleStream
-	delay    time.Duration                   // of every message; 0: random
-	answered func(*guest, anteroom.Decision) // takes answers to held requests instead of decided
-	moved    map[anteroom.ID]bool            // given up by a site at some time
-	story    map[anteroom.ID][]string        // what happened to each ticket, for failures
-	moves    int                             // requests of roamers that went on elsewhere within their session
+	delay    time.Duration                    // of every message; 0: random
+	answered func(*walker, anteroom.Decision) // takes answers to held requests instead of decided
+	story    map[anteroom.ID][]string         // what happened to each ticket, for failures
+	moved    map[anteroom.ID]bool             // whose place was given up by a site at some time
+	moves    int                              // requests of roamers that went on elsewhere within their session
 	ids      uint64
 }
 
@@ -48,7 +48,7 @@ type worldSite struct {
 	key      SiteKey
 	cutUntil anteroom.Time
 	up, down anteroom.Time // last delivery, for order
-	held     map[uint64]*guest
+	held     map[uint64]*walker
 }
 
 type letter struct {
@@ -58,7 +58,7 @@ type letter struct {
 	dn ToSite
 }
 
-type guest struct {
+type walker struct {
 	site           int
 	ticket         anteroom.Ticket
 	arrived, stays anteroom.Time // stays: how long inside
@@ -108,7 +108,7 @@ func (w *world) fresh(i int) {
 			g.stream, g.held, g.called = false, false, false
 		}
 	}
-	s.held = map[uint64]*guest{}
+	s.held = map[uint64]*walker{}
 }
 
 func (w *world) id() (id anteroom.ID) {
@@ -147,7 +147,7 @@ func (w *world) post(i int, m letter) {
 	}
 }
 
-func (w *world) request(g *guest, v anteroom.Visit) {
+func (w *world) request(g *walker, v anteroom.Visit) {
 	s := w.sites[g.site]
 	v.Ticket, v.NewID = g.ticket, w.id()
 	d, held := s.Visit(w.now, v)
@@ -160,7 +160,7 @@ func (w *world) request(g *guest, v anteroom.Visit) {
 	w.decided(g, d)
 }
 
-func (w *world) decided(g *guest, d anteroom.Decision) {
+func (w *world) decided(g *walker, d anteroom.Decision) {
 	w.t.Helper()
 	last, had := w.book[g.ticket.ID]
 	w.tell(g.ticket.ID, "%v at site%d: %v", d.Verdict, g.site, d.Reason)
@@ -170,9 +170,6 @@ func (w *world) decided(g *guest, d anteroom.Decision) {
 		if w.calm() && had && !raced && g.asked.Sub(last) < w.set.SessionDuration &&
 			!(w.set.DisableSessionRenewal && w.now.Sub(last) >= w.set.SessionDuration) {
 			w.fatal(g.ticket.ID, "somebody with a session is shown the page")
-		}
-		if had && (!d.SetCookie || d.Ticket.ID == g.ticket.ID) { // back in line: lost between two sites
-			delete(w.book, g.ticket.ID)
 		}
 		if d.SetCookie {
 			g.ticket = d.Ticket
@@ -215,18 +212,13 @@ func (w *world) decided(g *guest, d anteroom.Decision) {
 // calm says that the links are up and nobody has lost anything.
 func (w *world) calm() bool { return w.faults == (faults{}) }
 
-func (w *world) seated(id anteroom.ID) bool {
-	return slices.ContainsFunc(w.sites, func(s *worldSite) bool { return s.seats.find(&id) != 0 })
-}
-
 // caps counts by the guests' own book.
 func (w *world) caps() {
 	w.t.Helper()
 	active, rate := 0, 0
 	var inside []string
 	for id, last := range w.book {
-		// A session that one site gave up and no other got, for the word was lost, is over.
-		if (w.calm() || !w.moved[id] || w.seated(id)) && w.now.Sub(last) < w.set.SessionDuration {
+		if w.now.Sub(last) < w.set.SessionDuration {
 			active++
 			inside = append(inside, strings.Join(w.story[id][max(0, len(w.story[id])-8):], "; "))
 		}
@@ -242,15 +234,19 @@ func (w *world) caps() {
 	}
 }
 
-// once checks that no ticket has two seats while the links are up.
+// once checks that no ticket has two seats. While the links are up that holds for tickets that two
+// clients share, too; across a cut one of those may wait where nobody knows that the other entered.
 func (w *world) once() {
-	if !w.calm() {
-		return
+	where, shared := map[anteroom.ID]int{}, map[anteroom.ID]bool{}
+	for _, g := range w.people {
+		shared[g.ticket.ID] = g.clone && !w.calm()
 	}
-	where := map[anteroom.ID]int{}
 	for i, s := range w.sites {
 		s.seats.each(func(slot uint32) {
 			id := s.seats.id(slot)
+			if shared[id] {
+				return
+			}
 			if o, twice := where[id]; twice {
 				w.fatal(id, "a ticket has a seat at site%d and site%d", o, i)
 			}
@@ -260,7 +256,7 @@ func (w *world) once() {
 }
 
 // roam takes a guest to another site, or a copy of the ticket.
-func (w *world) roam(g *guest) {
+func (w *world) roam(g *walker) {
 	if len(w.sites) == 1 || g.gone || g.held {
 		return
 	}
@@ -377,8 +373,8 @@ func (w *world) hear(m letter) {
 			w.tell(id, "offered at site%d", m.to)
 		}
 	case m.dn.Inquiry != nil:
-		for _, id := range m.dn.Inquiry.IDs {
-			w.tell(id, "asked for at site%d", m.to)
+		for _, a := range m.dn.Inquiry.Asks {
+			w.tell(a.ID, "asked for at site%d", m.to)
 		}
 	case m.dn.Findings != nil:
 		for _, f := range m.dn.Findings.Found {
@@ -390,7 +386,7 @@ func (w *world) hear(m letter) {
 // act lets guests do what people do.
 func (w *world) act(arrivals float64, streams float64) {
 	if w.chance(arrivals) {
-		g := &guest{site: w.rng.IntN(len(w.sites)), arrived: w.now, ticket: anteroom.Ticket{ID: w.id()}}
+		g := &walker{site: w.rng.IntN(len(w.sites)), arrived: w.now, ticket: anteroom.Ticket{ID: w.id()}}
 		w.people = append(w.people, g)
 		w.request(g, anteroom.Visit{Fresh: true})
 	}
@@ -420,7 +416,7 @@ func (w *world) act(arrivals float64, streams float64) {
 // settleAll heals every fault, sends everybody away and waits until every unit is back.
 func (w *world) settleAll() {
 	healed := w.faults
-	w.faults = faults{lose: 1e-300} // not calm: what went wrong may have left two seats
+	w.faults = faults{lose: 1e-300, cut: healed.cut * 1e-300, forget: healed.forget * 1e-300} // what went wrong is still felt
 	if healed == (faults{}) {
 		w.faults = healed
 	}

@@ -153,7 +153,7 @@ func (r *Room) findFar(ctx context.Context, prefix []byte) ([]engine.Visitor, er
 			if !known {
 				order = append(order, v.ID)
 			}
-			// A ticket that has moved is known as used where it was before.
+			// A ticket may be known as used at one site and have a session at another.
 			if !known || old.Standing == engine.Used || v.Standing == engine.Seated {
 				best[v.ID] = v
 			}

@@ -519,28 +519,23 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
 		if alive {
-			s := &j.book[i]
-			s.last = w.now
-			if s.site != site {
-				j.bySite[s.site]--
-				j.bySite[site]++
-				s.site = site
-				j.livesAt(id, site)
-			}
+			j.book[i].last = w.now
 		} else {
-			j.livesAt(id, site)
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
+			j.open(id, was.site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
 	}
 	apart := again && was.site != site && !(was.calm && j.flows())
 	if alive && apart {
-		// Across a cut link there may be a session on each side; it is one visitor.
+		// A waiting cookie of two clients: across a cut link each may enter, and the newer session is the
+		// one that lasts. Any other session is at its home alone.
 		j.book[i].last = w.now
+		was.site = site
+		j.used[id] = was
 		return
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
@@ -588,13 +583,6 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 }
 
-// livesAt notes that a session goes on at another site.
-func (j *judge) livesAt(id anteroom.ID, site int16) {
-	was := j.used[id]
-	was.site = site
-	j.used[id] = was
-}
-
 func (j *judge) capHolds() {
 	n := &j.numbers
 	n.PeakActive = max(n.PeakActive, j.active)
@@ -629,7 +617,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
 		i, alive := j.sessions[q.visit.Ticket.ID]
-		// A cookie that two clients share has its session where it was asked for last.
+		// A session is where it began. Other sites have to ask there.
 		was := j.used[q.visit.Ticket.ID]
 		away := was.site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
 		// One that has not been used for two session durations proves nothing: the other client's

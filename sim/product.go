@@ -249,6 +249,7 @@ func (x *product) agrees(d *doorProcess, id anteroom.ID) {
 		return
 	}
 	_, ok := s.desk.Site().Session(id)
+	ok = ok || s.desk.Site().Hosts(id)
 	x.w.judge.look(checkAgree, ok, func() string { return "a door lets in a session that its site does not know" })
 }
 

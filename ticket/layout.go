@@ -38,13 +38,16 @@ func putBody(dst []byte, t anteroom.Ticket) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, millis(t.Refresh))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.AcceptedAt))
 	dst = binary.BigEndian.AppendUint16(dst, t.Bind)
+	if t.Accepted() {
+		return binary.BigEndian.AppendUint32(dst, t.Home)
+	}
 	return binary.BigEndian.AppendUint32(dst, t.Told)
 }
 
 // body reads what putBody wrote. Every b of bodyBytes bytes is some ticket.
 func body(b []byte) anteroom.Ticket {
 	_ = b[bodyBytes-1]
-	return anteroom.Ticket{
+	t := anteroom.Ticket{
 		ID:          anteroom.ID(b[0:16]),
 		Arrival:     anteroom.Time(binary.BigEndian.Uint64(b[16:])),
 		Lane:        b[24],
@@ -53,8 +56,14 @@ func body(b []byte) anteroom.Ticket {
 		Refresh:     time.Duration(binary.BigEndian.Uint32(b[41:])) * time.Millisecond,
 		AcceptedAt:  anteroom.Time(binary.BigEndian.Uint64(b[45:])),
 		Bind:        binary.BigEndian.Uint16(b[53:]),
-		Told:        binary.BigEndian.Uint32(b[55:]),
 	}
+	// Earlier releases wrote Told here in every ticket, which was zero once accepted.
+	if last := binary.BigEndian.Uint32(b[55:]); t.Accepted() {
+		t.Home = last
+	} else {
+		t.Told = last
+	}
+	return t
 }
 
 // millis returns d in whole milliseconds, rounded down and held within what four bytes

@@ -213,7 +213,7 @@ func TestDerivationIsStable(t *testing.T) {
 		t.Errorf("proof secret %s, want %s", got, want)
 	}
 	const sealed = "AQcFmFbAkbC01NoeGhut02ylrUGFlhAAq8h1N6n-H0lVvqzMpcoiGyyfUi01bBYKO_79AAYoh-4dzCqGKbukTxo61H6ys2P3jzJ0SQZbUGblIFEzVshVaw_pM7mN4o_WkWuwSazPPGA"
-	want := anteroom.Ticket{ID: anteroom.ID{1, 2, 3}, Arrival: 4, Lane: 5, LastCheckIn: 6, Next: 7, Refresh: 8 * time.Millisecond, AcceptedAt: 9, Bind: 10, Told: 11}
+	want := anteroom.Ticket{ID: anteroom.ID{1, 2, 3}, Arrival: 4, Lane: 5, LastCheckIn: 6, Next: 7, Refresh: 8 * time.Millisecond, AcceptedAt: 9, Bind: 10, Home: 11}
 	mustOpen(t, sealerOf(ring), sealed, want)
 }
 

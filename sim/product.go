@@ -838,36 +838,3 @@ func (x *product) nodeDies(node int) {
 		}
 	})
 }
-
-func (x *product) debugDump() {
-	if false {
-		p := x.w.people[197]
-		c := x.coordinator()
-		h := x.holder(0)
-		if c == nil || h == nil {
-			println(x.w.since(x.w.now).String(), "none")
-			return
-		}
-		v, ok := h.desk.Site().Visitor(x.w.now, p.ticket.ID)
-		fmt.Println(x.w.since(x.w.now), "inline", c.machine.InLine(p.ticket.ID), "site knows", ok, v.Standing, v.LastSeen != 0, "mode", h.desk.Site().Mode(), "stream", p.stream != 0)
-		return
-	}
-	for _, c := range x.coord {
-		if c.machine == nil {
-			println("coord none", c.up, c.paused)
-			continue
-		}
-		n := c.machine.Numbers()
-		fmt.Printf("coord %d epoch %d paused %v writing %v: %+v\n", c.number, c.machine.Epoch(), c.paused, c.writing, n)
-		for _, s := range c.machine.Sites(c.room(x.w.now)) {
-			fmt.Printf("   %+v\n", s)
-		}
-	}
-	for i := range x.sites {
-		for _, p := range x.sites[i].holders {
-			s := p.desk.Site()
-			fmt.Println(x.w.since(x.w.now), "room", p.room(x.w.now).Sub(x.w.now), "silence", s.Silence(p.room(x.w.now)))
-			fmt.Printf("site %d term %d synced %v mode %v here %d active %d bal %+v outbox %v over %v figures %+v\n", i, p.term, p.clock.Synced(), s.Mode(), s.Here(), s.Active(), s.Balance(), p.outbox.Last() != nil, p.over, s.Figures().Waiting)
-		}
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -300,9 +299,6 @@ func (w *world) handle(e event) {
 			w.turned()
 		}
 	case evPoint:
-		if p, ok := w.system.(*product); ok && os.Getenv("DUMP") != "" && w.since(w.now) > 519*time.Second && w.since(w.now) < 522*time.Second {
-			p.debugDump()
-		}
 		w.judge.point()
 		w.after(w.sc.step(), evPoint, 0, 0)
 	case evCall:

@@ -237,33 +237,39 @@ func (b *builder) siteOfFault(path, name string) (sim.Site, bool) {
 func (b *builder) faults() sim.Faults {
 	f := b.doc.Faults
 	out := sim.Faults{Loss: f.Loss, Repeat: f.Repeat, Reorder: f.Reorder, NodeLife: f.NodeLife, Clock: f.Clock, SlowStore: f.SlowStore}
-	if n := len(f.Cuts) + len(f.Deaths) + len(f.Handovers) + len(f.Pauses) + len(f.Jumps); n > sim.MaxFaults {
-		b.At("faults", fmt.Sprintf("has %d members", n), fmt.Sprintf("at most %d cuts, deaths, hand-overs, pauses and jumps together", sim.MaxFaults))
+	if n := len(f.Cuts) + len(f.Deaths) + len(f.Handovers) + len(f.Pauses) + len(f.Jumps) + len(f.Stalls); n > sim.MaxFaults {
+		b.At("faults", fmt.Sprintf("has %d members", n), fmt.Sprintf("at most %d cuts, deaths, hand-overs, pauses, stalls and jumps together", sim.MaxFaults))
 		return out
 	}
 	for i, c := range f.Cuts {
 		path := fmt.Sprintf("faults.cuts[%d]", i)
-		b.within(path+".at", c.At)
-		s, _ := b.siteOfFault(path+".site", c.Site)
-		out.Cuts = append(out.Cuts, sim.Cut{At: c.At, For: c.For, Site: s.Name, Up: c.Direction == "up", Down: c.Direction == "down"})
+		s, node := b.process(path, c.At, c.What, c.Site, c.Node)
+		out.Cuts = append(out.Cuts, sim.Cut{At: c.At, For: c.For, What: c.What, Site: s, Node: node, Up: c.Direction == "up", Down: c.Direction == "down"})
 	}
 	for i, d := range f.Deaths {
 		path := fmt.Sprintf("faults.deaths[%d]", i)
 		site, node := b.process(path, d.At, d.What, d.Site, d.Node)
-		if d.Forgets && d.What != "site" {
+		if d.Forgets && d.What != "site" && d.What != "process" && d.What != "all" {
 			b.At(path+".forgets", "is for sites only", "a node holds nothing to forget, and the coordinator is asked to forget by its sites")
 		}
 		out.Deaths = append(out.Deaths, sim.Death{At: d.At, For: d.For, What: d.What, Site: site, Node: node, Forgets: d.Forgets})
 	}
 	for i, h := range f.Handovers {
 		path := fmt.Sprintf("faults.handovers[%d]", i)
-		b.within(path+".at", h.At)
-		s, _ := b.siteOfFault(path+".site", h.Site)
-		out.Handovers = append(out.Handovers, sim.Handover{At: h.At, For: h.For, Site: s.Name})
+		s, _ := b.process(path, h.At, h.What, h.Site, 1)
+		out.Handovers = append(out.Handovers, sim.Handover{At: h.At, For: h.For, Site: s, Orderly: h.Orderly})
 	}
 	for i, p := range f.Pauses {
 		site, node := b.process(fmt.Sprintf("faults.pauses[%d]", i), p.At, p.What, p.Site, p.Node)
-		out.Pauses = append(out.Pauses, sim.Pause{At: p.At, For: p.For, What: p.What, Site: site, Node: node})
+		out.Pauses = append(out.Pauses, sim.Pause{At: p.At, For: p.For, What: p.What, Site: site, Node: node, Replaced: p.Replaced})
+	}
+	for i, s := range f.Stalls {
+		path := fmt.Sprintf("faults.stalls[%d]", i)
+		b.within(path+".at", s.At)
+		if s.Site != "" {
+			b.site(path+".site", s.Site)
+		}
+		out.Stalls = append(out.Stalls, sim.Stall{At: s.At, For: s.For, Site: s.Site})
 	}
 	for i, j := range f.Jumps {
 		path := fmt.Sprintf("faults.jumps[%d]", i)
@@ -279,12 +285,12 @@ func (b *builder) faults() sim.Faults {
 // process checks what a death or a pause names, and returns the site and the node's index.
 func (b *builder) process(path string, at time.Duration, what, site string, node int) (string, int) {
 	b.within(path+".at", at)
-	if what == "coordinator" {
+	if what == "coordinator" || what == "all" {
 		if site != "" {
-			b.At(path+".site", "is given, and the coordinator belongs to no site", "leave it out, or say what: site")
+			b.At(path+".site", "is given, and what is "+what+", which belongs to no site", "leave it out, or say what: site")
 		}
 		if b.given(path + ".node") {
-			b.At(path+".node", "is given, and the coordinator is no node", "leave it out, or say what: node")
+			b.At(path+".node", "is given, and what is "+what+", which is no node", "leave it out, or say what: node")
 		}
 		return "", 0
 	}

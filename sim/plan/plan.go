@@ -122,9 +122,10 @@ type faults struct {
 	Loss      float64       `key:"loss" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message between processes to be lost."`
 	Repeat    float64       `key:"repeat" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to arrive twice."`
 	Reorder   float64       `key:"reorder" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to be overtaken."`
-	Cuts      []cut         `key:"cuts" doc:"Links between a site and the coordinator that carry nothing."`
-	Deaths    []death       `key:"deaths" doc:"Processes that end and start again."`
-	Handovers []handover    `key:"handovers" doc:"Sites whose role another process takes from the journal, while the one before goes on for a while."`
+	Cuts      []cut         `key:"cuts" doc:"Links between a site and the coordinator, or between a node and its site, that carry nothing."`
+	Deaths    []death       `key:"deaths" doc:"Processes that end. Another takes the place, and the role, of each."`
+	Handovers []handover    `key:"handovers" doc:"Roles that another process takes from the journal or the record, in good order or while the one before goes on for a while."`
+	Stalls    []stall       `key:"stalls" doc:"Disks that do not answer for a while."`
 	Pauses    []pause       `key:"pauses" doc:"Processes that stand still and go on as if nothing had been."`
 	NodeLife  time.Duration `key:"node_life" default:"0s" max:"168h" doc:"Mean life of every node; 0s is for ever."`
 	Clock     time.Duration `key:"clock" default:"0s" max:"24h" doc:"How far the wall clock of every process is off, at most."`
@@ -135,14 +136,16 @@ type faults struct {
 type cut struct {
 	At        time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
 	For       time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
+	What      string        `key:"what" default:"site" enum:"site,node" doc:"Whose link: a site's to the coordinator, or a node's to its site."`
 	Site      string        `key:"site" doc:"Name of the site; required with several."`
+	Node      int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
 	Direction string        `key:"direction" default:"both" enum:"both,up,down" doc:"What is cut: up is to the coordinator."`
 }
 
 type death struct {
 	At      time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
 	For     time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
-	What    string        `key:"what" required:"true" enum:"coordinator,site,node" doc:"Which process."`
+	What    string        `key:"what" required:"true" enum:"coordinator,site,node,process,all" doc:"Which process; process is a node that holds its site's role, all is everything at once."`
 	Site    string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
 	Node    int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
 	Forgets bool          `key:"forgets" default:"false" doc:"Whether a site comes back without its memory."`
@@ -154,12 +157,22 @@ type pause struct {
 	What string        `key:"what" required:"true" enum:"coordinator,site,node" doc:"Which process."`
 	Site string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
 	Node int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
+	// Replaced is a duration because 0s means that no other process takes the role.
+	Replaced time.Duration `key:"replaced" default:"0s" max:"168h" doc:"After how long another process takes the role; 0s: none does."`
+}
+
+type stall struct {
+	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For  time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
+	Site string        `key:"site" doc:"Whose journal; empty is the coordinator's store."`
 }
 
 type handover struct {
-	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
-	For  time.Duration `key:"for" default:"3s" min:"1ms" max:"3s" doc:"How long the process before takes itself for the site."`
-	Site string        `key:"site" doc:"Name of the site; required with several."`
+	At      time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For     time.Duration `key:"for" default:"3s" min:"1ms" max:"3s" doc:"How long the process before takes itself for the holder."`
+	What    string        `key:"what" default:"site" enum:"coordinator,site" doc:"Whose role."`
+	Site    string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator's role."`
+	Orderly bool          `key:"orderly" default:"false" doc:"Whether the process before finishes its work and gives the role up."`
 }
 
 type jump struct {

@@ -97,6 +97,7 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 		r.done = past.tag
 	}
 	recorded := before.Epoch
+	r.before.Time = s.roomTime()
 	machine, older := r.before.Begin(s.now(), r.settings(), before, newSeed())
 	if older {
 		s.complain("the store's ledger record is older than what a site has heard: was the store put back to an older state?",

@@ -171,6 +171,13 @@ func (s *shard) follow(r *engine.Report) bool {
 	return ok
 }
 
+// roomTime is how the room time was found out.
+func (s *shard) roomTime() engine.RoomTime {
+	s.timing.Lock()
+	defer s.timing.Unlock()
+	return s.begin
+}
+
 // receive takes a frame of reports.
 func (s *shard) receive(m cluster.Message) {
 	entries, err := cluster.Frames(m.Data)

@@ -43,6 +43,7 @@ type Coordinator struct {
 	mode     Mode
 	fenced   bool
 	begun    bool // a report was heard
+	guessed  bool // see State.Guessed
 	overview bool // see overlooks
 
 	draws     uint64

@@ -136,8 +136,8 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 			x.site.revokeAway(now, id)
 		}
 	}
-	if len(m.Touches) > 0 {
-		d.ended = append(d.ended, x.site.Touch(d.said, m.Touches)...)
+	if len(m.Touches) > 0 { // those of a message that has waited are of about when it left
+		d.ended = append(d.ended, x.site.Touch(min(now, d.said.Add(TouchEvery)), m.Touches)...)
 	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)

@@ -86,7 +86,8 @@
 // winners; so it does not matter who asks how often. At most as many wins are set aside as
 // are released in 1.3 [DrawInterval], and winners who have gone do not count.
 //
-// Not promised: fewer sessions than there are, at once, after a limit was lowered (nobody
+// Not promised: that a visitor whose browser was never told of the admission, because the answer took
+// longer than AskFor, enters in the minute that counts it; fewer sessions than there are, at once, after a limit was lowered (nobody
 // is thrown out, nobody enters until enough have left); order across a cut link; that
 // passthrough respects a limit; a draw in which a stream, which is always present, does not
 // enter sooner than a winner who is away; that every session of a site that lost its memory

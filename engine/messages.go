@@ -161,6 +161,7 @@ type State struct {
 	// is taken from how long this one does.
 	LostFor time.Duration
 	Silent  bool // some site is not heard: visitors may be there of whom nobody knows
+	Guessed bool // nobody knew the room time when this coordinator began, see RoomTime
 	Mode    Mode
 	Target  uint64 // idle permits that the site may keep
 	Figures *Figures

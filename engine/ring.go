@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/anteroom/anteroom"
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
 
 // ring is a queue of moments in ascending order.
 type ring struct {
@@ -28,5 +32,12 @@ func (r *ring) pop() {
 	r.size--
 	if r.size == 0 && len(r.buf) > 1024 {
 		*r = ring{}
+	}
+}
+
+func (r *ring) shift(by time.Duration) {
+	for i := range r.size {
+		at := &r.buf[(r.head+i)%len(r.buf)]
+		*at = at.Add(by)
 	}
 }

@@ -75,6 +75,22 @@ func (s *Site) touchedEarly(now anteroom.Time) {
 	})
 }
 
+// postpone moves what was restored by a step of the clock that need not be time that has passed:
+// sessions and rate slots end so much later.
+func (s *Site) postpone(by time.Duration) {
+	s.expiry.slots = nil
+	s.seats.each(func(slot uint32) {
+		if st := s.seats.at(slot); st.restored {
+			if st.last = st.last.Add(by); s.settings.DisableSessionRenewal {
+				st.accepted = st.accepted.Add(by)
+			}
+		}
+		s.seats.at(slot).wake = s.lapse(slot)
+		s.expiry.push(slot)
+	})
+	s.rates.shift(by)
+}
+
 // Touch renews sessions that a door let through and returns the ids that have none here,
 // which the door forgets: the next request comes with its cookie, and may be adopted or
 // asked about. A session that a lost memory may have known is adopted at once, for the

@@ -86,8 +86,9 @@ type Site struct {
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
 
-	doors []witness     // that may let sessions in
-	came  anteroom.Time // when the request that is being decided about came to its door; 0: now
+	doors  []witness     // that may let sessions in
+	latest anteroom.Time // Tick
+	came   anteroom.Time // when the request that is being decided about came to its door; 0: now
 
 	syncedAt  anteroom.Time
 	trips     [16]time.Duration // round trips of the latest answers, as a ring
@@ -308,6 +309,9 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
 	if !s.synced {
+		if by := now.Sub(s.latest); m.Guessed && s.recorded != 0 && by > 0 {
+			s.postpone(by)
+		}
 		// The clock may have been set back by this first word.
 		s.synced, s.syncedAt = true, now
 		s.adopted = max(s.adopted, m.Adopted) // by the process before this one
@@ -395,6 +399,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
+	s.latest = now
 	s.expire(now)
 	s.takeEffect(now)
 	s.missOffers(now)

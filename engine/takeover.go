@@ -35,6 +35,7 @@ func (t Takeover) Desk(now anteroom.Time) *Desk {
 // Accession is a room between the moment at which a process takes the role of its coordinator over
 // and the moment at which its coordinator may speak. The zero value has heard nothing.
 type Accession struct {
+	Time    RoomTime // if the process finds out the time by its reports; see State.Guessed
 	waiting []Report
 }
 
@@ -61,7 +62,9 @@ func (a *Accession) Begin(now anteroom.Time, s anteroom.Settings, before LedgerR
 			before.Epoch, older = epoch, true
 		}
 	}
-	return NewCoordinator(now, s, before, seed), older
+	c = NewCoordinator(now, s, before, seed)
+	c.guessed = a.Time.guessed
+	return c, older
 }
 
 // Done says that the first record of the coordinator is durable, and lets it hear what has waited.
@@ -79,7 +82,8 @@ func (a *Accession) Waiting() []Report { return a.waiting }
 // RoomTime finds out the time of a room whose coordinator has just begun: the time in which its
 // sites live goes on. The zero value knows nothing.
 type RoomTime struct {
-	latest anteroom.Time // of sites that have not heard any coordinator
+	latest  anteroom.Time // of sites that have not heard any coordinator
+	guessed bool
 }
 
 // GuessAfter is how long a new coordinator waits for a site that knows the time.
@@ -88,9 +92,10 @@ const GuessAfter = 3 * time.Second
 // Follow takes a report that arrived at a local moment, since after the process took the role, and
 // returns the room time of that moment. ok is false while it is not known: a site that has heard a
 // coordinator knows it. When none does for some seconds, all have just begun, and the time is the
-// process's own or what the sites' journals have seen, whichever is later.
+// process's own or what the sites' journals have seen, whichever is later. How much of what lies
+// between has passed nobody knows: sites count none of it ([State].Guessed).
 func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (room anteroom.Time, ok bool) {
-	if r.Epoch != 0 {
+	if t.guessed = r.Epoch == 0; !t.guessed {
 		return r.Sent, true
 	}
 	t.latest = max(t.latest, r.Sent)

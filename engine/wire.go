@@ -297,7 +297,7 @@ func (c *coder) state(s *State, cache *FiguresCache) {
 	c.units(&s.Granted)
 	c.units(&s.Heard)
 	unsigned(c, &s.Adopted)
-	c.flags(&s.Lost, &s.Resync, &s.Silent)
+	c.flags(&s.Lost, &s.Resync, &s.Guessed, &s.Silent)
 	named(c, &s.Mode, Queue, Open)
 	unsigned(c, &s.Target)
 	signed(c, &s.Sites)

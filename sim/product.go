@@ -85,7 +85,6 @@ type machine struct {
 type coordinatorProcess struct {
 	process
 	before   engine.Accession
-	time     engine.RoomTime
 	machine  *engine.Coordinator // nil: it has not begun
 	revision uint64              // of the record as this process knows it
 	pending  engine.LedgerRecord // being written
@@ -434,7 +433,7 @@ func (x *product) atCoordinator(c *coordinatorProcess, data []byte) {
 	r := must(engine.ParseReport(data))
 	if !c.clock.Synced() {
 		local := c.local(x.w.now)
-		at, ok := c.time.Follow(local, x.w.now.Sub(c.begun), &r)
+		at, ok := c.before.Time.Follow(local, x.w.now.Sub(c.begun), &r)
 		if !ok {
 			return
 		}

@@ -76,12 +76,13 @@ func (c *Clock) Synced() bool { return c.synced }
 // the answer did ([State].Now). An answer that nobody asked for (echo 0) says nothing. Half
 // of the round trip is taken for the way back, so the error is at most half of the
 // difference between the two ways; of the latest samples the quickest counts, because
-// what makes an answer slow is seldom the same both ways.
-func (c *Clock) Heard(local, echo, coordinator anteroom.Time) {
+// what makes an answer slow is seldom the same both ways. It returns by how much the clock has been
+// set, which happens once.
+func (c *Clock) Heard(local, echo, coordinator anteroom.Time) (step time.Duration) {
 	now := c.Now(local)
 	trip := now.Sub(echo)
 	if echo == 0 || echo < c.since || trip < 0 || trip > maxTrip {
-		return
+		return 0
 	}
 	offset := coordinator.Add(trip/2) - local
 	c.samples[c.heard%clockSamples] = clockSample{trip: trip, offset: offset}
@@ -90,7 +91,9 @@ func (c *Clock) Heard(local, echo, coordinator anteroom.Time) {
 	// by half of that for hours: a better one is waited for.
 	if !c.synced && (trip <= quickTrip || c.heard >= slowTrips) {
 		c.set(local, c.best())
+		return c.last.Sub(now)
 	}
+	return 0
 }
 
 // Follow makes the clock show a room time at a local moment, forward or back: a coordinator

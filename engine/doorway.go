@@ -338,7 +338,8 @@ func (x *Doorway) Idle() bool {
 	return !x.inhabited() && (x.empty || x.spoke == 0) && !x.unconfirmed() && len(x.answers)+len(x.pushes)+len(x.ended)+len(x.called.items) == 0
 }
 
-// Receive takes a message of the site, to this door or to all.
+// Receive takes a message of the site, to this door or to all. While the clock of the process has not
+// been set, the host takes ToDoor.Echo out.
 func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 	if m.Site.Name == x.site.Name && m.Site.Incarnation < x.site.Incarnation || m.Term < x.term {
 		return
@@ -352,12 +353,7 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 			x.absent = false
 		}
 	}
-	if m.Echo != 0 && !x.timed {
-		x.timed = true
-		if x.latest != 0 {
-			x.shift(now.Sub(x.latest))
-		}
-	}
+	x.timed = x.timed || m.Echo != 0
 	x.latest = now
 	if m.Confirmed != 0 {
 		x.confirm(m)
@@ -561,11 +557,11 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 	}
 }
 
-// shift is for a clock that was set by the first answer of the site: what was noted before is moved
-// along. Else requests would look as if they had waited for long, or nothing would be asked again
-// until the clock is there once more.
-func (x *Doorway) shift(by time.Duration) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked} {
+// ClockSet says that the clock was set by an answer of the site (see Clock.Heard): what was noted
+// before is moved along. Else requests would look as if they had waited for long, or nothing would be
+// asked again until the clock is there once more.
+func (x *Doorway) ClockSet(by time.Duration) {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked, &x.latest} {
 		if *at != 0 {
 			*at = at.Add(by)
 		}
@@ -617,7 +613,7 @@ func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Doorway) Tick(now anteroom.Time) {
 	if now < x.latest { // another room has heard the time
-		x.shift(now.Sub(x.latest))
+		x.ClockSet(now.Sub(x.latest))
 	}
 	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
 		x.silence = now // nobody has listened

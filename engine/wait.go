@@ -66,7 +66,8 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 	if s.Refresh != 0 {
 		d.Refresh = s.Refresh
 	}
-	spread := time.Duration(float64(d.Refresh) * jitter(t.ID, now))
+	// All requests that carry the same cookie are told the same.
+	spread := time.Duration(float64(d.Refresh) * jitter(t.ID, t.LastCheckIn))
 	d.Stream = true
 	t.LastCheckIn, t.AcceptedAt = now, 0
 	d.Ticket, d.SetCookie = t, true

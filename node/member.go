@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -55,6 +56,13 @@ func (c *Cluster) check() error {
 	return nil
 }
 
+// numberOf makes a number of a name, never 0.
+func numberOf(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return max(1, h.Sum64())
+}
+
 // siteName says that a name is one of a data centre.
 func siteName(name string) bool {
 	return name != "" && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
@@ -72,6 +80,8 @@ type member struct {
 	client  *coordinator.Client
 	garbled atomic.Uint64 // messages that could not be read
 	unsent  atomic.Uint64 // and sent
+
+	number uint64 // of the node, by its name: the same after each start
 
 	namesake  atomic.Bool // another site has the name
 	reclaimed bool        // what Config.Forgot says of the name has been heeded; of announce
@@ -101,7 +111,7 @@ func newMember(n *Node) (*member, error) {
 	if cfg.Process == 0 {
 		cfg.Process = uniqueProcess()
 	}
-	x := &member{node: n, cfg: cfg, link: n.cfg.Link, log: n.log, retaining: make(chan struct{}, 1), client: coordinator.NewClient(n.cfg.Link)}
+	x := &member{node: n, cfg: cfg, link: n.cfg.Link, log: n.log, retaining: make(chan struct{}, 1), client: coordinator.NewClient(n.cfg.Link), number: numberOf(cfg.Node)}
 	x.leaving, x.leave = context.WithCancel(context.Background())
 	for i := range x.shards {
 		x.shards[i] = newShard(n, i)

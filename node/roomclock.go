@@ -27,10 +27,11 @@ func (c *roomClock) at(t time.Time) anteroom.Time {
 	return c.room.Now(c.own.at(t))
 }
 
-// hear takes an answer (see engine.Clock.Heard). One without an echo says nothing.
-func (c *roomClock) hear(echo, said anteroom.Time) {
+// hear takes an answer and returns by how much it has set the clock (see engine.Clock.Heard). One
+// without an echo says nothing.
+func (c *roomClock) hear(echo, said anteroom.Time) (step time.Duration) {
 	if echo == 0 {
-		return
+		return 0
 	}
 	t := time.Now()
 	c.mu.Lock()
@@ -38,7 +39,7 @@ func (c *roomClock) hear(echo, said anteroom.Time) {
 	if trip := c.room.Now(c.own.at(t)).Sub(echo); trip >= 0 {
 		c.trip, c.heard = trip, t
 	}
-	c.room.Heard(c.own.at(t), echo, said)
+	return c.room.Heard(c.own.at(t), echo, said)
 }
 
 // atLeast moves a clock that has not been told the room time yet forward to a moment.

@@ -192,6 +192,7 @@ func (n *Node) openFar(room anteroom.Room) *Room {
 	r := newRoom(n, room)
 	s := n.member.shards[cluster.ShardOf(string(room.ID))]
 	r.far = &far{doorway: engine.NewDoorway(n.member.cfg.Process, room.Settings), shard: s}
+	r.far.doorway.SetNode(n.member.number)
 	hex.Decode(r.raw[:], []byte(room.ID))
 	r.machine = r.doorway
 	r.schedule.evaluate(walltime.Now())
@@ -214,9 +215,29 @@ func (r *Room) hear(body []byte) {
 		r.node.member.malformed(r.id, err)
 		return
 	}
-	r.shard.clock.hear(m.Echo, m.Now)
+	if step := r.shard.clock.hear(m.Echo, m.Now); step != 0 {
+		r.doorway.ClockSet(step)
+		go r.shard.clockSet(r, step)
+	}
+	if !r.shard.clock.synced() {
+		m.Echo = 0
+	}
 	r.doorway.Receive(r.now(), m)
 	r.settle()
+}
+
+// clockSet tells the rooms of the shard, but one that knows, that the clock was set.
+func (s *shard) clockSet(but *Room, step time.Duration) {
+	s.node.mu.RLock()
+	rooms := s.node.rooms
+	s.node.mu.RUnlock()
+	for _, r := range rooms {
+		if r != but && r.far != nil && r.shard == s {
+			r.mu.Lock()
+			r.doorway.ClockSet(step)
+			r.mu.Unlock()
+		}
+	}
 }
 
 // statusFar is Status in a cluster.

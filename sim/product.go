@@ -673,7 +673,12 @@ func (x *product) coordinator() *coordinatorProcess {
 func (x *product) atDoor(node int, data []byte) {
 	d := &x.doors[node]
 	m := must(x.cache.ParseToDoor(data))
-	d.clock.Heard(d.local(x.w.now), m.Echo, m.Now)
+	if step := d.clock.Heard(d.local(x.w.now), m.Echo, m.Now); step != 0 {
+		d.door.ClockSet(step)
+	}
+	if !d.clock.Synced() {
+		m.Echo = 0
+	}
 	d.door.Receive(d.room(x.w.now), m)
 	x.collect(node)
 }

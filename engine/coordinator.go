@@ -103,6 +103,7 @@ type siteView struct {
 	used    Units           // as reported last
 	ahead   time.Duration   // of its clock, by the last report
 	began   anteroom.Time   // when its process was heard first; see awaits
+	timed   bool            // has heard this coordinator, and so knows the time
 	parts   uint32          // of a full report, taken so far
 	here    map[uint32]bool // slots of who waits there, by those
 	inquire []Ask           // to be asked about
@@ -198,7 +199,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
 	s.heard, s.sent, s.bare = now, max(s.sent, r.Sent), false
 	if s.since == 0 && r.Epoch == c.epoch {
-		s.since = r.Sent
+		s.since, s.timed = r.Sent, true
 	}
 	if (r.Seq != s.seq+1 || silent) && !r.Full {
 		s.resync = true
@@ -255,6 +256,9 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		}
 		c.redrawn.place(&a)
 		slot, joined := c.line.arrive(a, uint16(i), now)
+		if r.Full && c.shuffled == 0 && slot != 0 {
+			c.line.setKey(slot, a.Key) // the site did not know the time when it told another
+		}
 		if joined {
 			c.joined++
 		}

@@ -243,6 +243,23 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 	return slot, joined
 }
 
+// setKey gives a place another key.
+func (l *line) setKey(slot uint32, key anteroom.Time) {
+	p := l.places.at(slot)
+	if p.key == key {
+		return
+	}
+	if p.state.counted() {
+		l.seconds.add(p.key, -1)
+		l.seconds.add(key, 1)
+	}
+	if p.pos >= 0 && !l.random {
+		l.order.removeAt(int(p.pos))
+	}
+	p.key = key
+	l.arrange(slot)
+}
+
 // only takes the slots of here for everything that waits at a site: a place there that is not
 // among them was given up without our hearing of it, and a turn that was given long ago and
 // has not been taken was lost on its way.

@@ -24,7 +24,7 @@ func (c *Coordinator) send(now anteroom.Time, s *siteView) {
 	}
 	c.post(s, ToSite{State: &State{
 		Epoch: c.epoch, Now: now, Echo: s.echo, Granted: a.Granted, Heard: a.Returned,
-		Adopted: s.adopted, Silent: c.silent, Guessed: c.guessed, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
+		Adopted: s.adopted, Silent: c.silent, Guessed: c.guessed && !s.timed, Lost: lost, LostFor: lostFor, Mode: c.mode, Target: c.target(now, s),
 		Figures: figures, Resync: s.resync, Sites: c.alive,
 	}})
 	s.answer, s.echo, s.told = false, 0, true

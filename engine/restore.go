@@ -26,6 +26,7 @@ const (
 	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
 	eventTook                           // of earlier releases, about sessions that moved
 	eventSettled                        // likewise
+	EventStep                           // what was on record before is of so much later: At, Key is a span in microseconds
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 )
 
@@ -111,6 +112,8 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			w.due = at.Add(-Grace)
 			w.flags = w.flags&^hereUnheard | hereAway
 		}
+	case EventStep:
+		s.stepped(time.Duration(e.Key) * time.Microsecond)
 	case EventDoor:
 		e.At = at
 		s.restoreDoor(e)

@@ -76,19 +76,40 @@ func (s *Site) touchedEarly(now anteroom.Time) {
 }
 
 // postpone moves what was restored by a step of the clock that need not be time that has passed:
-// sessions and rate slots end so much later.
-func (s *Site) postpone(by time.Duration) {
+// sessions and rate slots end so much later. It is on record, for the next process restores the same
+// moments.
+func (s *Site) postpone(now anteroom.Time, by time.Duration) {
+	s.events = append(s.events, Event{Kind: EventStep, At: now, Key: anteroom.Time(by / time.Microsecond)})
+	s.stepped(by)
 	s.expiry.slots = nil
+	s.seats.each(func(slot uint32) {
+		s.seats.at(slot).wake = s.lapse(slot)
+		s.expiry.push(slot)
+	})
+}
+
+func (s *Site) stepped(by time.Duration) {
 	s.seats.each(func(slot uint32) {
 		if st := s.seats.at(slot); st.restored {
 			if st.last = st.last.Add(by); s.settings.DisableSessionRenewal {
 				st.accepted = st.accepted.Add(by)
 			}
 		}
-		s.seats.at(slot).wake = s.lapse(slot)
-		s.expiry.push(slot)
 	})
 	s.rates.shift(by)
+	for i := range s.doors {
+		s.doors[i].heard = s.doors[i].heard.Add(by)
+	}
+}
+
+// rekeyed moves places that were given by a clock which was wrong by so much.
+func (s *Site) rekeyed(by time.Duration) {
+	s.here.each(func(slot uint32) {
+		if w := s.here.at(slot); w.key > s.recorded {
+			w.key, w.due = w.key.Add(by), w.due.Add(by)
+			s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: s.latest.Add(by), Key: w.key, Lane: w.lane})
+		}
+	})
 }
 
 // Touch renews sessions that a door let through and returns the ids that have none here,

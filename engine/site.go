@@ -309,8 +309,11 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
 	if !s.synced {
-		if by := now.Sub(s.latest); m.Guessed && s.recorded != 0 && by > 0 {
-			s.postpone(by)
+		if by := now.Sub(s.latest); s.recorded != 0 {
+			if m.Guessed && by > 0 {
+				s.postpone(now, by)
+			}
+			s.rekeyed(by)
 		}
 		// The clock may have been set back by this first word.
 		s.synced, s.syncedAt = true, now

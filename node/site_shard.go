@@ -324,7 +324,9 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 			return // of before the memory was lost, or the answer to another process's clock
 		}
 		if said.State != nil {
-			s.clock.hear(said.State.Echo, said.State.Now)
+			if s.clock.hear(said.State.Echo, said.State.Now); !s.clock.synced() {
+				said.State.Echo = 0 // it answers nobody who knows the time by it
+			}
 		}
 		now := s.clock.now()
 		r.site.Deliver(now, said)

@@ -549,10 +549,12 @@ func (x *product) atSite(i int, p *siteProcess, m memlink.Message) {
 		return
 	}
 	if said.State != nil && said.State.Echo != 0 {
-		if !p.clock.Synced() {
+		before := p.clock.Synced()
+		if p.clock.Heard(p.local(x.w.now), said.State.Echo, said.State.Now); !p.clock.Synced() {
+			said.State.Echo = 0 // it answers nobody who knows the time by it
+		} else if !before {
 			p.heard = x.w.now
 		}
-		p.clock.Heard(p.local(x.w.now), said.State.Echo, said.State.Now)
 	}
 	p.desk.Site().Deliver(p.room(x.w.now), said)
 	x.settle(i, p)

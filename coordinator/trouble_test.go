@@ -122,6 +122,8 @@ func TestTheStoreIsInTrouble(t *testing.T) {
 		if n := len(w.admissions(room.ID)); n != 905 {
 			t.Errorf("%d are inside when the store is back, want 905", n)
 		}
+		w.site("sydney").visit(room.ID, anteroom.Ticket{}, false) // whose account is to be stored
+		time.Sleep(5 * time.Second)
 		if lost.Load() == 0 || h.Counts().Fenced != 0 {
 			t.Errorf("%d writes since, %+v", lost.Load(), h.Counts())
 		}

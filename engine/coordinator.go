@@ -12,6 +12,8 @@ import (
 // before any grant that relies on it leaves.
 type LedgerRecord struct {
 	Epoch uint64
+	// Rested: nobody used the room when it was written, see Coordinator.Rest.
+	Rested bool `json:",omitempty"`
 	Sites []ReservedUnits
 }
 
@@ -117,7 +119,7 @@ type siteView struct {
 func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord, seed []byte) *Coordinator {
 	c := &Coordinator{
 		epoch: before.Epoch + 1, seed: seed, ledger: newLedger(),
-		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, lineAt: now, paceAt: now, knockedAt: now, dirty: true,
+		line: newLine(now.Add(-24 * time.Hour)), mode: Queue, overview: before.Rested, lineAt: now, paceAt: now, knockedAt: now, dirty: true,
 		numbers: map[SiteKey]int{}, questions: map[anteroom.ID]*question{},
 	}
 	for _, r := range before.Sites {

@@ -28,6 +28,11 @@ func (c *Coordinator) regather(now anteroom.Time) { c.quiet = now.Add(ClaimHoriz
 
 // dispatch gives turns to those whose turn it is while units last.
 func (c *Coordinator) dispatch(now anteroom.Time) {
+	for _, s := range c.sites {
+		if s.answer && !s.told && s.lostAt == 0 {
+			c.send(now, s) // a site takes no turns of a coordinator whose State it has not heard
+		}
+	}
 	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
 	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now

@@ -9,6 +9,8 @@ import (
 )
 
 const (
+	// TellTouch is how soon a host has the site hear of sessions that a door has let in.
+	TellTouch = 20 * time.Millisecond
 	// AskFor is how long a request waits for the site before the door answers alone.
 	AskFor = 3 * time.Second
 	// askAgain is after how long a request without an answer is asked again, and tellAgain is

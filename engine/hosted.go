@@ -29,7 +29,7 @@ func (c *Coordinator) Rest(now anteroom.Time) (rec LedgerRecord, ok bool) {
 			return rec, false
 		}
 	}
-	rec.Epoch = c.epoch
+	rec.Epoch, rec.Rested = c.epoch, true
 	for _, s := range c.sites {
 		if a := c.ledger.accounts[s.key]; a != nil {
 			rec.Sites = append(rec.Sites, ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned})

@@ -24,6 +24,9 @@ type witness struct {
 const (
 	// speaksBy is how long a door in touch is silent at most: it speaks every DoorBeat.
 	speaksBy = DoorBeat + 500*time.Millisecond
+	// restartIn is how soon another process speaks for a node whose process has ended: it was not cut
+	// off before. What it let in since its last word, within TellTouch, nobody knows.
+	restartIn = 2 * CutAfter
 	// recordDoor is how often a door that speaks is on record.
 	recordDoor = 10 * time.Second
 )
@@ -92,7 +95,7 @@ func (s *Site) heldFor(now anteroom.Time) (at anteroom.Time) {
 	}
 	for i := range s.doors {
 		w := &s.doors[i]
-		if w.told && (w.empty || w.over == 0 && now.Sub(w.heard) <= speaksBy) {
+		if w.told && (w.empty || w.over == 0 && now.Sub(w.heard) <= speaksBy) || w.over != 0 && w.over.Sub(w.heard) <= restartIn {
 			continue
 		}
 		at = max(at, s.until(w).Add(s.settings.SessionDuration+TouchDelay))

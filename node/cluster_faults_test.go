@@ -211,19 +211,23 @@ func TestARollingRestart(t *testing.T) {
 		for _, name := range []string{"dublin-1", "dublin-2", "dublin-3"} {
 			g.node(name).leave()
 			p := g.other("dublin", nil)
-			began := time.Now()
+			slowest := time.Duration(0)
 			for _, v := range inside {
+				began := time.Now()
 				if d := v.want(t, p, anteroom.Admit); d.Ticket.ID == v.id {
 					j.saw(v.ticket.ID)
 				}
+				slowest = max(slowest, time.Since(began))
 			}
 			for _, v := range outside {
+				began := time.Now()
 				if d := v.want(t, p, anteroom.Wait); d.Ticket.ID != v.id {
 					t.Errorf("a place is lost: %v", d.Reason)
 				}
+				slowest = max(slowest, time.Since(began))
 			}
-			if took := time.Since(began); took > 3*time.Second {
-				t.Errorf("%s: requests took %v", name, took)
+			if slowest > time.Second { // a check-in near the front is held for engine.HoldMax
+				t.Errorf("%s: a request took %v", name, slowest)
 			}
 			g.start(name)
 			g.settled()

@@ -126,7 +126,7 @@ type doorProcess struct {
 	door     *engine.Doorway
 	id       uint64 // of the process, as messages have it
 	site     int
-	flush    bool
+	flush    anteroom.Time     // when it says what it has to say; 0: with the next tick
 	waits    map[uint64]uint32 // token -> request
 	streams  map[int32]anteroom.ID
 }
@@ -234,11 +234,14 @@ func (x *product) request(r uint32) {
 		if q.opens && dec.Verdict == anteroom.Wait {
 			d.streams[q.person] = dec.Ticket.ID
 		}
+		if dec.Verdict == anteroom.Admit {
+			x.flushIn(engine.TellTouch, int(node))
+		}
 		w.answered(r, x.bounded(dec, d), false)
 		return
 	}
 	d.waits[held] = r
-	x.flushSoon(int(node))
+	x.flushIn(lanBatch, int(node))
 }
 
 // agrees holds a door to its site: whom it lets in has a session there.
@@ -271,18 +274,19 @@ func (x *product) buffer() []byte {
 	return b[:0]
 }
 
-func (x *product) flushSoon(node int) {
+// flushIn has a node say what it has to say after a while, or before.
+func (x *product) flushIn(after time.Duration, node int) {
 	d := &x.doors[node]
-	if !d.flush {
-		d.flush = true
-		x.w.after(lanBatch, evFlush, int32(node), d.number)
+	if at := x.w.now.Add(after); d.flush == 0 || at < d.flush {
+		d.flush = at
+		x.w.after(after, evFlush, int32(node), d.number)
 	}
 }
 
 // tell sends what a door has to say.
 func (x *product) tell(node int) {
 	d := &x.doors[node]
-	d.flush = false
+	d.flush = 0
 	now := d.room(x.w.now)
 	for m, ok := d.door.Take(now); ok; m, ok = d.door.Take(now) {
 		if d.clock.Synced() {
@@ -316,7 +320,7 @@ func (x *product) collect(node int) {
 	}
 	d.door.TakeEnded()
 	if d.door.Urgent() {
-		x.flushSoon(node)
+		x.flushIn(lanBatch, node)
 	}
 }
 
@@ -689,7 +693,7 @@ func (x *product) event(e event) {
 	w := x.w
 	switch e.kind {
 	case evFlush:
-		if d := &x.doors[e.who]; d.up && !d.paused && d.number == e.arg {
+		if d := &x.doors[e.who]; d.up && !d.paused && d.number == e.arg && d.flush != 0 && w.now >= d.flush {
 			x.tell(int(e.who))
 		}
 	case evTick:

@@ -270,7 +270,7 @@ func (s *siteProc) line(room anteroom.RoomID, n int) (ids []anteroom.ID) {
 	for range n {
 		ids = append(ids, s.visit(room, anteroom.Ticket{}, false))
 	}
-	time.Sleep(time.Second)
+	time.Sleep(3 * time.Second / 2) // newcomers are held for up to engine.HoldSoon
 	for _, id := range ids {
 		if d := s.decision(id); d.Verdict == anteroom.Wait {
 			s.visit(room, d.Ticket, true)

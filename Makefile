@@ -12,10 +12,10 @@ RUNS ?= 400
 # Runs of the cluster rig, and where cluster-report draws them.
 CLUSTER ?= all
 REPORT ?= cluster-report
-# Flags passed on by run, load, cluster, sim, mutants and test's scripts.
+# Flags passed on by run, load, cluster, sim, mutants, model and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench shots load cluster cluster-report sim mutants fuzz clean help
+.PHONY: run build test lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -58,6 +58,9 @@ sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise
 
 mutants: ## Break the engine on purpose, and fail unless the simulator notices every defect (three minutes); ARGS="-only epoch"
 	scripts/mutants $(ARGS)
+
+model: ## Check the model of the ledger (model/) over all its states, then with one rule broken at a time
+	scripts/model $(ARGS)
 
 fuzz: ## Every fuzz target for FUZZTIME (20s)
 	scripts/fuzz

@@ -24,20 +24,22 @@
 //
 // # Why the limits hold
 //
-// T1: the units in use never exceed the limit. A site hears of a grant after the coordinator made
-// it, and the coordinator hears of a return after the site made it, so g <= G and ret >= RS. With
-// rule 2, used + offers <= g - ret <= G - RS at every site, apart from the debt. With rule 1 the sum
-// over all sites is at most limit - pool, which is at most the limit. None of this depends on
-// delivery: messages may be lost, repeated, late or out of order, links may be cut, processes may
-// stop. A session ends a duration after its last request on one clock; nobody compares wall clocks.
-// The one thing that must survive the coordinator is an upper bound of G, stored before a grant
-// beyond it leaves ([Coordinator.Needs], [LedgerRecord]). A new coordinator starts from the bound
-// with the returns that were stored with it, which can only underestimate the pool. A site that
-// lost its memory comes back under a new incarnation and adopts every visitor of its own that it
-// hears of within a session duration, by the cookie, from a door, or from a site where the visitor
-// is a guest. The debt of an adopted session is covered by the lost account, which stays charged
-// until that time has passed by the site's own clock and the coordinator knows what was adopted; the
-// time that several processes of a site spend on that adds up ([State].LostFor).
+// T1: the units in use never exceed the limit. For the newest coordinator and each site, always:
+//
+//	inside  = used       at the process that has the journal: the journal comes first
+//	used   <= g - ret    rule 2
+//	g      <= G          the record in the store bounds what any older coordinator grants
+//	ret    >= RS         a return counts once, see Changes of processes
+//
+// So inside <= G - RS, and by rule 1 the sum is at most limit - pool. A new coordinator starts with G at
+// the stored bound ([LedgerRecord]), so its pool may be negative. While it is, sites hold: they return what
+// is free, and the older pool bounds the rest. Messages may be lost, repeated, late or out of order, and
+// processes may stop. "make model" checks this; model/README.md names three of its rules that are not kept here yet.
+//
+// A site that lost its memory comes back under a new incarnation and adopts each visitor of its own that it hears
+// of within a session duration. The lost account covers their debt: it stays charged until that time has
+// passed by the site's own clock and the coordinator knows what was adopted; the time
+// that several processes of a site spend on that adds up ([State].LostFor). Nobody compares wall clocks.
 //
 // A session uses one seat, at one site, for as long as the origin may see it (see T3).
 //

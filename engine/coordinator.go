@@ -14,7 +14,7 @@ type LedgerRecord struct {
 	Epoch uint64
 	// Rested: nobody used the room when it was written, see Coordinator.Rest.
 	Rested bool `json:",omitempty"`
-	Sites []ReservedUnits
+	Sites  []ReservedUnits
 }
 
 // ReservedUnits is the durable bound of what one site was granted.
@@ -23,6 +23,9 @@ type ReservedUnits struct {
 	Reserved Units
 	Returned Units  // as heard when it was written
 	Out      uint64 `json:",omitempty"` // of earlier releases: seats that were charged elsewhere by then
+	// Term is that of the newest process of the site which had been heard: a later coordinator believes
+	// no older one.
+	Term uint64 `json:",omitempty"`
 }
 
 // Coordinator is the one authority of a room: its limits, the units granted to each site,
@@ -126,7 +129,7 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 		r.Returned[Seat] += r.Out // charged elsewhere, or returned: that site has them no more
 		c.ledger.Open(r.Site, r.Reserved, r.Returned)
 		c.numbers[r.Site] = len(c.sites)
-		c.sites = append(c.sites, &siteView{key: r.Site, home: HomeOf(r.Site.Name), heard: now, weight: 1})
+		c.sites = append(c.sites, &siteView{key: r.Site, term: r.Term, home: HomeOf(r.Site.Name), heard: now, weight: 1})
 		c.alive++
 		c.weights++
 	}
@@ -338,7 +341,7 @@ func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s.term, s.seq, s.sent, s.since, s.honors = r.Term, 0, 0, 0, 0
 	s.told, s.trip, s.began = false, 0, now
 	s.found, s.keys = nil, nil
-	s.resync, s.answer = true, true
+	s.resync, s.answer, c.dirty = true, true, true
 	if r.Full {
 		c.line.recall(i, r.Arrivals)
 	} else {
@@ -547,7 +550,7 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 		if a == nil {
 			continue
 		}
-		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned}
+		r := ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Term: s.term}
 		switch {
 		case s.lostAt != 0:
 		case s.bare, !s.greeted:

@@ -32,7 +32,7 @@ func (c *Coordinator) Rest(now anteroom.Time) (rec LedgerRecord, ok bool) {
 	rec.Epoch, rec.Rested = c.epoch, true
 	for _, s := range c.sites {
 		if a := c.ledger.accounts[s.key]; a != nil {
-			rec.Sites = append(rec.Sites, ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned})
+			rec.Sites = append(rec.Sites, ReservedUnits{Site: s.key, Reserved: a.Granted, Returned: a.Returned, Term: s.term})
 		}
 	}
 	return rec, true

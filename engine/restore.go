@@ -26,12 +26,14 @@ const (
 	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
 	eventTook                           // of earlier releases, about sessions that moved
 	eventSettled                        // likewise
+	EventReturned                       // units were returned: At
 	EventStep                           // what was on record before is of so much later: At, Key is a span in microseconds
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
-// its sessions and its line. Ends by lapse are not recorded; they follow from time.
+// its sessions and its line. A site of a cluster records the ends of sessions; one without roles does
+// not, for they follow from time.
 type Event struct {
 	Kind EventKind
 	Lane uint8

@@ -391,6 +391,10 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 			s.expiry.push(slot)
 			continue
 		}
+		if s.term != 0 && !certain {
+			// Its unit may be returned: a successor that held the session still would use it once more.
+			s.events = append(s.events, Event{Kind: EventEnded, ID: s.seats.id(slot), At: now})
+		}
 		s.end(now, slot)
 	}
 	for s.rates.len() > 0 && s.rates.first() <= now {

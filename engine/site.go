@@ -362,7 +362,11 @@ func (s *Site) flush(now anteroom.Time) {
 		return
 	}
 	if s.balance.Return(keep) {
-		s.returned = true
+		if s.returned = true; s.term != 0 {
+			// The report leaves after this is on record, so that a process that was replaced, and can
+			// record nothing, returns nothing that its successor uses.
+			s.events = append(s.events, Event{Kind: EventReturned, At: now})
+		}
 	}
 	// While nobody waits, no other site is short of what this one returns, and the next heartbeat
 	// takes it along. As soon as one is short, the room is in mode Queue.

@@ -67,7 +67,6 @@ type Coordinator struct {
 
 	questions map[anteroom.ID]*question
 	asking    []*question // those, in the order in which they were opened; some are closed
-	number    uint64      // of the newest message that has one
 	silent    bool        // as sites were told, see State
 
 	forecast    forecast

@@ -101,7 +101,6 @@ type dataCentre struct {
 	holders  []*siteProcess // the newest last: only that one can write the journal
 	stalled  bool           // the journal answers nobody
 	wake     anteroom.Time  // scheduled beside the regular ticks
-	nextKey  engine.SiteKey // when the memory is lost
 }
 
 type siteProcess struct {

@@ -33,10 +33,8 @@ var shortfalls = map[string]struct {
 	why           string
 	median, worst float64
 }{
-	"the same, where nodes live 45 s":             {"a node that dies takes the touches of its last millisecond along", 0.2, 0.5},
-	"overtaken by more than 1 s, % of the queued": {"somebody whose check-in and turn cross on their way is called again", 0.05, 0.15},
-	"announced waits (fifo), median error, %":     {"how many sessions end within a minute or two is up to chance, by some six percent", 5.5, -1},
-	"not within 12 %, %":                          {"how many sessions end within a minute or two is up to chance, by some six percent", 20, -1},
+	"announced waits (fifo), median error, %": {"how many sessions end within a minute or two is up to chance, by some six percent", 6, -1},
+	"not within 12 %, %":                      {"how many sessions end within a minute or two is up to chance, by some six percent", 20, -1},
 }
 
 const (

@@ -56,7 +56,7 @@ cluster-report: ## The same, drawn into REPORT (cluster-report): CLUSTER="spike-
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)
 
-model: ## Check the model of the ledger (model/) over all its states, then with one rule broken at a time
+model: ## Check every state of the models of ledger and homes (model/), then break one rule at a time
 	scripts/model $(ARGS)
 
 fuzz: ## Every fuzz target for FUZZTIME (20s)

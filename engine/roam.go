@@ -202,6 +202,9 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 	}
 	if slot != 0 {
 		st := s.seats.at(slot)
+		if a.Seen != 0 {
+			s.lend(now, slot, st.last) // the other site admits its guest for as long from what it is told here
+		}
 		f.Standing, f.Accepted, f.Last = Seated, st.accepted, st.last
 		return f
 	}

@@ -12,10 +12,10 @@ RUNS ?= 400
 # Runs of the cluster rig, and where cluster-report draws them.
 CLUSTER ?= all
 REPORT ?= cluster-report
-# Flags passed on by run, load, cluster, sim and test's scripts.
+# Flags passed on by run, load, cluster, sim, mutants and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench shots load cluster cluster-report sim fuzz clean help
+.PHONY: run build test lint race bench shots load cluster cluster-report sim mutants fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -55,6 +55,9 @@ cluster-report: ## The same, drawn into REPORT (cluster-report): CLUSTER="spike-
 
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)
+
+mutants: ## Break the engine on purpose, and fail unless the simulator notices every defect (three minutes); ARGS="-only epoch"
+	scripts/mutants $(ARGS)
 
 fuzz: ## Every fuzz target for FUZZTIME (20s)
 	scripts/fuzz

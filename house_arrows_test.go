@@ -67,6 +67,7 @@ var table = []tableRow{
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
+	{pkg: "sim/mutants", imports: []string{".", "sim"}},
 	{pkg: "sim/plan", imports: []string{".", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},

@@ -441,6 +441,7 @@ const turning = 3 * time.Second
 func (w *world) called(who int32) {
 	p := &w.people[who]
 	if p.state == waiting && p.stream != 0 {
+		w.judge.tells(who)
 		w.plan(who, w.between(30*time.Millisecond, 200*time.Millisecond))
 	}
 }

@@ -61,9 +61,12 @@ type judge struct {
 	arrived   int
 	order     calm
 	flow      calm
-	changed   anteroom.Time // the last change of roles
-	restored  anteroom.Time // when a site last began from its journal
-	lossy     bool          // messages are lost or late all the time
+	changed   anteroom.Time                   // the last change of roles
+	restored  anteroom.Time                   // when a site last began from its journal
+	turns     map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
+	told      map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
+	lossy     bool                            // messages are lost or late all the time
+	disturbs  bool                            // there was a fault of the plan
 
 	checks  [checkCount]Check
 	points  []Point
@@ -107,7 +110,7 @@ const (
 var Checks = []struct{ Name, Means string }{
 	{"cap", "no more sessions at once than total_active_users, at any moment"},
 	{"rate", "no more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "nobody is given a turn before somebody who arrived more than a second earlier and is in touch (fifo)"},
+	{"order", "nobody is given a turn before somebody who arrived more than a second earlier and is in touch (fifo); turns given at one moment are told at one moment"},
 	{"count", "arrived = admitted + waiting + left + refused; who waits with a stream has a place in the line; at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
@@ -142,7 +145,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range Checks {
 		j.checks[i].Name = c.Name
 	}
@@ -309,6 +312,15 @@ func (j *judge) taken() {
 	}
 }
 
+// idles looks at slots that nobody takes at all.
+func (j *judge) idles() {
+	if len(j.freeSince) == 0 || !j.flows() || j.paced() {
+		return
+	}
+	d := j.w.now.Sub(j.freeSince[0])
+	j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
+}
+
 // patience is how long a slot may be free while a listener waits. Winners who are away come
 // back within a poll interval; a ticket whose cookie was lost looks like a visitor until it
 // misses its turn.
@@ -345,6 +357,7 @@ func (j *judge) flows() bool   { return j.ordered() && j.flow.is(j.w.now) }
 // in quick succession do.
 func (j *judge) disturbed(over bool, f *fault) {
 	now := j.w.now
+	j.disturbs = true
 	if !over {
 		f.passes = !f.change(j.w) || !j.order.is(now) || j.changed != 0 && now.Sub(j.changed) < settles
 		if f.change(j.w) {
@@ -701,7 +714,11 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 	for _, id := range ids {
 		if who, ok := j.w.byID[id]; ok {
 			j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "turn"), "v", int64(who)))
-			j.w.people[who].marks |= released
+			p := &j.w.people[who]
+			p.marks |= released
+			if p.stream != 0 && j.w.now.Sub(p.stream) > time.Second {
+				j.turns[who] = j.w.now
+			}
 			j.inTouch(who, false)
 		}
 	}
@@ -711,6 +728,36 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 }
+
+// tells notes that a turn was told on a stream. Turns that were given at one moment take effect
+// everywhere at one moment too, so that a fast link overtakes nobody. This is looked at until the first
+// fault of the plan, for the clock of a process that takes a role over may be ahead for a while, and for
+// visitors without odd habits: the place of one who goes to another site goes there without the turn. A turn
+// that is heard of a second late was withdrawn and given again.
+func (j *judge) tells(who int32) {
+	given, ok := j.turns[who]
+	if !ok {
+		return
+	}
+	delete(j.turns, who)
+	first, ok := j.told[given]
+	if !ok {
+		if len(j.told) >= 1000 {
+			clear(j.told)
+		}
+		j.told[given], first = j.w.now, j.w.now
+	}
+	p := &j.w.people[who]
+	if late := j.w.now.Sub(first); !j.disturbs && j.flows() && p.stream < given && p.habits&^streams == 0 && late < time.Second {
+		j.look(checkOrder, late <= atOnce, func() string {
+			return fmt.Sprintf("visitor %d hears of a turn %v after another visitor whose turn was given at the same moment, %v", who, late, j.w.since(given))
+		})
+	}
+}
+
+// atOnce is how far apart turns of one moment may be told: the margin of the effect delay, and as much
+// again for clocks, which differ by half of what the two ways to a site do.
+const atOnce = 2 * engine.EffectMargin
 
 func (j *judge) release(who int32) {
 	p := &j.w.people[who]
@@ -731,6 +778,7 @@ func (j *judge) unrelease(id anteroom.ID) {
 	p := &j.w.people[who]
 	j.w.trace.end(appendNumber(j.w.trace.line(j.w.now, "missed"), "v", int64(who)))
 	p.marks &^= released
+	delete(j.turns, who)
 	if p.state == waiting && p.marks&inLine != 0 {
 		j.inTouch(who, true)
 	}
@@ -830,6 +878,7 @@ func (j *judge) point() {
 	j.settle()
 	w := j.w
 	j.places()
+	j.idles()
 	step := w.sc.step().Seconds()
 	j.points = append(j.points, Point{At: w.since(w.now), Active: j.active, Waiting: j.waitingNow, Arrived: j.arrived,
 		Admitted: j.admitted, LastMinute: j.recent.n, Limit: j.set.TotalActiveUsers, Rate: j.set.NewUsersPerMinute,

@@ -341,7 +341,7 @@ func (x *product) closed(node, who int32) {
 }
 
 func (x *product) configure(s anteroom.Settings) {
-	for _, c := range x.coord {
+	for _, c := range slices.Clone(x.coord) { // draining may end one
 		if c.machine != nil {
 			c.machine.Configure(c.room(x.w.now), s)
 			x.drain(c)

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/sim"
+)
+
+// drawn is the name of the worlds that the search draws, see sim.Drawn.
+const drawn = "drawn"
+
+// scenario returns the world to run.
+func (w worldID) scenario() (sim.Scenario, error) {
+	if w.name == drawn {
+		return sim.Drawn(w.seed), nil
+	}
+	if sc, ok := sim.Named(w.name); ok {
+		return sc, nil
+	}
+	if with := small[w.name]; with != nil {
+		sc := room(w)
+		with(&sc, rand.New(rand.NewPCG(w.seed, 11)))
+		return sc, nil
+	}
+	return sim.Scenario{}, fmt.Errorf("there is no world called %q: use %q, the name of a scenario, or one of %s", w.name, drawn,
+		strings.Join(slices.Sorted(maps.Keys(small)), ", "))
+}
+
+// room is what the small worlds share: a busy room of three data centers with short sessions, so that
+// much happens in few requests. A run takes a fraction of a second. It ends after ten minutes, when
+// everybody has gone, or would have without the defect.
+func room(w worldID) sim.Scenario {
+	sc := sim.Scenario{Name: w.String(), Length: 10 * time.Minute,
+		Settings: anteroom.Settings{TotalActiveUsers: 30, NewUsersPerMinute: 90, SessionDuration: 20 * time.Second, Unpaced: true},
+		Sites: []sim.Site{{Name: "near", Share: 0.4, Nodes: 2, Delay: 2 * time.Millisecond},
+			{Name: "far", Share: 0.3, Nodes: 2, Delay: 100 * time.Millisecond, Jitter: 5 * time.Millisecond},
+			{Name: "middle", Share: 0.3, Nodes: 1, Delay: 40 * time.Millisecond, Jitter: 2 * time.Millisecond}},
+		Arrivals: []sim.Flow{{To: 3 * time.Minute, PerMinute: 70, ToPerMinute: 70}},
+		Visitors: sim.Visitors{Browsing: sim.Spread{Mean: 20 * time.Second}, Think: sim.Spread{Mean: 6 * time.Second}, Streams: 0.7}}
+	return sc
+}
+
+// small are worlds of the gate: each is dense with one kind of trouble.
+var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
+	// Nothing goes wrong.
+	"calm": func(sc *sim.Scenario, _ *rand.Rand) {},
+	// The rate binds, not the seats.
+	"rate": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.TotalActiveUsers, sc.NewUsersPerMinute = 200, 40
+	},
+	// Winners are drawn.
+	"draw": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.QueueingMethod = anteroom.Random
+		sc.Arrivals = []sim.Flow{{To: 20 * time.Second, Visitors: 400}}
+		sc.Visitors.Streams = 0.5
+	},
+	// Visitors sleep, leave, reload and lose cookies, and turns are missed.
+	"habits": func(sc *sim.Scenario, _ *rand.Rand) {
+		v := &sc.Visitors
+		v.Sleeps, v.Tabs, v.Reloads, v.Early, v.LeavePerMinute, v.LostCookies, v.Replays = 0.2, 0.1, 0.1, 0.1, 0.3, 0.02, 0.3
+	},
+	// Visitors go from data center to data center, share cookies, and come back with used ones.
+	"roams": func(sc *sim.Scenario, rng *rand.Rand) {
+		v := &sc.Visitors
+		v.Roams, v.Clones, v.Replays, v.Parallel = 0.4, 0.1, 0.3, 0.2
+		if rng.IntN(2) == 0 {
+			sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
+				return sim.Cut{At: at, For: span(rng, 5*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+			})
+		}
+	},
+	// A role changes hands once a minute, so that nothing excuses that somebody is passed.
+	"changes": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Handovers = every(50*time.Second, rng, func(at time.Duration) sim.Handover {
+			return handover(sc, rng, at)
+		})
+	},
+	// The same, where few visitors hold a stream.
+	"polling": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Streams = 0.1
+		sc.Arrivals = append(sc.Arrivals, sim.Flow{To: time.Minute, Visitors: 150})
+		sc.Faults.Handovers = every(50*time.Second, rng, func(at time.Duration) sim.Handover {
+			return handover(sc, rng, at)
+		})
+	},
+	// Roles change hands all the time.
+	"bouncing": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Handovers = every(5*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })
+	},
+	// Processes that hold a role are stopped and replaced, and go on.
+	"stopped": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Pauses = every(20*time.Second, rng, func(at time.Duration) sim.Pause {
+			p := sim.Pause{At: at, For: span(rng, 4*time.Second, 12*time.Second), What: "coordinator", Replaced: 3 * time.Second}
+			if rng.IntN(2) == 0 {
+				p.What, p.Site = "site", siteOf(sc, rng)
+			}
+			return p
+		})
+	},
+	// Journals stall, and the processes that write them end meanwhile.
+	"stalled": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Stalls = every(20*time.Second, rng, func(at time.Duration) sim.Stall {
+			s := sim.Stall{At: at, For: span(rng, 3*time.Second, 6*time.Second), Site: siteOf(sc, rng)}
+			sc.Faults.Deaths = append(sc.Faults.Deaths, sim.Death{At: at + 2*time.Second, For: time.Second, What: "site", Site: s.Site})
+			return s
+		})
+	},
+	// Processes end and others take their place, some without memory.
+	"ends": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Deaths = every(15*time.Second, rng, func(at time.Duration) sim.Death {
+			d := sim.Death{At: at, For: span(rng, 500*time.Millisecond, 4*time.Second), What: []string{"site", "process", "coordinator", "all"}[rng.IntN(4)]}
+			if d.What == "site" || d.What == "process" {
+				d.Site, d.Forgets = siteOf(sc, rng), d.What == "site" && rng.IntN(3) == 0
+			}
+			return d
+		})
+	},
+	// Data centers lose their memory.
+	"forgets": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Deaths = every(40*time.Second, rng, func(at time.Duration) sim.Death {
+			return sim.Death{At: at, For: span(rng, 500*time.Millisecond, 4*time.Second), What: "site", Site: siteOf(sc, rng), Forgets: true}
+		})
+	},
+	// Nodes are cut off from their data center, some for longer than a session.
+	"nodes-cut": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Visitors.Browsing.Mean = time.Minute
+		sc.Faults.Cuts = every(20*time.Second, rng, func(at time.Duration) sim.Cut {
+			return sim.Cut{At: at, For: span(rng, 3*time.Second, 50*time.Second), What: "node", Site: siteOf(sc, rng)}
+		})
+	},
+	// Data centers are cut off from the coordinator.
+	"sites-cut": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Cuts = every(30*time.Second, rng, func(at time.Duration) sim.Cut {
+			c := sim.Cut{At: at, For: span(rng, 3*time.Second, 25*time.Second), Site: siteOf(sc, rng)}
+			c.Up, c.Down = rng.IntN(3) == 0, rng.IntN(3) == 0
+			return c
+		})
+	},
+	// A site is new to its coordinator, which ends before it has stored what it granted; the site is
+	// cut off then.
+	"young": func(sc *sim.Scenario, rng *rand.Rand) {
+		f := &sc.Faults
+		f.SlowStore = 2 * time.Second
+		f.Deaths = []sim.Death{{At: span(rng, 3*time.Second, 4*time.Second), For: 500 * time.Millisecond, What: "coordinator"}}
+		f.Cuts = []sim.Cut{{At: f.Deaths[0].At - 100*time.Millisecond, For: time.Minute, Site: "far"}}
+		sc.Arrivals = []sim.Flow{{To: 3 * time.Second, Visitors: 40, Site: "far"}, {From: 2 * time.Second, To: 30 * time.Second, Visitors: 60}}
+	},
+}
+
+func span(rng *rand.Rand, a, b time.Duration) time.Duration {
+	return a + time.Duration(rng.Int64N(int64(b-a)+1))
+}
+
+func siteOf(sc *sim.Scenario, rng *rand.Rand) string { return sc.Sites[rng.IntN(len(sc.Sites))].Name }
+
+// every makes a fault about so often.
+func every[T any](apart time.Duration, rng *rand.Rand, one func(at time.Duration) T) (all []T) {
+	for at := span(rng, 20*time.Second, 40*time.Second); at < 3*time.Minute; at += span(rng, apart/2, apart*3/2) {
+		all = append(all, one(at))
+	}
+	return all
+}
+
+// handover gives a role to another process; in one of three the coordinator's.
+func handover(sc *sim.Scenario, rng *rand.Rand, at time.Duration) sim.Handover {
+	h := sim.Handover{At: at, For: span(rng, time.Millisecond, sim.MaxHandover), Orderly: rng.IntN(3) == 0}
+	if rng.IntN(3) > 0 {
+		h.Site = siteOf(sc, rng)
+	}
+	return h
+}
+
+// verdict is what a run of a world found.
+type verdict struct {
+	World  string
+	Broken []broken // none: every check held
+	Failed string   // why the run did not end
+	Took   time.Duration
+}
+
+type broken struct {
+	Check string
+	Times int
+	First string
+}
+
+// judge runs worlds one after the other and writes a verdict for each, as a line of JSON. With
+// until it stops at the first world that breaks a promise.
+func judge(ctx context.Context, out io.Writer, worlds []worldID, until bool) error {
+	say := json.NewEncoder(out)
+	for _, w := range worlds {
+		sc, err := w.scenario()
+		if err != nil {
+			return err
+		}
+		v := verdict{World: w.String()}
+		began := time.Now()
+		r, err := sim.Run(ctx, sc, w.seed, sim.Options{})
+		v.Took = time.Since(began)
+		if err != nil {
+			v.Failed = err.Error()
+		} else {
+			for _, c := range r.Checks {
+				if c.Broken > 0 {
+					v.Broken = append(v.Broken, broken{c.Name, c.Broken, c.First})
+				}
+			}
+		}
+		if err := say.Encode(v); err != nil {
+			return err
+		}
+		if until && len(v.Broken) > 0 {
+			return nil
+		}
+	}
+	return nil
+}

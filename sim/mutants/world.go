@@ -106,6 +106,14 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return p
 		})
 	},
+	// Journals stall, and the processes that write them end meanwhile.
+	"stalled": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Faults.Stalls = every(20*time.Second, rng, func(at time.Duration) sim.Stall {
+			s := sim.Stall{At: at, For: span(rng, 3*time.Second, 6*time.Second), Site: siteOf(sc, rng)}
+			sc.Faults.Deaths = append(sc.Faults.Deaths, sim.Death{At: at + 2*time.Second, For: time.Second, What: "site", Site: s.Site})
+			return s
+		})
+	},
 	// Processes end and others take their place, some without memory.
 	"ends": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Faults.Deaths = every(15*time.Second, rng, func(at time.Duration) sim.Death {

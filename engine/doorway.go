@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// TellTouch is how soon a host has the site hear of sessions that a door has let in.
+	// TellTouch is how soon a host ought to have the site hear of sessions that a door has let in.
 	TellTouch = 20 * time.Millisecond
 	// AskFor is how long a request waits for the site before the door answers alone.
 	AskFor = 3 * time.Second

@@ -197,7 +197,9 @@ func (s *siteProc) receive(shard int, m cluster.Message) {
 		if m.State != nil {
 			s.states[id] = max(s.states[id], m.State.Epoch)
 			if m.State.Echo != 0 {
-				s.clocks[shard].Heard(s.local(), m.State.Echo, m.State.Now)
+				if step := s.clocks[shard].Heard(s.local(), m.State.Echo, m.State.Now); step != 0 {
+					r.ClockSet(s.now(id), step)
+				}
 			}
 		}
 		r.Deliver(s.now(id), m)

@@ -242,6 +242,18 @@ func (x *Desk) push(now anteroom.Time, d *deskDoor, id anteroom.ID) {
 	}
 }
 
+// ClockSet says that the clock was set to now, see [Site.ClockSet].
+func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
+	x.site.ClockSet(now, step)
+	x.ticked = now
+	for _, d := range x.order {
+		d.heard = now
+	}
+	for i := range x.pushed {
+		x.pushed[i].at = min(x.pushed[i].at, now)
+	}
+}
+
 // Gone says that a door's process has ended: its streams are broken, and nobody waits for its
 // requests.
 func (x *Desk) Gone(now anteroom.Time, door uint64) {

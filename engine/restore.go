@@ -124,7 +124,6 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 
 // Restored ends the restoring: sessions that have lapsed end, the rest hold their units.
 func (s *Site) Restored(now anteroom.Time) {
-	s.latest = now
 	s.seats.each(func(slot uint32) {
 		s.seats.at(slot).wake = s.lapse(slot)
 		s.expiry.push(slot)

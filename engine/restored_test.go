@@ -121,3 +121,70 @@ func TestRestoredSessionIsNotBehind(t *testing.T) {
 		t.Errorf("%d records", n)
 	}
 }
+
+// The first word of the coordinator sets the clock of a site that begins from its journal. What was
+// noted by the clock as it was moves along; time in which nobody was here is no step.
+func TestClockSet(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	old, session, fresh := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}
+	for _, c := range []struct {
+		name    string
+		step    time.Duration
+		guessed bool
+		idle    time.Duration // between the restart and the visit
+		lasts   time.Duration // the restored session, from its record on
+	}{
+		{name: "it was right", idle: 7 * time.Second, lasts: time.Minute},
+		{name: "it was late", step: 5 * time.Second, lasts: time.Minute},
+		{name: "it was late, or no time has passed", step: 5 * time.Second, guessed: true, lasts: time.Minute + 5*time.Second},
+		{name: "it was early", step: -time.Second, guessed: true, idle: 2 * time.Second, lasts: time.Minute},
+	} {
+		recorded := midnight.Add(time.Minute)
+		x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: set, Events: []Event{
+			{Kind: EventJoined, ID: old, At: recorded, Key: midnight}, {Kind: EventAdmitted, ID: session, At: recorded.Add(-TouchSlack(time.Minute))},
+		}}.Desk(recorded)
+		s := x.Site()
+		came := recorded.Add(c.idle + time.Millisecond)
+		s.takePlace(came, anteroom.Visit{NewID: fresh}, anteroom.Ticket{ID: fresh, Arrival: s.newKey(came)})
+		now := came.Add(c.step)
+		x.ClockSet(now, c.step)
+		s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{9, 9}, Mode: Queue, Guessed: c.guessed, Figures: &Figures{At: now, Step: baseStep}})
+		if got := s.here.at(s.here.find(&old)).key; got != midnight {
+			t.Errorf("%s: a place of before has moved by %v", c.name, got.Sub(midnight))
+		}
+		if got := s.here.at(s.here.find(&fresh)).key; got != now {
+			t.Errorf("%s: the place of a visitor who has just come is %v off", c.name, got.Sub(now))
+		}
+		ends := recorded.Add(c.lasts + TouchDelay)
+		x.Tick(ends - 1)
+		if _, here := s.Session(session); !here {
+			t.Errorf("%s: the session has ended before %v", c.name, c.lasts)
+		}
+		x.Tick(ends)
+		if _, here := s.Session(session); here {
+			t.Errorf("%s: the session lasts longer than %v", c.name, c.lasts)
+		}
+	}
+}
+
+// Doors tell a process that has just begun who comes back when, each what it said last. Whoever has
+// gone from door to door comes when the latest of them said, whichever is heard first.
+func TestDoorsTellWhoComesBack(t *testing.T) {
+	t.Parallel()
+	id, recorded := anteroom.ID{1}, midnight.Add(time.Minute)
+	older := Poll{ID: id, Key: midnight, Due: recorded.Add(2 * time.Second), Last: recorded.Add(-4 * time.Second)}
+	newer := Poll{ID: id, Key: midnight, Due: recorded.Add(5 * time.Second), Last: recorded.Add(2 * time.Second)}
+	for _, said := range [][]Poll{{older, newer}, {newer, older}} {
+		x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
+			Events: []Event{{Kind: EventJoined, ID: id, At: recorded, Key: midnight}}}.Desk(recorded)
+		s := x.Site()
+		restored := s.here.at(s.here.find(&id)).due
+		for i := range said {
+			x.Receive(recorded.Add(3*time.Second), FromDoor{Door: uint64(i + 1), Node: uint64(i + 1), Batch: 1, Polls: said[i : i+1]})
+		}
+		if got := s.here.at(s.here.find(&id)).due; got != newer.Due || got >= restored {
+			t.Errorf("after %v is due in %v; %v was a guess", said, got.Sub(recorded), restored.Sub(recorded))
+		}
+	}
+}

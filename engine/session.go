@@ -102,16 +102,6 @@ func (s *Site) stepped(by time.Duration) {
 	}
 }
 
-// rekeyed moves places that were given by a clock which was wrong by so much.
-func (s *Site) rekeyed(by time.Duration) {
-	s.here.each(func(slot uint32) {
-		if w := s.here.at(slot); w.key > s.recorded {
-			w.key, w.due = w.key.Add(by), w.due.Add(by)
-			s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: s.latest.Add(by), Key: w.key, Lane: w.lane})
-		}
-	})
-}
-
 // Touch renews sessions that a door let through and returns the ids that have none here,
 // which the door forgets: the next request comes with its cookie, and may be adopted or
 // asked about. A session that a lost memory may have known is adopted at once, for the

@@ -86,11 +86,11 @@ type Site struct {
 	askedAt    anteroom.Time
 	unanswered anteroom.Time // when the oldest question without an answer was asked; 0 when there is none
 
-	doors  []witness     // that may let sessions in
-	latest anteroom.Time // Tick
-	came   anteroom.Time // when the request that is being decided about came to its door; 0: now
+	doors []witness     // that may let sessions in
+	came  anteroom.Time // when the request that is being decided about came to its door; 0: now
 
 	syncedAt  anteroom.Time
+	step      time.Duration     // by which the clock was set before that
 	trips     [16]time.Duration // round trips of the latest answers, as a ring
 	tripCount int
 	trip      time.Duration // the shortest of them; 0 when unknown
@@ -298,6 +298,22 @@ func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 	}
 }
 
+// ClockSet says that the clock was set to now, by a step forward or back (see [Clock.Heard]): before
+// the first State is taken. Places that were given by the clock as it was are moved along.
+func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
+	s.step += step
+	s.here.each(func(slot uint32) {
+		if w := s.here.at(slot); w.key > s.recorded {
+			w.key, w.due = w.key.Add(step), w.due.Add(step)
+			s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
+		}
+	})
+	for i := range s.doors {
+		s.doors[i].heard = min(s.doors[i].heard, now)
+	}
+	s.askedAt, s.flushedAt, s.lastKey = min(s.askedAt, now), min(s.flushedAt, now), min(s.lastKey, now)
+}
+
 // Receive takes the coordinator's word.
 func (s *Site) Receive(now anteroom.Time, m State) {
 	if m.Epoch < s.epoch {
@@ -309,17 +325,11 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
 	if !s.synced {
-		if by := now.Sub(s.latest); s.recorded != 0 {
-			if m.Guessed && by > 0 {
-				s.postpone(now, by)
-			}
-			s.rekeyed(by)
+		if m.Guessed && s.step > 0 && s.recorded != 0 {
+			s.postpone(now, s.step)
 		}
-		// The clock may have been set back by this first word.
 		s.synced, s.syncedAt = true, now
 		s.adopted = max(s.adopted, m.Adopted) // by the process before this one
-		s.askedAt, s.flushedAt = min(s.askedAt, now), min(s.flushedAt, now)
-		s.lastKey = min(s.lastKey, now)
 		s.touchedEarly(now)
 	}
 	s.measure(now, m.Echo)
@@ -406,7 +416,6 @@ func (s *Site) Wake() (at anteroom.Time) {
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
-	s.latest = now
 	s.expire(now)
 	s.takeEffect(now)
 	s.missOffers(now)

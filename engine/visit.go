@@ -357,8 +357,12 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			}
 		}
 		w := s.here.at(slot)
+		if w.flags&hereUnheard != 0 {
+			w.due = p.Due
+		}
+		// Another door has perhaps seen the visitor since: a later check-in has a later due.
+		w.due = max(w.due, p.Due)
 		w.flags = w.flags&^hereUnheard | hereShown | hereCame
-		w.due = p.Due
 		if _, called := s.offers[slot]; called && w.streams == 0 {
 			// The door did not know of the turn and has sent the visitor away: it comes again in order.
 			s.dropOffer(slot)

@@ -129,7 +129,7 @@ func (x *truth) saw(d anteroom.Decision, before anteroom.Ticket, known bool) {
 	case d.Verdict == anteroom.Admit && d.Reason != anteroom.ReasonSession:
 		m.newUsers++
 		if x.shown[id] {
-			m.waited = append(m.waited, max(0, d.At.Sub(d.Ticket.Arrival))) // a new process of the site may give keys ahead of the clock
+			m.waited = append(m.waited, d.At.Sub(d.Ticket.Arrival))
 		}
 	case d.Verdict == anteroom.Admit && d.SetCookie:
 		m.renews = append(m.renews, d.At.Sub(before.LastCheckIn))

@@ -324,7 +324,10 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 			return // of before the memory was lost, or the answer to another process's clock
 		}
 		if said.State != nil {
-			if s.clock.hear(said.State.Echo, said.State.Now); !s.clock.synced() {
+			if step := s.clock.hear(said.State.Echo, said.State.Now); step != 0 {
+				s.clockSet(step)
+			}
+			if !s.clock.synced() {
 				said.State.Echo = 0 // it answers nobody who knows the time by it
 			}
 		}
@@ -332,6 +335,15 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 		r.site.Deliver(now, said)
 		s.settle(r, now)
 	})
+}
+
+// clockSet tells all rooms by how much an answer has set the clock. The caller holds the lock.
+func (s *siteShard) clockSet(step time.Duration) {
+	now := s.clock.now()
+	for _, r := range s.rooms {
+		r.desk.ClockSet(now, step)
+		s.settle(r, now)
+	}
 }
 
 // run does what time brings, until ctx ends.

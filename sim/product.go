@@ -553,7 +553,10 @@ func (x *product) atSite(i int, p *siteProcess, m memlink.Message) {
 	}
 	if said.State != nil && said.State.Echo != 0 {
 		before := p.clock.Synced()
-		if p.clock.Heard(p.local(x.w.now), said.State.Echo, said.State.Now); !p.clock.Synced() {
+		if step := p.clock.Heard(p.local(x.w.now), said.State.Echo, said.State.Now); step != 0 {
+			p.desk.ClockSet(p.room(x.w.now), step)
+		}
+		if !p.clock.Synced() {
 			said.State.Echo = 0 // it answers nobody who knows the time by it
 		} else if !before {
 			p.heard = x.w.now

@@ -273,6 +273,7 @@ func TestDoorWhoseClockIsSetBack(t *testing.T) {
 	}
 	x.Tick(ahead)
 	x.Take(ahead) // lost
+	x.ClockSet(now.Sub(ahead))
 	asked := 0
 	for at := now; at < now.Add(2*AskFor); at = at.Add(100 * time.Millisecond) {
 		x.Tick(at)

@@ -72,10 +72,9 @@ type Doorway struct {
 	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
 	heard   anteroom.Time // ToDoor.Now, the newest
 	since   uint64
-	figured bool          // has figures of the site
-	timed   bool          // has been told the room time
-	latest  anteroom.Time // of the calls
-	absent  bool          // the site did not answer: streams are to be told again
+	figured bool // has figures of the site
+	timed   bool // has been told the room time
+	absent  bool // the site did not answer: streams are to be told again
 	ticked  anteroom.Time
 	lastKey anteroom.Time
 	came    anteroom.Time // when the request came that is being decided about without the site; 0: now
@@ -187,7 +186,6 @@ func (x *Doorway) quiet(now anteroom.Time) bool {
 }
 
 func (x *Doorway) ask(now anteroom.Time, v anteroom.Visit, again bool) uint64 {
-	x.latest = now
 	token := x.asks.add(asking{visit: v, at: now, again: again})
 	x.unsent = append(x.unsent, token)
 	if v.Stream {
@@ -255,7 +253,6 @@ func (x *Doorway) Reachable(now anteroom.Time) bool {
 // Take returns what the site is to hear now, if anything. Call it until there is no more:
 // at once when Urgent, and with every tick. The message is valid until the next call.
 func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
-	x.latest = now
 	reachable := x.Reachable(now)
 	since := now.Sub(x.spoke)
 	if reachable {
@@ -356,7 +353,6 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 		}
 	}
 	x.timed = x.timed || m.Echo != 0
-	x.latest = now
 	if m.Confirmed != 0 {
 		x.confirm(m)
 	}
@@ -559,11 +555,11 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 	}
 }
 
-// ClockSet says that the clock was set by an answer of the site (see Clock.Heard): what was noted
+// ClockSet says that the clock was set by an answer of the site (see [Clock.Heard]): what was noted
 // before is moved along. Else requests would look as if they had waited for long, or nothing would be
 // asked again until the clock is there once more.
 func (x *Doorway) ClockSet(by time.Duration) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked, &x.latest} {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked} {
 		if *at != 0 {
 			*at = at.Add(by)
 		}
@@ -614,13 +610,10 @@ func (x *Doorway) giveUp(now anteroom.Time, token uint64, a *asking) {
 
 // Tick does what time brings. Call it about every 100 ms unless Idle.
 func (x *Doorway) Tick(now anteroom.Time) {
-	if now < x.latest { // another room has heard the time
-		x.ClockSet(now.Sub(x.latest))
-	}
 	if now.Sub(x.ticked) >= stopped && x.silence != 0 {
 		x.silence = now // nobody has listened
 	}
-	x.ticked, x.latest = now, now
+	x.ticked = now
 	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
 	for token, a := range x.asks.all() {

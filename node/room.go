@@ -467,7 +467,7 @@ func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
 // timeAt is the room time of a reading of the process's clock.
 func (r *Room) timeAt(wall time.Time) anteroom.Time {
 	if r.far != nil {
-		return r.shard.clock.at(wall)
+		return r.far.timeAt(wall)
 	}
 	return r.node.clock.at(wall)
 }

@@ -14,6 +14,7 @@ type roomClock struct {
 
 	mu    sync.Mutex
 	room  engine.Clock
+	step  time.Duration // by which answers have set it
 	trip  time.Duration // of the newest answer
 	heard time.Time     // the newest answer
 }
@@ -22,9 +23,15 @@ func (c *roomClock) now() anteroom.Time { return c.at(time.Now()) }
 
 // at is the room time of a reading of the process's clock.
 func (c *roomClock) at(t time.Time) anteroom.Time {
+	now, _ := c.read(t)
+	return now
+}
+
+// read is at, and by how much answers have set the clock so far.
+func (c *roomClock) read(t time.Time) (now anteroom.Time, step time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.room.Now(c.own.at(t))
+	return c.room.Now(c.own.at(t)), c.step
 }
 
 // hear takes an answer and returns by how much it has set the clock (see engine.Clock.Heard). One
@@ -39,7 +46,9 @@ func (c *roomClock) hear(echo, said anteroom.Time) (step time.Duration) {
 	if trip := c.room.Now(c.own.at(t)).Sub(echo); trip >= 0 {
 		c.trip, c.heard = trip, t
 	}
-	return c.room.Heard(c.own.at(t), echo, said)
+	step = c.room.Heard(c.own.at(t), echo, said)
+	c.step += step
+	return step
 }
 
 // atLeast moves a clock that has not been told the room time yet forward to a moment.

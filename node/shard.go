@@ -176,8 +176,9 @@ func (s *shard) hear(m cluster.Message) {
 type far struct {
 	doorway *engine.Doorway // the machine
 	shard   *shard
-	raw     [16]byte // the room's id
-	saying  bool     // among shard.waiting; guarded by its lock
+	raw     [16]byte      // the room's id
+	step    time.Duration // by which the shard's clock was set, as the machine knows
+	saying  bool          // among shard.waiting; guarded by its lock
 	cache   engine.FiguresCache
 
 	asking  sync.Mutex // the coordinator for the live numbers: one at a time
@@ -193,6 +194,7 @@ func (n *Node) openFar(room anteroom.Room) *Room {
 	s := n.member.shards[cluster.ShardOf(string(room.ID))]
 	r.far = &far{doorway: engine.NewDoorway(n.member.cfg.Process, room.Settings), shard: s}
 	r.far.doorway.SetNode(n.member.number)
+	_, r.far.step = s.clock.read(time.Now())
 	hex.Decode(r.raw[:], []byte(room.ID))
 	r.machine = r.doorway
 	r.schedule.evaluate(walltime.Now())
@@ -215,29 +217,22 @@ func (r *Room) hear(body []byte) {
 		r.node.member.malformed(r.id, err)
 		return
 	}
-	if step := r.shard.clock.hear(m.Echo, m.Now); step != 0 {
-		r.doorway.ClockSet(step)
-		go r.shard.clockSet(r, step)
-	}
-	if !r.shard.clock.synced() {
+	if r.shard.clock.hear(m.Echo, m.Now); !r.shard.clock.synced() {
 		m.Echo = 0
 	}
 	r.doorway.Receive(r.now(), m)
 	r.settle()
 }
 
-// clockSet tells the rooms of the shard, but one that knows, that the clock was set.
-func (s *shard) clockSet(but *Room, step time.Duration) {
-	s.node.mu.RLock()
-	rooms := s.node.rooms
-	s.node.mu.RUnlock()
-	for _, r := range rooms {
-		if r != but && r.far != nil && r.shard == s {
-			r.mu.Lock()
-			r.doorway.ClockSet(step)
-			r.mu.Unlock()
-		}
+// timeAt is the room time. It has the machine know by how much the clock was set since it was asked
+// last, perhaps by the answer to another room. The caller holds the room's lock.
+func (f *far) timeAt(wall time.Time) anteroom.Time {
+	now, step := f.shard.clock.read(wall)
+	if step != f.step {
+		f.doorway.ClockSet(step - f.step)
+		f.step = step
 	}
+	return now
 }
 
 // statusFar is Status in a cluster.

@@ -188,3 +188,21 @@ func TestDoorsTellWhoComesBack(t *testing.T) {
 		}
 	}
 }
+
+// A visitor who waited here has gone to another site and entered there, and the process ended before
+// that was on record. The session is asked about although the place seems to be here.
+func TestRestoredPlaceHidesNoSession(t *testing.T) {
+	t.Parallel()
+	id, recorded := anteroom.ID{1}, midnight.Add(time.Minute)
+	now := recorded.Add(2 * time.Second)
+	s := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
+		Events: []Event{{Kind: EventJoined, ID: id, At: midnight, Key: midnight}}}.Desk(recorded).Site()
+	s.Receive(now, State{Epoch: 1, Now: now, Sites: 2, Granted: Units{5, 5}, Mode: Open, Target: 5, Figures: &Figures{At: now, Step: baseStep}})
+	session := anteroom.Ticket{ID: id, Arrival: midnight, AcceptedAt: recorded, LastCheckIn: recorded, Home: HomeOf("b")}
+	if d, held := s.Visit(now.Add(time.Second), anteroom.Visit{Ticket: session, NewID: anteroom.ID{2}}); held == 0 {
+		t.Errorf("the session is not asked about: %v %v", d.Verdict, d.Reason)
+	}
+	if waits := (anteroom.Ticket{ID: id, Arrival: midnight, LastCheckIn: recorded, Next: now}); s.elsewhere(now.Add(time.Second), waits) {
+		t.Error("a place that is here is asked about")
+	}
+}

@@ -26,10 +26,13 @@ func (s *Site) elsewhere(now anteroom.Time, t anteroom.Ticket) bool {
 	if !s.roaming() {
 		return false
 	}
-	if slot := s.here.find(&t.ID); slot != 0 && s.here.at(slot).flags&hereUnasked == 0 {
-		return false
+	if !t.Accepted() {
+		slot := s.here.find(&t.ID)
+		return slot == 0 || s.here.at(slot).flags&hereUnasked != 0
 	}
-	if !t.Accepted() || !s.synced { // without the room time nothing can be said of a cookie
+	// Whether the place that the session came of seems to be here says nothing: that it has gone is
+	// perhaps not on record, or a door has brought it once more (see Polls).
+	if !s.synced { // without the room time nothing can be said of a cookie
 		return true
 	}
 	// A cookie this old has no session: it is renewed past half of the session duration.

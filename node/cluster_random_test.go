@@ -23,7 +23,7 @@ type crowd struct {
 	chance *rand.Rand
 	faults []string
 	inside int
-	back   int // sent back to the line
+	asked  int // pages that keep a session's cookie
 	failed int // requests at a process that ended
 }
 
@@ -109,12 +109,18 @@ func (c *crowd) live(names []string) {
 	c.mu.Unlock()
 	for range c.draw(5) {
 		time.Sleep(time.Duration(c.draw(9_000)) * time.Millisecond)
-		if d := c.visit(v, names); d.Verdict != anteroom.Admit {
-			// Whoever goes to another site while nobody answers at the first, and finds no
-			// free seat there, waits with the old arrival: the limit has no exception.
+		d := c.visit(v, names)
+		for d.Verdict == anteroom.Wait && d.Ticket.ID.IsZero() {
+			// Gone to another site while nobody answers at the first, which has the session: the cookie
+			// stays, and the next request finds it.
 			c.mu.Lock()
-			c.back++
+			c.asked++
 			c.mu.Unlock()
+			time.Sleep(d.Refresh)
+			d = c.visit(v, names)
+		}
+		if d.Verdict != anteroom.Admit {
+			c.fault("%v lost the session: %v %v", v.id.Reference(), d.Verdict, d.Reason)
 			return
 		}
 	}
@@ -126,7 +132,7 @@ func (c *crowd) live(names []string) {
 func TestACrowdWhileProcessesEnd(t *testing.T) {
 	const visitors, names = 1000, "dublin-1 dublin-2 dublin-3 tokyo-1 tokyo-2"
 	room := shop
-	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 150, 800, 20*time.Second
+	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 300, 800, time.Minute
 	together(t, room, names, func(t *testing.T, g *group) {
 		c := &crowd{t: t, g: g, judge: newJudge(room.Settings), chance: rand.New(rand.NewPCG(1, 2))}
 		all := strings.Fields(names)
@@ -175,10 +181,10 @@ func TestACrowdWhileProcessesEnd(t *testing.T) {
 				t.Error(f)
 			}
 		}
-		t.Logf("%d of %d have entered, %d requests met a process that ended, %d sessions were sent back to the line; %d faults; it took %v",
-			c.inside, visitors, c.failed, c.back, len(c.faults), time.Since(moment(t, "00:00:00")))
-		if c.inside < visitors*8/10 || c.back > visitors/50 {
-			t.Errorf("%d of %d have entered and %d were sent back", c.inside, visitors, c.back)
+		t.Logf("%d of %d have entered, %d requests met a process that ended, %d requests within a session were told to ask again; %d faults; it took %v",
+			c.inside, visitors, c.failed, c.asked, len(c.faults), time.Since(moment(t, "00:00:00")))
+		if c.inside < visitors*8/10 || c.asked > visitors/50 {
+			t.Errorf("%d of %d have entered and %d were told to ask again", c.inside, visitors, c.asked)
 		}
 	})
 }

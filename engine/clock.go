@@ -23,6 +23,7 @@ type Clock struct {
 	synced bool
 
 	samples [clockSamples]clockSample // the latest, as a ring
+	first   anteroom.Time             // local: the first answer
 	heard   int
 }
 
@@ -32,10 +33,10 @@ const clockSamples = 16
 const (
 	// maxTrip bounds a round trip that is believed.
 	maxTrip = 10 * time.Second
-	// quickTrip is a round trip by which a clock is set at once; one of slowTrips that are all slower is
-	// taken, too.
-	quickTrip = 500 * time.Millisecond
-	slowTrips = 4
+	// quickTrip is a round trip by which a clock is set at once: the error is at most TouchDelay. When all
+	// answers of slowFor are slower, the best of them is taken.
+	quickTrip = 2 * TouchDelay
+	slowFor   = 5 * time.Second
 )
 
 // clockSample is an answer of the coordinator: how long it took and the offset it implies.
@@ -88,8 +89,11 @@ func (c *Clock) Heard(local, echo, coordinator anteroom.Time) (step time.Duratio
 	c.samples[c.heard%clockSamples] = clockSample{trip: trip, offset: offset}
 	c.heard++
 	// A first answer that was long on its way, because a store was slow, would make the clock wrong
-	// by half of that for hours: a better one is waited for.
-	if !c.synced && (trip <= quickTrip || c.heard >= slowTrips) {
+	// by half of that for hours: a better one is waited for. Those that a store has held up come together.
+	if c.heard == 1 {
+		c.first = local
+	}
+	if !c.synced && (trip <= quickTrip || local.Sub(c.first) >= slowFor) {
 		c.set(local, c.best())
 		return c.last.Sub(now)
 	}

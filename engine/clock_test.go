@@ -130,3 +130,37 @@ func TestClockFollow(t *testing.T) {
 		}
 	}
 }
+
+// Answers that a slow store has held up arrive together, and say little; the next one says more. Where
+// all are slow, the best of five seconds is taken.
+func TestClockWaitsForAQuickAnswer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		trip time.Duration // of the answer after the stall
+		set  time.Duration // after the first answer
+		off  time.Duration // at most: half of the quickest trip
+	}{
+		{name: "a stall", trip: 20 * time.Millisecond, set: time.Second, off: time.Millisecond},
+		{name: "a slow link", trip: 2 * time.Second, set: slowFor, off: 750 * time.Millisecond},
+	} {
+		clock, stalled := NewClock(), midnight.Add(6*time.Second)
+		for i := range 6 {
+			clock.Heard(stalled, midnight.Add(time.Duration(i)*time.Second-500*time.Millisecond), stalled)
+		}
+		if clock.Synced() {
+			t.Fatalf("%s: set by what was held up", c.name)
+		}
+		at := stalled
+		for range 10 {
+			at = at.Add(time.Second)
+			if clock.Heard(at, at.Add(-c.trip), at.Add(-c.trip/2)); clock.Synced() {
+				break
+			}
+		}
+		got, off := at.Sub(stalled), clock.Now(at).Sub(at)
+		if got != c.set || off < -time.Millisecond || off > c.off {
+			t.Errorf("%s: set after %v and off by %v, want %v", c.name, got, off, c.set)
+		}
+	}
+}

@@ -470,6 +470,10 @@ func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
 	if a == nil {
 		return
 	}
+	if d.Verdict == anteroom.Admit && !a.over && !a.again && !x.inTime(now, a, d) {
+		x.giveUp(now, answer.Token, a)
+		return
+	}
 	defer x.asks.drop(answer.Token)
 	id := d.Ticket.ID
 	if !a.over {
@@ -495,6 +499,21 @@ func (x *Doorway) answered(now anteroom.Time, answer *Answer) {
 		}
 		x.answers = append(x.answers, *answer)
 	}
+}
+
+// inTime says that a visitor may be let in by an answer of the site. One that was long on its way lets in
+// now, not when the site decided: the site is told. While the process was stopped, the site has perhaps
+// ended the session.
+func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) bool {
+	if now.Sub(d.At) <= TouchDelay {
+		return true
+	}
+	went := now.Sub(a.at) < AskFor+stopped
+	if !went && !(x.mayAlone(now) && now.Add(speaksBy) < lasts(&x.door.settings, d.Ticket.AcceptedAt, d.At)) {
+		return false
+	}
+	x.news = true
+	return x.door.touch(now, d.Ticket.ID) || went
 }
 
 // learn takes a session of which the site says that it has begun, unless it has ended since.

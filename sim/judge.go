@@ -546,7 +546,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive && apart {
 		// A waiting cookie of two clients: across a cut link each may enter, and the newer session is the
 		// one that lasts. Any other session is at its home alone.
-		j.book[i].last = w.now
+		j.book[i].last, j.book[i].accepted = w.now, d.Ticket.AcceptedAt
 		was.site = site
 		j.used[id] = was
 		return

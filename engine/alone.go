@@ -213,7 +213,7 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return x.refusal(now, anteroom.ReasonReject)
 	}
 	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
-	if now < t.Next || v.NoClaim || unshuffled {
+	if early(now, &t) || v.NoClaim || unshuffled {
 		d := x.page(now, t, anteroom.ReasonEarly)
 		d.Ticket, d.SetCookie = t, false
 		d.Refresh = max(time.Second, t.Next.Sub(now).Round(time.Second))

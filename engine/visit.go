@@ -259,7 +259,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	// Whoever has just come from another site near the front has perhaps been told there that it is
 	// his turn, and the turn follows him.
 	follows := s.again.found && reason == anteroom.ReasonWaiting && !v.Stream && s.ask(w.key)
-	if t.Next != 0 && now < t.Next && !follows {
+	if early(now, &t) && !follows {
 		return s.unchanged(now, t), 0
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
@@ -281,7 +281,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 // kept for when the room admits again.
 func (s *Site) rejected(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, slot uint32) anteroom.Decision {
 	d := s.refusal(now, anteroom.ReasonReject)
-	if now < t.Next {
+	if early(now, &t) {
 		return d
 	}
 	if slot == 0 {
@@ -297,6 +297,10 @@ func (s *Site) rejected(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	d.Ticket, d.SetCookie, d.KeptUntil = t, true, now.Add(s.settings.PlaceHold)
 	return d
 }
+
+// early says that a check-in does not count. A cookie that is of the future was made before a clock was
+// set back: when its visitor was to come is not known.
+func early(now anteroom.Time, t *anteroom.Ticket) bool { return t.LastCheckIn <= now && now < t.Next }
 
 // unchanged is the page for a check-in that does not count: the ticket stays as it is.
 func (s *Site) unchanged(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {

@@ -19,7 +19,7 @@ type Clock struct {
 	offset anteroom.Time // room time less local time
 	slewed anteroom.Time // local: up to when offset has been corrected
 	last   anteroom.Time // the newest Now
-	since  anteroom.Time // room: the first sample; echoes of before it are in another time
+	since  anteroom.Time // room: when it was set last; echoes of before that are in another time
 	synced bool
 
 	samples [clockSamples]clockSample // the latest, as a ring
@@ -61,6 +61,7 @@ func (c *Clock) Now(local anteroom.Time) anteroom.Time {
 func (c *Clock) Guess(local, room anteroom.Time) {
 	if behind := room - c.Now(local); !c.synced && behind > 0 {
 		c.offset += behind
+		c.since = room
 	}
 }
 

@@ -164,3 +164,22 @@ func TestClockWaitsForAQuickAnswer(t *testing.T) {
 		}
 	}
 }
+
+// What somebody says who knows the time moves a clock that does not: an answer to a question of before
+// seems to have taken as long.
+func TestGuessIsNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	c, at := NewClock(), midnight
+	c.Begin(at, at.Add(-3*time.Second))
+	asked := c.Now(at)
+	c.Guess(at, at.Add(-time.Millisecond))
+	at = at.Add(20 * time.Millisecond)
+	if step := c.Heard(at, asked, at); step != 0 || c.Synced() {
+		t.Errorf("an answer to what was asked before has set the clock by %v", step)
+	}
+	asked = c.Now(at)
+	at = at.Add(20 * time.Millisecond)
+	if c.Heard(at, asked, at.Add(-10*time.Millisecond)); !c.Synced() || c.Now(at) != at {
+		t.Errorf("the clock is off by %v", c.Now(at).Sub(at))
+	}
+}

@@ -173,7 +173,7 @@ func TestClockSet(t *testing.T) {
 func TestDoorsTellWhoComesBack(t *testing.T) {
 	t.Parallel()
 	id, recorded := anteroom.ID{1}, midnight.Add(time.Minute)
-	older := Poll{ID: id, Key: midnight, Due: recorded.Add(2 * time.Second), Last: recorded.Add(-4 * time.Second)}
+	older := Poll{ID: id, Key: midnight, Due: recorded.Add(time.Second), Last: recorded.Add(-4 * time.Second)}
 	newer := Poll{ID: id, Key: midnight, Due: recorded.Add(5 * time.Second), Last: recorded.Add(2 * time.Second)}
 	for _, said := range [][]Poll{{older, newer}, {newer, older}} {
 		x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
@@ -182,9 +182,15 @@ func TestDoorsTellWhoComesBack(t *testing.T) {
 		restored := s.here.at(s.here.find(&id)).due
 		for i := range said {
 			x.Receive(recorded.Add(3*time.Second), FromDoor{Door: uint64(i + 1), Node: uint64(i + 1), Batch: 1, Polls: said[i : i+1]})
+			if w := s.here.at(s.here.find(&id)); i == 0 && said[0] == older && w.flags&hereUnheard == 0 {
+				t.Error("a visitor who is late at one door counts as gone before the others have spoken")
+			}
 		}
 		if got := s.here.at(s.here.find(&id)).due; got != newer.Due || got >= restored {
 			t.Errorf("after %v is due in %v; %v was a guess", said, got.Sub(recorded), restored.Sub(recorded))
+		}
+		if s.here.at(s.here.find(&id)).flags&hereUnheard != 0 {
+			t.Errorf("after %v nobody knows who is here", said)
 		}
 	}
 }

@@ -366,7 +366,10 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 		}
 		// Another door has perhaps seen the visitor since: a later check-in has a later due.
 		w.due = max(w.due, p.Due)
-		w.flags = w.flags&^hereUnheard | hereShown | hereCame
+		w.flags |= hereShown | hereCame
+		if now.Sub(p.Due) <= ClaimPoll { // else seen elsewhere since, perhaps: that door has yet to say so
+			w.flags &^= hereUnheard
+		}
 		if _, called := s.offers[slot]; called && w.streams == 0 {
 			// The door did not know of the turn and has sent the visitor away: it comes again in order.
 			s.dropOffer(slot)

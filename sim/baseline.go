@@ -55,6 +55,7 @@ func (x *baseline) request(r uint32) {
 
 func (x *baseline) closed(int32, int32)           {}
 func (x *baseline) silence(int32) time.Duration   { return 0 }
+func (x *baseline) dates(int32) bool              { return true }
 func (x *baseline) configure(s anteroom.Settings) { x.room.Configure(x.w.now, s) }
 func (x *baseline) next() (anteroom.Time, bool)   { return 0, false }
 func (x *baseline) advance()                      {}

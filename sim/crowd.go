@@ -75,6 +75,7 @@ const (
 	shared                      // another client has its cookie, or will
 	reloading                   // will reload the page
 	refused                     // was told to go before it was let in
+	undated                     // came to a site that did not know the time yet
 )
 
 // request is one on its way.

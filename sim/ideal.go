@@ -53,6 +53,7 @@ const idealRefresh = retryAfter * 10
 
 func (x *ideal) closed(int32, int32)         {}
 func (x *ideal) silence(int32) time.Duration { return 0 }
+func (x *ideal) dates(int32) bool            { return true }
 func (x *ideal) event(event)                 {}
 func (x *ideal) configure(anteroom.Settings) {}
 func (x *ideal) finish(*Numbers)             {}

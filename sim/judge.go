@@ -568,10 +568,10 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if alive {
 		return
 	}
-	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	if p.marks&released == 0 {
 		j.release(who)
 	}
+	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
 	j.open(id, site, d.Ticket.AcceptedAt)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
@@ -673,6 +673,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if p.state != coming || d.Verdict != anteroom.Wait {
 		j.hears(p, d)
 		return
+	}
+	if !w.system.dates(q.node) {
+		p.marks |= undated
 	}
 	j.numbers.Queued++
 	if p.marks&inLine == 0 {
@@ -793,6 +796,12 @@ func (j *judge) overtakes(who int32) {
 	if w.people[who].habits&clones != 0 {
 		return // the place may be the other client's, who came earlier
 	}
+	if was, used := j.used[w.people[who].ticket.ID]; used && j.forgot[was.site] >= was.from {
+		return // a copied cookie whose session the site has forgotten: its place is as old as it says
+	}
+	if w.people[who].marks&undated != 0 {
+		return // a site that starts while it is cut off cannot tell when somebody comes, only after whom
+	}
 	mine := w.people[who].arrived
 	broken := int32(-1)
 	for i := j.touch.next(0); i >= 0 && i < int32(len(w.people)); i = j.touch.next(i + 1) {
@@ -800,7 +809,7 @@ func (j *judge) overtakes(who int32) {
 		if p.arrived.Add(time.Second) >= mine {
 			break
 		}
-		if !w.present(p) || p.habits&clones != 0 { // a shared cookie is where it was seen last
+		if !w.present(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last
 			continue
 		}
 		p.marks |= overtaken

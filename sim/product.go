@@ -818,6 +818,11 @@ func (x *product) silence(node int32) time.Duration {
 	return d.door.Unheard(d.room(x.w.now))
 }
 
+func (x *product) dates(node int32) bool {
+	p := x.holder(x.doors[node].site)
+	return p != nil && p.clock.Synced()
+}
+
 // nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's
 // membership has run out.
 func (x *product) nodeDies(node int) {

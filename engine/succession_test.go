@@ -206,3 +206,24 @@ func TestNewCoordinatorKnowsTheLineFirst(t *testing.T) {
 		}
 	}
 }
+
+// What a coordinator says that has been replaced changes nothing at a site that has heard its successor.
+func TestSiteBelievesNoOlderCoordinator(t *testing.T) {
+	t.Parallel()
+	id := anteroom.ID{1}
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+	figures := &Figures{At: midnight, Step: baseStep}
+	s.Receive(midnight, State{Epoch: 2, Now: midnight, Sites: 2, Granted: Units{1, 1}, Mode: Queue, Figures: figures})
+	s.Visit(midnight, anteroom.Visit{Fresh: true, NoHold: true, Ticket: anteroom.Ticket{ID: id}, NewID: id})
+	s.Deliver(midnight, ToSite{State: &State{Epoch: 1, Now: midnight, Sites: 2, Granted: Units{4, 4}, Mode: Open, Target: 4, Figures: figures}})
+	s.Deliver(midnight, ToSite{Offers: &Offers{Epoch: 1, Granted: Units{5, 5}, At: midnight, IDs: []anteroom.ID{id}}})
+	s.Tick(midnight.Add(HoldMax))
+	r, _ := s.Report(midnight.Add(HeartbeatQueue))
+	if s.Mode() != Queue || s.Balance().Granted != (Units{1, 1}) || s.Active() != 0 || r.Epoch != 2 {
+		t.Errorf("mode %v, granted %v, %d active, reports in epoch %d", s.Mode(), s.Balance().Granted, s.Active(), r.Epoch)
+	}
+	// The turn was not declined: its successor may give it at any moment.
+	if len(r.Departures) != 0 {
+		t.Errorf("departures %+v", r.Departures)
+	}
+}

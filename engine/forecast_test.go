@@ -215,27 +215,23 @@ func TestForecastKnowsTheStepUnderWay(t *testing.T) {
 	}
 }
 
-// TestForecastRate: slots are held for a little more than a minute, and that is all of the margin.
-func TestForecastRate(t *testing.T) {
-	var f forecast
-	f.configure(time.Minute)
-	out := &Figures{Waiting: 5000, CurveAt: midnight}
-	f.write(midnight, out, capacity{limit: [units]float64{1e6, 600}, free: [units]float64{1e6, 600}})
-	if got, want := out.WaitOf(3000, midnight), 5*RateHold; got < want-out.Step || got > want+out.Step {
-		t.Errorf("five minutes' worth of others are ahead, and the turn is expected after %v", got)
-	}
-}
-
-// TestCurvesAreBounded: a curve of a long line has wider steps, not more of them.
-func TestCurvesAreBounded(t *testing.T) {
-	var f forecast
-	f.configure(time.Minute)
-	out := &Figures{Waiting: 20_000, CurveAt: midnight}
-	f.write(midnight, out, capacity{limit: [units]float64{1e6, 600}, free: [units]float64{1e6, 600}})
-	if len(out.Curve) >= mostPoints || !slices.IsSorted(out.Curve) || out.short(20_000, f.reach()) {
-		t.Errorf("the curve has %d points and ends at %v", len(out.Curve), out.Curve[len(out.Curve)-1])
-	}
-	if got, want := out.WaitOf(12_000, midnight), 20*RateHold; got < want-out.Step || got > want+out.Step {
-		t.Errorf("twenty minutes' worth of others are ahead, and the turn is expected after %v", got)
+// TestLongLineAtTheRate: slots are held for a little more than a minute, and that is all of the margin. The
+// curve of a long line has wider steps, not more of them.
+func TestLongLineAtTheRate(t *testing.T) {
+	for _, c := range []struct {
+		waiting int
+		minutes float64
+	}{{waiting: 5000, minutes: 5}, {waiting: 20_000, minutes: 20}} {
+		var f forecast
+		f.configure(time.Minute)
+		out := &Figures{Waiting: c.waiting, CurveAt: midnight}
+		f.write(midnight, out, capacity{limit: [units]float64{1e6, 600}, free: [units]float64{1e6, 600}})
+		want := time.Duration(c.minutes * float64(RateHold))
+		if got := out.WaitOf(600*c.minutes, midnight); got < want-out.Step || got > want+out.Step {
+			t.Errorf("%v minutes' worth of others are ahead, and the turn is expected after %v", c.minutes, got)
+		}
+		if len(out.Curve) >= mostPoints || !slices.IsSorted(out.Curve) || out.short(c.waiting, f.reach()) {
+			t.Errorf("the curve of %d has %d points and ends at %v", c.waiting, len(out.Curve), out.Curve[len(out.Curve)-1])
+		}
 	}
 }

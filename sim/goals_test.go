@@ -33,7 +33,7 @@ var shortfalls = map[string]struct {
 	why           string
 	median, worst float64
 }{
-	"announced waits (fifo), median error, %": {"how many sessions end within a minute or two is up to chance, by some six percent", 6, -1},
+	"announced waits (fifo), median error, %": {"how many sessions end within a minute or two is up to chance, by some six percent", 5.5, -1},
 	"not within 12 %, %":                      {"how many sessions end within a minute or two is up to chance, by some six percent", 20, -1},
 }
 
@@ -90,6 +90,10 @@ var goals = []goal{
 	{"sent back to the line within the session, %", percent(func(r *Result) float64 { return r.Numbers.SentBack }), 0.1, -1, connected},
 }
 
+// noisy are scenarios in which the median of a few seeds says little: their announced waits differ by a
+// percent from seed to seed.
+var noisy = map[string]bool{"parallel": true, "spike-world": true}
+
 // goalScenario is a scenario by name; "+polls" lets nobody hold a stream.
 func goalScenario(name string) (Scenario, bool) {
 	base, polls := strings.CutSuffix(name, "+polls")
@@ -113,8 +117,12 @@ func TestGoals(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for seed := uint64(1); seed <= uint64(*goalSeeds); seed++ {
-					r, err := Run(context.Background(), sc, seed, Options{})
+				seeds := *goalSeeds
+				if noisy[name] {
+					seeds *= 3
+				}
+				for seed := range uint64(seeds) {
+					r, err := Run(context.Background(), sc, seed+1, Options{})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -264,22 +264,22 @@ func (b *builder) faults() sim.Faults {
 		out.Pauses = append(out.Pauses, sim.Pause{At: p.At, For: p.For, What: p.What, Site: site, Node: node, Replaced: p.Replaced})
 	}
 	for i, s := range f.Stalls {
-		path := fmt.Sprintf("faults.stalls[%d]", i)
-		b.within(path+".at", s.At)
-		if s.Site != "" {
-			b.site(path+".site", s.Site)
-		}
+		b.anySite(fmt.Sprintf("faults.stalls[%d]", i), s.At, s.Site)
 		out.Stalls = append(out.Stalls, sim.Stall{At: s.At, For: s.For, Site: s.Site})
 	}
 	for i, j := range f.Jumps {
-		path := fmt.Sprintf("faults.jumps[%d]", i)
-		b.within(path+".at", j.At)
-		if j.Site != "" {
-			b.site(path+".site", j.Site)
-		}
+		b.anySite(fmt.Sprintf("faults.jumps[%d]", i), j.At, j.Site)
 		out.Jumps = append(out.Jumps, sim.Jump{At: j.At, Site: j.Site, By: j.By})
 	}
 	return out
+}
+
+// anySite checks a fault that names a site or, with none, concerns the coordinator.
+func (b *builder) anySite(path string, at time.Duration, site string) {
+	b.within(path+".at", at)
+	if site != "" {
+		b.site(path+".site", site)
+	}
 }
 
 // process checks what a death or a pause names, and returns the site and the node's index.

@@ -1,7 +1,9 @@
 package rig
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom/sim"
@@ -26,8 +28,10 @@ type Case struct {
 	Faults func(sc *sim.Scenario, scale float64)
 	// NoSimulation says why the simulator has no such scenario; empty when it has.
 	NoSimulation string
-	// Allowed are rules of the judge that this run may break, with the reason.
+	// Allowed are rules of the judge that this run may break, with the reason; Passing how far
+	// "order" may be. Zero means 5 % and a minute.
 	Allowed map[string]string
+	Passing Passing
 
 	Rooms  bool // the room is made by the API and not by the files
 	Spare  []string
@@ -58,6 +62,14 @@ type Flow struct {
 	PerMinute float64 // so many
 	Site      string  // empty: by the sites' shares
 }
+
+// Passing bounds those who are passed: their share of the queued, and by how much.
+type Passing struct {
+	Share float64
+	Lead  time.Duration
+}
+
+func (p Passing) lead() time.Duration { return cmp.Or(p.Lead, time.Minute) }
 
 // count is how many come at a scale. What comes at once stays as many in a shorter run.
 func (f Flow) count(scale float64) int {
@@ -150,7 +162,7 @@ func Cases() []Case {
 			c.Faults = func(sc *sim.Scenario, _ float64) { sc.Faults.Loss = 0.01 }
 		}),
 	}
-	return append(append(cases, faulty(queueing)...), operated(queueing, room, base)...)
+	return slices.Concat(cases, faulty(queueing), changing(), operated(queueing, room, base))
 }
 
 // withoutHistory is three with a site to which nobody comes by himself.

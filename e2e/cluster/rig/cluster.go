@@ -250,23 +250,28 @@ func (c *Cluster) Spare() *Node {
 
 // Cut cuts a site off: with up nothing gets out of it, with downwards nothing into it.
 func (c *Cluster) Cut(site string, up, downwards bool) {
-	c.across(site, func(in, out *Node) {
-		w, back := c.way(in.site, out.site), c.way(out.site, in.site)
-		w.Cut, back.Cut = up, downwards
-		c.net.Set(in.name, out.name, w)
-		c.net.Set(out.name, in.name, back)
-	})
+	c.across(func(n *Node) bool { return c.sites[n.site].Name == site }, up, downwards)
+}
+
+// CutNode cuts a node off from all others, or puts its links in order.
+func (c *Cluster) CutNode(n *Node, cut bool) {
+	c.across(func(m *Node) bool { return m == n }, cut, cut)
 }
 
 // Heal puts the site's links in order.
 func (c *Cluster) Heal(site string) { c.Cut(site, false, false) }
 
-func (c *Cluster) across(site string, each func(in, out *Node)) {
+// across sets the links between those inside and all others.
+func (c *Cluster) across(inside func(*Node) bool, up, downwards bool) {
 	for _, in := range c.nodes {
 		for _, out := range c.nodes {
-			if in.site != out.site && c.sites[in.site].Name == site {
-				each(in, out)
+			if !inside(in) || inside(out) {
+				continue
 			}
+			w, back := c.way(in.site, out.site), c.way(out.site, in.site)
+			w.Cut, back.Cut = up, downwards
+			c.net.Set(in.name, out.name, w)
+			c.net.Set(out.name, in.name, back)
 		}
 	}
 }

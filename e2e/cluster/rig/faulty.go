@@ -21,7 +21,7 @@ const (
 func faulty(queueing func(string, string, func(*Case)) Case) []Case {
 	out := []Case{
 		queueing("kill", "queueing; kill -9 of a random node every six seconds, back after three", func(c *Case) {
-			c.Script = killing(6*time.Second, func(c *Cluster) *Node { return c.Any() })
+			c.Script = killing(6*time.Second, (*Cluster).Any)
 			c.Faults = func(sc *sim.Scenario, _ float64) { sc.Faults.NodeLife = 36 * time.Second }
 		}),
 		queueing("kill-coordinator", "queueing; three cores at the hub; kill -9 of the node that holds the coordinator's role every fifteen seconds", func(c *Case) {
@@ -42,7 +42,7 @@ func faulty(queueing func(string, string, func(*Case)) Case) []Case {
 			}
 		}),
 		queueing("stop", "queueing; a random node stands still for five seconds (SIGSTOP) every ten", func(c *Case) {
-			c.Script = stopping
+			c.Script = stopping(10*time.Second, 5*time.Second, (*Cluster).Any)
 			c.NoSimulation = "the simulator stops sites, not single nodes"
 		}),
 	}
@@ -126,20 +126,23 @@ func killing(every time.Duration, which func(*Cluster) *Node) func(context.Conte
 	}
 }
 
-func stopping(ctx context.Context, c *Cluster) error {
-	for c.pause(ctx, 10*time.Second) && c.Left() > 20*time.Second {
-		n := c.Any()
-		done := c.Mark("SIGSTOP " + n.name)
-		if err := n.Signal(syscall.SIGSTOP); err != nil {
-			return err
+// stopping has a node stand still for a while, again and again.
+func stopping(every, still time.Duration, which func(*Cluster) *Node) func(context.Context, *Cluster) error {
+	return func(ctx context.Context, c *Cluster) error {
+		for c.pause(ctx, every) && c.Left() > every+2*still {
+			n := which(c)
+			done := c.Mark("SIGSTOP " + n.name)
+			if err := n.Signal(syscall.SIGSTOP); err != nil {
+				return err
+			}
+			c.pause(ctx, still)
+			if err := n.Signal(syscall.SIGCONT); err != nil {
+				return err
+			}
+			done()
 		}
-		c.pause(ctx, 5*time.Second)
-		if err := n.Signal(syscall.SIGCONT); err != nil {
-			return err
-		}
-		done()
+		return nil
 	}
-	return nil
 }
 
 func jumping(ctx context.Context, c *Cluster) error {

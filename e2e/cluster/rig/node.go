@@ -166,6 +166,14 @@ func (n *Node) Kill() error {
 	return nil
 }
 
+// Wipe forgets all that the node has stored. It must not run.
+func (n *Node) Wipe() error {
+	if err := os.RemoveAll(filepath.Join(n.dir, "data")); err != nil {
+		return fmt.Errorf("rig: wipe %s: %w", n.name, err)
+	}
+	return nil
+}
+
 // Stop takes the node out of the visitors' way and asks it to end.
 func (n *Node) Stop(ctx context.Context) error {
 	n.leaves(n.c.now(), time.Time{})

@@ -31,15 +31,15 @@ func operated(queueing func(string, string, func(*Case)) Case, room Room, base f
 			c.Script = limiting
 			c.NoSimulation = "the rig's moments of change are the machine's"
 		}),
-		queueing("rolling", "queueing; every node is restarted in turn, as an upgrade does it", func(c *Case) {
+		queueing("rolling", "queueing; every node is restarted in turn, as an upgrade does it, half of them twice", func(c *Case) {
 			c.Sites = firm()
-			c.Script = rolling(func(*Node) {})
-			c.NoSimulation = "the simulator has no orderly end of a process"
+			c.Script = rolling(7*time.Second, 0.5, func(*Node) {})
+			c.NoSimulation = drawnWorlds
 		}),
 		queueing("mixed", "queueing; every node is restarted in turn with another build, half of them go back", func(c *Case) {
 			c.Sites = firm()
 			c.Mixed = true
-			c.Script = rolling(func(n *Node) { n.next = !n.next })
+			c.Script = rolling(7*time.Second, 0.5, func(n *Node) { n.next = !n.next })
 			c.NoSimulation = "the simulator has one build"
 		}),
 		{Name: "short", About: "the bounded part of make test: a spike, a kill, a cut and a change of limits in 75 seconds", Length: 75 * time.Second, Sites: three(), Room: room,
@@ -91,13 +91,14 @@ func limiting(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-func rolling(change func(*Node)) func(context.Context, *Cluster) error {
+// rolling restarts every node in turn, and a share of them once more.
+func rolling(every time.Duration, again float64, change func(*Node)) func(context.Context, *Cluster) error {
 	return func(ctx context.Context, c *Cluster) error {
 		nodes := c.Up()
 		c.rnd.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		back := nodes[:len(nodes)/2]
+		back := nodes[:int(again*float64(len(nodes)))]
 		for _, n := range append(nodes, back...) {
-			if !c.pause(ctx, 7*time.Second) {
+			if !c.pause(ctx, every) {
 				return nil
 			}
 			done := c.Mark("restart " + n.name)

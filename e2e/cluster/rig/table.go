@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -46,14 +47,15 @@ func (o *Outcome) broken() []judge.Finding {
 // passable is the share of the queued that may be passed while a site is out of touch: the
 // goal's, or, where a short world is hard, half as many again as the simulator has in it.
 func (o *Outcome) passable() float64 {
+	share := cmp.Or(o.Case.Passing.Share, 0.05)
 	if o.Simulated == nil {
-		return 0.05
+		return share
 	}
-	return max(0.05, 1.5*o.Simulated.Overtaken)
+	return max(share, 1.5*o.Simulated.Overtaken)
 }
 
 func (o *Outcome) bounded(n *sim.Numbers) bool {
-	return n.Overtaken <= o.passable() && n.OvertakenMost <= time.Minute
+	return n.Overtaken <= o.passable() && n.OvertakenMost <= o.Case.Passing.lead()
 }
 
 // OK reports whether every promise was kept and no process failed.
@@ -81,7 +83,7 @@ func (o *Outcome) goals() []goal {
 	case method(c.Room) != "fifo":
 		overtaken = ""
 	case c.Allowed["order"] != "":
-		overtaken, lead = fmt.Sprintf("≤ %.0f %%", 100*o.passable()), ", by ≤ 60 s"
+		overtaken, lead = fmt.Sprintf("≤ %g %%", 100*o.passable()), ", by ≤ "+span(o.Case.Passing.lead())
 	}
 	late := c.Faults != nil || c.NoSimulation != ""
 	g := []goal{

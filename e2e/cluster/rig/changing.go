@@ -1,0 +1,113 @@
+package rig
+
+import (
+	"context"
+	"time"
+)
+
+const drawnWorlds = "the simulator's changes of roles are in drawn worlds: make sim"
+
+// Who is passed when roles change: at most so many, while links are up.
+var (
+	oneChange  = Passing{Share: 0.005, Lead: 3 * time.Second}
+	twoChanges = Passing{Share: 0.05, Lead: 10 * time.Second}
+)
+
+// changing are the runs in which roles change hands under a line: three cores and an edge in one data
+// centre, 40 seats, and a line of 250.
+func changing() []Case {
+	holder := func(c *Cluster) *Node { return c.Holder("site") }
+	run := func(name, about string, length time.Duration, passing Passing, script func(context.Context, *Cluster) error) Case {
+		room := Room{Active: 40, PerMinute: 240, Session: 12 * time.Second}
+		people := folks()
+		people.Patience = 50 * time.Minute
+		return Case{Name: name, About: "a line of 250; " + about, Length: length, Sites: []Site{{Name: "a", Nodes: 4, Cores: 3, Share: 1}}, Room: room, People: people,
+			Flows:   []Flow{{To: length, PerMinute: 30}, {From: 5 * time.Second, To: 35 * time.Second, Visitors: 250}},
+			Allowed: map[string]string{"order": "visitors who come back at the moment of a change may be passed: at most so many, and by so much"}, Passing: passing,
+			Script: script, NoSimulation: drawnWorlds}
+	}
+	edge := func(name, about string, still time.Duration) Case {
+		return run(name, about, 150*time.Second, twoChanges, func(ctx context.Context, c *Cluster) error {
+			if !c.Sleep(ctx, 30*time.Second) {
+				return nil
+			}
+			n := c.Node("a4")
+			done := c.Mark(n.name + " cut off")
+			c.CutNode(n, true)
+			c.pause(ctx, still)
+			c.CutNode(n, false)
+			done()
+			return nil
+		})
+	}
+	slow := edge("cut-edge-slow", "an edge is cut off for a minute, in which everybody asks about once", time.Minute)
+	slow.Room.Session, slow.People.Think, slow.Length = 2*time.Minute, time.Minute, 4*time.Minute
+	slow.Flows = []Flow{{To: 30 * time.Second, Visitors: 120}}
+	return []Case{
+		run("restart-twice", "every node is restarted in turn, twice", 150*time.Second, oneChange, rolling(8*time.Second, 1, func(*Node) {})),
+		run("kill-site", "kill -9 of the node that holds the site's role, eight times", 165*time.Second, oneChange, killing(12*time.Second, holder)),
+		run("stop-site", "the node that holds the site's role stands still for eight seconds, five times", 165*time.Second, oneChange, stopping(16*time.Second, 8*time.Second, holder)),
+		run("kill-all", "kill -9 of all nodes at once, three times", 150*time.Second, twoChanges, killingAll),
+		run("wipe", "two cores lose their disks, one after the other", 150*time.Second, twoChanges, wiping),
+		edge("cut-edge", "an edge is cut off for twenty seconds", 20*time.Second),
+		slow,
+	}
+}
+
+// killingAll kills all nodes at once and starts them again.
+func killingAll(ctx context.Context, c *Cluster) error {
+	for range 3 {
+		if !c.Sleep(ctx, 35*time.Second) {
+			return nil
+		}
+		nodes := c.Up()
+		done := c.Mark("kill -9 of all")
+		for _, n := range nodes {
+			if err := n.Kill(); err != nil {
+				return err
+			}
+		}
+		if err := startAll(ctx, nodes); err != nil {
+			return err
+		}
+		done()
+	}
+	return nil
+}
+
+func startAll(ctx context.Context, nodes []*Node) error {
+	ctx = context.WithoutCancel(ctx)
+	for _, n := range nodes {
+		if err := n.launch(); err != nil {
+			return err
+		}
+	}
+	for _, n := range nodes {
+		if err := n.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wiping takes their disks from two cores, the second when the first has caught up.
+func wiping(ctx context.Context, c *Cluster) error {
+	for _, name := range []string{"a1", "a2"} {
+		if !c.Sleep(ctx, 30*time.Second) {
+			return nil
+		}
+		n := c.Node(name)
+		done := c.Mark("kill -9 " + n.name + ", and wipe it")
+		if err := n.Kill(); err != nil {
+			return err
+		}
+		if err := n.Wipe(); err != nil {
+			return err
+		}
+		if err := n.Start(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		done()
+	}
+	return nil
+}

@@ -20,6 +20,7 @@ type Clock struct {
 	slewed anteroom.Time // local: up to when offset has been corrected
 	last   anteroom.Time // the newest Now
 	since  anteroom.Time // room: the first sample; echoes of before it are in another time
+	first  anteroom.Time // when the first answer came, as Now was
 	synced bool
 
 	samples [clockSamples]clockSample // the latest, as a ring
@@ -86,10 +87,13 @@ func (c *Clock) Heard(local, echo, coordinator anteroom.Time) (step time.Duratio
 	}
 	offset := coordinator.Add(trip/2) - local
 	c.samples[c.heard%clockSamples] = clockSample{trip: trip, offset: offset}
-	c.heard++
+	if c.heard++; c.heard == 1 {
+		c.first = now
+	}
 	// A first answer that was long on its way, because a store was slow, would make the clock wrong
-	// by half of that for hours: a better one is waited for.
-	if !c.synced && (trip <= quickTrip || c.heard >= slowTrips) {
+	// by half of that for hours: a better one is waited for. Those of a coordinator that was stopped
+	// come all at once, and say no more than one: not before a question that was asked after the first.
+	if !c.synced && (trip <= quickTrip || c.heard >= slowTrips && echo >= c.first) {
 		c.set(local, c.best())
 		return c.last.Sub(now)
 	}

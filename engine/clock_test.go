@@ -130,3 +130,27 @@ func TestClockFollow(t *testing.T) {
 		}
 	}
 }
+
+// Answers that a coordinator gives all at once, because it was stopped, do not set the clock: the
+// next question is answered quickly. Where all answers are slow, they do.
+func TestClockTakesSlowAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answered []time.Duration // after questions at 0 s, 1 s, 2 s, ...
+		synced   int             // by which of them
+	}{
+		"always slow":          {[]time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, 3},
+		"stopped":              {[]time.Duration{6 * time.Second, 6 * time.Second, 6 * time.Second, 6 * time.Second, 6 * time.Second, 6 * time.Second, 6100 * time.Millisecond}, 6},
+		"stopped, always slow": {[]time.Duration{4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 6 * time.Second}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := NewClock()
+			for i, at := range c.answered {
+				asked := midnight.Add(time.Duration(i) * time.Second)
+				clock.Heard(midnight.Add(at), asked, midnight.Add(at))
+				if clock.Synced() != (i >= c.synced) {
+					t.Fatalf("answer %d: synced is %v", i, clock.Synced())
+				}
+			}
+		})
+	}
+}

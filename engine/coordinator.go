@@ -425,6 +425,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
 			s.lostAt, c.dirty = now, true // what it has is known exactly now
+			c.line.orphan(uint16(i), now)
 			c.alive--
 			c.setIdle(s, 0)
 			c.weights -= s.weight

@@ -29,6 +29,7 @@ type judge struct {
 	watched  uint64    // events of expiry ever
 	used     map[anteroom.ID]past
 	forgot   []anteroom.Time // by site: when it lost its memory last
+	charged  anteroom.Time   // until then what a lost memory held may be charged
 	active   int
 	bySite   []int32
 	recent   ring
@@ -376,6 +377,12 @@ func (j *judge) disturbed(over bool, f *fault) {
 		default:
 			c.calm.faults++
 		}
+	}
+	// What a lost memory held is charged until its successor had so long to adopt from it. Another
+	// coordinator waits anew: guests of the site were seen elsewhere meanwhile of whom it has not heard.
+	if over && (f.lose || f.begins() && now.Add(-f.lasts) <= j.charged) {
+		j.charged = now.Add(max(j.set.SessionDuration, engine.RateHold))
+		j.flow.from = max(j.flow.from, j.charged.Add(settles))
 	}
 	if !over {
 		j.looseOn = j.loose()

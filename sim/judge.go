@@ -46,8 +46,8 @@ type judge struct {
 	rankSum         float64
 
 	idleSince []anteroom.Time
-	listeners int             // people who wait with an open stream
-	freeSince []anteroom.Time // slots that were free while a listener waited
+	listeners int        // people who wait with an open stream
+	freeSince []freeSlot // slots that were free while a listener waited
 	idleAt    anteroom.Time
 	idleArea  float64 // slot-seconds
 	slotArea  float64
@@ -72,6 +72,12 @@ type judge struct {
 	checks  [checkCount]Check
 	points  []Point
 	numbers Numbers
+}
+
+// freeSlot is a slot that somebody with a stream waits for.
+type freeSlot struct {
+	since anteroom.Time
+	ahead int // slots that were free already
 }
 
 // session is a session as the origin sees it.
@@ -115,7 +121,7 @@ var Checks = []struct{ Name, Means string }{
 	{"count", "arrived = admitted + waiting + left + refused; who waits with a stream has a place in the line; at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more"},
+	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more; with smoothed releases as much longer as turns for the slots that were free before it take"},
 	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
 	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
 }
@@ -279,7 +285,7 @@ func (j *judge) level() {
 	j.idleSince = j.idleSince[:want]
 	want = min(j.slots(), j.listeners)
 	for len(j.freeSince) < want {
-		j.freeSince = append(j.freeSince, j.w.now)
+		j.freeSince = append(j.freeSince, freeSlot{j.w.now, len(j.freeSince)})
 	}
 	j.freeSince = j.freeSince[:want]
 }
@@ -300,26 +306,22 @@ func (j *judge) taken() {
 	if len(j.idleSince) == 0 {
 		return
 	}
-	d := j.w.now.Sub(j.idleSince[0])
-	j.idleTook.add(d)
+	j.idleTook.add(j.w.now.Sub(j.idleSince[0]))
 	j.idleSince = j.idleSince[1:]
-	if len(j.freeSince) == 0 {
-		return
-	}
-	d = j.w.now.Sub(j.freeSince[0])
-	j.freeSince = j.freeSince[1:]
-	if j.flows() && !j.paced() {
-		j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
+	if len(j.freeSince) > 0 {
+		j.idles()
+		j.freeSince = j.freeSince[1:]
 	}
 }
 
-// idles looks at slots that nobody takes at all.
+// idles looks at the slot that has been free for longest.
 func (j *judge) idles() {
-	if len(j.freeSince) == 0 || !j.flows() || j.paced() {
+	if len(j.freeSince) == 0 || !j.flows() {
 		return
 	}
-	d := j.w.now.Sub(j.freeSince[0])
-	j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
+	slot := j.freeSince[0]
+	d := j.w.now.Sub(slot.since)
+	j.look(checkFlow, d < j.patience()+j.paced(slot.ahead), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
 }
 
 // patience is how long a slot may be free while a listener waits. Winners who are away come
@@ -337,9 +339,13 @@ func (j *judge) patience() time.Duration {
 	return patience
 }
 
-// paced: releases are smoothed, which leaves slots idle on purpose.
-func (j *judge) paced() bool {
-	return !j.set.Unpaced && j.set.TotalActiveUsers-j.active > j.set.NewUsersPerMinute-j.recent.n
+// paced is how long a slot stays free on purpose when so many were free before it: turns follow each
+// other at twice the rate.
+func (j *judge) paced(ahead int) time.Duration {
+	if j.set.Unpaced || j.set.NewUsersPerMinute == 0 {
+		return 0
+	}
+	return time.Duration(ahead) * time.Minute / time.Duration(2*j.set.NewUsersPerMinute)
 }
 
 // calm says whether faults of the plan disturb a promise now.

@@ -23,6 +23,7 @@ type judge struct {
 	looseOn   bool // a fault keeps sites from hearing of the change
 
 	sessions map[anteroom.ID]int32
+	twins    map[anteroom.ID]int32 // the older sessions of tickets that have two
 	book     []session
 	free     []int32
 	expiry   eventHeap // who indexes book
@@ -151,7 +152,7 @@ type group struct {
 
 func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
-		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
+		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range Checks {
 		j.checks[i].Name = c.Name
@@ -238,7 +239,16 @@ func (j *judge) lapse(e event) {
 		j.watch(e)
 		return
 	}
-	delete(j.sessions, s.id)
+	older, two := j.twins[s.id]
+	switch newest := j.sessions[s.id] == e.who; {
+	case newest && two:
+		j.sessions[s.id] = older
+		delete(j.twins, s.id)
+	case newest:
+		delete(j.sessions, s.id)
+	case two && older == e.who:
+		delete(j.twins, s.id)
+	}
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
@@ -541,6 +551,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	site := w.nodes[q.node].site
 	i, alive := j.sessions[id]
+	if older, two := j.twins[id]; two && j.book[older].accepted == d.Ticket.AcceptedAt {
+		i = older
+	}
 	was, again := j.used[id]
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
@@ -557,12 +570,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	apart := again && was.site != site && !(was.calm && j.flows())
 	if alive && apart {
-		// A waiting cookie of two clients: across a cut link each may enter, and the newer session is the
-		// one that lasts. Any other session is at its home alone.
-		j.book[i].last = w.now
-		was.site = site
-		j.used[id] = was
-		return
+		// A waiting cookie of two clients: across a cut link each may enter, and each has a seat. Any other
+		// session is at its home alone.
+		j.twins[id], alive = j.sessions[id], false
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
 		j.book[i].last = w.now

@@ -425,6 +425,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
 			s.lostAt, c.dirty = now, true // what it has is known exactly now
+			c.line.orphan(uint16(i), now)
 			c.alive--
 			c.setIdle(s, 0)
 			c.weights -= s.weight
@@ -458,7 +459,9 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 // outlived says that no session of a lost incarnation is left but those that its successor
 // has adopted and told of. The successor adopts whoever is seen for a session duration after
 // it has heard of the loss; what a door let in before that is over by then. Its own clock
-// says that the time has passed and that what it adopted until then is known here.
+// says that the time has passed and that what it adopted until then is known here. A coordinator
+// that begins waits anew: while there was none, guests of the lost one were seen at other sites, of
+// whom the successor hears only now.
 //
 // A process of the successor that goes on from another's journal (succeed) does not begin anew: it
 // hears for how long the one before adopted (State.LostFor), adopts for so much shorter, and says so

@@ -136,8 +136,14 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 			x.site.revokeAway(now, id)
 		}
 	}
-	if len(m.Touches) > 0 { // those of a message that has waited are of about when it left
-		d.ended = append(d.ended, x.site.Touch(min(now, d.said.Add(TouchEvery)), m.Touches)...)
+	for i, id := range m.Touches {
+		seen := d.said.Add(TouchEvery) // of a message that has waited: about when it left, or before
+		if i < len(m.Ages) {
+			seen = seen.Add(-max(0, m.Ages[i]))
+		}
+		if !x.site.touched(now, min(now, seen), id) {
+			d.ended = append(d.ended, id)
+		}
 	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -32,6 +33,7 @@ type knownSession struct {
 	sure     anteroom.Time // the last touch that the site has confirmed, or somewhat earlier
 	alone    anteroom.Time // when it was let in last without the site; 0: never
 	home     uint32        // a guest's, see HomeOf: only an answer of the site makes the door surer; else 0
+	last     anteroom.Time // when it was seen here last
 	seen     bool          // among the touches not taken yet
 }
 
@@ -105,6 +107,7 @@ func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 	if now >= end {
 		return false
 	}
+	k.last = now
 	if !k.seen {
 		k.seen = true
 		d.touches.add(touch{id, now})
@@ -198,6 +201,23 @@ func (d *Door) TakeTouches() (batch uint64, ids []anteroom.ID) {
 		ids = slices.Compact(ids)
 	}
 	return d.batch, ids
+}
+
+// ages is FromDoor.Ages of a batch.
+func (d *Door) ages(now anteroom.Time, ids []anteroom.ID) (ages []time.Duration) {
+	for i := range ids {
+		slot := d.known.find(&ids[i])
+		if slot == 0 || d.known.at(slot).last == 0 {
+			continue // has ended since
+		}
+		if age := now.Sub(d.known.at(slot).last); age > TouchEvery {
+			if ages == nil {
+				ages = make([]time.Duration, len(ids))
+			}
+			ages[i] = age
+		}
+	}
+	return ages
 }
 
 // Confirmed says that the site has taken a batch of touches, which held those of the batches

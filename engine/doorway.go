@@ -279,6 +279,7 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	m.Revokes, e.revokes = x.revokes.tell(idsAtOnce)
 	m.Polls, e.polls = x.polls.tell(pollsAtOnce)
 	m.Batch, m.Touches = x.door.TakeTouches()
+	m.Ages = x.door.ages(now, m.Touches)
 	x.sent.add(m.Batch, e)
 	x.spoke, x.news = now, false
 	if x.silence == 0 {
@@ -596,6 +597,10 @@ func (x *Doorway) ClockSet(by time.Duration) {
 			s.parted = s.parted.Add(by)
 		}
 	}
+	x.door.known.each(func(slot uint32) {
+		k := x.door.known.at(slot)
+		k.last = k.last.Add(by)
+	})
 }
 
 // Abandon says that nobody waits for the held answer any more.

@@ -301,6 +301,18 @@ func (l *line) recall(site uint16, arrivals []Arrival) {
 	}
 }
 
+// orphan takes the streams from the places of a site that has lost its memory: nobody would say that
+// one has ended. Whoever is there comes back with the ticket.
+func (l *line) orphan(site uint16, now anteroom.Time) {
+	l.places.each(func(slot uint32) {
+		if p := l.places.at(slot); p.site == site && p.flags&flagStream != 0 {
+			p.flags &^= flagStream
+			p.due = l.tick(now)
+			l.streams--
+		}
+	})
+}
+
 // reset forgets who arrived before a moment.
 func (l *line) reset(before anteroom.Time) {
 	l.places.each(func(slot uint32) {
@@ -406,7 +418,10 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, aw
 			l.left++
 		default:
 			l.drawn = append(l.drawn, l.places.id(slot))
-			l.setAside(slot)
+			if l.setAside(slot); !reachable(p.site) { // who wins at a site that is silent holds up nobody
+				l.setState(slot, dormant)
+				l.left++
+			}
 		}
 	}
 	return 0

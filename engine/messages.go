@@ -236,8 +236,11 @@ type FromDoor struct {
 	Abandoned []uint64      // tokens whose visitor is gone
 	Closed    []anteroom.ID // tickets that have no stream at this door any more
 	Touches   []anteroom.ID // sessions that the door let through alone
-	Polls     []Poll
-	Revokes   []anteroom.ID // sessions that end at once, by the operator's word
+	// Ages is how long ago each of them was seen, if that is more than TouchEvery for one: what is
+	// told again to a site that was silent is of before.
+	Ages    []time.Duration
+	Polls   []Poll
+	Revokes []anteroom.ID // sessions that end at once, by the operator's word
 	// Figures is Figures.At of those that the door has; 0 when it has none.
 	Figures anteroom.Time
 	// Node is the same after each start of the process: a process that speaks for the node says that

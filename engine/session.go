@@ -107,23 +107,32 @@ func (s *Site) stepped(by time.Duration) {
 // asked about. A session that a lost memory may have known is adopted at once, for the
 // request that the door let in has made it last.
 func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
-	for i, id := range ids {
-		slot, away := s.seats.find(&ids[i]), s.guests.find(&ids[i])
-		switch {
-		case slot != 0:
-			s.touch(now, slot)
-		case away != 0:
-			s.visits(now, away)
-		case s.believes(now, id) && !s.settings.DisableSessionRenewal:
-			s.takeOver(now, id, now)
-		default:
-			if unknown = append(unknown, id); s.roaming() && s.used.find(&ids[i]) == 0 {
-				// A guest of the process before this one, perhaps: the request counts at home.
-				s.asks = append(s.asks, Ask{ID: id, Seen: now})
-			}
+	for _, id := range ids {
+		if !s.touched(now, now, id) {
+			unknown = append(unknown, id)
 		}
 	}
 	return unknown
+}
+
+// touched renews a session that was seen at a moment.
+func (s *Site) touched(now, seen anteroom.Time, id anteroom.ID) (known bool) {
+	slot, away := s.seats.find(&id), s.guests.find(&id)
+	switch {
+	case slot != 0:
+		s.touch(seen, slot)
+	case away != 0:
+		s.visits(seen, away)
+	case s.believes(now, id) && !s.settings.DisableSessionRenewal:
+		s.takeOver(now, id, now)
+	default:
+		if s.roaming() && s.used.find(&id) == 0 {
+			// A guest of the process before this one, perhaps: the request counts at home.
+			s.asks = append(s.asks, Ask{ID: id, Seen: seen})
+		}
+		return false
+	}
+	return true
 }
 
 // TouchSlack is how far a restored session may be behind: touches are recorded once per

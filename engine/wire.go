@@ -341,7 +341,10 @@ func (c *coder) fromDoor(m *FromDoor) {
 	c.extensions(extension{func() bool { return len(m.Revokes) > 0 }, func(c *coder) { c.ids(&m.Revokes) }},
 		extension{func() bool { return m.Known != 0 }, func(c *coder) { c.moment(&m.Known, m.Sent) }},
 		extension{func() bool { return m.Node != 0 }, func(c *coder) { unsigned(c, &m.Node) }},
-		extension{func() bool { return m.Empty }, func(c *coder) { c.flags(&m.Empty) }})
+		extension{func() bool { return m.Empty }, func(c *coder) { c.flags(&m.Empty) }},
+		extension{func() bool { return len(m.Ages) > 0 }, func(c *coder) {
+			list(c, &m.Ages, 1, func(c *coder, age *time.Duration) { signed(c, age) })
+		}})
 }
 
 func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {

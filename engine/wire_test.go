@@ -262,7 +262,7 @@ func TestWireExtensions(t *testing.T) {
 	for _, c := range wireExamples() {
 		w := wires[c.wire]
 		b := w.encode(nil, c.message)
-		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node")
+		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages")
 		if !known && b[len(b)-1] != 0 {
 			t.Errorf("%s: it ends with %d, want no extensions", c.file, b[len(b)-1])
 		}
@@ -342,6 +342,7 @@ func wireExamples() []wireExample {
 		{"5-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
 		{"5-todoor-term", 3, &ToDoor{Site: site, Now: now, Term: 513}},
 		{"5-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},
+		{"5-fromdoor-ages", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Touches: []anteroom.ID{a, b}, Ages: []time.Duration{0, 29 * time.Second}}},
 		{"5-fromdoor-node", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Node: 9, Empty: true}},
 	}
 }

@@ -45,6 +45,11 @@ func (f *fault) change(*world) bool {
 	return false
 }
 
+// begins says that another coordinator has begun when the fault is over.
+func (f *fault) begins() bool {
+	return f.what == "coordinator" && (f.kind == "death" || f.kind == "handover" || f.takes > 0)
+}
+
 // tail is how long a fault is felt after it is over. What a site held that died is charged
 // until its sessions must have ended, for nobody knows who came meanwhile; visitors who poll
 // come back when they were told to. A site that starts while it is cut off begins to wait when

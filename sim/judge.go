@@ -23,12 +23,14 @@ type judge struct {
 	looseOn   bool // a fault keeps sites from hearing of the change
 
 	sessions map[anteroom.ID]int32
+	twins    map[anteroom.ID]int32 // the older sessions of tickets that have two
 	book     []session
 	free     []int32
 	expiry   eventHeap // who indexes book
 	watched  uint64    // events of expiry ever
 	used     map[anteroom.ID]past
 	forgot   []anteroom.Time // by site: when it lost its memory last
+	charged  anteroom.Time   // until then what a lost memory held may be charged
 	active   int
 	bySite   []int32
 	recent   ring
@@ -45,8 +47,8 @@ type judge struct {
 	rankSum         float64
 
 	idleSince []anteroom.Time
-	listeners int             // people who wait with an open stream
-	freeSince []anteroom.Time // slots that were free while a listener waited
+	listeners int        // people who wait with an open stream
+	freeSince []freeSlot // slots that were free while a listener waited
 	idleAt    anteroom.Time
 	idleArea  float64 // slot-seconds
 	slotArea  float64
@@ -71,6 +73,12 @@ type judge struct {
 	checks  [checkCount]Check
 	points  []Point
 	numbers Numbers
+}
+
+// freeSlot is a slot that somebody with a stream waits for.
+type freeSlot struct {
+	since anteroom.Time
+	ahead int // slots that were free already
 }
 
 // session is a session as the origin sees it.
@@ -114,7 +122,7 @@ var Checks = []struct{ Name, Means string }{
 	{"count", "arrived = admitted + waiting + left + refused; who waits with a stream has a place in the line; at the end every unit is back"},
 	{"once", "one ticket has one session, whoever carries it and however often"},
 	{"stay", "a request within a session is never answered with the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more"},
+	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more; with smoothed releases as much longer as turns for the slots that were free before it take"},
 	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
 	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
 }
@@ -144,7 +152,7 @@ type group struct {
 
 func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
-		sessions: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
+		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range Checks {
 		j.checks[i].Name = c.Name
@@ -231,7 +239,16 @@ func (j *judge) lapse(e event) {
 		j.watch(e)
 		return
 	}
-	delete(j.sessions, s.id)
+	older, two := j.twins[s.id]
+	switch newest := j.sessions[s.id] == e.who; {
+	case newest && two:
+		j.sessions[s.id] = older
+		delete(j.twins, s.id)
+	case newest:
+		delete(j.sessions, s.id)
+	case two && older == e.who:
+		delete(j.twins, s.id)
+	}
 	j.free = append(j.free, e.who)
 	j.active--
 	j.bySite[s.site]--
@@ -278,7 +295,7 @@ func (j *judge) level() {
 	j.idleSince = j.idleSince[:want]
 	want = min(j.slots(), j.listeners)
 	for len(j.freeSince) < want {
-		j.freeSince = append(j.freeSince, j.w.now)
+		j.freeSince = append(j.freeSince, freeSlot{j.w.now, len(j.freeSince)})
 	}
 	j.freeSince = j.freeSince[:want]
 }
@@ -299,26 +316,22 @@ func (j *judge) taken() {
 	if len(j.idleSince) == 0 {
 		return
 	}
-	d := j.w.now.Sub(j.idleSince[0])
-	j.idleTook.add(d)
+	j.idleTook.add(j.w.now.Sub(j.idleSince[0]))
 	j.idleSince = j.idleSince[1:]
-	if len(j.freeSince) == 0 {
-		return
-	}
-	d = j.w.now.Sub(j.freeSince[0])
-	j.freeSince = j.freeSince[1:]
-	if j.flows() && !j.paced() {
-		j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot was free for %v while somebody with a stream waited", d) })
+	if len(j.freeSince) > 0 {
+		j.idles()
+		j.freeSince = j.freeSince[1:]
 	}
 }
 
-// idles looks at slots that nobody takes at all.
+// idles looks at the slot that has been free for longest.
 func (j *judge) idles() {
-	if len(j.freeSince) == 0 || !j.flows() || j.paced() {
+	if len(j.freeSince) == 0 || !j.flows() {
 		return
 	}
-	d := j.w.now.Sub(j.freeSince[0])
-	j.look(checkFlow, d < j.patience(), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
+	slot := j.freeSince[0]
+	d := j.w.now.Sub(slot.since)
+	j.look(checkFlow, d < j.patience()+j.paced(slot.ahead), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
 }
 
 // patience is how long a slot may be free while a listener waits. Winners who are away come
@@ -336,9 +349,13 @@ func (j *judge) patience() time.Duration {
 	return patience
 }
 
-// paced: releases are smoothed, which leaves slots idle on purpose.
-func (j *judge) paced() bool {
-	return !j.set.Unpaced && j.set.TotalActiveUsers-j.active > j.set.NewUsersPerMinute-j.recent.n
+// paced is how long a slot stays free on purpose when so many were free before it: turns follow each
+// other at twice the rate.
+func (j *judge) paced(ahead int) time.Duration {
+	if j.set.Unpaced || j.set.NewUsersPerMinute == 0 {
+		return 0
+	}
+	return time.Duration(ahead) * time.Minute / time.Duration(2*j.set.NewUsersPerMinute)
 }
 
 // calm says whether faults of the plan disturb a promise now.
@@ -376,6 +393,12 @@ func (j *judge) disturbed(over bool, f *fault) {
 		default:
 			c.calm.faults++
 		}
+	}
+	// What a lost memory held is charged until its successor had so long to adopt from it. Another
+	// coordinator waits anew: guests of the site were seen elsewhere meanwhile of whom it has not heard.
+	if over && (f.lose || f.begins() && now.Add(-f.lasts) <= j.charged) {
+		j.charged = now.Add(max(j.set.SessionDuration, engine.RateHold))
+		j.flow.from = max(j.flow.from, j.charged.Add(settles))
 	}
 	if !over {
 		j.looseOn = j.loose()
@@ -528,6 +551,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	p := &w.people[who]
 	site := w.nodes[q.node].site
 	i, alive := j.sessions[id]
+	if older, two := j.twins[id]; two && j.book[older].accepted == d.Ticket.AcceptedAt {
+		i = older
+	}
 	was, again := j.used[id]
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
@@ -544,12 +570,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	apart := again && was.site != site && !(was.calm && j.flows())
 	if alive && apart {
-		// A waiting cookie of two clients: across a cut link each may enter, and the newer session is the
-		// one that lasts. Any other session is at its home alone.
-		j.book[i].last, j.book[i].accepted = w.now, d.Ticket.AcceptedAt
-		was.site = site
-		j.used[id] = was
-		return
+		// A waiting cookie of two clients: across a cut link each may enter, and each has a seat. Any other
+		// session is at its home alone.
+		j.twins[id], alive = j.sessions[id], false
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
 		j.book[i].last = w.now

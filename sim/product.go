@@ -208,6 +208,9 @@ func (x *product) takeOver(i int) {
 
 func (x *product) startDoor(i int) {
 	d := &x.doors[i]
+	if d.up { // another fault was over first
+		return
+	}
 	before := *d
 	*d = doorProcess{computer: before.computer, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}}
 	x.start(&d.process, &d.computer)

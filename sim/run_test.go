@@ -5,6 +5,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom"
 )
 
 func mustRun(t *testing.T, sc Scenario, seed uint64, opt Options) *Result {
@@ -59,6 +61,23 @@ func TestRunStops(t *testing.T) {
 	}})
 	if err != context.Canceled {
 		t.Errorf("a run that was stopped returns %v", err)
+	}
+}
+
+// TestFaultsOverlap: a node that is back does not start once more when another fault of it is over.
+// Nobody would hear that the streams there have gone.
+func TestFaultsOverlap(t *testing.T) {
+	sc := Scenario{Length: 4 * time.Minute, Drain: true, Sites: []Site{{Name: "a", Share: 1}},
+		Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 20, SessionDuration: 20 * time.Second},
+		Arrivals: []Flow{{To: time.Minute, Visitors: 30}}, Visitors: Visitors{Streams: 1, Browsing: Spread{Mean: 20 * time.Second}},
+		Faults: Faults{Deaths: []Death{
+			{At: time.Minute, For: 20 * time.Second, What: "node", Site: "a"},
+			{At: 65 * time.Second, For: 5 * time.Second, What: "all"},
+		}}}
+	for _, c := range mustRun(t, sc, 1, Options{}).Checks {
+		if c.Broken > 0 {
+			t.Errorf("%s: broken %d of %d times, first %s", c.Name, c.Broken, c.Looked, c.First)
+		}
 	}
 }
 

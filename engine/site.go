@@ -305,7 +305,7 @@ func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 	s.here.each(func(slot uint32) {
 		if w := s.here.at(slot); w.key > s.recorded {
 			w.key, w.due = w.key.Add(step), w.due.Add(step)
-			s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
+			s.recordPlace(now, slot)
 		}
 	})
 	for i := range s.doors {

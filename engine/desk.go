@@ -137,7 +137,12 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		}
 	}
 	if len(m.Touches) > 0 { // those of a message that has waited are of about when it left
-		d.ended = append(d.ended, x.site.Touch(min(now, d.said.Add(TouchEvery)), m.Touches)...)
+		unknown := x.site.Touch(min(now, d.said.Add(TouchEvery)), m.Touches)
+		if len(unknown) > 0 && !x.site.oriented() {
+			d.reply = false // they are perhaps of a memory that was lost: the door tells again
+		} else {
+			d.ended = append(d.ended, unknown...)
+		}
 	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)

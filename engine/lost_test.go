@@ -61,6 +61,42 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 	}
 }
 
+// A site that has just begun does not know whether its memory was lost: it calls no session over
+// that a door tells of, and confirms none, before the coordinator has said so.
+func TestTouchBeforeTheLossIsKnown(t *testing.T) {
+	t.Parallel()
+	id, door := anteroom.ID{1}, FromDoor{Door: 3, Touches: []anteroom.ID{{1}}}
+	state := State{Epoch: 1, Now: midnight, Mode: Queue, Figures: &Figures{At: midnight, Step: baseStep}, Sites: 2}
+	for name, c := range map[string]struct {
+		meanwhile func(s *Site)
+		adopted   bool
+	}{
+		"it was lost":     {func(s *Site) { m := state; m.Lost = true; s.Receive(midnight, m) }, true},
+		"nothing is lost": {func(s *Site) { s.Receive(midnight, state) }, false},
+		"it is cut off":   {func(s *Site) { s.enterCut(midnight) }, false},
+	} {
+		x := NewDesk(NewSite(midnight, SiteKey{Name: "a", Incarnation: 2}, anteroom.Settings{TotalActiveUsers: 3, NewUsersPerMinute: 60, SessionDuration: time.Minute}))
+		tell := func() (confirmed, ended bool) {
+			door.Batch++
+			x.Receive(midnight, door)
+			for _, o := range x.Take(midnight) {
+				confirmed, ended = confirmed || o.Message.Confirmed != 0, ended || slices.Contains(o.Message.Ended, id)
+			}
+			return confirmed, ended
+		}
+		if confirmed, ended := tell(); confirmed || ended {
+			t.Errorf("%s: before that is known it is confirmed: %v, ended: %v", name, confirmed, ended)
+		}
+		c.meanwhile(x.Site())
+		if confirmed, ended := tell(); !confirmed || ended == c.adopted {
+			t.Errorf("%s: it is confirmed: %v, ended: %v", name, confirmed, ended)
+		}
+		if _, here := x.Site().Session(id); here != c.adopted {
+			t.Errorf("%s: there is a session: %v", name, here)
+		}
+	}
+}
+
 // The answer to a question may be lost. A session that the lost memory may have known goes
 // on; there is a unit for it.
 func TestForgottenSessionGoesOnWithoutAnAnswer(t *testing.T) {

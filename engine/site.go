@@ -234,8 +234,11 @@ func (s *Site) newKey(now anteroom.Time) anteroom.Time {
 // by which newcomers are ordered and cookies judged, nor what other sites have: for a moment it
 // decides about those only whom its journal names.
 func (s *Site) ready(id *anteroom.ID) bool {
-	return s.synced || s.mode == Cut || s.seats.find(id) != 0 || s.here.find(id) != 0
+	return s.oriented() || s.seats.find(id) != 0 || s.here.find(id) != 0
 }
+
+// oriented says that the coordinator was heard, or is not to be waited for.
+func (s *Site) oriented() bool { return s.synced || s.mode == Cut }
 
 // or0 is a moment, or another when it is 0.
 func or0(t, otherwise anteroom.Time) anteroom.Time {

@@ -61,6 +61,40 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 	}
 }
 
+// The limit is lowered after a loss: sessions that are certain to have been there go on, as they would
+// have without the loss. A cookie that may be older than its session gives none back beyond the limit.
+func TestLimitIsLoweredAfterALoss(t *testing.T) {
+	t.Parallel()
+	id := anteroom.ID{1}
+	seen := func(ago time.Duration) func(s *Site, now anteroom.Time) {
+		return func(s *Site, now anteroom.Time) {
+			s.Visit(now, anteroom.Visit{NewID: anteroom.ID{9}, Ticket: anteroom.Ticket{ID: id, AcceptedAt: midnight, LastCheckIn: now.Add(-ago), Home: s.home}})
+		}
+	}
+	for name, c := range map[string]struct {
+		comes   func(s *Site, now anteroom.Time)
+		limit   int
+		adopted bool
+	}{
+		"a door has let it in":              {func(s *Site, now anteroom.Time) { s.Touch(now, []anteroom.ID{id}) }, 1, true},
+		"its cookie says that it lasts":     {seen(59 * time.Second), 1, true},
+		"its cookie says that it may last":  {seen(61 * time.Second), 1, false},
+		"there is room by the limit":        {seen(61 * time.Second), 3, true},
+		"another site asks, and may be old": {func(s *Site, now anteroom.Time) { s.findHere(now, Ask{ID: id, Home: s.home, Accepted: midnight}) }, 1, false},
+	} {
+		s, state, now := successor(t, nil)
+		s.Touch(now, []anteroom.ID{{2}, {3}})
+		set := s.settings
+		set.TotalActiveUsers = c.limit
+		s.Configure(now, set)
+		s.Receive(now, state)
+		c.comes(s, now.Add(30*time.Second))
+		if _, here := s.Session(id); here != c.adopted {
+			t.Errorf("%s: there is a session: %v", name, here)
+		}
+	}
+}
+
 // A site that has just begun does not know whether its memory was lost: it calls no session over
 // that a door tells of, and confirms none, before the coordinator has said so.
 func TestTouchBeforeTheLossIsKnown(t *testing.T) {

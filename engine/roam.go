@@ -200,7 +200,7 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 		s.Revoke(now, id)
 	}
 	slot := s.seats.find(&id)
-	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id) {
+	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id, false) {
 		s.takeOver(now, id, a.Accepted)
 		slot = s.seats.find(&id)
 		s.lend(now, slot, a.Seen)

@@ -29,6 +29,7 @@ type Site struct {
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
 	lostAt   anteroom.Time // when that was heard first; 0 when it never was. Earlier by lostFor
 	lostFor  time.Duration // for how long those before this process had heard of it then
+	lostMost int           // the limit then
 	adopted  uint64
 	paid     uint64 // of those: seats that were granted for them
 	sites    int    // that the room has
@@ -341,7 +342,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostFor = max(0, m.LostFor)
-		s.lostAt = now.Add(-s.lostFor)
+		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch

@@ -47,8 +47,9 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 }
 
 // lives says that the site must hold the visitor's session still: it was told, or has said itself,
-// that the visitor was there at a moment that the door or the cookie knows. Before the site can have
-// noticed that it does not hear this door, it may end a session whose time is nearly over.
+// that the visitor was there at a moment that the door or the cookie knows. A session whose time is
+// nearly over may end before the site hears of this request, or notices that it does not hear this door:
+// it may hear it although the door hears nothing.
 func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	s, t := &x.door.settings, &v.Ticket
 	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind || x.hasEnded(t.ID) || !x.mayAlone(now) || x.guest(t) {
@@ -62,7 +63,7 @@ func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	if t.Accepted() && t.LastCheckIn <= now.Add(TouchDelay) {
 		until = max(until, lasts(s, t.AcceptedAt, t.LastCheckIn))
 	}
-	if now.Sub(x.heardBy) < 2*speaksBy && !s.DisableSessionRenewal {
+	if !s.DisableSessionRenewal {
 		until = until.Add(-speaksBy)
 	}
 	return now < until

@@ -175,6 +175,34 @@ func TestDoorOfASilentSite(t *testing.T) {
 	}
 }
 
+// A door does not know whether its site hears it: one that does ends a session at its time, unless it
+// hears of a request before that.
+func TestDoorLetsNobodyInAtTheEndOfASession(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	id, set := anteroom.ID{1}, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}
+	for _, unheard := range []time.Duration{time.Second, CutAfter, 5 * time.Second, 20 * time.Second} {
+		for left, want := range map[time.Duration]bool{2 * speaksBy: true, speaksBy + time.Millisecond: true, speaksBy: false, time.Millisecond: false} {
+			seen := now.Add(left - time.Minute)
+			for name, knows := range map[string]bool{"known": true, "by its cookie": false} {
+				x := NewDoorway(1, set)
+				x.ticked, x.timed, x.heardBy, x.silence = now, true, now.Add(-unheard), now.Add(-unheard)
+				if knows {
+					x.door.Learn(seen, id, seen)
+				}
+				d, held := x.Visit(now, anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: seen, LastCheckIn: seen}, NewID: anteroom.ID{2}})
+				x.Tick(now)
+				for _, a := range x.TakeAnswers(now) {
+					d, held = a.Decision, 0
+				}
+				if in := held == 0 && d.Verdict == anteroom.Admit; in != want {
+					t.Errorf("%s, the door has heard nothing for %v, and %v are left: let in %v", name, unheard, left, in)
+				}
+			}
+		}
+	}
+}
+
 // A door that has heard nothing of the line shows no place, and what was told stays the bound.
 func TestDoorWithoutFiguresShowsNoPlace(t *testing.T) {
 	t.Parallel()

@@ -214,7 +214,10 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return x.refusal(now, anteroom.ReasonReject)
 	}
 	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
-	if now < t.Next || v.NoClaim || unshuffled {
+	// While this request waited for the site, another door has perhaps let the visitor in: the page must
+	// not replace the cookie of the session.
+	waited := x.came != 0
+	if now < t.Next || v.NoClaim || unshuffled || waited {
 		d := x.page(now, t, anteroom.ReasonEarly)
 		d.Ticket, d.SetCookie = t, false
 		d.Refresh = max(time.Second, t.Next.Sub(now).Round(time.Second))

@@ -47,8 +47,9 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 }
 
 // lives says that the site must hold the visitor's session still: it was told, or has said itself,
-// that the visitor was there at a moment that the door or the cookie knows. Before the site can have
-// noticed that it does not hear this door, it may end a session whose time is nearly over.
+// that the visitor was there at a moment that the door or the cookie knows. A session whose time is
+// nearly over may end before the site hears of this request, or notices that it does not hear this door:
+// it may hear it although the door hears nothing.
 func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	s, t := &x.door.settings, &v.Ticket
 	if v.Fresh || v.Bind != 0 && t.Bind != 0 && v.Bind != t.Bind || x.hasEnded(t.ID) || !x.mayAlone(now) || x.guest(t) {
@@ -62,7 +63,7 @@ func (x *Doorway) lives(now anteroom.Time, v *anteroom.Visit) bool {
 	if t.Accepted() && t.LastCheckIn <= now.Add(TouchDelay) {
 		until = max(until, lasts(s, t.AcceptedAt, t.LastCheckIn))
 	}
-	if now.Sub(x.heardBy) < 2*speaksBy && !s.DisableSessionRenewal {
+	if !s.DisableSessionRenewal {
 		until = until.Add(-speaksBy)
 	}
 	return now < until
@@ -213,7 +214,10 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return x.refusal(now, anteroom.ReasonReject)
 	}
 	unshuffled := x.door.shuffled != 0 && t.LastCheckIn <= x.door.shuffled
-	if early(now, &t) || v.NoClaim || unshuffled {
+	// While this request waited for the site, another door has perhaps let the visitor in: the page must
+	// not replace the cookie of the session.
+	waited := x.came != 0
+	if early(now, &t) || v.NoClaim || unshuffled || waited {
 		d := x.page(now, t, anteroom.ReasonEarly)
 		d.Ticket, d.SetCookie = t, false
 		d.Refresh = max(time.Second, t.Next.Sub(now).Round(time.Second))

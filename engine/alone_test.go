@@ -95,6 +95,50 @@ func TestDoorAlone(t *testing.T) {
 	}
 }
 
+// While a request waits for a site that does not answer, another door may let the visitor in. The page
+// that it gets at last leaves the cookie as it is, and the next one keeps the place.
+func TestPageAfterAWaitReplacesNoCookie(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	id := anteroom.ID{1}
+	for _, c := range []struct {
+		name   string
+		ticket anteroom.Ticket
+		waited bool // the first page is an answer that was waited for
+		cookie [2]bool
+	}{
+		{"place", anteroom.Ticket{ID: id, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-20 * time.Second), Next: now}, true, [2]bool{false, true}},
+		{"newcomer", anteroom.Ticket{ID: id}, true, [2]bool{true, true}},
+		{"place, and the site is known to be silent", anteroom.Ticket{ID: id, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-20 * time.Second), Next: now}, false, [2]bool{true, true}},
+	} {
+		x, at := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}), now
+		x.ticked, x.timed = at, true
+		if !c.waited {
+			x.silence = at.Add(-CutAfter)
+		}
+		ticket := c.ticket
+		for i, want := range c.cookie {
+			d, held := x.Visit(at, anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{2}, Fresh: ticket.Arrival == 0})
+			if x.Take(at); (held != 0) != (c.waited && i == 0) {
+				t.Fatalf("%s: page %d is waited for: %v", c.name, i, held != 0)
+			}
+			for end := at.Add(AskFor); held != 0 && at < end; {
+				at = at.Add(100 * time.Millisecond)
+				x.Tick(at)
+			}
+			for _, a := range x.TakeAnswers(at) {
+				d = a.Decision
+			}
+			if d.Verdict != anteroom.Wait || d.SetCookie != want || d.Ticket.ID != id || at.Add(d.Refresh) > d.KeptUntil {
+				t.Errorf("%s: page %d: %v (%v), cookie %v, back in %v, kept for %v", c.name, i, d.Verdict, d.Reason, d.SetCookie, d.Refresh, d.KeptUntil.Sub(at))
+			}
+			if at = at.Add(d.Refresh); d.SetCookie {
+				ticket = d.Ticket
+			}
+		}
+	}
+}
+
 // What a door saw alone is told when the site is back, and the site is not overrun meanwhile.
 func TestDoorTellsWhatItSawAlone(t *testing.T) {
 	t.Parallel()
@@ -171,6 +215,34 @@ func TestDoorOfASilentSite(t *testing.T) {
 		}
 		if held != 0 || waited != c.waits || d.Verdict != c.verdict {
 			t.Errorf("%s: %v (%v) after %v, want %v after %v", c.name, d.Verdict, d.Reason, waited, c.verdict, c.waits)
+		}
+	}
+}
+
+// A door does not know whether its site hears it: one that does ends a session at its time, unless it
+// hears of a request before that.
+func TestDoorLetsNobodyInAtTheEndOfASession(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	id, set := anteroom.ID{1}, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}
+	for _, unheard := range []time.Duration{time.Second, CutAfter, 5 * time.Second, 20 * time.Second} {
+		for left, want := range map[time.Duration]bool{2 * speaksBy: true, speaksBy + time.Millisecond: true, speaksBy: false, time.Millisecond: false} {
+			seen := now.Add(left - time.Minute)
+			for name, knows := range map[string]bool{"known": true, "by its cookie": false} {
+				x := NewDoorway(1, set)
+				x.ticked, x.timed, x.heardBy, x.silence = now, true, now.Add(-unheard), now.Add(-unheard)
+				if knows {
+					x.door.Learn(seen, id, seen)
+				}
+				d, held := x.Visit(now, anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: seen, LastCheckIn: seen}, NewID: anteroom.ID{2}})
+				x.Tick(now)
+				for _, a := range x.TakeAnswers(now) {
+					d, held = a.Decision, 0
+				}
+				if in := held == 0 && d.Verdict == anteroom.Admit; in != want {
+					t.Errorf("%s, the door has heard nothing for %v, and %v are left: let in %v", name, unheard, left, in)
+				}
+			}
 		}
 	}
 }

@@ -141,8 +141,12 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		if i < len(m.Ages) {
 			seen = seen.Add(-max(0, m.Ages[i]))
 		}
-		if !x.site.touched(now, min(now, seen), id) {
+		switch known := x.site.Touch(now, min(now, seen), id); {
+		case known:
+		case x.site.oriented():
 			d.ended = append(d.ended, id)
+		default:
+			d.reply = false // it is perhaps of a memory that was lost: the door tells again
 		}
 	}
 	if len(m.Polls) > 0 {

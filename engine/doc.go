@@ -152,8 +152,8 @@
 // claims it back.
 //
 // A door whose site has not answered for [CutAfter] decides alone. It admits nobody anew. It lets in
-// whoever must have a session still: one that it knows, or that the cookie tells of, until a session
-// duration after the moment of the cookie. That moment is one that the site has confirmed or made
+// whoever must have a session still: one that it knows, or that the cookie tells of, until 1.5 s less than a
+// session duration after the moment of the cookie, for the site, if it hears the door, has to hear of it in time. That moment is one that the site has confirmed or made
 // itself, so the site holds the session for longer. Those who wait keep their places and
 // see them; newcomers get one of now, or pass uncounted if the operator prefers that
 // ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back, and a site that was

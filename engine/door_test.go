@@ -113,7 +113,7 @@ func TestSiteNamesUnknownTouches(t *testing.T) {
 	w := newTrial(t, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10})
 	v := w.arrive()
 	stranger := anteroom.ID{9}
-	if got := w.room.site.Touch(w.now, []anteroom.ID{stranger, v.ticket.ID}); !slices.Equal(got, []anteroom.ID{stranger}) {
+	if got := touchAll(w.room.site, w.now, stranger, v.ticket.ID); !slices.Equal(got, []anteroom.ID{stranger}) {
 		t.Errorf("unknown are %v", got)
 	}
 }

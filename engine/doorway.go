@@ -152,7 +152,7 @@ func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
 // answers of a later call; Abandon says that nobody waits for it any more.
 func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	d, ask := x.door.Decide(now, v)
-	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.mayAlone(now) && !x.guest(&v.Ticket)) {
+	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.lives(now, &v)) {
 		x.takePolls()
 		x.seenAlone(now, &d)
 		if d = x.sure(d, v); x.stale(now, d, v) && !x.quiet(now) {

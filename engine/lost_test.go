@@ -42,7 +42,7 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 			s.ReceiveFindings(midnight, Findings{Epoch: 1, Found: []Finding{{ID: id, Standing: Seated, Accepted: midnight, Last: midnight, Home: 7}}})
 		}, guest: true},
 		"the link is cut":             {prepare: func(s *Site, m State) { s.enterCut(midnight) }, adopted: true},
-		"as many as may be are there": {prepare: func(s *Site, m State) { s.Touch(midnight, []anteroom.ID{{2}, {3}, {4}}) }},
+		"as many as may be are there": {prepare: func(s *Site, m State) { touchAll(s, midnight, anteroom.ID{2}, anteroom.ID{3}, anteroom.ID{4}) }},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(s, state)
 			}
-			unknown := s.Touch(now.Add(c.after), []anteroom.ID{id})
+			unknown := touchAll(s, now.Add(c.after), id)
 			if _, here := s.Session(id); here != c.adopted || slices.Contains(unknown, id) == (c.adopted || c.guest) {
 				t.Errorf("a session: %v, unknown: %v", here, unknown)
 			}
@@ -58,6 +58,76 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 				t.Errorf("balance %+v, %d adopted", s.balance, s.adopted)
 			}
 		})
+	}
+}
+
+// The limit is lowered after a loss: sessions that are certain to have been there go on, as they would
+// have without the loss. A cookie that may be older than its session gives none back beyond the limit.
+func TestLimitIsLoweredAfterALoss(t *testing.T) {
+	t.Parallel()
+	id := anteroom.ID{1}
+	seen := func(ago time.Duration) func(s *Site, now anteroom.Time) {
+		return func(s *Site, now anteroom.Time) {
+			s.Visit(now, anteroom.Visit{NewID: anteroom.ID{9}, Ticket: anteroom.Ticket{ID: id, AcceptedAt: midnight, LastCheckIn: now.Add(-ago), Home: s.home}})
+		}
+	}
+	for name, c := range map[string]struct {
+		comes   func(s *Site, now anteroom.Time)
+		limit   int
+		adopted bool
+	}{
+		"a door has let it in":              {func(s *Site, now anteroom.Time) { touchAll(s, now, id) }, 1, true},
+		"its cookie says that it lasts":     {seen(59 * time.Second), 1, true},
+		"its cookie says that it may last":  {seen(61 * time.Second), 1, false},
+		"there is room by the limit":        {seen(61 * time.Second), 3, true},
+		"another site asks, and may be old": {func(s *Site, now anteroom.Time) { s.findHere(now, Ask{ID: id, Home: s.home, Accepted: midnight}) }, 1, false},
+	} {
+		s, state, now := successor(t, nil)
+		touchAll(s, now, anteroom.ID{2}, anteroom.ID{3})
+		set := s.settings
+		set.TotalActiveUsers = c.limit
+		s.Configure(now, set)
+		s.Receive(now, state)
+		c.comes(s, now.Add(30*time.Second))
+		if _, here := s.Session(id); here != c.adopted {
+			t.Errorf("%s: there is a session: %v", name, here)
+		}
+	}
+}
+
+// A site that has just begun does not know whether its memory was lost: it calls no session over
+// that a door tells of, and confirms none, before the coordinator has said so.
+func TestTouchBeforeTheLossIsKnown(t *testing.T) {
+	t.Parallel()
+	id, door := anteroom.ID{1}, FromDoor{Door: 3, Touches: []anteroom.ID{{1}}}
+	state := State{Epoch: 1, Now: midnight, Mode: Queue, Figures: &Figures{At: midnight, Step: baseStep}, Sites: 2}
+	for name, c := range map[string]struct {
+		meanwhile func(s *Site)
+		adopted   bool
+	}{
+		"it was lost":     {func(s *Site) { m := state; m.Lost = true; s.Receive(midnight, m) }, true},
+		"nothing is lost": {func(s *Site) { s.Receive(midnight, state) }, false},
+		"it is cut off":   {func(s *Site) { s.enterCut(midnight) }, false},
+	} {
+		x := NewDesk(NewSite(midnight, SiteKey{Name: "a", Incarnation: 2}, anteroom.Settings{TotalActiveUsers: 3, NewUsersPerMinute: 60, SessionDuration: time.Minute}))
+		tell := func() (confirmed, ended bool) {
+			door.Batch++
+			x.Receive(midnight, door)
+			for _, o := range x.Take(midnight) {
+				confirmed, ended = confirmed || o.Message.Confirmed != 0, ended || slices.Contains(o.Message.Ended, id)
+			}
+			return confirmed, ended
+		}
+		if confirmed, ended := tell(); confirmed || ended {
+			t.Errorf("%s: before that is known it is confirmed: %v, ended: %v", name, confirmed, ended)
+		}
+		c.meanwhile(x.Site())
+		if confirmed, ended := tell(); !confirmed || ended == c.adopted {
+			t.Errorf("%s: it is confirmed: %v, ended: %v", name, confirmed, ended)
+		}
+		if _, here := x.Site().Session(id); here != c.adopted {
+			t.Errorf("%s: there is a session: %v", name, here)
+		}
 	}
 }
 
@@ -122,7 +192,7 @@ func TestSeatsForAdoptedSessionsPayTheDebt(t *testing.T) {
 		},
 	} {
 		s, older, now := successor(t, nil)
-		s.Touch(now, []anteroom.ID{{1}})
+		touchAll(s, now, anteroom.ID{1})
 		newer := older
 		newer.Granted, newer.Adopted = Units{1, 0}, 1
 		receive(s, now, newer)
@@ -173,4 +243,14 @@ func TestLostMemoryIsChargedUntilItsSuccessorKnows(t *testing.T) {
 	now = now.Add(1000)
 	send(2, Report{Epoch: 1, Adopted: 1, Used: Units{1, 0}})
 	pass(0, 1)
+}
+
+// touchAll renews sessions that were seen now, and returns those that are not here.
+func touchAll(s *Site, now anteroom.Time, ids ...anteroom.ID) (unknown []anteroom.ID) {
+	for _, id := range ids {
+		if !s.Touch(now, now, id) {
+			unknown = append(unknown, id)
+		}
+	}
+	return unknown
 }

@@ -29,6 +29,7 @@ const (
 	EventReturned                       // units were returned: At
 	EventStep                           // what was on record before is of so much later: At, Key is a span in microseconds
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
+	EventUnasked                        // like EventJoined, of a ticket that may have a place or a session at another site
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -80,7 +81,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		if slot := s.here.find(&e.ID); slot != 0 {
 			s.here.remove(slot)
 		}
-	case EventJoined:
+	case EventJoined, EventUnasked:
 		if s.seats.find(&e.ID) != 0 || s.used.find(&e.ID) != 0 || void(&s.settings, e.Key) {
 			return
 		}
@@ -91,6 +92,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		// The record is up to a place hold old, and then they were told to come back within
 		// an interval.
 		*s.here.at(slot) = waiter{key: e.Key, lane: e.Lane, flags: hereShown | hereCame | hereUnheard, due: at.Add(s.settings.PlaceHold + MaxInterval*115/100)}
+		if e.Kind == EventUnasked {
+			s.here.at(slot).flags |= hereUnasked
+		}
 		s.lastKey = max(s.lastKey, e.Key)
 	case EventForgotten:
 		if slot := s.here.find(&e.ID); slot != 0 {

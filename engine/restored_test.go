@@ -106,7 +106,7 @@ func TestRestoredSessionIsNotBehind(t *testing.T) {
 	events := w.room.site.TakeEvents()
 	for d := time.Duration(0); d < 5*time.Minute; d += 3 * time.Second {
 		last := w.now.Add(d)
-		w.room.site.Touch(last, []anteroom.ID{v.ticket.ID})
+		touchAll(w.room.site, last, v.ticket.ID)
 		events = append(events, w.room.site.TakeEvents()...)
 		again := NewSite(last, SiteKey{Name: "a", Incarnation: 1}, set)
 		again.Restore(Event{Kind: EventAdmitted, ID: v.ticket.ID, At: w.now}, 0, TouchSlack(set.SessionDuration))
@@ -191,6 +191,45 @@ func TestDoorsTellWhoComesBack(t *testing.T) {
 		}
 		if s.here.at(s.here.find(&id)).flags&hereUnheard != 0 {
 			t.Errorf("after %v nobody knows who is here", said)
+		}
+	}
+}
+
+// A place that the site has not asked about is one for the next process too: the visitor may have
+// entered at another site meanwhile, and must not get a turn here as well.
+func TestRestoredPlaceIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	id, set := anteroom.ID{1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60}
+	state := State{Epoch: 1, Sites: 2, Granted: Units{5, 5}, Mode: Queue, Figures: &Figures{At: midnight, Step: baseStep}}
+	cookie := anteroom.Ticket{ID: id, Arrival: midnight, LastCheckIn: midnight, Next: midnight.Add(time.Second)}
+	for _, c := range []struct {
+		name  string
+		comes func(s *Site, now anteroom.Time)
+		asks  bool
+	}{
+		{"a door tells of a check-in", func(s *Site, now anteroom.Time) {
+			s.Polls(now, []Poll{{ID: id, Key: midnight, Due: now.Add(time.Minute)}})
+		}, true},
+		{"the site is cut off", func(s *Site, now anteroom.Time) {
+			s.enterCut(now)
+			s.Visit(now, anteroom.Visit{Ticket: cookie, NewID: anteroom.ID{2}})
+		}, true},
+		{"the visitor is new", func(s *Site, now anteroom.Time) {
+			s.Visit(now, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: id}, NewID: id})
+		}, false},
+	} {
+		now, events := midnight.Add(time.Second), []Event(nil)
+		for term := range uint64(3) {
+			s := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: term + 1, Settings: set, Events: events}.Desk(now).Site()
+			s.Receive(now, state)
+			if term == 0 {
+				c.comes(s, now)
+			}
+			events = append(events, s.TakeEvents()...)
+			s.Receive(now, state) // the cut is over
+			if asks := s.elsewhere(now, cookie); s.here.find(&id) == 0 || asks != c.asks || s.mayClaim(s.here.find(&id)) == c.asks {
+				t.Errorf("%s, process %d: the place is asked about: %v", c.name, term+1, asks)
+			}
 		}
 	}
 }

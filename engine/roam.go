@@ -165,8 +165,10 @@ func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (a
 func (s *Site) waitHere(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, flags waiterFlags) (anteroom.Decision, uint64) {
 	d, held := s.checkIn(now, v, t)
 	if slot := s.here.find(&t.ID); slot != 0 {
-		w := s.here.at(slot)
-		w.flags = w.flags&^hereUnasked | flags
+		if w := s.here.at(slot); w.flags&hereUnasked != flags {
+			w.flags ^= hereUnasked
+			s.recordPlace(now, slot)
+		}
 	}
 	return d, held
 }
@@ -198,7 +200,7 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 		s.Revoke(now, id)
 	}
 	slot := s.seats.find(&id)
-	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id) {
+	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id, false) {
 		s.takeOver(now, id, a.Accepted)
 		slot = s.seats.find(&id)
 		s.lend(now, slot, a.Seen)

@@ -102,28 +102,18 @@ func (s *Site) stepped(by time.Duration) {
 	}
 }
 
-// Touch renews sessions that a door let through and returns the ids that have none here,
-// which the door forgets: the next request comes with its cookie, and may be adopted or
-// asked about. A session that a lost memory may have known is adopted at once, for the
-// request that the door let in has made it last.
-func (s *Site) Touch(now anteroom.Time, ids []anteroom.ID) (unknown []anteroom.ID) {
-	for _, id := range ids {
-		if !s.touched(now, now, id) {
-			unknown = append(unknown, id)
-		}
-	}
-	return unknown
-}
-
-// touched renews a session that was seen at a moment.
-func (s *Site) touched(now, seen anteroom.Time, id anteroom.ID) (known bool) {
+// Touch renews a session that a door let through at a moment. It reports whether there is one here: the
+// door forgets one that is not, so that the next request comes with its cookie, and may be adopted or
+// asked about. A session that a lost memory may have known is adopted at once, for the request that the
+// door let in has made it last.
+func (s *Site) Touch(now, seen anteroom.Time, id anteroom.ID) (known bool) {
 	slot, away := s.seats.find(&id), s.guests.find(&id)
 	switch {
 	case slot != 0:
 		s.touch(seen, slot)
 	case away != 0:
 		s.visits(seen, away)
-	case s.believes(now, id) && !s.settings.DisableSessionRenewal:
+	case s.believes(now, id, true) && !s.settings.DisableSessionRenewal:
 		s.takeOver(now, id, now)
 	default:
 		if s.roaming() && s.used.find(&id) == 0 {
@@ -158,16 +148,21 @@ func (s *Site) Hosts(id anteroom.ID) bool { return s.guests.find(&id) != 0 }
 
 // believes says that a lost memory may have known this session. What it held is charged by
 // the coordinator until this site has reported again a session duration after it has heard of
-// the loss, cut off or not; whoever was not seen here by then is gone. Never more than the limit are believed.
-func (s *Site) believes(now anteroom.Time, id anteroom.ID) bool {
-	return s.lost && now.Sub(s.lostAt) < s.settings.SessionDuration &&
-		s.used.find(&id) == 0 && s.seats.len() < s.settings.TotalActiveUsers
+// the loss, cut off or not; whoever was not seen here by then is gone. Never more than the limit are believed:
+// if it was lowered since, only those who are certain to have been there are, up to what it was.
+func (s *Site) believes(now anteroom.Time, id anteroom.ID, certain bool) bool {
+	most := s.settings.TotalActiveUsers
+	if certain {
+		most = max(most, s.lostMost)
+	}
+	return s.lost && now.Sub(s.lostAt) < s.settings.SessionDuration && s.used.find(&id) == 0 && s.seats.len() < most
 }
 
 // adoptable: a lost memory may have known this session, and its cookie has not run out. A
 // cookie can be older than its session, so that more of them come back than were alive.
 func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
-	return s.homely(&t) && s.believes(now, t.ID) && s.fresh(now, t)
+	certain := now < lasts(&s.settings, t.AcceptedAt, t.LastCheckIn)
+	return s.homely(&t) && s.believes(now, t.ID, certain) && s.fresh(now, t)
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {

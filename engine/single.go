@@ -157,7 +157,7 @@ func (x *Single) Touch(now anteroom.Time, id anteroom.ID) bool {
 		return false
 	}
 	if !x.Doorway.Touch(now, id) {
-		x.site.Touch(now, []anteroom.ID{id}) // a session from before a restart that the door has not met
+		x.site.Touch(now, now, id) // a session from before a restart that the door has not met
 	}
 	return true
 }

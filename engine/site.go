@@ -29,6 +29,7 @@ type Site struct {
 	lost     bool          // a lost incarnation of this site may know sessions that this one does not
 	lostAt   anteroom.Time // when that was heard first; 0 when it never was. Earlier by lostFor
 	lostFor  time.Duration // for how long those before this process had heard of it then
+	lostMost int           // the limit then
 	adopted  uint64
 	paid     uint64 // of those: seats that were granted for them
 	sites    int    // that the room has
@@ -234,8 +235,11 @@ func (s *Site) newKey(now anteroom.Time) anteroom.Time {
 // by which newcomers are ordered and cookies judged, nor what other sites have: for a moment it
 // decides about those only whom its journal names.
 func (s *Site) ready(id *anteroom.ID) bool {
-	return s.synced || s.mode == Cut || s.seats.find(id) != 0 || s.here.find(id) != 0
+	return s.oriented() || s.seats.find(id) != 0 || s.here.find(id) != 0
 }
+
+// oriented says that the coordinator was heard, or is not to be waited for.
+func (s *Site) oriented() bool { return s.synced || s.mode == Cut }
 
 // or0 is a moment, or another when it is 0.
 func or0(t, otherwise anteroom.Time) anteroom.Time {
@@ -305,7 +309,7 @@ func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 	s.here.each(func(slot uint32) {
 		if w := s.here.at(slot); w.key > s.recorded {
 			w.key, w.due = w.key.Add(step), w.due.Add(step)
-			s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
+			s.recordPlace(now, slot)
 		}
 	})
 	for i := range s.doors {
@@ -338,7 +342,7 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	s.balance.Returned.raise(m.Heard)
 	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
 		s.lostFor = max(0, m.LostFor)
-		s.lostAt = now.Add(-s.lostFor)
+		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
 	}
 	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
 		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch

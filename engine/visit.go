@@ -166,7 +166,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	if v.Stream {
 		w.streams++
 	}
-	s.events = append(s.events, Event{Kind: EventJoined, ID: t.ID, At: now, Key: t.Arrival, Lane: t.Lane})
+	s.recordPlace(now, slot)
 	if s.mode == Cut {
 		s.lineUp(slot)
 	}
@@ -318,8 +318,18 @@ func (s *Site) recordAgain(now, last anteroom.Time, slot uint32) {
 	w := s.here.at(slot)
 	if now/hold != last/hold || w.flags&hereAway != 0 {
 		w.flags &^= hereAway
-		s.events = append(s.events, Event{Kind: EventJoined, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
+		s.recordPlace(now, slot)
 	}
+}
+
+// recordPlace records a place, and whether the other sites are to be asked first: the next process
+// must not give a turn to a ticket that has entered elsewhere.
+func (s *Site) recordPlace(now anteroom.Time, slot uint32) {
+	w, kind := s.here.at(slot), EventJoined
+	if w.flags&hereUnasked != 0 {
+		kind = EventUnasked
+	}
+	s.events = append(s.events, Event{Kind: kind, ID: s.here.id(slot), At: now, Key: w.key, Lane: w.lane})
 }
 
 // ask says that only the coordinator can answer a check-in: the turn may be now. With a

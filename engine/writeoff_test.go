@@ -78,10 +78,10 @@ func TestAProcessAdoptsForWhatIsLeft(t *testing.T) {
 	if r, _ := s.Report(midnight.Add(time.Second)); r.LostFor != 40*time.Second {
 		t.Errorf("the site repeats %v", r.LostFor)
 	}
-	if unknown := s.Touch(midnight.Add(20*time.Second-1), []anteroom.ID{{1}}); len(unknown) != 0 {
+	if unknown := touchAll(s, midnight.Add(20*time.Second-1), anteroom.ID{1}); len(unknown) != 0 {
 		t.Error("a session is not adopted in time")
 	}
-	if unknown := s.Touch(midnight.Add(20*time.Second), []anteroom.ID{{2}}); len(unknown) != 1 {
+	if unknown := touchAll(s, midnight.Add(20*time.Second), anteroom.ID{2}); len(unknown) != 1 {
 		t.Error("a session is adopted after the time")
 	}
 }

@@ -89,6 +89,16 @@ type session struct {
 	site int16
 
 	accepted anteroom.Time // as the cookie says
+	sent     anteroom.Time // when the newest request was sent that was let in
+	before   anteroom.Time // last, of requests that were sent before that
+}
+
+// seen notes a request that was let in.
+func (s *session) seen(now anteroom.Time, q *request) {
+	if q.at > s.sent {
+		s.sent, s.before = q.at, s.last
+	}
+	s.last = now
 }
 
 // past is the newest session that a ticket has had.
@@ -558,12 +568,12 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
 		if alive {
-			j.book[i].last = w.now
+			j.book[i].seen(w.now, q)
 		} else {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, d.Ticket.AcceptedAt) // the room holds a session a moment longer than the origin sees it
+			j.open(id, was.site, d.Ticket.AcceptedAt, q) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -575,7 +585,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.twins[id], alive = j.sessions[id], false
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
-		j.book[i].last = w.now
+		j.book[i].seen(w.now, q)
 		return
 	}
 	// That a ticket has been used is known where that was, unless the memory was lost since.
@@ -596,7 +606,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
-	j.open(id, site, d.Ticket.AcceptedAt)
+	j.open(id, site, d.Ticket.AcceptedAt, q)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
 	if d.Reason != anteroom.ReasonSession || d.At.Sub(d.Ticket.AcceptedAt) <= time.Second {
 		j.recent.push(w.now)
@@ -635,7 +645,7 @@ func (j *judge) capHolds() {
 	}
 }
 
-func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time) {
+func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time, q *request) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -643,7 +653,7 @@ func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time) {
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: j.w.now, from: j.w.now, site: site, accepted: accepted}
+	j.book[i] = session{id: id, last: j.w.now, from: j.w.now, site: site, accepted: accepted, sent: q.at, before: j.w.now}
 	j.sessions[id] = i
 	j.watch(event{at: j.w.now.Add(j.set.SessionDuration), who: i})
 	j.active++
@@ -717,15 +727,21 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 }
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more
-// than half of a session, or it is, and the cookie, which is renewed after half of a session, need not
-// say that this one lasts.
+// than half of a session, or it is, and neither of those who could tell it of the session does: the
+// cookie is that of the place, and the session has begun since; or the cookie, which is renewed after
+// half of a session, need not say that this one lasts. Requests of one moment carry the same cookie, so
+// that what was seen before them counts.
 func (j *judge) outage(q *request) bool {
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
-	i, alive := j.sessions[q.visit.Ticket.ID]
 	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 && j.w.now.Sub(forgot) < 2*time.Second {
 		return true // other doors have yet to say whom they know
 	}
-	return silence > half || silence > 2*time.Second && alive && j.w.now.Sub(j.book[i].last) > half
+	s := &j.book[j.sessions[q.visit.Ticket.ID]]
+	last := s.last
+	if q.at <= s.sent {
+		last = s.before
+	}
+	return silence > half || !q.visit.Ticket.Accepted() && silence > j.w.now.Sub(s.from) || silence > 2*time.Second && j.w.now.Sub(last) > half
 }
 
 // hears remembers the first wait that a visitor was told.

@@ -224,7 +224,8 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	if why == anteroom.ReasonNone && s.settings.QueueingMethod == anteroom.Passthrough {
 		return s.admit(now, t, anteroom.ReasonPassthrough), 0
 	}
-	if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) {
+	again := v.Stream && v.NoJoin // a door tells of a stream once more: the page that holds it has yet to ask
+	if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) && !again {
 		o := s.offers[slot]
 		if o.active {
 			s.dropOffer(slot)

@@ -43,16 +43,18 @@ func changing() []Case {
 	slow := edge("cut-edge-slow", "an edge is cut off for a minute, in which everybody asks about once", time.Minute)
 	slow.Room.Session, slow.People.Think, slow.Length = 2*time.Minute, time.Minute, 4*time.Minute
 	slow.Flows = []Flow{{To: 30 * time.Second, Visitors: 120}}
-	// No session of a minute ends because everything was away for less than half of it.
-	all := run("kill-all", "kill -9 of all nodes at once, three times", 150*time.Second, twoChanges, killingAll)
-	all.Room.Session, all.Room.Active = time.Minute, 100
+	// No session ends because something was away for less than half of it.
+	all, cut := run("kill-all", "kill -9 of all nodes at once, three times", 150*time.Second, twoChanges, killingAll), edge("cut-edge", "an edge is cut off for twenty seconds", 20*time.Second)
+	for _, c := range []*Case{&all, &cut} {
+		c.Room.Session, c.Room.Active = time.Minute, 100
+	}
 	return []Case{
 		run("restart-twice", "every node is restarted in turn, twice", 150*time.Second, oneChange, rolling(8*time.Second, 1, func(*Node) {})),
 		run("kill-site", "kill -9 of the node that holds the site's role, eight times", 165*time.Second, oneChange, killing(12*time.Second, holder)),
 		run("stop-site", "the node that holds the site's role stands still for eight seconds, five times", 165*time.Second, oneChange, stopping(16*time.Second, 8*time.Second, holder)),
 		all,
 		run("wipe", "two cores lose their disks, one after the other", 150*time.Second, twoChanges, wiping),
-		edge("cut-edge", "an edge is cut off for twenty seconds", 20*time.Second),
+		cut,
 		slow,
 	}
 }

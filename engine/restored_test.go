@@ -127,7 +127,7 @@ func TestRestoredSessionIsNotBehind(t *testing.T) {
 func TestClockSet(t *testing.T) {
 	t.Parallel()
 	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
-	old, session, fresh := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}
+	old, session, fresh, roamed := anteroom.ID{1}, anteroom.ID{2}, anteroom.ID{3}, anteroom.ID{4}
 	for _, c := range []struct {
 		name    string
 		step    time.Duration
@@ -147,11 +147,16 @@ func TestClockSet(t *testing.T) {
 		s := x.Site()
 		came := recorded.Add(c.idle + time.Millisecond)
 		s.takePlace(came, anteroom.Visit{NewID: fresh}, anteroom.Ticket{ID: fresh, Arrival: s.newKey(came)})
+		elsewhere := came.Add(c.step - 1) // by the clock of another site
+		s.takePlace(came, anteroom.Visit{}, anteroom.Ticket{ID: roamed, Arrival: elsewhere, LastCheckIn: elsewhere, Next: elsewhere})
 		now := came.Add(c.step)
 		x.ClockSet(now, c.step)
 		s.Receive(now, State{Epoch: 1, Now: now, Granted: Units{9, 9}, Mode: Queue, Guessed: c.guessed, Figures: &Figures{At: now, Step: baseStep}})
 		if got := s.here.at(s.here.find(&old)).key; got != midnight {
 			t.Errorf("%s: a place of before has moved by %v", c.name, got.Sub(midnight))
+		}
+		if got := s.here.at(s.here.find(&roamed)).key; got != elsewhere {
+			t.Errorf("%s: a place that another site gave has moved by %v", c.name, got.Sub(elsewhere))
 		}
 		if got := s.here.at(s.here.find(&fresh)).key; got != now {
 			t.Errorf("%s: the place of a visitor who has just come is %v off", c.name, got.Sub(now))

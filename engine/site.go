@@ -139,6 +139,7 @@ const (
 	hereWon     // drawn by a cut site while away
 	hereUnasked // joined without asking whether it lives elsewhere
 	hereUnheard // known from the journal only: perhaps the visitor has gone
+	hereUndated // came before this process was told the time: the key is of its clock as it was
 )
 
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
@@ -307,7 +308,8 @@ func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 	s.step += step
 	s.here.each(func(slot uint32) {
-		if w := s.here.at(slot); w.key > s.recorded {
+		if w := s.here.at(slot); w.flags&hereUndated != 0 {
+			w.flags &^= hereUndated
 			w.key, w.due = w.key.Add(step), w.due.Add(step)
 			s.recordPlace(now, slot)
 		}

@@ -162,6 +162,9 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
 	} else {
 		s.joins.add(t.Arrival)
+		if !s.synced {
+			w.flags = hereUndated
+		}
 	}
 	if v.Stream {
 		w.streams++

@@ -83,21 +83,36 @@ func (a *Accession) Waiting() []Report { return a.waiting }
 // sites live goes on. The zero value knows nothing.
 type RoomTime struct {
 	latest  anteroom.Time // of sites that have not heard any coordinator
+	known   bool          // a site that has heard one was heard
+	since   time.Duration // when it was
+	ahead   anteroom.Time // of local time: the most that such sites have said
 	guessed bool
 }
 
-// GuessAfter is how long a new coordinator waits for a site that knows the time.
-const GuessAfter = 3 * time.Second
+const (
+	// GuessAfter is how long a new coordinator waits for a site that knows the time.
+	GuessAfter = 3 * time.Second
+	// followFor is how long it goes on listening to those: a report may have been long on its way, or
+	// have waited for a store, and says the time at which it was made.
+	followFor = 300 * time.Millisecond
+)
 
 // Follow takes a report that arrived at a local moment, since after the process took the role, and
-// returns the room time of that moment. ok is false while it is not known: a site that has heard a
-// coordinator knows it. When none does for some seconds, all have just begun, and the time is the
-// process's own or what the sites' journals have seen, whichever is later. How much of what lies
-// between has passed nobody knows: sites count none of it ([State].Guessed).
+// returns the room time of that moment. ok is false while it is not known: sites that have heard a
+// coordinator know it, and the latest of them is right. When none does for some seconds, all have just
+// begun, and the time is the process's own or what the sites' journals have seen, whichever is later. How
+// much of what lies between has passed nobody knows: sites count none of it ([State].Guessed).
 func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (room anteroom.Time, ok bool) {
-	if t.guessed = r.Epoch == 0; !t.guessed {
-		return r.Sent, true
+	switch ahead := r.Sent - local; {
+	case r.Epoch == 0:
+		t.latest = max(t.latest, r.Sent)
+	case !t.known:
+		t.known, t.since, t.ahead = true, since, ahead
+	default:
+		t.ahead = max(t.ahead, ahead)
 	}
-	t.latest = max(t.latest, r.Sent)
-	return max(t.latest, local), since >= GuessAfter
+	if t.guessed = !t.known; t.guessed {
+		return max(t.latest, local), since >= GuessAfter
+	}
+	return local + t.ahead, since-t.since >= followFor
 }

@@ -340,7 +340,7 @@ func (j *judge) idles() {
 		return
 	}
 	slot := j.freeSince[0]
-	d := j.w.now.Sub(slot.since)
+	d := j.w.now.Sub(max(slot.since, j.charged))
 	j.look(checkFlow, d < j.patience()+j.paced(slot.ahead), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
 }
 
@@ -733,8 +733,8 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 // that what was seen before them counts.
 func (j *judge) outage(q *request) bool {
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
-	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 && j.w.now.Sub(forgot) < 2*time.Second {
-		return true // other doors have yet to say whom they know
+	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 && (j.w.now.Sub(forgot) < 2*time.Second || !j.w.system.dates(q.node)) {
+		return true // other doors have yet to say whom they know, or the coordinator that there was a loss
 	}
 	s := &j.book[j.sessions[q.visit.Ticket.ID]]
 	last := s.last

@@ -40,7 +40,7 @@ type system interface {
 	inLine(id anteroom.ID) bool
 	// silence is how long a node has been out of touch with its site.
 	silence(node int32) time.Duration
-	// dates says whether the site of a node knows the room time.
+	// dates says whether the site of a node has heard a coordinator, and so knows the room time.
 	dates(node int32) bool
 	// finish fills in what only the system knows.
 	finish(n *Numbers)

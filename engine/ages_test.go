@@ -29,10 +29,10 @@ func TestToldLateIsSeenThen(t *testing.T) {
 			site.admit(midnight.Add(-time.Second), ticket, anteroom.ReasonFreeSlot)
 			door.door.Learn(midnight, ticket.ID, midnight)
 			ticket.AcceptedAt, ticket.LastCheckIn = midnight, midnight
-			now, ahead := midnight, time.Duration(0)
+			ahead := time.Duration(0)
 			var last FromDoor
 			for second := range 31 {
-				now = midnight.Add(time.Duration(second)*time.Second + ahead)
+				now := midnight.Add(time.Duration(second)*time.Second + ahead)
 				for _, at := range c.seen {
 					if at == second {
 						door.door.Decide(now, anteroom.Visit{Ticket: ticket})

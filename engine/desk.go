@@ -115,6 +115,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 	d.said = now
 	if m.Known != 0 {
 		d.said = min(m.Known, now)
+		x.site.timed = x.site.timed || now.Sub(m.Known) <= TouchDelay
 	}
 	x.site.spoke(now, d.said, &m)
 	if m.Batch <= d.batch {

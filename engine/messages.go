@@ -146,6 +146,9 @@ type Report struct {
 	Weight uint32
 	// LostFor repeats that of the first State which told of a lost incarnation.
 	LostFor time.Duration
+	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
+	// process of the site.
+	Timed bool
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.

@@ -256,3 +256,27 @@ func TestRestoredPlaceHidesNoSession(t *testing.T) {
 		t.Error("a place that is here is asked about")
 	}
 }
+
+// Doors outlive the coordinator and the process of the site: what they know of the room time is known.
+func TestDoorsKnowTheTime(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		known time.Duration // of the door, by the site's clock; 0 says that it was never told
+		timed bool
+	}{
+		"never told":                       {},
+		"as the site":                      {known: -time.Millisecond, timed: true},
+		"the site's clock was wrong":       {known: -time.Minute},
+		"it was told, and waited for long": {known: -TouchDelay - 1},
+	} {
+		s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+		m := FromDoor{Door: 1, Node: 1, Batch: 1}
+		if c.known != 0 {
+			m.Known = midnight.Add(c.known)
+		}
+		NewDesk(s).Receive(midnight, m)
+		if r, ok := s.Report(midnight); !ok || r.Timed != c.timed {
+			t.Errorf("%s: the site says that it knows the time: %v", name, r.Timed)
+		}
+	}
+}

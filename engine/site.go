@@ -90,6 +90,7 @@ type Site struct {
 	doors []witness     // that may let sessions in
 	came  anteroom.Time // when the request that is being decided about came to its door; 0: now
 
+	timed     bool // see Report.Timed
 	syncedAt  anteroom.Time
 	step      time.Duration     // by which the clock was set before that
 	trips     [16]time.Duration // round trips of the latest answers, as a ring
@@ -513,7 +514,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
-		LostFor: s.lostFor, Ask: ask || s.urgent,
+		LostFor: s.lostFor, Ask: ask || s.urgent, Timed: s.timed,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
 		s.borrowing, s.borrowedAt = true, now

@@ -82,8 +82,8 @@ func (a *Accession) Waiting() []Report { return a.waiting }
 // RoomTime finds out the time of a room whose coordinator has just begun: the time in which its
 // sites live goes on. The zero value knows nothing.
 type RoomTime struct {
-	latest  anteroom.Time // of sites that have not heard any coordinator
-	known   bool          // a site that has heard one was heard
+	latest  anteroom.Time // of sites that do not know it
+	known   bool          // a site that does was heard
 	since   time.Duration // when it was
 	ahead   anteroom.Time // of local time: the most that such sites have said
 	guessed bool
@@ -99,12 +99,12 @@ const (
 
 // Follow takes a report that arrived at a local moment, since after the process took the role, and
 // returns the room time of that moment. ok is false while it is not known: sites that have heard a
-// coordinator know it, and the latest of them is right. When none does for some seconds, all have just
+// coordinator, or doors that know it, do, and the latest of them is right. When none does for some seconds, all have just
 // begun, and the time is the process's own or what the sites' journals have seen, whichever is later. How
 // much of what lies between has passed nobody knows: sites count none of it ([State].Guessed).
 func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (room anteroom.Time, ok bool) {
 	switch ahead := r.Sent - local; {
-	case r.Epoch == 0:
+	case r.Epoch == 0 && !r.Timed:
 		t.latest = max(t.latest, r.Sent)
 	case !t.known:
 		t.known, t.since, t.ahead = true, since, ahead

@@ -13,6 +13,7 @@ func TestRoomTime(t *testing.T) {
 		at    time.Duration // when it comes, since the process took the role
 		late  time.Duration // how long it was on its way
 		epoch uint64
+		timed bool
 	}
 	for _, c := range []struct {
 		name    string
@@ -27,13 +28,15 @@ func TestRoomTime(t *testing.T) {
 			known: followFor, off: 10 * time.Millisecond},
 		{name: "a site that has just begun says nothing", reports: []report{{at: 0, late: time.Hour}, {at: time.Second, late: 5 * time.Millisecond, epoch: 1}, {at: 2 * time.Second, epoch: 0, late: -time.Hour}},
 			known: 2 * time.Second, off: 5 * time.Millisecond},
+		{name: "no site has heard a coordinator, and doors have", reports: []report{{at: 0, late: time.Hour}, {at: time.Second, late: 5 * time.Millisecond, timed: true}, {at: 2 * time.Second, late: time.Second, timed: true}},
+			known: 2 * time.Second, off: 5 * time.Millisecond},
 		{name: "all have just begun", reports: []report{{at: 0, late: time.Hour}, {at: GuessAfter, late: time.Hour}},
 			known: GuessAfter, guessed: true},
 	} {
 		var room RoomTime
 		for _, r := range c.reports {
 			local := midnight.Add(r.at)
-			at, ok := room.Follow(local, r.at, &Report{Sent: local.Add(-r.late), Epoch: r.epoch})
+			at, ok := room.Follow(local, r.at, &Report{Sent: local.Add(-r.late), Epoch: r.epoch, Timed: r.timed})
 			if ok != (r.at >= c.known) {
 				t.Errorf("%s: known after %v: %v", c.name, r.at, ok)
 			}

@@ -267,7 +267,7 @@ func TestDoorsKnowTheTime(t *testing.T) {
 		"never told":                       {},
 		"as the site":                      {known: -time.Millisecond, timed: true},
 		"the site's clock was wrong":       {known: -time.Minute},
-		"it was told, and waited for long": {known: -TouchDelay - 1},
+		"it was told, and waited for long": {known: -TouchDelay - time.Microsecond},
 	} {
 		s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
 		m := FromDoor{Door: 1, Node: 1, Batch: 1}

@@ -47,7 +47,7 @@ func (f *fault) change(*world) bool {
 
 // begins says that another coordinator has begun when the fault is over.
 func (f *fault) begins() bool {
-	return f.what == "coordinator" && (f.kind == "death" || f.kind == "handover" || f.takes > 0)
+	return f.what == "all" || f.what == "coordinator" && (f.kind == "death" || f.kind == "handover" || f.takes > 0)
 }
 
 // tail is how long a fault is felt after it is over. What a site held that died is charged

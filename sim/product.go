@@ -792,7 +792,7 @@ func (x *product) finish(n *Numbers) {
 // is in the pool or idle at a site.
 func (x *product) comesBack() {
 	w, j, c := x.w, x.w.judge, x.coordinator()
-	if !w.empty() || !j.flows() || c == nil {
+	if !w.empty() || w.now < w.quiet() || !j.flows() || c == nil {
 		return
 	}
 	total := c.machine.Numbers().Pool

@@ -39,6 +39,7 @@ type Desk struct {
 	streams map[anteroom.ID][]*deskDoor
 	pushed  []pushedTo           // the oldest first
 	pushing map[anteroom.ID]bool // those in pushed
+	done    []doneAt             // the oldest first
 	ended   []anteroom.ID
 	ticked  anteroom.Time
 
@@ -65,7 +66,7 @@ type deskDoor struct {
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
 	parted  []anteroom.ID
-	held    map[uint64]uint64 // its tokens of held requests: the site's
+	held    map[uint64]uint64 // its tokens of held requests, and of those in Desk.done: the site's
 	open    int               // streams
 
 	behind bool // it has other figures than the site
@@ -76,6 +77,14 @@ type deskDoor struct {
 type heldAt struct {
 	door  *deskDoor
 	asked Asked
+}
+
+// doneAt is a held request that was answered. The door perhaps asks again while the answer is on its way,
+// and nobody would wait for what comes of that: held once more, it could take the visitor's turn.
+type doneAt struct {
+	door  *deskDoor
+	token uint64
+	at    anteroom.Time
 }
 
 // pushedTo is a turn that was told on a stream.
@@ -263,6 +272,9 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	for i := range x.pushed {
 		x.pushed[i].at = min(x.pushed[i].at, now)
 	}
+	for i := range x.done {
+		x.done[i].at = min(x.done[i].at, now)
+	}
 }
 
 // Gone says that a door's process has ended: its streams are broken, and nobody waits for its
@@ -310,6 +322,9 @@ func (x *Desk) Tick(now anteroom.Time) {
 			i--
 		}
 	}
+	for ; len(x.done) > 0 && now.Sub(x.done[0].at) >= TouchDelay; x.done = x.done[1:] {
+		delete(x.done[0].door.held, x.done[0].token)
+	}
 	for len(x.pushed) > 0 && now.Sub(x.pushed[0].at) >= pushAgain {
 		p := x.pushed[0]
 		x.pushed = x.pushed[1:]
@@ -333,7 +348,7 @@ func (x *Desk) settle(now anteroom.Time) {
 			continue
 		}
 		delete(x.held, a.Token)
-		delete(h.door.held, h.asked.Token)
+		x.done = append(x.done, doneAt{h.door, h.asked.Token, now})
 		x.answer(now, h.door, &h.asked, a.Decision)
 	}
 	for _, id := range x.site.TakePushes() {

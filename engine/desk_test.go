@@ -257,3 +257,36 @@ func TestHallWithFaults(t *testing.T) {
 		})
 	}
 }
+
+// A door asks again while the answer is on its way to it. Nobody waits for the answer to that, and a turn
+// that comes then is for the visitor's next request. When the answer was lost, somebody does.
+func TestTurnIsNotSpentOnARequestThatWasAnswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		after  time.Duration // the answer
+		enters bool
+	}{{time.Millisecond, false}, {askAgain, true}} {
+		now, id := midnight, anteroom.ID{1}
+		x := NewDesk(NewSite(now, hereKey, hallSet))
+		x.Site().Receive(now, State{Epoch: 1, Now: now, Mode: Queue, Sites: 1, Figures: &Figures{At: now, Step: baseStep}})
+		asks := FromDoor{Door: 1, Visits: []Asked{{Token: 1, Visit: anteroom.Visit{NewID: anteroom.ID{2},
+			Ticket: anteroom.Ticket{ID: id, Arrival: now.Add(-time.Minute), LastCheckIn: now.Add(-time.Second), Next: now}}}}}
+		ask := func() {
+			asks.Batch, asks.Sent = asks.Batch+1, now
+			x.Receive(now, asks)
+		}
+		ask()
+		now = now.Add(HoldMax)
+		x.Tick(now)
+		if n := len(x.doors[1].answers); n != 1 {
+			t.Fatalf("%d answers", n)
+		}
+		now = now.Add(c.after)
+		x.Tick(now)
+		ask()
+		x.Site().Deliver(now, ToSite{Offers: &Offers{Epoch: 1, Granted: Units{1, 1}, At: now, IDs: []anteroom.ID{id}}})
+		if entered := x.Site().Active() == 1; entered != c.enters || entered == x.Site().Called(id) {
+			t.Errorf("asked again %v after the answer: entered is %v, and the turn stands: %v", c.after, entered, x.Site().Called(id))
+		}
+	}
+}

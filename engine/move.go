@@ -232,8 +232,9 @@ func (c *Coordinator) pursue(now anteroom.Time) {
 		switch {
 		case q.closed:
 			continue
-		case now.Sub(q.opened) > questionLife:
-			c.closeQuestion(now, q)
+		case now.Sub(q.opened) > questionLife: // they are heard, and hear nothing
+			q.silent = true
+			c.resolve(now, q)
 			continue
 		}
 		waited := len(q.from)

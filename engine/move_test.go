@@ -208,3 +208,46 @@ func TestAStreamClaimsItsPlaceBack(t *testing.T) {
 		t.Errorf("a stream that has ended claims the place after %v", after)
 	}
 }
+
+// A stream at a site is where its visitor is, whether the site where the ticket has a turn gives it up, has
+// fallen silent, or speaks and does not listen.
+func TestAPlaceFollowsItsStream(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ speaks, listens bool }{
+		"in touch": {speaks: true, listens: true}, "silent": {}, "deaf": {speaks: true},
+	} {
+		now, a := midnight, Arrival{ID: anteroom.ID{1}, Key: midnight, Shown: true, Due: midnight}
+		co := NewCoordinator(now, anteroom.Settings{QueueAll: true}, LedgerRecord{}, []byte("seed"))
+		seq, moved := [2]uint64{}, false
+		send := func(i int, r Report) {
+			seq[i]++
+			r.From, r.Seq, r.Epoch, r.Sent, r.Full = SiteKey{Name: string(rune('a' + i)), Incarnation: 1}, seq[i], co.Epoch(), now, seq[i] == 1
+			co.Receive(now, r)
+			co.Tick(now)
+			for rec, ok := co.Needs(); ok; rec, ok = co.Needs() {
+				co.Stored(now, rec)
+			}
+		}
+		send(0, Report{Arrivals: []Arrival{a}})
+		send(1, Report{})
+		co.line.offer(co.line.places.find(&a.ID), now)
+		a.Stream = true
+		send(1, Report{Arrivals: []Arrival{a}})
+		for end := now.Add(questionLife + 3*time.Second); now < end && !moved; now = now.Add(time.Second) {
+			answer := Report{}
+			for _, m := range co.Take() {
+				if m.Inquiry != nil && c.listens {
+					answer.Found = []Finding{{ID: a.ID, Standing: Waiting, Key: a.Key}}
+				}
+				moved = moved || m.Findings != nil && m.Site.Name == "b"
+			}
+			if c.speaks {
+				send(0, answer)
+			}
+			send(1, Report{})
+		}
+		if p := co.line.places.at(co.line.places.find(&a.ID)); !moved || p.site != 1 {
+			t.Errorf("%s: after %v the place is at site %d; the site with the stream was told: %v", name, now.Sub(midnight), p.site, moved)
+		}
+	}
+}

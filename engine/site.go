@@ -514,7 +514,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
-		LostFor: s.lostFor, Ask: ask || s.urgent, Timed: s.timed,
+		LostFor: s.lostFor, Ask: ask || s.urgent, Timed: s.timed && s.epoch == 0,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
 		s.borrowing, s.borrowedAt = true, now

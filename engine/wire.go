@@ -191,9 +191,10 @@ func (c *coder) report(r *Report) {
 	list(c, &r.Ages, 2, (*coder).ageCount)
 	unsigned(c, &r.Term)
 	unsigned(c, &r.Part)
-	c.flags(&r.Last, &r.Timed)
+	c.flags(&r.Last)
 	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }},
-		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }})
+		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }},
+		extension{func() bool { return r.Timed }, func(c *coder) { c.flags(&r.Timed) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {

@@ -262,7 +262,7 @@ func TestWireExtensions(t *testing.T) {
 	for _, c := range wireExamples() {
 		w := wires[c.wire]
 		b := w.encode(nil, c.message)
-		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages")
+		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages") || strings.Contains(c.file, "-timed")
 		if !known && b[len(b)-1] != 0 {
 			t.Errorf("%s: it ends with %d, want no extensions", c.file, b[len(b)-1])
 		}
@@ -338,6 +338,7 @@ func wireExamples() []wireExample {
 			Pushes: []anteroom.ID{a}, Ended: []anteroom.ID{b}, Confirmed: 9, Mode: Cut, Now: now + 8, Echo: now + 5, Since: 2}},
 		{"5-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
 		{"5-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
+		{"5-report-timed", 0, &Report{From: site, Sent: now, Timed: true}},
 		{"5-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
 		{"5-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
 		{"5-todoor-term", 3, &ToDoor{Site: site, Now: now, Term: 513}},

@@ -152,9 +152,10 @@
 // claims it back.
 //
 // A door whose site has not answered for [CutAfter] decides alone. It admits nobody anew. It lets in
-// whoever must have a session still: one that it knows, or that the cookie tells of, until 1.5 s less than a
-// session duration after the moment of the cookie, for the site, if it hears the door, has to hear of it in time. That moment is one that the site has confirmed or made
-// itself, so the site holds the session for longer. Those who wait keep their places and
+// whoever must have a session still: one that it knows, or that the cookie tells of, until a session
+// duration, less 1.5 s, after the moment of the cookie. The site has confirmed that moment or made it
+// itself, and so holds the session for longer; the 1.5 s are for a site that hears the door, although
+// the door hears nothing, and has to hear of the request in time. Those who wait keep their places and
 // see them; newcomers get one of now, or pass uncounted if the operator prefers that
 // ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back, and a site that was
 // taken over ends no session before the doors had [DoorDead] for that. Whoever has a session for

@@ -82,6 +82,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 		}
 	}
 	eventually(t, "the line is not what it was", func() bool {
+		second.visit("/", outside...) // who does not come back counts no more
 		st := second.s.Status()
 		return len(st) == 1 && st[0].ActiveUsers == 2 && st[0].Waiting == 1
 	})

@@ -83,7 +83,7 @@ func (o *Outcome) goals() []goal {
 	case method(c.Room) != "fifo":
 		overtaken = ""
 	case c.Allowed["order"] != "":
-		overtaken, lead = fmt.Sprintf("≤ %g %%", 100*o.passable()), ", by ≤ "+span(o.Case.Passing.lead())
+		overtaken, lead = fmt.Sprintf("≤ %g %%", 100*o.passable()), fmt.Sprintf(", by ≤ %g s", o.Case.Passing.lead().Seconds())
 	}
 	late := c.Faults != nil || c.NoSimulation != ""
 	g := []goal{

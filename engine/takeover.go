@@ -98,10 +98,11 @@ const (
 )
 
 // Follow takes a report that arrived at a local moment, since after the process took the role, and
-// returns the room time of that moment. ok is false while it is not known: sites that have heard a
-// coordinator, or doors that know it, do, and the latest of them is right. When none does for some seconds, all have just
-// begun, and the time is the process's own or what the sites' journals have seen, whichever is later. How
-// much of what lies between has passed nobody knows: sites count none of it ([State].Guessed).
+// returns the room time of that moment. ok is false while it is not known: a site knows it that has heard
+// a coordinator, or a door that did, and the latest of those sites is right. When none does for some
+// seconds, all have just begun, and the time is the process's own or what the sites' journals have seen,
+// whichever is later. How much of what lies between has passed nobody knows: sites count none of it
+// ([State].Guessed).
 func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (room anteroom.Time, ok bool) {
 	switch ahead := r.Sent - local; {
 	case r.Epoch == 0 && !r.Timed:

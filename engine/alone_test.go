@@ -187,8 +187,9 @@ func TestDoorOfASilentSite(t *testing.T) {
 		{"it is not known yet", 0, 3 * time.Second, askAgain, anteroom.Admit},
 		{"it is silent for a moment", time.Second, 3 * time.Second, 100 * time.Millisecond, anteroom.Admit},
 		{"it is out of reach", CutAfter, 3 * time.Second, 0, anteroom.Admit},
-		{"the session ends while it is silent", 0, 10*time.Second + 50*time.Millisecond - askAgain, AskFor, anteroom.Wait},
-		{"there may be a session", CutAfter, 15 * time.Second, AskFor, anteroom.Wait},
+		{"the session ends while it is silent", 0, 10*time.Second + 50*time.Millisecond - askAgain, 10*time.Second + askAgain, anteroom.Wait},
+		{"there may be a session", CutAfter, 15 * time.Second, 5 * time.Second, anteroom.Wait},
+		{"another goes on as the site, or none", CutAfter, 11 * time.Second, takeOver - CutAfter, anteroom.Wait},
 		{"there can be none", CutAfter, 20 * time.Second, 0, anteroom.Wait},
 		{"it does not come back", takeOver, 15 * time.Second, 0, anteroom.Wait},
 	} {
@@ -203,7 +204,7 @@ func TestDoorOfASilentSite(t *testing.T) {
 		x.TakeAnswers(now)
 		d, held := x.Visit(now, session(c.seen))
 		waited := time.Duration(0)
-		for held != 0 && waited < 2*AskFor {
+		for held != 0 && waited < 2*takeOver {
 			waited += 100 * time.Millisecond
 			x.Take(now.Add(waited))
 			x.Tick(now.Add(waited))

@@ -172,7 +172,8 @@
 // [Clock]: monotonic time and an offset that steps once and is then corrected by at most
 // 1e-4, for which RateHold has a margin. A coordinator that starts continues the time that its
 // sites have ([Clock.Follow]). Offers take effect after the slowest way to a site that
-// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s. A
+// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s, or for
+// [FindMax] while other sites are asked about the ticket. A
 // newcomer whose turn is due within [HoldSoon] is held for that long.
 //
 // The published words map so: a worker is a Door, a data centre's object and its counter

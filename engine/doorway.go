@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// TellTouch is how soon a host ought to have the site hear of sessions that a door has let in.
-	TellTouch = 20 * time.Millisecond
-	// AskFor is how long a request waits for the site before the door answers alone.
+	// AskFor is how long a request waits for the site before the door answers alone: that of a
+	// visitor who may have a session waits for as long as another process needs to go on as the site.
 	AskFor = 3 * time.Second
 	// askAgain is after how long a request without an answer is asked again, and tellAgain is
 	// that of what is not confirmed.
@@ -72,9 +71,10 @@ type Doorway struct {
 	silence anteroom.Time // when the site was spoken to first without an answer; 0 when it has answered
 	heard   anteroom.Time // ToDoor.Now, the newest
 	since   uint64
-	figured bool // has figures of the site
-	timed   bool // has been told the room time
-	absent  bool // the site did not answer: streams are to be told again
+	figured bool          // has figures of the site
+	timed   bool          // has been told the room time
+	absent  bool          // the site did not answer: streams are to be told again
+	back    anteroom.Time // when they were told again, and asked what nobody had answered
 	ticked  anteroom.Time
 	lastKey anteroom.Time
 	came    anteroom.Time // when the request came that is being decided about without the site; 0: now
@@ -445,6 +445,7 @@ func (x *Doorway) confirm(m ToDoor) {
 
 // tellStreams has the streams here told to a site that does not know of them.
 func (x *Doorway) tellStreams(now anteroom.Time) {
+	x.back = now
 	ids := make([]anteroom.ID, 0, len(x.streams))
 	for id := range x.streams {
 		ids = append(ids, id)
@@ -509,8 +510,16 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 	if now.Sub(d.At) <= TouchDelay {
 		return true
 	}
-	went := now.Sub(a.at) < AskFor+stopped
-	if !went && !(x.mayAlone(now) && now.Add(speaksBy) < lasts(&x.door.settings, d.Ticket.AcceptedAt, d.At)) {
+	s, age := &x.door.settings, now.Sub(a.at)
+	went, asked := age < AskFor+stopped, d.At
+	if !x.timed { // nor is it known when that was, but that it was after the question
+		asked = a.at
+	}
+	begun := d.At == d.Ticket.AcceptedAt && a.visit.Ticket.Accepted() && age >= AskFor
+	switch lasting := now.Add(speaksBy) < lasts(s, d.Ticket.AcceptedAt, asked); {
+	case begun: // without the visitor, who goes on with it
+		return false
+	case !went && !(lasting && (!x.timed || x.mayAlone(now))):
 		return false
 	}
 	x.news = true
@@ -579,7 +588,7 @@ func (x *Doorway) CloseStream(_ anteroom.Time, id anteroom.ID) {
 // before is moved along. Else requests would look as if they had waited for long, or nothing would be
 // asked again until the clock is there once more.
 func (x *Doorway) ClockSet(by time.Duration) {
-	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.silence, &x.heardBy, &x.ticked} {
+	for _, at := range []*anteroom.Time{&x.checkd, &x.spoke, &x.back, &x.silence, &x.heardBy, &x.ticked} {
 		if *at != 0 {
 			*at = at.Add(by)
 		}
@@ -641,12 +650,12 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
 	for token, a := range x.asks.all() {
-		young := now.Sub(a.at) < AskFor
+		young := now.Sub(max(a.at, x.back)) < AskFor
 		if young && !quiet {
 			break // the later ones are younger
 		}
 		switch {
-		case young && x.waits(now, a, reachable):
+		case x.waits(now, a, young && reachable):
 		case a.over, a.again:
 			if now.Sub(a.at) >= 2*AskFor || a.again {
 				if a.again {
@@ -670,13 +679,13 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	x.pruneDues(now)
 }
 
-// waits says that a request that is not old goes on waiting for a site that is silent. Whoever has a
-// session for certain does not.
-func (x *Doorway) waits(now anteroom.Time, a *asking, reachable bool) bool {
+// waits says that a request goes on waiting for a site that is silent. Whoever has a session for
+// certain does not.
+func (x *Doorway) waits(now anteroom.Time, a *asking, hope bool) bool {
 	if a.over || a.again {
-		return reachable
+		return hope
 	}
-	return (reachable || x.worthwhile(now, &a.visit)) && !x.lives(now, &a.visit)
+	return (hope || x.worthwhile(now, &a.visit)) && !x.lives(now, &a.visit)
 }
 
 // Revoke ends the session of id at once: here, and at the site as soon as it hears. It reports

@@ -34,6 +34,10 @@ func (s *Site) hold(now anteroom.Time, h heldVisit) uint64 {
 	if h.token, h.until, h.began = s.again.token, s.again.until, s.again.began; h.token == 0 {
 		s.token++
 		h.token, h.until, h.began = s.token, now.Add(s.holdBound()), now
+		if h.asking {
+			h.until = now.Add(FindMax)
+			s.keepOffer(&h.ticket.ID, h.until)
+		}
 	}
 	s.held = append(s.held, h)
 	return h.token

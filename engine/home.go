@@ -170,16 +170,28 @@ func (s *Site) lend(now anteroom.Time, slot uint32, seen anteroom.Time) {
 	}
 	st, seen := s.seats.at(slot), min(seen, now)
 	if part := s.sixteenth(); seen/part > st.away/part {
-		s.events = append(s.events, Event{Kind: EventTouched, Lane: laneAway, ID: s.seats.id(slot), At: seen})
+		s.events = append(s.events, Event{Kind: EventTouched, Lane: laneAway | s.laneNow(), ID: s.seats.id(slot), At: seen})
 	}
 	st.last, st.away = max(st.last, seen), max(st.away, seen)
 	st.early, st.restored = !s.synced, false
 }
 
-// laneAway marks the record of a touch at another site.
-const laneAway = 1
+// Marks of a record of a touch: it was at another site; its moment is of a clock that knew no better than
+// the site's own record.
+const (
+	laneAway  = 1
+	laneEarly = 2
+)
 
-// apart says that some site may have let guests in of which this one has not heard.
+func (s *Site) laneNow() uint8 {
+	if s.synced {
+		return 0
+	}
+	return laneEarly
+}
+
+// apart says that some site may have let guests in of which this one has not heard. It is asked with
+// every tick, so that the end of a cut is noticed.
 func (s *Site) apart(now anteroom.Time) bool {
 	if s.mode == Cut || s.silent || now.Sub(s.answered) >= CutAfter {
 		s.apartAt = now

@@ -272,7 +272,7 @@ func TestACutLeadsToNoSecondSeat(t *testing.T) {
 	tickets := e.fill()
 	e.asks(1, &tickets[0], e.soon)
 	began, last, id := e.now, e.now, tickets[0].ID
-	wait := func() { e.runApart(1, 600*time.Millisecond) }
+	wait := func() { e.runApart(1, FindMax+100*time.Millisecond) }
 	for e.now.Sub(began) < 2*e.set.SessionDuration-5*time.Second {
 		d := e.asks(1, &tickets[0], wait)
 		if d.Verdict == anteroom.Admit {
@@ -415,5 +415,35 @@ func TestADoorAloneLetsNoStrangerIn(t *testing.T) {
 		if d := x.alone(now.Add(takeOver), anteroom.Visit{Ticket: cookie}); d.Verdict != want || d.SetCookie {
 			t.Errorf("home %x: %v %v", home, d.Verdict, d.Reason)
 		}
+	}
+}
+
+// When a site that could not hear others hears them again, they have perhaps let guests in meanwhile, and
+// tell of them in a moment.
+func TestTheEndOfACutIsNoticed(t *testing.T) {
+	t.Parallel()
+	id, now, set := anteroom.ID{1}, midnight, anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	s := NewSite(now, SiteKey{Name: "a", Incarnation: 1}, set)
+	hear := func(silent bool) {
+		s.Receive(now, State{Epoch: 1, Now: now, Echo: now, Granted: Units{2, 2}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 2, Silent: silent})
+	}
+	pass := func(until anteroom.Time, silent bool) {
+		for ; now < until; now = now.Add(FlushEvery) {
+			hear(silent)
+			s.Tick(now)
+		}
+	}
+	hear(false)
+	s.admit(now, anteroom.Ticket{ID: id}, anteroom.ReasonTurn)
+	s.ReceiveInquiry(now, Inquiry{Epoch: 1, Asks: []Ask{{ID: id, Home: s.home, Seen: now}}})
+	over := s.lapse(s.seats.find(&id))
+	pass(over.Add(-time.Second), true)
+	pass(over.Add(time.Second), false)
+	if _, here := s.Session(id); !here {
+		t.Error("the session is over before the guests of the cut were told")
+	}
+	pass(over.Add(CutAfter+time.Second), false)
+	if _, here := s.Session(id); here {
+		t.Error("the session goes on although nobody has told of the guest")
 	}
 }

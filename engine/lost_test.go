@@ -62,7 +62,7 @@ func TestTouchOfAForgottenSessionIsAdopted(t *testing.T) {
 }
 
 // The limit is lowered after a loss: sessions that are certain to have been there go on, as they would
-// have without the loss. A cookie that may be older than its session gives none back beyond the limit.
+// have without the loss. A cookie that has run out gives none back: its session may have ended long before.
 func TestLimitIsLoweredAfterALoss(t *testing.T) {
 	t.Parallel()
 	id := anteroom.ID{1}
@@ -78,8 +78,7 @@ func TestLimitIsLoweredAfterALoss(t *testing.T) {
 	}{
 		"a door has let it in":              {func(s *Site, now anteroom.Time) { touchAll(s, now, id) }, 1, true},
 		"its cookie says that it lasts":     {seen(59 * time.Second), 1, true},
-		"its cookie says that it may last":  {seen(61 * time.Second), 1, false},
-		"there is room by the limit":        {seen(61 * time.Second), 3, true},
+		"its cookie has run out":            {seen(61 * time.Second), 3, false},
 		"another site asks, and may be old": {func(s *Site, now anteroom.Time) { s.findHere(now, Ask{ID: id, Home: s.home, Accepted: midnight}) }, 1, false},
 	} {
 		s, state, now := successor(t, nil)
@@ -139,7 +138,7 @@ func TestForgottenSessionGoesOnWithoutAnAnswer(t *testing.T) {
 	if _, held := s.Visit(now, anteroom.Visit{Ticket: ticket}); held == 0 {
 		t.Fatal("decided without asking")
 	}
-	s.Tick(now.Add(HoldMax))
+	s.Tick(now.Add(FindMax))
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
 		t.Errorf("the visitor hears %+v", a)
 	}
@@ -152,7 +151,7 @@ func TestForgottenSessionIsAdoptedOnce(t *testing.T) {
 	for range 3 {
 		s.Visit(now, anteroom.Visit{Ticket: ticket})
 	}
-	s.Tick(now.Add(HoldMax))
+	s.Tick(now.Add(FindMax))
 	for _, a := range s.TakeAnswers() {
 		if a.Decision.Verdict != anteroom.Admit {
 			t.Errorf("a request hears %+v", a)

@@ -294,6 +294,7 @@ const (
 	CutAfter       = 3 * time.Second
 	DeadAfter      = 2500 * time.Millisecond // must be less than CutAfter
 	HoldMax        = 500 * time.Millisecond
+	FindMax        = 2 * time.Second       // for a ticket that the other sites are asked about
 	EffectMargin   = 30 * time.Millisecond // with several sites
 	ClaimStream    = 3 * time.Second
 	ClaimPoll      = time.Second // after the check-in was due

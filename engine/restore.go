@@ -15,7 +15,7 @@ type EventKind uint8
 
 const (
 	EventAdmitted  EventKind = iota + 1 // a session began: At
-	EventTouched                        // a session was renewed: At; Lane is 1 when that was at another site
+	EventTouched                        // a session was renewed: At; Lane: see laneAway
 	EventEnded                          // a session was revoked: At
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                           // a ticket in line missed its check-in: At
@@ -65,9 +65,10 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	case EventTouched:
 		if slot := s.seats.find(&e.ID); slot != 0 {
 			st := s.seats.at(slot)
-			if st.last = max(st.last, at.Add(slack)); e.Lane == laneAway {
+			if st.last = max(st.last, at.Add(slack)); e.Lane&laneAway != 0 {
 				st.away = st.last
 			}
+			st.early = e.Lane&laneEarly != 0
 		}
 	case EventEnded:
 		if slot := s.seats.find(&e.ID); slot != 0 {

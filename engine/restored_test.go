@@ -280,3 +280,36 @@ func TestDoorsKnowTheTime(t *testing.T) {
 		}
 	}
 }
+
+// What a process records before it knows the time is of a clock that may be behind: the next process counts
+// those touches as of the moment at which it knows the time.
+func TestTouchOfAProcessThatDidNotKnowTheTime(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	recorded, id := midnight.Add(4*time.Minute), anteroom.ID{1}
+	first := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: set, Events: []Event{{Kind: EventAdmitted, ID: id, At: recorded}}}.Desk(recorded)
+	first.Site().Touch(recorded.Add(30*time.Second), recorded.Add(30*time.Second), id) // 17 s later than that, in truth
+	events := append([]Event{{Kind: EventAdmitted, ID: id, At: recorded}}, first.Site().TakeEvents()...)
+	now := recorded.Add(60 * time.Second)
+	x := taken(set, recorded.Add(31*time.Second), now, events...)
+	x.pass(now, 47*time.Second)
+	if _, here := x.Site().Session(id); !here {
+		t.Error("the session is over a minute after it was seen by a clock that was behind")
+	}
+}
+
+// The end of a door's process, as noticed by a clock that was set since, moves along with what else was
+// noted: else it looks as if the door had ended before it was heard last.
+func TestEndOfADoorIsMovedWithTheClock(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
+	recorded, step := midnight.Add(4*time.Minute), time.Minute
+	x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: set,
+		Events: []Event{{Kind: EventAdmitted, ID: anteroom.ID{1}, At: recorded}, doorEvent(3, recorded)}}.Desk(recorded)
+	early := recorded.Add(recordDoor + time.Second)
+	x.Receive(early, FromDoor{Door: 9, Node: 3, Batch: 1, Sent: early})
+	x.ClockSet(early.Add(step), step)
+	if d := x.Site().doors[0]; d.number != 3 || d.over != early.Add(step) {
+		t.Errorf("door %d has ended %v after the clock was set, want 0", d.number, d.over.Sub(early.Add(step)))
+	}
+}

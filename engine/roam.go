@@ -348,6 +348,5 @@ func (s *Site) measure(now, echo anteroom.Time) {
 // maxDelay bounds what is waited for a slow link.
 const maxDelay = 2 * time.Second
 
-// holdBound is how long a request may be held here: long enough for a question to the
-// coordinator that it has to put to another site.
+// holdBound is how long a request may be held here for the coordinator's word.
 func (s *Site) holdBound() time.Duration { return min(max(HoldMax, 3*s.trip), maxDelay) }

@@ -54,7 +54,7 @@ func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
 func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
 	if part := s.sixteenth(); st.restored || now/part > st.last/part {
-		s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
+		s.events = append(s.events, Event{Kind: EventTouched, Lane: s.laneNow(), ID: s.seats.id(slot), At: now})
 	}
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
 }
@@ -70,7 +70,7 @@ func (s *Site) touchedEarly(now anteroom.Time) {
 	s.seats.each(func(slot uint32) {
 		if st := s.seats.at(slot); st.early {
 			st.last, st.early = max(st.last, now), false
-			s.events = append(s.events, Event{Kind: EventTouched, ID: s.seats.id(slot), At: now})
+			s.events = append(s.events, Event{Kind: EventTouched, Lane: s.laneNow(), ID: s.seats.id(slot), At: now})
 		}
 	})
 }
@@ -98,7 +98,10 @@ func (s *Site) stepped(by time.Duration) {
 	})
 	s.rates.shift(by)
 	for i := range s.doors {
-		s.doors[i].heard = s.doors[i].heard.Add(by)
+		d := &s.doors[i]
+		if d.heard = d.heard.Add(by); d.over != 0 && d.over <= s.recorded {
+			d.over = d.over.Add(by)
+		}
 	}
 }
 
@@ -158,11 +161,10 @@ func (s *Site) believes(now anteroom.Time, id anteroom.ID, certain bool) bool {
 	return s.lost && now.Sub(s.lostAt) < s.settings.SessionDuration && s.used.find(&id) == 0 && s.seats.len() < most
 }
 
-// adoptable: a lost memory may have known this session, and its cookie has not run out. A
-// cookie can be older than its session, so that more of them come back than were alive.
+// adoptable: a lost memory knew this session, for its cookie has not run out. One that has says nothing:
+// it is renewed seldom, so that its session may go on, or have ended and another have its seat.
 func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
-	certain := now < lasts(&s.settings, t.AcceptedAt, t.LastCheckIn)
-	return s.homely(&t) && s.believes(now, t.ID, certain) && s.fresh(now, t)
+	return now < lasts(&s.settings, t.AcceptedAt, t.LastCheckIn) && s.homely(&t) && s.believes(now, t.ID, true)
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {

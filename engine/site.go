@@ -316,7 +316,10 @@ func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 		}
 	})
 	for i := range s.doors {
-		s.doors[i].heard = min(s.doors[i].heard, now)
+		d := &s.doors[i]
+		if d.heard = min(d.heard, now); d.over > s.recorded { // by the clock of this process
+			d.over = d.over.Add(step)
+		}
 	}
 	s.askedAt, s.flushedAt, s.lastKey = min(s.askedAt, now), min(s.flushedAt, now), min(s.lastKey, now)
 }
@@ -423,6 +426,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
+	s.apart(now)
 	s.expire(now)
 	s.takeEffect(now)
 	s.missOffers(now)

@@ -83,7 +83,7 @@ func (h *hall) storm(seed uint64) {
 		h.run(time.Second)
 		for i, d := range h.doors {
 			for token := range d.pending {
-				if a := d.asks.get(token); a == nil || h.now.Sub(a.at) > AskFor+time.Second {
+				if a := d.asks.get(token); a == nil || h.now.Sub(a.at) > takeOver+AskFor+time.Second {
 					h.t.Fatalf("door %d has not answered %d", i, token)
 				}
 			}

@@ -153,6 +153,15 @@ func (s *Site) missOffers(now anteroom.Time) {
 	s.offerMoments()
 }
 
+// keepOffer lets the turn of a visitor who is here stand while others are asked about the ticket.
+func (s *Site) keepOffer(id *anteroom.ID, until anteroom.Time) {
+	slot := s.here.find(id)
+	if o, offered := s.offers[slot]; offered && o.active {
+		o.deadline = max(o.deadline, until.Add(HoldMax))
+		s.offers[slot] = o
+	}
+}
+
 // offerMoments finds out anew when something is due of the offers.
 func (s *Site) offerMoments() {
 	s.effectAt, s.missAt = 0, 0

@@ -10,9 +10,9 @@ import (
 
 // Visit decides about one request that the door could not decide alone. When held is not
 // 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
-// (or three round trips to the coordinator, up to 2 s; HoldMax more for a ticket that comes from
-// another site; HoldSoon for a newcomer whose turn is due by then) later when Tick is called. Abandon
-// says that nobody waits for it any more.
+// (or three round trips to the coordinator, up to 2 s; FindMax for a ticket that may be at another
+// site, and HoldMax more when it has come from there; HoldSoon for a newcomer whose turn is due by then)
+// later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.expire(now)
 	t := v.Ticket

@@ -25,7 +25,7 @@ const (
 	// speaksBy is how long a door in touch is silent at most: it speaks every DoorBeat.
 	speaksBy = DoorBeat + 500*time.Millisecond
 	// restartIn is how soon another process speaks for a node whose process has ended: it was not cut
-	// off before. What it let in since its last word, within TellTouch, nobody knows.
+	// off before. What it let in since its last word, within a tick, nobody knows.
 	restartIn = 2 * CutAfter
 	// recordDoor is how often a door that speaks is on record.
 	recordDoor = 10 * time.Second

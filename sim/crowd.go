@@ -76,6 +76,7 @@ const (
 	reloading                   // will reload the page
 	refused                     // was told to go before it was let in
 	undated                     // came to a site that did not know the time yet
+	forgetful                   // a cookie of it was lost
 )
 
 // request is one on its way.
@@ -230,7 +231,11 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 	w.judge.decided(who, &q, &d, outside)
 	p := &w.people[who]
 	p.pending--
-	if d.SetCookie && p.habits&noCookies == 0 && !(w.sc.Visitors.LostCookies > 0 && w.crowd.Float64() < w.sc.Visitors.LostCookies) {
+	switch {
+	case !d.SetCookie || p.habits&noCookies != 0:
+	case w.sc.Visitors.LostCookies > 0 && w.crowd.Float64() < w.sc.Visitors.LostCookies:
+		p.marks |= forgetful
+	default:
 		w.keep(who, d.Ticket)
 	}
 	if p.state == gone {

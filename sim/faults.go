@@ -34,15 +34,21 @@ const settles = 20 * time.Second
 // process has ended is passed over after engine.DeadAfter, and its successor needs a moment.
 const brief = engine.DeadAfter - time.Second
 
-// change says that the fault is a change of roles, after which nobody may be passed.
-func (f *fault) change(*world) bool {
+// change says that the fault is a change of roles, after which nobody may be passed. A coordinator begins
+// by writing its record, and writes it again before it gives anything.
+func (f *fault) change(w *world) bool {
+	without := time.Duration(0)
 	switch f.kind {
 	case "handover":
-		return true
 	case "death":
-		return (f.what == "coordinator" || f.what == "site") && f.lasts <= brief && !f.lose
+		without = f.lasts
+	default:
+		return false
 	}
-	return false
+	if f.what == "coordinator" {
+		without += 2 * w.sc.Faults.SlowStore
+	}
+	return (f.what == "coordinator" || f.what == "site") && without <= brief && !f.lose
 }
 
 // begins says that another coordinator has begun when the fault is over.

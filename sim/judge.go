@@ -346,10 +346,10 @@ func (j *judge) idles() {
 
 // patience is how long a slot may be free while a listener waits. Winners who are away come
 // back within a poll interval; a ticket whose cookie was lost looks like a visitor until it
-// misses its turn.
+// misses its turn, and one of two clients is offered a turn where it was seen last.
 func (j *judge) patience() time.Duration {
 	patience := 10 * time.Second
-	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 {
+	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 || v.Clones > 0 {
 		patience = 30 * time.Second
 	}
 	// What is on record of sessions is behind by so much.
@@ -674,6 +674,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && w.now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration {
 			alive = false
 		}
+		// That the other client's turn has just come elsewhere is not known here yet.
+		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && w.now.Sub(was.from) < time.Second {
+			alive = false
+		}
 		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)
@@ -728,20 +732,26 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more
 // than half of a session, or it is, and neither of those who could tell it of the session does: the
-// cookie is that of the place, and the session has begun since; or the cookie, which is renewed after
-// half of a session, need not say that this one lasts. Requests of one moment carry the same cookie, so
+// cookie is that of the place, and the session has begun since, or its cookie was lost; or the cookie, which
+// is renewed after half of a session, need not say that this one lasts. Requests of one moment carry the same cookie, so
 // that what was seen before them counts.
 func (j *judge) outage(q *request) bool {
+	p, s := &j.w.people[q.person], &j.book[j.sessions[q.visit.Ticket.ID]]
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
-	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 && (j.w.now.Sub(forgot) < 2*time.Second || !j.w.system.dates(q.node)) {
-		return true // other doors have yet to say whom they know, or the coordinator that there was a loss
+	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 {
+		if j.w.now.Sub(forgot) < 2*time.Second || !j.w.system.dates(q.node) {
+			return true // other doors have yet to say whom they know, or the coordinator that there was a loss
+		}
+		if s.from <= forgot && q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= j.w.now {
+			return true // a cookie that has run out proves no session
+		}
 	}
-	s := &j.book[j.sessions[q.visit.Ticket.ID]]
 	last := s.last
 	if q.at <= s.sent {
 		last = s.before
 	}
-	return silence > half || !q.visit.Ticket.Accepted() && silence > j.w.now.Sub(s.from) || silence > 2*time.Second && j.w.now.Sub(last) > half
+	old := !q.visit.Ticket.Accepted() && (silence > j.w.now.Sub(s.from) || silence > 2*time.Second && p.marks&forgetful != 0)
+	return silence > half || old || silence > 2*time.Second && j.w.now.Sub(last) > half
 }
 
 // hears remembers the first wait that a visitor was told.

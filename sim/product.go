@@ -236,14 +236,11 @@ func (x *product) request(r uint32) {
 		if q.opens && dec.Verdict == anteroom.Wait {
 			d.streams[q.person] = dec.Ticket.ID
 		}
-		if dec.Verdict == anteroom.Admit {
-			x.flushIn(engine.TellTouch, int(node))
-		}
 		w.answered(r, x.bounded(dec, d), false)
 		return
 	}
 	d.waits[held] = r
-	x.flushIn(lanBatch, int(node))
+	x.flush(int(node))
 }
 
 // agrees holds a door to its site: whom it lets in has a session there.
@@ -276,12 +273,11 @@ func (x *product) buffer() []byte {
 	return b[:0]
 }
 
-// flushIn has a node say what it has to say after a while, or before.
-func (x *product) flushIn(after time.Duration, node int) {
-	d := &x.doors[node]
-	if at := x.w.now.Add(after); d.flush == 0 || at < d.flush {
-		d.flush = at
-		x.w.after(after, evFlush, int32(node), d.number)
+// flush has a node say what is urgent: what comes within a moment goes with it.
+func (x *product) flush(node int) {
+	if d := &x.doors[node]; d.flush == 0 {
+		d.flush = x.w.now.Add(lanBatch)
+		x.w.after(lanBatch, evFlush, int32(node), d.number)
 	}
 }
 
@@ -322,7 +318,7 @@ func (x *product) collect(node int) {
 	}
 	d.door.TakeEnded()
 	if d.door.Urgent() {
-		x.flushIn(lanBatch, node)
+		x.flush(node)
 	}
 }
 

@@ -578,10 +578,12 @@ func (c *Coordinator) bareSilent(now anteroom.Time) {
 	}
 }
 
-// noticeSilence tells the sites that hold sessions when some site is not heard any more, and when
-// all are.
+// noticeSilence tells the sites that hold sessions when some site is not heard any more, or another
+// process of it has begun, and when all are heard.
 func (c *Coordinator) noticeSilence(now anteroom.Time) {
-	silent := slices.ContainsFunc(c.sites, func(s *siteView) bool { return s.lostAt == 0 && now.Sub(s.heard) >= DeadAfter })
+	silent := slices.ContainsFunc(c.sites, func(s *siteView) bool {
+		return s.lostAt == 0 && (now.Sub(s.heard) >= DeadAfter || s.term != 0 && now.Sub(s.began) < time.Second)
+	})
 	if silent != c.silent {
 		c.silent = silent
 		for _, s := range c.sites {

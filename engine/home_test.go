@@ -442,7 +442,7 @@ func TestTheEndOfACutIsNoticed(t *testing.T) {
 	if _, here := s.Session(id); !here {
 		t.Error("the session is over before the guests of the cut were told")
 	}
-	pass(over.Add(CutAfter+time.Second), false)
+	pass(over.Add(SureFor(set.SessionDuration)+time.Second), false)
 	if _, here := s.Session(id); here {
 		t.Error("the session goes on although nobody has told of the guest")
 	}

@@ -13,22 +13,34 @@ import (
 	"time"
 )
 
-// Of every member there is one key with a time to live, renewed a few times within it. A role's
-// key has none: it names its holder, and the role is free when the holder's member key is gone.
-// So the writes do not grow with the number of roles.
+// Of every member there is one key that it renews. A role's key names its holder, and the role is
+// free when the holder's member key has not changed for MemberTTL. So the writes do not grow with the
+// number of roles.
 //
-// A holder stops, by its own monotonic clock, releaseBefore before its key can expire anywhere.
-// Two may hold a role at once all the same, when a clock runs wrong or a machine sleeps: the
-// later one has the greater epoch, and what they do must go by that.
+// That time is measured by whoever looks, with a monotonic clock, and only where the own renewals come
+// back through the same watch: what they do not tell was not written before them. While the store takes
+// no writes nobody is silent, for nobody can be heard, and for a moment after that.
+//
+// A holder stops holdsFor after its last renewal: later than others may take the role, so that a pause of
+// the store moves none. Two may hold a role at once; the later has the greater epoch, and what they do
+// must go by that.
 const (
 	memberPrefix = "members."
 	rolePrefix   = "roles."
 
 	// MemberTTL is how long a member that is not heard of counts as alive.
-	MemberTTL = 3 * time.Second
+	MemberTTL = 2500 * time.Millisecond
 
-	renewEvery    = MemberTTL / 4
-	releaseBefore = MemberTTL / 6
+	// keyTTL is after how long the store forgets the key of a member that has ended.
+	keyTTL      = 30 * time.Second
+	renewEvery  = MemberTTL / 5
+	renewWithin = 600 * time.Millisecond // an attempt
+	holdsFor    = 6 * time.Second
+
+	// pauseMost is the longest between two renewals that have come back, else the store has paused. After
+	// a pause the others have regain to renew theirs.
+	pauseMost = 3 * renewEvery
+	regain    = renewWithin + renewEvery
 
 	// takeStep is how much later than the first each next member takes a free role.
 	takeStep = 150 * time.Millisecond
@@ -36,8 +48,12 @@ const (
 	// those who start together share them.
 	settle = time.Second
 	// handEvery is the least time between two roles that a member gives away because it has
-	// more than its share.
-	handEvery = time.Second
+	// more than its share, and handAgain that until a role may be given away once more. The member for
+	// whom it is has handWithin to take it, and is given none for handShun if it does not.
+	handEvery  = time.Second
+	handAgain  = 10 * time.Second
+	handWithin = time.Second
+	handShun   = 30 * time.Second
 	// farewell is how long a member that ends tries to say so.
 	farewell = 2 * time.Second
 )
@@ -64,6 +80,8 @@ type Member struct {
 	// less the time that the news took.
 	Seen   time.Time     `json:"-"`
 	Offset time.Duration `json:"-"`
+
+	revision uint64
 }
 
 // RolesConfig says who takes part and in what.
@@ -101,22 +119,34 @@ type Roles struct {
 	mu       sync.Mutex
 	members  map[string]Member // by node
 	roles    map[string]holding
-	synced   [2]bool           // members, roles: heard of all
-	held     map[string]uint64 // epoch by role
-	until    time.Time         // roles are held no longer than this
-	joined   time.Time         // since when it has been renewed in time; zero: never
-	revision uint64            // of the own key
-	handed   time.Time         // when a role was last given away
-	leaving  bool              // it takes no roles any more
+	synced   [2]bool              // members, roles: heard of all
+	held     map[string]uint64    // epoch by role
+	until    time.Time            // roles are held no longer than this
+	joined   time.Time            // since when it has been renewed in time; zero: never
+	revision uint64               // of the own key
+	renewals []renewal            // of the own key that have not come back
+	current  time.Time            // all that was written before is known here; zero: nothing is
+	steady   time.Time            // since when the own renewals come back without a pause
+	handed   time.Time            // when a role was last given away
+	shunned  map[string]time.Time // when a node did not take what was given up for it
+	leaving  bool                 // it takes no roles any more
+}
+
+// renewal is one of the own key that was written.
+type renewal struct {
+	revision uint64
+	sent     time.Time
 }
 
 // holding is a role's key.
 type holding struct {
 	Node string `json:"node,omitempty"` // "": given up
 	Boot string `json:"boot,omitempty"`
+	For  string `json:"for,omitempty"` // of one that was given up: the node that is to take it
 
 	revision uint64
 	freed    time.Time // when it was first seen to be free; zero: it is not
+	since    time.Time // when it was first seen to be this holder's
 }
 
 // NewRoles returns what takes part when Run is called.
@@ -138,7 +168,7 @@ func NewRoles(cfg RolesConfig) (*Roles, error) {
 	cfg.Roles = slices.Compact(slices.Sorted(slices.Values(cfg.Roles)))
 	cfg.Self.Hosts = len(cfg.Roles) > 0
 	r := &Roles{cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}}
+		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}, shunned: map[string]time.Time{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -169,7 +199,7 @@ func (r *Roles) Holder(role string) (node string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.roles[role]
-	return h.Node, r.alive(h)
+	return h.Node, r.alive(h, time.Now())
 }
 
 // Held returns the epoch at which this process holds the role now.
@@ -180,9 +210,32 @@ func (r *Roles) Held(role string) (epoch uint64, ok bool) {
 	return epoch, ok && time.Now().Before(r.until)
 }
 
-// alive reports whether the holder is a member; r.mu is held.
-func (r *Roles) alive(h holding) bool {
-	return h.Node != "" && r.members[h.Node].Boot == h.Boot
+// alive reports whether the holder is a member that is heard; r.mu is held.
+func (r *Roles) alive(h holding, now time.Time) bool {
+	m, known := r.members[h.Node]
+	return known && m.Boot == h.Boot && !r.silent(m, now)
+}
+
+// silent says that a member has not renewed its key for MemberTTL, as far as the own renewals that have
+// come back since can tell; r.mu is held.
+func (r *Roles) silent(m Member, now time.Time) bool {
+	return m.Node != r.cfg.Self.Node && now.Sub(m.Seen) >= MemberTTL &&
+		r.current.Sub(m.Seen) >= MemberTTL-regain && r.current.Sub(r.steady) >= regain
+}
+
+// knows says that this process knows what was written a moment ago; r.mu is held.
+func (r *Roles) knows(now time.Time) bool { return now.Sub(r.current) < 2*pauseMost }
+
+// cameBack notes which of the own renewals were told; r.mu is held.
+func (r *Roles) cameBack() {
+	told := r.members[r.cfg.Self.Node].revision
+	for len(r.renewals) > 0 && r.renewals[0].revision <= told {
+		sent := r.renewals[0].sent
+		if sent.Sub(r.current) > pauseMost {
+			r.steady = sent
+		}
+		r.current, r.renewals = sent, r.renewals[1:]
+	}
 }
 
 func poke(wake chan struct{}) {
@@ -239,7 +292,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	release := failed == nil
 	r.mu.Unlock()
 	poke(r.kick)
-	r.drop(bye, mine, release)
+	r.drop(bye, mine, release, "")
 	stop()
 	<-renewed
 	cancel()
@@ -278,9 +331,15 @@ func (r *Roles) onMember(node string, c Change) {
 		r.log.Warn("a member's key cannot be read", "key", c.Key, "error", err)
 		return
 	}
-	m.Seen = time.Now()
+	if c.Revision <= r.members[node].revision {
+		return // told once more
+	}
+	m.Seen, m.revision = time.Now(), c.Revision
 	m.Offset = m.Clock.Sub(m.Seen)
 	r.members[node] = m
+	if node == r.cfg.Self.Node {
+		r.cameBack()
+	}
 }
 
 // onRole takes news of a role's key; r.mu is held.
@@ -293,7 +352,7 @@ func (r *Roles) onRole(role string, c Change) {
 		if err := json.Unmarshal(c.Value, &h); err != nil {
 			r.log.Warn("a role's key cannot be read; it counts as free", "key", c.Key, "error", err)
 		}
-		h.revision = c.Revision
+		h.revision, h.since = c.Revision, time.Now()
 	}
 	r.roles[role] = h
 }
@@ -328,7 +387,7 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 }
 
 func (r *Roles) renewOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, MemberTTL/2)
+	ctx, cancel := context.WithTimeout(ctx, renewWithin)
 	defer cancel()
 	key := memberPrefix + r.cfg.Self.Node
 	for range 3 {
@@ -338,22 +397,24 @@ func (r *Roles) renewOnce(ctx context.Context) error {
 			self.Node, self.Boot = r.cfg.Self.Node, r.cfg.Self.Boot
 		}
 		r.mu.Lock()
-		self.Hosts = r.cfg.Self.Hosts && !r.leaving
-		r.mu.Unlock()
 		sent := time.Now()
+		self.Hosts = r.cfg.Self.Hosts && !r.leaving && (r.current.IsZero() || r.knows(sent))
+		r.mu.Unlock()
 		self.Clock = sent.Round(0)
 		value, err := json.Marshal(self)
 		if err != nil {
 			return err
 		}
-		revision, err := r.cfg.Space.Lease(ctx, key, value, r.revision, MemberTTL)
+		revision, err := r.cfg.Space.Lease(ctx, key, value, r.revision, keyTTL)
 		if err == nil {
 			r.mu.Lock()
 			r.revision = revision
 			if !sent.Before(r.until) {
 				r.joined = sent
 			}
-			r.until = sent.Add(MemberTTL - releaseBefore)
+			r.until = sent.Add(holdsFor)
+			r.renewals = append(r.renewals, renewal{revision, sent})
+			r.cameBack()
 			r.mu.Unlock()
 			poke(r.wake)
 			return nil
@@ -381,8 +442,8 @@ func (r *Roles) renewOnce(ctx context.Context) error {
 }
 
 // drop makes roles be no more held: the work ends, then, if others may have them at once, the
-// key is given up.
-func (r *Roles) drop(ctx context.Context, roles []string, release bool) {
+// key is given up, for one of them when it is named.
+func (r *Roles) drop(ctx context.Context, roles []string, release bool, to string) {
 	var all sync.WaitGroup
 	for _, role := range roles {
 		all.Go(func() {
@@ -392,7 +453,7 @@ func (r *Roles) drop(ctx context.Context, roles []string, release bool) {
 			delete(r.held, role)
 			r.mu.Unlock()
 			if release {
-				r.write(ctx, role, holding{}, epoch)
+				r.write(ctx, role, holding{For: to}, epoch)
 			}
 		})
 	}
@@ -408,7 +469,7 @@ func (r *Roles) write(ctx context.Context, role string, h holding, revision uint
 	got, err := r.cfg.Space.Update(ctx, rolePrefix+role, value, revision)
 	if err == nil {
 		r.mu.Lock()
-		if h.revision = got; got > r.roles[role].revision {
+		if h.revision, h.since = got, time.Now(); got > r.roles[role].revision {
 			r.roles[role] = h
 		}
 		r.mu.Unlock()

@@ -31,7 +31,7 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if len(lost) > 0 {
 		slices.Sort(lost)
 		r.log.Warn("roles are lost", "roles", lost, "touch", valid)
-		r.drop(ctx, lost, false)
+		r.drop(ctx, lost, false, "")
 		now = time.Now()
 	}
 	if !valid || !now.Before(until) || ctx.Err() != nil {
@@ -44,7 +44,7 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if len(r.held) > 0 {
 		next = until
 	}
-	take, give, at := r.plan(now)
+	take, give, to, at := r.plan(now)
 	r.mu.Unlock()
 	if at.Before(next) {
 		next = at
@@ -60,8 +60,8 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 		}
 	}
 	if give != "" {
-		r.log.Info("a role is handed over", "role", give)
-		r.drop(ctx, []string{give}, true)
+		r.log.Info("a role is handed over", "role", give, "to", to)
+		r.drop(ctx, []string{give}, true, to)
 	}
 	return next
 }
@@ -73,18 +73,21 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// plan says which roles to take now, which one to give away, and when to look again. Members
-// that know the same come to the same shares. r.mu is held.
-func (r *Roles) plan(now time.Time) (take []string, give string, next time.Time) {
+// plan says which roles to take now, which one to give away and to whom, and when to look again.
+// Members that know the same come to the same shares. r.mu is held.
+func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.Time) {
 	next = now.Add(idle)
-	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 {
-		return nil, "", next
+	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) {
+		return nil, "", "", next
 	}
 	self := r.cfg.Self.Node
 	load := map[string]int{self: 0} // roles by member
 	for node, m := range r.members {
-		if m.Hosts {
+		if m.Hosts && !r.silent(m, now) {
 			load[node] = 0
+		}
+		if at := m.Seen.Add(MemberTTL); at.After(now) {
+			next = earlier(next, at)
 		}
 	}
 	var free []string
@@ -97,7 +100,7 @@ func (r *Roles) plan(now time.Time) (take []string, give string, next time.Time)
 			// answer was lost when it was taken.
 			take = append(take, role)
 			load[self]++
-		case r.alive(h) || mine:
+		case r.alive(h, now) || mine:
 			if _, hosts := load[h.Node]; hosts {
 				load[h.Node]++
 			}
@@ -121,37 +124,50 @@ func (r *Roles) plan(now time.Time) (take []string, give string, next time.Time)
 		slices.SortFunc(nodes, func(a, b string) int {
 			return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
 		})
-		rank := slices.Index(nodes, self)
-		at := r.roles[role].freed
+		h := r.roles[role]
+		at, wait, first := h.freed, time.Duration(slices.Index(nodes, self))*takeStep, nodes[0]
 		if at.Before(start) {
 			at = start
 		}
-		at = at.Add(time.Duration(rank) * takeStep)
+		if _, hosts := load[h.For]; hosts {
+			if first = h.For; first == self {
+				wait = 0
+			} else {
+				wait += handWithin
+			}
+		}
+		at = at.Add(wait)
 		if !at.After(now) {
 			take = append(take, role)
 		} else {
 			next = earlier(next, at)
 		}
-		load[nodes[0]]++
+		load[first]++
 	}
 	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 {
-		return take, "", next
+		return take, "", "", next
 	}
 	// All are held. Who has two more than another gives one away.
-	least := slices.MinFunc(nodes, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
-	if load[self] < load[least]+2 {
-		return nil, "", next
+	nodes = slices.DeleteFunc(nodes, func(node string) bool { return node != self && now.Sub(r.shunned[node]) < handShun })
+	to = slices.MinFunc(nodes, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
+	if load[self] < load[to]+2 {
+		return nil, "", "", next
 	}
 	if at := r.handed.Add(handEvery); at.After(now) {
-		return nil, "", earlier(next, at)
+		return nil, "", "", earlier(next, at)
 	}
-	r.handed = now
 	for role := range r.held {
-		if give == "" || lot(role, least) < lot(give, least) {
+		if at := r.roles[role].since.Add(handAgain); at.After(now) {
+			next = earlier(next, at)
+		} else if give == "" || lot(role, to) < lot(give, to) {
 			give = role
 		}
 	}
-	return nil, give, earlier(next, now.Add(handEvery))
+	if give == "" {
+		return nil, "", "", next
+	}
+	r.handed = now
+	return nil, give, to, earlier(next, now.Add(handEvery))
 }
 
 // lot is the same number for everybody, and another for each pair.
@@ -168,15 +184,16 @@ func lot(role, node string) uint64 {
 func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) error {
 	r.mu.Lock()
 	h := r.roles[role]
+	heard := r.members[h.Node].revision
 	r.mu.Unlock()
 	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
-		// What was heard may be old: the key itself says whether the holder is alive.
+		// What was heard may be old: the key itself says whether the holder has renewed it since.
 		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
 		switch {
 		case errors.Is(err, ErrNotFound):
 		case err != nil:
 			return err
-		case bootOf(e.Value) == h.Boot:
+		case bootOf(e.Value) == h.Boot && e.Revision > heard:
 			return ErrRevision
 		}
 		gone[h.Boot] = true
@@ -189,6 +206,9 @@ func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) err
 	valid := time.Now().Before(r.until)
 	if valid {
 		r.held[role] = epoch
+	}
+	if h.For != "" && h.For != r.cfg.Self.Node {
+		r.shunned[h.For] = time.Now()
 	}
 	r.mu.Unlock()
 	if valid {

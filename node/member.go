@@ -35,6 +35,8 @@ type Cluster struct {
 	Hub bool
 	// Core says that the node keeps a part of the store; for the status only.
 	Core bool
+	// Edge says that the node holds no roles: its doors ask those that do.
+	Edge bool
 	// Weight is the site's share of what is idle in relation to those of the others; zero is 1.
 	Weight int
 	// Version of the program, for the status.
@@ -118,12 +120,15 @@ func newMember(n *Node) (*member, error) {
 	}
 	var names []string
 	for i := range cluster.Shards {
+		if cfg.Edge {
+			break
+		}
 		names = append(names, fmt.Sprintf("%s%02d", siteRolePrefix, i))
 		if cfg.Hub {
 			names = append(names, fmt.Sprintf("%s%02d", coordRolePrefix, i))
 		}
 	}
-	if cfg.Hub {
+	if cfg.Hub && !cfg.Edge {
 		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Recorder: n.recorder, Log: x.log})
 	}
 	var err error

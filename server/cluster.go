@@ -63,7 +63,7 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	}
 	s.ring = &sharedRing{space: s.link, owner: c.Name, secrets: secrets, log: s.log}
 	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: s.opts.NewJournal, Minutes: s.keepMinutes(cfg), Log: s.log,
-		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Weight: c.Weight, Version: s.opts.Version,
+		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Edge: c.Listen == "" && len(c.NATS.URL) == 0, Weight: c.Weight, Version: s.opts.Version,
 			State: func() string { return s.filesDigest() }}})
 	return err
 }

@@ -38,9 +38,10 @@ const (
 	// leastPayload carries a value or a message of the largest size.
 	leastPayload = cluster.MaxValue + perRecord
 
-	// pingInterval is how often a silent connection is tried; the third try without an
-	// answer ends it. So packets that get lost are noticed within 15 s.
-	pingInterval = 4 * time.Second
+	// pingInterval is how often a silent connection is tried; after pingsOut tries without an
+	// answer it ends. So packets that get lost are noticed within 3 s.
+	pingInterval = time.Second
+	pingsOut     = 2
 	// writeDeadline is how long a peer may take nothing of what is to be sent to it.
 	writeDeadline = 5 * time.Second
 	// handshakeLimit is how long a peer may take to show who it is.
@@ -138,6 +139,7 @@ func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credenti
 
 // launch starts a server; after an error none runs.
 func (s *coreServer) launch(ctx context.Context) error {
+	hasten(s.cfg.Log)
 	opts, err := s.options(ctx, s.cfg, s.shape, s.credentials)
 	if err != nil {
 		return err
@@ -199,7 +201,7 @@ func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape strin
 	opts.StoreDir = cfg.Dir
 	opts.SyncAlways = true
 	opts.MaxPayload = leastPayload
-	opts.PingInterval = pingInterval
+	opts.PingInterval, opts.MaxPingsOut = pingInterval, pingsOut
 	opts.WriteDeadline = writeDeadline
 	opts.MaxControlLine = 4096
 	if cfg.Listen == "" {
@@ -260,6 +262,7 @@ func (s *coreServer) routes(opts *server.Options, cfg ClusterConfig, c *credenti
 		TLSTimeout:    handshakeLimit.Seconds(),
 		AuthTimeout:   2 * handshakeLimit.Seconds(),
 		PingInterval:  pingInterval,
+		MaxPingsOut:   pingsOut,
 		WriteDeadline: writeDeadline,
 	}
 	opts.CustomRouterAuthentication = routeCheck(passwords)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,9 +84,10 @@ func countUp(ctx context.Context, name string, s cluster.Space) error {
 
 // coreProcess is a process of runCore.
 type coreProcess struct {
-	cfg  ClusterConfig
-	cmd  *exec.Cmd
-	done chan struct{} // it has ended and everything it said was read
+	killed atomic.Bool
+	cfg    ClusterConfig
+	cmd    *exec.Cmd
+	done   chan struct{} // it has ended and everything it said was read
 }
 
 // history is what processes said to be acknowledged.
@@ -194,13 +196,16 @@ func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string)
 		select {
 		case <-ready:
 		case <-p.done:
-			t.Errorf("%s ended by itself", cfg.Node)
+			if !p.killed.Load() {
+				t.Errorf("%s ended by itself", cfg.Node)
+			}
 		}
 	}()
 	return p
 }
 
 func (p *coreProcess) kill() {
+	p.killed.Store(true)
 	p.cmd.Process.Kill()
 	<-p.done
 	p.cmd.Wait()

@@ -14,8 +14,8 @@ import (
 const (
 	// heartbeat is how often a quiet stream says that it is there. Silence of
 	// heartbeatsMissed of them means that touch is lost.
-	heartbeat        = time.Second
-	heartbeatsMissed = 4
+	heartbeat        = 500 * time.Millisecond
+	heartbeatsMissed = 3
 	// consumerLife is how long the servers keep a consumer whose process is gone.
 	consumerLife = 10 * time.Second
 )

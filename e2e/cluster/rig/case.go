@@ -32,6 +32,8 @@ type Case struct {
 	// "order" may be. Zero means 5 % and a minute.
 	Allowed map[string]string
 	Passing Passing
+	// Pauses: how long nobody is admitted after a fault is held to a bound.
+	Pauses bool
 
 	Rooms  bool // the room is made by the API and not by the files
 	Spare  []string

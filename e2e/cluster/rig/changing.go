@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"syscall"
 	"time"
 )
 
@@ -48,7 +49,7 @@ func changing() []Case {
 	for _, c := range []*Case{&all, &cut} {
 		c.Room.Session, c.Room.Active = time.Minute, 100
 	}
-	return []Case{
+	cases := []Case{
 		run("restart-twice", "every node is restarted in turn, twice", 150*time.Second, oneChange, rolling(8*time.Second, 1, func(*Node) {})),
 		run("kill-site", "kill -9 of the node that holds the site's role, eight times", 165*time.Second, oneChange, killing(12*time.Second, holder)),
 		run("stop-site", "the node that holds the site's role stands still for eight seconds, five times", 165*time.Second, oneChange, stopping(16*time.Second, 8*time.Second, holder)),
@@ -56,6 +57,60 @@ func changing() []Case {
 		run("wipe", "two cores lose their disks, one after the other", 150*time.Second, twoChanges, wiping),
 		cut,
 		slow,
+	}
+	for _, way := range []struct {
+		name, about string
+		fault       func(context.Context, *Cluster, *Node) (undo func() error, err error)
+	}{
+		{"silent-kill", "kill -9 of a core, which starts again after eight seconds", func(ctx context.Context, _ *Cluster, n *Node) (func() error, error) {
+			return func() error { return n.Start(context.WithoutCancel(ctx)) }, n.Kill()
+		}},
+		{"silent-stop", "a core stands still for eight seconds", func(_ context.Context, _ *Cluster, n *Node) (func() error, error) {
+			return func() error { return n.Signal(syscall.SIGCONT) }, n.Signal(syscall.SIGSTOP)
+		}},
+		{"silent-cut", "a core is cut off for eight seconds", func(_ context.Context, c *Cluster, n *Node) (func() error, error) {
+			c.CutNode(n, true)
+			return func() error { c.CutNode(n, false); return nil }, nil
+		}},
+		{"silent-deaf", "nothing that is sent reaches a core for eight seconds", func(_ context.Context, c *Cluster, n *Node) (func() error, error) {
+			self := func(m *Node) bool { return m == n }
+			c.across(self, false, true)
+			return func() error { c.across(self, false, false); return nil }, nil
+		}},
+	} {
+		one := run(way.name, way.about+", ten times, one core after the other", 5*time.Minute, twoChanges, silencing(10, 8*time.Second, 14*time.Second, way.fault))
+		// Seats of sessions that a silent node may have let in stay taken on purpose, so here it is the rate
+		// that holds the line up: evenly, for the first minute brings as many as it allows.
+		one.Room, one.Pauses = Room{Active: 2000, PerMinute: 120, Session: time.Minute}, true
+		one.Flows = []Flow{{To: one.Length, PerMinute: 118}, {From: time.Minute, To: 80 * time.Second, Visitors: 150}}
+		cases = append(cases, one)
+	}
+	return cases
+}
+
+// silencing takes one core after the other out of touch for a while, with a rest in between.
+func silencing(times int, still, rest time.Duration, fault func(context.Context, *Cluster, *Node) (undo func() error, err error)) func(context.Context, *Cluster) error {
+	return func(ctx context.Context, c *Cluster) error {
+		if !c.pause(ctx, 65*time.Second) {
+			return nil
+		}
+		for i := range times {
+			if !c.pause(ctx, rest) {
+				return nil
+			}
+			n := c.nodes[i%3]
+			done := c.Mark(n.name + " is silent")
+			undo, err := fault(ctx, c, n)
+			if err != nil {
+				return err
+			}
+			c.pause(ctx, still)
+			if err := undo(); err != nil {
+				return err
+			}
+			done()
+		}
+		return nil
 	}
 }
 

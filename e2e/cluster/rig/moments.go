@@ -1,8 +1,29 @@
 package rig
 
+import "time"
+
 // Moment is the cluster at a second, by site.
 type Moment struct {
 	Active, Waiting, Admitted []int // Admitted within the second
+}
+
+// pauses are the longest times without a new session, from the beginning of each fault until it has been
+// over for aftermath.
+func (s *story) pauses() (out []time.Duration) {
+	const aftermath = 5 * time.Second
+	seats := s.seats()
+	for _, m := range s.marks {
+		last, longest := m.From, int64(0)
+		for _, t := range seats {
+			if t.seen <= m.From || t.seen > m.Until+aftermath.Microseconds() {
+				continue
+			}
+			longest, last = max(longest, t.seen-last), max(last, t.seen)
+		}
+		longest = max(longest, min(m.Until+aftermath.Microseconds(), s.end)-last)
+		out = append(out, time.Duration(longest)*time.Microsecond)
+	}
+	return out
 }
 
 // moments counts what happened at each site, second by second. A session is at the site

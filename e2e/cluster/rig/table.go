@@ -29,6 +29,7 @@ type Outcome struct {
 	Warnings  map[string]int
 	Moments   []Moment
 	Marks     []Mark
+	Pauses    []time.Duration // after each of them, see pauses
 	Sites     []string
 	Dir       string
 }
@@ -59,7 +60,29 @@ func (o *Outcome) bounded(n *sim.Numbers) bool {
 }
 
 // OK reports whether every promise was kept and no process failed.
-func (o *Outcome) OK() bool { return len(o.broken()) == 0 && len(o.Faults) == 0 }
+func (o *Outcome) OK() bool {
+	return len(o.broken()) == 0 && len(o.Faults) == 0 && (!o.Case.Pauses || o.brief())
+}
+
+// After a fault nobody may be admitted for so long, in the median and at worst.
+const (
+	pauseMedian = 3 * time.Second
+	pauseWorst  = 5 * time.Second
+)
+
+// brief says that somebody was admitted soon after each fault.
+func (o *Outcome) brief() bool {
+	median, worst := o.paused()
+	return median <= pauseMedian && worst <= pauseWorst
+}
+
+func (o *Outcome) paused() (median, worst time.Duration) {
+	sorted := slices.Sorted(slices.Values(o.Pauses))
+	if len(sorted) == 0 {
+		return 0, 0
+	}
+	return sorted[len(sorted)/2], sorted[len(sorted)-1]
+}
 
 // goal is a row of the table of numbers.
 type goal struct {
@@ -115,6 +138,12 @@ func (o *Outcome) goals() []goal {
 	} else {
 		g = append(g, goal{"winners' rank by arrival, less a half", "±0.05", func(n *sim.Numbers) string { return fmt.Sprintf("%.3f", n.LotteryRank) },
 			func(n *sim.Numbers) bool { return n.LotteryRank < 0.05 && n.LotteryRank > -0.05 }})
+	}
+	if c.Pauses {
+		g = append(g, goal{"nobody admitted after a fault: median, longest", fmt.Sprintf("≤ %v, ≤ %v", pauseMedian, pauseWorst), func(*sim.Numbers) string {
+			median, worst := o.paused()
+			return fmt.Sprintf("%s, %s (of %d)", span(median), span(worst), len(o.Pauses))
+		}, func(*sim.Numbers) bool { return o.brief() }})
 	}
 	return append(g,
 		goal{"sent back within the session, of the admitted", "0", func(n *sim.Numbers) string { return percent(n.SentBack) }, nil},

@@ -1,0 +1,68 @@
+package natslink
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	_ "github.com/nats-io/nats-server/v2/server" // whose variables these are
+)
+
+// The times of NATS's Raft are variables of its package, which no option sets. With those that it has, a
+// store whose leader falls silent takes no writes for 5 to 24 s.
+//
+//go:linkname raftMinElection github.com/nats-io/nats-server/v2/server.minElectionTimeout
+var raftMinElection time.Duration
+
+//go:linkname raftMaxElection github.com/nats-io/nats-server/v2/server.maxElectionTimeout
+var raftMaxElection time.Duration
+
+//go:linkname raftHeartbeat github.com/nats-io/nats-server/v2/server.hbInterval
+var raftHeartbeat time.Duration
+
+//go:linkname raftLostQuorum github.com/nats-io/nats-server/v2/server.lostQuorumInterval
+var raftLostQuorum time.Duration
+
+//go:linkname raftLostQuorumCheck github.com/nats-io/nats-server/v2/server.lostQuorumCheck
+var raftLostQuorumCheck time.Duration
+
+// raftTime is one of them: as nats-server 2.15 has it, and as it is here.
+type raftTime struct {
+	name     string
+	is       *time.Duration
+	was, set time.Duration
+}
+
+func raftTimes() []raftTime {
+	return []raftTime{
+		{"minElectionTimeout", &raftMinElection, 4 * time.Second, time.Second},
+		{"maxElectionTimeout", &raftMaxElection, 9 * time.Second, 2 * time.Second},
+		{"hbInterval", &raftHeartbeat, time.Second, 200 * time.Millisecond},
+		{"lostQuorumInterval", &raftLostQuorum, 10 * time.Second, 3 * time.Second},
+		{"lostQuorumCheck", &raftLostQuorumCheck, 10 * time.Second, time.Second},
+	}
+}
+
+// hastened sets the times before the first server starts, all of them or none. The error says which one
+// is not what it was: another release of nats-server has changed it.
+var hastened = sync.OnceValue(func() error {
+	times := raftTimes()
+	for _, t := range times {
+		if *t.is != t.was {
+			return fmt.Errorf("natslink: %s of this nats-server is %v, and %v was expected", t.name, *t.is, t.was)
+		}
+	}
+	for _, t := range times {
+		*t.is = t.set
+	}
+	return nil
+})
+
+// hasten makes the store choose another leader soon.
+func hasten(log *slog.Logger) {
+	if err := hastened(); err != nil && log != nil {
+		log.Warn("the store keeps the times that NATS has: when a core falls silent, nobody new is admitted for some 10 s more", "error", err)
+	}
+}

@@ -88,6 +88,17 @@ func (s *Site) postpone(now anteroom.Time, by time.Duration) {
 	})
 }
 
+// seenUntil counts all sessions as seen now.
+func (s *Site) seenUntil(now anteroom.Time) {
+	s.expiry.slots = nil
+	s.seats.each(func(slot uint32) {
+		st := s.seats.at(slot)
+		st.last = max(st.last, now)
+		st.wake = s.lapse(slot)
+		s.expiry.push(slot)
+	})
+}
+
 func (s *Site) stepped(by time.Duration) {
 	s.seats.each(func(slot uint32) {
 		if st := s.seats.at(slot); st.restored {

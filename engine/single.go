@@ -47,6 +47,11 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 	return x
 }
 
+// SeenUntil says that the sessions which are restored may have been seen until now, though nothing is on
+// record of that: the process before this one has ended while it could write nothing. Call it before anything
+// else.
+func (x *Single) SeenUntil(now anteroom.Time) { x.site.seenUntil(now) }
+
 // Configure puts new settings in force, at all machines at once.
 func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
 	x.Doorway.Configure(now, s)

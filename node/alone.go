@@ -71,6 +71,9 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	settings := r.schedule.inForce.Settings
 	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
 	r.single = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
+	if n.broken {
+		r.single.SeenUntil(n.Now())
+	}
 	r.single.KeepTally()
 	r.machine = r.single
 	r.mu.Lock()

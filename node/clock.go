@@ -27,6 +27,8 @@ type mark struct {
 	at   anteroom.Time
 	boot [16]byte      // identity of the boot; zero when unknown
 	up   time.Duration // since the boot
+
+	ended bool // the process that wrote it has ended in order, and this is its last record
 }
 
 // startClock continues room time after the last mark (zero: there is none). shift is the

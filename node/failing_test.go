@@ -13,10 +13,11 @@ import (
 	"github.com/anteroom/anteroom/cluster/memlink"
 )
 
-// failing is a link whose journal cannot be written while broken is set.
+// failing is a link whose journal cannot be written while broken is set, or does not answer for so long.
 type failing struct {
 	cluster.Link
 	broken atomic.Bool
+	stalls atomic.Int64 // ns
 }
 
 func (f *failing) Journal(ctx context.Context, name string) (cluster.Journal, error) {
@@ -32,6 +33,13 @@ type failingJournal struct {
 func (f *failingJournal) Append(ctx context.Context, b []byte) error {
 	if f.of.broken.Load() {
 		return errors.New("no space left")
+	}
+	if d := time.Duration(f.of.stalls.Load()); d != 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return f.Journal.Append(ctx, b)
 }
@@ -61,15 +69,18 @@ func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
 				n.AdmitUnrecorded(c.admit)
 				r := n.Room(room.ID)
 				inside := r.Decide(t.Context(), newcomer())
+				time.Sleep(50 * time.Millisecond)
 				link.broken.Store(true)
 				began := time.Now()
-				if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
-					t.Fatalf("the one that met the failure: %v, want to be let in", d.Verdict)
+				met := r.Decide(t.Context(), newcomer())
+				if met.Verdict != c.want {
+					t.Fatalf("the one that met the failure: %v, want %v", met.Verdict, c.want)
 				}
+				synctest.Wait()
 				if took := time.Since(began); took > 2*commitWait {
 					t.Errorf("it took %v", took)
 				}
-				if s := n.JournalStats(); !s.Failing || s.Late != 1 {
+				if s := n.JournalStats(); !s.Failing || s.Late != 1 && c.method != anteroom.Passthrough {
 					t.Errorf("stats %+v: want failing, one late", s)
 				}
 				late := r.Decide(t.Context(), newcomer())
@@ -88,6 +99,9 @@ func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
 				if s := n.JournalStats(); s.Failing || s.Records == 0 {
 					t.Errorf("stats %+v: want it written when the disk is back", s)
 				}
+				if d := r.Decide(t.Context(), with(met.Ticket)); d.Verdict != anteroom.Admit {
+					t.Errorf("the one that met the failure, after the disk came back: %v, want to be let in", d.Verdict)
+				}
 				for range 5 {
 					late = r.Decide(t.Context(), with(late.Ticket))
 					time.Sleep(late.Refresh)
@@ -96,6 +110,92 @@ func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
 					t.Errorf("the newcomer after the disk came back: %v, want to be let in", late.Verdict)
 				}
 			})
+		})
+	}
+}
+
+// A disk that does not answer is noticed by the time that it takes: nobody enters without a record, so that a
+// crash gives no seat twice; and it ends by itself.
+func TestNobodyEntersWhileTheJournalStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &failing{Link: memlink.New()}
+		room := wide
+		room.TotalActiveUsers = 3
+		n, kill := begin(t, link, room)
+		r := n.Room(room.ID)
+		tickets := []anteroom.Ticket{r.Decide(t.Context(), newcomer()).Ticket}
+		time.Sleep(50 * time.Millisecond)
+		link.stalls.Store(int64(8 * time.Second))
+		for i := range 3 { // one meets the stall
+			d := r.Decide(t.Context(), newcomer())
+			if d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() || !d.SetCookie {
+				t.Fatalf("newcomer %d: %+v", i, d)
+			}
+			tickets = append(tickets, d.Ticket)
+		}
+		if s := n.JournalStats(); !s.Failing || s.Failures != 0 {
+			t.Errorf("stats %+v: want it said without an error", s)
+		}
+		if d := r.Decide(t.Context(), with(tickets[1])); d.Verdict != anteroom.Wait {
+			t.Errorf("who met the stall comes again: %v", d.Verdict)
+		}
+		if d := r.Decide(t.Context(), with(tickets[0])); d.Verdict != anteroom.Admit {
+			t.Errorf("a session: %v", d.Verdict)
+		}
+		kill()
+		link.stalls.Store(0)
+		n, kill = begin(t, link, room)
+		defer kill()
+		r = n.Room(room.ID)
+		for range 4 {
+			r.Decide(t.Context(), newcomer())
+		}
+		if d := r.Decide(t.Context(), with(tickets[0])); d.Verdict != anteroom.Admit {
+			t.Errorf("a session after the crash: %v", d.Verdict)
+		}
+		if s := r.Status(); s.ActiveUsers > 3 {
+			t.Errorf("%d are active", s.ActiveUsers)
+		}
+		link.stalls.Store(int64(2 * time.Second))
+		late := r.Decide(t.Context(), newcomer())
+		link.stalls.Store(0)
+		time.Sleep(5 * time.Second)
+		if s := n.JournalStats(); s.Failing || late.Verdict != anteroom.Wait {
+			t.Errorf("after a stall: %+v, a newcomer %v", s, late.Verdict)
+		}
+	})
+}
+
+// Whoever was inside while nothing could be recorded has the session still after a crash, and nobody else its
+// seat; after an orderly end, what is on record counts.
+func TestSessionsThatNobodyCouldRecord(t *testing.T) {
+	for _, orderly := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			link := &failing{Link: memlink.New()}
+			room := wide
+			room.TotalActiveUsers, room.SessionDuration = 1, time.Minute
+			n, end := begin(t, link, room)
+			ann := n.Room(room.ID).Decide(t.Context(), newcomer())
+			if !orderly {
+				time.Sleep(50 * time.Second)
+				link.broken.Store(true)
+				time.Sleep(time.Second)
+				ann = n.Room(room.ID).Decide(t.Context(), with(ann.Ticket)) // nothing of this is on record
+			}
+			end()
+			link.broken.Store(false)
+			n, end = begin(t, link, room)
+			defer end()
+			time.Sleep(40 * time.Second)
+			if d := n.Room(room.ID).Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait {
+				t.Errorf("orderly %v: a newcomer gets the seat: %v", orderly, d.Verdict)
+			}
+			if orderly {
+				time.Sleep(30 * time.Second)
+			}
+			if d := n.Room(room.ID).Decide(t.Context(), with(ann.Ticket)); (d.Verdict == anteroom.Admit && d.Reason == anteroom.ReasonSession) == orderly {
+				t.Errorf("orderly %v: the visitor after the restart: %v %v", orderly, d.Verdict, d.Reason)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,31 +25,37 @@ const (
 	headBytes     = 1 + 8 + 16 + 8
 	eventBytes    = 1 + 1 + 16 + 8 + 8
 
-	entryRoom  = 0xF0 // 16 bytes of room id follow
+	entryRoom  = 0xF0 // 16 bytes of room id follow; zeros: the process has ended in order
 	entryStart = 0xF1 // 8 bytes of shift (ns) follow
+
+	endOfProcess = "\xF0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 	maxBatch = 512 << 10 // bytes of one record
 	maxQueue = 64 << 20  // bytes waiting for a journal that does not write
 
-	// An admission waits this long for its record. When the journal does not write by then,
-	// that one is let in all the same; what becomes of the next ones, Node.holds says.
+	// A request whose session is not on record waits for that so long, and then sees the page.
 	commitWait = time.Second
+	// stallAfter is how long a record may be under way: then nobody new is admitted. sayAfter is
+	// when that is logged.
+	stallAfter = 250 * time.Millisecond
+	sayAfter   = time.Second
 )
 
 // JournalStats counts what the journal has done since the start.
 type JournalStats struct {
 	Records, Bytes, Events uint64
 	Failures               uint64        // appends that failed and were tried again
-	Late                   uint64        // admissions that did not wait for their record
+	Late                   uint64        // requests whose session was not on record in time
 	Lost                   uint64        // events dropped because the queue was full
-	Failing                bool          // the last append failed
+	Failing                bool          // the last append failed, or one takes too long
 	Slowest                time.Duration // append
 }
 
 type batch struct {
-	data []byte
-	room anteroom.RoomID // of the last event
-	done chan struct{}   // closed when the batch is durable
+	data  []byte
+	added anteroom.Time
+	room  anteroom.RoomID // of the last event
+	done  chan struct{}   // closed when the batch is durable
 }
 
 type journal struct {
@@ -61,7 +68,8 @@ type journal struct {
 	post   func([]parcel) // sends what waited for a batch
 	fenced func()         // is called when another handle took the journal over
 
-	failing atomic.Bool // counts.Failing, for readers without the lock
+	failing atomic.Bool  // the last append failed
+	oldest  atomic.Int64 // room time at which the oldest was added of what is not durable; 0: all is
 
 	mu     sync.Mutex
 	outbox engine.Outbox[*batch, parcel]
@@ -92,16 +100,20 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.queued > maxQueue {
+		if j.counts.Lost == 0 {
+			j.log.Error("the journal's queue is full: what happens to sessions from here on is not recorded", "bytes", maxQueue)
+		}
 		j.counts.Lost += uint64(len(events))
 		return nil
 	}
+	j.oldest.CompareAndSwap(0, int64(j.now()))
 	var b *batch
 	if open := j.outbox.Open(); open != nil {
 		b = *open
 	}
 	for _, e := range events {
 		if b == nil || len(b.data) > maxBatch {
-			b = &batch{data: j.head(), done: make(chan struct{})}
+			b = &batch{data: j.head(), done: make(chan struct{}), added: j.now()}
 			j.outbox.Add(b)
 		}
 		before := len(b.data)
@@ -149,7 +161,8 @@ func (j *journal) beat() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.outbox.Last() == nil {
-		j.outbox.Add(&batch{data: j.head(), done: make(chan struct{})})
+		j.oldest.CompareAndSwap(0, int64(j.now()))
+		j.outbox.Add(&batch{data: j.head(), done: make(chan struct{}), added: j.now()})
 		j.poke()
 	}
 }
@@ -161,40 +174,53 @@ func (j *journal) poke() {
 	}
 }
 
-// wait returns when the batch is durable, ctx ends, or the journal has failed for too long.
-func (j *journal) wait(ctx context.Context, b *batch) {
-	if b == nil {
-		return
-	}
-	select {
-	case <-b.done:
-		return
-	default:
-	}
-	if j.failing.Load() {
-		j.late()
-		return
-	}
-	timer := time.NewTimer(commitWait)
-	defer timer.Stop()
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-	case <-timer.C:
-		j.late()
-	}
+// recorded says that what was decided at a moment is durable. A batch is added a moment after that.
+func (j *journal) recorded(at anteroom.Time) bool {
+	const behind = 20 * time.Millisecond
+	oldest := j.oldest.Load()
+	return oldest == 0 || at.Add(behind) < anteroom.Time(oldest)
 }
 
-func (j *journal) late() {
+// stalled says that the journal does not write now: it fails, or takes too long.
+func (j *journal) stalled() bool {
+	oldest := j.oldest.Load()
+	return j.failing.Load() || oldest != 0 && j.now().Sub(anteroom.Time(oldest)) > stallAfter
+}
+
+// wait waits until the batch is durable, ctx ends, or the journal has not written for too long, and says
+// whether it is. What there was no room for is not.
+func (j *journal) wait(ctx context.Context, b *batch) bool {
+	if b == nil {
+		return false
+	}
+	select {
+	case <-b.done:
+		return true
+	default:
+	}
+	if !j.failing.Load() {
+		timer := time.NewTimer(commitWait)
+		defer timer.Stop()
+		select {
+		case <-b.done:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+	}
 	j.mu.Lock()
 	j.counts.Late++
 	j.mu.Unlock()
+	return false
 }
 
 func (j *journal) stats() JournalStats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.counts
+	s := j.counts
+	s.Failing = j.stalled()
+	return s
 }
 
 // sync returns when everything added so far is durable, and what waited for it has left.
@@ -217,9 +243,12 @@ func (j *journal) sync(ctx context.Context) error {
 	}
 }
 
-// run writes batches until ctx ends, then what is left. While a batch is written the next
-// one gathers, so a slow disk makes batches larger, not the line longer.
-func (j *journal) run(ctx context.Context) {
+// errUnrecorded: what happened at the end is not on record.
+var errUnrecorded = errors.New("node: the last journal records could not be written")
+
+// run writes batches until ctx ends, then what is left, and that this is the end. While a batch is written
+// the next one gathers, so a slow disk makes batches larger, not the line longer.
+func (j *journal) run(ctx context.Context) error {
 	j.mu.Lock()
 	j.ready = true
 	j.mu.Unlock()
@@ -228,13 +257,17 @@ func (j *journal) run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			if err := j.flush(last); err != nil {
-				j.log.Error("the last journal records could not be written", "error", err)
+			err := j.flush(last)
+			if err == nil && j.fenced == nil && j.stats().Lost == 0 {
+				err = j.to.Append(last, append(j.head(), endOfProcess...))
 			}
 			j.mu.Lock()
 			j.ready = false
 			j.mu.Unlock()
-			return
+			if err != nil || j.stats().Lost > 0 {
+				return fmt.Errorf("%w: %w", errUnrecorded, cmp.Or(err, errors.New("the queue was full")))
+			}
+			return nil
 		case <-j.wake:
 		}
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
@@ -244,7 +277,7 @@ func (j *journal) run(ctx context.Context) {
 			}
 			if j.fenced != nil && errors.Is(err, cluster.ErrFenced) {
 				j.fenced()
-				return
+				return nil
 			}
 			j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err, "retry", wait.String())
 			select {
@@ -260,17 +293,27 @@ func (j *journal) flush(ctx context.Context) error {
 	for {
 		j.mu.Lock()
 		next := j.outbox.Next()
-		j.mu.Unlock()
 		if next == nil {
+			if j.outbox.Last() == nil {
+				j.oldest.Store(0)
+			}
+			j.mu.Unlock()
 			return nil
 		}
 		b := *next
+		j.oldest.Store(int64(b.added))
+		j.mu.Unlock()
 		began := time.Now()
+		slow := time.AfterFunc(sayAfter, func() {
+			j.log.Error("the journal takes long to write; on_failure says whether anybody new is admitted meanwhile")
+		})
 		err := j.to.Append(ctx, b.data)
 		took := time.Since(began)
+		if !slow.Stop() && err == nil {
+			j.log.Info("the journal is written again", "after", took.String())
+		}
 
 		j.mu.Lock()
-		j.counts.Failing = err != nil
 		if j.failing.Swap(err != nil) && err == nil {
 			j.log.Info("the journal is written again")
 		}
@@ -306,6 +349,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 		} else if m.at >= last.at {
 			last = m
 		}
+		last.ended = string(rec[headBytes:]) == endOfProcess
 		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
 				if want(room) {

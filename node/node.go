@@ -70,6 +70,9 @@ type Node struct {
 	lenient atomic.Bool // see AdmitUnrecorded
 
 	kept time.Duration // how long the journal keeps records; guarded by apply
+	// broken: the process before this one has not ended in order. Whoever had a session then may have been
+	// seen until now, while nothing could be recorded.
+	broken bool
 
 	mu    sync.RWMutex // of rooms and past
 	rooms map[anteroom.RoomID]*Room
@@ -110,6 +113,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	var shift time.Duration
 	n.clock, shift = startClock(last)
+	n.broken = last.at != 0 && !last.ended
 	n.journal = newJournal(own, n.clock.now, n.log)
 	// The start is on record before any event of this process: events from before it are
 	// moved by the part of the interruption that cannot be known to have passed.
@@ -123,14 +127,14 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 // is full or broken. Off, as it is at first: nobody new is admitted, the line waits until
 // admissions survive a crash again (rooms that admit everybody go on). On: admission goes on
 // as always, and a crash in that time would forget these sessions. Requests within a session
-// pass either way, and so do those whose admission was under way when the first write failed.
+// that is on record pass either way.
 //
 // In a cluster it says what newcomers get while their site cannot be reached, or cannot record:
 // off, the waiting page and a place; on, they pass uncounted.
 func (n *Node) AdmitUnrecorded(on bool) { n.lenient.Store(on) }
 
 // holds reports whether nobody new may be admitted now.
-func (n *Node) holds() bool { return n.journal != nil && n.journal.failing.Load() && !n.lenient.Load() }
+func (n *Node) holds() bool { return n.journal != nil && n.journal.stalled() && !n.lenient.Load() }
 
 // Apply makes the node serve these rooms: [Node.Prepare], then [Node.Settle].
 func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
@@ -337,13 +341,14 @@ const (
 	beatEvery  = 5 * time.Second // the journal's mark while somebody is there
 )
 
-// Run works until ctx ends: ticks, the journal, and at the end a last flush.
-func (n *Node) Run(ctx context.Context) error {
+// Run works until ctx ends: ticks, the journal, and at the end a last flush. Its error says that not all
+// that has happened is on record.
+func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	if n.member != nil {
 		work.Go(func() { n.member.run(ctx) })
 	} else {
-		work.Go(func() { n.journal.run(ctx) })
+		work.Go(func() { err = n.journal.run(ctx) })
 	}
 	work.Go(func() { n.tellAlways(ctx) })
 	tick := time.NewTicker(tickEvery)
@@ -357,7 +362,7 @@ func (n *Node) Run(ctx context.Context) error {
 				n.releaseRooms() // nobody asks the site any more
 			}
 			n.tellFigures() // of the last second
-			return nil
+			return err
 		case <-tick.C:
 		}
 		wall := walltime.Now()

@@ -243,11 +243,11 @@ func TestClockNeverGoesBack(t *testing.T) {
 		ahead bool
 	}{
 		{"first start", mark{}, func(d time.Duration) bool { return d == 0 }, false},
-		{"same boot, a minute ago", mark{wall.Add(-time.Minute), boot, up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, false},
-		{"same boot, wall clock set back a day", mark{wall.Add(24 * time.Hour), boot, up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, true},
-		{"same boot, wall clock set ahead a day", mark{wall.Add(-24 * time.Hour), boot, up - time.Minute}, func(d time.Duration) bool { return d > 23*time.Hour }, false},
-		{"another boot, an hour ago", mark{wall.Add(-time.Hour), [16]byte{1}, time.Second}, func(d time.Duration) bool { return d > 59*time.Minute }, false},
-		{"another boot, clock in the past", mark{wall.Add(time.Hour), [16]byte{1}, time.Second}, func(d time.Duration) bool { return d < time.Second }, true},
+		{"same boot, a minute ago", mark{wall.Add(-time.Minute), boot, up - time.Minute, false}, func(d time.Duration) bool { return d < time.Second }, false},
+		{"same boot, wall clock set back a day", mark{wall.Add(24 * time.Hour), boot, up - time.Minute, false}, func(d time.Duration) bool { return d < time.Second }, true},
+		{"same boot, wall clock set ahead a day", mark{wall.Add(-24 * time.Hour), boot, up - time.Minute, false}, func(d time.Duration) bool { return d > 23*time.Hour }, false},
+		{"another boot, an hour ago", mark{wall.Add(-time.Hour), [16]byte{1}, time.Second, false}, func(d time.Duration) bool { return d > 59*time.Minute }, false},
+		{"another boot, clock in the past", mark{wall.Add(time.Hour), [16]byte{1}, time.Second, false}, func(d time.Duration) bool { return d < time.Second }, true},
 	} {
 		clk, shift := startClock(c.last)
 		if clk.now() <= c.last.at {

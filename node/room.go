@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -151,10 +152,9 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	r.complete(&d)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
-		if r.alone != nil && now.Sub(d.Ticket.AcceptedAt) < commitWait {
-			// Another request of the visitor began the session a moment ago, and its record may
-			// still be on the way.
-			r.node.journal.wait(ctx, r.node.journal.last())
+		if r.alone != nil && !r.node.journal.recorded(d.Ticket.AcceptedAt) {
+			// Another request of the visitor has begun the session, and its record is still on the way.
+			return r.onRecord(ctx, d, r.node.journal.last()), true
 		}
 		return d, true
 	}
@@ -188,9 +188,30 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	}
 	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
 	if d.Verdict == anteroom.Admit && r.alone != nil {
-		r.node.journal.wait(ctx, b)
+		d = r.onRecord(ctx, d, b)
 	}
 	return d, true
+}
+
+// onRecord is the decision that lets a visitor in when the batch that has the session is durable. While
+// nothing can be written, it is a page: whoever enters without a record has a seat that a crash gives to
+// another. The session stays the visitor's, and the next request finds it.
+func (r *Room) onRecord(ctx context.Context, d anteroom.Decision, b *batch) anteroom.Decision {
+	r.mu.Lock()
+	everybody := r.schedule.inForce.QueueingMethod == anteroom.Passthrough
+	r.mu.Unlock()
+	if everybody || r.node.journal.wait(ctx, b) || r.node.lenient.Load() {
+		return d
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := d.Ticket
+	t.AcceptedAt, t.LastCheckIn, t.Refresh, t.Home = 0, d.At, engine.MinInterval, 0
+	t.Arrival, t.Next = cmp.Or(t.Arrival, d.At), d.At.Add(t.Refresh)
+	page := anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: d.At, Refresh: t.Refresh, Ticket: t, SetCookie: d.SetCookie,
+		KeptUntil: t.Next.Add(r.schedule.inForce.PlaceHold)}
+	r.complete(&page)
+	return page
 }
 
 func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) (d anteroom.Decision, made bool) {

@@ -26,7 +26,8 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	var background sync.WaitGroup
 	nodeEnded := make(chan struct{})
-	background.Go(func() { defer close(nodeEnded); s.node.Run(work) })
+	var unrecorded error
+	background.Go(func() { defer close(nodeEnded); unrecorded = s.node.Run(work) })
 	background.Go(func() { s.gateway.Run(work) })
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
@@ -91,6 +92,10 @@ func (s *Server) Run(ctx context.Context) error {
 	end(drain, servers.admin)
 	stop()
 	background.Wait()
+	if unrecorded != nil {
+		s.log.Error("stopped: what happened last is not on record; at the next start nobody new is admitted to the seats of those who had a session", "error", unrecorded)
+		return errors.Join(err, unrecorded)
+	}
 	s.log.Info("stopped: sessions and places are kept")
 	return err
 }

@@ -181,7 +181,9 @@ func (r *Roles) Members() []Member {
 	defer r.mu.Unlock()
 	var all []Member
 	for _, node := range slices.Sorted(maps.Keys(r.members)) {
-		all = append(all, r.members[node])
+		if m := r.members[node]; !r.silent(m, time.Now()) {
+			all = append(all, m)
+		}
 	}
 	return all
 }

@@ -16,7 +16,7 @@ const (
 	maxReconnect = 2 * time.Second
 
 	// A client notices within 6 s that nothing comes back.
-	clientPing  = 2 * time.Second
+	clientPing  = time.Second
 	clientPings = 2
 )
 

@@ -15,7 +15,7 @@ const (
 	minReconnect = 50 * time.Millisecond
 	maxReconnect = 2 * time.Second
 
-	// A client notices within 6 s that nothing comes back.
+	// A client notices within 3 s that nothing comes back.
 	clientPing  = time.Second
 	clientPings = 2
 )

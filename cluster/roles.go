@@ -34,13 +34,17 @@ const (
 	// keyTTL is after how long the store forgets the key of a member that has ended.
 	keyTTL      = 30 * time.Second
 	renewEvery  = MemberTTL / 5
-	renewWithin = 600 * time.Millisecond // an attempt
+	renewWithin = 600 * time.Millisecond // an attempt, which hangs where the store has just lost its leader
+	renewAgain  = 100 * time.Millisecond // after one that has failed
 	holdsFor    = 6 * time.Second
+	// slowAfter is how many attempts fail before they get slowWithin: the store is slow.
+	slowAfter  = 10
+	slowWithin = 2 * time.Second
 
 	// pauseMost is the longest between two renewals that have come back, else the store has paused. After
 	// a pause the others have regain to renew theirs.
 	pauseMost = 3 * renewEvery
-	regain    = renewWithin + renewEvery
+	regain    = renewWithin + 2*renewAgain
 
 	// takeStep is how much later than the first each next member takes a free role.
 	takeStep = 150 * time.Millisecond
@@ -363,7 +367,7 @@ func (r *Roles) onRole(role string, c Change) {
 func (r *Roles) renew(ctx context.Context, fail func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	warned := false
+	warned, failures := false, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -371,7 +375,16 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 		case <-timer.C:
 		case <-r.kick:
 		}
-		err := r.renewOnce(ctx)
+		within, next := renewWithin, renewEvery
+		if failures >= slowAfter {
+			within = slowWithin
+		}
+		err := r.renewOnce(ctx, within)
+		if failures++; err == nil {
+			failures = 0
+		} else {
+			next = renewAgain
+		}
 		switch {
 		case err == nil && warned:
 			r.log.Info("the site's store is reached again")
@@ -384,12 +397,12 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 			r.log.Warn("this node could not tell the others that it is alive; without touch it gives up its roles", "error", err)
 			warned = true
 		}
-		timer.Reset(renewEvery)
+		timer.Reset(next)
 	}
 }
 
-func (r *Roles) renewOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, renewWithin)
+func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	key := memberPrefix + r.cfg.Self.Node
 	for range 3 {

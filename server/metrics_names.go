@@ -92,7 +92,7 @@ var (
 	mRecords       = counter("journal_records_total", "Journal records written.")
 	mBytes         = counter("journal_bytes_total", "Bytes of journal records written.")
 	mFailures      = counter("journal_failures_total", "Journal writes that failed and were tried again.")
-	mLate          = counter("journal_late_total", "Admissions that did not wait for their journal record.")
+	mLate          = counter("journal_late_total", "Admissions whose journal record was not written within a second: the visitors saw the page, or were let in by on_failure.")
 	mLost          = counter("journal_lost_events_total", "Events dropped because the journal could not be written for too long.")
 	mFailing       = gauge("journal_failing", "1 while the journal cannot be written.")
 	mReload        = gauge("config_reload_success", "1 unless the last reload was refused.")

@@ -13,10 +13,13 @@ func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
 	return func(i uint16) bool { return c.answers(now, i) }
 }
 
-// awaits says whether a site is about to tell who of its line is there: its process has just begun,
-// and doors and visitors have yet to speak to it.
+// awaitFor is how long a site whose process has just begun may take to tell who of its line is there: every
+// door in touch has spoken to it by then, and has told whose streams it has and who is due.
+const awaitFor = 2 * DoorBeat
+
+// awaits says whether a site is about to tell that.
 func (c *Coordinator) awaits(now anteroom.Time) func(uint16) bool {
-	return func(i uint16) bool { return now.Sub(c.sites[i].began) < ClaimHorizon }
+	return func(i uint16) bool { return now.Sub(c.sites[i].began) < awaitFor }
 }
 
 // burst is how many releases may follow each other at once.

@@ -317,9 +317,9 @@ func (k *book) begins(ctx context.Context, r row) bool {
 	return err == nil && first.seq == r.seq
 }
 
-// replayTries is how often a batch is asked for in vain, which takes some seconds each, as
-// choosing a leader does.
-const replayTries = 3
+// replayTries is how often a batch is asked for in vain, which takes a second each; choosing a leader
+// takes some.
+const replayTries = 8
 
 // retain notes the retention in the stream's metadata.
 func (b *books) retain(ctx context.Context, d time.Duration) error {

@@ -17,10 +17,11 @@ import (
 
 const (
 	// callBound is the longest that a call waits for a store by itself. A majority that
-	// has lost its leader takes 4 to 9 s to elect another: callers try again.
+	// has lost its leader takes 1 to 4 s to elect another: callers try again.
 	callBound = 5 * time.Second
-	// tryBound is the longest that one request of a call waits.
-	tryBound = 2 * time.Second
+	// tryBound is the longest that one request of a call waits: it may have gone to a server that
+	// has just fallen silent.
+	tryBound = time.Second
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -242,7 +243,10 @@ func (s *store) batch(ctx context.Context, question map[string]any) ([]row, erro
 	}
 	var records []row
 	for before := "0"; ; {
-		m, err := sub.NextMsgWithContext(ctx)
+		m, err := sub.NextMsg(tryBound)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return records, s.unreachable(err)
 		}

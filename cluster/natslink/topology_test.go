@@ -190,11 +190,15 @@ func keep(t testing.TB, a *attachment, nc *nats.Conn, domain, bucket string) jet
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: a.replicas, LimitMarkerTTL: time.Second})
+		// A request that meets a change of leaders is not answered.
+		try, done := context.WithTimeout(ctx, 3*time.Second)
+		kv, err := js.CreateOrUpdateKeyValue(try, jetstream.KeyValueConfig{Bucket: bucket, Replicas: a.replicas, LimitMarkerTTL: time.Second})
 		if err == nil {
-			if _, err = kv.Put(ctx, "a", []byte("1")); err == nil {
-				return kv
-			}
+			_, err = kv.Put(try, "a", []byte("1"))
+		}
+		done()
+		if err == nil {
+			return kv
 		}
 		if ctx.Err() != nil {
 			t.Fatal(err)

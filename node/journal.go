@@ -52,10 +52,11 @@ type JournalStats struct {
 }
 
 type batch struct {
-	data  []byte
-	added anteroom.Time
-	room  anteroom.RoomID // of the last event
-	done  chan struct{}   // closed when the batch is durable
+	data     []byte
+	added    anteroom.Time
+	admitted anteroom.Time   // the earliest admission in it; 0: there is none
+	room     anteroom.RoomID // of the last event
+	done     chan struct{}   // closed when the batch is durable
 }
 
 type journal struct {
@@ -70,9 +71,11 @@ type journal struct {
 
 	failing atomic.Bool  // the last append failed
 	oldest  atomic.Int64 // room time at which the oldest was added of what is not durable; 0: all is
+	entered atomic.Int64 // of the earliest admission that is not durable; 0: all are
 
 	mu     sync.Mutex
 	outbox engine.Outbox[*batch, parcel]
+	queue  []*batch // those in the outbox
 	queued int
 	counts JournalStats
 	ready  bool
@@ -106,15 +109,13 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 		j.counts.Lost += uint64(len(events))
 		return nil
 	}
-	j.oldest.CompareAndSwap(0, int64(j.now()))
 	var b *batch
 	if open := j.outbox.Open(); open != nil {
 		b = *open
 	}
 	for _, e := range events {
 		if b == nil || len(b.data) > maxBatch {
-			b = &batch{data: j.head(), done: make(chan struct{}), added: j.now()}
-			j.outbox.Add(b)
+			b = j.begin()
 		}
 		before := len(b.data)
 		if b.room != room {
@@ -124,11 +125,35 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 			b.data = append(b.data, raw...)
 		}
 		b.data = appendEvent(b.data, e)
+		if e.Kind == engine.EventAdmitted && (b.admitted == 0 || e.At < b.admitted) {
+			b.admitted = e.At
+		}
 		j.queued += len(b.data) - before
 	}
 	j.counts.Events += uint64(len(events))
+	j.unrecorded()
 	j.poke()
 	return b
+}
+
+// begin adds a batch. The caller holds the lock.
+func (j *journal) begin() *batch {
+	b := &batch{data: j.head(), done: make(chan struct{}), added: j.now()}
+	j.oldest.CompareAndSwap(0, int64(b.added))
+	j.outbox.Add(b)
+	j.queue = append(j.queue, b)
+	return b
+}
+
+// unrecorded notes which admissions are not durable. The caller holds the lock.
+func (j *journal) unrecorded() {
+	earliest := anteroom.Time(0)
+	for _, b := range j.queue {
+		if b.admitted != 0 && (earliest == 0 || b.admitted < earliest) {
+			earliest = b.admitted
+		}
+	}
+	j.entered.Store(int64(earliest))
 }
 
 // last returns the newest batch, nil when everything is durable.
@@ -161,8 +186,7 @@ func (j *journal) beat() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.outbox.Last() == nil {
-		j.oldest.CompareAndSwap(0, int64(j.now()))
-		j.outbox.Add(&batch{data: j.head(), done: make(chan struct{}), added: j.now()})
+		j.begin()
 		j.poke()
 	}
 }
@@ -174,11 +198,10 @@ func (j *journal) poke() {
 	}
 }
 
-// recorded says that what was decided at a moment is durable. A batch is added a moment after that.
+// recorded says that an admission of a moment is durable.
 func (j *journal) recorded(at anteroom.Time) bool {
-	const behind = 20 * time.Millisecond
-	oldest := j.oldest.Load()
-	return oldest == 0 || at.Add(behind) < anteroom.Time(oldest)
+	entered := j.entered.Load()
+	return entered == 0 || at < anteroom.Time(entered)
 }
 
 // stalled says that the journal does not write now: it fails, or takes too long.
@@ -328,6 +351,8 @@ func (j *journal) flush(ctx context.Context) error {
 			j.post(out)
 			j.mu.Lock()
 		}
+		j.queue = j.queue[1:]
+		j.unrecorded()
 		j.counts.Records++
 		j.counts.Bytes += uint64(len(b.data))
 		j.counts.Slowest = max(j.counts.Slowest, took)

@@ -188,7 +188,8 @@ func TestOnFailure(t *testing.T) {
 		r := startServer(t, "on_failure: "+choice+"\nrooms:\n  - {name: shop, host: \"*\", total_active_users: 100, new_users_per_minute: 1000}\n")
 		inside := r.visit("/")
 		r.s.link.Close() // nothing can be written any more
-		r.visit("/")     // meets the failure
+		r.broken = true
+		r.visit("/") // meets the failure
 		if a := r.visit("/"); a.isIn() != want {
 			t.Errorf("%s: a newcomer is in: %v", choice, a.isIn())
 		}

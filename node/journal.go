@@ -69,9 +69,10 @@ type journal struct {
 	post   func([]parcel) // sends what waited for a batch
 	fenced func()         // is called when another handle took the journal over
 
-	failing atomic.Bool  // the last append failed
-	oldest  atomic.Int64 // room time at which the oldest was added of what is not durable; 0: all is
-	entered atomic.Int64 // of the earliest admission that is not durable; 0: all are
+	failing atomic.Bool     // the last append failed
+	oldest  atomic.Int64    // room time at which the oldest was added of what is not durable; 0: all is
+	entered atomic.Int64    // of the earliest admission that is not durable; 0: all are
+	dropped [2]atomic.Int64 // of the first and the last for which there was no room; 0: there was for all
 
 	mu     sync.Mutex
 	outbox engine.Outbox[*batch, parcel]
@@ -107,6 +108,12 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 			j.log.Error("the journal's queue is full: what happens to sessions from here on is not recorded", "bytes", maxQueue)
 		}
 		j.counts.Lost += uint64(len(events))
+		for _, e := range events {
+			if e.Kind == engine.EventAdmitted {
+				j.dropped[0].CompareAndSwap(0, int64(e.At))
+				j.dropped[1].Store(int64(e.At))
+			}
+		}
 		return nil
 	}
 	var b *batch
@@ -200,6 +207,9 @@ func (j *journal) poke() {
 
 // recorded says that an admission of a moment is durable.
 func (j *journal) recorded(at anteroom.Time) bool {
+	if from := j.dropped[0].Load(); from != 0 && at >= anteroom.Time(from) && at <= anteroom.Time(j.dropped[1].Load()) {
+		return false
+	}
 	entered := j.entered.Load()
 	return entered == 0 || at < anteroom.Time(entered)
 }
@@ -210,23 +220,19 @@ func (j *journal) stalled() bool {
 	return j.failing.Load() || oldest != 0 && j.now().Sub(anteroom.Time(oldest)) > stallAfter
 }
 
-// wait waits until the batch is durable, ctx ends, or the journal has not written for too long, and says
-// whether it is. What there was no room for is not.
-func (j *journal) wait(ctx context.Context, b *batch) bool {
-	if b == nil {
-		return false
-	}
-	select {
-	case <-b.done:
+// wait waits until an admission of a moment is durable, ctx ends, or the journal has not written for too
+// long, and says whether it is.
+func (j *journal) wait(ctx context.Context, at anteroom.Time) bool {
+	b := j.last()
+	if j.recorded(at) {
 		return true
-	default:
 	}
-	if !j.failing.Load() {
+	if b != nil && !j.failing.Load() {
 		timer := time.NewTimer(commitWait)
 		defer timer.Stop()
 		select {
 		case <-b.done:
-			return true
+			return j.recorded(at)
 		case <-ctx.Done():
 			return false
 		case <-timer.C:

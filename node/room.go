@@ -154,7 +154,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		r.mu.Unlock()
 		if r.alone != nil && !r.node.journal.recorded(d.Ticket.AcceptedAt) {
 			// Another request of the visitor has begun the session, and its record is still on the way.
-			return r.onRecord(ctx, d, r.node.journal.last()), true
+			return r.onRecord(ctx, d), true
 		}
 		return d, true
 	}
@@ -166,7 +166,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		answer = make(chan anteroom.Decision, 1)
 		r.held[held] = answer
 	}
-	b := r.settle()
+	r.settle()
 	if d.Verdict == anteroom.Admit {
 		r.call(d.Ticket.ID, d)
 	}
@@ -182,25 +182,22 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		case <-ctx.Done():
 			return r.abandon(held, answer, v)
 		}
-		if d.Verdict == anteroom.Admit && r.alone != nil { // its record was added when the answer was made
-			b = r.node.journal.last()
-		}
 	}
 	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
 	if d.Verdict == anteroom.Admit && r.alone != nil {
-		d = r.onRecord(ctx, d, b)
+		d = r.onRecord(ctx, d)
 	}
 	return d, true
 }
 
-// onRecord is the decision that lets a visitor in when the batch that has the session is durable. While
+// onRecord is the decision that lets a visitor in when the session is on record. While
 // nothing can be written, it is a page: whoever enters without a record has a seat that a crash gives to
 // another. The session stays the visitor's, and the next request finds it.
-func (r *Room) onRecord(ctx context.Context, d anteroom.Decision, b *batch) anteroom.Decision {
+func (r *Room) onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decision {
 	r.mu.Lock()
 	everybody := r.schedule.inForce.QueueingMethod == anteroom.Passthrough
 	r.mu.Unlock()
-	if everybody || r.node.journal.wait(ctx, b) || r.node.lenient.Load() {
+	if everybody || r.node.journal.wait(ctx, d.Ticket.AcceptedAt) || r.node.lenient.Load() {
 		return d
 	}
 	r.mu.Lock()

@@ -58,6 +58,8 @@ const (
 	handAgain  = 10 * time.Second
 	handWithin = time.Second
 	handShun   = 30 * time.Second
+	// maxRenewals is how many renewals may be under way back; of more, the oldest are not waited for.
+	maxRenewals = 100
 	// farewell is how long a member that ends tries to say so.
 	farewell = 2 * time.Second
 )
@@ -428,6 +430,9 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 				r.joined = sent
 			}
 			r.until = sent.Add(holdsFor)
+			if len(r.renewals) == maxRenewals {
+				r.renewals = r.renewals[1:]
+			}
 			r.renewals = append(r.renewals, renewal{revision, sent})
 			r.cameBack()
 			r.mu.Unlock()

@@ -84,7 +84,7 @@ func TestThreeCores(t *testing.T) {
 	current := func(ctx context.Context) error {
 		for {
 			f, err := other.look(ctx)
-			if err == nil && len(f.Streams) == 1 && len(f.Streams[0].Replicas) == 2 && f.Core != nil && len(f.Core.Routes) == 2 && f.Core.Leader != "" &&
+			if err == nil && len(f.Streams) == 1 && len(f.Streams[0].Replicas) == 2 && f.Core != nil && len(f.Core.Routes) == 2 && f.Core.Routes[0].RTT != 0 && f.Core.Leader != "" &&
 				!slices.ContainsFunc(f.Streams[0].Replicas, func(r ReplicaFacts) bool { return !r.Current || r.Offline }) {
 				return nil
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -37,21 +38,26 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 	if err != nil {
 		return fmt.Errorf("natslink: %w", err)
 	}
-	m, err := a.system.RequestWithContext(ctx, "$JS.API.SERVER.REMOVE", request)
-	if err != nil {
-		return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
+	for {
+		m, err := a.system.RequestWithContext(ctx, "$JS.API.SERVER.REMOVE", request)
+		if err != nil {
+			return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
+		}
+		var answer struct {
+			Success bool `json:"success"`
+			Error   *struct {
+				Description string `json:"description"`
+			} `json:"error"`
+		}
+		if err := json.Unmarshal(m.Data, &answer); err != nil {
+			return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
+		}
+		if answer.Error == nil {
+			return nil
+		}
+		// The core that takes its place may have come a moment ago.
+		if !strings.Contains(answer.Error.Description, "member change is in progress") || !pause(ctx, maxBackoff/2) {
+			return fmt.Errorf("cluster: core %q is not removed: %s", node, answer.Error.Description)
+		}
 	}
-	var answer struct {
-		Success bool `json:"success"`
-		Error   *struct {
-			Description string `json:"description"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
-	}
-	if answer.Error != nil {
-		return fmt.Errorf("cluster: core %q is not removed: %s", node, answer.Error.Description)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package natslink
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -112,9 +113,14 @@ func TestSites(t *testing.T) {
 	watch.Stop()
 	keep(t, far, far.site, "", "new")
 	within(t, 15*time.Second, func(ctx context.Context) error { return said.await(ctx, "Stale Connection") })
-	if links := far.server.links(); len(links) > 0 {
-		t.Errorf("it still has %v", links)
-	}
+	within(t, 15*time.Second, func(ctx context.Context) error {
+		for links := far.server.links(); len(links) > 0; links = far.server.links() {
+			if !pause(ctx, minBackoff) {
+				return fmt.Errorf("it still has %v", links)
+			}
+		}
+		return nil
+	})
 	t.Logf("the cut was noticed after %v", time.Since(lost))
 	healed := time.Now()
 	w.set(false)

@@ -17,8 +17,8 @@ import (
 // free when the holder's member key has not changed for MemberTTL. So the writes do not grow with the
 // number of roles.
 //
-// That time is measured by whoever looks, with a monotonic clock, and only where the own renewals come
-// back through the same watch: what they do not tell was not written before them. While the store takes
+// That time is measured by whoever looks, with a monotonic clock, and only while its own renewals come
+// back through the same watch: whatever was written before them has come, too. While the store takes
 // no writes nobody is silent, for nobody can be heard, and for a moment after that.
 //
 // A holder stops holdsFor after its last renewal: later than others may take the role, so that a pause of
@@ -132,7 +132,7 @@ type Roles struct {
 	revision uint64               // of the own key
 	renewals []renewal            // of the own key that have not come back
 	current  time.Time            // all that was written before is known here; zero: nothing is
-	steady   time.Time            // since when the own renewals come back without a pause
+	steady   time.Time            // since when its own renewals come back without a pause
 	handed   time.Time            // when a role was last given away
 	shunned  map[string]time.Time // when a node did not take what was given up for it
 	leaving  bool                 // it takes no roles any more
@@ -224,8 +224,8 @@ func (r *Roles) alive(h holding, now time.Time) bool {
 	return known && m.Boot == h.Boot && !r.silent(m, now)
 }
 
-// silent says that a member has not renewed its key for MemberTTL, as far as the own renewals that have
-// come back since can tell; r.mu is held.
+// silent says that a member has not renewed its key for MemberTTL, as far as this process can tell by its
+// own renewals that have come back since; r.mu is held.
 func (r *Roles) silent(m Member, now time.Time) bool {
 	return m.Node != r.cfg.Self.Node && now.Sub(m.Seen) >= MemberTTL &&
 		r.current.Sub(m.Seen) >= MemberTTL-regain && r.current.Sub(r.steady) >= regain
@@ -234,7 +234,7 @@ func (r *Roles) silent(m Member, now time.Time) bool {
 // knows says that this process knows what was written a moment ago; r.mu is held.
 func (r *Roles) knows(now time.Time) bool { return now.Sub(r.current) < 2*pauseMost }
 
-// cameBack notes which of the own renewals were told; r.mu is held.
+// cameBack notes which of its own renewals were told; r.mu is held.
 func (r *Roles) cameBack() {
 	told := r.members[r.cfg.Self.Node].revision
 	for len(r.renewals) > 0 && r.renewals[0].revision <= told {

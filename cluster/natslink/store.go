@@ -134,7 +134,9 @@ func (s *store) ask(ctx context.Context, call string, question, answer any) erro
 		return fmt.Errorf("natslink: store answers %.80q: %w", reply.Data, err)
 	}
 	if e := failed.Error; e != nil {
-		if e.Code == 503 {
+		// Every stream was there when the process joined: a leader that was just elected may not
+		// have read of it yet.
+		if e.Code == 503 || e.ErrCode == codeStreamMissing {
 			return s.unreachable(e)
 		}
 		return e

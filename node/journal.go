@@ -39,6 +39,8 @@ const (
 	// when that is logged.
 	stallAfter = 250 * time.Millisecond
 	sayAfter   = time.Second
+	// syncWithin is how long new rooms wait for what is under way; then they are refused.
+	syncWithin = 2 * time.Second
 )
 
 // JournalStats counts what the journal has done since the start.
@@ -80,6 +82,7 @@ type journal struct {
 	queued int
 	counts JournalStats
 	ready  bool
+	fault  error // of the last append, if it failed
 }
 
 func newJournal(to cluster.Journal, now func() anteroom.Time, log *slog.Logger) *journal {
@@ -268,7 +271,9 @@ func (j *journal) sync(ctx context.Context) error {
 	case <-b.done:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return fmt.Errorf("node: the journal does not write: %w", cmp.Or(j.fault, ctx.Err()))
 	}
 }
 
@@ -343,6 +348,7 @@ func (j *journal) flush(ctx context.Context) error {
 		}
 
 		j.mu.Lock()
+		j.fault = err
 		if j.failing.Swap(err != nil) && err == nil {
 			j.log.Info("the journal is written again")
 		}

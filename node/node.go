@@ -173,8 +173,10 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	var past map[anteroom.RoomID][]engine.Event
 	var kept shuffles.Kept
 	if n.member == nil {
-		var err error
-		if err = n.journal.sync(ctx); err != nil {
+		within, cancel := context.WithTimeout(ctx, syncWithin)
+		err := n.journal.sync(within)
+		cancel()
+		if err != nil {
 			return err
 		}
 		if past, _, err = readHistory(ctx, n.journal.to, func(id anteroom.RoomID) bool { return fresh[id] }); err != nil {

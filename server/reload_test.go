@@ -113,7 +113,12 @@ func TestRefusedReloadLeavesNothingBehind(t *testing.T) {
 			r.write(bigger)
 		}, "keys.json"},
 		{"key file broken", func(t *testing.T) { mustWrite(t, keys, "{}"); r.write(bigger) }, "keys.json"},
-		{"a sealed store", func(t *testing.T) { r.write(bigger); r.s.link.Close(); r.broken = true }, "closed"},
+		{"a sealed store", func(t *testing.T) {
+			r.write(bigger)
+			r.s.link.Close()
+			r.broken = true
+			r.visit("/") // a place that cannot be recorded any more
+		}, "closed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, old := r.s.Status(), r.s.Config()

@@ -33,7 +33,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := prepareServer(t, "")
-			ports := map[string]int{"tls": freePort(t), "http": freePort(t), "nobody": freePort(t)}
+			ports := map[string]int{"tls": corePort(t), "http": corePort(t), "nobody": corePort(t)}
 			a := startAuthority(t, pebble, r.dir, ports[c.tls], ports[c.http])
 			redirect := ""
 			if c.http == "http" {
@@ -86,7 +86,7 @@ type authority struct {
 func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) authority {
 	t.Helper()
 	writeCertificate(t, dir, "authority", 1, "localhost")
-	port := freePort(t)
+	port := corePort(t)
 	type settings map[string]any
 	raw, err := json.Marshal(settings{"pebble": settings{
 		"listenAddress": fmt.Sprintf("127.0.0.1:%d", port),
@@ -129,16 +129,6 @@ func startAuthority(t *testing.T, pebble, dir string, tlsPort, httpPort int) aut
 	}
 	a.roots.AppendCertsFromPEM(mustRead(t, filepath.Join(dir, "authority.pem")))
 	return a
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // everyNameIsHere is a name server (RFC 1035) for which every name is 127.0.0.1. It speaks

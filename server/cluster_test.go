@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -13,23 +14,18 @@ import (
 	"github.com/anteroom/anteroom/manage"
 )
 
-// corePort is the first of three ports that nobody listens on.
+// corePort is the first of three ports that nobody listens on. They lie below those that outgoing
+// connections get, so that they stay free until a server listens there.
 func corePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		free := true
-		for next := port + 1; next <= port+2 && free; next++ {
-			other, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
+		port, free := 10_000+rand.IntN(20_000), true
+		for next := port; next <= port+2 && free; next++ {
+			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", next))
 			if free = err == nil; free {
-				other.Close()
+				l.Close()
 			}
 		}
-		l.Close()
 		if free {
 			return port
 		}

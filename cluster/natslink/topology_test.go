@@ -3,6 +3,7 @@ package natslink
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -18,18 +19,14 @@ const (
 	otherSecret = "c0ffee12ab4598d7e6f3021b9a8c7d54"
 )
 
-// freeAddress returns an address on loopback with two more free ports above its own.
+// freeAddress returns an address on loopback with two more free ports above its own. It lies below the
+// ports that outgoing connections get, so that it stays free until a server listens there.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := first.Addr().(*net.TCPAddr).Port
-		free := port <= 65535-portSites
-		listeners := []net.Listener{first}
-		for i := 1; i <= portSites && free; i++ {
+		port, free := 10_000+rand.IntN(20_000), true
+		var listeners []net.Listener
+		for i := 0; i <= portSites && free; i++ {
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
 			if err != nil {
 				free = false
@@ -42,7 +39,7 @@ func freeAddress(t testing.TB) string {
 			l.Close()
 		}
 		if free {
-			return first.Addr().String()
+			return fmt.Sprintf("127.0.0.1:%d", port)
 		}
 	}
 	t.Fatal("no three free ports in a row")

@@ -200,10 +200,22 @@ type Touch struct {
 	Detail string        // for the operator: with whom, or what is wrong; may be empty
 }
 
+type urgentKey struct{}
+
+// Urgent returns a context for an append that may use what a link keeps free for when its disk is full: the
+// first and the last record of a process, not more.
+func Urgent(ctx context.Context) context.Context { return context.WithValue(ctx, urgentKey{}, true) }
+
+// IsUrgent says that the context is one of Urgent.
+func IsUrgent(ctx context.Context) bool { return ctx.Value(urgentKey{}) != nil }
+
 // DamagedError says that stored bytes are not what was written.
 type DamagedError struct {
 	What string // the key or record, for the operator
 	Err  error
+	// Copy: what is there is as it was written, but in a copy of the directory, which does not know what
+	// has happened since.
+	Copy bool
 }
 
 func (e *DamagedError) Error() string { return "cluster: damaged: " + e.What + ": " + e.Err.Error() }

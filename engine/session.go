@@ -178,6 +178,13 @@ func (s *Site) adoptable(now anteroom.Time, t anteroom.Ticket) bool {
 	return now < lasts(&s.settings, t.AcceptedAt, t.LastCheckIn) && s.homely(&t) && s.believes(now, t.ID, true)
 }
 
+// provesLoss: the session began before this process and after everything that is on record, and no session
+// begins without a record. So the journal is not the newest that there was.
+func (s *Site) provesLoss(now anteroom.Time, t anteroom.Ticket) bool {
+	return t.AcceptedAt > s.journaled && t.AcceptedAt < s.begins && !s.lost && s.homely(&t) &&
+		now < lasts(&s.settings, t.AcceptedAt, t.LastCheckIn) && s.settings.QueueingMethod != anteroom.Passthrough
+}
+
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
 	s.takeOver(now, t.ID, t.AcceptedAt)
 	return s.atHome(now, t, t.AcceptedAt, anteroom.ReasonAdopted)

@@ -50,7 +50,19 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 // SeenUntil says that the sessions which are restored may have been seen until now, though nothing is on
 // record of that: the process before this one has ended while it could write nothing. Call it before anything
 // else.
-func (x *Single) SeenUntil(now anteroom.Time) { x.site.seenUntil(now) }
+func (x *Single) SeenUntil(now anteroom.Time) {
+	x.site.seenUntil(now)
+	x.coordinator.regather(now) // so that a cookie may say first that records are missing
+}
+
+// Recorded says that everything is on record that happened until a moment, when the process before this one
+// was the last. Call it before anything else.
+func (x *Single) Recorded(until, now anteroom.Time) { x.site.journaled, x.site.begins = until, now }
+
+// Older says that a cookie has proved the opposite: the records are older than what they are of. The rooms
+// are to begin anew, as a new incarnation, which takes the sessions over from their cookies; until then such
+// requests are asked to come again.
+func (x *Single) Older() bool { return x.site.older }
 
 // Configure puts new settings in force, at all machines at once.
 func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
@@ -158,13 +170,10 @@ func (x *Single) Revoke(now anteroom.Time, id anteroom.ID) bool {
 // Touch renews a session without a decision: for long connections. It reports whether
 // there is one.
 func (x *Single) Touch(now anteroom.Time, id anteroom.ID) bool {
-	if _, ok := x.site.Session(id); !ok {
-		return false
+	if _, ok := x.site.Session(id); ok && x.Doorway.Touch(now, id) {
+		return true
 	}
-	if !x.Doorway.Touch(now, id) {
-		x.site.Touch(now, now, id) // a session from before a restart that the door has not met
-	}
-	return true
+	return x.site.Touch(now, now, id) // perhaps one from before a restart, which the door has not met
 }
 
 // Look is what a waiting visitor would see now (see Site.Look).

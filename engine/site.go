@@ -42,6 +42,9 @@ type Site struct {
 	recorded  anteroom.Time // the newest event restored
 	slack     time.Duration // how far behind the last touch of a restored session may be
 	forgotten anteroom.Time // the newest EventForgotten restored
+	journaled anteroom.Time // what happened up to then is on record; see provesLoss
+	begins    anteroom.Time // when this process began, if that is known; 0 else
+	older     bool          // a cookie has proved that records are missing
 
 	seats   slab[seat]
 	expiry  queue

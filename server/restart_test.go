@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -82,6 +83,45 @@ func TestDamagedJournal(t *testing.T) {
 		if a := r.visit("/", c...); !a.isIn() {
 			t.Errorf("session %d was not taken over", i)
 		}
+	}
+}
+
+// TestRestoredDirectory: a backup does not know who came after it was made, and that is noticed.
+func TestRestoredDirectory(t *testing.T) {
+	r := startServer(t, roomForTwo)
+	first := r.visit("/").Cookies()
+	data, backup := filepath.Join(r.dir, "data"), filepath.Join(r.dir, "backup")
+	if err := os.CopyFS(backup, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	second := r.visit("/")
+	if !second.isIn() {
+		t.Fatal("the second waits")
+	}
+	if err := errors.Join(r.end(), os.RemoveAll(data), os.Rename(backup, data), os.Chmod(filepath.Join(data, "keys.json"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	mark := r.log.mark()
+	r.start()
+	r.log.await(t, mark, "restored or copied")
+	if a := r.visit("/"); a.isIn() {
+		t.Error("a newcomer has a seat of somebody who came after the backup")
+	}
+	for i, c := range [][]*http.Cookie{second.Cookies(), first} {
+		if a := r.visit("/", c...); !a.isIn() {
+			t.Errorf("session %d was not taken over", i)
+		}
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	mark = r.log.mark()
+	r.start()
+	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), "restored or copied") {
+		t.Error("the next start takes the directory for a copy again")
+	}
+	if a := r.visit("/", first...); !a.isIn() {
+		t.Error("a session that was taken over is gone")
 	}
 }
 

@@ -174,13 +174,22 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 // the operator has said to go on without.
 func (s *Server) openStore(ctx context.Context, cfg config.Config, lockWait time.Duration) error {
 	err := s.openWith(ctx, cfg, lockWait, false)
-	if _, damaged := errors.AsType[*cluster.DamagedError](err); !damaged || s.link == nil {
+	damage, damaged := errors.AsType[*cluster.DamagedError](err)
+	if !damaged || s.link == nil {
 		return err
 	}
-	if !s.opts.NewJournal {
+	if !damage.Copy && !s.opts.NewJournal {
 		return anteroom.Errorf(anteroom.Unavailable, "%w (start once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow; or restore a backup of %s)", err, cfg.Data)
 	}
-	s.log.Error("the journal is damaged and was dropped, as --new-journal says", "error", err)
+	if damage.Copy {
+		s.log.Error("the data directory was restored or copied: what its journal says is not believed. Sessions and places are taken over from the visitors' cookies, "+
+			"and nobody new enters before those who may be inside have come or their sessions are over", "error", err)
+	} else {
+		s.log.Error("the journal is damaged and was dropped, as --new-journal says", "error", err)
+	}
+	if err := node.Forget(ctx, s.link); err != nil {
+		return err
+	}
 	return s.openWith(ctx, cfg, lockWait, true)
 }
 

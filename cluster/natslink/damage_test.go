@@ -125,10 +125,7 @@ func TestDamageIsNeverAccepted(t *testing.T) {
 	l := open(t, damageConfig(template))
 	want := writeContent(t, l)
 	// What kill -9 leaves is what is in the files now.
-	killed := t.TempDir()
-	if err := os.CopyFS(killed, os.DirFS(template)); err != nil {
-		t.Fatal(err)
-	}
+	killed := image(t, template)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +139,7 @@ func TestDamageIsNeverAccepted(t *testing.T) {
 			tries, noticed := 0, 0
 			try := func(what string, damage func(dir string) error) {
 				t.Helper()
-				work := t.TempDir()
-				if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
-					t.Fatal(err)
-				}
+				work := image(t, dir)
 				if err := damage(work); err != nil {
 					t.Fatal(err)
 				}
@@ -202,6 +196,119 @@ func TestDamageIsNeverAccepted(t *testing.T) {
 	}
 }
 
+// image copies a directory as an image of the disk would: what is in it does not notice.
+func image(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range filesOf(t, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// TestNewJournalWhateverIsWrongWithIt: any damage of the journal's files can be left behind, and the keys
+// are kept.
+func TestNewJournalWhateverIsWrongWithIt(t *testing.T) {
+	t.Parallel()
+	template := t.TempDir()
+	l := open(t, damageConfig(template))
+	want := writeContent(t, l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(*damageSeed, 1))
+	tries := 0
+	for _, name := range filesOf(t, template) {
+		if !strings.Contains(name, "/"+journalStream+"/") {
+			continue
+		}
+		for way, damage := range map[string]func(b []byte) []byte{
+			"a flipped bit": func(b []byte) []byte { b[rnd.IntN(len(b))] ^= 1 << rnd.IntN(8); return b },
+			"its half":      func(b []byte) []byte { return b[:len(b)/2] },
+			"nothing":       func([]byte) []byte { return nil },
+		} {
+			dir := image(t, template)
+			if err := edit(filepath.Join(dir, name), damage); err != nil {
+				t.Fatal(err)
+			}
+			for _, fresh := range []bool{false, true, false} {
+				cfg := damageConfig(dir)
+				cfg.NewJournal = fresh
+				l, err := tryOpen(cfg)
+				if err != nil {
+					t.Fatalf("%s of %s, new journal %v (-seed %d): %v", way, name, fresh, *damageSeed, err)
+				}
+				if keys, err := l.Keys(t.Context(), ""); err != nil || len(keys) != len(want.keys) {
+					t.Errorf("%s of %s: %d keys, %v; want %d", way, name, len(keys), err, len(want.keys))
+				}
+				if fresh {
+					if err := l.Append(t.Context(), []byte("new")); err != nil {
+						t.Errorf("%s of %s (-seed %d): a new journal is not written: %v", way, name, *damageSeed, err)
+					}
+				}
+				l.Close()
+			}
+			l, err := tryOpen(damageConfig(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := ""
+			if err := l.Replay(t.Context(), func(_ time.Time, r []byte) error { last = string(r); return nil }); err != nil || last != "new" {
+				t.Errorf("%s of %s (-seed %d): the last record is %.40q, %v; want the one of the new journal", way, name, *damageSeed, last, err)
+			}
+			l.Close()
+			tries++
+		}
+	}
+	if tries < 6 {
+		t.Errorf("%d damages: the journal has more files", tries)
+	}
+}
+
+// TestCopiesAreNotBelieved: a directory that was put back from a copy has all keys, and a journal that is
+// not believed, until a new one is begun.
+func TestCopiesAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "backup")
+	l := open(t, Config{Dir: dir})
+	if birth(filepath.Join(dir, bornName)) == 0 {
+		t.Skip("the file system of temporary files does not say when a file was made")
+	}
+	want := writeContent(t, l)
+	l.Close()
+	if err := os.CopyFS(backup, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fresh, refused bool
+		records        int
+	}{{false, true, 0}, {false, true, 0}, {true, false, 0}, {false, false, 0}} {
+		l, err := tryOpen(Config{Dir: backup, NewJournal: c.fresh})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := l.Keys(t.Context(), ""); err != nil || len(keys) != len(want.keys) {
+			t.Errorf("%d keys, %v; want %d", len(keys), err, len(want.keys))
+		}
+		n := 0
+		err = l.Replay(t.Context(), func(time.Time, []byte) error { n++; return nil })
+		damage, damaged := errors.AsType[*cluster.DamagedError](err)
+		if damaged != c.refused || damaged && !damage.Copy || n != c.records {
+			t.Errorf("new journal %v: %d records, %v", c.fresh, n, err)
+		}
+		l.Close()
+	}
+}
+
 func positions(rnd *rand.Rand, size int) []int {
 	if size == 0 {
 		return nil
@@ -224,7 +331,7 @@ func filesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
 	if err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && d.Name() != lockName {
+		if err == nil && !d.IsDir() && d.Name() != lockName && d.Name() != reserveName && d.Name() != bornName {
 			names = append(names, name)
 		}
 		return err

@@ -6,8 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -79,6 +83,49 @@ func checkLayout(dir string) (fresh bool, err error) {
 		return false, fmt.Errorf("natslink: %w", engineErr)
 	}
 	return true, nil
+}
+
+// bornName is a file that holds when it was born. In a copy of the directory it was born later.
+const bornName = "anteroom-born"
+
+// birth is when a file was made, which nobody can set; 0 when the file system does not say.
+func birth(path string) int64 {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return 0
+	}
+	return st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
+}
+
+// isCopy says that the directory was copied since it was made, or put back from a copy.
+func isCopy(dir string) bool {
+	path := filepath.Join(dir, bornName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false // of an earlier release
+	}
+	born, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	now := birth(path)
+	return err == nil && born != 0 && now != 0 && born != now
+}
+
+// original makes the directory one that is no copy.
+func original(dir string) error {
+	path := filepath.Join(dir, bornName)
+	f, err := os.CreateTemp(dir, bornName+"-*")
+	if err == nil {
+		_, err = fmt.Fprintln(f, birth(f.Name()))
+		if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+			err = os.Rename(f.Name(), path)
+		}
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("natslink: %w", err)
+	}
+	return syncDir(dir)
 }
 
 // checkSpace returns an error that wraps cluster.ErrFull when less than min bytes are free.

@@ -50,6 +50,8 @@ type engine struct {
 	srv *server.Server
 	nc  *nats.Conn
 	log *logger
+	// noJournal: the server has not found the stream of the journal, whose files are damaged.
+	noJournal bool
 }
 
 // startEngine starts the server on the directory. Bucket and stream are made if allowed;
@@ -87,7 +89,18 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 		e.stop()
 		return nil, err
 	}
+	if e.noJournal && cfg.NewJournal {
+		e.stop()
+		if err := os.RemoveAll(streamDir(cfg.Dir, journalStream)); err != nil {
+			return nil, fmt.Errorf("natslink: the damaged journal cannot be removed: %w", err)
+		}
+		return startEngine(cfg, true)
+	}
 	return e, nil
+}
+
+func streamDir(dir, stream string) string {
+	return filepath.Join(dir, engineName, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream)
 }
 
 // forgetIndexes removes JetStream's summaries of its files. With a summary it trusts the
@@ -95,7 +108,7 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 // until the process is killed; without one it reads and checks every record.
 func forgetIndexes(dir string) error {
 	for _, stream := range []string{keysStream, journalStream} {
-		err := os.Remove(filepath.Join(dir, engineName, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream, "msgs", "index.db"))
+		err := os.Remove(filepath.Join(streamDir(dir, stream), "msgs", "index.db"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("natslink: summary of stream %s: %w", stream, err)
 		}
@@ -115,38 +128,49 @@ func (e *engine) connect(cfg Config, create bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if !create {
-		for _, name := range []string{keysStream, journalStream} {
-			if _, err := js.Stream(ctx, name); errors.Is(err, jetstream.ErrStreamNotFound) {
-				return &cluster.DamagedError{
-					What: "store in " + cfg.Dir,
-					Err:  fmt.Errorf("JetStream does not find its stream %s; restore the data directory from a backup", name),
-				}
-			} else if err != nil {
-				return fmt.Errorf("natslink: stream %s: %w", name, err)
+	// What is there as it should be is left alone: a start writes nothing that a full disk might refuse.
+	there := map[string]int64{}
+	for _, name := range []string{keysStream, journalStream} {
+		stream, err := js.Stream(ctx, name)
+		switch {
+		case err == nil:
+			there[name] = stream.CachedInfo().Config.MaxBytes
+		case errors.Is(err, jetstream.ErrStreamNotFound) && create:
+		case errors.Is(err, jetstream.ErrStreamNotFound) && name == journalStream:
+			e.noJournal = true
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return &cluster.DamagedError{
+				What: "store in " + cfg.Dir,
+				Err:  fmt.Errorf("JetStream does not find its stream %s; restore the data directory from a backup", name),
 			}
+		default:
+			return fmt.Errorf("natslink: stream %s: %w", name, err)
 		}
 	}
-	if _, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket:       bucket,
-		Storage:      jetstream.FileStorage,
-		History:      1,
-		MaxBytes:     cfg.MaxKeys,
-		MaxValueSize: cluster.MaxValue + perRecord,
-	}); err != nil {
-		return fmt.Errorf("natslink: bucket of keys: %w", err)
+	if there[keysStream] != cfg.MaxKeys {
+		if _, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:       bucket,
+			Storage:      jetstream.FileStorage,
+			History:      1,
+			MaxBytes:     cfg.MaxKeys,
+			MaxValueSize: cluster.MaxValue + perRecord,
+		}); err != nil {
+			return fmt.Errorf("natslink: bucket of keys: %w", err)
+		}
 	}
-	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:        journalStream,
-		Subjects:    []string{journalSubject},
-		Storage:     jetstream.FileStorage,
-		Retention:   jetstream.LimitsPolicy,
-		Discard:     jetstream.DiscardNew,
-		MaxBytes:    cfg.MaxJournal,
-		MaxMsgSize:  cluster.MaxValue + perRecord,
-		AllowDirect: true,
-	}); err != nil {
-		return fmt.Errorf("natslink: stream of the journal: %w", err)
+	if there[journalStream] != cfg.MaxJournal && !e.noJournal {
+		if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name:        journalStream,
+			Subjects:    []string{journalSubject},
+			Storage:     jetstream.FileStorage,
+			Retention:   jetstream.LimitsPolicy,
+			Discard:     jetstream.DiscardNew,
+			MaxBytes:    cfg.MaxJournal,
+			MaxMsgSize:  cluster.MaxValue + perRecord,
+			AllowDirect: true,
+		}); err != nil {
+			return fmt.Errorf("natslink: stream of the journal: %w", err)
+		}
 	}
 	return nil
 }

@@ -16,6 +16,12 @@ import (
 // records hold is checked when they are replayed. A damaged journal does not keep the link
 // from opening: the keys are good.
 func (l *link) loadJournal(ctx context.Context) error {
+	if l.eng.noJournal {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.journalDamaged = &cluster.DamagedError{What: "the journal", Err: fmt.Errorf("JetStream does not find its stream %s; restore the data directory from a backup, or begin a new journal", journalStream)}
+		return nil
+	}
 	state, err := l.eng.state(ctx, journalStream)
 	if err != nil {
 		return err
@@ -42,6 +48,10 @@ func (l *link) loadJournal(ctx context.Context) error {
 		damaged, l.appended = err, int64(e.extra)
 	}
 	l.journal = state.LastSeq
+	if damaged == nil && l.copy && state.Msgs > 0 {
+		damaged = &cluster.DamagedError{What: "the journal", Copy: true,
+			Err: fmt.Errorf("%s is a copy: it does not know what happened after it was made", l.cfg.Dir)}
+	}
 	if damaged != nil && l.cfg.NewJournal {
 		if damaged = nil; state.Msgs > 0 {
 			if err := l.eng.purge(ctx, journalStream, state.LastSeq+1); err != nil {
@@ -126,7 +136,7 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 	if err := cluster.CheckValue(record); err != nil {
 		return err
 	}
-	record = slices.Clone(record)
+	record, urgent := slices.Clone(record), cluster.IsUrgent(ctx)
 	l := h.link
 	return l.write(ctx, func(ctx context.Context) error {
 		if l.owners[h.name] != h.owner {
@@ -143,7 +153,7 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 			env.kind = kindNamed
 			env.data = append(append([]byte{byte(len(h.name))}, h.name...), record...)
 		}
-		if err := l.publish(ctx, journalSubject, env.seal(journalSubject), l.journal); err != nil {
+		if err := l.publish(ctx, journalSubject, env.seal(journalSubject), l.journal, urgent); err != nil {
 			if errors.Is(err, errNoSpaceInStream) {
 				return fmt.Errorf("%w: the journal takes its %d bytes; shorten the retention or raise MaxJournal", cluster.ErrFull, l.cfg.MaxJournal)
 			}
@@ -279,6 +289,7 @@ func (l *link) keep() {
 		err := l.write(ctx, func(ctx context.Context) error {
 			retention := l.mark.now.retention
 			step = min(max(retention/keepParts, minKeepStep), maxKeepStep)
+			l.reserve()
 			return l.forget(ctx, time.Now().Add(-retention))
 		})
 		cancel()

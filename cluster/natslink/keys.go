@@ -206,7 +206,7 @@ func (l *link) change(ctx context.Context, key string, k kind, value []byte, ttl
 		}
 		subject := keysSubject + key
 		env := envelope{number: number, extra: digest, kind: k, data: data}.seal(subject)
-		if err := l.publish(ctx, subject, env, l.keysLast); err != nil {
+		if err := l.publish(ctx, subject, env, l.keysLast, true); err != nil {
 			if errors.Is(err, errNoSpaceInStream) {
 				return fmt.Errorf("%w: the keys take their %d bytes; delete some or raise MaxKeys", cluster.ErrFull, l.cfg.MaxKeys)
 			}

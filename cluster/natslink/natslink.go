@@ -4,6 +4,9 @@
 // # What is in the directory
 //
 //	anteroom-store   which layout this is, and the checkpoint (see below)
+//	anteroom-born    when this file was made: a copy of the directory is noticed, and its journal is not
+//	                 believed, for it does not know what happened since
+//	reserve          room for what has to be written when the disk is full
 //	lock             held while a process has the directory open
 //	jetstream/       NATS: a key-value bucket for the keys, one stream for the journal
 //
@@ -37,8 +40,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
@@ -57,8 +64,9 @@ type Config struct {
 	// MaxJournal is the space of the journal in bytes, at least 4 MiB. Zero means 8 GiB.
 	// Appends beyond it fail with cluster.ErrFull until the retention frees space.
 	MaxJournal int64
-	// MinFree is the space in bytes that writes leave free on the file system; below it
-	// they fail with cluster.ErrFull. Zero means 64 MiB.
+	// MinFree is the space in bytes that appends leave free on the file system; below it
+	// they fail with cluster.ErrFull. Keys, and what is urgent (see cluster.Urgent), may use it up
+	// to the last MiB, and 16 MiB that are reserved for them. Zero means 64 MiB.
 	MinFree int64
 	// NewJournal drops a damaged journal when the link opens and begins an empty one; an
 	// intact journal stays. For the operator who has seen the DamagedError and prefers
@@ -91,6 +99,7 @@ type link struct {
 	// members below it, up to mu.
 	writing   chan struct{}
 	mark      *markFile
+	copy      bool      // the directory is a copy, and its journal was not dropped yet
 	suspect   bool      // the last write's outcome is unknown
 	restarted time.Time // when suspect last made it restart
 	keysLast  uint64    // number of the newest record of each stream
@@ -155,6 +164,7 @@ func Open(cfg Config) (cluster.Link, error) {
 		return nil, err
 	}
 	<-l.writing
+	l.reserve()
 	l.expireOld()
 	l.keeper.Go(l.keep)
 	return l, nil
@@ -173,6 +183,7 @@ func (l *link) open() error {
 	if l.mark, err = openMark(l.cfg.Dir, fresh); err != nil {
 		return err
 	}
+	l.copy = isCopy(l.cfg.Dir)
 	return l.start()
 }
 
@@ -196,7 +207,16 @@ func (l *link) start() error {
 	l.suspect = false
 	m := l.mark.now
 	m.ready, m.keys, m.journalLast = true, l.keysLast, max(m.journalLast, l.journal)
-	return l.mark.write(m, true)
+	if err := l.mark.write(m, true); err != nil || l.journalDamage() != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(l.cfg.Dir, bornName)); l.copy || errors.Is(err, fs.ErrNotExist) {
+		if err := original(l.cfg.Dir); err != nil && (l.copy || !errors.Is(err, syscall.ENOSPC)) {
+			return err
+		}
+		l.copy = false
+	}
+	return nil
 }
 
 // engine returns the embedded server in use, or ErrClosed, or ctx's error.
@@ -267,7 +287,7 @@ func (l *link) healthy() error {
 	if !l.suspect {
 		return nil
 	}
-	if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
+	if err := l.space(true); err != nil {
 		return err
 	}
 	select {
@@ -283,9 +303,10 @@ func (l *link) healthy() error {
 	return nil
 }
 
-// publish writes a record behind the last one of its stream and returns its number.
-func (l *link) publish(ctx context.Context, subject string, env []byte, last uint64) error {
-	if err := checkSpace(l.cfg.Dir, l.cfg.MinFree); err != nil {
+// publish writes a record behind the last one of its stream and returns its number. One that is urgent
+// may use the last of the disk.
+func (l *link) publish(ctx context.Context, subject string, env []byte, last uint64, urgent bool) error {
+	if err := l.space(urgent); err != nil {
 		return err
 	}
 	err := l.eng.publish(ctx, subject, env, last)

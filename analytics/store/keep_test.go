@@ -137,7 +137,7 @@ func TestTheFileStaysSmallEnough(t *testing.T) {
 	t.Logf("at most %d bytes with the log", largest)
 }
 
-// A damaged file is moved aside, whether it is noticed at the start, by a write or by a query.
+// A damaged file is moved aside, whether it is noticed when it is opened, by the check after that, by a write or by a query.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	put := func(s *Store, n int) {
@@ -148,6 +148,10 @@ func TestDamagedFile(t *testing.T) {
 		"no database":     func(b []byte) []byte { return bytes.Repeat([]byte("visitors "), 4000) },
 		"the first page":  func(b []byte) []byte { clear(b[100:4096]); return b },
 		"everything else": func(b []byte) []byte { copy(b[pageSize:], bytes.Repeat([]byte{0xa5}, len(b))); return b },
+		"a page that nobody reads": func(b []byte) []byte {
+			copy(b[len(b)/2&^(pageSize-1):][:pageSize], bytes.Repeat([]byte{0xa5}, pageSize))
+			return b
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,6 +175,7 @@ func TestDamagedFile(t *testing.T) {
 			var said bytes.Buffer
 			s = Open(Config{Path: path, Now: c.Now, Log: slog.New(slog.NewTextHandler(&said, nil))})
 			defer s.Close()
+			s.inspect(t.Context())
 			c.now = tick(200)
 			put(s, 200)
 			c.now = c.now.Add(time.Minute)
@@ -183,8 +188,9 @@ func TestDamagedFile(t *testing.T) {
 				t.Error(err)
 			}
 			a := ask(t, s, analytics.Query{Rooms: []anteroom.RoomID{room(1)}, From: began, To: c.now, Every: analytics.EveryMinute})
-			if len(a.Rows) != 1 || a.Incomplete != "" {
-				t.Errorf("%d rows, incomplete %q; want the new one", len(a.Rows), a.Incomplete)
+			// Where the file could be opened, its last minutes are in memory and are written anew.
+			if n := len(a.Rows); n == 0 || n > 2+window || a.Incomplete != "" {
+				t.Errorf("%d rows, incomplete %q; want the new one", n, a.Incomplete)
 			}
 		})
 	}

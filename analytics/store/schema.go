@@ -188,9 +188,12 @@ const (
 	codeFull    = 13
 )
 
+// errInconsistent is what a check of the whole file found.
+var errInconsistent = errors.New("analytics: the file is damaged")
+
 func damaged(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
-	return ok && (e.Code()&0xff == codeCorrupt || e.Code()&0xff == codeNotADB)
+	return errors.Is(err, errInconsistent) || ok && (e.Code()&0xff == codeCorrupt || e.Code()&0xff == codeNotADB)
 }
 
 func full(err error) bool {

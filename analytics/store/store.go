@@ -17,6 +17,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -244,6 +245,9 @@ func (s *Store) dropOldest() {
 // Run writes what was put, rolls it up and drops what is too old, until ctx ends; then it writes
 // once more.
 func (s *Store) Run(ctx context.Context) {
+	var checking sync.WaitGroup
+	checking.Go(func() { s.inspect(ctx) })
+	defer checking.Wait()
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
 	for {
@@ -256,6 +260,27 @@ func (s *Store) Run(ctx context.Context) {
 			s.Step(last)
 			return
 		}
+	}
+}
+
+// inspect reads the whole file once, for damage may lie where nobody looks for months. A damaged file is
+// replaced by the next step.
+func (s *Store) inspect(ctx context.Context) {
+	s.mu.Lock()
+	f := s.file
+	s.mu.Unlock()
+	if f == nil {
+		return
+	}
+	var said string
+	err := f.read.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
+	if err == nil && said != "ok" {
+		err = fmt.Errorf("%w: %s", errInconsistent, said)
+	}
+	if damaged(err) {
+		s.mu.Lock()
+		s.suspect = err
+		s.mu.Unlock()
 	}
 }
 

@@ -48,6 +48,7 @@ type Coordinator struct {
 	mode     Mode
 	fenced   bool
 	begun    bool // a report was heard
+	held     bool // see Hold
 	guessed  bool // see State.Guessed
 	overview bool // see overlooks
 
@@ -166,7 +167,23 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 }
 
 // closed reports that nobody is to be granted anything.
-func (c *Coordinator) closed() bool { return closed(&c.settings) }
+func (c *Coordinator) closed() bool { return c.held || closed(&c.settings) }
+
+// Hold lets nobody be called or admitted while on, as nothing can be recorded; how long is not known.
+// Unlike with QueueAll, those who wait stay as near as always.
+func (c *Coordinator) Hold(now anteroom.Time, on bool) {
+	if c.held == on {
+		return
+	}
+	c.held = on
+	if c.figures, c.outlook = nil, nil; on && c.mode == Open {
+		c.setMode(Queue)
+	}
+	for _, s := range c.sites {
+		s.answer = true
+	}
+	c.dispatch(now)
+}
 
 func (c *Coordinator) permits() int64 {
 	if c.closed() {

@@ -72,6 +72,12 @@ func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
 	x.settle(now)
 }
 
+// Hold lets nobody in who has no session, while on (see Coordinator.Hold).
+func (x *Single) Hold(now anteroom.Time, on bool) {
+	x.coordinator.Hold(now, on)
+	x.settle(now)
+}
+
 // Expect says when the prequeue will end (see Site.Expect).
 func (x *Single) Expect(o Opening) { x.site.Expect(o) }
 

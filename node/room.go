@@ -456,13 +456,11 @@ func (r *Room) configure(room anteroom.Room) {
 // The caller holds the lock.
 func (r *Room) apply() {
 	s := r.schedule.inForce.Settings
-	if (r.holding || r.released) && (s.QueueingMethod == anteroom.FIFO || s.QueueingMethod == anteroom.Random) {
-		s.QueueAll = true
-	}
 	wall := walltime.Now()
 	now := r.timeAt(wall)
 	if r.alone != nil {
 		r.advance(now)
+		r.single.Hold(now, r.holding || r.released)
 		r.single.Expect(r.schedule.opening(now, wall))
 	}
 	r.machine.Configure(now, s)

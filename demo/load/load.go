@@ -19,6 +19,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +48,7 @@ type Options struct {
 	SessionDuration time.Duration // (30 s, 10 s)
 	Duration        time.Duration // (8 min, 100 s) of the whole run
 	Kills           int           // kill -9, spread evenly over the run
+	Fault           string        // what comes before each of them, one of Faults; empty means nothing
 	Down            time.Duration // (1 s) between a kill and the next start
 	Streams         int           // (300, 100) visitors with a stream at once; -1 means none
 	Seed            uint64        // of the crowd
@@ -94,6 +98,7 @@ func (o Options) check() error {
 		{"session", o.SessionDuration < time.Second, "at least 1s"},
 		{"duration", o.Duration < time.Second || o.Duration > 24*time.Hour, "1s to 24h"},
 		{"kills", o.Kills < 0 || o.Kills > 1000, "0 to 1000"},
+		{"fault", o.Fault != "" && !slices.Contains(Faults, o.Fault), strings.Join(Faults, ", ")},
 		{"down", o.Down < 0 || o.Down > o.Duration, "less than the duration"},
 	} {
 		if c.bad {
@@ -135,9 +140,11 @@ func (o Options) crowd() crowd.Config {
 type gateway interface {
 	// open starts it before the origin and returns when it is ready, with its address.
 	open(ctx context.Context, origin http.Handler) (url string, err error)
-	// kill ends it without warning; restart starts it again with what it kept.
-	kill() error
+	// disaster ends it without warning, after whatever the run does to it, and says when; restart starts it
+	// again with what it kept, and after ends the fault.
+	disaster(ctx context.Context) (ended time.Time, err error)
 	restart(ctx context.Context) error
+	after(ctx context.Context) error
 	// close ends it for good and says what it cost.
 	close() (cpu time.Duration, err error)
 }
@@ -163,8 +170,8 @@ func Run(ctx context.Context, o Options) (judge.Report, error) {
 
 func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	o.Out = &lines{w: o.Out} // the crowd reports while the killer does
-	fmt.Fprintf(o.Out, "%d visitors in %v; at most %d inside, %d new in any 60 s; sessions end %v after the last request; %d × kill -9\n",
-		o.Visitors, o.Duration, o.Active, o.PerMinute, o.SessionDuration, o.Kills)
+	fmt.Fprintf(o.Out, "%d visitors in %v; at most %d inside, %d new in any 60 s; sessions end %v after the last request; %d × %s\n",
+		o.Visitors, o.Duration, o.Active, o.PerMinute, o.SessionDuration, o.Kills, cmp.Or(o.Fault, "kill -9"))
 	fmt.Fprintf(o.Out, "at most %d can get in during this time; the others give up or are still in line at the end\neverything is kept in %s\n\n",
 		int(float64(o.PerMinute)*(1+o.Duration.Minutes())), o.Dir)
 
@@ -247,11 +254,12 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		if !sleep(ctx, time.Until(at)) {
 			return outages, nil
 		}
-		from := time.Since(start).Microseconds()
-		if err := gate.kill(); err != nil {
+		ended, err := gate.disaster(ctx)
+		if err != nil {
 			return outages, err
 		}
-		fmt.Fprintf(o.Out, "        kill -9\n")
+		from := ended.Sub(start).Microseconds()
+		fmt.Fprintf(o.Out, "        %s\n", cmp.Or(o.Fault, "kill -9"))
 		// A run that ends during an outage ends with the gateway up, so that it can be
 		// closed and its log is whole.
 		sleep(ctx, o.Down)
@@ -260,6 +268,9 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		}
 		outages = append(outages, judge.Outage{From: from, Until: time.Since(start).Microseconds()})
 		fmt.Fprintf(o.Out, "        ready again after %.2f s\n", float64(outages[i].Until-from)/1e6)
+		if err := gate.after(ctx); err != nil {
+			return outages, err
+		}
 	}
 	return outages, nil
 }

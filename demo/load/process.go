@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +30,7 @@ type process struct {
 	cmd           *exec.Cmd
 	exited        chan struct{} // closed when cmd has ended
 	cpu           time.Duration // of those that ended
+	mounted       bool          // the data has a file system of its own
 }
 
 func newProcess(o Options) *process { return &process{o: o} }
@@ -50,7 +52,7 @@ rooms:
     new_users_per_minute: %d
     session_duration: %s
     json_response_enabled: true
-`, p.listen, p.admin, filepath.Join(p.o.Dir, dataDir), origin, p.o.Active, p.o.PerMinute, p.o.SessionDuration)
+`, p.listen, p.admin, p.data(), origin, p.o.Active, p.o.PerMinute, p.o.SessionDuration)
 }
 
 func (p *process) open(ctx context.Context, origin http.Handler) (string, error) {
@@ -66,6 +68,11 @@ func (p *process) open(ctx context.Context, origin http.Handler) (string, error)
 	}
 	if err := os.RemoveAll(filepath.Join(p.o.Dir, dataDir)); err != nil { // of an earlier run
 		return "", fmt.Errorf("load: %w", err)
+	}
+	if p.o.onDisk() {
+		if err := p.mount(); err != nil {
+			return "", err
+		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -89,20 +96,21 @@ func (p *process) open(ctx context.Context, origin http.Handler) (string, error)
 	return "http://" + p.listen, nil
 }
 
-// freeAddresses finds two ports. They are free again when it returns: the gateway has to
+// freeAddresses finds two ports, below those that outgoing connections get: the gateway has to
 // come back at the same ones after a kill, so it cannot choose them itself.
 func freeAddresses() (a, b string, err error) {
-	one, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
+	var found []string
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))); err != nil {
+			continue
+		}
+		defer l.Close()
+		if found = append(found, l.Addr().String()); len(found) == 2 {
+			return found[0], found[1], nil
+		}
 	}
-	defer one.Close()
-	two, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer two.Close()
-	return one.Addr().String(), two.Addr().String(), nil
+	return "", "", err
 }
 
 func (p *process) restart(ctx context.Context) error {
@@ -191,5 +199,5 @@ func (p *process) close() (time.Duration, error) {
 	if p.log != nil {
 		p.log.Close()
 	}
-	return p.cpu, fault
+	return p.cpu, errors.Join(fault, p.unmount())
 }

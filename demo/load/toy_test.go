@@ -65,7 +65,10 @@ func (g *toy) start() {
 	go func(s *http.Server, w *wire, done chan struct{}) { s.Serve(w); close(done) }(g.server, g.wire, g.served)
 }
 
-func (g *toy) kill() error {
+func (g *toy) after(context.Context) error { return nil }
+
+func (g *toy) disaster(context.Context) (time.Time, error) {
+	ended := time.Now()
 	g.server.Close()
 	<-g.served
 	if g.forgetful {
@@ -73,7 +76,7 @@ func (g *toy) kill() error {
 		g.tickets, g.line, g.admitted = map[string]*ticket{}, nil, nil
 		g.mu.Unlock()
 	}
-	return nil
+	return ended, nil
 }
 
 func (g *toy) restart(context.Context) error { g.start(); return nil }

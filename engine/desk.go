@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,7 +47,8 @@ type Desk struct {
 	mode    Mode // as all have been told, with figures
 	figures *Figures
 
-	announce bool // the doors are to hear that another process is the site now
+	early    []earlyVisit // requests for which the site was not ready
+	announce bool         // the doors are to hear that another process is the site now
 
 	out  []Outgoing // room for those of Take
 	step Step
@@ -72,6 +74,18 @@ type deskDoor struct {
 	behind bool // it has other figures than the site
 	toldAt anteroom.Time
 }
+
+// earlyVisit is a request for which the site was not ready when it was heard of; ago is for how long it had
+// been at its door then.
+type earlyVisit struct {
+	door  *deskDoor
+	asked Asked
+	at    anteroom.Time
+	ago   time.Duration
+}
+
+// notAsked stands in deskDoor.held for such a request: no held request has the number.
+const notAsked = 0
 
 // heldAt is a held request of a door.
 type heldAt struct {
@@ -127,6 +141,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.site.timed = x.site.timed || now.Sub(m.Known) <= TouchDelay
 	}
 	x.site.spoke(now, d.said, &m)
+	x.decideEarly(now)
 	if m.Batch <= d.batch {
 		return // what was answered may be lost: the next batch has it again
 	}
@@ -169,10 +184,38 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 }
 
 func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
-	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers || !x.site.ready(&a.Visit.Ticket.ID) {
+	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
 		return // the door asks again
 	}
-	x.site.came = max(d.said, now.Add(-MaxInterval)).Add(-min(a.Waited, 2*AskFor))
+	ago := now.Sub(max(d.said, now.Add(-MaxInterval))) + min(a.Waited, 2*AskFor)
+	if x.site.ready(&a.Visit.Ticket.ID) {
+		x.decide(now, d, a, ago)
+	} else if len(x.early) < maxAnswers {
+		d.held[a.Token] = notAsked
+		x.early = append(x.early, earlyVisit{d, a, now, ago})
+	}
+}
+
+// decideEarly asks the site about the requests that came before it could decide, when it can: before
+// newer ones, or somebody who came later would enter first.
+func (x *Desk) decideEarly(now anteroom.Time) {
+	if len(x.early) == 0 || !x.site.oriented() {
+		return
+	}
+	list := x.early
+	x.early = nil
+	slices.SortStableFunc(list, func(a, b earlyVisit) int { return cmp.Compare(a.at.Add(-a.ago), b.at.Add(-b.ago)) })
+	for _, e := range list {
+		if held, waits := e.door.held[e.asked.Token]; waits && held == notAsked && x.doors[e.door.number] == e.door {
+			delete(e.door.held, e.asked.Token)
+			x.decide(now, e.door, e.asked, now.Sub(e.at)+e.ago)
+		}
+	}
+}
+
+// decide asks the site about a request that came to its door so long ago.
+func (x *Desk) decide(now anteroom.Time, d *deskDoor, a Asked, ago time.Duration) {
+	x.site.came = now.Add(-ago)
 	dec, held := x.site.Visit(now, a.Visit)
 	x.site.came = 0
 	if a.Visit.Stream {
@@ -275,6 +318,9 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	for i := range x.done {
 		x.done[i].at = min(x.done[i].at, now)
 	}
+	for i := range x.early {
+		x.early[i].at = x.early[i].at.Add(step)
+	}
 }
 
 // Gone says that a door's process has ended: its streams are broken, and nobody waits for its
@@ -342,6 +388,7 @@ func (x *Desk) Tick(now anteroom.Time) {
 
 // settle sorts what came of calls to the site by the doors that are to hear it.
 func (x *Desk) settle(now anteroom.Time) {
+	x.decideEarly(now)
 	for _, a := range x.site.TakeAnswers() {
 		h, ok := x.held[a.Token]
 		if !ok {

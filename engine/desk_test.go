@@ -69,6 +69,48 @@ func TestRepeatedRequestOfAUsedTicketIsOneVisitor(t *testing.T) {
 	}
 }
 
+// Who came before the site knew the time enters before who came since, although nobody has asked again.
+func TestEarlyRequestsAreDecidedFirst(t *testing.T) {
+	t.Parallel()
+	now, key := anteroom.Time(1_000_000_000), SiteKey{Name: "dublin", Incarnation: 1}
+	x := Takeover{Key: key, Term: 2, Settings: hallSet}.Desk(now)
+	asks := func(batch uint64, tokens ...uint64) {
+		m := FromDoor{Door: 7, Batch: batch, Sent: now, Known: now}
+		for _, token := range tokens {
+			id := anteroom.ID{byte(token)}
+			m.Visits = append(m.Visits, Asked{Token: token, Visit: anteroom.Visit{Fresh: true, NoHold: true, Ticket: anteroom.Ticket{ID: id}, NewID: id}})
+		}
+		x.Receive(now, m)
+	}
+	said := map[uint64]anteroom.Verdict{}
+	step := func() {
+		for _, o := range x.Step(now, true).ToDoors {
+			for _, a := range o.Message.Answers {
+				said[a.Token] = a.Decision.Verdict
+			}
+		}
+	}
+	asks(1, 1, 2)
+	step()
+	now = now.Add(300 * time.Millisecond)
+	asks(2, 3)
+	step()
+	if len(said) != 0 {
+		t.Fatalf("%v were decided about by a site that does not know the time", said)
+	}
+	m := FromDoor{Door: 7, Batch: 3, Sent: now, Known: now, Abandoned: []uint64{2}}
+	x.Receive(now, m)
+	x.Site().Deliver(now, ToSite{Site: key, Term: 2, State: &State{Epoch: 1, Echo: now, Now: now, Mode: Open, Granted: Units{2, 2}, Target: 2}})
+	asks(4, 4)
+	step()
+	if said[1] != anteroom.Admit || said[3] != anteroom.Admit || said[4] == anteroom.Admit || len(said) > 3 {
+		t.Errorf("decided: %v; want 1 and 3 in, whose doors asked before, and not 4", said)
+	}
+	if _, decided := said[2]; decided {
+		t.Error("a request that was given up is decided about")
+	}
+}
+
 // A turn that takes effect while the stream is opened is told on it.
 func TestTurnIsToldOnStreams(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,7 @@ func (x *baseline) configure(s anteroom.Settings) { x.room.Configure(x.w.now, s)
 func (x *baseline) next() (anteroom.Time, bool)   { return 0, false }
 func (x *baseline) advance()                      {}
 func (x *baseline) inLine(anteroom.ID) bool       { return true }
+func (x *baseline) settled() bool                 { return true }
 
 func (x *baseline) finish(n *Numbers) {
 	n.Messages = float64(x.room.Messages()) / (x.w.since(x.w.now).Seconds() * float64(len(x.w.sc.Sites)))

@@ -58,6 +58,7 @@ func (x *ideal) event(event)                 {}
 func (x *ideal) configure(anteroom.Settings) {}
 func (x *ideal) finish(*Numbers)             {}
 func (x *ideal) inLine(anteroom.ID) bool     { return true }
+func (x *ideal) settled() bool               { return true }
 
 // next is when the next seat or rate slot comes free.
 func (x *ideal) next() (at anteroom.Time, ok bool) {

@@ -784,13 +784,8 @@ func (x *product) finish(n *Numbers) {
 	x.comesBack()
 }
 
-// comesBack: when everybody has gone and their sessions and minutes have passed, every unit
-// is in the pool or idle at a site.
-func (x *product) comesBack() {
-	w, j, c := x.w, x.w.judge, x.coordinator()
-	if !w.empty() || w.now < w.quiet() || !j.flows() || c == nil {
-		return
-	}
+// back is what is in the pools or idle at a site.
+func (x *product) back(c *coordinatorProcess) [2]int64 {
 	total := c.machine.Numbers().Pool
 	for i := range x.sites {
 		if p := x.holder(i); p != nil {
@@ -800,6 +795,22 @@ func (x *product) comesBack() {
 			}
 		}
 	}
+	return total
+}
+
+func (x *product) settled() bool {
+	c, j := x.coordinator(), x.w.judge
+	return c == nil || x.back(c) == [2]int64{int64(j.set.TotalActiveUsers), int64(j.rate)}
+}
+
+// comesBack: when everybody has gone and their sessions and minutes have passed, every unit
+// is in the pool or idle at a site.
+func (x *product) comesBack() {
+	w, j, c := x.w, x.w.judge, x.coordinator()
+	if !w.empty() || w.now < w.quiet() || !j.flows() || c == nil {
+		return
+	}
+	total := x.back(c)
 	j.look(checkBooks, total[0] == int64(j.set.TotalActiveUsers) && total[1] == int64(j.rate), func() string {
 		return fmt.Sprintf("%d seats and %d rate slots came back of %d and %d", total[0], total[1], j.set.TotalActiveUsers, j.rate)
 	})

@@ -42,6 +42,8 @@ type system interface {
 	silence(node int32) time.Duration
 	// dates says whether the site of a node has heard a coordinator, and so knows the room time.
 	dates(node int32) bool
+	// settled says that every unit is back which nobody uses; while a grant is on its way, it is nowhere.
+	settled() bool
 	// finish fills in what only the system knows.
 	finish(n *Numbers)
 }
@@ -245,7 +247,7 @@ func (w *world) run(ctx context.Context) error {
 		if !w.empty() {
 			w.emptyAt = w.now
 		}
-		if which == 0 || at > w.end && !(w.sc.Drain && at <= longest && w.now < w.quiet()) {
+		if which == 0 || at > w.end && !(w.sc.Drain && at <= longest && w.drains()) {
 			w.now = max(w.now, min(at, w.end))
 			w.judge.settle()
 			if w.opt.Progress != nil {
@@ -284,6 +286,12 @@ func (w *world) fetch() {
 // empty says that nobody is to come, waits or browses.
 func (w *world) empty() bool {
 	return w.arrived == len(w.arrivals) && w.judge.outside == 0 && w.judge.inside == 0
+}
+
+// drains says that something is about to come back still: for some seconds longer than must be, because
+// messages are under way.
+func (w *world) drains() bool {
+	return w.now < w.quiet() || w.empty() && w.now < w.quiet().Add(5*time.Second) && !w.system.settled()
 }
 
 // quiet is when the last sessions and minutes of those who were here must have passed.

@@ -40,7 +40,7 @@ var table = []tableRow{
 
 	{pkg: "cluster"},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
-	{pkg: "cluster/natslink", imports: []string{"cluster"}, modules: []string{"github.com/nats-io"}},
+	{pkg: "cluster/natslink", imports: []string{"cluster"}, modules: []string{"github.com/nats-io", "golang.org/x/sys"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
 	{pkg: "analytics", imports: []string{"."}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},

@@ -286,6 +286,24 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 	return st, nil
 }
 
+// removeNode is how a core of the site is taken off the list; nil for a process alone.
+func (s *Server) removeNode() func(context.Context, string) error {
+	if s.ring == nil {
+		return nil
+	}
+	return func(ctx context.Context, node string) error {
+		err := natslink.RemoveCore(ctx, s.link, node)
+		switch {
+		case err == nil:
+			s.log.Warn("a core was taken off the list", "node", node)
+			return nil
+		case errors.Is(err, cluster.ErrUnavailable):
+			return anteroom.Errorf(anteroom.Unavailable, "%w", err)
+		}
+		return anteroom.Errorf(anteroom.Invalid, "%w", err)
+	}
+}
+
 func touchOf(t cluster.Touch) manage.ClusterTouch {
 	out := manage.ClusterTouch{OK: t.OK, Lag: t.Lag.Seconds(), Detail: t.Detail}
 	if !t.Since.IsZero() {

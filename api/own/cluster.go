@@ -7,3 +7,9 @@ func (f *face) getCluster(r *api.Request) (api.Answer, error) {
 	st, err := f.manage.Cluster(r.Context(), r.By)
 	return api.Answer{Result: st}, err
 }
+
+// removeNode takes a core that is gone for good off the list.
+func (f *face) removeNode(r *api.Request) (api.Answer, error) {
+	node := r.Param("node")
+	return deleted(node), f.manage.RemoveNode(r.Context(), r.By, node)
+}

@@ -148,6 +148,12 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	var err error
 	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, Webhooks: sender{}, FirstToken: adminToken, Now: clock, Analytics: w.rows,
+		RemoveNode: func(_ context.Context, node string) error {
+			if node != "gone" {
+				return anteroom.Errorf(anteroom.Invalid, "no core has the name")
+			}
+			return nil
+		},
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil

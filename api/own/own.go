@@ -129,6 +129,7 @@ func (f *face) routes() []api.Route {
 		{Method: "GET", Path: Prefix + "/audit/verify", Do: f.verifyAudit},
 
 		{Method: "GET", Path: Prefix + "/cluster", Do: f.getCluster},
+		{Method: "DELETE", Path: Prefix + "/cluster/nodes/{node}", Do: f.removeNode},
 
 		{Method: "GET", Path: Prefix + "/backup", Write: f.backup},
 		{Method: "POST", Path: Prefix + "/restore", Write: f.restore},

@@ -69,6 +69,9 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
 	w.ok("GET", "/cluster", "", nil)
+	w.ok("DELETE", "/cluster/nodes/gone", "", nil)
+	w.refused(adminToken, "DELETE", "/cluster/nodes/n", "", 400, "n runs: stop it first")
+	w.refused(adminToken, "DELETE", "/cluster/nodes/other", "", 400, "no core has the name")
 
 	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
 	if err := w.manage.DeleteRoom(t.Context(), by, anteroom.ZoneID(strings.TrimPrefix(zone, "/zones/")), anteroom.RoomID(room[len(room)-32:])); err != nil {

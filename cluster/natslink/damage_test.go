@@ -280,9 +280,7 @@ func TestCopiesAreNotBelieved(t *testing.T) {
 	t.Parallel()
 	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "backup")
 	l := open(t, Config{Dir: dir})
-	if birth(filepath.Join(dir, bornName)) == 0 {
-		t.Skip("the file system of temporary files does not say when a file was made")
-	}
+	known := birth(filepath.Join(dir, bornName)) != 0 // some file systems do not tell when a file was made
 	want := writeContent(t, l)
 	l.Close()
 	if err := os.CopyFS(backup, os.DirFS(dir)); err != nil {
@@ -290,8 +288,7 @@ func TestCopiesAreNotBelieved(t *testing.T) {
 	}
 	for _, c := range []struct {
 		fresh, refused bool
-		records        int
-	}{{false, true, 0}, {false, true, 0}, {true, false, 0}, {false, false, 0}} {
+	}{{false, known}, {false, known}, {true, false}, {false, false}} {
 		l, err := tryOpen(Config{Dir: backup, NewJournal: c.fresh})
 		if err != nil {
 			t.Fatal(err)
@@ -302,7 +299,7 @@ func TestCopiesAreNotBelieved(t *testing.T) {
 		n := 0
 		err = l.Replay(t.Context(), func(time.Time, []byte) error { n++; return nil })
 		damage, damaged := errors.AsType[*cluster.DamagedError](err)
-		if damaged != c.refused || damaged && !damage.Copy || n != c.records {
+		if damaged != c.refused || damaged && !damage.Copy || known && n != 0 {
 			t.Errorf("new journal %v: %d records, %v", c.fresh, n, err)
 		}
 		l.Close()

@@ -39,6 +39,8 @@ const (
 	// when that is logged.
 	stallAfter = 250 * time.Millisecond
 	sayAfter   = time.Second
+	// sayAgain is how often it is logged that the journal cannot be written.
+	sayAgain = time.Minute
 	// syncWithin is how long new rooms wait for what is under way; then they are refused.
 	syncWithin = 2 * time.Second
 )
@@ -315,6 +317,7 @@ func (j *journal) run(ctx context.Context) error {
 			return nil
 		case <-j.wake:
 		}
+		var said time.Time
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 			err := j.flush(ctx)
 			if err == nil || ctx.Err() != nil {
@@ -324,7 +327,10 @@ func (j *journal) run(ctx context.Context) error {
 				j.fenced()
 				return nil
 			}
-			j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err, "retry", wait.String())
+			if time.Since(said) >= sayAgain {
+				said = time.Now()
+				j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err)
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(wait):

@@ -89,14 +89,14 @@ func (m *Manager) Cluster(ctx context.Context, by Caller) (ClusterStatus, error)
 	return m.cfg.Cluster(ctx)
 }
 
-// RemoveNode takes a core of this site that is gone for good off the list, so that the others are a majority
-// among themselves. It needs every permission. One that runs is not removed.
+// RemoveNode removes a core of this site that is gone for good, so that it no longer counts toward the
+// majority. It requires the admin permission and refuses a running node.
 func (m *Manager) RemoveNode(ctx context.Context, by Caller, node string) error {
 	if err := by.need(Admin, "", ""); err != nil {
 		return err
 	}
 	if m.cfg.RemoveNode == nil {
-		return anteroom.Errorf(anteroom.Invalid, "this process is in no cluster: there is no node to remove")
+		return anteroom.Errorf(anteroom.Invalid, "this process is not part of a cluster: there is no node to remove")
 	}
 	st, err := m.Cluster(ctx, by)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *Manager) RemoveNode(ctx context.Context, by Caller, node string) error 
 	}
 	for _, n := range st.Nodes {
 		if n.Node == node {
-			return anteroom.Errorf(anteroom.Conflict, "%s runs: stop it first", node)
+			return anteroom.Errorf(anteroom.Conflict, "%s is running: stop it first", node)
 		}
 	}
 	if err := m.act(ctx, by, "cluster.remove_node", "", "", node, nil); err != nil {

@@ -59,7 +59,7 @@ type Config struct {
 	Webhooks Webhooks
 	// Cluster tells how the nodes stand together; nil means that no room is served.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
-	// RemoveNode has the cores of the site forget one of them; nil means that there is no cluster.
+	// RemoveNode removes a core of the site; nil means that there is no cluster.
 	RemoveNode func(ctx context.Context, node string) error
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.
 	Analytics analytics.Reader

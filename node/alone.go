@@ -129,8 +129,8 @@ func (n *Node) outdated(ctx context.Context) error {
 	if n.forgot {
 		return nil // another request has
 	}
-	n.log.Error("a visitor's cookie is of a session that began after all that is on record here: the data directory is older than what happened since. " +
-		"Was it restored? Sessions and places are taken over from the visitors' cookies, and nobody new enters before those who may be inside have come or their sessions are over")
+	n.log.Error("a visitor's cookie proves that the data directory is outdated (was a snapshot restored?): recovering sessions and places from the visitors' cookies, " +
+		"and admitting no new visitor until every session that may exist has come back or expired")
 	if err := Forget(ctx, n.cfg.Link); err != nil {
 		return err
 	}

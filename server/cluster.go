@@ -286,7 +286,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 	return st, nil
 }
 
-// removeNode is how a core of the site is taken off the list; nil for a process alone.
+// removeNode returns the function that removes a core of the site; nil for a process alone.
 func (s *Server) removeNode() func(context.Context, string) error {
 	if s.ring == nil {
 		return nil
@@ -295,7 +295,7 @@ func (s *Server) removeNode() func(context.Context, string) error {
 		err := natslink.RemoveCore(ctx, s.link, node)
 		switch {
 		case err == nil:
-			s.log.Warn("a core was taken off the list", "node", node)
+			s.log.Warn("removed a core", "node", node)
 			return nil
 		case errors.Is(err, cluster.ErrUnavailable):
 			return anteroom.Errorf(anteroom.Unavailable, "%w", err)

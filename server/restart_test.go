@@ -103,7 +103,7 @@ func TestRestoredDirectory(t *testing.T) {
 	}
 	mark := r.log.mark()
 	r.start()
-	r.log.await(t, mark, "restored or copied")
+	r.log.await(t, mark, "is a copy")
 	if a := r.visit("/"); a.isIn() {
 		t.Error("a newcomer has a seat of somebody who came after the backup")
 	}
@@ -117,7 +117,7 @@ func TestRestoredDirectory(t *testing.T) {
 	}
 	mark = r.log.mark()
 	r.start()
-	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), "restored or copied") {
+	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), "is a copy") {
 		t.Error("the next start takes the directory for a copy again")
 	}
 	if a := r.visit("/", first...); !a.isIn() {

@@ -182,8 +182,8 @@ func (s *Server) openStore(ctx context.Context, cfg config.Config, lockWait time
 		return anteroom.Errorf(anteroom.Unavailable, "%w (start once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow; or restore a backup of %s)", err, cfg.Data)
 	}
 	if damage.Copy {
-		s.log.Error("the data directory was restored or copied: what its journal says is not believed. Sessions and places are taken over from the visitors' cookies, "+
-			"and nobody new enters before those who may be inside have come or their sessions are over", "error", err)
+		s.log.Error("the data directory is a copy, so its journal may be outdated: recovering sessions and places from the visitors' cookies, and admitting "+
+			"no new visitor until every session that may exist has come back or expired", "error", err)
 	} else {
 		s.log.Error("the journal is damaged and was dropped, as --new-journal says", "error", err)
 	}

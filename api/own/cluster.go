@@ -8,7 +8,7 @@ func (f *face) getCluster(r *api.Request) (api.Answer, error) {
 	return api.Answer{Result: st}, err
 }
 
-// removeNode takes a core that is gone for good off the list.
+// removeNode removes a core that is gone for good.
 func (f *face) removeNode(r *api.Request) (api.Answer, error) {
 	node := r.Param("node")
 	return deleted(node), f.manage.RemoveNode(r.Context(), r.By, node)

@@ -74,19 +74,18 @@ func getCluster(ctx context.Context, c *client.Client, _ []string) (st clusterSt
 }
 
 func clusterCommand() *cobra.Command {
-	cmd := group("cluster", "The nodes that serve the rooms together")
-	cmd.Long = `The nodes that serve the rooms together: status shows the nodes of the site of the one that is asked,
-who holds which role, and all sites as the rooms' coordinators see them; remove takes a core that is gone
-for good off the list.`
+	cmd := group("cluster", "Show and change the nodes of a cluster")
+	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, who holds which role,
+and all sites as the rooms' coordinators see them. remove removes a core that is gone for good.`
 	cmd.Example = `  anteroom cluster status
   anteroom cluster status --api http://10.0.0.2:8081 --json
   anteroom cluster remove dublin-3`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
-	cmd.AddCommand(action(r, &cobra.Command{Use: "remove NODE", Short: "Take a core that is gone for good off the list, so that it counts no more for the majority", Args: names("NODE")},
+	cmd.AddCommand(action(r, &cobra.Command{Use: "remove NODE", Short: "Remove a core that is gone for good, so that it no longer counts toward the majority", Args: names("NODE")},
 		func(ctx context.Context, c *client.Client, args []string) (string, error) {
 			return args[0], c.Do(ctx, http.MethodDelete, ours+"/cluster/nodes/"+url.PathEscape(args[0]), nil, nil, nil)
-		}, say(func(node string) string { return "Core " + shown(node) + " is off the list." })))
+		}, say(func(node string) string { return "Core " + shown(node) + " was removed." })))
 	return cmd
 }
 

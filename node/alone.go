@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,11 +65,7 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 // begin starts the machine, or another in its place: as a new incarnation when the memory of the one before
 // is lost. The room's storing is on, and off afterwards.
 func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) error {
-	defer func() {
-		r.mu.Lock()
-		r.storing = false
-		r.mu.Unlock()
-	}()
+	defer r.storesNothing(false)
 	n, name := r.node, r.schedule.plan.Name
 	var before engine.LedgerRecord
 	entry, err := n.cfg.Link.Get(ctx, ledgerKey(r.id))
@@ -135,22 +133,39 @@ func (n *Node) outdated(ctx context.Context) error {
 		return err
 	}
 	n.mu.RLock()
-	rooms := n.rooms
+	rooms := slices.Collect(maps.Values(n.rooms))
 	n.mu.RUnlock()
-	for _, r := range rooms {
-		r.mu.Lock()
-		waits := r.storing
-		r.storing = true
-		r.mu.Unlock()
-		if waits {
+	goOn := func(rooms []*Room) {
+		for _, r := range rooms {
+			r.storesNothing(false)
+		}
+	}
+	for i, r := range rooms {
+		if !r.storesNothing(true) {
+			goOn(rooms[:i])
 			return errStoring
 		}
+	}
+	for i, r := range rooms {
 		if err := r.begin(ctx, nil, true); err != nil {
+			goOn(rooms[i+1:])
 			return err
 		}
 	}
 	n.forgot = true
 	return n.cfg.Link.Delete(ctx, forgottenKey)
+}
+
+// storesNothing keeps the room from storing its ledger record, or lets it again. It is false when a record is
+// being stored.
+func (r *Room) storesNothing(on bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on && r.storing {
+		return false
+	}
+	r.storing = on
+	return true
 }
 
 // errStoring: a room's ledger record is being stored; it is tried again with the next request.

@@ -32,8 +32,8 @@ type Case struct {
 	// "order" may be. Zero means 5 % and a minute.
 	Allowed map[string]string
 	Passing Passing
-	// Pauses: how long nobody is admitted after a fault is held to a bound.
-	Pauses bool
+	// Pauses bounds how long nobody is admitted after a fault; zero: not at all.
+	Pauses Pause
 
 	Rooms  bool // the room is made by the API and not by the files
 	Spare  []string
@@ -194,3 +194,6 @@ func Named(name string) (Case, bool) {
 	}
 	return Case{}, false
 }
+
+// Pause is how long nobody may be admitted after each fault: in the median, and at worst.
+type Pause struct{ Median, Worst time.Duration }

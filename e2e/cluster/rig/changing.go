@@ -58,6 +58,14 @@ func changing() []Case {
 		cut,
 		slow,
 	}
+	// The gap of a restart is shorter than two admissions a second could show.
+	restart := run("silent-restart", "every core is restarted in order, three times, while ten visitors a second are admitted", 3*time.Minute, oneChange, silencing(9, 0, 10*time.Second,
+		func(ctx context.Context, _ *Cluster, n *Node) (func() error, error) {
+			return func() error { return n.Start(context.WithoutCancel(ctx)) }, n.Stop(ctx)
+		}))
+	restart.Room, restart.Pauses = Room{Active: 4000, PerMinute: 600, Session: time.Minute}, Pause{Median: time.Second / 2, Worst: time.Second / 2}
+	restart.Flows = []Flow{{To: restart.Length, PerMinute: 590}, {From: time.Minute, To: 65 * time.Second, Visitors: 150}}
+	cases = append(cases, restart)
 	for _, way := range []struct {
 		name, about string
 		fault       func(context.Context, *Cluster, *Node) (undo func() error, err error)
@@ -81,7 +89,7 @@ func changing() []Case {
 		one := run(way.name, way.about+", ten times, one core after the other", 5*time.Minute, twoChanges, silencing(10, 8*time.Second, 14*time.Second, way.fault))
 		// Seats of sessions that a silent node may have let in stay taken on purpose, so here it is the rate
 		// that holds the line up: evenly, for the first minute brings as many as it allows.
-		one.Room, one.Pauses = Room{Active: 2000, PerMinute: 120, Session: time.Minute}, true
+		one.Room, one.Pauses = Room{Active: 2000, PerMinute: 120, Session: time.Minute}, Pause{Median: 3 * time.Second, Worst: 5 * time.Second}
 		one.Flows = []Flow{{To: one.Length, PerMinute: 118}, {From: time.Minute, To: 80 * time.Second, Visitors: 150}}
 		cases = append(cases, one)
 	}

@@ -61,19 +61,13 @@ func (o *Outcome) bounded(n *sim.Numbers) bool {
 
 // OK reports whether every promise was kept and no process failed.
 func (o *Outcome) OK() bool {
-	return len(o.broken()) == 0 && len(o.Faults) == 0 && (!o.Case.Pauses || o.brief())
+	return len(o.broken()) == 0 && len(o.Faults) == 0 && (o.Case.Pauses == Pause{} || o.brief())
 }
-
-// After a fault nobody may be admitted for so long, in the median and at worst.
-const (
-	pauseMedian = 3 * time.Second
-	pauseWorst  = 5 * time.Second
-)
 
 // brief says that somebody was admitted soon after each fault.
 func (o *Outcome) brief() bool {
 	median, worst := o.paused()
-	return median <= pauseMedian && worst <= pauseWorst
+	return median <= o.Case.Pauses.Median && worst <= o.Case.Pauses.Worst
 }
 
 func (o *Outcome) paused() (median, worst time.Duration) {
@@ -139,8 +133,8 @@ func (o *Outcome) goals() []goal {
 		g = append(g, goal{"winners' rank by arrival, less a half", "±0.05", func(n *sim.Numbers) string { return fmt.Sprintf("%.3f", n.LotteryRank) },
 			func(n *sim.Numbers) bool { return n.LotteryRank < 0.05 && n.LotteryRank > -0.05 }})
 	}
-	if c.Pauses {
-		g = append(g, goal{"nobody admitted after a fault: median, longest", fmt.Sprintf("≤ %v, ≤ %v", pauseMedian, pauseWorst), func(*sim.Numbers) string {
+	if c.Pauses != (Pause{}) {
+		g = append(g, goal{"nobody admitted after a fault: median, longest", fmt.Sprintf("≤ %v, ≤ %v", c.Pauses.Median, c.Pauses.Worst), func(*sim.Numbers) string {
 			median, worst := o.paused()
 			return fmt.Sprintf("%s, %s (of %d)", span(median), span(worst), len(o.Pauses))
 		}, func(*sim.Numbers) bool { return o.brief() }})

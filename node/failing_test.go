@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -112,6 +113,75 @@ func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
 			})
 		})
 	}
+}
+
+// full is a link that takes no writes while it is full.
+type full struct {
+	cluster.Link
+	on atomic.Bool
+}
+
+func (f *full) refuses() error {
+	if f.on.Load() {
+		return fmt.Errorf("%w: the disk", cluster.ErrFull)
+	}
+	return nil
+}
+
+func (f *full) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if err := f.refuses(); err != nil {
+		return 0, err
+	}
+	return f.Link.Update(ctx, key, value, revision)
+}
+
+func (f *full) Journal(ctx context.Context, name string) (cluster.Journal, error) {
+	j, err := f.Link.Journal(ctx, name)
+	return fullJournal{j, f}, err
+}
+
+type fullJournal struct {
+	cluster.Journal
+	of *full
+}
+
+func (j fullJournal) Append(ctx context.Context, record []byte) error {
+	if err := j.of.refuses(); err != nil {
+		return err
+	}
+	return j.Journal.Append(ctx, record)
+}
+
+// A process starts on a disk that takes nothing at all, serves active sessions, and admits new visitors when there
+// is space, with the start on record.
+func TestStartOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := &full{Link: memlink.New()}
+		n, kill := begin(t, link, wide)
+		ann := n.Room(wide.ID).Decide(t.Context(), newcomer())
+		kill()
+		for _, orderly := range []bool{true, false} {
+			link.on.Store(true)
+			n, kill = begin(t, link, wide)
+			r := n.Room(wide.ID)
+			if d := r.Decide(t.Context(), with(ann.Ticket)); d.Verdict != anteroom.Admit {
+				t.Errorf("an active session: %v %v", d.Verdict, d.Reason)
+			}
+			d := r.Decide(t.Context(), newcomer())
+			if d.Verdict != anteroom.Wait {
+				t.Errorf("a new visitor while the disk is full: %v", d.Verdict)
+			}
+			time.Sleep(10 * time.Second)
+			if orderly {
+				link.on.Store(false)
+				time.Sleep(20 * time.Second)
+				if d = r.Decide(t.Context(), with(d.Ticket)); d.Verdict != anteroom.Admit {
+					t.Errorf("the same visitor when there is space: %v %v", d.Verdict, d.Reason)
+				}
+			}
+			kill()
+		}
+	})
 }
 
 // A disk that does not answer is noticed by the time that it takes: nobody enters without a record, so that a

@@ -276,8 +276,11 @@ func (j *journal) sync(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	if !running {
-		return j.flush(ctx)
+	if !running { // so nothing has happened yet but the start, which a full disk may keep waiting
+		if err := j.flush(ctx); !errors.Is(err, cluster.ErrFull) {
+			return err
+		}
+		return nil
 	}
 	select {
 	case <-b.done:

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
@@ -47,8 +46,7 @@ type Desk struct {
 	mode    Mode // as all have been told, with figures
 	figures *Figures
 
-	early    []earlyVisit // requests for which the site was not ready
-	announce bool         // the doors are to hear that another process is the site now
+	announce bool // the doors are to hear that another process is the site now
 
 	out  []Outgoing // room for those of Take
 	step Step
@@ -68,6 +66,7 @@ type deskDoor struct {
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
 	parted  []anteroom.ID
+	early   []earlyVisit      // requests for which the site was not ready
 	held    map[uint64]uint64 // its tokens of held requests, and of those in Desk.done: the site's
 	open    int               // streams
 
@@ -78,7 +77,6 @@ type deskDoor struct {
 // earlyVisit is a request for which the site was not ready when it was heard of; ago is for how long it had
 // been at its door then.
 type earlyVisit struct {
-	door  *deskDoor
 	asked Asked
 	at    anteroom.Time
 	ago   time.Duration
@@ -141,7 +139,6 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		x.site.timed = x.site.timed || now.Sub(m.Known) <= TouchDelay
 	}
 	x.site.spoke(now, d.said, &m)
-	x.decideEarly(now)
 	if m.Batch <= d.batch {
 		return // what was answered may be lost: the next batch has it again
 	}
@@ -177,8 +174,11 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)
 	}
+	early := x.decideEarly(now, d)
 	for i := range m.Visits {
-		x.visit(now, d, m.Visits[i])
+		if !early[m.Visits[i].Token] {
+			x.visit(now, d, m.Visits[i])
+		}
 	}
 	x.settle(now)
 }
@@ -190,27 +190,30 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 	ago := now.Sub(max(d.said, now.Add(-MaxInterval))) + min(a.Waited, 2*AskFor)
 	if x.site.ready(&a.Visit.Ticket.ID) {
 		x.decide(now, d, a, ago)
-	} else if len(x.early) < maxAnswers {
+	} else if len(d.early) < maxAnswers {
 		d.held[a.Token] = notAsked
-		x.early = append(x.early, earlyVisit{d, a, now, ago})
+		d.early = append(d.early, earlyVisit{a, now, ago})
 	}
 }
 
-// decideEarly asks the site about the requests that came before it could decide, when it can: before
-// newer ones, or somebody who came later would enter first.
-func (x *Desk) decideEarly(now anteroom.Time) {
-	if len(x.early) == 0 || !x.site.oriented() {
-		return
+// decideEarly asks the site about the requests of a door that came before it could decide, when it can, and
+// returns their tokens: after the door has told whom it has let in, and before newer requests, or somebody who
+// came later would enter first.
+func (x *Desk) decideEarly(now anteroom.Time, d *deskDoor) (tokens map[uint64]bool) {
+	if len(d.early) == 0 || !x.site.oriented() {
+		return nil
 	}
-	list := x.early
-	x.early = nil
-	slices.SortStableFunc(list, func(a, b earlyVisit) int { return cmp.Compare(a.at.Add(-a.ago), b.at.Add(-b.ago)) })
+	tokens = map[uint64]bool{}
+	list := d.early
+	d.early = nil
 	for _, e := range list {
-		if held, waits := e.door.held[e.asked.Token]; waits && held == notAsked && x.doors[e.door.number] == e.door {
-			delete(e.door.held, e.asked.Token)
-			x.decide(now, e.door, e.asked, now.Sub(e.at)+e.ago)
+		if held, waits := d.held[e.asked.Token]; waits && held == notAsked {
+			delete(d.held, e.asked.Token)
+			tokens[e.asked.Token] = true
+			x.decide(now, d, e.asked, now.Sub(e.at)+e.ago)
 		}
 	}
+	return tokens
 }
 
 // decide asks the site about a request that came to its door so long ago.
@@ -311,15 +314,15 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	x.ticked = now
 	for _, d := range x.order {
 		d.heard = now
+		for i := range d.early {
+			d.early[i].at = d.early[i].at.Add(step)
+		}
 	}
 	for i := range x.pushed {
 		x.pushed[i].at = min(x.pushed[i].at, now)
 	}
 	for i := range x.done {
 		x.done[i].at = min(x.done[i].at, now)
-	}
-	for i := range x.early {
-		x.early[i].at = x.early[i].at.Add(step)
 	}
 }
 
@@ -388,7 +391,6 @@ func (x *Desk) Tick(now anteroom.Time) {
 
 // settle sorts what came of calls to the site by the doors that are to hear it.
 func (x *Desk) settle(now anteroom.Time) {
-	x.decideEarly(now)
 	for _, a := range x.site.TakeAnswers() {
 		h, ok := x.held[a.Token]
 		if !ok {

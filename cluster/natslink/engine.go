@@ -129,12 +129,15 @@ func (e *engine) connect(cfg Config, create bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	// What is there as it should be is left alone: a start writes nothing that a full disk might refuse.
-	there := map[string]int64{}
+	type sizes struct{ stream, record int64 }
+	there := map[string]sizes{}
+	const record = cluster.MaxValue + perRecord
 	for _, name := range []string{keysStream, journalStream} {
 		stream, err := js.Stream(ctx, name)
 		switch {
 		case err == nil:
-			there[name] = stream.CachedInfo().Config.MaxBytes
+			have := stream.CachedInfo().Config
+			there[name] = sizes{have.MaxBytes, int64(have.MaxMsgSize)}
 		case errors.Is(err, jetstream.ErrStreamNotFound) && create:
 		case errors.Is(err, jetstream.ErrStreamNotFound) && name == journalStream:
 			e.noJournal = true
@@ -147,18 +150,18 @@ func (e *engine) connect(cfg Config, create bool) error {
 			return fmt.Errorf("natslink: stream %s: %w", name, err)
 		}
 	}
-	if there[keysStream] != cfg.MaxKeys {
+	if there[keysStream] != (sizes{cfg.MaxKeys, record}) {
 		if _, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:       bucket,
 			Storage:      jetstream.FileStorage,
 			History:      1,
 			MaxBytes:     cfg.MaxKeys,
-			MaxValueSize: cluster.MaxValue + perRecord,
+			MaxValueSize: record,
 		}); err != nil {
 			return fmt.Errorf("natslink: bucket of keys: %w", err)
 		}
 	}
-	if there[journalStream] != cfg.MaxJournal && !e.noJournal {
+	if there[journalStream] != (sizes{cfg.MaxJournal, record}) && !e.noJournal {
 		if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name:        journalStream,
 			Subjects:    []string{journalSubject},
@@ -166,7 +169,7 @@ func (e *engine) connect(cfg Config, create bool) error {
 			Retention:   jetstream.LimitsPolicy,
 			Discard:     jetstream.DiscardNew,
 			MaxBytes:    cfg.MaxJournal,
-			MaxMsgSize:  cluster.MaxValue + perRecord,
+			MaxMsgSize:  record,
 			AllowDirect: true,
 		}); err != nil {
 			return fmt.Errorf("natslink: stream of the journal: %w", err)

@@ -165,6 +165,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		}
 		switch known := x.site.Touch(now, min(now, seen), id); {
 		case known:
+			x.site.through(id, d.number)
 		case x.site.oriented():
 			d.ended = append(d.ended, id)
 		default:
@@ -236,6 +237,9 @@ func (x *Desk) decide(now anteroom.Time, d *deskDoor, a Asked, ago time.Duration
 // answer says a decision to the door that asked.
 func (x *Desk) answer(now anteroom.Time, d *deskDoor, a *Asked, dec anteroom.Decision) {
 	d.answers = append(d.answers, Answer{Token: a.Token, Decision: dec})
+	if dec.Verdict == anteroom.Admit {
+		x.site.through(dec.Ticket.ID, d.number)
+	}
 	if id := dec.Ticket.ID; a.Visit.Stream && dec.Verdict == anteroom.Wait && !id.IsZero() {
 		if !slices.Contains(x.streams[id], d) && (x.site.streamsOf(id) > len(x.streams[id]) || x.site.openStream(id)) {
 			x.open(now, d, id) // it was held, or a used ticket has become another

@@ -199,13 +199,12 @@ func (s *Site) apart(now anteroom.Time) bool {
 	return s.apartAt != 0 && now.Sub(s.apartAt) < CutAfter
 }
 
-// heldAway says that a session which is over by what was heard may go on at another site: at one that
-// cannot be heard, or for a request that was let in just before a process ended, and which nobody has told
-// of. Such a request came within SureFor of one that was told.
+// heldAway says that a session which is over by what was heard may go on at another site that cannot be
+// heard.
 func (s *Site) heldAway(now anteroom.Time, slot uint32) bool {
 	st, d := s.seats.at(slot), s.settings.SessionDuration
 	if st.away == 0 || s.settings.DisableSessionRenewal {
 		return false
 	}
-	return s.apart(now) && now < st.away.Add(2*d) || s.apartAt >= st.away && now < st.away.Add(d+SureFor(d)+awayDelay)
+	return s.apart(now) && now < st.away.Add(2*d)
 }

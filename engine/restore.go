@@ -59,7 +59,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			slot = s.seats.add(e.ID)
 			s.balance.Used[Seat]++
 		}
-		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true}
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true, doors: anyDoor}
 		s.rates.push(at.Add(RateHold))
 		s.balance.Used[RateSlot]++
 	case EventTouched:

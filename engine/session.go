@@ -18,6 +18,7 @@ type seat struct {
 	pos      int32         // in expiry
 	early    bool          // was touched before the site knew the time
 	restored bool          // and not seen since: last is up to Site.slack too late
+	doors    uint16        // that may let it in without asking, by doorBit
 }
 
 // usedTicket remembers that a ticket has had its session, as long as a waiting cookie of
@@ -35,7 +36,8 @@ func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
 	end := lapse(&s.settings, st.accepted, st.last)
 	if st.away != 0 && !s.settings.DisableSessionRenewal {
-		end = max(end, st.away.Add(s.settings.SessionDuration+awayDelay))
+		// What a door there let in just before its process ended nobody has told.
+		end = max(end, st.away.Add(s.settings.SessionDuration+SureFor(s.settings.SessionDuration)+awayDelay))
 	}
 	return end
 }
@@ -55,6 +57,9 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
 	if part := s.sixteenth(); st.restored || now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, Lane: s.laneNow(), ID: s.seats.id(slot), At: now})
+	}
+	if now.Sub(st.last) > SureFor(s.settings.SessionDuration) {
+		st.doors = 0
 	}
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
 }
@@ -145,7 +150,7 @@ func TouchSlack(d time.Duration) time.Duration { return d/16 + TouchEvery + Touc
 
 // SureFor is how long after the last touch that its site has confirmed a door lets a session in
 // without asking the site. What nobody has confirmed is told to the next process of the site, too.
-func SureFor(d time.Duration) time.Duration { return max(d/8, time.Second) }
+func SureFor(d time.Duration) time.Duration { return max(d/30, time.Second) }
 
 // Session returns the session of id, if there is one.
 func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
@@ -398,7 +403,7 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 			at = max(at, now.Add(TouchEvery)) // looked at again then
 		}
 		if at <= now && !certain {
-			at = s.heldFor(now)
+			at = s.heldFor(now, slot)
 		}
 		if at > now {
 			st.wake = at

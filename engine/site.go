@@ -407,7 +407,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 			at = t
 		}
 	}
-	if s.mode != Open {
+	if s.mode != Open && s.synced { // see expire
 		if s.expiry.len() > 0 {
 			soonest(s.seats.at(s.expiry.top()).wake)
 		}

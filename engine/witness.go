@@ -89,21 +89,52 @@ func (s *Site) until(d *witness) anteroom.Time {
 
 // heldFor is until when a session that has lapsed is to be looked at again: a door may have let it
 // in since. 0 says that it is over.
-func (s *Site) heldFor(now anteroom.Time) (at anteroom.Time) {
+func (s *Site) heldFor(now anteroom.Time, slot uint32) (at anteroom.Time) {
 	if s.settings.DisableSessionRenewal {
 		return 0
 	}
 	for i := range s.doors {
 		w := &s.doors[i]
-		if w.told && (w.empty || w.over == 0 && now.Sub(w.heard) <= speaksBy) || w.over != 0 && w.over.Sub(w.heard) <= restartIn {
-			continue
+		switch {
+		case w.over != 0 && w.over.Sub(w.heard) <= restartIn:
+			at = max(at, s.lastWord(w, slot))
+		case !w.told || !w.empty && (w.over != 0 || now.Sub(w.heard) > speaksBy):
+			at = max(at, s.until(w).Add(s.settings.SessionDuration+TouchDelay))
 		}
-		at = max(at, s.until(w).Add(s.settings.SessionDuration+TouchDelay))
 	}
 	if at <= now {
 		return 0
 	}
 	return min(at, now.Add(TouchEvery)) // the door may be heard again
+}
+
+// lastWord is until when a session may last that a door let in after its last word, and before it ended.
+func (s *Site) lastWord(w *witness, slot uint32) anteroom.Time {
+	st := s.seats.at(slot)
+	if st.doors&doorBit(w.number) == 0 || w.empty {
+		return 0
+	}
+	heard := w.heard
+	if !w.told {
+		heard = min(heard, s.recorded)
+	}
+	sure := st.last.Add(SureFor(s.settings.SessionDuration))
+	if sure < heard {
+		return 0
+	}
+	return min(sure, w.over, heard.Add(speaksBy)).Add(s.settings.SessionDuration + TouchDelay)
+}
+
+const anyDoor = 1<<16 - 1 // of seat.doors
+
+// doorBit stands for a door in seat.doors; several doors may have the same.
+func doorBit(number uint64) uint16 { return 1 << (number % 16) }
+
+// through notes that a door may let a session in without asking for SureFor.
+func (s *Site) through(id anteroom.ID, door uint64) {
+	if slot := s.seats.find(&id); slot != 0 {
+		s.seats.at(slot).doors |= doorBit(door)
+	}
 }
 
 // restoreDoor applies the record of a door.

@@ -35,7 +35,8 @@ var shortfalls = map[string]struct {
 }{
 	"announced waits (fifo), median error, %": {"how many sessions end within a minute or two is up to chance, by some six percent", 5.5, -1},
 	"not within 12 %, %":                      {"how many sessions end within a minute or two is up to chance, by some six percent", 20, -1},
-	"shown the page too early, % of arrivals": {"where nodes live 45 s, some visitors come while a process begins", 0.15, 0.3},
+	"shown the page too early, % of arrivals": {"where demand swings around the limit, some run in ten is that unlucky", 0.1, 0.5},
+	"the same, where nodes live 45 s":         {"the seats of those are held whom a node that ended may have let in last", 0.15, 3},
 }
 
 const (
@@ -61,15 +62,15 @@ var (
 	tooEarly  = percent(func(r *Result) float64 { return r.Numbers.Premature })
 	passed    = percent(func(r *Result) float64 { return r.Numbers.Overtaken })
 	messages  = func(r *Result) float64 { return r.Numbers.Messages }
-	everybody = strings.Replace(connected, "churn ", "", 1) + " " + cutOff + " part-open site-lost unruly hundred-sites spike-world-slow edge-slow backlog-slow"
+	everybody = connected + " " + cutOff + " part-open site-lost unruly hundred-sites spike-world-slow edge-slow backlog-slow"
 )
 
 // goals are those of the reference on admission, part 3.
 var goals = []goal{
 	{"active over the limit, %", percent(func(r *Result) float64 { return r.Numbers.OverActive }), 0, 0, everybody},
-	{"the same, where nodes live 45 s", percent(func(r *Result) float64 { return r.Numbers.OverActive }), 0, 0, "churn"},
 	{"new users over the limit in any 60 s, %", percent(func(r *Result) float64 { return r.Numbers.OverAnyMinute }), 0, 0, everybody},
-	{"shown the page too early, % of arrivals", tooEarly, 0.1, 0.3, connected},
+	{"shown the page too early, % of arrivals", tooEarly, 0.1, 0.3, strings.Replace(connected, "churn ", "", 1)},
+	{"the same, where nodes live 45 s", tooEarly, 0.1, 0.3, "churn"},
 	{"overtaken by more than 1 s, % of the queued", passed, 0, 0, connected},
 	{"the same, two minutes cut or 30 s without coordinator", passed, 5, -1, cutOff},
 	{"and by how much, s", seconds(func(r *Result) time.Duration { return r.Numbers.OvertakenMost }), 60, -1, cutOff},
@@ -93,7 +94,7 @@ var goals = []goal{
 
 // noisy are scenarios in which the median of a few seeds says little: their announced waits differ by two
 // percent from seed to seed, or a handful of visitors is all that is counted. They have so many times the seeds.
-var noisy = map[string]int{"parallel": 5, "spike-world": 5, "lost-cookie": 5, "skew": 5, "edge": 3}
+var noisy = map[string]int{"parallel": 5, "spike-world": 5, "lost-cookie": 5, "skew": 5, "churn": 5, "edge": 3}
 
 // goalScenario is a scenario by name; "+polls" lets nobody hold a stream.
 func goalScenario(name string) (Scenario, bool) {

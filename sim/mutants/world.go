@@ -124,6 +124,11 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return d
 		})
 	},
+	// Nodes end all the time, and visitors click a lot.
+	"short-lived": func(sc *sim.Scenario, _ *rand.Rand) {
+		sc.SessionDuration, sc.Visitors.Think = time.Minute, sim.Spread{Mean: time.Second}
+		sc.Faults.NodeLife = 8 * time.Second
+	},
 	// Data centers lose their memory.
 	"forgets": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Faults.Deaths = every(40*time.Second, rng, func(at time.Duration) sim.Death {

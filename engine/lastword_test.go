@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// A door that ends takes along whom it let in since its last word. The site holds the seats of those
+// whom it may have let in, and no others.
+func TestLastRequestsAtADoorThatEnds(t *testing.T) {
+	t.Parallel()
+	set := hallSet
+	set.SessionDuration = time.Minute
+	h := newHall(t, 2, set)
+	const old, young = 0, 1
+	for _, d := range h.doors {
+		d.SetNode(7)
+	}
+	enter := func(v anteroom.Visit) anteroom.Visit {
+		d := h.get(old, v)
+		if d.Verdict != anteroom.Admit {
+			t.Fatalf("not admitted: %+v", d)
+		}
+		return anteroom.Visit{Ticket: d.Ticket, NewID: h.id()}
+	}
+	away := enter(h.newcomer())
+	h.run(2 * SureFor(set.SessionDuration))
+	there := enter(h.newcomer())
+	left := h.now
+	h.doors[old].mute = true
+	if d := h.answer(old, h.visit(old, there)); d.Verdict != anteroom.Admit {
+		t.Fatalf("the door asks about a session that is sure: %+v", d)
+	}
+	h.get(young, h.newcomer()) // another process speaks for the node
+	h.run(left.Add(set.SessionDuration - 50*time.Millisecond).Sub(h.now))
+	if _, ok := h.desk.Site().Session(there.Ticket.ID); !ok {
+		t.Error("the session of the last request is over before its time")
+	}
+	if _, ok := h.desk.Site().Session(away.Ticket.ID); ok {
+		t.Error("a session that the door could not let in any more is held")
+	}
+	h.run(SureFor(set.SessionDuration) + 3*time.Second)
+	if _, ok := h.desk.Site().Session(there.Ticket.ID); ok {
+		t.Error("the session of the last request is held for too long")
+	}
+}
+
+// A site that does not know the time ends nothing, and does not wake for what it will not do.
+func TestWakesForWhatItDoes(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, SessionDuration: time.Minute, QueueAll: true}
+	s := NewSite(midnight, hereKey, set)
+	s.mode = Queue
+	s.Restore(Event{Kind: EventAdmitted, ID: anteroom.ID{1}, At: midnight}, 0, TouchSlack(set.SessionDuration))
+	now := midnight.Add(time.Hour)
+	s.Restored(now)
+	s.Tick(now)
+	if at := s.Wake(); s.Active() != 1 || at != 0 && at <= now {
+		t.Errorf("%d sessions; wakes at %v, it is %v", s.Active(), at, now)
+	}
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,6 +47,9 @@ type Desk struct {
 	mode    Mode // as all have been told, with figures
 	figures *Figures
 
+	early []earlyVisit  // requests that came before the site was ready
+	begun anteroom.Time // when it was
+
 	announce bool // the doors are to hear that another process is the site now
 
 	out  []Outgoing // room for those of Take
@@ -66,7 +70,8 @@ type deskDoor struct {
 	pushes  []anteroom.ID
 	ended   []anteroom.ID
 	parted  []anteroom.ID
-	early   []earlyVisit      // requests for which the site was not ready
+	early   int               // of Desk.early
+	spoke   bool              // since the site is ready
 	held    map[uint64]uint64 // its tokens of held requests, and of those in Desk.done: the site's
 	open    int               // streams
 
@@ -74,12 +79,11 @@ type deskDoor struct {
 	toldAt anteroom.Time
 }
 
-// earlyVisit is a request for which the site was not ready when it was heard of; ago is for how long it had
-// been at its door then.
+// earlyVisit is a request for which the site was not ready.
 type earlyVisit struct {
+	door  *deskDoor
 	asked Asked
-	at    anteroom.Time
-	ago   time.Duration
+	came  anteroom.Time // to the door
 }
 
 // notAsked stands in deskDoor.held for such a request: no held request has the number.
@@ -189,30 +193,46 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 		return // the door asks again
 	}
 	ago := now.Sub(max(d.said, now.Add(-MaxInterval))) + min(a.Waited, 2*AskFor)
-	if x.site.ready(&a.Visit.Ticket.ID) {
+	if x.site.ready(&a.Visit.Ticket.ID) && (len(x.early) == 0 || x.site.names(&a.Visit.Ticket.ID)) {
 		x.decide(now, d, a, ago)
-	} else if len(d.early) < maxAnswers {
+	} else if d.early < maxAnswers {
 		d.held[a.Token] = notAsked
-		d.early = append(d.early, earlyVisit{a, now, ago})
+		d.early++
+		x.early = append(x.early, earlyVisit{d, a, now.Add(-ago)})
 	}
 }
 
-// decideEarly asks the site about the requests of a door that came before it could decide, when it can, and
-// returns their tokens: after the door has told whom it has let in, and before newer requests, or somebody who
-// came later would enter first.
+// decideEarly asks the site about the requests that came before it was ready, when it is and every door that
+// has one has told since whom it has let in: in the order in which they came, or somebody who came later would
+// enter first. It returns the tokens of those of one door.
 func (x *Desk) decideEarly(now anteroom.Time, d *deskDoor) (tokens map[uint64]bool) {
-	if len(d.early) == 0 || !x.site.oriented() {
+	if len(x.early) == 0 || !x.site.oriented() {
 		return nil
 	}
-	tokens = map[uint64]bool{}
-	list := d.early
-	d.early = nil
-	for _, e := range list {
-		if held, waits := d.held[e.asked.Token]; waits && held == notAsked {
-			delete(d.held, e.asked.Token)
-			tokens[e.asked.Token] = true
-			x.decide(now, d, e.asked, now.Sub(e.at)+e.ago)
+	x.begun = or0(x.begun, now)
+	if d != nil {
+		d.spoke = true
+	}
+	for i := range x.early {
+		if !x.early[i].door.spoke && now.Sub(x.begun) < TouchDelay {
+			return nil
 		}
+	}
+	list := x.early
+	x.early = nil
+	slices.SortStableFunc(list, func(a, b earlyVisit) int { return cmp.Compare(a.came, b.came) })
+	tokens = map[uint64]bool{}
+	for _, e := range list {
+		e.door.early--
+		held, waits := e.door.held[e.asked.Token]
+		if !waits || held != notAsked || x.doors[e.door.number] != e.door {
+			continue
+		}
+		delete(e.door.held, e.asked.Token)
+		if e.door == d {
+			tokens[e.asked.Token] = true
+		}
+		x.decide(now, e.door, e.asked, now.Sub(e.came))
 	}
 	return tokens
 }
@@ -318,9 +338,9 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	x.ticked = now
 	for _, d := range x.order {
 		d.heard = now
-		for i := range d.early {
-			d.early[i].at = d.early[i].at.Add(step)
-		}
+	}
+	for i := range x.early {
+		x.early[i].came = x.early[i].came.Add(step)
 	}
 	for i := range x.pushed {
 		x.pushed[i].at = min(x.pushed[i].at, now)
@@ -365,6 +385,7 @@ func (x *Desk) Tick(now anteroom.Time) {
 	paused := now.Sub(x.ticked) >= stopped
 	x.ticked = now
 	x.site.Tick(now)
+	x.decideEarly(now, nil)
 	for i := 0; i < len(x.order); i++ {
 		d := x.order[i]
 		switch {

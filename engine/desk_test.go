@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,54 @@ func TestEarlyRequestsAreDecidedFirst(t *testing.T) {
 	}
 	if _, decided := said[2]; decided {
 		t.Error("a request that was given up is decided about")
+	}
+}
+
+// The order is that over all doors, whichever speaks first.
+func TestEarlyRequestsOfSeveralDoors(t *testing.T) {
+	t.Parallel()
+	for name, speaks := range map[string]bool{"the door speaks again": true, "the door is silent": false} {
+		now, key := anteroom.Time(1_000_000_000), SiteKey{Name: "dublin", Incarnation: 1}
+		x := Takeover{Key: key, Term: 2, Settings: hallSet}.Desk(now)
+		batch := uint64(0)
+		say := func(door uint64, tokens ...uint64) {
+			batch++
+			m := FromDoor{Door: door, Batch: batch, Sent: now, Known: now}
+			for _, token := range tokens {
+				id := anteroom.ID{byte(token)}
+				m.Visits = append(m.Visits, Asked{Token: token, Visit: anteroom.Visit{Fresh: true, NoHold: true, Ticket: anteroom.Ticket{ID: id}, NewID: id}})
+			}
+			x.Receive(now, m)
+		}
+		var in []uint64
+		step := func() {
+			for _, o := range x.Step(now, true).ToDoors {
+				for _, a := range o.Message.Answers {
+					if a.Decision.Verdict == anteroom.Admit {
+						in = append(in, a.Token)
+					}
+				}
+			}
+		}
+		say(7, 1)
+		now = now.Add(time.Second + 100*time.Millisecond)
+		x.Site().Deliver(now, ToSite{Site: key, Term: 2, State: &State{Epoch: 1, Echo: now, Now: now, Mode: Open, Granted: Units{1, 1}, Target: 1}})
+		say(8, 2)
+		step()
+		if len(in) != 0 {
+			t.Errorf("%s: %v were let in before the door of somebody who came earlier has spoken", name, in)
+		}
+		now = now.Add(20 * time.Millisecond)
+		if speaks {
+			say(7)
+		} else {
+			now = now.Add(TouchDelay)
+			x.Tick(now)
+		}
+		step()
+		if !slices.Equal(in, []uint64{1}) {
+			t.Errorf("%s: %v were let in, want the first of two", name, in)
+		}
 	}
 }
 

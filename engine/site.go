@@ -239,9 +239,10 @@ func (s *Site) newKey(now anteroom.Time) anteroom.Time {
 // ready says that a request can be decided about. A site that has just begun knows neither the time,
 // by which newcomers are ordered and cookies judged, nor what other sites have: for a moment it
 // decides about those only whom its journal names.
-func (s *Site) ready(id *anteroom.ID) bool {
-	return s.oriented() || s.seats.find(id) != 0 || s.here.find(id) != 0
-}
+func (s *Site) ready(id *anteroom.ID) bool { return s.oriented() || s.names(id) }
+
+// names says that a ticket has a session or a place here.
+func (s *Site) names(id *anteroom.ID) bool { return s.seats.find(id) != 0 || s.here.find(id) != 0 }
 
 // oriented says that the coordinator was heard, or is not to be waited for.
 func (s *Site) oriented() bool { return s.synced || s.mode == Cut }

@@ -671,7 +671,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		away := was.site != w.nodes[q.node].site || p.habits&(clone|clones) != 0
 		// One that has not been used for two session durations proves nothing: the other client's
 		// cookie was renewed, and this one is not asked about.
-		if p.habits&(clone|clones) != 0 && w.now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration {
+		if now, known := w.system.roomTime(q.node); p.habits&(clone|clones) != 0 && (!known || now.Sub(q.visit.Ticket.LastCheckIn) >= 2*j.set.SessionDuration) {
 			alive = false
 		}
 		// That the other client's turn has just come elsewhere is not known here yet.
@@ -711,7 +711,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		j.hears(p, d)
 		return
 	}
-	if !w.system.dates(q.node) {
+	if _, known := w.system.roomTime(q.node); !known {
 		p.marks |= undated
 	}
 	j.numbers.Queued++
@@ -739,10 +739,11 @@ func (j *judge) outage(q *request) bool {
 	p, s := &j.w.people[q.person], &j.book[j.sessions[q.visit.Ticket.ID]]
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
 	if forgot := j.forgot[j.w.nodes[q.node].site]; forgot != 0 {
-		if j.w.now.Sub(forgot) < 2*time.Second || !j.w.system.dates(q.node) {
+		now, known := j.w.system.roomTime(q.node)
+		if !known || j.w.now.Sub(forgot) < 2*time.Second {
 			return true // other doors have yet to say whom they know, or the coordinator that there was a loss
 		}
-		if s.from <= forgot && q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= j.w.now {
+		if s.from <= forgot && q.visit.Ticket.LastCheckIn.Add(j.set.SessionDuration) <= now {
 			return true // a cookie that has run out proves no session
 		}
 	}

@@ -828,9 +828,12 @@ func (x *product) silence(node int32) time.Duration {
 	return d.door.Unheard(d.room(x.w.now))
 }
 
-func (x *product) dates(node int32) bool {
+func (x *product) roomTime(node int32) (anteroom.Time, bool) {
 	p := x.holder(x.doors[node].site)
-	return p != nil && p.clock.Synced()
+	if p == nil || !p.clock.Synced() {
+		return 0, false
+	}
+	return p.room(x.w.now), true
 }
 
 // nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's

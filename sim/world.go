@@ -40,8 +40,8 @@ type system interface {
 	inLine(id anteroom.ID) bool
 	// silence is how long a node has been out of touch with its site.
 	silence(node int32) time.Duration
-	// dates says whether the site of a node has heard a coordinator, and so knows the room time.
-	dates(node int32) bool
+	// roomTime is what the site of a node takes for the time, once it has heard a coordinator.
+	roomTime(node int32) (t anteroom.Time, known bool)
 	// settled says that every unit is back which nobody uses; while a grant is on its way, it is nowhere.
 	settled() bool
 	// finish fills in what only the system knows.

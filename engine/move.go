@@ -150,6 +150,11 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 		c.closeQuestion(now, q)
 		return
 	case q.Over:
+	case slot != 0 && q.silent && c.line.places.at(slot).site == q.asker:
+		// The place is where it was, which says nothing of those who cannot be asked: the site asks again
+		// when the visitor comes again.
+		c.closeQuestion(now, q)
+		return
 	case slot != 0:
 		p := c.line.places.at(slot)
 		f = Finding{ID: q.ID, Standing: Waiting, Key: p.key, Lane: p.lane}

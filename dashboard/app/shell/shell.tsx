@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { compact, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
 import { covers, roomHref, stateOf, zoneName } from '../core/room'
@@ -42,7 +42,7 @@ function Inside() {
   const main = useRef<HTMLElement>(null)
   const found = find(path)
   const first = useRef(true)
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key: later, it would take the focus from a field
     show(false)
     document.title = [found?.params.room, found && !(found.page.of === 'room' && found.page.path === roomBase) ? found.page.title : '', 'Anteroom'].filter(Boolean).join(' · ')
     if (first.current) {

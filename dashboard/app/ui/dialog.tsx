@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Store, useStore } from '../core/store'
 import { Button } from './basic'
 
@@ -7,7 +7,7 @@ import { Button } from './basic'
 export function Dialog({ title, onClose, children, actions, wide }: { title: ComponentChildren; onClose: () => void; children?: ComponentChildren; actions?: ComponentChildren; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key: what is typed first would go elsewhere
     const d = ref.current!
     const before = document.activeElement as HTMLElement | null
     d.showModal()

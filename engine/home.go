@@ -76,6 +76,16 @@ func (s *Site) visits(now anteroom.Time, slot uint32) {
 	}
 }
 
+// seenLast counts the guests as seen whom a door may have let in after its last word, and before it ended.
+func (s *Site) seenLast(w *witness) {
+	s.guests.each(func(slot uint32) {
+		g := s.guests.at(slot)
+		if sure := max(g.seen, g.sure).Add(SureFor(s.settings.SessionDuration)); sure >= w.heard {
+			s.visits(min(sure, w.over, w.heard.Add(speaksBy)), slot)
+		}
+	})
+}
+
 // tellHomes appends the requests of guests that their homes have not confirmed: each at most once
 // per TouchDelay, and once per TouchEvery while there is no answer.
 func (s *Site) tellHomes(now anteroom.Time) {
@@ -199,12 +209,13 @@ func (s *Site) apart(now anteroom.Time) bool {
 	return s.apartAt != 0 && now.Sub(s.apartAt) < CutAfter
 }
 
-// heldAway says that a session which is over by what was heard may go on at another site that cannot be
-// heard.
+// heldAway says that a session which is over by what was heard may go on at another site: at one that
+// cannot be heard, or for a request that was let in just before its process ended, and which nobody has told
+// of. Such a request came within SureFor of one that was told.
 func (s *Site) heldAway(now anteroom.Time, slot uint32) bool {
 	st, d := s.seats.at(slot), s.settings.SessionDuration
 	if st.away == 0 || s.settings.DisableSessionRenewal {
 		return false
 	}
-	return s.apart(now) && now < st.away.Add(2*d)
+	return s.apart(now) && now < st.away.Add(2*d) || s.apartAt >= st.away && now < st.away.Add(d+SureFor(d)+awayDelay)
 }

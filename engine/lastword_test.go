@@ -61,3 +61,27 @@ func TestWakesForWhatItDoes(t *testing.T) {
 		t.Errorf("%d sessions; wakes at %v, it is %v", s.Active(), at, now)
 	}
 }
+
+// The same for a guest: the door tells its site, and the site tells home, that it may have been seen.
+func TestGuestsOfADoorThatEnds(t *testing.T) {
+	t.Parallel()
+	e := newTrio(t)
+	ticket := e.fill()[0]
+	away := e.sites[1]
+	says := func(door uint64) { away.spoke(e.now, e.now, &FromDoor{Door: door, Node: 7}) }
+	says(1)
+	if d := e.asks(1, &ticket, e.soon); d.Verdict != anteroom.Admit {
+		t.Fatalf("the guest is not admitted: %v", d.Reason)
+	}
+	e.run(time.Second)
+	says(1)
+	e.run(500 * time.Millisecond) // in which the door lets the guest in, and ends
+	last := e.now
+	e.run(100 * time.Millisecond)
+	says(2)
+	e.run(last.Add(e.set.SessionDuration - 100*time.Millisecond).Sub(e.now))
+	if e.holders(ticket.ID) != "a" {
+		t.Error("home has ended the session of a guest who was let in later than it knows")
+	}
+	e.comesBack()
+}

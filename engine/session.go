@@ -36,8 +36,7 @@ func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
 	end := lapse(&s.settings, st.accepted, st.last)
 	if st.away != 0 && !s.settings.DisableSessionRenewal {
-		// What a door there let in just before its process ended nobody has told.
-		end = max(end, st.away.Add(s.settings.SessionDuration+SureFor(s.settings.SessionDuration)+awayDelay))
+		end = max(end, st.away.Add(s.settings.SessionDuration+awayDelay))
 	}
 	return end
 }

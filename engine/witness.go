@@ -45,6 +45,7 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 			at = i
 		case m.Node != 0 && d.node == m.Node && d.over == 0:
 			d.over = now
+			s.seenLast(d)
 		}
 	}
 	if at < 0 {

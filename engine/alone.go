@@ -14,8 +14,10 @@ func (x *Doorway) alone(now anteroom.Time, v anteroom.Visit) anteroom.Decision {
 	x.shows(now, &d)
 	if v.Stream && d.Verdict == anteroom.Wait {
 		x.openStream(v, d.Ticket)
-		if s := x.streams[d.Ticket.ID]; s != nil && x.Reachable(now) { // else it is told with all others
+		if s := x.streams[d.Ticket.ID]; s != nil && x.Reachable(now) {
 			x.ask(now, s.visit, true)
+		} else {
+			x.absent = true // it is told with all others, even if they have just been told
 		}
 	}
 	return d

@@ -388,3 +388,40 @@ func TestDoorAsksAboutSessionsThatItIsNotSureOf(t *testing.T) {
 		t.Error("it asks although the site has confirmed a touch since")
 	}
 }
+
+// A stream that opens while the answers of a silent site come in, one by one, is told to the site: not only
+// those that were open at the first of them.
+func TestStreamThatOpensWhenTheSiteIsJustBack(t *testing.T) {
+	t.Parallel()
+	x := NewDoorway(1, hallSet)
+	now := midnight
+	x.timed = true
+	visit := func(id byte, stream bool) anteroom.Decision {
+		v := anteroom.Visit{Fresh: !stream, Ticket: anteroom.Ticket{ID: anteroom.ID{id}, Next: now.Add(time.Minute), Arrival: now}, NewID: anteroom.ID{id}, Stream: stream}
+		d, _ := x.Visit(now, v)
+		return d
+	}
+	visit(1, false)
+	first, ok := x.Take(now)
+	now = now.Add(DoorBeat)
+	x.Tick(now)
+	second, again := x.Take(now)
+	if !ok || !again || first.Batch == second.Batch {
+		t.Fatal("the door has not spoken twice")
+	}
+	now = now.Add(CutAfter + time.Second)
+	x.Tick(now)
+	confirm := func(batch uint64) { x.Receive(now, ToDoor{Site: hereKey, Since: 1, Now: now, Confirmed: batch}) }
+	confirm(first.Batch)
+	if d := visit(2, true); d.Verdict != anteroom.Wait {
+		t.Fatalf("not shown the page: %+v", d)
+	}
+	confirm(second.Batch)
+	m, _ := x.Take(now)
+	for _, a := range m.Visits {
+		if a.Visit.Stream && a.Visit.Ticket.ID == (anteroom.ID{2}) {
+			return
+		}
+	}
+	t.Errorf("the site does not hear of the stream, but of %d requests", len(m.Visits))
+}

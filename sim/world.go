@@ -294,9 +294,14 @@ func (w *world) drains() bool {
 	return w.now < w.quiet() || w.empty() && w.now < w.quiet().Add(5*time.Second) && !w.system.settled()
 }
 
-// quiet is when the last sessions and minutes of those who were here must have passed.
+// quiet is when the last sessions and minutes of those who were here must have passed. A node that ended may
+// have let sessions in for as long as no other process speaks for it.
 func (w *world) quiet() anteroom.Time {
-	return w.emptyAt.Add(max(w.judge.set.SessionDuration, engine.RateHold) + 5*time.Second)
+	d := w.judge.set.SessionDuration
+	if w.sc.Faults.NodeLife > 0 {
+		d += engine.AloneFor(d)
+	}
+	return w.emptyAt.Add(max(d, engine.RateHold) + 5*time.Second)
 }
 
 func (w *world) handle(e event) {

@@ -124,9 +124,11 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return d
 		})
 	},
-	// Nodes end all the time, and visitors click a lot.
+	// Nodes end all the time, and visitors click a lot. Nobody holds a stream, for seats are free for long
+	// when a node that ended serves nobody again.
 	"short-lived": func(sc *sim.Scenario, _ *rand.Rand) {
-		sc.SessionDuration, sc.Visitors.Think = time.Minute, sim.Spread{Mean: time.Second}
+		sc.SessionDuration = time.Minute
+		sc.Visitors.Think, sc.Visitors.Streams = sim.Spread{Mean: time.Second}, 0
 		sc.Faults.NodeLife = 8 * time.Second
 	},
 	// Data centers lose their memory.

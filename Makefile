@@ -1,4 +1,5 @@
-# Two commands matter: "make run" shows Anteroom, "make test" runs everything that has to hold.
+# Two commands matter: "make run" shows Anteroom, "make test" runs everything that has to hold. While you
+# work: "make check".
 # All targets call go or a script of scripts/; nothing here holds logic.
 
 # go.mod names the Go version; an older go command fetches it.
@@ -15,7 +16,7 @@ REPORT ?= cluster-report
 # Flags passed on by run, load, cluster, sim, mutants, model and test's scripts.
 ARGS ?=
 
-.PHONY: run build test lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
+.PHONY: run build check test lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -28,6 +29,9 @@ endif
 
 build: ## Build bin/anteroom, static
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/anteroom ./cmd/anteroom
+
+check: ## the command while you work: format, build, vet, tests but for the long ones; within a minute when little changed
+	scripts/check $(ARGS)
 
 test: ## Install what is needed (root or sudo) and run everything; see scripts/test help
 	scripts/test $(ARGS)

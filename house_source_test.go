@@ -3,9 +3,11 @@ package anteroom_test
 import (
 	"fmt"
 	"go/ast"
+	"go/printer"
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -179,10 +181,16 @@ func skippedTests(sources []source) []string {
 		if !s.test {
 			continue
 		}
+		guards := longTests(s)
 		s.selects("testing", []string{"Short"}, func(n ast.Node, _ string) {
-			faults = append(faults, s.at(n)+": testing.Short; every test runs every time")
+			if !slices.ContainsFunc(guards, func(g ast.Node) bool { return g.Pos() <= n.Pos() && n.End() <= g.End() }) {
+				faults = append(faults, s.at(n)+`: testing.Short; a long test begins with if testing.Short() { t.Skip("long") }, and nothing else asks`)
+			}
 		})
 		ast.Inspect(s.file, func(n ast.Node) bool {
+			if slices.Contains(guards, n) {
+				return false
+			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
@@ -197,6 +205,27 @@ func skippedTests(sources []source) []string {
 	}
 	return faults
 }
+
+// longTests returns the guards with which tests begin that make check leaves out and make test does not.
+func longTests(s source) (guards []ast.Node) {
+	for _, d := range s.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") || f.Body == nil || len(f.Body.List) == 0 {
+			continue
+		}
+		guard, ok := f.Body.List[0].(*ast.IfStmt)
+		if !ok {
+			continue
+		}
+		var text strings.Builder
+		if printer.Fprint(&text, s.fset, guard) == nil && longGuard.MatchString(text.String()) {
+			guards = append(guards, guard)
+		}
+	}
+	return guards
+}
+
+var longGuard = regexp.MustCompile(`^if testing\.Short\(\) \{\s+\w+\.Skip\("long"\)\s+\}$`)
 
 // seedlessFuzzTargets: "go test" runs the seeds of every target each time, so that they are
 // the memory of what was found; a target without any tests nothing there.
@@ -274,6 +303,9 @@ func TestSourceRulesBite(t *testing.T) {
 		{"skip in a subtest", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { t.Run("", func(u *testing.T) { u.SkipNow() }) }`, skippedTests, true},
 		{"skip by TB", "node/a_test.go", `import "testing"; func need(tb testing.TB) { tb.Skipf("no") }`, skippedTests, true},
 		{"short", "node/a_test.go", `import "testing"; var x = testing.Short()`, skippedTests, true},
+		{"long", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { if testing.Short() { t.Skip("long") }; t.Fail() }`, skippedTests, false},
+		{"long for another reason", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { if testing.Short() { t.Skip("flaky") } }`, skippedTests, true},
+		{"long further below", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { t.Log(); if testing.Short() { t.Skip("long") } }`, skippedTests, true},
 		{"fuzz target without seeds", "node/a_test.go", `import "testing"; func FuzzX(f *testing.F) {}`, seedlessFuzzTargets, true},
 		{"a generator's skip", "node/a_test.go", `import "pgregory.net/rapid"; func f(t *rapid.T) { t.Skip("no draw") }`, skippedTests, false},
 	} {

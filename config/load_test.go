@@ -188,6 +188,9 @@ func TestTheTagsAreSound(t *testing.T) {
 }
 
 func TestHugeInputsEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	deep := strings.Repeat("[", 20_000)
 	manyRooms := "rooms: [" + strings.Repeat("{name: a},", anteroom.MaxRooms+1) + "]"
 	// 10,000 rooms that each refer to 10,000 routes are 100,000,000 routes.

@@ -13,6 +13,9 @@ import (
 // TestForecastSteady runs a site with more demand than room for half an hour and compares
 // what newcomers were told with when they entered.
 func TestForecastSteady(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for name, c := range map[string]struct {
 		s     anteroom.Settings
 		stays time.Duration // mean time inside before the last request

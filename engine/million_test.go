@@ -12,6 +12,9 @@ import (
 // TestMillionWaiting: one million waiting visitors take at most 100 MB, of which the
 // coordinator's share is at most 64 bytes each.
 func TestMillionWaiting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

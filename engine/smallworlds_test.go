@@ -14,6 +14,9 @@ import (
 // trial checks the caps, second seats, sessions that are queued, places that get worse and
 // requests that are held too long; sane checks the rest.
 func TestSmallWorlds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const depth = 4 // 5 takes half a minute and has been run
 	for _, l := range [][2]int{{0, 1}, {1, 0}, {1, 1}, {1, 2}, {2, 1}, {2, 2}} {
 		t.Run(fmt.Sprintf("%d_at_once_%d_per_minute", l[0], l[1]), func(t *testing.T) {

@@ -450,6 +450,9 @@ func (w *world) settleAll() {
 // TestWorldOfRoamers: guests go on at other sites while they wait and while they are
 // inside, and some of their cookies are used by two clients at two sites.
 func TestWorldOfRoamers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	cases := map[string]faults{
 		"calm":       {},
 		"lossy":      {lose: 0.2, repeat: 0.2},
@@ -493,6 +496,9 @@ func worldSeed() uint64 {
 }
 
 func TestWorldKeepsTheCaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	cases := map[string]faults{
 		"calm":         {},
 		"lossy":        {lose: 0.2, repeat: 0.2},

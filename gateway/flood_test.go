@@ -118,6 +118,9 @@ func heap() uint64 {
 // TestCookielessFlood is T17: requests without cookies take places that nobody comes back to.
 // Those before them notice nothing, those behind them for one interval and the grace.
 func TestCookielessFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const flood = 100_000
 	inBooth(t, nil, func(b booth) {
 		honest := []*guest{b.guest(), b.guest(), b.guest()}

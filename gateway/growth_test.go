@@ -14,6 +14,9 @@ import (
 // TestClientDataFillsNoMemory: nothing here is keyed by what a client says. A hundred
 // thousand names, addresses, agents and tickets leave the heap as it was.
 func TestClientDataFillsNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const requests = 100_000
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "*"}}}.WithDefaults()
 	door := &programmed{in: room.Settings}

@@ -221,6 +221,9 @@ func TestHTTP2Trailers(t *testing.T) {
 // TestHTTP2Floods: streams that are reset as soon as they are opened (CVE-2023-39325) and
 // headers without end (CVE-2023-45288) end their own connection and harm nobody.
 func TestHTTP2Floods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	block := func(f *frames, more ...string) []byte {
 		f.buf.Reset()
 		fields := append([]string{":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/"}, more...)

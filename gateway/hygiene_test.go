@@ -127,6 +127,9 @@ func TestConnectionEnds(t *testing.T) {
 }
 
 func TestQueuedBodies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const host = "Host: shop.example.com\n"
 	const follow = "GET /follow HTTP/1.1\nHost: shop.example.com\nConnection: close\n\n"
 	for _, c := range []struct {

@@ -139,6 +139,9 @@ func shop(rw http.ResponseWriter, r *http.Request) {
 }
 
 func TestWaitAndGetIn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newReal(t, shop, nil)
 	a, b := w.visitor(), w.visitor()
 	if in, _, _ := a.get("/"); !in {
@@ -172,6 +175,9 @@ func TestWaitAndGetIn(t *testing.T) {
 // TestBankedTicket is T5 and T6: a kept waiting ticket does not bring anybody in a second
 // time, and its copies bring in one.
 func TestBankedTicket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newReal(t, shop, nil)
 	a, b := w.visitor(), w.visitor()
 	a.get("/")

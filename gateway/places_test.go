@@ -25,6 +25,9 @@ import (
 // of the other arrives after that and overwrites the ticket. The next request is inside all
 // the same, and so is one with both tickets in either order.
 func TestLateAnswerDoesNotTakeTheSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newReal(t, shop, nil)
 	holder, v := w.visitor(), w.visitor()
 	holder.get("/")

@@ -9,6 +9,9 @@ import (
 
 // TestWhatIsRecorded: bypasses and refused tickets by their reasons, and what the room answers.
 func TestWhatIsRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newReal(t, nil, nil, func(c *Config) {
 		ruled(t, `starts_with(http.request.uri.path, "/open")`)(c)
 		crawled(testHost)(c)

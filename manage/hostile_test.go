@@ -196,6 +196,9 @@ func TestATokenTakesNothingFromOtherZonesAndRooms(t *testing.T) {
 
 // TestWhatIsStoredCanBeRead: a document that packs well must not be too large to be unpacked.
 func TestWhatIsStoredCanBeRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	ctx, link := t.Context(), memlink.New()
 	m := open(t, Config{Link: link})

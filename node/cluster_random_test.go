@@ -130,6 +130,9 @@ func (c *crowd) live(names []string) {
 // at every request, a third of them of any site, and every few seconds a process is killed or restarted. Judged by who comes
 // through.
 func TestACrowdWhileProcessesEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const visitors, names = 1000, "dublin-1 dublin-2 dublin-3 tokyo-1 tokyo-2"
 	room := shop
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 300, 800, time.Minute

@@ -272,6 +272,9 @@ func newAudience(g *group) *audience {
 // TestEveryNodeKnowsWhatHappened: two sites, four nodes, messages of figures that are lost and repeated, a site
 // that is cut off for a while: in the end each node has of each minute exactly what visitors saw.
 func TestEveryNodeKnowsWhatHappened(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	seed := uint64(0)
 	over := func(l cluster.Link) cluster.Link {
 		seed++

@@ -112,6 +112,9 @@ func TestAnEventShufflesAtItsStart(t *testing.T) {
 // Killed in the prequeue, over the start, right after it, in the middle of the event: the line
 // is shuffled once, and always the same.
 func TestAShuffleIsDoneOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for name, kills := range map[string][]string{
 		"in the prequeue":      {"09:59:52", "09:59:55"},
 		"over the start":       {"09:59:52", "10:00:30"},

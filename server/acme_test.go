@@ -20,6 +20,9 @@ import (
 // and sign: once by the TLS challenge at the visitors' listener, once by the HTTP
 // challenge at the redirecting one.
 func TestCertificatesFromAnAuthority(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	pebble := filepath.Join(t.TempDir(), "pebble")
 	build := exec.Command("go", "build", "-o", pebble, "github.com/letsencrypt/pebble/v2/cmd/pebble")
 	build.Dir = filepath.Join("testdata", "pebble")

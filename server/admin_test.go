@@ -15,6 +15,9 @@ import (
 )
 
 func TestReadyBeforeWhileAndAfter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := prepareServer(t, listenAnywhere+oneRoom+"timeouts: {drain_delay: 1s}\n")
 	s, err := New(t.Context(), r.options())
 	if err != nil {
@@ -134,6 +137,9 @@ func TestMetricsAreWellFormed(t *testing.T) {
 
 // TestMetricsDoNotGrowWithRequests: labels never come from a request.
 func TestMetricsDoNotGrowWithRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, oneRoom)
 	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nwr_") }
 	for _, path := range []string{"/", "/a", "/b"} {

@@ -166,6 +166,9 @@ func TestThePublishedSampleReadsTheStore(t *testing.T) {
 
 // What visitors do is known in a moment, and nothing of it is lost by stopping.
 func TestVisitorsAreRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, oneRoom)
 	id := r.room("shop").Room
 	r.visit("/") // is let in
@@ -186,6 +189,9 @@ func TestVisitorsAreRecorded(t *testing.T) {
 
 // Every core keeps what all processes saw; an edge keeps nothing and asks.
 func TestAnalyticsOfACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
 	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", node: first, secret_file: secret}\n")
 	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)

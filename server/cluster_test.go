@@ -54,6 +54,9 @@ const clusterSecret = "b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"
 // A process alone becomes the core of a cluster, a second node joins with an address and the
 // secret: sessions, places, rooms, keys and changes are the same at both.
 func TestAProcessBecomesACluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, roomForTwo)
 	inside, outside := fill(t, r)
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
@@ -126,6 +129,9 @@ func TestAProcessBecomesACluster(t *testing.T) {
 
 // A new key seals when every node knows it, and what the old one sealed stays good.
 func TestKeysAreTheClusters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
 	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", secret_file: secret}\n")
 	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)

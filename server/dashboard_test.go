@@ -12,6 +12,9 @@ import (
 // TestDashboardOverTheWire: a person logs in, follows the figures, holds a room of the
 // configuration file, and is told the end when the server stops.
 func TestDashboardOverTheWire(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, oneRoom)
 	base := "http://" + r.s.Addresses().Admin
 	send := func(method, path, body string, cookies ...*http.Cookie) answer {

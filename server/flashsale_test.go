@@ -269,6 +269,9 @@ func (s *shopper) wait() look {
 
 // TestFlashSale plays the sale of docs/events.md, by the page's own curl lines.
 func TestFlashSale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	page, err := os.ReadFile("../docs/events.md")
 	if err != nil {
 		t.Fatal(err)

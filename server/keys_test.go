@@ -184,6 +184,9 @@ func TestRequestsInFlight(t *testing.T) {
 }
 
 func TestOnFailure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for choice, want := range map[string]bool{"queue_new": false, "admit_new": true} {
 		r := startServer(t, "on_failure: "+choice+"\nrooms:\n  - {name: shop, host: \"*\", total_active_users: 100, new_users_per_minute: 1000}\n")
 		inside := r.visit("/")

@@ -42,6 +42,9 @@ func localRoom(path string) anteroom.Room {
 // TestRoomsOfTheAPIAreServedAtOnce: made, changed and deleted rooms are in force when the
 // call returns, they survive a reload of the file and a restart.
 func TestRoomsOfTheAPIAreServedAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, "rooms: []\n")
 	zone, room := r.makeRoom("127.0.0.1", localRoom("/sale"))
 	first := r.visit("/sale")

@@ -68,6 +68,9 @@ func recordAll(r *analytics.Recorder, now anteroom.Time) {
 }
 
 func TestMetricsTellWhatWasRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, oneRoom)
 	id := anteroom.RoomIDOf("*", "shop")
 	recorder := r.s.node.Room(id).Recorder()

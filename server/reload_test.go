@@ -48,6 +48,9 @@ func TestReloadChangesWhatWaits(t *testing.T) {
 }
 
 func TestReloadOfMethodTemplateAndRooms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, fmt.Sprintf(shopFor, 1))
 	page := filepath.Join(r.dir, "page.html")
 	mustWrite(t, page, "<p>first {{waitTimeKnown}}")
@@ -88,6 +91,9 @@ func TestReloadOfMethodTemplateAndRooms(t *testing.T) {
 // TestRefusedReloadLeavesNothingBehind reloads configurations that fail at each step; what
 // was in force has to be, to the last setting.
 func TestRefusedReloadLeavesNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, fmt.Sprintf(shopFor, 1)+"on_failure: queue_new\n")
 	inside := r.visit("/")
 	keys := filepath.Join(r.dir, "data", "keys.json")

@@ -53,6 +53,9 @@ func TestRestartKeepsSessionsAndPlaces(t *testing.T) {
 
 // TestDamagedJournal is refused with the way on, and the way on leads on.
 func TestDamagedJournal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, roomForTwo)
 	inside, _ := fill(t, r)
 	blocks, err := filepath.Glob(filepath.Join(r.dir, "data/store/jetstream/*/streams/JOURNAL/msgs/*.blk"))
@@ -88,6 +91,9 @@ func TestDamagedJournal(t *testing.T) {
 
 // TestRestoredDirectory: a backup does not know who came after it was made, and that is noticed.
 func TestRestoredDirectory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := startServer(t, roomForTwo)
 	first := r.visit("/").Cookies()
 	data, backup := filepath.Join(r.dir, "data"), filepath.Join(r.dir, "backup")

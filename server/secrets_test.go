@@ -18,6 +18,9 @@ import (
 // TestSecretsStayOutOfLogsAndStore runs visits at the most talkative log level and looks
 // for tickets, proofs and keys in everything that was logged or stored.
 func TestSecretsStayOutOfLogsAndStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	var proof atomic.Pointer[string]
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := r.Header.Get("X-Anteroom-Assertion")

@@ -268,6 +268,9 @@ func TestWhoIsNotTracedIsLeftAlone(t *testing.T) {
 
 // TestReceiverThatRefuses: it costs a line in the log and a count, and visitors nothing.
 func TestReceiverThatRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	full := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
 	defer full.Close()
 	r := startServer(t, "traces: {endpoint: \""+full.URL+"\", sample: 1}\n")
@@ -309,6 +312,9 @@ func TestValuesOfSpansCanBeSent(t *testing.T) {
 
 // TestHoldIsInTheTrace: who comes to a short line is held for a turn that may come at once.
 func TestHoldIsInTheTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r, to, _ := tracing(t, oneRoom)
 	for range 3 { // inside, in line, held
 		r.visit("/")

@@ -14,6 +14,9 @@ import (
 const taken = "the configuration was reloaded"
 
 func TestWatchedFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for _, c := range []struct {
 		name   string
 		change func(t *testing.T, r *running)
@@ -120,6 +123,9 @@ func TestWatchedLinkIsSwapped(t *testing.T) {
 }
 
 func TestWatchedTemplateAndKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	r := prepareServer(t, "")
 	page := filepath.Join(r.dir, "pages", "page.html")
 	if err := os.Mkdir(filepath.Dir(page), 0o700); err != nil {

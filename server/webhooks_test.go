@@ -92,6 +92,9 @@ func (r *running) hook(w anteroom.Webhook) (manage.ShownWebhook, string) {
 // A room fills, and recovers: each is told once, signed, and the log knows neither the secret nor
 // the address.
 func TestWebhooksTellWhatHappens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	l := newHookReceiver(t)
 	r := prepareServer(t, listenAnywhere+loopbackAllowed+"rooms: [{name: shop, host: \"*\", total_active_users: 1, new_users_per_minute: 100, session_duration: 1s}]\n").impatient()
 	made, secret := r.hook(anteroom.Webhook{Name: "on call", URL: l.URL + "/secret-path", Events: []string{anteroom.RoomQueueing, anteroom.RoomRecovered}})
@@ -218,6 +221,9 @@ func TestWebhooksReachOnlyWhatIsAllowed(t *testing.T) {
 
 // In a cluster one node sends, whoever was asked.
 func TestOneNodeSendsWebhooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	l := newHookReceiver(t)
 	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
 	r := prepareServer(t, listenAnywhere+loopbackAllowed+oneRoom+"cluster: {listen: \""+core+"\", node: first, secret_file: secret}\n")

@@ -31,6 +31,9 @@ var compared = []struct {
 // break the limit or the order. go test ./sim -run TestAlgorithms -v -sim.goals=20 prints
 // the table of docs/simulate.md.
 func TestAlgorithms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	table := []string{"| scenario | algorithm |"}
 	for _, c := range compared {
 		table[0] += " " + c.name + " |"
@@ -72,6 +75,9 @@ func TestAlgorithms(t *testing.T) {
 // TestCoordinatorReturns: a coordinator that starts again gives turns within two heartbeats
 // of the first report that it hears.
 func TestCoordinatorReturns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	sc, _ := Named("crash")
 	for seed := uint64(1); seed <= 5; seed++ {
 		var trace bytes.Buffer

@@ -36,6 +36,9 @@ func TestClosing(t *testing.T) {
 // TestQuartilesOff: quartiles that are told in a steady draw hold, and those that reach beyond
 // the end of the draw count for nothing.
 func TestQuartilesOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	sc := Scenario{Name: "draw", Length: 30 * time.Minute, Settings: drawn(limits(2000, 100, time.Minute)),
 		Arrivals: append(steady(30*time.Minute, 60), Flow{To: time.Minute, Visitors: 1500}), Visitors: Visitors{Streams: 1}}
 	r := mustRun(t, sc, 1, Options{})

@@ -109,6 +109,9 @@ func goalScenario(name string) (Scenario, bool) {
 // TestGoals runs the published comparison's scenarios and holds the product to the goals.
 // go test ./sim -run TestGoals -v -sim.goals=20 prints the table of docs/simulate.md.
 func TestGoals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	results := map[string][]*Result{}
 	var mu sync.Mutex
 	t.Run("runs", func(t *testing.T) {

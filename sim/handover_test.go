@@ -14,6 +14,9 @@ import (
 // does not know when those who wait are due, and some who come later than it expects are passed
 // over until they do.
 func TestHandovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	worlds := 8 / fewer
 	if *runs > suiteRuns {
 		worlds = *runs

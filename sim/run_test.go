@@ -20,6 +20,9 @@ func mustRun(t *testing.T, sc Scenario, seed uint64, opt Options) *Result {
 
 // TestSameSeedSameTrace: a run repeats byte for byte, and another seed is another run.
 func TestSameSeedSameTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for seed := uint64(1); seed <= max(1, 6/fewer); seed++ {
 		for _, algorithm := range Algorithms {
 			if algorithm != Anteroom && seed > 1 {

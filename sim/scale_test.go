@@ -9,6 +9,9 @@ import (
 
 // TestHundredSites prints what a room with a hundred sites sends: the figures of docs/scale.md.
 func TestHundredSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	sc, _ := Named("hundred-sites")
 	r, err := Run(context.Background(), sc, 1, Options{})

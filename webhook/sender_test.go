@@ -319,6 +319,9 @@ func TestARestartLosesNothing(t *testing.T) {
 }
 
 func TestAQueueIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	story(t, func(t *testing.T, ctx context.Context) {
 		store := &shelf{}
 		s, _ := serve(t, store, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })

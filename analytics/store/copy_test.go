@@ -31,6 +31,9 @@ func from(others ...*Store) func(context.Context, []byte) ([]byte, error) {
 // A store that was away copies what it missed, of minutes, of days before, and of processes that it
 // had heard in part; then both have the same, and copy nothing.
 func TestCatchUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := &clock{now: began}
 	a, b := openAt(t, c), openAt(t, c)
@@ -83,6 +86,9 @@ func TestCatchUp(t *testing.T) {
 
 // A new store gets everything, of a page's size at a time.
 func TestCatchUpOfANewStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := &clock{now: began}
 	a, b := openAt(t, c), openAt(t, c)
@@ -102,6 +108,9 @@ func TestCatchUpOfANewStore(t *testing.T) {
 
 // An answer over a link is the store's own, in as many messages as it takes.
 func TestRemoteAnswersAreTheStores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := &clock{now: began}
 	s := openAt(t, c)

@@ -90,6 +90,9 @@ func writing(path string) {
 // A writer is killed again and again: what it had said is there, once, and every resolution is the
 // sum of its minutes.
 func TestKilledWhileWriting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "analytics.db")
 	last := -1

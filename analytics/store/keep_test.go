@@ -84,6 +84,9 @@ func TestWhatIsTooOldGoes(t *testing.T) {
 
 // The file is small, and filled on and on: the oldest minutes go, and what is rolled up stays.
 func TestTheFileStaysSmallEnough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := &clock{now: began}
 	var said bytes.Buffer
@@ -330,6 +333,9 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 
 // History at mixed resolutions: days of quarters, then minutes, then what is put.
 func TestImportAndPutMakeOneHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	c := &clock{now: began}
 	s := openAt(t, c)

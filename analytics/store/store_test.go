@@ -193,6 +193,9 @@ func judge(t *rapid.T, s *Store, all told, q analytics.Query) {
 // Whatever is put, in whatever order, however often, over restarts: an answer is what adding all
 // minutes up gives.
 func TestAnswersAreWhatAddingUpGives(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	dir, attempts := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {

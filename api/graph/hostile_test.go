@@ -207,6 +207,9 @@ func BenchmarkHostile(b *testing.B) {
 
 // Even the largest answer is bounded.
 func TestABusyMonthIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newWorld(t)
 	g := w.graph()
 	day := at("2026-11-20T00:00:00Z")

@@ -17,6 +17,9 @@ func TestContract(t *testing.T) {
 }
 
 func TestContractOfAWorld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	linktest.Run(t, func(*testing.T) cluster.Link { return NewWorld().Join("dublin", "a") })
 	w := NewWorld()
 	linktest.RunSites(t, [][]cluster.Link{

@@ -83,6 +83,9 @@ func writePEM(t *testing.T, path, kind string, der []byte) {
 // TestOwnCertificates: nodes with certificates of the operator's authority find each other,
 // and a certificate of it without the secret is not enough.
 func TestOwnCertificates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	ours, theirs := newCompany(t), newCompany(t)
 	cores := members(t, "dublin")

@@ -183,6 +183,9 @@ func FuzzCopyFile(f *testing.F) {
 // TestStartsWithTheLastGoodCopy has a node of another site, which starts while nobody else
 // is there, and comes back by itself.
 func TestStartsWithTheLastGoodCopy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := siteAt(t, "oslo", hub)
@@ -242,6 +245,9 @@ func second[T any](_ T, err error) error { return err }
 // TestCutBetweenSites cuts a site off for a moment: it reads on, its writes say so, and
 // it heals by itself.
 func TestCutBetweenSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := single(t, "oslo")
@@ -274,6 +280,9 @@ func TestCutBetweenSites(t *testing.T) {
 
 // TestCatchUpAtTheHub is for a mirror that says nothing.
 func TestCatchUpAtTheHub(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := siteAt(t, "oslo", hub)
@@ -356,6 +365,9 @@ func TestDamagedKeysOfACluster(t *testing.T) {
 
 // TestStoreBegunAnewIsNotFollowed takes the hub's data away.
 func TestStoreBegunAnewIsNotFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	edge := edgeOf(t, hub)

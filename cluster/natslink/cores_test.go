@@ -235,6 +235,9 @@ func leader(t *testing.T, s *store) string {
 // TestCoresAreKilled kills the leader of three writing cores, then all of them. What was
 // acknowledged is there, and nobody's compare-and-set was done twice.
 func TestCoresAreKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cfgs := members(t, "dublin")
 	h := &history{acked: map[string]map[int]string{}, more: make(chan struct{})}

@@ -99,6 +99,9 @@ func writeUntilKilled(dir string) error {
 // TestAcknowledgedWritesSurviveKill kills a writing process at moments of chance. What it
 // had said to be acknowledged must be there.
 func TestAcknowledgedWritesSurviveKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	acked := map[string]map[int]int{"a": {}, "p": {}} // newest number by writer

@@ -120,6 +120,9 @@ func reported(err error) (bool, error) {
 // TestDamageIsNeverAccepted damages every file of a store in many ways. The store then
 // still holds everything, or says that it is damaged; it never holds anything else.
 func TestDamageIsNeverAccepted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	template := t.TempDir()
 	l := open(t, damageConfig(template))
@@ -218,6 +221,9 @@ func image(t *testing.T, dir string) string {
 // TestNewJournalWhateverIsWrongWithIt: any damage of the journal's files can be left behind, and the keys
 // are kept.
 func TestNewJournalWhateverIsWrongWithIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	template := t.TempDir()
 	l := open(t, damageConfig(template))

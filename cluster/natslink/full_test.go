@@ -95,6 +95,9 @@ func TestLittleFreeSpaceRefusesWrites(t *testing.T) {
 // TestDiskRefusesWrites lets the system refuse writes in the middle of the work: the limit
 // of file sizes, which needs no privilege, stands for the full disk.
 func TestDiskRefusesWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	dir := t.TempDir()
 	if err := child(t, "small files", dir).Run(); err != nil {
 		t.Fatal(err)

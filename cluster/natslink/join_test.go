@@ -154,6 +154,9 @@ func TestExternalContract(t *testing.T) {
 
 // TestJoinedSites has two sites of a core and an edge each.
 func TestJoinedSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := siteAt(t, "oslo", hub)
@@ -163,6 +166,9 @@ func TestJoinedSites(t *testing.T) {
 
 // TestTwoSites has a hub with an edge and another site with an edge.
 func TestTwoSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := siteAt(t, "oslo", hub)

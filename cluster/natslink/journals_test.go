@@ -74,6 +74,9 @@ func TestJournalIsTakenOver(t *testing.T) {
 // TestJournalHasOneOwner lets two processes take a journal from each other all the time:
 // what was acknowledged is there, in order.
 func TestJournalHasOneOwner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cfg := single(t, "dublin")
 	links := joinAll(t, cfg, edgeOf(t, cfg))

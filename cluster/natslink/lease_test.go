@@ -14,6 +14,9 @@ import (
 // TestLeasesSurvive: one that has not ended is there after a start and ends when it would have;
 // one that has ended meanwhile is gone.
 func TestLeasesSurvive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	dir, ctx := t.TempDir(), t.Context()
 	l := open(t, Config{Dir: dir})

@@ -23,6 +23,9 @@ func leaderOf(t *testing.T, all []*attachment, stream string) int {
 // TestThreeCores goes through the life of a site: start, stop of the leader, return,
 // replacement of a core that is lost with everything.
 func TestThreeCores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cfgs := members(t, "dublin")
 	all := startSite(t, cfgs...)

@@ -15,6 +15,9 @@ import (
 // process, and has lost nothing that it acknowledged. The limit of file sizes, which needs
 // no privilege, stands for the full disk.
 func TestCoreGoesOnAfterItsDiskWasFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	if err := child(t, "small files of a core", t.TempDir()).Run(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,9 @@ import (
 // TestSitesOfThreeCores: with three links between two sites a message still arrives once,
 // whichever core it is sent from and heard at.
 func TestSitesOfThreeCores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hubConfigs, farConfigs := members(t, "dublin"), members(t, "paris")
 	for i := range farConfigs {

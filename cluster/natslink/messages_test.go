@@ -120,6 +120,9 @@ func TestMessages(t *testing.T) {
 // TestSitesHearEachOtherThroughTheHub: a site asks another one in vain, and knows it at once; what the
 // hub asks there is answered.
 func TestSitesHearEachOtherThroughTheHub(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hub := single(t, "dublin")
 	links := joinAll(t, hub, siteAt(t, "oslo", hub), siteAt(t, "tokyo", hub))

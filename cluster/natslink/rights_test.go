@@ -11,6 +11,9 @@ import (
 // TestEdgeChangesNoStoreOfKeys: an edge keeps the journals' retention and can take nothing
 // else from the site at once.
 func TestEdgeChangesNoStoreOfKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	cfg := single(t, "dublin")
 	core := join(t, cfg)

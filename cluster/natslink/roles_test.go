@@ -59,6 +59,9 @@ func (c *cast) until(t *testing.T, least, most int, nodes ...string) {
 
 // TestRolesOfASite has a core and two edges that share roles; one ends, one dies.
 func TestRolesOfASite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	core := single(t, "dublin")
 	links := joinAll(t, core, edgeOf(t, core), edgeOf(t, core))

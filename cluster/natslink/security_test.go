@@ -18,6 +18,9 @@ import (
 // TestStrangersGetNothing: whoever is not of the cluster hears nothing at any port of a
 // core, whatever they say.
 func TestStrangersGetNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	all := members(t, "dublin")
 	log, said := recordLog(t, "dublin-1")
@@ -196,6 +199,9 @@ func TestEdgeSaysWhyItIsRefused(t *testing.T) {
 
 // TestSecretIsChangedStepByStep: no process is ever without the others.
 func TestSecretIsChangedStepByStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	core := single(t, "dublin")
 	edge := edgeOf(t, core)

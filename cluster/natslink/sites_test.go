@@ -11,6 +11,9 @@ import (
 
 // TestSites: two sites, each with its own store, linked by what all share.
 func TestSites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	hubConfig := single(t, "dublin")
 	hub := startSite(t, hubConfig)[0]

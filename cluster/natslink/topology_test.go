@@ -234,6 +234,9 @@ func TestCoreAlone(t *testing.T) {
 }
 
 func TestEdgeJoinsWithAddressAndSecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	core := single(t, "dublin")
 	cfg := edgeOf(t, core)

@@ -141,6 +141,9 @@ func newVisitor() *http.Client {
 }
 
 func TestHandOverLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	hang := make(chan struct{})
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
@@ -243,6 +246,9 @@ rooms:
 }
 
 func TestHandOverThatCannotBeGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "in") }))
 	defer origin.Close()
 	yaml := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: localhost:0\ndata: data\nsites: [{hosts: \"*\", origins: %q}]\n", origin.URL)

@@ -400,6 +400,9 @@ func TestEndlessCrowdReportsProgress(t *testing.T) {
 }
 
 func TestManyVisitorsAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	g := program(func(g *gate, w http.ResponseWriter, r *http.Request, v string, n int) {
 		if n < 4 {
 			g.wait(w, v, "20")

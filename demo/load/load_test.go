@@ -53,6 +53,9 @@ func TestHonestGateIsAcquitted(t *testing.T) {
 }
 
 func TestFaultyGatesAreFoundOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for _, test := range []struct {
 		name  string
 		g     *toy

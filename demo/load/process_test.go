@@ -54,6 +54,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestChildIsKilledAndComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Setenv(asGateway, "toy")
 	dir := t.TempDir()
 	var out bytes.Buffer

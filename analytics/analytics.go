@@ -6,7 +6,7 @@
 // additions. Once a second what has changed leaves as [Minute]s: cumulative, so that a repeated
 // or lost one is harmless. Those of all processes are added up, exactly, to the [Row] of the
 // minute, and rows of minutes are rolled up to those of longer spans. Package analytics/store keeps
-// rows; whoever asks, asks a [Reader].
+// rows. Query rows through a [Reader].
 package analytics
 
 import (

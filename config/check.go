@@ -129,7 +129,7 @@ func (l *loader) checkHost(path, host string) {
 
 func (l *loader) checkSites(sites []Site) {
 	if len(sites) == 0 && !l.doc.Cluster.On() {
-		l.At("sites", "is missing", "say where the web application is: --origin http://127.0.0.1:3000, or sites in the file")
+		l.At("sites", "no origin configured", "use --origin http://127.0.0.1:3000, or sites in the file")
 	}
 	owner := make(map[string]string)
 	for i, s := range sites {

@@ -94,7 +94,7 @@ func TestARoomFromFlags(t *testing.T) {
 		{"a file without rooms has none", site, nil, "[shop.example]→[http://f] -"},
 		{"site under a file's rooms", rooms[len(site):], map[string]string{"origin": "http://o"}, "[*]→[http://o] a@shop.example/ 1 1 5m0s fifo false"},
 		{"not with the file's", rooms, map[string]string{"origin": "http://o", "queue-all": "true"}, "--origin: cannot be used with sites in the file (change the site's origins in the file)\n--queue-all: cannot be used with rooms in the file (change the room in the file)"},
-		{"nothing", nil, nil, "sites: is missing (say where the web application is: --origin http://127.0.0.1:3000, or sites in the file)"},
+		{"nothing", nil, nil, "sites: no origin configured (use --origin http://127.0.0.1:3000, or sites in the file)"},
 		{"no URL", nil, map[string]string{"origin": "127.0.0.1:3000"}, `--origin: "127.0.0.1:3000" is not an http or https URL (scheme, host and port only: http://127.0.0.1:3000)`},
 		{"out of range", nil, map[string]string{"origin": "http://o", "session-duration": "0s", "total-active-users": "-1"},
 			"--total-active-users: -1 is too small (0 to 2147483647)\n--session-duration: 0s is out of range (1s to 24h)"},

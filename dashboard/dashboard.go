@@ -208,7 +208,7 @@ func (d *Dashboard) authenticate(secret string, r *http.Request) (manage.Caller,
 		p.Header = [2]string{"Retry-After", "60"}
 		return by, p
 	case anteroom.KindOf(err) == anteroom.Denied:
-		return by, api.Refuse(http.StatusUnauthorized, api.CodeDenied, "This is no token that may be used from here")
+		return by, api.Refuse(http.StatusUnauthorized, api.CodeDenied, "Invalid token, or not allowed from this address")
 	}
 	return by, err
 }

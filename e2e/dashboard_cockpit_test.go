@@ -18,11 +18,11 @@ func TestDashboardCockpitMessageDrainAndLimits(t *testing.T) {
 	visitor.waits()
 	d := sitDown(t, o, operatorToken)
 	d.goes("/rooms/127.0.0.1/checkout")
-	d.says("One person waits.")
+	d.says("1 person is waiting.")
 
 	d.fill("message", "We are restocking.")
-	d.presses("Show it")
-	d.says("The line reads it from its next look.")
+	d.presses("Show")
+	d.says("Visitors will see this at their next update.")
 	visitor.becomes(30*time.Second, `document.body.innerText.includes('We are restocking.')`)
 
 	d.presses("Drain")

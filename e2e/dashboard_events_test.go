@@ -43,11 +43,11 @@ func TestDashboardScheduleTheFlashSale(t *testing.T) {
 		return eval[string](d.tab, fmt.Sprintf(`[...document.querySelectorAll('dialog[open] tbody tr')].find(r => r.cells[0].innerText == %q)?.innerText.replace(/\s+/g, ' ') ?? 'none'`, label))
 	}
 	for label, want := range map[string]string{
-		"Active users":     "Active users 200 users 1000 users",
-		"New users":        "New users 200 per minute 500 per minute",
-		"Session duration": "Session duration 5 minutes 3 minutes",
-		"Queueing method":  "Queueing method fifo fifo (inherited)",
-		"Turnstile action": "Turnstile action log log (inherited)",
+		"Active users":         "Active users 200 users 1000 users",
+		"New users per minute": "New users per minute 200 users 500 users",
+		"Session duration":     "Session duration 5 minutes 3 minutes",
+		"Queueing method":      "Queueing method fifo fifo (inherited)",
+		"Turnstile action":     "Turnstile action log log (inherited)",
 	} {
 		if got := row(label); got != want {
 			t.Errorf("side by side: %q, want %q", got, want)

@@ -164,7 +164,7 @@ func TestDashboardLoginAndItsEnd(t *testing.T) {
 	d.visit(o.operators() + "/cluster")
 	d.becomes(10*time.Second, asksForToken)
 	d.login("e2e-wrong-0123456789abcdefghijklmnopqrstuvwxyz")
-	d.says("This is no token that may be used from here.")
+	d.says("Invalid token, or not allowed from this address")
 	if eval[bool](d.tab, `!(`+asksForToken+`)`) {
 		t.Error("a wrong token shows more than the login")
 	}

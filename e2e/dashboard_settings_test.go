@@ -59,7 +59,7 @@ func TestDashboardSettingsAreReviewedAndSaved(t *testing.T) {
 	o.change(id, fields{"total_active_users": 500})
 	d.presses("Review and save")
 	d.presses("Save")
-	d.says("Somebody has changed this room meanwhile")
+	d.says("Someone else changed this room")
 	if s := settings(); s.Description != "" {
 		t.Errorf("a stale save was taken: %+v", s)
 	}

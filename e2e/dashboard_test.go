@@ -120,7 +120,7 @@ func TestDashboardFiveFieldsSurgeQueueAllAndUndo(t *testing.T) {
 	for range 7 {
 		o.arrive("/")
 	}
-	d.says("5 people wait.")
+	d.says("5 people are waiting.")
 	d.becomes(10*time.Second, `/2\s*\/\s*2/.test(document.querySelector('main').innerText)`)
 
 	d.presses("Queue all")

@@ -78,7 +78,7 @@ func TestPrequeueCountsDownAndLetsIn(t *testing.T) {
 	if got := b.text("h1"); got != "It has not started yet" {
 		t.Errorf("heading: %q", got)
 	}
-	if got := b.text("#lead"); !strings.Contains(got, "in the order of arrival") {
+	if got := b.text("#lead"); !strings.Contains(got, "in order of arrival") {
 		t.Errorf("lead: %q", got)
 	}
 	const left = `+(/^0:(\d\d)$/.exec(document.getElementById('prequeueTime').textContent) || [])[1]`
@@ -106,7 +106,7 @@ func TestShuffledPrequeueSaysSo(t *testing.T) {
 	b := open(t)
 	b.visit(address + "/drop?size=42#top")
 	b.waits()
-	if got := b.text("#lead"); !strings.Contains(got, "coming early gains nothing") {
+	if got := b.text("#lead"); !strings.Contains(got, "arriving early gives no advantage") {
 		t.Errorf("lead: %q", got)
 	}
 	b.becomes(5*time.Second, `/^1:01:\d\d$/.test(document.getElementById('prequeueTime').textContent)`)

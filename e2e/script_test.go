@@ -98,7 +98,7 @@ func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
 	if eval[bool](b, "navigator.cookieEnabled") {
 		t.Fatal("the browser takes cookies: the test proves nothing")
 	}
-	const message = "Please allow cookies for this site: your place is kept in one."
+	const message = "Please allow cookies for this site: a cookie keeps your place in line."
 	if got := b.text("#note"); got != message || !eval[bool](b, "!document.getElementById('note').hidden") {
 		t.Errorf("the page says %q", got)
 	}

@@ -30,7 +30,7 @@ func TestAfterTheSessionThePageSaysWhyOneWaitsAgain(t *testing.T) {
 	newVisitor(t, g).enter() // and does not come again
 	b.visit(g.url("/files/plain.html"))
 	b.waits()
-	if got := b.text("#note"); !strings.Contains(got, "Your earlier visit has ended") {
+	if got := b.text("#note"); !strings.Contains(got, "Your session has ended") {
 		t.Errorf("the page says %q", got)
 	}
 	b.becomes(30*time.Second, `document.title == 'plain'`)
@@ -141,7 +141,7 @@ func TestPlaceLapsesWhenNothingIsHeardAndThePageSaysSo(t *testing.T) {
 	}
 	late := newVisitor(t, g)
 	late.hold(ticket)
-	if a := late.get("/"); !strings.Contains(a.note(t), "your earlier place has lapsed") {
+	if a := late.get("/"); !strings.Contains(a.note(t), "your earlier place expired") {
 		t.Errorf("the page says %q", a.note(t))
 	}
 	if p := late.place("/"); p.Ref == place.Ref || p.Ahead == nil || *p.Ahead != 1 {

@@ -119,13 +119,13 @@ func TestWaitInWords(t *testing.T) {
 		{"full", anteroom.Decision{WaitKnown: true, WaitTime: 2 * day, QueueIsFull: true}, "More than a day", "The line is very long – "},
 		{"no place", anteroom.Decision{Reason: anteroom.ReasonLineFull, QueueIsFull: true}, "Not known yet", "The line is full – "},
 		{"a draw", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: 10 * time.Minute, Wait25: 5 * time.Minute, Wait75: 15 * time.Minute},
-			"5–15 min", "(15 min) You are in the draw – "},
+			"5–15 min", "(15 min) You are in line – "},
 		{"a sure draw", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: time.Minute, Wait25: time.Minute, Wait75: time.Minute},
-			"1 min", "(1 min) You are in the draw – "},
+			"1 min", "(1 min) You are in line – "},
 		{"an event", anteroom.Decision{InForce: &anteroom.InForce{Phase: anteroom.Started, Event: &anteroom.Event{}}, WaitKnown: true, WaitTime: 14 * time.Minute},
 			"12–18 min", "(18 min) You are in line – "},
 		{"a draw over days", anteroom.Decision{Method: anteroom.Random, WaitKnown: true, WaitTime: day, Wait25: 2 * day, Wait75: 3 * day},
-			"More than a day", "You are in the draw – "},
+			"More than a day", "You are in line – "},
 	} {
 		page := string(AppendPage(nil, View{Decision: c.d}, false))
 		if !strings.Contains(page, `id="waitTime">`+c.wait+`</dd>`) {

@@ -29,21 +29,21 @@ func parsePreview(t *testing.T, query string) PreviewOptions {
 func TestPreviewShowsEveryState(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                       "You are in line",
-		"queueing_method=random": "You are in the draw",
-		"queueing_method=RANDOM": "You are in the draw",
+		"queueing_method=random": "We let visitors in at random",
+		"queueing_method=RANDOM": "We let visitors in at random",
 		"queueing_method=reject": "Not available right now",
 		"queue_is_full=true":     "The line is very long",
 		"force_queue=true":       "Please wait a moment",
 		"force_queue=true&queueing_method=passthrough":                    "Please wait a moment",
 		"force_queue=1&queueing_method=reject":                            "Please wait a moment",
 		"event=prequeueing":                                               "It has not started yet",
-		"event=prequeueing&shuffle_at_event_start=true":                   "coming early gains nothing",
+		"event=prequeueing&shuffle_at_event_start=true":                   "arriving early gives no advantage",
 		"event=prequeueing&queueing_method=reject":                        "It has not started yet",
 		"event=prequeueing&queueing_method=passthrough":                   "It has not started yet",
 		"event=prequeueing&force_queue=true":                              "Please wait a moment",
 		"event=started":                                                   "End of the event",
 		"event=started&queueing_method=reject":                            "Not available right now",
-		"event=started&shuffle_at_event_start=true":                       "How to check the draw",
+		"event=started&shuffle_at_event_start=true":                       "How to verify the random order",
 		"event=none&shuffle_at_event_start=false&force_queue=false&utm=x": "You are in line",
 	} {
 		v, through := parsePreview(t, query).View(nil, "en-US", previewNow)

@@ -247,7 +247,7 @@ func (r *Report) charts() []chart {
 	all := []chart{
 		draw(chart{ID: "people", Title: "Inside and in line", Summary: r.peopleSummary()}, inNumbers,
 			[]series{{"active", "inside", active, false}, {"queued", "in line", queued, false}}, []series{{"limit", "limit of those inside", activeLimit, true}}),
-		draw(chart{ID: "new", Title: "Let in per minute", Summary: r.newSummary()}, inNumbers,
+		draw(chart{ID: "new", Title: "Admitted per minute", Summary: r.newSummary()}, inNumbers,
 			[]series{{"active", "let in", fresh, false}}, []series{{"limit", "limit", newLimit, true}}),
 	}
 	if highest(p95) > 0 || highest(told) > 0 {

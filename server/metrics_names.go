@@ -35,7 +35,7 @@ func histogram(name, help string, labels ...string) *family {
 var (
 	mRoomInfo    = gauge("room_info", "1, with the zone and the name of the room.", "room", "zone", "name")
 	mActive      = gauge("active_sessions", "Sessions that hold a seat.", "room")
-	mLimitActive = gauge("limit_active", "Sessions at once that the room allows.", "room")
+	mLimitActive = gauge("limit_active", "The maximum number of active users.", "room")
 	mLimitNew    = gauge("limit_new_per_minute", "New sessions in any 60 seconds that the room allows.", "room")
 	mRecent      = gauge("new_sessions_last_minute", "Sessions that began in the last 60 seconds.", "room")
 	mWaiting     = gauge("waiting", "Visitors in line: present, in touch; away, with their place kept.", "room", "state")

@@ -196,7 +196,7 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.level()
 }
 
-// loosens is how long the limits of before a change may still be used up.
+// loosens is how long admissions under the previous, higher limits may still take effect.
 const loosens = 61 * time.Second
 
 // loose says that what was granted before the limits were lowered may still be used: for a

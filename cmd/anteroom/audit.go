@@ -17,7 +17,7 @@ import (
 )
 
 func auditCommand() *cobra.Command {
-	cmd := group("audit", "Show who changed what, and check that nobody has changed the record of it")
+	cmd := group("audit", "Show and verify the audit log")
 	r := remoteFlags(cmd)
 	cmd.AddCommand(auditShow(r), auditVerify(r))
 	return cmd
@@ -49,7 +49,7 @@ type auditRecord struct {
 func auditShow(r *remote) *cobra.Command {
 	var after uint64
 	var last int
-	cmd := &cobra.Command{Use: "show", Short: "Show the audit log, the newest last", Args: noArgs}
+	cmd := &cobra.Command{Use: "show", Short: "Show the audit log, newest last", Args: noArgs}
 	cmd.Flags().Uint64Var(&after, "after", 0, "those after the record with this `number`, up to --last of them")
 	cmd.Flags().IntVar(&last, "last", 100, "how many")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (records []auditRecord, err error) {
@@ -76,7 +76,7 @@ func auditVerify(r *remote) *cobra.Command {
 		Records int    `json:"records"`
 		Head    string `json:"head"`
 	}
-	return action(r, &cobra.Command{Use: "verify", Short: "Check that every record is there and as it was written", Args: noArgs},
+	return action(r, &cobra.Command{Use: "verify", Short: "Check that no record is missing or changed", Args: noArgs},
 		func(ctx context.Context, c *client.Client, _ []string) (v verified, err error) {
 			return v, c.Do(ctx, http.MethodGet, ours+"/audit/verify", nil, nil, &v)
 		}, say(func(v verified) string {

@@ -32,7 +32,7 @@ func download(ctx context.Context, c *client.Client, path string, q url.Values, 
 
 func backupCommand() *cobra.Command {
 	var keys bool
-	cmd := &cobra.Command{Use: "backup FILE", Short: "Write zones, rooms, events, rules, lists and tokens into a file; - is standard output", Args: names("FILE"),
+	cmd := &cobra.Command{Use: "backup FILE", Short: "Back up zones, rooms, events, rules, lists and tokens to a file (- for standard output)", Args: names("FILE"),
 		Long: `Write zones, rooms, events, rules, lists, the audit log and tokens (as hashes) into a file; - is
 standard output. With --keys the ticket keys go with it, so that tickets stay good elsewhere; who
 has such a file can make tickets: keep it as a secret. Lines and sessions are never in it.`,

@@ -82,7 +82,7 @@ and all sites as the rooms' coordinators see them. remove removes a core that is
   anteroom cluster remove dublin-3`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
-	cmd.AddCommand(action(r, &cobra.Command{Use: "remove NODE", Short: "Remove a core that is gone for good, so that it no longer counts toward the majority", Args: names("NODE")},
+	cmd.AddCommand(action(r, &cobra.Command{Use: "remove NODE", Short: "Remove a core that will not return, so that it no longer counts toward the majority", Args: names("NODE")},
 		func(ctx context.Context, c *client.Client, args []string) (string, error) {
 			return args[0], c.Do(ctx, http.MethodDelete, ours+"/cluster/nodes/"+url.PathEscape(args[0]), nil, nil, nil)
 		}, say(func(node string) string { return "Core " + shown(node) + " was removed." })))
@@ -156,7 +156,7 @@ var errFindings = errors.New("something is wrong, see above")
 func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find what is wrong with a running installation",
+		Short: "Find problems of a running installation",
 		Long: `Find what is wrong with a running installation: clocks that differ, cores that are away or do not
 reach each other, versions that do not go together, two sites with one name, roles that nobody
 serves, stores out of reach. It ends with 1 when there is an error among the findings.`,

@@ -16,9 +16,9 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	from := group("import", "Take zones, rooms, events, rules and settings over from somewhere else", importCloudflare())
-	to := group("export", "Write zones, rooms, events, rules and settings in another form", exportTerraform())
-	return group("config", "Bring rooms in from elsewhere, and write them out for other tools", from, to)
+	from := group("import", "Import zones, rooms, events, rules and settings", importCloudflare())
+	to := group("export", "Export zones, rooms, events, rules and settings", exportTerraform())
+	return group("config", "Import and export rooms", from, to)
 }
 
 const cloudflareAPI = "https://api.cloudflare.com/client/v4"
@@ -30,7 +30,7 @@ func importCloudflare() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "cloudflare",
-		Short: "Read zones, rooms, events, rules and settings from an API of that shape, and make them here",
+		Short: "Import zones, rooms, events, rules and settings from a compatible API",
 		Long: `Read zones, rooms, events, rules and settings from an API of that shape and make or change
 them here until both are the same. Zones, rooms and events are matched by name; nothing is
 deleted but rules, which are one list. Doing it twice does nothing more. Zones without rooms
@@ -177,7 +177,7 @@ func exportTerraform() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "terraform",
-		Short: "Write everything as resources of the cloudflare provider, version 5, with import blocks",
+		Short: "Export everything as resources of the cloudflare provider, version 5, with import blocks",
 		Long: `Write zones' settings, rooms, events and rules as resources of the cloudflare provider, version
 5, with the blocks that import what is there. Anteroom is then managed by it, with base_url set to
 this API. With CLOUDFLARE_BASE_URL and a token the provider finds it without a change.`,

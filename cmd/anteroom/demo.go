@@ -33,7 +33,7 @@ func demoCommand() *cobra.Command {
 	var o demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "A shop, a room with a small limit and a crowd: open the page, wait, get in; watch the dashboard",
+		Short: "Start a demo shop, a room with a small limit and simulated visitors",
 		Long: `Start a toy shop, a waiting room in front of it and a crowd of simulated visitors, all on
 this machine. Open the addresses that are printed: in the shop you queue, see the line move,
 and get in within a minute; the dashboard shows it live, with a month of made-up history.

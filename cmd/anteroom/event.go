@@ -16,7 +16,7 @@ import (
 )
 
 func eventCommand() *cobra.Command {
-	cmd := group("event", "Manage a room's events: planned times with settings of their own")
+	cmd := group("event", "Manage events: scheduled times at which a room has other settings")
 	cmd.Example = `  anteroom event create example.com/checkout drop --prequeue 2026-11-27T09:30:00Z \
       --start 2026-11-27T10:00:00Z --end 2026-11-27T12:00:00Z --shuffle
   anteroom event repeat example.com/checkout drop --every week --times 10
@@ -83,7 +83,7 @@ func eventList(r *remote) *cobra.Command {
 
 func eventGet(r *remote) *cobra.Command {
 	var inForce bool
-	cmd := &cobra.Command{Use: "get ROOM EVENT", Short: "Show everything that is set for an event"}
+	cmd := &cobra.Command{Use: "get ROOM EVENT", Short: "Show the settings of an event"}
 	cmd.Flags().BoolVar(&inForce, "details", false, "with what it inherits from the room")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 		path := e.of(published, rm)
@@ -129,7 +129,7 @@ func eventTimes(cmd *cobra.Command) func(body map[string]any) {
 }
 
 func eventCreate(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Plan an event; what no flag sets it inherits from the room", Args: names("ROOM", "NAME")}
+	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits from the room what no flag sets", Args: names("ROOM", "NAME")}
 	given, times := settingFlags(cmd, eventSettings), eventTimes(cmd)
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
 		body, err := given()
@@ -146,7 +146,7 @@ func eventCreate(r *remote) *cobra.Command {
 }
 
 func eventSet(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change what the flags name"}
+	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change the settings named by the flags"}
 	given, times := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, eventSettings...)), eventTimes(cmd)
 	var inherit []string
 	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings, by flag, that come from the room again")
@@ -178,7 +178,7 @@ func eventSet(r *remote) *cobra.Command {
 }
 
 func eventDelete(r *remote) *cobra.Command {
-	return onEvent(r, &cobra.Command{Use: "delete ROOM EVENT", Short: "Delete an event; one that runs ends"},
+	return onEvent(r, &cobra.Command{Use: "delete ROOM EVENT", Short: "Delete an event; if it is active, it ends"},
 		func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodDelete, e.of(published, rm), nil, nil, &o)
 		}, func(w io.Writer, _ room, e event, _ map[string]any) error {
@@ -199,7 +199,7 @@ type repetition struct {
 func eventRepeat(r *remote) *cobra.Command {
 	var want repetition
 	var until string
-	cmd := &cobra.Command{Use: "repeat ROOM EVENT", Short: "Show or say when an event happens again; --every none ends it"}
+	cmd := &cobra.Command{Use: "repeat ROOM EVENT", Short: "Show or set when an event repeats; --every none stops it"}
 	f := cmd.Flags()
 	f.StringVar(&want.Every, "every", "", "day, week or none")
 	f.IntVar(&want.Interval, "interval", 1, "every so many days or weeks")
@@ -243,7 +243,7 @@ func eventRepeat(r *remote) *cobra.Command {
 func eventShuffle(r *remote) *cobra.Command {
 	var number int
 	var dir string
-	cmd := &cobra.Command{Use: "shuffle ROOM EVENT", Short: "Show the record of a shuffle, and get what anybody needs to check it",
+	cmd := &cobra.Command{Use: "shuffle ROOM EVENT", Short: "Show a shuffle and get the data to verify it",
 		Example: `  anteroom event shuffle example.com/checkout drop --out shuffle
   anteroom verify shuffle/record.json --ids shuffle/ids.bin 3f9a1-c07be`}
 	cmd.Flags().IntVar(&number, "occurrence", 0, "which time of a repeated event, from 0")

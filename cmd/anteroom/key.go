@@ -54,10 +54,10 @@ func keyCommand() *cobra.Command {
 	var forget bool
 	rotate := &cobra.Command{
 		Use:   "rotate",
-		Short: "Seal with a new key from now on; tickets under older keys stay good",
-		Long: `Seal with a new key from now on. A running process notices the changed file by itself.
-Tickets under older keys stay good until no ticket of theirs can be alive (25 hours), so
-nobody loses a place or a session. After a leak use --forget: every visitor is new then.`,
+		Short: "Rotate the key; existing tickets stay valid",
+		Long: `Rotate the key that seals tickets. A running process detects the changed file and loads it.
+Tickets sealed with older keys stay valid until they expire (25 hours at most), so no visitor
+loses a place or a session. After a leak, use --forget: every visitor then starts over.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			keep := time.Duration(0)

@@ -17,7 +17,7 @@ import (
 )
 
 func listCommand() *cobra.Command {
-	cmd := group("list", "Manage named lists of addresses, networks and hosts, which rules can use")
+	cmd := group("list", "Manage lists of addresses, networks and hosts for rules")
 	cmd.Example = `  anteroom list create offices --kind ip
   anteroom list add offices 192.0.2.0/24 2001:db8::/48
   anteroom list show offices`
@@ -144,7 +144,7 @@ func (l valueList) items(ctx context.Context, c *client.Client) ([]listItem, err
 }
 
 func listShow(r *remote) *cobra.Command {
-	return onList(r, &cobra.Command{Use: "show LIST", Short: "Show what is in a list", Args: names("LIST")},
+	return onList(r, &cobra.Command{Use: "show LIST", Short: "Show the entries of a list", Args: names("LIST")},
 		func(ctx context.Context, c *client.Client, l valueList, _ []string) ([]listItem, error) {
 			return l.items(ctx, c)
 		}, func(w io.Writer, items []listItem) error {
@@ -158,7 +158,7 @@ func listShow(r *remote) *cobra.Command {
 
 func listCreate(r *remote) *cobra.Command {
 	var kind, description string
-	cmd := &cobra.Command{Use: "create NAME", Short: "Make a list", Args: names("NAME")}
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create a list", Args: names("NAME")}
 	cmd.Flags().StringVar(&kind, "kind", anteroom.ListOfIPs, "ip, asn or hostname")
 	cmd.Flags().StringVar(&description, "description", "", "free text")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (l valueList, err error) {
@@ -200,7 +200,7 @@ func (l valueList) itemOf(value, comment string) (listItem, error) {
 
 func listAdd(r *remote) *cobra.Command {
 	var comment string
-	cmd := &cobra.Command{Use: "add LIST VALUE...", Short: "Put values into a list", Args: names("LIST", "VALUE...")}
+	cmd := &cobra.Command{Use: "add LIST VALUE...", Short: "Add entries to a list", Args: names("LIST", "VALUE...")}
 	cmd.Flags().StringVar(&comment, "comment", "", "free text that stands beside each")
 	return onList(r, cmd, func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
 		var items []listItem
@@ -216,7 +216,7 @@ func listAdd(r *remote) *cobra.Command {
 }
 
 func listRemove(r *remote) *cobra.Command {
-	return onList(r, &cobra.Command{Use: "remove LIST VALUE...", Short: "Take values out of a list", Args: names("LIST", "VALUE...")},
+	return onList(r, &cobra.Command{Use: "remove LIST VALUE...", Short: "Remove entries from a list", Args: names("LIST", "VALUE...")},
 		func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
 			there, err := l.items(ctx, c)
 			if err != nil {

@@ -44,7 +44,7 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := &cobra.Command{
 		Use:           "anteroom",
-		Short:         "A virtual waiting room: lets in what your site can serve, keeps everybody else in a fair line",
+		Short:         "A virtual waiting room: admits as many visitors as your site can serve and keeps the others in a fair line",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Example: `  anteroom demo

@@ -65,7 +65,7 @@ func TestCommandsOfTheReadMe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(page), "\n## Rooms while it runs\n")
+	_, part, _ := strings.Cut(string(page), "\n## Change rooms while Anteroom runs\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	var script strings.Builder
 	for _, m := range regexp.MustCompile(`(?m)^    (anteroom [^#\n]*)`).FindAllStringSubmatch(strings.ReplaceAll(part, "\\\n", ""), -1) {

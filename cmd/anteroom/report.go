@@ -18,7 +18,7 @@ func reportCommand() *cobra.Command {
 	var event, from, to, format string
 	var number int
 	cmd := &cobra.Command{
-		Use: "report ROOM FILE", Short: "Write what happened in a room into a file: figures, order, draws, changes; - is standard output", Args: names("ROOM", "FILE"),
+		Use: "report ROOM FILE", Short: "Write a post-event report to a file (- for standard output)", Args: names("ROOM", "FILE"),
 		Long: `Write what happened in a room into a file, to be kept, printed and sent: how many were let in and
 waited, how long, whether the limits were kept and the order was, what was drawn and who changed
 what. FILE ends in .html, .csv or .json, or is - for standard output with --format. Without --event

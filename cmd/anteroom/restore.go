@@ -22,7 +22,7 @@ type restored struct {
 
 func restoreCommand() *cobra.Command {
 	var confirmed bool
-	cmd := &cobra.Command{Use: "restore FILE", Short: "Put what a backup holds in the place of everything that is there", Args: names("FILE"),
+	cmd := &cobra.Command{Use: "restore FILE", Short: "Replace all data with that of a backup", Args: names("FILE"),
 		Long: `Put what a backup holds in the place of everything that is there: zones, rooms, events, rules,
 lists, tokens, and ticket keys if it has them. Rooms of the configuration file stay, and so does
 the token that this command uses. The audit log goes on. Tokens that were deleted or rotated since
@@ -32,7 +32,7 @@ the backup are valid again as they were then: look at them with anteroom token l
 	cmd.Flags().BoolVar(&confirmed, "replace", false, "yes, replace what is there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !confirmed {
-			return usageError{fmt.Errorf("restore replaces everything that is there; say --replace if that is meant, and make a backup before")}
+			return usageError{fmt.Errorf("restore replaces all existing data: make a backup first, then pass --replace to confirm")}
 		}
 		c, err := r.client()
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 func roomCommand() *cobra.Command {
-	cmd := group("room", "Manage rooms and the lines before them")
+	cmd := group("room", "Manage rooms and their queues")
 	cmd.Long = `Manage rooms and the lines before them. A room is named as ZONE/NAME, by its id, or by its
 name alone where only one room has it. Rooms of the configuration file can be looked at,
 paused, drained, reset and so on; their settings are changed in the file.`
@@ -33,15 +33,15 @@ paused, drained, reset and so on; their settings are changed in the file.`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomFind(r), roomRevoke(r))
 	for _, o := range []struct{ word, short, done string }{
-		{"pause", "Hold everybody without a session until resumed", "holds everybody who has no session; anteroom room resume ends that"},
-		{"drain", "Turn newcomers away and let those in line in as ever", "turns newcomers away; anteroom room resume ends that"},
-		{"resume", "End a pause and a drain", "is as its settings say"},
+		{"pause", "Stop admitting new visitors until resumed", `Room %[1]s is paused. Run "anteroom room resume %[1]s" to continue.`},
+		{"drain", "Close the queue to new visitors; those in it are admitted as usual", `Room %[1]s is draining: its queue is closed to new visitors. Run "anteroom room resume %[1]s" to open it.`},
+		{"resume", "End a pause or a drain", "Room %[1]s resumed."},
 	} {
 		cmd.AddCommand(onRoom(r, &cobra.Command{Use: o.word + " ROOM", Short: o.short, Args: names("ROOM")},
 			func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
 				return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/"+o.word, nil, nil, &result)
 			}, func(w io.Writer, rm room, _ any) error {
-				_, err := fmt.Fprintf(w, "Room %s %s.\n", shown(rm.String()), o.done)
+				_, err := fmt.Fprintf(w, o.done+"\n", shown(rm.String()))
 				return err
 			}))
 	}
@@ -130,7 +130,7 @@ func roomList(r *remote) *cobra.Command {
 }
 
 func roomGet(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "get ROOM", Short: "Show everything that is set for a room", Args: names("ROOM")},
+	return onRoom(r, &cobra.Command{Use: "get ROOM", Short: "Show the settings of a room", Args: names("ROOM")},
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodGet, rm.of(published), nil, nil, &o)
 		}, showMembers)
@@ -248,7 +248,7 @@ func splitRoom(s string) (zone, name string, err error) {
 }
 
 func roomCreate(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Make a room; its zone, too, when there is none of the name", Args: names("ZONE/NAME")}
+	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Create a room, and its zone if it does not exist", Args: names("ZONE/NAME")}
 	given := settingFlags(cmd, roomSettings)
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (o map[string]any, err error) {
 		zoneName, name, err := splitRoom(args[0])
@@ -277,7 +277,7 @@ func roomCreate(r *remote) *cobra.Command {
 }
 
 func roomSet(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "set ROOM", Short: "Change what the flags name", Args: names("ROOM")}
+	cmd := &cobra.Command{Use: "set ROOM", Short: "Change the settings named by the flags", Args: names("ROOM")}
 	given := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, roomSettings...))
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 		body, err := given()
@@ -295,7 +295,7 @@ func roomSet(r *remote) *cobra.Command {
 }
 
 func roomDelete(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "delete ROOM", Short: "Delete a room with its events and rules; its line and sessions are gone", Args: names("ROOM")},
+	return onRoom(r, &cobra.Command{Use: "delete ROOM", Short: "Delete a room with its events, rules, queue and sessions", Args: names("ROOM")},
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodDelete, rm.of(published), nil, nil, &o)
 		}, func(w io.Writer, rm room, _ map[string]any) error {
@@ -305,7 +305,7 @@ func roomDelete(r *remote) *cobra.Command {
 }
 
 func roomStatus(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "status ROOM", Short: "Show the live numbers of a room", Args: names("ROOM")},
+	return onRoom(r, &cobra.Command{Use: "status ROOM", Short: "Show the live figures of a room", Args: names("ROOM")},
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodGet, rm.of(ours)+"/status", nil, nil, &o)
 		}, showMembers)
@@ -315,7 +315,7 @@ func roomAdmit(r *remote) *cobra.Command {
 	type admitted struct {
 		Admitted int `json:"admitted"`
 	}
-	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Give turns to the first N of the line at once, within the limits", Args: names("ROOM", "N")},
+	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Admit the next N visitors now, within the limits", Args: names("ROOM", "N")},
 		func(ctx context.Context, c *client.Client, rm room, args []string) (a admitted, err error) {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
@@ -330,7 +330,7 @@ func roomAdmit(r *remote) *cobra.Command {
 
 func roomReset(r *remote) *cobra.Command {
 	var confirm string
-	cmd := &cobra.Command{Use: "reset ROOM", Short: "Take everybody's place in line away; sessions stay", Args: names("ROOM"),
+	cmd := &cobra.Command{Use: "reset ROOM", Short: "Remove all visitors from the queue; sessions stay", Args: names("ROOM"),
 		Example: "  anteroom room reset example.com/checkout --confirm checkout"}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "the room's `name` once more")
 	needs(cmd, "confirm")
@@ -344,7 +344,7 @@ func roomReset(r *remote) *cobra.Command {
 
 func roomMessage(r *remote) *cobra.Command {
 	var away bool
-	cmd := &cobra.Command{Use: "message ROOM [TEXT]", Short: "Say something to everybody in line on the waiting page, or --clear it",
+	cmd := &cobra.Command{Use: "message ROOM [TEXT]", Short: "Show a message on the waiting page, or remove it with --clear",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return usageError{fmt.Errorf("%s takes a room and a text, in quotes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
@@ -363,9 +363,9 @@ func roomMessage(r *remote) *cobra.Command {
 		}
 		return nil, usageError{fmt.Errorf("write the message in quotes, or --clear; see %s --help", cmd.CommandPath())}
 	}, func(w io.Writer, rm room, _ any) error {
-		told := "The waiting page of room %s says it from now on.\n"
+		told := "The message is now on the waiting page of room %s.\n"
 		if away {
-			told = "The waiting page of room %s has no message any more.\n"
+			told = "The waiting page of room %s no longer shows a message.\n"
 		}
 		_, err := fmt.Fprintf(w, told, shown(rm.String()))
 		return err
@@ -384,7 +384,7 @@ type foundVisitor struct {
 }
 
 func roomFind(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find the visitor with a reference code, as the waiting page shows it", Args: names("ROOM", "CODE")},
+	return onRoom(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find a visitor by the reference code on the waiting page", Args: names("ROOM", "CODE")},
 		func(ctx context.Context, c *client.Client, rm room, args []string) (found []foundVisitor, err error) {
 			return found, c.Do(ctx, http.MethodGet, rm.of(ours)+"/visitors/"+url.PathEscape(args[0]), nil, nil, &found)
 		}, func(w io.Writer, _ room, found []foundVisitor) error {

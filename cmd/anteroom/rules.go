@@ -24,7 +24,7 @@ import (
 func rulesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "Try the conditions under which requests pass a room",
+		Short: "Test bypass rules",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -59,7 +59,7 @@ func rulesTestCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "test EXPRESSION",
-		Short: "Say whether an expression matches a request, as the gateway would",
+		Short: "Test whether an expression matches a request",
 		Long: `Say whether an expression matches a request, as the gateway would. docs/rules.md is about
 the language. EXPRESSION "-" is read from the standard input.
 

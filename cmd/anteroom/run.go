@@ -16,7 +16,7 @@ import (
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Serve visitors",
+		Short: "Start Anteroom",
 		Long: `Serve visitors: the gateway in front of your application.
 
 Settings come from --config, over it the environment (ANTEROOM_LISTEN, …), over it flags.

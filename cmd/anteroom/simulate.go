@@ -46,7 +46,7 @@ func simulateCommand() *cobra.Command {
 	o := simulateOptions{progressOut: os.Stderr}
 	cmd := &cobra.Command{
 		Use:   "simulate FILE",
-		Short: "Plan a sale: how long will the line be, and what would other limits change",
+		Short: "Simulate a sale: how long the queue will be, and what other limits would change",
 		Long: `Run the plan of a sale, one YAML file, with the product's own admission under simulated
 time, and say what comes of it. Examples are in examples/simulate. The same file and seed
 give the same result.`,

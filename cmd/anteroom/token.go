@@ -17,7 +17,7 @@ import (
 )
 
 func tokenCommand() *cobra.Command {
-	cmd := group("token", "List, make, rotate and delete API tokens")
+	cmd := group("token", "Manage API tokens")
 	cmd.Long = `List, make, rotate and delete API tokens. A token may read, edit or, for everything only,
 administer: manage tokens and keys, read the audit log, make and restore backups. Its secret
 is shown once, when it is made.`
@@ -104,7 +104,7 @@ func tokenCreate(r *remote) *cobra.Command {
 	var zones, rooms, networks []string
 	var life time.Duration
 	var never bool
-	cmd := &cobra.Command{Use: "create NAME", Short: "Make a token and print its secret, once", Args: names("NAME")}
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create a token and print its secret, once", Args: names("NAME")}
 	f := cmd.Flags()
 	f.StringVar(&permission, "permission", "read", "read, edit or admin")
 	f.StringArrayVar(&zones, "zone", nil, "only in the zone with this `name`; repeatable")
@@ -153,7 +153,7 @@ func showSecret(w io.Writer, t apiToken) error {
 
 func tokenRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
-	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Give a token another secret; the old one stays good for a while", Args: names("TOKEN")}
+	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Rotate the secret of a token; the old one stays valid for a while", Args: names("TOKEN")}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays good; 0s is not at all")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
 		if t, err = findToken(ctx, c, args[0]); err != nil {
@@ -167,7 +167,7 @@ func tokenRotate(r *remote) *cobra.Command {
 }
 
 func tokenDelete(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token: it is worthless at once", Args: names("TOKEN")},
+	return action(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token; it is invalid at once", Args: names("TOKEN")},
 		func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
 			if t, err = findToken(ctx, c, args[0]); err != nil {
 				return t, err

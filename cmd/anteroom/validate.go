@@ -15,7 +15,7 @@ func validateCommand() *cobra.Command {
 	var asJSON, show bool
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "Check a configuration exactly as run would load it, and report every fault",
+		Short: "Check a configuration as run would load it, and report every error",
 		Example: `  anteroom validate --config anteroom.yaml
   anteroom validate --config anteroom.yaml --show     print what is in force, defaults included`,
 		Args: noArgs,

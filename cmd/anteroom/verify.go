@@ -63,7 +63,7 @@ func verifyCommand() *cobra.Command {
 	var ids, commitment string
 	cmd := &cobra.Command{
 		Use:   "verify RECORD [VISITOR...]",
-		Short: "Recompute a shuffle from its record: was it fair, and who got which place",
+		Short: "Verify a shuffle: recompute every place from its record",
 		Long: `Recompute a shuffle from its record. RECORD and --ids are files, - for standard input, or URLs;
 the URL of a record leads to its ids. A receipt that a visitor has saved is a record, too.
 Everybody can get both from the site itself, below /.well-known/anteroom/draw/; operators get

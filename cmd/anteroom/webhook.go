@@ -19,9 +19,10 @@ import (
 )
 
 func webhookCommand() *cobra.Command {
-	cmd := group("webhook", "Tell others what happens in rooms, and see what they were told")
-	cmd.Long = `Tell others what happens in rooms: ` + strings.Join(anteroom.Happenings(), ", ") + `. What is sent is signed
-with a secret that is shown once, and tried again for a day. docs/webhooks.md has the messages, and how a receiver checks them.`
+	cmd := group("webhook", "Send webhooks and inspect deliveries")
+	cmd.Long = `Send a webhook when something happens in a room: ` + strings.Join(anteroom.Happenings(), ", ") + `.
+Each delivery is signed with a secret that is shown once, and retried for a day. docs/webhooks.md describes the
+payloads and how a receiver verifies them.`
 	cmd.Example = `  anteroom webhook create "on call" https://hooks.example.com/anteroom
   anteroom webhook create sales https://hooks.slack.com/services/… --format slack --events room.queueing,room.recovered
   anteroom webhook test "on call"`
@@ -86,7 +87,7 @@ func findWebhook(ctx context.Context, c *client.Client, name string) (apiWebhook
 }
 
 func webhookList(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that the token may change", Args: noArgs},
+	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that your token can change", Args: noArgs},
 		func(ctx context.Context, c *client.Client, _ []string) ([]apiWebhook, error) {
 			return every[apiWebhook](ctx, c, ours+"/webhooks", nil)
 		}, func(w io.Writer, all []apiWebhook) error {
@@ -163,7 +164,7 @@ func (w *webhookFlags) body(ctx context.Context, c *client.Client, cmd *cobra.Co
 
 func webhookCreate(r *remote) *cobra.Command {
 	var flags webhookFlags
-	cmd := &cobra.Command{Use: "create NAME URL", Short: "Make a webhook and print its secret, once", Args: names("NAME", "URL")}
+	cmd := &cobra.Command{Use: "create NAME URL", Short: "Create a webhook and print its secret, once", Args: names("NAME", "URL")}
 	flags.add(cmd)
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
 		body, err := flags.body(ctx, c, cmd)
@@ -183,7 +184,7 @@ func showWebhookSecret(out io.Writer, w apiWebhook) error {
 func webhookChange(r *remote) *cobra.Command {
 	var flags webhookFlags
 	var name, to string
-	cmd := &cobra.Command{Use: "change WEBHOOK", Short: "Change what is named; --disabled=false enables it", Args: names("WEBHOOK")}
+	cmd := &cobra.Command{Use: "change WEBHOOK", Short: "Change the settings named by the flags; --disabled=false enables the webhook", Args: names("WEBHOOK")}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "another `name`")
 	cmd.Flags().StringVar(&to, "url", "", "another `URL`")
@@ -209,7 +210,7 @@ func webhookChange(r *remote) *cobra.Command {
 }
 
 func webhookTest(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "test WEBHOOK", Short: "Send a test at once; exit code 1 when it is not taken", Args: names("WEBHOOK")}
+	cmd := &cobra.Command{Use: "test WEBHOOK", Short: "Send a test event; exit code 1 if the receiver does not accept it", Args: names("WEBHOOK")}
 	do := func(ctx context.Context, c *client.Client, args []string) (d apiDelivery, err error) {
 		w, err := findWebhook(ctx, c, args[0])
 		if err != nil {
@@ -227,7 +228,7 @@ func webhookTest(r *remote) *cobra.Command {
 }
 
 func webhookDeliveries(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List what a webhook was told lately, the newest first", Args: names("WEBHOOK")},
+	return action(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List recent deliveries, newest first", Args: names("WEBHOOK")},
 		func(ctx context.Context, c *client.Client, args []string) ([]apiDelivery, error) {
 			w, err := findWebhook(ctx, c, args[0])
 			if err != nil {
@@ -249,7 +250,7 @@ func webhookDeliveries(r *remote) *cobra.Command {
 
 func webhookRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
-	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Give a webhook another secret; for a while both sign", Args: names("WEBHOOK")}
+	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Rotate the secret of a webhook; both secrets sign for a while", Args: names("WEBHOOK")}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret signs, too; 0s is not at all")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
 		if overlap != overlap.Truncate(time.Second) {
@@ -263,7 +264,7 @@ func webhookRotate(r *remote) *cobra.Command {
 }
 
 func webhookDelete(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook: it is told nothing more", Args: names("WEBHOOK")},
+	return action(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook", Args: names("WEBHOOK")},
 		func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
 			if w, err = findWebhook(ctx, c, args[0]); err != nil {
 				return w, err
@@ -275,7 +276,7 @@ func webhookDelete(r *remote) *cobra.Command {
 // webhookVerify checks what a receiver got; it needs no running Anteroom.
 func webhookVerify() *cobra.Command {
 	var signature, key, at string
-	cmd := &cobra.Command{Use: "verify", Short: "Check a signature of a body on standard input; needs no server", Args: noArgs}
+	cmd := &cobra.Command{Use: "verify", Short: "Verify the signature of a payload on standard input; needs no server", Args: noArgs}
 	cmd.Example = `  anteroom webhook verify --signature "t=1795770000,v1=…" < body.json`
 	f := cmd.Flags()
 	f.StringVar(&signature, "signature", "", "`value` of the header "+webhook.SignatureHeader)

@@ -12,13 +12,13 @@ import (
 )
 
 func zoneCommand() *cobra.Command {
-	cmd := group("zone", "List, make, change and delete zones: the domains that rooms belong to")
+	cmd := group("zone", "Manage zones, the domains that rooms belong to")
 	r := remoteFlags(cmd)
 	list := action(r, &cobra.Command{Use: "list", Short: "List the zones", Args: noArgs},
 		func(ctx context.Context, c *client.Client, _ []string) ([]zone, error) {
 			return every[zone](ctx, c, ours+"/zones", nil)
 		}, showZones)
-	create := action(r, &cobra.Command{Use: "create NAME", Short: "Make a zone", Args: names("NAME"),
+	create := action(r, &cobra.Command{Use: "create NAME", Short: "Create a zone", Args: names("NAME"),
 		Example: "  anteroom zone create example.com"},
 		func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
 			return z, c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": args[0]}, &z)

@@ -45,7 +45,7 @@ type document struct {
 // settings are those of a room that a plan can have. Both limits are above 0 here: who
 // wants to admit nobody for a while says queue_all.
 type settings struct {
-	TotalActiveUsers      int           `key:"total_active_users" min:"1" max:"2147483647" doc:"Sessions at once. Required in limits."`
+	TotalActiveUsers      int           `key:"total_active_users" min:"1" max:"2147483647" doc:"Maximum number of active users. Required in limits."`
 	NewUsersPerMinute     int           `key:"new_users_per_minute" min:"1" max:"2147483647" doc:"New sessions in any 60 seconds. Required in limits."`
 	SessionDuration       time.Duration `key:"session_duration" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request; 5m unless said. A bare number is minutes."`
 	DisableSessionRenewal bool          `key:"disable_session_renewal" doc:"Whether sessions end session_duration after admission, whatever happens; false unless said."`

@@ -26,25 +26,25 @@ export function trend(samples: Sample[]): number | null {
 /** What happens now and what is to come, in two sentences. */
 export function forecast(room: Room, samples: Sample[], now: number): { head: string; more: string } {
   const s = room.status
-  if (!s) return { head: 'No door serves this room yet.', more: '' }
+  if (!s) return { head: 'No node serves this room yet.', more: '' }
   const f = s.in_force
   const line = s.waiting + s.dormant
-  const waiters = line === 1 ? 'One person waits.' : `${number(line)} people wait.`
-  if (f?.suspended) return { head: 'The room is suspended.', more: 'Requests pass uncounted; nothing below is enforced.' }
-  if (room.controls.paused || f?.queue_all) return { head: line ? waiters : 'Nobody waits.', more: 'Everybody without a session is held until you resume.' }
-  if (f?.phase === 'prequeueing' && f.event) return { head: waiters, more: `“${f.event.name}” starts at ${clock(f.event.start)}; until then nobody is let in.` }
+  const waiters = line === 1 ? '1 person is waiting.' : `${number(line)} people are waiting.`
+  if (f?.suspended) return { head: 'The room is suspended.', more: 'Requests bypass it and are not counted; nothing below is enforced.' }
+  if (room.controls.paused || f?.queue_all) return { head: line ? waiters : 'No visitors are waiting.', more: 'New visitors wait until you resume.' }
+  if (f?.phase === 'prequeueing' && f.event) return { head: waiters, more: `“${f.event.name}” starts at ${clock(f.event.start)}; until then no visitors are admitted.` }
   if (!line) {
     const free = Math.max(0, s.total_active_users - s.active_users)
-    return { head: 'Nobody waits.', more: free ? `${count(free, 'place')} of ${number(s.total_active_users)} ${free === 1 ? 'is' : 'are'} free.` : 'Every place is taken; the next visitor waits.' }
+    return { head: 'No visitors are waiting.', more: free ? `${number(free)} of ${number(s.total_active_users)} active user slots ${free === 1 ? 'is' : 'are'} free.` : 'All active user slots are taken; the next visitor waits.' }
   }
-  const wait = s.wait_of_newcomer_seconds == null ? '' : ` Who joins now gets in at about ${clock(now + s.wait_of_newcomer_seconds)}, in ${duration(s.wait_of_newcomer_seconds)}.`
+  const wait = s.wait_of_newcomer_seconds == null ? '' : ` New visitors get in at about ${clock(now + s.wait_of_newcomer_seconds)} (${duration(s.wait_of_newcomer_seconds)}).`
   const slope = trend(samples)
   // Less than a person over the samples, or a line that would take more than a day, is no trend.
   const margin = Math.max(1 / window, line / 86400)
-  if (slope == null) return { head: waiters, more: ('The line is watched for its pace.' + wait).trim() }
-  if (slope < -margin) return { head: `${waiters} At this rate the line empties at ${near(now + line / -slope, now)}.`, more: `It gets shorter by ${number(-slope * 60)} a minute.` + wait }
-  if (slope > margin) return { head: `${waiters} The line grows by ${number(slope * 60)} a minute.`, more: 'More come than get in.' + wait }
-  return { head: `${waiters} The line keeps its length.`, more: 'As many come as get in.' + wait }
+  if (slope == null) return { head: waiters, more: ('Measuring the pace of the queue…' + wait).trim() }
+  if (slope < -margin) return { head: `${waiters} At this rate the queue is empty at ${near(now + line / -slope, now)}.`, more: `It shrinks by ${number(-slope * 60)} per minute.` + wait }
+  if (slope > margin) return { head: `${waiters} The queue grows by ${number(slope * 60)} per minute.`, more: 'More visitors arrive than are admitted.' + wait }
+  return { head: `${waiters} The queue keeps its length.`, more: 'As many visitors arrive as are admitted.' + wait }
 }
 
 /** How long somebody who joins now would wait under other limits, in seconds; null when that cannot be said. Rough: sessions are taken to last as long as those of the last minute. */

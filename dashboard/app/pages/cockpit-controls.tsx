@@ -77,18 +77,18 @@ export function Controls({ room }: { room: Room }) {
   const any = list.filter((c) => c.on)
   const locked = room.file && list.some((c) => c.setting)
   return (
-    <Card title="Emergency" lead={any.length ? <>On now: {any.map((c) => c.title).join(', ')}</> : 'Each asks first, and can be undone for 30 seconds.'}>
+    <Card title="Emergency" lead={any.length ? <>On now: {any.map((c) => c.title).join(', ')}</> : 'You confirm each action and can undo it for 30 seconds.'}>
       <div class="levers">
         {list.map((c) => (
           <button key={c.title} type="button" class={'lever' + (c.on ? ' on' : '') + (c.danger ? ' danger' : '')} aria-pressed={c.on} disabled={room.file && c.setting}
             onClick={() => press(c).catch((e) => tell((e as Error).message, 'bad'))}>
             <Icon name={c.on ? 'play' : c.icon} size={20} />
             <span class="title">{c.title}</span>
-            <span class="what">{c.on ? 'On. A press ends it.' : c.what}</span>
+            <span class="what">{c.on ? 'On. Click to turn it off.' : c.what}</span>
           </button>
         ))}
       </div>
-      {locked && <p class="quiet small">Queue all and Reject are settings, which the configuration file keeps for this room. Pause and Drain work.</p>}
+      {locked && <p class="quiet small">The configuration file sets Queue all and Reject for this room. Pause and Drain are available.</p>}
     </Card>
   )
 }
@@ -105,16 +105,16 @@ export function Message({ room }: { room: Room }) {
   const send = async (t: string) => {
     await write(t)
     set(null)
-    done(t ? 'The line reads it from its next look.' : 'The message is gone.', () => write(now))
+    done(t ? 'Visitors will see this at their next update.' : 'Message removed.', () => write(now))
   }
   const shown = text ?? now
   const left = longest - [...shown].length
   return (
-    <Card title="Message to the line">
-      <TextArea label="Message" name="message" rows={3} value={shown} onChange={set} placeholder="We are restocking. Your place is kept." error={left < 0 ? `${number(-left)} characters too many` : undefined} help={`Plain text on every waiting page, at once. ${number(Math.max(0, left))} characters left.`} />
+    <Card title="Message to the queue">
+      <TextArea label="Message" name="message" rows={3} value={shown} onChange={set} placeholder="We are restocking. Your place is kept." error={left < 0 ? `${number(-left)} characters too many` : undefined} help={`Plain text, shown on every waiting page. ${number(Math.max(0, left))} characters left.`} />
       <div class="actions">
-        <Button kind="main" icon="message" disabled={left < 0 || text === null || text.trim() === now || !text.trim()} onClick={() => send(text!.trim())}>{now ? 'Change' : 'Show it'}</Button>
-        {now && <Button icon="cross" onClick={() => send('')}>Take away</Button>}
+        <Button kind="main" icon="message" disabled={left < 0 || text === null || text.trim() === now || !text.trim()} onClick={() => send(text!.trim())}>{now ? 'Change' : 'Show'}</Button>
+        {now && <Button icon="cross" onClick={() => send('')}>Remove</Button>}
       </div>
     </Card>
   )
@@ -126,17 +126,17 @@ export function Admit({ room }: { room: Room }) {
   const s = room.status
   const line = s ? s.waiting + s.dormant : 0
   const admit = async () => {
-    if (!(await confirm({ title: `Let ${count(n!, 'person', 'people')} in?`, body: <p>The first of the line get their turn at once, also while the room is paused, but never beyond its limits. This cannot be taken back.</p>, action: 'Let in' }))) return
+    if (!(await confirm({ title: `Admit ${count(n!, 'visitor')}?`, body: <p>The next visitors in the queue are admitted now, even while the room is paused, but never beyond its limits. You cannot undo this.</p>, action: 'Admit' }))) return
     const { admitted } = await post<{ admitted: number }>(ownPath(room) + '/admit', { count: n })
-    tell(admitted === 0 ? 'Nobody got a turn: nobody waits in touch, or every place is taken.' : `${count(admitted, 'person has', 'people have')} a turn.`, admitted ? 'ok' : 'info')
+    tell(admitted === 0 ? 'No visitors were admitted: none are waiting, or all slots are taken.' : `It is now the turn of ${count(admitted, 'visitor')}.`, admitted ? 'ok' : 'info')
   }
   return (
-    <Card title="Let some in now">
+    <Card title="Admit visitors now">
       <div class="admit">
         <NumberField label="How many" name="count" value={n} onChange={set} min={1} max={1_000_000} />
-        <Button icon="admit" disabled={!n || n < 1 || !line} onClick={admit}>Let in</Button>
+        <Button icon="admit" disabled={!n || n < 1 || !line} onClick={admit}>Admit</Button>
       </div>
-      <p class="quiet small">Within the limits, also while the room is held. {line ? '' : 'Nobody waits now.'}</p>
+      <p class="quiet small">Within the limits, even while the room is paused. {line ? '' : 'No visitors are waiting.'}</p>
     </Card>
   )
 }

@@ -33,8 +33,8 @@ export function Limits({ room }: { room: Room }) {
   const fields = error?.fields ?? {}
   return (
     <Card title="Limits" lead={event ? <>“{event.name}” is active: what it overrides is changed there.</> : undefined}>
-      <Slide label="Inside at once" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={room.file} error={fields.total_active_users} />
-      <Slide label="New a minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={room.file} error={fields.new_users_per_minute} />
+      <Slide label="Active users" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={room.file} error={fields.total_active_users} />
+      <Slide label="New users per minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={room.file} error={fields.new_users_per_minute} />
       {room.file && <p class="quiet small">The configuration file defines this room: its limits are changed there.</p>}
       {changed && s && d.total != null && d.pace != null && (
         <div class="effect" role="status">

@@ -29,14 +29,14 @@ export function Cockpit({ room }: RoomPageProps) {
       </section>
       {s && (
         <dl class="four">
-          <Figure title="Inside" value={number(s.active_users)} of={number(s.total_active_users)} note={`${percent(s.active_users / s.total_active_users)} of the limit${s.offered ? `, ${number(s.offered)} called` : ''}`}>
+          <Figure title="Active users" value={number(s.active_users)} of={number(s.total_active_users)} note={`${percent(s.active_users / s.total_active_users)} of the limit${s.offered ? `, ${number(s.offered)} called` : ''}`}>
             <Bar value={s.active_users} of={s.total_active_users} label="Sessions of the limit" />
           </Figure>
-          <Figure title="Waiting" value={number(s.waiting)} note={s.dormant ? `and ${number(s.dormant)} whose place is kept` : s.oldest_waiting_since ? `the first for ${duration(at - Date.parse(s.oldest_waiting_since) / 1000)}` : 'nobody is in line'} strong={s.waiting > 0} />
-          <Figure title="Let in, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
+          <Figure title="Waiting" value={number(s.waiting)} note={s.dormant ? `and ${number(s.dormant)} whose place is kept` : s.oldest_waiting_since ? `the first for ${duration(at - Date.parse(s.oldest_waiting_since) / 1000)}` : 'the queue is empty'} strong={s.waiting > 0} />
+          <Figure title="Admitted, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
             <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="New visitors of the limit" />
           </Figure>
-          <Figure title="Wait of a newcomer" value={held ? 'held' : s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
+          <Figure title="Wait for new visitors" value={held ? 'held' : s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
         </dl>
       )}
       <div class="halves">
@@ -91,15 +91,15 @@ function Flow({ samples, now, room }: { samples: Sample[]; now: number; room: Ro
   const common = { times, from, to: now, sync: 'cockpit-' + room.id, height: 190 }
   const gap = (n: number) => (Number.isNaN(n) ? null : n)
   return (
-    <Card title={`The last ${count(Math.ceil(Math.min(kept, now - from) / 60), 'minute')}`} lead="Who came and left the line at once is not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
-      <Chart {...common} title="Inside and in line" series={[
+    <Card title={`The last ${count(Math.ceil(Math.min(kept, now - from) / 60), 'minute')}`} lead="Visitors who left immediately are not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
+      <Chart {...common} title="Active users and queue" series={[
         { title: 'Waiting', values: samples.map((s) => gap(s.waiting)), colour: '--c2', kind: 'area' },
-        { title: 'Inside', values: samples.map((s) => gap(s.active)), colour: '--c1' },
+        { title: 'Active users', values: samples.map((s) => gap(s.active)), colour: '--c1' },
         { title: 'Limit', values: samples.map((s) => gap(s.limit)), colour: '--climit', kind: 'limit' },
       ]} />
-      <Chart {...common} title="Flow a minute" series={[
-        { title: 'Came', values: arrivals(samples), colour: '--c4' },
-        { title: 'Let in', values: samples.map((s) => gap(s.admitted)), colour: '--c3', kind: 'area' },
+      <Chart {...common} title="Per minute" series={[
+        { title: 'Arrived', values: arrivals(samples), colour: '--c4' },
+        { title: 'Admitted', values: samples.map((s) => gap(s.admitted)), colour: '--c3', kind: 'area' },
         { title: 'Limit', values: samples.map((s) => gap(s.pace)), colour: '--climit', kind: 'limit' },
       ]} />
     </Card>

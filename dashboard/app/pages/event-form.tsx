@@ -72,7 +72,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
           {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
         </div>
       </div>
-      <Card title={before ? `Event ${before.name}` : 'A new event'} lead={`Times are by your clock, ${zone}. It is kept as a moment, the same everywhere.`}>
+      <Card title={before ? `Event ${before.name}` : 'A new event'} lead={`Times are in your time zone (${zone}) and stored as UTC.`}>
         <div class="fields">
           <TextField label="Name" name="name" required disabled={fixed} value={e.name} error={wrong('name')} help="Letters, digits, _ and -; unique in the room." onChange={(v) => put({ name: v })} />
           <TextField label="Description" name="description" disabled={fixed} value={e.description ?? ''} error={wrong('description')} onChange={(v) => put({ description: v })} />

@@ -47,9 +47,9 @@ export function Overview() {
           columns={[
             { title: 'Room', name: true, by: (r) => r.name, cell: (r) => <><a class="strong" href={roomHref(r)}>{r.name}</a><span class="quiet below">{covers(r, 1)}</span></> },
             { title: 'State', by: (r) => stateOf(r).word, cell: (r) => <State room={r} /> },
-            { title: 'Inside', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Inside ${r.name}`} /></span> : '–' },
+            { title: 'Active users', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Active users of ${r.name}`} /></span> : '–' },
             { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <span class={r.status?.waiting ? 'big' : 'quiet'}>{number(r.status?.waiting)}</span> },
-            { title: 'New a minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },
+            { title: 'New users per minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },
             {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
               cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of those let in during the last hour, half waited no longer than ${duration(waits[r.id].half)}, and 5 of 100 longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,

@@ -59,7 +59,7 @@ export function Settings({ room }: RoomPageProps) {
         const fresh = await call<Values>('GET', path)
         edit(list.reduce((v, c) => withValue(v, c.name, c.after), fresh.result))
         asked.put(fresh.result, fresh.etag)
-        tell('Somebody has changed this room meanwhile. Your changes are kept: look at them again and save.', 'bad')
+        tell('Someone else changed this room. Your changes are still here: review them and save again.', 'bad')
         return
       }
       fault(e.fields)

@@ -84,7 +84,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
     } catch (e) {
       review(false)
       if (!(e instanceof Problem)) throw e
-      tell(e.status === 412 ? 'Somebody has changed this room meanwhile. Load the page again, and paste yours.' : e.message, 'bad')
+      tell(e.status === 412 ? 'Someone else changed this room. Reload and reapply your changes.' : e.message, 'bad')
     }
   }
   const goTo = (line: number, column = 1) => {
@@ -220,7 +220,7 @@ function Preview({ checked, language, speak, builtIn }: { checked?: Checked; lan
       <div ref={box} class="device" style={{ height: `${src ? h * scale : 120}px` }}>
         {src
           ? <iframe title={`Preview: ${stateWords(name!)}, ${device}`} src={src} sandbox="allow-scripts" width={w} height={h} style={{ transform: `scale(${scale})`, marginInlineStart: `${Math.max(0, (room - w * scale) / 2)}px` }} />
-          : <p class="quiet">{checked ? (checked.valid ? 'Your token may change nothing, and so may not make previews.' : 'There is nothing to show until the fault is mended.') : 'Loading …'}</p>}
+          : <p class="quiet">{checked ? (checked.valid ? 'Your token is read-only and cannot create previews.' : 'Fix the error to see the preview.') : 'Loading …'}</p>}
       </div>
     </Card>
   )

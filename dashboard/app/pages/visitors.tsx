@@ -53,7 +53,7 @@ export function Visitors({ room, query }: RoomPageProps) {
             {v.ahead !== null && <div><dt>People before</dt><dd><b>{number(v.ahead)}</b></dd></div>}
             {v.standing === 'waiting' && v.ahead === null && <div><dt>People before</dt><dd>not known: places are drawn</dd></div>}
             <Moment title="Came" at={v.arrived_at} />
-            <Moment title="Let in" at={v.accepted_at} />
+            <Moment title="Admitted" at={v.accepted_at} />
             <Moment title="Last seen" at={v.last_seen_at} />
             <div><dt>Ticket</dt><dd><code>{v.id}</code></dd></div>
           </dl>

@@ -182,22 +182,22 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
       actions={<><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!w.name.trim() || !w.url.trim()} onClick={save}>Save</Button></>}>
       <div class="fields">
         <TextField label="Name" name="name" required autofocus value={w.name} error={faults.name} onChange={(name) => put({ name })} />
-        <TextField label="URL" name="url" type="url" required value={w.url} error={faults.url} placeholder="https://hooks.example.com/…" help="Over TLS. It may be a secret: only who may change it sees it." onChange={(url) => put({ url })} />
-        <SelectField label="Form" name="format" value={w.format} error={faults.format} onChange={(format) => put({ format })} options={[{ value: 'json', text: 'JSON' }, { value: 'slack', text: 'Slack' }, { value: 'teams', text: 'Microsoft Teams' }]} />
-        <SelectField label="Of" name="zone" value={w.room ? `room:${w.room}` : w.zone ? `zone:${w.zone}` : ''} error={faults.zone ?? faults.room}
+        <TextField label="URL" name="url" type="url" required value={w.url} error={faults.url} placeholder="https://hooks.example.com/…" help="Must use TLS. It can contain a secret: only users who can edit this webhook see it." onChange={(url) => put({ url })} />
+        <SelectField label="Format" name="format" value={w.format} error={faults.format} onChange={(format) => put({ format })} options={[{ value: 'json', text: 'JSON' }, { value: 'slack', text: 'Slack' }, { value: 'teams', text: 'Microsoft Teams' }]} />
+        <SelectField label="Scope" name="zone" value={w.room ? `room:${w.room}` : w.zone ? `zone:${w.zone}` : ''} error={faults.zone ?? faults.room}
           onChange={(v) => { const [kind, id] = v.split(':'); put(kind === 'zone' ? { zone: id, room: null } : kind === 'room' ? { zone: rooms.find((r) => r.id === id)!.zone.id, room: id } : { zone: null, room: null }) }}
           options={[{ value: '', text: 'All rooms (admin)' }, ...zones.map(([id, name]) => ({ value: `zone:${id}`, text: `Zone ${name}` })), ...rooms.map((r) => ({ value: `room:${r.id}`, text: `Room ${r.name} (${r.zone.name})` }))]} />
       </div>
       <fieldset class="choices">
-        <legend>Is told when <code>events</code></legend>
-        <label><input type="checkbox" checked={!w.events.length} onChange={(e) => put({ events: e.currentTarget.checked ? [] : ['room.queueing', 'room.recovered'] })} /> everything, also what later releases tell</label>
+        <legend>Events <code>events</code></legend>
+        <label><input type="checkbox" checked={!w.events.length} onChange={(e) => put({ events: e.currentTarget.checked ? [] : ['room.queueing', 'room.recovered'] })} /> all, including future types</label>
         {w.events.length > 0 && events.map(([type, words]) => (
           <label key={type}><input type="checkbox" checked={w.events.includes(type)} onChange={(e) => put({ events: e.currentTarget.checked ? [...w.events, type] : w.events.filter((x) => x !== type) })} /> {words} <code>{type}</code></label>
         ))}
         {faults.events && <p class="error">{faults.events}</p>}
       </fieldset>
       <div class="fields">
-        {told('room.queue_longer') && <NumberField label="Longer than" name="longer_than" unit="in line" min={1} value={w.longer_than} error={faults.longer_than} onChange={(n) => put({ longer_than: n ?? 0 })} />}
+        {told('room.queue_longer') && <NumberField label="Queue longer than" name="longer_than" unit="visitors" min={1} value={w.longer_than} error={faults.longer_than} onChange={(n) => put({ longer_than: n ?? 0 })} />}
         {told('room.event_starting') && <NumberField label="Before an event" name="minutes_before" unit="minutes" min={1} value={w.minutes_before} error={faults.minutes_before} onChange={(n) => put({ minutes_before: n ?? 0 })} />}
         {told('room.limit_saturated') && <NumberField label="A limit is used up for" name="saturated_minutes" unit="minutes" min={1} value={w.saturated_minutes} error={faults.saturated_minutes} onChange={(n) => put({ saturated_minutes: n ?? 0 })} />}
         <Toggle label="On" name="enabled" value={w.enabled} onChange={(enabled) => put({ enabled })} />

@@ -136,8 +136,8 @@ export function Wizard() {
           <Card>
             <h2>How much it lets in</h2>
             <div class="fields">
-              <NumberField label="Inside at once" name="total_active_users" required unit="visitors" min={0} value={d.total_active_users} onChange={(v) => put({ total_active_users: v })} error={faults.total_active_users} help="As many as your site serves well. Never exceeded." />
-              <NumberField label="New a minute" name="new_users_per_minute" required unit="visitors" min={0} value={d.new_users_per_minute} onChange={(v) => put({ new_users_per_minute: v })} error={faults.new_users_per_minute} help="How fast they may come in: what login and search can take." />
+              <NumberField label="Active users" name="total_active_users" required unit="visitors" min={0} value={d.total_active_users} onChange={(v) => put({ total_active_users: v })} error={faults.total_active_users} help="As many as your site serves well. Never exceeded." />
+              <NumberField label="New users per minute" name="new_users_per_minute" required unit="visitors" min={0} value={d.new_users_per_minute} onChange={(v) => put({ new_users_per_minute: v })} error={faults.new_users_per_minute} help="How fast they may come in: what login and search can take." />
             </div>
           </Card>
           <div class="actions finish">
@@ -188,8 +188,8 @@ export function Wizard() {
             <dl class="terms">
               <div><dt>Room</dt><dd><strong>{body.name}</strong></dd></div>
               <div><dt>Covers</dt><dd>{host}{body.path === '/' ? ' and everything on it' : `${body.path} and what is below it`}</dd></div>
-              <div><dt>Inside at once</dt><dd>{d.total_active_users}</dd></div>
-              <div><dt>New a minute</dt><dd>{d.new_users_per_minute}</dd></div>
+              <div><dt>Active users</dt><dd>{d.total_active_users}</dd></div>
+              <div><dt>New users per minute</dt><dd>{d.new_users_per_minute}</dd></div>
               <div><dt>Session</dt><dd>{d.session_duration} min {d.disable_session_renewal ? 'from admission' : 'after the last request'}</dd></div>
               <div><dt>Order</dt><dd>{{ fifo: 'first come, first served', random: 'at random', passthrough: 'everybody passes', reject: 'no line: who finds it full is turned away' }[d.queueing_method]}</dd></div>
             </dl>

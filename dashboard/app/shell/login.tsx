@@ -25,7 +25,7 @@ export function Login() {
         <Logo />
         <h1 tabIndex={-1}>Anteroom</h1>
         <p class="lead">Log in with an API token.</p>
-        <Field label="Token" help="The first start of the server printed one. Others are made on the page Tokens, or with: anteroom token create" error={error instanceof Problem && error.status === 401 ? 'This is no token that may be used from here.' : undefined}>
+        <Field label="Token" help="The first start of the server printed one. Create others on the Tokens page or with: anteroom token create" error={error instanceof Problem && error.status === 401 ? 'Invalid token, or not allowed from this address.' : undefined}>
           {(ids) => <input {...ids} type="password" name="token" autocomplete="current-password" value={token} autofocus required spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />}
         </Field>
         {error && !(error instanceof Problem && error.status === 401) && <Note tone="bad">{error.message}</Note>}

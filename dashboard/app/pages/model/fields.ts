@@ -35,11 +35,11 @@ export const roomFields: readonly Field[] = [
     help: 'Further hosts and paths that share the line and the limits. They need a cookie suffix.' },
 
   { name: 'total_active_users', kind: 'number', group: 'Limits', required: true, event: true, min: 0, max: users, unit: 'users', label: 'Active users',
-    help: 'Never more sessions than this at once.' },
-  { name: 'new_users_per_minute', kind: 'number', group: 'Limits', required: true, event: true, min: 0, max: users, unit: 'per minute', label: 'New users',
-    help: 'Never more new sessions than this in any 60 seconds. At most the active users.' },
+    help: 'The maximum number of active sessions. Never exceeded.' },
+  { name: 'new_users_per_minute', kind: 'number', group: 'Limits', required: true, event: true, min: 0, max: users, unit: 'users', label: 'New users per minute',
+    help: 'The maximum number of new sessions in any 60 seconds. At most the number of active users.' },
   { name: 'session_duration', kind: 'number', group: 'Limits', initial: 5, event: true, min: 1, max: 1440, unit: 'minutes', label: 'Session duration',
-    help: 'A place inside is free again so long after the last request.' },
+    help: 'A session ends this long after the visitor’s last request.' },
   { name: 'disable_session_renewal', kind: 'bool', group: 'Limits', initial: false, event: true, label: 'Sessions end after their duration',
     help: 'Requests do not prolong them.' },
 

@@ -46,6 +46,23 @@ func impureEngine(sources []source) []string {
 	return faults
 }
 
+// simulatorGoroutines: a run repeats from its seed, and the race detector is not run on the package.
+func simulatorGoroutines(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		if s.test || s.pkg != "sim" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				faults = append(faults, s.at(n)+": a goroutine in the simulator; a run repeats from its seed")
+			}
+			return true
+		})
+	}
+	return faults
+}
+
 // wrongPackageComments: one package comment for each package, in one file, that begins as
 // godoc expects it. It is the package's first page.
 func wrongPackageComments(sources []source) []string {
@@ -285,6 +302,8 @@ func TestSourceRulesBite(t *testing.T) {
 		{"clock by a dot", "engine/a.go", `import . "time"; var x = Now`, impureEngine, true},
 		{"duration in the engine", "engine/a.go", `import "time"; const x = time.Second`, impureEngine, false},
 		{"goroutine in the engine", "engine/a.go", `func f() { go f() }`, impureEngine, true},
+		{"goroutine in the simulator", "sim/a.go", `func f() { go f() }`, simulatorGoroutines, true},
+		{"goroutine beside the simulator", "sim/mutants/a.go", `func f() { go f() }`, simulatorGoroutines, false},
 		{"lock in the engine", "engine/a.go", `import "sync"; var x sync.Mutex`, impureEngine, true},
 		{"clock in node", "node/a.go", `import "time"; var x = time.Now`, impureEngine, false},
 		{"clock in an engine test", "engine/a_test.go", `import "time"; var x = time.Now`, impureEngine, false},

@@ -32,6 +32,7 @@ func TestHouse(t *testing.T) {
 		{"net/http", strayHTTP},
 		{"other modules", strayModules},
 		{"engine is pure", impureEngine},
+		{"the simulator starts no goroutine", simulatorGoroutines},
 		{"package comments", wrongPackageComments},
 		{"package names", drawerNames},
 		{"no init", initFunctions},

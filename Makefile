@@ -30,7 +30,7 @@ endif
 build: ## Build bin/anteroom, static
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/anteroom ./cmd/anteroom
 
-check: ## the command while you work: format, build, vet, tests but for the long ones; within a minute when little changed
+check: ## Run this while you work: format, build, vet, all tests except the long ones
 	scripts/check $(ARGS)
 
 test: ## Install what is needed (root or sudo) and run everything; see scripts/test help

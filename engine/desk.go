@@ -339,6 +339,7 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	for _, d := range x.order {
 		d.heard = now
 	}
+	x.begun = min(x.begun, now)
 	for i := range x.early {
 		x.early[i].came = x.early[i].came.Add(step)
 	}

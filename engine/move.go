@@ -144,17 +144,13 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 		if slot != 0 {
 			c.line.remove(slot)
 		}
-	case q.silent && (q.Over || q.Home != 0 || q.Accepted != 0):
-		// Its session may be where nobody can ask, whatever the line says: the site decides as if it
-		// were cut off.
+	case q.silent && (q.Over || q.Home != 0 || q.Accepted != 0 || slot == 0 && f.Standing == Unknown ||
+		slot != 0 && c.line.places.at(slot).site == q.asker):
+		// Its session may be where nobody can ask, and that the line has its place at the asker says nothing of
+		// that: the site decides as if it were cut off, and asks again when the visitor comes again.
 		c.closeQuestion(now, q)
 		return
 	case q.Over:
-	case slot != 0 && q.silent && c.line.places.at(slot).site == q.asker:
-		// The place is where it was, which says nothing of those who cannot be asked: the site asks again
-		// when the visitor comes again.
-		c.closeQuestion(now, q)
-		return
 	case slot != 0:
 		p := c.line.places.at(slot)
 		f = Finding{ID: q.ID, Standing: Waiting, Key: p.key, Lane: p.lane}
@@ -162,10 +158,6 @@ func (c *Coordinator) resolve(now anteroom.Time, q *question) {
 			p.flags &^= flagUnsure
 		}
 		c.line.moveTo(slot, q.asker, now)
-	case f.Standing == Unknown && q.silent:
-		// It may be where nobody can ask: the site decides as if it were cut off.
-		c.closeQuestion(now, q)
-		return
 	}
 	c.tell(q.asker, f)
 	c.closeQuestion(now, q)

@@ -5,12 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // EventID names an event: 32 lower-case hexadecimal digits.
@@ -32,10 +35,10 @@ func (s Stamp) Time() (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, string(s))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s is not a moment; write it like 2026-11-27T10:00:00Z", quote(string(s)))
+		return time.Time{}, fmt.Errorf("%s is not a moment; write it like 2026-11-27T10:00:00Z", field.Quote(string(s)))
 	}
 	if y := t.UTC().Year(); y < 1970 || y > 9999 {
-		return time.Time{}, fmt.Errorf("%s is out of range, 1970 to 9999", quote(string(s)))
+		return time.Time{}, fmt.Errorf("%s is out of range, 1970 to 9999", field.Quote(string(s)))
 	}
 	return t, nil
 }
@@ -43,23 +46,22 @@ func (s Stamp) Time() (time.Time, error) {
 // Event changes a room between two moments, and may hold everybody for some time before.
 type Event struct {
 	ID          EventID
-	Name        string // [A-Za-z0-9_-]{1,64}, unique in its room
-	Description string
+	Name        string `key:"name" label:"Name" group:"Event" required:"true" word:"true" max:"64" doc:"1 to 64 letters, digits, _ and -; unique in the room."`
+	Description string `key:"description" label:"Description" group:"Event" max:"1024" doc:"Free text, at most 1024 bytes."`
 
 	// Start and End bound the event: Start belongs to it, End does not.
-	Start, End Stamp
+	Start Stamp `key:"event_start_time" label:"Start" group:"Event" required:"true" moment:"true" doc:"Start, like 2026-11-27T10:00:00Z."`
+	End   Stamp `key:"event_end_time" label:"End" group:"Event" required:"true" moment:"true" doc:"End; at least a minute after the start."`
 	// Prequeue is when the event begins to hold everybody without a session; empty means
-	// that it does not. At least 5 minutes before Start.
-	Prequeue Stamp
-	// ShuffleAtStart gives everybody who waits at Start a random place, before everybody who
-	// comes later. It needs Prequeue.
-	ShuffleAtStart bool
-	// Suspended makes the event have no effect, also while it runs.
-	Suspended bool
-	// Repeat makes further occurrences of the event; the zero value means none.
-	Repeat Repeat
+	// that it does not.
+	Prequeue       Stamp `key:"prequeue_start_time" label:"Prequeue" group:"Event" moment:"true" doc:"Start of the prequeue, in which new visitors wait; at least 5 minutes before the event starts. No prequeue by default."`
+	ShuffleAtStart bool  `key:"shuffle_at_event_start" label:"Shuffle" group:"Event" default:"false" doc:"Put the visitors who wait at the start in random order, before everybody who comes later. Requires prequeue_start_time."`
+	Suspended      bool  `key:"suspended" label:"Suspended" group:"Event" default:"false" doc:"Turn the event off, even while it runs."`
 
 	Overrides
+
+	// Repeat makes further occurrences of the event; the zero value means none.
+	Repeat Repeat `key:"repeat" ours:"true" doc:"When the event repeats. It happens once by default."`
 
 	// Seed decides a shuffle: 32 random bytes, secret until it was done. See [Event.Occurrence].
 	Seed [32]byte
@@ -67,7 +69,8 @@ type Event struct {
 	CreatedOn, ModifiedOn time.Time
 }
 
-// Overrides are the settings of an event. Nil inherits what the room has at the moment.
+// Overrides are the settings of an event: the fields of a room that are marked for it, with the
+// same names. Nil inherits what the room has at the moment.
 type Overrides struct {
 	// TotalActiveUsers and NewUsersPerMinute are set together or not at all.
 	TotalActiveUsers      *int
@@ -82,21 +85,33 @@ type Overrides struct {
 
 // Over returns the room with every override that is set in the place of its own value.
 func (o Overrides) Over(r Room) Room {
-	put(&r.TotalActiveUsers, o.TotalActiveUsers)
-	put(&r.NewUsersPerMinute, o.NewUsersPerMinute)
-	put(&r.SessionDuration, o.SessionDuration)
-	put(&r.DisableSessionRenewal, o.DisableSessionRenewal)
-	put(&r.QueueingMethod, o.QueueingMethod)
-	put(&r.CustomPageHTML, o.CustomPageHTML)
-	put(&r.TurnstileMode, o.TurnstileMode)
-	put(&r.TurnstileAction, o.TurnstileAction)
+	from, to := reflect.ValueOf(o), reflect.ValueOf(&r).Elem()
+	for _, f := range overridable {
+		if v, given := f.override.In(from); given {
+			to.FieldByIndex(f.room.Index).Set(v)
+		}
+	}
 	return r
 }
 
-func put[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
+// Overriding returns overrides that set everything that an event can, to what the room has.
+func (r Room) Overriding() (o Overrides) {
+	from, to := reflect.ValueOf(r), reflect.ValueOf(&o).Elem()
+	for _, f := range overridable {
+		f.override.Make(to).Set(from.FieldByIndex(f.room.Index))
 	}
+	return o
+}
+
+// Clone returns overrides that share nothing with these.
+func (o Overrides) Clone() Overrides {
+	from, to := reflect.ValueOf(o), reflect.ValueOf(&o).Elem()
+	for _, f := range overridable {
+		if v, given := f.override.In(from); given {
+			f.override.Make(to).Set(v)
+		}
+	}
+	return o
 }
 
 // Units of [Repeat.Every].
@@ -109,17 +124,13 @@ const (
 // clocks of TimeZone, also when they are changed.
 type Repeat struct {
 	// Every is EveryDay, EveryWeek, or empty for no repetition.
-	Every string
-	// Interval is the number of days or weeks from one occurrence to the next, 1 … 366;
-	// zero means 1.
-	Interval int
-	// Times is the number of occurrences, the first included, up to 1000; zero means
-	// without end, or until Until.
-	Times int
-	// Until is the moment after which no occurrence starts; empty means none.
-	Until Stamp
-	// TimeZone is an IANA name like "Europe/Berlin"; empty means UTC.
-	TimeZone string
+	Every string `key:"every" enum:"day,week" doc:"Unit of interval."`
+	// Interval zero means 1.
+	Interval int `key:"interval" min:"1" max:"366" doc:"Number of days or weeks between two occurrences; 1 by default."`
+	// Times zero means without end, or until Until. The first occurrence counts.
+	Times    int    `key:"times" min:"1" max:"1000" doc:"Number of occurrences, including the first. Unlimited by default."`
+	Until    Stamp  `key:"until" moment:"true" doc:"No occurrence starts after this time."`
+	TimeZone string `key:"time_zone" doc:"Time zone in which the time of day stays the same, like Europe/Berlin. UTC by default."`
 }
 
 // Occurrence is one time that an event happens.
@@ -377,19 +388,12 @@ func steers(r rune) bool {
 // Check returns every fault of the event, with paths relative to it. Overlaps with the other
 // events of its room are [CheckEvents]' to find.
 func (e Event) Check() Faults {
-	var f Faults
+	f := checkFields(ofEvent, reflect.ValueOf(e))
 	add := func(path, problem, fix string) {
 		f = append(f, Fault{Path: path, Problem: problem, Fix: fix})
 	}
-	checkName(add, "name", e.Name, "event")
-	if len(e.Description) > MaxDescriptionLength {
-		add("description", fmt.Sprintf("has %d bytes", len(e.Description)), fmt.Sprintf("at most %d", MaxDescriptionLength))
-	}
-	moment := func(path string, s Stamp, required bool) (time.Time, bool) {
+	moment := func(path string, s Stamp) (time.Time, bool) {
 		if s == "" {
-			if required {
-				add(path, "is missing", "write it like 2026-11-27T10:00:00Z")
-			}
 			return time.Time{}, false
 		}
 		t, err := s.Time()
@@ -398,14 +402,14 @@ func (e Event) Check() Faults {
 		}
 		return t, err == nil
 	}
-	start, ok := moment("event_start_time", e.Start, true)
-	end, ok2 := moment("event_end_time", e.End, true)
+	start, ok := moment("event_start_time", e.Start)
+	end, ok2 := moment("event_end_time", e.End)
 	if ok && ok2 && end.Sub(start) < MinEventDuration {
-		add("event_end_time", fmt.Sprintf("%s is less than %v after event_start_time", quote(string(e.End)), MinEventDuration), "an event lasts at least a minute")
+		add("event_end_time", fmt.Sprintf("%s is less than %v after event_start_time", field.Quote(string(e.End)), MinEventDuration), "an event lasts at least a minute")
 	}
-	prequeue, ok3 := moment("prequeue_start_time", e.Prequeue, false)
+	prequeue, ok3 := moment("prequeue_start_time", e.Prequeue)
 	if ok && ok3 && start.Sub(prequeue) < MinPrequeue {
-		add("prequeue_start_time", fmt.Sprintf("%s is less than %v before event_start_time", quote(string(e.Prequeue)), MinPrequeue), "begin earlier, or leave the prequeue out")
+		add("prequeue_start_time", fmt.Sprintf("%s is less than %v before event_start_time", field.Quote(string(e.Prequeue)), MinPrequeue), "begin earlier, or leave the prequeue out")
 	}
 	if e.ShuffleAtStart && e.Prequeue == "" {
 		add("shuffle_at_event_start", "needs a prequeue: without one nobody is there to be shuffled", "set prequeue_start_time")
@@ -423,15 +427,7 @@ func (o Overrides) check() Faults {
 		}
 		f = append(f, Fault{Path: missing, Problem: "is missing", Fix: "an event sets both limits or neither"})
 	}
-	r := o.Over(Room{})
-	if o.SessionDuration != nil && *o.SessionDuration == 0 {
-		f = append(f, Fault{Path: "session_duration", Problem: "0 is out of range", Fix: "leave it out to inherit the room's"})
-	}
-	f = append(f, r.Settings.Check()...)
-	if len(r.CustomPageHTML) > MaxTemplateBytes {
-		f = append(f, Fault{Path: "custom_page_html", Problem: fmt.Sprintf("has %d bytes", len(r.CustomPageHTML)), Fix: fmt.Sprintf("at most %d", MaxTemplateBytes)})
-	}
-	return append(f, checkTurnstile(r.TurnstileMode, r.TurnstileAction)...)
+	return f
 }
 
 func (r Repeat) check(start, end, prequeue time.Time) Faults {
@@ -446,18 +442,8 @@ func (r Repeat) check(start, end, prequeue time.Time) Faults {
 		return f
 	}
 	days := max(1, r.Interval)
-	switch r.Every {
-	case EveryDay:
-	case EveryWeek:
+	if r.Every == EveryWeek {
 		days *= 7
-	default:
-		add("every", fmt.Sprintf("%s is not known", quote(r.Every)), "day or week")
-	}
-	if r.Interval < 0 || r.Interval > 366 {
-		add("interval", fmt.Sprintf("%d is out of range", r.Interval), "1 to 366")
-	}
-	if r.Times < 0 || r.Times > MaxOccurrences {
-		add("times", fmt.Sprintf("%d is out of range", r.Times), fmt.Sprintf("1 to %d", MaxOccurrences))
 	}
 	if r.Until != "" {
 		if _, err := r.Until.Time(); err != nil {
@@ -465,7 +451,7 @@ func (r Repeat) check(start, end, prequeue time.Time) Faults {
 		}
 	}
 	if _, err := time.LoadLocation(r.TimeZone); err != nil {
-		add("time_zone", fmt.Sprintf("%s is not a time zone", quote(r.TimeZone)), "an IANA name like Europe/Berlin")
+		add("time_zone", fmt.Sprintf("%s is not a time zone", field.Quote(r.TimeZone)), "an IANA name like Europe/Berlin")
 	}
 	if from := prequeue; !end.IsZero() {
 		if from.IsZero() {
@@ -495,7 +481,7 @@ func CheckEvents(events []Event) Faults {
 	names := map[string]bool{}
 	for i, e := range events {
 		if names[e.Name] {
-			f = append(f, Fault{Path: fmt.Sprintf("events[%d].name", i), Problem: fmt.Sprintf("%s is another event's name", quote(e.Name)), Fix: "names are unique in a room"})
+			f = append(f, Fault{Path: fmt.Sprintf("events[%d].name", i), Problem: fmt.Sprintf("%s is another event's name", field.Quote(e.Name)), Fix: "names are unique in a room"})
 		}
 		names[e.Name] = true
 		zone := e.zone()
@@ -515,7 +501,7 @@ func CheckEvents(events []Event) Faults {
 		if pair := [2]int{min(a.event, b.event), max(a.event, b.event)}; b.from.Before(a.to) && a.event != b.event && !reported[pair] {
 			reported[pair] = true
 			f = append(f, Fault{Path: fmt.Sprintf("events[%d]", pair[1]),
-				Problem: fmt.Sprintf("event %s overlaps event %s at %s", quote(events[pair[1]].Name), quote(events[pair[0]].Name), b.from.UTC().Format(time.RFC3339)),
+				Problem: fmt.Sprintf("event %s overlaps event %s at %s", field.Quote(events[pair[1]].Name), field.Quote(events[pair[0]].Name), b.from.UTC().Format(time.RFC3339)),
 				Fix:     "one event may begin when another ends, its prequeue included; for overlapping plans use two rooms"})
 		}
 		if b.to.After(a.to) {

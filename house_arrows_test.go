@@ -25,7 +25,8 @@ type tableRow struct {
 // Tests may import any package of this module (the compiler rules out circles), the modules
 // of their row and those of testModules.
 var table = []tableRow{
-	{pkg: "."},
+	{pkg: "field"},
+	{pkg: ".", imports: []string{"field"}},
 	{pkg: "engine", imports: []string{"."}},
 	{pkg: "walltime"},
 	{pkg: "ticket", imports: []string{"."}, modules: []string{"golang.org/x/crypto"}},
@@ -35,8 +36,8 @@ var table = []tableRow{
 	{pkg: "geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "crawler", imports: []string{"."}},
 	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/net", "golang.org/x/text"}},
-	{pkg: "config/strict", imports: []string{"."}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{pkg: "config", imports: []string{".", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{pkg: "config/strict", imports: []string{".", "field"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{pkg: "config", imports: []string{".", "field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster"},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
@@ -56,19 +57,19 @@ var table = []tableRow{
 
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
-	{pkg: "api/rest", imports: []string{".", "api", "manage", "page"}, http: true},
+	{pkg: "api/rest", imports: []string{".", "field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
-	{pkg: "api/inventory", imports: []string{".", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
+	{pkg: "api/inventory", imports: []string{".", "field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/graph-gophers/graphql-go"}, http: true},
-	{pkg: "dashboard/...", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "dashboard/...", imports: []string{".", "field", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
 	{pkg: "sim/mutants", imports: []string{".", "sim"}},
-	{pkg: "sim/plan", imports: []string{".", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{pkg: "sim/plan", imports: []string{".", "field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "server", http: true,
@@ -83,7 +84,7 @@ var table = []tableRow{
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "field", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -3,7 +3,10 @@ package anteroom
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 	"time"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // RoomID names a room: 32 lower-case hexadecimal digits.
@@ -21,13 +24,13 @@ func RoomIDOf(zone, name string) RoomID {
 type Route struct {
 	// Host is a lower-case host name without port, or "*" for every host. The latter
 	// is for a room made from flags, which covers all that the gateway serves.
-	Host string
+	Host string `key:"host" required:"true" doc:"Host name, or \"*\"."`
 	// Path is a prefix at segment boundaries: "/shop" covers "/shop" and "/shop/cart"
 	// and not "/shopping". Empty means "/".
-	Path string
+	Path string `key:"path" default:"/" doc:"Path, including everything below it."`
 }
 
-// QueueingMethod says who of those waiting is admitted next.
+// QueueingMethod says which visitor is admitted next.
 type QueueingMethod string
 
 const (
@@ -44,25 +47,47 @@ const (
 // QueueingMethods lists the methods in their documented order.
 var QueueingMethods = []QueueingMethod{FIFO, Random, Passthrough, Reject}
 
+// Values are the queueing methods' names.
+func (QueueingMethod) Values() []string {
+	out := make([]string, len(QueueingMethods))
+	for i, m := range QueueingMethods {
+		out[i] = string(m)
+	}
+	return out
+}
+
+// Language is the name of a language that the built-in waiting page has, one of [Languages].
+type Language string
+
+// Values are the languages' names.
+func (Language) Values() []string { return Languages }
+
 // Settings are the numbers and switches that decide who is admitted. The engine
 // takes them as they are; [Room.Check] has bounded them.
+//
+// The tags are the table of settings (package field): what the file, the API, the command line,
+// the dashboard's forms, exports, plans of the simulator and the documentation say about a field
+// is made from them. See [RoomFields].
 type Settings struct {
-	// TotalActiveUsers is the number of sessions at once, 0 … 2147483647. Hard.
-	TotalActiveUsers int
-	// NewUsersPerMinute is the number of new sessions in any 60 s, 0 … 2147483647. Hard.
-	NewUsersPerMinute int
-	// SessionDuration is how long a session lives after its last request (or, with
-	// DisableSessionRenewal, after admission). Zero means 5 minutes.
-	SessionDuration time.Duration
-	// DisableSessionRenewal makes sessions end SessionDuration after admission.
-	DisableSessionRenewal bool
+	TotalActiveUsers  int `key:"total_active_users" label:"Active users" unit:"users" group:"Limits" required:"true" event:"true" min:"0" max:"2147483647" doc:"Maximum number of active users. Never exceeded."`
+	NewUsersPerMinute int `key:"new_users_per_minute" label:"New users per minute" unit:"users" group:"Limits" required:"true" event:"true" min:"0" max:"2147483647" doc:"Maximum number of new sessions in any 60 seconds, at most total_active_users where sessions last a minute or more. Never exceeded."`
+	// SessionDuration counts from the last request, or, with DisableSessionRenewal, from the
+	// admission. Zero means the default.
+	SessionDuration       time.Duration  `key:"session_duration" label:"Session duration" group:"Limits" default:"5m" event:"true" min:"1s" max:"24h" minutes:"true" doc:"How long a session lasts after its last request. A number without a unit is minutes."`
+	DisableSessionRenewal bool           `key:"disable_session_renewal" label:"Sessions end after their duration" group:"Limits" default:"false" event:"true" doc:"Whether sessions end session_duration after admission, even while they are in use."`
+	QueueingMethod        QueueingMethod `key:"queueing_method" label:"Queueing method" group:"Queue" default:"fifo" event:"true" doc:"Which visitor is admitted next. fifo: the first in the queue. random: a random one. passthrough: everyone, at once. reject: no one."`
+	QueueAll              bool           `key:"queue_all" label:"Queue all" group:"Queue" default:"false" doc:"Stop admitting new visitors; they wait in the queue."`
+	Suspended             bool           `key:"suspended" label:"Suspended" group:"Queue" default:"false" doc:"Turn the room off: requests bypass it and are not counted, and its events do not run."`
+	// Refresh zero is adaptive: 2 s near the front to 120 s far back (20 s for Random).
+	Refresh time.Duration `key:"refresh" label:"Refresh interval" group:"Queue" default:"0s" min:"1s" max:"10m" ours:"true" doc:"Refresh interval of the waiting page. 0s adapts it to the position."`
+	// Unpaced false smooths releases to twice the even pace after a burst.
+	Unpaced bool `key:"unpaced" label:"Unpaced" group:"Queue" default:"false" ours:"true" doc:"Admit visitors as fast as new_users_per_minute allows instead of evenly over the minute."`
+	// PlaceHold zero means the default.
+	PlaceHold time.Duration `key:"place_hold" label:"Place is kept for" group:"Queue" default:"5m" min:"30s" max:"1h" ours:"true" doc:"How long a visitor's place is kept after a missed check-in."`
+
 	// RenewalEnded is since when DisableSessionRenewal holds, where it did not always: whoever
 	// is inside at that moment has SessionDuration from it. [Room.At] sets it.
 	RenewalEnded Time
-	// QueueingMethod; empty means FIFO.
-	QueueingMethod QueueingMethod
-	// QueueAll holds everybody without a session, whatever the method.
-	QueueAll bool
 	// Prequeueing holds everybody without a session because an event is about to start; QueueAll
 	// goes before it. [Room.At] sets it.
 	Prequeueing bool
@@ -71,16 +96,6 @@ type Settings struct {
 	Draining bool
 	// ResetAt makes waiting tickets of an earlier arrival void. Zero voids none. [Room.At] sets it.
 	ResetAt Time
-	// Suspended switches the room off: requests pass uncounted.
-	Suspended bool
-	// Refresh fixes the interval of the waiting page. Zero means adaptive: 2 s near the
-	// front to 120 s far back (20 s for Random).
-	Refresh time.Duration
-	// Unpaced releases the line as fast as NewUsersPerMinute allows. By default
-	// releases are smoothed to twice the even pace after a burst.
-	Unpaced bool
-	// PlaceHold is how long a place is kept after a missed check-in. Zero means 5 minutes.
-	PlaceHold time.Duration
 }
 
 // SameSite and secure modes of the room's cookie.
@@ -95,11 +110,10 @@ const (
 	SecureNever  = "never"
 )
 
-// CookieAttributes of a room; empty members mean "auto": SameSite=Lax, and Secure when the
-// request came over TLS. None is for rooms that are embedded elsewhere.
+// CookieAttributes of a room; empty members mean "auto".
 type CookieAttributes struct {
-	SameSite string
-	Secure   string
+	SameSite string `key:"samesite" label:"SameSite" group:"Cookie" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax. none is for rooms embedded in other sites; it needs HTTPS and is Lax without."`
+	Secure   string `key:"secure" label:"Secure" group:"Cookie" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: when the request came by HTTPS."`
 }
 
 // Ways to bind a ticket to the client that got it. See [Room.Bind].
@@ -114,26 +128,26 @@ const CommandRevoke = "revoke"
 // Room is a waiting room: routes and settings that protect one application.
 type Room struct {
 	ID          RoomID
-	Zone        string // the domain the room belongs to; empty means the first route's host
-	Name        string // [A-Za-z0-9_-]{1,64}, unique in its zone
-	Description string
+	Name        string  `key:"name" label:"Name" group:"Room" required:"true" word:"true" max:"64" doc:"1 to 64 letters, digits, _ and -; unique in the zone."`
+	Zone        string  `key:"zone" doc:"Domain that the room belongs to. Defaults to the host of the first route."`
+	Description string  `key:"description" label:"Description" group:"Room" max:"1024" doc:"Free text, at most 1024 bytes."`
+	Routes      []Route `key:"routes" doc:"All hosts and paths in one list. Use it instead of host, path and additional_routes."`
 
-	Routes           []Route
-	CookieSuffix     string
-	CookieAttributes CookieAttributes
+	CookieSuffix     string           `key:"cookie_suffix" label:"Cookie suffix" group:"Cookie" word:"true" max:"64" doc:"Suffix of the cookie's name; required with several routes, unique among rooms that share a domain."`
+	CookieAttributes CookieAttributes `key:"cookie_attributes" doc:"Attributes of the ticket cookie."`
 
 	Settings
 
-	QueueingStatusCode      int      // 200, 202 or 429; zero means 200
-	JSONResponse            bool     // JSON for exactly "Accept: application/json"
-	DefaultTemplateLanguage string   // one of Languages; empty means en-US
-	CustomPageHTML          string   // mustache template; empty means the built-in page
-	EnabledOriginCommands   []string // only CommandRevoke exists
-	Bind                    string   // BindNone (default) or BindIPPrefix
-	TurnstileMode           string   // kept and given back; empty means invisible
-	TurnstileAction         string   // kept and given back; empty means log
+	QueueingStatusCode      int      `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
+	JSONResponse            bool     `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to exactly \"Accept: application/json\"."`
+	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page."`
+	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"524288" doc:"Mustache template of the waiting page, at most 512 KiB. Defaults to the built-in page."`
+	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
+	Bind                    string   `key:"bind" label:"Bind tickets" group:"Cookie" default:"none" enum:"none,ip-prefix" ours:"true" doc:"What a ticket is bound to: none, or the network of the visitor's address."`
+	TurnstileMode           string   `key:"turnstile_mode" label:"Turnstile mode" group:"Other" default:"invisible" event:"true" enum:"off,invisible,visible_non_interactive,visible_managed" doc:"Kept for clients of the published API; no challenge is made."`
+	TurnstileAction         string   `key:"turnstile_action" label:"Turnstile action" group:"Other" default:"log" event:"true" enum:"log,infinite_queue" doc:"Kept for clients of the published API; no challenge is made."`
 
-	Events   []Event // in the order of their creation
+	Events   []Event `key:"events" doc:"Scheduled times at which the room has other settings."` // in the order of their creation
 	Rules    []Rule  // in their order
 	Controls Controls
 
@@ -141,13 +155,6 @@ type Room struct {
 	Revision              uint64
 	CreatedOn, ModifiedOn time.Time
 }
-
-// Values of TurnstileMode and TurnstileAction, in their published order. No challenge is
-// made: they are for clients that manage them.
-var (
-	TurnstileModes   = []string{"off", "invisible", "visible_non_interactive", "visible_managed"}
-	TurnstileActions = []string{"log", "infinite_queue"}
-)
 
 // WithDefaults returns the room with every empty setting replaced by its documented
 // default.
@@ -169,29 +176,14 @@ func (r Room) WithDefaults() Room {
 	if r.ID == "" {
 		r.ID = RoomIDOf(r.Zone, r.Name)
 	}
-	if r.CookieAttributes.SameSite == "" {
-		r.CookieAttributes.SameSite = SameSiteAuto
-	}
-	if r.CookieAttributes.Secure == "" {
-		r.CookieAttributes.Secure = SecureAuto
-	}
-	r.Settings = r.Settings.WithDefaults()
-	if r.QueueingStatusCode == 0 {
-		r.QueueingStatusCode = 200
-	}
-	if r.DefaultTemplateLanguage == "" {
-		r.DefaultTemplateLanguage = "en-US"
-	}
-	if r.Bind == "" {
-		r.Bind = BindNone
-	}
-	if r.TurnstileMode == "" {
-		r.TurnstileMode = "invisible"
-	}
-	if r.TurnstileAction == "" {
-		r.TurnstileAction = "log"
-	}
+	field.FillFields(ofRoom, reflect.ValueOf(&r).Elem())
 	return r
+}
+
+// WithDefaults returns the settings with every empty one replaced by its default.
+func (s Settings) WithDefaults() Settings {
+	field.FillFields(ofSettings, reflect.ValueOf(&s).Elem())
+	return s
 }
 
 // SessionEnd is when a session ends that is not renewed any more.
@@ -199,21 +191,7 @@ func (s Settings) SessionEnd(accepted Time) Time {
 	return max(accepted, s.RenewalEnded).Add(s.SessionDuration)
 }
 
-// WithDefaults returns the settings with every empty one replaced by its default.
-func (s Settings) WithDefaults() Settings {
-	if s.SessionDuration == 0 {
-		s.SessionDuration = DefaultSessionDuration
-	}
-	if s.QueueingMethod == "" {
-		s.QueueingMethod = FIFO
-	}
-	if s.PlaceHold == 0 {
-		s.PlaceHold = DefaultPlaceHold
-	}
-	return s
-}
-
-// Languages are the values of DefaultTemplateLanguage, in their published order.
+// Languages are the values of [Language], in their published order.
 var Languages = []string{
 	"en-US", "es-ES", "de-DE", "fr-FR", "it-IT", "ja-JP", "ko-KR", "pt-BR", "zh-CN", "zh-TW",
 	"nl-NL", "pl-PL", "id-ID", "tr-TR", "ar-EG", "ru-RU", "fa-IR", "bg-BG", "hr-HR", "cs-CZ",

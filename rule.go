@@ -13,10 +13,10 @@ const ActionBypass = "bypass_waiting_room"
 type Rule struct {
 	ID          RuleID
 	Version     int    // 1, and one more with each change
-	Action      string // ActionBypass
-	Expression  string // at most MaxExpressionLength bytes
-	Description string
-	Disabled    bool // a draft: it is checked and does nothing
+	Action      string `key:"action" default:"bypass_waiting_room" enum:"bypass_waiting_room" doc:"What happens if the expression matches."`
+	Expression  string `key:"expression" required:"true" max:"4096" doc:"The condition, in the Rules language."`
+	Description string `key:"description" max:"1024" doc:"Free text, at most 1024 bytes."`
+	Disabled    bool   // a draft: it is checked and does nothing
 	LastUpdated time.Time
 }
 
@@ -33,9 +33,9 @@ const (
 // List is a named set of values that the rules of every room can use: ip.src in $name.
 type List struct {
 	ID          ListID
-	Name        string // [a-z0-9_]{1,50}, unique
-	Description string
-	Kind        string // ListOfIPs, ListOfASNs or ListOfHostnames
+	Name        string `key:"name" required:"true" doc:"1 to 50 lower-case letters, digits and _; unique."`
+	Description string `key:"description" doc:"Free text."`
+	Kind        string `key:"kind" required:"true" enum:"ip,asn,hostname" doc:"What the items are."`
 	Items       []ListItem
 
 	CreatedOn, ModifiedOn time.Time

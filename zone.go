@@ -21,9 +21,8 @@ func ZoneIDOf(name string) ZoneID {
 type Zone struct {
 	ID   ZoneID
 	Name string // a canonical host name, or "*"
-	// SearchEngineCrawlerBypass lets verified search-engine crawlers past every room of the
-	// zone.
-	SearchEngineCrawlerBypass bool
+
+	SearchEngineCrawlerBypass bool `key:"search_engine_crawler_bypass" default:"false" doc:"Whether verified search-engine crawlers bypass every room of the zone."`
 
 	CreatedOn, ModifiedOn time.Time
 }

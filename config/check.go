@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // check adds the faults that need more than one value's own text, rooms aside.
@@ -22,7 +22,7 @@ func (l *loader) check() {
 	for i, a := range c.Listen {
 		l.checkAddress(fmt.Sprintf("listen[%d]", i), a)
 		if a == c.Admin {
-			l.At("admin", fmt.Sprintf("%s is also an address for visitors", strict.Quote(a)), "give operators an address of their own")
+			l.At("admin", fmt.Sprintf("%s is also an address for visitors", field.Quote(a)), "give operators an address of their own")
 		}
 	}
 	l.checkAddress("admin", c.Admin)
@@ -39,12 +39,12 @@ func (l *loader) check() {
 		l.At("admin_tls.cert", "is missing", "PEM file with the certificate of admin_tls.key")
 	}
 	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
-		l.At("cookie_name", strict.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
+		l.At("cookie_name", field.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
 	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-") {
-		l.At("cookie_name", strict.Quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
+		l.At("cookie_name", field.Quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
 	}
 	if h := c.Proof.Header; len(h) > anteroom.MaxNameLength || !isWord(h) || !strings.Contains(h, "-") {
-		l.At("proof.header", strict.Quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
+		l.At("proof.header", field.Quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
 	}
 	if c.Proof.Enabled && c.Proof.Issuer == "" {
 		l.At("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
@@ -58,7 +58,7 @@ func (l *loader) check() {
 	}
 	if e := c.Traces.Endpoint; e != "" {
 		if u, err := url.Parse(e); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			l.At("traces.endpoint", strict.Quote(e)+" is not an http or https URL", "like http://127.0.0.1:4318, without user and query")
+			l.At("traces.endpoint", field.Quote(e)+" is not an http or https URL", "like http://127.0.0.1:4318, without user and query")
 		}
 	}
 	l.checkCluster(&c.Cluster)
@@ -71,7 +71,7 @@ func (l *loader) checkAddress(path, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		l.At(path, strict.Quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
+		l.At(path, field.Quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
 	}
 }
 
@@ -91,10 +91,10 @@ func (l *loader) checkTLS(t TLS) {
 		l.checkHost(path, h)
 	}
 	if u, err := url.Parse(t.ACME.CA); err != nil || u.Scheme != "https" || u.Host == "" {
-		l.At("tls.acme.ca", strict.Quote(t.ACME.CA)+" is not an https URL", "the authority's directory URL")
+		l.At("tls.acme.ca", field.Quote(t.ACME.CA)+" is not an https URL", "the authority's directory URL")
 	}
 	if t.ACME.Email != "" && !strings.Contains(t.ACME.Email, "@") {
-		l.At("tls.acme.email", strict.Quote(t.ACME.Email)+" is not an address", "like ops@example.com")
+		l.At("tls.acme.email", field.Quote(t.ACME.Email)+" is not an address", "like ops@example.com")
 	}
 	if t.RedirectHTTP != "" {
 		l.checkAddress("tls.redirect_http", t.RedirectHTTP)
@@ -102,7 +102,7 @@ func (l *loader) checkTLS(t TLS) {
 			l.At("tls.redirect_http", "redirects to HTTPS, but there is no certificate", "set tls.certificates or tls.acme.hosts, or remove it")
 		}
 		if slices.Contains(l.doc.Listen, t.RedirectHTTP) {
-			l.At("tls.redirect_http", strict.Quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
+			l.At("tls.redirect_http", field.Quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (l *loader) checkSites(sites []Site) {
 			at := fmt.Sprintf("%s.hosts[%d]", path, j)
 			l.checkHost(at, h)
 			if other, taken := owner[strings.ToLower(h)]; taken {
-				l.At(at, fmt.Sprintf("%s is also %s", strict.Quote(h), other), "a host belongs to one site")
+				l.At(at, fmt.Sprintf("%s is also %s", field.Quote(h), other), "a host belongs to one site")
 				continue
 			}
 			owner[strings.ToLower(h)] = at
@@ -153,7 +153,7 @@ func (l *loader) checkSites(sites []Site) {
 			l.checkOrigin(fmt.Sprintf("%s.origins[%d]", path, j), o)
 		}
 		if p := s.Health.Path; p != "" && (p[0] != '/' || strings.ContainsAny(p, " #\r\n")) {
-			l.At(path+".health.path", strict.Quote(p)+" is not a path", "like /healthz")
+			l.At(path+".health.path", field.Quote(p)+" is not a path", "like /healthz")
 		}
 	}
 }
@@ -166,12 +166,12 @@ func (l *loader) checkOrigin(path, origin string) {
 	case strings.Contains(origin, "@"):
 		l.At(path, "has user information", fix+"; visitors' credentials pass through as they are")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		l.At(path, strict.Quote(origin)+" is not an http or https URL", fix)
+		l.At(path, field.Quote(origin)+" is not an http or https URL", fix)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		l.At(path, strict.Quote(origin)+" has more than an address", fix+"; the visitor's path is passed on unchanged")
+		l.At(path, field.Quote(origin)+" has more than an address", fix+"; the visitor's path is passed on unchanged")
 	case u.Port() != "":
 		if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
-			l.At(path, strict.Quote(origin)+" has no valid port", fix)
+			l.At(path, field.Quote(origin)+" has no valid port", fix)
 		}
 	}
 }
@@ -196,15 +196,18 @@ func (l *loader) rooms() []anteroom.Room {
 		for _, f := range one.Check() {
 			l.At(l.translate(path+"."+f.Path), f.Problem, f.Fix)
 		}
+		for _, f := range one.CheckLimits() {
+			l.Warn(path+"."+f.Path, f.Problem, f.Fix)
+		}
 		rooms[i] = one.WithDefaults()
 		if other, taken := owner[rooms[i].ID]; taken && one.Name != "" {
-			l.At(path+".name", fmt.Sprintf("%s is also the name of rooms[%d] in zone %s", strict.Quote(one.Name), other, strict.Quote(rooms[i].Zone)), "names are unique in a zone")
+			l.At(path+".name", fmt.Sprintf("%s is also the name of rooms[%d] in zone %s", field.Quote(one.Name), other, field.Quote(rooms[i].Zone)), "names are unique in a zone")
 		} else {
 			owner[rooms[i].ID] = i
 		}
 		for j, rt := range one.Routes {
 			if rt.Host != "*" && len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
-				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), strict.Quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
+				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), field.Quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
 			}
 		}
 	}
@@ -218,26 +221,13 @@ func (l *loader) rooms() []anteroom.Room {
 
 // room converts one room, with only what the file says about routes.
 func (l *loader) room(path string, r *room) anteroom.Room {
-	out := anteroom.Room{
-		Name: r.Name, Zone: r.Zone, Description: r.Description,
-		CookieSuffix:     r.CookieSuffix,
-		CookieAttributes: anteroom.CookieAttributes{SameSite: r.CookieAttributes.SameSite, Secure: r.CookieAttributes.Secure},
-		Settings: anteroom.Settings{
-			TotalActiveUsers: r.TotalActiveUsers, NewUsersPerMinute: r.NewUsersPerMinute,
-			SessionDuration: r.SessionDuration, DisableSessionRenewal: r.DisableSessionRenewal,
-			QueueingMethod: anteroom.QueueingMethod(r.QueueingMethod), QueueAll: r.QueueAll, Suspended: r.Suspended,
-			Refresh: r.Refresh, Unpaced: r.Unpaced, PlaceHold: r.PlaceHold,
-		},
-		QueueingStatusCode: r.QueueingStatusCode, JSONResponse: r.JSONResponse,
-		DefaultTemplateLanguage: r.DefaultTemplateLanguage, CustomPageHTML: r.CustomPageHTML,
-		EnabledOriginCommands: r.EnabledOriginCommands, Bind: r.Bind,
-	}
+	out := r.Room
 	routes := r.Routes
 	if r.Routes == nil {
 		if r.Host == "" {
 			l.At(path+".host", "is missing", "a host name, \"*\" for every host, or a list of routes")
 		}
-		routes = append([]route{{r.Host, r.Path}}, r.AdditionalRoutes...)
+		routes = r.AsRoutes()
 	} else {
 		for _, key := range []string{"host", "path", "additional_routes"} {
 			if _, given := l.Where[path+"."+key]; given {
@@ -245,14 +235,10 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 			}
 		}
 	}
-	for _, rt := range routes {
-		out.Routes = append(out.Routes, anteroom.Route{Host: rt.Host, Path: rt.Path})
-	}
-	for i := range r.Events {
-		out.Events = append(out.Events, l.event(fmt.Sprintf("%s.events[%d]", path, i), &r.Events[i]))
-	}
+	out.Routes = routes
 	for _, one := range r.Rules {
-		out.Rules = append(out.Rules, anteroom.Rule{Action: one.Action, Expression: one.Expression, Description: one.Description, Disabled: !one.Enabled})
+		one.Disabled = !one.Enabled
+		out.Rules = append(out.Rules, one.Rule)
 	}
 	if r.CustomPageFile != "" {
 		at := path + ".custom_page_file"
@@ -263,31 +249,6 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 		}
 	}
 	return out
-}
-
-// event converts one event: what the file does not say is inherited.
-func (l *loader) event(path string, e *event) anteroom.Event {
-	out := anteroom.Event{
-		Name: e.Name, Description: e.Description, Start: anteroom.Stamp(e.Start), End: anteroom.Stamp(e.End), Prequeue: anteroom.Stamp(e.Prequeue),
-		ShuffleAtStart: e.ShuffleAtStart, Suspended: e.Suspended,
-		Repeat: anteroom.Repeat{Every: e.Repeat.Every, Interval: e.Repeat.Interval, Times: e.Repeat.Times, Until: anteroom.Stamp(e.Repeat.Until), TimeZone: e.Repeat.TimeZone},
-	}
-	method := anteroom.QueueingMethod(e.QueueingMethod)
-	out.TotalActiveUsers = given(l, path+".total_active_users", &e.TotalActiveUsers)
-	out.NewUsersPerMinute = given(l, path+".new_users_per_minute", &e.NewUsersPerMinute)
-	out.SessionDuration = given(l, path+".session_duration", &e.SessionDuration)
-	out.DisableSessionRenewal = given(l, path+".disable_session_renewal", &e.DisableSessionRenewal)
-	out.QueueingMethod = given(l, path+".queueing_method", &method)
-	out.CustomPageHTML = given(l, path+".custom_page_html", &e.CustomPageHTML)
-	return out
-}
-
-// given returns the value of a key if the file has it.
-func given[T any](l *loader, path string, v *T) *T {
-	if _, ok := l.Where[path]; !ok {
-		return nil
-	}
-	return v
 }
 
 // translate turns a path of a room as the code has it into the path that the file has.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // Cluster is the key "cluster": nodes that serve the same rooms. Without any of its
@@ -63,7 +63,7 @@ const minSecret = 32
 func (l *loader) checkCluster(c *Cluster) {
 	for _, n := range [][2]string{{"name", c.Name}, {"site", c.Site}, {"node", c.Node}} {
 		if key, name := n[0], n[1]; (name != "" || key == "name") && !isLabel(name) {
-			l.At("cluster."+key, strict.Quote(name)+" is not a name", "1 to 32 lower-case letters, digits and hyphens")
+			l.At("cluster."+key, field.Quote(name)+" is not a name", "1 to 32 lower-case letters, digits and hyphens")
 		}
 	}
 	if !c.On() {
@@ -98,7 +98,7 @@ func (l *loader) checkCluster(c *Cluster) {
 		case n != 1 && n != 3 && n != 5:
 			l.At("cluster.cores", fmt.Sprintf("has %d addresses", n), "3 or 5: a majority must be left when one fails; or 1")
 		case !found:
-			l.At("cluster.cores", fmt.Sprintf("does not name this core's own %s", strict.Quote(c.Listen)), "the same list on each core, with cluster.listen among it")
+			l.At("cluster.cores", fmt.Sprintf("does not name this core's own %s", field.Quote(c.Listen)), "the same list on each core, with cluster.listen among it")
 		}
 	}
 	l.checkClusterTrust(c)
@@ -135,7 +135,7 @@ func isLabel(s string) bool {
 func (l *loader) checkPorts(path, address string) {
 	_, port, err := net.SplitHostPort(address)
 	if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n == 0 || n > 65533 {
-		l.At(path, strict.Quote(address)+" is not an address with room for three ports", "host:port up to 65533, like 10.0.0.1:7222; the next two ports are used as well")
+		l.At(path, field.Quote(address)+" is not an address with room for three ports", "host:port up to 65533, like 10.0.0.1:7222; the next two ports are used as well")
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *loader) checkPeers(path string, addresses []string) {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		l.checkPorts(at, a)
 		if host, _, err := net.SplitHostPort(a); err == nil && host == "" {
-			l.At(at, strict.Quote(a)+" names no host", "the address at which the node is reached, like 10.0.0.1:7222")
+			l.At(at, field.Quote(a)+" names no host", "the address at which the node is reached, like 10.0.0.1:7222")
 		}
 	}
 }

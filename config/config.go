@@ -19,9 +19,12 @@ package config
 
 import (
 	"net/netip"
+	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/field"
 )
 
 // Config is a whole configuration, checked, with defaults filled in. It must not be
@@ -53,6 +56,8 @@ type Config struct {
 	File string
 	// Files are all files that were read, the configuration file first: what to watch.
 	Files []string
+	// Warnings say what is taken as it is and looks like a slip, a line each.
+	Warnings []string
 
 	shown shown
 }
@@ -163,14 +168,23 @@ type Health struct {
 // Quick is a room without a file, from flags and environment only. Origin makes the one
 // site, for every host, when the file has no sites. The rest makes the one room, "default",
 // for every host and path, when the file has no rooms; without a file, Origin alone
-// makes it too.
+// makes it too. Both limits are quickLimit unless given.
 type Quick struct {
-	Origin            []string      `key:"origin" doc:"URL of the web application, for all hosts. Separate several with commas."`
-	TotalActiveUsers  int           `key:"total_active_users" default:"500" min:"0" max:"2147483647" doc:"Maximum number of active users."`
-	NewUsersPerMinute int           `key:"new_users_per_minute" default:"500" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds."`
-	SessionDuration   time.Duration `key:"session_duration" default:"5m" min:"1s" max:"24h" minutes:"true" doc:"How long a session lasts after its last request."`
-	QueueingMethod    string        `key:"queueing_method" default:"fifo" enum:"fifo,random,passthrough,reject" doc:"Which visitor is admitted next."`
-	QueueAll          bool          `key:"queue_all" default:"false" doc:"Stop admitting new visitors; they wait in the queue."`
+	Origin []string `key:"origin" doc:"URL of the web application, for all hosts. Separate several with commas."`
+	anteroom.Settings
+}
+
+const quickLimit = 500
+
+// quickFields are those of Quick; nothing of it has to be given.
+func quickFields() []field.Field {
+	out := field.Of(reflect.TypeFor[Quick]())
+	for i := range out {
+		if f := &out[i]; f.Required {
+			f.Required, f.HasDefault, f.Default = false, true, strconv.Itoa(quickLimit)
+		}
+	}
+	return out
 }
 
 // document is the file.
@@ -179,83 +193,16 @@ type document struct {
 	Rooms []room `key:"rooms" doc:"The waiting rooms. Keys that the published API also has are spelled the same."`
 }
 
-// room is a member of "rooms".
+// room is a member of "rooms": what a room is, and how the file spells some of it.
 type room struct {
-	Name             string           `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique in the zone. A room with a changed name is a new room."`
-	Zone             string           `key:"zone" doc:"Domain that the room belongs to. Defaults to the host of the first route."`
-	Description      string           `key:"description" doc:"Free text, at most 1024 bytes."`
-	Host             string           `key:"host" doc:"Host name that the room covers, without port and wildcard; \"*\" for every host."`
-	Path             string           `key:"path" doc:"Path that the room covers with everything below it. By default the whole host."`
-	AdditionalRoutes []route          `key:"additional_routes" doc:"More hosts and paths of the same room. They require a cookie_suffix."`
-	Routes           []route          `key:"routes" doc:"All hosts and paths in one list. Use it instead of host, path and additional_routes."`
-	CookieSuffix     string           `key:"cookie_suffix" doc:"Suffix of the cookie's name; required with several routes, unique among rooms that share a domain."`
-	CookieAttributes cookieAttributes `key:"cookie_attributes" doc:"Attributes of the ticket cookie."`
-
-	TotalActiveUsers      int           `key:"total_active_users" required:"true" min:"0" max:"2147483647" doc:"Maximum number of active users. Never exceeded."`
-	NewUsersPerMinute     int           `key:"new_users_per_minute" required:"true" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds. Never exceeded."`
-	SessionDuration       time.Duration `key:"session_duration" default:"5m" min:"1s" max:"24h" minutes:"true" doc:"How long a session lasts after its last request. A number without a unit is minutes."`
-	DisableSessionRenewal bool          `key:"disable_session_renewal" default:"false" doc:"Whether sessions end session_duration after admission, even while they are in use."`
-	QueueingMethod        string        `key:"queueing_method" default:"fifo" enum:"fifo,random,passthrough,reject" doc:"Which visitor is admitted next: the first in the queue, a random one, everyone, no one."`
-	QueueAll              bool          `key:"queue_all" default:"false" doc:"Stop admitting new visitors; they wait in the queue."`
-	Suspended             bool          `key:"suspended" default:"false" doc:"Turn the room off: requests bypass it and are not counted."`
-	Refresh               time.Duration `key:"refresh" default:"0s" min:"0s" max:"10m" doc:"Refresh interval of the waiting page, 1s to 10m; 0s adapts it to the position."`
-	Unpaced               bool          `key:"unpaced" default:"false" doc:"Admit visitors as fast as new_users_per_minute allows instead of evenly over the minute."`
-	PlaceHold             time.Duration `key:"place_hold" default:"5m" min:"30s" max:"1h" doc:"How long a visitor's place is kept after a missed check-in."`
-
-	QueueingStatusCode      int      `key:"queueing_status_code" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
-	JSONResponse            bool     `key:"json_response_enabled" default:"false" doc:"Answer JSON to exactly \"Accept: application/json\"."`
-	DefaultTemplateLanguage string   `key:"default_template_language" default:"en-US" enum:"languages" doc:"Language of the built-in waiting page."`
-	CustomPageHTML          string   `key:"custom_page_html" doc:"Mustache template of the waiting page, at most 512 KiB. Defaults to the built-in page."`
-	CustomPageFile          string   `key:"custom_page_file" file:"true" doc:"File with the template, instead of custom_page_html."`
-	EnabledOriginCommands   []string `key:"enabled_origin_commands" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
-	Bind                    string   `key:"bind" default:"none" enum:"none,ip-prefix" doc:"What a ticket is bound to: none, or the network of the visitor's address."`
-
-	Events []event `key:"events" doc:"Scheduled times at which the room has other settings."`
-	Rules  []rule  `key:"rules" doc:"Conditions under which requests bypass the room; they are forwarded unchanged and not counted."`
-}
-
-// event is a member of "events" of a room. What it does not set is as the room has it.
-type event struct {
-	Name           string `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique in the room. An event with a changed name is a new event."`
-	Description    string `key:"description" doc:"Free text, at most 1024 bytes."`
-	Start          string `key:"event_start_time" required:"true" moment:"true" doc:"Start, like 2026-11-27T10:00:00Z."`
-	End            string `key:"event_end_time" required:"true" moment:"true" doc:"End; at least a minute after the start."`
-	Prequeue       string `key:"prequeue_start_time" moment:"true" doc:"Start of the prequeue, in which new visitors wait; at least 5 minutes before the event starts. No prequeue by default."`
-	ShuffleAtStart bool   `key:"shuffle_at_event_start" default:"false" doc:"Put the visitors who wait at the start in random order. Requires prequeue_start_time."`
-	Suspended      bool   `key:"suspended" default:"false" doc:"Turn the event off."`
-
-	TotalActiveUsers      int           `key:"total_active_users" min:"0" max:"2147483647" doc:"Maximum number of active users. Set together with new_users_per_minute."`
-	NewUsersPerMinute     int           `key:"new_users_per_minute" min:"0" max:"2147483647" doc:"New sessions in any 60 seconds. Set together with total_active_users."`
-	SessionDuration       time.Duration `key:"session_duration" min:"1s" max:"24h" minutes:"true" doc:"How long a session lasts after its last request. A number without a unit is minutes."`
-	DisableSessionRenewal bool          `key:"disable_session_renewal" doc:"Whether sessions end session_duration after admission."`
-	QueueingMethod        string        `key:"queueing_method" enum:"fifo,random,passthrough,reject" doc:"Which visitor is admitted next."`
-	CustomPageHTML        string        `key:"custom_page_html" doc:"Mustache template of the waiting page, at most 512 KiB."`
-
-	Repeat repeat `key:"repeat" doc:"When the event repeats. It happens once by default."`
-}
-
-type repeat struct {
-	Every    string `key:"every" enum:"day,week" doc:"Unit of interval."`
-	Interval int    `key:"interval" min:"1" max:"366" doc:"Number of days or weeks between two occurrences; 1 by default."`
-	Times    int    `key:"times" min:"1" max:"1000" doc:"Number of occurrences, including the first. Unlimited by default."`
-	Until    string `key:"until" moment:"true" doc:"No occurrence starts after this time."`
-	TimeZone string `key:"time_zone" doc:"Time zone in which the time of day stays the same, like Europe/Berlin. UTC by default."`
+	anteroom.Room
+	anteroom.Coverage `after:"description" optional:"true"`
+	CustomPageFile    string `key:"custom_page_file" after:"custom_page_html" file:"true" doc:"File with the template, instead of custom_page_html."`
+	Rules             []rule `key:"rules" doc:"Conditions under which requests bypass the room; they are forwarded unchanged and not counted."`
 }
 
 // rule is a member of "rules" of a room.
 type rule struct {
-	Action      string `key:"action" default:"bypass_waiting_room" enum:"bypass_waiting_room" doc:"What happens if the expression matches."`
-	Expression  string `key:"expression" required:"true" doc:"The condition, in the Rules language."`
-	Description string `key:"description" doc:"Free text, at most 1024 bytes."`
-	Enabled     bool   `key:"enabled" default:"true" doc:"Whether the rule is active."`
-}
-
-type route struct {
-	Host string `key:"host" required:"true" doc:"Host name, or \"*\"."`
-	Path string `key:"path" default:"/" doc:"Path, including everything below it."`
-}
-
-type cookieAttributes struct {
-	SameSite string `key:"samesite" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax. none is for rooms embedded in other sites; it needs HTTPS and is Lax without."`
-	Secure   string `key:"secure" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: when the request came by HTTPS."`
+	anteroom.Rule
+	Enabled bool `key:"enabled" default:"true" doc:"Whether the rule is active."`
 }

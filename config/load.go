@@ -6,6 +6,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // LoadOptions says where the configuration comes from. The zero value gives the defaults
@@ -31,8 +32,8 @@ type LoadOptions struct {
 // "anteroom.yaml:12:5: rooms[0].name: is missing (…)".
 func Load(o LoadOptions) (Config, error) {
 	l := loader{Reader: strict.New(o.File, o.Open), o: o}
-	strict.Fill(reflect.ValueOf(&l.doc).Elem())
-	strict.Fill(reflect.ValueOf(&l.quick).Elem())
+	field.Fill(reflect.ValueOf(&l.doc).Elem())
+	field.FillFields(quickFields(), reflect.ValueOf(&l.quick).Elem())
 	if o.File != "" {
 		l.Load(&l.doc)
 	}
@@ -48,7 +49,7 @@ func Load(o LoadOptions) (Config, error) {
 		return Config{}, err
 	}
 	c := l.doc.Config
-	c.Rooms, c.File, c.Files = rooms, o.File, l.Files
+	c.Rooms, c.File, c.Files, c.Warnings = rooms, o.File, l.Files, l.Warnings
 	c.shown = shown{doc: &l.doc, where: l.Where}
 	return c, nil
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // only opens the files given as pairs of name and content.
@@ -88,9 +88,9 @@ func TestARoomFromFlags(t *testing.T) {
 	}{
 		{"origin alone", nil, map[string]string{"origin": "http://o"}, "[*]→[http://o] default@*/ 500 500 5m0s fifo false"},
 		{"two origins", nil, map[string]string{"origin": "http://o,http://p"}, "[*]→[http://o http://p] default@*/ 500 500 5m0s fifo false"},
-		{"all", nil, map[string]string{"origin": "http://o", "total-active-users": "7", "new-users-per-minute": "8", "session-duration": "9", "queueing-method": "random", "queue-all": "true"},
-			"[*]→[http://o] default@*/ 7 8 9m0s random true"},
-		{"room over a file's sites", site, map[string]string{"total-active-users": "7"}, "[shop.example]→[http://f] default@*/ 7 500 5m0s fifo false"},
+		{"all", nil, map[string]string{"origin": "http://o", "total-active-users": "7", "new-users-per-minute": "6", "session-duration": "9", "queueing-method": "random", "queue-all": "true"},
+			"[*]→[http://o] default@*/ 7 6 9m0s random true"},
+		{"room over a file's sites", site, map[string]string{"total-active-users": "7"}, "[shop.example]→[http://f] default@*/ 7 7 5m0s fifo false"},
 		{"a file without rooms has none", site, nil, "[shop.example]→[http://f] -"},
 		{"site under a file's rooms", rooms[len(site):], map[string]string{"origin": "http://o"}, "[*]→[http://o] a@shop.example/ 1 1 5m0s fifo false"},
 		{"not with the file's", rooms, map[string]string{"origin": "http://o", "queue-all": "true"}, "--origin: cannot be used with sites in the file (change the site's origins in the file)\n--queue-all: cannot be used with rooms in the file (change the room in the file)"},
@@ -170,7 +170,7 @@ func TestEveryFlagHasOneMeaning(t *testing.T) {
 func TestTheTagsAreSound(t *testing.T) {
 	var walk func(reflect.Type)
 	walk = func(typ reflect.Type) {
-		for _, f := range strict.FieldsOf(typ) {
+		for _, f := range field.Of(typ) {
 			if f.Doc == "" || !strings.HasSuffix(f.Doc, ".") {
 				t.Errorf("%v %s: doc %q", typ, f.Key, f.Doc)
 			}
@@ -254,56 +254,59 @@ func TestCertificatesAreRead(t *testing.T) {
 	}
 }
 
-// A member that anteroom.Room gains must get a key here.
+// A member that anteroom.Room gains must get a key.
 func TestEveryMemberOfARoomHasAKey(t *testing.T) {
-	var in room
-	var set func(v reflect.Value)
-	set = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Struct:
-			for i := range v.NumField() {
-				set(v.Field(i))
-			}
-		case reflect.Slice:
-			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-			set(v.Index(0))
-		case reflect.String:
-			v.SetString("x")
-		case reflect.Bool:
-			v.SetBool(true)
-		default:
-			v.SetInt(1)
-		}
-	}
-	set(reflect.ValueOf(&in).Elem())
-	in.CustomPageFile = ""
-	l := loader{Reader: strict.New("", nil)}
-	for _, key := range []string{"total_active_users", "new_users_per_minute", "session_duration", "disable_session_renewal", "queueing_method", "custom_page_html"} {
-		l.Where["rooms[0].events[0]."+key] = strict.Place{}
-	}
-	in.Rules[0].Enabled = false
-	// What the process sets while it runs, what the API gives, and what only the API keeps for
-	// its clients.
+	// What the process sets while it runs, and what the API gives.
 	elsewhere := []string{"ID", "Settings.Prequeueing", "Settings.Draining", "Settings.ResetAt", "Settings.RenewalEnded", "Controls", "Revision", "CreatedOn", "ModifiedOn",
-		"TurnstileMode", "TurnstileAction", "Events[0].ID", "Events[0].Seed", "Events[0].Overrides.TurnstileMode", "Events[0].Overrides.TurnstileAction",
-		"Events[0].CreatedOn", "Events[0].ModifiedOn", "Rules[0].ID", "Rules[0].Version", "Rules[0].LastUpdated"}
-	var missing func(v reflect.Value, path string)
-	missing = func(v reflect.Value, path string) {
-		for i := range v.NumField() {
-			name, f := path+v.Type().Field(i).Name, v.Field(i)
+		"Events[].ID", "Events[].Seed", "Events[].Overrides", "Events[].CreatedOn", "Events[].ModifiedOn", "Rules[].ID", "Rules[].Version", "Rules[].LastUpdated", "Rules[].Disabled"}
+	keyed := func(typ reflect.Type) map[string]bool {
+		out := map[string]bool{}
+		for _, f := range field.Of(typ) {
+			out[fmt.Sprint(f.Index)] = true
+		}
+		return out
+	}
+	var missing func(typ reflect.Type, path string)
+	missing = func(typ reflect.Type, path string) {
+		keys := keyed(typ)
+		for sf := range typ.Fields() {
+			name := path + sf.Name
 			switch {
 			case slices.Contains(elsewhere, name):
-			case f.Kind() == reflect.Struct:
-				missing(f, name+".")
-			case f.Kind() == reflect.Slice && f.Len() > 0 && f.Index(0).Kind() == reflect.Struct:
-				missing(f.Index(0), name+"[0].")
-			case f.IsZero():
+			case sf.Anonymous || sf.Type.Kind() == reflect.Struct:
+				missing(sf.Type, name+".")
+			case sf.Type.Kind() == reflect.Slice && sf.Type.Elem().Kind() == reflect.Struct:
+				missing(sf.Type.Elem(), name+"[].")
+			case !keys[fmt.Sprint(sf.Index)]:
 				t.Errorf("anteroom.Room has %s, and the configuration does not", name)
 			}
 		}
 	}
-	missing(reflect.ValueOf(l.room("rooms[0]", &in)), "")
+	missing(reflect.TypeFor[anteroom.Room](), "")
+	for _, f := range field.Of(reflect.TypeFor[room]()) {
+		if f.Doc == "" {
+			t.Errorf("%s has no description", f.Key)
+		}
+	}
 }
+
+// A limit that has no effect is a slip: the API refuses it, as published. In a file it is said and
+// taken, for files that were right before have to stay so.
+func TestLimitsThatDoNotGoTogetherAreSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		"total_active_users: 5, new_users_per_minute: 60":                                                                 `f:2:88: rooms[0].new_users_per_minute: must be in range [0, total_active_users] (at most 5)`,
+		"total_active_users: 60, new_users_per_minute: 60":                                                                "",
+		"total_active_users: 5, new_users_per_minute: 60, session_duration: 10s":                                          "",
+		"total_active_users: 5, new_users_per_minute: 5, " + anEvent + "total_active_users: 1, new_users_per_minute: 2}]": `f:2:233: rooms[0].events[0].new_users_per_minute: must be in range [0, total_active_users] (at most 1)`,
+	} {
+		c, err := Load(LoadOptions{File: "f", Open: only("f", []byte("sites: [{hosts: '*', origins: 'http://f'}]\nrooms: [{name: a, host: shop.example.com, "+text+"}]\n"))})
+		if got := strings.Join(c.Warnings, "\n"); err != nil || got != want {
+			t.Errorf("%s:\ngot  %s, %v\nwant %s", text, got, err, want)
+		}
+	}
+}
+
+const anEvent = "events: [{name: e, event_start_time: 2026-11-27T10:00:00Z, event_end_time: 2026-11-27T11:00:00Z, "
 
 func TestGeoIPFilesAreWatchedAndMustBeReadable(t *testing.T) {
 	file := []byte("geoip: [city.mmdb, /srv/asn.mmdb]\nsites: [{hosts: '*', origins: 'http://f'}]\n")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // Flag describes one flag and the variable that does the same.
@@ -23,7 +24,7 @@ type Flag struct {
 // one for every key of the file that is not in a list of sections.
 func Flags() []Flag {
 	var out []Flag
-	for _, l := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+	for _, l := range allLeaves() {
 		f := Flag{Name: l.flag(), Env: l.env(), Default: l.Default, Usage: l.Doc, Bool: l.Type.Kind() == reflect.Bool}
 		if !l.quick {
 			f.Key = l.path
@@ -35,9 +36,9 @@ func Flags() []Flag {
 
 // leaf is a key that one text can set.
 type leaf struct {
-	strict.Field // its index leads from the top struct
-	path         string
-	quick        bool
+	field.Field // its index leads from the top struct
+	path        string
+	quick       bool
 }
 
 func (l leaf) env() string {
@@ -45,17 +46,17 @@ func (l leaf) env() string {
 }
 func (l leaf) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(l.path) }
 
-func allLeaves(quick, doc reflect.Type) []leaf {
-	out := leaves(quick, "", nil)
-	for i := range out {
-		out[i].quick = true
+func allLeaves() []leaf {
+	var out []leaf
+	for _, f := range quickFields() {
+		out = append(out, leaf{Field: f, path: f.Key, quick: true})
 	}
-	return append(out, leaves(doc, "", nil)...)
+	return append(out, leaves(reflect.TypeFor[document](), "", nil)...)
 }
 
 func leaves(t reflect.Type, path string, index []int) []leaf {
 	var out []leaf
-	for _, f := range strict.FieldsOf(t) {
+	for _, f := range field.Of(t) {
 		f.Index = append(slices.Clone(index), f.Index...)
 		switch at := strict.Under(path, f.Key); {
 		case f.IsSection():
@@ -91,7 +92,7 @@ func (l *loader) environment() {
 		}
 	}
 	var known []string
-	for _, to := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+	for _, to := range allLeaves() {
 		name, fileName := to.env(), to.env()+"_FILE"
 		known = append(known, name, fileName)
 		text, direct := env[name]
@@ -124,7 +125,7 @@ func (l *loader) environment() {
 
 func (l *loader) flags() {
 	var names []string
-	for _, to := range allLeaves(reflect.TypeFor[Quick](), reflect.TypeFor[document]()) {
+	for _, to := range allLeaves() {
 		names = append(names, to.flag())
 		if text, given := l.o.Flags[to.flag()]; given {
 			l.override(to, "--"+to.flag(), text)
@@ -151,14 +152,14 @@ func (l *loader) expandQuick() {
 			l.At(quickPath("origin"), "cannot be used with sites in the file", "change the site's origins in the file")
 		} else {
 			site := Site{}
-			strict.Fill(reflect.ValueOf(&site).Elem())
+			field.Fill(reflect.ValueOf(&site).Elem())
 			site.Hosts, site.Origins = []string{"*"}, l.quick.Origin
 			l.doc.Sites = []Site{site}
 			l.Where["sites[0].origins"] = origin
 		}
 	}
 	wanted := hasOrigin && l.o.File == ""
-	for _, f := range strict.FieldsOf(reflect.TypeFor[Quick]()) {
+	for _, f := range quickFields() {
 		from, given := l.Where[quickPath(f.Key)]
 		if !given || f.Key == "origin" {
 			continue
@@ -174,9 +175,10 @@ func (l *loader) expandQuick() {
 		return
 	}
 	r := room{}
-	strict.Fill(reflect.ValueOf(&r).Elem())
-	r.Name, r.Host = "default", "*"
-	r.TotalActiveUsers, r.NewUsersPerMinute = l.quick.TotalActiveUsers, l.quick.NewUsersPerMinute
-	r.SessionDuration, r.QueueingMethod, r.QueueAll = l.quick.SessionDuration, l.quick.QueueingMethod, l.quick.QueueAll
+	field.Fill(reflect.ValueOf(&r).Elem())
+	r.Name, r.Host, r.Settings = "default", "*", l.quick.Settings
+	if _, given := l.Where[quickPath("new_users_per_minute")]; !given {
+		r.NewUsersPerMinute = min(r.NewUsersPerMinute, r.TotalActiveUsers)
+	}
 	l.doc.Rooms = []room{r}
 }

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 )
 
 // shown is what [Config.Effective] needs beyond the values.
@@ -41,8 +42,14 @@ func (c Config) Effective() string {
 
 func (s shown) section(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range strict.FieldsOf(v.Type()) {
+	for _, f := range field.Of(v.Type()) {
 		at, value := strict.Under(path, f.Key), v.FieldByIndex(f.Index)
+		if f.Pointer {
+			if value.IsNil() {
+				continue
+			}
+			value = value.Elem()
+		}
 		if _, given := s.where[at]; value.IsZero() && !f.HasDefault && !f.Required && (!given || f.IsList()) {
 			continue
 		}
@@ -61,7 +68,7 @@ func (s shown) section(v reflect.Value, path string) *yaml.Node {
 	return n
 }
 
-func (s shown) value(v reflect.Value, f strict.Field, path string) *yaml.Node {
+func (s shown) value(v reflect.Value, f field.Field, path string) *yaml.Node {
 	switch {
 	case f.IsSection():
 		return s.section(v, path)
@@ -82,11 +89,11 @@ func (s shown) value(v reflect.Value, f strict.Field, path string) *yaml.Node {
 	return scalarNode(v, f)
 }
 
-func scalarNode(v reflect.Value, f strict.Field) *yaml.Node {
+func scalarNode(v reflect.Value, f field.Field) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
 	switch x := v.Interface().(type) {
 	case time.Duration:
-		n.Value = strict.Short(x)
+		n.Value = field.Short(x)
 	case float64:
 		n.Value = strconv.FormatFloat(x, 'g', -1, 64)
 	case netip.Prefix:

@@ -80,7 +80,7 @@ func (x *exchange) turnAwayPart(h http.Header) {
 func (x *exchange) view(hold bool) page.View {
 	return page.View{
 		Decision:  x.decision,
-		Language:  x.room.DefaultTemplateLanguage,
+		Language:  string(x.room.DefaultTemplateLanguage),
 		Template:  x.template(),
 		Now:       x.start,
 		Returning: len(x.tickets) > 0,

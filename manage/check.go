@@ -121,20 +121,14 @@ func under(path string, faults anteroom.Faults) anteroom.Faults {
 	return out
 }
 
-// checkLimits returns the faults of limits that the published API refuses.
-func checkLimits(path string, o anteroom.Overrides, strict bool) anteroom.Faults {
+// checkPublished returns the faults of settings that are outside of the published bounds, which
+// api.strict holds rooms to. Those of an event that it does not set are nil.
+func checkPublished(o anteroom.Overrides) anteroom.Faults {
 	var f anteroom.Faults
 	add := func(field, problem, fix string) {
-		f = append(f, anteroom.Fault{Path: path + field, Problem: problem, Fix: fix})
+		f = append(f, anteroom.Fault{Path: field, Problem: problem, Fix: fix})
 	}
-	users, rate := o.TotalActiveUsers, o.NewUsersPerMinute
-	if users != nil && rate != nil && *rate > *users && *users >= 0 {
-		add("new_users_per_minute", "must be in range [0, total_active_users]", fmt.Sprintf("at most %d", *users))
-	}
-	if !strict {
-		return f
-	}
-	for i, n := range []*int{users, rate} {
+	for i, n := range []*int{o.TotalActiveUsers, o.NewUsersPerMinute} {
 		if n != nil && *n < strictUsers {
 			add([...]string{"total_active_users", "new_users_per_minute"}[i], fmt.Sprintf("%d is less than %d", *n, strictUsers), "the key api.strict of the configuration asks for the published minimum")
 		}
@@ -149,8 +143,10 @@ func checkLimits(path string, o anteroom.Overrides, strict bool) anteroom.Faults
 func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
 	own := *r
 	own.Events, own.Rules = nil, nil // changed by methods of their own, and checked there
-	f := own.Check()
-	f = append(f, checkLimits("", anteroom.Overrides{TotalActiveUsers: &r.TotalActiveUsers, NewUsersPerMinute: &r.NewUsersPerMinute, SessionDuration: &r.SessionDuration}, s.strict)...)
+	f := append(own.Check(), own.CheckLimits()...)
+	if s.strict {
+		f = append(f, checkPublished(r.Overriding())...)
+	}
 	for i, rt := range r.Routes {
 		if r.Zone != "*" && !within(rt.Host, r.Zone) {
 			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q is not in the zone %.80q", rt.Host, r.Zone),
@@ -285,18 +281,6 @@ func copyRoom(r anteroom.Room) anteroom.Room {
 }
 
 func copyEvent(e anteroom.Event) anteroom.Event {
-	o := &e.Overrides
-	o.TotalActiveUsers, o.NewUsersPerMinute = fresh(o.TotalActiveUsers), fresh(o.NewUsersPerMinute)
-	o.SessionDuration, o.DisableSessionRenewal = fresh(o.SessionDuration), fresh(o.DisableSessionRenewal)
-	o.QueueingMethod, o.CustomPageHTML = fresh(o.QueueingMethod), fresh(o.CustomPageHTML)
-	o.TurnstileMode, o.TurnstileAction = fresh(o.TurnstileMode), fresh(o.TurnstileAction)
+	e.Overrides = e.Overrides.Clone()
 	return e
-}
-
-func fresh[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
 }

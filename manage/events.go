@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/anteroom/anteroom"
 )
@@ -21,7 +22,17 @@ func (r *Served) event(id anteroom.EventID) (int, error) {
 func (s *State) checkEvent(r *anteroom.Room, i int) error {
 	e := &r.Events[i]
 	f := e.Check()
-	f = append(f, checkLimits("", e.Overrides, s.strict)...)
+	alone := *r
+	alone.Events = []anteroom.Event{*e}
+	for _, one := range alone.CheckLimits() {
+		if path, ok := strings.CutPrefix(one.Path, "events[0]."); ok {
+			one.Path = path
+			f = append(f, one)
+		}
+	}
+	if s.strict {
+		f = append(f, checkPublished(e.Overrides)...)
+	}
 	if len(f) > 0 {
 		return f.Err()
 	}

@@ -135,6 +135,9 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	if err != nil {
 		return err
 	}
+	for _, w := range p.cfg.Warnings {
+		s.log.Warn("the configuration may have a slip", "at", w)
+	}
 	s.webhooks.use(p)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/field"
 )
 
 // Change is one request that brings a place nearer to what it should have.
@@ -43,7 +44,7 @@ func Changes(from, at *Inventory) []Change {
 	for _, z := range from.Zones {
 		mine := at.zone(z.Name)
 		if mine == nil {
-			mine = &Zone{Name: z.Name, Settings: defaults(settingMembers)}
+			mine = &Zone{Name: z.Name, Settings: defaults(settingFields)}
 			if len(z.Rooms) == 0 && reflect.DeepEqual(z.Settings, mine.Settings) {
 				continue // nothing to move
 			}
@@ -53,7 +54,7 @@ func Changes(from, at *Inventory) []Change {
 				return err
 			}})
 		}
-		if d := differences(settingMembers, mine.Settings, z.Settings); len(d) > 0 {
+		if d := differences(settingFields, mine.Settings, z.Settings); len(d) > 0 {
 			out = append(out, Change{What: "settings", Where: z.Name, Differences: d, apply: func(ctx context.Context, c *client.Client) error {
 				if mine.ID == "" {
 					return errNotMade
@@ -71,12 +72,12 @@ func Changes(from, at *Inventory) []Change {
 func roomChanges(r *Room, zone *Zone) []Change {
 	var out []Change
 	where := zone.Name + "/" + r.Name()
-	mine := &Room{Object: defaults(roomMembers)}
+	mine := &Room{Object: defaults(roomFields)}
 	if i := slices.IndexFunc(zone.Rooms, func(o *Room) bool { return o.Name() == r.Name() }); i >= 0 {
 		mine = zone.Rooms[i]
 	}
 	isNew := mine.ID == ""
-	if d := differences(roomMembers, mine.Object, r.Object); len(d) > 0 || isNew {
+	if d := differences(roomFields, mine.Object, r.Object); len(d) > 0 || isNew {
 		out = append(out, Change{What: "room", Where: where, New: isNew, Differences: d, apply: func(ctx context.Context, c *client.Client) (err error) {
 			switch {
 			case zone.ID == "":
@@ -89,12 +90,12 @@ func roomChanges(r *Room, zone *Zone) []Change {
 		}})
 	}
 	for _, e := range r.Events {
-		known := &Event{Object: defaults(eventMembers)}
+		known := &Event{Object: defaults(eventFields)}
 		if i := slices.IndexFunc(mine.Events, func(o *Event) bool { return o.Name() == e.Name() }); i >= 0 {
 			known = mine.Events[i]
 		}
 		isNew := known.ID == ""
-		d := differences(eventMembers, known.Object, e.Object)
+		d := differences(eventFields, known.Object, e.Object)
 		if len(d) == 0 && !isNew {
 			continue
 		}
@@ -159,19 +160,20 @@ func (ch Change) Apply(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-func defaults(members []member) Object {
+func defaults(fields []field.Field) Object {
 	o := Object{}
-	for _, m := range members {
-		o[m.name] = m.unset
+	for _, f := range fields {
+		o[f.Key] = f.JSONDefault()
 	}
 	return o
 }
 
-func differences(members []member, was, is Object) []Difference {
+// differences are the members that an object says otherwise.
+func differences(fields []field.Field, was, is Object) []Difference {
 	var out []Difference
-	for _, m := range members {
-		if !reflect.DeepEqual(was[m.name], is[m.name]) {
-			out = append(out, Difference{Member: m.name, Old: was[m.name], New: is[m.name]})
+	for _, f := range fields {
+		if v, says := is[f.Key]; says && !reflect.DeepEqual(was[f.Key], v) {
+			out = append(out, Difference{Member: f.Key, Old: was[f.Key], New: v})
 		}
 	}
 	return out

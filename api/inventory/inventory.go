@@ -3,22 +3,23 @@
 // written as Terraform and as our own file.
 //
 // Objects are kept in the published words and not in ours, so that nothing is lost between
-// two APIs of that shape. Only the writable members count; one that is missing or null has its
-// published default.
+// two APIs of that shape. Only the writable members count (the fields of package anteroom); a
+// published one that is missing or null has its default.
 package inventory
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/field"
 )
 
 // Inventory is what an API has.
@@ -58,66 +59,58 @@ func text(v any) string {
 	return s
 }
 
-// member is a writable member of a published object and what it is when nobody has set it.
-type member struct {
-	name  string
-	unset any // nil for required ones and for overrides that inherit
-}
-
 // The writable members, in their published order.
 var (
-	roomMembers = []member{
-		{"name", nil}, {"description", ""}, {"host", nil}, {"path", "/"}, {"additional_routes", []any{}},
-		{"cookie_suffix", ""}, {"cookie_attributes", map[string]any{"samesite": "auto", "secure": "auto"}},
-		{"total_active_users", nil}, {"new_users_per_minute", nil}, {"session_duration", int64(5)},
-		{"disable_session_renewal", false}, {"queueing_method", "fifo"}, {"queueing_status_code", int64(200)},
-		{"queue_all", false}, {"suspended", false}, {"custom_page_html", ""}, {"default_template_language", "en-US"},
-		{"json_response_enabled", false}, {"enabled_origin_commands", []any{}},
-		{"turnstile_mode", "invisible"}, {"turnstile_action", "log"},
-	}
-	eventMembers = []member{
-		{"name", nil}, {"description", ""}, {"prequeue_start_time", nil}, {"event_start_time", nil}, {"event_end_time", nil},
-		{"shuffle_at_event_start", false}, {"suspended", false}, {"total_active_users", nil}, {"new_users_per_minute", nil},
-		{"session_duration", nil}, {"disable_session_renewal", nil}, {"queueing_method", nil}, {"custom_page_html", nil},
-		{"turnstile_mode", nil}, {"turnstile_action", nil},
-	}
-	ruleMembers    = []member{{"action", "bypass_waiting_room"}, {"expression", nil}, {"description", ""}, {"enabled", true}}
-	settingMembers = []member{{"search_engine_crawler_bypass", false}}
+	roomFields    = anteroom.RoomFields()
+	eventFields   = anteroom.EventFields()
+	ruleFields    = append(anteroom.RuleFields(), field.Field{Key: "enabled", Default: "true", HasDefault: true, Type: reflect.TypeFor[bool]()})
+	settingFields = field.Of(reflect.TypeFor[anteroom.Zone]())
 )
 
-// writable returns the object's writable members, all of them.
-func writable(members []member, raw json.RawMessage) (Object, error) {
+// writable returns the object's writable members: all that are published, and those of ours that it
+// has. An API that does not know one of ours says nothing about it.
+func writable(fields []field.Field, raw json.RawMessage) (Object, error) {
 	var all map[string]any
 	if err := decode(raw, &all); err != nil {
 		return nil, err
 	}
 	o := Object{}
-	for _, m := range members {
-		v := plain(all[m.name])
+	for _, f := range fields {
+		given, has := all[f.Key]
+		if f.Ours && !has {
+			continue
+		}
+		v := plain(given)
 		if v == nil {
-			v = m.unset
+			v = f.JSONDefault()
 		}
-		switch m.name {
-		case "cookie_attributes":
-			given, _ := v.(map[string]any)
-			both := map[string]any{}
-			for k, d := range m.unset.(map[string]any) {
-				both[k] = d
-				if s := text(given[k]); s != "" {
-					both[k] = s
-				}
+		if list, ok := v.([]any); ok && f.IsSections() {
+			for i := range list {
+				list[i] = complete(f.Type.Elem(), list[i])
 			}
-			v = both
-		case "additional_routes":
-			routes, _ := v.([]any)
-			for i, r := range routes {
-				given, _ := r.(map[string]any)
-				routes[i] = map[string]any{"host": text(given["host"]), "path": cmp.Or(text(given["path"]), "/")}
-			}
+		} else if f.IsSection() && v != nil {
+			v = complete(f.Type, v)
 		}
-		o[m.name] = v
+		o[f.Key] = v
 	}
 	return o, nil
+}
+
+// complete returns a section with its defaults in the place of what it lacks.
+func complete(t reflect.Type, v any) any {
+	given, _ := v.(map[string]any)
+	out := map[string]any{}
+	for _, f := range field.Of(t) {
+		switch v := given[f.Key]; {
+		case v != nil && v != "":
+			out[f.Key] = v
+		case f.Required:
+			out[f.Key] = ""
+		default:
+			out[f.Key] = f.JSONDefault()
+		}
+	}
+	return out
 }
 
 // plain returns a decoded value with whole numbers as int64.
@@ -180,7 +173,7 @@ func (z *Zone) read(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	var err error
-	if z.Settings, err = writable(settingMembers, raw); err != nil {
+	if z.Settings, err = writable(settingFields, raw); err != nil {
 		return err
 	}
 	rooms, err := c.All(ctx, z.path(), nil)
@@ -189,7 +182,7 @@ func (z *Zone) read(ctx context.Context, c *client.Client) error {
 	}
 	for _, raw := range rooms {
 		room := &Room{}
-		if room.ID, room.Object, err = identified(roomMembers, raw); err != nil {
+		if room.ID, room.Object, err = identified(roomFields, raw); err != nil {
 			return err
 		}
 		if err := room.read(ctx, c, z); err != nil {
@@ -207,7 +200,7 @@ func (r *Room) read(ctx context.Context, c *client.Client, z *Zone) error {
 	}
 	for _, raw := range events {
 		e := &Event{}
-		if e.ID, e.Object, err = identified(eventMembers, raw); err != nil {
+		if e.ID, e.Object, err = identified(eventFields, raw); err != nil {
 			return err
 		}
 		r.Events = append(r.Events, e)
@@ -217,7 +210,7 @@ func (r *Room) read(ctx context.Context, c *client.Client, z *Zone) error {
 		return err
 	}
 	for _, raw := range rules {
-		o, err := writable(ruleMembers, raw)
+		o, err := writable(ruleFields, raw)
 		if err != nil {
 			return err
 		}
@@ -226,7 +219,7 @@ func (r *Room) read(ctx context.Context, c *client.Client, z *Zone) error {
 	return nil
 }
 
-func identified(members []member, raw json.RawMessage) (string, Object, error) {
+func identified(fields []field.Field, raw json.RawMessage) (string, Object, error) {
 	var named struct{ ID string }
 	if err := decode(raw, &named); err != nil {
 		return "", nil, err
@@ -234,7 +227,7 @@ func identified(members []member, raw json.RawMessage) (string, Object, error) {
 	if err := checkID(named.ID); err != nil {
 		return "", nil, err
 	}
-	o, err := writable(members, raw)
+	o, err := writable(fields, raw)
 	return named.ID, o, err
 }
 

@@ -132,9 +132,9 @@ resource "cloudflare_waiting_room_event" "example_com_production_webinar_drop" {
   zone_id = "023e105f4ecef8ad9ca31a8372d0c353"
   waiting_room_id = cloudflare_waiting_room.example_com_production_webinar.id
   name = "drop"
-  prequeue_start_time = "2021-09-28T15:00:00.000Z"
   event_start_time = "2021-09-28T15:30:00.000Z"
   event_end_time = "2021-09-28T17:00:00.000Z"
+  prequeue_start_time = "2021-09-28T15:00:00.000Z"
   shuffle_at_event_start = true
   queueing_method = "fifo"
 }
@@ -235,7 +235,7 @@ func TestYAMLIsOurFile(t *testing.T) {
 	if err := read(t, shop("a: b\n- c", page)).YAML(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "# Not in this file, only through the API: turnstile_mode off, search_engine_crawler_bypass of the zone") {
+	if !strings.Contains(b.String(), "# Not in this file, only through the API: search_engine_crawler_bypass of the zone") {
 		t.Errorf("what is left out is not named:\n%s", b.String())
 	}
 	name := t.TempDir() + "/anteroom.yaml"
@@ -247,7 +247,7 @@ func TestYAMLIsOurFile(t *testing.T) {
 	r := cfg.Rooms[0]
 	if r.Zone != "example.com" || r.Name != "production_webinar" || r.Routes[0].Host != "shop.example.com" || r.Routes[0].Path != "/shop/checkout" ||
 		r.TotalActiveUsers != 300 || r.SessionDuration.Minutes() != 5 || r.QueueingMethod != "random" || r.QueueingStatusCode != 202 ||
-		r.CustomPageHTML != page || r.Description != "a: b\n- c" || len(r.EnabledOriginCommands) != 1 ||
+		r.CustomPageHTML != page || r.TurnstileMode != "off" || r.Description != "a: b\n- c" || len(r.EnabledOriginCommands) != 1 ||
 		len(r.Events) != 1 || r.Events[0].Start != "2021-09-28T15:30:00.000Z" || !r.Events[0].ShuffleAtStart || *r.Events[0].QueueingMethod != "fifo" || r.Events[0].SessionDuration != nil ||
 		len(r.Rules) != 1 || r.Rules[0].Expression != "ip.src in {10.20.30.40}" || r.Rules[0].Disabled {
 		t.Errorf("the room came back as %+v", r)

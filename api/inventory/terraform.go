@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // Terraform writes the inventory as resources of the cloudflare provider, version 5, each
@@ -20,7 +22,7 @@ func (inv *Inventory) Terraform(w io.Writer) error {
 		zone := out.name(z.Name)
 		out.resource("cloudflare_waiting_room_settings", zone, z.ID)
 		out.set(1, "zone_id", z.ID)
-		out.members(settingMembers, z.Settings, true)
+		out.members(settingFields, z.Settings, true)
 		out.line(0, "}")
 		for _, r := range z.Rooms {
 			out.room(z, r)
@@ -39,7 +41,7 @@ func (h *hcl) room(z *Zone, r *Room) {
 	room := h.name(z.Name + "_" + r.Name())
 	h.resource("cloudflare_waiting_room", room, z.ID+"/"+r.ID)
 	h.set(1, "zone_id", z.ID)
-	h.members(roomMembers, r.Object, false)
+	h.members(roomFields, r.Object, false)
 	h.line(0, "}")
 	owner := func() {
 		h.set(1, "zone_id", z.ID)
@@ -48,7 +50,7 @@ func (h *hcl) room(z *Zone, r *Room) {
 	for _, e := range r.Events {
 		h.resource("cloudflare_waiting_room_event", h.name(z.Name+"_"+r.Name()+"_"+e.Name()), z.ID+"/"+r.ID+"/"+e.ID)
 		owner()
-		h.members(eventMembers, e.Object, false)
+		h.members(eventFields, e.Object, false)
 		h.line(0, "}")
 	}
 	if len(r.Rules) > 0 {
@@ -57,8 +59,8 @@ func (h *hcl) room(z *Zone, r *Room) {
 		h.line(1, "rules = [")
 		for _, rule := range r.Rules {
 			h.line(2, "{")
-			for _, m := range ruleMembers {
-				h.set(3, m.name, rule[m.name])
+			for _, f := range ruleFields {
+				h.set(3, f.Key, rule[f.Key])
 			}
 			h.line(2, "},")
 		}
@@ -77,17 +79,22 @@ func (h *hcl) resource(kind, name, id string) {
 	h.line(0, "resource "+quoted(kind)+" "+quoted(name)+" {")
 }
 
-func (h *hcl) members(members []member, o Object, all bool) {
-	for _, m := range members {
-		if !all && reflect.DeepEqual(o[m.name], m.unset) {
+func (h *hcl) members(fields []field.Field, o Object, all bool) {
+	for _, f := range fields {
+		v := o[f.Key]
+		if !all && reflect.DeepEqual(v, f.JSONDefault()) || f.Ours && v == nil {
 			continue
 		}
-		if b, bounded := providerBounds[m.name]; bounded {
-			if n, ok := o[m.name].(int64); ok && (n < b[0] || n > b[1]) {
+		if f.Ours {
+			h.line(1, "# Not known to the provider, which leaves it as it is: "+f.Key+" = "+expression(v))
+			continue
+		}
+		if b, bounded := providerBounds[f.Key]; bounded {
+			if n, ok := v.(int64); ok && (n < b[0] || n > b[1]) {
 				h.line(1, fmt.Sprintf("# The provider refuses this: it takes %d to %d.", b[0], b[1]))
 			}
 		}
-		h.set(1, m.name, o[m.name])
+		h.set(1, f.Key, v)
 	}
 }
 

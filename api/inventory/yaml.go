@@ -1,18 +1,18 @@
 package inventory
 
 import (
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // YAML writes the rooms as the key "rooms" of our configuration file, with what differs from
-// the defaults. What the file has no key for stands in a comment, so that nobody believes it
-// came along.
+// the defaults. What the file has no key for, a setting of the zone, stands in a comment, so that
+// nobody believes it came along.
 func (inv *Inventory) YAML(w io.Writer) error {
 	rooms := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, z := range inv.Zones {
@@ -34,8 +34,7 @@ func (inv *Inventory) YAML(w io.Writer) error {
 }
 
 func (r *Room) yaml(z *Zone) (*yaml.Node, error) {
-	var left []string
-	n, err := section(roomMembers, r.Object, &left)
+	n, err := section(roomFields, r.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -43,32 +42,28 @@ func (r *Room) yaml(z *Zone) (*yaml.Node, error) {
 		n.Content = slices.Insert(n.Content, 2, scalar("zone"), scalar(z.Name)) // behind the name
 	}
 	if z.Settings["search_engine_crawler_bypass"] == true {
-		left = append(left, "search_engine_crawler_bypass of the zone")
+		n.HeadComment = "Not in this file, only through the API: search_engine_crawler_bypass of the zone"
 	}
-	var events, rules []Object
+	events := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, e := range r.Events {
-		events = append(events, e.Object)
-	}
-	rules = r.Rules
-	for _, part := range []struct {
-		key     string
-		members []member
-		objects []Object
-	}{{"events", eventMembers, events}, {"rules", ruleMembers, rules}} {
-		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, o := range part.objects {
-			one, err := section(part.members, o, &left)
-			if err != nil {
-				return nil, err
-			}
-			list.Content = append(list.Content, one)
+		one, err := section(eventFields, e.Object)
+		if err != nil {
+			return nil, err
 		}
+		events.Content = append(events.Content, one)
+	}
+	rules := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, rule := range r.Rules {
+		one, err := section(ruleFields, rule)
+		if err != nil {
+			return nil, err
+		}
+		rules.Content = append(rules.Content, one)
+	}
+	for i, list := range []*yaml.Node{events, rules} {
 		if len(list.Content) > 0 {
-			n.Content = append(n.Content, scalar(part.key), list)
+			n.Content = append(n.Content, scalar([...]string{"events", "rules"}[i]), list)
 		}
-	}
-	if len(left) > 0 {
-		n.HeadComment = "Not in this file, only through the API: " + oneLine(strings.Join(left, ", "))
 	}
 	return n, nil
 }
@@ -79,27 +74,24 @@ func scalar(s string) *yaml.Node {
 	return n
 }
 
-// section writes the members of an object that are not what they would be anyway, and notes
-// those for which the file has no key.
-func section(members []member, o Object, left *[]string) (*yaml.Node, error) {
+// section writes the members of an object that are not what they would be anyway.
+func section(fields []field.Field, o map[string]any) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, m := range members {
-		v := o[m.name]
-		switch {
-		case reflect.DeepEqual(v, m.unset):
-			continue
-		case strings.HasPrefix(m.name, "turnstile_"):
-			*left = append(*left, fmt.Sprintf("%s %v", m.name, v))
+	for _, f := range fields {
+		v, has := o[f.Key]
+		if !has || reflect.DeepEqual(v, f.JSONDefault()) {
 			continue
 		}
 		value := &yaml.Node{}
-		if err := value.Encode(v); err != nil {
+		if inside, ok := v.(map[string]any); ok && f.IsSection() {
+			var err error
+			if value, err = section(field.Of(f.Type), inside); err != nil {
+				return nil, err
+			}
+		} else if err := value.Encode(v); err != nil {
 			return nil, err
 		}
-		n.Content = append(n.Content, scalar(m.name), value)
+		n.Content = append(n.Content, scalar(f.Key), value)
 	}
 	return n, nil
 }
-
-// oneLine keeps what somebody wrote from leaving a comment.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/field"
 )
 
 // ourPart is docs/api.md up to where another package's part begins.
@@ -246,4 +249,17 @@ func query(t *testing.T, text, path string) string {
 		t.Fatalf("no %s in %s", path, text)
 	}
 	return out
+}
+
+// TestThePageHasOurMembers: what published clients do not know is described, in the words of the table.
+func TestThePageHasOurMembers(t *testing.T) {
+	t.Parallel()
+	page := ourPart(t)
+	for of, fields := range map[string][]field.Field{"room": anteroom.RoomFields(), "event": anteroom.EventFields()} {
+		for _, f := range fields {
+			if row := fmt.Sprintf("| `%s` | %s | %s |", f.Key, of, f.Doc); f.Ours && !strings.Contains(page, row) {
+				t.Errorf("docs/api.md lacks the row %s", row)
+			}
+		}
+	}
 }

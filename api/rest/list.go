@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -24,15 +26,15 @@ const (
 )
 
 // listFields are a list's members, its items left aside.
-var listFields = api.Fields[anteroom.List]{
-	{Name: "id", Get: func(l *anteroom.List) any { return l.ID }},
-	required(text("name", func(l *anteroom.List) *string { return &l.Name })),
-	text("description", func(l *anteroom.List) *string { return &l.Description }),
-	required(text("kind", func(l *anteroom.List) *string { return &l.Kind })),
-	{Name: "num_items", Get: func(l *anteroom.List) any { return len(l.Items) }},
-	{Name: "created_on", Get: func(l *anteroom.List) any { return stamp(l.CreatedOn) }},
-	{Name: "modified_on", Get: func(l *anteroom.List) any { return stamp(l.ModifiedOn) }},
-}
+var listFields = slices.Concat(
+	api.Fields[anteroom.List]{{Name: "id", Get: func(l *anteroom.List) any { return l.ID }}},
+	members[anteroom.List](field.Of(reflect.TypeFor[anteroom.List]())),
+	api.Fields[anteroom.List]{
+		{Name: "num_items", Get: func(l *anteroom.List) any { return len(l.Items) }},
+		{Name: "created_on", Get: func(l *anteroom.List) any { return stamp(l.CreatedOn) }},
+		{Name: "modified_on", Get: func(l *anteroom.List) any { return stamp(l.ModifiedOn) }},
+	},
+)
 
 // shownList is a list's JSON form.
 func (a *API) shownList(l *anteroom.List) api.Members {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,169 +10,50 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/field"
 )
 
 // roomFields are a room's members. Zero values stand for defaults, which shownRoom fills in.
-var roomFields = api.Fields[anteroom.Room]{
-	{Name: "id", Get: func(r *anteroom.Room) any { return r.ID }},
-	{Name: "created_on", Get: func(r *anteroom.Room) any { return stamp(r.CreatedOn) }},
-	{Name: "modified_on", Get: func(r *anteroom.Room) any { return stamp(r.ModifiedOn) }},
-	required(text("name", func(r *anteroom.Room) *string { return &r.Name })),
-	text("description", func(r *anteroom.Room) *string { return &r.Description }),
-	{Name: "host", Required: true,
-		Get: func(r *anteroom.Room) any { return r.Routes[0].Host },
-		Set: func(r *anteroom.Room, v api.Value) (err error) {
-			primary(r).Host, err = hostOf(v)
-			return err
-		}},
-	{Name: "path",
-		Get:   func(r *anteroom.Room) any { return r.Routes[0].Path },
-		Reset: func(r *anteroom.Room) { primary(r).Path = "" },
-		Set: func(r *anteroom.Room, v api.Value) (err error) {
-			primary(r).Path, err = v.Text()
-			return err
-		}},
-	{Name: "additional_routes",
-		Get: func(r *anteroom.Room) any {
-			out := []api.Members{}
-			for _, rt := range r.Routes[1:] {
-				out = append(out, api.Members{{Name: "host", Value: rt.Host}, {Name: "path", Value: rt.Path}})
-			}
-			return out
-		},
-		Reset: func(r *anteroom.Room) { primary(r); r.Routes = r.Routes[:1] },
-		Set:   setAdditionalRoutes},
-	text("cookie_suffix", func(r *anteroom.Room) *string { return &r.CookieSuffix }),
-	{Name: "cookie_attributes",
-		Get:   func(r *anteroom.Room) any { return cookieFields.Of(&r.CookieAttributes) },
-		Reset: func(r *anteroom.Room) { r.CookieAttributes = anteroom.CookieAttributes{} },
+var roomFields = func() api.Fields[anteroom.Room] {
+	out := api.Fields[anteroom.Room]{
+		{Name: "id", Get: func(r *anteroom.Room) any { return r.ID }},
+		{Name: "created_on", Get: func(r *anteroom.Room) any { return stamp(r.CreatedOn) }},
+		{Name: "modified_on", Get: func(r *anteroom.Room) any { return stamp(r.ModifiedOn) }},
+	}
+	covers := members[anteroom.Coverage](field.Of(reflect.TypeFor[anteroom.Coverage]()))
+	for _, f := range anteroom.RoomFields() {
+		if i := slices.IndexFunc(covers, func(c api.Field[anteroom.Coverage]) bool { return c.Name == f.Key }); i >= 0 {
+			out = append(out, ofCoverage(covers[i]))
+			continue
+		}
+		out = append(out, member[anteroom.Room](f))
+	}
+	return out
+}()
+
+// ofCoverage makes a member of a room's coverage one of the room. The routes become the room's
+// own: they may have been shared with what is in force.
+func ofCoverage(f api.Field[anteroom.Coverage]) api.Field[anteroom.Room] {
+	through := func(r *anteroom.Room, do func(*anteroom.Coverage) error) error {
+		c := r.Coverage()
+		err := do(&c)
+		r.Routes = c.AsRoutes()
+		for i := range r.Routes {
+			r.Routes[i].Host = strings.ToLower(r.Routes[i].Host)
+		}
+		return err
+	}
+	out := api.Field[anteroom.Room]{Name: f.Name, Required: f.Required,
+		Get: func(r *anteroom.Room) any { c := r.Coverage(); return f.Get(&c) },
 		Set: func(r *anteroom.Room, v api.Value) error {
-			o, err := v.Object()
-			if err != nil {
-				return err
-			}
-			return cookieFields.Merge(&r.CookieAttributes, o)
-		}},
-	required(number("total_active_users", func(r *anteroom.Room) *int { return &r.TotalActiveUsers })),
-	required(number("new_users_per_minute", func(r *anteroom.Room) *int { return &r.NewUsersPerMinute })),
-	{Name: "session_duration",
-		Get:   func(r *anteroom.Room) any { return minutes(r.SessionDuration) },
-		Reset: func(r *anteroom.Room) { r.SessionDuration = 0 },
-		Set: func(r *anteroom.Room, v api.Value) (err error) {
-			r.SessionDuration, err = minutesOf(v)
-			return err
-		}},
-	flag("disable_session_renewal", func(r *anteroom.Room) *bool { return &r.DisableSessionRenewal }),
-	{Name: "queueing_method",
-		Get:   func(r *anteroom.Room) any { return r.QueueingMethod },
-		Reset: func(r *anteroom.Room) { r.QueueingMethod = "" },
-		Set: func(r *anteroom.Room, v api.Value) (err error) {
-			r.QueueingMethod, err = methodOf(v)
-			return err
-		}},
-	number("queueing_status_code", func(r *anteroom.Room) *int { return &r.QueueingStatusCode }),
-	flag("queue_all", func(r *anteroom.Room) *bool { return &r.QueueAll }),
-	flag("suspended", func(r *anteroom.Room) *bool { return &r.Suspended }),
-	text("custom_page_html", func(r *anteroom.Room) *string { return &r.CustomPageHTML }),
-	text("default_template_language", func(r *anteroom.Room) *string { return &r.DefaultTemplateLanguage }),
-	flag("json_response_enabled", func(r *anteroom.Room) *bool { return &r.JSONResponse }),
-	{Name: "enabled_origin_commands",
-		Get:   func(r *anteroom.Room) any { return r.EnabledOriginCommands },
-		Reset: func(r *anteroom.Room) { r.EnabledOriginCommands = nil },
-		Set:   setOriginCommands},
-	text("turnstile_mode", func(r *anteroom.Room) *string { return &r.TurnstileMode }),
-	text("turnstile_action", func(r *anteroom.Room) *string { return &r.TurnstileAction }),
-
-	// Ours. Clients that do not know them do not undo them: a replacement keeps what it does
-	// not name.
-	kept(duration("refresh", func(r *anteroom.Room) *time.Duration { return &r.Refresh })),
-	kept(flag("unpaced", func(r *anteroom.Room) *bool { return &r.Unpaced })),
-	kept(duration("place_hold", func(r *anteroom.Room) *time.Duration { return &r.PlaceHold })),
-	kept(text("bind", func(r *anteroom.Room) *string { return &r.Bind })),
-}
-
-var cookieFields = api.Fields[anteroom.CookieAttributes]{
-	text("samesite", func(c *anteroom.CookieAttributes) *string { return &c.SameSite }),
-	text("secure", func(c *anteroom.CookieAttributes) *string { return &c.Secure }),
-}
-
-// primary returns the first route of a room, the one with host and path. The routes become
-// the room's own: they may have been shared with what is in force.
-func primary(r *anteroom.Room) *anteroom.Route {
-	r.Routes = slices.Clone(r.Routes)
-	if len(r.Routes) == 0 {
-		r.Routes = []anteroom.Route{{}}
-	}
-	return &r.Routes[0]
-}
-
-func hostOf(v api.Value) (string, error) {
-	host, err := v.Text()
-	return strings.ToLower(host), err
-}
-
-func setAdditionalRoutes(r *anteroom.Room, v api.Value) error {
-	list, err := v.Array(anteroom.MaxRoutesPerRoom)
-	if err != nil {
-		return err
-	}
-	routes := []anteroom.Route{*primary(r)}
-	for _, one := range list {
-		o, err := one.Object()
-		if err != nil {
-			return err
-		}
-		var rt anteroom.Route
-		if rt.Host, err = hostOf(o.Get("host")); err != nil {
-			return err
-		}
-		if rt.Path, err = o.Get("path").Text(); err != nil {
-			return err
-		}
-		routes = append(routes, rt)
-	}
-	r.Routes = routes
-	return nil
-}
-
-func setOriginCommands(r *anteroom.Room, v api.Value) error {
-	const most = 10 // there is one
-	list, err := v.Array(most)
-	if err != nil {
-		return err
-	}
-	var commands []string
-	for _, one := range list {
-		command, err := one.Text()
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(commands, command) {
-			commands = append(commands, command)
+			return through(r, func(c *anteroom.Coverage) error { return f.Set(c, v) })
+		}}
+	if f.Reset != nil {
+		out.Reset = func(r *anteroom.Room) {
+			through(r, func(c *anteroom.Coverage) error { f.Reset(c); return nil })
 		}
 	}
-	r.EnabledOriginCommands = commands
-	return nil
-}
-
-// minutes shows a session's duration in whole minutes, as published. What a file says in
-// seconds is rounded up.
-func minutes(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
-
-func minutesOf(v api.Value) (time.Duration, error) {
-	n, err := v.Int()
-	if err != nil || v.Empty() {
-		return 0, err
-	}
-	if most := minutes(anteroom.MaxSessionDuration); n < 0 || n > most {
-		return 0, v.Fault(fmt.Sprintf("%d is out of range", n), fmt.Sprintf("1 to %d minutes", most))
-	}
-	return time.Duration(n) * time.Minute, nil
-}
-
-func methodOf(v api.Value) (anteroom.QueueingMethod, error) {
-	s, err := v.Text()
-	return anteroom.QueueingMethod(strings.ToLower(s)), err
+	return out
 }
 
 // shownRoom is a room's JSON form.

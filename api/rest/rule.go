@@ -12,21 +12,33 @@ import (
 )
 
 // ruleFields are a rule's members.
-var ruleFields = api.Fields[anteroom.Rule]{
-	{Name: "id", Get: func(r *anteroom.Rule) any { return r.ID }},
-	{Name: "version", Get: func(r *anteroom.Rule) any { return strconv.Itoa(max(1, r.Version)) }},
-	required(text("action", func(r *anteroom.Rule) *string { return &r.Action })),
-	required(text("expression", func(r *anteroom.Rule) *string { return &r.Expression })),
-	text("description", func(r *anteroom.Rule) *string { return &r.Description }),
-	{Name: "enabled",
-		Get:   func(r *anteroom.Rule) any { return !r.Disabled },
-		Reset: func(r *anteroom.Rule) { r.Disabled = false },
-		Set: func(r *anteroom.Rule, v api.Value) error {
-			on, err := v.Bool()
-			r.Disabled = !on
-			return err
-		}},
-	{Name: "last_updated", Get: func(r *anteroom.Rule) any { return stamp(r.LastUpdated) }},
+var ruleFields = slices.Concat(
+	api.Fields[anteroom.Rule]{
+		{Name: "id", Get: func(r *anteroom.Rule) any { return r.ID }},
+		{Name: "version", Get: func(r *anteroom.Rule) any { return strconv.Itoa(max(1, r.Version)) }},
+	},
+	required(members[anteroom.Rule](anteroom.RuleFields()), "action"),
+	api.Fields[anteroom.Rule]{
+		{Name: "enabled",
+			Get:   func(r *anteroom.Rule) any { return !r.Disabled },
+			Reset: func(r *anteroom.Rule) { r.Disabled = false },
+			Set: func(r *anteroom.Rule, v api.Value) error {
+				on, err := v.Bool()
+				r.Disabled = !on
+				return err
+			}},
+		{Name: "last_updated", Get: func(r *anteroom.Rule) any { return stamp(r.LastUpdated) }},
+	},
+)
+
+// required makes members required that are not in the file.
+func required(fields api.Fields[anteroom.Rule], names ...string) api.Fields[anteroom.Rule] {
+	for i := range fields {
+		if f := &fields[i]; slices.Contains(names, f.Name) {
+			f.Required, f.Reset = true, nil
+		}
+	}
+	return fields
 }
 
 // allRules is the answer of every operation on rules: all of them, in their order.

@@ -2,17 +2,17 @@ package rest
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/field"
 )
 
 // settingFields are the settings of a zone.
-var settingFields = api.Fields[anteroom.Zone]{
-	flag("search_engine_crawler_bypass", func(z *anteroom.Zone) *bool { return &z.SearchEngineCrawlerBypass }),
-}
+var settingFields = members[anteroom.Zone](field.Of(reflect.TypeFor[anteroom.Zone]()))
 
 func oneSettings(z anteroom.Zone, err error) (api.Answer, error) {
 	if err != nil {

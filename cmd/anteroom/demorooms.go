@@ -35,7 +35,7 @@ func demoRooms(ctx context.Context, m *manage.Manager, o demoOptions) (open func
 	const refresh = 5 * time.Second
 	room := anteroom.Room{
 		Name: "shop", Description: "The whole shop, as it is every day", Routes: []anteroom.Route{{Host: "*", Path: "/"}},
-		DefaultTemplateLanguage: o.language, JSONResponse: true, EnabledOriginCommands: []string{anteroom.CommandRevoke},
+		DefaultTemplateLanguage: anteroom.Language(o.language), JSONResponse: true, EnabledOriginCommands: []string{anteroom.CommandRevoke},
 		Settings: anteroom.Settings{TotalActiveUsers: o.active, NewUsersPerMinute: o.rate, SessionDuration: o.session, Refresh: refresh, QueueAll: true},
 	}
 	shop, err := m.CreateRoom(ctx, by, zone.ID, room)

@@ -94,49 +94,14 @@ func eventGet(r *remote) *cobra.Command {
 	}, func(w io.Writer, rm room, _ event, o map[string]any) error { return showMembers(w, rm, o) })
 }
 
-// eventSettings are the flags of event create and set.
-var eventSettings = []setting{
-	{"description", "", "free text"},
-	{"suspended", false, "let the event have no effect"},
-	{"total_active_users", 0, "sessions at once while it runs"},
-	{"new_users_per_minute", 0, "new sessions in any 60 seconds while it runs"},
-	{"session_duration", 0, "`minutes` that a session lives after its last request"},
-	{"disable_session_renewal", false, "end sessions session-duration after admission"},
-	{"queueing_method", "", "fifo, random, passthrough or reject"},
-	{"custom_page_html", "", "`file` with the template of the waiting page; - is standard input"},
-}
-
-// eventTimes adds the flags of an event's times, whose names are shorter than the members'.
-func eventTimes(cmd *cobra.Command) func(body map[string]any) {
-	f := cmd.Flags()
-	f.String("start", "", "when it starts, like 2026-11-27T10:00:00Z")
-	f.String("end", "", "when it ends")
-	f.String("prequeue", "", "from when on it holds everybody, at least 5 minutes before the start; set with \"\" takes it away")
-	f.Bool("shuffle", false, "give everybody who waits at the start a random place")
-	return func(body map[string]any) {
-		for flag, member := range map[string]string{"start": "event_start_time", "end": "event_end_time", "prequeue": "prequeue_start_time"} {
-			if v := f.Lookup(flag); v.Changed {
-				body[member] = v.Value.String()
-				if v.Value.String() == "" {
-					body[member] = nil
-				}
-			}
-		}
-		if v := f.Lookup("shuffle"); v.Changed {
-			body["shuffle_at_event_start"] = v.Value.String() == "true"
-		}
-	}
-}
-
 func eventCreate(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits from the room what no flag sets", Args: names("ROOM", "NAME")}
-	given, times := settingFlags(cmd, eventSettings), eventTimes(cmd)
+	given := settingFlags(cmd, anteroom.EventFields())
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
 			return nil, err
 		}
-		times(body)
 		body["name"] = args[0]
 		return o, c.Do(ctx, http.MethodPost, rm.of(published)+"/events", nil, body, &o)
 	}, func(w io.Writer, rm room, o map[string]any) error {
@@ -147,7 +112,7 @@ func eventCreate(r *remote) *cobra.Command {
 
 func eventSet(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change the settings named by the flags"}
-	given, times := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, eventSettings...)), eventTimes(cmd)
+	given, rename := settingFlags(cmd, anteroom.EventFields()), renameFlag(cmd)
 	var inherit []string
 	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings, by flag, that come from the room again")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
@@ -155,12 +120,12 @@ func eventSet(r *remote) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		times(body)
+		rename(body)
 		for _, name := range inherit {
 			known := false
-			for _, s := range eventSettings {
-				if s.flag() == name && name != "description" && name != "suspended" {
-					body[s.member], known = nil, true
+			for _, s := range settings(anteroom.EventFields()) {
+				if s.flag == name && s.Pointer {
+					body[s.Key], known = nil, true
 				}
 			}
 			if !known {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/field"
 )
 
 func roomCommand() *cobra.Command {
@@ -136,84 +138,125 @@ func roomGet(r *remote) *cobra.Command {
 		}, showMembers)
 }
 
-// setting is a flag that becomes a member of a request.
+// setting is a field with the flag that sets it: of a section, one for each field inside.
 type setting struct {
-	member string
-	like   any // what kind of value: "", 0, false, []string
-	usage  string
+	field.Field
+	flag string
+	in   string // the section that it is of
 }
 
-// roomSettings are the flags of room create and set, by the published names. What they allow
-// is said by the API.
-var roomSettings = []setting{
-	{"description", "", "free text"},
-	{"host", "", "host `name` that the room covers"},
-	{"path", "", "path that it covers, with everything below it"},
-	{"total_active_users", 0, "sessions at once"},
-	{"new_users_per_minute", 0, "new sessions in any 60 seconds"},
-	{"session_duration", 0, "`minutes` that a session lives after its last request"},
-	{"disable_session_renewal", false, "end sessions session-duration after admission"},
-	{"queueing_method", "", "fifo, random, passthrough or reject"},
-	{"queueing_status_code", 0, "HTTP status of the waiting page: 200, 202 or 429"},
-	{"queue_all", false, "hold everybody without a session"},
-	{"suspended", false, "switch the room off"},
-	{"cookie_suffix", "", "appended to the cookie's name"},
-	{"custom_page_html", "", "`file` with the template of the waiting page; - is standard input"},
-	{"default_template_language", "", "language of the built-in page"},
-	{"json_response_enabled", false, "answer JSON to clients that ask for exactly that"},
-	{"enabled_origin_commands", []string{}, "commands the origin may give: revoke"},
+// shortFlags are the flags that are not called like their fields.
+var shortFlags = map[string]string{"event_start_time": "start", "event_end_time": "end", "prequeue_start_time": "prequeue", "shuffle_at_event_start": "shuffle"}
+
+// settings are the fields that commands set by flags: all of the table, but for the name, which is
+// an argument, and an event's repetition, which has a command.
+func settings(fields []field.Field) []setting {
+	var out []setting
+	for _, f := range fields {
+		switch {
+		case f.Key == "name" || f.Key == "repeat":
+		case f.IsSection():
+			for _, inside := range field.Of(f.Type) {
+				out = append(out, setting{inside, f.Flag() + "-" + inside.Flag(), f.Key})
+			}
+		default:
+			out = append(out, setting{f, cmp.Or(shortFlags[f.Key], f.Flag()), ""})
+		}
+	}
+	return out
 }
 
-// flag is the setting's name on the command line.
-func (s setting) flag() string { return strings.ReplaceAll(s.member, "_", "-") }
+// usage says what a flag is for. What it allows is said by the API, and here where it is short.
+func (s setting) usage() string {
+	switch {
+	case s.Key == "custom_page_html":
+		return "`file` with the template of the waiting page; - is standard input, \"\" the built-in page"
+	case s.IsSections():
+		return s.Doc + " HOST/PATH, separated by commas."
+	case s.Moment && !s.Required:
+		return s.Doc + " \"\" removes it."
+	case len(s.Enum) > 0 && len(s.Enum) < 10 && !strings.Contains(s.Doc, s.Enum[0]+":"):
+		return s.Doc + " One of " + strings.Join(s.Enum, ", ") + "."
+	}
+	return s.Doc
+}
 
 // settingFlags adds flags and returns what collects those that were given.
-func settingFlags(cmd *cobra.Command, settings []setting) func() (map[string]any, error) {
+func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]any, error) {
 	f := cmd.Flags()
-	for _, s := range settings {
-		switch like := s.like.(type) {
-		case string:
-			f.String(s.flag(), like, s.usage)
-		case int:
-			f.Int(s.flag(), like, s.usage)
-		case bool:
-			f.Bool(s.flag(), like, s.usage)
-		case []string:
-			f.StringSlice(s.flag(), like, s.usage)
+	all := settings(fields)
+	for _, s := range all {
+		switch {
+		case s.IsList():
+			f.StringSlice(s.flag, nil, s.usage())
+		case s.Type.Kind() == reflect.Bool:
+			f.Bool(s.flag, false, s.usage())
+		case s.Type.Kind() == reflect.Int && len(s.Enum) == 0:
+			f.Int(s.flag, 0, s.usage())
+		default:
+			f.String(s.flag, "", s.usage())
 		}
 	}
 	return func() (map[string]any, error) {
 		body := map[string]any{}
-		for _, s := range settings {
-			flag := f.Lookup(s.flag())
-			if !flag.Changed {
+		for _, s := range all {
+			given := f.Lookup(s.flag)
+			if !given.Changed {
 				continue
 			}
-			v, err := flagValue(flag, s.like)
+			v, err := s.value(given, cmd.InOrStdin())
 			if err != nil {
 				return nil, err
 			}
-			if s.member == "custom_page_html" {
-				if v, err = readTemplate(flag.Value.String(), cmd.InOrStdin()); err != nil {
-					return nil, err
-				}
+			if s.in == "" {
+				body[s.Key] = v
+				continue
 			}
-			body[s.member] = v
+			if body[s.in] == nil {
+				body[s.in] = map[string]any{}
+			}
+			body[s.in].(map[string]any)[s.Key] = v
 		}
 		return body, nil
 	}
 }
 
-func flagValue(f *pflag.Flag, like any) (any, error) {
-	switch like.(type) {
-	case int:
-		return strconv.Atoi(f.Value.String())
-	case bool:
-		return strconv.ParseBool(f.Value.String())
-	case []string:
-		return f.Value.(pflag.SliceValue).GetSlice(), nil
+// value is what was given, as the API takes it.
+func (s setting) value(given *pflag.Flag, in io.Reader) (any, error) {
+	text := given.Value.String()
+	switch {
+	case s.Key == "custom_page_html":
+		return readTemplate(text, in)
+	case s.IsSections():
+		routes := []map[string]any{}
+		for _, route := range given.Value.(pflag.SliceValue).GetSlice() {
+			host, path, _ := strings.Cut(route, "/")
+			routes = append(routes, map[string]any{"host": host, "path": "/" + path})
+		}
+		return routes, nil
+	case s.IsList():
+		return given.Value.(pflag.SliceValue).GetSlice(), nil
+	case s.Moment && text == "":
+		return nil, nil
+	case s.Minutes:
+		d, err := time.ParseDuration(text)
+		if n, number := strconv.Atoi(text); number == nil {
+			d, err = time.Duration(n)*time.Minute, nil
+		}
+		if err != nil || d%time.Minute != 0 {
+			return nil, usageError{fmt.Errorf("--%s %s: write whole minutes, like 5, 5m or 2h", s.flag, text)}
+		}
+		return int(d / time.Minute), nil
+	case s.Type.Kind() == reflect.Bool:
+		return text == "true", nil
+	case s.Type.Kind() == reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--%s %s: is not a whole number", s.flag, text)}
+		}
+		return n, nil
 	}
-	return f.Value.String(), nil
+	return text, nil
 }
 
 func readTemplate(name string, in io.Reader) (string, error) {
@@ -249,7 +292,7 @@ func splitRoom(s string) (zone, name string, err error) {
 
 func roomCreate(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Create a room, and its zone if it does not exist", Args: names("ZONE/NAME")}
-	given := settingFlags(cmd, roomSettings)
+	given := settingFlags(cmd, anteroom.RoomFields())
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (o map[string]any, err error) {
 		zoneName, name, err := splitRoom(args[0])
 		if err != nil {
@@ -276,14 +319,25 @@ func roomCreate(r *remote) *cobra.Command {
 	}))
 }
 
+// renameFlag adds the flag for another name and returns what puts it into the body.
+func renameFlag(cmd *cobra.Command) func(body map[string]any) {
+	name := cmd.Flags().String("name", "", "another `name`")
+	return func(body map[string]any) {
+		if cmd.Flags().Changed("name") {
+			body["name"] = *name
+		}
+	}
+}
+
 func roomSet(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "set ROOM", Short: "Change the settings named by the flags", Args: names("ROOM")}
-	given := settingFlags(cmd, append([]setting{{"name", "", "another name"}}, roomSettings...))
+	given, rename := settingFlags(cmd, anteroom.RoomFields()), renameFlag(cmd)
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
 			return nil, err
 		}
+		rename(body)
 		if len(body) == 0 {
 			return nil, usageError{fmt.Errorf("nothing to change was given; see %s --help", cmd.CommandPath())}
 		}

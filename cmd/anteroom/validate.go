@@ -35,7 +35,9 @@ func validateCommand() *cobra.Command {
 				Faults []jsonFault `json:"faults"`
 				Error  string      `json:"error,omitempty"`
 				Rooms  int         `json:"rooms"`
-			}{Valid: err == nil, Faults: []jsonFault{}, Rooms: len(cfg.Rooms)}
+				// Warnings are about what is valid and looks like a slip.
+				Warnings []string `json:"warnings,omitempty"`
+			}{Valid: err == nil, Faults: []jsonFault{}, Rooms: len(cfg.Rooms), Warnings: cfg.Warnings}
 			if faults, ok := errors.AsType[anteroom.Faults](err); ok {
 				for _, f := range faults {
 					result.Faults = append(result.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
@@ -55,6 +57,9 @@ func validateCommand() *cobra.Command {
 		}
 		if err != nil {
 			return err
+		}
+		for _, w := range cfg.Warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
 		}
 		if show {
 			fmt.Fprint(out, cfg.Effective())

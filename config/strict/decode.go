@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/field"
 )
 
 const (
@@ -21,6 +24,11 @@ const (
 	maxListMembers = 10_000
 	maxNodes       = 1_000_000 // values visited, each use of an alias counted
 	maxMergeDepth  = 8         // "<<" inside what "<<" refers to
+)
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	prefixType   = reflect.TypeFor[netip.Prefix]()
 )
 
 func (r *Reader) fault(n *yaml.Node, path, problem, fix string) {
@@ -128,10 +136,10 @@ func resolve(n *yaml.Node) *yaml.Node {
 }
 
 // fieldsOf reads the tags of each struct once: a file may have ten thousand rooms.
-func (r *Reader) fieldsOf(t reflect.Type) []Field {
+func (r *Reader) fieldsOf(t reflect.Type) []field.Field {
 	fields, known := r.shapes[t]
 	if !known {
-		fields = FieldsOf(t)
+		fields = field.Of(t)
 		r.shapes[t] = fields
 	}
 	return fields
@@ -159,7 +167,7 @@ func (r *Reader) section(n *yaml.Node, v reflect.Value, path string, head *yaml.
 			continue // as if not given
 		}
 		given[f.Key] = true
-		r.value(e.value, v.FieldByIndex(f.Index), *f, Under(path, f.Key), e)
+		r.value(e.value, f.Make(v), *f, Under(path, f.Key), e)
 	}
 	for _, f := range fields {
 		if f.Required && !given[f.Key] {
@@ -170,7 +178,7 @@ func (r *Reader) section(n *yaml.Node, v reflect.Value, path string, head *yaml.
 
 // value reads what a key has. Positions are those of the value where it stands, which for
 // an alias is the alias.
-func (r *Reader) value(n *yaml.Node, v reflect.Value, f Field, path string, e entry) {
+func (r *Reader) value(n *yaml.Node, v reflect.Value, f field.Field, path string, e entry) {
 	if r.nodes++; r.nodes > maxNodes {
 		if r.nodes == maxNodes+1 {
 			r.fault(n, path, fmt.Sprintf("is beyond %d values, aliases counted each time", maxNodes), "use fewer aliases")
@@ -196,7 +204,7 @@ func (r *Reader) value(n *yaml.Node, v reflect.Value, f Field, path string, e en
 	}
 }
 
-func (r *Reader) list(n *yaml.Node, v reflect.Value, f Field, path string) {
+func (r *Reader) list(n *yaml.Node, v reflect.Value, f field.Field, path string) {
 	if len(n.Content) > maxListMembers {
 		r.fault(n, path, fmt.Sprintf("has %d members", len(n.Content)), fmt.Sprintf("at most %d", maxListMembers))
 		return
@@ -204,7 +212,7 @@ func (r *Reader) list(n *yaml.Node, v reflect.Value, f Field, path string) {
 	list := reflect.MakeSlice(f.Type, len(n.Content), len(n.Content))
 	blank := reflect.New(f.Type.Elem()).Elem()
 	if f.IsSections() {
-		Fill(blank)
+		field.Fill(blank)
 	}
 	for i, member := range n.Content {
 		if r.nodes++; r.nodes > maxNodes {
@@ -225,9 +233,9 @@ func (r *Reader) list(n *yaml.Node, v reflect.Value, f Field, path string) {
 
 // scalar reads one value. YAML's own idea of its type must agree with ours, so that no
 // text is guessed into a number or the other way round.
-func (r *Reader) scalar(n *yaml.Node, v reflect.Value, f Field) *Wrong {
+func (r *Reader) scalar(n *yaml.Node, v reflect.Value, f field.Field) *field.Wrong {
 	if n.Kind != yaml.ScalarNode {
-		return &Wrong{"is " + kindOf(n) + " and not " + f.wants(v.Type()), ""}
+		return &field.Wrong{Problem: "is " + kindOf(n) + " and not " + wants(v.Type()), Fix: ""}
 	}
 	tag, text := n.ShortTag(), n.Value
 	ok := tag == "!!str" || f.Moment && tag == "!!timestamp"
@@ -243,19 +251,19 @@ func (r *Reader) scalar(n *yaml.Node, v reflect.Value, f Field) *Wrong {
 		ok = tag == "!!int"
 		text = strings.ReplaceAll(text, "_", "")
 	case !ok && v.Kind() == reflect.String:
-		return &Wrong{fmt.Sprintf("%s is %s and not text", Quote(n.Value), kindOf(n)), "put it in quotes: \"" + printable(n.Value) + "\""}
+		return &field.Wrong{Problem: fmt.Sprintf("%s is %s and not text", field.Quote(n.Value), kindOf(n)), Fix: "put it in quotes: \"" + printable(n.Value) + "\""}
 	}
 	if !ok {
-		return &Wrong{fmt.Sprintf("%s is %s and not %s", Quote(n.Value), kindOf(n), f.wants(v.Type())), f.Span()}
+		return &field.Wrong{Problem: fmt.Sprintf("%s is %s and not %s", field.Quote(n.Value), kindOf(n), wants(v.Type())), Fix: f.Span()}
 	}
 	if f.File && text != "" && !filepath.IsAbs(text) {
 		text = filepath.Join(r.dir, text)
 	}
-	return f.setOne(v, text)
+	return f.SetOne(v, text)
 }
 
 // wants names the kind of value in a fault.
-func (f Field) wants(t reflect.Type) string {
+func wants(t reflect.Type) string {
 	switch {
 	case t == durationType:
 		return "a duration like 30s"
@@ -295,7 +303,7 @@ func kindOf(n *yaml.Node) string {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-func find(fields []Field, key string) *Field {
+func find(fields []field.Field, key string) *field.Field {
 	for i := range fields {
 		if fields[i].Key == key {
 			return &fields[i]
@@ -304,7 +312,7 @@ func find(fields []Field, key string) *Field {
 	return nil
 }
 
-func suggestion(word string, fields []Field) string {
+func suggestion(word string, fields []field.Field) string {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
 		keys[i] = f.Key
@@ -325,6 +333,6 @@ func Under(path, key string) string {
 
 // printable is a key as part of a path: short, without control characters.
 func printable(s string) string {
-	q := Quote(s)
+	q := field.Quote(s)
 	return strings.Trim(q, `"`)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // Manual returns the reference of the keys of a struct in Markdown: a heading and a table,
@@ -17,9 +19,9 @@ func Manual(title string, t reflect.Type) string {
 // section writes the keys of a struct and then, each under its own heading, the sections
 // in it.
 func section(b *strings.Builder, title, path string, t reflect.Type) {
-	fields := FieldsOf(t)
+	fields := field.Of(t)
 	fmt.Fprintf(b, "## %s\n\n", title)
-	b.WriteString(Table(fields, func(f Field) string { return f.Key }))
+	b.WriteString(Table(fields, func(f field.Field) string { return f.Key }))
 	for _, f := range fields {
 		at := Under(path, f.Key)
 		switch {
@@ -32,7 +34,7 @@ func section(b *strings.Builder, title, path string, t reflect.Type) {
 }
 
 // Table returns a table of keys, with their names as name gives them.
-func Table(fields []Field, name func(Field) string) string {
+func Table(fields []field.Field, name func(field.Field) string) string {
 	var b strings.Builder
 	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	for _, f := range fields {
@@ -43,14 +45,14 @@ func Table(fields []Field, name func(Field) string) string {
 		case f.HasDefault:
 			fallback = "`" + f.Default + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name(f), f.values(), fallback, strings.ReplaceAll(f.Doc, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name(f), values(f), fallback, strings.ReplaceAll(f.Doc, "|", `\|`))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
 // values says in a few words what a key takes.
-func (f Field) values() string {
+func values(f field.Field) string {
 	t, many := f.Type, ""
 	switch {
 	case f.IsSection():

@@ -3,7 +3,7 @@
 // instead.
 //
 // What a file may have is a struct whose tags give each key its name, default, bounds and
-// description (see [Field]). The decoder ([Reader]), the JSON Schema ([Schema]) and the
+// description (see [field.Field]). The decoder ([Reader]), the JSON Schema ([Schema]) and the
 // reference page ([Manual]) are made from them and nothing else. Keys that nobody knows,
 // keys given twice and values of another type than the key's are faults; nothing is
 // guessed. Everything is bounded: the file, its lists, what aliases multiply to, and the
@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/field"
 )
 
 const maxFaults = 1_000 // more help nobody
@@ -44,19 +45,29 @@ type Reader struct {
 	Broken bool
 	// Files are all files that were read, or tried, in order.
 	Files []string
+	// Warnings are what [Reader.Warn] was told, a line each, like those of [Reader.Err].
+	Warnings []string
 
 	file   string
 	dir    string // relative paths start here
 	open   func(name string) (io.ReadCloser, error)
 	faults []located
 	nodes  int
-	shapes map[reflect.Type][]Field
+	shapes map[reflect.Type][]field.Field
 }
 
 // located is a fault and the file that its position is in.
 type located struct {
 	anteroom.Fault
 	file string
+}
+
+// String is the fault with its file, line and column before it, where it has them.
+func (l located) String() string {
+	if l.Line == 0 {
+		return l.Fault.String()
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", l.file, l.Line, l.Column, l.Fault.String())
 }
 
 // New returns a reader of a file. Paths in the file are relative to its folder; open opens
@@ -66,12 +77,12 @@ func New(file string, open func(name string) (io.ReadCloser, error)) *Reader {
 		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
 	}
 	return &Reader{
-		Where: make(map[string]Place), file: file, dir: filepath.Dir(file), open: open, shapes: make(map[reflect.Type][]Field),
+		Where: make(map[string]Place), file: file, dir: filepath.Dir(file), open: open, shapes: make(map[reflect.Type][]field.Field),
 	}
 }
 
 // Load reads the file into the struct that doc points to, which has its defaults (see
-// [Fill]).
+// [field.Fill]).
 func (r *Reader) Load(doc any) {
 	data, ok := r.Read("file", r.file, maxFileBytes)
 	if !ok {
@@ -84,6 +95,22 @@ func (r *Reader) Load(doc any) {
 // At adds a fault of the value at a path, wherever that value came from. A path that
 // already has a fault gets no second one.
 func (r *Reader) At(path, problem, fix string) {
+	f := r.locate(path, problem, fix)
+	for _, old := range r.faults {
+		if old.Path == f.Path || strings.HasPrefix(path, old.Path+".") || strings.HasPrefix(path, old.Path+"[") {
+			return
+		}
+	}
+	r.add(located{Fault: f, file: r.file})
+}
+
+// Warn notes something about the value at a path that is no fault.
+func (r *Reader) Warn(path, problem, fix string) {
+	r.Warnings = append(r.Warnings, located{r.locate(path, problem, fix), r.file}.String())
+}
+
+// locate makes a fault with the place that the value at its path came from.
+func (r *Reader) locate(path, problem, fix string) anteroom.Fault {
 	f := anteroom.Fault{Path: path, Problem: problem, Fix: fix}
 	for p := path; ; p = parent(p) {
 		if from, known := r.Where[p]; known {
@@ -97,12 +124,7 @@ func (r *Reader) At(path, problem, fix string) {
 			break
 		}
 	}
-	for _, old := range r.faults {
-		if old.Path == f.Path || strings.HasPrefix(path, old.Path+".") || strings.HasPrefix(path, old.Path+"[") {
-			return
-		}
-	}
-	r.add(located{Fault: f, file: r.file})
+	return f
 }
 
 // In adds a fault in another file that the value at a path names.
@@ -136,7 +158,7 @@ func (r *Reader) Read(path, name string, most int64) ([]byte, bool) {
 		return nil, false
 	}
 	if int64(len(data)) > most {
-		r.At(path, fmt.Sprintf("%s has more than %d bytes", Quote(name), most), "check that it is the right file")
+		r.At(path, fmt.Sprintf("%s has more than %d bytes", field.Quote(name), most), "check that it is the right file")
 		return nil, false
 	}
 	return data, true
@@ -159,7 +181,7 @@ func cannotRead(name string, err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // without the name, which the message has
 	}
-	return fmt.Sprintf("%s cannot be read: %v", Quote(name), err)
+	return fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err)
 }
 
 // OK reports whether there are no faults so far.
@@ -184,10 +206,7 @@ func (r *Reader) Err() error {
 	})
 	faults, lines := make(anteroom.Faults, len(r.faults)), make([]string, len(r.faults))
 	for i, f := range r.faults {
-		faults[i] = f.Fault
-		if lines[i] = f.String(); f.Line > 0 {
-			lines[i] = fmt.Sprintf("%s:%d:%d: %s", f.file, f.Line, f.Column, lines[i])
-		}
+		faults[i], lines[i] = f.Fault, f.String()
 	}
 	return &anteroom.Error{Kind: anteroom.Invalid, Msg: strings.Join(lines, "\n"), Err: faults}
 }

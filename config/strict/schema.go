@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of files that fill a struct, under the
@@ -26,8 +28,8 @@ type object = map[string]any
 func schemaOfSection(t reflect.Type) object {
 	properties := object{}
 	var required []string
-	for _, f := range FieldsOf(t) {
-		properties[f.Key] = f.schema()
+	for _, f := range field.Of(t) {
+		properties[f.Key] = schemaOf(f)
 		if f.Required {
 			required = append(required, f.Key)
 		}
@@ -39,7 +41,7 @@ func schemaOfSection(t reflect.Type) object {
 	return out
 }
 
-func (f Field) schema() object {
+func schemaOf(f field.Field) object {
 	var out object
 	switch {
 	case f.IsSection():
@@ -48,12 +50,12 @@ func (f Field) schema() object {
 	case f.IsSections():
 		out = object{"type": []string{"array", "null"}, "items": schemaOfSection(f.Type.Elem()), "maxItems": maxListMembers}
 	case f.IsList():
-		one := f.schemaOfOne(f.Type.Elem())
+		one := schemaOfOne(f, f.Type.Elem())
 		out = object{"anyOf": []object{one, {"type": "array", "items": one, "maxItems": maxListMembers}, {"type": "null"}}}
 	default:
-		out = f.schemaOfOne(f.Type)
+		out = schemaOfOne(f, f.Type)
 		if f.HasDefault {
-			out["default"] = f.plain(f.Type, f.Default)
+			out["default"] = plain(f.Type, f.Default)
 		}
 		if !f.Required {
 			out = object{"anyOf": []object{out, {"type": "null"}}}
@@ -63,11 +65,11 @@ func (f Field) schema() object {
 	return out
 }
 
-func (f Field) schemaOfOne(t reflect.Type) object {
+func schemaOfOne(f field.Field, t reflect.Type) object {
 	if f.Enum != nil {
 		values := make([]any, len(f.Enum))
 		for i, v := range f.Enum {
-			values[i] = f.plain(t, v)
+			values[i] = plain(t, v)
 		}
 		return object{"enum": values}
 	}
@@ -81,7 +83,7 @@ func (f Field) schemaOfOne(t reflect.Type) object {
 		}
 		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
 	case t.Kind() == reflect.Float64:
-		return f.schemaOfFloat()
+		return schemaOfFloat(f)
 	case t.Kind() == reflect.Bool:
 		return object{"type": "boolean"}
 	case t.Kind() == reflect.Int:
@@ -98,7 +100,7 @@ func (f Field) schemaOfOne(t reflect.Type) object {
 }
 
 // schemaOfFloat bounds numbers and leaves percentages to the decoder.
-func (f Field) schemaOfFloat() object {
+func schemaOfFloat(f field.Field) object {
 	out := object{"type": "number"}
 	if x, err := strconv.ParseFloat(f.Min, 64); err == nil {
 		out["minimum"] = x
@@ -116,7 +118,7 @@ func (f Field) schemaOfFloat() object {
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$|^[+]?0$`
 
 // plain gives a tag's text the type that JSON has for it.
-func (f Field) plain(t reflect.Type, text string) any {
+func plain(t reflect.Type, text string) any {
 	switch {
 	case t == durationType:
 		return text

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/field"
 )
 
 type numbers struct {
@@ -18,7 +20,7 @@ type numbers struct {
 
 func read(text string, into any) *Reader {
 	r := New("f", func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil })
-	Fill(reflect.ValueOf(into).Elem())
+	field.Fill(reflect.ValueOf(into).Elem())
 	r.Load(into)
 	return r
 }

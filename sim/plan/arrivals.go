@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -39,7 +39,7 @@ func (b *builder) arrivals() []sim.Flow {
 			some = []sim.Flow{{From: a.At, To: a.At + a.Over, Visitors: a.Visitors, Site: a.Site}}
 			b.within(path+".at", a.At)
 			if a.At <= b.doc.Length && a.At+a.Over > b.doc.Length {
-				b.At(path+".over", fmt.Sprintf("ends at %s, after the end of the plan", strict.Short(a.At+a.Over)), fmt.Sprintf("at most the length, %s", strict.Short(b.doc.Length)))
+				b.At(path+".over", fmt.Sprintf("ends at %s, after the end of the plan", field.Short(a.At+a.Over)), fmt.Sprintf("at most the length, %s", field.Short(b.doc.Length)))
 			}
 		case "csv":
 			b.within(path+".at", a.At)
@@ -104,7 +104,7 @@ func (b *builder) rate(path string, a arrival) []sim.Flow {
 	b.within(path+".from", a.From)
 	b.within(path+".to", a.To)
 	if a.To <= a.From && a.From <= b.doc.Length {
-		b.At(path+".to", fmt.Sprintf("%s is not after from, %s", strict.Short(a.To), strict.Short(a.From)), "a later moment; both count from the start of the plan")
+		b.At(path+".to", fmt.Sprintf("%s is not after from, %s", field.Short(a.To), field.Short(a.From)), "a later moment; both count from the start of the plan")
 		return nil
 	}
 	return []sim.Flow{{From: a.From, To: a.To, PerMinute: a.PerMinute, ToPerMinute: a.ToPerMinute, Site: a.Site}}

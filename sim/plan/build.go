@@ -12,6 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -50,7 +51,7 @@ func (b *builder) scenario() sim.Scenario {
 	b.sites = b.buildSites()
 	sc := sim.Scenario{
 		Name: d.Name, About: d.About, Length: d.Length, Drain: d.Drain,
-		Settings: d.Limits.of(),
+		Settings: d.Limits.WithDefaults(),
 		Sites:    b.sites,
 	}
 	for _, key := range []string{"limits.total_active_users", "limits.new_users_per_minute"} {
@@ -58,7 +59,6 @@ func (b *builder) scenario() sim.Scenario {
 			b.At(key, "is missing", "both limits are needed, like limits: {total_active_users: 500, new_users_per_minute: 600}")
 		}
 	}
-	b.refresh("limits", d.Limits)
 	if sc.Changes = b.changes(); len(sc.Changes) > 0 && sc.Changes[0].At == 0 {
 		sc.Settings, sc.Changes = sc.Changes[0].Settings, sc.Changes[1:]
 	}
@@ -69,7 +69,7 @@ func (b *builder) scenario() sim.Scenario {
 		mean, least time.Duration
 	}{{"visitors.browsing", v.Browsing.Mean, v.Browsing.Least}, {"visitors.think", v.Think.Mean, v.Think.Least}} {
 		if s.least > s.mean {
-			b.At(s.path+".least", fmt.Sprintf("%s is above the mean of %s", strict.Short(s.least), strict.Short(s.mean)), "at most the mean")
+			b.At(s.path+".least", fmt.Sprintf("%s is above the mean of %s", field.Short(s.least), field.Short(s.mean)), "at most the mean")
 		}
 	}
 	sc.Visitors = sim.Visitors{
@@ -81,26 +81,10 @@ func (b *builder) scenario() sim.Scenario {
 	return sc
 }
 
-func (s settings) of() anteroom.Settings {
-	return anteroom.Settings{
-		TotalActiveUsers: s.TotalActiveUsers, NewUsersPerMinute: s.NewUsersPerMinute,
-		SessionDuration: s.SessionDuration, DisableSessionRenewal: s.DisableSessionRenewal,
-		QueueingMethod: anteroom.QueueingMethod(s.QueueingMethod), QueueAll: s.QueueAll, Suspended: s.Suspended,
-		Refresh: s.Refresh, Unpaced: s.Unpaced, PlaceHold: s.PlaceHold,
-	}.WithDefaults()
-}
-
-// refresh has a gap in its range: 0s, then from a second on.
-func (b *builder) refresh(path string, s settings) {
-	if s.Refresh != 0 && s.Refresh < anteroom.MinRefresh {
-		b.At(path+".refresh", strict.Short(s.Refresh)+" is out of range", "0s, or 1s to 10m")
-	}
-}
-
 // within adds a fault when a moment lies outside the plan.
 func (b *builder) within(path string, at time.Duration) {
 	if at > b.doc.Length {
-		b.At(path, fmt.Sprintf("%s is after the end of the plan", strict.Short(at)), fmt.Sprintf("at most the length, %s", strict.Short(b.doc.Length)))
+		b.At(path, fmt.Sprintf("%s is after the end of the plan", field.Short(at)), fmt.Sprintf("at most the length, %s", field.Short(b.doc.Length)))
 	}
 }
 
@@ -117,19 +101,18 @@ func (b *builder) changes() []sim.Change {
 	for i, e := range b.doc.Events {
 		path := fmt.Sprintf("events[%d]", i)
 		b.within(path+".at", e.At)
-		b.refresh(path, e.settings)
 		moments = append(moments, e.At)
 		if b.given(path + ".until") {
 			b.within(path+".until", e.Until)
 			if e.Until <= e.At {
-				b.At(path+".until", fmt.Sprintf("%s is not after at, %s", strict.Short(e.Until), strict.Short(e.At)), "a later moment; both count from the start of the plan")
+				b.At(path+".until", fmt.Sprintf("%s is not after at, %s", field.Short(e.Until), field.Short(e.At)), "a later moment; both count from the start of the plan")
 			}
 			moments = append(moments, e.Until)
 		} else {
 			e.Until = sim.MaxLength + 1
 		}
 		w := window{e, path}
-		if !slices.ContainsFunc(strict.FieldsOf(reflect.TypeFor[settings]()), func(f strict.Field) bool { return b.given(path + "." + f.Key) }) {
+		if !slices.ContainsFunc(field.Of(reflect.TypeFor[settings]()), func(f field.Field) bool { return b.given(path + "." + f.Key) }) {
 			b.At(path, "changes nothing", "add a key of limits, like total_active_users: 1000 or queue_all: true")
 		}
 		windows = append(windows, w)
@@ -149,7 +132,7 @@ func (b *builder) changes() []sim.Change {
 				b.overlay(&s, w.settings, w.path)
 			}
 		}
-		out = append(out, sim.Change{At: at, Settings: s.of()})
+		out = append(out, sim.Change{At: at, Settings: s.WithDefaults()})
 	}
 	return out
 }
@@ -157,7 +140,7 @@ func (b *builder) changes() []sim.Change {
 // overlay puts what was given at a path over s.
 func (b *builder) overlay(s *settings, over settings, path string) {
 	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(over)
-	for _, f := range strict.FieldsOf(to.Type()) {
+	for _, f := range field.Of(to.Type()) {
 		if b.given(path + "." + f.Key) {
 			to.FieldByIndex(f.Index).Set(from.FieldByIndex(f.Index))
 		}
@@ -176,12 +159,12 @@ func (b *builder) buildSites() []sim.Site {
 	for i, s := range b.doc.Sites {
 		path := fmt.Sprintf("sites[%d]", i)
 		if first, taken := owner[s.Name]; taken && s.Name != "" {
-			b.At(path+".name", fmt.Sprintf("%s is also sites[%d]", strict.Quote(s.Name), first), "every site has a name of its own")
+			b.At(path+".name", fmt.Sprintf("%s is also sites[%d]", field.Quote(s.Name), first), "every site has a name of its own")
 		} else {
 			owner[s.Name] = i
 		}
 		if s.Name != "" && (len(s.Name) > anteroom.MaxNameLength || strings.Trim(strings.ToLower(s.Name), "abcdefghijklmnopqrstuvwxyz0123456789_-") != "") {
-			b.At(path+".name", strict.Quote(s.Name)+" is not a name", "up to 64 letters, digits, _ and -")
+			b.At(path+".name", field.Quote(s.Name)+" is not a name", "up to 64 letters, digits, _ and -")
 		}
 		loads := 0.0
 		for _, l := range s.Loads {
@@ -218,7 +201,7 @@ func (b *builder) site(path, name string) (sim.Site, bool) {
 	case near != "":
 		fix = "did you mean " + near + "?"
 	}
-	b.At(path, strict.Quote(name)+" is not a site of this plan", fix)
+	b.At(path, field.Quote(name)+" is not a site of this plan", fix)
 	return sim.Site{}, false
 }
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -48,7 +48,7 @@ func (b *builder) pastSale(at string, a arrival) []sim.Flow {
 	slices.Sort(steps)
 	width := usual(steps)
 	if last := a.At + rows[len(rows)-1].at; last > b.doc.Length || last == b.doc.Length && rows[len(rows)-1].visitors > 0 {
-		b.At(at+".csv", fmt.Sprintf("has rows up to %s, and the plan ends at %s", strict.Short(last), strict.Short(b.doc.Length)), "make length longer than that, or at earlier")
+		b.At(at+".csv", fmt.Sprintf("has rows up to %s, and the plan ends at %s", field.Short(last), field.Short(b.doc.Length)), "make length longer than that, or at earlier")
 		return nil
 	}
 	var out []sim.Flow
@@ -78,14 +78,14 @@ func (b *builder) pastSale(at string, a arrival) []sim.Flow {
 func (b *builder) readBeside(at, name string) ([]byte, bool) {
 	clean := path.Clean(filepath.ToSlash(name))
 	if !fs.ValidPath(clean) || clean == "." {
-		b.At(at, strict.Quote(name)+" is not a file beside the plan", "put the file into the plan's folder or below, and write its path from there")
+		b.At(at, field.Quote(name)+" is not a file beside the plan", "put the file into the plan's folder or below, and write its path from there")
 		return nil, false
 	}
 	cannot := func(err error) ([]byte, bool) {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err
 		}
-		b.At(at, fmt.Sprintf("%s cannot be read: %v", strict.Quote(name), err), "the path starts at the plan's folder and does not leave it")
+		b.At(at, fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err), "the path starts at the plan's folder and does not leave it")
 		return nil, false
 	}
 	folder, done, err := b.beside()
@@ -99,7 +99,7 @@ func (b *builder) readBeside(at, name string) ([]byte, bool) {
 		return cannot(err)
 	}
 	if !info.Mode().IsRegular() {
-		b.At(at, strict.Quote(name)+" is not a plain file", "name a CSV file")
+		b.At(at, field.Quote(name)+" is not a plain file", "name a CSV file")
 		return nil, false
 	}
 	in, err := folder.Open(clean)
@@ -112,7 +112,7 @@ func (b *builder) readBeside(at, name string) ([]byte, bool) {
 		return cannot(err)
 	}
 	if len(data) > maxCSVBytes {
-		b.At(at, fmt.Sprintf("%s has more than %d MiB", strict.Quote(name), maxCSVBytes>>20), "sum the visitors by the minute")
+		b.At(at, fmt.Sprintf("%s has more than %d MiB", field.Quote(name), maxCSVBytes>>20), "sum the visitors by the minute")
 		return nil, false
 	}
 	return data, true
@@ -177,7 +177,7 @@ func (b *builder) rows(at, file string, data []byte) []row {
 		count, err := strconv.ParseFloat(strings.TrimSpace(record[countAt]), 64)
 		if err != nil || !(count >= 0 && count <= sim.MaxVisitors) {
 			_, col := in.FieldPos(countAt)
-			fault(line, col, strict.Quote(record[countAt])+" is not a number of visitors", fmt.Sprintf("0 to %d, without separators", sim.MaxVisitors))
+			fault(line, col, field.Quote(record[countAt])+" is not a number of visitors", fmt.Sprintf("0 to %d, without separators", sim.MaxVisitors))
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].at == moment {
@@ -223,7 +223,7 @@ func (c *clock) read(text string) (time.Duration, string, string) {
 	kind, at := "", time.Duration(0)
 	if s, err := strconv.ParseFloat(text, 64); err == nil {
 		if !(s >= 0 && s <= 9e9) { // more does not fit, and is no Unix time of our days
-			return 0, strict.Quote(text) + " is not a time", "seconds, 0 to 9000000000"
+			return 0, field.Quote(text) + " is not a time", "seconds, 0 to 9000000000"
 		}
 		kind, at = "seconds", time.Duration(s*1000)*time.Millisecond
 	}
@@ -238,9 +238,9 @@ func (c *clock) read(text string) (time.Duration, string, string) {
 	}
 	switch {
 	case kind == "":
-		return 0, strict.Quote(text) + " is not a time", "like 09:30, 09:30:15, 2026-11-20T09:30:00Z, or seconds"
+		return 0, field.Quote(text) + " is not a time", "like 09:30, 09:30:15, 2026-11-20T09:30:00Z, or seconds"
 	case c.started && kind != c.kind:
-		return 0, fmt.Sprintf("%s is %s, and the first row has %s", strict.Quote(text), kind, c.kind), "one way of writing times in the whole column"
+		return 0, fmt.Sprintf("%s is %s, and the first row has %s", field.Quote(text), kind, c.kind), "one way of writing times in the whole column"
 	case !c.started:
 		*c = clock{kind: kind, first: at, last: at, started: true}
 	}
@@ -248,10 +248,10 @@ func (c *clock) read(text string) (time.Duration, string, string) {
 		at += 24 * time.Hour // past midnight
 	}
 	if at < c.last {
-		return 0, strict.Quote(text) + " is before the row above", "sort the rows by time"
+		return 0, field.Quote(text) + " is before the row above", "sort the rows by time"
 	}
 	if at-c.first > sim.MaxLength {
-		return 0, strict.Quote(text) + " is more than a week after the first row", "take the part of the file that is the sale"
+		return 0, field.Quote(text) + " is more than a week after the first row", "take the part of the file that is the sale"
 	}
 	c.last = at
 	return at - c.first, "", ""

@@ -24,7 +24,9 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -34,7 +36,7 @@ type document struct {
 	About    string        `key:"about" doc:"A line that says more, at most 1000 characters."`
 	Length   time.Duration `key:"length" required:"true" min:"1m" max:"168h" doc:"How long visitors arrive and things happen."`
 	Drain    bool          `key:"drain" default:"true" doc:"Whether the run goes on after that until nobody waits or browses any more."`
-	Limits   settings      `key:"limits" doc:"The room's settings at the start. The keys are those of a room."`
+	Limits   settings      `key:"limits" doc:"The room's settings at the start: the keys and defaults of a room. Both limits are required, and above 0."`
 	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two meet, the later one wins."`
 	Sites    []site        `key:"sites" doc:"Data centres. Without any: one, with one node."`
 	Arrivals []arrival     `key:"arrivals" required:"true" doc:"Who comes: rates over a time (per_minute), bursts (visitors), past sales (csv), in any number. They add up."`
@@ -42,19 +44,21 @@ type document struct {
 	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
 }
 
-// settings are those of a room that a plan can have. Both limits are above 0 here: who
-// wants to admit nobody for a while says queue_all.
-type settings struct {
-	TotalActiveUsers      int           `key:"total_active_users" min:"1" max:"2147483647" doc:"Maximum number of active users. Required in limits."`
-	NewUsersPerMinute     int           `key:"new_users_per_minute" min:"1" max:"2147483647" doc:"New sessions in any 60 seconds. Required in limits."`
-	SessionDuration       time.Duration `key:"session_duration" min:"1s" max:"24h" minutes:"true" doc:"How long a session lives after its last request; 5m unless said. A bare number is minutes."`
-	DisableSessionRenewal bool          `key:"disable_session_renewal" doc:"Whether sessions end session_duration after admission, whatever happens; false unless said."`
-	QueueingMethod        string        `key:"queueing_method" enum:"fifo,random,passthrough,reject" doc:"Who is admitted next: the first in line, anybody by lot, everybody, nobody; fifo unless said."`
-	QueueAll              bool          `key:"queue_all" doc:"Hold everybody without a session; false unless said."`
-	Suspended             bool          `key:"suspended" doc:"Switch the room off; false unless said."`
-	Refresh               time.Duration `key:"refresh" min:"0s" max:"10m" doc:"Interval of the waiting page, 1s to 10m; adapted to the place in line unless said."`
-	Unpaced               bool          `key:"unpaced" doc:"Release the line as fast as new_users_per_minute allows instead of smoothly; false unless said."`
-	PlaceHold             time.Duration `key:"place_hold" min:"30s" max:"1h" doc:"How long a place is kept after a missed check-in; 5m unless said."`
+// settings are those of a room, as far as they are given.
+type settings struct{ anteroom.Settings }
+
+// Fields are those of a room's settings. Both limits are above 0 here: who wants to admit nobody
+// for a while says queue_all.
+func (settings) Fields() (of reflect.Type, out []field.Field) {
+	out = field.Of(reflect.TypeFor[anteroom.Settings]())
+	for i := range out {
+		f := &out[i]
+		if f.Required {
+			f.Min = "1"
+		}
+		f.Required, f.HasDefault, f.Index = false, false, append([]int{0}, f.Index...)
+	}
+	return reflect.TypeFor[settings](), out
 }
 
 // event is a member of "events".
@@ -197,7 +201,7 @@ func Read(file string) (sim.Scenario, error) {
 // read is Read with what it reads from: open the plan itself, beside the files next to it.
 func read(file string, open func(string) (io.ReadCloser, error), beside func() (fs.FS, func(), error)) (sim.Scenario, error) {
 	b := builder{Reader: strict.New(file, open), beside: beside, file: file}
-	strict.Fill(reflect.ValueOf(&b.doc).Elem())
+	field.Fill(reflect.ValueOf(&b.doc).Elem())
 	b.Load(&b.doc)
 	if b.Broken {
 		return sim.Scenario{}, b.Err()

@@ -23,6 +23,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
+	"github.com/anteroom/anteroom/field"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -228,7 +229,7 @@ func TestEveryMemberOfAScenarioHasAKey(t *testing.T) {
 func TestTheTagsAreSound(t *testing.T) {
 	var walk func(reflect.Type)
 	walk = func(typ reflect.Type) {
-		for _, f := range strict.FieldsOf(typ) {
+		for _, f := range field.Of(typ) {
 			if f.Doc == "" || !strings.HasSuffix(f.Doc, ".") {
 				t.Errorf("%v %s: doc %q", typ, f.Key, f.Doc)
 			}
@@ -373,7 +374,7 @@ func check(t *testing.T, sc sim.Scenario) {
 		}
 	}
 	for i, c := range sc.Changes {
-		if i > 0 && c.At <= sc.Changes[i-1].At || c.At > sc.Length || len(c.Settings.Check()) > 0 || c.Settings.TotalActiveUsers < 1 {
+		if i > 0 && c.At <= sc.Changes[i-1].At || c.At > sc.Length || len(faultsOf(c.Settings)) > 0 || c.Settings.TotalActiveUsers < 1 {
 			t.Fatalf("changes %+v", sc.Changes)
 		}
 	}
@@ -382,7 +383,11 @@ func check(t *testing.T, sc sim.Scenario) {
 			t.Fatalf("death %+v", d)
 		}
 	}
-	if faults := sc.Settings.Check(); len(faults) > 0 || len(sc.Sites) == 0 {
+	if faults := faultsOf(sc.Settings); len(faults) > 0 || len(sc.Sites) == 0 {
 		t.Fatalf("%v, %d sites", faults, len(sc.Sites))
 	}
+}
+
+func faultsOf(s anteroom.Settings) anteroom.Faults {
+	return anteroom.Room{Name: "plan", Settings: s}.Check()
 }

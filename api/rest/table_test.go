@@ -1,0 +1,169 @@
+package rest
+
+import (
+	"encoding/json/v2"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/inventory"
+	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/field"
+)
+
+// unlike returns a value that a field takes and that is not its default, as JSON has it.
+func unlike(t *testing.T, f field.Field) any {
+	t.Helper()
+	switch {
+	case f.IsSection():
+		out := map[string]any{}
+		for _, inside := range field.Of(f.Type) {
+			out[inside.Key] = unlike(t, inside)
+		}
+		return out
+	case f.IsSections():
+		return []any{unlike(t, field.Field{Type: f.Type.Elem()})}
+	case f.IsList():
+		return []any{f.Enum[0]}
+	case len(f.Enum) > 0:
+		for _, v := range f.Enum {
+			if v != f.Default && v != "none" && v != "never" {
+				if f.Type.Kind() == reflect.Int {
+					return jsonInt(v)
+				}
+				return v
+			}
+		}
+	case f.Minutes:
+		return 7
+	case f.IsDuration():
+		return "40s"
+	case f.Moment:
+		return map[string]string{"event_start_time": "2046-11-27T10:00:00Z", "event_end_time": "2046-11-27T11:00:00Z", "prequeue_start_time": "2046-11-27T09:00:00Z", "until": "2047-01-01T00:00:00Z"}[f.Key]
+	}
+	if v, ok := map[string]any{"host": "shop.example.com", "path": "/shop", "name": "all", "time_zone": "Europe/Berlin", "new_users_per_minute": 201}[f.Key]; ok {
+		return v
+	}
+	switch f.Type.Kind() {
+	case reflect.Bool:
+		return f.Default != "true"
+	case reflect.Int:
+		return 202
+	}
+	return "abc"
+}
+
+func jsonInt(text string) (n int) {
+	fmt.Sscan(text, &n)
+	return n
+}
+
+func unlikeAll(t *testing.T, fields []field.Field) string {
+	t.Helper()
+	out := map[string]any{}
+	for _, f := range fields {
+		out[f.Key] = unlike(t, f)
+	}
+	if routes, ok := out["additional_routes"].([]any); ok {
+		routes[0].(map[string]any)["path"] = "/another"
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func (in *installation) inventory(t *testing.T) (*client.Client, *inventory.Inventory) {
+	t.Helper()
+	s := httptest.NewServer(in)
+	t.Cleanup(s.Close)
+	c, err := client.New(client.Config{URL: s.URL + Prefix, Token: adminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := inventory.Read(t.Context(), c, "example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, inv
+}
+
+// A room and an event with every setting of the table go to another Anteroom, and into a file, and
+// lose nothing.
+func TestEverySettingComesAlong(t *testing.T) {
+	from, to := open(t), open(t)
+	zone := from.ask(t, "POST", "/zones", `{"name":"example.com"}`).Result.(map[string]any)["id"].(string)
+	made := from.ask(t, "POST", "/zones/"+zone+"/waiting_rooms", unlikeAll(t, anteroom.RoomFields()))
+	if made.Status != 200 {
+		t.Fatal(made.Text)
+	}
+	room := made.Result.(map[string]any)
+	for _, f := range anteroom.RoomFields() {
+		if reflect.DeepEqual(room[f.Key], f.JSONDefault()) {
+			t.Errorf("%s has its default: the test shows nothing about it", f.Key)
+		}
+	}
+	made = from.ask(t, "POST", "/zones/"+zone+"/waiting_rooms/"+room["id"].(string)+"/events", unlikeAll(t, anteroom.EventFields()))
+	if made.Status != 200 {
+		t.Fatal(made.Text)
+	}
+
+	_, all := from.inventory(t)
+	to.ask(t, "POST", "/zones", `{"name":"example.com"}`)
+	target, there := to.inventory(t)
+	for _, ch := range inventory.Changes(all, there) {
+		if err := ch.Apply(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, there = to.inventory(t); len(inventory.Changes(all, there)) > 0 {
+		t.Errorf("still to change: %+v", inventory.Changes(all, there))
+	}
+	if diff := cmp.Diff(all.Zones[0].Rooms[0].Object, there.Zones[0].Rooms[0].Object); diff != "" {
+		t.Error("the room:", diff)
+	}
+	if diff := cmp.Diff(all.Zones[0].Rooms[0].Events[0].Object, there.Zones[0].Rooms[0].Events[0].Object); diff != "" {
+		t.Error("the event:", diff)
+	}
+
+	var file strings.Builder
+	if err := all.YAML(&file); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "anteroom.yaml")
+	if err := os.WriteFile(name, []byte("sites: [{hosts: \"*\", origins: \"http://127.0.0.1:9\"}]\n"+file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.LoadOptions{File: name})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file.String())
+	}
+	admin, err := from.manage.Authenticate(adminToken, from.address(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := from.manage.Rooms(admin, anteroom.ZoneID(zone))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := cfg.Rooms[0], rooms[0].WithDefaults()
+	for _, r := range []*anteroom.Room{&got, &want} {
+		r.ID, r.Revision, r.CreatedOn, r.ModifiedOn, r.Controls = "", 0, want.CreatedOn, want.CreatedOn, anteroom.Controls{}
+		for i := range r.Events {
+			e := &r.Events[i]
+			e.ID, e.Seed, e.CreatedOn, e.ModifiedOn = "", [32]byte{}, want.CreatedOn, want.CreatedOn
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("from the file: %s\n%s", diff, file.String())
+	}
+}

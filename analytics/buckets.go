@@ -107,14 +107,22 @@ func (b *Buckets) Counts() (c BucketCounts) {
 	return c
 }
 
-// Upto is how many durations are not above each of these powers of two, which ascend: 2^exponent seconds.
-func (c BucketCounts) Upto(exponents ...int) []uint64 {
-	out, n, i := make([]uint64, len(exponents)), c.Zero, 0
-	for k, e := range exponents {
-		for ; i < len(c.Buckets) && c.Buckets[i].Index <= e*perOctave; i++ {
+// Upto is how many durations are not above each of these bounds, which ascend, in seconds. What lies in
+// the bucket of a bound counts in proportion, as if its durations were spread evenly over it.
+func (c BucketCounts) Upto(bounds ...float64) []uint64 {
+	out, n, i := make([]uint64, len(bounds)), c.Zero, 0
+	for k, bound := range bounds {
+		for ; i < len(c.Buckets) && c.Buckets[i].high() <= bound; i++ {
 			n += c.Buckets[i].N
 		}
 		out[k] = n
+		if i < len(c.Buckets) {
+			b := c.Buckets[i]
+			low := math.Exp2(float64(b.Index-1) / perOctave)
+			out[k] += uint64(float64(b.N) * max(0, bound-low) / (b.high() - low))
+		}
 	}
 	return out
 }
+
+func (b Bucket) high() float64 { return math.Exp2(float64(b.Index) / perOctave) }

@@ -48,11 +48,18 @@ func TestBucketsUpto(t *testing.T) {
 		b.Observe(d)
 	}
 	c := b.Counts()
-	if got := c.Upto(-20, -1, 0, 1, 2, 11, 12); !slices.Equal(got, []uint64{1, 1, 2, 4, 5, 5, 6}) {
+	if got := c.Upto(1e-6, 0.5, 1, 2, 4, 2048, 4096); !slices.Equal(got, []uint64{1, 1, 2, 4, 5, 5, 6}) {
 		t.Error(got)
 	}
 	if c.Count != 6 {
 		t.Error(c.Count)
+	}
+	var many analytics.Buckets // 100 around 10 s, whose bucket is from 9.51 s to 10.37 s
+	for range 100 {
+		many.Observe(10 * time.Second)
+	}
+	if got := many.Counts().Upto(5, 9.5, 10, 10.4, 30); !slices.Equal(got, []uint64{0, 0, 56, 100, 100}) {
+		t.Error(got)
 	}
 	var none *analytics.Buckets
 	if got := none.Counts(); got.Count != 0 {

@@ -30,7 +30,7 @@ func TestTotalsOutliveTheirMinutes(t *testing.T) {
 			t.Fatalf("after %d minutes: %+v", n, got)
 		}
 	}
-	if got := r.Totals().Spans[analytics.Waited]; got.Sum != 630 || !slices.Equal(got.Upto(1, 2, 6), []uint64{0, 10, 20}) {
+	if got := r.Totals().Spans[analytics.Waited]; got.Sum != 630 || !slices.Equal(got.Upto(2, 4, 64), []uint64{0, 10, 20}) {
 		t.Errorf("%+v", got)
 	}
 	var none *analytics.Recorder

@@ -165,7 +165,7 @@ func TestMonitoringNamesExist(t *testing.T) {
 			next.get("/")
 			_, text = alone.ask("/metrics")
 		}
-		for _, want := range []string{"wr_wait_seconds_count", "wr_session_seconds_count", "wr_estimate_error_seconds_count", "wr_tickets_rejected_total", "wr_wait_forecast_seconds"} {
+		for _, want := range []string{"anteroom_wait_seconds_count", "anteroom_session_seconds_count", "anteroom_estimate_error_seconds_count", "anteroom_tickets_rejected_total", "anteroom_wait_forecast_seconds"} {
 			if !strings.Contains(text, want) {
 				return "no " + want
 			}
@@ -183,7 +183,7 @@ func TestMonitoringNamesExist(t *testing.T) {
 		newVisitor(t, core).get("/")
 		_, text := core.ask("/metrics")
 		found := exposed(text)
-		if found["wr_lease_age_seconds"] == nil || found["wr_active_sessions"] == nil {
+		if found["anteroom_lease_age_seconds"] == nil || found["anteroom_active_sessions"] == nil {
 			return "the core shows no lease, or no room: " + tail(text, 300)
 		}
 		for name, labels := range found {

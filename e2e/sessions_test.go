@@ -157,7 +157,7 @@ func TestNoTicketIsWrittenDown(t *testing.T) {
 	waiting.place("/cart?secret=hunter2")
 	inside.get("/cart?secret=hunter2")
 	status, metrics := g.ask("/metrics")
-	if status != http.StatusOK || !strings.Contains(metrics, "wr_") {
+	if status != http.StatusOK || !strings.Contains(metrics, "anteroom_") {
 		t.Fatalf("metrics: %d %.300s", status, metrics)
 	}
 	_, page := g.ask("/-/status")

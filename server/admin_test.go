@@ -119,15 +119,15 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "wr_") {
+		if strings.HasPrefix(p.Metric, "anteroom_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
 	id := string(anteroom.RoomIDOf("*", "shop"))
 	for _, want := range []string{
-		`wr_active_sessions{room="` + id + `"} 1`, `wr_waiting{room="` + id + `",state="present"} 1`,
-		`wr_limit_active{room="` + id + `"} 1`, `wr_room_info{name="shop",room="` + id + `",zone="*"} 1`, "wr_ready 1", "wr_config_reload_success 1", "wr_journal_failing 0",
-		"wr_requests_total 2", `wr_build_info{go=`,
+		`anteroom_active_sessions{room="` + id + `"} 1`, `anteroom_waiting{room="` + id + `",state="present"} 1`,
+		`anteroom_limit_active{room="` + id + `"} 1`, `anteroom_room_info{name="shop",room="` + id + `",zone="*"} 1`, "anteroom_ready 1", "anteroom_config_reload_success 1", "anteroom_journal_failing 0",
+		"anteroom_requests_total 2", `anteroom_build_info{go=`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("%s is missing", want)
@@ -141,7 +141,7 @@ func TestMetricsDoNotGrowWithRequests(t *testing.T) {
 		t.Skip("long")
 	}
 	r := startServer(t, oneRoom)
-	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nwr_") }
+	series := func() int { return strings.Count(r.admin("GET", "/metrics").body, "\nanteroom_") }
 	for _, path := range []string{"/", "/a", "/b"} {
 		r.visit(path)
 	}

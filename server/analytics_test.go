@@ -59,7 +59,7 @@ func TestAnalyticsOfAProcessAlone(t *testing.T) {
 		if st := r.status().Analytics; !st.Kept || st.Failing != "" || st.MaxBytes != 2<<30 || st.Bytes == 0 {
 			t.Errorf("status %+v", st)
 		}
-		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_analytics_failing 0") || !strings.Contains(a.body, "wr_analytics_bytes") {
+		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_analytics_failing 0") || !strings.Contains(a.body, "anteroom_analytics_bytes") {
 			t.Error("no metrics of the store")
 		}
 		if err := r.end(); err != nil {
@@ -98,7 +98,7 @@ func TestAnalyticsThatCannotBeOpened(t *testing.T) {
 	if st := r.status().Analytics; st.Failing == "" || st.Since == nil {
 		t.Errorf("status %+v", st)
 	}
-	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_analytics_failing 1") {
+	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_analytics_failing 1") {
 		t.Error("metrics do not say so")
 	}
 	r.log.await(t, 0, "analytics cannot be written")

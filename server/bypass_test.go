@@ -87,7 +87,7 @@ func TestNobodyPassesByTiringTheRules(t *testing.T) {
 	if !r.inside("192.0.2.1", "xxx") || r.inside("192.0.2.1", "xxxy") || r.inside("192.0.2.1", strings.Repeat("x", 28<<10)) {
 		t.Error("the rule decides otherwise")
 	}
-	if m := r.admin("GET", "/metrics").body; !strings.Contains(m, "wr_rules_exhausted_total 1\n") {
+	if m := r.admin("GET", "/metrics").body; !strings.Contains(m, "anteroom_rules_exhausted_total 1\n") {
 		t.Error("the metrics do not say that a rule was exhausted once")
 	}
 }
@@ -110,7 +110,7 @@ func TestRulesKnowCountries(t *testing.T) {
 	if !r.inside("81.2.69.1", "x") || r.inside("81.2.70.1", "x") {
 		t.Error("the country does not decide")
 	}
-	for _, line := range []string{`wr_bypassed_total{reason="rule",room="`, `wr_bypassed_total{reason="crawler",room="`} {
+	for _, line := range []string{`anteroom_bypassed_total{reason="rule",room="`, `anteroom_bypassed_total{reason="crawler",room="`} {
 		if m := r.admin("GET", "/metrics").body; !strings.Contains(m, line) {
 			t.Errorf("no %s in the metrics", line)
 		}
@@ -193,7 +193,7 @@ func crawlersPass(t *testing.T, expressions []string, allow func(*running)) {
 			t.Error("somebody else passes")
 		}
 	}
-	if m := r.admin("GET", "/metrics").body; !strings.Contains(m, "wr_crawlers_verified 1") || !strings.Contains(m, `wr_crawler_lookups_total{result="confirmed"} 1`) {
+	if m := r.admin("GET", "/metrics").body; !strings.Contains(m, "anteroom_crawlers_verified 1") || !strings.Contains(m, `anteroom_crawler_lookups_total{result="confirmed"} 1`) {
 		t.Error("the metrics do not show it")
 	}
 }

@@ -1,22 +1,17 @@
 package server
 
 import (
-	"math"
-
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// powers are the bounds, as powers of two in seconds, of the classic buckets of a histogram. They are bounds of
-// native buckets too, so that the same counts serve both.
-type powers []int
-
-// The classic buckets of what takes microseconds, and of what takes minutes.
+// The bounds of the classic buckets, in seconds: of what takes microseconds, and of what takes minutes. The counts
+// come from the native buckets, which are 9 % wide.
 var (
-	instants = powers{-17, -15, -13, -11, -9, -7, -5, -3, -1, 1, 3}             // 8 µs to 8 s
-	waits    = powers{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16} // 1 s to 18 h
+	instants = []float64{10e-6, 50e-6, 100e-6, 500e-6, 1e-3, 5e-3, 10e-3, 50e-3, 0.1, 0.5, 1, 5}
+	waits    = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400}
 )
 
 // distribution is a histogram in both forms: the native one for those who ask for it (protobuf), the
@@ -30,7 +25,7 @@ type distribution struct {
 
 // newDistribution makes the metric of what was counted. Below, if not nil, is what counts as
 // negative.
-func newDistribution(d *prometheus.Desc, bounds powers, above analytics.BucketCounts, below *analytics.BucketCounts, labels ...string) distribution {
+func newDistribution(d *prometheus.Desc, bounds []float64, above analytics.BucketCounts, below *analytics.BucketCounts, labels ...string) distribution {
 	var negative analytics.BucketCounts
 	if below != nil {
 		negative = *below
@@ -47,11 +42,11 @@ func newDistribution(d *prometheus.Desc, bounds powers, above analytics.BucketCo
 	if below != nil {
 		upto := negative.Upto(bounds...)
 		for i := len(bounds) - 1; i >= 0; i-- {
-			bucket(-math.Exp2(float64(bounds[i])), negative.Count-upto[i])
+			bucket(-bounds[i], negative.Count-upto[i])
 		}
 	}
 	for i, n := range above.Upto(bounds...) {
-		bucket(math.Exp2(float64(bounds[i])), negative.Count+n)
+		bucket(bounds[i], negative.Count+n)
 	}
 	return distribution{d, prometheus.MakeLabelPairs(d, labels), h}
 }

@@ -199,7 +199,7 @@ func TestOnFailure(t *testing.T) {
 		if a := r.visit("/", inside.Cookies()...); !a.isIn() {
 			t.Errorf("%s: the session did not go on", choice)
 		}
-		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_journal_failing 1") {
+		if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_journal_failing 1") {
 			t.Errorf("%s: the metrics do not tell", choice)
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/ticket"
@@ -24,8 +26,30 @@ const scrapes = 4
 func (s *Server) newMetrics() http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s: s})
-	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, EnableOpenMetrics: true,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError})
+	opts := promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, EnableOpenMetrics: true,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError}
+	both, today := promhttp.HandlerFor(bothNames{reg}, opts), promhttp.HandlerFor(reg, opts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("former") == "no" {
+			today.ServeHTTP(w, r)
+			return
+		}
+		both.ServeHTTP(w, r)
+	})
+}
+
+// bothNames gives each of our metrics under its former name, too, for whoever has not changed dashboards and alerts yet.
+type bothNames struct{ prometheus.Gatherer }
+
+// Gather implements prometheus.Gatherer.
+func (b bothNames) Gather() ([]*dto.MetricFamily, error) {
+	all, err := b.Gatherer.Gather()
+	for _, f := range all {
+		if name, ours := strings.CutPrefix(f.GetName(), prefix); ours {
+			all = append(all, &dto.MetricFamily{Name: new(oldPrefix + name), Help: new("Deprecated: use " + f.GetName() + "."), Type: f.Type, Metric: f.Metric})
+		}
+	}
+	return all, err
 }
 
 type collector struct{ s *Server }

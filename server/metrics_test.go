@@ -88,23 +88,23 @@ func TestMetricsTellWhatWasRecorded(t *testing.T) {
 
 	text := r.admin("GET", "/metrics").body
 	for _, want := range []string{
-		`wr_wait_seconds_count{room="ID"} 3`, `wr_wait_seconds_sum{room="ID"} 3604`, `wr_wait_seconds_bucket{room="ID",le="1"} 1`, `wr_wait_seconds_bucket{room="ID",le="4"} 2`,
-		`wr_wait_seconds_bucket{room="ID",le="2048"} 2`, `wr_wait_seconds_bucket{room="ID",le="4096"} 3`,
-		`wr_estimate_error_seconds_sum{room="ID"} -230`, `wr_estimate_error_seconds_bucket{room="ID",le="-128"} 1`, `wr_estimate_error_seconds_bucket{room="ID",le="-1"} 2`,
-		`wr_estimate_error_seconds_bucket{room="ID",le="8"} 2`, `wr_estimate_error_seconds_bucket{room="ID",le="16"} 3`,
-		`wr_no_shows_total{room="ID"} 7`, `wr_decisions_total{reason="free_slot",room="ID",verdict="admit"} 1`, `wr_admitted_total{room="ID",via="direct"} 1`,
-		`wr_admitted_total{room="ID",via="queue"} 0`, `wr_tickets_rejected_total{reason="wrong_version",room="ID"} 1`,
-		`wr_held{room="ID"} 0`, `wr_event_phase{room="ID"} 0`, `wr_queueing_method{method="fifo",room="ID"} 1`, `wr_origin_seconds_count 1`, `wr_gate_seconds_count 4`,
+		`anteroom_wait_seconds_count{room="ID"} 3`, `anteroom_wait_seconds_sum{room="ID"} 3604`, `anteroom_wait_seconds_bucket{room="ID",le="1"} 1`, `anteroom_wait_seconds_bucket{room="ID",le="5"} 2`,
+		`anteroom_wait_seconds_bucket{room="ID",le="1800"} 2`, `anteroom_wait_seconds_bucket{room="ID",le="3600"} 2`, `anteroom_wait_seconds_bucket{room="ID",le="7200"} 3`,
+		`anteroom_estimate_error_seconds_sum{room="ID"} -230`, `anteroom_estimate_error_seconds_bucket{room="ID",le="-120"} 1`, `anteroom_estimate_error_seconds_bucket{room="ID",le="-1"} 2`,
+		`anteroom_estimate_error_seconds_bucket{room="ID",le="5"} 2`, `anteroom_estimate_error_seconds_bucket{room="ID",le="30"} 3`,
+		`anteroom_no_shows_total{room="ID"} 7`, `anteroom_decisions_total{reason="free_slot",room="ID",verdict="admit"} 1`, `anteroom_admitted_total{room="ID",via="direct"} 1`,
+		`anteroom_admitted_total{room="ID",via="queue"} 0`, `anteroom_tickets_rejected_total{reason="wrong_version",room="ID"} 1`,
+		`anteroom_held{room="ID"} 0`, `anteroom_event_phase{room="ID"} 0`, `anteroom_queueing_method{method="fifo",room="ID"} 1`, `anteroom_origin_seconds_count 1`, `anteroom_gate_seconds_count 4`,
 	} {
 		if want = strings.ReplaceAll(want, "ID", string(id)); !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	if strings.Contains(text, "wr_session_seconds") {
+	if strings.Contains(text, "anteroom_session_seconds") {
 		t.Error("a distribution of nothing is shown")
 	}
 
-	h := r.scraped()["wr_estimate_error_seconds"].Metric[0].Histogram
+	h := r.scraped()["anteroom_estimate_error_seconds"].Metric[0].Histogram
 	if h.GetSchema() != analytics.BucketSchema || h.GetSampleCount() != 3 || len(h.PositiveSpan) != 1 || len(h.NegativeSpan) != 2 || len(h.Bucket) != 34 {
 		t.Error(h)
 	}
@@ -112,7 +112,7 @@ func TestMetricsTellWhatWasRecorded(t *testing.T) {
 	if h.PositiveSpan[0].GetOffset() != 27 || math.Exp2(27./8) < 10 || math.Exp2(26./8) > 10 {
 		t.Error(h.PositiveSpan)
 	}
-	if key := r.scraped()["wr_key_age_seconds"].Metric[0].Gauge.GetValue(); key < 0 || key > 3600 {
+	if key := r.scraped()["anteroom_key_age_seconds"].Metric[0].Gauge.GetValue(); key < 0 || key > 3600 {
 		t.Errorf("the key is %v s old", key)
 	}
 }
@@ -125,7 +125,7 @@ func foreign(r *running) *http.Cookie {
 func TestSeriesOfARoom(t *testing.T) {
 	r := startServer(t, oneRoom)
 	id := string(anteroom.RoomIDOf("*", "shop"))
-	series := func() (n int) { return strings.Count(r.admin("GET", "/metrics").body, `room="`+id+`"`) }
+	series := func() (n int) { return strings.Count(r.admin("GET", "/metrics?former=no").body, `room="`+id+`"`) }
 	if n := series(); n > seriesIdle {
 		t.Errorf("an idle room has %d series, docs/monitoring.md says %d", n, seriesIdle)
 	}
@@ -155,7 +155,7 @@ const (
 // TestMetricsPage holds the page's table and the declared metrics together.
 func TestMetricsPage(t *testing.T) {
 	page := string(mustRead(t, "../docs/monitoring.md"))
-	row := regexp.MustCompile("(?m)^\\| `(wr_[a-z_]+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|")
+	row := regexp.MustCompile("(?m)^\\| `(anteroom_[a-z_]+)` \\| (\\w+) \\| ([^|]*) \\| ([^|]*) \\|")
 	documented := map[string][]string{}
 	for _, m := range row.FindAllStringSubmatch(page, -1) {
 		if documented[m[1]] != nil {
@@ -191,7 +191,7 @@ func TestOnlyDeclaredMetrics(t *testing.T) {
 	r := startServer(t, oneRoom)
 	recordAll(r.s.node.Room(anteroom.RoomIDOf("*", "shop")).Recorder(), r.s.node.Now())
 	for name, f := range r.scraped() {
-		if !strings.HasPrefix(name, "wr_") {
+		if !strings.HasPrefix(name, "anteroom_") {
 			continue
 		}
 		i := slices.IndexFunc(families, func(f *family) bool { return f.name == name })
@@ -234,7 +234,7 @@ func BenchmarkScrape(b *testing.B) {
 				}
 				size := 0
 				for b.Loop() {
-					size = len(r.admin("GET", "/metrics", header...).body)
+					size = len(r.admin("GET", "/metrics?former=no", header...).body)
 				}
 				b.ReportMetric(float64(size)/1e6, "MB")
 			})
@@ -242,13 +242,26 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// TestMetricsKeepTheirNames: no page, test or script speaks of metrics by the prefix that they had.
+// TestFormerNames: what was scraped under another prefix is still there, and says its name of today.
+func TestFormerNames(t *testing.T) {
+	text := startServer(t, oneRoom).admin("GET", "/metrics").body
+	for _, want := range []string{"\nanteroom_ready 1\n", "\nwr_ready 1\n", "\n# HELP wr_ready Deprecated: use anteroom_ready.\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if text := startServer(t, oneRoom).admin("GET", "/metrics?former=no").body; strings.Contains(text, "wr_") || !strings.Contains(text, "\nanteroom_ready 1\n") {
+		t.Error("former names are there although nobody wants them")
+	}
+}
+
+// TestMetricsKeepTheirNames: the pages speak of metrics that there are.
 func TestMetricsKeepTheirNames(t *testing.T) {
 	pages, err := os.ReadDir("../docs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := regexp.MustCompile("`(wr_[a-z_]+)")
+	known := regexp.MustCompile("`(anteroom_[a-z_]+)")
 	for _, p := range pages {
 		if !strings.HasSuffix(p.Name(), ".md") {
 			continue

@@ -146,8 +146,8 @@ func TestRefusedReloadLeavesNothingBehind(t *testing.T) {
 			if a := r.visit("/", inside.Cookies()...); !a.isIn() {
 				t.Error("the session ended")
 			}
-			if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_config_reload_success 0") {
-				t.Error("wr_config_reload_success is not 0")
+			if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_config_reload_success 0") {
+				t.Error("anteroom_config_reload_success is not 0")
 			}
 			mustWrite(t, keys, string(secret))
 		})

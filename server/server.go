@@ -3,7 +3,7 @@
 //
 // A reload (SIGHUP, a changed file, POST /-/reload) takes one way: parse, check, build,
 // swap. If any step fails the process goes on with what it had and says so in the log, in
-// /-/status and in the metric wr_config_reload_success.
+// /-/status and in the metric anteroom_config_reload_success.
 package server
 
 import (
@@ -41,7 +41,7 @@ type Options struct {
 	Load func() (config.Config, error)
 	// Log; nil means none.
 	Log *slog.Logger
-	// Version is shown in /-/status and wr_build_info.
+	// Version is shown in /-/status and anteroom_build_info.
 	Version string
 	// NewJournal drops a damaged journal instead of refusing to start; an intact one stays.
 	NewJournal bool

@@ -69,7 +69,7 @@ func TestCertificateIsChosenByName(t *testing.T) {
 			t.Errorf("%q: certificate %d, want %d", name, got, want)
 		}
 	}
-	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "wr_certificate_expiry_seconds") {
+	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_certificate_expiry_seconds") {
 		t.Error("the metrics do not tell when certificates run out")
 	}
 }

@@ -278,7 +278,7 @@ func TestReceiverThatRefuses(t *testing.T) {
 		t.Fatal(a.StatusCode)
 	}
 	r.log.await(t, 0, "the receiver of traces does not take them")
-	if m := r.admin("GET", "/metrics"); !strings.Contains(m.body, "wr_trace_exports_failed_total 1\n") {
+	if m := r.admin("GET", "/metrics"); !strings.Contains(m.body, "anteroom_trace_exports_failed_total 1\n") {
 		t.Error("the failure is not counted")
 	}
 }

@@ -5,15 +5,24 @@ import (
 	"testing"
 )
 
-// nasty are expressions and requests made to take long: all within the limits of both.
-var nasty = []struct {
+type nastyCase struct {
 	name, expression string
 	make             func(*Request)
-}{
+}
+
+// nasty are expressions and requests made to take long: all within the limits of both.
+var nasty = []nastyCase{
 	{"every regexp walks a long header", anyOfThem(16, `http.user_agent matches "(a?b?c?d?e?f?g?h?){1,50}z"`), longAgent("abcdefgh")},
 	{"threads pile up", `http.user_agent matches "(x+x+)+y"`, longAgent("x")},
 	{"wide classes", `http.user_agent matches "(?i)([\\pL\\pN]?[\\pL\\pN]?[\\pL\\pN]?){1,50}!"`, longAgent("ä")},
 	{"word ends", `http.user_agent matches "(\\b|\\B|a|^|$){1,90}!"`, longAgent("a b")},
+	asMuchAsFits("optional letters", `(a?b?c?d?e?f?g?h?){1,4}z`, "abcdefgh"),
+	asMuchAsFits("a large program", `(a?b?c?d?e?f?g?h?){1,50}z`, "abcdefgh"),
+	asMuchAsFits("a few bytes for a program", `(?:a?){400}!`, "a"),
+	asMuchAsFits("threads", `([xy]+[xy]+[xy]+[xy]+[xy]+[xy]+[xy]+[xy]+)+!`, "x"),
+	asMuchAsFits("wide classes", `[\pL\pN]{200}!`, "qAzWsXeDcRfVtGbYhNuJmIkOlP"),
+	asMuchAsFits("small classes", `[aceg]{200}!`, "aceg"),
+	asMuchAsFits("word ends", `(\b|\B|a|^|$){1,20}!`, "a b"),
 	{"globs that nearly fit", anyOfThem(30, `http.user_agent wildcard "*`+strings.Repeat("a", 60)+`b*"`), longAgent("a")},
 	{"contains over and over", anyOfThem(60, `http.user_agent contains "`+strings.Repeat("a", 30)+`b"`), longAgent("a")},
 	{"copies of copies", anyOfThem(10, `lower(concat(http.user_agent, http.user_agent, http.user_agent)) contains "ab"`), longAgent("A")},
@@ -47,6 +56,17 @@ func longAgent(unit string) func(*Request) {
 			r.Header["User-Agent"] = []string{strings.Repeat(unit, (28<<10)/len(unit))}
 		}
 	}
+}
+
+// asMuchAsFits searches the longest text that may be searched for a regular expression.
+func asMuchAsFits(name, expr, unit string) nastyCase {
+	p, _, problem, _ := newPattern(expr)
+	if problem != "" {
+		panic(problem)
+	}
+	return nastyCase{"as much text as fits " + name, `http.user_agent matches r"` + expr + `"`, func(r *Request) {
+		r.Header["User-Agent"] = []string{strings.Repeat(unit, (MaxWork/p.perByte-2)/len(unit))}
+	}}
 }
 
 func longQuery(unit string) func(*Request) {

@@ -82,7 +82,7 @@ func TestLimitsAreReached(t *testing.T) {
 
 // TestWorkIsBounded: no request makes an evaluation take much more than its budget, and one
 // that used it up is no match, with a not before it neither. Steps are counted, so that the
-// test says the same on every machine; BenchmarkNasty says what a step is.
+// test says the same on every machine; BenchmarkNasty measures what a step takes.
 func TestWorkIsBounded(t *testing.T) {
 	const most = MaxWork + 2*30<<10 // the last node may look at one whole header
 	for _, c := range nasty {
@@ -114,6 +114,29 @@ func TestNastyExpressionsUseTheirBudgetUp(t *testing.T) {
 	}
 	if tired < 12 {
 		t.Errorf("only %d of %d cases reach the bound", tired, len(nasty))
+	}
+}
+
+// TestTextsFitTheirRegexps: the longest text that an evaluation can pay for is searched, a longer one
+// is not, and what is before the literal with which the expression begins is not paid for.
+func TestTextsFitTheirRegexps(t *testing.T) {
+	const long = 28 << 10
+	for _, c := range []struct {
+		expression, agent string
+		matches, tired    bool
+	}{
+		{`http.user_agent matches "[ab]{20}!"`, strings.Repeat("a", 4000) + "!", true, false},
+		{`http.user_agent matches "[ab]{20}!"`, strings.Repeat("a", long) + "!", false, true},
+		{`not http.user_agent matches "[ab]{20}!"`, strings.Repeat("a", long), false, true},
+		{`http.user_agent matches "vip=[0-9]{20}(;|$)"`, strings.Repeat("a", long) + "vip=12345678901234567890", true, false},
+		{`http.user_agent matches "vip=[0-9]{20}(;|$)"`, strings.Repeat("a", long), false, false},
+		{`http.user_agent matches "vip=[0-9]{20}(;|$)"`, "vip=" + strings.Repeat("1", long), false, true},
+	} {
+		r := sample()
+		r.Header["User-Agent"] = []string{c.agent}
+		if got := compile(t, c.expression).Match(r); got != c.matches || r.Exhausted() != c.tired {
+			t.Errorf("%s in %d bytes: %v, exhausted %v", c.expression, len(c.agent), got, r.Exhausted())
+		}
 	}
 }
 

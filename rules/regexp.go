@@ -2,51 +2,18 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf8"
 )
 
-// pattern is a regular expression that says only whether it is somewhere in a text. Package
-// regexp is linear as well, but cannot be stopped: a text of 32 KiB and a pattern of 2,000
-// instructions are tens of milliseconds. Here each instruction is counted.
+// pattern is a regular expression that only reports whether it occurs in a text. Package regexp
+// cannot be interrupted, so [pattern.match] asks for the worst case in advance.
 type pattern struct {
-	prog     *syntax.Prog
-	literal  string // the text begins with it where the pattern does; searched for when no thread is alive
-	whole    bool   // the literal is the whole pattern
-	anchored bool   // matches at the beginning of the text or not at all
-	looks    bool   // has \b, ^, $: the neighbours of a position matter
-	first    [256]bool
-}
-
-// threads is the memory of a running pattern: two sets of instructions and a stack.
-type threads struct {
-	now, next threadSet
-	stack     []uint32
-}
-
-// threadSet is a sparse set: emptied and asked in constant time.
-type threadSet struct {
-	dense  []uint32
-	sparse []uint32
-}
-
-func (s *threadSet) has(pc uint32) bool {
-	i := s.sparse[pc]
-	return int(i) < len(s.dense) && s.dense[i] == pc
-}
-
-func (s *threadSet) add(pc uint32) {
-	s.sparse[pc] = uint32(len(s.dense))
-	s.dense = append(s.dense, pc)
-}
-
-func (t *threads) grow(n int) {
-	if len(t.now.sparse) < n {
-		t.now.sparse, t.next.sparse = make([]uint32, n), make([]uint32, n)
-		t.now.dense, t.next.dense = make([]uint32, 0, n), make([]uint32, 0, n)
-		t.stack = make([]uint32, 0, 2*n)
-	}
+	re      *regexp.Regexp
+	literal string // every match begins with it
+	whole   bool   // the literal is the whole pattern
+	perByte int    // steps for each byte of a text at most
 }
 
 // newPattern compiles Rust's syntax as far as it is Go's. The problem names the byte of the
@@ -78,13 +45,17 @@ func newPattern(expr string) (p *pattern, at int, problem, fix string) {
 	if err != nil || len(prog.Inst) > MaxRegexpProgram {
 		return nil, 0, "the regular expression is too large", fmt.Sprintf("at most %d instructions: repeat less", MaxRegexpProgram)
 	}
-	p = &pattern{prog: prog}
-	p.literal, p.whole = prog.Prefix()
-	p.anchored = prog.StartCond()&syntax.EmptyBeginText != 0
-	for i := range prog.Inst {
-		p.looks = p.looks || prog.Inst[i].Op == syntax.InstEmptyWidth
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, 0, "the regular expression is not valid: " + err.Error(), ""
 	}
-	p.findFirst()
+	p = &pattern{re: re, perByte: len(prog.Inst)}
+	p.literal, p.whole = prog.Prefix()
+	for i := range prog.Inst {
+		if len(prog.Inst[i].Rune) > 8 { // a class that is searched by halves
+			p.perByte++
+		}
+	}
 	return p, 0, "", ""
 }
 
@@ -168,138 +139,18 @@ func fromRust(expr string) (out string, at int, problem, fix string) {
 	return b.String(), 0, "", ""
 }
 
-// findFirst notes the bytes with which a match can begin.
-func (p *pattern) findFirst() {
-	for c := utf8.RuneSelf; c < 256; c++ {
-		p.first[c] = true
-	}
-	seen := make([]bool, len(p.prog.Inst))
-	stack := []uint32{uint32(p.prog.Start)}
-	for len(stack) > 0 {
-		pc := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if seen[pc] {
-			continue
-		}
-		seen[pc] = true
-		switch inst := &p.prog.Inst[pc]; inst.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			stack = append(stack, inst.Out, inst.Arg)
-		case syntax.InstCapture, syntax.InstNop, syntax.InstEmptyWidth:
-			stack = append(stack, inst.Out)
-		case syntax.InstMatch:
-			for c := range p.first {
-				p.first[c] = true
-			}
-		case syntax.InstFail:
-		default:
-			for c := range rune(utf8.RuneSelf) {
-				if inst.MatchRune(c) {
-					p.first[c] = true
-				}
-			}
-		}
-	}
-}
-
-// match reports whether the pattern is in s. It spends a step for each instruction and
-// stops, without a match, when the budget is gone.
+// match reports whether the pattern is in s. Package regexp looks at each instruction at most once
+// for each byte of the text: a text for which the budget may not last uses it up unread.
 func (p *pattern) match(r *Request, s string) bool {
-	if p.whole {
-		return r.spend(1+len(s)/4) && strings.Contains(s, p.literal)
-	}
-	t := &r.threads
-	t.grow(len(p.prog.Inst))
-	t.now.dense, t.next.dense = t.now.dense[:0], t.next.dense[:0]
-	before := rune(-1)
-	for at := 0; ; {
-		if len(t.now.dense) == 0 {
-			if p.anchored && at > 0 {
-				return false
-			}
-			if p.literal != "" && !p.anchored {
-				i := strings.Index(s[at:], p.literal)
-				if i < 0 || !r.spend(1+i/4) {
-					r.spend(1 + (len(s)-at)/4)
-					return false
-				}
-				if i > 0 {
-					at += i
-					before, _ = utf8.DecodeLastRuneInString(s[:at])
-				}
-			}
-		}
-		here, width := rune(-1), 0
-		if at < len(s) {
-			here, width = rune(s[at]), 1
-			if here >= utf8.RuneSelf {
-				here, width = utf8.DecodeRuneInString(s[at:])
-			}
-		}
-		if (at == 0 || !p.anchored) && (width == 0 || p.first[s[at]]) {
-			if p.follow(r, &t.now, uint32(p.prog.Start), before, here) {
-				return true
-			}
-		}
-		if width == 0 {
+	if p.literal != "" {
+		at := strings.Index(s, p.literal)
+		if !r.spend(1+len(s)/4) || at < 0 {
 			return false
 		}
-		after := rune(-1)
-		if p.looks && at+width < len(s) {
-			after, _ = utf8.DecodeRuneInString(s[at+width:])
+		if p.whole {
+			return true
 		}
-		if !r.spend(1 + len(t.now.dense)) {
-			return false
-		}
-		for _, pc := range t.now.dense {
-			inst := &p.prog.Inst[pc]
-			fits := false
-			switch inst.Op {
-			case syntax.InstRune1:
-				fits = here == inst.Rune[0]
-			case syntax.InstRuneAny:
-				fits = true
-			case syntax.InstRuneAnyNotNL:
-				fits = here != '\n'
-			case syntax.InstRune:
-				fits = inst.MatchRune(here)
-			}
-			if fits && p.follow(r, &t.next, inst.Out, here, after) {
-				return true
-			}
-		}
-		t.now, t.next = t.next, t.now
-		t.next.dense = t.next.dense[:0]
-		before, at = here, at+width
+		s = s[at:] // nothing in the pattern looks further back than its own literal
 	}
-}
-
-// follow adds what can be reached from an instruction without reading, and reports whether
-// that includes the end of the pattern.
-func (p *pattern) follow(r *Request, set *threadSet, pc uint32, before, here rune) bool {
-	stack := append(r.threads.stack[:0], pc)
-	steps := 0
-	for len(stack) > 0 {
-		pc = stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		if set.has(pc) {
-			continue
-		}
-		set.add(pc)
-		steps++
-		switch inst := &p.prog.Inst[pc]; inst.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			stack = append(stack, inst.Arg, inst.Out)
-		case syntax.InstCapture, syntax.InstNop:
-			stack = append(stack, inst.Out)
-		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(inst.Arg)&^syntax.EmptyOpContext(before, here) == 0 {
-				stack = append(stack, inst.Out)
-			}
-		case syntax.InstMatch:
-			return r.spend(steps)
-		}
-	}
-	r.spend(steps)
-	return false
+	return r.spend(min(p.perByte*(len(s)+1), r.work+1)) && p.re.MatchString(s)
 }

@@ -43,7 +43,6 @@ type Request struct {
 	place         Place
 	placed        bool
 	cursor        cursor
-	threads       threads
 }
 
 // Geo knows where addresses are.
@@ -78,7 +77,7 @@ func (p Place) Over(at Place) Place {
 
 // Reset empties the request and keeps its memory for the next one.
 func (r *Request) Reset() {
-	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty(), threads: r.threads}
+	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty()}
 }
 
 // Exhausted reports whether an evaluation since the last Reset used its budget up, and so

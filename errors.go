@@ -3,6 +3,7 @@ package anteroom
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -83,4 +84,41 @@ func (f Faults) Err() error {
 		return nil
 	}
 	return &Error{Kind: Invalid, Msg: f.Error(), Err: f}
+}
+
+// Nearest returns the first of the known words that takes the fewest bytes to change, add or drop to
+// become word, at most so many of them, in any case of letters; "" when no word is that near. Words of
+// more than 64 bytes are near nothing.
+func Nearest(word string, known []string, most int) string {
+	best, least := "", most+1
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return math.MaxInt
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		above := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := above
+			if a[i] != b[j] {
+				cost++
+			}
+			above = row[j+1]
+			row[j+1] = min(cost, row[j]+1, above+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
 	"github.com/anteroom/anteroom/field"
 )
@@ -116,7 +117,7 @@ func (l *loader) environment() {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if meant := strict.DidYouMean(name, known); meant != "" && strict.Distance(name, meant) <= 2 {
+		if meant := anteroom.Nearest(name, known, 2); meant != "" {
 			l.Where[name] = strict.Place{Source: name}
 			l.At(name, "is not read by anything", "did you mean "+meant+"?")
 		}

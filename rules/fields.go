@@ -3,6 +3,8 @@ package rules
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/anteroom/anteroom"
 )
 
 type kind uint8
@@ -212,35 +214,5 @@ var misnamed = map[string]string{
 
 // nearest returns the known name that a misspelled one was probably meant to be; "" for none.
 func nearest(name string, known []string) string {
-	best, least := "", max(2, len(name)/5)+1
-	for _, k := range known {
-		if d := distance(name, k, least); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to change, add or drop; anything from most on is most.
-func distance(a, b string, most int) int {
-	if len(a) > 64 || len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return min(row[len(b)], most)
+	return anteroom.Nearest(name, known, max(2, len(name)/5))
 }

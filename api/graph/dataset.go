@@ -24,27 +24,32 @@ type order struct {
 	descending bool
 }
 
-// check reads limit and orderBy.
-func (q *question) check(limit scalarUint64, orderBy *[]string, orders map[string]key) error {
+// newQuestion reads the arguments of a node.
+func newQuestion(arguments map[string]any, filters, orders map[string]key) (*question, error) {
 	const mostOrders = 10
-	if limit < 1 || limit > MaxPageSize {
-		return fault{codeLimit, fmt.Sprintf("limit must be positive number and not greater than %d", MaxPageSize)}
+	q := &question{}
+	var err error
+	if q.filter, err = readFilter(filters, arguments["filter"]); err != nil {
+		return nil, err
 	}
-	q.limit = int(limit)
-	if orderBy == nil {
-		return nil
+	if q.limit, err = limitOf(arguments, MaxPageSize); err != nil {
+		return nil, err
 	}
-	if len(*orderBy) > mostOrders {
-		return fault{codeLimit, fmt.Sprintf("orderBy has too many values (at most %d)", mostOrders)}
-	}
-	for _, value := range *orderBy {
-		k, descending, ok := orderOf(orders, value)
-		if !ok {
-			return fault{codeInvalid, fmt.Sprintf("orderBy: there is no %s", printed(value))}
+	if by := arguments["orderBy"]; by != nil {
+		all := listOf(by)
+		if len(all) > mostOrders {
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("orderBy has too many values (at most %d)", mostOrders)}
 		}
-		q.orders = append(q.orders, order{k, descending})
+		for _, value := range all {
+			name, _ := value.(string)
+			k, descending, ok := orderOf(orders, name)
+			if !ok {
+				return nil, fault{code: codeInvalid, message: fmt.Sprintf("orderBy: there is no %s", printed(value))}
+			}
+			q.orders = append(q.orders, order{k, descending})
+		}
 	}
-	return nil
+	return q, nil
 }
 
 func (o order) compare(a, b *result) int {

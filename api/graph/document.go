@@ -1,37 +1,33 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// document is a query that has passed the first bounds, with the types of its variables spelled as
-// in the schema.
-type document struct {
-	text  string
-	edits []edit
-}
-
-// edit is text that became longer.
-type edit struct {
-	line, column int // of its first character
-	was, is      int // characters
-}
-
-// original returns the place in the query as it was sent.
-func (d *document) original(at place) place {
-	for _, e := range slices.Backward(d.edits) {
-		switch {
-		case e.line != at.line || at.column <= e.column:
-		case at.column >= e.column+e.is:
-			at.column -= e.is - e.was
-		default:
-			at.column = min(at.column, e.column+e.was-1)
-		}
-	}
-	return at
-}
+// validation are the rules for queries. None makes suggestions, which would compare each unknown name
+// with every known one. The planner finds fields that conflict: rules.OverlappingFieldsCanBeMergedRule
+// compares each pair of them.
+var validation = rules.NewRules(
+	rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.FragmentsOnCompositeTypesRule, rules.KnownArgumentNamesRuleWithoutSuggestions,
+	rules.KnownDirectivesRule, rules.KnownFragmentNamesRule, rules.KnownRootTypeRule, rules.KnownTypeNamesRuleWithoutSuggestions,
+	rules.LoneAnonymousOperationRule, rules.NoFragmentCyclesRule, rules.NoUndefinedVariablesRule, rules.NoUnusedFragmentsRule,
+	rules.NoUnusedVariablesRule, rules.PossibleFragmentSpreadsRule, rules.ProvidedRequiredArgumentsRule, rules.ScalarLeafsRuleWithoutSuggestions,
+	rules.UniqueArgumentNamesRule, rules.UniqueDirectivesPerLocationRule, rules.UniqueFragmentNamesRule, rules.UniqueInputFieldNamesRule,
+	rules.UniqueOperationNamesRule, rules.UniqueVariableNamesRule, rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
+	rules.VariablesAreInputTypesRule, rules.VariablesInAllowedPositionRule,
+)
 
 // spellings are the names that clients give to our scalars.
 var spellings = map[string]string{
@@ -41,328 +37,161 @@ var spellings = map[string]string{
 	"bool": "Boolean", "Bool": "Boolean", "boolean": "Boolean", "Boolean": "Boolean",
 }
 
-// variable is a definition of one.
-type variable struct {
-	name       string
-	kind       []token // the tokens of its type
-	hasDefault bool
+// refusal is a fault at a place in the query.
+func refusal(at *ast.Position, code, format string, a ...any) fault {
+	return fault{code: code, message: fmt.Sprintf(format, a...), at: []place{{at.Line, at.Column}}}
 }
 
-// reading walks over the tokens and checks what the library would spend too long on: brackets in
-// each other, introspection in many places, names that are not there, for each of which it
-// looks for one that is alike.
-type reading struct {
-	tokens    []token
-	at        int
-	field     string // the one whose arguments are read
-	variables []variable
-	uses      map[string]string // the type of the first place of a variable
-}
-
-// bracket is one that is open.
-type bracket struct {
-	kind tokenKind
-	key  string // what the value is for: an argument or a member
-}
-
-// read checks a query and spells its types. The values of its variables say which are given.
-func read(text string, values map[string]any) (*document, error) {
-	if len(text) > MaxQueryBytes {
-		return nil, fault{codeLimit, "query is longer than 16384 bytes"}
+// read parses a query, checks it and plans its answer.
+func (g *graph) read(b body) ([]*selection, error) {
+	if len(b.Query) > MaxQueryBytes {
+		return nil, fault{code: codeLimit, message: "query is longer than 16384 bytes"}
 	}
-	tokens, err := scan(text)
+	// The parser counts comments as tokens, and a line that ends with \r\n one column too many.
+	source := &ast.Source{Input: strings.ReplaceAll(b.Query, "\r\n", "\n")}
+	doc, err := parser.ParseQueryWithTokenLimit(source, MaxTokens+strings.Count(b.Query, "#"))
+	if err != nil {
+		e := gqlerror.WrapIfUnwrapped(err)
+		if strings.HasPrefix(e.Message, "exceeded ") {
+			return nil, fault{codeLimit, "query is too large: " + e.Message, placesOf(e)}
+		}
+		return nil, fault{codeInvalid, "syntax error: " + cmp.Or(lexicalError(source), e.Message), placesOf(e)}
+	}
+	if err := g.prepare(doc, b.Variables); err != nil {
+		return nil, err
+	}
+	var all faults
+	for _, e := range validator.ValidateWithRules(g.schema, doc, validation) {
+		all = append(all, fault{codeInvalid, e.Message, placesOf(e)})
+	}
+	if all != nil {
+		return nil, all
+	}
+	op, err := operationOf(doc, b.OperationName)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{tokens: tokens, uses: map[string]string{}}
-	if err := r.walk(); err != nil {
+	p := planner{}
+	if p.variables, err = valuesOf(op, b.Variables); err != nil {
 		return nil, err
 	}
-	for _, v := range r.variables {
-		if members := inputs[v.base()]; members != nil {
-			if err := known(members, values[v.name], "variables."+v.name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return r.spell(text, values), nil
+	return p.add(nil, op.SelectionSet, 1)
 }
 
-// base returns the name in a variable's type.
-func (v variable) base() string {
-	for _, t := range v.kind {
-		if t.kind == aName {
-			return t.text
+// lexicalError returns what is wrong with the first token that is none, which the parser does not say.
+func lexicalError(source *ast.Source) string {
+	for l := lexer.New(source); ; {
+		t, err := l.ReadToken()
+		if err != nil {
+			return gqlerror.WrapIfUnwrapped(err).Message
 		}
-	}
-	return ""
-}
-
-// known refuses a value that has a member which its type has not. The depth of values is bounded.
-func known(members map[string]string, value any, path string) error {
-	switch value := value.(type) {
-	case []any:
-		for i, one := range value {
-			if err := known(members, one, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-				return err
-			}
+		if t.Kind == lexer.EOF {
+			return ""
 		}
-	case map[string]any:
-		for _, name := range sorted(value) {
-			if _, ok := members[name]; !ok {
-				return fault{codeInvalid, fmt.Sprintf("%s: there is no field %s", path, printed(name))}
-			}
-			if err := known(members, value[name], path+"."+name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (r *reading) walk() error {
-	var open []bracket
-	key := ""
-	operations, lists, schemas, types := 0, 0, 0, 0
-	for ; r.at < len(r.tokens); r.at++ {
-		t := r.tokens[r.at]
-		inArguments := slices.ContainsFunc(open, func(b bracket) bool { return b.kind == '(' })
-		inObject := inArguments && open[len(open)-1].kind == '{'
-		switch t.kind {
-		case '(', '[', '{':
-			if t.kind == '(' && !inArguments {
-				if lists++; lists > MaxArguments {
-					return t.refuse(codeLimit, "query has more than %d lists of arguments", MaxArguments)
-				}
-				r.field = r.name(-1)
-			}
-			if len(open) == 0 && t.kind == '{' {
-				operations++
-			}
-			open = append(open, bracket{t.kind, key})
-			if len(open) > MaxNesting {
-				return t.refuse(codeLimit, "brackets are too deep in each other (at most %d)", MaxNesting)
-			}
-			if len(open) == 1 && t.kind == '(' && r.definesVariables() {
-				if err := r.definitions(); err != nil {
-					return err
-				}
-				open = open[:0] // definitions ends at the closing bracket
-			}
-		case ')', ']', '}':
-			if n := len(open); n > 0 {
-				key, open = open[n-1].key, open[:n-1]
-			}
-		case '$':
-			if inArguments && r.name(1) != "" {
-				r.use(r.name(1), key, open)
-				r.at++
-			}
-		case aName:
-			switch {
-			case t.text == "__schema":
-				schemas++
-			case t.text == "__type":
-				types++
-			}
-			if schemas > 1 || types > 5 {
-				return t.refuse(codeLimit, "query asks for the schema too often (__schema once, __type 5 times)")
-			}
-			switch {
-			case !inArguments:
-			case r.is(1, ':'):
-				if key = t.text; inObject {
-					if err := r.isMember(arguments[r.field].filter); err != nil {
-						return err
-					}
-				}
-			case t.text != "true" && t.text != "false" && t.text != "null":
-				if _, _, ok := orderOf(arguments[r.field].orders, t.text); !ok {
-					return t.refuse(codeInvalid, "There is no value %q for %s of %s.", t.text, key, r.field)
-				}
-			}
-		}
-		if operations > maxOperations {
-			return t.refuse(codeLimit, "query has more than %d operations and fragments", maxOperations)
-		}
-	}
-	return nil
-}
-
-// name returns the name that stands n tokens further on, or nothing.
-func (r *reading) name(n int) string {
-	if i := r.at + n; i >= 0 && i < len(r.tokens) && r.tokens[i].kind == aName {
-		return r.tokens[i].text
-	}
-	return ""
-}
-
-func (r *reading) is(n int, kind tokenKind) bool {
-	i := r.at + n
-	return i >= 0 && i < len(r.tokens) && r.tokens[i].kind == kind
-}
-
-// definesVariables reports whether the bracket here follows the head of an operation.
-func (r *reading) definesVariables() bool {
-	isHead := func(name string) bool { return name == "query" || name == "mutation" || name == "subscription" }
-	return isHead(r.name(-1)) && !r.is(-2, '@') || r.name(-1) != "" && isHead(r.name(-2)) && !r.is(-1, '@')
-}
-
-// definitions reads those of variables, up to the bracket that ends them.
-func (r *reading) definitions() error {
-	for r.at++; r.at < len(r.tokens) && !r.is(0, ')'); r.at++ {
-		if !r.is(0, '$') || r.name(1) == "" || !r.is(2, ':') {
-			if r.is(0, '(') || r.is(0, '{') || r.is(0, '[') {
-				of := ""
-				if n := len(r.variables); n > 0 {
-					of = r.variables[n-1].base()
-				}
-				if err := r.skip(of); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		v := variable{name: r.name(1)}
-		for r.at += 3; r.at < len(r.tokens) && (r.is(0, '[') || r.is(0, aName) || r.is(0, ']') || r.is(0, '!')); r.at++ {
-			v.kind = append(v.kind, r.tokens[r.at])
-		}
-		v.hasDefault = r.is(0, '=')
-		if r.variables = append(r.variables, v); len(r.variables) > MaxVariables {
-			return r.tokens[r.at-1].refuse(codeLimit, "query has more than %d variables", MaxVariables)
-		}
-		r.at--
-	}
-	return nil
-}
-
-// skip passes a bracket with what is in it: a default of a type, or the argument of a directive.
-func (r *reading) skip(of string) error {
-	depth := 0
-	for ; r.at < len(r.tokens); r.at++ {
-		switch t := r.tokens[r.at]; t.kind {
-		case '(', '[', '{':
-			if depth++; depth > MaxNesting {
-				return t.refuse(codeLimit, "brackets are too deep in each other (at most %d)", MaxNesting)
-			}
-		case ')', ']', '}':
-			if depth--; depth == 0 {
-				return nil
-			}
-		case aName:
-			if r.is(1, ':') && inputs[of] != nil {
-				if err := r.isMember(of); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// isMember refuses the name here unless an input object has it.
-func (r *reading) isMember(of string) error {
-	t := r.tokens[r.at]
-	if _, ok := inputs[of][t.text]; !ok {
-		if of == "" {
-			return t.refuse(codeInvalid, "Field %q is not defined here.", t.text)
-		}
-		return t.refuse(codeInvalid, "Field %q is not defined by type %q.", t.text, of)
-	}
-	return nil
-}
-
-// use notes the type of the place that a variable stands in.
-func (r *reading) use(name, key string, open []bracket) {
-	kind := positions[key]
-	if n := len(open); n > 0 && open[n-1].kind == '[' {
-		kind = strings.TrimSuffix(strings.TrimPrefix(kind, "["), "!]")
-	}
-	if r.uses[name] == "" {
-		r.uses[name] = kind
 	}
 }
 
-// spell writes the types of variables as the schema has them: a scalar as that of the place where
-// the variable stands, and with an exclamation mark when it has a value.
-func (r *reading) spell(text string, values map[string]any) *document {
-	d := &document{}
-	from := 0
-	var b strings.Builder
-	for _, v := range r.variables {
-		want, ok := v.spelled(r.uses[v.name], values[v.name])
-		if !ok {
-			continue
-		}
-		first, last := v.kind[0], v.kind[len(v.kind)-1]
-		was := text[first.start:last.end]
-		// What follows stays in its place where it can: on a line of its own, or after spaces.
-		line, rest, lines := strings.Cut(was, "\n")
-		is := max(len(want), len([]rune(line)))
-		b.WriteString(text[from:first.start])
-		b.WriteString(want + strings.Repeat(" ", is-len(want)))
-		if lines {
-			for _, c := range "\n" + rest {
-				if c != '\n' {
-					c = ' '
-				}
-				b.WriteRune(c)
-			}
-		}
-		if width := len([]rune(line)); is > width {
-			// The columns of edits are those of the new text.
-			column := first.column
-			for _, e := range d.edits {
-				if e.line == first.line {
-					column += e.is - e.was
-				}
-			}
-			d.edits = append(d.edits, edit{first.line, column, width, is})
-		}
-		from = last.end
+func placesOf(e *gqlerror.Error) (all []place) {
+	for _, at := range e.Locations {
+		all = append(all, place{at.Line, at.Column})
 	}
-	b.WriteString(text[from:])
-	d.text = b.String()
-	return d
+	return all
 }
 
-// spelled returns a variable's type, unless it is to stay as it is.
-func (v variable) spelled(position string, value any) (string, bool) {
-	var base, before, after string
-	for _, t := range v.kind {
-		switch {
-		case t.kind == aName && base != "":
-			return "", false
-		case t.kind == aName:
-			base = t.text
-		case base == "":
-			before += string(t.kind)
-		default:
-			after += string(t.kind)
+// prepare bounds what validation would spend too long on and spells the types of variables as the
+// schema does.
+func (g *graph) prepare(doc *ast.QueryDocument, values map[string]any) error {
+	if n := len(doc.Operations) + len(doc.Fragments); n > maxOperations {
+		return fault{code: codeLimit, message: fmt.Sprintf("query has more than %d operations and fragments", maxOperations)}
+	}
+	var first error
+	refuse := func(at *ast.Position, code, format string, a ...any) {
+		if first == nil {
+			first = refusal(at, code, format, a...)
 		}
 	}
-	kind, scalar := spellings[base]
-	switch {
-	case base == "" || before != "" && before != "[":
-		return "", false
-	case scalar && strings.Trim(position, "[!]") != "":
-		kind = strings.Trim(position, "[!]")
-	case !scalar:
-		kind = base
+	uses := map[string]string{} // the type of the first place of a variable
+	var see core.Events
+	see.OnValue(func(_ *core.Walker, v *ast.Value) {
+		var err error
+		switch v.Kind {
+		case ast.IntValue:
+			_, err = strconv.ParseInt(v.Raw, 10, 64)
+		case ast.FloatValue:
+			_, err = strconv.ParseFloat(v.Raw, 64)
+		case ast.Variable:
+			if v.ExpectedType != nil && uses[v.Raw] == "" {
+				uses[v.Raw] = v.ExpectedType.Name()
+			}
+		}
+		if err != nil {
+			refuse(v.Position, codeInvalid, "%s is no number of 64 bits", printed(v.Raw))
+		}
+		if deeper(v, MaxNesting) {
+			refuse(v.Position, codeLimit, "lists and objects are too deep in each other (at most %d)", MaxNesting)
+		}
+	})
+	core.Walk(g.schema, doc, &see)
+	for _, op := range doc.Operations {
+		if len(op.VariableDefinitions) > MaxVariables {
+			return refusal(op.VariableDefinitions[MaxVariables].Position, codeLimit, "query has more than %d variables", MaxVariables)
+		}
+		for _, v := range op.VariableDefinitions {
+			spell(v, uses[v.Variable], values[v.Variable])
+		}
 	}
-	list := before == "["
-	outer := strings.HasSuffix(after, "!") || value != nil && !v.hasDefault
-	if list {
-		outer = strings.HasSuffix(after, "]!") || value != nil && !v.hasDefault
+	return first
+}
+
+// deeper reports whether more lists and objects are in each other.
+func deeper(v *ast.Value, than int) bool {
+	return than < 0 || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return deeper(c.Value, than-1) })
+}
+
+// spell writes the type of a variable as the schema has it: a scalar as that of the place where the
+// variable stands, and required when it has a value.
+func spell(v *ast.VariableDefinition, position string, value any) {
+	leaf := v.Type
+	if v.Type.Elem != nil {
+		leaf = v.Type.Elem
 		items, _ := value.([]any)
-		if strings.HasPrefix(after, "!") || value != nil && !slices.Contains(items, nil) {
-			kind += "!"
+		leaf.NonNull = leaf.NonNull || value != nil && !slices.Contains(items, nil)
+	}
+	if kind, ok := spellings[leaf.NamedType]; ok {
+		leaf.NamedType = cmp.Or(position, kind)
+	}
+	v.Type.NonNull = v.Type.NonNull || value != nil && v.DefaultValue == nil
+}
+
+// operationOf returns the one to execute.
+func operationOf(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
+	switch op := doc.Operations.ForName(name); {
+	case len(doc.Operations) == 0:
+		return nil, fault{code: codeInvalid, message: "no operations in query document"}
+	case name == "" && len(doc.Operations) > 1:
+		return nil, fault{code: codeInvalid, message: "more than one operation in query document and no operation name given"}
+	case op == nil:
+		return nil, fault{code: codeInvalid, message: fmt.Sprintf("no operation with name %s", printed(name))}
+	default:
+		return op, nil
+	}
+}
+
+// valuesOf returns the values of an operation's variables.
+func valuesOf(op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
+	values := map[string]any{}
+	for _, v := range op.VariableDefinitions {
+		value, ok := given[v.Variable]
+		if !ok && v.DefaultValue != nil {
+			value, _ = v.DefaultValue.Value(nil)
+			ok = true
 		}
-		kind = "[" + kind + "]"
+		if value == nil && v.Type.NonNull {
+			return nil, refusal(v.Position, codeInvalid, "Variable %q has no value, and its type is %q.", "$"+v.Variable, v.Type)
+		}
+		if ok {
+			values[v.Variable] = value
+		}
 	}
-	if outer {
-		kind += "!"
-	}
-	was := before + base + after
-	return kind, kind != was
+	return values, nil
 }

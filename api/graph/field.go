@@ -242,7 +242,7 @@ func split(name string) (field, operator string) {
 	return field, operator
 }
 
-// inputType is the type of a filter field.
+// inputType is the type of a filter field with a suffix, if it may have that one.
 func inputType(k key, suffix string) (string, bool) {
 	switch suffix {
 	case "_in", "_notin":
@@ -250,15 +250,8 @@ func inputType(k key, suffix string) (string, bool) {
 	case "_like", "_notlike":
 		return k.kind, k.kind == "string"
 	}
-	return k.kind, true
+	return k.kind, slices.Contains(suffixes, suffix)
 }
-
-// The names of the types of arguments.
-const (
-	zoneFilterType   = "ZoneFilter_InputObject"
-	rawFilterType    = "ZoneWaitingRoomAnalyticsAdaptiveFilter_InputObject"
-	groupsFilterType = "ZoneWaitingRoomAnalyticsAdaptiveGroupsFilter_InputObject"
-)
 
 var (
 	rawFilterKeys    = rawKeys()
@@ -267,44 +260,10 @@ var (
 	groupsOrders     = groupsOrderKeys()
 )
 
-// inputs are the members of each input object, with their types.
-var inputs = map[string]map[string]string{
-	zoneFilterType:   {"zoneTag": "string", "zoneTag_gt": "string", "zoneTag_in": "[string!]"},
-	rawFilterType:    membersOf(rawFilterKeys),
-	groupsFilterType: membersOf(groupsFilterKeys),
-}
-
-func membersOf(keys map[string]key) map[string]string {
-	all := map[string]string{"AND": "", "OR": ""}
-	for name, k := range keys {
-		for _, suffix := range suffixes {
-			if t, ok := inputType(k, suffix); ok {
-				all[name+suffix] = t
-			}
-		}
-	}
-	return all
-}
-
-// arguments are the fields that have any: the type of their filter, and what they are ordered by.
-var arguments = map[string]struct {
-	filter string
-	orders map[string]key
-}{
-	"zones":                              {zoneFilterType, nil},
-	"waitingRoomAnalyticsAdaptive":       {rawFilterType, rawOrders},
-	"waitingRoomAnalyticsAdaptiveGroups": {groupsFilterType, groupsOrders},
-}
-
-// positions are the types of the places that a variable can stand in: no name has two.
-var positions = makePositions()
-
-func makePositions() map[string]string {
-	all := map[string]string{"limit": "uint64", "if": "Boolean"}
-	for _, members := range inputs {
-		maps.Copy(all, members)
-	}
-	return all
+// nodes are the fields of a zone that are asked for rows.
+var nodes = map[string]struct{ filters, orders map[string]key }{
+	"waitingRoomAnalyticsAdaptive":       {rawFilterKeys, rawOrders},
+	"waitingRoomAnalyticsAdaptiveGroups": {groupsFilterKeys, groupsOrders},
 }
 
 // orderOf reads a value of an orderBy enum.

@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -206,6 +207,9 @@ func (r *filterReader) readAll(input any, path string, depth int) (all []*filter
 func (r *filterReader) condition(name string, input any, path string) (condition, error) {
 	field, operator := split(name)
 	k, ok := r.keys[field]
+	if ok {
+		_, ok = inputType(k, name[len(field):])
+	}
 	if !ok {
 		return condition{}, fmt.Errorf("%s: there is no such field", path)
 	}
@@ -265,26 +269,37 @@ func (k key) read(input any) (v value, err error) {
 	return v, nil
 }
 
-// The filters of the two nodes, as the library hands them over.
-type (
-	rawFilter    struct{ *filter }
-	groupsFilter struct{ *filter }
-)
-
-// ImplementsGraphQLType tells the library what it is.
-func (rawFilter) ImplementsGraphQLType(name string) bool { return name == rawFilterType }
-
-// UnmarshalGraphQL reads an input object.
-func (f *rawFilter) UnmarshalGraphQL(input any) (err error) {
-	f.filter, err = (&filterReader{keys: rawFilterKeys}).read(input, "filter", 1)
-	return err
+// readFilter makes a filter over keys of an input object.
+func readFilter(keys map[string]key, input any) (*filter, error) {
+	f, err := (&filterReader{keys: keys}).read(input, "filter", 1)
+	if err != nil {
+		return nil, fault{code: codeInvalid, message: err.Error()}
+	}
+	return f, nil
 }
 
-// ImplementsGraphQLType tells the library what it is.
-func (groupsFilter) ImplementsGraphQLType(name string) bool { return name == groupsFilterType }
+// whole returns an input's whole number.
+func whole(input any) (int64, bool) {
+	switch n := input.(type) {
+	case int64:
+		return n, true
+	case float64:
+		if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+			return int64(n), true
+		}
+	}
+	return 0, false
+}
 
-// UnmarshalGraphQL reads an input object.
-func (f *groupsFilter) UnmarshalGraphQL(input any) (err error) {
-	f.filter, err = (&filterReader{keys: groupsFilterKeys}).read(input, "filter", 1)
-	return err
+// printed shows an input in an error, cut.
+func printed(input any) string {
+	const most = 60
+	text := fmt.Sprintf("%v", input)
+	if s, ok := input.(string); ok {
+		text = fmt.Sprintf("%q", s)
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return text
 }

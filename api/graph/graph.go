@@ -2,10 +2,9 @@
 // groups of what was recorded of waiting rooms, with the published filters, dimensions, aggregates
 // and orders.
 //
-// A request passes three times through bounds. document.go reads the text's tokens, refuses what is
-// too much and spells the types of variables as the schema does; the library that runs the query
-// (graph-gophers/graphql-go) has limits of depth, length, selections and comparisons; work.go counts
-// the fields that are answered, the rows that are read and those that are returned.
+// gqlparser parses and validates; what a request costs is bounded in document.go before validation, in
+// plan.go when fragments are put in, and in work.go by the fields that are answered, the rows that are
+// read and those that are returned. introspection.go answers questions about the schema.
 //
 // schema.graphql is made from the tables in field.go. filter.go is what a filter means, span.go
 // which spans of time have to be read for it and at which resolution, dataset.go the two nodes.
@@ -18,7 +17,8 @@ import (
 	"net/http"
 	"time"
 
-	graphql "github.com/graph-gophers/graphql-go"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
@@ -29,12 +29,12 @@ import (
 // Path is where the API lives.
 const Path = "/client/v4/graphql"
 
-// Bounds of a request. Those of the library are for what is left of a query when our own have passed.
+// Bounds of a request.
 const (
 	MaxQueryBytes      = 16 << 10
 	MaxRequestBytes    = 64 << 10 // of the body, with the variables
 	MaxTokens          = 4000
-	MaxNesting         = 32 // brackets in each other
+	MaxNesting         = 32 // lists and objects of a value in each other
 	MaxDepth           = 16 // fields in each other; the usual introspection has 15
 	maxNameBytes       = 100
 	maxOperations      = 20
@@ -43,8 +43,7 @@ const (
 	MaxVariableMembers = 200  // names in objects in the variables
 	MaxArguments       = 100  // fields with arguments
 	MaxSelections      = 500  // after fragments
-	MaxOverlaps        = 5000
-	maxErrors          = 20 // reported at once
+	maxErrors          = 20   // reported at once
 
 	MaxFields     = 400_000 // answered in all
 	MaxMetaFields = 8_000   // of those, about the schema
@@ -53,8 +52,7 @@ const (
 	MaxNodeFields = 100
 	MaxScanned    = analytics.MaxRows // rows that are read for all nodes together
 
-	MaxQueries     = 300 // of one token in budgetWindow, as published
-	maxParallelism = 4   // fields of one query that are answered at once
+	MaxQueries = 300 // of one token in budgetWindow, as published
 )
 
 const (
@@ -86,7 +84,7 @@ type reader interface {
 type graph struct {
 	Config
 	manage reader
-	schema *graphql.Schema
+	schema *ast.Schema
 	budget budget
 }
 
@@ -108,9 +106,7 @@ func newGraph(c Config, from reader) *graph {
 	}
 	g := &graph{Config: c, manage: from}
 	g.budget.now = c.Now
-	g.schema = graphql.MustParseSchema(schemaText, &root{}, graphql.UseStringDescriptions(), graphql.UseFieldResolvers(),
-		graphql.MaxQueryLength(2*MaxQueryBytes), graphql.MaxDepth(MaxDepth), graphql.MaxSelections(MaxSelections),
-		graphql.OverlapValidationLimit(MaxOverlaps), graphql.MaxParallelism(maxParallelism),
-		graphql.Tracer(counter{}), graphql.Logger(panicLog{c.Log}), graphql.PanicHandler(panicLog{c.Log}))
+	g.schema = gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: schemaText})
+	delete(g.schema.Directives, "defer") // the parser knows it, nothing here does
 	return g
 }

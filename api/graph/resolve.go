@@ -3,297 +3,251 @@ package graph
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	graphql "github.com/graph-gophers/graphql-go"
-
 	"github.com/anteroom/anteroom"
 )
 
-// root answers the fields of the type Query.
-type root struct{}
-
-// Cost is the same for all: what a query may do is bounded otherwise.
-func (*root) Cost() scalarUint64 { return 1 }
-
-// Viewer is whoever asks.
-func (*root) Viewer() *viewer { return &viewer{} }
-
-type viewer struct{}
-
-// Budget is what the token has left in this window.
-func (*viewer) Budget(ctx context.Context) scalarUint64 { return scalarUint64(workOf(ctx).left) }
-
-type zonesArgs struct {
-	Filter *zoneFilter
-	Limit  *scalarUint64
-}
-
-type zoneFilter struct {
-	ZoneTag   *scalarString
-	ZoneTagGt *scalarString
-	ZoneTagIn *[]scalarString
-}
-
-// Zones are those that the caller may read, by their ids. One that was named and cannot be read is
-// an error, so that nobody takes it for an idle one.
-func (*viewer) Zones(ctx context.Context, a zonesArgs) ([]*zone, error) {
-	w := workOf(ctx)
-	limit := MaxZones
-	if a.Limit != nil {
-		if *a.Limit < 1 || *a.Limit > MaxZones {
-			return nil, fault{codeLimit, fmt.Sprintf("limit must be positive number and not greater than %d", MaxZones)}
+// query answers the fields of the type Query.
+func (w *work) query(ctx context.Context) object {
+	return func(s *selection) (any, error) {
+		switch s.Name {
+		case "cost":
+			return int64(1), nil // the same for all: what a query may do is bounded otherwise
+		case "viewer":
+			return w.viewer(ctx), nil
+		case "__schema":
+			return object(w.graph.aboutSchema), nil
 		}
-		limit = int(*a.Limit)
+		name, _ := s.arguments["name"].(string) // __type
+		if d := w.graph.schema.Types[name]; d != nil {
+			return w.graph.aboutType(d), nil
+		}
+		return nil, nil
+	}
+}
+
+func (w *work) viewer(ctx context.Context) object {
+	return func(s *selection) (any, error) {
+		if s.Name == "budget" {
+			return int64(w.left), nil
+		}
+		ids, err := w.zonesOf(s.arguments)
+		if err != nil {
+			return nil, err
+		}
+		all := []object{}
+		for _, id := range ids {
+			if err := w.visit(id); err != nil {
+				return nil, err
+			}
+			all = append(all, w.zone(ctx, id))
+		}
+		return all, nil
+	}
+}
+
+// zonesOf returns the zones that the caller may read, by their ids. One that was named and cannot be read is
+// an error, so that nobody takes it for an idle one.
+func (w *work) zonesOf(arguments map[string]any) ([]anteroom.ZoneID, error) {
+	limit, err := limitOf(arguments, MaxZones)
+	if err != nil {
+		return nil, err
+	}
+	filter, ok := arguments["filter"].(map[string]any)
+	if !ok && arguments["filter"] != nil {
+		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter: %s is no object", printed(arguments["filter"]))}
 	}
 	all := w.graph.manage.Zones(w.by)
 	slices.SortFunc(all, func(a, b anteroom.Zone) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	if f := a.Filter; f != nil {
-		var named []scalarString
-		if f.ZoneTag != nil {
-			named = append(named, *f.ZoneTag)
-		}
-		if f.ZoneTagIn != nil {
-			named = append(named, *f.ZoneTagIn...)
-			if len(*f.ZoneTagIn) > MaxZones {
-				return nil, fault{codeLimit, fmt.Sprintf("query is about more than %d zones", MaxZones)}
-			}
-		}
-		for _, id := range named {
-			if !slices.ContainsFunc(all, func(z anteroom.Zone) bool { return string(z.ID) == string(id) }) {
-				return nil, fault{codeAuthz, fmt.Sprintf("zone %s does not exist, or the token may not read it", printed(string(id)))}
-			}
-		}
-		all = slices.DeleteFunc(all, func(z anteroom.Zone) bool {
-			id := scalarString(z.ID)
-			return f.ZoneTag != nil && id != *f.ZoneTag || f.ZoneTagIn != nil && !slices.Contains(*f.ZoneTagIn, id) || f.ZoneTagGt != nil && id <= *f.ZoneTagGt
-		})
-	}
-	out := []*zone{}
-	for _, z := range all[:min(len(all), limit)] {
-		if err := w.visit(z.ID); err != nil {
+	readable := slices.Clone(all)
+	for _, name := range sorted(filter) {
+		ids, err := tagsOf(name, filter[name])
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, &zone{z.ID})
+		switch {
+		case ids == nil: // a variable without a value
+		case name == "zoneTag_gt":
+			all = slices.DeleteFunc(all, func(z anteroom.Zone) bool { return string(z.ID) <= ids[0] })
+		default:
+			for _, id := range ids {
+				if !slices.ContainsFunc(readable, func(z anteroom.Zone) bool { return string(z.ID) == id }) {
+					return nil, fault{code: codeAuthz, message: fmt.Sprintf("zone %s does not exist, or the token may not read it", printed(id))}
+				}
+			}
+			all = slices.DeleteFunc(all, func(z anteroom.Zone) bool { return !slices.Contains(ids, string(z.ID)) })
+		}
+	}
+	var out []anteroom.ZoneID
+	for _, z := range all[:min(len(all), limit)] {
+		out = append(out, z.ID)
 	}
 	return out, nil
 }
 
-type zone struct{ id anteroom.ZoneID }
-
-// ZoneTag is the zone's id.
-func (z *zone) ZoneTag() scalarString { return scalarString(z.id) }
-
-type rawArgs struct {
-	Filter  rawFilter
-	Limit   scalarUint64
-	OrderBy *[]string
-}
-
-// rawRow has the fields of the published row. fill puts the numbers in.
-type rawRow struct {
-	Datetime        scalarTime
-	SampleInterval  scalarUint32
-	WaitingRoomID   scalarString
-	WaitingRoomName scalarString
-	metricSet
-	percentileSet[scalarInt64]
-}
-
-type metricSet struct {
-	MaxEstimatedTimeMinutes, NewUsersPerMinute, NewUsersPerMinuteConfig, SessionDuration,
-	SessionsRevoked, TotalActiveUsers, TotalActiveUsersConfig, TotalQueuedUsers,
-	TurnstileFailures, TurnstileInfiniteQueueRefreshes, TurnstileIssued, TurnstileSuccesses, TurnstileUnsolved scalarInt64
-}
-
-type percentileSet[T any] struct {
-	TimeBetweenRefreshesP50, TimeBetweenRefreshesP75, TimeBetweenRefreshesP90, TimeBetweenRefreshesP95,
-	TimeInQueueP50, TimeInQueueP75, TimeInQueueP90, TimeInQueueP95,
-	TimeOnOriginP50, TimeOnOriginP75, TimeOnOriginP90, TimeOnOriginP95,
-	TotalTimeWaitedP50, TotalTimeWaitedP75, TotalTimeWaitedP90, TotalTimeWaitedP95 T
-}
-
-// WaitingRoomAnalyticsAdaptive are the minutes of the zone's rooms.
-func (z *zone) WaitingRoomAnalyticsAdaptive(ctx context.Context, a rawArgs) ([]*rawRow, error) {
-	w := workOf(ctx)
-	q := question{zone: z.id, filter: a.Filter.filter}
-	if err := q.check(a.Limit, a.OrderBy, rawOrders); err != nil {
-		return nil, err
+// tagsOf returns the ids in a condition of a filter for zones; nil when it has none.
+func tagsOf(name string, input any) ([]string, error) {
+	if input == nil {
+		return nil, nil
 	}
-	if err := fewFields(graphql.SelectedFieldNames(ctx)); err != nil {
-		return nil, err
+	inputs := []any{input}
+	switch name {
+	case "zoneTag", "zoneTag_gt":
+	case "zoneTag_in":
+		if inputs = listOf(input); len(inputs) > MaxZones {
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("query is about more than %d zones", MaxZones)}
+		}
+	default:
+		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter.%s: there is no such field", name)}
 	}
-	all, err := w.raw(ctx, &q)
-	if err == nil {
-		err = w.give(len(all))
-	}
-	out := make([]*rawRow, len(all))
-	for i, r := range all {
-		out[i] = &rawRow{Datetime: scalarTime(r.at), SampleInterval: 1, WaitingRoomID: scalarString(r.room.id), WaitingRoomName: scalarString(r.room.name)}
-		fillMeasures(&out[i].metricSet, &r.cell, aggRaw)
-		v := reflect.ValueOf(&out[i].percentileSet).Elem()
-		for i, p := range percentiles {
-			v.Field(i).SetInt(int64(rawOrders[p.name].number(&r.cell)))
+	ids := make([]string, len(inputs))
+	for i, in := range inputs {
+		var ok bool
+		if ids[i], ok = in.(string); !ok {
+			return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter.%s: %s is not a string", name, printed(in))}
 		}
 	}
-	return out, err
+	return ids, nil
 }
 
-// fillMeasures relies on the fields of the struct standing in the order of the table; a test holds
-// them together.
-func fillMeasures(to *metricSet, c *cell, aggregate string) {
-	v := reflect.ValueOf(to).Elem()
-	for i, m := range measures {
-		v.Field(i).SetInt(m.of(c, aggregate))
+// limitOf reads a limit from 1 to most, which is also what is meant by none.
+func limitOf(arguments map[string]any, most int) (int, error) {
+	in := arguments["limit"]
+	if in == nil {
+		return most, nil
+	}
+	n, ok := whole(in)
+	switch {
+	case !ok || n < 0:
+		return 0, fault{code: codeInvalid, message: fmt.Sprintf("limit: %s is not a whole number from 0 on", printed(in))}
+	case n < 1 || n > int64(most):
+		return 0, fault{code: codeLimit, message: fmt.Sprintf("limit must be positive number and not greater than %d", most)}
+	}
+	return int(n), nil
+}
+
+func (w *work) zone(ctx context.Context, id anteroom.ZoneID) object {
+	return func(s *selection) (any, error) {
+		switch {
+		case s.Name == "zoneTag":
+			return string(id), nil
+		case s.Name == "settings":
+			return object(w.settings), nil
+		case fieldsOf(s) > MaxNodeFields:
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("number of fields can't be more than %d", MaxNodeFields)}
+		}
+		q := *s.question
+		q.zone = id
+		if s.Name == "waitingRoomAnalyticsAdaptive" {
+			return w.rawRows(ctx, &q)
+		}
+		return w.groupRows(ctx, &q, s)
 	}
 }
 
-type groupsArgs struct {
-	Filter  groupsFilter
-	Limit   scalarUint64
-	OrderBy *[]string
-}
-
-// groupsRow has the objects that were asked for.
-type groupsRow struct {
-	Avg           *avgSet
-	AvgWeighted   *percentileSet[scalarFloat64]
-	Dimensions    *dimensionSet
-	Max, Min, Sum *metricSet
-}
-
-type avgSet struct {
-	metricSet
-	SampleInterval scalarFloat64
-}
-
-type dimensionSet struct {
-	Date                                                                                scalarDate
-	Datetime, DatetimeFifteenMinutes, DatetimeFiveMinutes, DatetimeHour, DatetimeMinute scalarTime
-	SampleInterval                                                                      scalarUint32
-	WaitingRoomID                                                                       scalarString
-}
-
-// WaitingRoomAnalyticsAdaptiveGroups adds minutes up: to one row for each value of the dimensions
-// that are asked for.
-func (z *zone) WaitingRoomAnalyticsAdaptiveGroups(ctx context.Context, a groupsArgs) ([]*groupsRow, error) {
-	w := workOf(ctx)
-	q := question{zone: z.id, filter: a.Filter.filter}
-	if err := q.check(a.Limit, a.OrderBy, groupsOrders); err != nil {
-		return nil, err
+// fieldsOf counts the fields of a row.
+func fieldsOf(s *selection) (n int) {
+	for _, of := range s.below {
+		n += max(1, len(of.below))
 	}
-	names := graphql.SelectedFieldNames(ctx)
-	if err := fewFields(names); err != nil {
-		return nil, err
+	return n
+}
+
+// rawRows are the minutes of the zone's rooms.
+func (w *work) rawRows(ctx context.Context, q *question) (any, error) {
+	found, err := w.raw(ctx, q)
+	if err == nil {
+		err = w.give(len(found))
 	}
+	return rowsOf(found, func(r *result) object {
+		return func(s *selection) (any, error) { return rawFilterKeys[s.Name].value(r), nil }
+	}), err
+}
+
+// groupRows adds minutes up: to one row for each value of the dimensions that are asked for.
+func (w *work) groupRows(ctx context.Context, q *question, s *selection) (any, error) {
 	var unit time.Duration
 	byRoom := false
-	for _, d := range dimensions {
-		if slices.Contains(names, "dimensions."+d.name) {
-			byRoom = byRoom || d.kind == "string"
-			if d.unit > 0 && (unit == 0 || d.unit < unit) {
-				unit = d.unit
+	for _, of := range s.below {
+		if of.Name != "dimensions" {
+			continue
+		}
+		for _, d := range of.below {
+			k := groupsFilterKeys[d.Name]
+			byRoom = byRoom || k.text != nil
+			if k.unit > 0 && (unit == 0 || k.unit < unit) {
+				unit = k.unit
 			}
 		}
 	}
-	all, err := w.groups(ctx, &q, unit, byRoom)
+	found, err := w.groups(ctx, q, unit, byRoom)
 	if err == nil {
-		err = w.give(len(all))
+		err = w.give(len(found))
 	}
-	out := make([]*groupsRow, len(all))
-	for i, r := range all {
-		out[i] = &groupsRow{}
-		out[i].fill(r, names)
-	}
-	return out, err
-}
-
-func (g *groupsRow) fill(r *result, names []string) {
-	if slices.Contains(names, "avg") {
-		g.Avg = &avgSet{SampleInterval: 1}
-		fillMeasures(&g.Avg.metricSet, &r.cell, aggAvg)
-	}
-	for _, one := range []struct {
-		name string
-		to   **metricSet
-	}{{aggMax, &g.Max}, {aggMin, &g.Min}, {aggSum, &g.Sum}} {
-		if slices.Contains(names, one.name) {
-			*one.to = &metricSet{}
-			fillMeasures(*one.to, &r.cell, one.name)
+	return rowsOf(found, func(r *result) object {
+		return func(of *selection) (any, error) {
+			return object(func(s *selection) (any, error) {
+				if of.Name == "dimensions" {
+					return groupsFilterKeys[s.Name].value(r), nil
+				}
+				return groupsOrders[of.Name+"_"+s.Name].value(r), nil
+			}), nil
 		}
+	}), err
+}
+
+func rowsOf(found []*result, row func(*result) object) []object {
+	all := make([]object, len(found))
+	for i, r := range found {
+		all[i] = row(r)
 	}
-	if slices.Contains(names, "avgWeighted") {
-		g.AvgWeighted = &percentileSet[scalarFloat64]{}
-		v := reflect.ValueOf(g.AvgWeighted).Elem()
-		for i, p := range percentiles {
-			v.Field(i).SetFloat(p.of(&r.cell))
+	return all
+}
+
+// value is what an answer has for a field.
+func (k key) value(r *result) any {
+	switch k.kind {
+	case "Time":
+		return r.at.Truncate(k.unit).UTC().Format(time.RFC3339)
+	case "Date":
+		return r.at.Truncate(k.unit).UTC().Format(time.DateOnly)
+	case "string":
+		return k.text(r.room)
+	case "float64":
+		return k.number(&r.cell)
+	}
+	return int64(k.number(&r.cell))
+}
+
+// settings answers with the limits of the nodes.
+func (w *work) settings(node *selection) (any, error) {
+	kept, fields := w.graph.Minutes, sorted(rawFilterKeys)
+	if node.Name == "waitingRoomAnalyticsAdaptiveGroups" {
+		kept, fields = w.graph.Retention, nil
+		for _, d := range dimensions {
+			fields = append(fields, "dimensions."+d.name)
 		}
-	}
-	if slices.Contains(names, "dimensions") {
-		at := func(unit time.Duration) scalarTime { return scalarTime(r.at.Truncate(unit)) }
-		g.Dimensions = &dimensionSet{Date: scalarDate(at(24 * time.Hour)), Datetime: at(time.Minute), DatetimeMinute: at(time.Minute),
-			DatetimeFiveMinutes: at(5 * time.Minute), DatetimeFifteenMinutes: at(15 * time.Minute), DatetimeHour: at(time.Hour),
-			SampleInterval: 1, WaitingRoomID: scalarString(r.room.id)}
-	}
-}
-
-// fewFields refuses more fields than anybody needs.
-func fewFields(names []string) error {
-	inObjects := 0
-	for _, name := range names {
-		if strings.Contains(name, ".") {
-			inObjects++
+		for name := range groupsOrders {
+			if strings.Contains(name, "_") && !strings.HasSuffix(name, abandoning.name) {
+				fields = append(fields, strings.Replace(name, "_", ".", 1))
+			}
 		}
+		slices.Sort(fields)
 	}
-	n := inObjects
-	if n == 0 {
-		n = len(names)
-	}
-	if n > MaxNodeFields {
-		return fault{codeLimit, fmt.Sprintf("number of fields can't be more than %d", MaxNodeFields)}
-	}
-	return nil
-}
-
-// Settings are the limits of the nodes.
-func (z *zone) Settings() *zoneSettings { return &zoneSettings{} }
-
-type zoneSettings struct{}
-
-type settings struct {
-	AvailableFields                                           []scalarString
-	Enabled                                                   scalarBool
-	MaxDuration, MaxNumberOfFields, MaxPageSize, NotOlderThan scalarInt64
-}
-
-func newSettings(kept time.Duration) *settings {
-	seconds := scalarInt64(kept / time.Second)
-	return &settings{Enabled: true, MaxDuration: seconds, NotOlderThan: seconds, MaxNumberOfFields: MaxNodeFields, MaxPageSize: MaxPageSize}
-}
-
-// WaitingRoomAnalyticsAdaptive are the limits of the raw node.
-func (*zoneSettings) WaitingRoomAnalyticsAdaptive(ctx context.Context) *settings {
-	s := newSettings(workOf(ctx).graph.Minutes)
-	for _, name := range sorted(rawFilterKeys) {
-		s.AvailableFields = append(s.AvailableFields, scalarString(name))
-	}
-	return s
-}
-
-// WaitingRoomAnalyticsAdaptiveGroups are the limits of the node of groups.
-func (*zoneSettings) WaitingRoomAnalyticsAdaptiveGroups(ctx context.Context) *settings {
-	s := newSettings(workOf(ctx).graph.Retention)
-	for _, d := range dimensions {
-		s.AvailableFields = append(s.AvailableFields, scalarString("dimensions."+d.name))
-	}
-	for _, name := range sorted(groupsOrders) {
-		if strings.Contains(name, "_") && !strings.HasSuffix(name, abandoning.name) {
-			s.AvailableFields = append(s.AvailableFields, scalarString(strings.Replace(name, "_", ".", 1)))
+	return object(func(s *selection) (any, error) {
+		switch s.Name {
+		case "availableFields":
+			return fields, nil
+		case "enabled":
+			return true, nil
+		case "maxNumberOfFields":
+			return int64(MaxNodeFields), nil
+		case "maxPageSize":
+			return int64(MaxPageSize), nil
 		}
-	}
-	slices.Sort(s.AvailableFields)
-	return s
+		return int64(kept / time.Second), nil // maxDuration and notOlderThan
+	}), nil
 }

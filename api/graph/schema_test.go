@@ -63,6 +63,12 @@ func (t *text) node(name, about string) {
 	t.line("  %s(filter: %sFilter_InputObject!, limit: uint64!, orderBy: [%sOrderBy!]): [%s!]!", name, of, of, of)
 }
 
+// The names of the types of filters.
+const (
+	rawFilterType    = "ZoneWaitingRoomAnalyticsAdaptiveFilter_InputObject"
+	groupsFilterType = "ZoneWaitingRoomAnalyticsAdaptiveGroupsFilter_InputObject"
+)
+
 func published() string {
 	const (
 		raw    = "ZoneWaitingRoomAnalyticsAdaptive"

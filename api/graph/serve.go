@@ -9,11 +9,10 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
-
-	gqlerrors "github.com/graph-gophers/graphql-go/errors"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
@@ -29,10 +28,10 @@ type body struct {
 
 // problem is an error in the answer, as published.
 type problem struct {
-	Message    string               `json:"message"`
-	Path       []any                `json:"path"`
-	Locations  []gqlerrors.Location `json:"locations,omitempty"`
-	Extensions map[string]any       `json:"extensions"`
+	Message    string         `json:"message"`
+	Path       []any          `json:"path"`
+	Locations  []place        `json:"locations,omitempty"`
+	Extensions map[string]any `json:"extensions"`
 }
 
 // answer is as published: data is null when there is any error.
@@ -51,8 +50,7 @@ func (g *graph) serve(w http.ResponseWriter, r *api.Request) error {
 	if wait > 0 {
 		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 		w.Header().Set("Retry-After", seconds)
-		return g.send(w, http.StatusTooManyRequests, g.failed(fault{codeBudget,
-			fmt.Sprintf("rate limiter budget depleted: %d queries in %v; try again after %ss", MaxQueries, budgetWindow, seconds)}))
+		return g.send(w, http.StatusTooManyRequests, g.failed(fault{code: codeBudget, message: fmt.Sprintf("rate limiter budget depleted: %d queries in %v; try again after %ss", MaxQueries, budgetWindow, seconds)}))
 	}
 	b, err := readBody(r.Body)
 	if err != nil {
@@ -91,16 +89,16 @@ func readBody(from io.Reader) (body, error) {
 	var b body
 	text, err := io.ReadAll(io.LimitReader(from, MaxRequestBytes+1))
 	if err != nil {
-		return b, fault{codeInvalid, "body could not be read to its end"}
+		return b, fault{code: codeInvalid, message: "body could not be read to its end"}
 	}
 	if len(text) > MaxRequestBytes {
-		return b, fault{codeLimit, fmt.Sprintf("body has more than %d bytes", MaxRequestBytes)}
+		return b, fault{code: codeLimit, message: fmt.Sprintf("body has more than %d bytes", MaxRequestBytes)}
 	}
 	if err := json.Unmarshal(text, &b); err != nil {
-		return b, fault{codeInvalid, `body is not a request: send one JSON object like {"query":"{viewer{budget}}","variables":{}}`}
+		return b, fault{code: codeInvalid, message: `body is not a request: send one JSON object like {"query":"{viewer{budget}}","variables":{}}`}
 	}
 	if b.Query == "" {
-		return b, fault{codeInvalid, `body has no member "query"`}
+		return b, fault{code: codeInvalid, message: `body has no member "query"`}
 	}
 	count := variableCount{}
 	return b, count.check(b.Variables, "variables", 0)
@@ -114,14 +112,14 @@ func (n *variableCount) check(v any, path string, depth int) error {
 	n.values++
 	switch {
 	case n.values > MaxVariableValues:
-		return fault{codeLimit, fmt.Sprintf("variables have too many values (at most %d)", MaxVariableValues)}
+		return fault{code: codeLimit, message: fmt.Sprintf("variables have too many values (at most %d)", MaxVariableValues)}
 	case depth > mostDepth:
-		return fault{codeLimit, fmt.Sprintf("variables are too deep (at most %d objects and lists in each other)", mostDepth)}
+		return fault{code: codeLimit, message: fmt.Sprintf("variables are too deep (at most %d objects and lists in each other)", mostDepth)}
 	}
 	switch v := v.(type) {
 	case string:
 		if len(v) > mostText {
-			return fault{codeLimit, fmt.Sprintf("%s: is longer than %d bytes", path, mostText)}
+			return fault{code: codeLimit, message: fmt.Sprintf("%s: is longer than %d bytes", path, mostText)}
 		}
 	case []any:
 		for i, one := range v {
@@ -131,7 +129,7 @@ func (n *variableCount) check(v any, path string, depth int) error {
 		}
 	case map[string]any:
 		if n.members += len(v); n.members > MaxVariableMembers {
-			return fault{codeLimit, fmt.Sprintf("variables have too many members (at most %d)", MaxVariableMembers)}
+			return fault{code: codeLimit, message: fmt.Sprintf("variables have too many members (at most %d)", MaxVariableMembers)}
 		}
 		for _, name := range sorted(v) {
 			if err := n.check(v[name], path+"."+name, depth+1); err != nil {
@@ -143,70 +141,46 @@ func (n *variableCount) check(v any, path string, depth int) error {
 }
 
 // run answers a query. The work says what it cost.
-func (g *graph) run(ctx context.Context, by manage.Caller, left int, b body) (answer, *work) {
+func (g *graph) run(ctx context.Context, by manage.Caller, left int, b body) (a answer, w *work) {
 	ctx, cancel := context.WithTimeout(ctx, longestQuery)
 	defer cancel()
-	w := &work{graph: g, by: by, now: g.Now().UTC(), left: left, cancel: cancel, zones: map[anteroom.ZoneID]bool{}}
-	w.finish = w.afterField
-	doc, err := read(b.Query, b.Variables)
+	w = &work{graph: g, by: by, now: g.Now().UTC(), left: left, cancel: cancel, zones: map[anteroom.ZoneID]bool{}}
+	defer func() {
+		if value := recover(); value != nil {
+			g.Log.Error("a GraphQL query met a fault of ours", "request", by.RequestID, "panic", value, "stack", string(debug.Stack()))
+			a = g.failed(fault{code: codeInternal, message: "internal error"})
+		}
+	}()
+	plan, err := g.read(b)
 	if err != nil {
 		return g.failed(err), w
 	}
-	ctx = context.WithValue(ctx, workKey{}, w)
-	got, errs := g.exec(ctx, doc, b)
+	data := w.answer(ctx, plan)
 	switch {
-	case w.stopped() != nil:
-		return g.failed(w.stopped()), w
+	case w.tooLarge != nil:
+		return g.failed(w.tooLarge), w
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return g.failed(fault{codeLimit, fmt.Sprintf("query takes longer than %v: ask for less time, fewer rooms, or a coarser dimension", longestQuery)}), w
-	case len(errs) == 0:
-		return answer{Data: got}, w
+		return g.failed(fault{code: codeLimit, message: fmt.Sprintf("query takes longer than %v: ask for less time, fewer rooms, or a coarser dimension", longestQuery)}), w
+	case len(w.failed) == 0:
+		return answer{Data: data}, w
 	}
-	a := answer{}
-	for _, one := range errs[:min(len(errs), maxErrors)] {
-		a.Errors = append(a.Errors, g.problem(doc, one))
+	for _, one := range w.failed[:min(len(w.failed), maxErrors)] {
+		p := g.problemOf(one.error)
+		p.Path = one.path
+		a.Errors = append(a.Errors, p)
 	}
 	return a, w
 }
 
-// exec hands a document to the library. It ends some documents with a panic, which none should
-// reach that has passed read.
-func (g *graph) exec(ctx context.Context, doc *document, b body) (data jsontext.Value, errs []*gqlerrors.QueryError) {
-	defer func() {
-		if value := recover(); value != nil {
-			p := panicLog{g.Log}
-			p.LogPanic(ctx, value)
-			data, errs = nil, []*gqlerrors.QueryError{p.MakePanicError(ctx, value)}
-		}
-	}()
-	r := g.schema.Exec(ctx, doc.text, b.OperationName, b.Variables)
-	return jsontext.Value(r.Data), r.Errors
-}
-
-// problem translates an error of the library.
-func (g *graph) problem(doc *document, e *gqlerrors.QueryError) problem {
-	err := e.ResolverError
-	if err == nil {
-		err = fault{codeInvalid, e.Message}
-	}
-	p := g.problemOf(err)
-	p.Path = e.Path
-	for _, at := range e.Locations {
-		here := doc.original(place{at.Line, at.Column})
-		p.Locations = append(p.Locations, gqlerrors.Location{Line: here.line, Column: here.column})
-	}
-	return p
-}
-
-// problemOf translates an error of ours.
+// problemOf translates an error.
 func (g *graph) problemOf(err error) problem {
+	const mostText = 500
 	p := problem{Message: err.Error(), Extensions: map[string]any{"code": codeInternal, "timestamp": g.Now().UTC().Format(time.RFC3339Nano)}}
-	if s, ok := errors.AsType[syntax](err); ok {
-		p.Locations = []gqlerrors.Location{{Line: s.at.line, Column: s.at.column}}
-		err = s.fault
-	}
 	if f, ok := errors.AsType[fault](err); ok {
-		p.Extensions["code"] = f.code
+		if r := []rune(p.Message); len(r) > mostText {
+			p.Message = string(r[:mostText]) + "…"
+		}
+		p.Locations, p.Extensions["code"] = f.at, f.code
 		return p
 	}
 	switch anteroom.KindOf(err) {
@@ -223,7 +197,16 @@ func (g *graph) problemOf(err error) problem {
 	return p
 }
 
-func (g *graph) failed(err error) answer { return answer{Errors: []problem{g.problemOf(err)}} }
+func (g *graph) failed(err error) (a answer) {
+	all, ok := errors.AsType[faults](err)
+	if !ok {
+		return answer{Errors: []problem{g.problemOf(err)}}
+	}
+	for _, one := range all[:min(len(all), maxErrors)] {
+		a.Errors = append(a.Errors, g.problemOf(one))
+	}
+	return a
+}
 
 func (g *graph) send(w http.ResponseWriter, status int, a answer) error {
 	text, err := json.Marshal(a, json.FormatNilSliceAsNull(true))

@@ -74,7 +74,7 @@ func (f *filter) spans(within span, join bool) ([]span, error) {
 		all = append(all, one)
 	}
 	if len(all) > MaxSpans {
-		return nil, fault{codeLimit, fmt.Sprintf("filter is about %d separate spans of time; at most %d can be asked for at once", len(all), MaxSpans)}
+		return nil, fault{code: codeLimit, message: fmt.Sprintf("filter is about %d separate spans of time; at most %d can be asked for at once", len(all), MaxSpans)}
 	}
 	return all, nil
 }

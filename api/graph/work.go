@@ -1,16 +1,13 @@
 package graph
 
 import (
+	"bytes"
 	"context"
+	"encoding/json/jsontext"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	gqlerrors "github.com/graph-gophers/graphql-go/errors"
-	"github.com/graph-gophers/graphql-go/introspection"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/manage"
@@ -26,13 +23,28 @@ const (
 	codeInternal    = "internal"
 )
 
-// fault is an error with a code.
-type fault struct{ code, message string }
+// fault is an error with a code and its places in the query.
+type fault struct {
+	code, message string
+	at            []place
+}
 
 func (f fault) Error() string { return f.message }
 
-// Extensions is what the library puts into the answer.
-func (f fault) Extensions() map[string]any { return map[string]any{"code": f.code} }
+// place is where something is in a query.
+type place struct {
+	Line   int `json:"line"`   // from 1
+	Column int `json:"column"` // in characters, from 1
+}
+
+// faults are several; all but the first 20 are left out of the answer.
+type faults []fault
+
+func (f faults) Error() string { return f[0].message }
+
+// object answers a field: with nil, a string, bool, int64 or float64, an object, or a list of strings or
+// objects.
+type object func(*selection) (any, error)
 
 // work is what one query has done, over all its fields.
 type work struct {
@@ -42,115 +54,127 @@ type work struct {
 	left   int // queries of the token's budget
 	cancel context.CancelFunc
 
-	fields, meta atomic.Int64
-	ended        atomic.Bool                 // by a bound
-	finish       func(*gqlerrors.QueryError) // afterField, made once
+	out    *jsontext.Encoder
+	path   []any // of the field that is answered: keys and indexes
+	failed []failure
 
-	mu       sync.Mutex
-	zones    map[anteroom.ZoneID]bool
-	rows     int
-	scanned  int
-	tooLarge error // the first bound that was met
+	fields, meta  int
+	zones         map[anteroom.ZoneID]bool
+	rows, scanned int
+	tooLarge      error // the first bound that was met
 }
 
-type workKey struct{}
+// failure is a field that could not be answered.
+type failure struct {
+	error
+	path []any
+}
 
-func workOf(ctx context.Context) *work { return ctx.Value(workKey{}).(*work) }
+// answer writes what is selected of the type Query.
+func (w *work) answer(ctx context.Context, set []*selection) jsontext.Value {
+	var text bytes.Buffer
+	w.out = jsontext.NewEncoder(&text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	w.object(ctx, w.query(ctx), set)
+	return bytes.TrimSpace(text.Bytes())
+}
+
+// object writes an object. What it writes is no JSON once a bound is met, and goes nowhere.
+func (w *work) object(ctx context.Context, o object, set []*selection) {
+	w.out.WriteToken(jsontext.BeginObject)
+	for _, s := range set {
+		if w.tooLarge != nil || ctx.Err() != nil {
+			return
+		}
+		w.count(s)
+		w.out.WriteToken(jsontext.String(s.Alias))
+		w.path = append(w.path, s.Alias)
+		if s.Name == "__typename" {
+			w.out.WriteToken(jsontext.String(s.ObjectDefinition.Name))
+		} else {
+			v, err := o(s)
+			if err != nil {
+				v = nil
+				w.failed = append(w.failed, failure{err, slices.Clone(w.path)})
+			}
+			w.value(ctx, v, s)
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+	w.out.WriteToken(jsontext.EndObject)
+}
+
+func (w *work) value(ctx context.Context, v any, s *selection) {
+	switch v := v.(type) {
+	case nil:
+		w.out.WriteToken(jsontext.Null)
+	case string:
+		w.out.WriteToken(jsontext.String(v))
+	case bool:
+		w.out.WriteToken(jsontext.Bool(v))
+	case int64:
+		w.out.WriteToken(jsontext.Int(v))
+	case float64:
+		w.out.WriteToken(jsontext.Float(v))
+	case object:
+		w.object(ctx, v, s.below)
+	case []string:
+		w.out.WriteToken(jsontext.BeginArray)
+		for _, one := range v {
+			w.out.WriteToken(jsontext.String(one))
+		}
+		w.out.WriteToken(jsontext.EndArray)
+	case []object:
+		w.out.WriteToken(jsontext.BeginArray)
+		for i, one := range v {
+			w.path = append(w.path, i)
+			w.object(ctx, one, s.below)
+			w.path = w.path[:len(w.path)-1]
+		}
+		w.out.WriteToken(jsontext.EndArray)
+	default:
+		panic(fmt.Sprintf("field %s has a value of type %T", s.Name, v))
+	}
+}
+
+// count counts a field that is answered.
+func (w *work) count(s *selection) {
+	if w.fields++; strings.HasPrefix(s.ObjectDefinition.Name, "__") {
+		w.meta++
+	}
+	if w.fields > MaxFields || w.meta > MaxMetaFields {
+		w.stop("answer has more than %d fields, or more than %d about the schema: ask for fewer rows or fields", MaxFields, MaxMetaFields)
+	}
+}
 
 // stop ends the query because of a bound.
-func (w *work) stop(err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *work) stop(format string, a ...any) error {
 	if w.tooLarge == nil {
-		w.tooLarge = err
+		w.tooLarge = fault{code: codeLimit, message: fmt.Sprintf(format, a...)}
 	}
-	w.ended.Store(true)
 	w.cancel()
-	return err
-}
-
-func (w *work) stopped() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return w.tooLarge
 }
 
 // visit counts a zone.
 func (w *work) visit(id anteroom.ZoneID) error {
-	w.mu.Lock()
-	w.zones[id] = true
-	n := len(w.zones)
-	w.mu.Unlock()
-	if n > MaxZones {
-		return w.stop(fault{codeLimit, fmt.Sprintf("query is about more than %d zones", MaxZones)})
+	if w.zones[id] = true; len(w.zones) > MaxZones {
+		return w.stop("query is about more than %d zones", MaxZones)
 	}
 	return nil
 }
 
 // scan counts rows that were read.
 func (w *work) scan(n int) error {
-	w.mu.Lock()
-	w.scanned += n
-	over := w.scanned > MaxScanned
-	w.mu.Unlock()
-	if over {
-		return w.stop(fault{codeLimit, fmt.Sprintf("query needs more than %d rows: ask for less time, fewer rooms, or a coarser dimension like datetimeHour", MaxScanned)})
+	if w.scanned += n; w.scanned > MaxScanned {
+		return w.stop("query needs more than %d rows: ask for less time, fewer rooms, or a coarser dimension like datetimeHour", MaxScanned)
 	}
 	return nil
 }
 
 // give counts rows that are returned.
 func (w *work) give(n int) error {
-	w.mu.Lock()
-	w.rows += n
-	over := w.rows > MaxPageSize
-	w.mu.Unlock()
-	if over {
-		return w.stop(fault{codeLimit, fmt.Sprintf("answer has more than %d rows in all", MaxPageSize)})
+	if w.rows += n; w.rows > MaxPageSize {
+		return w.stop("answer has more than %d rows in all", MaxPageSize)
 	}
 	return nil
-}
-
-// counter is told of every field that is answered, and ends a query that has too many.
-type counter struct{}
-
-// TraceQuery has nothing to count.
-func (counter) TraceQuery(ctx context.Context, _, _ string, _ map[string]any, _ map[string]*introspection.Type) (context.Context, func([]*gqlerrors.QueryError)) {
-	return ctx, func([]*gqlerrors.QueryError) {}
-}
-
-// TraceField counts.
-func (counter) TraceField(ctx context.Context, _, typeName, fieldName string, _ bool, _ map[string]any) (context.Context, func(*gqlerrors.QueryError)) {
-	w := workOf(ctx)
-	meta := strings.HasPrefix(typeName, "__")
-	if w.fields.Add(1) > MaxFields || meta && w.meta.Add(1) > MaxMetaFields {
-		w.stop(fault{codeLimit, fmt.Sprintf("answer has more than %d fields, or more than %d about the schema: ask for fewer rows or fields", MaxFields, MaxMetaFields)})
-	}
-	return ctx, w.finish
-}
-
-// enough is the panic that ends a query. The library goes through what is left of its lists
-// when a query is cancelled, a field and an error at a time, and recovers from panics in each of
-// its goroutines; after a field none of its locks is held.
-type enough struct{}
-
-func (w *work) afterField(*gqlerrors.QueryError) {
-	if w.ended.Load() {
-		panic(enough{})
-	}
-}
-
-// panicLog keeps what a fault of ours says in the log.
-type panicLog struct{ log *slog.Logger }
-
-// LogPanic writes to the log.
-func (p panicLog) LogPanic(ctx context.Context, value any) {
-	if _, ok := value.(enough); !ok {
-		p.log.Error("a GraphQL query met a fault of ours", "request", workOf(ctx).by.RequestID, "panic", value)
-	}
-}
-
-// MakePanicError tells the caller no more than that there was one.
-func (p panicLog) MakePanicError(context.Context, any) *gqlerrors.QueryError {
-	return &gqlerrors.QueryError{Message: "internal error", ResolverError: fault{codeInternal, "internal error"}, Extensions: map[string]any{"code": codeInternal}}
 }

@@ -30,10 +30,7 @@ type field struct {
 	s     strNode
 	ip    ipNode
 	array column
-	keyed func(key string) interface { // mapKind: the array under a key
-		lengther
-		strNode
-	}
+	keyed func(key string) strArray // mapKind: the array under a key
 }
 
 func stringField(f func(*Request) string) field {
@@ -49,10 +46,7 @@ func placeField(f func(*Place) string) field {
 }
 
 func mapField(list func(*Request) []pair) field {
-	return field{kind: mapKind, keyed: func(key string) interface {
-		lengther
-		strNode
-	} {
+	return field{kind: mapKind, keyed: func(key string) strArray {
 		return named{list, key}
 	}}
 }
@@ -99,10 +93,7 @@ var fields = map[string]field{
 	"raw.http.request.uri.args.names":     arrayField((*Request).argPairs, false),
 	"raw.http.request.uri.args.values":    arrayField((*Request).argPairs, true),
 
-	"http.request.headers": {kind: mapKind, keyed: func(key string) interface {
-		lengther
-		strNode
-	} {
+	"http.request.headers": {kind: mapKind, keyed: func(key string) strArray {
 		if key == "host" {
 			return hostHeader{}
 		}

@@ -187,10 +187,11 @@ func (c call) compile() (value, bool) {
 		if !c.takes(2, strKind, strKind) || !c.field() {
 			return value{}, false
 		}
-		if c.name == "starts_with" {
-			return value{kind: boolKind, b: startsWith{first.s, c.args[1].s}}, true
+		has := strings.HasPrefix
+		if c.name == "ends_with" {
+			has = strings.HasSuffix
 		}
-		return value{kind: boolKind, b: endsWith{first.s, c.args[1].s}}, true
+		return value{kind: boolKind, b: hasPart{first.s, c.args[1].s, has}}, true
 	case "len":
 		if first.kind == arrayKind && len(c.args) == 1 {
 			return value{kind: intKind, n: arrayLength{first.array.size}}, true
@@ -291,20 +292,16 @@ func (c call) quantifier() (value, bool) {
 	return value{kind: boolKind, b: forAll{first.array.size, first.b}}, true
 }
 
-type startsWith struct{ of, part strNode }
-
-func (n startsWith) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	part, there := n.part.text(r, i)
-	return r.spend(1+len(part)/16) && ok && there && strings.HasPrefix(s, part)
+// hasPart is starts_with and ends_with.
+type hasPart struct {
+	of, part strNode
+	has      func(s, part string) bool
 }
 
-type endsWith struct{ of, part strNode }
-
-func (n endsWith) truth(r *Request, i int) bool {
+func (n hasPart) truth(r *Request, i int) bool {
 	s, ok := n.of.text(r, i)
 	part, there := n.part.text(r, i)
-	return r.spend(1+len(part)/16) && ok && there && strings.HasSuffix(s, part)
+	return r.spend(1+len(part)/16) && ok && there && n.has(s, part)
 }
 
 type strLength struct{ of strNode }

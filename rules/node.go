@@ -24,6 +24,10 @@ type (
 	lengther interface {
 		length(r *Request) (int, bool)
 	}
+	strArray interface {
+		lengther
+		strNode
+	}
 )
 
 // Nodes that are functions of the request alone: fields.

@@ -41,10 +41,7 @@ type value struct {
 	number  int64
 
 	array *array // arrayKind: the array; else: the array for each of whose elements the value stands
-	keyed func(key string) interface {
-		lengther
-		strNode
-	}
+	keyed func(key string) strArray
 }
 
 // each reports whether the value stands for each element of an array.

@@ -29,6 +29,7 @@ var table = []tableRow{
 	{pkg: ".", imports: []string{"field"}},
 	{pkg: "engine", imports: []string{"."}},
 	{pkg: "walltime"},
+	{pkg: "chart", modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
 	{pkg: "ticket", imports: []string{"."}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
@@ -53,7 +54,7 @@ var table = []tableRow{
 	{pkg: "doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page"}},
-	{pkg: "report", imports: []string{".", "analytics", "manage"}},
+	{pkg: "report", imports: []string{".", "analytics", "chart", "manage"}},
 
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
@@ -71,7 +72,7 @@ var table = []tableRow{
 	{pkg: "sim/mutants", imports: []string{".", "sim"}},
 	{pkg: "sim/plan", imports: []string{".", "field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "sim"}},
-	{pkg: "sim/figure", imports: []string{".", "sim"}, modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
+	{pkg: "sim/figure", imports: []string{".", "chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "doctor",
 			"analytics/...", "webhook", "report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
@@ -80,11 +81,11 @@ var table = []tableRow{
 
 	// What shows and judges the product stands beside it and speaks HTTP to it.
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "demo/...", imports: []string{".", "chart", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "field", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "field", "chart", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -18,6 +18,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 	"github.com/anteroom/anteroom/sim/figure"
 	"github.com/anteroom/anteroom/sim/outcome"
@@ -283,9 +284,9 @@ func write(report outcome.Report, o simulateOptions) ([]string, error) {
 	if o.figures == "" {
 		return files, nil
 	}
-	formats := []figure.Format{figure.Format(o.format)}
+	formats := []chart.Format{chart.Format(o.format)}
 	if o.format == "both" {
-		formats = figure.Formats
+		formats = chart.Formats
 	}
 	for _, f := range figure.Of(drawn(report)) {
 		for _, format := range formats {

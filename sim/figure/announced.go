@@ -2,10 +2,12 @@ package figure
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -26,7 +28,7 @@ func told(v sim.Visit) (announced, actual time.Duration, ok bool) {
 // announcedOrder shows the announced wait against the actual one, and how errors spread.
 func announcedOrder(r *sim.Result) Figure {
 	title := titled("Announced and actual wait", r)
-	return Figure{Title: title, Width: width, Height: 500, draw: func(c *canvas) {
+	return Figure{Title: title, Width: width, Height: 500, draw: func(c *chart.Canvas) {
 		var longest time.Duration
 		for _, v := range r.Visits {
 			if announced, actual, ok := told(v); ok {
@@ -36,19 +38,19 @@ func announcedOrder(r *sim.Result) Figure {
 		n, line := r.Numbers, about(r)
 		if longest > 0 {
 			line = fmt.Sprintf("of waits of %s and more: %s within ±12 %% · error %s (median) · bias %s%s · %s · seed %d",
-				span(leastWait), percent(n.EtaWithin), percent(n.EtaError), sign(n.EtaBias), percent(math.Abs(n.EtaBias)), string(methodOf(r)), r.Seed)
+				chart.Span(leastWait), chart.Percent(n.EtaWithin), chart.Percent(n.EtaError), sign(n.EtaBias), chart.Percent(math.Abs(n.EtaBias)), string(methodOf(r)), r.Seed)
 		}
-		head(c, title, line)
-		s := times(longest+longest/20, 6)
-		p := panel{c: c, left: marginLeft, top: headHeight, width: 400, height: 355, x: s, y: s}
-		p.frame("Announced wait, "+s.unit, "the band is ±12 %", true)
-		p.xAxis("actual wait from then on")
-		errors := panel{c: c, left: marginLeft + 400 + 66, top: headHeight, width: width - marginLeft - 400 - 66 - 30, height: 355}
+		c.Head(title, line)
+		s := chart.Times(longest+longest/20, 6)
+		p := panel{chart.Panel{On: c, Left: chart.MarginLeft, Top: chart.HeadHeight, Width: 400, Height: 355, X: s, Y: s}}
+		p.Frame("Announced wait, "+s.Unit, "the band is ±12 %", true)
+		p.XAxis("actual wait from then on")
+		errors := panel{chart.Panel{On: c, Left: chart.MarginLeft + 400 + 66, Top: chart.HeadHeight, Width: width - chart.MarginLeft - 400 - 66 - 30, Height: 355}}
 		if longest == 0 {
-			p.says("no data: nobody was told a wait")
-			errors.x, errors.y = offBy(), shares(1, 5)
-			errors.frame("Error of the announcement", "", false)
-			errors.says("no data")
+			p.Says("no data: nobody was told a wait")
+			errors.X, errors.Y = offBy(), chart.Shares(1, 5)
+			errors.Frame("Error of the announcement", "", false)
+			errors.Says("no data")
 			return
 		}
 		p.againstActual(r)
@@ -68,35 +70,35 @@ func sign(v float64) string {
 }
 
 func (p panel) againstActual(r *sim.Result) {
-	s := p.x
-	edge := func(f float64) point { // where the line y = f*x leaves the panel
+	s := p.X
+	edge := func(f float64) chart.Point { // where the line y = f*x leaves the panel
 		if f > 1 {
-			return point{p.px(s.max / f), p.top}
+			return chart.Point{p.PX(s.Max / f), p.Top}
 		}
-		return point{p.right(), p.py(s.max * f)}
+		return chart.Point{p.Right(), p.PY(s.Max * f)}
 	}
-	corner := point{p.left, p.bottom()}
-	p.c.fill(thin(green, 45), []point{corner, edge(1 + within), {p.right(), p.top}, edge(1 - within)})
-	p.c.stroke(green, 1, nil, []point{corner, {p.right(), p.top}})
-	var good, off [][]point
+	corner := chart.Point{p.Left, p.Bottom()}
+	p.On.Fill(chart.Thin(chart.Green, 45), []chart.Point{corner, edge(1 + within), {p.Right(), p.Top}, edge(1 - within)})
+	p.On.Stroke(chart.Green, 1, nil, []chart.Point{corner, {p.Right(), p.Top}})
+	var good, off [][]chart.Point
 	some(len(r.Visits), maxDots, func(i int) {
 		announced, actual, ok := told(r.Visits[i])
 		if !ok {
 			return
 		}
-		x, y := p.px(actual.Seconds()), p.py(announced.Seconds())
+		x, y := p.PX(actual.Seconds()), p.PY(announced.Seconds())
 		if math.Abs(announced.Seconds()-actual.Seconds()) <= within*actual.Seconds() {
-			good = append(good, dash(point{x, y}, 2))
+			good = append(good, chart.Dash(chart.Point{x, y}, 2))
 		} else {
-			off = append(off, dash(point{x, y}, 2))
+			off = append(off, chart.Dash(chart.Point{x, y}, 2))
 		}
 	})
-	p.c.stroke(thin(blue, 150), 2, nil, good...)
-	p.c.stroke(thin(red, 150), 2, nil, off...)
-	l := style{size: 12, clr: dark}
-	p.c.label(l, point{p.left + 10, p.top + 18}, "longer than it took")
-	l.anchor = 1
-	p.c.label(l, point{p.right() - 10, p.bottom() - 10}, "shorter than it took")
+	p.On.Stroke(chart.Thin(chart.Blue, 150), 2, nil, good...)
+	p.On.Stroke(chart.Thin(chart.Red, 150), 2, nil, off...)
+	l := chart.Style{Size: 12, Color: chart.Dark}
+	p.On.Label(l, chart.Point{p.Left + 10, p.Top + 18}, "longer than it took")
+	l.Anchor = 1
+	p.On.Label(l, chart.Point{p.Right() - 10, p.Bottom() - 10}, "shorter than it took")
 }
 
 // furthest is the largest error with a bar of its own; errorBins have edges at ±within.
@@ -106,9 +108,9 @@ const (
 )
 
 // offBy is the axis of relative errors, moved so that it begins at 0.
-func offBy() scale {
-	return scale{max: 2 * furthest, step: 0.24, say: func(v float64) string {
-		return sign(math.Round((v-furthest)*100)) + trimmed(math.Abs(v-furthest)*100, 0) + " %"
+func offBy() chart.Scale {
+	return chart.Scale{Max: 2 * furthest, Step: 0.24, Say: func(v float64) string {
+		return sign(math.Round((v-furthest)*100)) + chart.Trimmed(math.Abs(v-furthest)*100, 0) + " %"
 	}}
 }
 
@@ -129,58 +131,58 @@ func (p panel) spread(r *sim.Result) {
 		}
 		in[min(errorBins-1, int((e+furthest)/(2*furthest)*errorBins))]++
 	}
-	p.x = offBy()
+	p.X = offBy()
 	most := 0.0
 	for _, n := range in {
 		most = max(most, n)
 	}
-	p.y = shares(most/max(1, total)*1.15, 6)
-	p.frame("Error of the announcement", "share of the visitors", true)
-	p.xAxis("announced, compared with the actual wait")
+	p.Y = chart.Shares(most/max(1, total)*1.15, 6)
+	p.Frame("Error of the announcement", "share of the visitors", true)
+	p.XAxis("announced, compared with the actual wait")
 	if total == 0 {
-		p.says("no data: nobody waited " + span(leastWait))
+		p.Says("no data: nobody waited " + chart.Span(leastWait))
 		return
 	}
-	from, to := p.px(furthest-within), p.px(furthest+within)
-	p.c.fill(thin(green, 45), p.c.box(from, p.top, to-from, p.height))
-	var good, off [][]point
-	w := p.width / errorBins
+	from, to := p.PX(furthest-within), p.PX(furthest+within)
+	p.On.Fill(chart.Thin(chart.Green, 45), chart.Box(from, p.Top, to-from, p.Height))
+	var good, off [][]chart.Point
+	w := p.Width / errorBins
 	for i, n := range in {
-		y := p.py(n / total)
-		bar := p.c.box(p.left+float64(i)*w+0.5, y, w-1, p.bottom()-y)
+		y := p.PY(n / total)
+		bar := chart.Box(p.Left+float64(i)*w+0.5, y, w-1, p.Bottom()-y)
 		switch {
 		case n == 0:
-		case bar[0].x >= from && bar[1].x <= to:
+		case bar[0][0] >= from && bar[1][0] <= to:
 			good = append(good, bar)
 		default:
 			off = append(off, bar)
 		}
 	}
-	p.c.fill(thin(blue, 220), good...)
-	p.c.fill(thin(red, 220), off...)
-	s := style{size: 12, clr: dark}
-	p.c.label(s, point{to + 5, p.top + 16}, "±12 %")
+	p.On.Fill(chart.Thin(chart.Blue, 220), good...)
+	p.On.Fill(chart.Thin(chart.Red, 220), off...)
+	s := chart.Style{Size: 12, Color: chart.Dark}
+	p.On.Label(s, chart.Point{to + 5, p.Top + 16}, "±12 %")
 	if beyond > 0 {
-		p.c.label(s, point{p.left + 6, p.top + 34}, percent(beyond/total)+" further off")
+		p.On.Label(s, chart.Point{p.Left + 6, p.Top + 34}, chart.Percent(beyond/total)+" further off")
 	}
 }
 
 // announcedDraw shows whether the quartiles that a draw announces are the quartiles.
 func announcedDraw(r *sim.Result) Figure {
 	title := titled("Announced quartiles and the draw", r)
-	return Figure{Title: title, Width: width, Height: 500, draw: func(c *canvas) {
+	return Figure{Title: title, Width: width, Height: 500, draw: func(c *chart.Canvas) {
 		n, line := r.Numbers, about(r)
 		if slices.ContainsFunc(r.Visits, func(v sim.Visit) bool { return v.Told > 0 }) {
 			line = fmt.Sprintf("quartiles are off by %s percentage points (mean) · mean rank of winners %s%.3f from the middle · %s · seed %d",
-				trimmed(finite(n.LotteryError)*100, 1), sign(n.LotteryRank), finite(math.Abs(n.LotteryRank)), string(methodOf(r)), r.Seed)
+				chart.Trimmed(chart.Finite(n.LotteryError)*100, 1), sign(n.LotteryRank), chart.Finite(math.Abs(n.LotteryRank)), string(methodOf(r)), r.Seed)
 		}
-		head(c, title, line)
-		p := panel{c: c, left: marginLeft, top: headHeight, width: 355, height: 355, x: shares(1, 4), y: shares(1, 4)}
-		p.x.step, p.y.step = 0.25, 0.25
-		p.frame("Admitted within the announced time", "", true)
-		p.xAxis("announced share")
+		c.Head(title, line)
+		p := panel{chart.Panel{On: c, Left: chart.MarginLeft, Top: chart.HeadHeight, Width: 355, Height: 355, X: chart.Shares(1, 4), Y: chart.Shares(1, 4)}}
+		p.X.Step, p.Y.Step = 0.25, 0.25
+		p.Frame("Admitted within the announced time", "", true)
+		p.XAxis("announced share")
 		p.calibration(r)
-		q := panel{c: c, left: marginLeft + 355 + 76, top: headHeight, width: width - marginLeft - 355 - 76 - 30, height: 355}
+		q := panel{chart.Panel{On: c, Left: chart.MarginLeft + 355 + 76, Top: chart.HeadHeight, Width: width - chart.MarginLeft - 355 - 76 - 30, Height: 355}}
 		q.quartiles(r)
 	}}
 }
@@ -233,33 +235,33 @@ func calibrate(r *sim.Result) (shares [3][3]float64) {
 
 // calibration draws the shares of calibrate against the announced ones.
 func (p panel) calibration(r *sim.Result) {
-	p.c.stroke(green, 1, nil, []point{{p.left, p.bottom()}, {p.right(), p.top}})
-	p.c.label(style{size: 12, clr: green, anchor: 1}, point{p.px(0.93), p.py(0.96)}, "as announced")
+	p.On.Stroke(chart.Green, 1, nil, []chart.Point{{p.Left, p.Bottom()}, {p.Right(), p.Top}})
+	p.On.Label(chart.Style{Size: 12, Color: chart.Green, Anchor: 1}, chart.Point{p.PX(0.93), p.PY(0.96)}, "as announced")
 	drawn := false
 	names := []string{"told in the first third", "in the second", "in the last"}
-	clrs := []colour{blue, orange, purple}
+	clrs := []color.NRGBA{chart.Blue, chart.Orange, chart.Purple}
 	for third, shares := range calibrate(r) {
-		var line []point
+		var line []chart.Point
 		for i, share := range shares {
 			if !math.IsNaN(share) {
-				line = append(line, point{p.px(0.25 * float64(i+1)), p.py(share)})
+				line = append(line, chart.Point{p.PX(0.25 * float64(i+1)), p.PY(share)})
 			}
 		}
 		if len(line) == 0 {
 			continue
 		}
 		radius := 5 - float64(third) // so that one upon the other is seen
-		p.c.stroke(clrs[third], 1.2, nil, line)
+		p.On.Stroke(clrs[third], 1.2, nil, line)
 		for _, at := range line {
-			p.c.dot(clrs[third], at, radius)
+			p.On.Dot(clrs[third], at, radius)
 		}
-		y := p.bottom() - 48 + 17*float64(third)
-		p.c.dot(clrs[third], point{p.right() - 138, y - 4}, radius)
-		p.c.text(style{size: 12, clr: dark}, point{p.right() - 126, y}, names[third])
+		y := p.Bottom() - 48 + 17*float64(third)
+		p.On.Dot(clrs[third], chart.Point{p.Right() - 138, y - 4}, radius)
+		p.On.Text(chart.Style{Size: 12, Color: chart.Dark}, chart.Point{p.Right() - 126, y}, names[third])
 		drawn = true
 	}
 	if !drawn {
-		p.says("no data: too few were told a wait")
+		p.Says("no data: too few were told a wait")
 	}
 }
 
@@ -272,21 +274,21 @@ func (p panel) quartiles(r *sim.Result) {
 	for _, v := range r.Visits {
 		last = max(last, v.TellAt)
 	}
-	p.x = times(last, 6)
+	p.X = chart.Times(last, 6)
 	for _, v := range r.Visits {
 		_, actual, ok := told(v)
 		if !ok || v.Told25 <= 0 || v.Told75 <= 0 {
 			continue
 		}
-		b := min(bins-1, max(0, int(v.TellAt.Seconds()/p.x.max*bins)))
+		b := min(bins-1, max(0, int(v.TellAt.Seconds()/p.X.Max*bins)))
 		for i := range 3 {
 			said[b][i] = append(said[b][i], quartile(v, i).Seconds())
 		}
 		was[b][0] = append(was[b][0], actual.Seconds())
 	}
-	var low, high, middle []point
-	var actual [3][]point
-	at := func(b int, v float64) point { return point{(float64(b) + 0.5) / bins, v} }
+	var low, high, middle []chart.Point
+	var actual [3][]chart.Point
+	at := func(b int, v float64) chart.Point { return chart.Point{(float64(b) + 0.5) / bins, v} }
 	for b := range bins {
 		if len(was[b][0]) < 5 {
 			continue
@@ -297,19 +299,19 @@ func (p panel) quartiles(r *sim.Result) {
 		for i := range 3 {
 			actual[i] = append(actual[i], at(b, quantile(was[b][0], 0.25*float64(i+1))))
 		}
-		longest = max(longest, high[len(high)-1].y, actual[2][len(actual[2])-1].y)
+		longest = max(longest, high[len(high)-1][1], actual[2][len(actual[2])-1][1])
 	}
-	p.y = times(time.Duration(longest*1.15*float64(time.Second)), 6)
-	p.frame("Wait, "+p.y.unit, "announced (band, line) and actual (dots)", true)
-	p.xAxis("announced at")
+	p.Y = chart.Times(time.Duration(longest*1.15*float64(time.Second)), 6)
+	p.Frame("Wait, "+p.Y.Unit, "announced (band, line) and actual (dots)", true)
+	p.XAxis("announced at")
 	if len(low) == 0 {
-		p.says("no data: too few were told a wait")
+		p.Says("no data: too few were told a wait")
 		return
 	}
-	place := func(line []point) []point {
-		out := make([]point, len(line))
+	place := func(line []chart.Point) []chart.Point {
+		out := make([]chart.Point, len(line))
 		for i, q := range line {
-			out[i] = point{p.left + q.x*p.width, p.py(q.y)}
+			out[i] = chart.Point{p.Left + q[0]*p.Width, p.PY(q[1])}
 		}
 		return out
 	}
@@ -318,11 +320,11 @@ func (p panel) quartiles(r *sim.Result) {
 	for i := len(floor) - 1; i >= 0; i-- {
 		ground = append(ground, floor[i])
 	}
-	p.c.fill(thin(blue, 45), ground)
-	p.c.stroke(blue, 1.5, nil, place(middle))
+	p.On.Fill(chart.Thin(chart.Blue, 45), ground)
+	p.On.Stroke(chart.Blue, 1.5, nil, place(middle))
 	for i, radius := range []float64{2, 3, 2} {
 		for _, q := range place(actual[i]) {
-			p.c.dot(red, q, radius)
+			p.On.Dot(chart.Red, q, radius)
 		}
 	}
 }

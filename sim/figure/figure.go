@@ -5,20 +5,17 @@
 // draws one. The same results give the same bytes. Whatever a result holds, a figure comes
 // out: without data it says so, and text from a scenario cannot break the picture.
 //
-// The house's rules for figures: one idea each; labels at the things themselves instead of
-// legends; units on every axis; the highest value of every column of pixels is drawn, so
-// that no peak is hidden; colours that the colour-blind tell apart, and never colour alone;
-// an opaque light ground, so that a page in dark mode shows the same.
+// Package chart does the drawing; what the figures have in common stands there.
 package figure
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -28,36 +25,23 @@ type Figure struct {
 	Title         string // a line, also in the picture
 	Width, Height int    // in CSS pixels; a PNG has twice as many each way
 
-	draw func(*canvas)
+	draw func(*chart.Canvas)
 }
 
-// Format is a way to write a figure.
-type Format string
-
-const (
-	PNG Format = "png" // at twice the size, for dense screens
-	SVG Format = "svg" // text stays text, in a sans-serif of the reader's
-)
-
-// Formats lists them in their documented order.
-var Formats = []Format{PNG, SVG}
-
 // Write draws the figure. The error is the writer's, or says that there is no such format.
-func (f Figure) Write(w io.Writer, format Format) error {
+func (f Figure) Write(w io.Writer, format chart.Format) error {
 	if f.draw == nil {
 		return fmt.Errorf("figure %q: was not made by figure.Of, so there is nothing to draw", f.Name)
 	}
-	c, err := newCanvas(f.Width, f.Height, format)
+	c, err := chart.New(f.Width, f.Height, format)
 	if err != nil {
 		return fmt.Errorf("figure %q: %w", f.Name, err)
 	}
 	f.draw(c)
-	var b bytes.Buffer
-	if err := c.encode(&b, f.Title); err != nil {
+	if err := c.Encode(w, f.Title); err != nil {
 		return fmt.Errorf("figure %q: %w", f.Name, err)
 	}
-	_, err = b.WriteTo(w)
-	return err
+	return nil
 }
 
 // Of returns the figures that make sense for the results, in the order in which one would

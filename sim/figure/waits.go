@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -33,7 +34,7 @@ func waited(v sim.Visit) (time.Duration, bool) {
 
 // sideBySide lays out a panel for each result with the same axes: when people arrived, and
 // how long they waited.
-func sideBySide(c *canvas, results []*sim.Result) []panel {
+func sideBySide(c *chart.Canvas, results []*sim.Result) []panel {
 	var lastArrival, longest time.Duration
 	for _, r := range results {
 		lastArrival = max(lastArrival, r.Scenario.Length)
@@ -46,27 +47,27 @@ func sideBySide(c *canvas, results []*sim.Result) []panel {
 	}
 	const between = 26
 	n := float64(len(results))
-	wide := (c.width - marginLeft - 30 - (n-1)*between) / n
+	wide := (c.Width - chart.MarginLeft - 30 - (n-1)*between) / n
 	var out []panel
 	for i := range results {
-		out = append(out, panel{c: c, left: marginLeft + float64(i)*(wide+between), top: headHeight, width: wide, height: c.height - headHeight - 50,
-			x: times(lastArrival, 10/len(results)), y: times(longest+longest/12, 6)})
+		out = append(out, panel{chart.Panel{On: c, Left: chart.MarginLeft + float64(i)*(wide+between), Top: chart.HeadHeight, Width: wide, Height: c.Height - chart.HeadHeight - 50,
+			X: chart.Times(lastArrival, 10/len(results)), Y: chart.Times(longest+longest/12, 6)}})
 	}
 	return out
 }
 
 // frameWait draws ground and axes of a panel of sideBySide; the first has the marks for all.
 func (p panel) frameWait(r *sim.Result, first, alone bool) {
-	p.grid()
+	p.Grid()
 	if first {
-		p.yAxis()
+		p.YAxis()
 	}
-	p.xAxis("arrived at")
-	heading := "Wait, " + p.y.unit
+	p.XAxis("arrived at")
+	heading := "Wait, " + p.Y.Unit
 	if !alone {
-		heading = string(methodOf(r)) + ": wait, " + p.y.unit
+		heading = string(methodOf(r)) + ": wait, " + p.Y.Unit
 	}
-	p.head(heading, fmt.Sprintf("median %s · 95 %% below %s", span(r.Numbers.WaitP50), span(r.Numbers.WaitP95)))
+	p.Heading(heading, fmt.Sprintf("median %s · 95 %% below %s", chart.Span(r.Numbers.WaitP50), chart.Span(r.Numbers.WaitP95)))
 }
 
 // aboutPair says what the results have in common.
@@ -75,14 +76,14 @@ func aboutPair(results []*sim.Result) string {
 		return about(results[0])
 	}
 	n := results[0].Numbers
-	return fmt.Sprintf("%s arrived in %s, the same under both methods · seed %d", thousands(n.Arrived), span(results[0].Scenario.Length), results[0].Seed)
+	return fmt.Sprintf("%s arrived in %s, the same under both methods · seed %d", chart.Thousands(n.Arrived), chart.Span(results[0].Scenario.Length), results[0].Seed)
 }
 
 // waits shows every visitor, or a sample, as a dot: arrival and wait.
 func waits(results []*sim.Result) Figure {
 	title := titled("Wait by arrival", results[0])
-	return Figure{Name: "wait-by-arrival", Title: title, Width: width, Height: 470, draw: func(c *canvas) {
-		head(c, title, aboutPair(results)+" · a dot is a visitor")
+	return Figure{Name: "wait-by-arrival", Title: title, Width: width, Height: 470, draw: func(c *chart.Canvas) {
+		c.Head(title, aboutPair(results)+" · a dot is a visitor")
 		for i, p := range sideBySide(c, results) {
 			p.frameWait(results[i], i == 0, len(results) == 1)
 			p.scatter(results[i], maxDots/len(results))
@@ -92,28 +93,28 @@ func waits(results []*sim.Result) Figure {
 
 func (p panel) scatter(r *sim.Result, most int) {
 	if len(r.Visits) == 0 {
-		p.says("no data: nobody arrived")
+		p.Says("no data: nobody arrived")
 		return
 	}
-	var queued, direct, gone [][]point
+	var queued, direct, gone [][]chart.Point
 	some(len(r.Visits), most, func(i int) {
 		v := r.Visits[i]
 		if w, ok := waited(v); ok {
-			at := point{p.px(v.Arrived.Seconds()), p.py(w.Seconds())}
-			dot := dash(at, 2.4)
+			at := chart.Point{p.PX(v.Arrived.Seconds()), p.PY(w.Seconds())}
+			dot := chart.Dash(at, 2.4)
 			if v.Shown || w > time.Second {
 				queued = append(queued, dot)
 			} else {
 				direct = append(direct, dot)
 			}
 		} else if v.Left > v.Arrived {
-			at := point{p.px(v.Arrived.Seconds()), p.py((v.Left - v.Arrived).Seconds())}
-			gone = append(gone, []point{{at.x - 2, at.y + 1.8}, {at.x + 2, at.y + 1.8}, {at.x, at.y - 2}})
+			at := chart.Point{p.PX(v.Arrived.Seconds()), p.PY((v.Left - v.Arrived).Seconds())}
+			gone = append(gone, []chart.Point{{at[0] - 2, at[1] + 1.8}, {at[0] + 2, at[1] + 1.8}, {at[0], at[1] - 2}})
 		}
 	})
-	p.c.fill(thin(orange, 200), gone...)
-	p.c.stroke(green, 2.4, nil, direct...)
-	p.c.stroke(thin(blue, 165), 2.4, nil, queued...)
+	p.On.Fill(chart.Thin(chart.Orange, 200), gone...)
+	p.On.Stroke(chart.Green, 2.4, nil, direct...)
+	p.On.Stroke(chart.Thin(chart.Blue, 165), 2.4, nil, queued...)
 	if methodOf(r) == anteroom.Random { // in order of arrival, the dots are the line
 		p.medianLine(r)
 	}
@@ -124,12 +125,12 @@ func (p panel) scatter(r *sim.Result, most int) {
 	if len(gone) > 0 {
 		key = append(key, "orange triangles: gave up")
 	}
-	s := style{size: 12, clr: dark}
+	s := chart.Style{Size: 12, Color: chart.Dark}
 	if say := strings.Join(key, ", "); say != "" {
-		p.c.label(s, point{p.left + 8, p.top + 16}, p.c.fit(s, say, p.width-16))
+		p.On.Label(s, chart.Point{p.Left + 8, p.Top + 16}, s.Fit(say, p.Width-16))
 	}
 	if len(queued) == 0 && len(gone) == 0 {
-		p.says("nobody waited")
+		p.Says("nobody waited")
 	}
 }
 
@@ -139,21 +140,21 @@ func (p panel) medianLine(r *sim.Result) {
 	var in [bins][]float64
 	for _, v := range r.Visits {
 		if w, ok := waited(v); ok {
-			b := min(bins-1, max(0, int(v.Arrived.Seconds()/p.x.max*bins)))
+			b := min(bins-1, max(0, int(v.Arrived.Seconds()/p.X.Max*bins)))
 			in[b] = append(in[b], w.Seconds())
 		}
 	}
-	var line []point
+	var line []chart.Point
 	for i, b := range in {
 		if len(b) >= 5 {
-			line = append(line, point{p.px((float64(i) + 0.5) / bins * p.x.max), p.py(quantile(b, 0.5))})
+			line = append(line, chart.Point{p.PX((float64(i) + 0.5) / bins * p.X.Max), p.PY(quantile(b, 0.5))})
 		}
 	}
 	if len(line) > 1 {
-		p.c.stroke(halo, 5, nil, line)
-		p.c.stroke(dark, 2, nil, line)
+		p.On.Stroke(chart.Halo, 5, nil, line)
+		p.On.Stroke(chart.Dark, 2, nil, line)
 		at := line[len(line)*2/3]
-		p.c.label(style{size: 12, bold: true, clr: dark, anchor: 0.5}, point{at.x, at.y - 10}, "median")
+		p.On.Label(chart.Style{Size: 12, Bold: true, Color: chart.Dark, Anchor: 0.5}, chart.Point{at[0], at[1] - 10}, "median")
 	}
 }
 
@@ -169,8 +170,8 @@ func quantile(values []float64, q float64) float64 {
 // heat shows the same as waits for crowds: how many visitors share arrival and wait.
 func heat(results []*sim.Result) Figure {
 	title := titled("How many waited how long", results[0])
-	return Figure{Name: "wait-heat", Title: title, Width: width, Height: 500, draw: func(c *canvas) {
-		head(c, title, aboutPair(results)+" · the darker, the more visitors")
+	return Figure{Name: "wait-heat", Title: title, Width: width, Height: 500, draw: func(c *chart.Canvas) {
+		c.Head(title, aboutPair(results)+" · the darker, the more visitors")
 		panels := sideBySide(c, results)
 		cells := make([][][]float64, len(panels))
 		most := 0.0
@@ -184,13 +185,13 @@ func heat(results []*sim.Result) Figure {
 			p.frameWait(results[i], i == 0, len(results) == 1)
 			p.heatMap(cells[i], most)
 		}
-		c.heatKey(most)
+		heatKey(c, most)
 	}}
 }
 
 // cells counts the visitors of each cell, for all that the sample stands for.
 func (p panel) cells(r *sim.Result) [][]float64 {
-	columns, rows := int(p.width/14), int(p.height/12)
+	columns, rows := int(p.Width/14), int(p.Height/12)
 	out := make([][]float64, columns)
 	for i := range out {
 		out[i] = make([]float64, rows)
@@ -201,8 +202,8 @@ func (p panel) cells(r *sim.Result) [][]float64 {
 	}
 	for _, v := range r.Visits {
 		if w, ok := waited(v); ok {
-			x := min(columns-1, max(0, int(v.Arrived.Seconds()/p.x.max*float64(columns))))
-			y := min(rows-1, max(0, int(w.Seconds()/p.y.max*float64(rows))))
+			x := min(columns-1, max(0, int(v.Arrived.Seconds()/p.X.Max*float64(columns))))
+			y := min(rows-1, max(0, int(w.Seconds()/p.Y.Max*float64(rows))))
 			out[x][y] += each
 		}
 	}
@@ -232,35 +233,35 @@ func shade(level int) color.NRGBA {
 
 func (p panel) heatMap(cells [][]float64, most float64) {
 	if most == 0 {
-		p.says("no data: nobody was admitted")
+		p.Says("no data: nobody was admitted")
 		return
 	}
-	var areas [heatLevels][][]point
-	w := p.width / float64(len(cells))
+	var areas [heatLevels][][]chart.Point
+	w := p.Width / float64(len(cells))
 	for x, column := range cells {
-		h := p.height / float64(len(column))
+		h := p.Height / float64(len(column))
 		for y, n := range column {
 			if n > 0 {
 				l := level(n, most)
-				areas[l] = append(areas[l], p.c.box(p.left+float64(x)*w+0.5, p.bottom()-float64(y+1)*h+0.5, w-1, h-1))
+				areas[l] = append(areas[l], chart.Box(p.Left+float64(x)*w+0.5, p.Bottom()-float64(y+1)*h+0.5, w-1, h-1))
 			}
 		}
 	}
 	for l, a := range areas {
-		p.c.fill(shade(l), a...)
+		p.On.Fill(shade(l), a...)
 	}
 }
 
 // heatKey explains the colours in the upper right corner.
-func (c *canvas) heatKey(most float64) {
+func heatKey(c *chart.Canvas, most float64) {
 	if most == 0 {
 		return
 	}
 	const w, h = 12, 10
-	x, y := c.width-24-heatLevels*w, 38.0
+	x, y := c.Width-24-heatLevels*w, 38.0
 	for l := range heatLevels {
-		c.fill(shade(l), c.box(x+float64(l)*w, y, w, h))
+		c.Fill(shade(l), chart.Box(x+float64(l)*w, y, w, h))
 	}
-	c.text(style{size: 12, clr: faint, anchor: 1}, point{x - 6, y + 9}, "1")
-	c.text(style{size: 12, clr: faint, anchor: 1}, point{c.width - 24, y + 24}, short(math.Round(most))+" visitors a cell")
+	c.Text(chart.Style{Size: 12, Color: chart.Faint, Anchor: 1}, chart.Point{x - 6, y + 9}, "1")
+	c.Text(chart.Style{Size: 12, Color: chart.Faint, Anchor: 1}, chart.Point{c.Width - 24, y + 24}, chart.Short(math.Round(most))+" visitors a cell")
 }

@@ -112,6 +112,11 @@ type Values struct {
 	Value func(i int) float64
 }
 
+// Constant is one value from 0 to an end.
+func Constant(value, end float64) Values {
+	return Values{N: 2, At: func(i int) float64 { return float64(i) * end }, Value: func(int) float64 { return value }}
+}
+
 // Highest returns the largest of the values and the first moment that had it; 0 and 0 without any.
 func (v Values) Highest() (most, at float64) {
 	for i := range v.N {
@@ -284,14 +289,32 @@ func (p Panel) Peak(clr color.NRGBA, at, most, limit float64, say string) {
 	p.On.Label(s, to, say)
 }
 
-// Mark shades a time in which something was broken, in seconds; say may be empty. Labels of one
-// panel go to different rows, from 0 on, so that they do not cover each other.
-func (p Panel) Mark(from, until float64, row int, say string) {
-	x := p.PX(from)
-	p.On.Fill(Thin(Red, 60), Box(x, p.Top, max(1.5, p.PX(until)-x), p.Height))
+// Mark is a time in which something was broken, in the horizontal axis's unit.
+type Mark struct {
+	From, Until float64
+	What        string
+}
+
+// Shade colors the times, at least a pixel and a half wide.
+func (p Panel) Shade(marks []Mark) {
+	for _, m := range marks {
+		x := p.PX(m.From)
+		p.On.Fill(Thin(Red, 60), Box(x, p.Top, max(1.5, p.PX(m.Until)-x), p.Height))
+	}
+}
+
+// Name writes what each time was at its beginning, in the first of some rows from the top in which it
+// covers no other.
+func (p Panel) Name(marks []Mark) {
 	s := Style{Size: 11, Color: Red}
-	to := p.legible(s, x, say)
-	p.On.Label(s, Point{max(to[0], min(x+4, p.Right()-s.Wide(say)-2)), p.Top + 13 + float64(row)*14}, say)
+	var ends [8]float64
+	for _, m := range marks {
+		wide := s.Wide(m.What)
+		x := max(p.Left+2, min(p.PX(m.From)+4, p.Right()-wide-2))
+		row := max(0, slices.IndexFunc(ends[:], func(end float64) bool { return end < x }))
+		ends[row] = x + wide + 8
+		p.On.Label(s, Point{x, p.Top + 13 + float64(row)*14}, m.What)
+	}
 }
 
 // SideLabel names a layer or a line at the right of the panel, near the height Y.

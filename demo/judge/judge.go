@@ -201,12 +201,3 @@ func (r *Report) add(f Finding) { r.Findings = append(r.Findings, f) }
 
 // clock writes a moment as seconds.
 func clock(us int64) string { return fmt.Sprintf("%.3f s", float64(us)/1e6) }
-
-// thousands writes a count so that it can be read.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

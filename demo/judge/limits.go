@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/anteroom/anteroom/chart"
 )
 
 const second = int64(time.Second / time.Microsecond)
 
 func (r *Report) judgeActive(sessions []*session) {
-	f := Finding{Rule: "active sessions", Bound: "≤ " + thousands(r.c.Active) + " at every instant"}
+	f := Finding{Rule: "active sessions", Bound: "≤ " + chart.Thousands(r.c.Active) + " at every instant"}
 	stay := r.c.SessionDuration.Microseconds()
 	type change struct {
 		at int64
@@ -55,12 +57,12 @@ func (r *Report) judgeActive(sessions []*session) {
 		}
 		r.active = append(r.active, point{ch.at, n})
 	}
-	f.Seen = fmt.Sprintf("peak %s at %s", thousands(peak.n), clock(peak.at))
+	f.Seen = fmt.Sprintf("peak %s at %s", chart.Thousands(peak.n), clock(peak.at))
 	r.add(f)
 }
 
 func (r *Report) judgeRate(sessions []*session) {
-	f := Finding{Rule: "new sessions", Bound: "≤ " + thousands(r.c.PerMinute) + " in any 60 s"}
+	f := Finding{Rule: "new sessions", Bound: "≤ " + chart.Thousands(r.c.PerMinute) + " in any 60 s"}
 	sent := make([]int64, len(sessions))
 	for i, s := range sessions {
 		sent[i] = s.first.Sent
@@ -88,7 +90,7 @@ func (r *Report) judgeRate(sessions []*session) {
 		}
 		strict = max(strict, i+1-oldest)
 	}
-	f.Seen = fmt.Sprintf("peak %s at %s", thousands(peak.n), clock(peak.at))
+	f.Seen = fmt.Sprintf("peak %s at %s", chart.Thousands(peak.n), clock(peak.at))
 	r.add(f)
-	r.Facts = append(r.Facts, Fact{"new in 60 s by the moments of arrival at the origin alone", thousands(strict)})
+	r.Facts = append(r.Facts, Fact{"new in 60 s by the moments of arrival at the origin alone", chart.Thousands(strict)})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/demo/crowd"
 )
 
@@ -59,7 +60,7 @@ func (r *Report) judgeOrder(sessions []*session) {
 			f.violation("visitor %d, waiting since %s, was passed by visitor %d (came %s) at %s: %s", v.Number, clock(v.Joined), by.number, clock(by.joined), clock(at), why)
 		}
 	}
-	f.Seen = fmt.Sprintf("%s visitors, %s looks at the line", thousands(judged), thousands(polls))
+	f.Seen = fmt.Sprintf("%s visitors, %s looks at the line", chart.Thousands(judged), chart.Thousands(polls))
 	r.add(f)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/demo/crowd"
 )
 
@@ -22,7 +23,7 @@ func (r *Report) judgePlaces() {
 			f.violation("visitor %d was shown %d ahead and then, at %s, %d", v.Number, w.From, clock(w.At), w.To)
 		}
 	}
-	f.Seen = thousands(shown) + " shown"
+	f.Seen = chart.Thousands(shown) + " shown"
 	r.add(f)
 
 	f = Finding{Rule: "place kept", Bound: "no place of a visitor in touch is lost"}
@@ -39,7 +40,7 @@ func (r *Report) judgePlaces() {
 				waiting++
 			}
 		}
-		f.Seen += fmt.Sprintf("; %s waited through the outage at %s", thousands(waiting), clock(o.From))
+		f.Seen += fmt.Sprintf("; %s waited through the outage at %s", chart.Thousands(waiting), clock(o.From))
 	}
 	r.add(f)
 }
@@ -64,7 +65,7 @@ func (r *Report) judgeThrown() {
 			}
 		}
 	}
-	f.Seen = thousands(checked) + " visitors inside"
+	f.Seen = chart.Thousands(checked) + " visitors inside"
 	r.add(f)
 }
 
@@ -101,7 +102,7 @@ func (r *Report) judgeTickets(sessions []*session) {
 		}
 		owner[who] = s.id
 	}
-	f.Seen = thousands(len(sessions)) + " sessions"
+	f.Seen = chart.Thousands(len(sessions)) + " sessions"
 	r.add(f)
 }
 
@@ -117,7 +118,7 @@ func (c *Case) downtime(from, until int64) (sum int64) {
 func (r *Report) judgeGate() {
 	f := Finding{Rule: "gate", Bound: "no request reaches the origin without a session"}
 	if !r.c.hasProofs() {
-		f.Bound, f.Seen = "not judged: the gateway sends no proof", thousands(len(r.c.Requests))+" requests"
+		f.Bound, f.Seen = "not judged: the gateway sends no proof", chart.Thousands(len(r.c.Requests))+" requests"
 		r.add(f)
 		return
 	}
@@ -126,7 +127,7 @@ func (r *Report) judgeGate() {
 			f.violation("%s %.80s by visitor %q at %s", q.Method, q.Path, q.Visitor, clock(q.Seen))
 		}
 	}
-	f.Seen = thousands(len(r.c.Requests)) + " requests"
+	f.Seen = chart.Thousands(len(r.c.Requests)) + " requests"
 	r.add(f)
 }
 
@@ -144,7 +145,7 @@ func (r *Report) judgeAnswers() {
 	}
 	f.Seen = fmt.Sprintf("%d failed", f.Violations)
 	if excused > 0 {
-		f.Seen += fmt.Sprintf("; %s more while it was down", thousands(excused))
+		f.Seen += fmt.Sprintf("; %s more while it was down", chart.Thousands(excused))
 	}
 	r.add(f)
 }
@@ -166,7 +167,7 @@ func (r *Report) facts(sessions []*session) {
 	if len(sessions) > 0 {
 		first, last := sessions[0].first.Seen, sessions[len(sessions)-1].first.Seen
 		most := float64(r.c.PerMinute) * (1 + float64(last-first)/60e6)
-		fact("sessions begun", "%s, the rate alone would have allowed %s", thousands(len(sessions)), thousands(int(most)))
+		fact("sessions begun", "%s, the rate alone would have allowed %s", chart.Thousands(len(sessions)), chart.Thousands(int(most)))
 	}
 	if len(waits) > 0 {
 		slices.Sort(waits)
@@ -177,11 +178,11 @@ func (r *Report) facts(sessions []*session) {
 	}
 	for _, k := range []string{crowd.Patient, crowd.Leaving, crowd.Early, crowd.Parallel, crowd.Bot} {
 		if kinds[k] > 0 {
-			fact("visitors who are "+k, "%s", thousands(kinds[k]))
+			fact("visitors who are "+k, "%s", chart.Thousands(kinds[k]))
 		}
 	}
 	fact("visitors at the end", "%s done, %s gave up, %s sent back after their session, %s still there",
-		thousands(ends[crowd.Done]), thousands(ends[crowd.GaveUp]), thousands(ends[crowd.Removed]), thousands(ends[crowd.Still]))
+		chart.Thousands(ends[crowd.Done]), chart.Thousands(ends[crowd.GaveUp]), chart.Thousands(ends[crowd.Removed]), chart.Thousands(ends[crowd.Still]))
 	for i, o := range r.c.Outages {
 		back := int64(-1)
 		for _, q := range r.c.Requests {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/anteroom/anteroom/chart"
 )
 
 // WriteTable writes the verdict for people.
@@ -13,7 +16,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	rows := [][4]string{{"rule", "allowed", "seen", "violations"}}
 	for _, f := range r.Findings {
-		rows = append(rows, [4]string{f.Rule, f.Bound, f.Seen, thousands(f.Violations)})
+		rows = append(rows, [4]string{f.Rule, f.Bound, f.Seen, chart.Thousands(f.Violations)})
 	}
 	var width [4]int
 	for _, row := range rows {
@@ -47,7 +50,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	for _, f := range r.Findings {
 		for i, e := range f.Examples {
 			if i == 0 {
-				fmt.Fprintf(b, "\nVIOLATED: %s (%s times)\n", f.Rule, thousands(f.Violations))
+				fmt.Fprintf(b, "\nVIOLATED: %s (%s times)\n", f.Rule, chart.Thousands(f.Violations))
 			}
 			fmt.Fprintf(b, "  %s\n", e)
 		}
@@ -58,21 +61,10 @@ func (r Report) WriteTable(w io.Writer) error {
 	return b.Flush()
 }
 
-// The figure's measures.
-const (
-	figWidth, figPanel  = 960, 240
-	figLeft, figTop     = 64, 34
-	figGap, figBottom   = 56, 40
-	figPlot             = figWidth - figLeft - 20
-	figHeight           = figTop + 2*figPanel + figGap + figBottom
-	figInk, figLimit    = "#2b5f8a", "#b4452c"
-	figText, figOutline = "#333", "#ccc"
-)
-
 // WriteSVG draws active sessions and new sessions in 60 s over time against their limits,
 // with the outages. Every column of pixels shows its highest count, so no peak is hidden.
 func (r Report) WriteSVG(w io.Writer) error {
-	b := bufio.NewWriter(w)
+	const width, height = 960, 240
 	end := int64(1)
 	for _, q := range r.c.Requests {
 		end = max(end, q.Seen)
@@ -80,12 +72,18 @@ func (r Report) WriteSVG(w io.Writer) error {
 	for _, o := range r.c.Outages {
 		end = max(end, o.Until)
 	}
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="13" fill="%s">`+"\n", figWidth, figHeight, figText)
-	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", figWidth, figHeight)
-	r.panel(b, figTop, "Active sessions, as the origin counts them", r.active, r.c.Active, end)
-	r.panel(b, figTop+figPanel+figGap, "New sessions in the last 60 s", r.decayed(), r.c.PerMinute, end)
-	b.WriteString("</svg>\n")
-	return b.Flush()
+	c, err := chart.New(width, chart.HeadHeight+2*height+chart.GapHeight+chart.FootHeight, chart.SVG)
+	if err != nil {
+		return err
+	}
+	const title = "Sessions against their limits"
+	c.Head(title, "as the origin counts them, red where a process was killed")
+	p := chart.Panel{On: c, Left: chart.MarginLeft, Top: chart.HeadHeight, Width: width - chart.MarginLeft - chart.MarginRight, Height: height,
+		X: chart.Times(time.Duration(end)*time.Microsecond, 10)}
+	r.panel(p, "Active sessions", r.active, end, r.c.Active, false)
+	p.Top = p.Bottom() + chart.GapHeight
+	r.panel(p, "New sessions in the last 60 s", r.decayed(), end, r.c.PerMinute, true)
+	return c.Encode(w, title)
 }
 
 // decayed is the rate with the moments at which sessions leave the window, too.
@@ -104,60 +102,27 @@ func (r Report) decayed() []point {
 	return out
 }
 
-func (r Report) panel(b *bufio.Writer, top int, title string, line []point, limit int, end int64) {
-	most := limit
-	for _, p := range line {
-		most = max(most, p.n)
+// panel draws counts and their limit from the beginning to the end.
+func (r Report) panel(p chart.Panel, heading string, counted []point, end int64, limit int, xLabels bool) {
+	line := []point{{}}
+	for _, p := range counted {
+		if p.at <= end {
+			line = append(line, p)
+		}
 	}
-	most = max(1, most+most/8)
-	x := func(at int64) float64 { return figLeft + float64(at)/float64(end)*figPlot }
-	y := func(n int) float64 { return float64(top+figPanel) - float64(n)/float64(most)*figPanel }
-
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="600">%s</text>`+"\n", figLeft, top-12, title)
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s"/>`+"\n", figLeft, top, figPlot, figPanel, figOutline)
+	line = append(line, point{end, line[len(line)-1].n})
+	at := func(us int64) float64 { return float64(us) / float64(second) }
+	counts := chart.Values{N: len(line), At: func(i int) float64 { return at(line[i].at) }, Value: func(i int) float64 { return float64(line[i].n) }}
+	most, when := counts.Highest()
+	p.Y = chart.Counts(max(most, float64(limit))*1.125, 6)
+	p.Frame(heading, "", xLabels)
+	var marks []chart.Mark
 	for _, o := range r.c.Outages {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#d33" opacity=".35"/>`+"\n", x(o.From), top, max(1.5, x(o.Until)-x(o.From)), figPanel)
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" fill="#d33" font-size="11">kill -9</text>`+"\n", x(o.From)+5, top+14)
+		marks = append(marks, chart.Mark{From: at(o.From), Until: at(o.Until), What: "kill -9"})
 	}
-	columns := make([]int, figPlot+1)
-	now, col := 0, 0
-	for _, p := range line {
-		if p.at > end {
-			break
-		}
-		for at := int(x(p.at)) - figLeft; col < at; {
-			col++
-			columns[col] = now
-		}
-		now = p.n
-		columns[col] = max(columns[col], now)
-	}
-	for col < figPlot {
-		col++
-		columns[col] = now
-	}
-	fmt.Fprintf(b, `<path fill="none" stroke="%s" stroke-width="1.3" d="M%d %.1f`, figInk, figLeft, y(columns[0]))
-	for i, n := range columns {
-		if i > 0 && (n != columns[i-1] || i == figPlot) {
-			fmt.Fprintf(b, "H%dV%.1f", figLeft+i, y(n))
-		}
-	}
-	b.WriteString("\"/>\n")
-	fmt.Fprintf(b, `<path stroke="%s" stroke-dasharray="5 4" d="M%d %.1fH%d"/>`+"\n", figLimit, figLeft, y(limit), figLeft+figPlot)
-	fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end" fill="%s">%s</text>`+"\n", figLeft-6, y(limit)+4, figLimit, thousands(limit))
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">0</text>`+"\n", figLeft-6, top+figPanel+4)
-	step := tick(end)
-	for at := int64(0); at <= end; at += step {
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d:%02d</text>`+"\n", x(at), top+figPanel+18, at/(60*second), at/second%60)
-	}
-}
-
-// tick returns the distance between the marks of the time axis: at most some ten marks.
-func tick(end int64) int64 {
-	for _, s := range []int64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600} {
-		if end/(s*second) <= 10 {
-			return s * second
-		}
-	}
-	return end/10 + 1
+	p.Shade(marks)
+	p.Area(chart.Blue, p.Tops(counts))
+	p.Limit(chart.Constant(float64(limit), p.X.Max))
+	p.Name(marks)
+	p.Peak(chart.Blue, when, most, float64(limit), fmt.Sprintf("peak %s at %s", chart.Thousands(int(most)), p.X.Moment(when)))
 }

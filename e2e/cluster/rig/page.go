@@ -1,13 +1,19 @@
 package rig
 
 import (
-	"bufio"
+	"cmp"
+	"errors"
 	"fmt"
 	"html"
+	"image/color"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom/chart"
 )
 
 // WritePage draws the runs into a directory: index.html and one figure a run.
@@ -18,7 +24,7 @@ func WritePage(dir string, runs []*Outcome) error {
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Cluster runs</title>\n" +
 		"<style>body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}pre{overflow:auto;font-size:13px;background:#f6f6f6;padding:1rem}img{max-width:100%}</style>\n" +
-		"<h1>Cluster runs</h1>\n<p>Real processes, real visitors; the origin's own log is the judge. Each figure shows, over time and by data centre, who is inside, who waits and who was let in; red is when something was broken.</p>\n<ul>\n")
+		"<h1>Cluster runs</h1>\n<p>Real processes, real visitors; the origin's own log is the judge. Each figure shows, over time and by data centre, the active users, the queue and the admissions; red is when something was broken.</p>\n<ul>\n")
 	for _, o := range runs {
 		word := "kept"
 		if !o.OK() {
@@ -33,8 +39,7 @@ func WritePage(dir string, runs []*Outcome) error {
 		if err != nil {
 			return fmt.Errorf("rig: %w", err)
 		}
-		o.draw(f)
-		if err := f.Close(); err != nil {
+		if err := errors.Join(o.draw(f), f.Close()); err != nil {
 			return fmt.Errorf("rig: %w", err)
 		}
 		var table strings.Builder
@@ -51,53 +56,44 @@ func WritePage(dir string, runs []*Outcome) error {
 	return nil
 }
 
-// The figure's measures, in pixels.
-const (
-	width, panelHeight = 960, 170
-	left, right, top   = 60, 90, 40
-	panelGap           = 46
-)
-
-// inks tell sites apart, for the colour-blind too; names stand at the lines' ends.
-var inks = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
+// inks tell sites apart, for the color-blind too; names stand beside the panels.
+var inks = []color.NRGBA{chart.Blue, chart.Orange, chart.Green, chart.Purple, chart.Sky, chart.Amber}
 
 // draw writes the figure: three panels over the same time.
-func (o *Outcome) draw(w io.Writer) {
-	b := bufio.NewWriter(w)
-	defer b.Flush()
+func (o *Outcome) draw(w io.Writer) error {
+	const width, height, names = 960, 170, 110
 	panels := []struct {
 		title string
 		limit int
-		of    func(Moment) []int
+		of    func(i, site int) float64
 	}{
-		{"inside, by the origin's log", o.Case.Room.Active, func(m Moment) []int { return m.Active }},
-		{"waiting", 0, func(m Moment) []int { return m.Waiting }},
-		{"let in, per second (mean of five)", 0, func(m Moment) []int { return m.Admitted }},
+		{"Active users, by the origin's log", o.Case.Room.Active, func(i, site int) float64 { return float64(o.Moments[i].Active[site]) }},
+		{"Queue", 0, func(i, site int) float64 { return float64(o.Moments[i].Waiting[site]) }},
+		{"Admitted per second (mean of five)", 0, func(i, site int) float64 {
+			return mean(o.Moments, i, func(m Moment) int { return m.Admitted[site] })
+		}},
 	}
-	height := top + len(panels)*(panelHeight+panelGap)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+"\n<title>%s</title>\n", width, height, html.EscapeString(o.Case.Name))
-	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", width, height)
+	c, err := chart.New(width, chart.HeadHeight+len(panels)*(height+chart.GapHeight), chart.SVG)
+	if err != nil {
+		return err
+	}
+	c.Head(o.Case.Name, "red where something was broken")
 	seconds := max(1, len(o.Moments)-1)
-	x := func(second float64) float64 { return left + second/float64(seconds)*(width-left-right) }
-	for k, p := range panels {
-		series := make([][]float64, len(o.Sites)+1) // the last is all
-		for i := range o.Moments {
-			all := 0.0
-			for s := range o.Sites {
-				v := 0.0
-				if k == 2 {
-					v = mean(o.Moments, i, func(m Moment) int { return p.of(m)[s] })
-				} else {
-					v = float64(p.of(o.Moments[i])[s])
-				}
-				series[s] = append(series[s], v)
-				all += v
-			}
-			series[len(o.Sites)] = append(series[len(o.Sites)], all)
+	var marks []chart.Mark
+	for _, m := range o.Marks {
+		one := chart.Mark{From: float64(m.From) / 1e6, Until: float64(m.Until) / 1e6, What: m.What}
+		if m.Until == 0 {
+			one.Until = float64(seconds)
 		}
-		o.panel(b, top+k*(panelHeight+panelGap), p.title, p.limit, series, x, k == 0)
+		marks = append(marks, one)
 	}
-	b.WriteString("</svg>\n")
+	p := chart.Panel{On: c, Left: chart.MarginLeft, Top: chart.HeadHeight, Width: width - chart.MarginLeft - names, Height: height,
+		X: chart.Times(time.Duration(seconds)*time.Second, 12)}
+	for k, one := range panels {
+		o.panel(p, one.title, one.limit, one.of, marks, k == 0, k == len(panels)-1)
+		p.Top = p.Bottom() + chart.GapHeight
+	}
+	return c.Encode(w, o.Case.Name)
 }
 
 // mean of the five seconds around one.
@@ -110,64 +106,40 @@ func mean(m []Moment, i int, of func(Moment) int) float64 {
 	return float64(sum) / float64(until-from)
 }
 
-func (o *Outcome) panel(b io.Writer, y0 int, title string, limit int, series [][]float64, x func(float64) float64, words bool) {
-	most := max(1, float64(limit))
-	for _, s := range series {
-		for _, v := range s {
-			most = max(most, v)
-		}
+// panel draws what of gives for each site at each second, and the sum in grey, with a limit above 0.
+func (o *Outcome) panel(p chart.Panel, title string, limit int, of func(i, site int) float64, marks []chart.Mark, named, xLabels bool) {
+	values := func(site int) chart.Values {
+		return chart.Values{N: len(o.Moments), At: func(i int) float64 { return float64(i) }, Value: func(i int) (sum float64) {
+			for s := range o.Sites {
+				if s == site || site == len(o.Sites) {
+					sum += of(i, s)
+				}
+			}
+			return sum
+		}}
 	}
-	most *= 1.08
-	y := func(v float64) float64 { return float64(y0+panelHeight) - v/most*panelHeight }
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="600">%s</text>`+"\n", left, y0-8, title)
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#ccc"/>`+"\n", left, y0, width-left-right, panelHeight)
-	for i, m := range o.Marks {
-		from, until := float64(m.From)/1e6, float64(m.Until)/1e6
-		if m.Until == 0 {
-			until = float64(len(o.Moments) - 1)
+	most, _ := values(len(o.Sites)).Highest()
+	p.Y = chart.Counts(max(most, float64(limit))*1.08, 5)
+	p.Frame(title, "", xLabels)
+	p.Shade(marks)
+	var labels []chart.SideLabel
+	for site := len(o.Sites); site >= 0; site-- { // the sum is the lowest
+		clr, wide, name := chart.Faint, 1.0, "all"
+		if site < len(o.Sites) {
+			clr, wide, name = inks[site%len(inks)], 1.5, o.Sites[site]
 		}
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#d33" opacity=".2"/>`+"\n", x(from), y0, max(1.5, x(until)-x(from)), panelHeight)
-		if words {
-			fmt.Fprintf(b, `<text x="%.1f" y="%d" font-size="9" fill="#a11">%s</text>`+"\n", x(from)+2, y0+10+i%4*10, html.EscapeString(m.What))
+		columns := p.Tops(values(site))
+		p.Line(clr, wide, nil, columns)
+		if len(columns) > 0 {
+			labels = append(labels, chart.SideLabel{Name: name, Color: clr, Y: p.PY(columns[len(columns)-1])})
 		}
 	}
 	if limit > 0 {
-		fmt.Fprintf(b, `<path stroke="#b4452c" stroke-dasharray="5 4" d="M%d %.1fH%d"/>`+"\n", left, y(float64(limit)), width-right)
-		fmt.Fprintf(b, `<text x="%d" y="%.1f" text-anchor="end">%d</text>`+"\n", left-6, y(float64(limit))+4, limit)
-	} else {
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%.0f</text>`+"\n", left-6, y0+10, most/1.08)
+		p.LimitLine(chart.Constant(float64(limit), p.X.Max))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">0</text>`+"\n", left-6, y0+panelHeight)
-	taken := map[int]bool{}
-	for s, values := range series {
-		ink, stroke, name := "#999", 1.0, "all"
-		if s < len(o.Sites) {
-			ink, stroke, name = inks[s%len(inks)], 1.5, o.Sites[s]
-		}
-		if len(values) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, `<path fill="none" stroke="%s" stroke-width="%g" d="`, ink, stroke)
-		for i, v := range values {
-			letter := "L"
-			if i == 0 {
-				letter = "M"
-			}
-			fmt.Fprintf(b, "%s%.1f %.1f", letter, x(float64(i)), y(v))
-		}
-		b.Write([]byte("\"/>\n"))
-		// Names keep clear of each other.
-		at := int(y(values[len(values)-1])) / 13
-		for taken[at] {
-			at--
-		}
-		taken[at] = true
-		fmt.Fprintf(b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", width-right+6, at*13+9, ink, html.EscapeString(name))
+	if named {
+		p.Name(marks)
 	}
-	step := 10
-	for seconds := len(o.Moments); seconds/step > 12; step *= 2 {
-	}
-	for at := 0; at < len(o.Moments); at += step {
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%d:%02d</text>`+"\n", x(float64(at)), y0+panelHeight+15, at/60, at%60)
-	}
+	slices.SortStableFunc(labels, func(a, b chart.SideLabel) int { return cmp.Compare(b.Y, a.Y) }) // from the bottom up
+	p.Beside(labels)
 }

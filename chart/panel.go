@@ -204,19 +204,16 @@ func (p Panel) Area(clr color.NRGBA, columns []float64) {
 	p.On.Stroke(clr, 1.4, nil, lines...)
 }
 
-// Layer fills between two rows of columns, of which the lower may be nil for the axis, with a white
-// line on top: one layer of a stack.
+// Layer fills between two rows of columns with a white line on top: one layer of a stack. The floor is
+// known wherever the top is.
 func (p Panel) Layer(clr color.NRGBA, floor, top []float64) {
 	lines := p.Steps(top)
 	var areas [][]Point
 	for _, line := range lines {
 		from, to := int(math.Round(line[0][0]-p.Left)), int(math.Round(line[len(line)-1][0]-p.Left))
-		below := []Point{{line[0][0], p.Bottom()}, {line[len(line)-1][0], p.Bottom()}}
-		if floor != nil {
-			q := p
-			q.Left += float64(from)
-			below = q.Steps(floor[from : to+1])[0]
-		}
+		q := p
+		q.Left = line[0][0]
+		below := q.Steps(floor[from : to+1])[0]
 		slices.Reverse(below)
 		areas = append(areas, slices.Concat(line, below))
 	}

@@ -18,7 +18,7 @@ var style string
 var body string
 
 // Words that somebody chose stand between tags only, where text/html escaping is all there is to
-// know: the style is fixed, and attributes have nothing but numbers and words of ours.
+// know: the style is fixed, and attributes and pictures have nothing but numbers and words of ours.
 var (
 	head  = template.Must(template.New("head").Parse(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title>`))
 	pages = template.Must(template.New("page").Funcs(template.FuncMap{
@@ -35,7 +35,7 @@ var Policy = func() string {
 
 // WriteHTML writes the report as one page.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := page{Report: r, Title: r.title(), Summary: r.summary(), Charts: r.charts(), Table: r.table()}
+	p := page{Report: r, Title: r.title(), Summary: r.summary(), Charts: r.figures(), Table: r.table()}
 	for _, one := range []struct {
 		name   string
 		counts map[string]int64
@@ -62,7 +62,7 @@ type page struct {
 	*Report
 	Title   string
 	Summary []string
-	Charts  []chart
+	Charts  []figure
 	Table   []tableRow
 	Tallies []tally
 }

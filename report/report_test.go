@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
-	"fmt"
 	"html/template"
-	"math"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -292,40 +292,38 @@ func TestThePageIsAlone(t *testing.T) {
 	}
 }
 
-func TestChartsAreInside(t *testing.T) {
+func TestFiguresAreInside(t *testing.T) {
 	f := sale("")
-	r := Make(f)
-	for _, c := range r.charts() {
-		if len(c.X) < 3 || len(c.Y) < 3 || len(c.Shapes) < 2 {
-			t.Errorf("%s: %d and %d ticks, %d shapes", c.ID, len(c.X), len(c.Y), len(c.Shapes))
+	all := Make(f).figures()
+	if len(all) != 3 {
+		t.Fatalf("%d figures", len(all))
+	}
+	for _, one := range all {
+		svg := string(one.SVG)
+		if err := xml.Unmarshal([]byte(svg), &struct{}{}); err != nil || !strings.Contains(svg, "<title>"+one.Title+".") {
+			t.Errorf("%s: %v", one.Title, err)
 		}
-		for _, s := range c.Shapes {
-			for _, word := range regexp.MustCompile(`[MHV]([^A-Z]*)`).FindAllStringSubmatch(s.Path, -1) {
-				for n := range strings.FieldsSeq(word[1]) {
-					var v float64
-					if _, err := fmt.Sscan(n, &v); err != nil || v < 0 || v > chartWidth || math.IsNaN(v) {
-						t.Fatalf("%s %s: %q", c.ID, s.Name, n)
-					}
-				}
+		if strings.Contains(svg, "style=") {
+			t.Errorf("%s: has a style, which the policy forbids", one.Title)
+		}
+		for _, number := range regexp.MustCompile(`[MHVL ]([-\d.]+)`).FindAllStringSubmatch(strings.Join(regexp.MustCompile(` d="[^"]*"`).FindAllString(svg, -1), ""), -1) {
+			if v, err := strconv.ParseFloat(number[1], 64); err != nil || v < 0 || v > figureWidth {
+				t.Fatalf("%s: %q", one.Title, number)
 			}
-			if gaps := strings.Count(s.Path, "M"); gaps < 1 {
-				t.Errorf("%s %s: no path", c.ID, s.Name)
-			}
+		}
+		if strings.Contains(svg, "NaN") || strings.Count(svg, "<text") < 8 || strings.Count(svg, "<path") < 6 {
+			t.Errorf("%s: something is missing: %s", one.Title, svg)
 		}
 	}
-	if p := r.charts()[0].Shapes[0].Path; strings.Count(p, "M") != 2 {
-		t.Errorf("the gap is drawn over: %.80s", p)
+	active := regexp.MustCompile(`fill="#2B5F8A" d="([^"]*)"`).FindStringSubmatch(string(all[0].SVG))
+	if active == nil || strings.Count(active[1], "M") != 2 {
+		t.Errorf("the gap is drawn over: %q", active)
 	}
 	for i := range f.Rows.Rows {
 		f.Rows.Rows[i].Stats[analytics.ActiveLimit] = analytics.Stat{N: 1, Sum: anteroom.MaxUsers, Min: anteroom.MaxUsers, Max: anteroom.MaxUsers}
 	}
-	for v, want := range map[float64]float64{0: 1, 0.3: 1, 7: 10, 23: 25, 2.2: 5, 1300: 2000, math.Inf(1): 1} {
-		if got := round(v); got != want {
-			t.Errorf("%v is rounded to %v, want %v", v, got, want)
-		}
-	}
-	if c := Make(f).charts()[0]; !strings.Contains(c.Legend[2].Name, "above the chart") || c.Y[len(c.Y)-1].Text != "10,000" {
-		t.Errorf("a limit that limits nothing: %+v %+v", c.Legend[2], c.Y)
+	if svg := string(Make(f).figures()[0].SVG); !strings.Contains(svg, "is above the picture") || !strings.Contains(svg, ">8,000<") || strings.Contains(svg, "00,000<") {
+		t.Errorf("a limit that limits nothing: %s", svg)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestFormatOfMinutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := analytics.ParseMinute(room, b); err != nil || wire(got) != wire(m) {
+	if got, err := analytics.ParseMinute(room, b); err != nil || bytesOf(got) != bytesOf(m) {
 		t.Errorf("parsed %+v, %v", got, err)
 	}
 }

@@ -1,13 +1,13 @@
 package analytics
 
 import (
-	"cmp"
 	"encoding/binary"
-	"errors"
 	"math/bits"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/anteroom/anteroom/wire"
 )
 
 // Histogram is a distribution of durations in milliseconds, three digits exact: what is read from
@@ -123,7 +123,7 @@ func (h *Histogram) Summary() (s Summary) {
 	return s
 }
 
-// AppendWire appends what ParseHistogram reads: how many different durations there are, and for
+// AppendWire appends what ReadHistogram reads: how many different durations there are, and for
 // each its distance in slots from the one before, and its count. Of both, what is below mostSmall is half a
 // byte; in place of a larger one this is 0, and the number above mostSmall follows. An empty one has one
 // byte.
@@ -158,53 +158,39 @@ func (h *Histogram) AppendWire(b []byte) []byte {
 // mostSmall is the least number that half a byte does not hold.
 const mostSmall = 16
 
-var (
-	errShort    = errors.New("analytics: it ends too early: it was damaged")
-	errTooLong  = errors.New("analytics: a histogram with a duration that is too long: it was damaged")
-	errTooLarge = errors.New("analytics: a number is too large, or not in its shortest form: it was damaged")
-)
-
-// large reads the numbers that half a byte did not hold.
-func (r *reader) large(gap, n int64) (int64, int64) {
+// next reads the distance in slots to the next duration, and its count.
+func next(r *wire.Reader) (gap, n int64) {
+	both := r.Byte()
+	gap, n = int64(both>>4), int64(both&(mostSmall-1))
 	if gap == 0 {
-		gap = r.number(lastSlot) + mostSmall
+		gap = r.Number(lastSlot) + mostSmall
 	}
 	if n == 0 {
-		n = r.number(mostCount-mostSmall) + mostSmall
-	}
-	if r.err != nil {
-		return lastSlot + 2, 0 // the end
+		n = r.Number(mostCount-mostSmall) + mostSmall
 	}
 	return gap, n
 }
 
-// ParseHistogram reads a histogram from the front of b and returns what follows it.
-func ParseHistogram(b []byte) (h *Histogram, rest []byte, err error) {
-	r := reader{b: b}
-	h = &Histogram{}
+// tooLong is what Failf says of a slot after the last one.
+const tooLong = "a duration in a histogram is too long: it was damaged"
+
+// ReadHistogram reads what AppendWire wrote; the reader knows what is wrong with it.
+func ReadHistogram(r *wire.Reader) *Histogram {
+	h := &Histogram{}
 	slot := int64(-1)
-	for left := r.number(mostCounts); left > 0 && r.err == nil; left-- {
-		if len(r.b) == 0 {
-			r.err = errShort
-			break
-		}
-		gap, n := int64(r.b[0]>>4), int64(r.b[0]&(mostSmall-1))
-		r.b = r.b[1:]
-		if gap, n = r.large(gap, n); r.err != nil {
-			break
-		}
+	for left := r.Number(mostCounts); left > 0; left-- {
+		gap, n := next(r)
 		if slot += gap; slot > lastSlot {
-			r.err = errTooLong
+			r.Failf(tooLong)
+		}
+		if r.Err() != nil {
 			break
 		}
 		if h.record(valueOf(slot), n); h.Count() > mostCount {
-			r.err = errTooLarge
+			r.Failf("the counts of a histogram are too large: it was damaged")
 		}
 	}
-	if r.err != nil {
-		return nil, nil, r.err
-	}
-	return h, r.b, nil
+	return h
 }
 
 // Sum adds up histograms as AppendWire wrote them, at a fraction of what reading each of them
@@ -214,35 +200,42 @@ type Sum struct {
 	counts []int64 // by slot
 }
 
-// AddWire adds the histogram at the front of b and returns what follows it. After an error the sum
-// has a part of it.
-func (s *Sum) AddWire(b []byte) (rest []byte, err error) {
-	r := reader{b: b}
-	left := r.number(mostCounts)
+// AddWire adds what [Histogram.AppendWire] wrote. After a fault, which the reader knows, the sum has a
+// part of it.
+func (s *Sum) AddWire(r *wire.Reader) {
+	left := r.Number(mostCounts)
 	if left > 0 && s.counts == nil {
 		s.counts = make([]int64, lastSlot+1)
 	}
-	// Nearly all of what is read of a day goes through here: no calls where both numbers are small.
-	b, slot, sum := r.b, int64(-1), int64(0)
-	for ; left > 0 && len(b) > 0; left-- {
-		gap, n := int64(b[0]>>4), int64(b[0]&(mostSmall-1))
-		if b = b[1:]; gap == 0 || n == 0 {
-			r.b = b
-			gap, n = r.large(gap, n)
-			b = r.b
+	slot, sum := int64(-1), int64(0)
+	for ; left > 0; left-- {
+		// Nearly all of what is read of a day goes through here: no calls where both numbers are small.
+		ahead := *r
+		small := 0
+		for _, both := range ahead.Rest() {
+			gap, n := int64(both>>4), int64(both&(mostSmall-1))
+			if left == 0 || gap == 0 || n == 0 || slot+gap > lastSlot {
+				break
+			}
+			slot += gap
+			s.counts[slot] += n
+			sum += n
+			small, left = small+1, left-1
 		}
-		if slot += gap; uint64(slot) >= uint64(len(s.counts)) {
-			r.err = cmp.Or(r.err, errTooLong)
+		if r.Bytes(small); left == 0 {
+			break
+		}
+		gap, n := next(r)
+		if slot += gap; slot > lastSlot {
+			r.Failf(tooLong)
+		}
+		if r.Err() != nil {
 			break
 		}
 		s.counts[slot] += n
 		sum += n
 	}
 	s.n += sum
-	if left > 0 && r.err == nil {
-		r.err = errShort
-	}
-	return b, r.err
 }
 
 // Add adds a histogram, which may be nil.
@@ -303,29 +296,5 @@ func rank(percent float64, n int64) int64 {
 	return min(max(1, int64(percent/100*float64(n)+0.5)), n)
 }
 
-// reader takes numbers from the front of b. After the first fault everything is zero.
-type reader struct {
-	b   []byte
-	err error
-}
-
 // mostCount bounds each count, so that sums of a great many do not overflow.
 const mostCount = 1 << 40
-
-// number reads one in its shortest form, from 0 to most.
-func (r *reader) number(most int64) int64 {
-	v, n := binary.Uvarint(r.b)
-	switch {
-	case r.err != nil:
-		return 0
-	case n == 0:
-		r.err = errShort
-	case n < 0 || n > 1 && r.b[n-1] == 0 || v > uint64(most):
-		r.err = errTooLarge
-	default:
-		r.b = r.b[n:]
-		return int64(v)
-	}
-	r.b = nil
-	return 0
-}

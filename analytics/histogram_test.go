@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/wire"
 )
 
 func TestQuantilesAreExactToAThousandth(t *testing.T) {
@@ -48,8 +49,9 @@ func TestHistogramsAreBounded(t *testing.T) {
 	h.Record(-time.Second)
 	h.Record(1 << 62)
 	b := h.AppendWire(nil)
-	got, rest, err := analytics.ParseHistogram(b)
-	if err != nil || len(rest) != 0 || string(got.AppendWire(nil)) != string(b) {
+	in := wire.Read(b)
+	got := analytics.ReadHistogram(&in)
+	if err := in.End(); err != nil || string(got.AppendWire(nil)) != string(b) {
 		t.Fatalf("everything that there can be: %d bytes, %v", len(b), err)
 	}
 	if len(b) > 80<<10 || h.Quantile(0) != 0 || h.Max() < 7*24*time.Hour || h.Max() > 7*24*time.Hour+time.Hour {
@@ -79,8 +81,9 @@ func TestASumIsWhatMergingGives(t *testing.T) {
 				sum.Add(&h)
 				continue
 			}
-			if rest, err := sum.AddWire(append(h.AppendWire(nil), 7)); err != nil || len(rest) != 1 {
-				t.Fatal(rest, err)
+			in := wire.Read(append(h.AppendWire(nil), 7))
+			if sum.AddWire(&in); in.Err() != nil || in.Left() != 1 {
+				t.Fatal(in.Left(), in.Err())
 			}
 		}
 		var want analytics.Summary
@@ -126,8 +129,13 @@ func TestHistogramsThatNobodyWroteAreRefused(t *testing.T) {
 		"together too often":   {2, 0x10, 0xf0, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x10, 0xf0, 0xff, 0xff, 0xff, 0xff, 0x1f},
 		"too many":             {0xff, 0xff, 0xff, 0x7f},
 	} {
-		if h, _, err := analytics.ParseHistogram(b); err == nil {
+		in, again := wire.Read(b), wire.Read(b)
+		if h := analytics.ReadHistogram(&in); in.Err() == nil {
 			t.Errorf("%s: %d durations", name, h.Count())
+		}
+		var sum analytics.Sum
+		if sum.AddWire(&again); again.Err() == nil && name != "together too often" { // sums may be large
+			t.Errorf("%s: added", name)
 		}
 	}
 }

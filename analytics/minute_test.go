@@ -45,8 +45,8 @@ func someMinute(r *rand.Rand, process uint64) *analytics.Minute {
 	return m
 }
 
-// wire is the minute as bytes: two that have the same are the same.
-func wire(m *analytics.Minute) string { return string(m.AppendWire(nil)) }
+// bytesOf is the minute as bytes: two that have the same are the same.
+func bytesOf(m *analytics.Minute) string { return string(m.AppendWire(nil)) }
 
 func TestMinutesTravel(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestMinutesTravel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", m, err)
 		}
-		if wire(got) != string(b) || got.Key() != m.Key() || !reflect.DeepEqual(got.Gauges, m.Gauges) || got.Counts != m.Counts || got.InForce != m.InForce {
+		if bytesOf(got) != string(b) || got.Key() != m.Key() || !reflect.DeepEqual(got.Gauges, m.Gauges) || got.Counts != m.Counts || got.InForce != m.InForce {
 			t.Fatalf("%+v became %+v", m, got)
 		}
 		for n := range b {
@@ -77,7 +77,7 @@ func TestMinutesAddUpInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		parts := []*analytics.Minute{someMinute(r, 1), someMinute(r, 2), someMinute(r, 3), someMinute(r, 4)}
-		before := wire(parts[2])
+		before := bytesOf(parts[2])
 		sum := func(order []int) *analytics.Minute {
 			m := &analytics.Minute{Room: room, Start: start}
 			for _, i := range order {
@@ -87,19 +87,19 @@ func TestMinutesAddUpInAnyOrder(t *testing.T) {
 		}
 		a := sum([]int{0, 1, 2, 3})
 		for range 5 {
-			if b := sum(r.Perm(4)); wire(a) != wire(b) {
+			if b := sum(r.Perm(4)); bytesOf(a) != bytesOf(b) {
 				t.Fatalf("%+v, in another order %+v", a, b)
 			}
 		}
 		pair := sum([]int{2, 3})
 		first := sum([]int{0, 1})
-		if first.Add(pair); wire(first) != wire(a) {
+		if first.Add(pair); bytesOf(first) != bytesOf(a) {
 			t.Fatal("in pairs it is something else")
 		}
-		if wire(parts[2]) != before {
+		if bytesOf(parts[2]) != before {
 			t.Fatal("a part was changed")
 		}
-		if c := parts[1].Clone(); wire(c) != wire(parts[1]) {
+		if c := parts[1].Clone(); bytesOf(c) != bytesOf(parts[1]) {
 			t.Fatalf("the copy of %+v is %+v", parts[1], c)
 		}
 	}
@@ -120,7 +120,7 @@ func FuzzParseMinute(f *testing.F) {
 			return
 		}
 		again, err := analytics.ParseMinute(room, m.AppendWire(nil))
-		if err != nil || wire(again) != wire(m) {
+		if err != nil || bytesOf(again) != bytesOf(m) {
 			t.Fatalf("%x is %+v, written and read again %+v, %v", b, m, again, err)
 		}
 		m.Add(again)

@@ -2,12 +2,13 @@ package analytics
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // A Minute travels as a version byte and numbers in their shortest form (varint). Whatever there
@@ -29,13 +30,8 @@ const (
 	suspended    = 4
 )
 
-var (
-	errVersion = errors.New("analytics: a minute of another format: run the same release everywhere")
-	errAfter   = errors.New("analytics: bytes after the end of a minute: it was damaged")
-	errStat    = errors.New("analytics: a gauge whose sum does not lie between its least and its most: it was damaged")
-	errWord    = errors.New("analytics: words that do not ascend, or of other letters than a to z and _: it was damaged")
-	errMethod  = errors.New("analytics: a queueing method that nobody knows: it was damaged, or written by another release")
-)
+// badWord is what Failf says of words.
+const badWord = "words do not ascend, or have other letters than a to z, digits, _ and -: it was damaged"
 
 // AppendWire appends what ParseMinute reads. The room is not in it.
 func (m *Minute) AppendWire(b []byte) []byte {
@@ -72,26 +68,20 @@ func (m *Minute) AppendWire(b []byte) []byte {
 		}
 		b = append(b, flags)
 		b = binary.AppendUvarint(b, uint64(f.At))
-		b = appendString(b, string(f.Method))
-		b = appendString(b, string(f.Event))
+		b = wire.AppendSized(b, f.Method)
+		b = wire.AppendSized(b, f.Event)
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Histograms)))
 	for _, h := range m.Histograms {
-		own := h.AppendWire(nil)
-		b = binary.AppendUvarint(b, uint64(len(own)))
-		b = append(b, own...)
+		b = wire.AppendSized(b, h.AppendWire(nil))
 	}
 	return b
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func appendWords(b []byte, words map[string]int64) []byte {
 	b = binary.AppendUvarint(b, uint64(len(words)))
 	for _, word := range slices.Sorted(maps.Keys(words)) {
-		b = appendString(b, word)
+		b = wire.AppendSized(b, word)
 		b = binary.AppendUvarint(b, uint64(words[word]))
 	}
 	return b
@@ -100,97 +90,88 @@ func appendWords(b []byte, words map[string]int64) []byte {
 // ParseMinute reads a minute of a room, all of b, which may come from anywhere. What it takes is
 // bounded by a multiple of what b has.
 func ParseMinute(room anteroom.RoomID, b []byte) (*Minute, error) {
-	if len(b) == 0 {
-		return nil, errShort
+	r := reader{wire.Read(b)}
+	if v := r.Byte(); v != wireVersion {
+		r.Failf("it has format version %d, this program speaks %d: run the same release everywhere", v, wireVersion)
 	}
-	if b[0] != wireVersion {
-		return nil, errVersion
-	}
-	r := reader{b: b[1:]}
-	m := &Minute{Room: room, Process: r.unsigned()}
-	m.Seq = r.number(mostCount)
-	m.Start = time.Unix(60*r.number(mostMinute), 0).UTC()
-	for i := range r.number(mostMembers) {
+	m := &Minute{Room: room, Process: r.Uvarint()}
+	m.Seq = r.Number(mostCount)
+	m.Start = time.Unix(60*r.Number(mostMinute), 0).UTC()
+	for i := range r.Number(mostMembers) {
 		if g := r.stat(); i < int64(len(m.Gauges)) {
 			m.Gauges[i] = g
 		}
 	}
-	for i := range r.number(mostMembers) {
-		if n := r.number(mostCount); i < int64(len(m.Counts)) {
+	for i := range r.Number(mostMembers) {
+		if n := r.Number(mostCount); i < int64(len(m.Counts)) {
 			m.Counts[i] = n
 		}
 	}
 	m.Reasons, m.TicketRefusals, m.BypassReasons = r.words(), r.words(), r.words()
 	m.InForce = r.inForce()
-	for i := range r.number(mostMembers) {
-		own := r.bytes(mostDistrib)
-		if r.err != nil {
-			break
+	for i := range r.Number(mostMembers) {
+		own := r.Part(int(r.Number(mostDistrib)))
+		if i >= int64(len(m.Histograms)) { // of a newer release
+			continue
 		}
-		h, rest, err := ParseHistogram(own)
-		switch {
-		case i >= int64(len(m.Histograms)): // of a newer release
-		case err != nil:
-			return nil, err
-		case len(rest) > 0:
-			return nil, errAfter
-		case h.Count() > 0:
+		h := ReadHistogram(&own)
+		if err := own.End(); err != nil {
+			return nil, fmt.Errorf("analytics: minute %w", err)
+		}
+		if h.Count() > 0 {
 			m.Histograms[i] = h
 		}
 	}
-	if r.err == nil && len(r.b) > 0 {
-		r.err = errAfter
-	}
-	if r.err != nil {
-		return nil, r.err
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("analytics: minute %w", err)
 	}
 	return m, nil
 }
 
+// reader reads what a minute has.
+type reader struct{ wire.Reader }
+
 func (r *reader) stat() (s Stat) {
-	if s.N = r.number(mostSamples); s.N == 0 {
+	if s.N = r.Number(mostSamples); s.N == 0 {
 		return s
 	}
-	s.Min, s.Max = r.number(mostGauge), r.number(mostGauge)
-	s.Sum = r.number(mostSamples * mostGauge)
-	if r.err == nil && (s.Min > s.Max || s.Sum < s.N*s.Min || s.Sum > s.N*s.Max) {
-		r.err = errStat
+	s.Min, s.Max = r.Number(mostGauge), r.Number(mostGauge)
+	s.Sum = r.Number(mostSamples * mostGauge)
+	if s.Min > s.Max || s.Sum < s.N*s.Min || s.Sum > s.N*s.Max {
+		r.Failf("the sum of a gauge does not lie between its least and its most: it was damaged")
 	}
 	return s
 }
 
 func (r *reader) inForce() (f InForce) {
-	flags := r.number(knownInForce | holdsAll | suspended)
+	flags := r.Number(knownInForce | holdsAll | suspended)
 	if flags&knownInForce == 0 {
-		if flags != 0 && r.err == nil {
-			r.err = errTooLarge
+		if flags != 0 {
+			r.Failf("what is in force is not known and has flags: it was damaged")
 		}
 		return f
 	}
 	f.QueueAll, f.Suspended = flags&holdsAll != 0, flags&suspended != 0
-	f.At = anteroom.Time(r.number(1 << 62))
-	f.Method = anteroom.QueueingMethod(r.bytes(mostWord))
-	f.Event = anteroom.EventID(r.bytes(mostWord))
+	f.At = anteroom.Time(r.Number(1 << 62))
+	f.Method = anteroom.QueueingMethod(r.Sized(mostWord))
+	f.Event = anteroom.EventID(r.Sized(mostWord))
 	switch {
-	case r.err != nil:
 	case f.At == 0 || !slices.Contains(anteroom.QueueingMethods, f.Method):
-		r.err = errMethod
+		r.Failf("the queueing method is not known: it was damaged, or written by another release")
 	case !isWord(string(f.Event)):
-		r.err = errWord
+		r.Failf(badWord)
 	}
 	return f
 }
 
 func (r *reader) words() (words map[string]int64) {
 	last := ""
-	for range r.number(mostWords) {
-		word := string(r.bytes(mostWord))
-		n := r.number(mostCount)
+	for range r.Number(mostWords) {
+		word := string(r.Sized(mostWord))
+		n := r.Number(mostCount)
 		switch {
-		case r.err != nil:
-			return nil
 		case word <= last || n == 0 || !isWord(word):
-			r.err = errWord
+			r.Failf(badWord)
 			return nil
 		case words == nil:
 			words = map[string]int64{}
@@ -209,36 +190,4 @@ func isWord(s string) bool {
 		}
 	}
 	return true
-}
-
-// bytes reads a length of at most most, and as many bytes.
-func (r *reader) bytes(most int64) []byte {
-	n := r.number(most)
-	if r.err == nil && n > int64(len(r.b)) {
-		r.err, r.b = errShort, nil
-	}
-	if r.err != nil {
-		return nil
-	}
-	out := r.b[:n]
-	r.b = r.b[n:]
-	return out
-}
-
-// unsigned reads any number of 64 bits.
-func (r *reader) unsigned() uint64 {
-	v, n := binary.Uvarint(r.b)
-	switch {
-	case r.err != nil:
-		return 0
-	case n == 0:
-		r.err = errShort
-	case n < 0 || n > 1 && r.b[n-1] == 0:
-		r.err = errTooLarge
-	default:
-		r.b = r.b[n:]
-		return v
-	}
-	r.b = nil
-	return 0
 }

@@ -319,7 +319,7 @@ func (c *coder) fromDoor(m *FromDoor) {
 		unsigned(c, &a.Visit.Bind)
 		if waited {
 			if signed(c, &a.Waited); a.Waited == 0 {
-				c.fail("a request that has waited for nothing")
+				c.Failf("a request that has waited for nothing")
 			}
 		}
 		if last := a.Visit.Ticket.LastCheckIn; last != 0 {
@@ -364,14 +364,14 @@ func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
 	unsigned(c, &told)
 	if c.reads {
 		if t.Told = uint32(told >> 1); told > math.MaxUint32<<1|1 {
-			c.fail("%d is too large", told)
+			c.Failf("%d is too large", told)
 		}
 	}
-	if told&1 == 0 || c.err != nil {
+	if told&1 == 0 || c.Err() != nil {
 		return
 	}
 	if unsigned(c, &t.Home); t.Home == 0 {
-		c.fail("a home is said that is none: it was damaged")
+		c.Failf("a home is said that is none: it was damaged")
 	}
 }
 

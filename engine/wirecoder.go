@@ -7,17 +7,17 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/wire"
 )
 
-// coder writes a message to b, or reads it from there. Its methods take pointers and look at
-// what they point to when it writes, change it when it reads: never both, for what is sent
-// may be shared. After the first fault everything reads as zero.
+// coder writes a message to b, or reads it. Its methods take pointers and look at what they point to
+// when it writes, change it when it reads: never both, for what is sent may be shared. After the first
+// fault everything reads as zero.
 type coder struct {
-	b     []byte // writing: what was written; reading: the message, or a part of it
-	at    int    // reading: where in b
+	b []byte // what was written
+	wire.Reader
 	reads bool
 	kind  wireKind
-	err   error
 }
 
 func writing(b []byte, kind wireKind) coder {
@@ -25,71 +25,40 @@ func writing(b []byte, kind wireKind) coder {
 }
 
 func reading(b []byte, kind wireKind) coder {
-	c := coder{b: b, reads: true, kind: kind}
-	switch {
-	case len(b) > WireLimit:
-		c.fail("it has %d bytes, at most %d are allowed: send less at once", len(b), WireLimit)
-	case len(b) == 0:
-		c.fail("it is empty")
-	case b[0]>>4 != wireVersion:
-		c.fail("it has format version %d, this program speaks %d: run the same release everywhere", b[0]>>4, wireVersion)
-	case wireKind(b[0]&15) != kind:
-		c.fail("it is of kind %d (%v), not %d: it was sent to the wrong place", b[0]&15, wireKind(b[0]&15), kind)
-	default:
-		c.at = 1
+	c := coder{Reader: wire.Read(b), reads: true, kind: kind}
+	if len(b) > WireLimit {
+		c.Failf("it has %d bytes, at most %d are allowed: send less at once", len(b), WireLimit)
+		return c
+	}
+	if len(b) == 0 {
+		c.Failf("it is empty")
+		return c
+	}
+	switch first := c.Byte(); {
+	case first>>4 != wireVersion:
+		c.Failf("it has format version %d, this program speaks %d: run the same release everywhere", first>>4, wireVersion)
+	case wireKind(first&15) != kind:
+		c.Failf("it is of kind %d (%v), not %d: it was sent to the wrong place", first&15, wireKind(first&15), kind)
 	}
 	return c
 }
 
-func (c *coder) left() int { return len(c.b) - c.at }
-
 // end returns the first fault; bytes that are left over are one.
 func (c *coder) end() error {
-	if c.err == nil && c.left() > 0 {
-		c.fail("%d bytes too many: it was damaged, or written by another release", c.left())
+	if err := c.End(); err != nil {
+		return fmt.Errorf("engine: %v %w", c.kind, err)
 	}
-	return c.err
+	return nil
 }
-
-func (c *coder) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("engine: %v at byte %d: "+format, append([]any{c.kind, c.at}, args...)...)
-	}
-	c.b, c.at = nil, 0
-}
-
-func (c *coder) failShort() { c.fail("it ends too early: it was damaged") }
-
-// next reads a varint in its shortest form.
-func (c *coder) next() uint64 {
-	if c.at < len(c.b) && c.b[c.at] < 0x80 {
-		c.at++
-		return uint64(c.b[c.at-1])
-	}
-	v, n := binary.Uvarint(c.b[c.at:])
-	switch {
-	case n == 0:
-		c.failShort()
-		return 0
-	case n < 0 || c.b[c.at+n-1] == 0:
-		c.fail("a number is not in its shortest form: it was damaged")
-		return 0
-	}
-	c.at += n
-	return v
-}
-
-func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
-func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, p *T) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, uint64(*p))
 		return
 	}
-	v := c.next()
+	v := c.Uvarint()
 	if uint64(T(v)) != v {
-		c.fail("%d is too large", v)
+		c.Failf("%d is too large", v)
 		v = 0
 	}
 	*p = T(v)
@@ -97,12 +66,12 @@ func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, p *T) {
 
 func signed[T ~int | ~int64](c *coder, p *T) {
 	if !c.reads {
-		c.b = binary.AppendUvarint(c.b, zigzag(int64(*p)))
+		c.b = binary.AppendUvarint(c.b, wire.Zigzag(int64(*p)))
 		return
 	}
-	v := unzigzag(c.next())
+	v := c.Varint()
 	if int64(T(v)) != v {
-		c.fail("%d is too large for this machine", v)
+		c.Failf("%d is too large for this machine", v)
 		v = 0
 	}
 	*p = T(v)
@@ -115,23 +84,14 @@ func named[T ~uint8](c *coder, p *T, first, last T) {
 		c.b = append(c.b, byte(*p))
 		return
 	}
-	v := T(c.octet())
-	if c.err == nil && (v < first || v > last) {
-		c.fail("%d has no name, %d to %d have: it was damaged", uint8(v), uint8(first), uint8(last))
+	v := T(c.Byte())
+	if c.Err() == nil && (v < first || v > last) {
+		c.Failf("%d has no name, %d to %d have: it was damaged", uint8(v), uint8(first), uint8(last))
 	}
-	if c.err != nil {
+	if c.Err() != nil {
 		v = first
 	}
 	*p = v
-}
-
-func (c *coder) octet() byte {
-	if c.left() == 0 {
-		c.failShort()
-		return 0
-	}
-	c.at++
-	return c.b[c.at-1]
 }
 
 // flags are at most seven.
@@ -139,7 +99,7 @@ func (c *coder) flags(of ...*bool) {
 	var nothing uint8
 	c.lane(&nothing, of...)
 	if nothing != 0 {
-		c.fail("there are flags without a meaning: it was damaged")
+		c.Failf("there are flags without a meaning: it was damaged")
 	}
 }
 
@@ -161,16 +121,16 @@ func (c *coder) lane(p *uint8, of ...*bool) {
 	v >>= len(of)
 	*p = uint8(v)
 	if v > math.MaxUint8 {
-		c.fail("%d is not a lane", v)
+		c.Failf("%d is not a lane", v)
 	}
 }
 
 // moment is written as the difference to another, and zero ("never") as 0 however far away
 // it is: the differences that are nearer than it move up by one.
 func (c *coder) moment(p *anteroom.Time, base anteroom.Time) {
-	never := zigzag(int64(-base))
+	never := wire.Zigzag(int64(-base))
 	if !c.reads {
-		u := zigzag(int64(*p - base))
+		u := wire.Zigzag(int64(*p - base))
 		if u == never {
 			u = 0
 		} else if u < never {
@@ -179,14 +139,14 @@ func (c *coder) moment(p *anteroom.Time, base anteroom.Time) {
 		c.b = binary.AppendUvarint(c.b, u)
 		return
 	}
-	u := c.next()
+	u := c.Uvarint()
 	switch {
 	case u == 0:
 		*p = 0
 	case u <= never:
-		*p = base + anteroom.Time(unzigzag(u-1))
+		*p = base + anteroom.Time(wire.Unzigzag(u-1))
 	default:
-		*p = base + anteroom.Time(unzigzag(u))
+		*p = base + anteroom.Time(wire.Unzigzag(u))
 	}
 }
 
@@ -205,46 +165,31 @@ func (c *coder) id(p *anteroom.ID) {
 		c.b = append(c.b, p[:]...)
 		return
 	}
-	if c.left() < len(p) {
-		c.failShort()
-		return
+	if b := c.Bytes(len(p)); b != nil {
+		*p = anteroom.ID(b)
 	}
-	*p = anteroom.ID(c.b[c.at:])
-	c.at += len(p)
 }
 
 func (c *coder) text(p *string) {
-	n := uint64(len(*p))
-	unsigned(c, &n)
 	if !c.reads {
-		c.b = append(c.b, *p...)
+		c.b = wire.AppendSized(c.b, *p)
 		return
 	}
-	if n > uint64(c.left()) {
-		c.failShort()
-		return
-	}
-	*p = string(c.b[c.at : c.at+int(n)])
-	c.at += int(n)
+	*p = string(c.Sized(math.MaxInt64))
 }
 
 // list is a number of elements and the elements, which take at least so many bytes each:
 // nothing is allocated that the message has not the bytes for.
 func list[T any](c *coder, p *[]T, least int, each func(*coder, *T)) {
-	n := uint64(len(*p))
-	unsigned(c, &n)
-	if c.reads {
-		if n > uint64(c.left()/least) {
-			c.fail("%d elements in %d bytes: it was damaged", n, c.left())
-			return
-		}
-		if n == 0 {
-			return
-		}
+	if !c.reads {
+		c.b = binary.AppendUvarint(c.b, uint64(len(*p)))
+	} else if n := c.Elements(least); n > 0 {
 		*p = make([]T, n)
+	} else {
+		return
 	}
 	for i := range *p {
-		if c.err != nil {
+		if c.Err() != nil {
 			return
 		}
 		each(c, &(*p)[i])
@@ -275,39 +220,39 @@ func (c *coder) extensions(known ...extension) {
 		c.writeExtensions(known)
 		return
 	}
-	n := c.next()
+	n := c.Uvarint()
 	if n > maxExtensions {
-		c.fail("%d extensions, at most %d are allowed: it was damaged", n, maxExtensions)
+		c.Failf("%d extensions, at most %d are allowed: it was damaged", n, maxExtensions)
+		return
 	}
 	before := uint64(0)
 	for range n {
-		tag, size := c.next(), c.next()
+		tag := c.Uvarint()
+		part := c.Part(int(c.Number(math.MaxInt)))
 		switch {
-		case c.err != nil:
+		case c.Err() != nil:
 			return
 		case tag <= before:
-			c.fail("extension %d follows %d: it was damaged", tag, before)
-			return
-		case size > uint64(c.left()):
-			c.failShort()
+			c.Failf("extension %d follows %d: it was damaged", tag, before)
 			return
 		}
 		before = tag
 		if tag > uint64(len(known)) {
-			c.at += int(size)
 			continue
 		}
-		x, whole := known[tag-1], c.b
-		c.b = whole[:c.at+int(size)]
-		x.code(c)
-		if c.end() != nil {
-			return
+		x := known[tag-1]
+		if c.within(part, x.code); c.Err() == nil && !x.set() {
+			c.Failf("extension %d is there and says nothing: it was damaged", tag)
 		}
-		c.b = whole
-		if !x.set() {
-			c.fail("extension %d is there and says nothing: it was damaged", tag)
-			return
-		}
+	}
+}
+
+// within reads a part of the message, all of it, and goes on after it.
+func (c *coder) within(part wire.Reader, code func(*coder)) {
+	whole := c.Reader
+	c.Reader = part
+	if code(c); c.End() == nil {
+		c.Reader = whole
 	}
 }
 

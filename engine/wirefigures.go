@@ -57,32 +57,20 @@ func (c *coder) figures(p **Figures, cache *FiguresCache) {
 		c.writeFigures(*p, cache)
 		return
 	}
-	if c.left() < 4 {
-		c.failShort()
+	part := c.Part(int(c.Little32()))
+	whole := part
+	own := whole.Rest()
+	if len(own) == 0 {
 		return
 	}
-	n := binary.LittleEndian.Uint32(c.b[c.at:])
-	c.at += 4
-	if uint64(n) > uint64(c.left()) {
-		c.failShort()
-		return
-	}
-	if n == 0 {
-		return
-	}
-	own := c.b[c.at : c.at+int(n)]
 	if known := cache.figuresOf(own); known != nil {
 		*p = known
-		c.at += len(own)
 		return
 	}
-	f, whole := new(Figures), c.b
-	c.b = whole[:c.at+len(own)]
-	c.figuresBody(f)
-	if c.end() != nil {
+	f := new(Figures)
+	if c.within(part, func(c *coder) { c.figuresBody(f) }); c.Err() != nil {
 		return
 	}
-	c.b = whole
 	if cache != nil {
 		cache.keep(f, own)
 	}
@@ -121,10 +109,10 @@ func (c *coder) figuresBody(f *Figures) {
 	sums := !c.reads && f.sums()
 	c.flags(&f.Known, &sums)
 	signed(c, &f.Step)
-	leave := math.Float64bits(f.Leave)
-	c.float64bits(&leave)
 	if c.reads {
-		f.Leave = math.Float64frombits(leave)
+		f.Leave = math.Float64frombits(c.Little64())
+	} else {
+		c.b = binary.LittleEndian.AppendUint64(c.b, math.Float64bits(f.Leave))
 	}
 	for i := range f.Draw {
 		signed(c, &f.Draw[i])
@@ -133,30 +121,12 @@ func (c *coder) figuresBody(f *Figures) {
 	c.seconds(f, sums)
 }
 
-func (c *coder) float64bits(p *uint64) {
-	if !c.reads {
-		c.b = binary.LittleEndian.AppendUint64(c.b, *p)
-		return
-	}
-	if c.left() < 8 {
-		c.failShort()
-		return
-	}
-	*p = binary.LittleEndian.Uint64(c.b[c.at:])
-	c.at += 8
-}
-
 func (c *coder) point(p *float32) {
 	if !c.reads {
 		c.b = binary.LittleEndian.AppendUint32(c.b, math.Float32bits(*p))
 		return
 	}
-	if c.left() < 4 {
-		c.failShort()
-		return
-	}
-	*p = math.Float32frombits(binary.LittleEndian.Uint32(c.b[c.at:]))
-	c.at += 4
+	*p = math.Float32frombits(c.Little32())
 }
 
 // sums says that every Before is the sum of the counts before, as it should be.
@@ -189,7 +159,7 @@ func (c *coder) seconds(f *Figures, sums bool) {
 		if c.reads {
 			s.Second, s.Last, s.Before = second+gap, uint32(end-left), sum
 			if int64(s.Last) != end-left {
-				c.fail("%d is not a microsecond of a second", end-left)
+				c.Failf("%d is not a microsecond of a second", end-left)
 			}
 		}
 		if !sums {
@@ -197,7 +167,7 @@ func (c *coder) seconds(f *Figures, sums bool) {
 		}
 		second, sum = s.Second, sum+s.Count
 	})
-	if c.reads && c.err == nil && !sums && f.sums() {
-		c.fail("sums are written that are known: it was damaged")
+	if c.reads && c.Err() == nil && !sums && f.sums() {
+		c.Failf("sums are written that are known: it was damaged")
 	}
 }

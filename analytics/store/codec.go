@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // codecVersion is the first byte of what is kept of a row.
@@ -22,11 +22,6 @@ const (
 	mostWords   = 1 << 10
 	mostText    = 256 // bytes of a word or an id
 
-)
-
-var (
-	errDamaged = errors.New("analytics: a stored row is damaged")
-	errVersion = errors.New("analytics: a stored row is of another release")
 )
 
 // The methods by their number in the file; 0 is none.
@@ -47,7 +42,7 @@ func appendRow(b []byte, r *analytics.Row) []byte {
 		flags |= flagSuspended
 	}
 	b = append(b, codecVersion, flags, byte(max(0, slices.Index(methods[:], r.Method))))
-	b = appendText(b, string(r.Event))
+	b = wire.AppendSized(b, r.Event)
 	b = binary.AppendUvarint(b, uint64(r.Minutes))
 	b = append(b, byte(len(r.Stats)))
 	for _, s := range r.Stats {
@@ -104,10 +99,6 @@ func appendSeconds(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(append(b, 1), math.Float64bits(v))
 }
 
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
 // appendDetails appends the maps of a row; nothing when they are empty.
 func appendDetails(b []byte, r *analytics.Row) []byte {
 	all := [...]map[string]int64{r.Reasons, r.TicketRefusals, r.BypassReasons}
@@ -117,7 +108,7 @@ func appendDetails(b []byte, r *analytics.Row) []byte {
 	for _, words := range all {
 		b = binary.AppendUvarint(b, uint64(len(words)))
 		for _, word := range slices.Sorted(maps.Keys(words)) {
-			b = appendText(b, word)
+			b = wire.AppendSized(b, word)
 			b = binary.AppendUvarint(b, uint64(words[word]))
 		}
 	}
@@ -136,111 +127,50 @@ func appendHistograms(b []byte, r *analytics.Row) []byte {
 	return b
 }
 
-// decoder takes values from the front of b. After the first fault everything is zero.
-type decoder struct {
-	b   []byte
-	err error
-}
+func text(d *wire.Reader) string { return string(d.Sized(mostText)) }
 
-func (d *decoder) fail() { d.b, d.err = nil, errDamaged }
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
-	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) int() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-// count is a number of members that follow.
-func (d *decoder) count(most uint64) int {
-	if v := d.uint(); v <= most {
-		return int(v)
-	}
-	d.fail()
-	return 0
-}
-
-func (d *decoder) bytes(n int) []byte {
-	if n > len(d.b) {
-		d.fail()
-		return nil
-	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
-}
-
-func (d *decoder) text() string { return string(d.bytes(d.count(mostText))) }
-
-func (d *decoder) seconds() float64 {
-	v := d.uint()
+func seconds(d *wire.Reader) float64 {
+	v := d.Uvarint()
 	if v&1 == 0 {
 		return float64(v>>1) / 1000
 	}
-	raw := d.bytes(8)
-	if raw == nil {
-		return 0
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(raw))
+	return math.Float64frombits(d.Little64())
 }
 
-// row reads what appendRow wrote into r.
-func (d *decoder) row(r *analytics.Row) {
-	if d.byte() != codecVersion && d.err == nil {
-		d.b, d.err = nil, errVersion
+// readRow reads what appendRow wrote into r.
+func readRow(d *wire.Reader, r *analytics.Row) {
+	if v := d.Byte(); v != codecVersion {
+		d.Failf("it has format version %d, this program knows %d: it is of another release", v, codecVersion)
 		return
 	}
-	flags := d.byte()
+	flags := d.Byte()
 	r.QueueAll, r.Suspended = flags&flagQueueAll != 0, flags&flagSuspended != 0
-	if m := d.byte(); int(m) < len(methods) {
+	if m := d.Byte(); int(m) < len(methods) {
 		r.Method = methods[m]
 	}
-	r.Event = anteroom.EventID(d.text())
-	r.Minutes = int64(d.uint())
-	for i := range d.count(mostMembers) {
-		s := analytics.Stat{N: int64(d.uint())}
+	r.Event = anteroom.EventID(text(d))
+	r.Minutes = int64(d.Uvarint())
+	for i := range int(d.Number(mostMembers)) {
+		s := analytics.Stat{N: int64(d.Uvarint())}
 		switch {
 		case s.N == 1:
-			s.Sum = d.int()
+			s.Sum = d.Varint()
 			s.Min, s.Max = s.Sum, s.Sum
 		case s.N != 0:
-			s.Min = d.int()
-			s.Max = s.Min + int64(d.uint())
-			s.Sum = d.int()
+			s.Min = d.Varint()
+			s.Max = s.Min + int64(d.Uvarint())
+			s.Sum = d.Varint()
 		}
 		if i < len(r.Stats) {
 			r.Stats[i] = s
 		}
 	}
-	for i := range d.count(mostMembers) {
-		s := analytics.Summary{N: int64(d.uint())}
+	for i := range int(d.Number(mostMembers)) {
+		s := analytics.Summary{N: int64(d.Uvarint())}
 		last := int64(0)
 		for j := range s.Quantiles {
 			if s.N != 0 {
-				last += d.int()
+				last += d.Varint()
 				s.Quantiles[j] = time.Duration(last) * time.Millisecond
 			}
 		}
@@ -248,12 +178,12 @@ func (d *decoder) row(r *analytics.Row) {
 			r.Summaries[i] = s
 		}
 	}
-	for i := range d.count(mostMembers) {
-		v := d.uint()
+	for i := range int(d.Number(mostMembers)) {
+		v := d.Uvarint()
 		w := analytics.Weighted{Weight: int64(v >> 1)}
 		if v&1 != 0 {
 			for j := range w.Sum {
-				w.Sum[j] = d.seconds()
+				w.Sum[j] = seconds(d)
 			}
 		} else if i < len(r.Summaries) {
 			w.Sum = weighed(w.Weight, &r.Summaries[i])
@@ -264,19 +194,19 @@ func (d *decoder) row(r *analytics.Row) {
 	}
 }
 
-// details reads what appendDetails wrote into r.
-func (d *decoder) details(r *analytics.Row) {
-	if len(d.b) == 0 {
+// readDetails reads what appendDetails wrote into r.
+func readDetails(d *wire.Reader, r *analytics.Row) {
+	if d.Left() == 0 {
 		return
 	}
 	for _, to := range []*map[string]int64{&r.Reasons, &r.TicketRefusals, &r.BypassReasons} {
-		n := d.count(mostWords)
-		if n > 0 && d.err == nil {
+		n := d.Number(mostWords)
+		if n > 0 {
 			*to = map[string]int64{}
 		}
 		for range n {
-			word, n := d.text(), int64(d.uint())
-			if d.err != nil {
+			word, n := text(d), int64(d.Uvarint())
+			if d.Err() != nil {
 				return
 			}
 			(*to)[word] = n
@@ -284,68 +214,56 @@ func (d *decoder) details(r *analytics.Row) {
 	}
 }
 
-// histograms reads what appendHistograms wrote into r.
-func (d *decoder) histograms(r *analytics.Row) {
-	if len(d.b) == 0 {
-		return
+// asDamage says of what there is a fault, nil for none.
+func asDamage(err error) error {
+	if err != nil {
+		return fmt.Errorf("analytics: stored row %w", err)
 	}
-	for i := range d.count(mostMembers) {
-		h, rest, err := analytics.ParseHistogram(d.b)
-		if err != nil {
-			d.b, d.err = nil, fmt.Errorf("%w: %w", errDamaged, err)
-			return
-		}
-		d.b = rest
-		if i < len(r.Histograms) && h.Count() > 0 {
-			r.Histograms[i] = h
-		}
-	}
-}
-
-// ended returns the first fault, of which bytes after the end are one.
-func (d *decoder) ended() error {
-	if d.err == nil && len(d.b) > 0 {
-		d.err = errDamaged
-	}
-	return d.err
+	return nil
 }
 
 // parseRow reads a stored row; details and histograms may be nil.
 func parseRow(r *analytics.Row, body, details, histograms []byte) error {
-	d := decoder{b: body}
-	d.row(r)
-	if err := d.ended(); err != nil {
-		return err
+	d := wire.Read(body)
+	readRow(&d, r)
+	if err := d.End(); err != nil {
+		return asDamage(err)
 	}
-	d.b = details
-	d.details(r)
-	if err := d.ended(); err != nil {
-		return err
+	d = wire.Read(details)
+	readDetails(&d, r)
+	if err := d.End(); err != nil {
+		return asDamage(err)
 	}
 	return parseHistograms(r, histograms)
 }
 
 // parseHistograms reads what appendHistograms wrote into a row; nothing leaves it as it is.
 func parseHistograms(r *analytics.Row, histograms []byte) error {
-	d := decoder{b: histograms}
-	d.histograms(r)
-	return d.ended()
+	if len(histograms) == 0 {
+		return nil
+	}
+	d := wire.Read(histograms)
+	for i := range int(d.Number(mostMembers)) {
+		if h := analytics.ReadHistogram(&d); i < len(r.Histograms) && h.Count() > 0 {
+			r.Histograms[i] = h
+		}
+	}
+	return asDamage(d.End())
 }
 
 // addHistograms adds what appendHistograms wrote.
-func addHistograms(to *[analytics.Spans]analytics.Sum, b []byte) (err error) {
+func addHistograms(to *[analytics.Spans]analytics.Sum, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	d := decoder{b: b}
-	n := d.count(mostMembers)
+	d := wire.Read(b)
 	var beyond analytics.Sum // distributions of a later release
-	for i, b := 0, d.b; i < n && err == nil; i++ {
+	for i := range int(d.Number(mostMembers)) {
 		sum := &beyond
 		if i < len(to) {
 			sum = &to[i]
 		}
-		b, err = sum.AddWire(b)
+		sum.AddWire(&d)
 	}
-	return err
+	return asDamage(d.Err())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // Stores that were away copy what they missed from another: minutes of single processes where two
@@ -114,8 +115,8 @@ func (v *view) copyParts(q *copyRequest, a *copyAnswer) {
 				a.More = true
 				return nil
 			}
-			a.Body = appendText(a.Body, id)
-			a.Body = append(binary.AppendUvarint(a.Body, uint64(len(body))), body...)
+			a.Body = wire.AppendSized(a.Body, id)
+			a.Body = wire.AppendSized(a.Body, body)
 			a.After = number
 			return nil
 		}, q.From, q.To, q.After)
@@ -147,10 +148,10 @@ func (v *view) copyRows(q *copyRequest, a *copyAnswer) {
 			if a.More = len(a.Body) >= copyPage; a.More {
 				return nil
 			}
-			a.Body = appendText(a.Body, one.id)
+			a.Body = wire.AppendSized(a.Body, one.id)
 			a.Body = binary.AppendUvarint(a.Body, uint64(key&(1<<32-1)))
 			for _, part := range parts {
-				a.Body = append(binary.AppendUvarint(a.Body, uint64(len(part))), part...)
+				a.Body = wire.AppendSized(a.Body, part)
 			}
 			a.After = key
 			return nil
@@ -243,14 +244,11 @@ func (s *Store) takeRows(ctx context.Context, l int, body []byte) (taken int, er
 	defer w.end()
 	floor := w.mark(floorMark(l))
 	var touched []span
-	for d := (decoder{b: body}); len(d.b) > 0; {
-		id, minute := anteroom.RoomID(d.text()), int64(d.count(1<<32-1))
-		var parts [3][]byte
-		for i := range parts {
-			parts[i] = d.bytes(d.count(maxMessage))
-		}
+	for d := wire.Read(body); d.Left() > 0; {
+		id, minute := anteroom.RoomID(text(&d)), d.Number(1<<32-1)
+		parts := parts(&d, maxMessage)
 		r := analytics.Row{Room: id, Start: timeOf(minute), Every: levels[l].every}
-		if d.err != nil || id == "" || !r.Start.Equal(r.Start.Truncate(levels[l].length())) {
+		if d.Err() != nil || id == "" || !r.Start.Equal(r.Start.Truncate(levels[l].length())) {
 			return 0, errAnswer
 		}
 		if err := parseRow(&r, parts[0], parts[1], parts[2]); err != nil {
@@ -272,11 +270,11 @@ func (s *Store) takeRows(ctx context.Context, l int, body []byte) (taken int, er
 
 // parseParts reads what copyParts wrote: of each minute its room, and its body with its length.
 func parseParts(b []byte) (parts []*analytics.Minute, err error) {
-	for d := (decoder{b: b}); len(d.b) > 0; {
-		room := anteroom.RoomID(d.text())
-		body := d.bytes(d.count(maxMessage))
-		if d.err != nil {
-			return parts, d.err
+	for d := wire.Read(b); d.Left() > 0; {
+		room := anteroom.RoomID(text(&d))
+		body := d.Sized(maxMessage)
+		if err := d.Err(); err != nil {
+			return parts, asDamage(err)
 		}
 		m, err := analytics.ParseMinute(room, body)
 		if err != nil {

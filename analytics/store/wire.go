@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // maxMessage bounds what travels at once, in bytes: under what links carry.
@@ -72,7 +73,7 @@ func (s *Store) Serve(ctx context.Context, asked []byte) (answer []byte) {
 	if err != nil {
 		return nil
 	}
-	return append(append(binary.AppendUvarint(nil, uint64(len(b))), b...), rows...)
+	return append(wire.AppendSized(nil, b), rows...)
 }
 
 // serve returns rows from where the question goes on, and writes into the head where the next goes on.
@@ -108,7 +109,7 @@ func appendAnswerRow(b []byte, room int, r *analytics.Row) []byte {
 	b = binary.AppendVarint(b, r.Start.UnixNano())
 	b = binary.AppendVarint(b, int64(r.Every))
 	for _, part := range [][]byte{appendRow(nil, r), appendDetails(nil, r), appendHistograms(nil, r)} {
-		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
+		b = wire.AppendSized(b, part)
 	}
 	return b
 }
@@ -157,19 +158,19 @@ func (r Remote) Query(ctx context.Context, q analytics.Query) (answer analytics.
 }
 
 func parseAnswer(b []byte, rooms []anteroom.RoomID) (h head, rows []analytics.Row, err error) {
-	d := decoder{b: b}
-	if err := json.Unmarshal(d.bytes(d.count(maxMessage)), &h); d.err != nil || err != nil {
+	d := wire.Read(b)
+	if err := json.Unmarshal(d.Sized(maxMessage), &h); err != nil {
 		return h, nil, errAnswer
 	}
-	for len(d.b) > 0 {
-		room := d.count(uint64(len(rooms)))
-		start, every := d.int(), d.int()
-		var parts [3][]byte
-		for i := range parts {
-			parts[i] = d.bytes(d.count(2 * maxMessage))
+	for d.Left() > 0 {
+		room := int(d.Number(int64(len(rooms))))
+		start, every := d.Varint(), d.Varint()
+		parts := parts(&d, 2*maxMessage)
+		if room == len(rooms) {
+			d.Failf("a row is of a room that was not asked for")
 		}
-		if d.err != nil || room == len(rooms) {
-			return h, nil, errAnswer
+		if err := d.Err(); err != nil {
+			return h, nil, fmt.Errorf("%w: %w", errAnswer, err)
 		}
 		r := analytics.Row{Room: rooms[room], Start: time.Unix(0, start).UTC(), Every: analytics.Resolution(every)}
 		if err := parseRow(&r, parts[0], parts[1], parts[2]); err != nil {
@@ -178,4 +179,12 @@ func parseAnswer(b []byte, rooms []anteroom.RoomID) (h head, rows []analytics.Ro
 		rows = append(rows, r)
 	}
 	return h, rows, nil
+}
+
+// parts reads the three parts of a row, each with its length.
+func parts(d *wire.Reader, most int64) (parts [3][]byte) {
+	for i := range parts {
+		parts[i] = d.Sized(most)
+	}
+	return parts
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // storeTime bounds the writes of a change. They do not end with the request that asked for
@@ -221,20 +222,16 @@ func frame(w write) []byte {
 
 // unframe reads what frame has written.
 func unframe(b []byte) (writes []write, err error) {
-	for len(b) > 0 {
-		if len(b) < 2 || len(b) < 2+int(binary.BigEndian.Uint16(b))+4 {
-			return nil, errors.New("it is cut")
+	r := wire.Read(b)
+	for r.Left() > 0 {
+		w := write{Key: string(r.Bytes(int(r.Big16())))}
+		if value := r.Bytes(int(r.Big32())); len(value) > 0 {
+			w.packed = bytes.Clone(value)
 		}
-		key, rest := b[2:2+binary.BigEndian.Uint16(b)], b[2+binary.BigEndian.Uint16(b):]
-		n := int(binary.BigEndian.Uint32(rest))
-		if rest = rest[4:]; len(rest) < n {
-			return nil, errors.New("it is cut")
-		}
-		w := write{Key: string(key)}
-		if n > 0 {
-			w.packed = bytes.Clone(rest[:n])
-		}
-		writes, b = append(writes, w), rest[n:]
+		writes = append(writes, w)
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
 	}
 	return writes, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // A journal record is a batch: version, mark, then entries. An entry is an event (its kind
@@ -402,13 +403,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 	born := map[anteroom.RoomID][]int{}
 	newest := anteroom.Time(0)
 	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
-		if m, err := readMark(rec); err != nil {
-			return err
-		} else if m.at >= last.at {
-			last = m
-		}
-		last.ended = string(rec[headBytes:]) == endOfProcess
-		return readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
+		m, err := readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
 				newest = max(newest, e.At)
 				if want(room) {
@@ -416,6 +411,14 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 					born[room] = append(born[room], len(shifts)-1)
 				}
 			})
+		if err != nil {
+			return err
+		}
+		if m.at >= last.at {
+			last = m
+		}
+		last.ended = string(rec[headBytes:]) == endOfProcess
+		return nil
 	})
 	if err != nil {
 		return nil, last, err
@@ -450,54 +453,39 @@ func appendEvent(b []byte, e engine.Event) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(e.Key))
 }
 
-// readRecord calls start and event for the entries of a record. Records are checked by the
-// link; one that does not parse all the same is damage.
-func readRecord(rec []byte, start func(time.Duration), event func(anteroom.RoomID, engine.Event)) error {
-	bad := func(what string) error {
-		return &cluster.DamagedError{What: "journal record", Err: errors.New(what)}
+// readRecord returns the mark that a record begins with, and calls start and event for its entries.
+// Records are checked by the link; one that does not parse all the same is damage.
+func readRecord(rec []byte, start func(time.Duration), event func(anteroom.RoomID, engine.Event)) (m mark, err error) {
+	r := wire.Read(rec)
+	if v := r.Byte(); v != recordVersion {
+		r.Failf("it has format version %d, this program knows %d", v, recordVersion)
 	}
-	if _, err := readMark(rec); err != nil {
-		return err
-	}
+	m.at = anteroom.Time(r.Little64())
+	copy(m.boot[:], r.Bytes(len(m.boot)))
+	m.up = time.Duration(r.Little64())
 	var room anteroom.RoomID
-	for b := rec[headBytes:]; len(b) > 0; {
-		switch b[0] {
+	for r.Left() > 0 {
+		switch kind := r.Byte(); kind {
 		case entryRoom:
-			if len(b) < 17 {
-				return bad("it ends within a room id")
-			}
-			room = anteroom.RoomID(hex.EncodeToString(b[1:17]))
-			b = b[17:]
+			room = anteroom.RoomID(hex.EncodeToString(r.Bytes(16)))
 		case entryStart:
-			if len(b) < 9 {
-				return bad("it ends within a start")
+			if d := time.Duration(r.Little64()); r.Err() == nil {
+				start(d)
 			}
-			start(time.Duration(binary.LittleEndian.Uint64(b[1:])))
-			b = b[9:]
 		default:
-			if len(b) < eventBytes {
-				return bad("it ends within an event")
-			}
-			e := engine.Event{Kind: engine.EventKind(b[0]), Lane: b[1]}
-			copy(e.ID[:], b[2:18])
-			e.At = anteroom.Time(binary.LittleEndian.Uint64(b[18:]))
-			e.Key = anteroom.Time(binary.LittleEndian.Uint64(b[26:]))
+			e := engine.Event{Kind: engine.EventKind(kind), Lane: r.Byte()}
+			copy(e.ID[:], r.Bytes(len(e.ID)))
+			e.At, e.Key = anteroom.Time(r.Little64()), anteroom.Time(r.Little64())
 			if room == "" {
-				return bad("an event names no room")
+				r.Failf("an event names no room")
 			}
-			event(room, e)
-			b = b[eventBytes:]
+			if r.Err() == nil {
+				event(room, e)
+			}
 		}
 	}
-	return nil
-}
-
-func readMark(rec []byte) (m mark, err error) {
-	if len(rec) < headBytes || rec[0] != recordVersion {
-		return m, &cluster.DamagedError{What: "journal record", Err: fmt.Errorf("%d bytes that are no record of version %d", len(rec), recordVersion)}
+	if err := r.Err(); err != nil {
+		return m, &cluster.DamagedError{What: "journal record", Err: err}
 	}
-	m.at = anteroom.Time(binary.LittleEndian.Uint64(rec[1:]))
-	copy(m.boot[:], rec[9:25])
-	m.up = time.Duration(binary.LittleEndian.Uint64(rec[25:]))
 	return m, nil
 }

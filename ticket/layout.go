@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // The sealed value, before base64: head, nonce, sealed body.
@@ -45,20 +46,18 @@ func putBody(dst []byte, t anteroom.Ticket) []byte {
 }
 
 // body reads what putBody wrote. Every b of bodyBytes bytes is some ticket.
-func body(b []byte) anteroom.Ticket {
-	_ = b[bodyBytes-1]
-	t := anteroom.Ticket{
-		ID:          anteroom.ID(b[0:16]),
-		Arrival:     anteroom.Time(binary.BigEndian.Uint64(b[16:])),
-		Lane:        b[24],
-		LastCheckIn: anteroom.Time(binary.BigEndian.Uint64(b[25:])),
-		Next:        anteroom.Time(binary.BigEndian.Uint64(b[33:])),
-		Refresh:     time.Duration(binary.BigEndian.Uint32(b[41:])) * time.Millisecond,
-		AcceptedAt:  anteroom.Time(binary.BigEndian.Uint64(b[45:])),
-		Bind:        binary.BigEndian.Uint16(b[53:]),
-	}
+func body(b []byte) (t anteroom.Ticket) {
+	r := wire.Read(b)
+	copy(t.ID[:], r.Bytes(len(t.ID)))
+	t.Arrival = anteroom.Time(r.Big64())
+	t.Lane = r.Byte()
+	t.LastCheckIn = anteroom.Time(r.Big64())
+	t.Next = anteroom.Time(r.Big64())
+	t.Refresh = time.Duration(r.Big32()) * time.Millisecond
+	t.AcceptedAt = anteroom.Time(r.Big64())
+	t.Bind = r.Big16()
 	// Earlier releases wrote Told here in every ticket, which was zero once accepted.
-	if last := binary.BigEndian.Uint32(b[55:]); t.Accepted() {
+	if last := r.Big32(); t.Accepted() {
 		t.Home = last
 	} else {
 		t.Told = last

@@ -251,7 +251,7 @@ func TestCutBetweenSites(t *testing.T) {
 	t.Parallel()
 	hub := single(t, "dublin")
 	far := single(t, "oslo")
-	w, through := newWire(t, hub.Listen)
+	w, through := newCable(t, hub.Listen)
 	far.Hub = []string{through}
 	links := joinAll(t, hub, far, edgeOf(t, far))
 	put(t, links[0], "room.a", "1")

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/anteroom/anteroom/wire"
 )
 
 // The file of the copy is a log of records, newest last:
@@ -55,19 +57,15 @@ func cutCopyRecord(b []byte) (r copyRecord, n int, ok bool) {
 	if len(b) < copyHeader {
 		return r, 0, false
 	}
-	key := int(b[4])
-	size := int(binary.BigEndian.Uint32(b[5:]))
-	n = copyHeader + key + size
-	if len(b) < copyHeader+key || size > len(b)-copyHeader-key ||
-		binary.BigEndian.Uint32(b) != crc32.Checksum(b[4:copyHeader+key], castagnoli()) {
-		return r, 0, false
+	in := wire.Read(b)
+	sum, key, size := in.Big32(), int(in.Byte()), int(in.Big32())
+	r.revision, r.pos = in.Big64(), in.Big64()
+	// Damage is passed over byte by byte: what is none must cost next to nothing.
+	if key > in.Left() || size > in.Left()-key || sum != crc32.Checksum(b[4:copyHeader+key], castagnoli()) {
+		return copyRecord{}, 0, false
 	}
-	return copyRecord{
-		key:      string(b[copyHeader : copyHeader+key]),
-		revision: binary.BigEndian.Uint64(b[9:]),
-		pos:      binary.BigEndian.Uint64(b[17:]),
-		envelope: b[copyHeader+key : n],
-	}, n, true
+	r.key, r.envelope = string(in.Bytes(key)), in.Bytes(size)
+	return r, copyHeader + key + size, true
 }
 
 // readCopy calls fn with every record of the file, and says whether there was damage

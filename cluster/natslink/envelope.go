@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/anteroom/anteroom/wire"
 )
 
 // An envelope is what is stored for one record:
@@ -64,22 +66,18 @@ func checksum(subject string, b []byte) uint32 {
 // unseal returns the envelope in b, which it must be byte for byte as it was sealed. The
 // data is part of b.
 func unseal(subject string, b []byte) (envelope, error) {
-	if len(b) < envelopeHeader {
-		return envelope{}, fmt.Errorf("%d bytes are too short for a record", len(b))
-	}
-	if sum := checksum(subject, b[5:]); binary.BigEndian.Uint32(b[1:]) != sum {
-		return envelope{}, errors.New("checksum differs")
-	}
-	if b[0] != envelopeVersion {
-		return envelope{}, fmt.Errorf("layout %d is not known, only %d: was it written by a newer version?", b[0], envelopeVersion)
-	}
-	e := envelope{
-		number: binary.BigEndian.Uint64(b[5:]),
-		extra:  binary.BigEndian.Uint64(b[13:]),
-		kind:   kind(b[21]),
-		data:   b[envelopeHeader:],
-	}
+	r := wire.Read(b)
+	version, sum := r.Byte(), r.Big32()
+	ahead := r
+	sealed := ahead.Rest()
+	e := envelope{number: r.Big64(), extra: r.Big64(), kind: kind(r.Byte()), data: r.Rest()}
 	switch {
+	case r.Err() != nil:
+		return envelope{}, r.Err()
+	case sum != checksum(subject, sealed):
+		return envelope{}, errors.New("checksum differs")
+	case version != envelopeVersion:
+		return envelope{}, fmt.Errorf("layout %d is not known, only %d: was it written by a newer version?", version, envelopeVersion)
 	case e.kind < kindRecord || e.kind > kindNamed:
 		return envelope{}, fmt.Errorf("kind %d is not known", e.kind)
 	case e.kind == kindLease && len(e.data) < leaseHeader, e.kind == kindNamed && (len(e.data) == 0 || len(e.data) <= int(e.data[0])):

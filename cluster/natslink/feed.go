@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/anteroom/anteroom/wire"
 )
 
 const (
@@ -130,8 +132,9 @@ func (f *feed) compare() {
 	ctx := f.j.ctx
 	f.told(f.store, f.target)
 	sub, err := f.j.nc.Subscribe(f.j.prefix+subjectPosition, func(m *nats.Msg) {
-		if len(m.Data) > 8 {
-			f.told(string(m.Data[8:]), binary.BigEndian.Uint64(m.Data))
+		r := wire.Read(m.Data)
+		if last, store := r.Big64(), r.Rest(); len(store) > 0 {
+			f.told(string(store), last)
 		}
 	})
 	if err != nil {

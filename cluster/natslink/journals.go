@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // A record of a journal begins with who wrote it and what it is; the rest is the caller's.
@@ -66,13 +67,15 @@ type page struct {
 
 func (b *books) page(name string, r row) (page, error) {
 	e, err := unseal(r.subject, r.data)
-	if err == nil && (e.kind != kindRecord || len(e.data) < bookHeader || e.data[bookHandle] > bookTaken) {
+	in := wire.Read(e.data)
+	p := page{envelope: e, handle: in.Big64(), what: in.Byte(), data: in.Rest()}
+	if err == nil && (e.kind != kindRecord || in.Err() != nil || p.what > bookTaken) {
 		err = errors.New("it is of another kind")
 	}
 	if err != nil {
 		return page{}, &cluster.DamagedError{What: fmt.Sprintf("journal %q, message %d", name, r.seq), Err: err}
 	}
-	return page{envelope: e, handle: binary.BigEndian.Uint64(e.data), what: e.data[bookHandle], data: e.data[bookHeader:]}, nil
+	return p, nil
 }
 
 func (k *book) seal(what byte, number uint64, data []byte) (sealed []byte, at int64) {

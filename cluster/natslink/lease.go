@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/wire"
 )
 
 // A leased key of a process alone is a value that says when it ends. The process deletes it
@@ -30,8 +31,9 @@ func sealLease(ends time.Time, ttl time.Duration, value []byte) []byte {
 // leaseEnds is when the lease in a record ends: when it says so, and not later than its time to
 // live from now, also if the clock went back meanwhile.
 func leaseEnds(data []byte, now time.Time) time.Time {
-	ends := time.Unix(0, int64(binary.BigEndian.Uint64(data)))
-	if most := now.Add(time.Duration(binary.BigEndian.Uint64(data[8:]))); ends.After(most) {
+	r := wire.Read(data)
+	ends, ttl := time.Unix(0, int64(r.Big64())), time.Duration(r.Big64())
+	if most := now.Add(ttl); ends.After(most) {
 		return most
 	}
 	return ends

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// wire is a TCP connection's middle that can lose everything or break.
-type wire struct {
+// cable is a TCP connection's middle that can lose everything or break.
+type cable struct {
 	t       testing.TB
 	l       net.Listener
 	to      string
@@ -18,7 +18,7 @@ type wire struct {
 }
 
 // newWire listens at an address of which the port for sites leads to the same port of to.
-func newWire(t testing.TB, to string) (w *wire, listen string) {
+func newCable(t testing.TB, to string) (w *cable, listen string) {
 	t.Helper()
 	listen = freeAddress(t)
 	from, err := parseAddress(listen)
@@ -29,7 +29,7 @@ func newWire(t testing.TB, to string) (w *wire, listen string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &wire{t: t, to: target.at(portSites), conns: map[net.Conn]bool{}}
+	w = &cable{t: t, to: target.at(portSites), conns: map[net.Conn]bool{}}
 	w.changed = sync.NewCond(&w.mu)
 	if w.l, err = net.Listen("tcp", from.at(portSites)); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func newWire(t testing.TB, to string) (w *wire, listen string) {
 	return w, listen
 }
 
-func (w *wire) carry(in net.Conn) {
+func (w *cable) carry(in net.Conn) {
 	out, err := net.Dial("tcp", w.to)
 	if err != nil {
 		in.Close()
@@ -70,7 +70,7 @@ func (w *wire) carry(in net.Conn) {
 			b := make([]byte, 32<<10)
 			for {
 				n, err := way[0].Read(b)
-				// What is lost on a real wire is sent again: nothing goes on until the
+				// What is lost on a real cable is sent again: nothing goes on until the
 				// loss ends.
 				w.mu.Lock()
 				for w.lossy {
@@ -90,14 +90,14 @@ func (w *wire) carry(in net.Conn) {
 }
 
 // set begins or ends the loss of everything, without a sign to either end.
-func (w *wire) set(lossy bool) {
+func (w *cable) set(lossy bool) {
 	w.mu.Lock()
 	w.lossy = lossy
 	w.mu.Unlock()
 	w.changed.Broadcast()
 }
 
-func (w *wire) breakAll() {
+func (w *cable) breakAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.conns {

@@ -17,7 +17,7 @@ func TestSites(t *testing.T) {
 	t.Parallel()
 	hubConfig := single(t, "dublin")
 	hub := startSite(t, hubConfig)[0]
-	w, through := newWire(t, hubConfig.Listen)
+	w, through := newCable(t, hubConfig.Listen)
 	farConfig := single(t, "paris")
 	farConfig.Hub = []string{through}
 	var said *record
@@ -127,7 +127,7 @@ func TestSites(t *testing.T) {
 	t.Logf("the cut was noticed after %v", time.Since(lost))
 	healed := time.Now()
 	w.set(false)
-	w.breakAll() // what waited in the wire is older than the new connection
+	w.breakAll() // what waited in the cable is older than the new connection
 	reaches(t, edge.shared, "coordinator.1", atHub, 20*time.Second)
 	reaches(t, hub.shared, "to.paris.1", atFar, 20*time.Second)
 	t.Logf("messages crossed %v after the cut", time.Since(healed))

@@ -72,7 +72,7 @@ var table = []tableRow{
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
 	{pkg: "sim/mutants", imports: []string{".", "sim"}},
 	{pkg: "sim/plan", imports: []string{".", "field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
-	{pkg: "sim/outcome", imports: []string{".", "sim"}},
+	{pkg: "sim/outcome", imports: []string{".", "chart", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "doctor",

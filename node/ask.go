@@ -239,28 +239,14 @@ func (s *siteShard) answer(q *question) (a reply) {
 
 // find looks for tickets by the beginning of their id.
 func (s *siteShard) find(room anteroom.RoomID, prefix []byte) (found []engine.Visitor) {
-	var ids []anteroom.ID
-	if len(prefix) == len(anteroom.ID{}) {
-		ids = append(ids, anteroom.ID(prefix))
-	} else {
-		var at engine.Place
-		for more := true; more && len(ids) < maxFound; {
-			var some []anteroom.ID
-			s.mu.Lock() // anew for each step: there may be millions
-			r := s.rooms[room]
-			if r == nil {
-				s.mu.Unlock()
-				return nil
-			}
-			some, at, more = r.site.Search(prefix, at)
-			s.mu.Unlock()
-			for _, id := range some {
-				if !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
+	ids, _ := matching(prefix, func(at engine.Place) (some []anteroom.ID, next engine.Place, more bool, err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if r := s.rooms[room]; r != nil {
+			some, next, more = r.site.Search(prefix, at)
 		}
-	}
+		return some, next, more, nil
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[room]
@@ -268,7 +254,7 @@ func (s *siteShard) find(room anteroom.RoomID, prefix []byte) (found []engine.Vi
 		return nil
 	}
 	now := s.clock.now()
-	for _, id := range ids[:min(len(ids), maxFound)] {
+	for _, id := range ids {
 		if v, ok := r.site.Visitor(now, id); ok {
 			found = append(found, v)
 		}

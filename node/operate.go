@@ -64,25 +64,14 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 	if r.far != nil {
 		return r.findFar(ctx, raw)
 	}
-	var ids []anteroom.ID
-	if len(raw) == len(anteroom.ID{}) {
-		ids = append(ids, anteroom.ID(raw))
-	} else {
-		var at engine.Place
-		for more := true; more && len(ids) < maxFound; {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			var some []anteroom.ID
-			r.mu.Lock() // anew for each step: there may be millions
-			some, at, more = r.single.Search(raw, at)
-			r.mu.Unlock()
-			for _, id := range some {
-				if !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
-		}
+	ids, err := matching(raw, func(at engine.Place) (some []anteroom.ID, next engine.Place, more bool, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		some, next, more = r.single.Search(raw, at)
+		return some, next, more, ctx.Err()
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,6 +84,27 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 		}
 	}
 	return found, nil
+}
+
+// matching returns the ids that begin with the bytes, at most maxFound. It looks for them step by step:
+// there may be millions, and each step has the lock anew.
+func matching(prefix []byte, step func(at engine.Place) (some []anteroom.ID, next engine.Place, more bool, err error)) (ids []anteroom.ID, err error) {
+	if len(prefix) == len(anteroom.ID{}) {
+		return []anteroom.ID{anteroom.ID(prefix)}, nil
+	}
+	var at engine.Place
+	for more := true; more && len(ids) < maxFound; {
+		var some []anteroom.ID
+		if some, at, more, err = step(at); err != nil {
+			return nil, err
+		}
+		for _, id := range some {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids[:min(len(ids), maxFound)], nil
 }
 
 // referenceBytes is how much of an id its reference tells.

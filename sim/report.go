@@ -100,17 +100,8 @@ func (w *world) stories(r *Result) {
 			errors = append(errors, p.told.Seconds()/actual.Seconds()-1)
 		}
 	}
-	slices.Sort(waits)
-	n.WaitP50, n.WaitP80, n.WaitP95, n.WaitMax = at(waits, 0.5), at(waits, 0.8), at(waits, 0.95), at(waits, 1)
-	n.EtaBias = middle(errors)
-	within := 0
-	for i, e := range errors {
-		errors[i] = math.Abs(e)
-		if errors[i] <= 0.12 {
-			within++
-		}
-	}
-	n.EtaError, n.EtaWithin, n.EtaTold = middle(errors), share(within, len(errors)), len(errors)
+	n.Waited(waits)
+	n.Told(errors)
 	if random {
 		n.LotteryError, n.LotteryTold = w.quartilesOff()
 	}
@@ -142,20 +133,39 @@ func (w *world) stories(r *Result) {
 	}
 }
 
-// at is the value below which a share of the sorted seconds lies.
-func at(sorted []float64, p float64) time.Duration {
+// Waited sets what Numbers say of waits, in seconds, which it sorts.
+func (n *Numbers) Waited(waits []float64) {
+	slices.Sort(waits)
+	n.WaitP50, n.WaitP80, n.WaitP95, n.WaitMax = Quantile(waits, 0.5), Quantile(waits, 0.8), Quantile(waits, 0.95), Quantile(waits, 1)
+}
+
+// Told sets what Numbers say of announced waits, from how far each was off: 0.1 is a tenth too long. It
+// changes the slice.
+func (n *Numbers) Told(errors []float64) {
+	n.EtaBias = middle(errors)
+	within := 0
+	for i, e := range errors {
+		errors[i] = math.Abs(e)
+		if errors[i] <= 0.12 {
+			within++
+		}
+	}
+	n.EtaError, n.EtaWithin, n.EtaTold = middle(errors), share(within, len(errors)), len(errors)
+}
+
+// Quantile is the value below which a share of the sorted seconds lies; 0 of none.
+func Quantile(sorted []float64, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
-	i := min(len(sorted)-1, int(p*float64(len(sorted))))
-	return time.Duration(sorted[i] * float64(time.Second))
+	return time.Duration(sorted[min(len(sorted)-1, int(share*float64(len(sorted))))] * float64(time.Second))
 }
 
+// middle is the median, 0 of none. It sorts the values.
 func middle(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}
-	v = slices.Clone(v)
 	slices.Sort(v)
 	return v[len(v)/2]
 }

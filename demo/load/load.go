@@ -29,7 +29,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom/demo/crowd"
@@ -169,7 +168,7 @@ func Run(ctx context.Context, o Options) (judge.Report, error) {
 }
 
 func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
-	o.Out = &lines{w: o.Out} // the crowd reports while the killer does
+	o.Out = crowd.Lines(o.Out) // the crowd reports while the killer does
 	fmt.Fprintf(o.Out, "%d visitors in %v; at most %d inside, %d new in any 60 s; sessions end %v after the last request; %d × %s\n",
 		o.Visitors, o.Duration, o.Active, o.PerMinute, o.SessionDuration, o.Kills, cmp.Or(o.Fault, "kill -9"))
 	fmt.Fprintf(o.Out, "at most %d can get in during this time; the others give up or are still in line at the end\neverything is kept in %s\n\n",
@@ -273,18 +272,6 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		}
 	}
 	return outages, nil
-}
-
-// lines lets several write to one writer.
-type lines struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
 }
 
 // sleep reports whether it slept to the end.

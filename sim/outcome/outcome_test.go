@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -177,7 +178,7 @@ func TestVariations(t *testing.T) {
 	var got []string
 	for _, v := range Variations(sc) {
 		s, c := v.Scenario.Settings, v.Scenario.Changes[0].Settings
-		got = append(got, strings.Join([]string{v.Setting, v.value(), count(s.NewUsersPerMinute), count(c.TotalActiveUsers), count(c.NewUsersPerMinute), string(c.QueueingMethod)}, " "))
+		got = append(got, strings.Join([]string{v.Setting, v.value(), chart.Thousands(s.NewUsersPerMinute), chart.Thousands(c.TotalActiveUsers), chart.Thousands(c.NewUsersPerMinute), string(c.QueueingMethod)}, " "))
 	}
 	want := []string{
 		"total_active_users 2 2,147,483,647 1 10 reject", "total_active_users 2 2,147,483,647 1 10 reject",

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 
@@ -63,7 +64,7 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 		fmt.Fprintf(b, "  %-10s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	people := func(f func(sim.Numbers) int) string {
-		return span(plan, func(r *sim.Result) int { return f(r.Numbers) }, count)
+		return span(plan, func(r *sim.Result) int { return f(r.Numbers) }, chart.Thousands)
 	}
 	long := func(f func(sim.Numbers) time.Duration) string {
 		return span(plan, func(r *sim.Result) time.Duration { return f(r.Numbers) }, wait)
@@ -73,8 +74,8 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 	}
 	n := plan[0].Numbers
 	s := plan[0].Scenario.Settings
-	line("limits", "%s at once, %s new in any minute, %s%s", count(s.TotalActiveUsers), count(s.NewUsersPerMinute), s.WithDefaults().QueueingMethod, changes(plan[0].Scenario))
-	line("come", "%s, up to %s in a minute", people(func(n sim.Numbers) int { return n.Arrived }), span(plan, rush, count))
+	line("limits", "%s at once, %s new in any minute, %s%s", chart.Thousands(s.TotalActiveUsers), chart.Thousands(s.NewUsersPerMinute), s.WithDefaults().QueueingMethod, changes(plan[0].Scenario))
+	line("come", "%s, up to %s in a minute", people(func(n sim.Numbers) int { return n.Arrived }), span(plan, rush, chart.Thousands))
 	line("inside", "%s at the peak, up to %s new in a minute", people(func(n sim.Numbers) int { return n.PeakActive }), people(func(n sim.Numbers) int { return n.PeakPerMinute }))
 	most := slices.MaxFunc(plan, func(a, b *sim.Result) int { return cmp.Compare(a.Numbers.Queued, b.Numbers.Queued) })
 	if most.Numbers.Queued == 0 {
@@ -125,8 +126,8 @@ func changes(sc sim.Scenario) string {
 				what = append(what, fmt.Sprintf(format, args...))
 			}
 		}
-		add(now.TotalActiveUsers != before.TotalActiveUsers, "%s at once", count(now.TotalActiveUsers))
-		add(now.NewUsersPerMinute != before.NewUsersPerMinute, "%s a minute", count(now.NewUsersPerMinute))
+		add(now.TotalActiveUsers != before.TotalActiveUsers, "%s at once", chart.Thousands(now.TotalActiveUsers))
+		add(now.NewUsersPerMinute != before.NewUsersPerMinute, "%s a minute", chart.Thousands(now.NewUsersPerMinute))
 		add(now.QueueingMethod != before.QueueingMethod, "%s", now.QueueingMethod)
 		add(now.QueueAll && !before.QueueAll, "all are held")
 		add(!now.QueueAll && before.QueueAll, "open")
@@ -180,14 +181,14 @@ func promises(b *strings.Builder, r Report, plan []*sim.Result) {
 			}
 		}
 		if len(broken) == 0 {
-			fmt.Fprintf(b, "  %-10s all %d kept, looked at %s times\n", "promises", len(plan[0].Checks), count(looked))
+			fmt.Fprintf(b, "  %-10s all %d kept, looked at %s times\n", "promises", len(plan[0].Checks), chart.Thousands(looked))
 		}
 		for i, c := range broken {
 			if i == 5 {
 				fmt.Fprintf(b, "  %-10s and %d more\n", "", len(broken)-i)
 				break
 			}
-			fmt.Fprintf(b, "  %-10s BROKEN: %s, %s of %s times, %s: %s\n", "promises", c.Name, count(c.Broken), count(c.Looked), c.Run(), c.First)
+			fmt.Fprintf(b, "  %-10s BROKEN: %s, %s of %s times, %s: %s\n", "promises", c.Name, chart.Thousands(c.Broken), chart.Thousands(c.Looked), c.Run(), c.First)
 		}
 	}
 }
@@ -214,8 +215,8 @@ func whatIf(b *strings.Builder, plan *sim.Result, variations []Variation) {
 				gone = moment(r.Numbers.LineEmpty)
 			}
 		}
-		rows = append(rows, []string{setting, value, count(r.Numbers.PeakActive), count(r.Numbers.PeakWaiting),
-			wait(r.Numbers.WaitP50), wait(r.Numbers.WaitP95), count(r.Numbers.Admitted), gone})
+		rows = append(rows, []string{setting, value, chart.Thousands(r.Numbers.PeakActive), chart.Thousands(r.Numbers.PeakWaiting),
+			wait(r.Numbers.WaitP50), wait(r.Numbers.WaitP95), chart.Thousands(r.Numbers.Admitted), gone})
 	}
 	add("as planned", "", plan)
 	last := ""
@@ -258,9 +259,9 @@ func table(b *strings.Builder, rows [][]string) {
 func (v Variation) value() string {
 	switch s := v.Scenario.Settings; v.Setting {
 	case "total_active_users":
-		return count(s.TotalActiveUsers)
+		return chart.Thousands(s.TotalActiveUsers)
 	case "new_users_per_minute":
-		return count(s.NewUsersPerMinute)
+		return chart.Thousands(s.NewUsersPerMinute)
 	default:
 		return string(cmp.Or(s.QueueingMethod, anteroom.FIFO))
 	}
@@ -278,15 +279,6 @@ func span[T cmp.Ordered](plan []*sim.Result, of func(*sim.Result) T, show func(T
 		return middle
 	}
 	return fmt.Sprintf("%s (%s to %s)", middle, least, most)
-}
-
-// count writes 1234567 as 1,234,567.
-func count(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 func percent(x float64) string {

@@ -104,6 +104,20 @@ func cutWord(up, downwards bool) string {
 	return "hears nothing"
 }
 
+// crash kills a node and starts it again.
+func (c *Cluster) crash(ctx context.Context, n *Node) error {
+	done := c.Mark("kill -9 " + n.name)
+	if err := n.Kill(); err != nil {
+		return err
+	}
+	c.pause(ctx, down)
+	if err := n.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	done()
+	return nil
+}
+
 // killing kills a node again and again; the last one is back well before the end.
 func killing(every time.Duration, which func(*Cluster) *Node) func(context.Context, *Cluster) error {
 	return func(ctx context.Context, c *Cluster) error {
@@ -112,15 +126,9 @@ func killing(every time.Duration, which func(*Cluster) *Node) func(context.Conte
 			if n == nil {
 				return fmt.Errorf("rig: no node to kill")
 			}
-			done := c.Mark("kill -9 " + n.name)
-			if err := n.Kill(); err != nil {
+			if err := c.crash(ctx, n); err != nil {
 				return err
 			}
-			c.pause(ctx, down)
-			if err := n.Start(context.WithoutCancel(ctx)); err != nil {
-				return err
-			}
-			done()
 		}
 		return nil
 	}

@@ -158,17 +158,8 @@ func (s *story) numbers(report judge.Report) sim.Numbers {
 	for _, p := range report.Passed {
 		n.OvertakenMost = max(n.OvertakenMost, time.Duration(p.Lead)*time.Microsecond)
 	}
-	slices.Sort(waited)
-	n.WaitP50, n.WaitP80, n.WaitP95, n.WaitMax = at(waited, 0.5), at(waited, 0.8), at(waited, 0.95), at(waited, 1)
-	n.EtaBias = middle(errs)
-	within := 0
-	for i, e := range errs {
-		errs[i] = math.Abs(e)
-		if errs[i] <= 0.12 {
-			within++
-		}
-	}
-	n.EtaError, n.EtaWithin = middle(errs), ratio(float64(within), float64(len(errs)))
+	n.Waited(waited)
+	n.Told(errs)
 	n.PeakActive = s.peak(seats)
 	s.idle(events, &n)
 	n.Premature = s.premature(seats)
@@ -236,7 +227,7 @@ func (s *story) idle(events []event, n *sim.Numbers) {
 	}
 	slices.Sort(took)
 	n.Idle = ratio(idle, slots)
-	n.IdleP50, n.IdleP95 = at(took, 0.5), at(took, 0.95)
+	n.IdleP50, n.IdleP95 = sim.Quantile(took, 0.5), sim.Quantile(took, 0.95)
 }
 
 // premature is the share of those who were shown the page although a slot was free for
@@ -339,7 +330,7 @@ func (s *story) held(seats []seat) (mean, p99 time.Duration) {
 		total += d
 	}
 	slices.Sort(took)
-	return time.Duration(ratio(total, float64(len(took))) * float64(time.Second)), at(took, 0.99)
+	return time.Duration(ratio(total, float64(len(took))) * float64(time.Second)), sim.Quantile(took, 0.99)
 }
 
 // silence is the longest time in which the origin saw nobody of those inside, and in which
@@ -358,21 +349,4 @@ func ratio(part, whole float64) float64 {
 		return 0
 	}
 	return part / whole
-}
-
-// at is the value below which a share of the sorted seconds lies.
-func at(sorted []float64, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return time.Duration(sorted[min(len(sorted)-1, int(p*float64(len(sorted))))] * float64(time.Second))
-}
-
-func middle(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Clone(v)
-	slices.Sort(v)
-	return v[len(v)/2]
 }

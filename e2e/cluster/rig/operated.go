@@ -119,20 +119,13 @@ func everything(ctx context.Context, c *Cluster) error {
 	if !c.Sleep(ctx, 15*time.Second) {
 		return nil
 	}
-	n := c.Any()
-	done := c.Mark("kill -9 " + n.name)
-	if err := n.Kill(); err != nil {
+	if err := c.crash(ctx, c.Any()); err != nil {
 		return err
 	}
-	c.pause(ctx, down)
-	if err := n.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	done()
 	if !c.Sleep(ctx, 8*time.Second) {
 		return nil
 	}
-	done = c.Mark("site c cut off")
+	done := c.Mark("site c cut off")
 	c.Cut("c", true, true)
 	c.Sleep(ctx, 12*time.Second)
 	c.Heal("c")

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/demo/judge"
 )
 
@@ -58,7 +59,7 @@ func Run(ctx context.Context, o Options, kase Case) (*Outcome, error) {
 	if o.Single {
 		kase = kase.single()
 	}
-	o.Out = &lines{w: o.Out}
+	o.Out = crowd.Lines(o.Out)
 	c, err := newCluster(ctx, o, kase)
 	if err != nil {
 		return nil, err
@@ -188,16 +189,4 @@ func (c *Cluster) homes() []int {
 		}
 	}
 	return out
-}
-
-// lines lets several write to one writer.
-type lines struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
 }

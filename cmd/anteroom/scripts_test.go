@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,8 +17,33 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// TestMain makes this binary the command that scripts run. With the race detector, which makes the start of a process
+// fifty times slower, they run a binary without it: the servers that they talk to are in this process and are watched.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"anteroom": main})
+	if !raced {
+		testscript.Main(m, map[string]func(){"anteroom": main})
+		return
+	}
+	dir, err := os.MkdirTemp("", "anteroom")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", dir, ".").CombinedOutput(); err != nil {
+		log.Fatalf("go build: %v\n%s", err, out)
+	}
+	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	testscript.Main(tidily{m, dir}, nil)
+}
+
+// tidily removes a directory after the tests.
+type tidily struct {
+	*testing.M
+	dir string
+}
+
+func (t tidily) Run() int {
+	defer os.RemoveAll(t.dir)
+	return t.M.Run()
 }
 
 // TestScripts runs testdata/*.txt: what somebody types, and what they see.

@@ -1,6 +1,24 @@
 // Package engine decides who is admitted. It is arithmetic over messages and time: no
 // goroutine, no clock, no I/O, the standard library only.
 //
+// # Where to look
+//
+// Files are named after the machine that they belong to, then after what they decide:
+//
+//	door                 a room at one node: lets in the visitors it knows
+//	doorway_…            a door and its way to the site; _alone is what it decides while the site does not answer
+//	desk                 a site and its doors
+//	site_…               a room on one machine or in one data center: _visits (newcomers and check-ins), _turns (the visitors
+//	                     who were called), _sessions, _holding (requests that wait for a seat), _roaming and _guests
+//	                     (visitors who change sites), _cut (without a coordinator), _witness (doors that fell silent), _restore
+//	coordinator_…        the room as a whole: _line and _calls (who is called next), _ledger (what each site may use),
+//	                     _shuffle and _draw, _moves (a place that changes sites), _figures (what sites hear of it)
+//	messages_…           what travels between them, its bytes, and what is sent again
+//	estimate_…           the estimated wait
+//	role_…               changes of processes: takeovers, and clocks compared
+//	single               all of them in one process
+//	data_…               rings, heaps and tables without meaning of their own
+//
 // # Units and rules
 //
 // A limit is a number of units. There are two: a seat, used until the session ends

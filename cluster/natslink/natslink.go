@@ -1,6 +1,12 @@
 // Package natslink is the durable [cluster.Link]: NATS with JetStream inside the process,
 // without a listener, in one directory. It is the only package that knows NATS.
 //
+// # Where to look
+//
+// Files are named after what needs them: standalone_… a process by itself ([Open]), cluster_… a node of several ([Join]:
+// keys, roles, journals, messages), server_… the NATS server inside the process and how several form a cluster. envelope.go
+// is what every stored value wears; grow.go moves a directory from the one to the other.
+//
 // # What is in the directory
 //
 //	anteroom-store   which layout this is, and the checkpoint (see below)

@@ -223,8 +223,8 @@ func glossaryFaults(sources []source, page string) []string {
 	var faults []string
 	words := map[string]bool{}
 	for _, cells := range tableRows(page) {
-		if len(cells) != 3 || cells[2] == "" {
-			faults = append(faults, fmt.Sprintf("docs/glossary.md: %q needs three cells: word, type, meaning", cells[0]))
+		if len(cells) != 4 || cells[2] == "" {
+			faults = append(faults, fmt.Sprintf("docs/glossary.md: %q needs four cells: word, type, meaning, not", cells[0]))
 			continue
 		}
 		if words[cells[0]] {
@@ -307,6 +307,203 @@ func TestLinkRuleBites(t *testing.T) {
 	}
 }
 
+// adrCode matches a piece of code in an ADR's text.
+var adrCode = regexp.MustCompile("`([^`\n]+)`")
+
+// adrName matches an exported name behind its package, its type, or both: engine.Site,
+// Desk.Step, engine.Site.Visit.
+var adrName = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*)((?:\.[A-Z][A-Za-z0-9]*)+)(?:\(.*\))?$`)
+
+// adrFile matches a file or folder: a path, or the name of a Go file.
+var adrFile = regexp.MustCompile(`^(?:\./)?(?:[\w*.-]+/[\w*./-]*|[\w*-]+\.go)$`)
+
+// adrFaults: an ADR that is not superseded names no package, file or exported identifier
+// of ours, in backticks, that is gone. Names that an ADR mentions as history stand without backticks.
+// The files are paths from the root of the repository.
+func adrFaults(sources []source, files []string, page, text string) []string {
+	if _, status, ok := strings.Cut(text, "Status:"); ok {
+		status, _, _ = strings.Cut(status, "\n")
+		if strings.HasPrefix(strings.TrimSpace(strings.ToLower(status)), "superseded by") {
+			return nil
+		}
+	}
+	declared := declaredNames(sources)
+	foreign := map[string]bool{} // import paths and the names of packages of others
+	for _, s := range sources {
+		for _, p := range s.imports() {
+			if !strings.HasPrefix(p, "anteroom.") && !strings.Contains(p, "/anteroom") {
+				foreign[p], foreign[strings.TrimSuffix(path.Base(p), "-go")] = true, true
+			}
+		}
+	}
+	var faults []string
+	for _, m := range adrCode.FindAllStringSubmatch(text, -1) {
+		code := m[1]
+		switch name := adrName.FindStringSubmatch(code); {
+		case name != nil:
+			if !foreign[name[1]] && !declared[name[1]+name[2]] {
+				faults = append(faults, fmt.Sprintf("%s: names %s, which is gone; a later ADR supersedes this one, or the name stands without backticks as history", page, code))
+			}
+		case adrFile.MatchString(code) && !foreign[code]:
+			if !hasFile(files, strings.TrimPrefix(code, "./")) {
+				faults = append(faults, fmt.Sprintf("%s: names %s, and there is no such file or folder", page, code))
+			}
+		}
+	}
+	return faults
+}
+
+// declaredNames returns every exported name as ADRs write it: pkg.Name, pkg.Type.Member and Type.Member,
+// where a member is a method or a field.
+func declaredNames(sources []source) map[string]bool {
+	out := map[string]bool{}
+	for _, s := range sources {
+		pkg := s.file.Name.Name
+		member := func(typ, name string) { out[typ+"."+name], out[pkg+"."+typ+"."+name] = true, true }
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					out[pkg+"."+d.Name.Name] = true
+				} else if typ := receiverType(d.Recv.List[0].Type); typ != "" {
+					member(typ, d.Name.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.ValueSpec:
+						for _, id := range spec.Names {
+							out[pkg+"."+id.Name] = true
+						}
+					case *ast.TypeSpec:
+						out[pkg+"."+spec.Name.Name] = true
+						var fields *ast.FieldList
+						switch t := spec.Type.(type) {
+						case *ast.StructType:
+							fields = t.Fields
+						case *ast.InterfaceType:
+							fields = t.Methods
+						}
+						if fields == nil {
+							continue
+						}
+						for _, f := range fields.List {
+							for _, id := range f.Names {
+								member(spec.Name.Name, id.Name)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// receiverType returns the name of a method's type, without pointer and type parameters.
+func receiverType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiverType(e.X)
+	case *ast.IndexExpr:
+		return receiverType(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// hasFile says whether a pattern names a file or a folder: a path from the root, or a file's name alone,
+// wherever the file is. What a build makes (bin) is taken as there.
+func hasFile(files []string, pattern string) bool {
+	if strings.HasPrefix(pattern, "bin/") {
+		return true
+	}
+	folder := strings.TrimSuffix(pattern, "/")
+	return slices.ContainsFunc(files, func(f string) bool {
+		if !strings.Contains(pattern, "/") {
+			ok, _ := path.Match(pattern, path.Base(f))
+			return ok
+		}
+		for ; f != "."; f = path.Dir(f) {
+			if ok, _ := path.Match(folder, f); ok {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// adrPageFaults applies adrFaults to every ADR below root, and holds the table of the ADRs to their files:
+// each has one row, which says "superseded" exactly where the file does.
+func adrPageFaults(t *testing.T, sources []source, root string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			files = append(files, filepath.ToSlash(p))
+			return err
+		}
+		if p != root && (d.Name() == ".git" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adrs, err := filepath.Glob(filepath.Join(root, "docs/adr/[0-9]*.md"))
+	if err != nil || len(adrs) == 0 {
+		t.Fatalf("no ADRs: %v", err)
+	}
+	rows := map[string]string{}
+	for _, cells := range tableRows(readText(t, filepath.Join(root, "docs/adr/README.md"))) {
+		rows[strings.TrimSuffix(strings.SplitAfterN(cells[0], "(", 2)[1], ")")] = cells[len(cells)-1]
+	}
+	var faults []string
+	for _, p := range adrs {
+		text, base := readText(t, p), filepath.Base(p)
+		if base == "0000-template.md" {
+			continue
+		}
+		faults = append(faults, adrFaults(sources, files, p, text)...)
+		if row, ok := rows[base]; !ok {
+			faults = append(faults, fmt.Sprintf("docs/adr/README.md: has no row for %s", base))
+		} else if !strings.Contains(strings.ToLower(text), "status: "+strings.ToLower(row)) {
+			faults = append(faults, fmt.Sprintf("docs/adr/README.md: calls %s %q, its own status line does not", base, row))
+		}
+	}
+	return faults
+}
+
+// TestADRRuleBites: a package, file, identifier or member that is gone is a fault; one that exists, one of
+// another module, an address, and anything in a superseded ADR is none.
+func TestADRRuleBites(t *testing.T) {
+	t.Parallel()
+	sources := []source{
+		parseSource(t, "engine/site.go", "package engine\nimport \"testing/synctest\"\nvar _ = synctest.Test\ntype Site struct{ Told int }\nfunc (s *Site) Visit() {}\nfunc New() {}\nconst TouchSlack = 1\n"),
+	}
+	files := []string{"engine/site.go", "tools/go.mod", "house_docs_test.go"}
+	const accepted = "Date: 2026-11-20. Status: accepted.\n\n"
+	for _, good := range []string{"`engine.Site`", "`engine.Site.Visit`", "`Site.Told`", "`Site.Visit()`", "`engine.New`", "`engine.TouchSlack`", "`engine/`", "`engine/site.go`",
+		"`site.go`", "`tools/go.mod`", "`house_*_test.go`", "`testing/synctest`", "`synctest.Test`", "`/client/v4`", "`go test ./gone`", "engine.Gone", "`pause`", "`manage.zone.<id>`"} {
+		if got := adrFaults(sources, files, "a.md", accepted+good); len(got) != 0 {
+			t.Errorf("%s: %q", good, got)
+		}
+	}
+	for _, bad := range []string{"`engine.Gone`", "`gone.Site`", "`engine.Site.Gone`", "`Site.Gone`", "`gone/`", "`engine/gone.go`", "`gone.go`", "`gone_*_test.go`"} {
+		if got := adrFaults(sources, files, "a.md", accepted+bad); len(got) != 1 {
+			t.Errorf("%s: %d faults, want 1: %q", bad, len(got), got)
+		}
+		if got := adrFaults(sources, files, "a.md", "Status: Superseded by 0014.\n"+bad); len(got) != 0 {
+			t.Errorf("superseded, %s: %q", bad, got)
+		}
+		if got := adrFaults(sources, files, "a.md", "Status: accepted. Part superseded by 0014.\n"+bad); len(got) != 1 {
+			t.Errorf("superseded in part, %s: %d faults, want 1", bad, len(got))
+		}
+	}
+}
+
 // tableRows returns the cells of the rows of all Markdown tables, without headings.
 func tableRows(page string) [][]string {
 	var rows [][]string
@@ -375,11 +572,11 @@ func TestLimitsPageRuleBites(t *testing.T) {
 func TestGlossaryRuleBites(t *testing.T) {
 	t.Parallel()
 	sources := []source{parseSource(t, "room.go", "package anteroom\ntype Room struct{}\n")}
-	const head = "| word | type | meaning |\n|---|---|---|\n"
-	if got := glossaryFaults(sources, head+"| room | `anteroom.Room` | m |\n| door | `engine.Door` | m |\n| slot | | m |\n"); len(got) != 0 {
+	const head = "| word | type | meaning | not |\n|---|---|---|---|\n"
+	if got := glossaryFaults(sources, head+"| room | `anteroom.Room` | m | |\n| door | `engine.Door` | m | entry |\n| slot | | m | |\n"); len(got) != 0 {
 		t.Errorf("right page: %q", got)
 	}
-	if got := glossaryFaults(sources, head+"| hall | `anteroom.Hall` | m |\n"); len(got) != 1 {
+	if got := glossaryFaults(sources, head+"| hall | `anteroom.Hall` | m | |\n"); len(got) != 1 {
 		t.Errorf("unknown type: %q", got)
 	}
 }

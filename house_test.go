@@ -60,6 +60,12 @@ func TestHouse(t *testing.T) {
 			t.Error(fault)
 		}
 	})
+	t.Run("ADRs", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range adrPageFaults(t, sources, ".") {
+			t.Error(fault)
+		}
+	})
 	t.Run("links", func(t *testing.T) {
 		t.Parallel()
 		for _, fault := range brokenLinks(t, ".") {

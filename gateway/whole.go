@@ -12,7 +12,7 @@ const serverBuffer = 4096
 // visitorConn is a connection that [Limit] has accepted. It can send an answer in one go
 // that net/http writes in several parts because it is larger than serverBuffer, as the
 // waiting page is: a second write to the network costs more than making the page
-// (docs/performance.md).
+// (docs/lab.md).
 type visitorConn struct {
 	net.Conn
 	about *conn

@@ -126,15 +126,15 @@ const (
 
 // Checks names the checks and says what each holds a run to.
 var Checks = []struct{ Name, Means string }{
-	{"cap", "no more sessions at once than total_active_users, at any moment"},
-	{"rate", "no more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "nobody is given a turn before somebody who arrived more than a second earlier and is in touch (fifo); turns given at one moment are told at one moment"},
-	{"count", "arrived = admitted + waiting + left + refused; who waits with a stream has a place in the line; at the end every unit is back"},
-	{"once", "one ticket has one session, whoever carries it and however often"},
-	{"stay", "a request within a session is never answered with the waiting page"},
-	{"flow", "no slot stays free for more than ten seconds while somebody with an open stream waits; thirty where a draw waits for winners to come back, or turns are given to tickets that nobody holds any more; with smoothed releases as much longer as turns for the slots that were free before it take"},
-	{"agree", "the ledger's sums hold, and a door lets in only sessions that its site knows"},
-	{"fair", "random: every draw is uniform over everybody waiting, however often they ask"},
+	{"cap", "never more active sessions than total_active_users"},
+	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
+	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo); turns given at the same moment take effect at the same moment"},
+	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
+	{"once", "one ticket has one session, however many clients use it and however often"},
+	{"stay", "a request within a session never gets the waiting page"},
+	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; longer with paced admissions, by the time that turns for the earlier free slots take"},
+	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
+	{"fair", "random: every draw is uniform over all waiting visitors, however often they poll"},
 }
 
 type groupName int

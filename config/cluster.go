@@ -16,7 +16,7 @@ import (
 // addresses the process is alone.
 type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes of two names have nothing to do with each other, whatever else they share."`
-	Site       string      `key:"site" doc:"Name of the data centre. The nodes of a site share its sessions and its part of the line. By default local for a core, and for an edge that of the cores that it joins."`
+	Site       string      `key:"site" doc:"Name of the data center. The nodes of a site share its sessions and its part of the queue. Default: local for a core, and the name of the cores' site for an edge."`
 	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default one is drawn and kept in the data directory."`
 	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster. While it is changed, a second line holds the one that is accepted as well."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it keeps nothing that others need."`

@@ -23,8 +23,8 @@ func Manual() string {
 
 ### Past sales
 
-A file that ` + "`csv`" + ` names is a table with a first line that names its columns. ` + "`time` and `visitors`" + ` are needed, in any order and
-among any others; commas or semicolons separate them.
+The first line of a ` + "`csv`" + ` file names its columns. ` + "`time` and `visitors`" + ` are required, in any order and
+among any others; commas or semicolons separate the columns.
 
 ` + "```" + `
 time,visitors
@@ -32,11 +32,11 @@ time,visitors
 08:05,1310
 ` + "```" + `
 
-- **time** is the start of the stretch that the row counts: a time of day (` + "`08:05`, `08:05:30`" + `; after 23:59 comes the next day), a date and time
-  (` + "`2026-11-20T08:05:00+01:00`" + `), or seconds from anywhere. The first row is at the arrival's ` + "`at`" + `, the others as far behind it as they say.
-- **visitors** is how many came for the first time in that stretch. They spread evenly until the next row, or over the usual distance of rows
-  when that is farther away.
-- Rows are sorted; rows with the same time add up. At most 100,000 rows, 64 MiB.
-- The file lies in the plan's folder or below.
+- **time** is the start of the time span that the row counts: a time of day (` + "`08:05`, `08:05:30`" + `; the next day follows 23:59), a date and time
+  (` + "`2026-11-20T08:05:00+01:00`" + `), or seconds from any starting point. The first row is at the arrival's ` + "`at`" + `, and the others follow at the same distances as in the file.
+- **visitors** is how many arrived for the first time in that span. They spread evenly until the next row, or over the usual distance between rows
+  if the next one is farther away.
+- Rows must be sorted by time; rows with the same time add up. At most 100,000 rows, 64 MiB.
+- The file must be in the plan's folder or below it.
 `
 }

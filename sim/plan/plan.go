@@ -35,12 +35,12 @@ type document struct {
 	Name     string        `key:"name" required:"true" doc:"What the plan is called, at most 100 characters: the title of the report and the figures."`
 	About    string        `key:"about" doc:"A line that says more, at most 1000 characters."`
 	Length   time.Duration `key:"length" required:"true" min:"1m" max:"168h" doc:"How long visitors arrive and things happen."`
-	Drain    bool          `key:"drain" default:"true" doc:"Whether the run goes on after that until nobody waits or browses any more."`
+	Drain    bool          `key:"drain" default:"true" doc:"Whether the run continues after that until no visitor waits or browses."`
 	Limits   settings      `key:"limits" doc:"The room's settings at the start: the keys and defaults of a room. Both limits are required, and above 0."`
-	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two meet, the later one wins."`
-	Sites    []site        `key:"sites" doc:"Data centres. Without any: one, with one node."`
-	Arrivals []arrival     `key:"arrivals" required:"true" doc:"Who comes: rates over a time (per_minute), bursts (visitors), past sales (csv), in any number. They add up."`
-	Visitors visitors      `key:"visitors" doc:"How people behave. Shares are of all visitors; a visitor can belong to several."`
+	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two overlap, the later one wins."`
+	Sites    []site        `key:"sites" doc:"Data centers. Default: one, with one node."`
+	Arrivals []arrival     `key:"arrivals" required:"true" doc:"The arrivals: any number of rates (per_minute), bursts (visitors) and past sales (csv). They add up."`
+	Visitors visitors      `key:"visitors" doc:"How visitors behave. Shares are of all visitors; a visitor can belong to several."`
 	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
 }
 
@@ -63,33 +63,33 @@ func (settings) Fields() (of reflect.Type, out []field.Field) {
 
 // event is a member of "events".
 type event struct {
-	At    time.Duration `key:"at" required:"true" max:"168h" doc:"When the settings come into force, since the start."`
-	Until time.Duration `key:"until" max:"168h" doc:"When the former settings return. Not at all by default."`
+	At    time.Duration `key:"at" required:"true" max:"168h" doc:"When the settings take effect, since the start."`
+	Until time.Duration `key:"until" max:"168h" doc:"When the former settings return. Never by default."`
 	settings
 }
 
 // site is a member of "sites".
 type site struct {
 	Name   string        `key:"name" required:"true" doc:"1 to 64 letters, digits, _ and -; unique."`
-	Share  float64       `key:"share" default:"1" min:"0" max:"1000000" doc:"Of the visitors, relative to the other sites."`
+	Share  float64       `key:"share" default:"1" min:"0" max:"1000000" doc:"Share of the visitors, relative to the other sites."`
 	Nodes  int           `key:"nodes" default:"1" min:"1" max:"100" doc:"Machines that serve visitors."`
-	Loads  []float64     `key:"loads" min:"0" max:"1000000" doc:"How visitors spread over the nodes: a number for each, relative. Evenly by default."`
+	Loads  []float64     `key:"loads" min:"0" max:"1000000" doc:"How visitors spread over the nodes: a relative number for each. Evenly by default."`
 	Delay  time.Duration `key:"delay" default:"5ms" max:"30s" doc:"One way between the site and the coordinator."`
-	Jitter time.Duration `key:"jitter" default:"1ms" max:"30s" doc:"Up to so much more, for each message."`
+	Jitter time.Duration `key:"jitter" default:"1ms" max:"30s" doc:"Additional delay of each message, at most."`
 }
 
 // arrival is a member of "arrivals": a rate, a burst or a file.
 type arrival struct {
-	From        time.Duration `key:"from" max:"168h" doc:"Start of a rate; 0s unless said."`
-	To          time.Duration `key:"to" max:"168h" doc:"End of a rate; the plan's length unless said."`
+	From        time.Duration `key:"from" max:"168h" doc:"Start of a rate. Default: 0s."`
+	To          time.Duration `key:"to" max:"168h" doc:"End of a rate. Default: the plan's length."`
 	PerMinute   float64       `key:"per_minute" min:"0" max:"5000000" doc:"A rate: visitors per minute at from."`
-	ToPerMinute float64       `key:"to_per_minute" min:"0" max:"5000000" doc:"The rate at to, in a straight line from the one at from; the same unless said."`
-	At          time.Duration `key:"at" max:"168h" doc:"Start of a burst, or of the first row of a csv file; 0s unless said."`
+	ToPerMinute float64       `key:"to_per_minute" min:"0" max:"5000000" doc:"The rate at to, rising or falling evenly from the rate at from. Default: the same."`
+	At          time.Duration `key:"at" max:"168h" doc:"Start of a burst, or of the first row of a csv file. Default: 0s."`
 	Over        time.Duration `key:"over" default:"1m" min:"1s" max:"168h" doc:"Length of a burst."`
-	Visitors    int           `key:"visitors" min:"1" max:"5000000" doc:"A burst: so many, at random moments."`
-	CSV         string        `key:"csv" doc:"A past sale: file beside the plan with the columns time and visitors, see below."`
+	Visitors    int           `key:"visitors" min:"1" max:"5000000" doc:"A burst: the number of visitors, at random times."`
+	CSV         string        `key:"csv" doc:"A past sale: a file next to the plan with the columns time and visitors, see below."`
 	Scale       float64       `key:"scale" default:"1" min:"0.001" max:"1000" doc:"How many come for each visitor in the csv file."`
-	Site        string        `key:"site" doc:"Name of the site where they come. By default they spread by the sites' shares."`
+	Site        string        `key:"site" doc:"Name of the site where they arrive. By default they spread by the sites' shares."`
 }
 
 // browsing and think are random durations with defaults of their own.
@@ -105,33 +105,33 @@ type think struct {
 
 // visitors is the key "visitors".
 type visitors struct {
-	Browsing       browsing `key:"browsing" doc:"From the admission to the last request. The session ends session_duration later."`
-	Think          think    `key:"think" doc:"Between two requests inside."`
-	LeavePerMinute float64  `key:"leave_per_minute" default:"2%" min:"0" max:"1" share:"true" doc:"Of those who wait, so many give up each minute."`
-	Streams        float64  `key:"streams" default:"90%" min:"0" max:"1" share:"true" doc:"Share whose browser keeps a stream open near the front; the others ask again."`
+	Browsing       browsing `key:"browsing" doc:"Time from admission to the last request. The session ends session_duration later."`
+	Think          think    `key:"think" doc:"Time between two requests of an active user."`
+	LeavePerMinute float64  `key:"leave_per_minute" default:"2%" min:"0" max:"1" share:"true" doc:"Share of waiting visitors who give up each minute."`
+	Streams        float64  `key:"streams" default:"90%" min:"0" max:"1" share:"true" doc:"Share whose browser keeps a stream open near the front; the others poll."`
 	Parallel       float64  `key:"parallel" default:"5%" min:"0" max:"1" share:"true" doc:"Share that sends six requests at once, each time."`
 	Tabs           float64  `key:"tabs" default:"5%" min:"0" max:"1" share:"true" doc:"Share that waits in three tabs."`
 	Reloads        float64  `key:"reloads" default:"10%" min:"0" max:"1" share:"true" doc:"Share that reloads the page three times a minute."`
-	Early          float64  `key:"early" default:"0%" min:"0" max:"1" share:"true" doc:"Share that asks before the time it was told."`
+	Early          float64  `key:"early" default:"0%" min:"0" max:"1" share:"true" doc:"Share that checks in before the announced time."`
 	Sleeps         float64  `key:"sleeps" default:"5%" min:"0" max:"1" share:"true" doc:"Share whose phone sleeps for some minutes while it waits."`
-	Roams          float64  `key:"roams" default:"0%" min:"0" max:"1" share:"true" doc:"Share that goes on at another site, once."`
+	Roams          float64  `key:"roams" default:"0%" min:"0" max:"1" share:"true" doc:"Share that moves to another site, once."`
 	Clones         float64  `key:"clones" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose cookie is used by a second client as well."`
 	Replays        float64  `key:"replays" default:"0%" min:"0" max:"1" share:"true" doc:"Share that comes back with its waiting cookie after the session."`
 	NoCookies      float64  `key:"no_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Share that keeps no cookie: each request is a new visitor."`
-	LostCookies    float64  `key:"lost_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of every Set-Cookie to be lost."`
+	LostCookies    float64  `key:"lost_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a Set-Cookie is lost."`
 }
 
 // faults is the key "faults".
 type faults struct {
-	Loss      float64       `key:"loss" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message between processes to be lost."`
-	Repeat    float64       `key:"repeat" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to arrive twice."`
-	Reorder   float64       `key:"reorder" default:"0%" min:"0" max:"1" share:"true" doc:"Chance of a message to be overtaken."`
+	Loss      float64       `key:"loss" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a message between processes is lost."`
+	Repeat    float64       `key:"repeat" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a message arrives twice."`
+	Reorder   float64       `key:"reorder" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a message is overtaken."`
 	Cuts      []cut         `key:"cuts" doc:"Links between a site and the coordinator, or between a node and its site, that carry nothing."`
-	Deaths    []death       `key:"deaths" doc:"Processes that end. Another takes the place, and the role, of each."`
-	Handovers []handover    `key:"handovers" doc:"Roles that another process takes from the journal or the record, in good order or while the one before goes on for a while."`
+	Deaths    []death       `key:"deaths" doc:"Processes that crash. Another takes the place, and the role, of each."`
+	Handovers []handover    `key:"handovers" doc:"Roles that another process takes over from the journal or the record, orderly or while the previous holder keeps running for a while."`
 	Stalls    []stall       `key:"stalls" doc:"Disks that do not answer for a while."`
-	Pauses    []pause       `key:"pauses" doc:"Processes that stand still and go on as if nothing had been."`
-	NodeLife  time.Duration `key:"node_life" default:"0s" max:"168h" doc:"Mean life of every node; 0s is for ever."`
+	Pauses    []pause       `key:"pauses" doc:"Processes that freeze and continue as if nothing had happened."`
+	NodeLife  time.Duration `key:"node_life" default:"0s" max:"168h" doc:"Mean lifetime of every node; 0s is forever."`
 	Clock     time.Duration `key:"clock" default:"0s" max:"24h" doc:"How far the wall clock of every process is off, at most."`
 	Jumps     []jump        `key:"jumps" doc:"Steps of wall clocks."`
 	SlowStore time.Duration `key:"slow_store" default:"0s" max:"1h" doc:"How long a write of the coordinator's record takes."`
@@ -162,27 +162,27 @@ type pause struct {
 	Site string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator."`
 	Node int           `key:"node" default:"1" min:"1" max:"100" doc:"Which node of the site, from 1."`
 	// Replaced is a duration because 0s means that no other process takes the role.
-	Replaced time.Duration `key:"replaced" default:"0s" max:"168h" doc:"After how long another process takes the role; 0s: none does."`
+	Replaced time.Duration `key:"replaced" default:"0s" max:"168h" doc:"After how long another process takes the role; 0s means never."`
 }
 
 type stall struct {
 	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
 	For  time.Duration `key:"for" required:"true" min:"1ms" max:"168h" doc:"For how long."`
-	Site string        `key:"site" doc:"Whose journal; empty is the coordinator's store."`
+	Site string        `key:"site" doc:"The site whose journal stalls; empty means the coordinator's store."`
 }
 
 type handover struct {
 	At      time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
-	For     time.Duration `key:"for" default:"3s" min:"1ms" max:"3s" doc:"How long the process before takes itself for the holder."`
+	For     time.Duration `key:"for" default:"3s" min:"1ms" max:"3s" doc:"How long the previous process still considers itself the holder."`
 	What    string        `key:"what" default:"site" enum:"coordinator,site" doc:"Whose role."`
 	Site    string        `key:"site" doc:"Name of the site; required with several, unless it is the coordinator's role."`
-	Orderly bool          `key:"orderly" default:"false" doc:"Whether the process before finishes its work and gives the role up."`
+	Orderly bool          `key:"orderly" default:"false" doc:"Whether the previous process finishes its work and gives the role up."`
 }
 
 type jump struct {
 	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
 	Site string        `key:"site" doc:"Name of the site. The coordinator's clock by default."`
-	By   time.Duration `key:"by" required:"true" min:"-24h" max:"24h" doc:"How far, back or forth."`
+	By   time.Duration `key:"by" required:"true" min:"-24h" max:"24h" doc:"How far, backward or forward."`
 }
 
 // Read reads the plan in a file. Files that it names lie in the folder of the file or

@@ -284,14 +284,14 @@ func TestVisitorsAreFoundByTheirCode(t *testing.T) {
 	if len(found) != 2 || found[0].Standing != "active" || found[0].Ahead != nil || found[0].AcceptedAt == nil || found[1].Standing != "waiting" || *found[1].Ahead != 0 || found[1].AcceptedAt != nil {
 		t.Errorf("%+v", found)
 	}
-	w.refused(adminToken, "GET", room+"/visitors/00000-00000", "", 404, "Nobody with the code 00000-00000")
+	w.refused(adminToken, "GET", room+"/visitors/00000-00000", "", 404, "No visitor with the code 00000-00000")
 	for _, bad := range []string{"3f9a1c07be", "3f9a1-c07b", "zzzzz-zzzzz", "3f9a1-c07be-00000", "%00", strings.Repeat("a", 5000)} {
 		w.refused(adminToken, "GET", room+"/visitors/"+bad, "", 400, "not the code of a visitor")
 	}
 	if n := len(w.doors.asked); n != 2 {
 		t.Errorf("the door was asked %d times: %q", n, w.doors.asked)
 	}
-	w.refused(adminToken, "DELETE", room+"/sessions/"+hex.EncodeToString(inLine[:]), "", 404, "Nobody with this id has a session")
+	w.refused(adminToken, "DELETE", room+"/sessions/"+hex.EncodeToString(inLine[:]), "", 404, "No visitor with this id has a session")
 	w.refused(adminToken, "DELETE", room+"/sessions/3f9a1-c07be", "", 400, "32 hexadecimal digits")
 }
 

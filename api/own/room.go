@@ -141,7 +141,7 @@ func (f *face) findVisitors(r *api.Request) (api.Answer, error) {
 		return api.Answer{}, err
 	}
 	if len(found) == 0 {
-		return api.Answer{}, api.Refuse(http.StatusNotFound, api.CodeNotFound, "Nobody with the code "+reference+" waits or is inside: the place or session has lapsed, or it is of another room")
+		return api.Answer{}, api.Refuse(http.StatusNotFound, api.CodeNotFound, "No visitor with the code "+reference+" has a place or a session: it has expired, or belongs to another room")
 	}
 	out := make([]api.Members, len(found))
 	for i, v := range found {
@@ -173,7 +173,7 @@ func (f *face) revokeSession(r *api.Request) (api.Answer, error) {
 		return api.Answer{}, err
 	}
 	if !ended {
-		return api.Answer{}, api.Refuse(http.StatusNotFound, api.CodeNotFound, "Nobody with this id has a session in the room")
+		return api.Answer{}, api.Refuse(http.StatusNotFound, api.CodeNotFound, "No visitor with this id has a session in the room")
 	}
 	return deleted(strings.ToLower(text)), nil
 }

@@ -94,7 +94,7 @@ func milliseconds(s float64) string { return fmt.Sprintf("%.1f ms", s*1000) }
 
 func showCluster(w io.Writer, st clusterStatus) error {
 	if st.Name == "" {
-		_, err := fmt.Fprintln(w, "This process is alone: it is in no cluster. docs/cluster.md says how to add nodes.")
+		_, err := fmt.Fprintln(w, "This process is standalone. docs/cluster.md explains how to add nodes.")
 		return err
 	}
 	hub := ""

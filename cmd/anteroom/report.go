@@ -37,7 +37,7 @@ it is about the last 24 hours, or what --from and --to say.`,
 		room, file := args[0], args[1]
 		format := cmp.Or(format, strings.TrimPrefix(filepath.Ext(file), "."))
 		if format != "html" && format != "csv" && format != "json" {
-			return usageError{fmt.Errorf("which format %q is to have is not known; end it in .html, .csv or .json, or say --format", file)}
+			return usageError{fmt.Errorf("unknown report format for %q: end the name in .html, .csv or .json, or use --format", file)}
 		}
 		if event != "" && (from != "" || to != "") {
 			return usageError{fmt.Errorf("--event says from when to when; leave --from and --to out")}

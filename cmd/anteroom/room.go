@@ -391,7 +391,7 @@ func roomReset(r *remote) *cobra.Command {
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
 		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, map[string]any{"confirm": confirm}, &result)
 	}, func(w io.Writer, rm room, _ any) error {
-		_, err := fmt.Fprintf(w, "The line of room %s is empty: whoever waited is new.\n", shown(rm.String()))
+		_, err := fmt.Fprintf(w, "The queue of room %s is empty. Visitors who waited start over.\n", shown(rm.String()))
 		return err
 	})
 }

@@ -15,19 +15,19 @@ func Manual() string {
 
 <!-- Made from the structs in config/config.go by: go test ./config -update -->
 
-One YAML file, the environment over it, flags over both. Every key is optional unless it says required; unknown keys,
-keys given twice and values of the wrong type are faults, and all faults are reported at once with line and column.
-` + "`anteroom validate`" + ` loads exactly as ` + "`anteroom run`" + ` does and starts nothing.
+Configure Anteroom with one YAML file. Environment variables override the file, and flags override both. Every key is optional unless it says
+required. Unknown keys, duplicate keys and values of the wrong type are errors; Anteroom reports all errors at once, with line and column.
+` + "`anteroom validate`" + ` checks the configuration exactly as ` + "`anteroom run`" + ` would, and starts nothing.
 
-The first line gives help in editors:
+Start the file with this line for help in editors:
 
 ` + "```yaml\n# yaml-language-server: $schema=" + SchemaURL + "\n```" + `
 
 - **Environment.** ` + "`tls.acme.email` is `ANTEROOM_TLS_ACME_EMAIL`; `ANTEROOM_TLS_ACME_EMAIL_FILE`" + ` names a file that holds the
-  value. An empty variable counts as not set. Lists are separated by commas.
+  value. An empty variable counts as not set. Separate the items of a list by commas.
 - **Flags.** ` + "`tls.acme.email` is `--tls-acme-email`" + `.
-- The lists of sites, rooms and certificates can only be given in the file.
-- A room, or an event, whose name changes is a new one: its visitors start over.
+- Only the file can contain the lists of proxied sites, rooms and certificates.
+- If you rename a room or an event, it becomes a new one, and its visitors start over.
 - **Durations** are numbers with a unit: ` + "`500ms`, `30s`, `5m`, `2h`" + `.
 - **Paths** in the file are relative to the file, others to the working directory.
 - A list with one member may be written without brackets. Anchors, aliases and ` + "`<<`" + ` work.

@@ -110,6 +110,7 @@ type Status struct {
 	Offered          int    // turns that were given and not yet taken
 	AdmittedLastMin  int    // sessions that began in the last 60 s
 	Waiting          int    // in line and in touch
+	Unproven         int    // of those waiting: have yet to come back for the first time
 	Dormant          int    // place kept, not in touch
 	Streams          int    // visitors with an open stream
 	TotalActiveUsers int    // the limit in force

@@ -72,6 +72,7 @@ func crowd(t testing.TB, n int) (*Single, anteroom.Time, []anteroom.Ticket) {
 		if d.Verdict != anteroom.Wait {
 			t.Fatal("admitted into a room of nobody")
 		}
+		x.Visit(d.Ticket.Next, anteroom.Visit{NoHold: true, Ticket: d.Ticket}) // the place is proven
 		tickets = append(tickets, d.Ticket)
 		if i%1000 == 0 {
 			x.TakeEvents()

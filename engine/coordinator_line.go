@@ -41,6 +41,7 @@ const (
 	flagUnheard // the site does not know yet whether the visitor is here
 	flagMissed  // has missed a turn with an open stream
 	flagAgain   // and another
+	flagUnproven
 )
 
 // tick is a moment in hundredths of a second since the line's base.
@@ -48,17 +49,18 @@ type tick uint32
 
 // line is the coordinator's order of everybody waiting.
 type line struct {
-	places slab[place]
-	base   anteroom.Time
-	random bool
-	order  queue    // FIFO: those in line, by lane, key, id
-	alive  []uint32 // Random: those in line or parked who have not won yet
-	ready  queue    // Random: winners that have come back, by win
-	wins   map[uint32]uint64
-	nwins  uint64
-	drawn  []anteroom.ID // in the dispatch under way or the last
-	asleep int           // winners who are dormant: they keep the win and hold up nobody
-	looks  int           // how many who are away next may still pass over, see maxLooks
+	places   slab[place]
+	base     anteroom.Time
+	random   bool
+	order    queue    // FIFO: those in line, by lane, key, id
+	alive    []uint32 // Random: those in line or parked who have not won yet
+	ready    queue    // Random: winners that have come back, by win
+	wins     map[uint32]uint64
+	nwins    uint64
+	drawn    []anteroom.ID // in the dispatch under way or the last
+	asleep   int           // winners who are dormant: they keep the win and hold up nobody
+	unproven []unproven    // places that have yet to be proven, about in the order of arrival
+	looks    int           // how many who are away next may still pass over, see maxLooks
 
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
@@ -96,6 +98,53 @@ func (l *line) before(a, b uint32) bool {
 	return bytes.Compare(x[:], y[:]) < 0
 }
 
+// proving says that a visitor was told to come back and has yet to do so for the first time: nobody is called to the
+// place, and no newcomer passes it, but whoever has proven a place does.
+func (p *place) proving() bool { return p.flags&(flagUnproven|flagShown) == flagUnproven|flagShown }
+
+// unproven is a place whose visitor was told to come back. When the slot holds another key by now, or has been proven,
+// it holds up nobody.
+type unproven struct {
+	key  anteroom.Time
+	slot uint32
+	due  tick
+}
+
+// waits says that a newcomer, who has yet to see the page, came well after somebody who was told to come back for the
+// first time and may still be in time.
+func (l *line) waits(p *place, now tick) bool {
+	return p.flags&flagUnproven != 0 && l.late(now) && l.unproven[0].key.Add(newcomersTogether) < p.key
+}
+
+// late drops from the beginning of unproven whoever has come back or is late, and says whether anybody is left.
+func (l *line) late(now tick) bool {
+	n := 0
+	for n < len(l.unproven) {
+		u := l.unproven[n]
+		if q := l.places.at(u.slot); now <= u.due && q.key == u.key && q.proving() && q.state == parked {
+			break
+		}
+		n++
+	}
+	if l.unproven = l.unproven[n:]; len(l.unproven) == 0 {
+		l.unproven = nil
+	}
+	return l.unproven != nil
+}
+
+// unprovenNow is how many were told to come back for the first time.
+func (l *line) unprovenNow() (n int) {
+	for _, u := range l.unproven {
+		if p := l.places.at(u.slot); p.key == u.key && p.proving() && p.state == parked {
+			n++
+		}
+	}
+	return n
+}
+
+// newcomersTogether is how far apart newcomers may come and enter in another order.
+const newcomersTogether = time.Second
+
 // counted says whether a state takes part in the number waiting.
 func (s placeState) counted() bool { return s != dormant }
 
@@ -127,7 +176,7 @@ func (l *line) setState(slot uint32, to placeState) {
 func (l *line) arrange(slot uint32) {
 	p := l.places.at(slot)
 	want := p.state == inLine || (l.random && p.state == parked)
-	want = want && p.flags&flagWinner == 0
+	want = want && p.flags&flagWinner == 0 && !(l.random && p.proving())
 	switch {
 	case want && p.pos < 0 && l.random:
 		p.pos = int32(len(l.alive))
@@ -189,7 +238,11 @@ const claimTicks = tick(ClaimHorizon / (10 * time.Millisecond))
 const lateBy = tick(ClaimPoll / (10 * time.Millisecond))
 
 func (l *line) overdue(p *place, now tick) bool {
-	return p.flags&flagStream == 0 && now > p.due+tick(Grace/(10*time.Millisecond))
+	grace := Grace
+	if p.proving() {
+		grace = ProveBy
+	}
+	return p.flags&flagStream == 0 && now > p.due+tick(grace/(10*time.Millisecond))
 }
 
 // arrive takes a join or check-in: unknown tickets enter, parked and dormant ones return
@@ -214,6 +267,9 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 	if a.Shown {
 		p.flags |= flagShown
 	}
+	if p.flags &^= flagUnproven; a.Unproven && !a.Stream {
+		p.flags |= flagUnproven
+	}
 	if p.flags &^= flagUnheard; a.Unheard {
 		p.flags |= flagUnheard
 	}
@@ -229,6 +285,13 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 	t := l.tick(now)
 	switch {
 	case p.state == offered:
+	case p.proving() && t <= p.due+lateBy:
+		if p.state == dormant && !joined {
+			l.left--
+		}
+		l.setState(slot, parked)
+		l.late(t)
+		l.unproven = append(l.unproven, unproven{p.key, slot, p.due})
 	case p.flags&flagStream != 0 || t <= p.due+lateBy:
 		if p.state == dormant && !joined {
 			l.left-- // was taken for gone
@@ -382,6 +445,10 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, aw
 		for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
 			slot := l.order.top()
 			p := l.places.at(slot)
+			if p.proving() || l.waits(p, t) {
+				l.setState(slot, parked) // until it is shown the page, and comes back
+				continue
+			}
 			if reachable(p.site) && l.present(p, t) {
 				l.order.pop()
 				return slot
@@ -410,6 +477,7 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, aw
 		slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
 		p := l.places.at(slot)
 		switch {
+		case l.waits(p, t):
 		case reachable(p.site) && l.present(p, t):
 			l.drawn = append(l.drawn, l.places.id(slot))
 			return slot
@@ -460,21 +528,28 @@ func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reach
 		}
 		return slots[:min(n, len(slots))]
 	}
+	// Whoever has yet to prove a place comes after all who have.
+	before := func(a, b uint32) bool {
+		if p, q := l.places.at(a).proving(), l.places.at(b).proving(); p != q {
+			return q
+		}
+		return l.before(a, b)
+	}
 	// A heap of the n best so far, the last of them on top.
-	best := queue{less: func(a, b uint32) bool { return l.before(b, a) }}
+	best := queue{less: func(a, b uint32) bool { return before(b, a) }}
 	l.places.each(func(slot uint32) {
 		switch {
 		case !can(slot):
 		case best.len() < n:
 			best.push(slot)
-		case l.before(slot, best.top()):
+		case before(slot, best.top()):
 			best.pop()
 			best.push(slot)
 		}
 	})
 	slots = best.slots
 	slices.SortFunc(slots, func(a, b uint32) int {
-		if l.before(a, b) {
+		if before(a, b) {
 			return -1
 		}
 		return 1

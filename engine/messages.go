@@ -40,6 +40,8 @@ type Arrival struct {
 	Due    anteroom.Time
 	// Unheard: the site knows the place from its journal only, and not whether the visitor is here.
 	Unheard bool
+	// Unproven: the visitor has not come back with the ticket yet. See [FirstInterval].
+	Unproven bool
 }
 
 // Why a ticket left the line.
@@ -305,10 +307,16 @@ const (
 	RateHold       = 60*time.Second + 10*time.Millisecond + TouchDelay // a clock drift of 1e-4, and uneven ways to the origin
 	TouchEvery     = time.Second
 	TouchDelay     = 250 * time.Millisecond // the longest way of a touch to the site
-	MinInterval    = 2 * time.Second
-	MaxInterval    = 120 * time.Second
-	DrawInterval   = 20 * time.Second
-	StreamNear     = 20 * time.Second
-	holdLine       = 10 // a line this short holds requests
-	nearFront      = 2 * time.Second
+	// A place is proven when its visitor comes back with the ticket or opens a stream. Until then nobody is called to
+	// it, so that requests without cookies hold up nobody. The first check-in is therefore soon: after FirstInterval,
+	// or FirstSoon while permits are free. ProveBy later the place is forgotten; its ticket still has it.
+	FirstInterval = 5 * time.Second
+	FirstSoon     = time.Second
+	ProveBy       = time.Second
+	MinInterval   = 2 * time.Second
+	MaxInterval   = 120 * time.Second
+	DrawInterval  = 20 * time.Second
+	StreamNear    = 20 * time.Second
+	holdLine      = 10 // a line this short holds requests
+	nearFront     = 2 * time.Second
 )

@@ -25,7 +25,7 @@ import (
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 5
+const wireVersion = 6
 
 // WireVersion is the version of the format that this program writes and reads.
 const WireVersion = wireVersion
@@ -180,7 +180,7 @@ func (c *coder) report(r *Report) {
 	})
 	list(c, &r.Arrivals, idBytes+3, func(c *coder, a *Arrival) {
 		c.id(&a.ID)
-		c.lane(&a.Lane, &a.Shown, &a.Stream, &a.Unheard)
+		c.lane(&a.Lane, &a.Shown, &a.Stream, &a.Unheard, &a.Unproven)
 		c.moment(&a.Key, r.Sent)
 		c.moment(&a.Due, r.Sent)
 	})

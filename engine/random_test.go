@@ -139,7 +139,7 @@ func TestAbsentWinnersKeepTheWin(t *testing.T) {
 	before := len(c.line.wins)
 	s.TotalActiveUsers = 40
 	w.configure(s)
-	w.pass(40 * time.Second)
+	w.pass(60 * time.Second)
 	for _, v := range winners {
 		if !v.inside {
 			t.Errorf("visitor %d was drawn while away and is not inside (%d wins were open)", v.n, before)
@@ -154,8 +154,12 @@ func TestAbsentWinnersKeepTheWin(t *testing.T) {
 func TestVanishedWinnersHoldUpNobody(t *testing.T) {
 	s := anteroom.Settings{NewUsersPerMinute: 6, QueueingMethod: anteroom.Random, SessionDuration: 5 * time.Minute, Unpaced: true}
 	w := newTrial(t, s)
-	for range 60 { // they have closed their browsers
+	for range 60 { // they have come back once and have closed their browsers since
 		w.arrive()
+	}
+	w.pass(5 * time.Second)
+	for _, v := range w.people {
+		w.visit(v)
 	}
 	w.pass(5 * time.Second)
 	s.TotalActiveUsers = 50
@@ -167,7 +171,7 @@ func TestVanishedWinnersHoldUpNobody(t *testing.T) {
 	w.hasty = true
 	late := w.arrive()
 	w.openHeld(late)
-	w.pass(40 * time.Second)
+	w.pass(60 * time.Second)
 	if !late.inside {
 		t.Errorf("somebody waits behind winners who have left: %+v", w.room.coordinator.Numbers())
 	}

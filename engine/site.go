@@ -54,8 +54,9 @@ type Site struct {
 	maxUsed int   // bound of used
 
 	here    slab[waiter]
-	fetched byte // see slab.fetch: nobody looks at it
-	maxHere int  // bound of here
+	proving []proving // places that are not proven yet, about in the order in which they must be
+	fetched byte      // see slab.fetch: nobody looks at it
+	maxHere int       // bound of here
 	offers  map[uint32]offer
 	// No offer takes effect before effectAt and none is missed before missAt, so that they
 	// need not be looked at until then. 0: there is none.
@@ -139,7 +140,7 @@ const (
 	hereShown waiterFlags = 1 << iota // has seen the page
 	hereOffered
 	hereAway    // missed a check-in; on record
-	hereCame    // has come back with the ticket
+	hereCame    // is proven: has come back with the ticket, or opened a stream
 	hereWon     // drawn by a cut site while away
 	hereUnasked // joined without asking whether it lives elsewhere
 	hereUnheard // known from the journal only: perhaps the visitor has gone
@@ -285,7 +286,7 @@ func (s *Site) arrival(slot uint32) Arrival {
 	s.heardOf(slot)
 	w := s.here.at(slot)
 	return Arrival{ID: s.here.id(slot), Key: w.key, Lane: w.lane, Shown: w.flags&hereShown != 0,
-		Stream: w.streams > 0, Due: w.due, Unheard: w.flags&hereUnheard != 0}
+		Stream: w.streams > 0, Due: w.due, Unheard: w.flags&hereUnheard != 0, Unproven: w.flags&hereCame == 0}
 }
 
 // Deliver takes a message of the coordinator, whichever it is.
@@ -437,6 +438,7 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.endHolds(now)
 	s.inquireAgain(now)
 	s.gone.forget(now)
+	s.disprove(now)
 	s.sweepGuests(now)
 	if now.Sub(s.flushedAt) >= FlushEvery {
 		s.flush(now)
@@ -467,13 +469,7 @@ func (s *Site) sweep(now anteroom.Time) {
 		}
 		switch missed := now.Sub(w.due) - Grace; {
 		case missed > s.settings.PlaceHold, missed > 0 && w.flags&hereCame == 0:
-			// Whoever never came back with the ticket is forgotten at the first missed check-in,
-			// so that clients that keep no cookie cannot fill the line. Nothing is lost: a ticket
-			// that does come back brings its place along.
-			s.left(w)
-			s.events = append(s.events, Event{Kind: EventForgotten, ID: s.here.id(slot), At: now})
-			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
-			s.here.remove(slot)
+			s.forget(now, slot)
 		case missed > 0 && w.flags&hereAway == 0:
 			w.flags |= hereAway
 			s.events = append(s.events, Event{Kind: EventAway, ID: s.here.id(slot), At: now})
@@ -482,6 +478,46 @@ func (s *Site) sweep(now anteroom.Time) {
 	if s.sweepPos = end; s.sweepPos >= s.here.next {
 		s.sweepPos = 0
 	}
+}
+
+// proving is a place whose visitor has yet to come back with the ticket. When the slot holds another key by now, that
+// ticket has gone.
+type proving struct {
+	key  anteroom.Time
+	slot uint32
+}
+
+// maxProving bounds the places that are not proven. Beyond it newcomers get a ticket, by which they join when they come
+// back.
+const maxProving = 100_000
+
+// disprove forgets places whose visitors have not come back for the first time. Clients that keep no cookie cannot fill
+// the line, and a room in which nobody else waits is open again soon. Nothing is lost: a ticket that does come back
+// brings its place along.
+func (s *Site) disprove(now anteroom.Time) {
+	n := 0
+	for ; n < len(s.proving); n++ {
+		p := s.proving[n]
+		w := s.here.at(p.slot)
+		if w.key != p.key || w.flags&(hereCame|hereOffered) != 0 {
+			continue
+		}
+		if w.due.Add(ProveBy) >= now {
+			break
+		}
+		s.forget(now, p.slot)
+	}
+	if s.proving = s.proving[n:]; len(s.proving) == 0 {
+		s.proving = nil
+	}
+}
+
+// forget gives up a place that only its ticket knows from now on.
+func (s *Site) forget(now anteroom.Time, slot uint32) {
+	s.left(s.here.at(slot))
+	s.events = append(s.events, Event{Kind: EventForgotten, ID: s.here.id(slot), At: now})
+	s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Left})
+	s.here.remove(slot)
 }
 
 // plenty: there is no other site, nobody waits, or so much is free that nobody ought to wait for messages to travel

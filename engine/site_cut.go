@@ -119,7 +119,7 @@ func (s *Site) drawLocal(now anteroom.Time) {
 // isHere says that a ticket could take a turn at once and has none.
 func (s *Site) isHere(now anteroom.Time, slot uint32) bool {
 	w := s.here.at(slot)
-	return w.flags&hereOffered == 0 && (w.streams > 0 || w.due.Sub(now) <= ClaimHorizon && now.Sub(w.due) <= ClaimPoll)
+	return w.flags&hereOffered == 0 && (w.flags&hereCame != 0 || w.flags&hereShown == 0) && (w.streams > 0 || w.due.Sub(now) <= ClaimHorizon && now.Sub(w.due) <= ClaimPoll)
 }
 
 func (s *Site) offerLocal(now anteroom.Time, slot uint32) {

@@ -158,6 +158,11 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 		d.QueueIsFull, d.WaitKnown, d.AheadKnown = true, false, false
 		return 0, d
 	}
+	if !known && !v.Stream && len(s.proving) >= maxProving {
+		d = s.waitDecision(now, t, anteroom.ReasonLine)
+		comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
+		return 0, d
+	}
 	s.gone.drop(t.ID)
 	slot = s.here.add(t.ID)
 	w := s.here.at(slot)
@@ -172,6 +177,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	}
 	if v.Stream {
 		w.streams++
+		w.flags |= hereCame
 	}
 	s.recordPlace(now, slot)
 	if s.mode == Cut {
@@ -211,7 +217,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival = s.here.at(slot).key
 		s.here.at(slot).flags &^= hereUnheard
-		if !v.Fresh {
+		if !v.Fresh || v.Stream {
 			s.here.at(slot).flags |= hereCame
 		}
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
@@ -410,9 +416,23 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 	if first {
 		s.shown(w.key, &d)
 	}
+	if w.flags&hereCame == 0 {
+		comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
+		if first {
+			s.proving = append(s.proving, proving{w.key, slot})
+		}
+	}
 	w.due = d.Ticket.Next
 	s.arrivals = append(s.arrivals, s.arrival(slot))
 	return d
+}
+
+// first is how long a newcomer may stay away who could stay away for so long later.
+func (s *Site) first(later time.Duration) time.Duration {
+	if s.figures.Hot > 0 || s.permits() >= 1 || later <= 2*MinInterval {
+		return FirstSoon
+	}
+	return min(later, FirstInterval)
 }
 
 // rank is the number of people ahead of an arrival.

@@ -125,7 +125,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	}
 	id := string(anteroom.RoomIDOf("*", "shop"))
 	for _, want := range []string{
-		`anteroom_active_sessions{room="` + id + `"} 1`, `anteroom_waiting{room="` + id + `",state="present"} 1`,
+		`anteroom_active_sessions{room="` + id + `"} 1`, `anteroom_waiting{room="` + id + `",state="present"} 0`, `anteroom_waiting{room="` + id + `",state="unproven"} 1`,
 		`anteroom_limit_active{room="` + id + `"} 1`, `anteroom_room_info{name="shop",room="` + id + `",zone="*"} 1`, "anteroom_ready 1", "anteroom_config_reload_success 1", "anteroom_journal_failing 0",
 		"anteroom_requests_total 2", `anteroom_build_info{go=`,
 	} {

@@ -59,7 +59,7 @@ const (
 	clone  // is that client
 )
 
-type marks uint16
+type marks uint32
 
 const (
 	shown     marks = 1 << iota // has seen the waiting page
@@ -76,6 +76,7 @@ const (
 	reloading                   // will reload the page
 	refused                     // was told to go before it was let in
 	undated                     // came to a site that did not know the time yet
+	proven                      // has come back with the ticket
 	forgetful                   // a cookie of it was lost
 )
 

@@ -696,6 +696,9 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if p.marks&anew != 0 {
 		j.inTouch(who, false)
 	}
+	if !q.visit.Fresh {
+		p.marks |= proven
+	}
 	if p.habits&clone != 0 {
 		return
 	}
@@ -882,7 +885,7 @@ func (w *world) present(p *person) bool {
 	case p.stream != 0:
 		return w.now.Sub(p.stream) > time.Second
 	}
-	return p.pending == 0 && w.now.Sub(p.answered) > time.Second && w.now < p.expected && p.expected <= w.now.Add(3500*time.Millisecond)
+	return p.pending == 0 && p.marks&proven != 0 && w.now.Sub(p.answered) > time.Second && w.now < p.expected && p.expected <= w.now.Add(3500*time.Millisecond)
 }
 
 // drawn counts the draws of a moment. Whoever has won stands no longer among those drawn

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // Check returns every fault of the room, with paths relative to the room, in the order

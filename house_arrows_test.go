@@ -25,55 +25,55 @@ type tableRow struct {
 // Tests may import any package of this module (the compiler rules out circles), the modules
 // of their row and those of testModules.
 var table = []tableRow{
-	{pkg: "field"},
-	{pkg: ".", imports: []string{"field"}},
-	{pkg: "wire"},
-	{pkg: "engine", imports: []string{".", "wire"}},
-	{pkg: "walltime"},
-	{pkg: "chart", modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
-	{pkg: "ticket", imports: []string{".", "wire"}, modules: []string{"golang.org/x/crypto"}},
+	{pkg: "internal/field"},
+	{pkg: ".", imports: []string{"internal/field"}},
+	{pkg: "internal/wire"},
+	{pkg: "engine", imports: []string{".", "internal/wire"}},
+	{pkg: "internal/walltime"},
+	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
+	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "crawler", imports: []string{"."}},
 	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/net", "golang.org/x/text"}},
-	{pkg: "config/strict", imports: []string{".", "field"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{pkg: "config", imports: []string{".", "field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{pkg: "config/strict", imports: []string{".", "internal/field"}, modules: []string{"go.yaml.in/yaml/v3"}},
+	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
-	{pkg: "cluster", imports: []string{"wire"}},
+	{pkg: "cluster", imports: []string{"internal/wire"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
-	{pkg: "cluster/natslink", imports: []string{"cluster", "wire"}, modules: []string{"github.com/nats-io", "golang.org/x/sys"}},
+	{pkg: "cluster/natslink", imports: []string{"cluster", "internal/wire"}, modules: []string{"github.com/nats-io", "golang.org/x/sys"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
-	{pkg: "analytics", imports: []string{".", "wire"}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
-	{pkg: "analytics/store", imports: []string{".", "analytics", "wire"}, modules: []string{"modernc.org/sqlite"}},
+	{pkg: "analytics", imports: []string{".", "internal/wire"}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
+	{pkg: "analytics/store", imports: []string{".", "analytics", "internal/wire"}, modules: []string{"modernc.org/sqlite"}},
 
 	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "walltime", "analytics"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "walltime", "analytics", "wire"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "internal/walltime", "analytics"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
 	{pkg: "doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "webhook", imports: []string{"."}, http: true},
-	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "wire"}},
-	{pkg: "report", imports: []string{".", "analytics", "chart", "manage"}},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},
+	{pkg: "report", imports: []string{".", "analytics", "internal/chart", "manage"}},
 
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
-	{pkg: "api/rest", imports: []string{".", "field", "api", "manage", "page"}, http: true},
+	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
-	{pkg: "api/inventory", imports: []string{".", "field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
+	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
-	{pkg: "dashboard/...", imports: []string{".", "field", "api", "manage"}, http: true},
+	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage"}, http: true},
 	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
 	{pkg: "sim/mutants", imports: []string{".", "sim"}},
-	{pkg: "sim/plan", imports: []string{".", "field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
-	{pkg: "sim/outcome", imports: []string{".", "chart", "sim"}},
-	{pkg: "sim/figure", imports: []string{".", "chart", "sim"}},
+	{pkg: "sim/plan", imports: []string{".", "internal/field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
+	{pkg: "sim/outcome", imports: []string{".", "internal/chart", "sim"}},
+	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "doctor",
 			"analytics/...", "webhook", "report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "geo", "crawler"},
@@ -82,11 +82,11 @@ var table = []tableRow{
 
 	// What shows and judges the product stands beside it and speaks HTTP to it.
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "chart", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "demo/...", imports: []string{".", "internal/chart", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "field", "chart", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // RoomID names a room: 32 lower-case hexadecimal digits.

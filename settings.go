@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // The fields of each part of a room, read from its tags once.

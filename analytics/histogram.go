@@ -7,7 +7,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // Histogram is a distribution of durations in milliseconds, three digits exact: what is read from

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/analytics"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 func TestQuantilesAreExactToAThousandth(t *testing.T) {

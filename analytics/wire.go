@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // A Minute travels as a version byte and numbers in their shortest form (varint). Whatever there

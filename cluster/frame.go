@@ -5,7 +5,7 @@ import (
 	"iter"
 	"math"
 
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // A frame carries messages of several rooms in one: repeated, 16 bytes of room id, the length

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // check adds the faults that need more than one value's own text, rooms aside.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // Cluster is the key "cluster": nodes that serve the same rooms. Without any of its

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // only opens the files given as pairs of name and content.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom/config/strict"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // Manual returns the reference page of the configuration in Markdown, docs/config.md.

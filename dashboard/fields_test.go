@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 var update = flag.Bool("update", false, "rewrite the page's table of fields")

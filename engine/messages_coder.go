@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // coder writes a message to b, or reads it. Its methods take pointers and look at what they point to

@@ -13,7 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // storeTime bounds the writes of a change. They do not end with the request that asked for

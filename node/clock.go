@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/walltime"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // clock is room time: set once at the start, then the process's monotonic clock.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/walltime"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Lease is what the site of a room has of the room's seats, where this process holds the role of the

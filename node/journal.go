@@ -15,7 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // A journal record is a batch: version, mark, then entries. An entry is an event (its kind

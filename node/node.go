@@ -32,8 +32,8 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/shuffles"
-	"github.com/anteroom/anteroom/walltime"
 )
 
 // Config says what a node works with.

@@ -10,7 +10,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/walltime"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Room is one waiting room at this node. Safe for concurrent use.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/walltime"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // schedule is a room's plan and what of it is in force. Each process finds that out by itself.

@@ -13,7 +13,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/walltime"
+	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // gatherFor is how long requests gather after a message has left, to travel together. The first

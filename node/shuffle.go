@@ -15,8 +15,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/internal/walltime"
 	"github.com/anteroom/anteroom/shuffles"
-	"github.com/anteroom/anteroom/walltime"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 // figure is a picture over time.

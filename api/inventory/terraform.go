@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // Terraform writes the inventory as resources of the cloudflare provider, version 5, each

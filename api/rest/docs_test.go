@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // ourPart is docs/api.md up to where another package's part begins.

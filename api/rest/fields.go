@@ -9,7 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // members are the JSON form of a struct: its fields, as their table has them.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // roomFields are a room's members. Zero values stand for defaults, which shownRoom fills in.

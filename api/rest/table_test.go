@@ -16,7 +16,7 @@ import (
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/inventory"
 	"github.com/anteroom/anteroom/config"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 // unlike returns a value that a field takes and that is not its default, as JSON has it.

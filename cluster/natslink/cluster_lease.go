@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // A leased key of a process alone is a value that says when it ends. The process deletes it

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/anteroom/anteroom/wire"
+	"github.com/anteroom/anteroom/internal/wire"
 )
 
 // An envelope is what is stored for one record:

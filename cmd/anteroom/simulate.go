@@ -18,7 +18,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 	"github.com/anteroom/anteroom/sim/figure"
 	"github.com/anteroom/anteroom/sim/outcome"

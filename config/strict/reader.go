@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 const maxFaults = 1_000 // more help nobody

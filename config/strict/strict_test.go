@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 type numbers struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 const second = int64(time.Second / time.Microsecond)

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/demo/crowd"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 // What counts as being passed.

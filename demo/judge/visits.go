@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anteroom/anteroom/chart"
 	"github.com/anteroom/anteroom/demo/crowd"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 func (r *Report) judgePlaces() {

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 // WriteTable writes the verdict for people.

@@ -5,7 +5,7 @@ import (
 	"image/color"
 	"slices"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 

@@ -15,7 +15,7 @@ import (
 	"slices"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 

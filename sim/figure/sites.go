@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 

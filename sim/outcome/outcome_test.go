@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 

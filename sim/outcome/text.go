@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 	"github.com/anteroom/anteroom/sim"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config/strict"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 	"github.com/anteroom/anteroom/sim"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 	"github.com/anteroom/anteroom/sim"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/chart"
+	"github.com/anteroom/anteroom/internal/chart"
 )
 
 // WritePage draws the runs into a directory: index.html and one figure a run.

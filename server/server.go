@@ -27,9 +27,9 @@ import (
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/crawler"
 	"github.com/anteroom/anteroom/gateway"
-	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/rules/geo"
 	"github.com/anteroom/anteroom/ticket"
 	"github.com/anteroom/anteroom/webhook"
 )

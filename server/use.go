@@ -14,12 +14,12 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
-	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
+	"github.com/anteroom/anteroom/rules/geo"
 	"github.com/anteroom/anteroom/ticket"
 )
 

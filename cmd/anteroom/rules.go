@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/geo"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
+	"github.com/anteroom/anteroom/rules/geo"
 )
 
 func rulesCommand() *cobra.Command {

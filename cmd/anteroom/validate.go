@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/geo"
+	"github.com/anteroom/anteroom/rules/geo"
 )
 
 func validateCommand() *cobra.Command {

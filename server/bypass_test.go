@@ -16,7 +16,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
-	"github.com/anteroom/anteroom/crawler"
+	"github.com/anteroom/anteroom/rules/crawler"
 )
 
 // countries is a database in which 81.2.69.0/24 is in the country.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anteroom/anteroom/cluster/doctor"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/coordinator"
-	"github.com/anteroom/anteroom/doctor"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )

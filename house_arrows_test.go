@@ -49,9 +49,9 @@ var table = []tableRow{
 	{pkg: "analytics", imports: []string{".", "internal/wire"}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 	{pkg: "analytics/store", imports: []string{".", "analytics", "internal/wire"}, modules: []string{"modernc.org/sqlite"}},
 
-	{pkg: "shuffles", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "shuffles", "internal/walltime", "analytics"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
+	{pkg: "coordinator/shuffles", imports: []string{".", "engine", "cluster"}},
+	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "internal/walltime", "analytics"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},

@@ -11,8 +11,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 // lottery is a room for nobody with an event that shuffles, in half an hour.

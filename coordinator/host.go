@@ -27,8 +27,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/internal/walltime"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 // Reports is the subject, in the shared space, of the reports to the coordinators of a shard:

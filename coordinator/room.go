@@ -8,8 +8,8 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 const (

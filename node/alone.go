@@ -17,9 +17,9 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/internal/walltime"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 // alone is the side of a room that decides for itself. Guarded by the room's lock.

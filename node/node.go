@@ -31,9 +31,9 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/internal/walltime"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 // Config says what a node works with.

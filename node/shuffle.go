@@ -14,9 +14,9 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/internal/walltime"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 const (

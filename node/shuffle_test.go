@@ -13,8 +13,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/shuffles"
 )
 
 // lottery is a room for two with an event that shuffles.

@@ -55,12 +55,12 @@ var table = []tableRow{
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},
-	{pkg: "report", imports: []string{".", "analytics", "internal/chart", "manage"}},
+	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "manage"}},
 
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
-	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
+	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "analytics/report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
@@ -76,7 +76,7 @@ var table = []tableRow{
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
-			"analytics/...", "webhook", "report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
+			"analytics/...", "webhook", "analytics/report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},
 

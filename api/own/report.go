@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/anteroom/anteroom/analytics/report"
 	"github.com/anteroom/anteroom/api"
-	"github.com/anteroom/anteroom/report"
 )
 
 // roomReport sends what happened in a room between two moments.

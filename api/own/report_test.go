@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics/report"
 	"github.com/anteroom/anteroom/manage"
-	"github.com/anteroom/anteroom/report"
 )
 
 func TestReports(t *testing.T) {

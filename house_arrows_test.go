@@ -53,7 +53,7 @@ var table = []tableRow{
 	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "internal/walltime", "analytics"}},
 	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
-	{pkg: "webhook", imports: []string{"."}, http: true},
+	{pkg: "manage/webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "manage"}},
 
@@ -76,7 +76,7 @@ var table = []tableRow{
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
-			"analytics/...", "webhook", "analytics/report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
+			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},
 
@@ -86,7 +86,7 @@ var table = []tableRow{
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "rules/geo", "engine", "webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/inventory", "demo/..."}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

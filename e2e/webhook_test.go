@@ -25,7 +25,7 @@ func TestAReceiverInJavaScript(t *testing.T) {
 	if code == nil {
 		t.Fatal("the page has no code")
 	}
-	vectors, err := filepath.Abs("../webhook/testdata/signatures.json")
+	vectors, err := filepath.Abs("../manage/webhook/testdata/signatures.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,11 @@ import (
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/rules/crawler"
 	"github.com/anteroom/anteroom/rules/geo"
 	"github.com/anteroom/anteroom/ticket"
-	"github.com/anteroom/anteroom/webhook"
 )
 
 // Options of a server.

@@ -14,8 +14,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/ticket"
-	"github.com/anteroom/anteroom/webhook"
 )
 
 // Keys of the shared space. docs/state.md lists them.

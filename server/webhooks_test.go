@@ -15,7 +15,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/manage"
-	"github.com/anteroom/anteroom/webhook"
+	"github.com/anteroom/anteroom/manage/webhook"
 )
 
 const loopbackAllowed = "webhooks: {allow_networks: 127.0.0.0/8}\n"

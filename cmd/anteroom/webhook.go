@@ -15,7 +15,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
-	"github.com/anteroom/anteroom/webhook"
+	"github.com/anteroom/anteroom/manage/webhook"
 )
 
 func webhookCommand() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 // table has every type.
 func TestThePageHasTheMessages(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../docs/webhooks.md")
+	data, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/anteroom/anteroom/proof"
+	"github.com/anteroom/anteroom/ticket/proof"
 )
 
 func TestRaisedLimitLetsTheWaitingBrowserIn(t *testing.T) {

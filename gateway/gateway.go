@@ -48,9 +48,9 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/proof"
 )
 
 // Config says what a gateway serves. Node and Keys are required.

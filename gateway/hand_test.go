@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/proof"
+	"github.com/anteroom/anteroom/ticket/proof"
 )
 
 func testSigner(t testing.TB) *proof.Signer {

@@ -22,8 +22,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/node"
-	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/proof"
 )
 
 // The benchmarks compare servers by the processor time that they themselves use, so each

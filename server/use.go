@@ -16,11 +16,11 @@ import (
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/proof"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/rules/geo"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/proof"
 )
 
 // Check is what rooms must satisfy together; it belongs into config.LoadOptions.

@@ -1,4 +1,4 @@
-package anteroom_test
+package house
 
 import (
 	"fmt"
@@ -259,7 +259,7 @@ func seedlessFuzzTargets(sources []source) []string {
 				continue
 			}
 			dir := path.Join(s.pkg, "testdata", "fuzz", f.Name.Name)
-			if seeds, err := os.ReadDir(dir); err != nil || len(seeds) == 0 {
+			if seeds, err := os.ReadDir(path.Join(root, dir)); err != nil || len(seeds) == 0 {
 				faults = append(faults, s.at(f)+": "+f.Name.Name+" has no seeds in "+dir)
 			}
 		}

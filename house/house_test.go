@@ -1,4 +1,6 @@
-package anteroom_test
+// Package house holds the rules of the repository as tests: which package may import what, what Go files and
+// documents must look like. A rule is a function from the files to the faults in them.
+package house
 
 import (
 	"go/ast"
@@ -15,14 +17,17 @@ import (
 	"testing"
 )
 
-// TestHouse holds the rules of the house over every Go file of the repository. The rules
-// are the tables and functions of the house_*_test.go files; a rule that stands in the way
-// of a better design changes together with the design, and says so in docs/adr.
+// root is the repository, seen from this folder. (Moving there in TestMain would hide from the go command which files the
+// tests read, and it would answer from its cache when one has changed.)
+const root = ".."
+
+// TestHouse applies the rules to every Go file of the repository. A rule that stands in the way of a better
+// design changes together with the design, and docs/adr gives the reason.
 func TestHouse(t *testing.T) {
 	t.Parallel()
-	sources := readSources(t, ".")
+	sources := readSources(t)
 	if len(sources) == 0 {
-		t.Fatal("found no Go file: the test must run in the root of the repository")
+		t.Fatal("found no Go file")
 	}
 	for _, rule := range []struct {
 		name  string
@@ -50,31 +55,31 @@ func TestHouse(t *testing.T) {
 	}
 	t.Run("limits page", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range limitsPageFaults(sources, readText(t, "docs/limits.md")) {
+		for _, fault := range limitsPageFaults(sources, readText(t, root+"/docs/limits.md")) {
 			t.Error(fault)
 		}
 	})
 	t.Run("glossary", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range glossaryFaults(sources, readText(t, "docs/glossary.md")) {
+		for _, fault := range glossaryFaults(sources, readText(t, root+"/docs/glossary.md")) {
 			t.Error(fault)
 		}
 	})
 	t.Run("ADRs", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range adrPageFaults(t, sources, ".") {
+		for _, fault := range adrPageFaults(t, sources, root) {
 			t.Error(fault)
 		}
 	})
 	t.Run("links", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range brokenLinks(t, ".") {
+		for _, fault := range brokenLinks(t, root) {
 			t.Error(fault)
 		}
 	})
 	t.Run("no large files", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range largeFiles(t, ".") {
+		for _, fault := range largeFiles(t, root) {
 			t.Error(fault)
 		}
 	})
@@ -146,37 +151,40 @@ func (s source) selects(importPath string, members []string, found func(n ast.No
 // skippedDir says which folders hold no source of ours.
 func skippedDir(name string) bool {
 	return name == "testdata" || name == "node_modules" || name == "bin" ||
-		(len(name) > 1 && (name[0] == '.' || name[0] == '_'))
+		(strings.Trim(name, ".") != "" && (name[0] == '.' || name[0] == '_'))
 }
 
-// readSources parses every Go file below root.
-func readSources(t *testing.T, root string) []source {
+// readSources parses every Go file of the repository.
+func readSources(t *testing.T) []source {
 	t.Helper()
 	var out []source
-	fset := token.NewFileSet()
+	repository, fset := os.DirFS(root), token.NewFileSet()
 	nested := map[string]bool{}
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(repository, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		slash := filepath.ToSlash(p)
 		if d.IsDir() {
 			if skippedDir(d.Name()) {
-				return filepath.SkipDir
+				return fs.SkipDir
 			}
-			_, statErr := os.Stat(filepath.Join(p, "go.mod"))
-			nested[slash] = slash != "." && (statErr == nil || nested[path.Dir(slash)])
+			_, statErr := fs.Stat(repository, path.Join(p, "go.mod"))
+			nested[p] = p != "." && (statErr == nil || nested[path.Dir(p)])
 			return nil
 		}
-		if !strings.HasSuffix(slash, ".go") {
+		if !strings.HasSuffix(p, ".go") {
 			return nil
 		}
-		file, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
+		text, err := fs.ReadFile(repository, p)
 		if err != nil {
 			return err
 		}
-		dir := path.Dir(slash)
-		out = append(out, source{path: slash, pkg: dir, test: strings.HasSuffix(slash, "_test.go"), nested: nested[dir], fset: fset, file: file})
+		file, err := parser.ParseFile(fset, p, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(p)
+		out = append(out, source{path: p, pkg: dir, test: strings.HasSuffix(p, "_test.go"), nested: nested[dir], fset: fset, file: file})
 		return nil
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package anteroom_test
+package house
 
 import (
 	"fmt"
@@ -439,13 +439,13 @@ func hasFile(files []string, pattern string) bool {
 func adrPageFaults(t *testing.T, sources []source, root string) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			files = append(files, filepath.ToSlash(p))
+			files = append(files, p)
 			return err
 		}
-		if p != root && (d.Name() == ".git" || d.Name() == "node_modules") {
-			return filepath.SkipDir
+		if d.Name() == ".git" || d.Name() == "node_modules" {
+			return fs.SkipDir
 		}
 		return nil
 	})
@@ -466,7 +466,7 @@ func adrPageFaults(t *testing.T, sources []source, root string) []string {
 		if base == "0000-template.md" {
 			continue
 		}
-		faults = append(faults, adrFaults(sources, files, p, text)...)
+		faults = append(faults, adrFaults(sources, files, "docs/adr/"+base, text)...)
 		if row, ok := rows[base]; !ok {
 			faults = append(faults, fmt.Sprintf("docs/adr/README.md: has no row for %s", base))
 		} else if !strings.Contains(strings.ToLower(text), "status: "+strings.ToLower(row)) {

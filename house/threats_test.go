@@ -1,4 +1,4 @@
-package anteroom_test
+package house
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func threatsPageFaults(sources []source, root, page string) []string {
 
 func TestThreatsPage(t *testing.T) {
 	t.Parallel()
-	for _, fault := range threatsPageFaults(readSources(t, "."), ".", readText(t, "docs/threats.md")) {
+	for _, fault := range threatsPageFaults(readSources(t), root, readText(t, root+"/docs/threats.md")) {
 		t.Error(fault)
 	}
 }

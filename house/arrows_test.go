@@ -91,7 +91,7 @@ var table = []tableRow{
 
 	// Modules of their own: what they need is not what our users get.
 	{pkg: "caddy/...", imports: []string{".", "gateway", "node", "coordinator", "cluster/..."}, http: true},
-	{pkg: "e2e/...", imports: []string{"./..."}, http: true},
+	{pkg: "lab/...", imports: []string{"./..."}, http: true},
 	{pkg: "tools/..."},
 	{pkg: "house"},
 }

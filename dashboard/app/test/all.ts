@@ -1,4 +1,4 @@
-// Every table of cases. e2e/dashboard_model_test.go bundles this file and runs it in the browser.
+// Every table of cases. lab/e2e/dashboard_model_test.go bundles this file and runs it in the browser.
 import { change } from './change'
 import { event } from './event'
 import { figures } from './figures'

@@ -17,7 +17,7 @@ func TestAReceiverInJavaScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../docs/webhooks.md")
+	page, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestAReceiverInJavaScript(t *testing.T) {
 	if code == nil {
 		t.Fatal("the page has no code")
 	}
-	vectors, err := filepath.Abs("../manage/webhook/testdata/signatures.json")
+	vectors, err := filepath.Abs("../../manage/webhook/testdata/signatures.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 // Package e2e holds the end-to-end tests: the real binary before a real nginx, asked by a
 // real Chromium, by plain HTTP clients, and by the published clients of the API that it
-// speaks. It is a module of its own, because what it needs is not what users of the other
-// packages get.
+// speaks.
 //
 // Every test starts its own gateway (process_test.go) before its own nginx and demo shop
 // (origin_test.go), on free ports of the loopback interface. One Chromium serves all tests;
@@ -53,7 +52,7 @@ func run(m *testing.M) int {
 		defer os.RemoveAll(dir)
 		binary := filepath.Join(dir, "anteroom")
 		build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/anteroom")
-		build.Dir = ".."
+		build.Dir = filepath.Join("..", "..")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "the binary does not build; %s can name another one\n%s", binaryVariable, out)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/e2e/cluster/network"
+	"github.com/anteroom/anteroom/lab/cluster/network"
 )
 
 // Children of the tests are the test binary: an echo, and somebody who talks to it.

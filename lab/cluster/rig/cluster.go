@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/demo/judge"
-	"github.com/anteroom/anteroom/e2e/cluster/network"
+	"github.com/anteroom/anteroom/lab/cluster/network"
 )
 
 // Cluster is what runs: nodes before one origin. Its methods are what scripts use.

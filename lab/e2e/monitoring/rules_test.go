@@ -29,7 +29,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const folder = "../../examples/monitoring"
+const folder = "../../../examples/monitoring"
 
 func TestMonitoringConfigurationLoads(t *testing.T) {
 	c, err := config.LoadFile(folder+"/prometheus.yml", false, slog.New(slog.DiscardHandler))
@@ -53,7 +53,7 @@ func TestMonitoringRules(t *testing.T) {
 	for _, err := range errs {
 		t.Error(err)
 	}
-	page, err := os.ReadFile("../../docs/monitoring.md")
+	page, err := os.ReadFile("../../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}

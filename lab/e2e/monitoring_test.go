@@ -52,7 +52,7 @@ type board struct {
 func boards(t *testing.T) (queries map[string]string) {
 	t.Helper()
 	queries = map[string]string{}
-	files, err := filepath.Glob("../examples/monitoring/dashboards/*.json")
+	files, err := filepath.Glob("../../examples/monitoring/dashboards/*.json")
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v: %v", err, files)
 	}
@@ -100,7 +100,7 @@ func boards(t *testing.T) (queries map[string]string) {
 // ruleQueries reads the rules; recorded are their own metrics.
 func ruleQueries(t *testing.T) (queries map[string]string, recorded []string) {
 	t.Helper()
-	text, err := os.ReadFile("../examples/monitoring/rules.yml")
+	text, err := os.ReadFile("../../examples/monitoring/rules.yml")
 	var file struct {
 		Groups []struct {
 			Rules []struct{ Record, Alert, Expr string }

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/anteroom/anteroom/e2e/cluster/rig"
+	"github.com/anteroom/anteroom/lab/cluster/rig"
 )
 
 func main() { os.Exit(run()) }

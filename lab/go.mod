@@ -1,4 +1,4 @@
-module github.com/anteroom/anteroom/e2e
+module github.com/anteroom/anteroom/lab
 
 go 1.27.4
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anteroom/anteroom/e2e/cluster/network"
+	"github.com/anteroom/anteroom/lab/cluster/network"
 )
 
 const (

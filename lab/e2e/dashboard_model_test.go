@@ -12,8 +12,8 @@ import (
 func TestDashboardModels(t *testing.T) {
 	t.Parallel()
 	built := api.Build(api.BuildOptions{
-		EntryPoints: []string{"../dashboard/app/test/all.ts"}, Bundle: true, Format: api.FormatIIFE, GlobalName: "tables",
-		Tsconfig: "../dashboard/app/tsconfig.json", Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+		EntryPoints: []string{"../../dashboard/app/test/all.ts"}, Bundle: true, Format: api.FormatIIFE, GlobalName: "tables",
+		Tsconfig: "../../dashboard/app/tsconfig.json", Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
 	})
 	for _, m := range built.Errors {
 		t.Fatalf("%+v: %s", m.Location, m.Text)

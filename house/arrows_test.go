@@ -80,9 +80,9 @@ var table = []tableRow{
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},
 
-	// What shows and judges the product stands beside it and speaks HTTP to it.
+	// What shows the product stands beside it and speaks HTTP to it.
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "internal/chart", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/judge"
 	"github.com/anteroom/anteroom/lab/cluster/network"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 // Cluster is what runs: nodes before one origin. Its methods are what scripts use.

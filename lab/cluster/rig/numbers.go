@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/judge"
+	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim"
 )
 

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/judge"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 // Options of a run.

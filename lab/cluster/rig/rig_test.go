@@ -12,8 +12,8 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/judge"
 	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim"
 )
 

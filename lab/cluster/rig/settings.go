@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/judge"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/judge"
+	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim"
 )
 

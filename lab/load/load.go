@@ -32,8 +32,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/judge"
 	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 // Options of a run. The zero value of a number means the value in parentheses; for fewer

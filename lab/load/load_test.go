@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/judge"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 // evenings are run in virtual time: minutes pass in moments, and every run is alike.

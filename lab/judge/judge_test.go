@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/judge"
 	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/lab/judge"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/anteroom/anteroom/demo/judge"
-	"github.com/anteroom/anteroom/demo/load"
+	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/lab/load"
 )
 
 func main() { os.Exit(run()) }

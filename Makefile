@@ -63,7 +63,7 @@ sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise
 mutants: ## Break the engine on purpose, and fail unless the simulator notices every defect (three minutes); ARGS="-only epoch"
 	scripts/mutants $(ARGS)
 
-model: ## Check every state of the models of ledger and homes (model/), then break one rule at a time
+model: ## Check every state of the models of ledger and homes (lab/model), then break one rule at a time
 	scripts/model $(ARGS)
 
 fuzz: ## Every fuzz target for FUZZTIME (20s)

@@ -52,7 +52,7 @@
 // So inside <= G - RS, and by rule 1 the sum is at most limit - pool. A new coordinator starts with G at
 // the stored bound ([LedgerRecord]), so its pool may be negative. While it is, sites hold: they return what
 // is free, and the older pool bounds the rest. Messages may be lost, repeated, late or out of order, and
-// processes may stop. "make model" checks this; model/README.md says where the engine is less strict than the model.
+// processes may stop. "make model" checks this; lab/model/README.md says where the engine is less strict than the model.
 //
 // A site that lost its memory comes back under a new incarnation and adopts each visitor of its own that it hears
 // of within a session duration. The lost account covers their debt: it stays charged until that time has

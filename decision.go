@@ -106,8 +106,11 @@ func (r Reason) Verdict() Verdict {
 		return Admit
 	case ReasonReject, ReasonNotJoining, ReasonDraining:
 		return Refuse
+	case ReasonNone, ReasonFull, ReasonLine, ReasonWaiting, ReasonEarly, ReasonQueueAll, ReasonPlaceLost, ReasonSessionOver,
+		ReasonUsed, ReasonBound, ReasonLineFull, ReasonPrequeue:
+		return Wait
 	}
-	return Wait
+	return Wait // a number that is no reason admits nobody
 }
 
 // Reasons returns every reason a decision can have.

@@ -234,6 +234,7 @@ func (w *trial) decided(v *visitor, d anteroom.Decision) {
 			}
 			v.ahead = d.Ahead
 		}
+	case anteroom.Refuse, anteroom.Pass: // neither changes what the visitor has
 	}
 }
 

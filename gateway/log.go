@@ -38,8 +38,9 @@ func isRepeat(d anteroom.Decision) bool {
 	switch d.Reason {
 	case anteroom.ReasonSession, anteroom.ReasonWaiting, anteroom.ReasonEarly, anteroom.ReasonSuspended, anteroom.ReasonNotJoining:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // logDecision writes the access log's line: who (by reference code), where, what and why.

@@ -44,6 +44,7 @@ func TestHouse(t *testing.T) {
 		{"no Director", directorUses},
 		{"tests wait for events", sleepingTests},
 		{"tests run", skippedTests},
+		{"switches are whole", partialSwitches},
 		{"fuzz targets have seeds", seedlessFuzzTargets},
 	} {
 		t.Run(rule.name, func(t *testing.T) {

@@ -147,6 +147,7 @@ func (o PreviewOptions) View(t *Template, language string, now time.Time) (v Vie
 		}
 	}
 	switch o.Event {
+	case anteroom.NoEvent:
 	case anteroom.Prequeueing:
 		d.Reason = anteroom.ReasonPrequeue
 		d.InForce = o.during(anteroom.Occurrence{Start: now.Add(previewStart), End: now.Add(previewStart + time.Hour)})

@@ -552,6 +552,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 		j.letIn(who, q, d)
 	case anteroom.Wait, anteroom.Refuse:
 		j.turnedAway(who, q, d)
+	case anteroom.Pass: // uncounted, like every request while the room is off
 	}
 	j.level()
 }
@@ -689,6 +690,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	switch d.Reason {
 	case anteroom.ReasonPlaceLost, anteroom.ReasonSessionOver, anteroom.ReasonUsed, anteroom.ReasonBound:
 		p.marks |= anew
+	default: // the visitor keeps the place
 	}
 	if q.visit.Fresh && (p.requests > 1 || p.entered != 0) && p.habits&parallel == 0 || d.Verdict == anteroom.Wait && d.Ticket.ID.IsZero() {
 		p.marks |= anew

@@ -12,8 +12,8 @@ package api
 
 // Bounds of a request to the API. The admin listener's server bounds how long it may take.
 const (
-	MaxBodyBytes   = 1 << 20
-	MaxBodyDepth   = 32   // objects and arrays in each other
+	maxBodyBytes   = 1 << 20
+	maxBodyDepth   = 32   // objects and arrays in each other
 	MaxBodyMembers = 1000 // of one object
-	MaxFaults      = 20   // reported at once
+	maxFaults      = 20   // reported at once
 )

@@ -91,7 +91,7 @@ func problemOf(err error) *Problem {
 	}
 	if faults, ok := FaultsOf(err); ok && anteroom.KindOf(err) == anteroom.Invalid {
 		p := &Problem{Status: http.StatusBadRequest}
-		for _, f := range faults[:min(len(faults), MaxFaults)] {
+		for _, f := range faults[:min(len(faults), maxFaults)] {
 			switch {
 			case f.Line > 0:
 				f.Problem += fmt.Sprintf(" at line %d, column %d", f.Line, f.Column)

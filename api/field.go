@@ -44,7 +44,7 @@ func (fs Fields[T]) Merge(to *T, o Object) error {
 		default:
 			err = f.Set(to, v)
 		}
-		if faults = add(faults, err); len(faults) >= MaxFaults {
+		if faults = add(faults, err); len(faults) >= maxFaults {
 			break
 		}
 	}

@@ -36,8 +36,8 @@ func Parse(text []byte) (Value, error) {
 		} else if err != nil {
 			return Value{}, syntaxFault(err)
 		}
-		if d.StackDepth() > MaxBodyDepth {
-			return Value{}, Invalid(pathOf(d.StackPointer()), "is nested too deeply", fmt.Sprintf("at most %d objects and arrays in each other", MaxBodyDepth))
+		if d.StackDepth() > maxBodyDepth {
+			return Value{}, Invalid(pathOf(d.StackPointer()), "is nested too deeply", fmt.Sprintf("at most %d objects and arrays in each other", maxBodyDepth))
 		}
 		if d.StackDepth() == 0 && len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
 			return Value{}, Invalid("", fmt.Sprintf("body goes on after its end at byte %d", d.InputOffset()), "send one JSON document")
@@ -166,7 +166,7 @@ func (o Object) Get(name string) Value {
 func (o Object) Only(names ...string) error {
 	var faults anteroom.Faults
 	for _, name := range slices.Sorted(maps.Keys(o.members)) {
-		if !slices.Contains(names, name) && len(faults) < MaxFaults {
+		if !slices.Contains(names, name) && len(faults) < maxFaults {
 			faults = append(faults, anteroom.Fault{Path: pathOf(jsontext.Pointer("").AppendToken(o.at(name))), Problem: "is not known here", Fix: "one of " + strings.Join(names, ", ")})
 		}
 	}

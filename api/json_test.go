@@ -94,7 +94,7 @@ func TestFieldsAreReplacedOrMerged(t *testing.T) {
 // TestBadBodiesNameTheField: what is wrong, and where, for everything that a body can be.
 func TestBadBodiesNameTheField(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat(`{"a":`, MaxBodyDepth) + "1" + strings.Repeat("}", MaxBodyDepth)
+	deep := strings.Repeat(`{"a":`, maxBodyDepth) + "1" + strings.Repeat("}", maxBodyDepth)
 	members := "{"
 	for i := range MaxBodyMembers + 1 {
 		members += `"` + strings.Repeat("a", i+1) + `":1,`
@@ -116,8 +116,8 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		{"name twice inside", `{"name":"x","list":[{"of":"1","of":"2"}]}`, "list[0].of: is there twice (send it once)"},
 		{"name twice, escaped", `{"name":"x","n\u0061me":"y"}`, "name: is there twice (send it once)"},
 		{"nested as deep as may be", deep, "name: is missing"},
-		{"nested deeper", `[` + deep + `]`, strings.TrimSuffix("[0]"+strings.Repeat(".a", MaxBodyDepth-1), "") + ": is nested too deeply (at most 32 objects and arrays in each other)"},
-		{"very deep", strings.Repeat("[", 100_000), strings.TrimSuffix(strings.Repeat("[0]", MaxBodyDepth), "") + ": is nested too deeply (at most 32 objects and arrays in each other)"},
+		{"nested deeper", `[` + deep + `]`, strings.TrimSuffix("[0]"+strings.Repeat(".a", maxBodyDepth-1), "") + ": is nested too deeply (at most 32 objects and arrays in each other)"},
+		{"very deep", strings.Repeat("[", 100_000), strings.TrimSuffix(strings.Repeat("[0]", maxBodyDepth), "") + ": is nested too deeply (at most 32 objects and arrays in each other)"},
 		{"many members", members, ": body has too many members (at most 1000)"},
 		{"list for an object", `[]`, ": body is a list (send an object)"},
 		{"null for an object", `null`, ": body is null (send an object)"},
@@ -166,7 +166,7 @@ func FuzzBody(f *testing.F) {
 				t.Fatalf("no fault: %v", err)
 			}
 			p := problemOf(err)
-			if p.Status != 400 || len(p.Errors) == 0 || len(p.Errors) > MaxFaults {
+			if p.Status != 400 || len(p.Errors) == 0 || len(p.Errors) > maxFaults {
 				t.Fatalf("%+v", p)
 			}
 			marshal(t, p.Errors)

@@ -170,12 +170,12 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 // JSON reads the body as a JSON document, whatever its Content-Type says. The error holds
 // [anteroom.Faults].
 func (r *Request) JSON() (Value, error) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, MaxBodyBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 	if err != nil {
 		return Value{}, Invalid("", "body could not be read to its end", "send it whole, and faster")
 	}
-	if len(text) > MaxBodyBytes {
-		return Value{}, Refuse(http.StatusRequestEntityTooLarge, CodeInvalid, fmt.Sprintf("body has more than %d bytes: invalid data", MaxBodyBytes))
+	if len(text) > maxBodyBytes {
+		return Value{}, Refuse(http.StatusRequestEntityTooLarge, CodeInvalid, fmt.Sprintf("body has more than %d bytes: invalid data", maxBodyBytes))
 	}
 	return Parse(text)
 }

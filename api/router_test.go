@@ -242,10 +242,10 @@ func TestErrorsInTheEnvelope(t *testing.T) {
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	fill := func(n int) string { return `{"a":"` + strings.Repeat("x", n-8) + `"}` }
-	if w, _ := ask(t, with("POST", "/body", fill(MaxBodyBytes))); w.Code != 200 {
+	if w, _ := ask(t, with("POST", "/body", fill(maxBodyBytes))); w.Code != 200 {
 		t.Errorf("as large as may be: %d", w.Code)
 	}
-	if w, e := ask(t, with("POST", "/body", fill(MaxBodyBytes+1))); w.Code != 413 || e.Errors[0].Code != CodeInvalid {
+	if w, e := ask(t, with("POST", "/body", fill(maxBodyBytes+1))); w.Code != 413 || e.Errors[0].Code != CodeInvalid {
 		t.Errorf("larger: %d %v", w.Code, e.Errors)
 	}
 	r := with("POST", "/body", "")

@@ -74,7 +74,7 @@ func loadFiles() *files {
 		ext := path.Ext(e.Name())
 		hashed := strings.TrimSuffix(e.Name(), ext) + "-" + f.tag + ext
 		fs.assets[hashed] = f
-		names = append(names, AssetsPrefix+"/"+e.Name(), AssetsPrefix+"/"+hashed)
+		names = append(names, assetsPrefix+"/"+e.Name(), assetsPrefix+"/"+hashed)
 	}
 	fs.shell = newFile("index.html", []byte(strings.NewReplacer(names...).Replace(string(page))))
 	return fs

@@ -33,7 +33,7 @@ import (
 // Paths that the dashboard owns besides the pages.
 const (
 	Prefix       = "/dash"   // sessions, live figures, the way to the APIs
-	AssetsPrefix = "/assets" // files of the page
+	assetsPrefix = "/assets" // files of the page
 )
 
 // Config is what the dashboard stands on. All but Now is required.
@@ -57,7 +57,7 @@ type Room struct {
 	Value any // becomes JSON
 }
 
-// Dashboard is the handler of the pages and of what is below Prefix and AssetsPrefix.
+// Dashboard is the handler of the pages and of what is below Prefix and assetsPrefix.
 type Dashboard struct {
 	Config
 	sessions *sessions
@@ -88,8 +88,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		d.dash(w, r, strings.TrimPrefix(path, Prefix))
-	case strings.HasPrefix(path, AssetsPrefix+"/"):
-		d.files.serve(w, r, strings.TrimPrefix(path, AssetsPrefix+"/"))
+	case strings.HasPrefix(path, assetsPrefix+"/"):
+		d.files.serve(w, r, strings.TrimPrefix(path, assetsPrefix+"/"))
 	default:
 		d.files.page(w, r)
 	}
@@ -141,7 +141,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) error {
 	// Whoever logs in anew is done with the session before.
 	d.sessions.end(sessionID(r))
 	id, s := d.sessions.begin(strings.TrimSpace(body.Token))
-	http.SetCookie(w, cookie(r, id, int(SessionLife/time.Second)))
+	http.SetCookie(w, cookie(r, id, int(sessionLife/time.Second)))
 	d.Log.Info("somebody logged in to the dashboard", "token", by.Name, "address", by.Address)
 	d.show(w, by, s)
 	return nil
@@ -171,7 +171,7 @@ func (d *Dashboard) show(w http.ResponseWriter, by manage.Caller, s session) {
 	}
 	api.SendAnswer(w, api.Answer{Result: api.Members{
 		{Name: "name", Value: by.Name}, {Name: "token", Value: optional(by.Token)}, {Name: "grants", Value: grants},
-		{Name: "ends", Value: s.began.Add(SessionLife).UTC().Format(time.RFC3339)}, {Name: "version", Value: d.Version},
+		{Name: "ends", Value: s.began.Add(sessionLife).UTC().Format(time.RFC3339)}, {Name: "version", Value: d.Version},
 	}})
 }
 

@@ -11,17 +11,17 @@ import (
 
 // Bounds of sessions.
 const (
-	// SessionLife is how long somebody stays logged in at most.
-	SessionLife = 12 * time.Hour
-	// SessionIdle is how long a session lives without a request. A page that is looked at
+	// sessionLife is how long somebody stays logged in at most.
+	sessionLife = 12 * time.Hour
+	// sessionIdle is how long a session lives without a request. A page that is looked at
 	// has the stream of figures open, which counts.
-	SessionIdle = time.Hour
-	// MaxSessions are kept at once; one more ends the one that was used longest ago.
-	MaxSessions = 1000
+	sessionIdle = time.Hour
+	// maxSessions are kept at once; one more ends the one that was used longest ago.
+	maxSessions = 1000
 )
 
-// CookieName of the session.
-const CookieName = "anteroom_session"
+// cookieName of the session.
+const cookieName = "anteroom_session"
 
 // session is somebody who is logged in. It is in memory only: a restart ends it.
 type session struct {
@@ -51,7 +51,7 @@ func (ss *sessions) begin(secret string) (id string, s session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.expire(now)
-	for len(ss.all) >= MaxSessions {
+	for len(ss.all) >= maxSessions {
 		ss.dropOldest()
 	}
 	ss.all[sha256.Sum256([]byte(id))] = s
@@ -81,7 +81,7 @@ func (ss *sessions) end(id string) {
 
 func (ss *sessions) expire(now time.Time) {
 	for key, s := range ss.all {
-		if now.Sub(s.began) >= SessionLife || now.Sub(s.used) >= SessionIdle {
+		if now.Sub(s.began) >= sessionLife || now.Sub(s.used) >= sessionIdle {
 			delete(ss.all, key)
 		}
 	}
@@ -100,7 +100,7 @@ func (ss *sessions) dropOldest() {
 
 // sessionID returns what the cookie says; empty when there is none.
 func sessionID(r *http.Request) string {
-	c, err := r.Cookie(CookieName)
+	c, err := r.Cookie(cookieName)
 	if err != nil {
 		return ""
 	}
@@ -110,5 +110,5 @@ func sessionID(r *http.Request) string {
 // cookie is the session's. Over TLS no browser sends it in the clear. Cookies know no ports:
 // the path keeps it from most of what else is served under the listener's name.
 func cookie(r *http.Request, id string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: CookieName, Value: id, Path: Prefix, MaxAge: maxAge, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: cookieName, Value: id, Path: Prefix, MaxAge: maxAge, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode}
 }

@@ -19,7 +19,7 @@ func TestLoginMakesASession(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	c := a.Cookies()[0]
-	if c.Name != CookieName || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/dash" || c.Domain != "" || c.Secure || c.MaxAge != 12*60*60 || len(c.Value) != 43 {
+	if c.Name != cookieName || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/dash" || c.Domain != "" || c.Secure || c.MaxAge != 12*60*60 || len(c.Value) != 43 {
 		t.Errorf("cookie over HTTP: %+v", c)
 	}
 	if strings.Contains(c.Value, adminToken) || a.Header.Get("Cache-Control") != "no-store" {
@@ -40,7 +40,7 @@ func TestLoginMakesASession(t *testing.T) {
 
 func TestWhoIsNotLoggedIn(t *testing.T) {
 	w := newWorld(t)
-	for _, cookie := range []string{"", CookieName + "=", CookieName + "=x", CookieName + "=" + strings.Repeat("A", 43), CookieName + "=" + adminToken} {
+	for _, cookie := range []string{"", cookieName + "=", cookieName + "=x", cookieName + "=" + strings.Repeat("A", 43), cookieName + "=" + adminToken} {
 		for _, path := range []string{"/dash/session", "/dash/live", "/dash/api/anteroom/v1/rooms"} {
 			if a := w.ask("GET", path, "", "Cookie", cookie); a.StatusCode != 401 || a.Success {
 				t.Errorf("%s with %q: %d %s", path, cookie, a.StatusCode, a.body)
@@ -52,7 +52,7 @@ func TestWhoIsNotLoggedIn(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	type step = func(w *world, cookie string)
 	for name, end := range map[string]step{
-		"after an hour without a request": func(w *world, _ string) { w.now = w.now.Add(SessionIdle) },
+		"after an hour without a request": func(w *world, _ string) { w.now = w.now.Add(sessionIdle) },
 		"after twelve hours of use": func(w *world, cookie string) {
 			for range 24 {
 				w.now = w.now.Add(30 * time.Minute)
@@ -71,7 +71,7 @@ func TestSessionEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			cookie := w.login(adminToken)
-			w.now = w.now.Add(SessionIdle - time.Second)
+			w.now = w.now.Add(sessionIdle - time.Second)
 			if a := w.ask("GET", "/dash/session", "", "Cookie", cookie); a.StatusCode != 200 {
 				t.Fatalf("before: %d", a.StatusCode)
 			}
@@ -153,10 +153,10 @@ func TestSessionsAreBounded(t *testing.T) {
 	second := w.login(adminToken)
 	w.now = w.now.Add(time.Second)
 	w.ask("GET", "/dash/session", "", "Cookie", first)
-	for range MaxSessions - 1 {
+	for range maxSessions - 1 {
 		w.dash.sessions.begin(adminToken)
 	}
-	if n := len(w.dash.sessions.all); n != MaxSessions {
+	if n := len(w.dash.sessions.all); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
 	for cookie, want := range map[string]int{first: 200, second: 401} {
@@ -191,7 +191,7 @@ func TestLinksReplaceNoSession(t *testing.T) {
 	if a.StatusCode != 200 || len(a.Cookies()) != 1 {
 		t.Fatalf("a link for nobody: %d %s", a.StatusCode, a.body)
 	}
-	cookie := CookieName + "=" + a.Cookies()[0].Value
+	cookie := cookieName + "=" + a.Cookies()[0].Value
 	for token, want := range map[string]int{adminToken: 200, other: 409, other[:len(other)-1] + "~": 401} {
 		if a := link(token, cookie); a.StatusCode != want || len(a.Cookies()) != 0 {
 			t.Errorf("another link: %d %s, want %d", a.StatusCode, a.body, want)
@@ -200,7 +200,7 @@ func TestLinksReplaceNoSession(t *testing.T) {
 	if a := w.ask("GET", "/dash/session", "", "Cookie", cookie); a.StatusCode != 200 || !strings.Contains(a.body, "ANTEROOM_API_TOKEN") {
 		t.Errorf("the session: %d %s", a.StatusCode, a.body)
 	}
-	if a := link(other, CookieName+"=over"); a.StatusCode != 200 {
+	if a := link(other, cookieName+"=over"); a.StatusCode != 200 {
 		t.Errorf("after the session: %d %s", a.StatusCode, a.body)
 	}
 }

@@ -20,10 +20,33 @@ import (
 // boundless are packages whose constants are no limits of the product.
 var boundless = []string{"demo/...", "cmd/...", "examples/..."}
 
-// limitsPageFaults compares docs/limits.md with the constants of limits.go and with every
-// other exported constant of the product called Max… or Min…: each has one row, with the
-// value, a reason and what happens at it.
-func limitsPageFaults(sources []source, page string) []string {
+// limits are the limits of the product, by folder, that no other package has to know. Exported ones need no list: they are
+// called Max… or Min….
+var limits = map[string][]string{
+	"analytics/report": {"maxRange", "maxEvents"},
+	"analytics/store":  {"maxHistogramRows", "minSize"},
+	"api":              {"maxBodyBytes", "maxBodyDepth", "maxFaults", "minPerPage", "maxPerPage"},
+	"api/graph": {
+		"maxRequestBytes", "maxQueryBytes", "maxTokens", "maxNesting", "maxDepth", "maxSelections", "maxArguments",
+		"maxVariables", "maxVariableValues", "maxVariableMembers", "maxConditions", "maxFilterValues", "maxSpans",
+		"maxZones", "maxPageSize", "maxNodeFields", "maxScanned", "maxFields", "maxMetaFields", "maxQueries",
+	},
+	"api/own":        {"maxAnalyticsPoints"},
+	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
+	"dashboard":      {"maxSessions"},
+	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "maxAdmitNow"},
+	"manage/webhook": {"maxKept", "maxSignature"},
+	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
+	"rules": {
+		"maxNodes", "maxDepth", "maxSetItems", "maxRegexps", "maxRegexpLength", "maxRegexpProgram", "maxWork", "maxSetWork",
+	},
+	"rules/crawler": {"maxVerified", "maxImpostors", "maxPending", "maxPendingPerNetwork"},
+	"rules/geo":     {"maxFiles", "maxFileBytes"},
+}
+
+// limitsPageFaults compares docs/limits.md with the constants of limits.go, with every other exported constant of the
+// product called Max… or Min…, and with the listed ones: each has one row, with the value, a reason and what happens at it.
+func limitsPageFaults(sources []source, listed map[string][]string, page string) []string {
 	values := constants(sources)
 	wanted := map[string]bool{}
 	for name := range values {
@@ -32,11 +55,21 @@ func limitsPageFaults(sources []source, page string) []string {
 			wanted[name] = true
 		}
 	}
+	var faults []string
+	for folder, names := range listed {
+		for _, name := range names {
+			key := folder + "/" + name
+			if _, ok := values[key]; !ok {
+				faults = append(faults, fmt.Sprintf("the list of limits: %s.%s is gone; take it off the list and off docs/limits.md", folder, name))
+				continue
+			}
+			wanted[key] = true
+		}
+	}
 	exists := map[string]bool{}
 	for _, s := range sources {
 		exists[s.pkg] = true
 	}
-	var faults []string
 	rows := map[string]bool{}
 	for i, cells := range tableRows(page) {
 		name, ok := codeOf(cells[0])
@@ -79,8 +112,7 @@ type value struct {
 	duration bool
 }
 
-// constants returns the constants of limits.go by name, and the exported ones of all other
-// packages as "folder/Name".
+// constants returns the constants of limits.go by name, and those of all other packages as "folder/Name".
 func constants(sources []source) map[string]value {
 	out := map[string]value{}
 	for range 2 { // a constant may refer to one of a file that comes later
@@ -99,9 +131,6 @@ func constants(sources []source) map[string]value {
 						key := id.Name
 						if s.pkg != "." {
 							key = s.pkg + "/" + id.Name
-						}
-						if !ast.IsExported(id.Name) {
-							continue
 						}
 						out[key] = value{}
 						if i < len(vs.Values) {
@@ -544,27 +573,31 @@ func TestLimitsPageRuleBites(t *testing.T) {
 	t.Parallel()
 	sources := []source{
 		parseSource(t, "limits.go", "package anteroom\nimport \"time\"\nconst (\n\tDefaultX = 5*time.Minute\n\tMaxBodyBytes = 64 << 10\n\tMaxUsers = 1<<31 - 1\n)\n"),
-		parseSource(t, "ticket/a.go", "package ticket\nconst MaxLife = anteroom.DefaultX + time.Hour\nconst Version = 1\n"),
+		parseSource(t, "ticket/a.go", "package ticket\nconst MaxLife = anteroom.DefaultX + time.Hour\nconst Version = 1\nconst (\n\tmaxKeys = 2 * Version\n\tmaxNames = 3\n)\n"),
 	}
 	const head = "| bound | value | reason | at it |\n|---|---|---|---|\n"
-	const x, body, users, life = "| `DefaultX` | 5m | r | a |\n", "| `MaxBodyBytes` | 64 KiB | r | a |\n", "| `MaxUsers` | 2,147,483,647 | r | a |\n", "| `ticket.MaxLife` | 1h5m | r | a |\n"
+	const x, body, users, life = "| `DefaultX` | 5m | r | a |\n", "| `MaxBodyBytes` | 64 KiB | r | a |\n", "| `MaxUsers` | 2,147,483,647 | r | a |\n", "| `ticket.MaxLife` | 1h5m | r | a |\n| `ticket.maxKeys` | 2 | r | a |\n"
 	for _, c := range []struct {
 		name, page string
 		faults     int
 	}{
 		{"right", head + x + body + users + life, 0},
-		{"row missing", head + x + body + users, 1},
+		{"row missing", head + x + body + users, 2},
 		{"wrong value", head + x + strings.Replace(body, "64", "65", 1) + users + life, 1},
 		{"no such constant", head + x + body + users + life + "| `MaxOld` | 1 | r | a |\n", 1},
 		{"no such constant of a package", head + x + body + users + life + "| `ticket.MaxOld` | 1 | r | a |\n", 1},
 		{"package to come", head + x + body + users + life + "| `sims.MaxOld` | 1 | r | a |\n", 0},
 		{"twice", head + x + x + body + users + life, 1},
 		{"no reason", head + "| `DefaultX` | 5m | | a |\n" + body + users + life, 1},
-		{"empty page", "", 4},
+		{"not listed", head + x + body + users + life + "| `ticket.maxNames` | 3 | r | a |\n", 1},
+		{"empty page", "", 5},
 	} {
-		if got := limitsPageFaults(sources, c.page); len(got) != c.faults {
+		if got := limitsPageFaults(sources, map[string][]string{"ticket": {"maxKeys"}}, c.page); len(got) != c.faults {
 			t.Errorf("%s: %d faults, want %d: %q", c.name, len(got), c.faults, got)
 		}
+	}
+	if got := limitsPageFaults(sources, map[string][]string{"ticket": {"maxKeys", "maxGone"}}, head+x+body+users+life); len(got) != 1 {
+		t.Errorf("one listed that is gone: %d faults, want 1: %q", len(got), got)
 	}
 }
 

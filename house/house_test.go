@@ -56,7 +56,7 @@ func TestHouse(t *testing.T) {
 	}
 	t.Run("limits page", func(t *testing.T) {
 		t.Parallel()
-		for _, fault := range limitsPageFaults(sources, readText(t, root+"/docs/limits.md")) {
+		for _, fault := range limitsPageFaults(sources, limits, readText(t, root+"/docs/limits.md")) {
 			t.Error(fault)
 		}
 	})

@@ -49,9 +49,9 @@ const (
 	backupVersion = 1
 	keysLine      = "keys.json"
 
-	// MaxBackup and MaxBackupLine bound what Restore reads, in bytes after unpacking.
+	// MaxBackup and maxBackupLine bound what Restore reads, in bytes after unpacking.
 	MaxBackup     = 1 << 30
-	MaxBackupLine = 32 << 20
+	maxBackupLine = 32 << 20
 
 	restoreTime = 10 * time.Minute
 )
@@ -275,8 +275,8 @@ func (t *tx) restore(b backup, out *Restored) error {
 	if len(next.hooks) > anteroom.MaxWebhooks {
 		return invalid(fmt.Errorf("it has %d webhooks; at most %d", len(next.hooks), anteroom.MaxWebhooks))
 	}
-	if len(next.zones) > MaxZones || len(next.lists) > rules.MaxLists || len(next.tokens) > MaxTokens {
-		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), MaxZones, rules.MaxLists, MaxTokens))
+	if len(next.zones) > maxZones || len(next.lists) > rules.MaxLists || len(next.tokens) > MaxTokens {
+		return invalid(fmt.Errorf("it has %d zones, %d lists and %d tokens; at most %d, %d and %d", len(next.zones), len(next.lists), len(next.tokens), maxZones, rules.MaxLists, MaxTokens))
 	}
 	*t.next = *next
 	t.next.seq, t.next.head, t.next.account.header = t.seq(), "", t.header()
@@ -400,7 +400,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 	}
 	limited := &io.LimitedReader{R: zip, N: MaxBackup + 1}
 	in := bufio.NewScanner(limited)
-	in.Buffer(make([]byte, 64<<10), MaxBackupLine)
+	in.Buffer(make([]byte, 64<<10), maxBackupLine)
 	b = backup{docs: map[string][]byte{}, pages: map[string]string{}}
 	sum := sha256.New()
 	prev, ended, pages := "", false, 0
@@ -436,7 +436,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 			b.keys = []byte(one.Text)
 		case strings.HasPrefix(one.Key, pagePrefix):
 			// At once, and not with the rest: a small file unpacks to much.
-			if pages += len(one.Text); one.Key != pageKey(one.Text) || len(one.Text) > anteroom.MaxTemplateBytes || pages > MaxPages {
+			if pages += len(one.Text); one.Key != pageKey(one.Text) || len(one.Text) > anteroom.MaxTemplateBytes || pages > maxPages {
 				return invalid("%.100s is no custom page, or one too many", one.Key)
 			}
 			b.pages[one.Key] = one.Text

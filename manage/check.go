@@ -196,11 +196,11 @@ func (s *State) checkTotals() error {
 	for _, r := range s.rooms {
 		events, expressions = events+len(r.Events), expressions+len(r.Rules)
 	}
-	if events > MaxEvents {
-		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete those that are over", MaxEvents)}}.Err()
+	if events > maxEvents {
+		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete those that are over", maxEvents)}}.Err()
 	}
-	if expressions > MaxRules {
-		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", MaxRules)}}.Err()
+	if expressions > maxRules {
+		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", maxRules)}}.Err()
 	}
 	return nil
 }

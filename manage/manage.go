@@ -136,17 +136,17 @@ type ShuffleRecord struct {
 
 // Bounds of an installation.
 const (
-	MaxZones         = 1_000
-	MaxRules         = 20_000 // of all rooms together
-	MaxEvents        = 20_000 // of all rooms together
+	maxZones         = 1_000
+	maxRules         = 20_000 // of all rooms together
+	maxEvents        = 20_000 // of all rooms together
 	MaxListItems     = rules.MaxListItems
 	MaxTokens        = 1_000
 	MaxGrants        = 100       // of a token
 	MaxNetworks      = 100       // of a token
-	MaxPages         = 128 << 20 // bytes of all custom pages together
-	MaxAuditRecords  = 10_000
+	maxPages         = 128 << 20 // bytes of all custom pages together
+	maxAuditRecords  = 10_000
 	MaxAuditPage     = 1_000 // records returned at once
-	MaxAdmitNow      = 1_000_000
+	maxAdmitNow      = 1_000_000
 	MaxTokenOverlap  = 30 * 24 * time.Hour
 	DefaultTokenLife = 90 * 24 * time.Hour
 

@@ -494,7 +494,7 @@ func TestChangesAreInTheLogOfTheProcess(t *testing.T) {
 func TestRulesAndEventsOfAllRoomsTogetherAreBounded(t *testing.T) {
 	t.Parallel()
 	var file []anteroom.Room
-	for i := range MaxRules / anteroom.MaxRulesPerRoom {
+	for i := range maxRules / anteroom.MaxRulesPerRoom {
 		r := shop(fmt.Sprintf("room%d", i))
 		for j := range anteroom.MaxRulesPerRoom {
 			r.Rules = append(r.Rules, anteroom.Rule{Action: anteroom.ActionBypass, Expression: "ssl"})

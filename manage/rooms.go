@@ -75,7 +75,7 @@ func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made 
 		if _, taken := t.old.ZoneNamed(host); taken {
 			return anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("the zone %.80q exists already", host)}}.Err()
 		}
-		if len(t.old.zones) >= MaxZones {
+		if len(t.old.zones) >= maxZones {
 			return anteroom.Errorf(anteroom.Invalid, "there are %d zones, and no more may be", len(t.old.zones))
 		}
 		made = anteroom.Zone{ID: anteroom.ZoneID(newID()), Name: host, CreatedOn: t.now, ModifiedOn: t.now}

@@ -639,8 +639,8 @@ func (m *Manager) putPages(ctx context.Context, pages map[string]string) error {
 		if m.pages[key].users > 0 {
 			continue
 		}
-		if total += len(html); total > MaxPages {
-			return anteroom.Faults{{Path: "custom_page_html", Problem: fmt.Sprintf("all custom pages together would have more than %d bytes", MaxPages),
+		if total += len(html); total > maxPages {
+			return anteroom.Faults{{Path: "custom_page_html", Problem: fmt.Sprintf("all custom pages together would have more than %d bytes", maxPages),
 				Fix: "use the same page for several rooms, or smaller ones"}}.Err()
 		}
 		if _, err := m.cfg.Link.Put(ctx, key, []byte(html)); err != nil {
@@ -672,11 +672,11 @@ func (m *Manager) dropPages(ctx context.Context) {
 	}
 }
 
-// prune drops old records once there are more than MaxAuditRecords: first the anchor says
+// prune drops old records once there are more than maxAuditRecords: first the anchor says
 // where the log begins, some records ahead; then two of them go with each change.
 func (m *Manager) prune(ctx context.Context) {
 	last := m.State().seq
-	if last >= m.log0+MaxAuditRecords+pruneAhead {
+	if last >= m.log0+maxAuditRecords+pruneAhead {
 		// Another process may have moved it already.
 		if now, _, err := m.anchor(ctx); err != nil || now > m.log0 {
 			m.log0 = max(m.log0, now)

@@ -448,13 +448,13 @@ func TestAuditIsBounded(t *testing.T) {
 	t.Parallel()
 	link, ctx := memlink.New(), t.Context()
 	m := open(t, Config{Link: link, FirstToken: envToken})
-	for range MaxAuditRecords + 3*pruneAhead {
+	for range maxAuditRecords + 3*pruneAhead {
 		if err := m.act(ctx, root, "keys.rotate", "", "", "", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	n, head, err := m.VerifyAudit(ctx, root)
-	if err != nil || n < MaxAuditRecords || n > MaxAuditRecords+2*pruneAhead || head != m.State().head {
+	if err != nil || n < maxAuditRecords || n > maxAuditRecords+2*pruneAhead || head != m.State().head {
 		t.Errorf("%d records, %v", n, err)
 	}
 	if keys := must[[]string](t)(link.Keys(ctx, auditPrefix)); len(keys) > n+2*pruneAhead {

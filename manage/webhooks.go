@@ -418,13 +418,13 @@ func (s *State) checkWebhook(w anteroom.Webhook) anteroom.Faults {
 // Slack's is: only whether it is another one is told.
 func (w *storedWebhook) audited() storedWebhook {
 	shown := *w
-	shown.Webhook.URL = MaskURL(w.Webhook.URL)
+	shown.Webhook.URL = maskURL(w.Webhook.URL)
 	return shown
 }
 
-// MaskURL shows of a URL its scheme and host, and by eight digits whether the rest is that of
+// maskURL shows of a URL its scheme and host, and by eight digits whether the rest is that of
 // another one.
-func MaskURL(text string) string {
+func maskURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "[secret]"

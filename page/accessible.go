@@ -17,8 +17,8 @@ type Barrier struct {
 	Line    int    // of the template, from 1
 }
 
-// MaxBarriers is how many barriers are told of one template.
-const MaxBarriers = 50
+// maxBarriers is how many barriers are told of one template.
+const maxBarriers = 50
 
 // Barriers returns what a look at the text of a template finds that is in the way of people who
 // use a screen reader, a keyboard or magnification, in the order of their lines. It sees no
@@ -74,7 +74,7 @@ type labelled struct {
 func (f *finder) tell(rule, message string) { f.tellAt(f.top, rule, message) }
 
 func (f *finder) tellAt(line int, rule, message string) {
-	if len(f.found) < MaxBarriers {
+	if len(f.found) < maxBarriers {
 		f.found = append(f.found, Barrier{rule, message, line})
 	}
 }

@@ -32,7 +32,7 @@ func TestBarriers(t *testing.T) {
 		good(`<meta name=viewport content="user-scalable = no">`): "3 meta-viewport",
 		"":                              "1 html-has-lang 1 document-title 1 page-has-heading-one 1 landmark-one-main",
 		"<html>\n<title> </title>\n<p>": "1 html-has-lang 1 document-title 1 page-has-heading-one 1 landmark-one-main",
-		good(strings.Repeat("<img>", MaxBarriers+9)): strings.TrimSpace(strings.Repeat("3 image-alt ", MaxBarriers)),
+		good(strings.Repeat("<img>", maxBarriers+9)): strings.TrimSpace(strings.Repeat("3 image-alt ", maxBarriers)),
 	} {
 		var got []string
 		for _, b := range Barriers(template) {
@@ -80,7 +80,7 @@ func FuzzBarriers(f *testing.F) {
 				t.Errorf("%v of %d lines", b, lines)
 			}
 		}
-		if len(all) > MaxBarriers {
+		if len(all) > maxBarriers {
 			t.Errorf("%d barriers", len(all))
 		}
 	})

@@ -201,7 +201,7 @@ func foot(w *words, st state, variant int) string {
 			if variant == firstVisit {
 				b.WriteString(`<p class="quiet">` + e(w.Cookies) + `</p>`)
 			}
-			b.WriteString(`<p class="quiet"><a href="?` + HoldQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
+			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
 		}
 	}
 	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` +

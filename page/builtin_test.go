@@ -91,7 +91,7 @@ func TestEveryPageHasItsParts(t *testing.T) {
 			`id="prequeueTime"`: early,
 			`id="check"`:        !isClosed && f != nil && f.Event != nil && f.Event.ShuffleAtStart,
 			`id="tell"`:         !isClosed,
-			HoldQuery:           !isClosed && !v.Paused,
+			holdQuery:           !isClosed && !v.Paused,
 			`dir="rtl"`:         rightToLeft[v.Language],
 		} {
 			if strings.Contains(page, part) != want {

@@ -41,7 +41,7 @@ func FuzzCompile(f *testing.F) {
 		}
 		v.Template = tmpl
 		out := AppendPage(nil, v, false)
-		if len(out) > len(page)+64*MaxTemplateTags {
+		if len(out) > len(page)+64*maxTemplateTags {
 			t.Errorf("%d bytes from %d", len(out), len(page))
 		}
 	})

@@ -10,8 +10,8 @@
 // The built-in page is one document without any further request. It is compressed once for
 // every language and state, in pieces; what differs between visitors goes between the
 // pieces in stored deflate blocks (see [AppendPage]). It works without script by the
-// Refresh header. Where there is script, it asks the same URL with [StatusQuery] when the
-// header's interval is over, listens to [StreamQuery] when the server offers a stream, and
+// Refresh header. Where there is script, it asks the same URL with statusQuery when the
+// header's interval is over, listens to streamQuery when the server offers a stream, and
 // calls window.stop, which cancels the pending Refresh (seen in Chromium). In a browser
 // where it does not, the page reloads as it would without script: nothing is lost by that.
 //
@@ -37,9 +37,9 @@ const (
 // The query pairs that the page's script, or its "pause" link, adds to the URL at which
 // the visitor waits. The gateway answers them and never forwards them.
 const (
-	StatusQuery = "__anteroom=status" // AppendStatus; the script adds the place on the screen: "status.12"
-	StreamQuery = "__anteroom=stream" // server-sent events "place" (data: AppendStatus) and "go"
-	HoldQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
+	statusQuery = "__anteroom=status" // AppendStatus; the script adds the place on the screen: "status.12"
+	streamQuery = "__anteroom=stream" // server-sent events "place" (data: AppendStatus) and "go"
+	holdQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
 )
 
 // VerifyPath is where the page stands by which anybody can recompute a shuffle, on every host.
@@ -58,7 +58,7 @@ type View struct {
 	// Returning says that the request carried a ticket that opened. Then cookies work,
 	// and the page leaves out the hint about them.
 	Returning bool
-	// Paused says that the visitor asked for no more automatic updates ([HoldQuery]).
+	// Paused says that the visitor asked for no more automatic updates (holdQuery).
 	Paused bool
 	// Preview says that nobody waits at this page: its script asks nothing.
 	Preview bool

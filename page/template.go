@@ -14,8 +14,8 @@ import (
 // Bounds of an operator's template beside [anteroom.MaxTemplateBytes]. With them the worst
 // template renders in two to three milliseconds (BenchmarkWorstTemplate).
 const (
-	MaxTemplateNesting = 32
-	MaxTemplateTags    = 2000
+	maxTemplateNesting = 32
+	maxTemplateTags    = 2000
 	maxNameLength      = 64
 	maxTemplateFaults  = 20 // reported at once
 )
@@ -86,8 +86,8 @@ func check(page string) anteroom.Faults {
 		}
 		advance(pos + next)
 		start := pos
-		if tags > MaxTemplateTags {
-			fault(start, fmt.Sprintf("has more than %d tags", MaxTemplateTags), "use fewer")
+		if tags > maxTemplateTags {
+			fault(start, fmt.Sprintf("has more than %d tags", maxTemplateTags), "use fewer")
 			return faults
 		}
 		raw, end := strings.HasPrefix(page[start+2:], "{"), "}}"
@@ -117,8 +117,8 @@ func check(page string) anteroom.Faults {
 		case !isName(name):
 			fault(start, fmt.Sprintf("%.80q is not a name", name), fmt.Sprintf("1 to %d letters, digits and _", maxNameLength))
 		case sign == '#' || sign == '^':
-			if len(open) == MaxTemplateNesting {
-				fault(start, fmt.Sprintf("nests sections deeper than %d", MaxTemplateNesting), "nest less")
+			if len(open) == maxTemplateNesting {
+				fault(start, fmt.Sprintf("nests sections deeper than %d", maxTemplateNesting), "nest less")
 				return faults
 			}
 			open = append(open, section{name, line, start - lineStart + 1})

@@ -152,14 +152,14 @@ func TestHarmlessTemplates(t *testing.T) {
 
 // worstTemplates are as large, as deep and as full of tags as is allowed.
 func worstTemplates() map[string]string {
-	const sections = MaxTemplateNesting - 1
+	const sections = maxTemplateNesting - 1
 	open, shut := strings.Repeat("{{#inWaitingRoom}}", sections), strings.Repeat("{{/inWaitingRoom}}", sections)
-	deep := open + strings.Repeat("{{missing}}{{lastUpdated}}", (MaxTemplateTags-2*sections)/2) + shut
+	deep := open + strings.Repeat("{{missing}}{{lastUpdated}}", (maxTemplateTags-2*sections)/2) + shut
 	line := strings.Repeat("x", 200) + "\n"
 	return map[string]string{
 		"deep":  deep,
 		"large": deep + strings.Repeat(line, (anteroom.MaxTemplateBytes-len(deep))/len(line)),
-		"wide":  strings.Repeat("{{#inWaitingRoom}}{{{timeUntilEventStartFormatted}}}{{/inWaitingRoom}}", MaxTemplateTags/3),
+		"wide":  strings.Repeat("{{#inWaitingRoom}}{{{timeUntilEventStartFormatted}}}{{/inWaitingRoom}}", maxTemplateTags/3),
 	}
 }
 
@@ -173,7 +173,7 @@ func TestTheWorstTemplateIsQuick(t *testing.T) {
 		if took := quickest(func() { out = AppendPage(nil, View{Decision: States()[0].Decision, Template: tmpl}, true) }); took > budget {
 			t.Errorf("%s: took %v, at most %v", name, took, budget)
 		}
-		if len(out) > anteroom.MaxTemplateBytes+64*MaxTemplateTags {
+		if len(out) > anteroom.MaxTemplateBytes+64*maxTemplateTags {
 			t.Errorf("%s: %d bytes", name, len(out))
 		}
 	}

@@ -65,7 +65,7 @@ func asMuchAsFits(name, expr, unit string) nastyCase {
 		panic(problem)
 	}
 	return nastyCase{"as much text as fits " + name, `http.user_agent matches r"` + expr + `"`, func(r *Request) {
-		r.Header["User-Agent"] = []string{strings.Repeat(unit, (MaxWork/p.perByte-2)/len(unit))}
+		r.Header["User-Agent"] = []string{strings.Repeat(unit, (maxWork/p.perByte-2)/len(unit))}
 	}}
 }
 
@@ -87,7 +87,7 @@ func BenchmarkNasty(b *testing.B) {
 			for b.Loop() {
 				r.args.made, r.headers.made, r.headers.list = false, false, r.headers.list[:0]
 				e.Match(r)
-				steps = MaxWork - r.work
+				steps = maxWork - r.work
 			}
 			b.ReportMetric(float64(steps), "steps/op")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(steps), "ns/step")

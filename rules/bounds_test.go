@@ -70,12 +70,12 @@ func TestHostileExpressionsAreRefused(t *testing.T) {
 
 // TestLimitsAreReached: the largest expressions that are allowed compile.
 func TestLimitsAreReached(t *testing.T) {
-	compile(t, strings.Repeat("(", MaxDepth)+"ssl"+strings.Repeat(")", MaxDepth))
-	compile(t, strings.Repeat("!", MaxDepth)+"ssl")
-	compile(t, strings.TrimSuffix(strings.Repeat("ssl or ", MaxNodes/2), " or "))
-	compile(t, "cf.edge.server_port in {"+strings.Repeat("1 ", MaxSetItems)+"}")
-	compile(t, strings.TrimSuffix(strings.Repeat(`http.host ~ "a" or `, MaxRegexps), " or "))
-	compile(t, `http.host ~ "`+strings.Repeat("a", MaxRegexpLength)+`"`)
+	compile(t, strings.Repeat("(", maxDepth)+"ssl"+strings.Repeat(")", maxDepth))
+	compile(t, strings.Repeat("!", maxDepth)+"ssl")
+	compile(t, strings.TrimSuffix(strings.Repeat("ssl or ", maxNodes/2), " or "))
+	compile(t, "cf.edge.server_port in {"+strings.Repeat("1 ", maxSetItems)+"}")
+	compile(t, strings.TrimSuffix(strings.Repeat(`http.host ~ "a" or `, maxRegexps), " or "))
+	compile(t, `http.host ~ "`+strings.Repeat("a", maxRegexpLength)+`"`)
 	compile(t, `http.host ~ "a{900}"`)
 	compile(t, `http.host eq r`+strings.Repeat("#", 255)+`""`+strings.Repeat("#", 255))
 }
@@ -84,14 +84,14 @@ func TestLimitsAreReached(t *testing.T) {
 // that used it up is no match, with a not before it neither. Steps are counted, so that the
 // test says the same on every machine; BenchmarkNasty measures what a step takes.
 func TestWorkIsBounded(t *testing.T) {
-	const most = MaxWork + 2*30<<10 // the last node may look at one whole header
+	const most = maxWork + 2*30<<10 // the last node may look at one whole header
 	for _, c := range nasty {
 		for _, expression := range []string{c.expression, "not (" + c.expression + ")"} {
 			e := compile(t, expression)
 			r := sample()
 			c.make(r)
 			matched := e.Match(r)
-			if done := MaxWork - r.work; done > most {
+			if done := maxWork - r.work; done > most {
 				t.Errorf("%s: %d steps", c.name, done)
 			}
 			if r.work < 0 && matched {

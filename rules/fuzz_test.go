@@ -39,7 +39,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		r := fresh()
 		first := e.Match(r)
-		if done := MaxWork - r.work; done > MaxWork+8*anteroom.MaxHeaderBytes {
+		if done := maxWork - r.work; done > maxWork+8*anteroom.MaxHeaderBytes {
 			t.Fatalf("%q: %d steps", expression, done)
 		}
 		second := fresh()

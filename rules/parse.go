@@ -77,16 +77,16 @@ func (p *parser) fail(at int, problem, fix string) bool {
 }
 
 func (p *parser) count(at int) bool {
-	if p.nodes++; p.nodes > MaxNodes {
-		return p.fail(at, "the expression has too many parts", fmt.Sprintf("at most %d fields, values and operators; use in {…}, or several rules", MaxNodes))
+	if p.nodes++; p.nodes > maxNodes {
+		return p.fail(at, "the expression has too many parts", fmt.Sprintf("at most %d fields, values and operators; use in {…}, or several rules", maxNodes))
 	}
 	return true
 }
 
 // enter counts what stands inside each other, so that reading cannot exhaust the stack.
 func (p *parser) enter(at int) bool {
-	if p.depth++; p.depth > MaxDepth {
-		return p.fail(at, "the expression is nested too deeply", fmt.Sprintf("at most %d parentheses, calls and nots inside each other", MaxDepth))
+	if p.depth++; p.depth > maxDepth {
+		return p.fail(at, "the expression is nested too deeply", fmt.Sprintf("at most %d parentheses, calls and nots inside each other", maxDepth))
 	}
 	return true
 }
@@ -509,8 +509,8 @@ func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
 	case "contains":
 		return contains{left.s, lit.text}, true
 	case "matches":
-		if p.res++; p.res > MaxRegexps {
-			return nil, p.fail(at, "the expression has too many regular expressions", fmt.Sprintf("at most %d; join them with |", MaxRegexps))
+		if p.res++; p.res > maxRegexps {
+			return nil, p.fail(at, "the expression has too many regular expressions", fmt.Sprintf("at most %d; join them with |", maxRegexps))
 		}
 		re, off, problem, fix := newPattern(lit.text)
 		if problem != "" {
@@ -794,8 +794,8 @@ func (p *parser) set(left value, wantList string, item func() bool) (*list, bool
 			p.at++
 			return nil, true
 		}
-		if p.items++; p.items > MaxSetItems {
-			return nil, p.fail(p.at, "the sets have too many values", fmt.Sprintf("at most %d in one expression; make a list", MaxSetItems))
+		if p.items++; p.items > maxSetItems {
+			return nil, p.fail(p.at, "the sets have too many values", fmt.Sprintf("at most %d in one expression; make a list", maxSetItems))
 		}
 		if !item() {
 			return nil, false

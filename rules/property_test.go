@@ -84,7 +84,7 @@ func TestPatternsAreRegexps(t *testing.T) {
 			return
 		}
 		s := strings.Join(text.Draw(t, "text"), "")
-		if got := p.match(&Request{work: MaxWork}, s); got != want.MatchString(s) {
+		if got := p.match(&Request{work: maxWork}, s); got != want.MatchString(s) {
 			t.Fatalf("%q in %q: %v", expr, s, got)
 		}
 	})
@@ -117,7 +117,7 @@ func TestGlobsAreRegexps(t *testing.T) {
 			return
 		}
 		s := strings.Join(text.Draw(t, "text"), "")
-		if got, want := g.match(&Request{work: MaxWork}, s), regexp.MustCompile(source+"$").MatchString(s); got != want {
+		if got, want := g.match(&Request{work: maxWork}, s), regexp.MustCompile(source+"$").MatchString(s); got != want {
 			t.Fatalf("%q of %q: %v, want %v", glob, s, got, want)
 		}
 	})

@@ -19,8 +19,8 @@ type pattern struct {
 // newPattern compiles Rust's syntax as far as it is Go's. The problem names the byte of the
 // pattern that is wrong, where that is known.
 func newPattern(expr string) (p *pattern, at int, problem, fix string) {
-	if len(expr) > MaxRegexpLength {
-		return nil, 0, fmt.Sprintf("the regular expression has %d bytes", len(expr)), fmt.Sprintf("at most %d", MaxRegexpLength)
+	if len(expr) > maxRegexpLength {
+		return nil, 0, fmt.Sprintf("the regular expression has %d bytes", len(expr)), fmt.Sprintf("at most %d", maxRegexpLength)
 	}
 	expr, at, problem, fix = fromRust(expr)
 	if problem != "" {
@@ -38,12 +38,12 @@ func newPattern(expr string) (p *pattern, at int, problem, fix string) {
 		}
 		return nil, at, "the regular expression is not valid: " + problem, fix
 	}
-	if instructions(tree) > MaxRegexpProgram {
-		return nil, 0, "the regular expression is too large once its repetitions are written out", fmt.Sprintf("at most %d instructions: repeat less, or use + and *", MaxRegexpProgram)
+	if instructions(tree) > maxRegexpProgram {
+		return nil, 0, "the regular expression is too large once its repetitions are written out", fmt.Sprintf("at most %d instructions: repeat less, or use + and *", maxRegexpProgram)
 	}
 	prog, err := syntax.Compile(tree.Simplify())
-	if err != nil || len(prog.Inst) > MaxRegexpProgram {
-		return nil, 0, "the regular expression is too large", fmt.Sprintf("at most %d instructions: repeat less", MaxRegexpProgram)
+	if err != nil || len(prog.Inst) > maxRegexpProgram {
+		return nil, 0, "the regular expression is too large", fmt.Sprintf("at most %d instructions: repeat less", maxRegexpProgram)
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
@@ -61,7 +61,7 @@ func newPattern(expr string) (p *pattern, at int, problem, fix string) {
 
 // instructions bounds the size of the program before anything is copied. It saturates.
 func instructions(re *syntax.Regexp) int {
-	const enough = MaxRegexpProgram + 1
+	const enough = maxRegexpProgram + 1
 	n := 1
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -5,7 +5,7 @@
 //
 // [Compile] reads an expression, checks its types and turns it into a tree of small typed
 // nodes; [Expression.Match] walks the tree. Reading is bounded by the Max… constants, and a
-// walk by [MaxWork]: an expression that would take longer counts as not matched, whatever it
+// walk by maxWork: an expression that would take longer counts as not matched, whatever it
 // says, so that nobody passes by tiring the doorman. docs/rules.md is the page for operators.
 package rules
 
@@ -17,19 +17,19 @@ import (
 
 // Bounds of one expression, beside [anteroom.MaxExpressionLength].
 const (
-	MaxNodes         = 256 // fields, values, comparisons, calls and logical operators
-	MaxDepth         = 32  // parentheses, calls and nots inside each other
-	MaxSetItems      = 1000
-	MaxRegexps       = 16
-	MaxRegexpLength  = 512
-	MaxRegexpProgram = 2000 // instructions of one compiled regular expression
+	maxNodes         = 256 // fields, values, comparisons, calls and logical operators
+	maxDepth         = 32  // parentheses, calls and nots inside each other
+	maxSetItems      = 1000
+	maxRegexps       = 16
+	maxRegexpLength  = 512
+	maxRegexpProgram = 2000 // instructions of one compiled regular expression
 
-	// MaxWork bounds one evaluation in steps of at most some 10 ns: a few bytes searched, a
+	// maxWork bounds one evaluation in steps of at most some 10 ns: a few bytes searched, a
 	// value compared, one instruction of a regular expression.
-	MaxWork = 100_000
-	// MaxSetWork bounds all rules of a room and all readings of the path together, for one
+	maxWork = 100_000
+	// maxSetWork bounds all rules of a room and all readings of the path together, for one
 	// request.
-	MaxSetWork = 5 * MaxWork
+	maxSetWork = 5 * maxWork
 )
 
 // Expression is a compiled condition. It does not change and may be used by many goroutines.
@@ -49,8 +49,8 @@ func Compile(expression string, lists *Lists) (*Expression, error) {
 }
 
 // Match reports whether the condition holds for the request. It is false when the evaluation
-// would take more than [MaxWork].
-func (e *Expression) Match(r *Request) bool { return e.within(r, MaxWork) }
+// would take more than maxWork.
+func (e *Expression) Match(r *Request) bool { return e.within(r, maxWork) }
 
 // within evaluates with a budget, and reports no match when that is used up.
 func (e *Expression) within(r *Request, budget int) bool {
@@ -88,14 +88,14 @@ func NewSet(rules []anteroom.Rule, lists *Lists) (*Set, error) {
 }
 
 // Bypass reports whether an enabled rule matches. A nil set has none. All calls for one
-// request, which may be one for each reading of its path, take [MaxSetWork] together; rules
+// request, which may be one for each reading of its path, take maxSetWork together; rules
 // that come after that do not match.
 func (s *Set) Bypass(r *Request) bool {
 	if s == nil {
 		return false
 	}
 	for _, e := range s.enabled {
-		share := min(MaxSetWork-r.used, MaxWork)
+		share := min(maxSetWork-r.used, maxWork)
 		if share <= 0 {
 			return false
 		}

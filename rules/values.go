@@ -11,7 +11,7 @@ func (r *Request) Values() map[string]any {
 		}
 		switch f.kind {
 		case boolKind:
-			r.work = MaxWork
+			r.work = maxWork
 			out[name] = f.b.truth(r, 0)
 		case intKind:
 			if n, ok := f.n.number(r, 0); ok {

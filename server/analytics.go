@@ -12,8 +12,8 @@ import (
 	"github.com/anteroom/anteroom/config"
 )
 
-// AnalyticsFile is where a process with this data directory keeps analytics.
-func AnalyticsFile(data string) string { return filepath.Join(data, "analytics.db") }
+// analyticsFile is where a process with this data directory keeps analytics.
+func analyticsFile(data string) string { return filepath.Join(data, "analytics.db") }
 
 // Subjects on the shared space.
 const (
@@ -48,7 +48,7 @@ func (s *Server) openAnalytics(cfg config.Config) {
 	}
 	const day = 24 * time.Hour
 	a := cfg.Analytics
-	s.analytics = store.Open(store.Config{Path: AnalyticsFile(cfg.Data), Retention: time.Duration(a.RetentionDays) * day, Minutes: time.Duration(a.MinuteDays) * day,
+	s.analytics = store.Open(store.Config{Path: analyticsFile(cfg.Data), Retention: time.Duration(a.RetentionDays) * day, Minutes: time.Duration(a.MinuteDays) * day,
 		MaxSize: int64(a.MaxSizeMiB) << 20, Log: s.log})
 }
 

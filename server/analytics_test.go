@@ -67,7 +67,7 @@ func TestAnalyticsOfAProcessAlone(t *testing.T) {
 		}
 		r.start()
 	}
-	if info, err := os.Stat(AnalyticsFile(filepath.Join(r.dir, "data"))); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(analyticsFile(filepath.Join(r.dir, "data"))); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
 }
@@ -80,7 +80,7 @@ func TestWithoutAnalytics(t *testing.T) {
 	if st := r.status().Analytics; st.Kept {
 		t.Errorf("status %+v", st)
 	}
-	if _, err := os.Stat(AnalyticsFile(filepath.Join(r.dir, "data"))); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(analyticsFile(filepath.Join(r.dir, "data"))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("there is a file: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestWithoutAnalytics(t *testing.T) {
 // A file that cannot be opened costs analytics and nothing else.
 func TestAnalyticsThatCannotBeOpened(t *testing.T) {
 	r := prepareServer(t, listenAnywhere+oneRoom)
-	if err := os.MkdirAll(AnalyticsFile(filepath.Join(r.dir, "data")), 0o700); err != nil { // where the file is to be
+	if err := os.MkdirAll(analyticsFile(filepath.Join(r.dir, "data")), 0o700); err != nil { // where the file is to be
 		t.Fatal(err)
 	}
 	r.start()

@@ -26,7 +26,7 @@ func TestClosing(t *testing.T) {
 			t.Errorf("%s: nobody can come in after 6 minutes, and the run lasted %v", method, r.Ran)
 		}
 		for _, c := range r.Checks {
-			if c.Name == Checks[checkBooks].Name && c.Broken > 0 {
+			if c.Name == checks[checkBooks].Name && c.Broken > 0 {
 				t.Errorf("%s: %s", method, c.First)
 			}
 		}

@@ -124,8 +124,8 @@ const (
 	checkCount
 )
 
-// Checks names the checks and says what each holds a run to.
-var Checks = []struct{ Name, Means string }{
+// checks names the checks and says what each holds a run to.
+var checks = []struct{ Name, Means string }{
 	{"cap", "never more active sessions than total_active_users"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
 	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo); turns given at the same moment take effect at the same moment"},
@@ -164,7 +164,7 @@ func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
-	for i, c := range Checks {
+	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
 	// The first of all processes have to find each other, and to write their first records.

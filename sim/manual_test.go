@@ -18,10 +18,10 @@ func TestManualNamesAll(t *testing.T) {
 			t.Errorf("docs/simulate.md lacks: %s", row)
 		}
 	}
-	for _, c := range Checks {
+	for _, c := range checks {
 		has(fmt.Sprintf("| `%s` | %s |", c.Name, c.Means))
 	}
-	for _, sc := range Scenarios() {
+	for _, sc := range scenarios() {
 		has(fmt.Sprintf("| `%s` | %s |", sc.Name, sc.About))
 	}
 	for _, a := range Algorithms {

@@ -32,9 +32,9 @@ func steady(length time.Duration, perMinute float64) []Flow {
 	return []Flow{{To: length, PerMinute: perMinute, ToPerMinute: perMinute}}
 }
 
-// Scenarios are the worlds in which the published ways and ours were compared (the study's
+// scenarios are the worlds in which the published ways and ours were compared (the study's
 // list), and some more. Each can be run with any algorithm.
-func Scenarios() []Scenario {
+func scenarios() []Scenario {
 	const minutes = time.Minute
 	people := Visitors{Browsing: Spread{Mean: 90 * time.Second}, Streams: 0.9}
 	// queueing is the line that the fault scenarios share: half as many again as fit.
@@ -161,7 +161,7 @@ func day() Scenario {
 
 // Named returns the scenario of the name.
 func Named(name string) (Scenario, bool) {
-	for _, sc := range Scenarios() {
+	for _, sc := range scenarios() {
 		if sc.Name == name {
 			return sc, true
 		}

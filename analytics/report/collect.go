@@ -12,8 +12,8 @@ import (
 
 // Bounds of a report.
 const (
-	MaxRange  = 400 * 24 * time.Hour // between its moments
-	MaxEvents = 50                   // occurrences that it names
+	maxRange  = 400 * 24 * time.Hour // between its moments
+	maxEvents = 50                   // occurrences that it names
 )
 
 // Query says what a report is about: a room between two moments, or an occurrence of an event.
@@ -45,8 +45,8 @@ func Collect(ctx context.Context, m *manage.Manager, by manage.Caller, q Query, 
 		}
 		f.Event, f.Number, f.From, f.To = e, q.Number, o.From.UTC(), o.End.UTC()
 	}
-	if !f.From.Before(f.To) || f.To.Sub(f.From) > MaxRange {
-		return nil, fault("from", "is not before to, or too long before it", fmt.Sprintf("at most %d days", MaxRange/(24*time.Hour)))
+	if !f.From.Before(f.To) || f.To.Sub(f.From) > maxRange {
+		return nil, fault("from", "is not before to, or too long before it", fmt.Sprintf("at most %d days", maxRange/(24*time.Hour)))
 	}
 	if f.From.After(now) {
 		return nil, fault("from", "is in the future", "a report is about what has happened")
@@ -120,7 +120,7 @@ func occurrences(room anteroom.Room, from, to time.Time) (found []Occurrence, mo
 			continue
 		}
 		for o, ok := e.Next(from); ok && o.From.Before(to); o, ok = e.Occurrence(o.Number + 1) {
-			if len(found) == MaxEvents {
+			if len(found) == maxEvents {
 				return found, true
 			}
 			found = append(found, Occurrence{e, o})

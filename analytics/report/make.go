@@ -257,7 +257,7 @@ func (r *Report) missing(f Facts) {
 		note("The waits of whoever took part in a draw are counted from the draw, at the start of the event: when each of them had come is not kept.")
 	}
 	if f.MoreEvents {
-		note("Only the first %d occurrences of events are named.", MaxEvents)
+		note("Only the first %d occurrences of events are named.", maxEvents)
 	}
 	if f.History.Nameless {
 		note("Who made the changes is left out: the token that asked may not read the audit log.")

@@ -91,7 +91,7 @@ func TestTheFileStaysSmallEnough(t *testing.T) {
 	c := &clock{now: began}
 	var said bytes.Buffer
 	s := openAt(t, c, func(cfg *Config) {
-		cfg.MaxSize, cfg.Log = MinSize, slog.New(slog.NewTextHandler(&said, nil))
+		cfg.MaxSize, cfg.Log = minSize, slog.New(slog.NewTextHandler(&said, nil))
 	})
 	r := rand.New(rand.NewPCG(4, 4))
 	var templates []*analytics.Minute
@@ -120,7 +120,7 @@ func TestTheFileStaysSmallEnough(t *testing.T) {
 		}
 	}
 	h := s.Health()
-	if largest > MinSize+walLimit+2<<20 || !h.Shortened || h.Lost > 0 {
+	if largest > minSize+walLimit+2<<20 || !h.Shortened || h.Lost > 0 {
 		t.Errorf("%d bytes at most, %+v", largest, h)
 	}
 	if n := countRows(t, s, analytics.EveryMinute); n < 120 || n >= 800 {

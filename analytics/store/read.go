@@ -14,8 +14,8 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// MaxHistogramRows bounds the rows of a query that asks for histograms, which take memory.
-const MaxHistogramRows = 40_000
+// maxHistogramRows bounds the rows of a query that asks for histograms, which take memory.
+const maxHistogramRows = 40_000
 
 // Times of queries lie between these.
 var (
@@ -116,10 +116,10 @@ func (s *Store) planned(ctx context.Context, q analytics.Query) (*view, error) {
 	if q.Every == 0 {
 		v.q.Every = v.choose()
 	}
-	if most := v.most(); most > analytics.MaxRows || v.q.Histograms && most > MaxHistogramRows {
+	if most := v.most(); most > analytics.MaxRows || v.q.Histograms && most > maxHistogramRows {
 		v.end()
 		return nil, anteroom.Errorf(anteroom.Invalid, "that may be %d rows, of at most %d (%d with histograms): ask for fewer rooms, a shorter time or a coarser resolution",
-			most, analytics.MaxRows, MaxHistogramRows)
+			most, analytics.MaxRows, maxHistogramRows)
 	}
 	return v, nil
 }

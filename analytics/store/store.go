@@ -33,7 +33,7 @@ type Config struct {
 	// kept three times as long as minutes, and nothing longer than Retention. Zero means the default.
 	Retention, Minutes time.Duration
 	// MaxSize bounds the file, in bytes: the oldest minutes go first, then the oldest quarters,
-	// hours and days. Zero means the default, and less than MinSize means MinSize.
+	// hours and days. Zero means the default, and less than minSize means minSize.
 	MaxSize int64
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
@@ -43,10 +43,10 @@ type Config struct {
 
 // Bounds and defaults of a store.
 const (
-	DefaultRetention = 400 * 24 * time.Hour
-	DefaultMinutes   = 32 * 24 * time.Hour
-	DefaultSize      = 2 << 30
-	MinSize          = 16 << 20
+	defaultRetention = 400 * 24 * time.Hour
+	defaultMinutes   = 32 * 24 * time.Hour
+	defaultSize      = 2 << 30
+	minSize          = 16 << 20
 )
 
 const (
@@ -124,15 +124,15 @@ type Health struct {
 // so, what is put stays in memory, and Run tries again.
 func Open(cfg Config) *Store {
 	if cfg.Retention <= 0 {
-		cfg.Retention = DefaultRetention
+		cfg.Retention = defaultRetention
 	}
 	if cfg.Minutes <= 0 {
-		cfg.Minutes = DefaultMinutes
+		cfg.Minutes = defaultMinutes
 	}
 	if cfg.MaxSize <= 0 {
-		cfg.MaxSize = DefaultSize
+		cfg.MaxSize = defaultSize
 	}
-	cfg.MaxSize = max(cfg.MaxSize, MinSize)
+	cfg.MaxSize = max(cfg.MaxSize, minSize)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

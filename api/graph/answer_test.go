@@ -211,7 +211,7 @@ func TestSettingsCostAndBudget(t *testing.T) {
 	if strings.Contains(a.Text, "abandoning") {
 		t.Error(a.Text)
 	}
-	for range MaxQueries - 2 {
+	for range maxQueries - 2 {
 		if a := w.ask(`{cost}`, nil); a.Status != 200 {
 			t.Fatal(a.Text)
 		}
@@ -380,7 +380,7 @@ func FuzzQuery(f *testing.F) {
 				t.Fatalf("%q %q: %v", query, variables, a.Errors)
 			}
 		}
-		if did.fields > MaxFields+1000 {
+		if did.fields > maxFields+1000 {
 			t.Fatalf("%d fields", did.fields)
 		}
 		if a.Errors == nil {

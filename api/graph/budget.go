@@ -38,9 +38,9 @@ func (b *budget) take(token manage.TokenID) (left int, wait time.Duration) {
 		w = &window{end: now.Add(budgetWindow)}
 		b.tokens[token] = w
 	}
-	if w.used == MaxQueries {
+	if w.used == maxQueries {
 		return 0, w.end.Sub(now)
 	}
 	w.used++
-	return MaxQueries - w.used, 0
+	return maxQueries - w.used, 0
 }

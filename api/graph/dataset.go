@@ -32,7 +32,7 @@ func newQuestion(arguments map[string]any, filters, orders map[string]key) (*que
 	if q.filter, err = readFilter(filters, arguments["filter"]); err != nil {
 		return nil, err
 	}
-	if q.limit, err = limitOf(arguments, MaxPageSize); err != nil {
+	if q.limit, err = limitOf(arguments, maxPageSize); err != nil {
 		return nil, err
 	}
 	if by := arguments["orderBy"]; by != nil {

@@ -44,12 +44,12 @@ func refusal(at *ast.Position, code, format string, a ...any) fault {
 
 // read parses a query, checks it and plans its answer.
 func (g *graph) read(b body) ([]*selection, error) {
-	if len(b.Query) > MaxQueryBytes {
+	if len(b.Query) > maxQueryBytes {
 		return nil, fault{code: codeLimit, message: "query is longer than 16384 bytes"}
 	}
 	// The parser counts comments as tokens, and a line that ends with \r\n one column too many.
 	source := &ast.Source{Input: strings.ReplaceAll(b.Query, "\r\n", "\n")}
-	doc, err := parser.ParseQueryWithTokenLimit(source, MaxTokens+strings.Count(b.Query, "#"))
+	doc, err := parser.ParseQueryWithTokenLimit(source, maxTokens+strings.Count(b.Query, "#"))
 	if err != nil {
 		e := gqlerror.WrapIfUnwrapped(err)
 		if strings.HasPrefix(e.Message, "exceeded ") {
@@ -127,14 +127,14 @@ func (g *graph) prepare(doc *ast.QueryDocument, values map[string]any) error {
 		if err != nil {
 			refuse(v.Position, codeInvalid, "%s is no number of 64 bits", printed(v.Raw))
 		}
-		if deeper(v, MaxNesting) {
-			refuse(v.Position, codeLimit, "lists and objects are too deep in each other (at most %d)", MaxNesting)
+		if deeper(v, maxNesting) {
+			refuse(v.Position, codeLimit, "lists and objects are too deep in each other (at most %d)", maxNesting)
 		}
 	})
 	core.Walk(g.schema, doc, &see)
 	for _, op := range doc.Operations {
-		if len(op.VariableDefinitions) > MaxVariables {
-			return refusal(op.VariableDefinitions[MaxVariables].Position, codeLimit, "query has more than %d variables", MaxVariables)
+		if len(op.VariableDefinitions) > maxVariables {
+			return refusal(op.VariableDefinitions[maxVariables].Position, codeLimit, "query has more than %d variables", maxVariables)
 		}
 		for _, v := range op.VariableDefinitions {
 			spell(v, uses[v.Variable], values[v.Variable])

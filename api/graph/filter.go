@@ -10,8 +10,8 @@ import (
 
 // Bounds of a filter.
 const (
-	MaxConditions   = 100
-	MaxFilterValues = 1000 // in lists like waitingRoomId_in
+	maxConditions   = 100
+	maxFilterValues = 1000 // in lists like waitingRoomId_in
 	maxFilterDepth  = 8    // of AND and OR in each other
 	maxPatternBytes = 256
 )
@@ -196,8 +196,8 @@ func (r *filterReader) readAll(input any, path string, depth int) (all []*filter
 			return nil, err
 		}
 		// An empty one holds always, and counts: nobody needs a list of them.
-		if r.conditions++; r.conditions > MaxConditions {
-			return nil, fmt.Errorf("%s: the filter has too many conditions (at most %d)", path, MaxConditions)
+		if r.conditions++; r.conditions > maxConditions {
+			return nil, fmt.Errorf("%s: the filter has too many conditions (at most %d)", path, maxConditions)
 		}
 		all = append(all, f)
 	}
@@ -213,16 +213,16 @@ func (r *filterReader) condition(name string, input any, path string) (condition
 	if !ok {
 		return condition{}, fmt.Errorf("%s: there is no such field", path)
 	}
-	if r.conditions++; r.conditions > MaxConditions {
-		return condition{}, fmt.Errorf("%s: the filter has too many conditions (at most %d)", path, MaxConditions)
+	if r.conditions++; r.conditions > maxConditions {
+		return condition{}, fmt.Errorf("%s: the filter has too many conditions (at most %d)", path, maxConditions)
 	}
 	c := condition{key: k, operator: operator}
 	inputs := []any{input}
 	if operator == "in" || operator == "notin" {
 		inputs = listOf(input)
 	}
-	if r.values += len(inputs); r.values > MaxFilterValues {
-		return c, fmt.Errorf("%s: the filter has too many values (at most %d)", path, MaxFilterValues)
+	if r.values += len(inputs); r.values > maxFilterValues {
+		return c, fmt.Errorf("%s: the filter has too many values (at most %d)", path, maxFilterValues)
 	}
 	for _, in := range inputs {
 		v, err := k.read(in)

@@ -31,28 +31,28 @@ const Path = "/client/v4/graphql"
 
 // Bounds of a request.
 const (
-	MaxQueryBytes      = 16 << 10
-	MaxRequestBytes    = 64 << 10 // of the body, with the variables
-	MaxTokens          = 4000
-	MaxNesting         = 32 // lists and objects of a value in each other
-	MaxDepth           = 16 // fields in each other; the usual introspection has 15
+	maxQueryBytes      = 16 << 10
+	maxRequestBytes    = 64 << 10 // of the body, with the variables
+	maxTokens          = 4000
+	maxNesting         = 32 // lists and objects of a value in each other
+	maxDepth           = 16 // fields in each other; the usual introspection has 15
 	maxNameBytes       = 100
 	maxOperations      = 20
-	MaxVariables       = 50
-	MaxVariableValues  = 2000 // values in the variables, and in lists of theirs
-	MaxVariableMembers = 200  // names in objects in the variables
-	MaxArguments       = 100  // fields with arguments
-	MaxSelections      = 500  // after fragments
+	maxVariables       = 50
+	maxVariableValues  = 2000 // values in the variables, and in lists of theirs
+	maxVariableMembers = 200  // names in objects in the variables
+	maxArguments       = 100  // fields with arguments
+	maxSelections      = 500  // after fragments
 	maxErrors          = 20   // reported at once
 
-	MaxFields     = 400_000 // answered in all
-	MaxMetaFields = 8_000   // of those, about the schema
-	MaxZones      = 10      // of one query, as published
-	MaxPageSize   = 10_000  // rows of one node, and of all nodes together
-	MaxNodeFields = 100
-	MaxScanned    = analytics.MaxRows // rows that are read for all nodes together
+	maxFields     = 400_000 // answered in all
+	maxMetaFields = 8_000   // of those, about the schema
+	maxZones      = 10      // of one query, as published
+	maxPageSize   = 10_000  // rows of one node, and of all nodes together
+	maxNodeFields = 100
+	maxScanned    = analytics.MaxRows // rows that are read for all nodes together
 
-	MaxQueries = 300 // of one token in budgetWindow, as published
+	maxQueries = 300 // of one token in budgetWindow, as published
 )
 
 const (

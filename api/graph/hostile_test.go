@@ -183,7 +183,7 @@ func TestHostileQueriesCostLittle(t *testing.T) {
 				t.Errorf("%s: %.2000s", name, e.Message)
 			}
 		}
-		if n := did.fields; n > MaxMetaFields+5000 || len(w.kept.asked) > 6000 || did.scanned > 1000 {
+		if n := did.fields; n > maxMetaFields+5000 || len(w.kept.asked) > 6000 || did.scanned > 1000 {
 			t.Errorf("%s: answered %d fields, asked the store %d times, read %d rows", name, n, len(w.kept.asked), did.scanned)
 		}
 	}
@@ -218,7 +218,7 @@ func TestABusyMonthIsBounded(t *testing.T) {
 	}
 	run := func(text string) (answer, *work) { return g.run(t.Context(), admin, 1, body{Query: w.ids(node(text))}) }
 	a, did := run(`waitingRoomAnalyticsAdaptive(limit:10000,filter:{}){datetime totalActiveUsers}`)
-	if a.Errors != nil || did.rows != MaxPageSize || did.scanned > 2*MaxPageSize {
+	if a.Errors != nil || did.rows != maxPageSize || did.scanned > 2*maxPageSize {
 		t.Errorf("%v: %d rows, read %d", a.Errors, did.rows, did.scanned)
 	}
 	a, _ = run(`a:waitingRoomAnalyticsAdaptive(limit:10000,filter:{}){datetime} b:waitingRoomAnalyticsAdaptive(limit:10000,filter:{}){datetime}`)
@@ -228,11 +228,11 @@ func TestABusyMonthIsBounded(t *testing.T) {
 	a, did = run(each(99, func(i int) string {
 		return fmt.Sprintf("a%d:waitingRoomAnalyticsAdaptive(limit:1,filter:{totalActiveUsers_gt:1000}){datetime}", i)
 	}))
-	if a.Errors == nil || a.Errors[0].Extensions["code"] != codeLimit || did.scanned > MaxScanned+4*analytics.MaxRows/4 {
+	if a.Errors == nil || a.Errors[0].Extensions["code"] != codeLimit || did.scanned > maxScanned+4*analytics.MaxRows/4 {
 		t.Errorf("%v: read %d", a.Errors, did.scanned)
 	}
 	a, did = run(`a:waitingRoomAnalyticsAdaptive(limit:10000,filter:{}){` + each(60, func(i int) string { return fmt.Sprintf("a%d:totalActiveUsers ", i) }) + `}`)
-	if a.Errors == nil || a.Errors[0].Extensions["code"] != codeLimit || did.fields > MaxFields+100 {
+	if a.Errors == nil || a.Errors[0].Extensions["code"] != codeLimit || did.fields > maxFields+100 {
 		t.Errorf("%v: %d fields", a.Errors, did.fields)
 	}
 }

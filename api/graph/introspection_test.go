@@ -131,8 +131,8 @@ func TestIntrospection(t *testing.T) {
 	if a.Errors != nil {
 		t.Fatal(a.Errors)
 	}
-	if n := did.meta; n < 5_000 || n > MaxMetaFields*9/10 {
-		t.Errorf("it answers %d fields; MaxMetaFields is %d", n, MaxMetaFields)
+	if n := did.meta; n < 5_000 || n > maxMetaFields*9/10 {
+		t.Errorf("it answers %d fields; MaxMetaFields is %d", n, maxMetaFields)
 	}
 	var data struct {
 		Schema struct {

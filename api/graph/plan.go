@@ -25,8 +25,8 @@ type planner struct {
 // add puts what a set selects to selections that are fields in each other.
 func (p *planner) add(to []*selection, set ast.SelectionSet, depth int) ([]*selection, error) {
 	for _, one := range set {
-		if p.selections++; p.selections > MaxSelections {
-			return nil, fault{code: codeLimit, message: fmt.Sprintf("query expands to too many selections (limit %d)", MaxSelections)}
+		if p.selections++; p.selections > maxSelections {
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("query expands to too many selections (limit %d)", maxSelections)}
 		}
 		var err error
 		switch one := one.(type) {
@@ -94,8 +94,8 @@ func placed(f *ast.Field, err error) error {
 
 // bound counts what a field costs wherever its fragment stands.
 func (p *planner) bound(f *ast.Field, depth int) error {
-	if depth > MaxDepth {
-		return refusal(f.Position, codeLimit, "fields are too deep in each other (at most %d)", MaxDepth)
+	if depth > maxDepth {
+		return refusal(f.Position, codeLimit, "fields are too deep in each other (at most %d)", maxDepth)
 	}
 	if max(len(f.Name), len(f.Alias)) > maxNameBytes {
 		return refusal(f.Position, codeLimit, "name is longer than %d characters", maxNameBytes)
@@ -110,8 +110,8 @@ func (p *planner) bound(f *ast.Field, depth int) error {
 		p.types++
 	}
 	switch {
-	case p.arguments > MaxArguments:
-		return refusal(f.Position, codeLimit, "query has more than %d lists of arguments", MaxArguments)
+	case p.arguments > maxArguments:
+		return refusal(f.Position, codeLimit, "query has more than %d lists of arguments", maxArguments)
 	case p.schemas > 1 || p.types > 5:
 		return refusal(f.Position, codeLimit, "query asks for the schema too often (__schema once, __type 5 times)")
 	}

@@ -52,7 +52,7 @@ func (w *work) viewer(ctx context.Context) object {
 // zonesOf returns the zones that the caller may read, by their ids. One that was named and cannot be read is
 // an error, so that nobody takes it for an idle one.
 func (w *work) zonesOf(arguments map[string]any) ([]anteroom.ZoneID, error) {
-	limit, err := limitOf(arguments, MaxZones)
+	limit, err := limitOf(arguments, maxZones)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func tagsOf(name string, input any) ([]string, error) {
 	switch name {
 	case "zoneTag", "zoneTag_gt":
 	case "zoneTag_in":
-		if inputs = listOf(input); len(inputs) > MaxZones {
-			return nil, fault{code: codeLimit, message: fmt.Sprintf("query is about more than %d zones", MaxZones)}
+		if inputs = listOf(input); len(inputs) > maxZones {
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("query is about more than %d zones", maxZones)}
 		}
 	default:
 		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter.%s: there is no such field", name)}
@@ -136,8 +136,8 @@ func (w *work) zone(ctx context.Context, id anteroom.ZoneID) object {
 			return string(id), nil
 		case s.Name == "settings":
 			return object(w.settings), nil
-		case fieldsOf(s) > MaxNodeFields:
-			return nil, fault{code: codeLimit, message: fmt.Sprintf("number of fields can't be more than %d", MaxNodeFields)}
+		case fieldsOf(s) > maxNodeFields:
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("number of fields can't be more than %d", maxNodeFields)}
 		}
 		q := *s.question
 		q.zone = id
@@ -244,9 +244,9 @@ func (w *work) settings(node *selection) (any, error) {
 		case "enabled":
 			return true, nil
 		case "maxNumberOfFields":
-			return int64(MaxNodeFields), nil
+			return int64(maxNodeFields), nil
 		case "maxPageSize":
-			return int64(MaxPageSize), nil
+			return int64(maxPageSize), nil
 		}
 		return int64(kept / time.Second), nil // maxDuration and notOlderThan
 	}), nil

@@ -50,7 +50,7 @@ func (g *graph) serve(w http.ResponseWriter, r *api.Request) error {
 	if wait > 0 {
 		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
 		w.Header().Set("Retry-After", seconds)
-		return g.send(w, http.StatusTooManyRequests, g.failed(fault{code: codeBudget, message: fmt.Sprintf("rate limiter budget depleted: %d queries in %v; try again after %ss", MaxQueries, budgetWindow, seconds)}))
+		return g.send(w, http.StatusTooManyRequests, g.failed(fault{code: codeBudget, message: fmt.Sprintf("rate limiter budget depleted: %d queries in %v; try again after %ss", maxQueries, budgetWindow, seconds)}))
 	}
 	b, err := readBody(r.Body)
 	if err != nil {
@@ -87,12 +87,12 @@ func formatOf(r *api.Request) (string, error) {
 // readBody reads a request within its bounds.
 func readBody(from io.Reader) (body, error) {
 	var b body
-	text, err := io.ReadAll(io.LimitReader(from, MaxRequestBytes+1))
+	text, err := io.ReadAll(io.LimitReader(from, maxRequestBytes+1))
 	if err != nil {
 		return b, fault{code: codeInvalid, message: "body could not be read to its end"}
 	}
-	if len(text) > MaxRequestBytes {
-		return b, fault{code: codeLimit, message: fmt.Sprintf("body has more than %d bytes", MaxRequestBytes)}
+	if len(text) > maxRequestBytes {
+		return b, fault{code: codeLimit, message: fmt.Sprintf("body has more than %d bytes", maxRequestBytes)}
 	}
 	if err := json.Unmarshal(text, &b); err != nil {
 		return b, fault{code: codeInvalid, message: `body is not a request: send one JSON object like {"query":"{viewer{budget}}","variables":{}}`}
@@ -111,8 +111,8 @@ func (n *variableCount) check(v any, path string, depth int) error {
 	const mostDepth, mostText = 12, 1000
 	n.values++
 	switch {
-	case n.values > MaxVariableValues:
-		return fault{code: codeLimit, message: fmt.Sprintf("variables have too many values (at most %d)", MaxVariableValues)}
+	case n.values > maxVariableValues:
+		return fault{code: codeLimit, message: fmt.Sprintf("variables have too many values (at most %d)", maxVariableValues)}
 	case depth > mostDepth:
 		return fault{code: codeLimit, message: fmt.Sprintf("variables are too deep (at most %d objects and lists in each other)", mostDepth)}
 	}
@@ -128,8 +128,8 @@ func (n *variableCount) check(v any, path string, depth int) error {
 			}
 		}
 	case map[string]any:
-		if n.members += len(v); n.members > MaxVariableMembers {
-			return fault{code: codeLimit, message: fmt.Sprintf("variables have too many members (at most %d)", MaxVariableMembers)}
+		if n.members += len(v); n.members > maxVariableMembers {
+			return fault{code: codeLimit, message: fmt.Sprintf("variables have too many members (at most %d)", maxVariableMembers)}
 		}
 		for _, name := range sorted(v) {
 			if err := n.check(v[name], path+"."+name, depth+1); err != nil {

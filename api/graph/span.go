@@ -8,8 +8,8 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// MaxSpans is the number of separate spans of time that a filter can be about.
-const MaxSpans = 64
+// maxSpans is the number of separate spans of time that a filter can be about.
+const maxSpans = 64
 
 // span is from a moment up to another.
 type span struct {
@@ -73,8 +73,8 @@ func (f *filter) spans(within span, join bool) ([]span, error) {
 		}
 		all = append(all, one)
 	}
-	if len(all) > MaxSpans {
-		return nil, fault{code: codeLimit, message: fmt.Sprintf("filter is about %d separate spans of time; at most %d can be asked for at once", len(all), MaxSpans)}
+	if len(all) > maxSpans {
+		return nil, fault{code: codeLimit, message: fmt.Sprintf("filter is about %d separate spans of time; at most %d can be asked for at once", len(all), maxSpans)}
 	}
 	return all, nil
 }

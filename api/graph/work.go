@@ -141,8 +141,8 @@ func (w *work) count(s *selection) {
 	if w.fields++; strings.HasPrefix(s.ObjectDefinition.Name, "__") {
 		w.meta++
 	}
-	if w.fields > MaxFields || w.meta > MaxMetaFields {
-		w.stop("answer has more than %d fields, or more than %d about the schema: ask for fewer rows or fields", MaxFields, MaxMetaFields)
+	if w.fields > maxFields || w.meta > maxMetaFields {
+		w.stop("answer has more than %d fields, or more than %d about the schema: ask for fewer rows or fields", maxFields, maxMetaFields)
 	}
 }
 
@@ -157,24 +157,24 @@ func (w *work) stop(format string, a ...any) error {
 
 // visit counts a zone.
 func (w *work) visit(id anteroom.ZoneID) error {
-	if w.zones[id] = true; len(w.zones) > MaxZones {
-		return w.stop("query is about more than %d zones", MaxZones)
+	if w.zones[id] = true; len(w.zones) > maxZones {
+		return w.stop("query is about more than %d zones", maxZones)
 	}
 	return nil
 }
 
 // scan counts rows that were read.
 func (w *work) scan(n int) error {
-	if w.scanned += n; w.scanned > MaxScanned {
-		return w.stop("query needs more than %d rows: ask for less time, fewer rooms, or a coarser dimension like datetimeHour", MaxScanned)
+	if w.scanned += n; w.scanned > maxScanned {
+		return w.stop("query needs more than %d rows: ask for less time, fewer rooms, or a coarser dimension like datetimeHour", maxScanned)
 	}
 	return nil
 }
 
 // give counts rows that are returned.
 func (w *work) give(n int) error {
-	if w.rows += n; w.rows > MaxPageSize {
-		return w.stop("answer has more than %d rows in all", MaxPageSize)
+	if w.rows += n; w.rows > maxPageSize {
+		return w.stop("answer has more than %d rows in all", maxPageSize)
 	}
 	return nil
 }

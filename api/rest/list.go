@@ -19,10 +19,10 @@ import (
 
 // Bounds of lists beside those of package manage.
 const (
-	MaxListPage     = 500 // items of a list returned at once
+	maxListPage     = 500 // items of a list returned at once
 	defaultListPage = 100
-	// MaxOperations is the number of bulk operations whose end is remembered.
-	MaxOperations = 1000
+	// maxOperations is the number of bulk operations whose end is remembered.
+	maxOperations = 1000
 )
 
 // listFields are a list's members, its items left aside.
@@ -181,8 +181,8 @@ func (a *API) listItems(r *api.Request) (api.Answer, error) {
 	}
 	size := defaultListPage
 	if s := r.Query.Get("per_page"); s != "" {
-		if size, err = strconv.Atoi(s); err != nil || size < 1 || size > MaxListPage {
-			return api.Answer{}, api.Query("per_page", "is out of range", fmt.Sprintf("1 to %d", MaxListPage))
+		if size, err = strconv.Atoi(s); err != nil || size < 1 || size > maxListPage {
+			return api.Answer{}, api.Query("per_page", "is out of range", fmt.Sprintf("1 to %d", maxListPage))
 		}
 	}
 	search := r.Query.Get("search")
@@ -355,7 +355,7 @@ func (o *operations) done(now time.Time) (id string) {
 	if o.at == nil {
 		o.at = map[string]time.Time{}
 	}
-	if len(o.ids) == MaxOperations {
+	if len(o.ids) == maxOperations {
 		delete(o.at, o.ids[0])
 		o.ids = o.ids[1:]
 	}

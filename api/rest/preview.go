@@ -21,9 +21,9 @@ const PreviewPath = "/preview/"
 
 // Bounds of previews. When one is reached, those made first go first.
 const (
-	MaxPreviews     = 100
-	MaxPreviewBytes = 16 << 20 // of all their templates
-	PreviewLife     = time.Hour
+	maxPreviews     = 100
+	maxPreviewBytes = 16 << 20 // of all their templates
+	previewLife     = time.Hour
 )
 
 // preview is an operator's page to be looked at; nil is the built-in one.
@@ -49,7 +49,7 @@ func (p *previews) add(one preview) {
 	for _, o := range p.all {
 		bytes += o.bytes
 	}
-	for len(p.all) > MaxPreviews || bytes > MaxPreviewBytes {
+	for len(p.all) > maxPreviews || bytes > maxPreviewBytes {
 		bytes -= p.all[0].bytes
 		p.all = slices.Delete(p.all, 0, 1)
 	}
@@ -67,7 +67,7 @@ func (p *previews) get(id string, now time.Time) (preview, bool) {
 }
 
 func (p *previews) expire(now time.Time) {
-	p.all = slices.DeleteFunc(p.all, func(o preview) bool { return now.Sub(o.made) >= PreviewLife })
+	p.all = slices.DeleteFunc(p.all, func(o preview) bool { return now.Sub(o.made) >= previewLife })
 }
 
 // MakePreview keeps an operator's page to be looked at, nil for the built-in one, and returns the
@@ -138,7 +138,7 @@ func (a *API) Preview(w http.ResponseWriter, r *http.Request) {
 	}
 	one, ok := a.previews.get(strings.TrimPrefix(r.URL.Path, PreviewPath), a.now())
 	if !ok || r.URL.RawPath != "" {
-		say(http.StatusNotFound, fmt.Sprintf("there is no such preview, or not any more: they are kept for %v; make a new one", PreviewLife))
+		say(http.StatusNotFound, fmt.Sprintf("there is no such preview, or not any more: they are kept for %v; make a new one", previewLife))
 		return
 	}
 	options, err := waiting.ParsePreview(r.URL.Query())

@@ -110,7 +110,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 	there := func(path string) bool { return in.look("GET", path).Code == 200 }
 
 	old := in.previewed(t, "old")
-	in.advance(PreviewLife - time.Second)
+	in.advance(previewLife - time.Second)
 	young := in.previewed(t, "young")
 	if !there(old) || !there(young) {
 		t.Error("gone too early")
@@ -120,7 +120,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 		t.Error("an hour is over for one of two")
 	}
 
-	for range MaxPreviews - 1 {
+	for range maxPreviews - 1 {
 		in.previewed(t, "x")
 	}
 	if !there(young) {
@@ -132,7 +132,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 	}
 
 	const large = 400 << 10
-	for range MaxPreviewBytes / large {
+	for range maxPreviewBytes / large {
 		in.previewed(t, strings.Repeat("x", large))
 	}
 	if !there(next) {
@@ -142,7 +142,7 @@ func TestPreviewsAreBounded(t *testing.T) {
 	if there(next) || !there(last) {
 		t.Error("more bytes do not take the place of the first")
 	}
-	if n := len(in.previews.all); n > MaxPreviewBytes/large+1 {
+	if n := len(in.previews.all); n > maxPreviewBytes/large+1 {
 		t.Errorf("%d are kept", n)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-// Copied says what CopyKeys did.
-type Copied struct {
+// keysCopied says what copyKeys did.
+type keysCopied struct {
 	New  int      // keys that were copied
 	Same int      // keys that were there with the same value, as after a copy that was cut short
 	Kept []string // keys that were there with another value, which stayed
 }
 
-// CopyKeys copies the keys that take chooses from a store to another: that of a process
+// copyKeys copies the keys that take chooses from a store to another: that of a process
 // alone, or of a core alone, to the cluster that it becomes. Every copied key is durable
 // there when it returns. It changes nothing that is there, so it may be repeated after it
 // failed. Nobody else may write to from meanwhile; leases must not be chosen, for they
 // would stay.
-func CopyKeys(ctx context.Context, from, to cluster.Space, take func(key string) bool) (Copied, error) {
-	var c Copied
+func copyKeys(ctx context.Context, from, to cluster.Space, take func(key string) bool) (keysCopied, error) {
+	var c keysCopied
 	keys, err := from.Keys(ctx, "")
 	if err != nil {
 		return c, fmt.Errorf("natslink: keys to copy: %w", err)

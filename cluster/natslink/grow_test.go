@@ -42,11 +42,11 @@ func TestGrow(t *testing.T) {
 	}
 
 	ledger := func(key string) bool { return strings.HasPrefix(key, "ledger.") }
-	c, err := CopyKeys(t.Context(), alone, to, func(key string) bool { return !ledger(key) })
+	c, err := copyKeys(t.Context(), alone, to, func(key string) bool { return !ledger(key) })
 	if err != nil || c.New != 18 || c.Same != 2 || !slices.Equal(c.Kept, []string{"manage.changed"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := CopyKeys(t.Context(), alone, to.Site(), ledger); err != nil || c.New != 1 {
+	if c, err := copyKeys(t.Context(), alone, to.Site(), ledger); err != nil || c.New != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, err := Retire(dir); err == nil {

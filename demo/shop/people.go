@@ -28,7 +28,7 @@ func (p *people) saw(session string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.last[session]; !known {
-		if len(p.last) >= MaxInside {
+		if len(p.last) >= maxInside {
 			return
 		}
 		p.count++

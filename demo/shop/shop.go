@@ -15,7 +15,7 @@
 //	/headers               the request's headers as the origin got them, as JSON
 //	/healthz               200 "ok"; neither counted nor logged
 //
-// Any address takes ?delay=250ms (at most [MaxDelay]) and answers that much later.
+// Any address takes ?delay=250ms (at most maxDelay) and answers that much later.
 //
 // With a [Log] it writes down every request. Package judge reads that log.
 package shop
@@ -33,10 +33,10 @@ import (
 )
 
 const (
-	// MaxDelay is the longest ?delay=.
-	MaxDelay = 30 * time.Second
-	// MaxInside is the number of sessions that the shop counts; more are not counted.
-	MaxInside = 1_000_000
+	// maxDelay is the longest ?delay=.
+	maxDelay = 30 * time.Second
+	// maxInside is the number of sessions that the shop counts; more are not counted.
+	maxInside = 1_000_000
 	// Mark is a header of every answer of the shop: a client sees by it that the answer
 	// came from the origin and not from the waiting room.
 	Mark = "X-Demo-Shop"
@@ -127,8 +127,8 @@ func (s *Shop) Inside() int { return s.people.inside() }
 
 func delay(r *http.Request, text string) error {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > MaxDelay {
-		return fmt.Errorf("delay: %.40q is not a duration between 0s and %v: write something like 250ms", text, MaxDelay)
+	if err != nil || d < 0 || d > maxDelay {
+		return fmt.Errorf("delay: %.40q is not a duration between 0s and %v: write something like 250ms", text, maxDelay)
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -60,15 +60,15 @@ var (
 	prefixType   = reflect.TypeFor[netip.Prefix]()
 )
 
-// Lister is a struct type that lists its fields itself. It says of which type they are because what
+// lister is a struct type that lists its fields itself. It says of which type they are because what
 // embeds it has the method, too.
-type Lister interface {
+type lister interface {
 	Fields() (of reflect.Type, fields []Field)
 }
 
 // Of returns the fields of a struct, those of embedded structs where they stand.
 func Of(t reflect.Type) []Field {
-	if l, ok := reflect.Zero(t).Interface().(Lister); ok {
+	if l, ok := reflect.Zero(t).Interface().(lister); ok {
 		if of, fields := l.Fields(); of == t {
 			return fields
 		}

@@ -25,13 +25,13 @@ func Zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 func Unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // A Fault says what is wrong with bytes, and where.
-type Fault struct {
+type fault struct {
 	At   int // bytes before it
 	What string
 }
 
 // Error reads on after the name of the form: "ticket at byte 3: it ends too early: it was damaged".
-func (f *Fault) Error() string { return fmt.Sprintf("at byte %d: %s", f.At, f.What) }
+func (f *fault) Error() string { return fmt.Sprintf("at byte %d: %s", f.At, f.What) }
 
 // Reader takes values from the front of bytes. After the first fault everything is zero and nothing is
 // left. The zero Reader has nothing to read.
@@ -61,7 +61,7 @@ func (r *Reader) End() error {
 // Failf says what is wrong with what was read last, unless something was wrong before.
 func (r *Reader) Failf(format string, args ...any) {
 	if r.err == nil {
-		r.err = &Fault{r.at, fmt.Sprintf(format, args...)}
+		r.err = &fault{r.at, fmt.Sprintf(format, args...)}
 	}
 	r.b, r.at = nil, 0
 }

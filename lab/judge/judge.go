@@ -63,8 +63,8 @@ type Change struct {
 	Active, PerMinute int
 }
 
-// Settles is how long after a change the limits of before may still be used.
-const Settles = 2 * time.Second
+// settles is how long after a change the limits of before may still be used.
+const settles = 2 * time.Second
 
 // limits returns what may be used at a moment.
 func (c *Case) limits(at int64) (active, perMinute int) {
@@ -73,7 +73,7 @@ func (c *Case) limits(at int64) (active, perMinute int) {
 		switch {
 		case ch.At > at:
 			return active, perMinute
-		case ch.At+Settles.Microseconds() > at:
+		case ch.At+settles.Microseconds() > at:
 			active, perMinute = max(active, ch.Active), max(perMinute, ch.PerMinute)
 		default:
 			active, perMinute = ch.Active, ch.PerMinute
@@ -122,13 +122,13 @@ func (r Report) OK() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Violations > 0 })
 }
 
-// Afterwards is how long after the gateway is ready again a failed request is still blamed
+// afterwards is how long after the gateway is ready again a failed request is still blamed
 // on the outage: clients had connections and requests under way.
-const Afterwards = time.Second
+const afterwards = time.Second
 
-// Endless is how long after its end a session's request still counts as the old session's
+// endless is how long after its end a session's request still counts as the old session's
 // and not as its return: the gateway may keep a seat a little longer than promised.
-const Endless = time.Second
+const endless = time.Second
 
 // Judge judges.
 func (c Case) Judge() Report {

@@ -30,11 +30,11 @@ import (
 //
 // Being late for one's own next look (by more than Late) is being away.
 const (
-	Margin  = time.Second
-	Horizon = 4 * time.Second
-	Claim   = 6 * time.Second
-	Late    = time.Second
-	Notice  = 3 * time.Second
+	margin  = time.Second
+	horizon = 4 * time.Second
+	claim   = 6 * time.Second
+	late    = time.Second
+	notice  = 3 * time.Second
 )
 
 // admission is one visitor's getting in.
@@ -91,8 +91,8 @@ func (r *Report) admissions(sessions []*session) []admission {
 
 // passedBy returns who passed v first, at which look he should have been in, and the rule.
 func passedBy(v *crowd.Visitor, line *passed) (admission, int64, string) {
-	later := v.Placed + Margin.Microseconds()
-	claim := Claim.Microseconds()
+	later := v.Placed + margin.Microseconds()
+	claim := claim.Microseconds()
 	here := int64(-1) // in touch without a gap since; -1 when away
 	back := int64(-1) // first look after he was passed while away, or any return since
 	was := false      // somebody later has got in
@@ -101,15 +101,15 @@ func passedBy(v *crowd.Visitor, line *passed) (admission, int64, string) {
 		switch {
 		case p.Stream:
 			here = p.Sent
-			look = p.Answered - Notice.Microseconds() // by then it should have said go
+			look = p.Answered - notice.Microseconds() // by then it should have said go
 		case k == 0 || v.Polls[k-1].Stream:
 			here = -1
 		default:
 			before := v.Polls[k-1]
 			due := before.Answered + before.Refresh
-			from := max(before.Answered, due-Horizon.Microseconds())
+			from := max(before.Answered, due-horizon.Microseconds())
 			switch {
-			case before.Refresh == 0 || look > due+Late.Microseconds():
+			case before.Refresh == 0 || look > due+late.Microseconds():
 				here, back = -1, -1
 			case here < 0 || from > before.Answered:
 				here = from

@@ -71,7 +71,7 @@ func (r *Report) judgeThrown() {
 
 func (r *Report) judgeTickets(sessions []*session) {
 	f := Finding{Rule: "tickets", Bound: "one ticket, one session"}
-	stay := (r.c.SessionDuration + Endless).Microseconds()
+	stay := (r.c.SessionDuration + endless).Microseconds()
 	careless := map[string]bool{} // may rightly have several
 	for _, v := range r.c.Visitors {
 		if v.Kind == crowd.Bot || v.Anew > 0 || v.Lost > 0 {
@@ -136,7 +136,7 @@ func (r *Report) judgeAnswers() {
 	excused := 0
 	for _, x := range r.c.Failures {
 		if slices.ContainsFunc(r.c.Outages, func(o Outage) bool {
-			return x.At >= o.From && x.At <= o.Until+Afterwards.Microseconds() && (o.To == "" || o.To == x.To)
+			return x.At >= o.From && x.At <= o.Until+afterwards.Microseconds() && (o.To == "" || o.To == x.To)
 		}) {
 			excused++
 			continue

@@ -15,16 +15,16 @@ import (
 
 // Faults that a run can have instead of a plain kill -9.
 const (
-	// FaultStall freezes the file system of the data for stallFor, then kills the gateway.
-	FaultStall = "stall"
-	// FaultFull fills it for fullFor, then kills the gateway; FaultTerm ends it by SIGTERM. The next start
+	// faultStall freezes the file system of the data for stallFor, then kills the gateway.
+	faultStall = "stall"
+	// faultFull fills it for fullFor, then kills the gateway; faultTerm ends it by SIGTERM. The next start
 	// finds room again.
-	FaultFull = "full"
-	FaultTerm = "full-term"
-	// FaultStart is FaultFull, and there is room only fullFor after the next start.
-	FaultStart = "full-start"
-	// FaultRestore kills the gateway and puts back a copy of the data that is restoreAge old.
-	FaultRestore = "restore"
+	faultFull = "full"
+	faultTerm = "full-term"
+	// faultStart is faultFull, and there is room only fullFor after the next start.
+	faultStart = "full-start"
+	// faultRestore kills the gateway and puts back a copy of the data that is restoreAge old.
+	faultRestore = "restore"
 
 	stallFor   = 4 * time.Second
 	fullFor    = 5 * time.Second
@@ -34,10 +34,10 @@ const (
 )
 
 // Faults are all of them.
-var Faults = []string{FaultStall, FaultFull, FaultTerm, FaultStart, FaultRestore}
+var Faults = []string{faultStall, faultFull, faultTerm, faultStart, faultRestore}
 
 // onDisk says that the data needs a file system of its own.
-func (o Options) onDisk() bool { return o.Fault != "" && o.Fault != FaultRestore }
+func (o Options) onDisk() bool { return o.Fault != "" && o.Fault != faultRestore }
 
 func (p *process) data() string   { return filepath.Join(p.o.Dir, dataDir) }
 func (p *process) filler() string { return filepath.Join(p.data(), "filler") }
@@ -114,7 +114,7 @@ func (p *process) empty() error {
 func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 	backup := filepath.Join(p.o.Dir, "backup")
 	switch p.o.Fault {
-	case FaultStall:
+	case faultStall:
 		if err := tool("fsfreeze", "-f", p.data()); err != nil {
 			return ended, err
 		}
@@ -124,28 +124,28 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 		err = tool("fsfreeze", "-u", p.data())
 		p.ended()
 		return ended, err
-	case FaultFull, FaultTerm, FaultStart:
+	case faultFull, faultTerm, faultStart:
 		if err := p.fill(); err != nil {
 			return ended, err
 		}
 		sleep(ctx, fullFor)
-	case FaultRestore:
+	case faultRestore:
 		if err := errors.Join(os.RemoveAll(backup), tool("cp", "-a", p.data(), backup)); err != nil {
 			return ended, err
 		}
 		sleep(ctx, restoreAge)
 	}
 	ended = time.Now()
-	if p.o.Fault == FaultTerm {
+	if p.o.Fault == faultTerm {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		p.ended()
 	} else if err := p.kill(); err != nil {
 		return ended, err
 	}
 	switch p.o.Fault {
-	case FaultFull, FaultTerm:
+	case faultFull, faultTerm:
 		return ended, p.empty()
-	case FaultRestore:
+	case faultRestore:
 		return ended, errors.Join(os.RemoveAll(p.data()), os.Rename(backup, p.data()))
 	}
 	return ended, nil
@@ -153,7 +153,7 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 
 // after ends the fault when the gateway is ready again.
 func (p *process) after(ctx context.Context) error {
-	if p.o.Fault != FaultStart {
+	if p.o.Fault != faultStart {
 		return nil
 	}
 	sleep(ctx, fullFor)

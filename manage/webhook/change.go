@@ -17,7 +17,7 @@ func Changed(c Change, at time.Time, zone anteroom.ZoneID, room anteroom.RoomID,
 	for _, h := range hooks {
 		if h.Wants(anteroom.ConfigChanged) && h.Covers(zone, room) {
 			one := c
-			told = append(told, Told{h.ID, Message{ID: NewID(), Type: anteroom.ConfigChanged, At: at.UTC(), Text: c.text(), Room: about, Change: &one}})
+			told = append(told, Told{h.ID, Message{ID: newID(), Type: anteroom.ConfigChanged, At: at.UTC(), Text: c.text(), Room: about, Change: &one}})
 		}
 	}
 	return told
@@ -58,6 +58,6 @@ func orNothing(value string) string {
 
 // Test is the message that an operator asks for.
 func Test(w anteroom.Webhook, at time.Time, by string) Message {
-	return Message{ID: NewID(), Type: anteroom.WebhookTest, At: at.UTC(), Webhook: Named{string(w.ID), w.Name},
+	return Message{ID: newID(), Type: anteroom.WebhookTest, At: at.UTC(), Webhook: Named{string(w.ID), w.Name},
 		Text: cut(fmt.Sprintf("This is a test of the webhook %s, asked for by %s.", w.Name, by), maxText)}
 }

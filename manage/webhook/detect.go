@@ -202,7 +202,7 @@ func (l *looking) tellOne(h anteroom.Webhook, m Message) {
 		return
 	}
 	room := l.v.Room
-	m.ID, m.At = NewID(), l.now.UTC()
+	m.ID, m.At = newID(), l.now.UTC()
 	m.Room = &Room{Named{string(room.ID), room.Name}, Named{string(l.v.Zone.ID), l.v.Zone.Name}}
 	m.Text = room.Name + " (" + l.v.Zone.Name + "): " + m.Text
 	l.told = append(l.told, Told{h.ID, m})

@@ -14,8 +14,8 @@ const (
 	// MaxPending is how many messages one webhook can have before it: beyond that the oldest is
 	// given up.
 	MaxPending = 100
-	// MaxKept is how many messages that are over are still shown.
-	MaxKept = 50
+	// maxKept is how many messages that are over are still shown.
+	maxKept = 50
 )
 
 // saveTime bounds a write to the store.
@@ -120,7 +120,7 @@ func (q *queue) trim() {
 	for i := len(q.list) - 1; i >= 0; i-- {
 		switch d := q.list[i]; {
 		case d.State != Pending:
-			if over++; over > MaxKept {
+			if over++; over > maxKept {
 				q.list[i] = nil
 			}
 		case pending == MaxPending:

@@ -74,8 +74,8 @@ func NewSender(cfg Config) *Sender {
 // now is the wall clock as it is kept: UTC, in milliseconds.
 func (s *Sender) now() time.Time { return s.cfg.now().UTC().Truncate(time.Millisecond) }
 
-// NewID returns the id of a message.
-func NewID() string {
+// newID returns the id of a message.
+func newID() string {
 	var b [16]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])

@@ -131,7 +131,7 @@ func after(d time.Duration) {
 }
 
 func message(text string) Message {
-	return Message{ID: NewID(), Type: anteroom.RoomQueueing, At: time.Now().UTC(), Text: text}
+	return Message{ID: newID(), Type: anteroom.RoomQueueing, At: time.Now().UTC(), Text: text}
 }
 
 func TestDeliveryIsSigned(t *testing.T) {
@@ -331,8 +331,8 @@ func TestAQueueIsBounded(t *testing.T) {
 		for i := range long.Change.Fields {
 			long.Change.Fields[i] = Field{"field", strings.Repeat("<", 100), strings.Repeat("&", 100)}
 		}
-		for range MaxPending + MaxKept + 1 {
-			long.ID = NewID()
+		for range MaxPending + maxKept + 1 {
+			long.ID = newID()
 			s.Tell(ctx, "1", long)
 		}
 		data, _ := store.Load(ctx, "1")
@@ -346,7 +346,7 @@ func TestAQueueIsBounded(t *testing.T) {
 				pending++
 			}
 		}
-		if pending != MaxPending || len(all) != MaxPending+MaxKept {
+		if pending != MaxPending || len(all) != MaxPending+maxKept {
 			t.Errorf("%d pending of %d", pending, len(all))
 		}
 	})

@@ -21,8 +21,8 @@ const (
 // DefaultTolerance is how far the time of a signature may be from the receiver's.
 const DefaultTolerance = 5 * time.Minute
 
-// MaxSignature is the longest header that Verify reads, in bytes.
-const MaxSignature = 1024
+// maxSignature is the longest header that Verify reads, in bytes.
+const maxSignature = 1024
 
 // Sign returns the value of SignatureHeader: t=, the Unix time in seconds, and for each secret v1=,
 // the HMAC-SHA256 in hexadecimal digits of that number, a dot and the body. Two secrets sign
@@ -53,8 +53,8 @@ var (
 // Verify returns nil if a header's value is a signature of the body with the secret, made less
 // than the tolerance before or after now.
 func Verify(header string, body []byte, secret string, now time.Time, tolerance time.Duration) error {
-	if len(header) > MaxSignature {
-		return fmt.Errorf("webhook: the header has %d bytes, at most %d are read", len(header), MaxSignature)
+	if len(header) > maxSignature {
+		return fmt.Errorf("webhook: the header has %d bytes, at most %d are read", len(header), maxSignature)
 	}
 	var t string
 	var signed [][]byte

@@ -21,14 +21,14 @@ import (
 
 // Bounds and times of a verifier.
 const (
-	// MaxVerified and MaxImpostors are the addresses that are remembered as crawlers and as
+	// maxVerified and maxImpostors are the addresses that are remembered as crawlers and as
 	// those that are none. They are apart, so that a flood of the latter pushes out nobody.
-	MaxVerified  = 8_192
-	MaxImpostors = 8_192
-	// MaxPending are the addresses whose names are being looked up or wait for it, and
-	// MaxPendingPerNetwork those of one network: a /24 of IPv4, a /48 of IPv6.
-	MaxPending           = 256
-	MaxPendingPerNetwork = 4
+	maxVerified  = 8_192
+	maxImpostors = 8_192
+	// maxPending are the addresses whose names are being looked up or wait for it, and
+	// maxPendingPerNetwork those of one network: a /24 of IPv4, a /48 of IPv6.
+	maxPending           = 256
+	maxPendingPerNetwork = 4
 
 	workers = 4
 	// maxNames bounds the reverse names of one address that are looked up.
@@ -87,8 +87,8 @@ func New(r Resolver) *Verifier {
 		r = net.DefaultResolver
 	}
 	return &Verifier{
-		resolver: r, queue: make(chan claim, MaxPending),
-		verified: newMemory(MaxVerified), rejected: newMemory(MaxImpostors),
+		resolver: r, queue: make(chan claim, maxPending),
+		verified: newMemory(maxVerified), rejected: newMemory(maxImpostors),
 		pending: make(map[claim]struct{}), networks: make(map[netip.Prefix]int),
 	}
 }
@@ -126,7 +126,7 @@ func (v *Verifier) look(c claim) {
 		return
 	}
 	n := networkOf(c.addr)
-	if len(v.pending) >= MaxPending || v.networks[n] >= MaxPendingPerNetwork {
+	if len(v.pending) >= maxPending || v.networks[n] >= maxPendingPerNetwork {
 		v.stats.Dropped++
 		return
 	}

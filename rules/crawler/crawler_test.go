@@ -163,24 +163,24 @@ func TestFloodIsBounded(t *testing.T) {
 		v.Verified(real1, googlebot)
 		synctest.Wait()
 		addr := netip.MustParseAddr("2001:db8::")
-		for i := range 3 * (MaxImpostors + MaxVerified) {
+		for i := range 3 * (maxImpostors + maxVerified) {
 			raw := addr.As16()
 			raw[3], raw[4], raw[5] = byte(i>>16), byte(i>>8), byte(i)
 			if v.Verified(netip.AddrFrom16(raw), googlebot) {
 				t.Fatal("an impostor is verified")
 			}
-			if i%MaxPending == 0 {
+			if i%maxPending == 0 {
 				synctest.Wait()
 			}
 		}
 		synctest.Wait()
-		if len(v.rejected.until) > MaxImpostors || len(v.rejected.order) > MaxImpostors || len(v.pending) != 0 || len(v.networks) != 0 {
+		if len(v.rejected.until) > maxImpostors || len(v.rejected.order) > maxImpostors || len(v.pending) != 0 || len(v.networks) != 0 {
 			t.Errorf("%d remembered, %d pending, %d networks", len(v.rejected.until), len(v.pending), len(v.networks))
 		}
 		if !v.Verified(real1, googlebot) {
 			t.Error("the flood has pushed out the crawler")
 		}
-		if s := v.Stats(); s.Verified != 1 || s.Refuted < MaxImpostors {
+		if s := v.Stats(); s.Verified != 1 || s.Refuted < maxImpostors {
 			t.Errorf("stats %+v", s)
 		}
 	})
@@ -189,16 +189,16 @@ func TestFloodIsBounded(t *testing.T) {
 func TestPendingIsBounded(t *testing.T) {
 	b := &book{hang: true}
 	inBubble(t, b, func(v *Verifier) {
-		for i := range 2 * MaxPending { // one network
+		for i := range 2 * maxPending { // one network
 			v.Verified(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), googlebot)
 		}
-		if len(v.pending) != MaxPendingPerNetwork {
+		if len(v.pending) != maxPendingPerNetwork {
 			t.Errorf("%d pending of one network", len(v.pending))
 		}
-		for i := range 2 * MaxPending {
+		for i := range 2 * maxPending {
 			v.Verified(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), googlebot)
 		}
-		if s := v.Stats(); len(v.pending) != MaxPending || s.Dropped == 0 {
+		if s := v.Stats(); len(v.pending) != maxPending || s.Dropped == 0 {
 			t.Errorf("%d pending, %d dropped", len(v.pending), s.Dropped)
 		}
 	})

@@ -26,10 +26,10 @@ import (
 
 // Bounds of files.
 const (
-	// MaxFiles is how many files are used together.
-	MaxFiles = 8
-	// MaxFileBytes is the size of one.
-	MaxFileBytes = 512 << 20
+	// maxFiles is how many files are used together.
+	maxFiles = 8
+	// maxFileBytes is the size of one.
+	maxFileBytes = 512 << 20
 )
 
 // places is how many records of a file are kept decoded. Many networks share one.
@@ -60,8 +60,8 @@ type decoded struct {
 // since, it takes the copy in memory; old may be nil. Errors are of kind Invalid, name the
 // file and say what to do.
 func Open(files []string, old *Databases) (*Databases, error) {
-	if len(files) > MaxFiles {
-		return nil, anteroom.Errorf(anteroom.Invalid, "geoip: has %d files, and at most %d are used", len(files), MaxFiles)
+	if len(files) > maxFiles {
+		return nil, anteroom.Errorf(anteroom.Invalid, "geoip: has %d files, and at most %d are used", len(files), maxFiles)
 	}
 	d := &Databases{}
 	for _, name := range files {
@@ -94,8 +94,8 @@ func open(name string, old *Databases) (*database, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a plain file")
 	}
-	if info.Size() > MaxFileBytes {
-		return nil, fmt.Errorf("has %d bytes, and at most %d are read (check that it is the right file)", info.Size(), MaxFileBytes)
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("has %d bytes, and at most %d are read (check that it is the right file)", info.Size(), maxFileBytes)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(in, data); err != nil {

@@ -169,7 +169,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	broken[i] = 0xff
 	dir := t.TempDir()
 	huge := save(t, "huge.mmdb", nil)
-	if err := os.Truncate(huge, MaxFileBytes+1); err != nil {
+	if err := os.Truncate(huge, maxFileBytes+1); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, file, want string }{
@@ -194,7 +194,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: %q does not say %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Open(make([]string, MaxFiles+1), nil); err == nil || !strings.Contains(err.Error(), "at most 8") {
+	if _, err := Open(make([]string, maxFiles+1), nil); err == nil || !strings.Contains(err.Error(), "at most 8") {
 		t.Errorf("too many: %v", err)
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/anteroom/anteroom/config/strict"
 )
 
-// SchemaURL is where the schema of this version is published: put it into the first line
+// schemaURL is where the schema of this version is published: put it into the first line
 // of a plan, as "# yaml-language-server: $schema=…", for help while writing.
-const SchemaURL = "https://raw.githubusercontent.com/anteroom/anteroom/main/sim/plan/schema.json"
+const schemaURL = "https://raw.githubusercontent.com/anteroom/anteroom/main/sim/plan/schema.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of a plan. It is stricter than [Read]
+// schema returns the JSON Schema (draft 2020-12) of a plan. It is stricter than [Read]
 // nowhere, and Read sees more: files, and values that must fit each other.
-func Schema() []byte {
-	return strict.Schema(reflect.TypeFor[document](), SchemaURL, "Anteroom: plan of a sale")
+func schema() []byte {
+	return strict.Schema(reflect.TypeFor[document](), schemaURL, "Anteroom: plan of a sale")
 }
 
-// Manual returns the reference of the keys in Markdown, headings of the second level.
-func Manual() string {
+// manual returns the reference of the keys in Markdown, headings of the second level.
+func manual() string {
 	return strings.TrimRight(strict.Manual("The plan", reflect.TypeFor[document]()), "\n") + `
 
 ### Past sales

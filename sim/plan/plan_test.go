@@ -255,15 +255,15 @@ func TestTheTagsAreSound(t *testing.T) {
 // schemaCheck returns a function that holds a plan against the schema.
 func schemaCheck(t testing.TB) func(text []byte) error {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(SchemaURL, doc); err != nil {
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := compiler.Compile(SchemaURL)
+	schema, err := compiler.Compile(schemaURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func schemaCheck(t testing.TB) func(text []byte) error {
 }
 
 func TestSchemaAgrees(t *testing.T) {
-	golden(t, "schema.json", string(Schema()))
+	golden(t, "schema.json", string(schema()))
 	valid := schemaCheck(t)
 	for _, name := range files(t, good, examples) {
 		text, err := os.ReadFile(name)
@@ -315,11 +315,11 @@ func TestDocumentedKeys(t *testing.T) {
 	if !ok {
 		t.Fatalf("%s has no line %s", page, line)
 	}
-	golden(t, page, before+line+Manual())
+	golden(t, page, before+line+manual())
 }
 
 func TestManualNamesEveryKey(t *testing.T) {
-	m := Manual()
+	m := manual()
 	for _, key := range []string{"`total_active_users`", "## `arrivals[]`", "## `visitors.browsing`", "| `leave_per_minute` | number, 0 to 1, or a percentage like 2% | `2%` |", "### Past sales"} {
 		if !strings.Contains(m, key) {
 			t.Errorf("the manual lacks %s", key)

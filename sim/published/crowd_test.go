@@ -186,7 +186,7 @@ func (c *crowd) active() int {
 // free is the number of slots that somebody who knows everything would see.
 func (c *crowd) free() int {
 	s := c.config.Settings
-	return Slots(s.TotalActiveUsers, s.NewUsersPerMinute, c.active(), c.perMinute[minuteOf(c.now)])
+	return slots(s.TotalActiveUsers, s.NewUsersPerMinute, c.active(), c.perMinute[minuteOf(c.now)])
 }
 
 func (c *crowd) run(length time.Duration) {

@@ -6,8 +6,8 @@
 // # What is published
 //
 // A visitor's bucket is the minute of the first request. Free slots are
-// min(L - active, R - admitted this minute) ([Slots]). They are reserved for whole buckets,
-// oldest first ([Reserve]). A bucket that is reserved in full enters at its next check-in,
+// min(L - active, R - admitted this minute) (slots). They are reserved for whole buckets,
+// oldest first (reserve). A bucket that is reserved in full enters at its next check-in,
 // wherever that is; one that is reserved in part is a race for the reserved number; new
 // visitors enter only when everybody who waits has a reserved slot. With the random method
 // nothing is reserved and every check-in is an attempt. What is raced for, and what is left
@@ -17,9 +17,9 @@
 //   - [Even] (2021) divides both parts evenly among workers; the share is that of two
 //     minutes ago;
 //   - [Adapted] divides by fewer workers while the room is little used: workers x
-//     utilisation^curve ([Workers]); the share is that of the last minute;
+//     utilisation^curve (workers); the share is that of the last minute;
 //   - [Counters] counts in the data centre and then in one Anywhere counter for the world,
-//     and lets in while the counter is below the slots ([Admits]).
+//     and lets in while the counter is below the slots (admits).
 //
 // Workers report to the object of their data centre every few seconds, and that to the one
 // global object. What travels are counters that are added up: active users by the time at

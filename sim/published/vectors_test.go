@@ -126,8 +126,8 @@ func TestVectorReserve(t *testing.T) {
 	}
 	vectors(t, "reserve", &cases)
 	for i, c := range cases {
-		slots := Slots(c.L, c.R, c.Active, 0)
-		reserved, left := Reserve(nil, slots, c.Waiting)
+		slots := slots(c.L, c.R, c.Active, 0)
+		reserved, left := reserve(nil, slots, c.Waiting)
 		if slots != c.Slots || !slices.Equal(reserved, c.Reserved) || left != c.LeftForNew {
 			t.Errorf("case %d: %d slots, reserved %v, %d left; want %d, %v, %d", i, slots, reserved, left, c.Slots, c.Reserved, c.LeftForNew)
 		}
@@ -165,7 +165,7 @@ func TestVectorSplit(t *testing.T) {
 		if c.Workers == 0 {
 			continue
 		}
-		if got := PerWorker(c.PerSite[0], float64(c.Workers)); got != c.Each {
+		if got := perWorker(c.PerSite[0], float64(c.Workers)); got != c.Each {
 			t.Errorf("case %d: a worker gets %d, want %d", i, got, c.Each)
 		}
 	}
@@ -205,7 +205,7 @@ func TestVectorAnywhere(t *testing.T) {
 		}
 	}
 	all := c.Users["San Jose"] + c.Users["London"]
-	if got := Slots(c.L, c.R, c.Active, 0); got != c.Slots || c.Of != c.L {
+	if got := slots(c.L, c.R, c.Active, 0); got != c.Slots || c.Of != c.L {
 		t.Errorf("%d slots of %d", got, c.Of)
 	}
 	for site, want := range c.SiteSlots {
@@ -216,18 +216,18 @@ func TestVectorAnywhere(t *testing.T) {
 	if got := Share(c.Slots, c.Of-all, c.Of); got != c.Anywhere {
 		t.Errorf("%d Anywhere, want %d", got, c.Anywhere)
 	}
-	if got := PerWorker(c.SiteSlots["San Jose"], float64(c.Even.WorkersHere)); got != c.Even.EachHere {
+	if got := perWorker(c.SiteSlots["San Jose"], float64(c.Even.WorkersHere)); got != c.Even.EachHere {
 		t.Errorf("a worker gets %d of San Jose's, want %d", got, c.Even.EachHere)
 	}
-	if got := PerWorker(c.Anywhere, float64(c.Even.Workers)); got != c.Even.Each || got+c.Even.EachHere != c.Even.Both {
+	if got := perWorker(c.Anywhere, float64(c.Even.Workers)); got != c.Even.Each || got+c.Even.EachHere != c.Even.Both {
 		t.Errorf("a worker gets %d Anywhere, want %d", got, c.Even.Each)
 	}
 	for _, a := range c.Adapted {
-		w := Workers(c.Even.Workers, a.Utilisation, a.Curve)
+		w := workers(c.Even.Workers, a.Utilisation, a.Curve)
 		if w != a.Workers || w != float64(c.Even.Workers)*a.Multiplier || a.Utilisation != float64(c.Active)/float64(c.L) {
 			t.Errorf("curve %v: %v workers, want %v", a.Curve, w, a.Workers)
 		}
-		if got := PerWorker(c.Anywhere, w); got != a.Each {
+		if got := perWorker(c.Anywhere, w); got != a.Each {
 			t.Errorf("curve %v: a worker gets %d, want %d", a.Curve, got, a.Each)
 		}
 	}
@@ -285,7 +285,7 @@ func arrivals(arrive []int, slots int, shared bool) (admitted, queued int) {
 			v = &values[0]
 		}
 		for range n {
-			if Admits(*v, slots) {
+			if admits(*v, slots) {
 				*v++
 				admitted++
 			} else {
@@ -314,7 +314,7 @@ func TestVectorWorkers(t *testing.T) {
 			}
 		}
 		if c.Even != nil {
-			check("even", *c.Even, PerWorker(c.Slots, float64(len(c.Arrive))), false)
+			check("even", *c.Even, perWorker(c.Slots, float64(len(c.Arrive))), false)
 		}
 		check("adapted", c.Adapted, 8, false)
 		check("counter", c.Counter, c.Slots, true)
@@ -353,7 +353,7 @@ func TestVectorCounterValue(t *testing.T) {
 	}
 	vectors(t, "counter_value", &cases)
 	for _, c := range cases {
-		if got := Admits(c.Value, c.Slots); got != c.Admit {
+		if got := admits(c.Value, c.Slots); got != c.Admit {
 			t.Errorf("%d of %d: %v", c.Value, c.Slots, got)
 		}
 	}
@@ -372,11 +372,11 @@ func TestVectorWaitFIFO(t *testing.T) {
 	vectors(t, "eta_fifo", &cases)
 	for i, c := range cases {
 		if c.Waiting != nil {
-			if got := Ahead(c.Waiting, c.Reserved, c.Own); got != c.Ahead {
+			if got := ahead(c.Waiting, c.Reserved, c.Own); got != c.Ahead {
 				t.Errorf("case %d: %d ahead, want %d", i, got, c.Ahead)
 			}
 		}
-		got := WaitFIFO(c.Ahead, c.PerMinute)
+		got := waitFIFO(c.Ahead, c.PerMinute)
 		if c.Leave == 0 && got != c.Minutes || c.Leave > 0 && got <= c.Minutes {
 			t.Errorf("case %d: %v minutes, the vector says %v with %v leaving", i, got, c.Minutes, c.Leave)
 		}
@@ -392,7 +392,7 @@ func TestVectorWaitRandom(t *testing.T) {
 	}
 	vectors(t, "eta_random_published", &cases)
 	for _, c := range cases {
-		if got := WaitRandom(c.Waiting, c.PerMinute, c.P); math.Abs(got-c.Minutes) > 6e-5 {
+		if got := waitRandom(c.Waiting, c.PerMinute, c.P); math.Abs(got-c.Minutes) > 6e-5 {
 			t.Errorf("WaitRandom(%v, %v, %v) = %.4f, want %.4f", c.Waiting, c.PerMinute, c.P, got, c.Minutes)
 		}
 	}
@@ -406,15 +406,15 @@ func TestVectorLotteryWindow(t *testing.T) {
 	}
 	vectors(t, "lottery_window", &cases)
 	for _, c := range cases {
-		if got := LotteryEligible(clock(t, c.At), time.Duration(c.Period)*time.Second); got != clock(t, c.EligibleAt) {
+		if got := lotteryEligible(clock(t, c.At), time.Duration(c.Period)*time.Second); got != clock(t, c.EligibleAt) {
 			t.Errorf("%s is eligible at %v, want %s", c.At, got.Std(), c.EligibleAt)
 		}
 	}
 	wins := 0
 	for i := range 10_000 {
 		token := anteroom.ID{byte(i), byte(i >> 8)}
-		won := LotteryWins([]byte("k"), token, 0.3)
-		if won != LotteryWins([]byte("k"), token, 0.3) {
+		won := lotteryWins([]byte("k"), token, 0.3)
+		if won != lotteryWins([]byte("k"), token, 0.3) {
 			t.Fatal("a token has two outcomes")
 		}
 		if won {
@@ -424,7 +424,7 @@ func TestVectorLotteryWindow(t *testing.T) {
 	if wins < 2800 || wins > 3200 {
 		t.Errorf("%d of 10,000 tokens win with a chance of 0.3", wins)
 	}
-	if LotteryWins([]byte("k"), anteroom.ID{1}, 0) || !LotteryWins([]byte("k"), anteroom.ID{1}, 1) {
+	if lotteryWins([]byte("k"), anteroom.ID{1}, 0) || !lotteryWins([]byte("k"), anteroom.ID{1}, 1) {
 		t.Error("a chance of 0 or 1 is none")
 	}
 }

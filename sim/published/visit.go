@@ -179,8 +179,8 @@ func (r *Room) page(now anteroom.Time, w *worker, t anteroom.Ticket, reason ante
 	told := p.perMinute > 0 && !st.QueueAll
 	if st.QueueingMethod == anteroom.Random {
 		if told {
-			d.Wait25, d.WaitTime, d.Wait75 = minutes(WaitRandom(p.total, p.perMinute, 0.25)),
-				minutes(WaitRandom(p.total, p.perMinute, 0.5)), minutes(WaitRandom(p.total, p.perMinute, 0.75))
+			d.Wait25, d.WaitTime, d.Wait75 = minutes(waitRandom(p.total, p.perMinute, 0.25)),
+				minutes(waitRandom(p.total, p.perMinute, 0.5)), minutes(waitRandom(p.total, p.perMinute, 0.75))
 			d.WaitKnown = true
 		}
 	} else if len(p.buckets) > 0 {
@@ -188,9 +188,9 @@ func (r *Room) page(now anteroom.Time, w *worker, t anteroom.Ticket, reason ante
 		if !known {
 			i--
 		}
-		d.Ahead, d.AheadKnown = Ahead(p.waiting, p.reserved, i), true
+		d.Ahead, d.AheadKnown = ahead(p.waiting, p.reserved, i), true
 		if told {
-			d.WaitTime, d.WaitKnown = minutes(WaitFIFO(d.Ahead, p.perMinute)), true
+			d.WaitTime, d.WaitKnown = minutes(waitFIFO(d.Ahead, p.perMinute)), true
 		}
 	}
 	if d.WaitTime > anteroom.QueueIsFullAfter {

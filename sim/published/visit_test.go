@@ -187,7 +187,7 @@ func TestAnnouncedWait(t *testing.T) {
 	if !d.WaitKnown || d.AheadKnown || !(0 < d.Wait25 && d.Wait25 < d.WaitTime && d.WaitTime < d.Wait75) {
 		t.Errorf("random: %+v", d)
 	}
-	if want := time.Duration(WaitRandom(61, 30, 0.5) * float64(time.Minute)); d.WaitTime.Round(time.Millisecond) != want.Round(time.Millisecond) {
+	if want := time.Duration(waitRandom(61, 30, 0.5) * float64(time.Minute)); d.WaitTime.Round(time.Millisecond) != want.Round(time.Millisecond) {
 		t.Errorf("random: %v, want %v", d.WaitTime, want)
 	}
 }

@@ -53,7 +53,7 @@ func (r *Room) refresh(now anteroom.Time, w *worker) *plan {
 
 	active := v.active.sum(r.firstCell(now), r.cellOf(now))
 	admitted := v.admitted.sum(p.minute, p.minute)
-	p.slots = Slots(st.TotalActiveUsers, st.NewUsersPerMinute, active, admitted)
+	p.slots = slots(st.TotalActiveUsers, st.NewUsersPerMinute, active, admitted)
 	p.utilisation = max(ratio(active, st.TotalActiveUsers), ratio(admitted, st.NewUsersPerMinute))
 	p.buckets, p.waiting = v.waiting(p.buckets[:0], p.waiting[:0], r.firstSeen(now))
 	p.total = 0
@@ -61,10 +61,10 @@ func (r *Room) refresh(now anteroom.Time, w *worker) *plan {
 		p.total += n
 	}
 	if st.QueueingMethod == anteroom.Random {
-		p.reserved, _ = Reserve(p.reserved[:0], 0, p.waiting)
+		p.reserved, _ = reserve(p.reserved[:0], 0, p.waiting)
 		p.left = p.slots
 	} else {
-		p.reserved, p.left = Reserve(p.reserved[:0], p.slots, p.waiting)
+		p.reserved, p.left = reserve(p.reserved[:0], p.slots, p.waiting)
 	}
 	history := minuteOf(anteroom.Time(r.c.Method.HistoryMinute(local)))
 	p.visitors = v.visitors.get(key{history, int64(w.site.index)})
@@ -116,10 +116,10 @@ func (r *Room) claim(w *worker, kind int64, free int) (ok bool, latency time.Dur
 	}
 	here, all := float64(len(w.site.workers)), float64(r.workers)
 	if r.c.Method == Adapted {
-		here = Workers(len(w.site.workers), p.utilisation, r.c.Curve)
-		all = Workers(r.workers, p.utilisation, r.c.Curve)
+		here = workers(len(w.site.workers), p.utilisation, r.c.Curve)
+		all = workers(r.workers, p.utilisation, r.c.Curve)
 	}
-	if !Admits(w.own.get(k), PerWorker(site, here)+PerWorker(anywhere, all)) {
+	if !admits(w.own.get(k), perWorker(site, here)+perWorker(anywhere, all)) {
 		return false, 0
 	}
 	w.own.add(k, 1)
@@ -129,7 +129,7 @@ func (r *Room) claim(w *worker, kind int64, free int) (ok bool, latency time.Dur
 // count asks the counter of the data centre and then the Anywhere counter.
 func (r *Room) count(w *worker, k key, site, anywhere int) (ok bool, latency time.Duration) {
 	s := w.site
-	if Admits(s.counter.get(k), site) {
+	if admits(s.counter.get(k), site) {
 		s.counter.add(k, 1)
 		return true, siteCall
 	}
@@ -139,7 +139,7 @@ func (r *Room) count(w *worker, k key, site, anywhere int) (ok bool, latency tim
 	latency = 2*siteCall + 2*time.Duration(s.delay)*time.Microsecond
 	r.messages += 2
 	r.anywhere.drop(k.a - keptMinutes)
-	if !Admits(r.anywhere.get(k), anywhere) {
+	if !admits(r.anywhere.get(k), anywhere) {
 		return false, latency
 	}
 	r.anywhere.add(k, 1)

@@ -60,7 +60,8 @@ var table = []tableRow{
 	{pkg: "gateway", imports: []string{".", "engine", "route", "rules", "ticket", "ticket/proof", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
-	{pkg: "api/own", imports: []string{".", "api", "manage", "analytics", "analytics/report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
+	{pkg: "api/own/schema", imports: []string{"."}},
+	{pkg: "api/own", imports: []string{".", "api/own/schema", "api", "manage", "analytics", "analytics/report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},

@@ -18,7 +18,7 @@ func (s *Server) newDashboard(apis http.Handler) *dashboard.Dashboard {
 			rooms, err := own.Live(s.manage, by, time.Now())
 			out := make([]dashboard.Room, len(rooms))
 			for i, r := range rooms {
-				out[i] = dashboard.Room{ID: r.ID, Value: r.Shown}
+				out[i] = dashboard.Room{ID: r.ID, Value: r}
 			}
 			return out, err
 		},

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
 )
 
 // maxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
@@ -19,18 +21,52 @@ const maxAnalyticsPoints = 10_080
 
 const defaultAnalyticsRange = 24 * time.Hour
 
-// resolutions are the values of the parameter resolution; zero lets the store choose.
-var resolutions = map[string]analytics.Resolution{
-	"auto": 0, "minute": analytics.EveryMinute, "quarter": analytics.EveryQuarter, "hour": analytics.EveryHour, "day": analytics.EveryDay,
+// resolutionNames are the values of the parameter resolution, and resolutions what they mean; zero
+// lets the store choose.
+var (
+	resolutionNames = []string{"auto", "minute", "quarter", "hour", "day"}
+	resolutions     = []analytics.Resolution{0, analytics.EveryMinute, analytics.EveryQuarter, analytics.EveryHour, analytics.EveryDay}
+)
+
+// Analytics is what was recorded of a room.
+type Analytics struct {
+	Resolution   string          `json:"resolution" enum:"minute,quarter,hour,day"`
+	EverySeconds int64           `json:"every_seconds" min:"60"`
+	From         time.Time       `json:"from" doc:"As requested, rounded down to the resolution."`
+	To           time.Time       `json:"to" doc:"Rounded up."`
+	AsOf         *time.Time      `json:"as_of" doc:"Time of the newest figures."`
+	Incomplete   string          `json:"incomplete" doc:"What is missing, in words; empty when nothing is."`
+	Time         []int64         `json:"time" doc:"Start of each span between from and to, without gaps, in seconds since 1970."`
+	Series       AnalyticsSeries `json:"series"`
+	Total        AnalyticsTotal  `json:"total"`
 }
 
-func resolutionName(r analytics.Resolution) string {
-	for name, one := range resolutions {
-		if one == r {
-			return name
-		}
+// RoomAnalytics is the totals of a room.
+type RoomAnalytics struct {
+	Zone  schema.ZoneName `json:"zone"`
+	ID    anteroom.RoomID `json:"id"`
+	Name  string          `json:"name"`
+	Total AnalyticsTotal  `json:"total"`
+}
+
+// AnalyticsSeries is an object with a list for each column, in their order.
+type AnalyticsSeries [][]number
+
+// MarshalJSONTo writes the object.
+func (s AnalyticsSeries) MarshalJSONTo(e *jsontext.Encoder) error { return byColumn(s, e) }
+
+// AnalyticsTotal is an object with a number for each column, in their order.
+type AnalyticsTotal []number
+
+// MarshalJSONTo writes the object.
+func (t AnalyticsTotal) MarshalJSONTo(e *jsontext.Encoder) error { return byColumn(t, e) }
+
+func byColumn[V any](values []V, e *jsontext.Encoder) error {
+	out := make(api.Members, len(values))
+	for i, v := range values {
+		out[i] = api.Member{Name: columns[i].name, Value: v}
 	}
-	return ""
+	return out.MarshalJSONTo(e)
 }
 
 // analyticsRange reads from and to.
@@ -67,11 +103,13 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 	if err != nil {
 		return err
 	}
-	every, ok := resolutions["auto"], true
+	var every analytics.Resolution
 	if r.Query.Has("resolution") {
-		if every, ok = resolutions[r.Query.Get("resolution")]; !ok {
+		i := slices.Index(resolutionNames, r.Query.Get("resolution"))
+		if i < 0 {
 			return api.Query("resolution", "is not one", "minute, quarter, hour, day or auto")
 		}
+		every = resolutions[i]
 	}
 	format := r.Query.Get("format")
 	if format != "" && format != "json" && format != "csv" {
@@ -97,12 +135,9 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 	if format == "csv" {
 		return s.writeCSV(w)
 	}
-	api.SendAnswer(w, api.Answer{Result: api.Members{
-		{Name: "resolution", Value: resolutionName(answer.Every)}, {Name: "every_seconds", Value: int64(time.Duration(answer.Every).Seconds())},
-		{Name: "from", Value: moment(s.from)}, {Name: "to", Value: moment(s.to)}, {Name: "as_of", Value: moment(answer.AsOf)},
-		{Name: "incomplete", Value: answer.Incomplete},
-		{Name: "time", Value: s.time}, {Name: "series", Value: s.members()}, {Name: "total", Value: shownTotal(total.Rows)},
-	}})
+	api.SendAnswer(w, api.Answer{Result: Analytics{Resolution: resolutionNames[slices.Index(resolutions, answer.Every)],
+		EverySeconds: int64(time.Duration(answer.Every).Seconds()), From: s.from.UTC(), To: s.to.UTC(), AsOf: moment(answer.AsOf), Incomplete: answer.Incomplete,
+		Time: s.time, Series: s.series, Total: totalOf(total.Rows)}})
 	return nil
 }
 
@@ -127,14 +162,14 @@ func (f *face) kept(r *api.Request, q analytics.Query) (analytics.Answer, error)
 }
 
 // totalAnalytics gives the totals of every room that the caller may see.
-func (f *face) totalAnalytics(r *api.Request) (api.Answer, error) {
+func (f *face) totalAnalytics(r *api.Request) ([]RoomAnalytics, error) {
 	from, to, err := f.analyticsRange(r)
 	if err != nil {
-		return api.Answer{}, err
+		return nil, err
 	}
 	rooms, err := f.manage.Rooms(r.By, "")
 	if err != nil {
-		return api.Answer{}, err
+		return nil, err
 	}
 	of := make(map[anteroom.RoomID][]analytics.Row, len(rooms))
 	for rest := rooms; len(rest) > 0; {
@@ -144,7 +179,7 @@ func (f *face) totalAnalytics(r *api.Request) (api.Answer, error) {
 		}
 		answer, err := f.manage.Analytics(r.Context(), r.By, q)
 		if err != nil {
-			return api.Answer{}, err
+			return nil, err
 		}
 		for _, row := range answer.Rows {
 			of[row.Room] = append(of[row.Room], row)
@@ -152,15 +187,12 @@ func (f *face) totalAnalytics(r *api.Request) (api.Answer, error) {
 		rest = rest[len(q.Rooms):]
 	}
 	s := f.manage.State()
-	out := make([]api.Members, len(rooms))
+	out := make([]RoomAnalytics, len(rooms))
 	for i, room := range rooms {
 		zone, _ := s.ZoneNamed(room.Zone)
-		out[i] = api.Members{
-			{Name: "zone", Value: api.Members{{Name: "id", Value: zone.ID}, {Name: "name", Value: room.Zone}}},
-			{Name: "id", Value: room.ID}, {Name: "name", Value: room.Name}, {Name: "total", Value: shownTotal(of[room.ID])},
-		}
+		out[i] = RoomAnalytics{Zone: schema.ZoneName{ID: zone.ID, Name: room.Zone}, ID: room.ID, Name: room.Name, Total: totalOf(of[room.ID])}
 	}
-	return api.Answer{Result: out}, nil
+	return out, nil
 }
 
 func floor(t time.Time, every analytics.Resolution) time.Time {
@@ -199,10 +231,10 @@ func (n number) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteToken(jsontext.Null)
 }
 
-// column is a name with how its number comes from a row.
+// column is a name with what it means and how its number comes from a row.
 type column struct {
-	name string
-	of   func(*analytics.Row) number
+	name, doc string
+	of        func(*analytics.Row) number
 }
 
 func highest(m analytics.Metric) func(*analytics.Row) number {
@@ -241,30 +273,39 @@ var columns = makeColumns()
 
 func makeColumns() []column {
 	all := []column{
-		{"active_users", highest(analytics.ActiveUsers)}, {"active_users_avg", mean(analytics.ActiveUsers)},
-		{"queued_users", highest(analytics.QueuedUsers)}, {"queued_users_avg", mean(analytics.QueuedUsers)},
-		{"active_limit", highest(analytics.ActiveLimit)}, {"new_limit", highest(analytics.NewLimit)},
-		{"new_users", mean(analytics.NewUsers)}, {"new_users_max", highest(analytics.NewUsers)},
-		{"joined", sum(analytics.Joined)}, {"abandoned", sum(analytics.Abandoned)}, {"no_shows", sum(analytics.NoShows)},
-		{"overtakes", sum(analytics.Overtakes)}, {"revoked", sum(analytics.Revoked)}, {"bypassed", sum(analytics.Bypassed)},
-		{"refused", sum(analytics.Refused)}, {"turned_away", sum(analytics.TurnedAway)},
-		{"estimate_seconds", highest(analytics.Estimate)},
+		{"active_users", "The highest value.", highest(analytics.ActiveUsers)},
+		{"active_users_avg", "Average over time.", mean(analytics.ActiveUsers)},
+		{"queued_users", "The highest number of visitors in the queue who were present.", highest(analytics.QueuedUsers)},
+		{"queued_users_avg", "Average over time.", mean(analytics.QueuedUsers)},
+		{"active_limit", "The highest total_active_users in force; null where there was none, as with passthrough.", highest(analytics.ActiveLimit)},
+		{"new_limit", "The highest new_users_per_minute in force.", highest(analytics.NewLimit)},
+		{"new_users", "Sessions that began, per minute: the average of the minutes.", mean(analytics.NewUsers)},
+		{"new_users_max", "Sessions that began in the busiest minute.", highest(analytics.NewUsers)},
+		{"joined", "Visitors who joined the queue.", sum(analytics.Joined)},
+		{"abandoned", "Places in line that were given up or expired.", sum(analytics.Abandoned)},
+		{"no_shows", "Turns that were not taken in time.", sum(analytics.NoShows)},
+		{"overtakes", "Visitors admitted without a turn while another one who was present waited at the same site.", sum(analytics.Overtakes)},
+		{"revoked", "Sessions ended by the origin or an operator.", sum(analytics.Revoked)},
+		{"bypassed", "Requests that bypassed the room by a rule or as a crawler.", sum(analytics.Bypassed)},
+		{"refused", "Tickets that were not accepted.", sum(analytics.Refused)},
+		{"turned_away", "Requests that were refused.", sum(analytics.TurnedAway)},
+		{"estimate_seconds", "The longest estimated wait of a new visitor.", highest(analytics.Estimate)},
 	}
 	for s, name := range [analytics.Spans]string{"waited", "in_queue", "on_origin", "between_refreshes", "late", "early"} {
 		for i, q := range analytics.Quantiles {
-			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), quantile(analytics.Span(s), i)})
+			all = append(all, column{fmt.Sprintf("%s_p%.0f", name, q), "", quantile(analytics.Span(s), i)})
 		}
 	}
 	return all
 }
 
-// shownTotal has the names of the series; all null where nothing was recorded.
-func shownTotal(rows []analytics.Row) api.Members {
-	out := make(api.Members, len(columns))
+// totalOf is all null where nothing was recorded.
+func totalOf(rows []analytics.Row) AnalyticsTotal {
+	out := make(AnalyticsTotal, len(columns))
 	for i, c := range columns {
-		out[i] = api.Member{Name: c.name, Value: noNumber}
+		out[i] = noNumber
 		if len(rows) > 0 {
-			out[i].Value = c.of(&rows[0])
+			out[i] = c.of(&rows[0])
 		}
 	}
 	return out
@@ -274,7 +315,7 @@ func shownTotal(rows []analytics.Row) api.Members {
 type timeline struct {
 	from, to time.Time
 	time     []int64 // Unix seconds
-	series   [][]number
+	series   AnalyticsSeries
 }
 
 func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
@@ -282,7 +323,7 @@ func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the store of analytics chose no resolution")
 	}
 	every := time.Duration(a.Every)
-	t := &timeline{from: floor(from, a.Every), to: ceil(to, a.Every), series: make([][]number, len(columns))}
+	t := &timeline{from: floor(from, a.Every), to: ceil(to, a.Every), series: make(AnalyticsSeries, len(columns))}
 	n := int(t.to.Sub(t.from) / every)
 	if n > maxAnalyticsPoints {
 		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", maxAnalyticsPoints))
@@ -307,14 +348,6 @@ func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
 		}
 	}
 	return t, nil
-}
-
-func (t *timeline) members() api.Members {
-	out := make(api.Members, len(columns))
-	for i, c := range columns {
-		out[i] = api.Member{Name: c.name, Value: t.series[i]}
-	}
-	return out
 }
 
 // writeCSV writes a line for each span. All cells are moments and numbers: nothing that a

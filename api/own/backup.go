@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -65,9 +66,6 @@ func (f *face) restore(w http.ResponseWriter, r *api.Request) error {
 	if err != nil {
 		return err
 	}
-	api.SendAnswer(w, api.Answer{Result: api.Members{
-		{Name: "made", Value: moment(got.Made)}, {Name: "zones", Value: got.Zones}, {Name: "rooms", Value: got.Rooms},
-		{Name: "lists", Value: got.Lists}, {Name: "tokens", Value: got.Tokens}, {Name: "keys", Value: got.Keys},
-	}})
+	api.SendAnswer(w, api.Answer{Result: schema.Restored{Made: got.Made.UTC(), Zones: got.Zones, Rooms: got.Rooms, Lists: got.Lists, Tokens: got.Tokens, Keys: got.Keys}})
 	return nil
 }

@@ -1,15 +1,18 @@
 package own
 
-import "github.com/anteroom/anteroom/api"
+import (
+	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
+)
 
 // getCluster tells how the nodes that serve the rooms stand together.
-func (f *face) getCluster(r *api.Request) (api.Answer, error) {
-	st, err := f.manage.Cluster(r.Context(), r.By)
-	return api.Answer{Result: st}, err
+func (f *face) getCluster(r *api.Request) (manage.ClusterStatus, error) {
+	return f.manage.Cluster(r.Context(), r.By)
 }
 
 // removeNode removes a core that is gone for good.
-func (f *face) removeNode(r *api.Request) (api.Answer, error) {
+func (f *face) removeNode(r *api.Request) (schema.Removed, error) {
 	node := r.Param("node")
-	return deleted(node), f.manage.RemoveNode(r.Context(), r.By, node)
+	return schema.Removed{ID: node}, f.manage.RemoveNode(r.Context(), r.By, node)
 }

@@ -2,6 +2,7 @@ package own
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/hex"
 	"net/http"
 	"strconv"
@@ -9,24 +10,16 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
-// shownRepeat is when an event happens again; null when it does not.
-func shownRepeat(p anteroom.Repeat) any {
+// shownRepeat is when an event happens again; nil when it does not.
+func shownRepeat(p anteroom.Repeat) *schema.Repeat {
 	if p.Every == "" {
 		return nil
 	}
-	var times any
-	if p.Times > 0 {
-		times = p.Times
-	}
-	zone := p.TimeZone
-	if zone == "" {
-		zone = "UTC"
-	}
-	return api.Members{{Name: "every", Value: p.Every}, {Name: "interval", Value: max(1, p.Interval)}, {Name: "times", Value: times},
-		{Name: "until", Value: optional(p.Until)}, {Name: "time_zone", Value: zone}}
+	return &schema.Repeat{Every: p.Every, Interval: max(1, p.Interval), Times: schema.Optional(p.Times), Until: schema.Optional(p.Until), TimeZone: cmp.Or(p.TimeZone, "UTC")}
 }
 
 func (f *face) event(r *api.Request) (anteroom.Event, error) {
@@ -42,52 +35,29 @@ func (f *face) event(r *api.Request) (anteroom.Event, error) {
 	return anteroom.Event{}, api.NotFound()
 }
 
-func (f *face) getRepeat(r *api.Request) (api.Answer, error) {
+func (f *face) getRepeat(r *api.Request) (*schema.Repeat, error) {
 	e, err := f.event(r)
-	return api.Answer{Result: shownRepeat(e.Repeat)}, err
+	return shownRepeat(e.Repeat), err
 }
 
-func (f *face) putRepeat(r *api.Request) (api.Answer, error) {
-	o, err := body(r, "every", "interval", "times", "until", "time_zone")
-	if err != nil {
-		return api.Answer{}, err
+func (f *face) putRepeat(r *api.Request, b schema.Repeat) (*schema.Repeat, error) {
+	if b.Every == "" {
+		return nil, api.Invalid("every", "is missing", "day or week; DELETE ends the repetition")
 	}
-	var p anteroom.Repeat
-	var until string
-	for _, one := range []struct {
-		name string
-		text *string
-	}{{"every", &p.Every}, {"until", &until}, {"time_zone", &p.TimeZone}} {
-		if *one.text, err = o.Get(one.name).Text(); err != nil {
-			return api.Answer{}, err
-		}
-	}
-	p.Until = anteroom.Stamp(until)
-	if p.Interval, err = o.Get("interval").Int(); err != nil {
-		return api.Answer{}, err
-	}
-	if p.Times, err = o.Get("times").Int(); err != nil {
-		return api.Answer{}, err
-	}
-	if p.Every == "" {
-		return api.Answer{}, api.Invalid("every", "is missing", "day or week; DELETE ends the repetition")
-	}
-	return f.setRepeat(r, p)
+	return f.setRepeat(r, anteroom.Repeat{Every: b.Every, Interval: b.Interval, Times: orNone(b.Times), Until: orNone(b.Until), TimeZone: b.TimeZone})
 }
 
-func (f *face) deleteRepeat(r *api.Request) (api.Answer, error) {
-	return f.setRepeat(r, anteroom.Repeat{})
+func (f *face) deleteRepeat(r *api.Request) (schema.None, error) {
+	_, err := f.setRepeat(r, anteroom.Repeat{})
+	return nil, err
 }
 
-func (f *face) setRepeat(r *api.Request, p anteroom.Repeat) (api.Answer, error) {
+func (f *face) setRepeat(r *api.Request, p anteroom.Repeat) (*schema.Repeat, error) {
 	e, err := f.manage.ChangeEvent(r.Context(), r.By, zoneID(r), roomID(r), eventID(r), func(e *anteroom.Event) error {
 		e.Repeat = p
 		return nil
 	})
-	if err != nil {
-		return api.Answer{}, err
-	}
-	return api.Answer{Result: shownRepeat(e.Repeat)}, nil
+	return shownRepeat(e.Repeat), err
 }
 
 func (f *face) shuffle(r *api.Request) (e anteroom.Event, rec manage.ShuffleRecord, err error) {
@@ -104,22 +74,18 @@ func (f *face) shuffle(r *api.Request) (e anteroom.Event, rec manage.ShuffleReco
 
 // getShuffle gives what was promised before the shuffle, and once it was done what anybody
 // needs to recompute it: the same record that visitors get, in the envelope.
-func (f *face) getShuffle(r *api.Request) (api.Answer, error) {
+func (f *face) getShuffle(r *api.Request) (schema.Shuffle, error) {
 	e, rec, err := f.shuffle(r)
 	if err != nil {
-		return api.Answer{}, err
-	}
-	var at, seed, entries, count, ids any
-	if rec.Done {
-		at, seed, entries, count = roomMoment(rec.At), hex.EncodeToString(rec.Seed[:]), hex.EncodeToString(rec.Entries[:]), rec.Count
-		ids = r.URL.Path + "/ids"
+		return schema.Shuffle{}, err
 	}
 	o, _ := e.Occurrence(rec.Number)
-	return api.Answer{Result: api.Members{
-		{Name: "room", Value: r.Param("room")}, {Name: "event", Value: e.ID}, {Name: "name", Value: e.Name}, {Name: "number", Value: rec.Number},
-		{Name: "start", Value: moment(o.Start)}, {Name: "commitment", Value: hex.EncodeToString(rec.Commitment[:])}, {Name: "done", Value: rec.Done},
-		{Name: "at", Value: at}, {Name: "seed", Value: seed}, {Name: "entries", Value: entries}, {Name: "count", Value: count}, {Name: "ids", Value: ids},
-	}}, nil
+	out := schema.Shuffle{Room: roomID(r), Event: e.ID, Name: e.Name, Number: rec.Number, Start: o.Start.UTC(), Commitment: hex.EncodeToString(rec.Commitment[:]), Done: rec.Done}
+	if rec.Done {
+		seed, entries, ids := hex.EncodeToString(rec.Seed[:]), hex.EncodeToString(rec.Entries[:]), r.URL.Path+"/ids"
+		out.At, out.Seed, out.Entries, out.Count, out.IDs = roomMoment(rec.At), &seed, &entries, &rec.Count, &ids
+	}
+	return out, nil
 }
 
 // getShuffleIDs sends the ids of everybody who took part, sorted, 16 bytes each.

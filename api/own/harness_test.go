@@ -24,8 +24,8 @@ import (
 
 const adminToken = "an-admin-token-of-the-environment-0123456789"
 
-// operation is one of the document's.
-type operation struct {
+// documented is an operation of the document.
+type documented struct {
 	Method, Path string
 	ID           string `json:"operationId"`
 	Security     *[]any
@@ -43,15 +43,15 @@ type operation struct {
 
 type media struct{ Example json.RawMessage }
 
-func operations(t testing.TB) []operation {
+func operations(t testing.TB) []documented {
 	t.Helper()
 	var doc struct {
-		Paths map[string]map[string]operation
+		Paths map[string]map[string]documented
 	}
 	if err := json.Unmarshal(document, &doc); err != nil {
 		t.Fatal(err)
 	}
-	var all []operation
+	var all []documented
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
 			op.Method, op.Path = strings.ToUpper(method), path
@@ -64,7 +64,7 @@ func operations(t testing.TB) []operation {
 // schemas compiles what the document says.
 type schemas struct {
 	compiler *jsonschema.Compiler
-	all      []operation
+	all      []documented
 }
 
 func documentSchemas(t testing.TB) *schemas {
@@ -99,12 +99,12 @@ func (s *schemas) check(t testing.TB, pointer string, text []byte) {
 
 func escape(path string) string { return strings.ReplaceAll(path, "/", "~1") }
 
-func (o operation) pointer() string {
+func (o documented) pointer() string {
 	return "/paths/" + escape(o.Path) + "/" + strings.ToLower(o.Method)
 }
 
 // of returns the operation that a request is for: a literal segment goes before a parameter.
-func (s *schemas) of(method, path string) (found operation, ok bool) {
+func (s *schemas) of(method, path string) (found documented, ok bool) {
 	best := -1
 	for _, o := range s.all {
 		want, got := strings.Split(o.Path, "/"), strings.Split(path, "/")

@@ -1,21 +1,27 @@
 package own
 
 import (
-	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
 // LiveRoom is a room in short with its live numbers.
 type LiveRoom struct {
-	ID anteroom.RoomID
-	// Shown is the room as GET …/rooms/{room} has it, with "status" as GET …/status without "at",
-	// null where it is not served, and "next_event", that which runs or comes next: id, name,
-	// prequeue (or null), start and end; null where there is none.
-	Shown api.Members
+	schema.Room
+	Status    *schema.Status `json:"status"`     // without its moment; nil where the room is not served
+	NextEvent *NextEvent     `json:"next_event"` // that which runs or comes next; nil where there is none
+}
+
+// NextEvent is an occurrence of an event.
+type NextEvent struct {
+	ID       anteroom.EventID `json:"id"`
+	Name     string           `json:"name"`
+	Prequeue *time.Time       `json:"prequeue"`
+	Start    *time.Time       `json:"start"`
+	End      *time.Time       `json:"end"`
 }
 
 // Live returns all rooms that the caller may read: what a page shows every second.
@@ -27,22 +33,20 @@ func Live(m *manage.Manager, by manage.Caller, now time.Time) ([]LiveRoom, error
 	f := &face{manage: m}
 	out := make([]LiveRoom, len(rooms))
 	for i, r := range rooms {
-		zone, _ := m.State().ZoneNamed(r.Zone)
-		var status any
-		if st, err := m.Status(by, zone.ID, r.ID); err == nil {
-			// The moment would make every room look changed.
-			status = slices.DeleteFunc(shownStatus(st), func(one api.Member) bool { return one.Name == "at" })
+		out[i] = LiveRoom{Room: f.shownRoom(r), NextEvent: shownNext(r, now)}
+		if st, err := m.Status(by, out[i].Zone.ID, r.ID); err == nil {
+			shown := shownStatus(st)
+			shown.At = nil // it would make every room look changed
+			out[i].Status = &shown
 		}
-		out[i] = LiveRoom{ID: r.ID, Shown: append(f.shownRoom(r), api.Member{Name: "status", Value: status}, api.Member{Name: "next_event", Value: shownNext(r, now)})}
 	}
 	return out, nil
 }
 
-func shownNext(r anteroom.Room, now time.Time) any {
+func shownNext(r anteroom.Room, now time.Time) *NextEvent {
 	e, o := r.NextEvent(now)
 	if e == nil {
 		return nil
 	}
-	return api.Members{{Name: "id", Value: e.ID}, {Name: "name", Value: e.Name}, {Name: "prequeue", Value: moment(o.Prequeue)},
-		{Name: "start", Value: moment(o.Start)}, {Name: "end", Value: moment(o.End)}}
+	return &NextEvent{ID: e.ID, Name: e.Name, Prequeue: moment(o.Prequeue), Start: moment(o.Start), End: moment(o.End)}
 }

@@ -1,69 +1,54 @@
 package own
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 )
 
 // checkTemplate tells what is wrong with an operator's page, how large it is, and where to look
 // at it in every state. An empty one is the built-in page.
-func (f *face) checkTemplate(r *api.Request) (api.Answer, error) {
-	o, err := body(r, "html", "language")
-	if err != nil {
-		return api.Answer{}, err
-	}
-	html, err := o.Get("html").Text()
-	if err != nil {
-		return api.Answer{}, err
-	}
-	language, err := o.Get("language").Text()
-	if err != nil {
-		return api.Answer{}, err
-	}
-	if language == "" {
-		language = anteroom.Languages[0]
-	}
+func (f *face) checkTemplate(r *api.Request, b schema.PageSpec) (schema.PageResult, error) {
+	language := cmp.Or(b.Language, anteroom.Languages[0])
+	out := schema.PageResult{Bytes: len(b.HTML), BytesMax: anteroom.MaxTemplateBytes, States: page.StateNames(), Languages: anteroom.Languages}
 	if !slices.Contains(anteroom.Languages, language) {
-		return api.Answer{}, api.Invalid("language", "is not known", "one of the languages of the answer, like en-US")
+		return out, api.Invalid("language", "is not known", "one of the languages of the answer, like en-US")
 	}
-	faults, barriers := []api.Members{}, []api.Members{}
 	var template *page.Template
-	if html != "" {
-		if template, err = page.Compile(html); err != nil {
+	if b.HTML != "" {
+		var err error
+		if template, err = page.Compile(b.HTML); err != nil {
 			found, ok := api.FaultsOf(err)
 			if !ok {
-				return api.Answer{}, err
+				return out, err
 			}
 			for _, one := range found {
-				faults = append(faults, api.Members{{Name: "message", Value: one.Problem}, {Name: "fix", Value: one.Fix}, {Name: "line", Value: one.Line}, {Name: "column", Value: one.Column}})
+				out.Faults = append(out.Faults, schema.PageFault{Message: one.Problem, Fix: one.Fix, Line: one.Line, Column: one.Column})
 			}
 		}
-		for _, one := range page.Barriers(html) {
-			barriers = append(barriers, api.Members{{Name: "rule", Value: one.Rule}, {Name: "message", Value: one.Message}, {Name: "line", Value: one.Line}})
+		for _, one := range page.Barriers(b.HTML) {
+			out.Accessibility = append(out.Accessibility, schema.Barrier{Rule: one.Rule, Message: one.Message, Line: one.Line})
 		}
 	}
-	valid := len(faults) == 0
-	var sent, previews any
-	if valid {
-		view := page.View{Decision: page.States()[0].Decision, Template: template, Language: language}
-		sent = len(page.AppendPage(nil, view, true))
-		if f.preview != nil && r.By.MaySomewhere(manage.Edit) {
-			path := f.preview(template, len(html))
-			all := map[string]string{}
-			for _, name := range page.StateNames() {
-				all[name] = path + "?" + url.Values{"state": {name}, "language": {language}}.Encode()
-			}
-			previews = all
-		}
+	if out.Valid = len(out.Faults) == 0; !out.Valid {
+		return out, nil
 	}
-	return api.Answer{Result: api.Members{
-		{Name: "valid", Value: valid}, {Name: "faults", Value: faults}, {Name: "bytes", Value: len(html)}, {Name: "bytes_max", Value: anteroom.MaxTemplateBytes},
-		{Name: "bytes_gzip", Value: sent}, {Name: "accessibility", Value: barriers}, {Name: "states", Value: page.StateNames()},
-		{Name: "languages", Value: anteroom.Languages}, {Name: "preview", Value: previews},
-	}}, nil
+	view := page.View{Decision: page.States()[0].Decision, Template: template, Language: language}
+	sent := len(page.AppendPage(nil, view, true))
+	out.BytesGzip = &sent
+	if f.preview != nil && r.By.MaySomewhere(manage.Edit) {
+		path := f.preview(template, len(b.HTML))
+		all := map[string]string{}
+		for _, name := range page.StateNames() {
+			all[name] = path + "?" + url.Values{"state": {name}, "language": {language}}.Encode()
+		}
+		out.Preview = &all
+	}
+	return out, nil
 }

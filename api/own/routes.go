@@ -1,0 +1,115 @@
+package own
+
+import (
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/report"
+)
+
+// Parameters of several operations.
+var (
+	from   = parameter{name: "from", is: "date-time", doc: "RFC 3339; 24 hours before to by default."}
+	to     = parameter{name: "to", is: "date-time", doc: "RFC 3339; now by default."}
+	format = parameter{name: "format", enum: []string{"json", "html", "csv"}, doc: "json by default. html is one page without scripts and external requests."}
+)
+
+// operations are all that there are, in the order of the document.
+func (f *face) operations() [][]operation {
+	const (
+		tokens = Prefix + "/tokens"
+		token  = tokens + "/{token}"
+		hooks  = Prefix + "/webhooks"
+		hook   = hooks + "/{webhook}"
+		zones  = Prefix + "/zones"
+		zone   = zones + "/{zone}"
+		room   = zone + "/rooms/{room}"
+		event  = room + "/events/{event}"
+	)
+	reports := []medium{{name: "text/html"}, {name: "text/csv"}}
+	restore := writes[schema.Restored](f.restore)
+	restore.takes = "application/gzip"
+	return [][]operation{
+		tagged("tokens",
+			op("GET", tokens, "listTokens", "List the tokens, without their secrets", pages(f.listTokens)),
+			op("POST", tokens, "createToken", "Create a token; the answer has its secret, once", changes(f.createToken)),
+			op("GET", token, "getToken", "Show a token", gives(f.getToken)),
+			op("DELETE", token, "deleteToken", "Delete a token; it stops working at once", gives(f.deleteToken)),
+			op("POST", token+"/rotate", "rotateToken", "Give a token a new secret", takes(f.rotateToken))),
+		tagged("webhooks",
+			op("GET", hooks, "listWebhooks", "List the webhooks that the token may change, without their secrets", pages(f.listWebhooks)),
+			op("POST", hooks, "createWebhook", "Create a webhook; the answer has its secret, once", changes(f.createWebhook)),
+			op("GET", hook, "getWebhook", "Show a webhook", gives(f.getWebhook)),
+			op("PATCH", hook, "changeWebhook", "Change a webhook", changes(f.changeWebhook)),
+			op("DELETE", hook, "deleteWebhook", "Delete a webhook and its pending deliveries", gives(f.deleteWebhook)),
+			op("POST", hook+"/rotate", "rotateWebhook", "Give a webhook a new secret", takes(f.rotateWebhook)),
+			op("POST", hook+"/test", "testWebhook", "Send a webhook.test now, without retries, and show the result", gives(f.testWebhook)),
+			op("GET", hook+"/deliveries", "listDeliveries", "List the recent deliveries of a webhook, newest first", pages(f.listDeliveries))),
+		tagged("keys",
+			op("POST", Prefix+"/keys/rotate", "rotateKeys", "Rotate the ticket key; existing tickets stay valid", gives(f.rotateKeys))),
+		tagged("zones",
+			op("GET", zones, "listZones", "List the zones", pages(f.listZones)),
+			op("POST", zones, "createZone", "Create a zone", takes(f.createZone)),
+			op("GET", zone, "getZone", "Show a zone", gives(f.getZone)),
+			op("PATCH", zone, "changeZone", "Change a zone", changes(f.changeZone)),
+			op("DELETE", zone, "deleteZone", "Delete a zone without rooms", gives(f.deleteZone))),
+		tagged("rooms",
+			op("GET", Prefix+"/rooms", "listRooms", "List the rooms of all zones", pages(f.listRooms),
+				parameter{name: "zone", is: "string", doc: "Only rooms of the zone with this name."},
+				parameter{name: "name", is: "string", doc: "Only rooms with this name."},
+				parameter{name: "id", is: "string", doc: "Only the room with this id."}),
+			op("GET", room, "getRoom", "Show a room in brief", gives(f.getRoom)),
+			op("GET", room+"/status", "getStatus", "Show the live figures of a room", gives(f.getStatus))),
+		tagged("visitors",
+			op("GET", room+"/visitors/{reference}", "findVisitors", "Find a visitor by the code on the waiting page", gives(f.findVisitors)).
+				noted("Codes are short: in a large room two visitors may share one, and the answer has both."),
+			op("DELETE", room+"/sessions/{session}", "revokeSession", "End a session", gives(f.revokeSession))),
+		tagged("controls",
+			op("POST", room+"/admit", "admit", "Admit the next visitors now, even while the room is paused, but never beyond the limits", takes(f.admit)),
+			op("POST", room+"/pause", "pause", "Stop admitting new visitors", gives(f.control(func(c *anteroom.Controls) { c.Paused = true }))),
+			op("POST", room+"/drain", "drain", "Close the queue to new visitors; visitors in it are admitted", gives(f.control(func(c *anteroom.Controls) { c.Draining = true }))),
+			op("POST", room+"/resume", "resume", "End a pause or a drain", gives(f.control(func(c *anteroom.Controls) { c.Paused, c.Draining = false, false }))),
+			op("POST", room+"/reset", "reset", "Remove all visitors from the queue; sessions stay", takes(f.reset)),
+			op("PUT", room+"/message", "setMessage", "Show a message on the waiting page", takes(f.putMessage)),
+			op("DELETE", room+"/message", "deleteMessage", "Remove the message", gives(f.control(func(c *anteroom.Controls) { c.Message = "" })))),
+		tagged("analytics",
+			op("GET", Prefix+"/analytics", "totalAnalytics", "Show the totals of every room that the token may read", gives(f.totalAnalytics), from, to),
+			op("GET", room+"/analytics", "getAnalytics", "Show what was recorded of a room",
+				writes[Analytics](f.getAnalytics, medium{name: "text/csv", doc: "A line for each span: its time in RFC 3339, then the series. An empty cell means no value."}), from, to,
+				parameter{name: "resolution", enum: resolutionNames, doc: "auto: the finest with at most 750 spans."},
+				parameter{name: "format", enum: []string{"json", "csv"}})),
+		tagged("report",
+			op("GET", room+"/report", "getReport", "Show what happened in a room", writes[report.Report](f.roomReport, reports...), from, to, format),
+			op("GET", event+"/report", "getEventReport", "Show what happened in an occurrence of an event, including its prequeue", writes[report.Report](f.eventReport, reports...),
+				parameter{name: "number", is: "integer", doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format)),
+		tagged("events",
+			op("GET", event+"/repeat", "getRepeat", "Show when an event happens again", gives(f.getRepeat)),
+			op("PUT", event+"/repeat", "putRepeat", "Set when an event happens again", takes(f.putRepeat)),
+			op("DELETE", event+"/repeat", "deleteRepeat", "Let an event happen only once", gives(f.deleteRepeat)),
+			op("GET", event+"/shuffles/{number}", "getShuffle", "Show the record of a shuffle", gives(f.getShuffle)),
+			op("GET", event+"/shuffles/{number}/ids", "getShuffleIDs", "Get the ids of all participants of a shuffle",
+				sends(f.getShuffleIDs, medium{"application/octet-stream", "Sorted, 16 bytes each.", true}))),
+		tagged("rules",
+			op("POST", Prefix+"/rules/test", "testRule", "Test an expression on a request, as the gateway would evaluate it", takes(f.testRule))),
+		tagged("templates",
+			op("POST", Prefix+"/templates/check", "checkTemplate", "Check a custom page and get previews of it", takes(f.checkTemplate))),
+		tagged("audit",
+			op("GET", Prefix+"/audit", "listAudit", "Show who changed what", counts(f.listAudit),
+				parameter{name: "after", is: "integer", doc: "Only records after the one with this number."},
+				parameter{name: "limit", is: "integer", min: 1, max: manage.MaxAuditPage},
+				parameter{name: "last", is: "integer", min: 1, max: manage.MaxAuditPage, doc: "Instead of the other two: the number of newest records to show."}),
+			op("GET", Prefix+"/audit/verify", "verifyAudit", "Check that every record exists and is unchanged", gives(f.verifyAudit))),
+		tagged("cluster",
+			op("GET", Prefix+"/cluster", "getCluster", "Show the state of the cluster", gives(f.getCluster)).
+				noted("Nodes and roles of the site that answers, all sites as the rooms' coordinators see them, and what is wrong. A standalone process has no name and one node. Requires the permission to read everything."),
+			op("DELETE", Prefix+"/cluster/nodes/{node}", "removeNode", "Remove a core that is gone for good", gives(f.removeNode)).
+				noted("The core no longer counts toward the majority, and the core that replaces it receives a copy of its data. Send the request to another core of the same site while a majority is running. A running node is refused. Requires the admin permission.")),
+		tagged("backup",
+			op("GET", Prefix+"/backup", "backup", "Download a backup of everything that is managed here", sends(f.backup, medium{"application/gzip", "A backup.", true}),
+				parameter{name: "keys", is: "boolean", doc: "Include the ticket keys. Anyone who has them can make tickets."}).
+				noted("Contains tokens as hashes. The file is gzip with a checksum that a restore verifies."),
+			op("POST", Prefix+"/restore", "restore", "Replace everything that is managed here with a backup", restore,
+				parameter{name: "confirm", enum: []string{"replace"}, required: true}).
+				noted("The token of the request stays, the audit log continues, and so do queues and sessions of rooms that exist before and after.")),
+	}
+}

@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// ZoneSpec is a zone to be made.
+type ZoneSpec struct {
+	Name string `json:"name" doc:"A host name, or * for rooms of every host."`
+}
+
+// ZoneSettings are the settings of a zone.
+type ZoneSettings struct {
+	SearchEngineCrawlerBypass bool `json:"search_engine_crawler_bypass" optional:"true" setting:"zone"`
+}
+
+// Zone is a zone.
+type Zone struct {
+	ZoneName
+	SearchEngineCrawlerBypass bool       `json:"search_engine_crawler_bypass" setting:"zone"`
+	Rooms                     int        `json:"rooms" doc:"Number of rooms that the token may read."`
+	CreatedOn                 *time.Time `json:"created_on"`
+	ModifiedOn                *time.Time `json:"modified_on"`
+}
+
+// Room is a room in brief.
+type Room struct {
+	_                 struct{}                `doc:"A room in brief. The published API has all of its settings."`
+	ID                anteroom.RoomID         `json:"id"`
+	Name              string                  `json:"name"`
+	Zone              ZoneName                `json:"zone"`
+	File              bool                    `json:"file" doc:"Whether the room comes from the configuration file or from flags: its settings are changed there, its controls here."`
+	Routes            []Route                 `json:"routes"`
+	TotalActiveUsers  int                     `json:"total_active_users" setting:"room" min:"0"`
+	NewUsersPerMinute int                     `json:"new_users_per_minute" setting:"room" min:"0"`
+	QueueingMethod    anteroom.QueueingMethod `json:"queueing_method" setting:"room"`
+	QueueAll          bool                    `json:"queue_all" setting:"room"`
+	Suspended         bool                    `json:"suspended" setting:"room"`
+	Controls          Controls                `json:"controls"`
+	Events            int                     `json:"events" doc:"Number of events."`
+	Rules             int                     `json:"rules" doc:"Number of bypass rules."`
+}
+
+// Route is a host and path that a room covers.
+type Route struct {
+	Host string `json:"host"`
+	Path string `json:"path"`
+}
+
+// Controls are what an operator does to a room by hand.
+type Controls struct {
+	_        struct{}   `doc:"What an operator set by hand. Changing settings does not undo it."`
+	Paused   bool       `json:"paused" doc:"Visitors without a session wait."`
+	Draining bool       `json:"draining" doc:"The queue is closed to new visitors; visitors in it are admitted."`
+	ResetAt  *time.Time `json:"reset_at" doc:"Places in line from before this time are void."`
+	Message  *string    `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
+}
+
+// PageMessage is a message for the waiting page.
+type PageMessage struct {
+	Text string `json:"text" min:"1" doc:"One line of plain text, at most 280 characters."`
+}
+
+// Reset confirms a reset.
+type Reset struct {
+	Confirm string `json:"confirm" doc:"The name of the room, as a protection against a wrong path."`
+}
+
+// Admission says how many visitors to admit.
+type Admission struct {
+	Count int `json:"count" min:"1" max:"1000000"`
+}
+
+// Admitted is the answer to an admission.
+type Admitted struct {
+	Admitted int `json:"admitted" doc:"Number of visitors who got a turn."`
+}
+
+// InForce is what a room is at the moment.
+type InForce struct {
+	_                      struct{}                `doc:"The room's settings, overridden by the active event, overridden by the operator's controls."`
+	Phase                  string                  `json:"phase" enum:"none,prequeueing,started"`
+	Event                  *ActiveEvent            `json:"event" doc:"The active event."`
+	Until                  *time.Time              `json:"until" doc:"When this changes next."`
+	QueueingMethod         anteroom.QueueingMethod `json:"queueing_method" setting:"room"`
+	QueueAll               bool                    `json:"queue_all" setting:"room"`
+	Draining               bool                    `json:"draining" doc:"The queue is closed to new visitors."`
+	Suspended              bool                    `json:"suspended" setting:"room"`
+	SessionDurationSeconds float64                 `json:"session_duration_seconds" min:"0"`
+	DisableSessionRenewal  bool                    `json:"disable_session_renewal" setting:"room"`
+	Message                *string                 `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
+}
+
+// ActiveEvent is an occurrence of an event.
+type ActiveEvent struct {
+	ID         anteroom.EventID `json:"id"`
+	Name       string           `json:"name"`
+	Occurrence int              `json:"occurrence" doc:"0 for the first occurrence."`
+	Prequeue   *time.Time       `json:"prequeue"`
+	Start      time.Time        `json:"start"`
+	End        time.Time        `json:"end"`
+}
+
+// Status is the live figures of a room.
+type Status struct {
+	RoomID             anteroom.RoomID `json:"room_id"`
+	At                 *time.Time      `json:"at,omitzero" required:"true"`
+	Mode               string          `json:"mode" enum:"open,queue,cut" doc:"open: new visitors are admitted at once; queue: visitors wait; cut: this site has lost its connection to the others."`
+	ActiveUsers        int             `json:"active_users" doc:"Number of sessions."`
+	TotalActiveUsers   int             `json:"total_active_users" doc:"The limit in force."`
+	AdmittedLastMinute int             `json:"admitted_last_minute" doc:"Sessions that began in the last 60 seconds."`
+	NewUsersPerMinute  int             `json:"new_users_per_minute" doc:"The limit in force."`
+	Waiting            int             `json:"waiting" doc:"Visitors in the queue who are present."`
+	Dormant            int             `json:"dormant" doc:"Visitors in the queue who are away; their places are kept."`
+	Offered            int             `json:"offered" doc:"Turns that were offered and are not taken yet."`
+	Streams            int             `json:"streams" doc:"Visitors with an open stream."`
+	OldestWaitingSince *time.Time      `json:"oldest_waiting_since" doc:"Arrival of the first visitor in the queue."`
+	WaitOfNewcomer     *float64        `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a visitor who joins now; null while it is unknown."`
+	InForce            *InForce        `json:"in_force" doc:"null until the first visit of the room."`
+}
+
+// Visitor is a visitor who waits or has a session.
+type Visitor struct {
+	ID         string     `json:"id" pattern:"^[0-9a-f]{32}$"`
+	Reference  string     `json:"reference" pattern:"^[0-9a-f]{5}-[0-9a-f]{5}$" doc:"The code on the waiting page."`
+	Standing   string     `json:"standing" enum:"waiting,active,used"`
+	ArrivedAt  *time.Time `json:"arrived_at"`
+	AcceptedAt *time.Time `json:"accepted_at"`
+	LastSeenAt *time.Time `json:"last_seen_at"`
+	Ahead      *int       `json:"ahead" doc:"Number of visitors ahead; null where there is no order or where it is unknown."`
+}
+
+// Repeat is when an event happens again.
+type Repeat struct {
+	_        struct{}        `doc:"When an event happens again."`
+	Every    string          `json:"every" setting:"repeat"`
+	Interval int             `json:"interval" optional:"true" setting:"repeat"`
+	Times    *int            `json:"times" optional:"true" setting:"repeat"`
+	Until    *anteroom.Stamp `json:"until" optional:"true" setting:"repeat"`
+	TimeZone string          `json:"time_zone" optional:"true" setting:"repeat"`
+}
+
+// Shuffle is the record of the shuffle at the start of an event.
+type Shuffle struct {
+	_          struct{}         `doc:"What anyone needs to recompute the places of a shuffle."`
+	Room       anteroom.RoomID  `json:"room"`
+	Event      anteroom.EventID `json:"event"`
+	Name       string           `json:"name"`
+	Number     int              `json:"number" doc:"Number of the occurrence, from 0."`
+	Start      time.Time        `json:"start"`
+	Commitment string           `json:"commitment" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the seed, published since the prequeue."`
+	Done       bool             `json:"done"`
+	At         *time.Time       `json:"at"`
+	Seed       *string          `json:"seed" pattern:"^[0-9a-f]{64}$" doc:"null until the shuffle is done."`
+	Entries    *string          `json:"entries" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the ids, sorted and concatenated."`
+	Count      *int             `json:"count" doc:"Number of ids."`
+	IDs        *string          `json:"ids" doc:"Path of the list of ids."`
+}

@@ -30,14 +30,14 @@ const (
 
 // Message is an item of errors or messages in the envelope.
 type Message struct {
-	Code    int     `json:"code"`
+	Code    int     `json:"code" min:"900"`
 	Message string  `json:"message"`
 	Source  *Source `json:"source,omitempty"`
 }
 
 // Source names the field that a message is about, as a JSON pointer into the body.
 type Source struct {
-	Pointer string `json:"pointer"`
+	Pointer string `json:"pointer" doc:"JSON pointer into the body."`
 }
 
 // Answer is what an operation gives back.

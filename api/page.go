@@ -22,8 +22,8 @@ type Page struct {
 
 // PageInfo is the result_info of a list.
 type PageInfo struct {
-	Page       int `json:"page"`
-	PerPage    int `json:"per_page"`
+	Page       int `json:"page" min:"1"`
+	PerPage    int `json:"per_page" min:"5"`
 	Count      int `json:"count"`
 	TotalCount int `json:"total_count"`
 	TotalPages int `json:"total_pages"`

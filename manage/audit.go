@@ -19,22 +19,21 @@ import (
 // AuditRecord says who changed what. Records are numbered without a gap, and each holds the
 // hash of the one before it.
 type AuditRecord struct {
-	Seq       uint64          `json:"seq"`
+	Seq       uint64          `json:"seq" min:"1"`
 	At        time.Time       `json:"at"`
-	Actor     string          `json:"actor"` // name of the token; "anteroom" for ourselves
+	Actor     string          `json:"actor" doc:"Name of the token; anteroom for what Anteroom did itself."`
 	Token     TokenID         `json:"token,omitempty"`
 	Address   string          `json:"address,omitempty"`
 	Request   string          `json:"request,omitempty"`
-	Operation string          `json:"operation"` // like "room.change"
+	Operation string          `json:"operation" doc:"Like room.change."`
 	Zone      anteroom.ZoneID `json:"zone,omitempty"`
 	Room      anteroom.RoomID `json:"room,omitempty"`
-	Object    string          `json:"object,omitempty"` // id of what was changed
-	Name      string          `json:"name,omitempty"`   // and its name
+	Object    string          `json:"object,omitempty" doc:"Id of what was changed."`
+	Name      string          `json:"name,omitempty" doc:"Name of what was changed."`
 	Changes   []FieldChange   `json:"changes,omitempty"`
-	// Omitted is the number of changed fields that Changes leaves out.
-	Omitted int    `json:"omitted,omitempty"`
-	Prev    string `json:"prev"`           // hash of the record before, in hexadecimal digits
-	Hash    string `json:"hash,omitempty"` // SHA-256 of the record as it is stored
+	Omitted   int             `json:"omitted,omitempty" doc:"Number of changed fields that changes leaves out."`
+	Prev      string          `json:"prev" doc:"Hash of the previous record, in hexadecimal digits."`
+	Hash      string          `json:"hash,omitempty" required:"true" doc:"SHA-256 of the record as it is stored."`
 }
 
 // FieldChange is one field, before and after, as JSON; empty means that it was not there.

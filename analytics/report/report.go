@@ -17,19 +17,17 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Report is what happened in a room between two moments. Moments are UTC, durations seconds.
-// Nil means that something is not known.
+// Report is what happened in a room between two moments. The sentences of the tags are those of the
+// OpenAPI document, as package api/own/schema describes. Nil means that something is not known.
 type Report struct {
-	Made time.Time `json:"made"`
-	Room Room      `json:"room"`
-	// Event is what the report is about; nil for any other time.
-	Event *Event    `json:"event"`
+	_     struct{}  `doc:"What happened in a room. Times are in UTC, durations in seconds."`
+	Made  time.Time `json:"made"`
+	Room  Room      `json:"room"`
+	Event *Event    `json:"event" doc:"The event that the report is about; null for any other time."`
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
-	// AsOf is how new the newest figures are; what is after it is not in the report.
-	AsOf time.Time `json:"as_of"`
-	// Notes say what is missing, and why.
-	Notes []string `json:"notes"`
+	AsOf  time.Time `json:"as_of" doc:"Time of the newest figures. The report has nothing after it."`
+	Notes []string  `json:"notes" doc:"What is missing, and why."`
 
 	Figures   Figures   `json:"figures"`
 	Peaks     Peaks     `json:"peaks"`
@@ -39,17 +37,15 @@ type Report struct {
 	Order     Order     `json:"order"`
 
 	InForce []Stretch `json:"in_force"`
-	Events  []Event   `json:"events"` // of the room that were active in the time
+	Events  []Event   `json:"events" doc:"The room's events that were active in this time."`
 	Draws   []Draw    `json:"draws"`
 	Changes []Change  `json:"changes"`
 
-	// Decisions by reason, refused tickets and bypasses, by their words.
-	Decisions      map[string]int64 `json:"decisions"`
-	TicketRefusals map[string]int64 `json:"ticket_refusals"`
-	Bypasses       map[string]int64 `json:"bypasses"`
+	Decisions      map[string]int64 `json:"decisions" doc:"Number of decisions, by reason."`
+	TicketRefusals map[string]int64 `json:"ticket_refusals" doc:"Number of refused tickets, by reason."`
+	Bypasses       map[string]int64 `json:"bypasses" doc:"Number of requests that bypassed the room, by reason."`
 
-	// Every is the length of the spans of Timeline, in seconds.
-	Every    int64   `json:"every_seconds"`
+	Every    int64   `json:"every_seconds" doc:"Length of a span of the timeline."`
 	Timeline []Point `json:"timeline"`
 }
 
@@ -58,14 +54,14 @@ type Room struct {
 	ID     anteroom.RoomID `json:"id"`
 	Name   string          `json:"name"`
 	Zone   string          `json:"zone"`
-	Routes []string        `json:"routes"` // host and path
+	Routes []string        `json:"routes" doc:"Host and path of each."`
 }
 
 // Event is an occurrence of an event.
 type Event struct {
 	ID       anteroom.EventID `json:"id"`
 	Name     string           `json:"name"`
-	Number   int              `json:"number"` // of the occurrence
+	Number   int              `json:"number" doc:"Number of the occurrence, from 0."`
 	Prequeue *time.Time       `json:"prequeue"`
 	Start    time.Time        `json:"start"`
 	End      time.Time        `json:"end"`
@@ -74,20 +70,20 @@ type Event struct {
 
 // Figures are sums over the time.
 type Figures struct {
-	LetIn       int64    `json:"let_in"`         // sessions that began
-	AtOnce      int64    `json:"let_in_at_once"` // of these, without waiting in line
-	Joined      int64    `json:"joined"`         // places that were taken in line
-	Abandoned   int64    `json:"abandoned"`      // places that were given up or lapsed
-	AbandonedOf *float64 `json:"abandoned_share"`
-	NoShows     int64    `json:"no_shows"` // turns that were not taken in time
-	NoShowsOf   *float64 `json:"no_show_share"`
-	TurnedAway  int64    `json:"turned_away"` // requests of those who were refused a place
-	Revoked     int64    `json:"revoked"`     // sessions ended by the origin or an operator
-	Bypassed    int64    `json:"bypassed"`    // requests that passed by a rule or as a crawler
-	Refused     int64    `json:"refused"`     // tickets that were not accepted
+	LetIn       int64    `json:"let_in" doc:"Sessions that began."`
+	AtOnce      int64    `json:"let_in_at_once" doc:"Sessions that began without waiting in line."`
+	Joined      int64    `json:"joined" doc:"Visitors who joined the queue."`
+	Abandoned   int64    `json:"abandoned" doc:"Places in line that were given up or expired."`
+	AbandonedOf *float64 `json:"abandoned_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
+	NoShows     int64    `json:"no_shows" doc:"Turns that were not taken in time."`
+	NoShowsOf   *float64 `json:"no_show_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
+	TurnedAway  int64    `json:"turned_away" doc:"Requests that were refused a place in line."`
+	Revoked     int64    `json:"revoked" doc:"Sessions ended by the origin or an operator."`
+	Bypassed    int64    `json:"bypassed" doc:"Requests that bypassed the room by a rule or as a crawler."`
+	Refused     int64    `json:"refused" doc:"Tickets that were not accepted."`
 }
 
-// Peaks are the highest values, with the beginning of the span in which they were first reached.
+// Peaks are the highest values.
 type Peaks struct {
 	ActiveUsers *Peak `json:"active_users"`
 	QueuedUsers *Peak `json:"queued_users"`
@@ -98,18 +94,15 @@ type Peaks struct {
 // Peak is a highest value.
 type Peak struct {
 	Value int64     `json:"value"`
-	At    time.Time `json:"at"`
+	At    time.Time `json:"at" doc:"Start of the first span that reached it."`
 }
 
 // Limits are those that were in force, and whether they were kept.
 type Limits struct {
 	ActiveUsers *Bounds `json:"total_active_users"`
 	NewUsers    *Bounds `json:"new_users_per_minute"`
-	// OverActive is the number of spans in which more were inside than the limit; that happens when
-	// a limit is lowered, for nobody is thrown out. OverNew is that of minutes in which more were let
-	// in, nil where the spans are longer than a minute.
-	OverActive int64  `json:"spans_over_total_active_users"`
-	OverNew    *int64 `json:"minutes_over_new_users_per_minute"`
+	OverActive  int64   `json:"spans_over_total_active_users" doc:"Spans with more active users than the limit, as after lowering it: nobody is thrown out."`
+	OverNew     *int64  `json:"minutes_over_new_users_per_minute" doc:"Minutes with more new users than the limit; null when the spans are longer than a minute."`
 }
 
 // Bounds are the lowest and the highest of a number.
@@ -118,43 +111,42 @@ type Bounds struct {
 	Max int64 `json:"max"`
 }
 
-// Spread is a distribution of durations, in seconds.
+// Spread is a distribution of durations. Its name is a word of [analytics.Span].
 type Spread struct {
-	Name  string  `json:"name"` // word of [analytics.Span]
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean"`
-	P50   float64 `json:"p50"`
-	P75   float64 `json:"p75"`
-	P90   float64 `json:"p90"`
-	P95   float64 `json:"p95"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
+	_     struct{} `doc:"A distribution of durations, in seconds."`
+	Name  string   `json:"name"`
+	Count int64    `json:"count"`
+	Mean  float64  `json:"mean" min:"0"`
+	P50   float64  `json:"p50" min:"0"`
+	P75   float64  `json:"p75" min:"0"`
+	P90   float64  `json:"p90" min:"0"`
+	P95   float64  `json:"p95" min:"0"`
+	P99   float64  `json:"p99" min:"0"`
+	Max   float64  `json:"max" min:"0"`
 }
 
 // Estimates tell how good the forecasts were that visitors were shown when they came.
 type Estimates struct {
-	Compared int64    `json:"compared"` // of those let in from the line whose forecast is known
-	LateOf   *float64 `json:"late_share"`
-	Late     *Spread  `json:"late"`  // waited longer than they were told: by how much
-	Early    *Spread  `json:"early"` // waited less long, or as long
+	Compared int64    `json:"compared" doc:"Number of visitors admitted from the queue whose estimated wait is known."`
+	LateOf   *float64 `json:"late_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
+	Late     *Spread  `json:"late" doc:"How much longer than estimated visitors waited, of those who waited longer."`
+	Early    *Spread  `json:"early" doc:"How much less than estimated the other visitors waited."`
 }
 
 // Order is what can be said of the order in which people were let in.
 type Order struct {
-	Methods   []anteroom.QueueingMethod `json:"methods"` // in force, in their order
-	Overtakes int64                     `json:"overtakes"`
-	// Manual are the admissions that somebody asked for: they give turns to the first of the line.
-	Manual []Manual `json:"manual_admissions"`
-	Resets int      `json:"resets"` // how often all places were taken away
-	// Statement says it in sentences.
-	Statement []string `json:"statement"`
+	Methods   []anteroom.QueueingMethod `json:"methods" doc:"The methods in force, in their order."`
+	Overtakes int64                     `json:"overtakes" doc:"Visitors admitted without a turn while another one who was present waited at the same site."`
+	Manual    []Manual                  `json:"manual_admissions" doc:"Turns that an operator gave to the first visitors in the queue."`
+	Resets    int                       `json:"resets" doc:"How often all places in line were voided."`
+	Statement []string                  `json:"statement" doc:"The same in sentences."`
 }
 
 // Manual is an admission that somebody asked for.
 type Manual struct {
 	At    time.Time `json:"at"`
 	Count int64     `json:"count"`
-	By    string    `json:"by"` // empty where the caller may not know
+	By    string    `json:"by" doc:"Empty when the token may not read the audit log."`
 }
 
 // Stretch is a time in which the same was in force.
@@ -164,7 +156,7 @@ type Stretch struct {
 	Method    anteroom.QueueingMethod `json:"queueing_method"`
 	QueueAll  bool                    `json:"queue_all"`
 	Suspended bool                    `json:"suspended"`
-	Event     string                  `json:"event"` // name of the active one; empty means none
+	Event     string                  `json:"event" doc:"Name of the active event; empty when there is none."`
 	Active    int64                   `json:"total_active_users"`
 	New       int64                   `json:"new_users_per_minute"`
 }
@@ -172,25 +164,25 @@ type Stretch struct {
 // Draw is a shuffle at the start of an event, and how to check it.
 type Draw struct {
 	Event      string     `json:"event"`
-	Number     int        `json:"number"`
+	Number     int        `json:"number" doc:"Number of the occurrence, from 0."`
 	Start      time.Time  `json:"start"`
-	Commitment string     `json:"commitment"` // SHA-256 of the seed, published before the start
+	Commitment string     `json:"commitment" doc:"SHA-256 of the seed, published before the start."`
 	Done       bool       `json:"done"`
 	At         *time.Time `json:"at"`
 	Seed       string     `json:"seed"`
-	Entries    string     `json:"entries"` // SHA-256 of the ids of who took part
+	Entries    string     `json:"entries" doc:"SHA-256 of the ids of the participants."`
 	Count      int64      `json:"count"`
-	Command    string     `json:"command"` // recomputes the draw
+	Command    string     `json:"command" doc:"The command that recomputes the shuffle."`
 }
 
 // Change is something that was done to the room.
 type Change struct {
 	At        time.Time `json:"at"`
-	By        string    `json:"by"` // empty where the caller may not know
+	By        string    `json:"by" doc:"Empty when the token may not read the audit log."`
 	Operation string    `json:"operation"`
 	Name      string    `json:"name"`
 	Fields    []Field   `json:"fields"`
-	Omitted   int       `json:"omitted"` // fields that are left out
+	Omitted   int       `json:"omitted" doc:"Number of fields that are left out."`
 }
 
 // Field is one field of a change, as JSON; empty means that it was not there. Secrets are masked and
@@ -204,16 +196,16 @@ type Field struct {
 // Point is a span of the timeline.
 type Point struct {
 	At          time.Time `json:"at"`
-	ActiveUsers *int64    `json:"active_users"` // the most
-	QueuedUsers *int64    `json:"queued_users"` // the most
+	ActiveUsers *int64    `json:"active_users" doc:"The highest value."`
+	QueuedUsers *int64    `json:"queued_users" doc:"The highest value."`
 	ActiveLimit *int64    `json:"total_active_users"`
 	NewLimit    *int64    `json:"new_users_per_minute"`
-	NewUsers    float64   `json:"new_users"` // per minute
+	NewUsers    float64   `json:"new_users" min:"0" doc:"Per minute."`
 	Joined      int64     `json:"joined"`
 	Abandoned   int64     `json:"abandoned"`
 	NoShows     int64     `json:"no_shows"`
 	Overtakes   int64     `json:"overtakes"`
-	WaitP50     *float64  `json:"waited_p50"`
-	WaitP95     *float64  `json:"waited_p95"`
-	Estimate    *int64    `json:"estimate_seconds"` // the longest
+	WaitP50     *float64  `json:"waited_p50" min:"0"`
+	WaitP95     *float64  `json:"waited_p95" min:"0"`
+	Estimate    *int64    `json:"estimate_seconds" doc:"The longest."`
 }

@@ -40,11 +40,12 @@ func (f *face) getRepeat(r *api.Request) (*schema.Repeat, error) {
 	return shownRepeat(e.Repeat), err
 }
 
-func (f *face) putRepeat(r *api.Request, b schema.Repeat) (*schema.Repeat, error) {
+func (f *face) putRepeat(r *api.Request, b schema.Repeat) (schema.Repeat, error) {
 	if b.Every == "" {
-		return nil, api.Invalid("every", "is missing", "day or week; DELETE ends the repetition")
+		return b, api.Invalid("every", "is missing", "day or week; DELETE ends the repetition")
 	}
-	return f.setRepeat(r, anteroom.Repeat{Every: b.Every, Interval: b.Interval, Times: orNone(b.Times), Until: orNone(b.Until), TimeZone: b.TimeZone})
+	e, err := f.setRepeat(r, anteroom.Repeat{Every: b.Every, Interval: b.Interval, Times: orNone(b.Times), Until: orNone(b.Until), TimeZone: b.TimeZone})
+	return orNone(shownRepeat(e.Repeat)), err
 }
 
 func (f *face) deleteRepeat(r *api.Request) (schema.None, error) {
@@ -52,12 +53,11 @@ func (f *face) deleteRepeat(r *api.Request) (schema.None, error) {
 	return nil, err
 }
 
-func (f *face) setRepeat(r *api.Request, p anteroom.Repeat) (*schema.Repeat, error) {
-	e, err := f.manage.ChangeEvent(r.Context(), r.By, zoneID(r), roomID(r), eventID(r), func(e *anteroom.Event) error {
+func (f *face) setRepeat(r *api.Request, p anteroom.Repeat) (anteroom.Event, error) {
+	return f.manage.ChangeEvent(r.Context(), r.By, zoneID(r), roomID(r), eventID(r), func(e *anteroom.Event) error {
 		e.Repeat = p
 		return nil
 	})
-	return shownRepeat(e.Repeat), err
 }
 
 func (f *face) shuffle(r *api.Request) (e anteroom.Event, rec manage.ShuffleRecord, err error) {

@@ -5,9 +5,16 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http/httptest"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
 )
 
 // Every route is described, and every description has a route.
@@ -116,4 +123,35 @@ func TestTheDocumentIsServedToEverybody(t *testing.T) {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}
 	w.refused("", "POST", "/openapi.json", "", 404, "No route")
+}
+
+// A tag can only be a literal: those that repeat a bound of the code have its value.
+func TestTagsHaveTheBoundsOfTheCode(t *testing.T) {
+	for _, c := range []struct {
+		of               reflect.Type
+		field, tag, want string
+	}{
+		{reflect.TypeFor[schema.TokenSpec](), "Name", "max", strconv.Itoa(anteroom.MaxNameLength)},
+		{reflect.TypeFor[schema.TokenSpec](), "Grants", "max", strconv.Itoa(manage.MaxGrants)},
+		{reflect.TypeFor[schema.TokenSpec](), "Networks", "max", strconv.Itoa(manage.MaxNetworks)},
+		{reflect.TypeFor[schema.Rotation](), "OverlapSeconds", "max", strconv.Itoa(int(manage.MaxTokenOverlap / time.Second))},
+		{reflect.TypeFor[schema.Rotation](), "OverlapSeconds", "max", strconv.Itoa(int(manage.MaxWebhookOverlap / time.Second))},
+		{reflect.TypeFor[schema.WebhookSpec](), "Name", "max", strconv.Itoa(anteroom.MaxNameLength)},
+		{reflect.TypeFor[schema.WebhookSpec](), "Events", "enum", strings.Join(anteroom.Happenings(), ",")},
+		{reflect.TypeFor[schema.WebhookSpec](), "LongerThan", "max", strconv.Itoa(anteroom.MaxUsers)},
+		{reflect.TypeFor[schema.WebhookSpec](), "MinutesBefore", "max", strconv.Itoa(anteroom.MaxMinutesBefore)},
+		{reflect.TypeFor[schema.WebhookSpec](), "SaturatedMinutes", "max", strconv.Itoa(anteroom.MaxSaturatedMinutes)},
+		{reflect.TypeFor[schema.Delivery](), "Type", "enum", strings.Join(append(anteroom.Happenings(), anteroom.WebhookTest), ",")},
+		{reflect.TypeFor[schema.Admission](), "Count", "max", strconv.Itoa(manage.MaxAdmitNow)},
+		{reflect.TypeFor[schema.Controls](), "Message", "max", strconv.Itoa(anteroom.MaxMessageLength)},
+		{reflect.TypeFor[schema.InForce](), "Message", "max", strconv.Itoa(anteroom.MaxMessageLength)},
+		{reflect.TypeFor[schema.TestRequest](), "Headers", "max", strconv.Itoa(anteroom.MaxHeaderLines)},
+		{reflect.TypeFor[schema.RuleTest](), "Action", "enum", anteroom.ActionBypass},
+		{reflect.TypeFor[Analytics](), "Resolution", "enum", strings.Join(resolutionNames[1:], ",")},
+	} {
+		f, ok := c.of.FieldByName(c.field)
+		if got := f.Tag.Get(c.tag); !ok || got != c.want {
+			t.Errorf("%v.%s: %s is %q, want %q", c.of, c.field, c.tag, got, c.want)
+		}
+	}
 }

@@ -10,7 +10,7 @@ import (
 
 // shownToken is a token's JSON form. No secret is in it.
 func shownToken(t manage.Token) schema.Token {
-	out := schema.Token{ID: string(t.ID), Name: t.Name, Networks: t.Networks, CreatedOn: moment(t.CreatedOn), CreatedBy: t.CreatedBy,
+	out := schema.Token{ID: string(t.ID), Name: t.Name, Networks: t.Networks, CreatedOn: t.CreatedOn.UTC(), CreatedBy: t.CreatedBy,
 		ExpiresOn: moment(t.ExpiresOn), LastUsed: moment(t.LastUsed), Secrets: shownSecrets(t.Secrets)}
 	for _, g := range t.Grants {
 		out.Grants = append(out.Grants, schema.Grant{Permission: string(g.Permission), Zone: schema.Optional(g.Zone), Room: schema.Optional(g.Room)})
@@ -21,7 +21,7 @@ func shownToken(t manage.Token) schema.Token {
 func shownSecrets(all []manage.TokenSecret) []schema.Secret {
 	out := make([]schema.Secret, len(all))
 	for i, s := range all {
-		out[i] = schema.Secret{Prefix: s.Prefix, CreatedOn: moment(s.CreatedOn), ExpiresOn: moment(s.ExpiresOn)}
+		out[i] = schema.Secret{Prefix: s.Prefix, CreatedOn: s.CreatedOn.UTC(), ExpiresOn: moment(s.ExpiresOn)}
 	}
 	return out
 }

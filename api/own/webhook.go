@@ -25,12 +25,12 @@ func setWebhook(w *anteroom.Webhook, p patch[schema.WebhookSpec]) error {
 
 // shownWebhook is a webhook's JSON form. No secret is in it.
 func shownWebhook(w manage.ShownWebhook) schema.Webhook {
-	return schema.Webhook{ID: w.ID, WebhookSpec: specOf(w.Webhook), CreatedOn: moment(w.CreatedOn), ModifiedOn: moment(w.ModifiedOn), CreatedBy: w.CreatedBy,
+	return schema.Webhook{ID: w.ID, WebhookSpec: specOf(w.Webhook), CreatedOn: w.CreatedOn.UTC(), ModifiedOn: w.ModifiedOn.UTC(), CreatedBy: w.CreatedBy,
 		Secrets: shownSecrets(w.Secrets)}
 }
 
 func shownDelivery(d manage.Delivery) schema.Delivery {
-	return schema.Delivery{ID: d.ID, Type: d.Type, Text: d.Text, CreatedOn: moment(d.CreatedOn), State: d.State, Attempts: d.Attempts,
+	return schema.Delivery{ID: d.ID, Type: d.Type, Text: d.Text, CreatedOn: d.CreatedOn.UTC(), State: d.State, Attempts: d.Attempts,
 		Status: schema.Optional(d.Status), Error: schema.Optional(d.Error), Milliseconds: d.Millis, LastOn: moment(d.LastOn), NextOn: moment(d.NextOn)}
 }
 

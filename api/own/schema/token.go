@@ -28,7 +28,7 @@ type Token struct {
 	Name      string         `json:"name"`
 	Grants    []Grant        `json:"grants"`
 	Networks  []netip.Prefix `json:"networks" doc:"Networks that may use the token; empty means any."`
-	CreatedOn *time.Time     `json:"created_on"`
+	CreatedOn time.Time      `json:"created_on"`
 	CreatedBy string         `json:"created_by"`
 	ExpiresOn *time.Time     `json:"expires_on" doc:"null means never."`
 	LastUsed  *time.Time     `json:"last_used_on" doc:"To the minute, since this process started."`
@@ -38,7 +38,7 @@ type Token struct {
 // Secret is as much of a secret as may be shown.
 type Secret struct {
 	Prefix    string     `json:"prefix"`
-	CreatedOn *time.Time `json:"created_on"`
+	CreatedOn time.Time  `json:"created_on"`
 	ExpiresOn *time.Time `json:"expires_on" doc:"null means that it is valid until the next rotation or as long as the token."`
 }
 

@@ -25,10 +25,10 @@ type WebhookSpec struct {
 type Webhook struct {
 	ID anteroom.WebhookID `json:"id"`
 	WebhookSpec
-	CreatedOn  *time.Time `json:"created_on"`
-	ModifiedOn *time.Time `json:"modified_on"`
-	CreatedBy  string     `json:"created_by"`
-	Secrets    []Secret   `json:"secrets" doc:"The secrets that sign, newest first, by their first characters."`
+	CreatedOn  time.Time `json:"created_on"`
+	ModifiedOn time.Time `json:"modified_on"`
+	CreatedBy  string    `json:"created_by"`
+	Secrets    []Secret  `json:"secrets" doc:"The secrets that sign, newest first, by their first characters."`
 }
 
 // NewWebhook is a webhook with a new secret.
@@ -43,7 +43,7 @@ type Delivery struct {
 	ID           string     `json:"id" pattern:"^[0-9a-f]{32}$"`
 	Type         string     `json:"type" enum:"room.queueing,room.recovered,room.queue_longer,room.event_starting,room.stuck,room.limit_saturated,config.changed,webhook.test"`
 	Text         string     `json:"text"`
-	CreatedOn    *time.Time `json:"created_on"`
+	CreatedOn    time.Time  `json:"created_on"`
 	State        string     `json:"state" enum:"pending,delivered,failed"`
 	Attempts     int        `json:"attempts"`
 	Status       *int       `json:"status" doc:"HTTP status of the last response; null when there was none."`

@@ -12,10 +12,10 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Read puts the members of the object into a struct, by the tags that package own/schema describes.
-// A member that was not sent leaves its field as it is; null gives the field the value that it has in
-// null. Members that the struct does not have are faults, because whoever misspells one would
-// believe that it was heard, and so are missing members that are not optional. The error holds every fault.
+// Read sets the fields of a struct from the members of the object, by the tags that package own/schema
+// describes. A member that was not sent leaves its field as it is; null sets the field to its value in
+// null. An unknown member is a fault, because a misspelled one would otherwise go unnoticed, and so is
+// a missing one that is not optional. The error holds every fault, up to MaxFaults.
 func Read[T any](o Object, to *T, null T) error {
 	return o.read(reflect.ValueOf(to).Elem(), reflect.ValueOf(null))
 }
@@ -105,7 +105,7 @@ func (v Value) readText(to reflect.Value, tag reflect.StructTag) error {
 	return nil
 }
 
-// readInt takes a whole number within its bounds, the lower of which is 0 where the tags name none.
+// readInt reads a whole number and checks its bounds. Without a min tag the lower bound is 0.
 func (v Value) readInt(to reflect.Value, tag reflect.StructTag) error {
 	n, err := v.Int()
 	if err != nil {
@@ -156,7 +156,7 @@ func (v Value) readMap(to reflect.Value, tag reflect.StructTag) error {
 	return nil
 }
 
-// readNetwork takes a network, or an address, which becomes one.
+// readNetwork reads a network. An address becomes a network of one address.
 func (v Value) readNetwork(to reflect.Value) error {
 	text, err := v.Text()
 	if err != nil {

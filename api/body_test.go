@@ -15,7 +15,7 @@ type part struct {
 type sample struct {
 	Name    string              `json:"name" doc:"What it is called."`
 	Kind    string              `json:"kind" optional:"true" enum:"red,blue"`
-	Count   int                 `json:"count" optional:"true" min:"1" max:"5"`
+	Count   int                 `json:"count,omitzero" optional:"true" min:"1" max:"5"`
 	On      bool                `json:"on" optional:"true"`
 	Until   *time.Time          `json:"until" optional:"true"`
 	From    []netip.Prefix      `json:"from" optional:"true" max:"2"`
@@ -89,4 +89,33 @@ func TestABodySaysEveryFault(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzRead: whatever a body is, reading it gives faults, or something whose JSON form reads as the same.
+func FuzzRead(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		read := func(text []byte) (got sample, err error) {
+			v, err := Parse(text)
+			if err != nil {
+				return got, err
+			}
+			o, err := v.Object()
+			if err != nil {
+				return got, err
+			}
+			return got, Read(o, &got, sample{})
+		}
+		once, err := read([]byte(text))
+		if err != nil {
+			if _, ok := FaultsOf(err); !ok {
+				t.Fatalf("no fault: %v", err)
+			}
+			return
+		}
+		form := marshal(t, once)
+		twice, err := read(form)
+		if again := marshal(t, twice); err != nil || string(again) != string(form) {
+			t.Fatalf("%s became %s: %v", form, again, err)
+		}
+	})
 }

@@ -20,7 +20,7 @@ import (
 
 func marshal(tb testing.TB, v any) []byte {
 	tb.Helper()
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/anteroom/anteroom/field"
 )
 
-var update = flag.Bool("update", false, "write openapi.json anew")
+var update = flag.Bool("update", false, "rewrite openapi.json")
 
-// TestTheDocumentIsMadeFromRoutesAndTypes: openapi.json is written by nobody.
+// TestTheDocumentIsMadeFromRoutesAndTypes fails when openapi.json is stale; -update writes it.
 func TestTheDocumentIsMadeFromRoutesAndTypes(t *testing.T) {
 	made := makeDocument(t)
 	if *update {
@@ -49,7 +49,7 @@ const (
 	documentPath = Prefix + "/openapi.json"
 )
 
-// inPath are the parameters of paths that are no ids.
+// inPath are the path parameters that are not plain ids.
 var inPath = map[string]object{
 	"reference": {is("schema", object{is("type", "string"), is("pattern", "^([0-9A-Fa-f]{5}-[0-9A-Fa-f]{5}|[0-9A-Fa-f]{32})$")}), is("description", "The code on the waiting page, or a whole id.")},
 	"session":   {is("schema", object{is("type", "string"), is("pattern", "^[0-9A-Fa-f]{32}$")}), is("description", "The id of the visitor, as found by the code.")},
@@ -246,7 +246,7 @@ func parametersOf(o operation) []object {
 	return out
 }
 
-// schema describes what a type is as JSON, by itself and the tags that package schema lists.
+// schema returns the JSON Schema of a type, by the tags that package schema describes.
 func (m *maker) schema(t reflect.Type, tag reflect.StructTag, inBody bool) object {
 	null := inBody && tag.Get("optional") != ""
 	if t.Kind() == reflect.Pointer {
@@ -345,7 +345,7 @@ func bounded(s object, tag reflect.StructTag, least, most string) object {
 	return s
 }
 
-// ofColumns puts an object with a member for each column among the schemas.
+// ofColumns adds an object with a member for each column to the schemas.
 func (m *maker) ofColumns(t reflect.Type, doc string, value object) object {
 	var names []string
 	var properties object
@@ -360,8 +360,8 @@ func (m *maker) ofColumns(t reflect.Type, doc string, value object) object {
 	return ref("schemas", t.Name())
 }
 
-// ofStruct puts a struct among the schemas. A body and an answer of the same type differ where
-// members need not be sent: then the body's is a Spec.
+// ofStruct adds a struct to the schemas. Where a type is both body and answer and has optional members, the
+// two schemas differ, and that of the body is called a Spec.
 func (m *maker) ofStruct(t reflect.Type, inBody bool) object {
 	name := t.Name()
 	if from := path.Base(t.PkgPath()); from == "report" && name != "Report" {
@@ -394,7 +394,7 @@ func (m *maker) ofStruct(t reflect.Type, inBody bool) object {
 	return ref("schemas", name)
 }
 
-// withSetting adds what the table of settings says of a setting, behind the tags of the field: they go first.
+// withSetting appends the tags of a setting to those of the field, which take precedence.
 func withSetting(tag reflect.StructTag, key string) reflect.StructTag {
 	tables := map[string][]field.Field{"room": anteroom.RoomFields(), "repeat": field.Of(reflect.TypeFor[anteroom.Repeat]()), "zone": field.Of(reflect.TypeFor[anteroom.Zone]())}
 	for _, f := range tables[tag.Get("setting")] {
@@ -413,7 +413,7 @@ func withSetting(tag reflect.StructTag, key string) reflect.StructTag {
 	return tag
 }
 
-// indent writes a value: on one line where it fits.
+// indent writes a value, on one line if it fits.
 func indent(t *testing.T, b *bytes.Buffer, v jsontext.Value, depth int) {
 	t.Helper()
 	const width = 130

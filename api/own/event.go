@@ -44,8 +44,8 @@ func (f *face) putRepeat(r *api.Request, b schema.Repeat) (schema.Repeat, error)
 	if b.Every == "" {
 		return b, api.Invalid("every", "is missing", "day or week; DELETE ends the repetition")
 	}
-	e, err := f.setRepeat(r, anteroom.Repeat{Every: b.Every, Interval: b.Interval, Times: orNone(b.Times), Until: orNone(b.Until), TimeZone: b.TimeZone})
-	return orNone(shownRepeat(e.Repeat)), err
+	e, err := f.setRepeat(r, anteroom.Repeat{Every: b.Every, Interval: b.Interval, Times: schema.Value(b.Times), Until: schema.Value(b.Until), TimeZone: b.TimeZone})
+	return schema.Value(shownRepeat(e.Repeat)), err
 }
 
 func (f *face) deleteRepeat(r *api.Request) (schema.None, error) {

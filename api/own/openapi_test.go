@@ -125,7 +125,7 @@ func TestTheDocumentIsServedToEverybody(t *testing.T) {
 	w.refused("", "POST", "/openapi.json", "", 404, "No route")
 }
 
-// A tag can only be a literal: those that repeat a bound of the code have its value.
+// Tags can only be literals, so those that repeat a constant of the code are compared with it.
 func TestTagsHaveTheBoundsOfTheCode(t *testing.T) {
 	for _, c := range []struct {
 		of               reflect.Type

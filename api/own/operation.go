@@ -25,35 +25,35 @@ type parameter struct {
 	required  bool
 }
 
-// handling is what an operation does, with the types that it takes and answers with: they are those
-// of the function that does it, so that no description can be of another type.
+// handling is the code of an operation with the types of its body and result. The types come from
+// the function's signature, so the document cannot describe others.
 type handling struct {
 	do           func(*api.Request) (api.Answer, error)
 	write        func(http.ResponseWriter, *api.Request) error // where do is nil
 	body, result reflect.Type                                  // nil for none
 	info         reflect.Type                                  // of result_info; nil for none
-	takes        string                                        // media type of a body that is no JSON
-	media        []medium                                      // of answers other than result
+	takes        string                                        // media type of a body other than JSON
+	media        []medium                                      // other forms of the answer
 }
 
-// medium is a form of an answer that is no JSON.
+// medium is a form of an answer other than JSON.
 type medium struct {
 	name, doc string
 	binary    bool
 }
 
-// op is an operation; tagged gives it its tag.
+// op returns an operation without a tag.
 func op(method, path, id, summary string, h handling, query ...parameter) operation {
 	return operation{Route: api.Route{Method: method, Path: path, Do: h.do, Write: h.write}, id: id, summary: summary, query: query, handling: h}
 }
 
-// noted is the operation with a longer description.
+// noted returns the operation with a longer description.
 func (o operation) noted(text string) operation {
 	o.note = text
 	return o
 }
 
-// tagged gives operations their tag.
+// tagged sets the tag of operations.
 func tagged(tag string, all ...operation) []operation {
 	for i := range all {
 		all[i].tag = tag
@@ -61,7 +61,7 @@ func tagged(tag string, all ...operation) []operation {
 	return all
 }
 
-// gives is an operation without a body.
+// gives handles an operation without a body.
 func gives[R any](do func(*api.Request) (R, error)) handling {
 	return handling{result: reflect.TypeFor[R](), do: func(r *api.Request) (api.Answer, error) {
 		result, err := do(r)
@@ -69,7 +69,7 @@ func gives[R any](do func(*api.Request) (R, error)) handling {
 	}}
 }
 
-// takes is an operation with a body.
+// takes handles an operation with a body.
 func takes[B, R any](do func(*api.Request, B) (R, error)) handling {
 	return changes(func(r *api.Request, p patch[B]) (result R, err error) {
 		var body, none B
@@ -80,13 +80,13 @@ func takes[B, R any](do func(*api.Request, B) (R, error)) handling {
 	})
 }
 
-// patch is a body that changes a B.
+// patch is a body that changes some members of a B.
 type patch[B any] struct{ members api.Object }
 
-// over sets what the body names; null sets what is in defaults.
+// over sets the members that the body has; null sets the value of defaults.
 func (p patch[B]) over(to *B, defaults B) error { return api.Read(p.members, to, defaults) }
 
-// changes is an operation with a body in which it matters what was left out.
+// changes handles an operation whose body may leave out members that it does not change.
 func changes[B, R any](do func(*api.Request, patch[B]) (R, error)) handling {
 	return handling{body: reflect.TypeFor[B](), result: reflect.TypeFor[R](), do: func(r *api.Request) (api.Answer, error) {
 		o, err := r.Object()
@@ -98,7 +98,7 @@ func changes[B, R any](do func(*api.Request, patch[B]) (R, error)) handling {
 	}}
 }
 
-// pages is an operation that gives a list in pages. Of the members of other pages no form is made.
+// pages handles an operation that returns a list in pages. It converts only the requested page with form.
 func pages[T, R any](do func(*api.Request) (all []T, form func(T) R, err error)) handling {
 	return handling{result: reflect.TypeFor[[]R](), info: reflect.TypeFor[api.PageInfo](), do: func(r *api.Request) (api.Answer, error) {
 		all, form, err := do(r)
@@ -118,7 +118,7 @@ func pages[T, R any](do func(*api.Request) (all []T, form func(T) R, err error))
 	}}
 }
 
-// counts is an operation that gives a list of a length of its own.
+// counts handles an operation that returns a list without pages, with the number of its items.
 func counts[R any](do func(*api.Request) ([]R, error)) handling {
 	return handling{result: reflect.TypeFor[[]R](), info: reflect.TypeFor[schema.Count](), do: func(r *api.Request) (api.Answer, error) {
 		all, err := do(r)
@@ -126,12 +126,12 @@ func counts[R any](do func(*api.Request) ([]R, error)) handling {
 	}}
 }
 
-// writes is an operation that writes its answer itself: an R in the envelope, or one of the media.
+// writes handles an operation that writes its answer itself: an R in the envelope, or one of the media.
 func writes[R any](do func(http.ResponseWriter, *api.Request) error, media ...medium) handling {
 	return handling{result: reflect.TypeFor[R](), write: do, media: media}
 }
 
-// sends is an operation that only writes another medium.
+// sends handles an operation that answers only with another medium.
 func sends(do func(http.ResponseWriter, *api.Request) error, as medium) handling {
 	return handling{write: do, media: []medium{as}}
 }

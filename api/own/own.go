@@ -3,8 +3,8 @@
 // numbers in full, repeated events and their shuffles, tokens, keys, the audit log, backup.
 //
 // The envelope and the authentication are those of the published API. routes.go lists every operation,
-// package schema has what they take and answer with, and openapi.json, which is served too, is made
-// from the two by go test ./api/own -update.
+// package schema has their bodies and answers, and go test ./api/own -update makes openapi.json, which
+// the API serves, from both.
 package own
 
 import (
@@ -82,14 +82,6 @@ func roomMoment(t anteroom.Time) *time.Time {
 		return nil
 	}
 	return moment(t.Std())
-}
-
-// orNone is what a pointer points to; nil points to the zero value.
-func orNone[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 func zoneID(r *api.Request) anteroom.ZoneID   { return anteroom.ZoneID(r.Param("zone")) }

@@ -14,7 +14,7 @@ var (
 	format = parameter{name: "format", enum: []string{"json", "html", "csv"}, doc: "json by default. html is one page without scripts and external requests."}
 )
 
-// operations are all that there are, in the order of the document.
+// operations returns all operations, grouped by tag, in the order of the document.
 func (f *face) operations() [][]operation {
 	const (
 		tokens = Prefix + "/tokens"

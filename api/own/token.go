@@ -60,7 +60,7 @@ func (f *face) createToken(r *api.Request, p patch[schema.TokenSpec]) (schema.Ne
 		spec.ExpiresOn = *want.ExpiresOn
 	}
 	for _, g := range want.Grants {
-		spec.Grants = append(spec.Grants, manage.Grant{Permission: manage.Permission(g.Permission), Zone: orNone(g.Zone), Room: orNone(g.Room)})
+		spec.Grants = append(spec.Grants, manage.Grant{Permission: manage.Permission(g.Permission), Zone: schema.Value(g.Zone), Room: schema.Value(g.Room)})
 	}
 	return newToken(f.manage.CreateToken(r.Context(), r.By, spec))
 }

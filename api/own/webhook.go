@@ -18,7 +18,7 @@ func specOf(w anteroom.Webhook) schema.WebhookSpec {
 func setWebhook(w *anteroom.Webhook, p patch[schema.WebhookSpec]) error {
 	s := specOf(*w)
 	err := p.over(&s, specOf(anteroom.Webhook{}.WithDefaults()))
-	w.Name, w.URL, w.Format, w.Events, w.Zone, w.Room = s.Name, s.URL, s.Format, s.Events, orNone(s.Zone), orNone(s.Room)
+	w.Name, w.URL, w.Format, w.Events, w.Zone, w.Room = s.Name, s.URL, s.Format, s.Events, schema.Value(s.Zone), schema.Value(s.Room)
 	w.LongerThan, w.MinutesBefore, w.SaturatedMinutes, w.Disabled = s.LongerThan, s.MinutesBefore, s.SaturatedMinutes, !s.Enabled
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 )
 
 // Where the two APIs of an installation begin.
@@ -171,7 +172,7 @@ func shown(v any) string {
 		}
 		return "no"
 	}
-	return fmt.Sprint(v)
+	return harmless(fmt.Sprint(v), "")
 }
 
 // harmless replaces what a terminal would obey, but for some.
@@ -184,50 +185,22 @@ func harmless(s, but string) string {
 	}, s)
 }
 
-// zone is what the command line needs to know of a zone.
-type zone struct {
-	ID                        string `json:"id"`
-	Name                      string `json:"name"`
-	SearchEngineCrawlerBypass bool   `json:"search_engine_crawler_bypass"`
-	Rooms                     int    `json:"rooms"`
-	File                      bool   `json:"file"`
-}
-
 // findZone returns the zone with a name or an id.
-func findZone(ctx context.Context, c *client.Client, name string) (zone, error) {
-	zones, err := every[zone](ctx, c, ours+"/zones", nil)
+func findZone(ctx context.Context, c *client.Client, name string) (schema.Zone, error) {
+	zones, err := every[schema.Zone](ctx, c, ours+"/zones", nil)
 	if err != nil {
-		return zone{}, err
+		return schema.Zone{}, err
 	}
 	for _, z := range zones {
-		if z.Name == name || z.ID == name {
+		if z.Name == name || string(z.ID) == name {
 			return z, nil
 		}
 	}
-	return zone{}, anteroom.Errorf(anteroom.NotFound, "there is no zone %q; anteroom zone list shows all", name)
+	return schema.Zone{}, anteroom.Errorf(anteroom.NotFound, "there is no zone %q; anteroom zone list shows all", name)
 }
 
-// room is what the command line needs to know of a room to go on.
-type room struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Zone   zone   `json:"zone"`
-	File   bool   `json:"file"`
-	Routes []struct {
-		Host string `json:"host"`
-		Path string `json:"path"`
-	} `json:"routes"`
-	TotalActiveUsers  int    `json:"total_active_users"`
-	NewUsersPerMinute int    `json:"new_users_per_minute"`
-	QueueingMethod    string `json:"queueing_method"`
-	QueueAll          bool   `json:"queue_all"`
-	Suspended         bool   `json:"suspended"`
-	Controls          struct {
-		Paused   bool    `json:"paused"`
-		Draining bool    `json:"draining"`
-		ResetAt  *string `json:"reset_at"`
-	} `json:"controls"`
-}
+// room is a room of the API, with its paths.
+type room struct{ schema.Room }
 
 // of is the room's place below one of the APIs.
 func (r room) of(api string) string {
@@ -235,7 +208,7 @@ func (r room) of(api string) string {
 	if api == published {
 		below = "/waiting_rooms/"
 	}
-	return api + "/zones/" + url.PathEscape(r.Zone.ID) + below + url.PathEscape(r.ID)
+	return api + "/zones/" + url.PathEscape(string(r.Zone.ID)) + below + url.PathEscape(string(r.ID))
 }
 
 func (r room) String() string { return r.Zone.Name + "/" + r.Name }

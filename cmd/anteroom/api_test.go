@@ -153,7 +153,7 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var rec shuffleRecord
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("after/record.json")), &rec))
-	ts.Setenv("RECORD", ts.Getenv("SHOP_OF_ANTEROOM_API")+"/.well-known/anteroom/draw/"+rec.Room+"/"+rec.Event+"/0")
+	ts.Setenv("RECORD", ts.Getenv("SHOP_OF_ANTEROOM_API")+"/.well-known/anteroom/draw/"+string(rec.Room)+"/"+string(rec.Event)+"/0")
 }
 
 // moments is "moment NAME SECONDS": the time so many seconds from now becomes a variable.

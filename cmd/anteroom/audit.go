@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
 )
 
 func auditCommand() *cobra.Command {
@@ -23,42 +25,19 @@ func auditCommand() *cobra.Command {
 	return cmd
 }
 
-// auditRecord is a line of the audit log.
-type auditRecord struct {
-	Seq       uint64    `json:"seq"`
-	At        time.Time `json:"at"`
-	Actor     string    `json:"actor"`
-	Token     string    `json:"token,omitempty"`
-	Address   string    `json:"address,omitempty"`
-	Request   string    `json:"request,omitempty"`
-	Operation string    `json:"operation"`
-	Zone      string    `json:"zone,omitempty"`
-	Room      string    `json:"room,omitempty"`
-	Object    string    `json:"object,omitempty"`
-	Name      string    `json:"name,omitempty"`
-	Changes   []struct {
-		Field  string `json:"field"`
-		Before string `json:"before,omitempty"`
-		After  string `json:"after,omitempty"`
-	} `json:"changes,omitempty"`
-	Omitted int    `json:"omitted,omitempty"`
-	Prev    string `json:"prev"`
-	Hash    string `json:"hash"`
-}
-
 func auditShow(r *remote) *cobra.Command {
 	var after uint64
 	var last int
 	cmd := &cobra.Command{Use: "show", Short: "Show the audit log, newest last", Args: noArgs}
 	cmd.Flags().Uint64Var(&after, "after", 0, "those after the record with this `number`, up to --last of them")
 	cmd.Flags().IntVar(&last, "last", 100, "how many")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (records []auditRecord, err error) {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (records []manage.AuditRecord, err error) {
 		q := url.Values{"last": {strconv.Itoa(last)}}
 		if cmd.Flags().Changed("after") {
 			q = url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(last)}}
 		}
 		return records, c.Do(ctx, http.MethodGet, ours+"/audit", q, nil, &records)
-	}, func(w io.Writer, records []auditRecord) error {
+	}, func(w io.Writer, records []manage.AuditRecord) error {
 		t := newTable(w, "NO.", "AT", "BY", "FROM", "WHAT", "OF", "CHANGED")
 		for _, one := range records {
 			var changed []string
@@ -72,14 +51,10 @@ func auditShow(r *remote) *cobra.Command {
 }
 
 func auditVerify(r *remote) *cobra.Command {
-	type verified struct {
-		Records int    `json:"records"`
-		Head    string `json:"head"`
-	}
 	return action(r, &cobra.Command{Use: "verify", Short: "Check that no record is missing or changed", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) (v verified, err error) {
+		func(ctx context.Context, c *client.Client, _ []string) (v schema.Verified, err error) {
 			return v, c.Do(ctx, http.MethodGet, ours+"/audit/verify", nil, nil, &v)
-		}, say(func(v verified) string {
+		}, say(func(v schema.Verified) string {
 			return fmt.Sprintf("%s, each follows from the one before. The last one is\n%s\nKeep that elsewhere: a log that is written anew has another one.", count(v.Records, "record"), v.Head)
 		}))
 }

@@ -16,60 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/manage"
 )
 
-// clusterStatus is the answer of /anteroom/v1/cluster.
-type clusterStatus struct {
-	Name  string `json:"name"`
-	Site  string `json:"site"`
-	Node  string `json:"node"`
-	Hub   bool   `json:"hub"`
-	Nodes []struct {
-		Node        string    `json:"node"`
-		Version     string    `json:"version"`
-		Wire        [2]int    `json:"wire"`
-		Core        bool      `json:"core"`
-		Started     time.Time `json:"started"`
-		ClockOffset float64   `json:"clock_offset_seconds"`
-		Files       string    `json:"files"`
-		Roles       int       `json:"roles"`
-	} `json:"nodes"`
-	Roles []struct {
-		Role  string `json:"role"`
-		Node  string `json:"node"`
-		Epoch uint64 `json:"epoch"`
-	} `json:"roles"`
-	Sites []struct {
-		Site    string  `json:"site"`
-		Rooms   int     `json:"rooms"`
-		Heard   float64 `json:"heard_seconds_ago"`
-		Trip    float64 `json:"trip_seconds"`
-		Granted uint64  `json:"seats_granted"`
-		Used    uint64  `json:"seats_used"`
-		Idle    uint64  `json:"idle_permits"`
-	} `json:"sites"`
-	Store struct {
-		Site   clusterTouch `json:"site"`
-		Shared clusterTouch `json:"shared"`
-	} `json:"store"`
-	Findings []clusterFinding `json:"findings"`
-}
-
-type clusterTouch struct {
-	OK     bool       `json:"ok"`
-	Since  *time.Time `json:"since"`
-	Lag    float64    `json:"lag_seconds"`
-	Detail string     `json:"detail"`
-}
-
-type clusterFinding struct {
-	Severity string `json:"severity"`
-	What     string `json:"what"`
-	Why      string `json:"why"`
-	Fix      string `json:"fix"`
-}
-
-func getCluster(ctx context.Context, c *client.Client, _ []string) (st clusterStatus, err error) {
+func getCluster(ctx context.Context, c *client.Client, _ []string) (st manage.ClusterStatus, err error) {
 	return st, c.Do(ctx, http.MethodGet, ours+"/cluster", nil, nil, &st)
 }
 
@@ -92,7 +42,7 @@ and all sites as the rooms' coordinators see them. remove removes a core that is
 // milliseconds writes seconds.
 func milliseconds(s float64) string { return fmt.Sprintf("%.1f ms", s*1000) }
 
-func showCluster(w io.Writer, st clusterStatus) error {
+func showCluster(w io.Writer, st manage.ClusterStatus) error {
 	if st.Name == "" {
 		_, err := fmt.Fprintln(w, "This process is standalone. docs/cluster.md explains how to add nodes.")
 		return err
@@ -116,7 +66,7 @@ func showCluster(w io.Writer, st clusterStatus) error {
 	fmt.Fprintln(w)
 	t = newTable(w, "SITE", "ROOMS", "HEARD", "ROUND TRIP", "SEATS USED", "GRANTED", "IDLE PERMITS")
 	for _, s := range st.Sites {
-		t.row(s.Site, s.Rooms, fmt.Sprintf("%.1f s ago", s.Heard), milliseconds(s.Trip), s.Used, s.Granted, s.Idle)
+		t.row(s.Site, s.Rooms, fmt.Sprintf("%.1f s ago", s.Heard), milliseconds(s.Trip), s.Used, s.Granted, s.IdlePermits)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -144,7 +94,7 @@ func showCluster(w io.Writer, st clusterStatus) error {
 	return nil
 }
 
-func showTouch(w io.Writer, what string, touch clusterTouch) {
+func showTouch(w io.Writer, what string, touch manage.ClusterTouch) {
 	if !touch.OK {
 		fmt.Fprintf(w, "\n%s is out of reach, what is read is %.0f s old: %s\n", what, touch.Lag, shown(touch.Detail))
 	}
@@ -177,7 +127,7 @@ serves, stores out of reach. It ends with 1 when there is an error among the fin
 		if err := showFindings(cmd.OutOrStdout(), st, r.asJSON); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(st.Findings, func(f clusterFinding) bool { return f.Severity == "error" }) {
+		if slices.ContainsFunc(st.Findings, func(f manage.ClusterFinding) bool { return f.Severity == "error" }) {
 			return errFindings
 		}
 		return nil
@@ -185,7 +135,7 @@ serves, stores out of reach. It ends with 1 when there is an error among the fin
 	return cmd
 }
 
-func showFindings(w io.Writer, st clusterStatus, asJSON bool) error {
+func showFindings(w io.Writer, st manage.ClusterStatus, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, st.Findings)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 )
 
 func eventCommand() *cobra.Command {
@@ -152,26 +153,18 @@ func eventDelete(r *remote) *cobra.Command {
 		})
 }
 
-// repetition is when an event happens again.
-type repetition struct {
-	Every    string  `json:"every"`
-	Interval int     `json:"interval,omitempty"`
-	Times    int     `json:"times,omitempty"`
-	Until    *string `json:"until,omitempty"`
-	TimeZone string  `json:"time_zone,omitempty"`
-}
-
 func eventRepeat(r *remote) *cobra.Command {
-	var want repetition
+	var want schema.Repeat
+	var times int
 	var until string
 	cmd := &cobra.Command{Use: "repeat ROOM EVENT", Short: "Show or set when an event repeats; --every none stops it"}
 	f := cmd.Flags()
 	f.StringVar(&want.Every, "every", "", "day, week or none")
 	f.IntVar(&want.Interval, "interval", 1, "every so many days or weeks")
-	f.IntVar(&want.Times, "times", 0, "number of times, the first included; 0 is without end")
+	f.IntVar(&times, "times", 0, "number of times, the first included; 0 is without end")
 	f.StringVar(&until, "until", "", "moment after which it does not start again")
 	f.StringVar(&want.TimeZone, "time-zone", "UTC", "whose clock it follows, like Europe/Berlin")
-	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (got *repetition, err error) {
+	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (got *schema.Repeat, err error) {
 		path := e.of(ours, rm) + "/repeat"
 		switch {
 		case want.Every == "" && (f.Changed("interval") || f.Changed("times") || f.Changed("until") || f.Changed("time-zone")):
@@ -181,11 +174,9 @@ func eventRepeat(r *remote) *cobra.Command {
 		case want.Every == "none":
 			return nil, c.Do(ctx, http.MethodDelete, path, nil, nil, nil)
 		}
-		if until != "" {
-			want.Until = &until
-		}
+		want.Times, want.Until = schema.Optional(times), schema.Optional(anteroom.Stamp(until))
 		return got, c.Do(ctx, http.MethodPut, path, nil, want, &got)
-	}, func(w io.Writer, _ room, e event, got *repetition) error {
+	}, func(w io.Writer, _ room, e event, got *schema.Repeat) error {
 		if got == nil {
 			_, err := fmt.Fprintf(w, "Event %s happens once.\n", shown(e.Name))
 			return err
@@ -194,11 +185,11 @@ func eventRepeat(r *remote) *cobra.Command {
 		if got.Interval > 1 {
 			text = fmt.Sprintf("every %d %ss", got.Interval, got.Every)
 		}
-		if got.Times > 0 {
-			text += fmt.Sprintf(", %d times", got.Times)
+		if got.Times != nil {
+			text += fmt.Sprintf(", %d times", *got.Times)
 		}
 		if got.Until != nil {
-			text += ", until " + *got.Until
+			text += ", until " + string(*got.Until)
 		}
 		_, err := fmt.Fprintf(w, "Event %s happens %s, by the clock of %s.\n", shown(e.Name), shown(text), shown(got.TimeZone))
 		return err
@@ -233,7 +224,7 @@ func eventShuffle(r *remote) *cobra.Command {
 			_, err := fmt.Fprintln(w, "The shuffle has not happened: the seed is told when it has.")
 			return err
 		}
-		_, err := fmt.Fprintf(w, "seed       %s\nentries    %s\nvisitors   %d\n", rec.Seed, rec.Entries, rec.Count)
+		_, err := fmt.Fprintf(w, "seed       %s\nentries    %s\nvisitors   %d\n", schema.Value(rec.Seed), schema.Value(rec.Entries), schema.Value(rec.Count))
 		return err
 	})
 }

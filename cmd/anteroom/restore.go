@@ -8,17 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// restored is what a restore has brought.
-type restored struct {
-	Made   time.Time `json:"made"`
-	Zones  int       `json:"zones"`
-	Rooms  int       `json:"rooms"`
-	Lists  int       `json:"lists"`
-	Tokens int       `json:"tokens"`
-	Keys   bool      `json:"keys"`
-}
+	"github.com/anteroom/anteroom/api/own/schema"
+)
 
 func restoreCommand() *cobra.Command {
 	var confirmed bool
@@ -49,7 +41,7 @@ the backup are valid again as they were then: look at them with anteroom token l
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), transferTime)
 		defer cancel()
-		var got restored
+		var got schema.Restored
 		if err := c.Upload(ctx, ours+"/restore", url.Values{"confirm": {"replace"}}, in, "application/gzip", &got); err != nil {
 			return advise(err)
 		}

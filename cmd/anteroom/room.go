@@ -20,6 +20,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/internal/field"
 )
 
@@ -313,7 +314,7 @@ func roomCreate(r *remote) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		return o, c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(z.ID)+"/waiting_rooms", nil, body, &o)
+		return o, c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(string(z.ID))+"/waiting_rooms", nil, body, &o)
 	}, say(func(o map[string]any) string {
 		return fmt.Sprintf("Room %s has the id %s.", shown(o["name"]), shown(o["id"]))
 	}))
@@ -366,17 +367,14 @@ func roomStatus(r *remote) *cobra.Command {
 }
 
 func roomAdmit(r *remote) *cobra.Command {
-	type admitted struct {
-		Admitted int `json:"admitted"`
-	}
 	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Admit the next N visitors now, within the limits", Args: names("ROOM", "N")},
-		func(ctx context.Context, c *client.Client, rm room, args []string) (a admitted, err error) {
+		func(ctx context.Context, c *client.Client, rm room, args []string) (a schema.Admitted, err error) {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
 				return a, usageError{fmt.Errorf("%q is not a number of visitors", args[0])}
 			}
-			return a, c.Do(ctx, http.MethodPost, rm.of(ours)+"/admit", nil, map[string]any{"count": n}, &a)
-		}, func(w io.Writer, rm room, a admitted) error {
+			return a, c.Do(ctx, http.MethodPost, rm.of(ours)+"/admit", nil, schema.Admission{Count: n}, &a)
+		}, func(w io.Writer, rm room, a schema.Admitted) error {
 			_, err := fmt.Fprintf(w, "%s of room %s got a turn.\n", count(a.Admitted, "visitor"), shown(rm.String()))
 			return err
 		})
@@ -389,7 +387,7 @@ func roomReset(r *remote) *cobra.Command {
 	cmd.Flags().StringVar(&confirm, "confirm", "", "the room's `name` once more")
 	needs(cmd, "confirm")
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
-		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, map[string]any{"confirm": confirm}, &result)
+		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, schema.Reset{Confirm: confirm}, &result)
 	}, func(w io.Writer, rm room, _ any) error {
 		_, err := fmt.Fprintf(w, "The queue of room %s is empty. Visitors who waited start over.\n", shown(rm.String()))
 		return err
@@ -413,7 +411,7 @@ func roomMessage(r *remote) *cobra.Command {
 		case away && len(args) == 0:
 			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/message", nil, nil, &result)
 		case !away && len(args) == 1:
-			return result, c.Do(ctx, http.MethodPut, rm.of(ours)+"/message", nil, map[string]any{"text": args[0]}, &result)
+			return result, c.Do(ctx, http.MethodPut, rm.of(ours)+"/message", nil, schema.PageMessage{Text: args[0]}, &result)
 		}
 		return nil, usageError{fmt.Errorf("write the message in quotes, or --clear; see %s --help", cmd.CommandPath())}
 	}, func(w io.Writer, rm room, _ any) error {
@@ -426,29 +424,18 @@ func roomMessage(r *remote) *cobra.Command {
 	})
 }
 
-// foundVisitor is somebody that the API has found.
-type foundVisitor struct {
-	ID         string     `json:"id"`
-	Reference  string     `json:"reference"`
-	Standing   string     `json:"standing"`
-	Arrival    *time.Time `json:"arrived_at"`
-	AcceptedAt *time.Time `json:"accepted_at"`
-	LastSeen   *time.Time `json:"last_seen_at"`
-	Ahead      *int       `json:"ahead"`
-}
-
 func roomFind(r *remote) *cobra.Command {
 	return onRoom(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find a visitor by the reference code on the waiting page", Args: names("ROOM", "CODE")},
-		func(ctx context.Context, c *client.Client, rm room, args []string) (found []foundVisitor, err error) {
+		func(ctx context.Context, c *client.Client, rm room, args []string) (found []schema.Visitor, err error) {
 			return found, c.Do(ctx, http.MethodGet, rm.of(ours)+"/visitors/"+url.PathEscape(args[0]), nil, nil, &found)
-		}, func(w io.Writer, _ room, found []foundVisitor) error {
+		}, func(w io.Writer, _ room, found []schema.Visitor) error {
 			t := newTable(w, "CODE", "STANDING", "ARRIVED", "ACCEPTED", "LAST SEEN", "AHEAD", "ID")
 			for _, v := range found {
 				ahead := any(nil)
 				if v.Ahead != nil {
 					ahead = *v.Ahead
 				}
-				t.row(v.Reference, v.Standing, moment(v.Arrival), moment(v.AcceptedAt), moment(v.LastSeen), ahead, v.ID)
+				t.row(v.Reference, v.Standing, moment(v.ArrivedAt), moment(v.AcceptedAt), moment(v.LastSeenAt), ahead, v.ID)
 			}
 			return t.Flush()
 		})

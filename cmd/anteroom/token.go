@@ -14,6 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 )
 
 func tokenCommand() *cobra.Command {
@@ -29,71 +30,46 @@ is shown once, when it is made.`
 	return cmd
 }
 
-// apiToken is a token without its secret, or with it when it is new.
-type apiToken struct {
-	ID        string        `json:"id"`
-	Name      string        `json:"name"`
-	Grants    []grant       `json:"grants"`
-	Networks  []string      `json:"networks"`
-	CreatedOn *time.Time    `json:"created_on"`
-	CreatedBy string        `json:"created_by"`
-	ExpiresOn *time.Time    `json:"expires_on"`
-	LastUsed  *time.Time    `json:"last_used_on"`
-	Secrets   []tokenSecret `json:"secrets"`
-	Secret    string        `json:"secret,omitempty"`
-	AuthKey   string        `json:"auth_key,omitempty"`
-}
-
-// tokenSecret is one of those that are good, as much as may be shown of it.
-type tokenSecret struct {
-	Prefix    string     `json:"prefix"`
-	CreatedOn *time.Time `json:"created_on"`
-	ExpiresOn *time.Time `json:"expires_on"`
-}
-
-type grant struct {
-	Permission string  `json:"permission"`
-	Zone       *string `json:"zone"`
-	Room       *string `json:"room"`
-}
-
-func findToken(ctx context.Context, c *client.Client, name string) (apiToken, error) {
-	tokens, err := every[apiToken](ctx, c, ours+"/tokens", nil)
+func findToken(ctx context.Context, c *client.Client, name string) (schema.Token, error) {
+	tokens, err := every[schema.Token](ctx, c, ours+"/tokens", nil)
 	if err != nil {
-		return apiToken{}, err
+		return schema.Token{}, err
 	}
-	if i := slices.IndexFunc(tokens, func(t apiToken) bool { return t.ID == name }); i >= 0 {
+	if i := slices.IndexFunc(tokens, func(t schema.Token) bool { return t.ID == name }); i >= 0 {
 		return tokens[i], nil
 	}
-	same := slices.DeleteFunc(tokens, func(t apiToken) bool { return t.Name != name })
+	same := slices.DeleteFunc(tokens, func(t schema.Token) bool { return t.Name != name })
 	switch len(same) {
 	case 1:
 		return same[0], nil
 	case 0:
-		return apiToken{}, anteroom.Errorf(anteroom.NotFound, "there is no token %q; anteroom token list shows all", name)
+		return schema.Token{}, anteroom.Errorf(anteroom.NotFound, "there is no token %q; anteroom token list shows all", name)
 	}
-	return apiToken{}, anteroom.Errorf(anteroom.Invalid, "%d tokens have the name %q; give the id, which anteroom token list shows", len(same), name)
+	return schema.Token{}, anteroom.Errorf(anteroom.Invalid, "%d tokens have the name %q; give the id, which anteroom token list shows", len(same), name)
 }
 
 func tokenList(r *remote) *cobra.Command {
 	return action(r, &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) ([]apiToken, error) {
-			return every[apiToken](ctx, c, ours+"/tokens", nil)
-		}, func(w io.Writer, tokens []apiToken) error {
+		func(ctx context.Context, c *client.Client, _ []string) ([]schema.Token, error) {
+			return every[schema.Token](ctx, c, ours+"/tokens", nil)
+		}, func(w io.Writer, tokens []schema.Token) error {
 			t := newTable(w, "TOKEN", "MAY", "FROM", "EXPIRES", "LAST USED", "ID")
 			for _, one := range tokens {
-				var may []string
+				var may, networks []string
+				for _, n := range one.Networks {
+					networks = append(networks, n.String())
+				}
 				for _, g := range one.Grants {
 					where := ""
 					switch {
 					case g.Room != nil:
-						where = " room " + *g.Room
+						where = " room " + string(*g.Room)
 					case g.Zone != nil:
-						where = " zone " + *g.Zone
+						where = " zone " + string(*g.Zone)
 					}
 					may = append(may, g.Permission+where)
 				}
-				t.row(one.Name, strings.Join(may, ", "), strings.Join(one.Networks, " "), moment(one.ExpiresOn), moment(one.LastUsed), one.ID)
+				t.row(one.Name, strings.Join(may, ", "), strings.Join(networks, " "), moment(one.ExpiresOn), moment(one.LastUsed), one.ID)
 			}
 			return t.Flush()
 		})
@@ -112,24 +88,24 @@ func tokenCreate(r *remote) *cobra.Command {
 	f.StringArrayVar(&networks, "from", nil, "only from this `network`; repeatable")
 	f.DurationVar(&life, "life", 0, "how long it is good; by default 90 days")
 	f.BoolVar(&never, "never-expires", false, "good until it is deleted")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
-		var grants []grant
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
+		var grants []schema.Grant
 		for _, name := range zones {
 			z, err := findZone(ctx, c, name)
 			if err != nil {
 				return t, err
 			}
-			grants = append(grants, grant{Permission: permission, Zone: &z.ID})
+			grants = append(grants, schema.Grant{Permission: permission, Zone: &z.ID})
 		}
 		for _, name := range rooms {
 			rm, err := findRoom(ctx, c, name)
 			if err != nil {
 				return t, err
 			}
-			grants = append(grants, grant{Permission: permission, Zone: &rm.Zone.ID, Room: &rm.ID})
+			grants = append(grants, schema.Grant{Permission: permission, Zone: &rm.Zone.ID, Room: &rm.ID})
 		}
 		if grants == nil {
-			grants = []grant{{Permission: permission}}
+			grants = []schema.Grant{{Permission: permission}}
 		}
 		body := map[string]any{"name": args[0], "grants": grants, "networks": networks}
 		switch {
@@ -142,7 +118,7 @@ func tokenCreate(r *remote) *cobra.Command {
 	}, showSecret)
 }
 
-func showSecret(w io.Writer, t apiToken) error {
+func showSecret(w io.Writer, t schema.NewToken) error {
 	until := "until it is deleted"
 	if t.ExpiresOn != nil {
 		until = "until " + t.ExpiresOn.Format(time.RFC3339)
@@ -155,23 +131,24 @@ func tokenRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Rotate the secret of a token; the old one stays valid for a while", Args: names("TOKEN")}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays good; 0s is not at all")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
-		if t, err = findToken(ctx, c, args[0]); err != nil {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
+		found, err := findToken(ctx, c, args[0])
+		if err != nil {
 			return t, err
 		}
 		if overlap != overlap.Truncate(time.Second) {
 			return t, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
 		}
-		return t, c.Do(ctx, http.MethodPost, ours+"/tokens/"+url.PathEscape(t.ID)+"/rotate", nil, map[string]any{"overlap_seconds": int(overlap / time.Second)}, &t)
+		return t, c.Do(ctx, http.MethodPost, ours+"/tokens/"+url.PathEscape(found.ID)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(overlap / time.Second)}, &t)
 	}, showSecret)
 }
 
 func tokenDelete(r *remote) *cobra.Command {
 	return action(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token; it is invalid at once", Args: names("TOKEN")},
-		func(ctx context.Context, c *client.Client, args []string) (t apiToken, err error) {
+		func(ctx context.Context, c *client.Client, args []string) (t schema.Token, err error) {
 			if t, err = findToken(ctx, c, args[0]); err != nil {
 				return t, err
 			}
 			return t, c.Do(ctx, http.MethodDelete, ours+"/tokens/"+url.PathEscape(t.ID), nil, nil, nil)
-		}, say(func(t apiToken) string { return "Token " + shown(t.Name) + " is deleted." }))
+		}, say(func(t schema.Token) string { return "Token " + shown(t.Name) + " is deleted." }))
 }

@@ -13,29 +13,18 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/engine"
 )
 
 // shuffleRecord is the record of a shuffle as everybody gets it: bytes in hexadecimal digits.
 type shuffleRecord struct {
-	Room       string     `json:"room"`
-	Event      string     `json:"event"`
-	Name       string     `json:"name"`
-	Number     int        `json:"number"` // of the occurrence
-	Start      string     `json:"start"`
-	Commitment string     `json:"commitment"`
-	Done       bool       `json:"done"`
-	At         *time.Time `json:"at,omitempty"`
-	Seed       string     `json:"seed,omitempty"`
-	Entries    string     `json:"entries,omitempty"`
-	Count      int        `json:"count,omitempty"`
-	IDs        string     `json:"ids,omitempty"` // path of the list, where the record is from
+	schema.Shuffle
 
 	// ID and Place are what a visitor's receipt has in addition.
 	ID    string `json:"id,omitempty"`
@@ -140,7 +129,7 @@ func (r *remote) shuffle(cmd *cobra.Command, from, idsFrom string) (rec shuffleR
 	if idsFrom == "" {
 		// Always of whom the record is from: a path that it names could lead elsewhere.
 		if !isURL(from) {
-			return rec, nil, usageError{fmt.Errorf("--ids is missing: the list of ids that stands at %s where the record is from", cmp.Or(rec.IDs, "…/ids"))}
+			return rec, nil, usageError{fmt.Errorf("--ids is missing: the list of ids that stands at %s where the record is from", cmp.Or(schema.Value(rec.IDs), "…/ids"))}
 		}
 		idsFrom = strings.TrimRight(from, "/") + "/ids"
 	}
@@ -232,15 +221,15 @@ func verifyShuffle(rec shuffleRecord, ids []anteroom.ID, visitors []string) (v v
 	if err != nil {
 		return v, err
 	}
-	seed, err := digest("seed", rec.Seed)
+	seed, err := digest("seed", schema.Value(rec.Seed))
 	if err != nil {
 		return v, err
 	}
-	entries, err := digest("entries", rec.Entries)
+	entries, err := digest("entries", schema.Value(rec.Entries))
 	if err != nil {
 		return v, err
 	}
-	v = verification{Commitment: engine.Commitment(seed[:]) == commitment, Entries: engine.Entries(ids) == entries && len(ids) == rec.Count && !twice(ids), Visitors: len(ids), Places: []placed{}}
+	v = verification{Commitment: engine.Commitment(seed[:]) == commitment, Entries: engine.Entries(ids) == entries && len(ids) == schema.Value(rec.Count) && !twice(ids), Visitors: len(ids), Places: []placed{}}
 	if len(visitors) == 0 {
 		return v, nil
 	}

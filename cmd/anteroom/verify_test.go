@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/engine"
 )
 
@@ -23,11 +24,12 @@ func TestVerifyFromAURL(t *testing.T) {
 	}
 	seed := [32]byte{1, 2, 3}
 	commitment, entries := engine.Commitment(seed[:]), engine.Entries(ids)
-	rec := shuffleRecord{Commitment: hex.EncodeToString(commitment[:]), Done: true, Seed: hex.EncodeToString(seed[:]), Entries: hex.EncodeToString(entries[:]), Count: len(ids)}
+	hexSeed, hexEntries, count := hex.EncodeToString(seed[:]), hex.EncodeToString(entries[:]), len(ids)
+	rec := shuffleRecord{Shuffle: schema.Shuffle{Commitment: hex.EncodeToString(commitment[:]), Done: true, Seed: &hexSeed, Entries: &hexEntries, Count: &count}}
 	// Whoever alters the record cannot send us elsewhere.
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
 	defer elsewhere.Close()
-	rec.IDs = elsewhere.URL + "/ids"
+	rec.IDs = schema.Optional(elsewhere.URL + "/ids")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the token of the API was sent to another site")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage/webhook"
 )
 
@@ -31,74 +32,41 @@ payloads and how a receiver verifies them.`
 	return cmd
 }
 
-// apiWebhook is a webhook without its secret, or with it when it is new.
-type apiWebhook struct {
-	ID               string        `json:"id"`
-	Name             string        `json:"name"`
-	URL              string        `json:"url"`
-	Format           string        `json:"format"`
-	Events           []string      `json:"events"`
-	Zone             *string       `json:"zone"`
-	Room             *string       `json:"room"`
-	LongerThan       int           `json:"longer_than"`
-	MinutesBefore    int           `json:"minutes_before"`
-	SaturatedMinutes int           `json:"saturated_minutes"`
-	Enabled          bool          `json:"enabled"`
-	CreatedOn        *time.Time    `json:"created_on"`
-	ModifiedOn       *time.Time    `json:"modified_on"`
-	CreatedBy        string        `json:"created_by"`
-	Secrets          []tokenSecret `json:"secrets"`
-	Secret           string        `json:"secret,omitempty"`
+func webhookPath(w schema.Webhook) string {
+	return ours + "/webhooks/" + url.PathEscape(string(w.ID))
 }
 
-// apiDelivery is what came of one message.
-type apiDelivery struct {
-	ID           string     `json:"id"`
-	Type         string     `json:"type"`
-	Text         string     `json:"text"`
-	CreatedOn    *time.Time `json:"created_on"`
-	State        string     `json:"state"`
-	Attempts     int        `json:"attempts"`
-	Status       *int       `json:"status"`
-	Error        *string    `json:"error"`
-	Milliseconds int        `json:"milliseconds"`
-	LastOn       *time.Time `json:"last_attempt_on"`
-	NextOn       *time.Time `json:"next_attempt_on"`
-}
-
-func (w apiWebhook) path() string { return ours + "/webhooks/" + url.PathEscape(w.ID) }
-
-func findWebhook(ctx context.Context, c *client.Client, name string) (apiWebhook, error) {
-	all, err := every[apiWebhook](ctx, c, ours+"/webhooks", nil)
+func findWebhook(ctx context.Context, c *client.Client, name string) (schema.Webhook, error) {
+	all, err := every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
 	if err != nil {
-		return apiWebhook{}, err
+		return schema.Webhook{}, err
 	}
-	if i := slices.IndexFunc(all, func(w apiWebhook) bool { return w.ID == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(w schema.Webhook) bool { return string(w.ID) == name }); i >= 0 {
 		return all[i], nil
 	}
-	same := slices.DeleteFunc(all, func(w apiWebhook) bool { return w.Name != name })
+	same := slices.DeleteFunc(all, func(w schema.Webhook) bool { return w.Name != name })
 	switch len(same) {
 	case 1:
 		return same[0], nil
 	case 0:
-		return apiWebhook{}, anteroom.Errorf(anteroom.NotFound, "there is no webhook %q that this token may change; anteroom webhook list shows all", name)
+		return schema.Webhook{}, anteroom.Errorf(anteroom.NotFound, "there is no webhook %q that this token may change; anteroom webhook list shows all", name)
 	}
-	return apiWebhook{}, anteroom.Errorf(anteroom.Invalid, "%d webhooks have the name %q; give the id, which anteroom webhook list shows", len(same), name)
+	return schema.Webhook{}, anteroom.Errorf(anteroom.Invalid, "%d webhooks have the name %q; give the id, which anteroom webhook list shows", len(same), name)
 }
 
 func webhookList(r *remote) *cobra.Command {
 	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that your token can change", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) ([]apiWebhook, error) {
-			return every[apiWebhook](ctx, c, ours+"/webhooks", nil)
-		}, func(w io.Writer, all []apiWebhook) error {
+		func(ctx context.Context, c *client.Client, _ []string) ([]schema.Webhook, error) {
+			return every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
+		}, func(w io.Writer, all []schema.Webhook) error {
 			t := newTable(w, "WEBHOOK", "TELLS", "OF", "FORMAT", "ON", "TO", "ID")
 			for _, one := range all {
 				of, host := "all rooms", one.URL
 				switch {
 				case one.Room != nil:
-					of = "room " + *one.Room
+					of = "room " + string(*one.Room)
 				case one.Zone != nil:
-					of = "zone " + *one.Zone
+					of = "zone " + string(*one.Zone)
 				}
 				if u, err := url.Parse(one.URL); err == nil { // the rest may be a secret
 					host = u.Host
@@ -166,7 +134,7 @@ func webhookCreate(r *remote) *cobra.Command {
 	var flags webhookFlags
 	cmd := &cobra.Command{Use: "create NAME URL", Short: "Create a webhook and print its secret, once", Args: names("NAME", "URL")}
 	flags.add(cmd)
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.NewWebhook, err error) {
 		body, err := flags.body(ctx, c, cmd)
 		if err != nil {
 			return w, err
@@ -176,7 +144,7 @@ func webhookCreate(r *remote) *cobra.Command {
 	}, showWebhookSecret)
 }
 
-func showWebhookSecret(out io.Writer, w apiWebhook) error {
+func showWebhookSecret(out io.Writer, w schema.NewWebhook) error {
 	_, err := fmt.Fprintf(out, "%s\nThis is the secret that signs what the webhook %s sends. It is not shown again.\n", w.Secret, shown(w.Name))
 	return err
 }
@@ -188,7 +156,7 @@ func webhookChange(r *remote) *cobra.Command {
 	flags.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "another `name`")
 	cmd.Flags().StringVar(&to, "url", "", "another `URL`")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.Webhook, err error) {
 		if w, err = findWebhook(ctx, c, args[0]); err != nil {
 			return w, err
 		}
@@ -205,18 +173,18 @@ func webhookChange(r *remote) *cobra.Command {
 		if len(body) == 0 {
 			return w, usageError{fmt.Errorf("%s needs a flag that says what changes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
 		}
-		return w, c.Do(ctx, http.MethodPatch, w.path(), nil, body, &w)
-	}, say(func(w apiWebhook) string { return "Webhook " + shown(w.Name) + " is changed." }))
+		return w, c.Do(ctx, http.MethodPatch, webhookPath(w), nil, body, &w)
+	}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " is changed." }))
 }
 
 func webhookTest(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "test WEBHOOK", Short: "Send a test event; exit code 1 if the receiver does not accept it", Args: names("WEBHOOK")}
-	do := func(ctx context.Context, c *client.Client, args []string) (d apiDelivery, err error) {
+	do := func(ctx context.Context, c *client.Client, args []string) (d schema.Delivery, err error) {
 		w, err := findWebhook(ctx, c, args[0])
 		if err != nil {
 			return d, err
 		}
-		if err := c.Do(ctx, http.MethodPost, w.path()+"/test", nil, nil, &d); err != nil {
+		if err := c.Do(ctx, http.MethodPost, webhookPath(w)+"/test", nil, nil, &d); err != nil {
 			return d, err
 		}
 		if d.State != webhook.Delivered && d.Error != nil {
@@ -224,25 +192,21 @@ func webhookTest(r *remote) *cobra.Command {
 		}
 		return d, nil
 	}
-	return action(r, cmd, do, say(func(d apiDelivery) string { return fmt.Sprintf("It was taken after %d ms.", d.Milliseconds) }))
+	return action(r, cmd, do, say(func(d schema.Delivery) string { return fmt.Sprintf("It was taken after %d ms.", d.Milliseconds) }))
 }
 
 func webhookDeliveries(r *remote) *cobra.Command {
 	return action(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List recent deliveries, newest first", Args: names("WEBHOOK")},
-		func(ctx context.Context, c *client.Client, args []string) ([]apiDelivery, error) {
+		func(ctx context.Context, c *client.Client, args []string) ([]schema.Delivery, error) {
 			w, err := findWebhook(ctx, c, args[0])
 			if err != nil {
 				return nil, err
 			}
-			return every[apiDelivery](ctx, c, w.path()+"/deliveries", nil)
-		}, func(w io.Writer, all []apiDelivery) error {
+			return every[schema.Delivery](ctx, c, webhookPath(w)+"/deliveries", nil)
+		}, func(w io.Writer, all []schema.Delivery) error {
 			t := newTable(w, "WHEN", "TYPE", "STATE", "ATTEMPTS", "NEXT", "ERROR", "TEXT")
 			for _, d := range all {
-				problem := ""
-				if d.Error != nil {
-					problem = *d.Error
-				}
-				t.row(moment(d.CreatedOn), d.Type, d.State, d.Attempts, moment(d.NextOn), problem, d.Text)
+				t.row(moment(&d.CreatedOn), d.Type, d.State, d.Attempts, moment(d.NextOn), schema.Value(d.Error), d.Text)
 			}
 			return t.Flush()
 		})
@@ -252,25 +216,26 @@ func webhookRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Rotate the secret of a webhook; both secrets sign for a while", Args: names("WEBHOOK")}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret signs, too; 0s is not at all")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.NewWebhook, err error) {
 		if overlap != overlap.Truncate(time.Second) {
 			return w, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
 		}
-		if w, err = findWebhook(ctx, c, args[0]); err != nil {
+		found, err := findWebhook(ctx, c, args[0])
+		if err != nil {
 			return w, err
 		}
-		return w, c.Do(ctx, http.MethodPost, w.path()+"/rotate", nil, map[string]any{"overlap_seconds": int(overlap / time.Second)}, &w)
+		return w, c.Do(ctx, http.MethodPost, webhookPath(found)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(overlap / time.Second)}, &w)
 	}, showWebhookSecret)
 }
 
 func webhookDelete(r *remote) *cobra.Command {
 	return action(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook", Args: names("WEBHOOK")},
-		func(ctx context.Context, c *client.Client, args []string) (w apiWebhook, err error) {
+		func(ctx context.Context, c *client.Client, args []string) (w schema.Webhook, err error) {
 			if w, err = findWebhook(ctx, c, args[0]); err != nil {
 				return w, err
 			}
-			return w, c.Do(ctx, http.MethodDelete, w.path(), nil, nil, nil)
-		}, say(func(w apiWebhook) string { return "Webhook " + shown(w.Name) + " is deleted." }))
+			return w, c.Do(ctx, http.MethodDelete, webhookPath(w), nil, nil, nil)
+		}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " is deleted." }))
 }
 
 // webhookVerify checks what a receiver got; it needs no running Anteroom.

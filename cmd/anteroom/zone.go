@@ -9,45 +9,46 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 )
 
 func zoneCommand() *cobra.Command {
 	cmd := group("zone", "Manage zones, the domains that rooms belong to")
 	r := remoteFlags(cmd)
 	list := action(r, &cobra.Command{Use: "list", Short: "List the zones", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) ([]zone, error) {
-			return every[zone](ctx, c, ours+"/zones", nil)
+		func(ctx context.Context, c *client.Client, _ []string) ([]schema.Zone, error) {
+			return every[schema.Zone](ctx, c, ours+"/zones", nil)
 		}, showZones)
 	create := action(r, &cobra.Command{Use: "create NAME", Short: "Create a zone", Args: names("NAME"),
 		Example: "  anteroom zone create example.com"},
-		func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
-			return z, c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": args[0]}, &z)
-		}, say(func(z zone) string { return "Zone " + shown(z.Name) + " has the id " + z.ID + "." }))
+		func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
+			return z, c.Do(ctx, http.MethodPost, ours+"/zones", nil, schema.ZoneSpec{Name: args[0]}, &z)
+		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " has the id " + string(z.ID) + "." }))
 	var bypass bool
 	set := &cobra.Command{Use: "set ZONE", Short: "Change a zone", Args: names("ZONE"),
 		Example: "  anteroom zone set example.com --search-engine-crawler-bypass=false"}
 	set.Flags().BoolVar(&bypass, "search-engine-crawler-bypass", false, "let verified search-engine crawlers past every room of the zone")
 	needs(set, "search-engine-crawler-bypass")
-	action(r, set, func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
+	action(r, set, func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
 		if z, err = findZone(ctx, c, args[0]); err != nil {
 			return z, err
 		}
-		return z, c.Do(ctx, http.MethodPatch, zonePath(z), nil, map[string]any{"search_engine_crawler_bypass": bypass}, &z)
-	}, say(func(z zone) string { return "Zone " + shown(z.Name) + " is changed." }))
+		return z, c.Do(ctx, http.MethodPatch, zonePath(z), nil, schema.ZoneSettings{SearchEngineCrawlerBypass: bypass}, &z)
+	}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " is changed." }))
 	remove := action(r, &cobra.Command{Use: "delete ZONE", Short: "Delete a zone that has no rooms", Args: names("ZONE")},
-		func(ctx context.Context, c *client.Client, args []string) (z zone, err error) {
+		func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
 			if z, err = findZone(ctx, c, args[0]); err != nil {
 				return z, err
 			}
 			return z, c.Do(ctx, http.MethodDelete, zonePath(z), nil, nil, nil)
-		}, say(func(z zone) string { return "Zone " + shown(z.Name) + " is deleted." }))
+		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " is deleted." }))
 	cmd.AddCommand(list, create, set, remove)
 	return cmd
 }
 
-func zonePath(z zone) string { return ours + "/zones/" + url.PathEscape(z.ID) }
+func zonePath(z schema.Zone) string { return ours + "/zones/" + url.PathEscape(string(z.ID)) }
 
-func showZones(w io.Writer, zones []zone) error {
+func showZones(w io.Writer, zones []schema.Zone) error {
 	t := newTable(w, "ZONE", "ID", "ROOMS", "CRAWLERS PASS")
 	for _, z := range zones {
 		t.row(z.Name, z.ID, z.Rooms, z.SearchEngineCrawlerBypass)

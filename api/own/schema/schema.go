@@ -1,48 +1,56 @@
-// Package schema is what goes over the wire at /anteroom/v1: a Go type for each JSON object that the
-// API takes or answers with. Package own fills and reads them, the command line decodes them, and
-// the OpenAPI document is made from them, so they are written down once.
+// Package schema has a Go type for each JSON object in the requests and responses of /anteroom/v1.
+// Package own serves them, the command line decodes them, and the OpenAPI document is made from them.
 //
 // The tags of a field say what its Go type does not:
 //
-//	doc       one or two sentences about it; on a blank field, about the type
-//	setting   room, event, repeat or zone: sentence and bounds are those of the table of settings
-//	enum      the values allowed, separated by commas
-//	min, max  bounds of a number, or of the number of values in a list; a whole number is at least 0
-//	max       of a text: its longest length, in characters
-//	pattern   of a text
-//	optional  in a body it may be left out or null
-//	single    in a body a single value may stand for a list of one
+//	doc       one or two sentences about the field; on a blank field, about the type
+//	setting   room, repeat or zone: take doc, bounds and enum from that table of settings
+//	enum      the allowed values, separated by commas
+//	min, max  bounds of a number, of the length of a text in characters, or of the number of values in
+//	          a list; a whole number without min is at least 0
+//	pattern   regular expression that a text matches
+//	optional  a request may leave it out or send null
+//	required  every response has it, although json's options could leave it out
+//	single    a request may send a single value instead of a list
 //
-// An answer has every member, unless json's omitzero or omitempty leaves it out; a nil pointer is null.
+// A response has every member that json's omitzero or omitempty does not leave out; a nil pointer is null.
 package schema
 
 import "github.com/anteroom/anteroom"
 
-// Deleted is the answer to a deletion.
+// Deleted is the result of a deletion.
 type Deleted struct {
 	ID string `json:"id" pattern:"^[0-9a-f]{32}$"`
 }
 
-// Removed is the answer to the removal of a node.
+// Removed is the result of removing a node.
 type Removed struct {
 	ID string `json:"id" doc:"Name of the node."`
 }
 
-// None is the answer of an operation that has nothing to tell: null.
+// None is the result of an operation that returns nothing: null.
 type None = *struct{}
 
-// Count is the result_info of a list that has no pages.
+// Count is the result_info of a list without pages.
 type Count struct {
 	Count int `json:"count"`
 }
 
-// ZoneName says which zone.
+// ZoneName identifies a zone.
 type ZoneName struct {
 	ID   anteroom.ZoneID `json:"id"`
 	Name string          `json:"name"`
 }
 
-// Optional is a pointer to a value; nil for the zero value, which stands for none.
+// Value returns what a pointer points to, or the zero value for nil.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// Optional returns a pointer to a value, or nil for the zero value.
 func Optional[T comparable](v T) *T {
 	var none T
 	if v == none {

@@ -16,8 +16,8 @@ import (
 	"github.com/anteroom/anteroom/api/own/schema"
 )
 
-// maxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
-const maxAnalyticsPoints = 10_080
+// MaxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
+const MaxAnalyticsPoints = 10_080
 
 const defaultAnalyticsRange = 24 * time.Hour
 
@@ -71,22 +71,8 @@ func byColumn[V any](values []V, e *jsontext.Encoder) error {
 
 // analyticsRange reads from and to.
 func (f *face) analyticsRange(r *api.Request) (from, to time.Time, err error) {
-	read := func(name string, otherwise time.Time) (time.Time, error) {
-		if !r.Query.Has(name) {
-			return otherwise, nil
-		}
-		t, err := time.Parse(time.RFC3339, r.Query.Get(name))
-		if err != nil || t.Year() < 1970 || t.Year() > 9999 {
-			return t, api.Query(name, "is not a moment", "RFC 3339, like 2026-11-27T09:00:00Z")
-		}
-		return t.UTC(), nil
-	}
-	if to, err = read("to", f.now().UTC()); err != nil {
-		return from, to, err
-	}
-	if from, err = read("from", to.Add(-defaultAnalyticsRange)); err != nil {
-		return from, to, err
-	}
+	to = dateTime(r, "to", f.now().UTC())
+	from = dateTime(r, "from", to.Add(-defaultAnalyticsRange))
 	if !from.Before(to) {
 		return from, to, api.Query("from", "is not before to", "the later of the two is to")
 	}
@@ -103,20 +89,9 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 	if err != nil {
 		return err
 	}
-	var every analytics.Resolution
-	if r.Query.Has("resolution") {
-		i := slices.Index(resolutionNames, r.Query.Get("resolution"))
-		if i < 0 {
-			return api.Query("resolution", "is not one", "minute, quarter, hour, day or auto")
-		}
-		every = resolutions[i]
-	}
-	format := r.Query.Get("format")
-	if format != "" && format != "json" && format != "csv" {
-		return api.Query("format", "is not one", "json or csv")
-	}
-	if every != 0 && to.Sub(from) > time.Duration(every)*maxAnalyticsPoints {
-		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", maxAnalyticsPoints))
+	every := resolutions[max(0, slices.Index(resolutionNames, r.Query.Get("resolution")))]
+	if every != 0 && to.Sub(from) > time.Duration(every)*MaxAnalyticsPoints {
+		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", MaxAnalyticsPoints))
 	}
 	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Summaries: true}
 	answer, err := f.kept(r, q)
@@ -132,7 +107,7 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 	if err != nil {
 		return err
 	}
-	if format == "csv" {
+	if r.Query.Get("format") == "csv" {
 		return s.writeCSV(w)
 	}
 	api.SendAnswer(w, api.Answer{Result: Analytics{Resolution: resolutionNames[slices.Index(resolutions, answer.Every)],
@@ -325,8 +300,8 @@ func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
 	every := time.Duration(a.Every)
 	t := &timeline{from: floor(from, a.Every), to: ceil(to, a.Every), series: make(AnalyticsSeries, len(columns))}
 	n := int(t.to.Sub(t.from) / every)
-	if n > maxAnalyticsPoints {
-		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", maxAnalyticsPoints))
+	if n > MaxAnalyticsPoints {
+		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", MaxAnalyticsPoints))
 	}
 	t.time = make([]int64, n)
 	for i := range t.time {

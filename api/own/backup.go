@@ -16,17 +16,9 @@ const transferTime = 10 * time.Minute
 // backup sends everything that is managed here; with keys=true the ticket keys, too. What
 // breaks off is no whole backup, and a restore notices.
 func (f *face) backup(w http.ResponseWriter, r *api.Request) error {
-	var keys bool
-	switch r.Query.Get("keys") {
-	case "", "false":
-	case "true":
-		keys = true
-	default:
-		return api.Query("keys", "is neither true nor false", "true, if the ticket keys shall go with it")
-	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime)) // what has none keeps its own
 	out := &download{ResponseWriter: w, name: "anteroom-" + f.now().UTC().Format("20060102T150405Z") + ".backup"}
-	err := f.manage.Backup(r.Context(), r.By, out, keys)
+	err := f.manage.Backup(r.Context(), r.By, out, r.Query.Get("keys") == "true")
 	if err != nil && out.begun {
 		panic(http.ErrAbortHandler) // the connection breaks, so that nobody takes it for whole
 	}
@@ -56,9 +48,6 @@ func (d *download) Write(p []byte) (int, error) {
 // restore puts a backup in the place of everything. The query names what it does once more,
 // so that no other file that is sent to the wrong address does anything.
 func (f *face) restore(w http.ResponseWriter, r *api.Request) error {
-	if r.Query.Get("confirm") != "replace" {
-		return api.Query("confirm", "is not \"replace\"", "say confirm=replace, if the backup shall take the place of everything that is here")
-	}
 	c := http.NewResponseController(w)
 	c.SetReadDeadline(time.Now().Add(transferTime)) // what has none keeps its own
 	c.SetWriteDeadline(time.Now().Add(2 * transferTime))

@@ -17,7 +17,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
-	"github.com/anteroom/anteroom/field"
+	"github.com/anteroom/anteroom/internal/field"
 )
 
 var update = flag.Bool("update", false, "rewrite openapi.json")

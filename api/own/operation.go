@@ -1,8 +1,13 @@
 package own
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own/schema"
@@ -19,10 +24,48 @@ type operation struct {
 // parameter is a parameter of the query.
 type parameter struct {
 	name, doc string
-	is        string // JSON Schema's type, or date-time
-	enum      []string
-	min, max  int // of a number
+	is        string   // string, boolean, integer or date-time; empty with an enum
+	enum      []string // the allowed values
+	min, max  int      // of an integer; max 0 means unlimited
 	required  bool
+}
+
+// check refuses a value that the parameter does not allow.
+func (p parameter) check(r *api.Request) error {
+	value := r.Query.Get(p.name)
+	switch {
+	case p.enum != nil && (value != "" || p.required) && !slices.Contains(p.enum, value):
+		return api.Query(p.name, "is not one of the allowed values", strings.Join(p.enum, ", "))
+	case p.is == "boolean" && value != "" && value != "true" && value != "false":
+		return api.Query(p.name, "is neither true nor false", p.doc)
+	case !r.Query.Has(p.name):
+	case p.is == "integer":
+		n, err := strconv.ParseUint(value, 10, 63)
+		if most := uint64(p.max); err != nil || n < uint64(p.min) || most > 0 && n > most {
+			return api.Query(p.name, "is out of range", strings.TrimSuffix(fmt.Sprintf("%d to %d", p.min, p.max), " to 0"))
+		}
+	case p.is == "date-time":
+		if t, err := time.Parse(time.RFC3339, value); err != nil || t.Year() < 1970 || t.Year() > 9999 {
+			return api.Query(p.name, "is not a moment", "RFC 3339, like 2026-11-27T09:00:00Z")
+		}
+	}
+	return nil
+}
+
+// integer returns a checked parameter, or the default if the query does not have it.
+func integer(r *api.Request, name string, otherwise int) int {
+	if n, err := strconv.Atoi(r.Query.Get(name)); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// dateTime returns a checked parameter in UTC, or the default if the query does not have it.
+func dateTime(r *api.Request, name string, otherwise time.Time) time.Time {
+	if t, err := time.Parse(time.RFC3339, r.Query.Get(name)); err == nil {
+		return t.UTC()
+	}
+	return otherwise
 }
 
 // handling is the code of an operation with the types of its body and result. The types come from
@@ -42,9 +85,33 @@ type medium struct {
 	binary    bool
 }
 
-// op returns an operation without a tag.
+// op returns an operation without a tag. It checks the query before the operation begins.
 func op(method, path, id, summary string, h handling, query ...parameter) operation {
-	return operation{Route: api.Route{Method: method, Path: path, Do: h.do, Write: h.write}, id: id, summary: summary, query: query, handling: h}
+	checked := func(r *api.Request) error {
+		for _, p := range query {
+			if err := p.check(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	route := api.Route{Method: method, Path: path}
+	if h.do != nil {
+		route.Do = func(r *api.Request) (api.Answer, error) {
+			if err := checked(r); err != nil {
+				return api.Answer{}, err
+			}
+			return h.do(r)
+		}
+	} else {
+		route.Write = func(w http.ResponseWriter, r *api.Request) error {
+			if err := checked(r); err != nil {
+				return err
+			}
+			return h.write(w, r)
+		}
+	}
+	return operation{Route: route, id: id, summary: summary, query: query, handling: h}
 }
 
 // noted returns the operation with a longer description.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/anteroom/anteroom/analytics/report"
@@ -30,11 +29,7 @@ func (f *face) eventReport(w http.ResponseWriter, r *api.Request) error {
 	}
 	q := report.Query{Zone: zoneID(r), Room: roomID(r), Event: e.ID}
 	if r.Query.Has("number") {
-		n, err := strconv.ParseUint(r.Query.Get("number"), 10, 20)
-		if err != nil {
-			return api.Query("number", "is not the number of an occurrence", "0 for the first time that the event happens, 1 for the next")
-		}
-		q.Number = int(n)
+		q.Number = integer(r, "number", 0)
 	} else if o, ok := e.Latest(f.now()); ok {
 		q.Number = o.Number
 	}
@@ -42,16 +37,11 @@ func (f *face) eventReport(w http.ResponseWriter, r *api.Request) error {
 }
 
 func (f *face) sendReport(w http.ResponseWriter, r *api.Request, q report.Query) error {
-	format := r.Query.Get("format")
-	switch format {
-	case "", "json", "html", "csv":
-	default:
-		return api.Query("format", "is not one", "json, html or csv")
-	}
 	made, err := report.Collect(r.Context(), f.manage, r.By, q, f.now())
 	if err != nil {
 		return err
 	}
+	format := r.Query.Get("format")
 	if format == "" || format == "json" {
 		api.SendAnswer(w, api.Answer{Result: made})
 		return nil

@@ -42,7 +42,7 @@ func TestReports(t *testing.T) {
 	for query, want := range map[string]string{"?format=pdf": "format", "?from=2020-01-01T00:00:00Z": "at most 400 days", "?from=2026-11-28T00:00:00Z&to=2026-11-29T00:00:00Z": "in the future", "?from=soon": "from"} {
 		w.refused(adminToken, "GET", room+"/report"+query, "", 400, want)
 	}
-	for query, want := range map[string]string{"?number=1": "is not the number", "?number=-1": "is not the number", "?number=99999999999": "is not the number"} {
+	for query, want := range map[string]string{"?number=1": "is not the number", "?number=-1": "number: is out of range", "?number=99999999999": "number: is out of range"} {
 		w.refused(adminToken, "GET", event+"/report"+query, "", 400, want)
 	}
 	w.refused(adminToken, "GET", room+"/events/0123456789abcdef0123456789abcdef/report", "", 404, "")

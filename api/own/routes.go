@@ -4,7 +4,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
-	"github.com/anteroom/anteroom/report"
+	"github.com/anteroom/anteroom/analytics/report"
 )
 
 // Parameters of several operations.
@@ -81,7 +81,7 @@ func (f *face) operations() [][]operation {
 		tagged("report",
 			op("GET", room+"/report", "getReport", "Show what happened in a room", writes[report.Report](f.roomReport, reports...), from, to, format),
 			op("GET", event+"/report", "getEventReport", "Show what happened in an occurrence of an event, including its prequeue", writes[report.Report](f.eventReport, reports...),
-				parameter{name: "number", is: "integer", doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format)),
+				parameter{name: "number", is: "integer", max: 1<<20 - 1, doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format)),
 		tagged("events",
 			op("GET", event+"/repeat", "getRepeat", "Show when an event happens again", gives(f.getRepeat)),
 			op("PUT", event+"/repeat", "putRepeat", "Set when an event happens again", takes(f.putRepeat)),
@@ -109,7 +109,7 @@ func (f *face) operations() [][]operation {
 				parameter{name: "keys", is: "boolean", doc: "Include the ticket keys. Anyone who has them can make tickets."}).
 				noted("Contains tokens as hashes. The file is gzip with a checksum that a restore verifies."),
 			op("POST", Prefix+"/restore", "restore", "Replace everything that is managed here with a backup", restore,
-				parameter{name: "confirm", enum: []string{"replace"}, required: true}).
+				parameter{name: "confirm", enum: []string{"replace"}, required: true, doc: "Confirms that the backup replaces everything."}).
 				noted("The token of the request stays, the audit log continues, and so do queues and sessions of rooms that exist before and after.")),
 	}
 }

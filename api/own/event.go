@@ -80,7 +80,7 @@ func (f *face) getShuffle(r *api.Request) (schema.Shuffle, error) {
 		return schema.Shuffle{}, err
 	}
 	o, _ := e.Occurrence(rec.Number)
-	out := schema.Shuffle{Room: roomID(r), Event: e.ID, Name: e.Name, Number: rec.Number, Start: o.Start.UTC(), Commitment: hex.EncodeToString(rec.Commitment[:]), Done: rec.Done}
+	out := schema.Shuffle{Room: roomID(r), Event: e.ID, Name: e.Name, Number: rec.Number, Start: moment(o.Start), Commitment: hex.EncodeToString(rec.Commitment[:]), Done: rec.Done}
 	if rec.Done {
 		seed, entries, ids := hex.EncodeToString(rec.Seed[:]), hex.EncodeToString(rec.Entries[:]), r.URL.Path+"/ids"
 		out.At, out.Seed, out.Entries, out.Count, out.IDs = roomMoment(rec.At), &seed, &entries, &rec.Count, &ids

@@ -135,7 +135,7 @@ type Visitor struct {
 // Repeat is when an event happens again.
 type Repeat struct {
 	_        struct{}        `doc:"When an event happens again."`
-	Every    string          `json:"every" setting:"repeat"`
+	Every    string          `json:"every" setting:"repeat" doc:"Unit of interval, day or week."`
 	Interval int             `json:"interval" optional:"true" setting:"repeat"`
 	Times    *int            `json:"times" optional:"true" setting:"repeat"`
 	Until    *anteroom.Stamp `json:"until" optional:"true" setting:"repeat"`
@@ -149,7 +149,7 @@ type Shuffle struct {
 	Event      anteroom.EventID `json:"event"`
 	Name       string           `json:"name"`
 	Number     int              `json:"number" doc:"Number of the occurrence, from 0."`
-	Start      time.Time        `json:"start"`
+	Start      *time.Time       `json:"start" doc:"null when the event no longer has this occurrence."`
 	Commitment string           `json:"commitment" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the seed, published since the prequeue."`
 	Done       bool             `json:"done"`
 	At         *time.Time       `json:"at"`

@@ -41,8 +41,12 @@ func (p parameter) check(r *api.Request) error {
 	case !r.Query.Has(p.name):
 	case p.is == "integer":
 		n, err := strconv.ParseUint(value, 10, 63)
-		if most := uint64(p.max); err != nil || n < uint64(p.min) || most > 0 && n > most {
-			return api.Query(p.name, "is out of range", strings.TrimSuffix(fmt.Sprintf("%d to %d", p.min, p.max), " to 0"))
+		fix := fmt.Sprintf("%d to %d", p.min, p.max)
+		if p.max == 0 {
+			fix = fmt.Sprintf("a whole number, at least %d", p.min)
+		}
+		if err != nil || n < uint64(p.min) || p.max > 0 && n > uint64(p.max) {
+			return api.Query(p.name, "is out of range", fix)
 		}
 	case p.is == "date-time":
 		if t, err := time.Parse(time.RFC3339, value); err != nil || t.Year() < 1970 || t.Year() > 9999 {

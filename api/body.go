@@ -15,7 +15,7 @@ import (
 // Read sets the fields of a struct from the members of the object, by the tags that package own/schema
 // describes. A member that was not sent leaves its field as it is; null sets the field to its value in
 // null. An unknown member is a fault, because a misspelled one would otherwise go unnoticed, and so is
-// a missing one that is not optional. The error holds every fault, up to MaxFaults.
+// a missing one that is not optional. The error holds every fault, up to maxFaults.
 func Read[T any](o Object, to *T, null T) error {
 	return o.read(reflect.ValueOf(to).Elem(), reflect.ValueOf(null))
 }
@@ -44,7 +44,7 @@ func (o Object) read(to, null reflect.Value) error {
 		default:
 			err = v.read(at, f.Tag)
 		}
-		if faults = add(faults, err); len(faults) >= MaxFaults {
+		if faults = add(faults, err); len(faults) >= maxFaults {
 			break
 		}
 	}
@@ -137,7 +137,7 @@ func (v Value) readList(to reflect.Value, tag reflect.StructTag) error {
 		faults = add(faults, one.read(list.Index(i), tag))
 	}
 	to.Set(list)
-	return faults[:min(len(faults), MaxFaults)].Err()
+	return faults[:min(len(faults), maxFaults)].Err()
 }
 
 func (v Value) readMap(to reflect.Value, tag reflect.StructTag) error {

@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// Bounds of the parameter per_page, which is a multiple of minPerPage.
+// Bounds of the parameter per_page, which is a multiple of MinPerPage.
 const (
-	minPerPage     = 5
-	maxPerPage     = 1000
-	defaultPerPage = 25
+	MinPerPage     = 5
+	MaxPerPage     = 1000
+	DefaultPerPage = 25
 )
 
 // Page is the part of a list that was asked for.
@@ -32,7 +32,7 @@ type PageInfo struct {
 // PageOf reads page and per_page. A wrong value is an error: whoever sends one and gets
 // another page than he thinks would read it as the whole.
 func PageOf(q url.Values) (Page, error) {
-	p := Page{Number: 1, PerPage: defaultPerPage}
+	p := Page{Number: 1, PerPage: DefaultPerPage}
 	if s := q.Get("page"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 31)
 		if err != nil || n == 0 {
@@ -42,8 +42,8 @@ func PageOf(q url.Values) (Page, error) {
 	}
 	if s := q.Get("per_page"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 31)
-		if err != nil || n < minPerPage || n > maxPerPage || n%minPerPage != 0 {
-			return p, Query("per_page", "is out of range", fmt.Sprintf("a multiple of %d, %d to %d", minPerPage, minPerPage, maxPerPage))
+		if err != nil || n < MinPerPage || n > MaxPerPage || n%MinPerPage != 0 {
+			return p, Query("per_page", "is out of range", fmt.Sprintf("a multiple of %d, %d to %d", MinPerPage, MinPerPage, MaxPerPage))
 		}
 		p.PerPage = int(n)
 	}

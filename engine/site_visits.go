@@ -429,7 +429,7 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 
 // first is how long a newcomer may stay away who could stay away for so long later.
 func (s *Site) first(later time.Duration) time.Duration {
-	if s.figures.Hot > 0 || s.permits() >= 1 || later <= 2*MinInterval {
+	if !held(&s.settings) && (s.figures.Hot > 0 || s.permits() >= 1 || later <= 2*MinInterval) {
 		return FirstSoon
 	}
 	return min(later, FirstInterval)

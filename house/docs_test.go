@@ -25,7 +25,7 @@ var boundless = []string{"demo/...", "cmd/...", "examples/..."}
 var limits = map[string][]string{
 	"analytics/report": {"maxRange", "maxEvents"},
 	"analytics/store":  {"maxHistogramRows", "minSize"},
-	"api":              {"maxBodyBytes", "maxBodyDepth", "maxFaults", "minPerPage", "maxPerPage"},
+	"api":              {"maxBodyBytes", "maxBodyDepth", "maxFaults", "MinPerPage", "MaxPerPage"},
 	"api/graph": {
 		"maxRequestBytes", "maxQueryBytes", "maxTokens", "maxNesting", "maxDepth", "maxSelections", "maxArguments",
 		"maxVariables", "maxVariableValues", "maxVariableMembers", "maxConditions", "maxFilterValues", "maxSpans",
@@ -34,7 +34,7 @@ var limits = map[string][]string{
 	"api/own":        {"maxAnalyticsPoints"},
 	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
 	"dashboard":      {"maxSessions"},
-	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "maxAdmitNow"},
+	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
 	"manage/webhook": {"maxKept", "maxSignature"},
 	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
 	"rules": {

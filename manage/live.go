@@ -55,8 +55,8 @@ func (m *Manager) AdmitNow(ctx context.Context, by Caller, zone anteroom.ZoneID,
 	if err != nil {
 		return 0, err
 	}
-	if n < 1 || n > maxAdmitNow {
-		return 0, anteroom.Faults{{Path: "count", Problem: fmt.Sprintf("%d is out of range", n), Fix: fmt.Sprintf("1 to %d", maxAdmitNow)}}.Err()
+	if n < 1 || n > MaxAdmitNow {
+		return 0, anteroom.Faults{{Path: "count", Problem: fmt.Sprintf("%d is out of range", n), Fix: fmt.Sprintf("1 to %d", MaxAdmitNow)}}.Err()
 	}
 	if err := m.act(ctx, by, "room.admit_now", zone, room, string(room), map[string]int{"count": n}); err != nil {
 		return 0, err

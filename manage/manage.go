@@ -146,7 +146,7 @@ const (
 	maxPages         = 128 << 20 // bytes of all custom pages together
 	maxAuditRecords  = 10_000
 	MaxAuditPage     = 1_000 // records returned at once
-	maxAdmitNow      = 1_000_000
+	MaxAdmitNow      = 1_000_000
 	MaxTokenOverlap  = 30 * 24 * time.Hour
 	DefaultTokenLife = 90 * 24 * time.Hour
 

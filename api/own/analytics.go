@@ -16,8 +16,8 @@ import (
 	"github.com/anteroom/anteroom/api/own/schema"
 )
 
-// MaxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
-const MaxAnalyticsPoints = 10_080
+// maxAnalyticsPoints is the number of spans that one answer has at most: a week of minutes.
+const maxAnalyticsPoints = 10_080
 
 const defaultAnalyticsRange = 24 * time.Hour
 
@@ -90,8 +90,8 @@ func (f *face) getAnalytics(w http.ResponseWriter, r *api.Request) error {
 		return err
 	}
 	every := resolutions[max(0, slices.Index(resolutionNames, r.Query.Get("resolution")))]
-	if every != 0 && to.Sub(from) > time.Duration(every)*MaxAnalyticsPoints {
-		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", MaxAnalyticsPoints))
+	if every != 0 && to.Sub(from) > time.Duration(every)*maxAnalyticsPoints {
+		return api.Query("resolution", "is too fine", fmt.Sprintf("at most %d spans at once; a coarser one, or a shorter time", maxAnalyticsPoints))
 	}
 	q := analytics.Query{Rooms: []anteroom.RoomID{room.ID}, From: floor(from, every), To: ceil(to, every), Every: every, Summaries: true}
 	answer, err := f.kept(r, q)
@@ -300,8 +300,8 @@ func newTimeline(a analytics.Answer, from, to time.Time) (*timeline, error) {
 	every := time.Duration(a.Every)
 	t := &timeline{from: floor(from, a.Every), to: ceil(to, a.Every), series: make(AnalyticsSeries, len(columns))}
 	n := int(t.to.Sub(t.from) / every)
-	if n > MaxAnalyticsPoints {
-		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", MaxAnalyticsPoints))
+	if n > maxAnalyticsPoints {
+		return nil, api.Query("from", "is too long ago", fmt.Sprintf("at most %d spans at once", maxAnalyticsPoints))
 	}
 	t.time = make([]int64, n)
 	for i := range t.time {

@@ -2,9 +2,9 @@ package own
 
 import (
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics/report"
 	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
-	"github.com/anteroom/anteroom/analytics/report"
 )
 
 // Parameters of several operations.

@@ -135,6 +135,33 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// HealthPath answers load balancers on the visitors' listeners, for every host: 200 when
+// /-/ready would say 200, else 503, and nothing that a stranger should not know.
+const HealthPath = "/.well-known/anteroom/health"
+
+// withHealth answers HealthPath before the gateway sees the request: it has no room, no site,
+// no cookie and no share in any count, and is answered however many requests are in flight.
+func (s *Server) withHealth(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != HealthPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.state.Lock()
+		ready := s.state.ready
+		s.state.Unlock()
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			say(w, http.StatusMethodNotAllowed, "use GET or HEAD")
+		case !ready:
+			say(w, http.StatusServiceUnavailable, "unavailable")
+		default:
+			say(w, http.StatusOK, "ok")
+		}
+	})
+}
+
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if err := s.Reload(r.Context(), "POST /-/reload"); err != nil {
 		status := http.StatusServiceUnavailable

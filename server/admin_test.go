@@ -36,9 +36,17 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 	if got := ask("/-/live"); got != 200 {
 		t.Errorf("live before: %d", got)
 	}
+	early := httptest.NewRecorder()
+	s.visitorServer(s.Config()).Handler.ServeHTTP(early, httptest.NewRequest("GET", HealthPath, nil))
+	if early.Code != 503 || early.Body.String() != "unavailable\n" {
+		t.Errorf("a load balancer asks before: %d %q", early.Code, early.Body)
+	}
 	r.serve(s)
 	if a := r.admin("GET", "/-/ready"); a.StatusCode != 200 || a.body != "ready\n" {
 		t.Errorf("while: %d %q", a.StatusCode, a.body)
+	}
+	if a := r.visit(HealthPath); a.StatusCode != 200 || a.body != "ok\n" {
+		t.Errorf("a load balancer asks while: %d %q", a.StatusCode, a.body)
 	}
 	mark := r.log.mark()
 	done := make(chan error, 1)
@@ -47,11 +55,49 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 	if a := r.admin("GET", "/-/ready"); a.StatusCode != 503 || a.body != "stopping\n" {
 		t.Errorf("after: %d %q", a.StatusCode, a.body)
 	}
+	if a := r.visit(HealthPath); a.StatusCode != 503 || a.body != "unavailable\n" {
+		t.Errorf("a load balancer asks after: %d %q", a.StatusCode, a.body)
+	}
 	if a := r.visit("/"); !a.isIn() {
 		t.Errorf("a visitor during the delay got %d %q", a.StatusCode, a.body)
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// Load balancers ask by address, often, and say nothing about who they are.
+func TestHealthIsNoVisit(t *testing.T) {
+	r := startServer(t, strings.Replace(oneRoom, `"*"`, "shop.example.com", 1)+"sites: [{hosts: shop.example.com, origins: ORIGIN}]\nlog: {level: debug}\n")
+	mark := r.log.mark()
+	ask := func(method, host string) answer {
+		req, err := http.NewRequest(method, "http://"+r.s.Addresses().Visitors[0]+HealthPath, nil)
+		req.Host = host
+		return r.do(req, err)
+	}
+	for _, host := range []string{"shop.example.com", "elsewhere.example", "127.0.0.1"} {
+		a := ask("GET", host)
+		if a.StatusCode != 200 || a.body != "ok\n" || a.Header.Get("Set-Cookie") != "" || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %q %v", host, a.StatusCode, a.body, a.Header)
+		}
+	}
+	if a := ask("HEAD", "elsewhere.example"); a.StatusCode != 200 || a.body != "" {
+		t.Errorf("HEAD: %d %q", a.StatusCode, a.body)
+	}
+	if a := ask("POST", "shop.example.com"); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d %v", a.StatusCode, a.Header)
+	}
+	if a := r.visit(HealthPath + "/more"); a.StatusCode != 421 {
+		t.Errorf("another path: %d, want what every path of an unknown host gets", a.StatusCode)
+	}
+	if got := r.s.gateway.Stats(); got.Requests != 1 {
+		t.Errorf("%d requests are counted, want the one for another path", got.Requests)
+	}
+	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), HealthPath+" ") {
+		t.Errorf("logged: %q", lines)
+	}
+	if room := r.room("shop"); room.ActiveUsers != 0 || room.Waiting != 0 {
+		t.Errorf("the room has %+v", room)
 	}
 }
 

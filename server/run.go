@@ -145,6 +145,7 @@ func (s *Server) serve() (servers, <-chan error) {
 
 func (s *Server) visitorServer(cfg config.Config) *http.Server {
 	srv := s.gateway.Server(s.log)
+	srv.Handler = s.withHealth(srv.Handler)
 	srv.ReadHeaderTimeout = cfg.Timeouts.ReadHeader
 	srv.IdleTimeout = cfg.Timeouts.Idle
 	if cfg.TLS.On() {

@@ -81,6 +81,10 @@ func run(args []string) int {
 	root.Flags().MarkHidden("help") // the last line says it
 	inGroup("check", demoCommand(), simulateCommand(), rulesCommand(), verifyCommand(), versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
+	root.Flags().MarkHidden("version") // the command of that name says it
 	if err := root.ExecuteContext(ctx); err != nil {
 		if err.Error() != "" { // an answer, as "no match", has only an exit code
 			fmt.Fprintln(os.Stderr, "anteroom: "+harmless(err.Error(), "\n\t"))
@@ -104,9 +108,10 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// version is set by the linker for releases; else the build information tells.
+// version is set by the linker for releases; otherwise the build information has it.
 var version = ""
 
+// versionString is the version without a leading "v", or "devel" for a build that knows none.
 func versionString() string {
 	if version != "" {
 		return version
@@ -115,20 +120,11 @@ func versionString() string {
 	if !ok {
 		return "unknown"
 	}
-	v, rev, dirty := info.Main.Version, "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			rev = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
+	// The version that "go install" was asked for, or what the checkout is: a pseudo-version with its
+	// commit, and "+dirty" where files differ from it.
+	v := strings.TrimPrefix(info.Main.Version, "v")
 	if v == "" || v == "(devel)" {
-		v = "devel"
-	}
-	if rev != "" && v == "devel" {
-		v += "-" + rev + dirty
+		return "devel"
 	}
 	return v
 }

@@ -19,10 +19,15 @@ func versionCommand() *cobra.Command {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{
 					"version": versionString(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "anteroom %s (%s, %s/%s)\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// versionLine is what "anteroom version" and "anteroom --version" print.
+func versionLine() string {
+	return fmt.Sprintf("anteroom %s (%s, %s/%s)", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -42,6 +42,25 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	root := rootCommand()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		if err.Error() != "" { // an answer, as "no match", has only an exit code
+			fmt.Fprintln(os.Stderr, "anteroom: "+harmless(err.Error(), "\n\t"))
+		}
+		if _, ok := errors.AsType[usageError](err); ok {
+			return exitUsage
+		}
+		if e, ok := errors.AsType[exitError](err); ok {
+			return e.code
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// rootCommand returns the tree of all commands.
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "anteroom",
 		Short:         "A virtual waiting room: admits as many visitors as your site can serve and keeps the others in a fair line",
@@ -63,7 +82,6 @@ func run(args []string) int {
 		return usageError{fmt.Errorf("there is no command %q; %s", args[0], hint)}
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
@@ -85,19 +103,7 @@ func run(args []string) int {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultVersionFlag()
 	root.Flags().MarkHidden("version") // the command of that name says it
-	if err := root.ExecuteContext(ctx); err != nil {
-		if err.Error() != "" { // an answer, as "no match", has only an exit code
-			fmt.Fprintln(os.Stderr, "anteroom: "+harmless(err.Error(), "\n\t"))
-		}
-		if _, ok := errors.AsType[usageError](err); ok {
-			return exitUsage
-		}
-		if e, ok := errors.AsType[exitError](err); ok {
-			return e.code
-		}
-		return exitFailed
-	}
-	return exitOK
+	return root
 }
 
 // noArgs refuses arguments with a hint.

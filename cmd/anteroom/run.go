@@ -66,7 +66,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
+	signal.Notify(signals, append([]os.Signal{syscall.SIGHUP}, handOverSignals...)...)
 	defer signal.Stop(signals)
 	go func() {
 		for {

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -172,32 +171,6 @@ func (s *Server) HandOver(ctx context.Context) error {
 	s.log.Info("a new process takes over; this one finishes its requests", "new_pid", cmd.Process.Pid)
 	go cmd.Wait()
 	return nil
-}
-
-// duplicate returns another descriptor of a listener's socket. The listener's own File method
-// would switch the socket to blocking mode, for this process too: its Accept would then hold
-// a thread, and its end wait for a last connection.
-func duplicate(l net.Listener) (f *os.File, err error) {
-	t, ok := l.(*net.TCPListener)
-	if !ok {
-		return nil, fmt.Errorf("it is a %T", l)
-	}
-	raw, err := t.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	fd := -1
-	ended := raw.Control(func(old uintptr) {
-		syscall.ForkLock.RLock() // no process started meanwhile inherits it
-		defer syscall.ForkLock.RUnlock()
-		if fd, err = syscall.Dup(int(old)); err == nil {
-			syscall.CloseOnExec(fd)
-		}
-	})
-	if err = errors.Join(ended, err); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), t.Addr().String()), nil
 }
 
 // readyFrom waits for the new process to say that it is ready.

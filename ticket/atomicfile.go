@@ -65,11 +65,3 @@ func writeSynced(f *os.File, data []byte) error {
 	_, err := f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
 }
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/anteroom/anteroom/cluster"
 )
 
@@ -42,19 +40,19 @@ func lockDir(dir string, wait time.Duration) (*dirLock, error) {
 		return nil, fmt.Errorf("natslink: data directory %s cannot be written to: %w", dir, err)
 	}
 	for deadline := time.Now().Add(wait); ; time.Sleep(lockPoll) {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err = lockFile(f)
 		if err == nil {
 			return &dirLock{f}, nil
 		}
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) || !time.Now().Before(deadline) {
+		if !errors.Is(err, errLocked) || !time.Now().Before(deadline) {
 			break
 		}
 	}
 	f.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("natslink: %s is locked: another anteroom runs on this data directory; stop it or choose another directory", path)
 	}
 	return nil, fmt.Errorf("natslink: %s cannot be locked: %w", path, err)
@@ -87,15 +85,6 @@ func checkLayout(dir string) (fresh bool, err error) {
 
 // bornName is a file that holds when it was born. In a copy of the directory it was born later.
 const bornName = "anteroom-born"
-
-// birth is when a file was made, which nobody can set; 0 when the file system does not say.
-func birth(path string) int64 {
-	var st unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
-		return 0
-	}
-	return st.Btime.Sec*int64(time.Second) + int64(st.Btime.Nsec)
-}
 
 // isCopy says that the directory was copied since it was made, or put back from a copy.
 func isCopy(dir string) bool {
@@ -131,11 +120,11 @@ func original(dir string) error {
 // checkSpace returns an error that wraps cluster.ErrFull when less than min bytes are free.
 // JetStream stops for good at a full disk, so it is not let run into one.
 func checkSpace(dir string, min int64) error {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(dir, &st); err != nil {
+	free, err := freeSpace(dir)
+	if err != nil {
 		return fmt.Errorf("natslink: space of %s: %w", dir, err)
 	}
-	if free := uint64(st.Bavail) * uint64(st.Bsize); free < uint64(min) {
+	if free < uint64(min) {
 		return fmt.Errorf("%w: %d bytes are free on the disk of %s and %d are left alone; delete files there or enlarge it", cluster.ErrFull, free, dir, min)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
@@ -137,7 +136,7 @@ func (m *markFile) write(to mark, sync bool) error {
 	to.turn = m.now.turn + 1
 	_, err := m.f.WriteAt([]byte(sealMark(to.String())), int64(to.turn%2)*markSlot)
 	if err == nil && sync {
-		err = syscall.Fdatasync(int(m.f.Fd()))
+		err = syncData(m.f)
 	}
 	if err != nil {
 		return fmt.Errorf("natslink: checkpoint %s: %w", m.f.Name(), err)
@@ -147,15 +146,3 @@ func (m *markFile) write(to mark, sync bool) error {
 }
 
 func (m *markFile) close() error { return errors.Join(m.f.Sync(), m.f.Close()) }
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("natslink: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("natslink: %w", err)
-	}
-	return nil
-}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/anteroom/anteroom/cluster"
 )
@@ -51,7 +50,7 @@ func (l *link) reserve() {
 	if err != nil {
 		return
 	}
-	if err = errors.Join(syscall.Fallocate(int(f.Fd()), 0, 0, reserveSize), f.Close()); err != nil {
+	if err = errors.Join(allocate(f, reserveSize), f.Close()); err != nil {
 		os.Remove(path)
 	}
 }

@@ -3,6 +3,7 @@
 package ticket
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -18,4 +19,13 @@ func keepOwner(f *os.File, path string) error {
 		return nil
 	}
 	return f.Chown(int(old.Uid), int(old.Gid))
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -13,10 +13,12 @@ RUNS ?= 400
 # Runs of the cluster rig, and where cluster-report draws them.
 CLUSTER ?= all
 REPORT ?= cluster-report
-# Flags passed on by run, load, cluster, sim, mutants, model and test's scripts.
+# Flags passed on by run, release, load, cluster, sim, mutants, model and test's scripts.
 ARGS ?=
+# What make release makes.
+VERSION ?=
 
-.PHONY: run build check test lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
+.PHONY: run build check test release lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -35,6 +37,9 @@ check: ## Run this while you work: format, build, vet, all tests except the long
 
 test: ## Install what is needed (root or sudo) and run everything; see scripts/test help
 	scripts/test $(ARGS)
+
+release: ## Make VERSION (0.1.0) in dist: deb, rpm, archives, image, checksums
+	scripts/release $(VERSION) $(ARGS)
 
 lint: ## gofmt, go vet, staticcheck, govulncheck
 	scripts/test format vet lint vulnerable
@@ -70,7 +75,7 @@ fuzz: ## Every fuzz target for FUZZTIME (20s)
 	scripts/fuzz
 
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist
 
 help: ## This list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile

@@ -93,6 +93,7 @@ var table = []tableRow{
 	// Modules of their own: what they need is not what our users get.
 	{pkg: "caddy/...", imports: []string{".", "gateway", "node", "coordinator", "cluster/..."}, http: true},
 	{pkg: "lab/...", imports: []string{"./..."}, http: true},
+	{pkg: "release"},
 	{pkg: "tools/..."},
 	{pkg: "house"},
 }

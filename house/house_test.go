@@ -151,7 +151,7 @@ func (s source) selects(importPath string, members []string, found func(n ast.No
 
 // skippedDir says which folders hold no source of ours.
 func skippedDir(name string) bool {
-	return name == "testdata" || name == "node_modules" || name == "bin" ||
+	return name == "testdata" || name == "node_modules" || name == "bin" || name == "dist" ||
 		(strings.Trim(name, ".") != "" && (name[0] == '.' || name[0] == '_'))
 }
 

@@ -72,13 +72,14 @@ func (r *release) image() error {
 		if image, err = mutate.ConfigFile(image, r.imageConfig(t, config)); err != nil {
 			return err
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
-			Platform:    &v1.Platform{OS: t.os, Architecture: t.arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version, "io.containerd.image.name": "anteroom:" + r.version},
-		}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: t.os, Architecture: t.arch}}})
 	}
+	// The archive names one image, which is another one on each system.
+	named := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{Add: index, Descriptor: v1.Descriptor{
+		Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version, "io.containerd.image.name": "localhost/anteroom:" + r.version},
+	}})
 	dir := filepath.Join(r.work, "image")
-	if _, err := layout.Write(dir, index); err != nil {
+	if _, err := layout.Write(dir, named); err != nil {
 		return err
 	}
 	var entries []entry

@@ -107,7 +107,7 @@ func run(version, out, root string, systems []string) error {
 		{"archives", r.archives},
 		{"deb and rpm", r.packages},
 		{"image", r.image},
-		{"SBOM", r.sbom},
+		{"SBOM", func() error { return r.sbom(r.targets[0].binary) }},
 		{"formula", r.formula},
 		{"checksums", r.checksums},
 	} {
@@ -192,6 +192,7 @@ func (r *release) checksums() error {
 		if err != nil {
 			return err
 		}
+		fmt.Println(filepath.Join(r.out, f.Name()))
 		fmt.Fprintf(&lines, "%s  %s\n", sum, f.Name())
 	}
 	return r.write("checksums.txt", func(w io.Writer) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom lists the modules that the binary of the first target was built from, as the binary itself records them.
-func (r *release) sbom() error {
-	info, err := buildinfo.ReadFile(r.targets[0].binary)
+// sbom lists the modules that a binary was built from, as the binary itself records them.
+func (r *release) sbom(binary string) error {
+	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (r *release) sbom() error {
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: product.BOMRef, Dependencies: &needs}}
 	return r.write("anteroom_"+r.version+"_sbom.cdx.json", func(w io.Writer) error {
-		return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+		return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	})
 }
 

@@ -7,11 +7,11 @@ getent passwd anteroom >/dev/null || useradd --system --gid anteroom --home-dir 
 	--no-create-home --shell /usr/sbin/nologin --comment "Anteroom waiting room" anteroom
 install -d -o anteroom -g anteroom -m 0700 /var/lib/anteroom
 if [ -d /run/systemd/system ]; then
-	systemctl daemon-reload
+	systemctl daemon-reload || true
 	# The new binary takes the listeners over, without a lost connection. If it cannot, the old
 	# one goes on, and its log says why.
 	if systemctl is-active --quiet anteroom.service; then
-		systemctl kill --kill-whom=main --signal=USR2 anteroom.service
+		systemctl kill --kill-whom=main --signal=USR2 anteroom.service || true
 	fi
 fi
 if [ "$1" = 1 ] || { [ "$1" = configure ] && [ -z "$2" ]; }; then

@@ -3,7 +3,7 @@
 # nobody else gets its number while files of its own are left somewhere.
 set -e
 if [ -d /run/systemd/system ]; then
-	systemctl daemon-reload
+	systemctl daemon-reload || true
 fi
 if [ "$1" = purge ]; then
 	rm -rf /var/lib/anteroom /etc/anteroom

@@ -4,10 +4,14 @@ import (
 	"crypto/sha256"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/module"
 )
 
 // makeRelease runs all steps that pack, with a few bytes in the place of Anteroom, and returns the sums of the files.
@@ -82,6 +86,19 @@ func TestOnlyVersionsAreReleased(t *testing.T) {
 	for _, version := range []string{"", "v0.1.0", "0.1", "0.1.0.1", "01.1.0", "0.1.0+build", "next", "0.1.0 "} {
 		if err := run(version, t.TempDir(), "..", nil); err == nil {
 			t.Errorf("%q is taken for a version", version)
+		}
+	}
+}
+
+// "go install" refuses a whole module for one file that some system cannot name.
+func TestGoInstallTakesEveryFile(t *testing.T) {
+	files, err := exec.Command("git", "-C", "..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.Trim(string(files), "\x00"), "\x00") {
+		if err := module.CheckFilePath(name); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -17,14 +17,14 @@ func (r *release) sbom(binary string) error {
 		return err
 	}
 	goVersion := strings.TrimPrefix(info.GoVersion, "go")
-	components := []cyclonedx.Component{module("std", goVersion, "")}
+	components := []cyclonedx.Component{component("std", goVersion, "")}
 	for _, dep := range info.Deps {
 		if dep.Replace != nil {
 			dep = dep.Replace
 		}
-		components = append(components, module(dep.Path, dep.Version, dep.Sum))
+		components = append(components, component(dep.Path, dep.Version, dep.Sum))
 	}
-	product := module(info.Main.Path, "v"+r.version, "")
+	product := component(info.Main.Path, "v"+r.version, "")
 	product.Type = cyclonedx.ComponentTypeApplication
 	needs := make([]string, len(components))
 	for i, c := range components {
@@ -39,8 +39,8 @@ func (r *release) sbom(binary string) error {
 	})
 }
 
-// module returns the component of a Go module; sum is that of go.sum, or empty.
-func module(path, version, sum string) cyclonedx.Component {
+// component returns the component of a Go module; sum is that of go.sum, or empty.
+func component(path, version, sum string) cyclonedx.Component {
 	url := "pkg:golang/" + path + "@" + version
 	c := cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: url}
 	if hash, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil && len(hash) > 0 {

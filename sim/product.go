@@ -784,14 +784,23 @@ func (x *product) finish(n *Numbers) {
 	x.comesBack()
 }
 
-// back is what is in the pools or idle at a site.
+// back is what is in the pools, idle at a site, or on the way back from one.
 func (x *product) back(c *coordinatorProcess) [2]int64 {
 	total := c.machine.Numbers().Pool
+	heard := map[string]engine.Units{}
+	for _, st := range c.machine.Sites(x.w.now) {
+		if !st.Lost {
+			heard[st.Key.Name] = st.Returned
+		}
+	}
 	for i := range x.sites {
 		if p := x.holder(i); p != nil {
 			b := p.desk.Site().Balance()
 			for k := range total {
 				total[k] += b.Free(k)
+				if h, known := heard[x.w.sc.Sites[i].Name]; known {
+					total[k] += int64(b.Returned[k]) - int64(h[k])
+				}
 			}
 		}
 	}

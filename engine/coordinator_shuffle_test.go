@@ -24,18 +24,7 @@ func gather(t *testing.T, n int) *trial {
 	w := newTrial(t, prequeue)
 	for range n {
 		w.now = w.now.Add(50 * time.Millisecond)
-		w.arrive()
-		for _, v := range w.people[max(0, len(w.people)-110):] { // their places are proven
-			if len(w.people) > 100 && v.ticket.Refresh == FirstInterval && w.now >= v.ticket.Next {
-				w.visit(v)
-			}
-		}
-	}
-	w.now = w.now.Add(FirstInterval)
-	for _, v := range w.people {
-		if v.ticket.Refresh == FirstInterval {
-			w.visit(v)
-		}
+		w.visit(w.arrive()) // the place is proven
 	}
 	for i, v := range w.people {
 		switch i % 4 {

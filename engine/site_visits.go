@@ -217,8 +217,9 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival = s.here.at(slot).key
 		s.here.at(slot).flags &^= hereUnheard
-		if !v.Fresh || v.Stream {
-			s.here.at(slot).flags |= hereCame
+		if w := s.here.at(slot); w.flags&hereCame == 0 && (!v.Fresh || v.Stream) {
+			w.flags |= hereCame
+			s.arrivals = append(s.arrivals, s.arrival(slot))
 		}
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
 		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
@@ -427,9 +428,13 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 	return d
 }
 
-// first is how long a newcomer may stay away who could stay away for so long later.
+// first is how long a newcomer may stay away who could stay away for so long later. While the room is held nobody is
+// called anyway.
 func (s *Site) first(later time.Duration) time.Duration {
-	if !held(&s.settings) && (s.figures.Hot > 0 || s.permits() >= 1 || later <= 2*MinInterval) {
+	switch {
+	case held(&s.settings):
+		return later
+	case s.figures.Hot > 0, s.permits() >= 1, later <= 2*MinInterval:
 		return FirstSoon
 	}
 	return min(later, FirstInterval)

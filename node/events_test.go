@@ -83,6 +83,9 @@ func TestAnEventLivesToTheMicrosecond(t *testing.T) {
 		sleepUntil(t, "09:59:50")
 		bob = expect(t, r, newcomer(), "wait prequeue prequeueing")
 		cid := expect(t, r, newcomer(), "wait prequeue prequeueing")
+		for _, ticket := range []anteroom.Ticket{bob.Ticket, cid.Ticket} {
+			expect(t, r, with(ticket), "wait early prequeueing") // their places are proven
+		}
 		time.Sleep(2 * tickEvery)
 		if s := r.Status(); s.InForce.Phase != anteroom.Prequeueing || s.TotalActiveUsers != 3 || s.Waiting != 2 {
 			t.Errorf("in the prequeue: %+v", s)

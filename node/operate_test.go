@@ -22,6 +22,8 @@ func TestAdmitNowInAHeldRoom(t *testing.T) {
 		defer kill()
 		r := n.Room(shop.ID)
 		ann, bob := expect(t, r, newcomer(), "wait queue_all none"), expect(t, r, newcomer(), "wait queue_all none")
+		expect(t, r, with(ann.Ticket), "wait early none") // both have come back, so that it is in order
+		expect(t, r, with(bob.Ticket), "wait early none")
 		_, stream := r.Watch(t.Context(), newcomer())
 		if given, err := r.AdmitNow(t.Context(), 1); given != 1 || err != nil {
 			t.Fatalf("%d turns, %v", given, err)

@@ -34,6 +34,7 @@ func queue(t *testing.T, r *Room, n int) (tickets []anteroom.Ticket) {
 		if d.AheadKnown {
 			t.Error("a place is told before the shuffle")
 		}
+		expect(t, r, with(d.Ticket), "wait early prequeueing") // the place is proven
 		tickets = append(tickets, d.Ticket)
 	}
 	return tickets
@@ -142,6 +143,7 @@ func TestAShuffleIsDoneOnce(t *testing.T) {
 					r = n.Room(shop.ID)
 					if late.ID.IsZero() && time.Now().After(moment(t, "10:00:00")) {
 						late = r.Decide(t.Context(), newcomer()).Ticket
+						r.Decide(t.Context(), with(late)) // the place is proven
 					}
 				}
 				defer kill()
@@ -264,6 +266,7 @@ func TestWhatDoesNotShuffle(t *testing.T) {
 		var order []anteroom.ID
 		for range 10 {
 			d := expect(t, r, newcomer(), "wait prequeue prequeueing")
+			expect(t, r, with(d.Ticket), "wait early prequeueing")
 			tickets, order = append(tickets, d.Ticket), append(order, d.Ticket.ID)
 		}
 		sleepUntil(t, "10:00:01")

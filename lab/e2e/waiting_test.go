@@ -93,7 +93,8 @@ func TestReloadAndSecondTabKeepThePlace(t *testing.T) {
 	b.visit(g.url("/cart"))
 	b.waits()
 	reference := b.reference()
-	newVisitor(t, g).wait() // whoever comes later must stay behind
+	later := newVisitor(t, g).wait() // whoever comes later must stay behind
+	later.wait()                     // and has come back: the place is proven
 	for range 5 {
 		b.act(chromedp.Reload())
 		b.waits()

@@ -139,7 +139,7 @@ func TestAbsentWinnersKeepTheWin(t *testing.T) {
 	before := len(c.line.wins)
 	s.TotalActiveUsers = 40
 	w.configure(s)
-	w.pass(60 * time.Second)
+	w.pass(60 * time.Second) // 35 turns at one a second, and the last winner's check-in up to 23 s later
 	for _, v := range winners {
 		if !v.inside {
 			t.Errorf("visitor %d was drawn while away and is not inside (%d wins were open)", v.n, before)
@@ -171,7 +171,7 @@ func TestVanishedWinnersHoldUpNobody(t *testing.T) {
 	w.hasty = true
 	late := w.arrive()
 	w.openHeld(late)
-	w.pass(60 * time.Second)
+	w.pass(40 * time.Second)
 	if !late.inside {
 		t.Errorf("somebody waits behind winners who have left: %+v", w.room.coordinator.Numbers())
 	}

@@ -437,7 +437,8 @@ func (j *judge) comesLate(who int32) {
 }
 
 func (j *judge) inTouch(who int32, yes bool) {
-	if yes && j.w.people[who].marks&(anew|won) != 0 || !j.touch.set(who, yes) {
+	p := &j.w.people[who]
+	if yes && (p.marks&(anew|won) != 0 || j.set.QueueingMethod == anteroom.Random && p.marks&(shown|proven) == shown) || !j.touch.set(who, yes) {
 		return
 	}
 	n := int32(1)
@@ -448,7 +449,7 @@ func (j *judge) inTouch(who int32, yes bool) {
 		j.alive.add(who, n)
 	}
 	for g, h := range groupHabits {
-		if j.w.people[who].habits&h != 0 {
+		if p.habits&h != 0 {
 			j.groups[g].alive += int(n)
 		}
 	}
@@ -698,8 +699,11 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	if p.marks&anew != 0 {
 		j.inTouch(who, false)
 	}
-	if !q.visit.Fresh {
-		p.marks |= proven
+	switch {
+	case !q.visit.Fresh && p.marks&proven == 0:
+		j.proves(who)
+	case q.visit.Fresh && p.marks&proven == 0 && j.set.QueueingMethod == anteroom.Random:
+		j.inTouch(who, false) // who was told to come back and has not yet is not drawn from
 	}
 	if p.habits&clone != 0 {
 		return
@@ -764,6 +768,15 @@ func (j *judge) outage(q *request) bool {
 func (j *judge) hears(p *person, d *anteroom.Decision) {
 	if d.WaitKnown && p.tellAt == 0 && d.Verdict == anteroom.Wait {
 		p.tellAt, p.told, p.told25, p.told75 = j.w.now, d.WaitTime, d.Wait25, d.Wait75
+	}
+}
+
+// proves: the visitor has come back for the first time.
+func (j *judge) proves(who int32) {
+	p := &j.w.people[who]
+	p.marks |= proven
+	if p.marks&inLine != 0 && p.marks&released == 0 {
+		j.inTouch(who, true)
 	}
 }
 
@@ -895,10 +908,13 @@ func (w *world) present(p *person) bool {
 func (j *judge) drawn(ids []anteroom.ID) {
 	for _, id := range ids {
 		who, ok := j.w.byID[id]
-		if !ok || !j.touch.has(who) {
+		if !ok {
 			continue
 		}
-		if n := j.touch.n; n >= 20 && j.flows() {
+		if !j.touch.has(who) {
+			j.proves(who) // the draw fell on somebody whose first return is not answered yet
+		}
+		if n := j.touch.n; n >= 20 && j.touch.has(who) && j.flows() {
 			j.draws++
 			j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
 			for g := range j.groups {

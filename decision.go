@@ -161,6 +161,10 @@ type Decision struct {
 	Stream bool
 }
 
+// Networks are keyed hashes of the networks that a client is in, from its address (of IPv6: the /64) to wider ones (the /24;
+// the /56 and the /48). A network that is not known is zero.
+type Networks [3]uint32
+
 // Visit is one request as admission sees it. The gateway makes it; the engine reads it.
 type Visit struct {
 	// Ticket is what the visitor presented and the seal confirmed. When there is none,
@@ -171,6 +175,8 @@ type Visit struct {
 	NewID ID
 	// Bind is the tag of the client that sends the request; zero when the room binds nothing.
 	Bind uint16
+	// Networks are those that a first request came from; zero when nobody knows, or it is not the first.
+	Networks Networks
 	// NoJoin forbids taking a place in line: sub-resources.
 	NoJoin bool
 	// NoClaim forbids taking a slot and a place: prefetches. A session still passes.

@@ -82,6 +82,8 @@ type Settings struct {
 	Refresh time.Duration `key:"refresh" label:"Refresh interval" group:"Queue" default:"0s" min:"1s" max:"10m" ours:"true" doc:"Refresh interval of the waiting page. 0s adapts it to the position."`
 	// Unpaced false smooths releases to twice the even pace after a burst.
 	Unpaced bool `key:"unpaced" label:"Unpaced" group:"Queue" default:"false" ours:"true" doc:"Admit visitors as fast as new_users_per_minute allows instead of evenly over the minute."`
+	// FirstSession zero means the default. It has no effect from SessionDuration on, and with DisableSessionRenewal.
+	FirstSession time.Duration `key:"first_session" label:"First session" group:"Limits" default:"30s" min:"1s" max:"24h" ours:"true" doc:"How long a session lasts whose visitor was admitted at the first request and has not sent another. A visitor who returns later, but within session_duration, goes to the front of the queue."`
 	// PlaceHold zero means the default.
 	PlaceHold time.Duration `key:"place_hold" label:"Place is kept for" group:"Queue" default:"5m" min:"30s" max:"1h" ours:"true" doc:"How long a visitor's place is kept after a missed check-in."`
 

@@ -511,7 +511,7 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 		return true
 	}
 	s, age := &x.door.settings, now.Sub(a.at)
-	went, asked := age < AskFor+stopped, d.At
+	went, asked := age < AskFor+stopped, seenAt(d)
 	if !x.timed { // nor is it known when that was, but that it was after the question
 		asked = a.at
 	}
@@ -523,7 +523,19 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 		return false
 	}
 	x.news = true
+	if seenAt(d) < d.At { // on probation: a late answer is no second request
+		return true
+	}
 	return x.door.touch(now, d.Ticket.ID) || went
+}
+
+// seenAt is when the site saw the session last, as far as the end of the session is concerned: one that has just begun on
+// probation ends early.
+func seenAt(d *anteroom.Decision) anteroom.Time {
+	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt {
+		return t.LastCheckIn
+	}
+	return d.At
 }
 
 // learn takes a session of which the site says that it has begun, unless it has ended since.
@@ -536,7 +548,7 @@ func (x *Doorway) learn(now anteroom.Time, d *anteroom.Decision) {
 		x.door.Welcome(d.At, &d.Ticket)
 		return
 	}
-	x.door.Learn(d.At, d.Ticket.ID, d.Ticket.AcceptedAt)
+	x.door.Learn(seenAt(d), d.Ticket.ID, d.Ticket.AcceptedAt)
 }
 
 func (x *Doorway) push(now anteroom.Time, id anteroom.ID) {

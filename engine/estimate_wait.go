@@ -12,7 +12,7 @@ func admitted(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Time, s an
 	d := anteroom.Decision{Verdict: anteroom.Admit, Reason: reason, At: now, Ticket: t}
 	// The cookie is renewed now and then, not at every request: the server knows the session's
 	// end, the cookie only has to outlive it.
-	if fresh || !s.DisableSessionRenewal && now.Sub(t.LastCheckIn) > renewAfter(s.SessionDuration) {
+	if fresh || !s.DisableSessionRenewal && (now.Sub(t.LastCheckIn) > renewAfter(s.SessionDuration) || t.LastCheckIn < accepted) {
 		d.SetCookie = true
 		d.Ticket.AcceptedAt, d.Ticket.LastCheckIn, d.Ticket.Next, d.Ticket.Refresh, d.Ticket.Told = accepted, now, 0, 0, 0
 	}

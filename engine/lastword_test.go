@@ -12,7 +12,7 @@ import (
 func TestLastRequestsAtADoorThatEnds(t *testing.T) {
 	t.Parallel()
 	set := hallSet
-	set.SessionDuration = time.Minute
+	set.SessionDuration, set.FirstSession = time.Minute, time.Minute
 	h := newHall(t, 2, set)
 	const old, young = 0, 1
 	for _, d := range h.doors {

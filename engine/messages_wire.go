@@ -25,7 +25,7 @@ import (
 // a message takes at most some eight times the space.
 const WireLimit = 16 << 20
 
-const wireVersion = 6
+const wireVersion = 7
 
 // WireVersion is the version of the format that this program writes and reads.
 const WireVersion = wireVersion
@@ -312,11 +312,19 @@ func (c *coder) fromDoor(m *FromDoor) {
 	var base anteroom.Time
 	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
-		waited := a.Waited != 0
-		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited)
+		waited, known := a.Waited != 0, a.Visit.Networks != (anteroom.Networks{})
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)
+		if known {
+			for i := range a.Visit.Networks {
+				unsigned(c, &a.Visit.Networks[i])
+			}
+			if a.Visit.Networks == (anteroom.Networks{}) {
+				c.Failf("networks that are none: it was damaged")
+			}
+		}
 		if waited {
 			if signed(c, &a.Waited); a.Waited == 0 {
 				c.Failf("a request that has waited for nothing")

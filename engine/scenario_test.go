@@ -100,7 +100,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		w.now, w.visitors, w.journal, w.ids, w.inc = midnight, map[string]*person{}, nil, 0, 1
 		w.opening = Opening{}
 		w.record, w.heldBy = LedgerRecord{}, map[uint64]string{}
-		w.settings = anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute}
+		w.settings = anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute, FirstSession: 24 * time.Hour}
 		w.apply(t, flags)
 		w.start(nil, 0)
 		if n, err := strconv.Atoi(flags["max_line"]); err == nil {
@@ -262,6 +262,9 @@ func (w *story) visit(t *testing.T, out *strings.Builder, verb, name string, fla
 			v.NoClaim = true
 		case "hold":
 			v.NoHold = false
+		case "net": // an address of a /24 of 16
+			n, _ := strconv.Atoi(val)
+			v.Networks = anteroom.Networks{1 + uint32(n), 1000 + uint32(n/16)}
 		case "bind":
 			n, _ := strconv.Atoi(val)
 			v.Bind = uint16(n)
@@ -350,6 +353,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.NewUsersPerMinute = n
 		case "session_duration":
 			w.settings.SessionDuration = d
+		case "first_session":
+			w.settings.FirstSession = d
 		case "disable_session_renewal":
 			w.settings.DisableSessionRenewal = v == "true"
 		case "queueing_method":

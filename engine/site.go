@@ -53,6 +53,8 @@ type Site struct {
 	usedAge queue // by the moment at which they are forgotten
 	maxUsed int   // bound of used
 
+	probation probation
+
 	here    slab[waiter]
 	proving []proving // places that are not proven yet, about in the order in which they must be
 	fetched byte      // see slab.fetch: nobody looks at it

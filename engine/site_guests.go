@@ -178,6 +178,7 @@ func (s *Site) lend(now anteroom.Time, slot uint32, seen anteroom.Time) {
 	if seen == 0 {
 		return // nobody has asked for the visitor
 	}
+	s.second(slot)
 	st, seen := s.seats.at(slot), min(seen, now)
 	if part := s.sixteenth(); seen/part > st.away/part {
 		s.events = append(s.events, Event{Kind: EventTouched, Lane: laneAway | s.laneNow(), ID: s.seats.id(slot), At: seen})
@@ -187,10 +188,11 @@ func (s *Site) lend(now anteroom.Time, slot uint32, seen anteroom.Time) {
 }
 
 // Marks of a record of a touch: it was at another site; its moment is of a clock that knew no better than
-// the site's own record.
+// the site's own record. And of an admission: on probation.
 const (
 	laneAway  = 1
 	laneEarly = 2
+	laneOnce  = 4
 )
 
 func (s *Site) laneNow() uint8 {

@@ -142,7 +142,7 @@ func (s *Site) settleAsking(now anteroom.Time, h heldVisit) {
 	case s.settings.Suspended:
 		s.answer(h, anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now})
 	case slot != 0:
-		s.answer(h, s.renew(now, slot, h.ticket))
+		s.answer(h, s.renew(now, slot, h.ticket, h.visit.Fresh))
 	case !s.roaming(), s.synced && h.ticket.Accepted() && h.ticket.Home == s.home:
 		delete(s.questions, h.ticket.ID)
 		s.goOn(now, h, func() (anteroom.Decision, uint64) {
@@ -164,7 +164,7 @@ func (s *Site) ruled(now anteroom.Time, h heldVisit) bool {
 	case s.settings.Suspended:
 		d = anteroom.Decision{Verdict: anteroom.Pass, Reason: anteroom.ReasonSuspended, At: now}
 	case slot != 0:
-		d = s.renew(now, slot, h.ticket)
+		d = s.renew(now, slot, h.ticket, h.visit.Fresh)
 	case s.settings.Draining && h.borrow && h.reason != anteroom.ReasonReopened: // not in line yet
 		d = s.refusal(now, anteroom.ReasonDraining)
 	case held(&s.settings), h.forTurn && s.offeredNow(h.ticket.ID):

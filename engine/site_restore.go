@@ -14,7 +14,7 @@ import (
 type EventKind uint8
 
 const (
-	EventAdmitted  EventKind = iota + 1 // a session began: At
+	EventAdmitted  EventKind = iota + 1 // a session began: At; Lane: see laneOnce
 	EventTouched                        // a session was renewed: At; Lane: see laneAway
 	EventEnded                          // a session was revoked: At
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
@@ -60,6 +60,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]++
 		}
 		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true, doors: anyDoor}
+		if e.Lane&laneOnce != 0 {
+			s.seats.at(slot).once, s.seats.at(slot).last = true, at.Add(slack-s.short())
+		}
 		s.rates.push(at.Add(RateHold))
 		s.balance.Used[RateSlot]++
 	case EventTouched:

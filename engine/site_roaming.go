@@ -116,7 +116,7 @@ func (s *Site) unheard(now anteroom.Time, h heldVisit) (anteroom.Decision, uint6
 	}
 	switch {
 	case slot != 0: // another request of the ticket was first
-		return s.renew(now, slot, t), 0
+		return s.renew(now, slot, t, v.Fresh), 0
 	case away != 0 && s.lasting(now, away):
 		return s.welcome(now, away, h.ticket), 0
 	case !t.Accepted() && s.placeLost(now, t):
@@ -158,7 +158,7 @@ func (s *Site) fresh(now anteroom.Time, t anteroom.Ticket) bool {
 
 // anew goes on with a request whose ticket is worth nothing any more.
 func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (anteroom.Decision, uint64) {
-	return s.newcomer(now, v, anteroom.Ticket{ID: v.NewID, Bind: v.Bind}, why)
+	return s.newcomer(now, v, anteroom.Ticket{ID: v.NewID, Arrival: s.reentry(now, &v.Ticket, why), Bind: v.Bind}, why)
 }
 
 // waitHere gives a ticket from elsewhere its place in the line of this site.
@@ -306,7 +306,7 @@ func (s *Site) foundAt(now anteroom.Time, h heldVisit, f Finding) (anteroom.Deci
 	slot, away := s.seats.find(&t.ID), s.guests.find(&t.ID)
 	switch {
 	case slot != 0:
-		return s.renew(now, slot, t), 0
+		return s.renew(now, slot, t, v.Fresh), 0
 	case away != 0:
 		return s.welcome(now, away, t), 0
 	case f.Standing == Seated: // there is no room to remember the guest

@@ -16,6 +16,7 @@ type seat struct {
 	away     anteroom.Time // the last request that another site has told of; 0: none
 	wake     anteroom.Time // when expiry looks at it again
 	pos      int32         // in expiry
+	once     bool          // its visitor has sent one request, see probation
 	early    bool          // was touched before the site knew the time
 	restored bool          // and not seen since: last is up to Site.slack too late
 	doors    uint16        // that may let it in without asking, by doorBit
@@ -54,6 +55,7 @@ func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
 // and the next process would take it for that much older.
 func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st := s.seats.at(slot)
+	s.second(slot)
 	if part := s.sixteenth(); st.restored || now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, Lane: s.laneNow(), ID: s.seats.id(slot), At: now})
 	}
@@ -158,7 +160,7 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 		return anteroom.Session{}, false
 	}
 	st := s.seats.at(slot)
-	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: st.last}, true
+	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: max(st.accepted, st.last)}, true
 }
 
 // Hosts says that the visitor is a guest here (see HomeOf).
@@ -237,7 +239,9 @@ func (s *Site) owe() { s.balance.Debt = s.adopted - min(s.adopted, s.paid) }
 
 // admit begins a session for t, whose waiter (if any) and offer (if any) end.
 func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason) anteroom.Decision {
+	once := reason != anteroom.ReasonPassthrough && t.Next == 0
 	if slot := s.here.find(&t.ID); slot != 0 {
+		once = once && s.here.at(slot).flags&hereCame == 0
 		s.dropOffer(slot)
 		s.entered(now, t.Arrival, s.here.at(slot).flags&hereShown != 0)
 		s.here.remove(slot)
@@ -250,18 +254,25 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	s.checkSound()
 	s.gone.drop(t.ID)
 	slot := s.seats.add(t.ID)
-	*s.seats.at(slot) = seat{accepted: now, last: now}
+	*s.seats.at(slot) = seat{accepted: now, last: now, once: once}
+	lane := uint8(0)
+	if once {
+		s.seats.at(slot).last, lane = now.Add(-s.short()), laneOnce
+	}
 	s.seats.at(slot).wake = s.lapse(slot)
 	s.expiry.push(slot)
 	s.rates.push(now.Add(RateHold))
 	s.admitted++
-	s.events = append(s.events, Event{Kind: EventAdmitted, ID: t.ID, At: now, Key: t.Arrival})
+	s.events = append(s.events, Event{Kind: EventAdmitted, Lane: lane, ID: t.ID, At: now, Key: t.Arrival})
 	d := s.atHome(now, t, now, reason)
-	d.SetCookie = true
+	d.Ticket.LastCheckIn, d.SetCookie = s.seats.at(slot).last, true
 	// Every other request with this ticket gets the same answer.
 	for i := 0; i < len(s.held); {
 		if h := s.held[i]; h.ticket.ID == t.ID {
 			delete(s.questions, t.ID)
+			if !h.visit.Fresh {
+				s.touch(now, slot)
+			}
 			s.answer(h, d)
 			s.held = append(s.held[:i], s.held[i+1:]...)
 			continue
@@ -409,7 +420,7 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 			s.expiry.push(slot)
 			continue
 		}
-		if s.term != 0 && !certain {
+		if (s.term != 0 || st.onProbation()) && !certain {
 			// Its unit may be returned: a successor that held the session still would use it once more.
 			s.events = append(s.events, Event{Kind: EventEnded, ID: s.seats.id(slot), At: now})
 		}

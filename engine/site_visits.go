@@ -27,7 +27,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 		case foreign:
 			anew = anteroom.ReasonBound
 		case slot != 0:
-			return s.renew(now, slot, t), 0
+			return s.renew(now, slot, t, false), 0
 		case s.sureOf(now, t.ID):
 			return s.welcome(now, s.guests.find(&t.ID), t), 0
 		case s.used.find(&t.ID) != 0:
@@ -51,7 +51,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 	}
 	if v.Fresh || anew != anteroom.ReasonNone {
 		if anew != anteroom.ReasonNone {
-			t = anteroom.Ticket{ID: v.NewID}
+			t = anteroom.Ticket{ID: v.NewID, Arrival: s.reentry(now, &t, anew)}
 		}
 		t.Bind = v.Bind
 		return s.newcomer(now, v, t, anew)
@@ -67,10 +67,17 @@ func (s *Site) placeLost(now anteroom.Time, t anteroom.Ticket) bool {
 	return s.here.find(&t.ID) == 0 && (t.Next.Add(s.settings.PlaceHold) < now || void(&s.settings, t.Arrival))
 }
 
-// renew is a request within a session.
-func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket) anteroom.Decision {
-	s.touch(now, slot)
-	return s.atHome(now, t, s.seats.at(slot).accepted, anteroom.ReasonSession)
+// renew is a request within a session. One without a ticket is a first request still, of several at once or asked about again.
+func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket, fresh bool) anteroom.Decision {
+	st := s.seats.at(slot)
+	if !fresh || !st.once {
+		s.touch(now, slot)
+	}
+	d := s.atHome(now, t, st.accepted, anteroom.ReasonSession)
+	if st.once {
+		d.Ticket.LastCheckIn = st.last
+	}
+	return d
 }
 
 // Standing grades a ticket, to choose among several that a client sent: 3 a session, 2 in
@@ -104,7 +111,7 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 		return s.checkIn(now, v, t)
 	}
 	if slot := s.seats.find(&t.ID); slot != 0 {
-		d := s.renew(now, slot, t)
+		d := s.renew(now, slot, t, v.Fresh)
 		d.SetCookie = true
 		return d, 0
 	}
@@ -127,6 +134,8 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	}
 	switch {
 	case hold:
+	case v.Fresh && !v.Stream && !v.NoJoin && !s.trusts(now, &v, t.ID):
+		return s.comeFirst(now, t), 0
 	case s.mode == Open && s.permits() >= 1:
 		return s.letIn(now, t, anteroom.ReasonFreeSlot), 0
 	case s.mode == Open && len(s.held) < anteroom.MaxHeld:
@@ -139,6 +148,16 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 		anew = anteroom.ReasonLine
 	}
 	return s.join(now, v, t, anew)
+}
+
+// reentry is the arrival of a visitor whose session ended early (see probation): the old one, so that the place is at the
+// front; 0 for anybody else.
+func (s *Site) reentry(now anteroom.Time, t *anteroom.Ticket, why anteroom.Reason) anteroom.Time {
+	early := t.Accepted() && t.LastCheckIn < t.AcceptedAt && now < t.AcceptedAt.Add(s.settings.SessionDuration)
+	if why != anteroom.ReasonSessionOver || !early || void(&s.settings, t.Arrival) {
+		return 0
+	}
+	return t.Arrival
 }
 
 // takePlace puts a ticket that is not here in line: a newcomer at the back, one that is
@@ -159,9 +178,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 		return 0, d
 	}
 	if !known && !v.Stream && len(s.proving) >= maxProving {
-		d = s.waitDecision(now, t, anteroom.ReasonLine)
-		comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
-		return 0, d
+		return 0, s.comeFirst(now, t)
 	}
 	s.gone.drop(t.ID)
 	slot = s.here.add(t.ID)
@@ -177,13 +194,20 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	}
 	if v.Stream {
 		w.streams++
-		w.flags |= hereCame
+		s.proves(slot)
 	}
 	s.recordPlace(now, slot)
 	if s.mode == Cut {
 		s.lineUp(slot)
 	}
 	return slot, anteroom.Decision{}
+}
+
+// comeFirst shows the page to somebody who gets a place by coming back: that of this arrival, for the ticket says it.
+func (s *Site) comeFirst(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
+	d := s.waitDecision(now, t, anteroom.ReasonLine)
+	comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
+	return d
 }
 
 // join puts a newcomer in line.
@@ -218,7 +242,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		t.Arrival = s.here.at(slot).key
 		s.here.at(slot).flags &^= hereUnheard
 		if w := s.here.at(slot); w.flags&hereCame == 0 && (!v.Fresh || v.Stream) {
-			w.flags |= hereCame
+			s.proves(slot)
 			s.arrivals = append(s.arrivals, s.arrival(slot))
 		}
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
@@ -391,7 +415,8 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 		}
 		// Another door has perhaps seen the visitor since: a later check-in has a later due.
 		w.due = max(w.due, p.Due)
-		w.flags |= hereShown | hereCame
+		s.proves(slot)
+		w.flags |= hereShown
 		if now.Sub(p.Due) <= ClaimPoll { // else seen elsewhere since, perhaps: that door has yet to say so
 			w.flags &^= hereUnheard
 		}

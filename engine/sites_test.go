@@ -55,7 +55,7 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 	var out strings.Builder
 	switch d.Cmd {
 	case "room":
-		s := story{settings: anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute}}
+		s := story{settings: anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute, FirstSession: 24 * time.Hour}}
 		flags := map[string]string{}
 		for _, a := range d.CmdArgs {
 			flags[a.Key] = a.Vals[0]

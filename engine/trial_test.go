@@ -50,6 +50,7 @@ type visitor struct {
 var hereKey = SiteKey{Name: "here", Incarnation: 1}
 
 func newTrial(t failer, s anteroom.Settings) *trial {
+	s.FirstSession = 24 * time.Hour // the trial counts a session for as long as it lasts by right
 	w := &trial{t: t, now: midnight, set: s.WithDefaults(), byID: map[anteroom.ID]*visitor{}, byToken: map[uint64]*visitor{}}
 	w.start(nil)
 	return w

@@ -100,6 +100,9 @@ func (x *exchange) visit() anteroom.Visit {
 	case 0:
 		v.Fresh = true
 		v.Ticket = anteroom.Ticket{ID: x.newcomer(v.NewID), Bind: v.Bind}
+		if !s.isTrusted(x.client) { // else it is a proxy that has not said whose request it is
+			v.Networks = s.Keys.Networks(x.client)
+		}
 		return v
 	case 1:
 		x.presented = x.tickets[0]

@@ -35,6 +35,7 @@ var limits = map[string][]string{
 	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
+	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"manage/webhook": {"maxKept", "maxSignature"},
 	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
 	"rules": {

@@ -46,7 +46,7 @@ func (f *failingJournal) Append(ctx context.Context, b []byte) error {
 }
 
 var wide = anteroom.Room{Name: "wide", Routes: []anteroom.Route{{Host: "shop.example"}},
-	Settings: anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 600, SessionDuration: 10 * time.Minute}}.WithDefaults()
+	Settings: anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 600, SessionDuration: 10 * time.Minute, FirstSession: 10 * time.Minute}}.WithDefaults()
 
 func TestNobodyNewWhileTheJournalCannotBeWritten(t *testing.T) {
 	for _, c := range []struct {
@@ -243,7 +243,7 @@ func TestSessionsThatNobodyCouldRecord(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			link := &failing{Link: memlink.New()}
 			room := wide
-			room.TotalActiveUsers, room.SessionDuration = 1, time.Minute
+			room.TotalActiveUsers, room.SessionDuration, room.FirstSession = 1, time.Minute, time.Minute
 			n, end := begin(t, link, room)
 			ann := n.Room(room.ID).Decide(t.Context(), newcomer())
 			if !orderly {

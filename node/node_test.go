@@ -14,7 +14,7 @@ import (
 )
 
 var shop = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "shop.example"}},
-	Settings: anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 60, SessionDuration: time.Minute}}.WithDefaults()
+	Settings: anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 60, SessionDuration: time.Minute, FirstSession: time.Hour}}.WithDefaults()
 
 // begin starts a node on the link; the returned function ends it as kill -9 would: nothing
 // more is written.

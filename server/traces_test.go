@@ -118,7 +118,7 @@ func TestTracesReachTheReceiver(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20collector")
 	r, to, sent := tracing(t, oneRoom)
 	r.admin("GET", "/-/live") // operators are not traced
-	a := r.visitWith("/basket?card=4111", "Traceparent", someParent, "Tracestate", "rojo=1", "Baggage", "user=alice")
+	a := r.visitWith("/basket?card=visa-4111-1111", "Traceparent", someParent, "Tracestate", "rojo=1", "Baggage", "user=alice")
 	if a.StatusCode != 200 {
 		t.Fatal(a.StatusCode)
 	}
@@ -129,7 +129,7 @@ func TestTracesReachTheReceiver(t *testing.T) {
 			t.Errorf("%s belongs to the trace %x", s.Name, s.TraceId)
 		}
 		for _, a := range s.Attributes {
-			if strings.Contains(a.Value.GetStringValue(), "4111") {
+			if strings.Contains(a.Value.GetStringValue(), "visa-4111") {
 				t.Errorf("%s tells the query: %s", s.Name, a)
 			}
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -57,6 +58,7 @@ const (
 	noCookies
 	clones // another client will use its cookie
 	clone  // is that client
+	bare   // loads nothing but the page
 )
 
 type marks uint32
@@ -105,7 +107,7 @@ func (w *world) arrive() {
 		share float64
 		habit habits
 	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
-		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}} {
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}} {
 		if h.share > 0 && w.crowd.Float64() < h.share {
 			p.habits |= h.habit
 		}
@@ -160,6 +162,7 @@ func (w *world) visitOf(p *person) anteroom.Visit {
 	v := anteroom.Visit{NewID: w.newID(), Ticket: p.ticket}
 	if p.ticket.ID.IsZero() {
 		v.Fresh, v.Ticket = true, anteroom.Ticket{ID: v.NewID}
+		v.Networks[0] = binary.BigEndian.Uint32(v.NewID[:]) | 1 // all are from somewhere else
 	}
 	return v
 }
@@ -369,6 +372,9 @@ func (w *world) enter(who int32, q *request) {
 			p.entered = max(w.now, p.arrived+1)
 			p.stays = w.now.Add(w.spread(w.sc.Visitors.Browsing))
 		}
+		if p.habits&(bare|noCookies|clone) == 0 {
+			w.after(w.between(50*time.Millisecond, 800*time.Millisecond), evParts, who, 0)
+		}
 		w.judge.entered(who)
 	}
 	if anew || q.primary {
@@ -486,6 +492,10 @@ func (w *world) act(e event) {
 		if p = &w.people[e.who]; e.arg == 0 && p.state == waiting && p.marks&reloading == 0 {
 			p.marks |= reloading
 			w.after(w.between(10*time.Second, 30*time.Second), evExtra, e.who, 0)
+		}
+	case evParts:
+		if p.state == inside && p.marks&asleep == 0 {
+			w.post(e.who, w.visitOf(p), false, false)
 		}
 	case evStream:
 		if p.state != waiting || p.gen != uint16(e.arg) || p.stream != 0 || p.marks&asleep != 0 {

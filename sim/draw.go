@@ -60,7 +60,7 @@ func Drawn(seed uint64) Scenario {
 		sc.Arrivals = append(sc.Arrivals, f)
 	}
 	v.LeavePerMinute, v.Streams = 0.1*rng.Float64(), rng.Float64()
-	for _, share := range []*float64{&v.Parallel, &v.Tabs, &v.Reloads, &v.Early, &v.Sleeps, &v.Roams, &v.Clones, &v.Replays, &v.NoCookies} {
+	for _, share := range []*float64{&v.Parallel, &v.Tabs, &v.Reloads, &v.Early, &v.Sleeps, &v.Roams, &v.Clones, &v.Replays, &v.NoCookies, &v.Bare} {
 		if in(3) {
 			*share = 0.2 * rng.Float64()
 		}

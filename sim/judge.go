@@ -567,15 +567,16 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		i = older
 	}
 	was, again := j.used[id]
+	first := q.visit.Fresh && d.Ticket.LastCheckIn < d.Ticket.AcceptedAt // one of several first requests: on probation
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
-		if alive {
+		if alive && !first {
 			j.book[i].seen(w.now, q)
-		} else {
+		} else if !alive {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, d.Ticket.AcceptedAt, q) // the room holds a session a moment longer than the origin sees it
+			j.open(id, was.site, d.Ticket.AcceptedAt, w.now, q) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -587,7 +588,9 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		j.twins[id], alive = j.sessions[id], false
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
-		j.book[i].seen(w.now, q)
+		if !first {
+			j.book[i].seen(w.now, q)
+		}
 		return
 	}
 	// That a ticket has been used is known where that was, unless the memory was lost since.
@@ -608,7 +611,11 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	j.used[id] = past{site: site, calm: j.flows() && !unknown, from: w.now}
 	j.taken()
-	j.open(id, site, d.Ticket.AcceptedAt, q)
+	last := w.now
+	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
+		last = last.Add(-t.AcceptedAt.Sub(t.LastCheckIn))
+	}
+	j.open(id, site, d.Ticket.AcceptedAt, last, q)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
 	if d.Reason != anteroom.ReasonSession || d.At.Sub(d.Ticket.AcceptedAt) <= time.Second {
 		j.recent.push(w.now)
@@ -647,7 +654,7 @@ func (j *judge) capHolds() {
 	}
 }
 
-func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time, q *request) {
+func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time, q *request) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -655,9 +662,9 @@ func (j *judge) open(id anteroom.ID, site int16, accepted anteroom.Time, q *requ
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: j.w.now, from: j.w.now, site: site, accepted: accepted, sent: q.at, before: j.w.now}
+	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, accepted: accepted, sent: q.at, before: last}
 	j.sessions[id] = i
-	j.watch(event{at: j.w.now.Add(j.set.SessionDuration), who: i})
+	j.watch(event{at: last.Add(j.set.SessionDuration), who: i})
 	j.active++
 	j.bySite[site]++
 }

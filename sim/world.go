@@ -96,6 +96,7 @@ const (
 	evLeave                      // a person gives up
 	evExtra                      // a person's additional request: reload, tab
 	evStream                     // a person opens a stream
+	evParts                      // a browser loads the parts of a page
 	evSleep                      // a person's phone falls asleep; arg 1: wakes up
 	evRoam                       // a person goes on at another site
 	evClone                      // a second client uses the person's cookie

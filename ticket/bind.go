@@ -1,6 +1,8 @@
 package ticket
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -41,4 +43,37 @@ func (k *Keyring) BindAddr(addr netip.Addr) uint16 {
 	// Prefix fails only when bits exceed the address.
 	prefix, _ := addr.Prefix(bits)
 	return k.BindTag(anteroom.BindIPPrefix, string(prefix.Addr().AsSlice()))
+}
+
+// Networks returns the networks of a client: an IPv4 address and its /24; the /64, the /56 and the /48 of an IPv6 address. They
+// are the same for as long as the key file lives, and nobody outside can look for addresses that share one; two networks do
+// with a chance of 1 in 4 billion. All are zero when addr is not valid.
+func (k *Keyring) Networks(addr netip.Addr) (out anteroom.Networks) {
+	addr = addr.Unmap().WithZone("")
+	lengths := [len(out)]int{64, 56, 48}
+	switch {
+	case !addr.IsValid():
+		return out
+	case addr.Is4():
+		lengths = [len(out)]int{32, 24}
+	}
+	for i, n := range lengths {
+		if n == 0 {
+			break
+		}
+		prefix, _ := addr.Prefix(n)   // fails only when n exceeds the address
+		block := prefix.Addr().As16() // an IPv4 address is one of ::ffff:0:0/96, which no client has
+		block[0] ^= byte(n)           // the address and its network may be spelled alike
+		k.networks.Encrypt(block[:], block[:])
+		out[i] = max(1, binary.BigEndian.Uint32(block[:]))
+	}
+	return out
+}
+
+func blockOf(key Secret) cipher.Block {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // only for a key that is not of 16, 24 or 32 bytes
+	}
+	return block
 }

@@ -26,6 +26,7 @@ const (
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"
+	purposeNet    = "networks"
 	purposeID     = "id"
 )
 
@@ -86,11 +87,12 @@ type key struct {
 // Keyring is a set of keys. It does not change: rotating returns another ring. Safe for
 // concurrent use. It does not print its secrets.
 type Keyring struct {
-	fixed   key
-	keys    []key // next, current, previous (newest first)
-	byID    map[uint32]*key
-	current *key
-	bind    Secret
+	fixed    key
+	keys     []key // next, current, previous (newest first)
+	byID     map[uint32]*key
+	current  *key
+	bind     Secret
+	networks cipher.Block // AES as a keyed hash of one block
 }
 
 // NewKeyring returns a ring with one fresh key, made at now.
@@ -108,6 +110,7 @@ func ringOf(fixed key, keys []key) *Keyring {
 		return b.replaced.Compare(a.replaced)
 	})
 	k := &Keyring{fixed: fixed, keys: keys, byID: make(map[uint32]*key, len(keys)), bind: derive(fixed.secret, purposeBind)}
+	k.networks = blockOf(derive(fixed.secret, purposeNet))
 	for i := range keys {
 		one := &keys[i]
 		k.byID[one.id] = one

@@ -117,6 +117,7 @@ type visitors struct {
 	Roams          float64  `key:"roams" default:"0%" min:"0" max:"1" share:"true" doc:"Share that moves to another site, once."`
 	Clones         float64  `key:"clones" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose cookie is used by a second client as well."`
 	Replays        float64  `key:"replays" default:"0%" min:"0" max:"1" share:"true" doc:"Share that comes back with its waiting cookie after the session."`
+	Bare           float64  `key:"bare" default:"5%" min:"0" max:"1" share:"true" doc:"Share whose browser loads nothing but the page itself."`
 	NoCookies      float64  `key:"no_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Share that keeps no cookie: each request is a new visitor."`
 	LostCookies    float64  `key:"lost_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a Set-Cookie is lost."`
 }

@@ -211,7 +211,7 @@ func (l *loader) rooms() []anteroom.Room {
 			}
 		}
 	}
-	if l.o.Check != nil && l.OK() {
+	if l.o.Check != nil {
 		for _, f := range l.o.Check(l.doc.CookieName, rooms) {
 			l.At(l.translate(f.Path), f.Problem, f.Fix)
 		}

@@ -23,7 +23,8 @@ type LoadOptions struct {
 	Open func(name string) (io.ReadCloser, error)
 	// Check returns the faults that only show when the rooms stand together, with paths
 	// like "rooms[0].routes[1].host"; nil means none. The rooms have their defaults, and
-	// cookieName is the one that the configuration says.
+	// cookieName is the one that the configuration says. Rooms with faults are among them; what it
+	// says about a value that has a fault already is dropped.
 	Check func(cookieName string, rooms []anteroom.Room) anteroom.Faults
 }
 

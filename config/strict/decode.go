@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +53,7 @@ func (r *Reader) decode(data []byte, doc any) {
 	case err == nil:
 		r.fault(&second, "file", "has a second document", "remove everything from the second \"---\" on")
 	case !errors.Is(err, io.EOF):
-		r.add(located{Fault: syntaxFault(err), file: r.file})
+		r.add(located{Fault: syntaxFault(data, err), file: r.file})
 	case len(n.Content) == 0 || isNull(n.Content[0]):
 		return
 	case n.Content[0].Kind != yaml.MappingNode:
@@ -63,15 +65,109 @@ func (r *Reader) decode(data []byte, doc any) {
 	r.Broken = true
 }
 
-// syntaxFault turns the parser's "yaml: line 3: what" into a fault.
-func syntaxFault(err error) anteroom.Fault {
+// syntaxFault turns the parser's "yaml: line 3: what" into a fault at the line that has to be changed. Of a list or section
+// whose lines do not fit together the parser names the line before its first one, which may be a hundred lines up.
+func syntaxFault(data []byte, err error) anteroom.Fault {
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		what = what[len(m[0]):]
 	}
-	return anteroom.Fault{Path: "file", Problem: "is not YAML: " + what, Fix: "check indentation, quotes and colons near the line", Line: line, Column: 1}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if unclosed := strings.Contains(what, "',' or '"); unclosed {
+		line++ // of the bracket
+	} else {
+		line = faultyLine(lines, err)
+	}
+	line = min(line, len(lines))
+	text := lines[line-1]
+	start := len(text) - len(bytes.TrimLeft(text, " \t"))
+	f := anteroom.Fault{Path: "file", Problem: "is not YAML: " + what, Fix: "check indentation, quotes and colons of the line", Line: line, Column: start + 1}
+	above := indents(lines[:line-1])
+	switch {
+	case bytes.ContainsRune(text[:start], '\t'):
+		f.Problem, f.Fix = "is indented with a tab", "use spaces"
+	case len(above) > 0 && !slices.Contains(above, start):
+		f.Problem, f.Fix = fmt.Sprintf("the line is indented by %d", start), fmt.Sprintf("the lines above that it can belong to are indented by %s", either(above))
+	}
+	return f
+}
+
+// faultyLine is the number of the line with which the lines from the first one on begin to give an error. The parser reads a
+// few lines beyond it at most, unless a quote is not closed.
+func faultyLine(lines [][]byte, err error) int {
+	same := func(n int) bool {
+		var to yaml.Node
+		e := yaml.Unmarshal(bytes.Join(lines[:n], nil), &to)
+		return e != nil && e.Error() == err.Error()
+	}
+	in := &lineReader{lines: lines}
+	var to yaml.Node
+	yaml.NewDecoder(in).Decode(&to) // err again
+	const beyond = 4
+	low, high := max(0, in.next-beyond), in.next
+	if low > 0 && same(low) {
+		low, high = 0, low
+	}
+	return 1 + low + sort.Search(max(0, high-low-1), func(i int) bool { return same(low + i + 1) })
+}
+
+// lineReader gives at most one line a read.
+type lineReader struct {
+	lines [][]byte
+	next  int // first line of which nothing was read
+	rest  []byte
+}
+
+func (r *lineReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.next == len(r.lines) {
+			return 0, io.EOF
+		}
+		r.rest = r.lines[r.next]
+		r.next++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// indents are the indentations, smallest first, of the lines that another one below them can belong to. A key behind "- "
+// counts as a line of its own.
+func indents(lines [][]byte) []int {
+	var open []int
+	for _, line := range lines {
+		text := bytes.TrimLeft(line, " ")
+		at := len(line) - len(text)
+		if text = bytes.TrimSpace(text); len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		for len(open) > 0 && open[len(open)-1] >= at {
+			open = open[:len(open)-1]
+		}
+		for open = append(open, at); bytes.HasPrefix(text, []byte("- ")); {
+			inner := bytes.TrimLeft(text[1:], " ")
+			at, text = at+len(text)-len(inner), inner
+			if bytes.HasPrefix(text, []byte("- ")) || bytes.ContainsRune(text, ':') {
+				open = append(open, at)
+			}
+		}
+	}
+	return open
+}
+
+// either writes numbers as in "0, 2 or 4".
+func either(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.Itoa(n)
+	}
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // entry is a key of a mapping and its value.

@@ -40,13 +40,11 @@ func (c Config) Shared() []byte {
 			some.Content = append(some.Content, all.Content[i], all.Content[i+1])
 		}
 	}
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if enc.Encode(some) != nil {
+	out, err := encode(some)
+	if err != nil {
 		return nil // a tree of plain nodes encodes
 	}
-	return out.Bytes()
+	return out
 }
 
 // WithShared returns the configuration with what another node's Shared gave. Every fault of

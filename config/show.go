@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -31,13 +30,11 @@ func (c Config) Effective() string {
 		return ""
 	}
 	top := c.shown.section(reflect.ValueOf(c.shown.doc).Elem(), "")
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
-	enc.SetIndent(2)
-	if err := enc.Encode(top); err != nil {
+	out, err := encode(top)
+	if err != nil {
 		return "# " + err.Error() + "\n" // a tree of plain nodes encodes
 	}
-	return out.String()
+	return string(out)
 }
 
 func (s shown) section(v reflect.Value, path string) *yaml.Node {

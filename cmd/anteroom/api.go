@@ -33,16 +33,16 @@ const defaultAPI = "http://127.0.0.1:8081"
 // remote are the flags of a command that talks to a running Anteroom.
 type remote struct {
 	url, token string
-	asJSON     bool
+	*output
 }
 
-// remoteFlags adds --api, --token and --json to a command and those below it.
+// remoteFlags adds --api, --token and -o to a command and those below it.
 func remoteFlags(cmd *cobra.Command) *remote {
 	r := &remote{}
 	f := cmd.PersistentFlags()
 	f.StringVar(&r.url, "api", "", "`URL` of the admin listener (default "+defaultAPI+", or ANTEROOM_API)")
 	f.StringVar(&r.token, "token", "", "API `token`; better in ANTEROOM_API_TOKEN, or its file's name in ANTEROOM_API_TOKEN_FILE")
-	f.BoolVar(&r.asJSON, "json", false, "print JSON")
+	r.output = outputFlags(f)
 	return r
 }
 
@@ -98,8 +98,16 @@ func advise(err error) error {
 
 // group makes a command that only has commands below it.
 func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: use, Short: short, Args: commandBelow, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(below...)
+	return cmd
+}
+
+// formerly makes a command that stands for another one, under the name that it had. The release that warns is followed by
+// one without it.
+func formerly(old, name string, cmd *cobra.Command) *cobra.Command {
+	cmd.Use = strings.Replace(cmd.Use, name, old, 1)
+	cmd.Deprecated = fmt.Sprintf("use %q; the next release drops the old name", name)
 	return cmd
 }
 
@@ -126,14 +134,6 @@ func needs(cmd *cobra.Command, flag string) {
 		}
 		return nil
 	}
-}
-
-// printJSON prints a value for programs.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // table prints rows in columns for people.
@@ -199,6 +199,42 @@ func findZone(ctx context.Context, c *client.Client, name string) (schema.Zone, 
 	return schema.Zone{}, anteroom.Errorf(anteroom.NotFound, "there is no zone %q; anteroom zone list shows all", name)
 }
 
+// places are the names of zones and rooms by their ids.
+type places map[string]string
+
+// readPlaces reads the names of all zones and rooms that the token may read.
+func readPlaces(ctx context.Context, c *client.Client) (places, error) {
+	zones, err := every[schema.Zone](ctx, c, ours+"/zones", nil)
+	if err != nil {
+		return nil, err
+	}
+	rooms, err := every[room](ctx, c, ours+"/rooms", nil)
+	if err != nil {
+		return nil, err
+	}
+	known := places{}
+	for _, z := range zones {
+		known[string(z.ID)] = z.Name
+	}
+	for _, rm := range rooms {
+		known[string(rm.ID)] = rm.String()
+	}
+	return known, nil
+}
+
+// of names what something is for: a room, a zone, or everything, which is all. What is gone, or
+// may not be read, has its id for a name.
+func (p places) of(zone *anteroom.ZoneID, room *anteroom.RoomID, all string) string {
+	named := func(id string) string { return cmp.Or(p[id], id) }
+	switch {
+	case room != nil:
+		return "room " + named(string(*room))
+	case zone != nil:
+		return "zone " + named(string(*zone))
+	}
+	return all
+}
+
 // room is a room of the API, with its paths.
 type room struct{ schema.Room }
 
@@ -262,7 +298,7 @@ func every[T any](ctx context.Context, c *client.Client, path string, q url.Valu
 	return out, nil
 }
 
-// action makes a command that talks to the API. It prints what do returns as JSON, or lets
+// action makes a command that talks to the API. It prints what do returns as data, or lets
 // show print it for people.
 func action[T any](r *remote, cmd *cobra.Command, do func(ctx context.Context, c *client.Client, args []string) (T, error), show func(w io.Writer, result T) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -274,10 +310,7 @@ func action[T any](r *remote, cmd *cobra.Command, do func(ctx context.Context, c
 		if err != nil {
 			return advise(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), result)
-		}
-		return show(cmd.OutOrStdout(), result)
+		return put(r.output, cmd.OutOrStdout(), result, show)
 	}
 	return cmd
 }

@@ -52,8 +52,8 @@ has such a file can make tickets: keep it as a secret. Lines and sessions are ne
 		if err != nil {
 			return advise(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]any{"file": args[0], "bytes": n})
+		if !r.people() {
+			return r.data(cmd.OutOrStdout(), map[string]any{"file": args[0], "bytes": n})
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the backup, %d bytes.\n", args[0], n)
 		return err

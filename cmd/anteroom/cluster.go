@@ -124,7 +124,7 @@ serves, stores out of reach. It ends with 1 when there is an error among the fin
 		if err != nil {
 			return advise(err)
 		}
-		if err := showFindings(cmd.OutOrStdout(), st, r.asJSON); err != nil {
+		if err := put(r.output, cmd.OutOrStdout(), st.Findings, showFindings); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(st.Findings, func(f manage.ClusterFinding) bool { return f.Severity == "error" }) {
@@ -135,15 +135,12 @@ serves, stores out of reach. It ends with 1 when there is an error among the fin
 	return cmd
 }
 
-func showFindings(w io.Writer, st manage.ClusterStatus, asJSON bool) error {
-	if asJSON {
-		return printJSON(w, st.Findings)
-	}
-	if len(st.Findings) == 0 {
+func showFindings(w io.Writer, findings []manage.ClusterFinding) error {
+	if len(findings) == 0 {
 		_, err := fmt.Fprintln(w, "nothing is wrong")
 		return err
 	}
-	for _, f := range st.Findings {
+	for _, f := range findings {
 		if _, err := fmt.Fprintf(w, "%s: %s\n  why: %s\n  fix: %s\n", shown(f.Severity), shown(f.What), shown(f.Why), shown(f.Fix)); err != nil {
 			return err
 		}

@@ -82,15 +82,15 @@ are left out.`,
 				}
 			}
 			results = append(results, one)
-			if !r.asJSON {
+			if r.people() {
 				one.show(cmd.OutOrStdout())
 			}
 			if cmd.Context().Err() != nil {
 				return exitError{exitInterrupted, errors.New("interrupted; what is shown is done, and the same command goes on")}
 			}
 		}
-		if r.asJSON {
-			if err := printJSON(cmd.OutOrStdout(), map[string]any{"dry_run": dryRun, "changes": results}); err != nil {
+		if !r.people() {
+			if err := r.data(cmd.OutOrStdout(), map[string]any{"dry_run": dryRun, "changes": results}); err != nil {
 				return err
 			}
 		} else {
@@ -186,7 +186,8 @@ this API. With CLOUDFLARE_BASE_URL and a token the provider finds it without a c
 		Args: noArgs,
 	}
 	r := remoteFlags(cmd)
-	cmd.Flags().MarkHidden("json")
+	cmd.Flags().MarkHidden("json") // it prints Terraform's language
+	cmd.Flags().MarkHidden("output")
 	cmd.Flags().StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write; by default standard output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

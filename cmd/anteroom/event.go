@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func eventCommand() *cobra.Command {
 	cmd := group("event", "Manage events: scheduled times at which a room has other settings")
 	cmd.Example = `  anteroom event create example.com/checkout drop --prequeue 2026-11-27T09:30:00Z \
       --start 2026-11-27T10:00:00Z --end 2026-11-27T12:00:00Z --shuffle
+  anteroom event create example.com/checkout early --start "2026-11-27 10:00" --end "2026-11-27 12:00" --tz Europe/Berlin
   anteroom event repeat example.com/checkout drop --every week --times 10
   anteroom event shuffle example.com/checkout drop --out shuffle`
 	r := remoteFlags(cmd)
@@ -97,10 +99,13 @@ func eventGet(r *remote) *cobra.Command {
 
 func eventCreate(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits from the room what no flag sets", Args: names("ROOM", "NAME")}
-	given := settingFlags(cmd, anteroom.EventFields())
+	given, check := settingFlags(cmd, anteroom.EventFields()), forceFlag(cmd)
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
+			return nil, err
+		}
+		if err := check(body); err != nil {
 			return nil, err
 		}
 		body["name"] = args[0]
@@ -113,12 +118,15 @@ func eventCreate(r *remote) *cobra.Command {
 
 func eventSet(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change the settings named by the flags"}
-	given, rename := settingFlags(cmd, anteroom.EventFields()), renameFlag(cmd)
+	given, rename, check := settingFlags(cmd, anteroom.EventFields()), renameFlag(cmd), forceFlag(cmd)
 	var inherit []string
 	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings, by flag, that come from the room again")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
+			return nil, err
+		}
+		if err := check(body); err != nil {
 			return nil, err
 		}
 		rename(body)
@@ -143,6 +151,49 @@ func eventSet(r *remote) *cobra.Command {
 	})
 }
 
+// forceFlag adds --force and returns what refuses an event that has already ended, without it.
+func forceFlag(cmd *cobra.Command) func(body map[string]any) error {
+	force := cmd.Flags().Bool("force", false, "accept an end in the past")
+	return func(body map[string]any) error {
+		end, given := body["event_end_time"].(string)
+		if !given || *force {
+			return nil
+		}
+		if t, err := anteroom.Stamp(end).Time(); err == nil && t.Before(time.Now()) {
+			return usageError{fmt.Errorf("the event ends in the past, at %s: check --start and --end, or pass --force to confirm", end)}
+		}
+		return nil
+	}
+}
+
+// localTime returns a time of the command line as RFC 3339. One without an offset is by the clock of tz, and may neither
+// be skipped nor occur twice there when the clock is changed.
+func localTime(flag, text, tz string) (string, error) {
+	if _, err := anteroom.Stamp(text).Time(); err == nil {
+		return text, nil
+	}
+	place, err := time.LoadLocation(tz)
+	if err != nil {
+		return "", usageError{fmt.Errorf("unknown time zone %q for --tz: use a name like Europe/Berlin", tz)}
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		t, err := time.ParseInLocation(layout, text, place)
+		if err != nil || tz == "" {
+			continue
+		}
+		if t.Format(layout) != text {
+			return "", usageError{fmt.Errorf("invalid time %q for --%s: the clock of %s skips it", text, flag, tz)}
+		}
+		for _, change := range []time.Duration{-time.Hour, -time.Hour / 2, time.Hour / 2, time.Hour} {
+			if other := t.Add(change); other.Format(layout) == text {
+				return "", usageError{fmt.Errorf("invalid time %q for --%s: it occurs twice in %s; use %s or %s", text, flag, tz, t.Format(time.RFC3339), other.Format(time.RFC3339))}
+			}
+		}
+		return t.Format(time.RFC3339), nil
+	}
+	return "", usageError{fmt.Errorf("invalid time %q for --%s: use RFC 3339 (2026-11-27T10:00:00Z) or a local time (2026-11-27 10:00) with --tz", text, flag)}
+}
+
 func eventDelete(r *remote) *cobra.Command {
 	return onEvent(r, &cobra.Command{Use: "delete ROOM EVENT", Short: "Delete an event; if it is active, it ends"},
 		func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
@@ -163,16 +214,23 @@ func eventRepeat(r *remote) *cobra.Command {
 	f.IntVar(&want.Interval, "interval", 1, "every so many days or weeks")
 	f.IntVar(&times, "times", 0, "number of times, the first included; 0 is without end")
 	f.StringVar(&until, "until", "", "moment after which it does not start again")
-	f.StringVar(&want.TimeZone, "time-zone", "UTC", "whose clock it follows, like Europe/Berlin")
+	f.StringVar(&want.TimeZone, "tz", "UTC", "`zone` whose clock it follows, like Europe/Berlin")
+	f.StringVar(&want.TimeZone, "time-zone", "UTC", "`zone`")
+	f.MarkDeprecated("time-zone", "use --tz; the next release drops the old name")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (got *schema.Repeat, err error) {
 		path := e.of(ours, rm) + "/repeat"
 		switch {
-		case want.Every == "" && (f.Changed("interval") || f.Changed("times") || f.Changed("until") || f.Changed("time-zone")):
+		case want.Every == "" && (f.Changed("interval") || f.Changed("times") || f.Changed("until") || f.Changed("tz") || f.Changed("time-zone")):
 			return nil, usageError{fmt.Errorf("--every day or --every week is missing; see %s --help", cmd.CommandPath())}
 		case want.Every == "":
 			return got, c.Do(ctx, http.MethodGet, path, nil, nil, &got)
 		case want.Every == "none":
 			return nil, c.Do(ctx, http.MethodDelete, path, nil, nil, nil)
+		}
+		if until != "" {
+			if until, err = localTime("until", until, want.TimeZone); err != nil {
+				return nil, err
+			}
 		}
 		want.Times, want.Until = schema.Optional(times), schema.Optional(anteroom.Stamp(until))
 		return got, c.Do(ctx, http.MethodPut, path, nil, want, &got)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -16,19 +15,18 @@ func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
 		Short: "List and rotate the keys that seal tickets",
-		Args:  noArgs,
+		Args:  commandBelow,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var data string
-	var asJSON bool
 	cmd.PersistentFlags().StringVar(&data, "data", "./anteroom-data", "data `directory`")
-	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	form := outputFlags(cmd.PersistentFlags())
 	show := func(cmd *cobra.Command) error {
 		keys, err := ticket.ListFile(server.KeyFile(data))
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if !form.people() {
 			type one struct {
 				ID      string    `json:"id"`
 				State   string    `json:"state"`
@@ -38,7 +36,7 @@ func keyCommand() *cobra.Command {
 			for _, k := range keys {
 				list = append(list, one{k.ID, string(k.State), k.Created.UTC()})
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(list)
+			return form.data(cmd.OutOrStdout(), list)
 		}
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 		fmt.Fprintln(w, "KEY\tSTATE\tCREATED")

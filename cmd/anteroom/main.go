@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	_ "time/tzdata" // events repeat by the clocks of a place, also on a machine that knows none
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/anteroom/anteroom"
 )
@@ -70,19 +72,16 @@ func rootCommand() *cobra.Command {
   anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600
   anteroom run --config anteroom.yaml`,
 	}
-	root.SuggestionsMinimumDistance = 2
-	root.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		hint := "anteroom --help lists the commands"
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return usageError{fmt.Errorf("there is no command %q; %s", args[0], hint)}
-	}
+	root.Args = commandBelow
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+			var known []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+			if meant := nearest(unknown.GetSpecifiedName(), known); meant != "" {
+				return usageError{fmt.Errorf("%w; did you mean --%s?", err, meant)}
+			}
+		}
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddGroup(&cobra.Group{ID: "serve", Title: "On the machine that serves:"}, &cobra.Group{ID: "manage", Title: "To a running Anteroom:"}, &cobra.Group{ID: "check", Title: "Anywhere:"})
@@ -104,6 +103,32 @@ func rootCommand() *cobra.Command {
 	root.InitDefaultVersionFlag()
 	root.Flags().MarkHidden("version") // the command of that name says it
 	return root
+}
+
+// commandBelow refuses the name of a command that is not below this one.
+func commandBelow(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			known = append(known, below.Name())
+		}
+	}
+	hint := cmd.CommandPath() + " --help lists the commands"
+	if meant := nearest(args[0], known); meant != "" {
+		hint = "did you mean " + meant + "?"
+	}
+	return usageError{fmt.Errorf("there is no command %q; %s", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "anteroom "), hint)}
+}
+
+// nearest is the word that somebody meant, which may be its beginning only, or "".
+func nearest(word string, known []string) string {
+	if i := slices.IndexFunc(known, func(k string) bool { return strings.HasPrefix(k, word) }); i >= 0 {
+		return known[i]
+	}
+	return anteroom.Nearest(word, known, max(2, len(word)/3))
 }
 
 // noArgs refuses arguments with a hint.

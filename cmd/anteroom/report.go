@@ -84,8 +84,8 @@ it is about the last 24 hours, or what --from and --to say.`,
 		if err != nil {
 			return advise(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]any{"file": file, "bytes": n})
+		if !r.people() {
+			return r.data(cmd.OutOrStdout(), map[string]any{"file": file, "bytes": n})
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the report, %d bytes.\n", file, n)
 		return err

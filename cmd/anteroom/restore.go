@@ -45,8 +45,8 @@ the backup are valid again as they were then: look at them with anteroom token l
 		if err := c.Upload(ctx, ours+"/restore", url.Values{"confirm": {"replace"}}, in, "application/gzip", &got); err != nil {
 			return advise(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), got)
+		if !r.people() {
+			return r.data(cmd.OutOrStdout(), got)
 		}
 		keys := "The ticket keys are as they were."
 		if got.Keys {

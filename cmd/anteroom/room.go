@@ -186,6 +186,10 @@ func (s setting) usage() string {
 func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]any, error) {
 	f := cmd.Flags()
 	all := settings(fields)
+	var tz string
+	if slices.ContainsFunc(all, func(s setting) bool { return s.Moment }) {
+		f.StringVar(&tz, "tz", "", "`zone` of times without an offset, like Europe/Berlin")
+	}
 	for _, s := range all {
 		switch {
 		case s.IsList():
@@ -205,7 +209,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 			if !given.Changed {
 				continue
 			}
-			v, err := s.value(given, cmd.InOrStdin())
+			v, err := s.value(given, cmd.InOrStdin(), tz)
 			if err != nil {
 				return nil, err
 			}
@@ -222,8 +226,8 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 	}
 }
 
-// value is what was given, as the API takes it.
-func (s setting) value(given *pflag.Flag, in io.Reader) (any, error) {
+// value is what was given, as the API takes it. Times without an offset are by the clock of tz.
+func (s setting) value(given *pflag.Flag, in io.Reader, tz string) (any, error) {
 	text := given.Value.String()
 	switch {
 	case s.Key == "custom_page_html":
@@ -239,6 +243,8 @@ func (s setting) value(given *pflag.Flag, in io.Reader) (any, error) {
 		return given.Value.(pflag.SliceValue).GetSlice(), nil
 	case s.Moment && text == "":
 		return nil, nil
+	case s.Moment:
+		return localTime(s.flag, text, tz)
 	case s.Minutes:
 		d, err := time.ParseDuration(text)
 		if n, number := strconv.Atoi(text); number == nil {
@@ -308,13 +314,23 @@ func roomCreate(r *remote) *cobra.Command {
 			body["host"] = zoneName
 		}
 		z, err := findZone(ctx, c, zoneName)
-		if anteroom.KindOf(err) == anteroom.NotFound && !isID(zoneName) {
+		isNew := anteroom.KindOf(err) == anteroom.NotFound && !isID(zoneName)
+		if isNew {
 			err = c.Do(ctx, http.MethodPost, ours+"/zones", nil, map[string]any{"name": zoneName}, &z)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return o, c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(string(z.ID))+"/waiting_rooms", nil, body, &o)
+		err = c.Do(ctx, http.MethodPost, published+"/zones/"+url.PathEscape(string(z.ID))+"/waiting_rooms", nil, body, &o)
+		if err != nil && isNew {
+			// Also after Ctrl-C. A zone that has got a room is not deleted.
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer stop()
+			if left := c.Do(ctx, http.MethodDelete, zonePath(z), nil, nil, nil); left != nil {
+				err = fmt.Errorf("%w\nzone %s was created and remains: %w", err, z.Name, left)
+			}
+		}
+		return o, err
 	}, say(func(o map[string]any) string {
 		return fmt.Sprintf("Room %s has the id %s.", shown(o["name"]), shown(o["id"]))
 	}))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,7 @@ func rulesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "Test bypass rules",
-		Args:  noArgs,
+		Args:  commandBelow,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(rulesTestCommand())
@@ -40,7 +39,7 @@ type described struct {
 	bot                                                        bool
 }
 
-// answer is what --json prints.
+// answer is what -o json prints.
 type answer struct {
 	Valid      bool        `json:"valid"`
 	Match      bool        `json:"match"`
@@ -56,7 +55,6 @@ type reading struct {
 
 func rulesTestCommand() *cobra.Command {
 	var d described
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "test EXPRESSION",
 		Short: "Test whether an expression matches a request",
@@ -89,7 +87,7 @@ Exit code 0 is a match, 1 none, 2 an expression or a flag that is not valid.`,
 	f.StringVar(&d.moment, "time", "", "`time` of the request, like 2026-11-27T08:00:00Z (default now)")
 	f.StringVar(&d.zone, "zone", "", "`name` of the zone (default the host of the URL)")
 	f.BoolVar(&d.bot, "bot", false, "the visitor is a verified crawler")
-	f.BoolVar(&asJSON, "json", false, "print JSON")
+	form := outputFlags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		expression := args[0]
 		if expression == "-" {
@@ -124,24 +122,21 @@ Exit code 0 is a match, 1 none, 2 an expression or a flag that is not valid.`,
 		for _, f := range faults {
 			a.Faults = append(a.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
 		}
-		return a.show(cmd.OutOrStdout(), asJSON)
+		return a.show(cmd.OutOrStdout(), form)
 	}
 	return cmd
 }
 
 // show prints the answer and returns what becomes the exit code.
-func (a answer) show(out io.Writer, asJSON bool) error {
+func (a answer) show(out io.Writer, form *output) error {
 	silent := errors.New("")
-	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(a); err != nil {
+	if !form.people() {
+		if err := form.data(out, a); err != nil {
 			return err
 		}
 	}
 	switch {
-	case !a.Valid && asJSON:
+	case !a.Valid && !form.people():
 		return exitError{exitUsage, silent}
 	case !a.Valid:
 		var b strings.Builder
@@ -153,9 +148,9 @@ func (a answer) show(out io.Writer, asJSON bool) error {
 			}
 		}
 		return exitError{exitUsage, errors.New(b.String())}
-	case !asJSON && a.Match:
+	case form.people() && a.Match:
 		fmt.Fprintln(out, "match")
-	case !asJSON:
+	case form.people():
 		fmt.Fprintln(out, "no match")
 		for _, one := range a.Readings {
 			if len(a.Readings) > 1 && !one.Match {

@@ -49,8 +49,12 @@ func findToken(ctx context.Context, c *client.Client, name string) (schema.Token
 }
 
 func tokenList(r *remote) *cobra.Command {
+	var known places
 	return action(r, &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) ([]schema.Token, error) {
+		func(ctx context.Context, c *client.Client, _ []string) (all []schema.Token, err error) {
+			if known, err = readPlaces(ctx, c); err != nil {
+				return nil, err
+			}
 			return every[schema.Token](ctx, c, ours+"/tokens", nil)
 		}, func(w io.Writer, tokens []schema.Token) error {
 			t := newTable(w, "TOKEN", "MAY", "FROM", "EXPIRES", "LAST USED", "ID")
@@ -60,14 +64,7 @@ func tokenList(r *remote) *cobra.Command {
 					networks = append(networks, n.String())
 				}
 				for _, g := range one.Grants {
-					where := ""
-					switch {
-					case g.Room != nil:
-						where = " room " + string(*g.Room)
-					case g.Zone != nil:
-						where = " zone " + string(*g.Zone)
-					}
-					may = append(may, g.Permission+where)
+					may = append(may, strings.TrimSpace(g.Permission+" "+known.of(g.Zone, g.Room, "")))
 				}
 				t.row(one.Name, strings.Join(may, ", "), strings.Join(networks, " "), moment(one.ExpiresOn), moment(one.LastUsed), one.ID)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,24 +11,24 @@ import (
 )
 
 func validateCommand() *cobra.Command {
-	var asJSON, show bool
+	var show bool
 	cmd := &cobra.Command{
-		Use:   "validate",
-		Short: "Check a configuration as run would load it, and report every error",
-		Example: `  anteroom validate --config anteroom.yaml
-  anteroom validate --config anteroom.yaml --show     print what is in force, defaults included`,
-		Args: noArgs,
+		Use:     "validate",
+		Short:   "Check a configuration as run would load it, and report every error",
+		Example: "  anteroom validate --config anteroom.yaml",
+		Args:    noArgs,
 	}
 	load := configFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	form := outputFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&show, "show", false, "print the configuration in force")
+	cmd.Flags().MarkDeprecated("show", "use \"anteroom config show\"; the next release drops it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err == nil {
 			_, err = geo.Open(cfg.GeoIP, nil)
 		}
 		out := cmd.OutOrStdout()
-		if asJSON {
+		if !form.people() {
 			result := struct {
 				Valid  bool        `json:"valid"`
 				Faults []jsonFault `json:"faults"`
@@ -45,9 +44,7 @@ func validateCommand() *cobra.Command {
 			} else if err != nil {
 				result.Error = err.Error()
 			}
-			enc := json.NewEncoder(out)
-			enc.SetIndent("", "  ")
-			if e := enc.Encode(result); e != nil {
+			if e := form.data(out, result); e != nil {
 				return e
 			}
 			if err != nil {

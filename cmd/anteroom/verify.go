@@ -67,8 +67,7 @@ while the prequeue runs, and compare it with --commitment.`,
 			return nil
 		},
 	}
-	r := &remote{}
-	cmd.Flags().BoolVar(&r.asJSON, "json", false, "print JSON")
+	r := &remote{output: outputFlags(cmd.Flags())}
 	cmd.Flags().StringVar(&r.token, "token", "", "API `token`, for a URL of the API")
 	cmd.Flags().StringVar(&ids, "ids", "", "`file` or URL with the ids, 16 bytes each or a line of text each")
 	cmd.Flags().StringVar(&commitment, "commitment", "", "the commitment as it was shown before the start")
@@ -88,11 +87,7 @@ while the prequeue runs, and compare it with --commitment.`,
 		if err != nil {
 			return err
 		}
-		if r.asJSON {
-			err = printJSON(cmd.OutOrStdout(), v)
-		} else {
-			err = v.show(cmd.OutOrStdout())
-		}
+		err = put(r.output, cmd.OutOrStdout(), v, func(w io.Writer, v verification) error { return v.show(w) })
 		switch {
 		case err != nil:
 			return err

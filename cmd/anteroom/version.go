@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 
@@ -9,21 +8,21 @@ import (
 )
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
+	var form *output
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of Anteroom and of Go",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{
+			if !form.people() {
+				return form.data(cmd.OutOrStdout(), map[string]string{
 					"version": versionString(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	form = outputFlags(cmd.Flags())
 	return cmd
 }
 

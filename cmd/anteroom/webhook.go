@@ -28,7 +28,7 @@ payloads and how a receiver verifies them.`
   anteroom webhook create sales https://hooks.slack.com/services/… --format slack --events room.queueing,room.recovered
   anteroom webhook test "on call"`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(webhookList(r), webhookCreate(r), webhookChange(r), webhookTest(r), webhookDeliveries(r), webhookRotate(r), webhookDelete(r), webhookVerify())
+	cmd.AddCommand(webhookList(r), webhookCreate(r), webhookSet(r), formerly("change", "set", webhookSet(r)), webhookTest(r), webhookDeliveries(r), webhookRotate(r), webhookDelete(r), webhookVerify())
 	return cmd
 }
 
@@ -55,23 +55,21 @@ func findWebhook(ctx context.Context, c *client.Client, name string) (schema.Web
 }
 
 func webhookList(r *remote) *cobra.Command {
+	var known places
 	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that your token can change", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) ([]schema.Webhook, error) {
+		func(ctx context.Context, c *client.Client, _ []string) (all []schema.Webhook, err error) {
+			if known, err = readPlaces(ctx, c); err != nil {
+				return nil, err
+			}
 			return every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
 		}, func(w io.Writer, all []schema.Webhook) error {
 			t := newTable(w, "WEBHOOK", "TELLS", "OF", "FORMAT", "ON", "TO", "ID")
 			for _, one := range all {
-				of, host := "all rooms", one.URL
-				switch {
-				case one.Room != nil:
-					of = "room " + string(*one.Room)
-				case one.Zone != nil:
-					of = "zone " + string(*one.Zone)
-				}
+				host := one.URL
 				if u, err := url.Parse(one.URL); err == nil { // the rest may be a secret
 					host = u.Host
 				}
-				t.row(one.Name, cmp.Or(strings.Join(one.Events, " "), "everything"), of, one.Format, one.Enabled, host, one.ID)
+				t.row(one.Name, cmp.Or(strings.Join(one.Events, " "), "everything"), known.of(one.Zone, one.Room, "all rooms"), one.Format, one.Enabled, host, one.ID)
 			}
 			return t.Flush()
 		})
@@ -149,10 +147,10 @@ func showWebhookSecret(out io.Writer, w schema.NewWebhook) error {
 	return err
 }
 
-func webhookChange(r *remote) *cobra.Command {
+func webhookSet(r *remote) *cobra.Command {
 	var flags webhookFlags
 	var name, to string
-	cmd := &cobra.Command{Use: "change WEBHOOK", Short: "Change the settings named by the flags; --disabled=false enables the webhook", Args: names("WEBHOOK")}
+	cmd := &cobra.Command{Use: "set WEBHOOK", Short: "Change the settings named by the flags; --disabled=false enables the webhook", Args: names("WEBHOOK")}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "another `name`")
 	cmd.Flags().StringVar(&to, "url", "", "another `URL`")
@@ -188,7 +186,7 @@ func webhookTest(r *remote) *cobra.Command {
 			return d, err
 		}
 		if d.State != webhook.Delivered && d.Error != nil {
-			return d, anteroom.Errorf(anteroom.Unavailable, "the webhook %s did not take the test: %s", w.Name, *d.Error)
+			return d, fmt.Errorf("webhook %s did not accept the test: %s", w.Name, *d.Error)
 		}
 		return d, nil
 	}

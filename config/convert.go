@@ -2,15 +2,16 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // YAML returns a JSON document as YAML, a line for each value, members in their order.
-func YAML(json []byte) ([]byte, error) {
+func YAML(data []byte) ([]byte, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(json, &doc); err != nil { // JSON is YAML
+	if err := yaml.Unmarshal(data, &doc); err != nil { // JSON is YAML
 		return nil, err
 	}
 	var unfold func(*yaml.Node)
@@ -25,6 +26,15 @@ func YAML(json []byte) ([]byte, error) {
 	}
 	unfold(&doc)
 	return encode(&doc)
+}
+
+// JSON returns a YAML document as JSON, members sorted by name.
+func JSON(text string) (json.RawMessage, error) {
+	var doc any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
 }
 
 // encode writes a tree of YAML, indented by two.

@@ -114,12 +114,15 @@ func scalarNode(v reflect.Value, f field.Field) *yaml.Node {
 	return n
 }
 
+// isDefault is the remark on a value that nobody gave.
+const isDefault = "# default"
+
 // remark notes where a value came from when the file does not have it.
 func (s shown) remark(n *yaml.Node, path string) {
 	switch from, given := s.where[path]; {
 	case s.brief:
 	case !given:
-		n.LineComment = "# default"
+		n.LineComment = isDefault
 	case from.Source != "":
 		n.LineComment = "# from " + from.Source
 	}

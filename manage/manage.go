@@ -59,6 +59,8 @@ type Config struct {
 	Webhooks Webhooks
 	// Cluster tells how the nodes stand together; nil means that no room is served.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
+	// Configuration returns what the process was started or last reloaded with; nil means nothing.
+	Configuration func() Configuration
 	// RemoveNode removes a core of the site; nil means that there is no cluster.
 	RemoveNode func(ctx context.Context, node string) error
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.

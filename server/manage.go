@@ -26,9 +26,19 @@ func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
-		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, RemoveNode: s.removeNode(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
+		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Configuration: s.configuration, RemoveNode: s.removeNode(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
 	})
 	return err
+}
+
+// configuration is what operators see of the configuration in force.
+func (s *Server) configuration() manage.Configuration {
+	cfg := s.Config()
+	c := manage.Configuration{File: cfg.File, YAML: cfg.Effective(), NeedsRestart: []string{}}
+	if s.first.Load() != nil {
+		c.NeedsRestart = append(c.NeedsRestart, s.needRestart(cfg)...)
+	}
+	return c
 }
 
 // FirstToken returns the secret of the API token that the start had to make, for the

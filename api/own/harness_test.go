@@ -154,6 +154,9 @@ func newWorld(t *testing.T) *world {
 			}
 			return nil
 		},
+		Configuration: func() manage.Configuration {
+			return manage.Configuration{File: "anteroom.yaml", YAML: "listen: [\":8080\"]\n", NeedsRestart: []string{"listen"}}
+		},
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil

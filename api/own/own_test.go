@@ -69,6 +69,7 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
 	w.ok("GET", "/cluster", "", nil)
+	w.ok("GET", "/configuration", "", nil)
 	w.ok("DELETE", "/cluster/nodes/gone", "", nil)
 	w.refused(adminToken, "DELETE", "/cluster/nodes/n", "", 400, "n is running: stop it first")
 	w.refused(adminToken, "DELETE", "/cluster/nodes/other", "", 400, "no core has the name")

@@ -104,6 +104,9 @@ func (f *face) operations() [][]operation {
 				noted("Nodes and roles of the site that answers, all sites as the rooms' coordinators see them, and what is wrong. A standalone process has no name and one node. Requires the permission to read everything."),
 			op("DELETE", Prefix+"/cluster/nodes/{node}", "removeNode", "Remove a core that is gone for good", gives(f.removeNode)).
 				noted("The core no longer counts toward the majority, and the core that replaces it receives a copy of its data. Send the request to another core of the same site while a majority is running. A running node is refused. Requires the admin permission.")),
+		tagged("configuration",
+			op("GET", Prefix+"/configuration", "getConfiguration", "Show the configuration in force, with defaults", gives(f.getConfiguration)).
+				noted("From file, environment and flags, as of the last reload. Contains no secrets. Requires the permission to read everything.")),
 		tagged("backup",
 			op("GET", Prefix+"/backup", "backup", "Download a backup of everything that is managed here", sends(f.backup, medium{"application/gzip", "A backup.", true}),
 				parameter{name: "keys", is: "boolean", doc: "Include the ticket keys. Anyone who has them can make tickets."}).

@@ -18,7 +18,7 @@ import (
 func configCommand() *cobra.Command {
 	from := group("import", "Import zones, rooms, events, rules and settings", importCloudflare())
 	to := group("export", "Export zones, rooms, events, rules and settings", exportTerraform())
-	return group("config", "Import and export rooms", from, to)
+	return group("config", "Show, compare and format the configuration; import and export rooms", configShow(), configDiff(), configFormat(), from, to)
 }
 
 const cloudflareAPI = "https://api.cloudflare.com/client/v4"

@@ -270,22 +270,25 @@ func readTemplate(name string, in io.Reader) (string, error) {
 	if name == "" {
 		return "", nil // back to the built-in page
 	}
+	b, err := readInput(name, in, anteroom.MaxTemplateBytes)
+	return string(b), err
+}
+
+// readInput reads a file, or in for "-", of at most so many bytes.
+func readInput(name string, in io.Reader, most int64) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		defer file.Close()
 		in = file
 	}
-	b, err := io.ReadAll(io.LimitReader(in, anteroom.MaxTemplateBytes+1))
-	if err != nil {
-		return "", err
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%s has more than %d KiB, which is the most", name, most>>10)
 	}
-	if len(b) > anteroom.MaxTemplateBytes {
-		return "", fmt.Errorf("%s has more than %d KiB, which is the most for a template", name, anteroom.MaxTemplateBytes>>10)
-	}
-	return string(b), nil
+	return b, err
 }
 
 // splitRoom takes ZONE/NAME apart.

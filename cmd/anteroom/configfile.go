@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/server"
+)
+
+func configShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Show the configuration that run would use, or with --running, does use; defaults included",
+		Long: `Show the configuration that "anteroom run" would use with the same file, environment and flags, defaults
+included. Remarks say which values do not come from the file. The output is itself a configuration file.`,
+		Example: `  anteroom config show --config anteroom.yaml
+  anteroom config show --running`,
+		Args: noArgs,
+	}
+	load := configFlags(cmd)
+	r := remoteFlags(cmd)
+	running := cmd.Flags().Bool("running", false, "what a running Anteroom was started or last reloaded with")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		text, err := "", error(nil)
+		if *running {
+			var c manage.Configuration
+			c, err = r.configuration(cmd.Context())
+			text = c.YAML
+		} else {
+			var cfg config.Config
+			cfg, err = load()
+			text = cfg.Effective()
+		}
+		if err != nil {
+			return err
+		}
+		if r.form == "json" {
+			data, err := config.JSON(text)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), data)
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), text)
+		return err
+	}
+	return cmd
+}
+
+// configuration reads what a running Anteroom uses.
+func (r *remote) configuration(ctx context.Context) (got manage.Configuration, err error) {
+	var c *client.Client
+	if c, err = r.client(); err == nil {
+		err = c.Do(ctx, http.MethodGet, ours+"/configuration", nil, nil, &got)
+	}
+	return got, advise(err)
+}
+
+// effective reads a file as run would, without environment and flags.
+func effective(file string) (string, error) {
+	cfg, err := config.Load(config.LoadOptions{File: file, Check: server.Check})
+	return cfg.Effective(), err
+}
+
+func configDiff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff FILE [OTHER]",
+		Short: "Show how a file differs from what a running Anteroom uses, or from another file",
+		Long: `Show what FILE would change in a running Anteroom, or what OTHER has that FILE has not. Both are compared with
+their defaults filled in. The exit code is 0 if they are the same, 1 if they differ or cannot be read.`,
+		Example: `  anteroom config diff anteroom.yaml
+  anteroom config diff anteroom.yaml next-week.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return names("FILE")(cmd, args)
+		},
+	}
+	r := remoteFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var before, after string
+		after, err := effective(args[len(args)-1])
+		switch {
+		case err != nil:
+		case len(args) == 2:
+			before, err = effective(args[0])
+		default:
+			var running manage.Configuration
+			running, err = r.configuration(cmd.Context())
+			before = running.YAML
+		}
+		if err != nil {
+			return err
+		}
+		differences, err := config.Compare(before, after)
+		if err != nil {
+			return err
+		}
+		if err := put(r.output, cmd.OutOrStdout(), append([]config.Difference{}, differences...), showDifferences); err != nil || len(differences) == 0 {
+			return err
+		}
+		return exitError{exitFailed, errors.New("")}
+	}
+	return cmd
+}
+
+func showDifferences(w io.Writer, differences []config.Difference) error {
+	if len(differences) == 0 {
+		_, err := fmt.Fprintln(w, "no differences")
+		return err
+	}
+	for _, d := range differences {
+		line := ""
+		switch {
+		case d.Old == nil:
+			line = fmt.Sprintf("+ %s: %s", d.Key, short(*d.New))
+		case d.New == nil:
+			line = fmt.Sprintf("- %s: %s", d.Key, short(*d.Old))
+		default:
+			line = fmt.Sprintf("~ %s: %s -> %s", d.Key, short(*d.Old), short(*d.New))
+		}
+		if _, err := fmt.Fprintln(w, harmless(line, "")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func configFormat() *cobra.Command {
+	var write, check bool
+	cmd := &cobra.Command{
+		Use:   "fmt FILE",
+		Short: "Print a configuration file in its canonical form; - is standard input",
+		Long: `Print a configuration file in its canonical form: keys in the order of docs/config.md, indented by two spaces.
+Comments stay with the keys they belong to. The file keeps its meaning.`,
+		Example: `  anteroom config fmt anteroom.yaml
+  anteroom config fmt --write anteroom.yaml`,
+		Args: names("FILE"),
+	}
+	cmd.Flags().BoolVarP(&write, "write", "w", false, "rewrite the file")
+	cmd.Flags().BoolVar(&check, "check", false, "print nothing; exit code 1 if the file is not in canonical form")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file := args[0]
+		if write && (check || file == "-") {
+			return usageError{errors.New("--write needs a file, and no --check")}
+		}
+		text, err := readInput(file, cmd.InOrStdin(), 4<<20)
+		if err != nil {
+			return err
+		}
+		formatted, err := config.Format(text)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", file, err)
+		case check && !bytes.Equal(text, formatted):
+			return fmt.Errorf("%s is not in canonical form; anteroom config fmt --write rewrites it", file)
+		case check || write && bytes.Equal(text, formatted):
+			return nil
+		case write:
+			return os.WriteFile(file, formatted, 0) // in place: owner and permissions stay
+		}
+		_, err = cmd.OutOrStdout().Write(formatted)
+		return err
+	}
+	return cmd
+}

@@ -78,6 +78,12 @@ func TestHouse(t *testing.T) {
 			t.Error(fault)
 		}
 	})
+	t.Run("recipes", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range strayRecipes(readPages(t, root), readExamples(t, root)) {
+			t.Error(fault)
+		}
+	})
 	t.Run("no large files", func(t *testing.T) {
 		t.Parallel()
 		for _, fault := range largeFiles(t, root) {

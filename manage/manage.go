@@ -43,6 +43,9 @@ type Config struct {
 	// Strict holds rooms of the API to the published minima: limits of 200 and more, sessions
 	// of 1 to 30 minutes, five events.
 	Strict bool
+	// Hosts are those of the proxied sites; new hosts of rooms have to be among them. None, or
+	// "*", means that requests for every host arrive.
+	Hosts []string
 	// FileRooms are those of the configuration: checked already, and read-only here but for
 	// their controls. SetFile replaces them.
 	FileRooms []anteroom.Room
@@ -246,6 +249,7 @@ type File struct {
 	Rooms      []anteroom.Room
 	CookieName string
 	Strict     bool
+	Hosts      []string // as Config.Hosts
 }
 
 // SetFile replaces what the configuration file said, and how doors are prepared from now on.
@@ -269,7 +273,7 @@ func (m *Manager) SetFile(ctx context.Context, f File, prepare Prepare) error {
 		}
 	}
 	finish(true)
-	m.cfg.FileName, m.cfg.FileRooms, m.cfg.CookieName, m.cfg.Strict, m.cfg.Prepare = f.Name, f.Rooms, f.CookieName, f.Strict, prepare
+	m.cfg.FileName, m.cfg.FileRooms, m.cfg.CookieName, m.cfg.Strict, m.cfg.Hosts, m.cfg.Prepare = f.Name, f.Rooms, f.CookieName, f.Strict, f.Hosts, prepare
 	m.put(next)
 	return nil
 }

@@ -247,6 +247,37 @@ func (t *tx) strangeHosts(before *Served, r *anteroom.Room) anteroom.Faults {
 	return f
 }
 
+// unreachableHosts returns the faults of new hosts that no proxied site names, so that nobody would reach the room there. A
+// room keeps a host that it had when its site went.
+func (t *tx) unreachableHosts(before *Served, r *anteroom.Room) anteroom.Faults {
+	var f anteroom.Faults
+	for i, rt := range r.Routes {
+		if t.next.reaches(rt.Host) || before != nil && slices.ContainsFunc(before.Routes, func(old anteroom.Route) bool { return old.Host == rt.Host }) {
+			continue
+		}
+		f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q belongs to no proxied site", rt.Host),
+			Fix: "add it to the hosts of a site in the configuration first"})
+	}
+	return f
+}
+
+// reaches reports whether requests for a host can arrive.
+func (s *State) reaches(host string) bool {
+	return len(s.hosts) == 0 || host == "*" || slices.ContainsFunc(s.hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
+}
+
+// Unreachable returns the hosts of a room that no proxied site names: visitors who ask for one get an error, and never the
+// room.
+func (s *State) Unreachable(r *anteroom.Room) []string {
+	var hosts []string
+	for _, rt := range r.Routes {
+		if !s.reaches(rt.Host) && !slices.Contains(hosts, rt.Host) {
+			hosts = append(hosts, rt.Host)
+		}
+	}
+	return hosts
+}
+
 // within reports whether a host is a zone's name or below it.
 func within(host, zone string) bool {
 	below, ok := strings.CutSuffix(host, zone)
@@ -257,7 +288,7 @@ func within(host, zone string) bool {
 // operation is about.
 func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) (anteroom.Room, error) {
 	tidy(&r)
-	faults := append(t.next.checkRoom(&r), t.strangeHosts(before, &r)...)
+	faults := slices.Concat(t.next.checkRoom(&r), t.strangeHosts(before, &r), t.unreachableHosts(before, &r))
 	if len(faults) == 0 {
 		r = r.WithDefaults()
 		faults = t.m.checkAmong(t.next, &r, t.by)

@@ -35,6 +35,7 @@ type State struct {
 
 	cookieName string
 	strict     bool
+	hosts      []string // as File.Hosts
 }
 
 // Served is a room with what was made from it.
@@ -187,7 +188,7 @@ func (s *State) roomsIn(zone string) (n int) {
 // withFile returns the state with other rooms of the file, or says what does not go together.
 func (s *State) withFile(f File, now time.Time) (*State, error) {
 	n := s.clone()
-	n.cookieName, n.strict = f.CookieName, f.Strict
+	n.cookieName, n.strict, n.hosts = f.CookieName, f.Strict, f.Hosts
 	n.byID = maps.Clone(s.byID)
 	for _, r := range s.rooms {
 		if r.File {

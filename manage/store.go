@@ -598,7 +598,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: its zone %s is missing; %s", roomPrefix+string(r.ID), r.Zone, wayBack)
 		}
 	}
-	s, err = s.withFile(File{Rooms: file, CookieName: m.cfg.CookieName, Strict: m.cfg.Strict}, m.now())
+	s, err = s.withFile(File{Rooms: file, CookieName: m.cfg.CookieName, Strict: m.cfg.Strict, Hosts: m.cfg.Hosts}, m.now())
 	return s, unused, err
 }
 

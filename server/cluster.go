@@ -270,6 +270,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 		st.Site, st.Hub = "local", true
 		st.Node, _ = os.Hostname()
 		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
+		st.Findings = append(st.Findings, s.unreachableRooms()...)
 		return st, nil
 	}
 	st.Name, st.Site, st.Node, st.Hub = s.Config().Cluster.Name, seen.Site, seen.Node, seen.Hub
@@ -283,6 +284,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 			ClockOffset: m.Offset.Seconds(), Files: m.State, Roles: held[m.Node]})
 	}
 	s.diagnose(ctx, &st, seen)
+	st.Findings = append(st.Findings, s.unreachableRooms()...)
 	return st, nil
 }
 

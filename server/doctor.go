@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster/doctor"
@@ -53,4 +54,18 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	for _, f := range doctor.Findings(v) {
 		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})
 	}
+}
+
+// unreachableRooms are findings about rooms whose hosts no proxied site of this node names.
+func (s *Server) unreachableRooms() (out []manage.ClusterFinding) {
+	state := s.manage.State()
+	for r := range state.Rooms() {
+		if hosts := state.Unreachable(&r.Room); len(hosts) > 0 {
+			out = append(out, manage.ClusterFinding{Severity: string(doctor.Warning),
+				What: fmt.Sprintf("room %s/%s covers %s, which no proxied site names", r.Zone, r.Name, strings.Join(hosts, ", ")),
+				Why:  "Requests for a host without a site are answered with 421, so no visitor reaches the room there.",
+				Fix:  "Add the host to the hosts of a site in the configuration, or remove the route."})
+		}
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
@@ -25,10 +26,18 @@ const firstTokenEnv = "ANTEROOM_API_TOKEN"
 func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
 	s.manage, err = manage.Open(ctx, manage.Config{
-		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
+		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
 		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Configuration: s.configuration, RemoveNode: s.removeNode(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
 	})
 	return err
+}
+
+// proxiedHosts are the hosts that requests can arrive for.
+func proxiedHosts(cfg config.Config) (hosts []string) {
+	for _, site := range cfg.Sites {
+		hosts = append(hosts, site.Hosts...)
+	}
+	return hosts
 }
 
 // configuration is what operators see of the configuration in force.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,5 +288,53 @@ func TestTheOperatorsHandOnALine(t *testing.T) {
 	}
 	if strings.Join(did, " ") != "room.controls room.admit_now session.revoke" {
 		t.Errorf("the log says %q", did)
+	}
+}
+
+// TestRoomsThatNobodyReaches: a room for a host without a site is refused, as it is in the file. One that was there when its
+// site went stays, can be changed otherwise, and is a finding.
+func TestRoomsThatNobodyReaches(t *testing.T) {
+	const rest = ", origins: \"http://127.0.0.1:9\"}]\nrooms: []\n"
+	r := startServer(t, "sites: [{hosts: [127.0.0.1, Shop.example]"+rest)
+	m := r.s.Manager()
+	findings := func() []string {
+		t.Helper()
+		st, err := m.Cluster(t.Context(), operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var what []string
+		for _, f := range st.Findings {
+			what = append(what, f.Severity+": "+f.What)
+		}
+		return what
+	}
+	zone, made := r.makeRoom("127.0.0.1", localRoom("/a"))
+	r.makeRoom("shop.example", anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "shop.example", Path: "/"}}, Settings: localRoom("/").Settings})
+	r.makeRoom("*", anteroom.Room{Name: "all", Routes: []anteroom.Route{{Host: "*", Path: "/all"}}, Settings: localRoom("/").Settings})
+	other, err := m.CreateZone(t.Context(), operator, "other.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := localRoom("/lost")
+	lost.Routes[0].Host = "other.example"
+	_, err = m.CreateRoom(t.Context(), operator, other.ID, lost)
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), `routes[0].host: "other.example" belongs to no proxied site (add it to the hosts of a site`) {
+		t.Error(err)
+	}
+	if got := findings(); got != nil {
+		t.Errorf("findings: %q", got)
+	}
+
+	r.mustReload("sites: [{hosts: [elsewhere.example]" + rest)
+	want := []string{"warning: room 127.0.0.1/a covers 127.0.0.1, which no proxied site names", "warning: room shop.example/shop covers shop.example, which no proxied site names"}
+	if got := findings(); !slices.Equal(got, want) {
+		t.Errorf("findings: %q", got)
+	}
+	if _, err := m.ChangeRoom(t.Context(), operator, zone, made.ID, func(r *anteroom.Room) error { r.TotalActiveUsers = 7; return nil }); err != nil {
+		t.Errorf("the limit of an unreachable room cannot be changed: %v", err)
+	}
+	if _, err := m.CreateRoom(t.Context(), operator, zone, localRoom("/b")); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("after the reload: %v", err)
 	}
 }

@@ -130,7 +130,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	if s.manage == nil {
 		err = s.openManager(ctx, p)
 	} else {
-		err = s.manage.SetFile(ctx, manage.File{Name: p.cfg.File, Rooms: p.cfg.Rooms, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict}, s.prepareDoors(p))
+		err = s.manage.SetFile(ctx, manage.File{Name: p.cfg.File, Rooms: p.cfg.Rooms, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg)}, s.prepareDoors(p))
 	}
 	if err != nil {
 		return err

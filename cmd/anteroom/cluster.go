@@ -109,7 +109,7 @@ func doctorCommand() *cobra.Command {
 		Short: "Find problems of a running installation",
 		Long: `Find what is wrong with a running installation: clocks that differ, cores that are away or do not
 reach each other, versions that do not go together, two sites with one name, roles that nobody
-serves, stores out of reach. It ends with 1 when there is an error among the findings.`,
+serves, stores out of reach, rooms for hosts that no proxied site names. It ends with 1 when there is an error among the findings.`,
 		Example: `  anteroom doctor
   anteroom doctor --json`,
 		Args: noArgs,

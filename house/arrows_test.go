@@ -94,6 +94,7 @@ var table = []tableRow{
 	{pkg: "caddy/...", imports: []string{".", "gateway", "node", "coordinator", "cluster/..."}, http: true},
 	{pkg: "lab/...", imports: []string{"./..."}, http: true},
 	{pkg: "release"},
+	{pkg: "release/deploy"},
 	{pkg: "tools/..."},
 	{pkg: "house"},
 }

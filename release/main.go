@@ -1,5 +1,5 @@
 // Command release makes everything that a release of Anteroom consists of, in one folder: archives,
-// deb and rpm packages, an image, a Homebrew formula, a list of what is inside (SBOM) and the checksums.
+// deb and rpm packages, an image, a Helm chart, a Homebrew formula, a list of what is inside (SBOM) and the checksums.
 //
 // The same commit and version give the same bytes: every time in the files is that of the commit, and nothing of the
 // machine that builds goes in. scripts/release calls it.
@@ -107,6 +107,7 @@ func run(version, out, root string, systems []string) error {
 		{"archives", r.archives},
 		{"deb and rpm", r.packages},
 		{"image", r.image},
+		{"chart", r.chart},
 		{"SBOM", func() error { return r.sbom(r.targets[0].binary) }},
 		{"formula", r.formula},
 		{"checksums", r.checksums},

@@ -34,7 +34,7 @@ func makeRelease(t *testing.T) map[string][32]byte {
 		write(t, to.binary, []byte(to.os+to.arch))
 		r.targets = append(r.targets, to)
 	}
-	for _, step := range []func() error{r.archives, r.packages, r.image, func() error { return r.sbom(self) }, r.formula, r.checksums} {
+	for _, step := range []func() error{r.archives, r.packages, r.image, r.chart, func() error { return r.sbom(self) }, r.formula, r.checksums} {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
@@ -72,13 +72,25 @@ func TestTheSameCommitGivesTheSameBytes(t *testing.T) {
 		}
 	}
 	want := []string{
-		"anteroom-1.2.3~rc.1-1.aarch64.rpm", "anteroom-1.2.3~rc.1-1.x86_64.rpm", "anteroom.rb", "anteroom_1.2.3-rc.1_darwin_arm64.tar.gz",
+		"anteroom-1.2.3~rc.1-1.aarch64.rpm", "anteroom-1.2.3~rc.1-1.x86_64.rpm", "anteroom.rb", "anteroom_1.2.3-rc.1_chart.tgz", "anteroom_1.2.3-rc.1_darwin_arm64.tar.gz",
 		"anteroom_1.2.3-rc.1_image.tar", "anteroom_1.2.3-rc.1_linux_amd64.tar.gz", "anteroom_1.2.3-rc.1_linux_arm64.tar.gz",
 		"anteroom_1.2.3-rc.1_sbom.cdx.json", "anteroom_1.2.3-rc.1_windows_amd64.zip", "anteroom_1.2.3~rc.1_amd64.deb", "anteroom_1.2.3~rc.1_arm64.deb",
 		"checksums.txt",
 	}
 	if got := slices.Sorted(maps.Keys(first)); !slices.Equal(got, want) {
 		t.Errorf("files:\n%q\nwant\n%q", got, want)
+	}
+}
+
+// The chart of a release is for the image of the release.
+func TestChartHasTheVersion(t *testing.T) {
+	r := &release{version: "1.2.3-rc.1", root: "..", out: t.TempDir()}
+	if err := r.chart(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := exec.Command("tar", "-xOzf", filepath.Join(r.out, "anteroom_1.2.3-rc.1_chart.tgz"), "anteroom/Chart.yaml").Output()
+	if err != nil || strings.Count(string(text), "ersion: 1.2.3-rc.1\n") != 2 {
+		t.Errorf("%v\n%s", err, text)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,7 @@ type demoOptions struct {
 	session        time.Duration
 	crowd          int
 	language, data string
+	shopOnly       bool
 }
 
 func demoCommand() *cobra.Command {
@@ -50,11 +52,15 @@ Ctrl-C ends it; nothing is kept.`,
 	cmd.Flags().DurationVar(&o.session, "session-duration", 45*time.Second, "how long a session lives after its last request")
 	cmd.Flags().IntVar(&o.crowd, "crowd", 100, "simulated visitors a minute; 0 for none")
 	cmd.Flags().StringVar(&o.language, "language", "en-US", "`language` of the waiting page")
+	cmd.Flags().BoolVar(&o.shopOnly, "shop-only", false, "serve only the shop at --listen, to put an Anteroom of your own in front of it")
 	cmd.Flags().StringVar(&o.data, "data", "", "data `directory` (a temporary one that is removed)")
 	return cmd
 }
 
 func demo(ctx context.Context, o demoOptions, out io.Writer) error {
+	if o.shopOnly {
+		return demoShop(ctx, o, out)
+	}
 	if o.data == "" {
 		dir, err := os.MkdirTemp("", "anteroom-demo-")
 		if err != nil {
@@ -136,6 +142,25 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	})
 	others.Go(func() { demoProgress(work, s, out) })
 	return s.Run(work)
+}
+
+// demoShop serves the shop without a waiting room.
+func demoShop(ctx context.Context, o demoOptions, out io.Writer) error {
+	goods, err := shop.New(shop.Config{SessionDuration: o.session})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The shop, without a waiting room: http://%s/\n", local(l.Addr().String()))
+	origin := &http.Server{Handler: goods, ReadHeaderTimeout: 5 * time.Second}
+	defer context.AfterFunc(ctx, func() { origin.Close() })()
+	if err := origin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 // demoProgress shows the room's numbers: in place on a terminal, else a line now and then.

@@ -205,12 +205,7 @@ func TestValidationBites(t *testing.T) {
 // Anteroom takes the configuration and environment that pods get.
 func TestAnteroomTakesTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "anteroom")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/anteroom")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	binary := build(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, "secret"), bytes.Repeat([]byte("5e"), 32), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -236,4 +231,16 @@ func TestAnteroomTakesTheConfiguration(t *testing.T) {
 			}
 		}
 	}
+}
+
+// build makes Anteroom in a folder.
+func build(t *testing.T, dir string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(dir, "anteroom")
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/anteroom")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
 }

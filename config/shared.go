@@ -57,5 +57,14 @@ func (c Config) WithShared(shared []byte, check func(cookieName string, rooms []
 		return Config{}, err
 	}
 	c.CookieName, c.Sites, c.Rooms = other.CookieName, other.Sites, other.Rooms
+	if c.shown.doc != nil {
+		doc, where := *c.shown.doc, maps.Clone(c.shown.where)
+		doc.CookieName, doc.Sites, doc.Rooms = other.shown.doc.CookieName, other.shown.doc.Sites, other.shown.doc.Rooms
+		for path, place := range other.shown.where {
+			place.Source = "the cluster"
+			where[path] = place
+		}
+		c.shown = shown{doc: &doc, where: where}
+	}
 	return c, nil
 }

@@ -33,6 +33,9 @@ rooms: [{name: a, host: "*", total_active_users: 1, new_users_per_minute: 2, cus
 	if got.Data != bare.Data || len(got.Cluster.Join) != 1 {
 		t.Error("what is the node's own has changed")
 	}
+	if text := got.Effective(); !strings.Contains(text, "origins: [\"http://f\"]") || !strings.Contains(text, "cookie_name: \"ticket\" # from the cluster") || !strings.Contains(text, "queueing_method: \"random\"") {
+		t.Errorf("what it uses is not shown:\n%s", text)
+	}
 	if text := string(full.Shared()); strings.Contains(text, "/var/lib") || strings.Contains(text, "#") {
 		t.Errorf("shared tells what is this machine's:\n%s", text)
 	}

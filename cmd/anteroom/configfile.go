@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,10 +68,14 @@ func (r *remote) configuration(ctx context.Context) (got manage.Configuration, e
 	return got, advise(err)
 }
 
-// effective reads a file as run would, without environment and flags.
-func effective(file string) (string, error) {
-	cfg, err := config.Load(config.LoadOptions{File: file, Check: server.Check})
-	return cfg.Effective(), err
+// loadFile reads a file as run would, without environment and flags.
+func loadFile(name string) (config.Config, error) {
+	return config.Load(config.LoadOptions{File: name, Check: server.Check})
+}
+
+// fromCluster reports whether a node whose file has no sites takes a key from other nodes.
+func fromCluster(d config.Difference) bool {
+	return strings.HasPrefix(d.Key, "sites") || strings.HasPrefix(d.Key, "rooms") || d.Key == "cookie_name"
 }
 
 func configDiff() *cobra.Command {
@@ -89,13 +95,16 @@ their defaults filled in. The exit code is 0 if they are the same, 1 if they dif
 	}
 	r := remoteFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var before, after string
-		after, err := effective(args[len(args)-1])
-		switch {
-		case err != nil:
-		case len(args) == 2:
-			before, err = effective(args[0])
-		default:
+		file, err := loadFile(args[len(args)-1])
+		if err != nil {
+			return err
+		}
+		before := ""
+		if len(args) == 2 {
+			var first config.Config
+			first, err = loadFile(args[0])
+			before = first.Effective()
+		} else {
 			var running manage.Configuration
 			running, err = r.configuration(cmd.Context())
 			before = running.YAML
@@ -103,9 +112,12 @@ their defaults filled in. The exit code is 0 if they are the same, 1 if they dif
 		if err != nil {
 			return err
 		}
-		differences, err := config.Compare(before, after)
+		differences, err := config.Compare(before, file.Effective())
 		if err != nil {
 			return err
+		}
+		if len(args) == 1 && len(file.Sites) == 0 {
+			differences = slices.DeleteFunc(differences, fromCluster)
 		}
 		if err := put(r.output, cmd.OutOrStdout(), append([]config.Difference{}, differences...), showDifferences); err != nil || len(differences) == 0 {
 			return err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +33,7 @@ type simulateOptions struct {
 	runs        int
 	algorithms  []string
 	whatIf      bool
-	asJSON      bool
+	form        *output
 	quiet       bool
 	points      string
 	visits      string
@@ -66,7 +68,7 @@ give the same result.`,
 	f.IntVar(&o.runs, "runs", 1, "run with so many seeds, from --seed on")
 	f.StringSliceVar(&o.algorithms, "algorithm", []string{sim.Anteroom}, "way of sharing slots `name`, repeatable: "+strings.Join(sim.Algorithms, ", ")+"; or all")
 	f.BoolVar(&o.whatIf, "whatif", true, "run with other limits, too, and compare; with --json off unless given")
-	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	o.form = outputFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress and no report on the screen")
 	f.StringVar(&o.points, "csv", "", "write the numbers over time to `file`")
 	f.StringVar(&o.visits, "visits", "", "write what became of each visitor (a sample of 20,000) to `file`")
@@ -76,7 +78,7 @@ give the same result.`,
 		if err := o.check(); err != nil {
 			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 		}
-		if (o.asJSON || o.quiet) && !cmd.Flags().Changed("whatif") {
+		if (!o.form.people() || o.quiet) && !cmd.Flags().Changed("whatif") {
 			o.whatIf = false
 		}
 		sc, err := plan.Read(args[0])
@@ -174,8 +176,11 @@ func simulate(ctx context.Context, sc sim.Scenario, o simulateOptions, out io.Wr
 		return err
 	}
 	switch {
-	case o.asJSON:
-		err = outcome.JSON(out, report)
+	case !o.form.people():
+		var text bytes.Buffer
+		if err = outcome.JSON(&text, report); err == nil {
+			err = o.form.data(out, json.RawMessage(text.Bytes()))
+		}
 	case !o.quiet:
 		err = outcome.Text(out, report)
 	}

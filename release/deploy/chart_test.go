@@ -33,7 +33,10 @@ const (
 )
 
 // render returns the documents that the chart makes of values, by the templates' names and without the notes.
-func render(values string) ([]byte, error) {
+func render(values string) ([]byte, error) { return renderAs("anteroom", values) }
+
+// renderAs renders a release with a name.
+func renderAs(release, values string) ([]byte, error) {
 	c, err := loader.Load(folder)
 	if err != nil {
 		return nil, err
@@ -42,7 +45,7 @@ func render(values string) ([]byte, error) {
 	if err := yamls.Unmarshal([]byte(values), &given); err != nil {
 		return nil, err
 	}
-	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "anteroom", Namespace: "anteroom", IsInstall: true}, nil)
+	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: release, Namespace: "anteroom", IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +213,11 @@ func TestAnteroomTakesTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, values := range choices {
-		text, err := render(values)
+		release := "anteroom"
+		if values == "" {
+			release = strings.Repeat("long-name-", 5) + "end" // the names of nodes are bounded, and those of releases less so
+		}
+		text, err := renderAs(release, values)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,7 @@ type Room struct {
 
 	QueueingStatusCode      int      `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
 	JSONResponse            bool     `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to exactly \"Accept: application/json\"."`
-	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page."`
+	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page for visitors whose browsers ask for none of its 38."`
 	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"524288" doc:"Mustache template of the waiting page, at most 512 KiB. Defaults to the built-in page."`
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
 	Bind                    string   `key:"bind" label:"Bind tickets" group:"Cookie" default:"none" enum:"none,ip-prefix" ours:"true" doc:"What a ticket is bound to: none, or the network of the visitor's address."`

@@ -3,7 +3,9 @@ package gateway
 import (
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -38,6 +40,10 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
 		}
 	case askReceipt:
 		x.receipt()
+	case askLanguages:
+		x.languages()
+	case askLanguage:
+		x.chooseLanguage()
 	default:
 		x.refuseAsk()
 	}
@@ -54,7 +60,44 @@ func (x *exchange) readsAsk() bool {
 }
 
 func (x *exchange) refuseAsk() {
-	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold or receipt", false})
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages or language", false})
+}
+
+// languageCookie holds the language that the visitor has chosen on the page.
+const languageCookie = "__anteroom_language"
+
+// languages shows the languages of the page.
+func (x *exchange) languages() {
+	h := x.neverStored()
+	h["Content-Type"] = valueTextHTML
+	h["X-Robots-Tag"] = valueNoindex
+	h["Content-Security-Policy"] = x.s.policy
+	x.buf = page.AppendLanguages(x.buf[:0], x.query())
+	x.write(http.StatusOK, x.buf)
+}
+
+// chooseLanguage remembers a language of the page for a year and goes back to the address.
+func (x *exchange) chooseLanguage() {
+	_, name, _ := strings.Cut(x.r.URL.RawQuery, page.LanguageQuery)
+	name, _, _ = strings.Cut(name, "&")
+	if !page.IsLanguage(name) {
+		x.refuseAsk()
+		return
+	}
+	c := http.Cookie{Name: languageCookie, Value: name, Path: "/", MaxAge: 365 * 24 * 3600, HttpOnly: true, Secure: x.https, SameSite: http.SameSiteLaxMode}
+	x.neverStored()["Set-Cookie"] = []string{c.String()}
+	x.back()
+}
+
+// language is that of the built-in page.
+func (x *exchange) language() string {
+	chosen := ""
+	eachCookie(x.r.Header["Cookie"], languageCookie, func(value string) { chosen = value })
+	accept := ""
+	if lines := x.r.Header["Accept-Language"]; len(lines) > 0 {
+		accept = lines[0]
+	}
+	return page.Negotiate(chosen, accept, string(x.room.DefaultTemplateLanguage))
 }
 
 // status answers with the place as the page's script reads it.
@@ -78,10 +121,27 @@ func (x *exchange) giveTicket(h http.Header) {
 // itself: the same path and query without our parameter. The Location is relative, so that
 // no host can be smuggled into it.
 func (x *exchange) goOn() {
-	h := x.neverStored()
-	x.giveTicket(h)
-	h["Location"] = []string{"?" + withoutAsk(x.r.URL.RawQuery)}
+	x.giveTicket(x.neverStored())
+	x.back()
+}
+
+// back goes to the same path and query.
+func (x *exchange) back() {
+	x.w.Header()["Location"] = []string{"?" + x.query()}
 	x.write(http.StatusSeeOther, nil)
+}
+
+// query is that of the page on which the visitor waits. Its links replace the query: what it was is in the Referer.
+func (x *exchange) query() string {
+	query := withoutAsk(x.r.URL.RawQuery)
+	if query != "" {
+		return query
+	}
+	from, err := url.Parse(x.r.Header.Get("Referer"))
+	if err != nil || from.Host != x.r.Host || from.EscapedPath() != x.r.URL.EscapedPath() {
+		return ""
+	}
+	return withoutAsk(from.RawQuery)
 }
 
 // stream keeps the visitor informed by server-sent events until the turn comes. Where no

@@ -109,6 +109,8 @@ const (
 	askStream
 	askHold
 	askReceipt
+	askLanguages
+	askLanguage
 	askUnknown
 )
 
@@ -131,6 +133,9 @@ func askOf(query string) (ask, seen int) {
 			continue
 		}
 		seen = -1
+		if strings.HasPrefix(value, "language.") {
+			return askLanguage, -1
+		}
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
 			if err != nil || n > anteroom.MaxLine || what == "hold" || what == "receipt" {
@@ -147,6 +152,8 @@ func askOf(query string) (ask, seen int) {
 			return askHold, seen
 		case "receipt":
 			return askReceipt, seen
+		case "languages":
+			return askLanguages, seen
 		}
 		return askUnknown, -1
 	}

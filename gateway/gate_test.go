@@ -20,7 +20,7 @@ func TestWaitingPage(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Cache-Control": "private, no-store, max-age=0", "Cdn-Cache-Control": "no-store", "Surrogate-Control": "no-store",
-		"Vary": "Cookie, Accept, Accept-Encoding", "X-Robots-Tag": "noindex", "X-Content-Type-Options": "nosniff", "Refresh": "20",
+		"Vary": "Cookie, Accept, Accept-Encoding, Accept-Language", "X-Robots-Tag": "noindex", "X-Content-Type-Options": "nosniff", "Refresh": "20",
 		"Etag": "", "Last-Modified": "", "Age": "", "Content-Range": "", "Accept-Ranges": "", "Content-Type": "text/html; charset=UTF-8",
 	} {
 		if got := res.Header.Get(name); got != want {

@@ -80,7 +80,7 @@ func (x *exchange) turnAwayPart(h http.Header) {
 func (x *exchange) view(hold bool) page.View {
 	return page.View{
 		Decision:  x.decision,
-		Language:  string(x.room.DefaultTemplateLanguage),
+		Language:  x.language(),
 		Template:  x.template(),
 		Now:       x.start,
 		Returning: len(x.tickets) > 0,

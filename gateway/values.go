@@ -12,7 +12,7 @@ var (
 	valueCDN            = []string{"no-store"}
 	valueNosniff        = []string{"nosniff"}
 	valueNoindex        = []string{"noindex"}
-	valueVary           = []string{"Cookie, Accept, Accept-Encoding"}
+	valueVary           = []string{"Cookie, Accept, Accept-Encoding, Accept-Language"}
 	valueGzip           = []string{"gzip"}
 	valueAllowRead      = []string{"GET, HEAD"}
 	valueRetrySoon      = []string{"5"}

@@ -148,7 +148,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 					{hole: titleHole},
 					press.text(lead),
 					{hole: factsHole},
-					press.text(foot(w, state(st), variant) + `<script type="application/json" id="words">` + string(told) + `</script>`),
+					press.text(foot(w, language, state(st), variant) + `<script type="application/json" id="words">` + string(told) + `</script>`),
 					press.text("<script>" + scripts + "</script></body></html>\n"),
 				}
 			}
@@ -189,7 +189,7 @@ func spoken(w *words) map[string]any {
 }
 
 // foot is what follows the facts and is the same for every visitor.
-func foot(w *words, st state, variant int) string {
+func foot(w *words, language string, st state, variant int) string {
 	e := html.EscapeString
 	var b strings.Builder
 	if !st.static() {
@@ -204,7 +204,7 @@ func foot(w *words, st state, variant int) string {
 			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
 		}
 	}
-	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` +
+	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` + switchTo(language) +
 		`<footer class="waitingrooms-text" lang="en" dir="ltr">Waiting Room powered by Anteroom</footer></div>`)
 	return b.String()
 }

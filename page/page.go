@@ -42,6 +42,12 @@ const (
 	holdQuery   = "__anteroom=hold"   // the page with Paused set, without a Refresh header
 )
 
+// The query pairs of the switch of languages: of the link to their page, and what stands before the name of one in its links.
+const (
+	LanguagesQuery = "__anteroom=languages"
+	LanguageQuery  = "__anteroom=language."
+)
+
 // VerifyPath is where the page stands by which anybody can recompute a shuffle, on every host.
 const VerifyPath = "/.well-known/anteroom/verify"
 

@@ -14,6 +14,8 @@ type saying [2]string
 // worded so that no sentence depends on a number's plural form: numbers stand beside labels
 // and in units' short forms. "{}" stands for a value.
 type words struct {
+	Name string `json:"name"` // of the language, in itself
+
 	Line   saying `json:"line"`
 	Draw   saying `json:"draw"`
 	Held   saying `json:"held"`

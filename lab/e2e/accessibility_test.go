@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 )
 
 // axe returns the script of the accessibility checker.
@@ -100,6 +101,12 @@ func (b *tab) violations(script string) []violation {
 	return found.Violations
 }
 
+// speaks sets the languages that the browser asks for.
+func (b *tab) speaks(languages string) {
+	b.t.Helper()
+	do(b, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": languages}})
+}
+
 func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 	t.Parallel()
 	script := axe(t)
@@ -118,6 +125,7 @@ func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 		for _, language := range languages {
 			for _, p := range pages {
 				path := "/" + language + "/" + p.name
+				b.speaks(language)
 				b.visit(g.url(path))
 				b.waits()
 				if got := eval[bool](b, "matchMedia('(prefers-color-scheme: dark)').matches"); got != (scheme == "dark") {
@@ -147,6 +155,7 @@ func TestPageFitsSmallScreensAndLargeText(t *testing.T) {
 	// 320 pixels are 1280 at 400 % (WCAG 1.4.10).
 	do(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true})
 	for _, language := range []string{"en-US", "de-DE", "ar-EG"} {
+		b.speaks(language)
 		b.visit(g.url(fmt.Sprintf("/%s/line", language)))
 		b.waits()
 		if w := eval[int](b, "document.documentElement.scrollWidth"); w > 320 {

@@ -131,7 +131,7 @@ func (o *office) under(path string) string { return "/zones/" + o.zone + "/waiti
 // the least that a room needs, or replace it.
 func (o *office) newRoom(changes fields) string {
 	o.t.Helper()
-	room := fields{"name": "shop", "host": "shop.example", "total_active_users": 200, "new_users_per_minute": 200}
+	room := fields{"name": "shop", "host": "shop.example", "total_active_users": 200, "new_users_per_minute": 200, "first_session": "1h"}
 	for k, v := range changes {
 		room[k] = v
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -92,4 +93,32 @@ func tagOf(language string) (tag, direction string) {
 		return tag, "rtl"
 	}
 	return tag, "ltr"
+}
+
+// A visitor reads the page in the browser's language, chooses another without script, and stays at the address.
+func TestVisitorChoosesTheLanguage(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	newVisitor(t, g).enter()
+	b := open(t)
+	b.speaks("de-AT,de;q=0.9,en;q=0.5")
+	address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+	b.visit(address)
+	b.waits()
+	language := func() string { return eval[string](b, "document.documentElement.lang") }
+	if language() != "de-DE" {
+		t.Fatalf("the page is in %s", language())
+	}
+	eval[bool](b, "document.querySelector('nav a').click(), true")
+	b.becomes(10*time.Second, "document.querySelectorAll('#languages a').length == 38")
+	eval[bool](b, `document.querySelector('#languages a[lang="fr-FR"]').click(), true`)
+	b.becomes(10*time.Second, "document.documentElement.lang == 'fr-FR' && !!document.querySelector('#ref')")
+	if got := eval[string](b, "location.href"); got != address {
+		t.Errorf("the address is %s, was %s", got, address)
+	}
+	b.visit(g.url("/"))
+	b.waits()
+	if language() != "fr-FR" {
+		t.Errorf("the choice is forgotten: %s", language())
+	}
 }

@@ -14,6 +14,7 @@ const oneSeat = `  - name: shop
     total_active_users: 1
     new_users_per_minute: 600
     session_duration: 5m
+    first_session: 5m
     enabled_origin_commands: revoke
 `
 

@@ -119,4 +119,23 @@ type Status struct {
 	WaitKnown        bool
 	WaitOfNewcomer   time.Duration // forecast for somebody who would join now
 	InForce          *InForce      // settings and event at the moment
+	Pace             int           // new users per minute that are called at the moment, at most NewPerMinute
+	PaceReason       PaceReason    // why it is that
 }
+
+// PaceReason says why a room admits as many as it does.
+type PaceReason string
+
+// The reasons of a pace.
+const (
+	// PaceLimits: nothing but the limits bounds it.
+	PaceLimits PaceReason = ""
+	// PaceOriginDown: no origin is healthy; nobody new is admitted.
+	PaceOriginDown PaceReason = "origin_down"
+	// PaceOriginErrors: more requests fail than the operator allows.
+	PaceOriginErrors PaceReason = "origin_errors"
+	// PaceOriginSlow: the origin takes longer than the operator allows.
+	PaceOriginSlow PaceReason = "origin_slow"
+	// PaceRecovering: the origin is within its bounds again, and the pace grows back to the limit.
+	PaceRecovering PaceReason = "origin_recovering"
+)

@@ -81,13 +81,15 @@ const (
 	ReasonPrequeue
 	// ReasonDraining: the operator lets nobody new into the line. Refuse.
 	ReasonDraining
+	// ReasonOrigin: no origin is healthy, and the room protects it. Wait.
+	ReasonOrigin
 	reasonCount
 )
 
 var reasonWords = [...]string{"none", "suspended", "session", "free_slot", "turn", "reopened",
 	"passthrough", "adopted", "full", "line", "waiting", "early", "queue_all", "place_lost",
 	"session_over", "used", "bound", "reject", "not_joining", "line_full",
-	"prequeue", "draining"}
+	"prequeue", "draining", "origin"}
 
 // String returns the reason's word, as it stands in metrics and logs.
 func (r Reason) String() string {
@@ -107,7 +109,7 @@ func (r Reason) Verdict() Verdict {
 	case ReasonReject, ReasonNotJoining, ReasonDraining:
 		return Refuse
 	case ReasonNone, ReasonFull, ReasonLine, ReasonWaiting, ReasonEarly, ReasonQueueAll, ReasonPlaceLost, ReasonSessionOver,
-		ReasonUsed, ReasonBound, ReasonLineFull, ReasonPrequeue:
+		ReasonUsed, ReasonBound, ReasonLineFull, ReasonPrequeue, ReasonOrigin:
 		return Wait
 	}
 	return Wait // a number that is no reason admits nobody

@@ -87,12 +87,20 @@ type Settings struct {
 	// PlaceHold zero means the default.
 	PlaceHold time.Duration `key:"place_hold" label:"Place is kept for" group:"Queue" default:"5m" min:"30s" max:"1h" ours:"true" doc:"How long a visitor's place is kept after a missed check-in."`
 
+	// Protect lets admission follow the origin (engine/origin.go).
+	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to a tenth of new_users_per_minute, while it exceeds protect_errors or protect_latency."`
+	ProtectErrors  int           `key:"protect_errors" label:"Errors at most" unit:"%" group:"Origin" default:"10" min:"1" max:"100" ours:"true" doc:"With protect, the percentage of failed requests above which fewer visitors are admitted: no connection, no answer, or a status of 500 or above. 100 sets no bound."`
+	ProtectLatency time.Duration `key:"protect_latency" label:"Response time at most" group:"Origin" default:"0s" min:"10ms" max:"10m" ours:"true" doc:"With protect, the response time above which fewer visitors are admitted, when more than 5% of the requests take longer. 0s sets no bound."`
+
 	// RenewalEnded is since when DisableSessionRenewal holds, where it did not always: whoever
 	// is inside at that moment has SessionDuration from it. [Room.At] sets it.
 	RenewalEnded Time
 	// Prequeueing holds everybody without a session because an event is about to start; QueueAll
 	// goes before it. [Room.At] sets it.
 	Prequeueing bool
+	// OriginDown holds everybody without a session because no origin is healthy; QueueAll and
+	// Prequeueing go before it. The site sets it, from what its doors report.
+	OriginDown bool
 	// Draining turns newcomers away, and leaves those in line and in a session alone. [Room.At]
 	// sets it.
 	Draining bool

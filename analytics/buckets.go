@@ -126,3 +126,54 @@ func (c BucketCounts) Upto(bounds ...float64) []uint64 {
 }
 
 func (b Bucket) high() float64 { return math.Exp2(float64(b.Index) / perOctave) }
+
+// Plus adds what others have counted.
+func (c BucketCounts) Plus(other BucketCounts) BucketCounts {
+	return c.merge(other, 1, func(a, b uint64) uint64 { return a + b })
+}
+
+// Since is what was counted after an earlier look at the same Buckets.
+func (c BucketCounts) Since(before BucketCounts) BucketCounts {
+	return c.merge(before, -1, func(a, b uint64) uint64 { return a - min(a, b) })
+}
+
+func (c BucketCounts) merge(other BucketCounts, sign float64, each func(a, b uint64) uint64) BucketCounts {
+	out := BucketCounts{Zero: each(c.Zero, other.Zero), Sum: c.Sum + sign*other.Sum}
+	out.Count = out.Zero
+	add := func(index int, n uint64) {
+		if n > 0 {
+			out.Buckets, out.Count = append(out.Buckets, Bucket{index, n}), out.Count+n
+		}
+	}
+	a, b := c.Buckets, other.Buckets
+	for len(a)+len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Index < b[0].Index:
+			add(a[0].Index, each(a[0].N, 0))
+			a = a[1:]
+		case len(a) == 0 || b[0].Index < a[0].Index:
+			add(b[0].Index, each(0, b[0].N))
+			b = b[1:]
+		default:
+			add(a[0].Index, each(a[0].N, b[0].N))
+			a, b = a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+// Quantile is a duration that a share of all, from 0 to 1, are not above: the upper end of its bucket.
+// 0 when there are none.
+func (c BucketCounts) Quantile(share float64) time.Duration {
+	rank := uint64(math.Ceil(share * float64(c.Count)))
+	n := c.Zero
+	if rank <= n {
+		return 0
+	}
+	for _, b := range c.Buckets {
+		if n += b.N; n >= rank {
+			return time.Duration(b.high() * float64(time.Second))
+		}
+	}
+	return 0
+}

@@ -53,7 +53,8 @@ type Coordinator struct {
 	overview bool // see overlooks
 
 	draws     uint64
-	pace      float64
+	pace      float64 // turns that may be given now
+	throttle  throttle
 	paceAt    anteroom.Time
 	lastAt    anteroom.Time // when the last offers take effect
 	letters   allowance     // of batches of turns, when there are several sites
@@ -114,6 +115,7 @@ type siteView struct {
 	inquire []Ask           // to be asked about
 	found   []Finding       // to be told
 	keys    []Placed        // to be told: the site has others
+	origin  OriginFacts     // as reported last
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -151,6 +153,7 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 	if s.ResetAt > c.settings.ResetAt {
 		c.line.reset(s.ResetAt)
 	}
+	s.OriginDown = c.settings.OriginDown && s.Protect
 	c.settings = s
 	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
 	c.line.setRandom(s.QueueingMethod == anteroom.Random)
@@ -256,7 +259,8 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	c.setIdle(s, r.Idle)
 	s.demand.add(now, float64(r.Newcomers))
 	c.demand.add(now, float64(r.Newcomers))
-	s.honors = r.LostFor
+	s.honors, s.origin = r.LostFor, r.Origin
+	c.followOrigin(now)
 	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()
@@ -640,7 +644,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 		if s.want == 0 || s.lostAt != 0 {
 			continue
 		}
-		if c.mode != Open {
+		if c.mode != Open || c.originDownAt(s) {
 			s.want, s.answer = 0, true
 			continue
 		}
@@ -677,6 +681,7 @@ func (c *Coordinator) Tick(now anteroom.Time) {
 	c.line.sweep(now, c.settings.PlaceHold, 50)
 	c.pursue(now)
 	c.noticeSilence(now)
+	c.followOrigin(now)
 	c.knock(now)
 	c.bareSilent(now)
 	for _, s := range c.sites {

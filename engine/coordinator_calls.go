@@ -10,7 +10,7 @@ import (
 )
 
 func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
-	return func(i uint16) bool { return c.answers(now, i) }
+	return func(i uint16) bool { return c.answers(now, i) && !c.originDownAt(c.sites[i]) }
 }
 
 // awaitFor is how long a site whose process has just begun may take to tell who of its line is there: every
@@ -23,7 +23,12 @@ func (c *Coordinator) awaits(now anteroom.Time) func(uint16) bool {
 }
 
 // burst is how many releases may follow each other at once.
-func (c *Coordinator) burst() float64 { return max(5, float64(c.settings.NewUsersPerMinute)/30) }
+func (c *Coordinator) burst() float64 {
+	if c.throttle.on() {
+		return max(1, c.ratePerSecond())
+	}
+	return max(5, float64(c.settings.NewUsersPerMinute)/30)
+}
 
 // regather gives a line that has lost touch the time to come back before anybody is
 // called: after a restart whoever reconnected first would otherwise enter first.
@@ -36,8 +41,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.send(now, s) // a site takes no turns of a coordinator whose State it has not heard
 		}
 	}
-	rate := 2 * float64(c.settings.NewUsersPerMinute) / 60
-	c.pace = min(c.burst(), c.pace+rate*now.Sub(c.paceAt).Seconds())
+	c.pace = min(c.burst(), c.pace+c.ratePerSecond()*now.Sub(c.paceAt).Seconds())
 	c.paceAt = now
 	plenty := c.alive <= 1 || c.plenty()
 	if c.mode == Queue && !c.closed() && now >= c.quiet && c.overlooks(now) && (plenty || c.letters.may(now)) {
@@ -52,7 +56,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			}
 			p := c.line.places.at(slot)
 			site := c.sites[p.site].key
-			paced := p.flags&flagShown != 0 && !c.settings.Unpaced
+			paced := p.flags&flagShown != 0 && !c.settings.Unpaced || c.throttle.on()
 			if (paced && c.pace < 1) || c.grant(site, 1) == 0 {
 				c.line.putBack(slot)
 				break
@@ -78,7 +82,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
 			}
 		}
-		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() {
+		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() && !c.throttle.on() {
 			c.setMode(Open)
 		}
 	}
@@ -97,7 +101,8 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 	permits := func() int { return int(min(c.ledger.Permits(), anteroom.MaxUsers)) }
 	at, batch := now.Add(c.effectDelay(now)), map[SiteKey][]anteroom.ID{}
 	c.line.drawn = c.line.drawn[:0]
-	for _, slot := range c.line.first(now, min(n, permits()), c.seed, &c.draws, c.reachable(now)) {
+	answers := func(i uint16) bool { return c.answers(now, i) } // whether its origin does is the operator's to judge
+	for _, slot := range c.line.first(now, min(n, permits()), c.seed, &c.draws, answers) {
 		p := c.line.places.at(slot)
 		site := c.sites[p.site].key
 		if c.grant(site, 1) == 0 {

@@ -42,6 +42,9 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	if !c.closed() {
 		hot += int64(c.idle) // being recalled from sites that need them no more
 	}
+	if c.throttle.on() {
+		hot = min(hot, int64(c.pace))
+	}
 	c.figuresMade++
 	f := &Figures{At: now, Number: c.figuresMade, Waiting: c.line.waiting(), Hot: hot, Front: c.front, Released: c.released,
 		Shuffled: c.shuffled, Seconds: c.line.seconds.list()}
@@ -60,8 +63,9 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 			for k := range units {
 				from.limit[k], from.free[k] = float64(c.ledger.Limit[k]), float64(c.ledger.Pool(k))
 			}
-			if !c.settings.Unpaced {
-				if from.pace, from.burst = c.pace, c.burst(); !c.line.paced() {
+			if !c.settings.Unpaced || c.throttle.on() {
+				from.pace, from.burst, from.rate = c.pace, c.burst(), c.ratePerSecond()
+				if !c.line.paced() && !c.throttle.on() {
 					from.pace = max(from.pace, float64(c.permits()))
 				}
 			}

@@ -76,6 +76,7 @@ type deskDoor struct {
 	open    int               // streams
 
 	behind bool // it has other figures than the site
+	origin OriginFacts
 	toldAt anteroom.Time
 }
 
@@ -148,6 +149,7 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 	}
 	d.batch, d.sent, d.reply = m.Batch, m.Sent, true
 	d.behind = m.Figures != x.site.figures.At
+	x.origin(now, d, m.Origin)
 	for _, token := range m.Abandoned {
 		if held, ok := d.held[token]; ok {
 			delete(d.held, token)
@@ -360,6 +362,7 @@ func (x *Desk) Gone(now anteroom.Time, door uint64) {
 	}
 	delete(x.doors, door)
 	x.order = slices.DeleteFunc(x.order, func(o *deskDoor) bool { return o == d })
+	x.sumOrigin(now)
 	tokens := make([]uint64, 0, len(d.held))
 	for _, held := range d.held {
 		tokens = append(tokens, held)

@@ -63,6 +63,8 @@ type Doorway struct {
 	revokes   telling[anteroom.ID]
 	polls     telling[Poll]
 	sent      flights[ends]
+	origin    OriginFacts
+	turned    bool // the site has not been told that origin.Down has changed
 	news      bool // something has not been told yet
 
 	heardBy anteroom.Time // when the newest message left that the site has confirmed
@@ -242,7 +244,9 @@ func (x *Doorway) takePolls() {
 
 // Urgent says that a message for the site ought not to wait for the next tick: somebody waits
 // for the answer.
-func (x *Doorway) Urgent() bool { return len(x.unsent) > 0 || len(x.revokes.items) > 0 && x.news }
+func (x *Doorway) Urgent() bool {
+	return len(x.unsent) > 0 || len(x.revokes.items) > 0 && x.news || x.turned && x.inhabited()
+}
 
 // Reachable reports whether the site answers: it is not CutAfter ago that it was spoken to and
 // has not answered.
@@ -263,12 +267,12 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	case beat && (!reachable || x.unconfirmed() || x.inhabited() || !x.empty && x.spoke != 0):
 	case !reachable:
 		return m, false
-	case len(x.unsent) > 0, x.news, x.unconfirmed() && since >= tellAgain:
+	case len(x.unsent) > 0, x.news, x.turned, x.unconfirmed() && since >= tellAgain:
 	default:
 		return m, false
 	}
 	x.empty = !x.inhabited()
-	m = FromDoor{Door: x.process, Node: x.node, Empty: x.empty, Sent: now, Visits: x.takeVisits(now)}
+	m = FromDoor{Door: x.process, Node: x.node, Empty: x.empty, Sent: now, Visits: x.takeVisits(now), Origin: x.origin}
 	if x.figured {
 		m.Figures = x.door.figures.At
 	}
@@ -281,7 +285,7 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	m.Batch, m.Touches = x.door.TakeTouches()
 	m.Ages = x.door.ages(now, m.Touches)
 	x.sent.add(m.Batch, e)
-	x.spoke, x.news = now, false
+	x.spoke, x.news, x.turned = now, false, false
 	if x.silence == 0 {
 		x.silence = now
 	}

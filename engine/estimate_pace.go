@@ -193,8 +193,9 @@ func (f *forecast) leaveRate() float64 {
 type capacity struct {
 	limit [units]float64
 	free  [units]float64
-	// pace is how many turns may follow each other now, and burst how many at most; 0: any number.
-	pace, burst float64
+	// pace is how many turns may follow each other now, burst how many at most, 0 for any number, and rate by
+	// how many pace grows in a second.
+	pace, burst, rate float64
 }
 
 // write fills the forecast part of the figures, which starts at now. Without anything known it costs
@@ -264,7 +265,7 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 			seats += freed * d / length
 			n := max(0, min(seats, perMinute-held-rest*recent[1+whole]-recent[0]))
 			if c.burst > 0 {
-				c.pace = max(c.pace, min(c.burst, c.pace+2*perMinute/60*d))
+				c.pace = max(c.pace, min(c.burst, c.pace+c.rate*d))
 				n = min(n, c.pace)
 				c.pace -= n
 			}

@@ -189,7 +189,7 @@ func TestForecastQuartilesAscend(t *testing.T) {
 		f.configure(time.Minute)
 		f.endsAll, f.joins = knownEnds, c.joins
 		out := &Figures{Waiting: c.waiting}
-		f.write(midnight, out, capacity{limit: [units]float64{1e6, c.perMinute}, free: [units]float64{1e6, c.perMinute}, burst: max(5, c.perMinute/30)})
+		f.write(midnight, out, capacity{limit: [units]float64{1e6, c.perMinute}, free: [units]float64{1e6, c.perMinute}, burst: max(5, c.perMinute/30), rate: 2 * c.perMinute / 60})
 		t.Logf("%d waiting, %v a minute: %v", c.waiting, c.perMinute, out.Draw)
 		if d := out.Draw; d[0] <= 0 || d[1] < d[0] || d[2] < d[1] {
 			t.Errorf("%d waiting, %v a minute, %v join a second: the quartiles are %v", c.waiting, c.perMinute, c.joins, d)

@@ -148,6 +148,8 @@ type Report struct {
 	Weight uint32
 	// LostFor repeats that of the first State which told of a lost incarnation.
 	LostFor time.Duration
+	// Origin is what the doors here saw of the origin; zero in rooms that do not protect theirs.
+	Origin OriginFacts
 	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
 	// process of the site.
 	Timed bool
@@ -251,6 +253,8 @@ type FromDoor struct {
 	// Node is the same after each start of the process: a process that speaks for the node says that
 	// the one before is over. 0: not known.
 	Node uint64
+	// Origin is what the node's gateway saw of the origin; zero in rooms that do not protect theirs.
+	Origin OriginFacts
 	// Empty: the door knows no session and holds no request, so that it lets nobody in unasked.
 	Empty bool
 }

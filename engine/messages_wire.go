@@ -194,7 +194,8 @@ func (c *coder) report(r *Report) {
 	c.flags(&r.Last)
 	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }},
 		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }},
-		extension{func() bool { return r.Timed }, func(c *coder) { c.flags(&r.Timed) }})
+		extension{func() bool { return r.Timed }, func(c *coder) { c.flags(&r.Timed) }},
+		extension{func() bool { return r.Origin != OriginFacts{} }, func(c *coder) { c.origin(&r.Origin) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -353,7 +354,15 @@ func (c *coder) fromDoor(m *FromDoor) {
 		extension{func() bool { return m.Empty }, func(c *coder) { c.flags(&m.Empty) }},
 		extension{func() bool { return len(m.Ages) > 0 }, func(c *coder) {
 			list(c, &m.Ages, 1, func(c *coder, age *time.Duration) { signed(c, age) })
-		}})
+		}},
+		extension{func() bool { return m.Origin != OriginFacts{} }, func(c *coder) { c.origin(&m.Origin) }})
+}
+
+func (c *coder) origin(f *OriginFacts) {
+	c.flags(&f.Known, &f.Down)
+	unsigned(c, &f.Requests)
+	unsigned(c, &f.Failed)
+	signed(c, &f.P95)
 }
 
 func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
@@ -406,7 +415,7 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {
 	named(c, &d.Verdict, anteroom.Wait, anteroom.Pass)
-	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonDraining)
+	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonOrigin)
 	method := uint8(1 + slices.Index(anteroom.QueueingMethods, d.Method))
 	named(c, &method, 0, uint8(len(anteroom.QueueingMethods)))
 	if c.reads && method > 0 {

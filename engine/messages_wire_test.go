@@ -262,7 +262,7 @@ func TestWireExtensions(t *testing.T) {
 	for _, c := range wireExamples() {
 		w := wires[c.wire]
 		b := w.encode(nil, c.message)
-		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages") || strings.Contains(c.file, "-timed")
+		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages") || strings.Contains(c.file, "-timed") || strings.Contains(c.file, "-origin")
 		if !known && b[len(b)-1] != 0 {
 			t.Errorf("%s: it ends with %d, want no extensions", c.file, b[len(b)-1])
 		}
@@ -339,11 +339,13 @@ func wireExamples() []wireExample {
 		{"7-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
 		{"7-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
 		{"7-report-timed", 0, &Report{From: site, Sent: now, Timed: true}},
+		{"7-report-origin", 0, &Report{From: site, Sent: now, Origin: OriginFacts{Known: true, Requests: 900, Failed: 12, P95: 340 * time.Millisecond}}},
 		{"7-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
 		{"7-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
 		{"7-todoor-term", 3, &ToDoor{Site: site, Now: now, Term: 513}},
 		{"7-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},
 		{"7-fromdoor-ages", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Touches: []anteroom.ID{a, b}, Ages: []time.Duration{0, 29 * time.Second}}},
+		{"7-fromdoor-origin", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Origin: OriginFacts{Known: true, Down: true}}},
 		{"7-fromdoor-node", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Node: 9, Empty: true}},
 	}
 }
@@ -384,7 +386,7 @@ func TestWireErrors(t *testing.T) {
 		{"part without a name", 1, with(site, 3, 6), "6 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
 		{"verdict", 3, zeroAnswer(0, 4), "4 has no name, 0 to 3"},
-		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonDraining)+1), "22 has no name, 0 to 21"},
+		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonOrigin)+1), "23 has no name, 0 to 22"},
 		{"method", 3, zeroAnswer(2, 5), "5 has no name, 0 to 4"},
 		{"figures longer than the message", 3, with(figures, 8, 200), "ends too early"},
 		{"figures shorter than they are", 3, append(with(figures, 8, figures[8]-1), 0), "ends too early"},

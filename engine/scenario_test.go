@@ -26,6 +26,7 @@ import (
 //	advance DURATION                time passes, in steps of 100 ms
 //	admit N                         the operator gives the next N in line their turn
 //	shuffle SPAN                    everybody in line gets a place by a seed
+//	origin down|ok|errors=N|p95=D   what the gateway sees of the origin from now on, each second, of 100 requests
 //	revoke NAME                     the origin ends the session
 //	replay NAME                     a request with the first ticket the visitor ever had
 //	clone NAME as OTHER             OTHER gets a copy of the ticket
@@ -63,6 +64,7 @@ type story struct {
 	inc      uint64
 	heldBy   map[uint64]string
 	late     []string
+	origin   OriginFacts
 }
 
 type person struct {
@@ -98,7 +100,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "room":
 		w.now, w.visitors, w.journal, w.ids, w.inc = midnight, map[string]*person{}, nil, 0, 1
-		w.opening = Opening{}
+		w.opening, w.origin = Opening{}, OriginFacts{}
 		w.record, w.heldBy = LedgerRecord{}, map[uint64]string{}
 		w.settings = anteroom.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 100, SessionDuration: 5 * time.Minute, FirstSession: 24 * time.Hour}
 		w.apply(t, flags)
@@ -134,6 +136,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		for end := w.now.Add(dur); w.now < end; {
 			w.now = min(end, w.now.Add(100*time.Millisecond))
+			w.room.Origin(w.now, w.origin)
 			w.room.Tick(w.now)
 			w.store()
 			w.collect()
@@ -149,6 +152,15 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		sh := w.room.Shuffle(w.now, anteroom.ID{1}, []byte("secret"), span)
 		fmt.Fprintf(&out, "%d tickets\n", len(sh.IDs))
 		w.collect()
+	case "origin":
+		w.origin = OriginFacts{Known: true, Requests: 100, Down: len(names) > 0 && names[0] == "down"}
+		if n, err := strconv.Atoi(flags["errors"]); err == nil {
+			w.origin.Failed = uint32(n)
+		}
+		w.origin.P95, _ = time.ParseDuration(flags["p95"])
+		w.room.Origin(w.now, w.origin)
+		w.collect()
+		out.WriteString("ok\n")
 	case "revoke":
 		for _, name := range names {
 			fmt.Fprintf(&out, "%s %v\n", name, map[bool]string{true: "ended", false: "no session"}[w.room.Revoke(w.now, w.visitors[name].ticket.ID)])
@@ -182,7 +194,11 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		w.room.Tick(w.now)
 		w.collect()
 		s := w.room.Status(w.now)
-		fmt.Fprintf(&out, "%s: %d active, %d in the last minute, %d waiting, %d away, %d offered\n", s.Mode, s.ActiveUsers, s.AdmittedLastMin, s.Waiting, s.Dormant, s.Offered)
+		fmt.Fprintf(&out, "%s: %d active, %d in the last minute, %d waiting, %d away, %d offered", s.Mode, s.ActiveUsers, s.AdmittedLastMin, s.Waiting, s.Dormant, s.Offered)
+		if s.PaceReason != anteroom.PaceLimits {
+			fmt.Fprintf(&out, ", at most %d a minute: %s", s.Pace, s.PaceReason)
+		}
+		out.WriteString("\n")
 	case "tally":
 		w.room.Tick(w.now)
 		w.collect()
@@ -373,6 +389,12 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.Suspended = v == "true"
 		case "refresh":
 			w.settings.Refresh = d
+		case "protect":
+			w.settings.Protect = v == "true"
+		case "protect_errors":
+			w.settings.ProtectErrors = n
+		case "protect_latency":
+			w.settings.ProtectLatency = d
 		case "unpaced":
 			w.settings.Unpaced = v == "true"
 		case "max_line", "max_used": // a bound so low that a story can meet it

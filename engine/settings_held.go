@@ -14,11 +14,13 @@ func holding(s *anteroom.Settings) anteroom.Reason {
 		return anteroom.ReasonQueueAll
 	case s.Prequeueing:
 		return anteroom.ReasonPrequeue
+	case s.OriginDown:
+		return anteroom.ReasonOrigin
 	}
 	return anteroom.ReasonNone
 }
 
-func held(s *anteroom.Settings) bool { return s.QueueAll || s.Prequeueing }
+func held(s *anteroom.Settings) bool { return s.QueueAll || s.Prequeueing || s.OriginDown }
 
 // closed reports that nobody who waits may enter, but by a turn that the operator gave.
 func closed(s *anteroom.Settings) bool { return held(s) || s.QueueingMethod == anteroom.Reject }

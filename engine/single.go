@@ -72,6 +72,13 @@ func (x *Single) Configure(now anteroom.Time, s anteroom.Settings) {
 	x.settle(now)
 }
 
+// Origin takes what the gateway saw of the room's origins (see Doorway.Origin).
+func (x *Single) Origin(now anteroom.Time, f OriginFacts) {
+	x.Doorway.Origin(f)
+	x.tell(now)
+	x.settle(now)
+}
+
 // Hold lets nobody in who has no session, while on (see Coordinator.Hold).
 func (x *Single) Hold(now anteroom.Time, on bool) {
 	x.coordinator.Hold(now, on)

@@ -115,6 +115,8 @@ type Site struct {
 
 	counting *counting // nil: nobody asks
 
+	origin OriginFacts // of all doors here
+
 	cut      cutLine
 	sweepPos uint32
 	sweptAt  anteroom.Time
@@ -174,6 +176,7 @@ func (s *Site) SetWeight(weight uint32) { s.weight = weight }
 // Configure puts new settings in force.
 func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
 	st = st.WithDefaults()
+	st.OriginDown = s.originDown(&st)
 	shorter := st.SessionDuration < s.settings.SessionDuration || st.DisableSessionRenewal != s.settings.DisableSessionRenewal ||
 		st.RenewalEnded != s.settings.RenewalEnded
 	before := s.settings
@@ -560,7 +563,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		Returned: s.balance.Returned, Used: s.balance.committed(), Adopted: s.adopted,
 		Idle: uint64(s.balance.Permits()), Newcomers: s.newcomers, Admitted: s.admitted,
 		Arrivals: s.arrivals, Departures: s.departures, Trip: s.trip, Asks: s.asks, Found: s.found,
-		LostFor: s.lostFor, Ask: ask || s.urgent, Timed: s.timed && s.epoch == 0,
+		Origin: s.origin, LostFor: s.lostFor, Ask: ask || s.urgent, Timed: s.timed && s.epoch == 0,
 	}
 	if r.Want = s.wanted(); r.Want > 0 && r.Ask && !s.borrowing {
 		s.borrowing, s.borrowedAt = true, now

@@ -113,6 +113,8 @@ func (s *Site) settleHeld(now anteroom.Time) {
 		case s.ruled(now, h):
 		case s.offeredNow(h.ticket.ID), s.borrowing && h.borrow:
 			s.held = append(s.held, h)
+		case h.borrow && s.settings.OriginDown:
+			s.refused(now, h)
 		case h.borrow && s.permits() >= 1 && (s.mode == Open || s.mode == Cut && s.here.len() == 0):
 			reason := anteroom.ReasonFreeSlot
 			if h.reason == anteroom.ReasonReopened {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -30,6 +31,8 @@ type programmed struct {
 	touched  chan struct{} // one value for each Touch, as far as it holds them
 	revoked  []anteroom.ID
 	ended    chan struct{}
+	facts    []engine.OriginFacts
+	told     chan engine.OriginFacts // those that differ from the one before
 	in       anteroom.Settings
 	shuffle  func(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
 }
@@ -89,6 +92,15 @@ func (p *programmed) Revoke(id anteroom.ID) bool {
 func (p *programmed) Ended(context.Context, anteroom.ID) <-chan struct{} { return p.ended }
 
 func (p *programmed) Settings() anteroom.Settings { return p.in }
+
+func (p *programmed) Origin(f engine.OriginFacts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.told != nil && (len(p.facts) == 0 || p.facts[len(p.facts)-1] != f) {
+		p.told <- f
+	}
+	p.facts = append(p.facts, f)
+}
 
 // seen returns the visits so far.
 func (p *programmed) seen() []anteroom.Visit {

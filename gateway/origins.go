@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,6 +23,7 @@ type origin struct {
 	downUntil atomic.Int64
 	// sick is the verdict of the active health check.
 	sick atomic.Bool
+	seen sight
 }
 
 // pool is the origins of one site.
@@ -30,12 +32,16 @@ type pool struct {
 	health  Health
 	turn    atomic.Uint32
 	epoch   time.Time // of downUntil; monotonic
+	turned  func()    // called when an origin falls ill or recovers; nil does nothing
 }
 
-// Passive ejection: an origin that cannot be reached this many times in a row rests.
+// Passive ejection: an origin that cannot be reached this many times in a row rests, and
+// counts as unhealthy until a connection to it succeeds.
 const (
 	ejectAfter = 3
 	ejectFor   = 10 * time.Second
+	// probeEvery is how often an origin without a health check that could not be reached is dialed.
+	probeEvery = time.Second
 )
 
 func (p *pool) now() int64 { return int64(time.Since(p.epoch)) + 1 }
@@ -77,31 +83,52 @@ func (p *pool) isWell(o *origin) bool {
 	return until == 0 || p.now() >= until
 }
 
+// isHealthy reports whether the origin passes its health check, if there is one, and could be
+// reached when it was tried last.
+func (o *origin) isHealthy() bool { return !o.sick.Load() && o.failed.Load() < ejectAfter }
+
 // report tells the pool how reaching an origin went.
 func (p *pool) report(o *origin, reached bool) {
 	if reached {
-		if o.failed.Load() != 0 {
+		if n := o.failed.Load(); n != 0 {
 			o.failed.Store(0)
 			o.downUntil.Store(0)
+			if n >= ejectAfter {
+				p.notify()
+			}
 		}
 		return
 	}
-	if o.failed.Add(1) >= ejectAfter {
+	n := o.failed.Add(1)
+	if n >= ejectAfter {
 		o.downUntil.Store(p.now() + int64(ejectFor))
+	}
+	if n == ejectAfter {
+		p.notify()
 	}
 }
 
-// check asks every origin for the health path until ctx ends.
-func (p *pool) check(ctx context.Context, rt http.RoundTripper) {
-	if p.health.Path == "" {
-		return
+func (p *pool) notify() {
+	if p.turned != nil {
+		p.turned()
 	}
-	tick := time.NewTicker(cmp.Or(p.health.Interval, 5*time.Second))
+}
+
+// check looks after the origins until ctx ends. It asks each for the health path; without one it
+// dials those that could not be reached, so that they are known to be back before a visitor tries.
+func (p *pool) check(ctx context.Context, rt *http.Transport) {
+	every := probeEvery
+	if p.health.Path != "" {
+		every = cmp.Or(p.health.Interval, 5*time.Second)
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
+		var all sync.WaitGroup
 		for _, o := range p.origins {
-			o.sick.Store(!p.isHealthy(ctx, rt, o))
+			all.Go(func() { p.checkOne(ctx, rt, o) })
 		}
+		all.Wait()
 		select {
 		case <-ctx.Done():
 			return
@@ -110,8 +137,37 @@ func (p *pool) check(ctx context.Context, rt http.RoundTripper) {
 	}
 }
 
-// isHealthy reports whether the origin answers the health path with 2xx or 3xx.
-func (p *pool) isHealthy(ctx context.Context, rt http.RoundTripper, o *origin) bool {
+func (p *pool) checkOne(ctx context.Context, rt *http.Transport, o *origin) {
+	switch {
+	case p.health.Path != "":
+		well := p.passes(ctx, rt, o)
+		if ctx.Err() != nil {
+			return // it was not the origin that ended the check
+		}
+		if o.sick.Swap(!well) == well {
+			p.notify()
+		}
+		if well {
+			p.report(o, true)
+		}
+	case o.failed.Load() >= ejectAfter:
+		within, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		if c, err := rt.DialContext(within, "tcp", addressOf(o.url)); err == nil {
+			c.Close()
+			p.report(o, true)
+		}
+	}
+}
+
+// addressOf is where to dial a URL's server.
+func addressOf(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// passes reports whether the origin answers the health path with 2xx or 3xx.
+func (p *pool) passes(ctx context.Context, rt http.RoundTripper, o *origin) bool {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.health.Timeout, 2*time.Second))
 	defer cancel()
 	u := *o.url

@@ -84,7 +84,7 @@ func TestNextOrigin(t *testing.T) {
 		if len(seen) != len(c.want) {
 			t.Errorf("%s: statuses %v", c.method, seen)
 		}
-		for _, o := range w.gw.live.Load().everySite()[0].origins {
+		for _, o := range w.gw.live.Load().inOrder[0].origins {
 			if n := o.pending.Load(); n > 1 {
 				t.Errorf("%s: %d requests pending at %v", c.method, n, o.url)
 			}

@@ -6,6 +6,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func addrString(a netip.Addr) string {
 // other origin.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := time.Now()
-	res, err := x.roundTrip(r)
+	res, err := x.roundTrip(r, began)
 	took := time.Since(began)
 	if err == nil {
 		x.g.count.origin.Observe(took)
@@ -159,15 +160,10 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
-	res, err := x.s.transport.RoundTrip(r)
-	if err == nil || !isDialError(err) || r.Context().Err() != nil {
-		x.site.report(x.origin, true)
+func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, error) {
+	res, err := x.try(r, began)
+	if err == nil || !isDialError(err) || r.Context().Err() != nil || r.Body != nil || len(x.site.origins) < 2 || !isIdempotent(r.Method) {
 		return res, err
-	}
-	x.site.report(x.origin, false)
-	if r.Body != nil || len(x.site.origins) < 2 || !isIdempotent(r.Method) {
-		return nil, err
 	}
 	failed := x.origin
 	x.origin = x.site.pick(failed)
@@ -176,8 +172,19 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
 	u := *r.URL
 	u.Scheme, u.Host = x.origin.url.Scheme, x.origin.url.Host
 	again.URL = &u
-	res, err = x.s.transport.RoundTrip(again)
-	x.site.report(x.origin, err == nil || !isDialError(err))
+	return x.try(again, time.Now())
+}
+
+// try sends a request to the exchange's origin and notes what came of it.
+func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error) {
+	res, err := x.s.transport.RoundTrip(r)
+	x.site.report(x.origin, err == nil || !isDialError(err) || r.Context().Err() != nil)
+	switch {
+	case err == nil:
+		x.origin.seen.answered(time.Since(began), res.StatusCode)
+	case x.body.failure() == nil && kindOf(r.Context(), err) != ClientGone:
+		x.origin.seen.unanswered.Add(1)
+	}
 	return res, err
 }
 
@@ -207,6 +214,10 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	x.logOrigin(kind, err)
+	if x.room != nil && x.room.Protect && x.decision.Verdict == anteroom.Admit && x.retries() {
+		x.askToRetry()
+		return
+	}
 	status, text := http.StatusBadGateway, "The site does not answer at the moment."
 	if kind == OriginTimeout {
 		status, text = http.StatusGatewayTimeout, "The site takes too long to answer."
@@ -224,3 +235,27 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 			http.StatusText(status) + "</title><p>" + text + " Please try again in a few seconds.</p></html>\n"))
 	}
 }
+
+// retries reports whether the request is one that a browser repeats when it loads the page again.
+func (x *exchange) retries() bool {
+	return (x.r.Method == http.MethodGet || x.r.Method == http.MethodHead) && !isSubresource(x.r) && !x.websocket
+}
+
+// askToRetry answers an admitted visitor whose origin did not answer with a page in the room's style
+// that loads itself again. The session goes on, and each try renews it.
+func (x *exchange) askToRetry() {
+	d := &x.decision
+	h := x.neverStored()
+	x.giveTicket(h)
+	// Spread, so that not everybody comes back in the same second.
+	seconds := x.value(strconv.Itoa(retryLeast + int(d.Ticket.ID[0])%retrySpread))
+	h["Refresh"], h["Retry-After"] = seconds, seconds
+	d.Reason, d.Verdict, d.Refresh = anteroom.ReasonOrigin, anteroom.Wait, 0
+	x.writePage(h, http.StatusServiceUnavailable, x.view(false))
+}
+
+// A page that asks to retry comes back after so many seconds.
+const (
+	retryLeast  = 4
+	retrySpread = 5
+)

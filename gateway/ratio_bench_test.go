@@ -9,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/engine"
 )
 
 func (a answering) Decide(_ context.Context, v anteroom.Visit) anteroom.Decision { return a.decide(v) }
@@ -20,6 +21,7 @@ func (a answering) Touch(anteroom.ID) bool                                { retu
 func (a answering) Revoke(anteroom.ID) bool                               { return true }
 func (a answering) Ended(context.Context, anteroom.ID) <-chan struct{}    { return nil }
 func (a answering) Settings() anteroom.Settings                           { return a.in }
+func (answering) Origin(engine.OriginFacts)                               {}
 func (answering) Recorder() *analytics.Recorder                           { return nil }
 func (answering) Shuffle(anteroom.EventID, int) (*anteroom.Shuffle, bool) { return nil, false }
 

@@ -47,24 +47,28 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 			h["Retry-After"] = seconds
 		}
 	}
-	body := x.buf[:0]
 	if rm.JSONResponse && wantsJSON(r) {
-		body = page.AppendJSON(body, view)
+		x.buf = page.AppendJSON(x.buf[:0], view)
 		h["Content-Type"] = valueJSON
-	} else {
-		zip := acceptsGzip(r)
-		body = page.AppendPage(body, view, zip)
-		h["Content-Type"] = valueTextHTML
-		h["X-Robots-Tag"] = valueNoindex
-		if zip {
-			h["Content-Encoding"] = valueGzip
-		}
-		if view.Template == nil {
-			h["Content-Security-Policy"] = x.s.policy
-		}
+		x.write(status, x.buf)
+		return
 	}
-	x.buf = body
-	x.write(status, body)
+	x.writePage(h, status, view)
+}
+
+// writePage sends the page of a view, in the room's style.
+func (x *exchange) writePage(h http.Header, status int, view page.View) {
+	zip := acceptsGzip(x.r)
+	x.buf = page.AppendPage(x.buf[:0], view, zip)
+	h["Content-Type"] = valueTextHTML
+	h["X-Robots-Tag"] = valueNoindex
+	if zip {
+		h["Content-Encoding"] = valueGzip
+	}
+	if view.Template == nil {
+		h["Content-Security-Policy"] = x.s.policy
+	}
+	x.write(status, x.buf)
 }
 
 // turnAwayPart answers an image, script, style or WebSocket: no page, and no cookie, whose

@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// Run does the gateway's standing work, the health checks of the origins, until ctx ends.
+// Run does the gateway's standing work until ctx ends: it checks the health of the origins, reads
+// what requests have shown of them, and tells the rooms that protect them.
 func (g *Gateway) Run(ctx context.Context) error {
 	for {
 		s := g.live.Load()
 		round, stop := context.WithCancel(ctx)
 		var checks sync.WaitGroup
-		for _, one := range s.everySite() {
+		for _, one := range s.inOrder {
 			checks.Go(func() { one.check(round, s.transport) })
 		}
+		checks.Go(func() { s.watchOrigins(round) })
 		select {
 		case <-ctx.Done():
 		case <-g.swapped:

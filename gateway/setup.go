@@ -14,6 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
@@ -28,11 +29,13 @@ type setup struct {
 	rooms     []*room                 // by route.Match.Index
 	byID      map[anteroom.RoomID]int // where in rooms
 	sites     map[string]*site
+	inOrder   []*site // of Config.Sites
 	anySite   *site
 	methods   map[string]bool
 	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
 	transport *http.Transport
+	turned    chan struct{} // holds a value after an origin has fallen ill or recovered
 	preflight *budget
 	drawings  *budget // of lists of ids
 	receipts  *budget
@@ -74,6 +77,8 @@ type door interface {
 	Revoke(id anteroom.ID) bool
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
 	Settings() anteroom.Settings
+	// Origin takes what this gateway sees of the origins of a room that protects them.
+	Origin(f engine.OriginFacts)
 	// Recorder returns what records the room; nil: nothing does.
 	Recorder() *analytics.Recorder
 	// Shuffle returns what is public of the shuffle of an event's occurrence; false before its
@@ -127,6 +132,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		Config:      cfg,
 		sites:       make(map[string]*site),
 		methods:     make(map[string]bool),
+		turned:      make(chan struct{}, 1),
 		now:         d.now,
 		log:         cfg.Log,
 		cookieName:  cmp.Or(cfg.CookieName, route.DefaultCookieName),
@@ -186,7 +192,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts []string) {
 	known := make(map[string]*origin)
 	if old != nil {
-		for _, one := range old.everySite() {
+		for _, one := range old.inOrder {
 			for _, o := range one.origins {
 				known[o.url.String()] = o
 			}
@@ -194,7 +200,8 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 	}
 	for i, cfg := range s.Sites {
 		path := fmt.Sprintf("sites[%d]", i)
-		one := &site{preserve: cfg.PreserveHost, pool: pool{health: cfg.Health, epoch: processStart(old)}}
+		one := &site{preserve: cfg.PreserveHost, pool: pool{health: cfg.Health, epoch: processStart(old), turned: s.originTurned}}
+		s.inOrder = append(s.inOrder, one)
 		if len(cfg.Hosts) == 0 {
 			add(path+".hosts", "are missing", "name the hosts, or \"*\" for all")
 		}
@@ -247,10 +254,8 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 
 // processStart is the moment from which pools count; a swap keeps it, as origins do.
 func processStart(old *setup) time.Time {
-	if old != nil {
-		for _, one := range old.everySite() {
-			return one.epoch
-		}
+	if old != nil && len(old.inOrder) > 0 {
+		return old.inOrder[0].epoch
 	}
 	return time.Now()
 }
@@ -321,20 +326,6 @@ func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
 		next.rooms[i] = &one
 	}
 	return func() { g.put(&next) }, true
-}
-
-// everySite returns each site once.
-func (s *setup) everySite() []*site {
-	var out []*site
-	if s.anySite != nil {
-		out = append(out, s.anySite)
-	}
-	for _, one := range s.sites {
-		if !slices.Contains(out, one) {
-			out = append(out, one)
-		}
-	}
-	return out
 }
 
 // find looks up room and site of a request.

@@ -64,6 +64,8 @@ type Config struct {
 	Cluster func(ctx context.Context) (ClusterStatus, error)
 	// Configuration returns what the process was started or last reloaded with; nil means nothing.
 	Configuration func() Configuration
+	// Origins tells what this process knows of the origins; nil means that it forwards nothing.
+	Origins func() []ProxiedSite
 	// RemoveNode removes a core of the site; nil means that there is no cluster.
 	RemoveNode func(ctx context.Context, node string) error
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.

@@ -103,6 +103,7 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	}
 	r.single.KeepTally()
 	r.machine = r.single
+	r.single.Origin(n.Now(), r.origin)
 	r.abandonAll()
 	r.apply()
 	r.mu.Unlock()

@@ -29,6 +29,7 @@ type Room struct {
 	held     map[uint64]chan anteroom.Decision
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
+	origin   engine.OriginFacts
 	holding  bool // nobody new is admitted until the journal is written again
 	released bool // a successor takes over
 	closed   bool
@@ -392,6 +393,27 @@ func (r *Room) Revoke(id anteroom.ID) bool {
 	ok := r.machine.Revoke(r.now(), id)
 	r.settle()
 	return ok
+}
+
+// Origin takes what the gateway of this process sees of the room's origins. It counts while the room
+// protects them.
+func (r *Room) Origin(f engine.OriginFacts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.follow()
+	if !r.schedule.inForce.Protect {
+		f = engine.OriginFacts{}
+	}
+	if f == r.origin || r.closed {
+		return
+	}
+	r.origin = f
+	if r.alone != nil {
+		r.single.Origin(now, f)
+	} else {
+		r.doorway.Origin(f)
+	}
+	r.settle()
 }
 
 // Ended returns a channel that is closed when the session of id ends (lapse or revoke); it

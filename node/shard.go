@@ -255,7 +255,7 @@ func (r *Room) statusFar() anteroom.Status {
 	s.Room, s.InForce = r.id, r.schedule.inForce
 	if s.At == 0 { // nobody has answered
 		set := s.InForce.Settings
-		s.At, s.TotalActiveUsers, s.NewPerMinute = now, set.TotalActiveUsers, set.NewUsersPerMinute
+		s.At, s.TotalActiveUsers, s.NewPerMinute, s.Pace = now, set.TotalActiveUsers, set.NewUsersPerMinute, set.NewUsersPerMinute
 	}
 	return s
 }

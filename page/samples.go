@@ -86,6 +86,11 @@ func statesAt(now anteroom.Time) []State {
 		of("drained", func(d *anteroom.Decision) {
 			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonDraining, Method: anteroom.FIFO, At: now}
 		}),
+		of("origin", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Reason: anteroom.ReasonOrigin, Method: anteroom.FIFO, At: now, Ticket: d.Ticket}
+			d.Ticket.AcceptedAt = now
+		}),
+		of("down", func(d *anteroom.Decision) { d.Reason, d.WaitKnown, d.WaitTime = anteroom.ReasonOrigin, false, 0 }),
 		of("message", func(d *anteroom.Decision) {
 			d.InForce = &anteroom.InForce{Message: "Restocking & letting people in again at 15:00. Your place is kept."}
 		}),

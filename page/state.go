@@ -19,13 +19,14 @@ const (
 	prequeue               // an event is about to start; the order of arrival counts then
 	shuffle                // an event is about to start; chance decides then
 	drained                // nobody new gets into the line; those in it are let in
+	broken                 // admitted, and the origin does not answer; the page comes back by its header alone
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin"}
 
 // static reports whether the page says nothing that changes.
-func (st state) static() bool { return st == closed || st == drained }
+func (st state) static() bool { return st == closed || st == drained || st == broken }
 
 // waitsForStart reports whether the page counts down to the start of an event.
 func (st state) waitsForStart() bool { return st == prequeue || st == shuffle }
@@ -35,7 +36,9 @@ func stateOf(d *anteroom.Decision) state {
 	switch {
 	case d.Reason == anteroom.ReasonDraining:
 		return drained
-	case d.QueueAll:
+	case d.Reason == anteroom.ReasonOrigin && d.Ticket.Accepted():
+		return broken
+	case d.QueueAll, d.Reason == anteroom.ReasonOrigin:
 		return held
 	case h.prequeueing && d.Reason != anteroom.ReasonLineFull:
 		if h.shuffle || d.Method == anteroom.Random {

@@ -64,6 +64,8 @@ func variables(v View) map[string]any {
 		"lineFull":           d.Reason == anteroom.ReasonLineFull,
 		"isPaused":           v.Paused,
 		"isDraining":         d.Reason == anteroom.ReasonDraining,
+		"isOriginDown":       d.Reason == anteroom.ReasonOrigin,
+		"isAdmitted":         stateOf(d) == broken,
 		"message":            messageOf(d), // an operator's words, empty without any
 
 		"eventStartUnixMilli": unixMilli(h.start), // 0 when not prequeueing

@@ -26,6 +26,7 @@ type words struct {
 	Prequeue saying `json:"prequeue"`
 	Shuffle  saying `json:"shuffle"`
 	Drained  saying `json:"drained"`
+	Origin   saying `json:"origin"`
 
 	Ahead   string `json:"ahead"`   // label of the number of people ahead
 	Wait    string `json:"wait"`    // label of the forecast
@@ -71,7 +72,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

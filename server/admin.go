@@ -18,6 +18,7 @@ import (
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
 	"github.com/anteroom/anteroom/dashboard"
+	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/rules"
 )
 
@@ -185,6 +186,8 @@ type statusPage struct {
 	Analytics analyticsStatus `json:"analytics"`
 	Streams   int             `json:"streams"`
 	Rooms     []roomStatus    `json:"rooms"`
+	// Proxied are the proxied sites with their origins.
+	Proxied []manage.ProxiedSite `json:"proxied_sites"`
 }
 
 type configStatus struct {
@@ -217,6 +220,8 @@ type roomStatus struct {
 	TotalActiveUsers  int                     `json:"total_active_users"`
 	AdmittedLastMin   int                     `json:"admitted_last_minute"`
 	NewUsersPerMinute int                     `json:"new_users_per_minute"`
+	Pace              int                     `json:"pace_per_minute"`
+	PaceReason        anteroom.PaceReason     `json:"pace_reason,omitempty"`
 	Waiting           int                     `json:"waiting"`
 	Away              int                     `json:"away"`
 	Offered           int                     `json:"offered"`
@@ -240,6 +245,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	p.Journal = journalStatus{Records: j.Records, Bytes: j.Bytes, Failing: j.Failing, Failures: j.Failures}
 	p.Analytics = s.analyticsStatus()
 	p.Streams = s.node.Streams()
+	p.Proxied = s.origins()
 	for _, room := range s.rooms() {
 		n := s.node.Room(room.ID)
 		if n == nil {
@@ -253,7 +259,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 		one := roomStatus{ID: room.ID, Name: room.Name, Zone: room.Zone, Method: in.QueueingMethod,
 			QueueAll: in.QueueAll, Suspended: in.Suspended, Paused: room.Controls.Paused, Draining: in.Draining, Phase: in.Phase.String(), Message: room.Controls.Message, Mode: st.Mode,
 			ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers, AdmittedLastMin: st.AdmittedLastMin,
-			NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Away: st.Dormant, Offered: st.Offered}
+			NewUsersPerMinute: st.NewPerMinute, Pace: st.Pace, PaceReason: st.PaceReason, Waiting: st.Waiting, Away: st.Dormant, Offered: st.Offered}
 		if in.Event != nil {
 			one.Event = in.Event.Name
 		}

@@ -270,6 +270,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 		st.Site, st.Hub = "local", true
 		st.Node, _ = os.Hostname()
 		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
+		s.findings(&st, examineOrigins(s.origins(), s.rooms()))
 		st.Findings = append(st.Findings, s.unreachableRooms()...)
 		return st, nil
 	}

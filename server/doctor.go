@@ -51,7 +51,12 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 		}
 		v.Store = append(v.Store, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
 	}
-	for _, f := range doctor.Findings(v) {
+	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
+	s.findings(st, doctor.Findings(v))
+}
+
+func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {
+	for _, f := range found {
 		st.Findings = append(st.Findings, manage.ClusterFinding{Severity: string(f.Severity), What: f.What, Why: f.Why, Fix: f.Fix})
 	}
 }

@@ -63,6 +63,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.rooms(to)
 	c.leases(to)
 	c.requests(to)
+	c.origins(to)
 	c.process(to)
 	c.analytics(to)
 }

@@ -49,8 +49,10 @@ var (
 	mOffered     = gauge("offered_turns", "Visitors who have been called and are not admitted yet.", "room")
 	mOldest      = gauge("oldest_waiting_seconds", "How long the first visitor in the queue has waited; 0 while the queue is empty.", "room")
 	mForecast    = gauge("wait_forecast_seconds", "Estimated wait of a visitor who joins the queue now; absent while unknown.", "room")
-	mHeld        = gauge("held", "1 while settings stop all admissions from the queue: queue_all, pause, a prequeue, or reject.", "room")
+	mHeld        = gauge("held", "1 while all admissions from the queue are stopped: by queue_all, pause, a prequeue, reject, or protect while no origin is healthy.", "room")
 	mEvent       = gauge("event_phase", "Phase of the current event: 0 none, 1 prequeueing, 2 started.", "room")
+	mPace        = gauge("pace_per_minute", "New users per minute that the room admits at the moment: the limit, or less while it protects its origin.", "room")
+	mPaceReason  = gauge("pace_reduced", "1 while the room protects its origin by admitting fewer than its limit; the reason is origin_down, origin_errors, origin_slow or origin_recovering.", "room", "reason")
 	mMethod      = gauge("queueing_method", "1 for the queueing method in force.", "room", "method")
 )
 
@@ -111,6 +113,16 @@ var (
 	mKeyAge        = gauge("key_age_seconds", "Age of the key that seals new tickets.")
 	mCertificate   = gauge("certificate_expiry_seconds", "Expiry of the first certificate from a file that expires, as a Unix timestamp.")
 	mTraceFailures = counter("trace_exports_failed_total", "Batches of spans that the receiver did not accept.")
+)
+
+// Metrics of an origin at one process. The host is the first of its proxied site.
+var (
+	mOriginUp       = gauge("origin_up", "1 while the origin passes its health check; without one, while it can be reached.", "host", "origin")
+	mOriginInFlight = gauge("origin_requests_in_flight", "Requests that the origin is working on.", "host", "origin")
+	mOriginRequests = gauge("origin_requests_last_minute", "Requests sent to the origin in the last minute.", "host", "origin")
+	mOriginFailed   = gauge("origin_failed_last_minute", "Of these, requests that failed: no connection, no answer, or a status of 500 or above.", "host", "origin")
+	mOriginMedian   = gauge("origin_median_seconds", "Median time to the response headers in the last minute; absent without an answer.", "host", "origin")
+	mOriginTail     = gauge("origin_tail_seconds", "Time to the response headers that 95% of the answers of the last minute did not exceed; absent without an answer.", "host", "origin")
 )
 
 // Metrics of the analytics store, from processes that have one.

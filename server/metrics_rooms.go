@@ -41,11 +41,15 @@ func live(to sink, room string, st *anteroom.Status) {
 	if st.WaitKnown {
 		to.gauge(mForecast, st.WaitOfNewcomer.Seconds(), room)
 	}
+	to.gauge(mPace, float64(st.Pace), room)
+	if st.PaceReason != anteroom.PaceLimits {
+		to.gauge(mPaceReason, 1, room, string(st.PaceReason))
+	}
 	f := st.InForce
 	if f == nil {
 		return
 	}
-	held := f.QueueAll || f.Phase == anteroom.Prequeueing || f.QueueingMethod == anteroom.Reject
+	held := st.PaceReason == anteroom.PaceOriginDown || f.QueueAll || f.Phase == anteroom.Prequeueing || f.QueueingMethod == anteroom.Reject
 	to.gauge(mHeld, oneIf(held && !f.Suspended), room)
 	to.gauge(mEvent, float64(f.Phase), room)
 	to.gauge(mMethod, 1, room, string(f.QueueingMethod))

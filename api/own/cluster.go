@@ -11,6 +11,11 @@ func (f *face) getCluster(r *api.Request) (manage.ClusterStatus, error) {
 	return f.manage.Cluster(r.Context(), r.By)
 }
 
+// listOrigins tells how the origins do.
+func (f *face) listOrigins(r *api.Request) ([]manage.ProxiedSite, error) {
+	return f.manage.Origins(r.By)
+}
+
 // removeNode removes a core that is gone for good.
 func (f *face) removeNode(r *api.Request) (schema.Removed, error) {
 	node := r.Param("node")

@@ -157,6 +157,10 @@ func newWorld(t *testing.T) *world {
 		Configuration: func() manage.Configuration {
 			return manage.Configuration{File: "anteroom.yaml", YAML: "listen: [\":8080\"]\n", NeedsRestart: []string{"listen"}}
 		},
+		Origins: func() []manage.ProxiedSite {
+			return []manage.ProxiedSite{{Hosts: []string{"shop.example.com"}, Origins: []manage.Origin{
+				{URL: "http://127.0.0.1:3000", Healthy: true, Requests: 10, ErrorShare: 0.1, P50: new(0.1), P95: new(0.5), InFlight: 1}, {URL: "http://127.0.0.1:3001"}}}}
+		},
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil

@@ -11,8 +11,9 @@ import (
 // LiveRoom is a room in short with its live numbers.
 type LiveRoom struct {
 	schema.Room
-	Status    *schema.Status `json:"status"`     // without its moment; nil where the room is not served
-	NextEvent *NextEvent     `json:"next_event"` // that which runs or comes next; nil where there is none
+	Status    *schema.Status  `json:"status"`     // without its moment; nil where the room is not served
+	Origins   []manage.Origin `json:"origins"`    // of its hosts, as this node sees them
+	NextEvent *NextEvent      `json:"next_event"` // that which runs or comes next; nil where there is none
 }
 
 // NextEvent is an occurrence of an event.
@@ -33,7 +34,7 @@ func Live(m *manage.Manager, by manage.Caller, now time.Time) ([]LiveRoom, error
 	f := &face{manage: m}
 	out := make([]LiveRoom, len(rooms))
 	for i, r := range rooms {
-		out[i] = LiveRoom{Room: f.shownRoom(r), NextEvent: shownNext(r, now)}
+		out[i] = LiveRoom{Room: f.shownRoom(r), Origins: m.OriginsOf(by, r), NextEvent: shownNext(r, now)}
 		if st, err := m.Status(by, out[i].Zone.ID, r.ID); err == nil {
 			shown := shownStatus(st)
 			shown.At = nil // it would make every room look changed

@@ -68,6 +68,7 @@ func TestEveryOperation(t *testing.T) {
 
 	w.ok("GET", "/audit", "", nil)
 	w.ok("GET", "/audit/verify", "", nil)
+	w.ok("GET", "/origins", "", nil)
 	w.ok("GET", "/cluster", "", nil)
 	w.ok("GET", "/configuration", "", nil)
 	w.ok("DELETE", "/cluster/nodes/gone", "", nil)

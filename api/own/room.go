@@ -72,6 +72,7 @@ func (f *face) getStatus(r *api.Request) (schema.Status, error) {
 func shownStatus(st anteroom.Status) schema.Status {
 	out := schema.Status{RoomID: st.Room, At: roomMoment(st.At), Mode: st.Mode, ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers,
 		AdmittedLastMinute: st.AdmittedLastMin, NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Dormant: st.Dormant, Offered: st.Offered,
+		PacePerMinute: st.Pace, PaceReason: schema.Optional(string(st.PaceReason)),
 		Streams: st.Streams, OldestWaitingSince: roomMoment(st.OldestWaiting), InForce: shownInForce(st.InForce)}
 	if st.WaitKnown {
 		seconds := st.WaitOfNewcomer.Seconds()

@@ -99,6 +99,9 @@ func (f *face) operations() [][]operation {
 				parameter{name: "limit", is: "integer", min: 1, max: manage.MaxAuditPage},
 				parameter{name: "last", is: "integer", min: 1, max: manage.MaxAuditPage, doc: "Instead of the other two: the number of newest records to show."}),
 			op("GET", Prefix+"/audit/verify", "verifyAudit", "Check that every record exists and is unchanged", gives(f.verifyAudit))),
+		tagged("origins",
+			op("GET", Prefix+"/origins", "listOrigins", "Show the proxied sites and how their origins do", gives(f.listOrigins)).
+				noted("As the node that answers sees them. Requires the permission to read everything.")),
 		tagged("cluster",
 			op("GET", Prefix+"/cluster", "getCluster", "Show the state of the cluster", gives(f.getCluster)).
 				noted("Nodes and roles of the site that answers, all sites as the rooms' coordinators see them, and what is wrong. A standalone process has no name and one node. Requires the permission to read everything."),

@@ -201,6 +201,9 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
+		if strings.HasPrefix(s.flag, "turnstile-") { // does nothing here; help is a screen long
+			f.MarkHidden(s.flag)
+		}
 	}
 	return func() (map[string]any, error) {
 		body := map[string]any{}

@@ -112,6 +112,8 @@ type Status struct {
 	TotalActiveUsers   int             `json:"total_active_users" doc:"The limit in force."`
 	AdmittedLastMinute int             `json:"admitted_last_minute" doc:"Sessions that began in the last 60 seconds."`
 	NewUsersPerMinute  int             `json:"new_users_per_minute" doc:"The limit in force."`
+	PacePerMinute      int             `json:"pace_per_minute" doc:"New users per minute that the room admits at the moment: the limit, or less while it protects its origin."`
+	PaceReason         *string         `json:"pace_reason" enum:"origin_down,origin_errors,origin_slow,origin_recovering" doc:"Why that is less than the limit; null when it is not."`
 	Waiting            int             `json:"waiting" doc:"Visitors in the queue who are present."`
 	Dormant            int             `json:"dormant" doc:"Visitors in the queue who are away; their places are kept."`
 	Offered            int             `json:"offered" doc:"Turns that were offered and are not taken yet."`

@@ -153,7 +153,7 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 	if s.ResetAt > c.settings.ResetAt {
 		c.line.reset(s.ResetAt)
 	}
-	s.OriginDown = c.settings.OriginDown && s.Protect
+	c.protect(now, &s)
 	c.settings = s
 	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
 	c.line.setRandom(s.QueueingMethod == anteroom.Random)
@@ -259,8 +259,8 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	c.setIdle(s, r.Idle)
 	s.demand.add(now, float64(r.Newcomers))
 	c.demand.add(now, float64(r.Newcomers))
-	s.honors, s.origin = r.LostFor, r.Origin
-	c.followOrigin(now)
+	s.honors = r.LostFor
+	c.hearOrigin(now, uint16(i), r.Origin)
 	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()

@@ -81,7 +81,7 @@ func (c *Coordinator) status(now anteroom.Time, f *Figures, m Mode, active, last
 		ActiveUsers: active, Offered: n.Offered, AdmittedLastMin: lastMinute,
 		Waiting: n.Waiting, Unproven: min(c.line.unprovenNow(), n.Waiting), Dormant: n.Dormant, Streams: n.Streams,
 		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
-	st.Pace, st.PaceReason = c.paceNow()
+	st.Pace, st.PaceReason = c.Pace()
 	if f.Known && !held(&s) && n.Waiting > 0 && len(f.Curve) > 0 {
 		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
 	}

@@ -174,6 +174,39 @@ func (s *Site) originDown(st *anteroom.Settings) bool {
 
 func (c *Coordinator) originDownAt(s *siteView) bool { return c.settings.Protect && s.origin.Down }
 
+// hearOrigin takes what a site has reported. Those who waited there while its origin was down were passed over.
+func (c *Coordinator) hearOrigin(now anteroom.Time, site uint16, f OriginFacts) {
+	s := c.sites[site]
+	back := s.origin.Down && !f.Down
+	s.origin = f
+	if back {
+		c.line.arouse(site, now)
+		s.resync = s.resync || c.line.random // winners among them
+	}
+	c.followOrigin(now)
+}
+
+// protect puts the protection of new settings in force.
+func (c *Coordinator) protect(now anteroom.Time, s *anteroom.Settings) {
+	if s.OriginDown = c.settings.OriginDown && s.Protect; s.Protect || !c.settings.Protect {
+		return
+	}
+	for i := range c.sites {
+		if c.sites[i].origin.Down { // they are called now
+			c.line.arouse(uint16(i), now)
+		}
+	}
+}
+
+// arouse puts everybody who waits at a site and is here back in order.
+func (l *line) arouse(site uint16, now anteroom.Time) {
+	l.places.each(func(slot uint32) {
+		if p := l.places.at(slot); p.site == site && p.state == parked && !p.proving() && l.present(p, l.tick(now)) {
+			l.setState(slot, inLine)
+		}
+	})
+}
+
 // followOrigin takes what the sites have reported of the origin: whether anybody may be called at
 // all, and how many.
 func (c *Coordinator) followOrigin(now anteroom.Time) {
@@ -204,8 +237,20 @@ func (c *Coordinator) reopened() {
 	}
 }
 
-// paceNow is what status says of the pace.
-func (c *Coordinator) paceNow() (perMinute int, why anteroom.PaceReason) {
+// OriginsDown returns how many of the sites in touch reach no healthy origin, and how many there are.
+func (c *Coordinator) OriginsDown(now anteroom.Time) (down, sites int) {
+	for i, s := range c.sites {
+		if c.answers(now, uint16(i)) {
+			if sites++; c.originDownAt(s) {
+				down++
+			}
+		}
+	}
+	return down, sites
+}
+
+// Pace returns how many new users per minute are called at the moment, and why.
+func (c *Coordinator) Pace() (perMinute int, why anteroom.PaceReason) {
 	switch {
 	case c.throttle.why == anteroom.PaceOriginDown:
 		return 0, c.throttle.why

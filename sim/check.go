@@ -147,6 +147,9 @@ func (sc Scenario) Check() error {
 			return bad("a clock jumps at an unknown site %q", j.Site)
 		}
 	}
+	if err := sc.Origin.check(sc); err != nil {
+		return err
+	}
 	v, f := sc.Visitors, sc.Faults
 	for _, p := range []float64{v.Streams, v.Parallel, v.Tabs, v.Reloads, v.Early, v.Sleeps, v.Roams, v.Clones, v.Replays, v.Bare, v.NoCookies, v.LostCookies, f.Loss, f.Repeat, f.Reorder} {
 		if !fine(p) || p > 1 {

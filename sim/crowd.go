@@ -377,6 +377,15 @@ func (w *world) enter(who int32, q *request) {
 		}
 		w.judge.entered(who)
 	}
+	if w.origin != nil {
+		if anew && p.entered == w.now {
+			w.origin.entered()
+		}
+		if _, ok := w.origin.serve(q.node); !ok && (anew || q.primary) && w.now < p.stays {
+			w.plan(who, w.between(retryLeast, retryMost)) // the page tries again by itself, or its visitor does
+			return
+		}
+	}
 	if anew || q.primary {
 		w.think(who)
 	}

@@ -970,6 +970,7 @@ func (j *judge) point() {
 	j.points = append(j.points, Point{At: w.since(w.now), Active: j.active, Waiting: j.waitingNow, Arrived: j.arrived,
 		Admitted: j.admitted, LastMinute: j.recent.n, Limit: j.set.TotalActiveUsers, Rate: j.set.NewUsersPerMinute,
 		Idle: j.pointIdle / step, Sites: append([]int32(nil), j.bySite...)})
+	w.origin.point(&j.points[len(j.points)-1])
 	j.pointIdle = 0
 	if j.waitingNow > 0 {
 		j.numbers.LineEmpty = 0

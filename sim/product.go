@@ -503,6 +503,9 @@ func (x *product) drain(c *coordinatorProcess) {
 		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
 		return
 	}
+	if w.origin != nil {
+		w.origin.follows(c.machine, c.room(w.now))
+	}
 	w.judge.drawn(c.machine.Drawn())
 	out := c.machine.Take()
 	for i := range out {
@@ -732,6 +735,9 @@ func (x *product) tick(end int) {
 	default:
 		node := end - 1 - len(x.sites)
 		if d := &x.doors[node]; d.up && !d.paused {
+			if w.origin != nil && w.sc.settingsAt(w.since(w.now)).Protect {
+				d.door.Origin(w.origin.sees(node))
+			}
 			d.door.Tick(d.room(w.now))
 			x.collect(node)
 			x.tell(node)

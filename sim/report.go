@@ -39,6 +39,9 @@ func (w *world) result(seed uint64, took time.Duration) *Result {
 	j.look(checkBooks, n.Arrived == n.Admitted+n.Waiting+n.Left+n.Refused, func() string {
 		return "the numbers of those who arrived, were admitted, wait, left and were refused do not add up"
 	})
+	if w.origin != nil {
+		r.Origin = &w.origin.numbers
+	}
 	r.Checks = j.checks[:]
 	r.Numbers = *n
 	r.Trace = w.trace.sum()

@@ -13,9 +13,10 @@ type Result struct {
 
 	Checks  []Check
 	Numbers Numbers
-	Points  []Point  // over time, ascending
-	Visits  []Visit  // of those who arrived, in order of arrival; a uniform sample of at most MaxVisits
-	Places  []string // names of the sites, for Point.Sites
+	Points  []Point        // over time, ascending
+	Visits  []Visit        // of those who arrived, in order of arrival; a uniform sample of at most MaxVisits
+	Places  []string       // names of the sites, for Point.Sites
+	Origin  *OriginNumbers // nil: the scenario has none
 }
 
 // MaxVisits bounds Result.Visits.
@@ -80,6 +81,13 @@ type Point struct {
 	Limit, Rate     int     // in force
 	Idle            float64 // mean number of slots idle while people waited, since the point before
 	Sites           []int32 // active at each site
+
+	// Of the origin, zero where the scenario has none: new users per minute that the room admits on its
+	// account, the time that one in twenty answers exceeded since the point before, and the share of requests
+	// that failed.
+	Pace   int
+	Took   time.Duration
+	Failed float64
 }
 
 // Visit is one visitor's story. Durations are since the start; zero means never, and

@@ -22,6 +22,7 @@ type Scenario struct {
 	Arrivals []Flow
 	Visitors Visitors
 	Faults   Faults
+	Origin   Origin
 }
 
 // Change puts other settings in force.

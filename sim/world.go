@@ -79,6 +79,7 @@ type world struct {
 	spareCalls []int32
 
 	system system
+	origin *origin // nil: the scenario has none
 	judge  *judge
 	trace  *trace
 }
@@ -168,6 +169,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	w.layout()
 	w.arrivals = arrivalsOf(sc, rand.New(rand.NewPCG(seed, 4)))
 	w.judge = newJudge(w)
+	w.origin = newOrigin(w)
 	w.requests = make([]request, 1) // 0 names none
 	switch opt.Algorithm {
 	case Anteroom:

@@ -75,6 +75,9 @@ func Of(results []*sim.Result) []Figure {
 	}
 	for _, r := range ours {
 		add("load", load(r), r)
+		if r.Origin != nil {
+			add("origin", origin(r), r)
+		}
 	}
 	pair := ours[:min(2, len(ours))]
 	figs = append(figs, waits(pair), heat(pair))

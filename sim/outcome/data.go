@@ -31,6 +31,7 @@ type (
 		Trace     string      `json:"trace"`        // equal runs have equal ones
 		Checks    []jsonCheck `json:"checks"`
 		Numbers   jsonNumbers `json:"numbers"`
+		Origin    *jsonOrigin `json:"origin,omitempty"` // where the plan has one
 		Sites     []string    `json:"sites"`
 		Points    []jsonPoint `json:"points"`
 	}
@@ -92,6 +93,14 @@ type (
 		SentBack     float64 `json:"sent_back"`
 		VisitorHours float64 `json:"visitor_hours"`
 	}
+	// jsonOrigin is sim.OriginNumbers.
+	jsonOrigin struct {
+		Requests         int     `json:"requests"`
+		Failed           int     `json:"failed"`
+		AdmittedDead     int     `json:"admitted_dead"`
+		AdmittedDeadLate int     `json:"admitted_dead_late"`
+		Recovered        seconds `json:"recovered_seconds"` // negative: never
+	}
 	jsonPoint struct {
 		At         seconds `json:"at_seconds"`
 		Active     int     `json:"active"`
@@ -103,6 +112,9 @@ type (
 		Rate       int     `json:"rate"`
 		Idle       float64 `json:"idle"`
 		Sites      []int32 `json:"sites"`
+		Pace       int     `json:"pace"`
+		Took       seconds `json:"took_seconds"`
+		Failed     float64 `json:"failed"`
 	}
 )
 
@@ -141,7 +153,7 @@ func numbersOf(n sim.Numbers) jsonNumbers {
 
 func pointOf(p sim.Point) jsonPoint {
 	return jsonPoint{At: seconds(p.At), Active: p.Active, Waiting: p.Waiting, Arrived: p.Arrived, Admitted: p.Admitted,
-		LastMinute: p.LastMinute, Limit: p.Limit, Rate: p.Rate, Idle: p.Idle, Sites: p.Sites}
+		LastMinute: p.LastMinute, Limit: p.Limit, Rate: p.Rate, Idle: p.Idle, Sites: p.Sites, Pace: p.Pace, Took: seconds(p.Took), Failed: p.Failed}
 }
 
 // JSON writes the report as one JSON object; jsonReport is its schema.
@@ -151,6 +163,9 @@ func JSON(w io.Writer, r Report) error {
 		out.Name, out.About, out.Length = res.Scenario.Name, res.Scenario.About, seconds(res.Scenario.Length)
 		run := jsonRun{Algorithm: cmp.Or(res.Algorithm, sim.Anteroom), Seed: res.Seed, Ran: seconds(res.Ran), Took: seconds(res.Took), Trace: res.Trace,
 			Checks: []jsonCheck{}, Numbers: numbersOf(res.Numbers), Sites: res.Places, Points: []jsonPoint{}}
+		if o := res.Origin; o != nil {
+			run.Origin = &jsonOrigin{o.Requests, o.Failed, o.AdmittedDead, o.AdmittedDeadLate, seconds(o.Recovered)}
+		}
 		for _, c := range res.Checks {
 			run.Checks = append(run.Checks, jsonCheck(c))
 		}

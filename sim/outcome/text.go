@@ -101,6 +101,9 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 	}
 	line("end", "%s", strings.Join(out, ", "))
 	line("requests", "%s for each visitor, until let in or gone", span(plan, func(r *sim.Result) float64 { return r.Numbers.Requests }, func(x float64) string { return fmt.Sprintf("%.1f", x) }))
+	if plan[0].Origin != nil {
+		origin(line, plan)
+	}
 	if n.EtaTold > 0 {
 		line("told", "half of the waits within %s of what was announced", part(func(n sim.Numbers) float64 { return n.EtaError }))
 	} else if n.LotteryTold > 0 {
@@ -109,6 +112,16 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 	if most.Numbers.Queued > 0 {
 		line("idle", "%s of the slots while people waited", part(func(n sim.Numbers) float64 { return n.Idle }))
 	}
+}
+
+// origin says how the origin did.
+func origin(line func(name, format string, args ...any), plan []*sim.Result) {
+	of := func(f func(*sim.OriginNumbers) int) string {
+		return span(plan, func(r *sim.Result) int { return f(r.Origin) }, chart.Thousands)
+	}
+	line("origin", "%s of %s requests failed; %s admitted while it was dead, %s of them after its first second",
+		of(func(o *sim.OriginNumbers) int { return o.Failed }), of(func(o *sim.OriginNumbers) int { return o.Requests }),
+		of(func(o *sim.OriginNumbers) int { return o.AdmittedDead }), of(func(o *sim.OriginNumbers) int { return o.AdmittedDeadLate }))
 }
 
 // changes says in brackets what the plan changes and when.

@@ -78,7 +78,24 @@ func (b *builder) scenario() sim.Scenario {
 		Sleeps: v.Sleeps, Roams: v.Roams, Clones: v.Clones, Replays: v.Replays, Bare: v.Bare, NoCookies: v.NoCookies, LostCookies: v.LostCookies,
 	}
 	sc.Faults = b.faults()
+	sc.Origin = b.origin()
 	return sc
+}
+
+func (b *builder) origin() sim.Origin {
+	o := b.doc.Origin
+	if o.PerSecond == 0 {
+		if len(o.Faults) > 0 {
+			b.At("origin.per_second", "is missing", "an origin with faults needs to answer something, like per_second: 100")
+		}
+		return sim.Origin{}
+	}
+	out := sim.Origin{PerSecond: o.PerSecond, Latency: o.Latency, Timeout: o.Timeout}
+	for i, f := range o.Faults {
+		b.within(fmt.Sprintf("origin.faults[%d].at", i), f.At)
+		out.Faults = append(out.Faults, sim.OriginFault{At: f.At, For: f.For, What: f.What})
+	}
+	return out
 }
 
 // within adds a fault when a moment lies outside the plan.

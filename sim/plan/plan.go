@@ -42,6 +42,21 @@ type document struct {
 	Arrivals []arrival     `key:"arrivals" required:"true" doc:"The arrivals: any number of rates (per_minute), bursts (visitors) and past sales (csv). They add up."`
 	Visitors visitors      `key:"visitors" doc:"How visitors behave. Shares are of all visitors; a visitor can belong to several."`
 	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
+	Origin   origin        `key:"origin" doc:"The application behind the room. By default it answers everything at once, and no one watches it."`
+}
+
+// origin is the key "origin".
+type origin struct {
+	PerSecond float64       `key:"per_second" default:"0" min:"0" max:"1000000" doc:"Requests per second that it answers; more wait in line. 0 turns the model off."`
+	Latency   time.Duration `key:"latency" default:"50ms" max:"1m" doc:"Response time of a request that need not wait."`
+	Timeout   time.Duration `key:"timeout" default:"10s" min:"1s" max:"1h" doc:"A request that takes longer fails."`
+	Faults    []originFault `key:"faults" doc:"Times at which it does not work as it should."`
+}
+
+type originFault struct {
+	At   time.Duration `key:"at" required:"true" max:"168h" doc:"When, since the start."`
+	For  time.Duration `key:"for" required:"true" min:"1s" max:"168h" doc:"For how long."`
+	What string        `key:"what" required:"true" enum:"dead,slow,failing,flapping" doc:"dead: it refuses connections. slow: it answers half of per_second. failing: every other request gets an error. flapping: dead and well by turns of 7 seconds."`
 }
 
 // settings are those of a room, as far as they are given.

@@ -28,6 +28,10 @@ import (
 const binaryVariable = "ANTEROOM_BINARY"
 
 func TestMain(m *testing.M) {
+	if where := os.Getenv(appVariable); where != "" { // this process is an application, see origin_app_test.go
+		fmt.Fprintln(os.Stderr, serveApp(where))
+		os.Exit(1)
+	}
 	flag.Parse()
 	os.Exit(run(m))
 }

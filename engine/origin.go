@@ -211,11 +211,13 @@ func (l *line) arouse(site uint16, now anteroom.Time) {
 // all, and how many.
 func (c *Coordinator) followOrigin(now anteroom.Time) {
 	var sum OriginFacts
+	everywhere := true // also where nobody is, and so nobody says how the origin does
 	for _, s := range c.sites {
 		if s.lostAt == 0 {
-			sum = sum.Plus(s.origin)
+			sum, everywhere = sum.Plus(s.origin), everywhere && s.origin.Down
 		}
 	}
+	sum.Down = sum.Down && everywhere
 	if down := c.settings.Protect && sum.Down; down != c.settings.OriginDown {
 		c.settings.OriginDown = down
 		c.reopened()

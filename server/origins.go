@@ -36,7 +36,7 @@ const (
 	manyErrors  = 0.05
 )
 
-// examineOrigins says what is wrong with the origins, and which rooms nobody can reach.
+// examineOrigins says what is wrong with the origins of rooms.
 func examineOrigins(sites []manage.ProxiedSite, rooms []anteroom.Room) (found []doctor.Finding) {
 	for _, site := range sites {
 		name := strings.Join(site.Hosts, ", ")
@@ -61,17 +61,6 @@ func examineOrigins(sites []manage.ProxiedSite, rooms []anteroom.Room) (found []
 		default:
 			found = append(found, doctor.Finding{Severity: doctor.Error, What: downWords(name, ill),
 				Why: whyDown(site, rooms), Fix: "Start it, and check that this machine can reach it: its address, its port, its health path."})
-		}
-	}
-	if len(sites) == 0 {
-		return found // another proxy forwards the requests
-	}
-	for _, r := range rooms {
-		for _, rt := range r.Routes {
-			if !slices.ContainsFunc(sites, func(s manage.ProxiedSite) bool { return s.Serves(rt.Host) }) {
-				found = append(found, doctor.Finding{Severity: doctor.Warning, What: fmt.Sprintf("room %s covers %s, and no proxied site has that host", r.Name, rt.Host),
-					Why: "Requests for it are refused with 421 before they reach the room.", Fix: "Add the host to a site of the configuration, or remove the route."})
-			}
 		}
 	}
 	return found

@@ -69,8 +69,7 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Example: `  anteroom demo
-  anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600
-  anteroom run --config anteroom.yaml`,
+  anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600`,
 	}
 	root.Args = commandBelow
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -92,7 +91,7 @@ func rootCommand() *cobra.Command {
 		}
 	}
 	inGroup("serve", runCommand(), validateCommand(), keyCommand())
-	inGroup("manage", zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
+	inGroup("manage", statusCommand(), zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
 	root.SetHelpCommandGroupID("check")
 	root.InitDefaultHelpFlag()
 	root.Flags().MarkHidden("help") // the last line says it

@@ -26,6 +26,9 @@ export interface Status {
   total_active_users: number
   admitted_last_minute: number
   new_users_per_minute: number
+  /** New users per minute that are admitted now, and why that is less than the limit; null: it is not. */
+  pace_per_minute: number
+  pace_reason: 'origin_down' | 'origin_errors' | 'origin_slow' | 'origin_recovering' | null
   waiting: number
   dormant: number
   offered: number
@@ -33,6 +36,17 @@ export interface Status {
   oldest_waiting_since: string | null
   wait_of_newcomer_seconds: number | null
   in_force: InForce | null
+}
+
+/** A server behind the room's hosts, as the node that answers sees it. */
+export interface Origin {
+  url?: string
+  healthy: boolean
+  requests_last_minute: number
+  error_share: number
+  p50_seconds: number | null
+  p95_seconds: number | null
+  in_flight: number
 }
 
 /** A room in short, as GET /anteroom/v1/rooms has it, with its figures of this second. */
@@ -51,6 +65,7 @@ export interface Room {
   events: number
   rules: number
   status: Status | null
+  origins: Origin[] | null
   /** That which runs, or else comes next. */
   next_event: { id: string; name: string; prequeue: string | null; start: string; end: string } | null
 }

@@ -1,5 +1,6 @@
 import { ago, near } from './format'
 import type { Room } from './live'
+import { paceWhy } from './pace'
 
 export type Tone = 'ok' | 'busy' | 'hold' | 'bad' | 'off' | 'event'
 
@@ -14,6 +15,7 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'Newcomers are turned away when the room is full.' }
   if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Everybody without a session waits.' }
   if (f?.queue_all ?? r.queue_all) return { word: 'Queueing all', tone: 'hold', why: 'Everybody without a session waits.' }
+  if (s.pace_reason) return { word: s.pace_reason === 'origin_down' ? 'Origin down' : 'Protecting', tone: s.pace_reason === 'origin_down' ? 'bad' : 'hold', why: paceWhy(s) }
   if (f?.phase === 'prequeueing') return { word: 'Prequeue', tone: 'event', why: `“${f.event?.name}” is about to start.` }
   if (s.mode === 'queue' || s.waiting > 0) return { word: 'Queueing', tone: 'busy', why: 'Newcomers wait for their turn.' }
   if (f?.phase === 'started') return { word: 'Event', tone: 'event', why: `“${f.event?.name}” runs; nobody waits.` }

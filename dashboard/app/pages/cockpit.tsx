@@ -4,11 +4,13 @@ import { forecast } from '../core/forecast'
 import { ago, clock, count, duration, moment, number, percent } from '../core/format'
 import { holed, useMinutes } from '../core/history'
 import { kept, samplesOf, useLive, type Room, type Sample } from '../core/live'
+import { paceWhy } from '../core/pace'
 import { roomHref } from '../core/room'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, Note } from '../ui'
 import { Admit, Controls, Message } from './cockpit-controls'
 import { Limits } from './cockpit-limits'
+import { Origins } from './origin'
 import './cockpit.css'
 
 /** A room as it is this second, and the operator's hand on it. */
@@ -25,6 +27,7 @@ export function Cockpit({ room }: RoomPageProps) {
       <section class="now" aria-label="Now">
         <p class="says">{says.head}</p>
         {says.more && <p class="quiet">{says.more}</p>}
+        {s && paceWhy(s) && <Note tone="warn">{paceWhy(s)}</Note>}
         {room.controls.message && <p class="told"><span class="quiet">The line reads:</span> {room.controls.message}</p>}
       </section>
       {s && (
@@ -42,6 +45,7 @@ export function Cockpit({ room }: RoomPageProps) {
       <div class="halves">
         <div class="stack charts">
           <Flow samples={samples} now={at} room={room} />
+          <Origins room={room} />
           {edits && <InForce room={room} />}
         </div>
         {edits ? (

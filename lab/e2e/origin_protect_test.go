@@ -350,3 +350,33 @@ func (c *crowd) insideAt(at time.Time) (out []guest) {
 	}
 	return out
 }
+
+// What people see: the visitor inside gets a page that comes back by itself when nginx does, with the session; the operator reads why
+// nobody is admitted.
+func TestOriginThatIsGoneInTheBrowser(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	o.zone = o.newZone("127.0.0.1")
+	o.newRoom(fields{"name": "checkout", "host": "127.0.0.1", "total_active_users": 5, "new_users_per_minute": 5, "protect": true})
+	visitor := open(t)
+	visitor.visit(o.url("/"))
+	visitor.getsIn()
+	d := sitDown(t, o, operatorToken)
+	d.goes("/rooms/127.0.0.1/checkout")
+	d.says("Healthy")
+	o.gate.origin.stop()
+	for range 3 { // connections that fail
+		newVisitor(t, o.gate).get("/")
+	}
+	visitor.visit(o.url("/"))
+	visitor.becomes(5*time.Second, `document.querySelector('h1').innerText == 'The site is not responding' && document.querySelector('svg.door')`)
+	d.says("No origin answers: no new visitors are admitted until one does.")
+	d.says("Not answering")
+	newcomer := open(t)
+	newcomer.visit(o.url("/"))
+	newcomer.waits()
+	o.gate.origin.startNginx(t)
+	visitor.getsIn()
+	d.says("The origin recovers")
+	newcomer.getsIn()
+}

@@ -15,7 +15,7 @@ func originWorld(what string, protect bool) Scenario {
 		Settings: anteroom.Settings{TotalActiveUsers: 2000, NewUsersPerMinute: 600, SessionDuration: time.Minute, Protect: protect, ProtectLatency: time.Second},
 		Arrivals: []Flow{{To: 20 * time.Minute, PerMinute: 400, ToPerMinute: 400}, {From: time.Minute, To: 2 * time.Minute, Visitors: 1500}},
 		Visitors: Visitors{Browsing: Spread{Mean: 90 * time.Second}, Think: Spread{Mean: 10 * time.Second}, Streams: 0.9},
-		Origin:   Origin{PerSecond: 120, Latency: 50 * time.Millisecond}}
+		Origin:   Origin{PerSecond: 160, Latency: 50 * time.Millisecond}}
 	if what != "" {
 		sc.Origin.Faults = []OriginFault{{At: 6 * time.Minute, For: 3 * time.Minute, What: what}}
 	}

@@ -16,6 +16,7 @@
 //	messages_…           what travels between them, its bytes, and what is sent again
 //	estimate_…           the estimated wait
 //	role_…               changes of processes: takeovers, and clocks compared
+//	origin               how admission follows the health of the origin
 //	single               all of them in one process
 //	data_…               rings, heaps and tables without meaning of their own
 //

@@ -19,7 +19,7 @@ type output struct{ form string }
 // outputFlags adds -o, and --json for what it did before there was -o.
 func outputFlags(f *pflag.FlagSet) *output {
 	o := &output{"table"}
-	f.VarP(o, "output", "o", "table, json or yaml")
+	f.VarP(o, "output", "o", "table, json (or --json) or yaml")
 	f.BoolFunc("json", "print JSON, like -o json", func(text string) error {
 		on, err := strconv.ParseBool(text)
 		if err == nil && on {
@@ -27,6 +27,7 @@ func outputFlags(f *pflag.FlagSet) *output {
 		}
 		return err
 	})
+	f.MarkHidden("json") // -o says it; help is a screen long
 	return o
 }
 

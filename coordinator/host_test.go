@@ -12,7 +12,7 @@ import (
 
 // few lets in a few, for long.
 func few(n int) anteroom.Settings {
-	return anteroom.Settings{TotalActiveUsers: n, NewUsersPerMinute: n, SessionDuration: time.Hour}
+	return anteroom.Settings{TotalActiveUsers: n, NewUsersPerMinute: n, SessionDuration: time.Hour, FirstSession: time.Hour}
 }
 
 func verdicts(s *siteProc, ids []anteroom.ID) (admitted int) {

@@ -37,6 +37,9 @@ const (
 	// answers of slowFor are slower, the best of them is taken.
 	quickTrip = 2 * TouchDelay
 	slowFor   = 5 * time.Second
+	// tinyStep is a step that spoils no sample. Clocks that slew towards each other step ahead of a guess by microseconds, and often:
+	// if each such step made the answer on its way worthless, a process far from the coordinator would not learn the time.
+	tinyStep = time.Millisecond
 )
 
 // clockSample is an answer of the coordinator: how long it took and the offset it implies.
@@ -61,7 +64,9 @@ func (c *Clock) Now(local anteroom.Time) anteroom.Time {
 func (c *Clock) Guess(local, room anteroom.Time) {
 	if behind := room - c.Now(local); !c.synced && behind > 0 {
 		c.offset += behind
-		c.since = room
+		if behind >= anteroom.Time(tinyStep/time.Microsecond) {
+			c.since = room // answers to what was asked before would seem to have taken longer by as much
+		}
 	}
 }
 

@@ -183,3 +183,25 @@ func TestGuessIsNoRoundTrip(t *testing.T) {
 		t.Errorf("the clock is off by %v", c.Now(at).Sub(at))
 	}
 }
+
+// Far from the coordinator, a process learns the time although doors, whose clocks run a little faster, step its guess ahead all the time.
+func TestGuessesInSmallStepsDoNotHideTheTime(t *testing.T) {
+	t.Parallel()
+	c, at, ahead := NewClock(), midnight, anteroom.Time(0)
+	const oneWay = 75 * time.Millisecond
+	for range 10 {
+		echo := c.Now(at)
+		for range 15 { // a word of a door each 10 ms
+			at = at.Add(10 * time.Millisecond)
+			ahead += 3
+			c.Guess(at, at+ahead)
+		}
+		c.Heard(at, echo, at.Add(time.Hour-oneWay))
+	}
+	if !c.Synced() {
+		t.Fatal("not synced after ten answers")
+	}
+	if off := c.Now(at).Sub(at.Add(time.Hour)); off.Abs() > time.Millisecond {
+		t.Errorf("the clock is off by %v", off)
+	}
+}

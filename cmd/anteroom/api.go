@@ -40,8 +40,8 @@ type remote struct {
 func remoteFlags(cmd *cobra.Command) *remote {
 	r := &remote{}
 	f := cmd.PersistentFlags()
-	f.StringVar(&r.url, "api", "", "`URL` of the admin listener (default "+defaultAPI+", or ANTEROOM_API)")
-	f.StringVar(&r.token, "token", "", "API `token`; better in ANTEROOM_API_TOKEN, or its file's name in ANTEROOM_API_TOKEN_FILE")
+	f.StringVar(&r.url, "api", "", "`URL` of the admin address (default "+defaultAPI+", or ANTEROOM_API)")
+	f.StringVar(&r.token, "token", "", "API `token`; better set ANTEROOM_API_TOKEN, or ANTEROOM_API_TOKEN_FILE to the name of its file")
 	r.output = outputFlags(f)
 	return r
 }
@@ -77,7 +77,7 @@ func secret(flag, variable string) (string, error) {
 	const most = 4 << 10
 	b, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil || len(b) > most {
-		return "", fmt.Errorf("%s_FILE: %s is not the file of a token", variable, name)
+		return "", fmt.Errorf("%s_FILE: %s does not hold a token", variable, name)
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -89,9 +89,9 @@ func advise(err error) error {
 	case err == nil || !answered && anteroom.KindOf(err) != anteroom.Unavailable:
 		return err
 	case !answered:
-		return fmt.Errorf("%w\n--api says where it is; anteroom run starts one, with its admin listener on %s", err, defaultAPI)
+		return fmt.Errorf("%w\nuse --api to say where Anteroom runs; anteroom run starts one, with its admin address on %s", err, defaultAPI)
 	case no.Status == http.StatusUnauthorized || no.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nthe token is missing, not known, expired, or may not do this: give another one with --token or ANTEROOM_API_TOKEN; anteroom token list shows what each may do", err)
+		return fmt.Errorf("%w\nthe token is missing, unknown or expired, or it may not do this: pass another one with --token or ANTEROOM_API_TOKEN; anteroom token list shows what each token may do", err)
 	}
 	return err
 }
@@ -274,7 +274,7 @@ func findRoom(ctx context.Context, c *client.Client, name string) (room, error) 
 		for _, r := range rooms {
 			all = append(all, r.String())
 		}
-		return room{}, anteroom.Errorf(anteroom.Invalid, "%q is the name of %d rooms; say which: %s", name, len(rooms), strings.Join(all, ", "))
+		return room{}, anteroom.Errorf(anteroom.Invalid, "%d rooms have the name %q; say which: %s", len(rooms), name, strings.Join(all, ", "))
 	}
 	return rooms[0], nil
 }
@@ -292,7 +292,7 @@ func every[T any](ctx context.Context, c *client.Client, path string, q url.Valu
 	out := make([]T, len(raw))
 	for i := range raw {
 		if err := json.Unmarshal(raw[i], &out[i]); err != nil {
-			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the list has something of another shape: %w", path, err)
+			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the response is not the expected list: %w", path, err)
 		}
 	}
 	return out, nil

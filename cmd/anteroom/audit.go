@@ -29,8 +29,8 @@ func auditShow(r *remote) *cobra.Command {
 	var after uint64
 	var last int
 	cmd := &cobra.Command{Use: "show", Short: "Show the audit log, newest last", Args: noArgs}
-	cmd.Flags().Uint64Var(&after, "after", 0, "those after the record with this `number`, up to --last of them")
-	cmd.Flags().IntVar(&last, "last", 100, "how many")
+	cmd.Flags().Uint64Var(&after, "after", 0, "show records after the one with this `number`, up to --last of them")
+	cmd.Flags().IntVar(&last, "last", 100, "how many records to show")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (records []manage.AuditRecord, err error) {
 		q := url.Values{"last": {strconv.Itoa(last)}}
 		if cmd.Flags().Changed("after") {
@@ -55,6 +55,6 @@ func auditVerify(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, _ []string) (v schema.Verified, err error) {
 			return v, c.Do(ctx, http.MethodGet, ours+"/audit/verify", nil, nil, &v)
 		}, say(func(v schema.Verified) string {
-			return fmt.Sprintf("%s, each follows from the one before. The last one is\n%s\nKeep that elsewhere: a log that is written anew has another one.", count(v.Records, "record"), v.Head)
+			return fmt.Sprintf("%s, each follows from the one before. The hash of the last one is\n%s\nKeep it somewhere else: a log that somebody rewrites ends with another hash.", count(v.Records, "record"), v.Head)
 		}))
 }

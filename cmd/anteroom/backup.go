@@ -33,11 +33,12 @@ func download(ctx context.Context, c *client.Client, path string, q url.Values, 
 func backupCommand() *cobra.Command {
 	var keys bool
 	cmd := &cobra.Command{Use: "backup FILE", Short: "Back up zones, rooms, events, rules, lists and tokens to a file (- for standard output)", Args: names("FILE"),
-		Long: `Write zones, rooms, events, rules, lists, the audit log and tokens (as hashes) into a file; - is
-standard output. With --keys the ticket keys go with it, so that tickets stay good elsewhere; who
-has such a file can make tickets: keep it as a secret. Lines and sessions are never in it.`,
+		Long: `Back up zones, rooms, events, rules, lists, the audit log and tokens (as hashes) to a file, or to
+standard output if FILE is -. With --keys the backup includes the ticket keys, so that tickets stay
+valid where it is restored. Anyone who has such a file can make tickets: keep it secret. A backup
+never includes queues and sessions.`,
 		Example: `  anteroom backup shop.backup`}
-	cmd.Flags().BoolVar(&keys, "keys", false, "with the keys that seal tickets")
+	cmd.Flags().BoolVar(&keys, "keys", false, "include the keys that seal tickets")
 	r := remoteFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := r.client()
@@ -55,7 +56,7 @@ has such a file can make tickets: keep it as a secret. Lines and sessions are ne
 		if !r.people() {
 			return r.data(cmd.OutOrStdout(), map[string]any{"file": args[0], "bytes": n})
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the backup, %d bytes.\n", args[0], n)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup written to %s, %d bytes.\n", args[0], n)
 		return err
 	}
 	return cmd

@@ -25,8 +25,9 @@ func getCluster(ctx context.Context, c *client.Client, _ []string) (st manage.Cl
 
 func clusterCommand() *cobra.Command {
 	cmd := group("cluster", "Show and change the nodes of a cluster")
-	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, who holds which role,
-and all sites as the rooms' coordinators see them. remove removes a core that is gone for good.`
+	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, which node holds which
+role, and all sites as the coordinators of the rooms see them. remove removes a core that will not
+return.`
 	cmd.Example = `  anteroom cluster status
   anteroom cluster status --api http://10.0.0.2:8081 --json
   anteroom cluster remove dublin-3`
@@ -72,7 +73,7 @@ func showCluster(w io.Writer, st manage.ClusterStatus) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = newTable(w, "ROLES", "HELD BY")
+	t = newTable(w, "ROLES", "NODE")
 	held := map[string][]string{}
 	for _, r := range st.Roles {
 		kind, number, _ := strings.Cut(r.Role, ".")
@@ -89,27 +90,28 @@ func showCluster(w io.Writer, st manage.ClusterStatus) error {
 	showTouch(w, "the store of this site", st.Store.Site)
 	showTouch(w, "the shared store", st.Store.Shared)
 	if n := len(st.Findings); n > 0 {
-		fmt.Fprintf(w, "\n%d findings: anteroom doctor explains them\n", n)
+		fmt.Fprintf(w, "\n%d findings; anteroom doctor explains them\n", n)
 	}
 	return nil
 }
 
 func showTouch(w io.Writer, what string, touch manage.ClusterTouch) {
 	if !touch.OK {
-		fmt.Fprintf(w, "\n%s is out of reach, what is read is %.0f s old: %s\n", what, touch.Lag, shown(touch.Detail))
+		fmt.Fprintf(w, "\n%s does not answer; its data is %.0f s old: %s\n", what, touch.Lag, shown(touch.Detail))
 	}
 }
 
 // errFindings ends doctor when something is wrong: the findings were printed.
-var errFindings = errors.New("something is wrong, see above")
+var errFindings = errors.New("the installation has problems, see above")
 
 func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Find problems of a running installation",
-		Long: `Find what is wrong with a running installation: clocks that differ, cores that are away or do not
-reach each other, versions that do not go together, two sites with one name, roles that nobody
-serves, stores out of reach, rooms for hosts that no proxied site names. It ends with 1 when there is an error among the findings.`,
+		Short: "Find problems in a running installation",
+		Long: `Find problems in a running installation: clocks that differ, cores that are down or do not reach
+each other, versions that do not work together, two sites with the same name, roles that no node
+holds, stores that do not answer, rooms for hosts that no proxied site names. The exit code is 1 if
+any finding is an error.`,
 		Example: `  anteroom doctor
   anteroom doctor --json`,
 		Args: noArgs,
@@ -137,7 +139,7 @@ serves, stores out of reach, rooms for hosts that no proxied site names. It ends
 
 func showFindings(w io.Writer, findings []manage.ClusterFinding) error {
 	if len(findings) == 0 {
-		_, err := fmt.Fprintln(w, "nothing is wrong")
+		_, err := fmt.Fprintln(w, "no problems found")
 		return err
 	}
 	for _, f := range findings {

@@ -31,10 +31,10 @@ func importCloudflare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cloudflare",
 		Short: "Import zones, rooms, events, rules and settings from a compatible API",
-		Long: `Read zones, rooms, events, rules and settings from an API of that shape and make or change
-them here until both are the same. Zones, rooms and events are matched by name; nothing is
-deleted but rules, which are one list. Doing it twice does nothing more. Zones without rooms
-are left out.`,
+		Long: `Read zones, rooms, events, rules and settings from a compatible API, and create or change them
+here until both are the same. Zones, rooms and events are matched by name. Nothing is deleted
+except rules, because a room's rules are one list. Running it again changes nothing more. Zones
+without rooms are skipped.`,
 		Example: `  anteroom config import cloudflare --dry-run
   CLOUDFLARE_API_TOKEN=… anteroom config import cloudflare --zone example.com
   anteroom config import cloudflare --out rooms.yaml`,
@@ -42,14 +42,14 @@ are left out.`,
 	}
 	r := remoteFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&from, "from", cloudflareAPI, "`URL` of the API that is read, up to /client/v4")
-	f.StringVar(&token, "from-token", "", "its `token`; better in CLOUDFLARE_API_TOKEN, or its file's name in CLOUDFLARE_API_TOKEN_FILE")
+	f.StringVar(&from, "from", cloudflareAPI, "`URL` of the API to read from, up to /client/v4")
+	f.StringVar(&token, "from-token", "", "`token` for that API; better set CLOUDFLARE_API_TOKEN, or CLOUDFLARE_API_TOKEN_FILE to the name of its file")
 	f.StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
-	f.StringVar(&out, "out", "", "write the rooms as YAML for the configuration `file` instead; - is standard output")
+	f.StringVar(&out, "out", "", "write the rooms to a YAML `file` for the configuration instead; - is standard output")
 	f.BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if out != "" && dryRun {
-			return usageError{errors.New("--out changes nothing here, so that --dry-run says nothing; leave one out")}
+			return usageError{errors.New("--out already changes nothing here: use either --out or --dry-run")}
 		}
 		token, err := secret(token, "CLOUDFLARE_API_TOKEN")
 		if err != nil {
@@ -61,7 +61,7 @@ are left out.`,
 		}
 		there, err := inventory.Read(cmd.Context(), source, zones...)
 		if err != nil {
-			return fmt.Errorf("reading %s: %w\n--from says where it is; its token needs to read zones and waiting rooms: --from-token, CLOUDFLARE_API_TOKEN", from, err)
+			return fmt.Errorf("reading %s: %w\nuse --from to say where the API is, and --from-token or CLOUDFLARE_API_TOKEN to pass a token that can read zones and waiting rooms", from, err)
 		}
 		if out != "" {
 			return writeTo(cmd, out, there.YAML)
@@ -86,7 +86,7 @@ are left out.`,
 				one.show(cmd.OutOrStdout())
 			}
 			if cmd.Context().Err() != nil {
-				return exitError{exitInterrupted, errors.New("interrupted; what is shown is done, and the same command goes on")}
+				return exitError{exitInterrupted, errors.New("interrupted; the changes above are done, and the same command continues")}
 			}
 		}
 		if !r.people() {
@@ -98,15 +98,15 @@ are left out.`,
 			fmt.Fprintf(cmd.OutOrStdout(), "Read %s, %s, %s; ", count(n, "zone"), count(rooms, "room"), count(events, "event"))
 			switch {
 			case len(changes) == 0:
-				fmt.Fprintln(cmd.OutOrStdout(), "everything is here already.")
+				fmt.Fprintln(cmd.OutOrStdout(), "nothing to change.")
 			case dryRun:
-				fmt.Fprintf(cmd.OutOrStdout(), "%s would be made.\n", count(len(changes), "change"))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s to make.\n", count(len(changes), "change"))
 			default:
 				fmt.Fprintf(cmd.OutOrStdout(), "%s made.\n", count(len(changes)-failed, "change"))
 			}
 		}
 		if failed > 0 {
-			return fmt.Errorf("%s could not be made; put right what is said above and run the same command again", count(failed, "change"))
+			return fmt.Errorf("%s failed; fix the errors above and run the same command again", count(failed, "change"))
 		}
 		return nil
 	}
@@ -148,7 +148,7 @@ func (ch changeResult) show(w io.Writer) {
 		}
 	}
 	if ch.Error != "" {
-		fmt.Fprintf(w, "    not done: %s\n", shown(ch.Error))
+		fmt.Fprintf(w, "    failed: %s\n", shown(ch.Error))
 	}
 }
 
@@ -167,7 +167,7 @@ func writeTo(cmd *cobra.Command, name string, content func(io.Writer) error) err
 		return content(cmd.OutOrStdout())
 	}
 	if _, err := os.Stat(name); err == nil {
-		return fmt.Errorf("%s is there already; move it away or give another name", name)
+		return fmt.Errorf("%s already exists; move it or use another name", name)
 	}
 	return saveFile(name, content)
 }
@@ -178,9 +178,9 @@ func exportTerraform() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "terraform",
 		Short: "Export everything as resources of the cloudflare provider, version 5, with import blocks",
-		Long: `Write zones' settings, rooms, events and rules as resources of the cloudflare provider, version
-5, with the blocks that import what is there. Anteroom is then managed by it, with base_url set to
-this API. With CLOUDFLARE_BASE_URL and a token the provider finds it without a change.`,
+		Long: `Write zone settings, rooms, events and rules as resources of the cloudflare provider, version 5,
+with import blocks for what exists. The provider then manages Anteroom: set its base_url, or
+CLOUDFLARE_BASE_URL, to this API, and pass it a token.`,
 		Example: `  anteroom config export terraform --out rooms.tf
   CLOUDFLARE_BASE_URL=` + defaultAPI + published + ` terraform plan`,
 		Args: noArgs,

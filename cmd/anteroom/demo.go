@@ -36,24 +36,24 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start a demo shop, a room with a small limit and simulated visitors",
-		Long: `Start a toy shop, a waiting room in front of it and a crowd of simulated visitors, all on
-this machine. Open the addresses that are printed: in the shop you queue, see the line move,
-and get in within a minute; the dashboard shows it live, with a month of made-up history.
-Ctrl-C ends it; nothing is kept.`,
+		Long: `Start a toy shop, a waiting room in front of it and a crowd of simulated visitors, all on this
+machine. Open the addresses that it prints: you wait for the shop, see the queue move, and get in
+within a minute. The dashboard shows it live, with a month of made-up history. Ctrl-C stops the
+demo; nothing is kept.`,
 		Example: `  anteroom demo
   anteroom demo --listen :9000 --crowd 200 --language de-DE`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), o, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", ":8080", "`address` for visitors")
-	cmd.Flags().StringVar(&o.admin, "admin", "127.0.0.1:8081", "`address` for operators")
-	cmd.Flags().IntVar(&o.active, "total-active-users", 120, "sessions at once")
-	cmd.Flags().IntVar(&o.rate, "new-users-per-minute", 120, "new sessions in any 60 seconds")
-	cmd.Flags().DurationVar(&o.session, "session-duration", 45*time.Second, "how long a session lives after its last request")
-	cmd.Flags().IntVar(&o.crowd, "crowd", 100, "simulated visitors a minute; 0 for none")
+	cmd.Flags().StringVar(&o.admin, "admin", "127.0.0.1:8081", "admin `address`")
+	cmd.Flags().IntVar(&o.active, "total-active-users", 120, "maximum number of active users")
+	cmd.Flags().IntVar(&o.rate, "new-users-per-minute", 120, "maximum number of new users in any 60 seconds")
+	cmd.Flags().DurationVar(&o.session, "session-duration", 45*time.Second, "how long a session lasts after its last request")
+	cmd.Flags().IntVar(&o.crowd, "crowd", 100, "simulated visitors per minute; 0 for none")
 	cmd.Flags().StringVar(&o.language, "language", "en-US", "`language` of the waiting page")
 	cmd.Flags().BoolVar(&o.shopOnly, "shop-only", false, "serve only the shop at --listen, to put an Anteroom of your own in front of it")
-	cmd.Flags().StringVar(&o.data, "data", "", "data `directory` (a temporary one that is removed)")
+	cmd.Flags().StringVar(&o.data, "data", "", "data `directory` (default: a temporary one, removed at the end)")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
 	if token := s.FirstToken(); token != "" {
 		login = "#token=" + token
 	} else {
-		login = "   (with the token that you have)"
+		login = "   (use your existing token)"
 	}
 	fmt.Fprintf(out, `
   Anteroom demo
@@ -119,16 +119,16 @@ func demo(ctx context.Context, o demoOptions, out io.Writer) error {
     the dashboard                       http://%s/%s
     status and metrics                  http://%s/-/status, /metrics
 
-  %d at once, %d new a minute, sessions of %v; about %d visitors a minute come, and now and then
-  many at once. Open the shop: you wait, see the line move, and get in. Open the dashboard: you see
-  all of them, and a month of made-up history. Ctrl-C ends the demo.
+  Up to %d active users and %d new users per minute, sessions of %v; about %d visitors arrive per
+  minute, sometimes many together. Open the shop: you wait, see the queue move, and get in. Open the
+  dashboard: you see all visitors, and a month of made-up history. Ctrl-C stops the demo.
 
 `, visit, admin, login, admin, o.active, o.rate, o.session, o.crowd)
 
 	if past != nil {
 		others.Go(func() {
 			if err := past(work, s); err != nil && work.Err() == nil {
-				fmt.Fprintln(out, "  the month of made-up history is missing:", err)
+				fmt.Fprintln(out, "  no made-up history:", err)
 			}
 		})
 	}
@@ -178,9 +178,9 @@ func demoProgress(ctx context.Context, s *server.Server, out io.Writer) {
 		case <-tick.C:
 		}
 		for _, st := range s.Status() {
-			line := fmt.Sprintf("  inside %d of %d · %d waiting · %d of %d new in the last minute", st.ActiveUsers, st.TotalActiveUsers, st.Waiting, st.AdmittedLastMin, st.NewPerMinute)
+			line := fmt.Sprintf("  %d of %d active users · %d waiting · %d of %d new users in the last minute", st.ActiveUsers, st.TotalActiveUsers, st.Waiting, st.AdmittedLastMin, st.NewPerMinute)
 			if st.WaitKnown && st.Waiting > 0 {
-				line += fmt.Sprintf(" · a newcomer would wait %v", st.WaitOfNewcomer.Round(time.Second))
+				line += fmt.Sprintf(" · wait for new visitors %v", st.WaitOfNewcomer.Round(time.Second))
 			}
 			fmt.Fprint(out, line+end)
 		}

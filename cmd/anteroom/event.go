@@ -87,7 +87,7 @@ func eventList(r *remote) *cobra.Command {
 func eventGet(r *remote) *cobra.Command {
 	var inForce bool
 	cmd := &cobra.Command{Use: "get ROOM EVENT", Short: "Show the settings of an event"}
-	cmd.Flags().BoolVar(&inForce, "details", false, "with what it inherits from the room")
+	cmd.Flags().BoolVar(&inForce, "details", false, "include the settings inherited from the room")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 		path := e.of(published, rm)
 		if inForce {
@@ -120,7 +120,7 @@ func eventSet(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "set ROOM EVENT", Short: "Change the settings named by the flags"}
 	given, rename, check := settingFlags(cmd, anteroom.EventFields()), renameFlag(cmd), forceFlag(cmd)
 	var inherit []string
-	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings, by flag, that come from the room again")
+	cmd.Flags().StringSliceVar(&inherit, "inherit", nil, "settings to inherit from the room again, by flag name")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
@@ -138,15 +138,15 @@ func eventSet(r *remote) *cobra.Command {
 				}
 			}
 			if !known {
-				return nil, usageError{fmt.Errorf("--inherit %s: an event does not inherit that; see %s --help", name, cmd.CommandPath())}
+				return nil, usageError{fmt.Errorf("--inherit %s: events do not inherit this setting; see %s --help", name, cmd.CommandPath())}
 			}
 		}
 		if len(body) == 0 {
-			return nil, usageError{fmt.Errorf("nothing to change was given; see %s --help", cmd.CommandPath())}
+			return nil, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}
 		}
 		return o, c.Do(ctx, http.MethodPatch, e.of(published, rm), nil, body, &o)
 	}, func(w io.Writer, _ room, e event, _ map[string]any) error {
-		_, err := fmt.Fprintf(w, "Event %s is changed.\n", shown(e.Name))
+		_, err := fmt.Fprintf(w, "Event %s changed.\n", shown(e.Name))
 		return err
 	})
 }
@@ -199,7 +199,7 @@ func eventDelete(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, rm room, e event) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodDelete, e.of(published, rm), nil, nil, &o)
 		}, func(w io.Writer, _ room, e event, _ map[string]any) error {
-			_, err := fmt.Fprintf(w, "Event %s is deleted.\n", shown(e.Name))
+			_, err := fmt.Fprintf(w, "Event %s deleted.\n", shown(e.Name))
 			return err
 		})
 }
@@ -211,9 +211,9 @@ func eventRepeat(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "repeat ROOM EVENT", Short: "Show or set when an event repeats; --every none stops it"}
 	f := cmd.Flags()
 	f.StringVar(&want.Every, "every", "", "day, week or none")
-	f.IntVar(&want.Interval, "interval", 1, "every so many days or weeks")
-	f.IntVar(&times, "times", 0, "number of times, the first included; 0 is without end")
-	f.StringVar(&until, "until", "", "moment after which it does not start again")
+	f.IntVar(&want.Interval, "interval", 1, "number of days or weeks from one start to the next")
+	f.IntVar(&times, "times", 0, "number of times, including the first; 0 for no end")
+	f.StringVar(&until, "until", "", "last time at which it may start")
 	f.StringVar(&want.TimeZone, "tz", "UTC", "`zone` whose clock it follows, like Europe/Berlin")
 	f.StringVar(&want.TimeZone, "time-zone", "UTC", "`zone`")
 	f.MarkDeprecated("time-zone", "use --tz; the next release drops the old name")
@@ -249,7 +249,7 @@ func eventRepeat(r *remote) *cobra.Command {
 		if got.Until != nil {
 			text += ", until " + string(*got.Until)
 		}
-		_, err := fmt.Fprintf(w, "Event %s happens %s, by the clock of %s.\n", shown(e.Name), shown(text), shown(got.TimeZone))
+		_, err := fmt.Fprintf(w, "Event %s repeats %s, in the time zone %s.\n", shown(e.Name), shown(text), shown(got.TimeZone))
 		return err
 	})
 }
@@ -260,7 +260,7 @@ func eventShuffle(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "shuffle ROOM EVENT", Short: "Show a shuffle and get the data to verify it",
 		Example: `  anteroom event shuffle example.com/checkout drop --out shuffle
   anteroom verify shuffle/record.json --ids shuffle/ids.bin 3f9a1-c07be`}
-	cmd.Flags().IntVar(&number, "occurrence", 0, "which time of a repeated event, from 0")
+	cmd.Flags().IntVar(&number, "occurrence", 0, "number of the occurrence of a repeated event, from 0")
 	cmd.Flags().StringVar(&dir, "out", "", "`directory` to write record.json and ids.bin into")
 	return onEvent(r, cmd, func(ctx context.Context, c *client.Client, rm room, e event) (rec shuffleRecord, err error) {
 		path := e.of(ours, rm) + fmt.Sprintf("/shuffles/%d", number)
@@ -279,7 +279,7 @@ func eventShuffle(r *remote) *cobra.Command {
 	}, func(w io.Writer, _ room, e event, rec shuffleRecord) error {
 		fmt.Fprintf(w, "commitment %s\n", rec.Commitment)
 		if !rec.Done {
-			_, err := fmt.Fprintln(w, "The shuffle has not happened: the seed is told when it has.")
+			_, err := fmt.Fprintln(w, "The shuffle has not happened yet. The seed is published when it has.")
 			return err
 		}
 		_, err := fmt.Fprintf(w, "seed       %s\nentries    %s\nvisitors   %d\n", schema.Value(rec.Seed), schema.Value(rec.Entries), schema.Value(rec.Count))

@@ -68,7 +68,7 @@ loses a place or a session. After a leak, use --forget: every visitor then start
 			return show(cmd)
 		},
 	}
-	rotate.Flags().BoolVar(&forget, "forget", false, "drop the older keys at once: all tickets become worthless")
+	rotate.Flags().BoolVar(&forget, "forget", false, "drop the older keys: all existing tickets become invalid")
 	cmd.AddCommand(list, rotate)
 	return cmd
 }

@@ -50,7 +50,7 @@ func account(ctx context.Context, c *client.Client) (string, error) {
 		return "", err
 	}
 	if len(all) != 1 {
-		return "", anteroom.Errorf(anteroom.Unavailable, "%s has %d accounts, and an Anteroom has one", c.URL(), len(all))
+		return "", anteroom.Errorf(anteroom.Unavailable, "%s has %d accounts, but an Anteroom has one", c.URL(), len(all))
 	}
 	return all[0].ID, nil
 }
@@ -175,7 +175,7 @@ func listDelete(r *remote) *cobra.Command {
 	return onList(r, &cobra.Command{Use: "delete LIST", Short: "Delete a list that no rule uses", Args: names("LIST")},
 		func(ctx context.Context, c *client.Client, l valueList, _ []string) (valueList, error) {
 			return l, c.Do(ctx, http.MethodDelete, l.path(), nil, nil, nil)
-		}, say(func(l valueList) string { return "List " + shown(l.Name) + " is deleted." }))
+		}, say(func(l valueList) string { return "List " + shown(l.Name) + " deleted." }))
 }
 
 // itemOf makes the item of a value.
@@ -185,7 +185,7 @@ func (l valueList) itemOf(value, comment string) (listItem, error) {
 	case anteroom.ListOfASNs:
 		n, err := strconv.Atoi(value)
 		if err != nil {
-			return item, usageError{fmt.Errorf("%q is not the number of an autonomous system", value)}
+			return item, usageError{fmt.Errorf("%q is not the number of an autonomous system (AS)", value)}
 		}
 		item.ASN = n
 	case anteroom.ListOfHostnames:
@@ -201,7 +201,7 @@ func (l valueList) itemOf(value, comment string) (listItem, error) {
 func listAdd(r *remote) *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "add LIST VALUE...", Short: "Add entries to a list", Args: names("LIST", "VALUE...")}
-	cmd.Flags().StringVar(&comment, "comment", "", "free text that stands beside each")
+	cmd.Flags().StringVar(&comment, "comment", "", "comment for each entry")
 	return onList(r, cmd, func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
 		var items []listItem
 		for _, v := range values {
@@ -212,7 +212,7 @@ func listAdd(r *remote) *cobra.Command {
 			items = append(items, item)
 		}
 		return result, c.Do(ctx, http.MethodPost, l.path()+"/items", nil, items, &result)
-	}, say(func(any) string { return "The list is changed." }))
+	}, say(func(any) string { return "List changed." }))
 }
 
 func listRemove(r *remote) *cobra.Command {
@@ -229,10 +229,10 @@ func listRemove(r *remote) *cobra.Command {
 			for _, v := range values {
 				i := slices.IndexFunc(there, func(item listItem) bool { return item.value() == v })
 				if i < 0 {
-					return nil, anteroom.Errorf(anteroom.NotFound, "list %s has no %q; anteroom list show %s shows what it has", l.Name, v, l.Name)
+					return nil, anteroom.Errorf(anteroom.NotFound, "list %s has no entry %q; anteroom list show %s shows its entries", l.Name, v, l.Name)
 				}
 				gone = append(gone, id{there[i].ID})
 			}
 			return result, c.Do(ctx, http.MethodDelete, l.path()+"/items", nil, map[string]any{"items": gone}, &result)
-		}, say(func(any) string { return "The list is changed." }))
+		}, say(func(any) string { return "List changed." }))
 }

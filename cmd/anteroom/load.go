@@ -14,7 +14,7 @@ import (
 // configFlags adds --config and one flag for each key of the configuration, and returns
 // what loads it: file, then environment, then the flags that were given.
 func configFlags(cmd *cobra.Command) func() (config.Config, error) {
-	file := cmd.Flags().StringP("config", "c", os.Getenv("ANTEROOM_CONFIG"), "YAML `file`; also ANTEROOM_CONFIG")
+	file := cmd.Flags().StringP("config", "c", os.Getenv("ANTEROOM_CONFIG"), "YAML configuration `file`; also ANTEROOM_CONFIG")
 	for _, f := range config.Flags() {
 		if f.Bool {
 			cmd.Flags().Bool(f.Name, f.Default == "true", f.Usage)

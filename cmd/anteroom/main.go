@@ -65,7 +65,7 @@ func run(args []string) int {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "anteroom",
-		Short:         "A virtual waiting room: admits as many visitors as your site can serve and keeps the others in a fair line",
+		Short:         "A virtual waiting room: admits as many visitors as your application can serve and keeps the others in a fair queue",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Example: `  anteroom demo
@@ -83,7 +83,7 @@ func rootCommand() *cobra.Command {
 		}
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddGroup(&cobra.Group{ID: "serve", Title: "On the machine that serves:"}, &cobra.Group{ID: "manage", Title: "To a running Anteroom:"}, &cobra.Group{ID: "check", Title: "Anywhere:"})
+	root.AddGroup(&cobra.Group{ID: "serve", Title: "On the machine that runs Anteroom:"}, &cobra.Group{ID: "manage", Title: "For a running Anteroom:"}, &cobra.Group{ID: "check", Title: "Anywhere:"})
 	inGroup := func(id string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = id

@@ -19,19 +19,19 @@ func reportCommand() *cobra.Command {
 	var number int
 	cmd := &cobra.Command{
 		Use: "report ROOM FILE", Short: "Write a post-event report to a file (- for standard output)", Args: names("ROOM", "FILE"),
-		Long: `Write what happened in a room into a file, to be kept, printed and sent: how many were let in and
-waited, how long, whether the limits were kept and the order was, what was drawn and who changed
-what. FILE ends in .html, .csv or .json, or is - for standard output with --format. Without --event
-it is about the last 24 hours, or what --from and --to say.`,
+		Long: `Write a report about a room to a file that you can keep, print and send: how many visitors waited
+and were admitted, how long they waited, whether the limits and the order were kept, the shuffles,
+and who changed what. FILE ends in .html, .csv or .json, or is - for standard output with --format.
+Without --event, the report covers the last 24 hours, or the time from --from to --to.`,
 		Example: `  anteroom report example.com/checkout drop.html --event drop
   anteroom report example.com/checkout day.csv --from 2026-11-27T00:00:00Z --to 2026-11-28T00:00:00Z`,
 	}
 	f := cmd.Flags()
-	f.StringVar(&event, "event", "", "an event by its `name`: from its prequeue to its end")
-	f.IntVar(&number, "number", 0, "the `number` of its occurrence, from 0 (default the latest that has begun)")
-	f.StringVar(&from, "from", "", "a `moment` like 2026-11-27T09:00:00Z (default 24 hours before --to)")
-	f.StringVar(&to, "to", "", "a `moment` (default now)")
-	f.StringVar(&format, "format", "", "html, csv or json (default what FILE ends in)")
+	f.StringVar(&event, "event", "", "report on the event with this `name`, from its prequeue to its end")
+	f.IntVar(&number, "number", 0, "`number` of the event's occurrence, from 0 (default the latest that has begun)")
+	f.StringVar(&from, "from", "", "start of the report, a `time` like 2026-11-27T09:00:00Z (default 24 hours before --to)")
+	f.StringVar(&to, "to", "", "end of the report, a `time` (default now)")
+	f.StringVar(&format, "format", "", "html, csv or json (default: the extension of FILE)")
 	r := remoteFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		room, file := args[0], args[1]
@@ -40,7 +40,7 @@ it is about the last 24 hours, or what --from and --to say.`,
 			return usageError{fmt.Errorf("unknown report format for %q: end the name in .html, .csv or .json, or use --format", file)}
 		}
 		if event != "" && (from != "" || to != "") {
-			return usageError{fmt.Errorf("--event says from when to when; leave --from and --to out")}
+			return usageError{fmt.Errorf("--event sets the start and the end: use either --event, or --from and --to")}
 		}
 		q := url.Values{"format": {format}}
 		for name, value := range map[string]string{"from": from, "to": to} {
@@ -87,7 +87,7 @@ it is about the last 24 hours, or what --from and --to say.`,
 		if !r.people() {
 			return r.data(cmd.OutOrStdout(), map[string]any{"file": file, "bytes": n})
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the report, %d bytes.\n", file, n)
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Report written to %s, %d bytes.\n", file, n)
 		return err
 	}
 	return cmd

@@ -15,13 +15,13 @@ import (
 func restoreCommand() *cobra.Command {
 	var confirmed bool
 	cmd := &cobra.Command{Use: "restore FILE", Short: "Replace all data with that of a backup", Args: names("FILE"),
-		Long: `Put what a backup holds in the place of everything that is there: zones, rooms, events, rules,
-lists, tokens, and ticket keys if it has them. Rooms of the configuration file stay, and so does
-the token that this command uses. The audit log goes on. Tokens that were deleted or rotated since
-the backup are valid again as they were then: look at them with anteroom token list.`,
+		Long: `Replace all zones, rooms, events, rules, lists and tokens with those of a backup, and the ticket
+keys if the backup includes them. Rooms of the configuration file stay, and so does the token that
+this command uses. The audit log continues. Tokens that were deleted or rotated since the backup are
+valid again: check them with anteroom token list.`,
 		Example: `  anteroom restore shop.backup --replace`}
 	r := remoteFlags(cmd)
-	cmd.Flags().BoolVar(&confirmed, "replace", false, "yes, replace what is there")
+	cmd.Flags().BoolVar(&confirmed, "replace", false, "confirm that existing data is replaced")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !confirmed {
 			return usageError{fmt.Errorf("restore replaces all existing data: make a backup first, then pass --replace to confirm")}
@@ -52,7 +52,7 @@ the backup are valid again as they were then: look at them with anteroom token l
 		if got.Keys {
 			keys = "The ticket keys are those of the backup."
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Everything is as it was on %s: %s, %s, %s, %s. %s\n", got.Made.Format(time.RFC3339),
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Restored the backup of %s: %s, %s, %s, %s. %s\n", got.Made.Format(time.RFC3339),
 			count(got.Zones, "zone"), count(got.Rooms, "room"), count(got.Lists, "list"), count(got.Tokens, "token"), keys)
 		return err
 	}

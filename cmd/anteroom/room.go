@@ -26,9 +26,9 @@ import (
 
 func roomCommand() *cobra.Command {
 	cmd := group("room", "Manage rooms and their queues")
-	cmd.Long = `Manage rooms and the lines before them. A room is named as ZONE/NAME, by its id, or by its
-name alone where only one room has it. Rooms of the configuration file can be looked at,
-paused, drained, reset and so on; their settings are changed in the file.`
+	cmd.Long = `Manage rooms and their queues. Name a room as ZONE/NAME, by its id, or by its name if only one
+room has it. Rooms of the configuration file can be paused, drained, reset and so on, but only the
+file can change their settings.`
 	cmd.Example = `  anteroom room create example.com/checkout --host shop.example.com --path /checkout \
       --total-active-users 500 --new-users-per-minute 300
   anteroom room set checkout --queue-all
@@ -65,7 +65,7 @@ func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *clie
 // showMembers prints an object, a member a line: those of an object inside have its name
 // before theirs.
 func showMembers(w io.Writer, _ room, o map[string]any) error {
-	t := newTable(w, "MEMBER", "VALUE")
+	t := newTable(w, "SETTING", "VALUE")
 	var show func(before string, o map[string]any)
 	show = func(before string, o map[string]any) {
 		for _, k := range slices.Sorted(maps.Keys(o)) {
@@ -97,7 +97,7 @@ func short(s string) string {
 func roomList(r *remote) *cobra.Command {
 	var in string
 	cmd := &cobra.Command{Use: "list", Short: "List the rooms", Args: noArgs}
-	cmd.Flags().StringVar(&in, "zone", "", "only those of the zone with this `name`")
+	cmd.Flags().StringVar(&in, "zone", "", "only rooms of the zone with this `name`")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) ([]room, error) {
 		q := url.Values{}
 		if in != "" {
@@ -105,7 +105,7 @@ func roomList(r *remote) *cobra.Command {
 		}
 		return every[room](ctx, c, ours+"/rooms", q)
 	}, func(w io.Writer, rooms []room) error {
-		t := newTable(w, "ROOM", "COVERS", "USERS", "PER MINUTE", "METHOD", "STATE", "FROM")
+		t := newTable(w, "ROOM", "COVERS", "ACTIVE USERS", "NEW PER MINUTE", "METHOD", "STATE", "SOURCE")
 		for _, rm := range rooms {
 			var covers []string
 			for _, rt := range rm.Routes {
@@ -171,7 +171,7 @@ func settings(fields []field.Field) []setting {
 func (s setting) usage() string {
 	switch {
 	case s.Key == "custom_page_html":
-		return "`file` with the template of the waiting page; - is standard input, \"\" the built-in page"
+		return "`file` with the HTML template of a custom page; - is standard input, \"\" the built-in page"
 	case s.IsSections():
 		return s.Doc + " HOST/PATH, separated by commas."
 	case s.Moment && !s.Required:
@@ -262,7 +262,7 @@ func (s setting) value(given *pflag.Flag, in io.Reader, tz string) (any, error) 
 	case s.Type.Kind() == reflect.Int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--%s %s: is not a whole number", s.flag, text)}
+			return nil, usageError{fmt.Errorf("--%s %s: not a whole number", s.flag, text)}
 		}
 		return n, nil
 	}
@@ -298,7 +298,7 @@ func readInput(name string, in io.Reader, most int64) ([]byte, error) {
 func splitRoom(s string) (zone, name string, err error) {
 	zone, name, both := strings.Cut(s, "/")
 	if !both || zone == "" || name == "" {
-		return "", "", usageError{fmt.Errorf("%q does not say which zone the new room is for; write it like example.com/%s", s, cmp.Or(name, zone, "checkout"))}
+		return "", "", usageError{fmt.Errorf("%q does not name a zone for the new room; write it like example.com/%s", s, cmp.Or(name, zone, "checkout"))}
 	}
 	return zone, name, nil
 }
@@ -362,11 +362,11 @@ func roomSet(r *remote) *cobra.Command {
 		}
 		rename(body)
 		if len(body) == 0 {
-			return nil, usageError{fmt.Errorf("nothing to change was given; see %s --help", cmd.CommandPath())}
+			return nil, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}
 		}
 		return o, c.Do(ctx, http.MethodPatch, rm.of(published), nil, body, &o)
 	}, func(w io.Writer, rm room, _ map[string]any) error {
-		_, err := fmt.Fprintf(w, "Room %s is changed.\n", shown(rm.String()))
+		_, err := fmt.Fprintf(w, "Room %s changed.\n", shown(rm.String()))
 		return err
 	})
 }
@@ -376,7 +376,7 @@ func roomDelete(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 			return o, c.Do(ctx, http.MethodDelete, rm.of(published), nil, nil, &o)
 		}, func(w io.Writer, rm room, _ map[string]any) error {
-			_, err := fmt.Fprintf(w, "Room %s is deleted.\n", shown(rm.String()))
+			_, err := fmt.Fprintf(w, "Room %s deleted.\n", shown(rm.String()))
 			return err
 		})
 }
@@ -397,7 +397,7 @@ func roomAdmit(r *remote) *cobra.Command {
 			}
 			return a, c.Do(ctx, http.MethodPost, rm.of(ours)+"/admit", nil, schema.Admission{Count: n}, &a)
 		}, func(w io.Writer, rm room, a schema.Admitted) error {
-			_, err := fmt.Fprintf(w, "%s of room %s got a turn.\n", count(a.Admitted, "visitor"), shown(rm.String()))
+			_, err := fmt.Fprintf(w, "Called %s of room %s.\n", count(a.Admitted, "visitor"), shown(rm.String()))
 			return err
 		})
 }
@@ -406,7 +406,7 @@ func roomReset(r *remote) *cobra.Command {
 	var confirm string
 	cmd := &cobra.Command{Use: "reset ROOM", Short: "Remove all visitors from the queue; sessions stay", Args: names("ROOM"),
 		Example: "  anteroom room reset example.com/checkout --confirm checkout"}
-	cmd.Flags().StringVar(&confirm, "confirm", "", "the room's `name` once more")
+	cmd.Flags().StringVar(&confirm, "confirm", "", "repeat the room's `name` to confirm")
 	needs(cmd, "confirm")
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
 		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, schema.Reset{Confirm: confirm}, &result)
@@ -421,13 +421,13 @@ func roomMessage(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "message ROOM [TEXT]", Short: "Show a message on the waiting page, or remove it with --clear",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return usageError{fmt.Errorf("%s takes a room and a text, in quotes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+				return usageError{fmt.Errorf("%s takes a room and a message in quotes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
 			}
 			return nil
 		},
 		Example: `  anteroom room message example.com/checkout 'We are restocking. Your place is kept.'
   anteroom room message example.com/checkout --clear`}
-	cmd.Flags().BoolVar(&away, "clear", false, "take the message away")
+	cmd.Flags().BoolVar(&away, "clear", false, "remove the message")
 	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
 		switch {
 		case away && len(args) == 0:
@@ -451,7 +451,7 @@ func roomFind(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, rm room, args []string) (found []schema.Visitor, err error) {
 			return found, c.Do(ctx, http.MethodGet, rm.of(ours)+"/visitors/"+url.PathEscape(args[0]), nil, nil, &found)
 		}, func(w io.Writer, _ room, found []schema.Visitor) error {
-			t := newTable(w, "CODE", "STANDING", "ARRIVED", "ACCEPTED", "LAST SEEN", "AHEAD", "ID")
+			t := newTable(w, "CODE", "STATE", "ARRIVED", "ADMITTED", "LAST SEEN", "AHEAD", "ID")
 			for _, v := range found {
 				ahead := any(nil)
 				if v.Ahead != nil {
@@ -475,7 +475,7 @@ func roomRevoke(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
 			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/sessions/"+url.PathEscape(args[0]), nil, nil, &result)
 		}, func(w io.Writer, _ room, _ any) error {
-			_, err := fmt.Fprintln(w, "The session is over; the visitor is new.")
+			_, err := fmt.Fprintln(w, "Session ended. The next request counts as a new visitor's.")
 			return err
 		})
 }

@@ -58,17 +58,17 @@ func rulesTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test EXPRESSION",
 		Short: "Test whether an expression matches a request",
-		Long: `Say whether an expression matches a request, as the gateway would. docs/rules.md is about
-the language. EXPRESSION "-" is read from the standard input.
+		Long: `Test whether an expression matches a request, exactly as the gateway does. docs/rules.md describes
+the language. If EXPRESSION is -, it is read from standard input.
 
-A path that origins may read in several ways, like /a/..%2fb, matches if every reading does.
-Exit code 0 is a match, 1 none, 2 an expression or a flag that is not valid.`,
+A path that origins may interpret in several ways, like /a/..%2fb, matches only if every
+interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or flag.`,
 		Example: `  anteroom rules test 'ip.src in $office' --ip 192.0.2.7 --list office=192.0.2.0/24
   anteroom rules test 'starts_with(http.request.uri.path, "/api/")' --url https://example.com/api/v1
   anteroom rules test 'any(http.request.headers["x-monitor"][*] eq "yes")' --header 'X-Monitor: yes'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s takes one expression, in quotes, and not %d; see %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())}
+				return usageError{fmt.Errorf("%s takes one expression in quotes, not %d; see %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())}
 			}
 			return nil
 		},
@@ -76,14 +76,14 @@ Exit code 0 is a match, 1 none, 2 an expression or a flag that is not valid.`,
 	f := cmd.Flags()
 	f.StringVar(&d.url, "url", "https://example.com/", "`URL` of the request")
 	f.StringVar(&d.method, "method", "GET", "`method`")
-	f.StringVar(&d.version, "http-version", "HTTP/1.1", "protocol `version`")
-	f.StringArrayVar(&d.headers, "header", nil, "header `\"Name: value\"`; may be repeated")
+	f.StringVar(&d.version, "http-version", "HTTP/1.1", "HTTP `version`")
+	f.StringArrayVar(&d.headers, "header", nil, "header `\"Name: value\"`; repeatable")
 	f.StringVar(&d.ip, "ip", "192.0.2.1", "`address` of the visitor")
 	f.StringVar(&d.country, "country", "", "`code` of the visitor's country, like DE")
 	f.StringVar(&d.continent, "continent", "", "`code` of the visitor's continent, like EU")
 	f.Uint32Var(&d.asn, "asn", 0, "`number` of the visitor's autonomous system")
-	f.StringArrayVar(&d.geoip, "geoip", nil, "MaxMind DB `file` that knows the place of --ip; may be repeated")
-	f.StringArrayVar(&d.lists, "list", nil, "a list that the expression names: `name=value,value,…`; may be repeated")
+	f.StringArrayVar(&d.geoip, "geoip", nil, "MaxMind DB `file` to locate --ip with; repeatable")
+	f.StringArrayVar(&d.lists, "list", nil, "a list that the expression names: `name=value,value,…`; repeatable")
 	f.StringVar(&d.moment, "time", "", "`time` of the request, like 2026-11-27T08:00:00Z (default now)")
 	f.StringVar(&d.zone, "zone", "", "`name` of the zone (default the host of the URL)")
 	f.BoolVar(&d.bot, "bot", false, "the visitor is a verified crawler")
@@ -154,7 +154,7 @@ func (a answer) show(out io.Writer, form *output) error {
 		fmt.Fprintln(out, "no match")
 		for _, one := range a.Readings {
 			if len(a.Readings) > 1 && !one.Match {
-				fmt.Fprintf(out, "  not when the path is read as %s\n", one.Path)
+				fmt.Fprintf(out, "  does not match if the path is read as %s\n", one.Path)
 			}
 		}
 	}

@@ -19,18 +19,19 @@ func runCommand() *cobra.Command {
 		Short: "Start Anteroom",
 		Long: `Serve visitors: the gateway in front of your application.
 
-Settings come from --config, over it the environment (ANTEROOM_LISTEN, …), over it flags.
-There is a flag for every key of the file; docs/config.md lists them all.
+Settings come from the file (--config), the environment (ANTEROOM_LISTEN, …) and flags: the
+environment overrides the file, and flags override both. Every key of the file has a flag;
+docs/config.md lists them all.
 
-Signals: SIGTERM and Ctrl-C finish requests and stop; SIGHUP reloads the configuration;
-SIGUSR2 restarts with the binary and configuration of now without losing a connection.`,
+Signals: SIGTERM and Ctrl-C finish requests and stop. SIGHUP reloads the configuration. SIGUSR2
+starts the current binary with the current configuration, without losing a connection.`,
 		Example: `  anteroom run --origin http://localhost:3000
   anteroom run --config /etc/anteroom/config.yaml
   ANTEROOM_ORIGIN=http://localhost:3000 anteroom run --total-active-users 500`,
 		Args: noArgs,
 	}
 	load := configFlags(cmd)
-	newJournal := cmd.Flags().Bool("new-journal", false, "drop a damaged journal of sessions and places and go on")
+	newJournal := cmd.Flags().Bool("new-journal", false, "drop a damaged journal, with its sessions and places, and start a new one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return explain(serve(cmd.Context(), load, *newJournal), "anteroom validate checks a configuration without serving; docs/config.md explains every key")
 	}
@@ -49,7 +50,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 	}
 	s, err := server.New(ctx, opts)
 	if err != nil && ctx.Err() != nil {
-		log.Info("stopped before it served")
+		log.Info("stopped before serving")
 		return nil
 	}
 	if err != nil {
@@ -60,7 +61,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 		if cfg.AdminTLS.On() {
 			scheme = "https"
 		}
-		fmt.Fprintf(os.Stderr, "The API has a token now, with every permission. It is shown this once, keep it:\n\n  %s\n\nThe dashboard asks for it: %s://%s/\n\n",
+		fmt.Fprintf(os.Stderr, "This is the API token, with every permission. It is not shown again, so keep it:\n\n  %s\n\nSign in to the dashboard with it: %s://%s/\n\n",
 			token, scheme, local(s.Addresses().Admin))
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -79,7 +80,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 					continue
 				}
 				if err := s.HandOver(ctx); err != nil {
-					log.Error("the restart did not happen; this process goes on serving", "error", err)
+					log.Error("the restart failed; this process continues to serve", "error", err)
 					continue
 				}
 				stop()

@@ -50,30 +50,29 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE",
 		Short: "Simulate a sale: how long the queue will be, and what other limits would change",
-		Long: `Run the plan of a sale, one YAML file, with the product's own admission under simulated
-time, and say what comes of it. Examples are in examples/simulate. The same file and seed
-give the same result.`,
+		Long: `Simulate a sale from its plan, a YAML file: the code that admits visitors runs in simulated time,
+and prints the outcome. examples/simulate has examples. The same file and seed give the same result.`,
 		Example: `  anteroom simulate sale.yaml
   anteroom simulate sale.yaml --runs 10 --figures figures
   anteroom simulate sale.yaml --algorithm all --json > sale.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s takes one argument, the file with the plan; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+				return usageError{fmt.Errorf("%s takes one argument, the file of the plan; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
 			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.seed, "seed", 1, "where chance starts from")
-	f.IntVar(&o.runs, "runs", 1, "run with so many seeds, from --seed on")
-	f.StringSliceVar(&o.algorithms, "algorithm", []string{sim.Anteroom}, "way of sharing slots `name`, repeatable: "+strings.Join(sim.Algorithms, ", ")+"; or all")
-	f.BoolVar(&o.whatIf, "whatif", true, "run with other limits, too, and compare; with --json off unless given")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
+	f.IntVar(&o.runs, "runs", 1, "number of seeds to run, starting with --seed")
+	f.StringSliceVar(&o.algorithms, "algorithm", []string{sim.Anteroom}, "`name` of a way to share slots among sites; repeatable: "+strings.Join(sim.Algorithms, ", ")+"; or all")
+	f.BoolVar(&o.whatIf, "whatif", true, "also run with other limits and compare; off by default with --json")
 	o.form = outputFlags(f)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress and no report on the screen")
+	f.BoolVar(&o.quiet, "quiet", false, "print no progress and no report")
 	f.StringVar(&o.points, "csv", "", "write the numbers over time to `file`")
-	f.StringVar(&o.visits, "visits", "", "write what became of each visitor (a sample of 20,000) to `file`")
+	f.StringVar(&o.visits, "visits", "", "write the outcome for each visitor (a sample of 20,000) to `file`")
 	f.StringVar(&o.figures, "figures", "", "write figures into `directory`")
-	f.StringVar(&o.format, "format", "svg", "of the figures: svg, png or both")
+	f.StringVar(&o.format, "format", "svg", "format of the figures: svg, png or both")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.check(); err != nil {
 			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
@@ -108,12 +107,12 @@ func (o *simulateOptions) check() error {
 	seen := map[string]bool{}
 	for _, a := range o.algorithms {
 		if !slices.Contains(sim.Algorithms, a) || seen[a] {
-			return fmt.Errorf("--algorithm %q: each of %s once, or all", a, strings.Join(sim.Algorithms, ", "))
+			return fmt.Errorf("--algorithm %q: use %s, each at most once, or all", a, strings.Join(sim.Algorithms, ", "))
 		}
 		seen[a] = true
 	}
 	if len(o.algorithms) == 0 {
-		return errors.New("--algorithm is empty: leave it out for the product's own")
+		return errors.New("--algorithm is empty: omit it to simulate Anteroom itself")
 	}
 	if !slices.Contains([]string{"svg", "png", "both"}, o.format) {
 		return fmt.Errorf("--format %q: svg, png or both", o.format)
@@ -188,7 +187,7 @@ func simulate(ctx context.Context, sc sim.Scenario, o simulateOptions, out io.Wr
 		return err
 	}
 	if broken := report.Broken(); len(broken) > 0 {
-		return fmt.Errorf("a promise did not hold: %s, %s: %s; please report it with the plan", broken[0].Name, broken[0].Run(), broken[0].First)
+		return fmt.Errorf("a guarantee was broken: %s, %s: %s; please report this with the plan", broken[0].Name, broken[0].Run(), broken[0].First)
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 
 func tokenCommand() *cobra.Command {
 	cmd := group("token", "Manage API tokens")
-	cmd.Long = `List, make, rotate and delete API tokens. A token may read, edit or, for everything only,
-administer: manage tokens and keys, read the audit log, make and restore backups. Its secret
-is shown once, when it is made.`
+	cmd.Long = `Manage API tokens. A token can read or edit everything, some zones or some rooms. An admin token can
+also manage tokens and keys, read the audit log, and make and restore backups. The secret of a
+token is shown once, when you create it.`
 	cmd.Example = `  anteroom token create terraform --permission edit --zone example.com --life 2160h
   anteroom token create dashboard --permission read --from 10.0.0.0/8
   anteroom token rotate terraform --overlap 1h`
@@ -57,7 +57,7 @@ func tokenList(r *remote) *cobra.Command {
 			}
 			return every[schema.Token](ctx, c, ours+"/tokens", nil)
 		}, func(w io.Writer, tokens []schema.Token) error {
-			t := newTable(w, "TOKEN", "MAY", "FROM", "EXPIRES", "LAST USED", "ID")
+			t := newTable(w, "TOKEN", "PERMISSIONS", "NETWORKS", "EXPIRES", "LAST USED", "ID")
 			for _, one := range tokens {
 				var may, networks []string
 				for _, n := range one.Networks {
@@ -83,8 +83,8 @@ func tokenCreate(r *remote) *cobra.Command {
 	f.StringArrayVar(&zones, "zone", nil, "only in the zone with this `name`; repeatable")
 	f.StringArrayVar(&rooms, "room", nil, "only for this `room`, as ZONE/NAME; repeatable")
 	f.StringArrayVar(&networks, "from", nil, "only from this `network`; repeatable")
-	f.DurationVar(&life, "life", 0, "how long it is good; by default 90 days")
-	f.BoolVar(&never, "never-expires", false, "good until it is deleted")
+	f.DurationVar(&life, "life", 0, "how long the token is valid; 90 days by default")
+	f.BoolVar(&never, "never-expires", false, "valid until it is deleted")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
 		var grants []schema.Grant
 		for _, name := range zones {
@@ -120,21 +120,21 @@ func showSecret(w io.Writer, t schema.NewToken) error {
 	if t.ExpiresOn != nil {
 		until = "until " + t.ExpiresOn.Format(time.RFC3339)
 	}
-	_, err := fmt.Fprintf(w, "%s\nThis is the secret of token %s, good %s. It is not shown again.\n", t.Secret, shown(t.Name), until)
+	_, err := fmt.Fprintf(w, "%s\nThis is the secret of token %s, valid %s. It is not shown again.\n", t.Secret, shown(t.Name), until)
 	return err
 }
 
 func tokenRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Rotate the secret of a token; the old one stays valid for a while", Args: names("TOKEN")}
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays good; 0s is not at all")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays valid; 0s ends it now")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
 		found, err := findToken(ctx, c, args[0])
 		if err != nil {
 			return t, err
 		}
 		if overlap != overlap.Truncate(time.Second) {
-			return t, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
+			return t, usageError{fmt.Errorf("--overlap %v: use whole seconds", overlap)}
 		}
 		return t, c.Do(ctx, http.MethodPost, ours+"/tokens/"+url.PathEscape(found.ID)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(overlap / time.Second)}, &t)
 	}, showSecret)
@@ -147,5 +147,5 @@ func tokenDelete(r *remote) *cobra.Command {
 				return t, err
 			}
 			return t, c.Do(ctx, http.MethodDelete, ours+"/tokens/"+url.PathEscape(t.ID), nil, nil, nil)
-		}, say(func(t schema.Token) string { return "Token " + shown(t.Name) + " is deleted." }))
+		}, say(func(t schema.Token) string { return "Token " + shown(t.Name) + " deleted." }))
 }

@@ -48,7 +48,7 @@ func validateCommand() *cobra.Command {
 				return e
 			}
 			if err != nil {
-				return errors.New("the configuration has faults")
+				return errors.New("the configuration has errors")
 			}
 			return nil
 		}

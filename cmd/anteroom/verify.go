@@ -54,10 +54,11 @@ func verifyCommand() *cobra.Command {
 		Use:   "verify RECORD [VISITOR...]",
 		Short: "Verify a shuffle: recompute every place from its record",
 		Long: `Recompute a shuffle from its record. RECORD and --ids are files, - for standard input, or URLs;
-the URL of a record leads to its ids. A receipt that a visitor has saved is a record, too.
-Everybody can get both from the site itself, below /.well-known/anteroom/draw/; operators get
-them with anteroom event shuffle. A VISITOR is the code that the waiting page shows, or a whole id. Nothing is taken on trust but the commitment: note it
-while the prequeue runs, and compare it with --commitment.`,
+with the URL of a record, --ids is not needed. A receipt that a visitor saved is a record, too.
+Anyone can download record and ids from the application's own host, below
+/.well-known/anteroom/draw/; operators also get them with anteroom event shuffle. VISITOR is the
+code that the waiting page shows, or a whole id. You have to trust nothing except the commitment:
+note it during the prequeue, and pass it with --commitment.`,
 		Example: `  anteroom event shuffle example.com/checkout drop --out shuffle
   anteroom verify shuffle/record.json --ids shuffle/ids.bin 3f9a1-c07be`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -69,15 +70,15 @@ while the prequeue runs, and compare it with --commitment.`,
 	}
 	r := &remote{output: outputFlags(cmd.Flags())}
 	cmd.Flags().StringVar(&r.token, "token", "", "API `token`, for a URL of the API")
-	cmd.Flags().StringVar(&ids, "ids", "", "`file` or URL with the ids, 16 bytes each or a line of text each")
-	cmd.Flags().StringVar(&commitment, "commitment", "", "the commitment as it was shown before the start")
+	cmd.Flags().StringVar(&ids, "ids", "", "`file` or URL with the ids, 16 bytes or one line of text each")
+	cmd.Flags().StringVar(&commitment, "commitment", "", "the commitment that was shown before the start")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		rec, all, err := r.shuffle(cmd, args[0], ids)
 		if err != nil {
 			return advise(err)
 		}
 		if commitment != "" && !strings.EqualFold(commitment, rec.Commitment) {
-			return fmt.Errorf("the record's commitment is %s, and what was shown before the start was %s: this is not the shuffle that was promised", shown(rec.Commitment), shown(commitment))
+			return fmt.Errorf("the record has the commitment %s, but %s was shown before the start: this is not the promised shuffle", shown(rec.Commitment), shown(commitment))
 		}
 		visitors := args[1:]
 		if len(visitors) == 0 && rec.Place > 0 {
@@ -94,9 +95,9 @@ while the prequeue runs, and compare it with --commitment.`,
 		case !v.Commitment:
 			return errors.New("the seed does not belong to the commitment: the order was not fixed in advance")
 		case !v.Entries:
-			return errors.New("the ids are not those that were shuffled: some are missing, added, altered or there twice")
+			return errors.New("the ids are not those that were shuffled: some are missing, added, changed or repeated")
 		case rec.Place > 0 && len(args) == 1 && v.Places[0].Place != rec.Place:
-			return fmt.Errorf("the receipt says place %d, and the shuffle gave place %d", rec.Place, v.Places[0].Place)
+			return fmt.Errorf("the receipt says place %d, but the shuffle gave place %d", rec.Place, v.Places[0].Place)
 		}
 		return nil
 	}
@@ -119,12 +120,12 @@ func (r *remote) shuffle(cmd *cobra.Command, from, idsFrom string) (rec shuffleR
 		return rec, nil, fmt.Errorf("%s is not the record of a shuffle: %w", from, err)
 	}
 	if !rec.Done {
-		return rec, nil, errors.New("the shuffle of this record has not happened: its seed is told when it has")
+		return rec, nil, errors.New("the shuffle of this record has not happened yet; its seed is published when it has")
 	}
 	if idsFrom == "" {
 		// Always of whom the record is from: a path that it names could lead elsewhere.
 		if !isURL(from) {
-			return rec, nil, usageError{fmt.Errorf("--ids is missing: the list of ids that stands at %s where the record is from", cmp.Or(schema.Value(rec.IDs), "…/ids"))}
+			return rec, nil, usageError{fmt.Errorf("--ids is missing: download the list of ids from %s, next to the record", cmp.Or(schema.Value(rec.IDs), "…/ids"))}
 		}
 		idsFrom = strings.TrimRight(from, "/") + "/ids"
 	}
@@ -147,20 +148,20 @@ func idsOf(list []byte) ([]anteroom.ID, error) {
 		for i, line := range bytes.Fields(list) {
 			b, err := hex.DecodeString(string(line))
 			if err != nil || len(b) != size {
-				return nil, fmt.Errorf("line %d is %q and not 32 hexadecimal digits", i+1, short(string(line)))
+				return nil, fmt.Errorf("line %d is %q, not 32 hexadecimal digits", i+1, short(string(line)))
 			}
 			ids = append(ids, anteroom.ID(b))
 		}
 	} else {
 		if len(list)%size != 0 {
-			return nil, fmt.Errorf("%d bytes are not a number of ids of %d bytes: the list is cut, or none", len(list), size)
+			return nil, fmt.Errorf("%d bytes are not a whole number of ids of %d bytes: the list is truncated, or not a list of ids", len(list), size)
 		}
 		for b := range slices.Chunk(list, size) {
 			ids = append(ids, anteroom.ID(b))
 		}
 	}
 	if len(ids) > maxIDs {
-		return nil, fmt.Errorf("there are %d ids, and no line is longer than %d", len(ids), maxIDs)
+		return nil, fmt.Errorf("the list has %d ids, more than any queue can hold (%d)", len(ids), maxIDs)
 	}
 	return ids, nil
 }
@@ -208,7 +209,7 @@ func verifyShuffle(rec shuffleRecord, ids []anteroom.ID, visitors []string) (v v
 	digest := func(name, s string) (out [32]byte, err error) {
 		b, err := hex.DecodeString(s)
 		if err != nil || len(b) != len(out) {
-			return out, fmt.Errorf("the record's %s is %q and not 64 hexadecimal digits", name, short(s))
+			return out, fmt.Errorf("%s of the record is %q, not 64 hexadecimal digits", name, short(s))
 		}
 		return [32]byte(b), nil
 	}
@@ -238,7 +239,7 @@ func verifyShuffle(rec shuffleRecord, ids []anteroom.ID, visitors []string) (v v
 			}
 		}
 		if !found {
-			return v, anteroom.Errorf(anteroom.NotFound, "nobody of the shuffle is %q: give the code that the waiting page shows, like %s, or a whole id", asked, anteroom.ID{}.Reference())
+			return v, anteroom.Errorf(anteroom.NotFound, "no visitor %q took part in the shuffle: use the code that the waiting page shows, like %s, or a whole id", asked, anteroom.ID{}.Reference())
 		}
 	}
 	slices.SortStableFunc(v.Places, func(a, b placed) int { return a.Place - b.Place })
@@ -259,8 +260,8 @@ func (v verification) show(w io.Writer) error {
 	if !v.Entries {
 		entries = "DO NOT HOLD"
 	}
-	fmt.Fprintf(w, "The commitment %s: it is of the seed that decided the order.\n", commitment)
-	_, err := fmt.Fprintf(w, "The entries %s: they are of these %s.\n", entries, count(v.Visitors, "visitor"))
+	fmt.Fprintf(w, "The commitment %s: it was made from the seed that decided the order.\n", commitment)
+	_, err := fmt.Fprintf(w, "The entries %s: they were made from these %s.\n", entries, count(v.Visitors, "visitor"))
 	for _, p := range v.Places {
 		_, err = fmt.Fprintf(w, "%s has place %d of %d.\n", shown(p.Visitor), p.Place, v.Visitors)
 	}

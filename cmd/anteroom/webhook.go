@@ -63,13 +63,13 @@ func webhookList(r *remote) *cobra.Command {
 			}
 			return every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
 		}, func(w io.Writer, all []schema.Webhook) error {
-			t := newTable(w, "WEBHOOK", "TELLS", "OF", "FORMAT", "ON", "TO", "ID")
+			t := newTable(w, "WEBHOOK", "EVENTS", "SCOPE", "FORMAT", "ENABLED", "URL", "ID")
 			for _, one := range all {
 				host := one.URL
 				if u, err := url.Parse(one.URL); err == nil { // the rest may be a secret
 					host = u.Host
 				}
-				t.row(one.Name, cmp.Or(strings.Join(one.Events, " "), "everything"), known.of(one.Zone, one.Room, "all rooms"), one.Format, one.Enabled, host, one.ID)
+				t.row(one.Name, cmp.Or(strings.Join(one.Events, " "), "all"), known.of(one.Zone, one.Room, "all rooms"), one.Format, one.Enabled, host, one.ID)
 			}
 			return t.Flush()
 		})
@@ -89,10 +89,10 @@ func (w *webhookFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&w.events, "events", nil, "only these `types`, separated by commas; by default all")
 	f.StringVar(&w.zone, "zone", "", "only rooms of the zone with this `name`")
 	f.StringVar(&w.room, "room", "", "only this `room`, as ZONE/NAME")
-	f.IntVar(&w.longer, "longer-than", anteroom.DefaultLongerThan, "room.queue_longer: when more than so many wait")
-	f.IntVar(&w.before, "minutes-before", anteroom.DefaultMinutesBefore, "room.event_starting: so many minutes before")
-	f.IntVar(&w.saturatedFor, "saturated-minutes", anteroom.DefaultSaturatedMinutes, "room.limit_saturated: after so many minutes")
-	f.BoolVar(&w.disabled, "disabled", false, "tell nothing until it is changed")
+	f.IntVar(&w.longer, "longer-than", anteroom.DefaultLongerThan, "room.queue_longer: when the queue is longer than this")
+	f.IntVar(&w.before, "minutes-before", anteroom.DefaultMinutesBefore, "room.event_starting: minutes before the start")
+	f.IntVar(&w.saturatedFor, "saturated-minutes", anteroom.DefaultSaturatedMinutes, "room.limit_saturated: after this many minutes")
+	f.BoolVar(&w.disabled, "disabled", false, "send nothing until the webhook is enabled")
 }
 
 // body has the members of the flags that were given.
@@ -143,7 +143,7 @@ func webhookCreate(r *remote) *cobra.Command {
 }
 
 func showWebhookSecret(out io.Writer, w schema.NewWebhook) error {
-	_, err := fmt.Fprintf(out, "%s\nThis is the secret that signs what the webhook %s sends. It is not shown again.\n", w.Secret, shown(w.Name))
+	_, err := fmt.Fprintf(out, "%s\nThis is the secret that signs the payloads of webhook %s. It is not shown again.\n", w.Secret, shown(w.Name))
 	return err
 }
 
@@ -169,10 +169,10 @@ func webhookSet(r *remote) *cobra.Command {
 			body["url"] = to
 		}
 		if len(body) == 0 {
-			return w, usageError{fmt.Errorf("%s needs a flag that says what changes; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+			return w, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}
 		}
 		return w, c.Do(ctx, http.MethodPatch, webhookPath(w), nil, body, &w)
-	}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " is changed." }))
+	}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " changed." }))
 }
 
 func webhookTest(r *remote) *cobra.Command {
@@ -186,11 +186,11 @@ func webhookTest(r *remote) *cobra.Command {
 			return d, err
 		}
 		if d.State != webhook.Delivered && d.Error != nil {
-			return d, fmt.Errorf("webhook %s did not accept the test: %s", w.Name, *d.Error)
+			return d, fmt.Errorf("the receiver of webhook %s did not accept the test: %s", w.Name, *d.Error)
 		}
 		return d, nil
 	}
-	return action(r, cmd, do, say(func(d schema.Delivery) string { return fmt.Sprintf("It was taken after %d ms.", d.Milliseconds) }))
+	return action(r, cmd, do, say(func(d schema.Delivery) string { return fmt.Sprintf("The receiver accepted it after %d ms.", d.Milliseconds) }))
 }
 
 func webhookDeliveries(r *remote) *cobra.Command {
@@ -213,10 +213,10 @@ func webhookDeliveries(r *remote) *cobra.Command {
 func webhookRotate(r *remote) *cobra.Command {
 	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Rotate the secret of a webhook; both secrets sign for a while", Args: names("WEBHOOK")}
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret signs, too; 0s is not at all")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret also signs; 0s ends it now")
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.NewWebhook, err error) {
 		if overlap != overlap.Truncate(time.Second) {
-			return w, usageError{fmt.Errorf("--overlap %v: whole seconds", overlap)}
+			return w, usageError{fmt.Errorf("--overlap %v: use whole seconds", overlap)}
 		}
 		found, err := findWebhook(ctx, c, args[0])
 		if err != nil {
@@ -233,7 +233,7 @@ func webhookDelete(r *remote) *cobra.Command {
 				return w, err
 			}
 			return w, c.Do(ctx, http.MethodDelete, webhookPath(w), nil, nil, nil)
-		}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " is deleted." }))
+		}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " deleted." }))
 }
 
 // webhookVerify checks what a receiver got; it needs no running Anteroom.
@@ -243,8 +243,8 @@ func webhookVerify() *cobra.Command {
 	cmd.Example = `  anteroom webhook verify --signature "t=1795770000,v1=…" < body.json`
 	f := cmd.Flags()
 	f.StringVar(&signature, "signature", "", "`value` of the header "+webhook.SignatureHeader)
-	f.StringVar(&key, "secret", "", "the webhook's `secret`; better in ANTEROOM_WEBHOOK_SECRET, or its file's name in ANTEROOM_WEBHOOK_SECRET_FILE")
-	f.StringVar(&at, "at", "", "`moment` at which it came, like 2026-11-27T10:00:00Z; by default now")
+	f.StringVar(&key, "secret", "", "the webhook's `secret`; better set ANTEROOM_WEBHOOK_SECRET, or ANTEROOM_WEBHOOK_SECRET_FILE to the name of its file")
+	f.StringVar(&at, "at", "", "`time` of arrival, like 2026-11-27T10:00:00Z (default now)")
 	needs(cmd, "signature")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		key, err := secret(key, "ANTEROOM_WEBHOOK_SECRET")
@@ -252,7 +252,7 @@ func webhookVerify() *cobra.Command {
 			return err
 		}
 		if key == "" {
-			return usageError{fmt.Errorf("%s needs the secret, in --secret or ANTEROOM_WEBHOOK_SECRET", cmd.CommandPath())}
+			return usageError{fmt.Errorf("%s needs the secret: use --secret or ANTEROOM_WEBHOOK_SECRET", cmd.CommandPath())}
 		}
 		now := time.Now()
 		if at != "" {
@@ -266,12 +266,12 @@ func webhookVerify() *cobra.Command {
 			return err
 		}
 		if len(body) > most {
-			return fmt.Errorf("the body has more than %d bytes; none that is sent has", most)
+			return fmt.Errorf("the body has more than %d bytes, more than any delivery", most)
 		}
 		if err := webhook.Verify(signature, body, key, now, webhook.DefaultTolerance); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), "The signature is good.")
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "The signature is valid.")
 		return err
 	}
 	return cmd

@@ -27,21 +27,21 @@ func zoneCommand() *cobra.Command {
 	var bypass bool
 	set := &cobra.Command{Use: "set ZONE", Short: "Change a zone", Args: names("ZONE"),
 		Example: "  anteroom zone set example.com --search-engine-crawler-bypass=false"}
-	set.Flags().BoolVar(&bypass, "search-engine-crawler-bypass", false, "let verified search-engine crawlers past every room of the zone")
+	set.Flags().BoolVar(&bypass, "search-engine-crawler-bypass", false, "let verified search-engine crawlers bypass every room of the zone")
 	needs(set, "search-engine-crawler-bypass")
 	action(r, set, func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
 		if z, err = findZone(ctx, c, args[0]); err != nil {
 			return z, err
 		}
 		return z, c.Do(ctx, http.MethodPatch, zonePath(z), nil, schema.ZoneSettings{SearchEngineCrawlerBypass: bypass}, &z)
-	}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " is changed." }))
+	}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " changed." }))
 	remove := action(r, &cobra.Command{Use: "delete ZONE", Short: "Delete a zone that has no rooms", Args: names("ZONE")},
 		func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
 			if z, err = findZone(ctx, c, args[0]); err != nil {
 				return z, err
 			}
 			return z, c.Do(ctx, http.MethodDelete, zonePath(z), nil, nil, nil)
-		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " is deleted." }))
+		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " deleted." }))
 	cmd.AddCommand(list, create, set, remove)
 	return cmd
 }
@@ -49,7 +49,7 @@ func zoneCommand() *cobra.Command {
 func zonePath(z schema.Zone) string { return ours + "/zones/" + url.PathEscape(string(z.ID)) }
 
 func showZones(w io.Writer, zones []schema.Zone) error {
-	t := newTable(w, "ZONE", "ID", "ROOMS", "CRAWLERS PASS")
+	t := newTable(w, "ZONE", "ID", "ROOMS", "CRAWLERS BYPASS")
 	for _, z := range zones {
 		t.row(z.Name, z.ID, z.Rooms, z.SearchEngineCrawlerBypass)
 	}

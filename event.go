@@ -55,7 +55,7 @@ type Event struct {
 	// Prequeue is when the event begins to hold everybody without a session; empty means
 	// that it does not.
 	Prequeue       Stamp `key:"prequeue_start_time" label:"Prequeue" group:"Event" moment:"true" doc:"Start of the prequeue, in which new visitors wait; at least 5 minutes before the event starts. No prequeue by default."`
-	ShuffleAtStart bool  `key:"shuffle_at_event_start" label:"Shuffle" group:"Event" default:"false" doc:"Put the visitors who wait at the start in random order, before everybody who comes later. Requires prequeue_start_time."`
+	ShuffleAtStart bool  `key:"shuffle_at_event_start" label:"Shuffle" group:"Event" default:"false" doc:"Put the visitors who wait at the start in random order, before all visitors who arrive later. Requires prequeue_start_time."`
 	Suspended      bool  `key:"suspended" label:"Suspended" group:"Event" default:"false" doc:"Turn the event off, even while it runs."`
 
 	Overrides
@@ -373,7 +373,7 @@ func (c Controls) Check() Faults {
 	}
 	if i := strings.IndexFunc(c.Message, steers); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(c.Message[i:])
-		return fault(fmt.Sprintf("has the character %U, which is none to read", r), "one line of plain text, without controls")
+		return fault(fmt.Sprintf("has the unprintable character %U", r), "one line of plain text, without controls")
 	}
 	return nil
 }
@@ -409,10 +409,10 @@ func (e Event) Check() Faults {
 	}
 	prequeue, ok3 := moment("prequeue_start_time", e.Prequeue)
 	if ok && ok3 && start.Sub(prequeue) < MinPrequeue {
-		add("prequeue_start_time", fmt.Sprintf("%s is less than %v before event_start_time", field.Quote(string(e.Prequeue)), MinPrequeue), "begin earlier, or leave the prequeue out")
+		add("prequeue_start_time", fmt.Sprintf("%s is less than %v before event_start_time", field.Quote(string(e.Prequeue)), MinPrequeue), "start it earlier, or leave out the prequeue")
 	}
 	if e.ShuffleAtStart && e.Prequeue == "" {
-		add("shuffle_at_event_start", "needs a prequeue: without one nobody is there to be shuffled", "set prequeue_start_time")
+		add("shuffle_at_event_start", "needs a prequeue: without one, no visitor is waiting at the start", "set prequeue_start_time")
 	}
 	f = append(f, e.Overrides.check()...)
 	return append(f, e.Repeat.check(start, end, prequeue)...)
@@ -470,7 +470,7 @@ func (r Repeat) check(start, end, prequeue time.Time) Faults {
 func CheckEvents(events []Event) Faults {
 	var f Faults
 	if len(events) > MaxEventsPerRoom {
-		f = append(f, Fault{Path: "events", Problem: fmt.Sprintf("has %d events", len(events)), Fix: fmt.Sprintf("at most %d; delete those that are over", MaxEventsPerRoom)})
+		f = append(f, Fault{Path: "events", Problem: fmt.Sprintf("has %d events", len(events)), Fix: fmt.Sprintf("at most %d; delete some", MaxEventsPerRoom)})
 		return f
 	}
 	type span struct {
@@ -502,7 +502,7 @@ func CheckEvents(events []Event) Faults {
 			reported[pair] = true
 			f = append(f, Fault{Path: fmt.Sprintf("events[%d]", pair[1]),
 				Problem: fmt.Sprintf("event %s overlaps event %s at %s", field.Quote(events[pair[1]].Name), field.Quote(events[pair[0]].Name), b.from.UTC().Format(time.RFC3339)),
-				Fix:     "one event may begin when another ends, its prequeue included; for overlapping plans use two rooms"})
+				Fix:     "an event, with its prequeue, may start when another ends; for overlapping events use two rooms"})
 		}
 		if b.to.After(a.to) {
 			last = i

@@ -122,8 +122,8 @@ const (
 
 // CookieAttributes of a room; empty members mean "auto".
 type CookieAttributes struct {
-	SameSite string `key:"samesite" label:"SameSite" group:"Cookie" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax. none is for rooms embedded in other sites; it needs HTTPS and is Lax without."`
-	Secure   string `key:"secure" label:"Secure" group:"Cookie" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: when the request came by HTTPS."`
+	SameSite string `key:"samesite" label:"SameSite" group:"Cookie" default:"auto" enum:"auto,lax,none,strict" doc:"SameSite attribute. auto: Lax. none is for rooms embedded in other websites; without HTTPS it falls back to Lax."`
+	Secure   string `key:"secure" label:"Secure" group:"Cookie" default:"auto" enum:"auto,always,never" doc:"Secure attribute. auto: set for requests over HTTPS."`
 }
 
 // Ways to bind a ticket to the client that got it. See [Room.Bind].

@@ -101,7 +101,7 @@ func (w Webhook) Check() Faults {
 	var f Faults
 	add := func(path, problem, fix string) { f = append(f, Fault{Path: path, Problem: problem, Fix: fix}) }
 	if w.Name == "" || len(w.Name) > MaxNameLength || !printable(w.Name) {
-		add("name", fmt.Sprintf("%.80q is not a name", w.Name), fmt.Sprintf("1 to %d bytes of text that say who is told", MaxNameLength))
+		add("name", fmt.Sprintf("%.80q is not a name", w.Name), fmt.Sprintf("1 to %d bytes of text that say who is notified", MaxNameLength))
 	}
 	if problem, fix := webhookURL(w.URL); problem != "" {
 		add("url", problem, fix)
@@ -116,7 +116,7 @@ func (w Webhook) Check() Faults {
 			if at := fmt.Sprintf("events[%d]", i); !slices.Contains(happenings, one) {
 				add(at, fmt.Sprintf("%.40q is not known", one), "one of "+strings.Join(happenings, ", "))
 			} else if slices.Contains(w.Events[:i], one) {
-				add(at, "stands there twice", "once is enough")
+				add(at, "is there twice", "once is enough")
 			}
 		}
 	}

@@ -20,7 +20,7 @@ var (
 	// ErrNotFound: the key holds nothing.
 	ErrNotFound = errors.New("cluster: key not found")
 	// ErrRevision: the key has another revision than the one given.
-	ErrRevision = errors.New("cluster: key was changed by somebody else")
+	ErrRevision = errors.New("cluster: key was changed by another writer")
 	// ErrClosed: the link was closed.
 	ErrClosed = errors.New("cluster: link is closed")
 	// ErrTooLarge: the value exceeds MaxValue.
@@ -33,7 +33,7 @@ var (
 	// ErrFenced: another handle of the journal was opened later. This one appends no more.
 	ErrFenced = errors.New("cluster: the journal was taken over")
 	// ErrNobody: nobody is subscribed to the request's subject.
-	ErrNobody = errors.New("cluster: nobody answers")
+	ErrNobody = errors.New("cluster: no answer")
 	// ErrUnavailable: the store cannot be reached now, or has no majority. A write that
 	// failed so may have been done all the same.
 	ErrUnavailable = errors.New("cluster: the store cannot be reached")

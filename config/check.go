@@ -44,7 +44,7 @@ func (l *loader) check() {
 		l.At("cookie_name", field.Quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
 	}
 	if h := c.Proof.Header; len(h) > anteroom.MaxNameLength || !isWord(h) || !strings.Contains(h, "-") {
-		l.At("proof.header", field.Quote(h)+" is not a name for a header of its own", "letters, digits and at least one -, like X-Anteroom-Assertion")
+		l.At("proof.header", field.Quote(h)+" is not a valid name for the header", "letters, digits and at least one -, like X-Anteroom-Assertion")
 	}
 	if c.Proof.Enabled && c.Proof.Issuer == "" {
 		l.At("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
@@ -102,7 +102,7 @@ func (l *loader) checkTLS(t TLS) {
 			l.At("tls.redirect_http", "redirects to HTTPS, but there is no certificate", "set tls.certificates or tls.acme.hosts, or remove it")
 		}
 		if slices.Contains(l.doc.Listen, t.RedirectHTTP) {
-			l.At("tls.redirect_http", field.Quote(t.RedirectHTTP)+" is also in listen", "listen is for HTTPS then, like :443")
+			l.At("tls.redirect_http", field.Quote(t.RedirectHTTP)+" is also in listen", "then listen is for HTTPS, like :443")
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (l *loader) checkSites(sites []Site) {
 			at := fmt.Sprintf("%s.hosts[%d]", path, j)
 			l.checkHost(at, h)
 			if other, taken := owner[strings.ToLower(h)]; taken {
-				l.At(at, fmt.Sprintf("%s is also %s", field.Quote(h), other), "a host belongs to one site")
+				l.At(at, fmt.Sprintf("%s is also %s", field.Quote(h), other), "a host belongs to one proxied site")
 				continue
 			}
 			owner[strings.ToLower(h)] = at
@@ -207,7 +207,7 @@ func (l *loader) rooms() []anteroom.Room {
 		}
 		for j, rt := range one.Routes {
 			if rt.Host != "*" && len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
-				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), field.Quote(rt.Host)+" belongs to no site", "add it to the hosts of a site")
+				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), field.Quote(rt.Host)+" belongs to no proxied site", "add it to the hosts of a proxied site")
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 	} else {
 		for _, key := range []string{"host", "path", "additional_routes"} {
 			if _, given := l.Where[path+"."+key]; given {
-				l.At(path+"."+key, "is given together with routes", "write it as one of the routes")
+				l.At(path+"."+key, "is set together with routes", "write it as one of the routes")
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func (l *loader) room(path string, r *room) anteroom.Room {
 	if r.CustomPageFile != "" {
 		at := path + ".custom_page_file"
 		if r.CustomPageHTML != "" {
-			l.At(at, "is given together with custom_page_html", "remove one")
+			l.At(at, "is set together with custom_page_html", "remove one")
 		} else if data, ok := l.Read(at, r.CustomPageFile, anteroom.MaxTemplateBytes); ok {
 			out.CustomPageHTML = string(data)
 		}

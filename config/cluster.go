@@ -15,15 +15,15 @@ import (
 // Cluster is the key "cluster": nodes that serve the same rooms. Without any of its
 // addresses the process is alone.
 type Cluster struct {
-	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes of two names have nothing to do with each other, whatever else they share."`
+	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes with different names never work together."`
 	Site       string      `key:"site" doc:"Name of the data center. The nodes of a site share its sessions and its part of the queue. Default: local for a core, and the name of the cores' site for an edge."`
-	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default one is drawn and kept in the data directory."`
-	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Needed in every cluster. While it is changed, a second line holds the one that is accepted as well."`
-	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it keeps nothing that others need."`
+	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default Anteroom chooses one and keeps it in the data directory."`
+	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Required in every cluster. To change it, put the secret that is still accepted on a second line."`
+	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it stores nothing that others need."`
 	Cores      []string    `key:"cores" doc:"The cores of this site by their listen addresses, this one among them: 3 or 5, and the same list on each. By default this core is the only one."`
 	Join       []string    `key:"join" doc:"Addresses of cores of this site, one or more: joins their cluster as an edge. The flag --cluster is a shorter spelling."`
-	Hub        []string    `key:"hub" doc:"Addresses of cores of the hub, for the cores of every other site. The hub is the site without this key; it keeps the configuration and the order of the line over all sites."`
-	Weight     int         `key:"weight" default:"1" min:"1" max:"1000" doc:"The part of the free slots that this site gets before it is known where the visitors come, beside those of other sites."`
+	Hub        []string    `key:"hub" doc:"Addresses of cores of the hub, for the cores of every other site. The hub is the site without this key; it keeps the configuration and the order of the queue across all sites."`
+	Weight     int         `key:"weight" default:"1" min:"1" max:"1000" doc:"This site's share of the free slots, relative to other sites, before it is known where visitors arrive."`
 	TLS        ClusterTLS  `key:"tls" doc:"Certificates between nodes, instead of those made from the secret."`
 	NATS       ClusterNATS `key:"nats" doc:"NATS servers of your own, version 2.12 or later with JetStream, instead of those inside the nodes."`
 }
@@ -32,7 +32,7 @@ type Cluster struct {
 type ClusterTLS struct {
 	Cert string `key:"cert" file:"true" doc:"PEM file with the certificate and its chain, for servers and clients."`
 	Key  string `key:"key" file:"true" doc:"PEM file with the private key."`
-	CA   string `key:"ca" file:"true" doc:"PEM file with the authority whose certificates are believed, and no others."`
+	CA   string `key:"ca" file:"true" doc:"PEM file with the only authority whose certificates are trusted."`
 }
 
 // On reports whether certificates are given.
@@ -44,8 +44,8 @@ type ClusterNATS struct {
 	Credentials       string   `key:"credentials" file:"true" doc:"Credentials file of the account of this site."`
 	SharedCredentials string   `key:"shared_credentials" file:"true" doc:"Credentials file of the account that is bridged between sites. By default the account of this site, for a cluster of one site."`
 	SharedDomain      string   `key:"shared_domain" doc:"JetStream domain where the bridged account keeps its streams, when that is not the one of these servers: the hub's, at every other site."`
-	Hub               bool     `key:"hub" default:"true" doc:"Whether this site keeps the order of the line over all sites. One site does."`
-	Replicas          int      `key:"replicas" default:"0" min:"0" max:"5" doc:"Copies of everything that is kept: 1, 3 or 5. 0 is 3 where the servers are a cluster, else 1."`
+	Hub               bool     `key:"hub" default:"true" doc:"Whether this site keeps the order of the queue across all sites. Exactly one site does."`
+	Replicas          int      `key:"replicas" default:"0" min:"0" max:"5" doc:"Copies of all stored data: 1, 3 or 5. 0 means 3 if the servers are a cluster, otherwise 1."`
 }
 
 // On reports whether the process is part of a cluster.
@@ -68,14 +68,14 @@ func (l *loader) checkCluster(c *Cluster) {
 	}
 	if !c.On() {
 		if len(c.Hub) > 0 || c.SecretFile != "" || c.TLS != (ClusterTLS{}) {
-			l.At("cluster", "has no address, so this process would be alone", "cluster.listen for a core, cluster.join for another node, or cluster.nats.url")
+			l.At("cluster", "has no address, so this process would be standalone", "cluster.listen for a core, cluster.join for another node, or cluster.nats.url")
 		}
 		return
 	}
 	ours := len(c.NATS.URL) == 0
 	switch {
 	case !ours && (c.Listen != "" || len(c.Cores)+len(c.Join)+len(c.Hub) > 0):
-		l.At("cluster.nats.url", "is given together with addresses of nodes", "remove cluster.listen, cores, join and hub: nodes meet at the NATS servers")
+		l.At("cluster.nats.url", "is set together with addresses of nodes", "remove cluster.listen, cores, join and hub: nodes meet at the NATS servers")
 	case ours && c.Listen == "" && len(c.Join) == 0:
 		l.At("cluster.listen", "is missing, and so is cluster.join", "a core names its address, any other node the address of a core")
 	case c.Listen != "" && len(c.Join) > 0:

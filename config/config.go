@@ -42,10 +42,10 @@ type Config struct {
 	Timeouts       Timeouts       `key:"timeouts" doc:"Timeouts."`
 	Analytics      Analytics      `key:"analytics" doc:"How much history Anteroom keeps."`
 	Limits         Limits         `key:"limits" doc:"Limits of this process."`
-	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken: the line is held, or they are let in all the same and a crash in that time forgets them, so that more than the limits may be inside afterwards. Sessions go on either way; nobody is held where passthrough admits everybody."`
+	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken. queue_new: they wait. admit_new: they are admitted, but a crash in that time forgets them, so that there may be more active users than the limit afterwards. Sessions continue either way, and passthrough still admits everyone."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix follows after an underscore. If you change it, every visitor starts over."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can verify that a request came through a room."`
-	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files from which rules know the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. A file fills in what those before it leave out. Read again on reload when it has changed; put a finished file in its place."`
+	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files that tell rules the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. Each file adds what the files before it lack. Anteroom reads a changed file again on reload; replace files atomically."`
 	Sites          []Site         `key:"sites" doc:"Proxied sites: hosts and their origins. A node of a cluster can omit it; it then takes sites, rooms and cookie_name from the nodes that have them."`
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
 	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data center or in many. Without any address the process is standalone."`
@@ -84,13 +84,13 @@ type Log struct {
 
 // Traces is the key "traces".
 type Traces struct {
-	Endpoint string  `key:"endpoint" doc:"URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318; without a path it is asked at /v1/traces. What it needs to know us by belongs into the variable OTEL_EXPORTER_OTLP_HEADERS. None by default: nothing is traced."`
-	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests that are traced. Where one of trusted_proxies has decided already (header traceparent), that counts."`
+	Endpoint string  `key:"endpoint" doc:"URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318; the default path is /v1/traces. Set credentials in the variable OTEL_EXPORTER_OTLP_HEADERS. None by default, which turns tracing off."`
+	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests that are traced. A decision of one of trusted_proxies (header traceparent) takes precedence."`
 }
 
 // TLS is the key "tls".
 type TLS struct {
-	Certificates []Certificate `key:"certificates" doc:"Certificates from files, chosen by server name. Read again on reload."`
+	Certificates []Certificate `key:"certificates" doc:"Certificates from files, chosen by server name. Anteroom reads them again on reload."`
 	ACME         ACME          `key:"acme" doc:"Certificates obtained and renewed automatically (RFC 8555)."`
 	RedirectHTTP string        `key:"redirect_http" doc:"Address of a plain HTTP listener that redirects to HTTPS and answers ACME challenges, like :80. None by default."`
 }
@@ -147,13 +147,13 @@ type Proof struct {
 
 // Webhooks is the key "webhooks".
 type Webhooks struct {
-	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks may reach though they are not public, and over plain http. None by default: loopback, link-local, private and other special addresses and those of this machine are refused when they are dialed, whatever a name resolves to."`
+	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks may reach although they are not public, also over plain http. None by default: Anteroom refuses to connect to loopback, link-local, private and other special addresses and to those of this machine, whatever a name resolves to."`
 }
 
 // Site is a member of "sites".
 type Site struct {
-	Hosts        []string `key:"hosts" required:"true" doc:"Host names of the site; \"*\" is every host that no other site names."`
-	Origins      []string `key:"origins" required:"true" doc:"URLs of the servers that answer, http or https, host and port only. Several share the load."`
+	Hosts        []string `key:"hosts" required:"true" doc:"Host names of the proxied site; \"*\" is every host that no other site names."`
+	Origins      []string `key:"origins" required:"true" doc:"URLs of the servers, http or https, host and port only. Several share the load."`
 	Health       Health   `key:"health" doc:"Health check; Anteroom sends no requests to an origin that fails it. Off without a path."`
 	PreserveHost bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
 }

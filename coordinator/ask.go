@@ -97,7 +97,7 @@ func (s *shard) ask(m cluster.Message) {
 	select {
 	case s.host.asked <- struct{}{}:
 	default:
-		s.answer(m, reply{Error: failureOf(anteroom.Errorf(anteroom.Unavailable, "too many requests at once: try again in a few seconds"))})
+		s.answer(m, reply{Error: failureOf(anteroom.Errorf(anteroom.Unavailable, "too many requests right now: try again in a few seconds"))})
 		return
 	}
 	go func() {
@@ -123,7 +123,7 @@ func (s *shard) answerTo(data []byte) (out reply) {
 	var q request
 	if len(data) > maxRequest || json.Unmarshal(data, &q) != nil {
 		s.undecodable(errors.New("not a request"))
-		return reply{Error: failureOf(anteroom.Errorf(anteroom.Invalid, "this is not a request; perhaps it comes from another version"))}
+		return reply{Error: failureOf(anteroom.Errorf(anteroom.Invalid, "this is not a request; it may come from another version"))}
 	}
 	if q.Op == opSites {
 		return reply{Sites: s.sites()}
@@ -138,7 +138,7 @@ func (s *shard) answerTo(data []byte) (out reply) {
 	case opAdmit:
 		out.Given, err = s.admitNow(q.Room, q.N)
 	default:
-		err = anteroom.Errorf(anteroom.Invalid, "the request %.20q is not known here; perhaps it comes from another version", q.Op)
+		err = anteroom.Errorf(anteroom.Invalid, "unknown request %.20q; it may come from another version", q.Op)
 	}
 	if err != nil {
 		out = reply{Error: failureOf(err)}

@@ -39,7 +39,7 @@ func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, erro
 		return Status{}, err
 	}
 	if a.Status == nil {
-		return Status{}, errors.New("the coordinator's answer has no status; perhaps it is of another version")
+		return Status{}, errors.New("the coordinator's answer has no status; it may come from another version")
 	}
 	return *a.Status, nil
 }
@@ -78,12 +78,12 @@ func (c *Client) ask(ctx context.Context, shard int, within time.Duration, q req
 	case errors.Is(err, cluster.ErrNobody):
 		return a, errElected()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cluster.ErrUnavailable):
-		return a, anteroom.Errorf(anteroom.Unavailable, "the coordinator of this room does not answer: try again in a few seconds, and see anteroom doctor when it goes on: %w", err)
+		return a, anteroom.Errorf(anteroom.Unavailable, "the coordinator of this room does not answer: try again in a few seconds; if it persists, run anteroom doctor: %w", err)
 	case err != nil:
 		return a, fmt.Errorf("the coordinator of this room cannot be asked: %w", err)
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
-		return reply{}, errors.New("the coordinator's answer cannot be read; perhaps it is of another version")
+		return reply{}, errors.New("the coordinator's answer cannot be read; it may come from another version")
 	}
 	if a.Error != nil {
 		return reply{}, a.Error.err()

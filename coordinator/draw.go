@@ -67,7 +67,7 @@ func (r *room) recall(ctx context.Context) (past recorded, err error) {
 		return past, nil
 	case errors.As(err, &damaged):
 		// The sites have the keys, or not: another draw would be another order.
-		r.shard.complain("the record of a shuffle is damaged; places that were not told of it keep their order", "room", string(r.id), "error", err)
+		r.shard.complain("the record of a shuffle is damaged; the order of places that were not shuffled yet stays", "room", string(r.id), "error", err)
 		past.stage.Started = true
 		return past, nil
 	}
@@ -140,7 +140,7 @@ func (r *room) keepDraw(d *draw) {
 		if errors.Is(err, errFenced) || s.ctx.Err() != nil {
 			return
 		}
-		s.complain("a shuffle cannot be stored; the line is held until it is", "room", string(r.id), "error", err)
+		s.complain("a shuffle cannot be stored; no visitor is admitted until it is", "room", string(r.id), "error", err)
 		if !s.sleep(keepAgain) {
 			return
 		}
@@ -200,7 +200,7 @@ func (r *room) keepSoon(wall time.Time) {
 		defer cancel()
 		err := s.host.shuffles.PutStage(ctx, r.id, at)
 		if err != nil && s.ctx.Err() == nil {
-			s.complain("how far an event has come cannot be stored; it is tried again", "room", string(r.id), "error", err)
+			s.complain("the phase of an event cannot be stored; retrying", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -66,7 +66,7 @@ func (r *room) begin() {
 			}
 			continue
 		}
-		s.complain("the coordinator of a room cannot begin; it is tried again", "room", string(r.id), "error", err)
+		s.complain("the coordinator of a room cannot start; retrying", "room", string(r.id), "error", err)
 		if !s.sleep(storeAgain) {
 			return
 		}
@@ -100,7 +100,7 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 	r.before.Time = s.roomTime()
 	machine, older := r.before.Begin(s.now(), r.settings(), before, newSeed())
 	if older {
-		s.complain("the store's ledger record is older than what a site has heard: was the store put back to an older state?",
+		s.complain("the ledger record in the store is older than what a site was granted: was the store restored to an older state?",
 			"room", string(r.id), "epoch", recorded, "next", machine.Epoch())
 	}
 	if past.shuffle != nil {
@@ -209,7 +209,7 @@ func (r *room) storeSoon() {
 		ctx, cancel := context.WithTimeout(s.ctx, storeFor)
 		defer cancel()
 		if err := r.store(ctx); err != nil && !errors.Is(err, errFenced) {
-			s.complain("a ledger record cannot be stored; no more is granted than the last one allows", "room", string(r.id), "error", err)
+			s.complain("a ledger record cannot be stored; the coordinator grants no more than the last one allows", "room", string(r.id), "error", err)
 			s.sleep(storeAgain)
 		}
 		r.mu.Lock()

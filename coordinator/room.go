@@ -189,7 +189,7 @@ func (r *room) drain() {
 		return
 	}
 	if r.machine.Fenced() {
-		r.fenced("a site has heard of a later coordinator")
+		r.fenced("a site reports a newer coordinator")
 		return
 	}
 	for _, m := range r.machine.Take() {
@@ -217,7 +217,7 @@ func (r *room) send(m engine.ToSite) {
 func (r *room) fenced(why string) {
 	r.shard.host.counts.fenced.Add(1)
 	r.shard.fenced.Store(true)
-	r.shard.complain("a room has another coordinator", "room", string(r.id), "why", why)
+	r.shard.complain("another node coordinates a room now", "room", string(r.id), "why", why)
 	r.stop()
 	go r.shard.drop(r)
 }

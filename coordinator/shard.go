@@ -55,7 +55,7 @@ func (s *shard) run() {
 	}{{Reports(s.number), s.receive}, {asking(s.number), s.ask}} {
 		stop, err := s.host.cfg.Link.Subscribe(sub.subject, sub.fn)
 		for err != nil {
-			s.complain("messages cannot be received; it is tried again", "subject", sub.subject, "error", err)
+			s.complain("messages cannot be received; retrying", "subject", sub.subject, "error", err)
 			if !s.sleep(storeAgain) {
 				return
 			}
@@ -255,7 +255,7 @@ func (s *shard) open(id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room
 // messages of a room stay in order.
 func (s *shard) send(site string, key [16]byte, body []byte) {
 	if len(body)+cluster.FrameOverhead > cluster.MaxMessage {
-		s.complain("a message to a site is too large and is left out", "site", site, "bytes", len(body))
+		s.complain("a message to a site is too large and was dropped", "site", site, "bytes", len(body))
 		return
 	}
 	s.sending.Lock()

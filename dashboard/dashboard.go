@@ -142,7 +142,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) error {
 	d.sessions.end(sessionID(r))
 	id, s := d.sessions.begin(strings.TrimSpace(body.Token))
 	http.SetCookie(w, cookie(r, id, int(sessionLife/time.Second)))
-	d.Log.Info("somebody logged in to the dashboard", "token", by.Name, "address", by.Address)
+	d.Log.Info("login to the dashboard", "token", by.Name, "address", by.Address)
 	d.show(w, by, s)
 	return nil
 }
@@ -188,7 +188,7 @@ func (d *Dashboard) who(r *http.Request) (session, manage.Caller, error) {
 	id := sessionID(r)
 	s, ok := d.sessions.use(id)
 	if !ok {
-		return session{}, manage.Caller{}, api.Refuse(http.StatusUnauthorized, api.CodeDenied, "Nobody is logged in, or not any more")
+		return session{}, manage.Caller{}, api.Refuse(http.StatusUnauthorized, api.CodeDenied, "You are not logged in, or your session has ended")
 	}
 	by, err := d.authenticate(s.secret, r)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusUnauthorized {

@@ -37,7 +37,7 @@ func guard(r *http.Request) error {
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "", "same-origin", "none": // no browser, our page, and what a person typed
 	default:
-		return refuse(http.StatusForbidden, "another site asks; only the dashboard's own pages may")
+		return refuse(http.StatusForbidden, "request from another website; only the dashboard's own pages may send this")
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil

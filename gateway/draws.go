@@ -106,7 +106,7 @@ func (x *exchange) serveWellKnown() bool {
 	}
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
 		x.w.Header()["Allow"] = valueAllowRead
-		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "This is to be read with GET", true})
+		x.g.refuse(x.w, x.r, refusal{http.StatusMethodNotAllowed, "Use GET to read this", true})
 		return true
 	}
 	x.w.Header()["X-Content-Type-Options"] = valueNosniff
@@ -126,7 +126,7 @@ func (x *exchange) serveVerify() {
 
 // serveDraw answers <room>/<event>/<number> and <room>/<event>/<number>/ids.
 func (x *exchange) serveDraw(path string) {
-	missing := refusal{http.StatusNotFound, "No draw of this name is known: it is from the beginning of the event's prequeue on", false}
+	missing := refusal{http.StatusNotFound, "There is no shuffle with this name; it exists from the start of the event's prequeue", false}
 	parts := strings.Split(path, "/")
 	if len(parts) < 3 || len(parts) > 4 || len(parts) == 4 && parts[3] != "ids" {
 		x.g.refuse(x.w, x.r, missing)
@@ -171,19 +171,19 @@ func (x *exchange) writeJSON(v any) {
 // it and a download can be resumed.
 func (x *exchange) serveIDs(d draw) {
 	if !d.Done {
-		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "The draw has not happened yet: the ids are known after it", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "The shuffle has not happened yet: it determines the ids", false})
 		return
 	}
 	if !x.s.drawings.spend(x.client, x.s.now()) {
 		x.w.Header()["Retry-After"] = []string{"60"}
-		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many downloads of a draw: keep the one that you have", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many downloads of a shuffle: keep the one that you have", false})
 		return
 	}
 	select {
 	case x.g.draws.downloads <- struct{}{}:
 		defer func() { <-x.g.draws.downloads }()
 	default:
-		x.g.refuse(x.w, x.r, refusal{http.StatusServiceUnavailable, "Too many downloads of draws at once; please try again", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusServiceUnavailable, "Too many downloads of shuffles right now; please try again", false})
 		return
 	}
 	h := x.w.Header()
@@ -240,12 +240,12 @@ func (x *exchange) receipt() {
 	h := x.neverStored()
 	if !x.s.receipts.spend(x.client, x.s.now()) {
 		h["Retry-After"] = valueRetrySoon
-		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many receipts at once; please try again", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusTooManyRequests, "Too many receipts right now; please try again", false})
 		return
 	}
 	id := x.presented.ID
 	if id.IsZero() {
-		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no ticket with this question, so that nobody knows whose receipt it is", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "This request has no ticket, so there is no receipt for it", false})
 		return
 	}
 	var found *receipt
@@ -271,7 +271,7 @@ func (x *exchange) receipt() {
 		}
 	}
 	if found == nil {
-		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no draw here", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no shuffle here", false})
 		return
 	}
 	h["Content-Type"] = valueJSON

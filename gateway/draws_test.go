@@ -121,7 +121,7 @@ func TestReceiptNeedsATicketAndADraw(t *testing.T) {
 		t.Errorf("POST: %s", res.Status)
 	}
 	w = withSale(t, nil)
-	if res, body := w.do("GET", "/?__anteroom=receipt", header("Cookie", w.seal(waiting()))); res.StatusCode != 404 || !strings.Contains(body, "no draw") {
+	if res, body := w.do("GET", "/?__anteroom=receipt", header("Cookie", w.seal(waiting()))); res.StatusCode != 404 || !strings.Contains(body, "no shuffle") {
 		t.Errorf("%s: %s", res.Status, body)
 	}
 	refused := 0
@@ -209,7 +209,7 @@ func TestVerifyPageStandsOnEveryHost(t *testing.T) {
 	w := newWorld(t, line)
 	for _, host := range []string{testHost, "open.example.com"} {
 		res, body := w.do("GET", page.VerifyPath, func(r *http.Request) { r.Host = host })
-		if res.StatusCode != 200 || !strings.Contains(body, "<h1>Check a draw</h1>") || res.Header.Get("Set-Cookie") != "" {
+		if res.StatusCode != 200 || !strings.Contains(body, "<h1>Check a shuffle</h1>") || res.Header.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %s", host, res.Status)
 		}
 		if policy := res.Header.Get("Content-Security-Policy"); policy != page.VerifyPolicy() || strings.Contains(policy, "unsafe") {

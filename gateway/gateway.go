@@ -237,7 +237,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	g.count.requests.Add(1)
 	defer g.count.inFlight.Add(-1)
 	if g.count.inFlight.Add(1) > s.maxInFlight {
-		g.refuse(w, r, refusal{http.StatusServiceUnavailable, "Too many requests at once; please try again", false})
+		g.refuse(w, r, refusal{http.StatusServiceUnavailable, "Too many requests right now; please try again", false})
 		return
 	}
 	if no := s.checkTarget(r); no.status != 0 {
@@ -286,7 +286,7 @@ func (x *exchange) prepare() refusal {
 	for _, hops := range r.Header[hopHeader] {
 		foreign = true
 		if strings.Contains(hops, x.g.token) {
-			return refusal{http.StatusLoopDetected, "This request has been here before: an origin of this gateway leads back to the gateway", false}
+			return refusal{http.StatusLoopDetected, "Request loop: an origin of this gateway leads back to the gateway", false}
 		}
 	}
 	x.shared = foreign || x.trusted || len(r.Header["Via"]) > 0

@@ -93,7 +93,7 @@ func (s *setup) checkHeaders(r *http.Request, trusted bool) (no refusal, foreign
 		pairs += strings.Count(line, ";") + 1
 	}
 	if pairs > anteroom.MaxCookies {
-		return refusal{http.StatusRequestHeaderFieldsTooLarge, "Too many cookies: please delete the cookies of this site and come back", true}, foreign
+		return refusal{http.StatusRequestHeaderFieldsTooLarge, "Too many cookies: please delete the cookies of this website and try again", true}, foreign
 	}
 	return refusal{}, foreign
 }

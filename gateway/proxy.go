@@ -205,7 +205,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 			x.g.refuse(w, x.r, refusal{http.StatusRequestEntityTooLarge, "The request body is too large", true})
 			return
 		}
-		x.g.refuse(w, x.r, refusal{http.StatusBadRequest, "The request body broke off", true})
+		x.g.refuse(w, x.r, refusal{http.StatusBadRequest, "The request body ended early", true})
 		return
 	}
 	kind := kindOf(r.Context(), err)
@@ -218,9 +218,9 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 		x.askToRetry()
 		return
 	}
-	status, text := http.StatusBadGateway, "The site does not answer at the moment."
+	status, text := http.StatusBadGateway, "The website is not responding at the moment."
 	if kind == OriginTimeout {
-		status, text = http.StatusGatewayTimeout, "The site takes too long to answer."
+		status, text = http.StatusGatewayTimeout, "The website takes too long to respond."
 	}
 	h := x.neverStored()
 	if x.room != nil && x.decision.Verdict == anteroom.Admit {

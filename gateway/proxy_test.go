@@ -524,8 +524,8 @@ func TestConfigFaults(t *testing.T) {
 		"scheme":     {func(c *Config) { c.Sites[0].Origins = []*url.URL{parse(t, "ftp://x")} }, "sites[0].origins[0]: is not an http"},
 		"path":       {func(c *Config) { c.Sites[0].Origins = []*url.URL{parse(t, "http://x/y")} }, "sites[0].origins[0]: has more than"},
 		"host":       {func(c *Config) { c.Sites[0].Hosts = []string{"a b"} }, "sites[0].hosts[0]: \"a b\" is not a host name"},
-		"host twice": {func(c *Config) { c.Sites[0].Hosts = []string{"a.example", "A.example."} }, "belongs to another site"},
-		"method":     {func(c *Config) { c.Methods = []string{"TRACE"} }, "methods[0]: \"TRACE\" cannot be allowed"},
+		"host twice": {func(c *Config) { c.Sites[0].Hosts = []string{"a.example", "A.example."} }, "already belongs to another proxied site"},
+		"method":     {func(c *Config) { c.Methods = []string{"TRACE"} }, "methods[0]: \"TRACE\" is not allowed"},
 		"health":     {func(c *Config) { c.Sites[0].Health.Path = "x" }, "sites[0].health.path"},
 		"room unknown": {func(c *Config) {
 			c.Rooms = append(c.Rooms[:1:1], anteroom.Room{Name: "b", Routes: []anteroom.Route{{Host: "b.example.com"}}})

@@ -77,7 +77,7 @@ func (x *exchange) turnAwayPart(h http.Header) {
 	h["Content-Type"] = valueTextPlain
 	seconds := max(page.RefreshSeconds(x.view(false)), 5)
 	h["Retry-After"] = x.value(strconv.Itoa(seconds))
-	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in line.\n"...))
+	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in the queue.\n"...))
 }
 
 // view is what the page is made from.

@@ -154,7 +154,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	}
 	for i, m := range cfg.Methods {
 		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || slices.Contains([]string{"CONNECT", "TRACE", "TRACK", "DEBUG"}, m) {
-			add(fmt.Sprintf("methods[%d]", i), fmt.Sprintf("%.40q cannot be allowed", m), "use upper-case names like PROPFIND; CONNECT, TRACE, TRACK and DEBUG never pass")
+			add(fmt.Sprintf("methods[%d]", i), fmt.Sprintf("%.40q is not allowed", m), "use upper-case names like PROPFIND; CONNECT, TRACE, TRACK and DEBUG are always refused")
 		}
 		s.methods[m] = true
 	}
@@ -215,7 +215,7 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 				add(at, "is not an http or https URL with a host", "write it like http://127.0.0.1:3000")
 				continue
 			case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil || u.Fragment != "":
-				add(at, "has more than scheme and host", "leave out path, query and user: the visitor's path is passed on as it is")
+				add(at, "has more than scheme and host", "leave out path, query and user: visitors' paths are passed on unchanged")
 				continue
 			}
 			o := known[u.String()]
@@ -225,7 +225,7 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 			one.origins = append(one.origins, o)
 		}
 		if p := cfg.Health.Path; p != "" && !strings.HasPrefix(p, "/") {
-			add(path+".health.path", fmt.Sprintf("%.60q does not begin with /", p), "write it like /healthz")
+			add(path+".health.path", fmt.Sprintf("%.60q does not start with /", p), "write it like /healthz")
 		}
 		for j, h := range cfg.Hosts {
 			name := h
@@ -238,7 +238,7 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 				name = canonical
 			}
 			if name == "*" && s.anySite != nil || s.sites[name] != nil {
-				add(fmt.Sprintf("%s.hosts[%d]", path, j), fmt.Sprintf("%.60q belongs to another site already", h), "name every host once")
+				add(fmt.Sprintf("%s.hosts[%d]", path, j), fmt.Sprintf("%.60q already belongs to another proxied site", h), "name every host once")
 				continue
 			}
 			if name == "*" {

@@ -80,7 +80,7 @@ func limitsPageFaults(sources []source, listed map[string][]string, page string)
 		key := constantKey(name)
 		where := fmt.Sprintf("docs/limits.md, row %d (%s)", i+1, name)
 		if rows[key] {
-			faults = append(faults, where+": stands there twice")
+			faults = append(faults, where+": is there twice")
 		}
 		rows[key] = true
 		if !wanted[key] {
@@ -258,7 +258,7 @@ func glossaryFaults(sources []source, page string) []string {
 			continue
 		}
 		if words[cells[0]] {
-			faults = append(faults, fmt.Sprintf("docs/glossary.md: %q stands there twice", cells[0]))
+			faults = append(faults, fmt.Sprintf("docs/glossary.md: %q is there twice", cells[0]))
 		}
 		words[cells[0]] = true
 		for part := range strings.SplitSeq(cells[1], ",") {

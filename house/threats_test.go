@@ -36,7 +36,7 @@ func threatsPageFaults(sources []source, root, page string) []string {
 	for _, cells := range tableRows(page) {
 		at := fmt.Sprintf("docs/threats.md: %.60q", cells[0])
 		if rows[cells[0]] {
-			faults = append(faults, at+" stands there twice")
+			faults = append(faults, at+" is there twice")
 		}
 		rows[cells[0]] = true
 		if len(cells) != 3 || cells[1] == "" {

@@ -227,7 +227,7 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 	}
 	if b.keys != nil {
 		if err := m.cfg.Keys.Import(ctx, b.keys); err != nil {
-			return out, anteroom.Errorf(anteroom.Unavailable, "everything was restored but the ticket keys: %w", err)
+			return out, anteroom.Errorf(anteroom.Unavailable, "everything except the ticket keys was restored: %w", err)
 		}
 	}
 	return out, nil
@@ -396,7 +396,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 	}
 	zip, err := gzip.NewReader(r)
 	if err != nil {
-		return invalid("it is no gzip file: %w", err)
+		return invalid("it is not a gzip file: %w", err)
 	}
 	limited := &io.LimitedReader{R: zip, N: MaxBackup + 1}
 	in := bufio.NewScanner(limited)
@@ -410,7 +410,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 		}
 		if line == 1 {
 			if err := strictly(in.Bytes(), &b.header); err != nil || b.header.Version == 0 {
-				return invalid("it is no backup of Anteroom's")
+				return invalid("it is not a backup of Anteroom")
 			}
 			if b.header.Version != backupVersion {
 				return invalid("it is of version %d and this program knows version %d: restore it with the Anteroom that made it", b.header.Version, backupVersion)
@@ -431,7 +431,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 			}
 			ended = true
 		case twice:
-			return invalid("%s stands there twice", one.Key)
+			return invalid("%s is there twice", one.Key)
 		case one.Key == keysLine:
 			b.keys = []byte(one.Text)
 		case strings.HasPrefix(one.Key, pagePrefix):
@@ -454,7 +454,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 		case strings.HasPrefix(one.Key, keyPrefix) && len(one.Document) > 0:
 			b.docs[one.Key] = bytes.Clone(one.Document)
 		default:
-			return invalid("%.80q is nothing that this program knows", one.Key)
+			return invalid("unknown record %.80q", one.Key)
 		}
 		sum.Write(in.Bytes())
 		sum.Write([]byte{'\n'})
@@ -466,7 +466,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 		line++
 		return invalid("it cannot be read: %w", in.Err())
 	case !ended:
-		return invalid("it is cut: its last line is missing")
+		return invalid("it is truncated: its last line is missing")
 	}
 	return b, nil
 }

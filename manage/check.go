@@ -197,7 +197,7 @@ func (s *State) checkTotals() error {
 		events, expressions = events+len(r.Events), expressions+len(r.Rules)
 	}
 	if events > maxEvents {
-		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete those that are over", maxEvents)}}.Err()
+		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete some", maxEvents)}}.Err()
 	}
 	if expressions > maxRules {
 		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", maxRules)}}.Err()
@@ -211,7 +211,7 @@ func (s *State) checkTogether() error {
 		return err
 	}
 	if len(s.rooms) > anteroom.MaxRooms {
-		return anteroom.Errorf(anteroom.Invalid, "there are %d rooms, those of the file and of the API together; at most %d", len(s.rooms), anteroom.MaxRooms)
+		return anteroom.Errorf(anteroom.Invalid, "there are %d rooms in the file and the API together; at most %d", len(s.rooms), anteroom.MaxRooms)
 	}
 	all := make([]anteroom.Room, len(s.rooms))
 	names := map[[2]string]*Served{}

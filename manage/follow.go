@@ -47,7 +47,7 @@ func (m *Manager) Follow(ctx context.Context) error {
 				break
 			}
 			if !told {
-				m.log.Error("a change of another node cannot be put in force here; what was in force stays", "audit", m.State().seq+1, "error", err)
+				m.log.Error("a change made at another node cannot be applied here; the previous state stays in force", "audit", m.State().seq+1, "error", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -160,13 +160,13 @@ func (m *Manager) ahead(ctx context.Context) (*applying, error) {
 			a.writes, err = m.staged(ctx, e)
 		}
 		if err == nil && e.Staged > 0 && a.writes == nil {
-			err = errors.New("what it has staged has gone")
+			err = errors.New("its staged documents are gone")
 		}
 		if err == nil {
 			err = a.apply(e)
 		}
 		if err != nil {
-			m.log.Info("everything is read anew", "audit", e.Seq, "why", err)
+			m.log.Info("reading everything again", "audit", e.Seq, "why", err)
 			return m.reload(ctx)
 		}
 		r := &e.AuditRecord
@@ -204,7 +204,7 @@ func (m *Manager) lost(ctx context.Context) error {
 	m.awaitRecord(waiting, seq+1, nil, time.Now().Add(arrival))
 	moved, err := m.catchUp(ctx)
 	if err != nil {
-		return anteroom.Errorf(anteroom.Unavailable, "another node has changed something, and that cannot be put in force here: %w", err)
+		return anteroom.Errorf(anteroom.Unavailable, "a change made at another node cannot be applied here: %w", err)
 	}
 	m.doubt = !moved
 	return nil
@@ -237,7 +237,7 @@ func (m *Manager) sweepNow(ctx context.Context) {
 		// keeps it.
 		_, err := m.cfg.Link.Lease(ctx, key, []byte{}, s.revision, cluster.MinLease)
 		if err != nil && !errors.Is(err, cluster.ErrRevision) {
-			m.log.Warn("a custom page that nobody uses stays for now", "error", err)
+			m.log.Warn("an unused custom page could not be deleted yet", "error", err)
 			return
 		}
 		delete(m.spares, key)
@@ -263,6 +263,6 @@ func (m *Manager) spareOne(ctx context.Context, key string) {
 	if err == nil {
 		m.spares[key] = spare{got.Revision, time.Now()}
 	} else if !errors.Is(err, cluster.ErrNotFound) {
-		m.log.Warn("a custom page that nobody uses stays until the next start", "error", err)
+		m.log.Warn("an unused custom page could not be deleted before the next start", "error", err)
 	}
 }

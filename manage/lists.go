@@ -54,7 +54,7 @@ func (m *Manager) CreateList(ctx context.Context, by Caller, list anteroom.List)
 	}
 	err = m.change(ctx, by, func(t *tx) error {
 		if len(t.old.lists) >= rules.MaxLists {
-			return anteroom.Errorf(anteroom.Invalid, "there are %d lists, and no more may be", len(t.old.lists))
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d lists, the maximum", len(t.old.lists))
 		}
 		made = list
 		made.Items = slices.Clone(list.Items)
@@ -120,7 +120,7 @@ func (s *State) unused(name string) error {
 	for _, r := range s.rooms {
 		for _, rule := range r.Rules {
 			if UsesList(rule.Expression, name) {
-				return anteroom.Errorf(anteroom.Invalid, "the list %s is used by a rule of the waiting room %s in %s: change the rule first", name, r.Name, r.Zone)
+				return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %[2]s in %[3]s uses the list %[1]s: change the rule first", name, r.Name, r.Zone)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func (s *State) relist(name string) error {
 		}
 		one, err := compile(r.Room, r, s.named, nil)
 		if err != nil {
-			return anteroom.Errorf(anteroom.Invalid, "the waiting room %s in %s has a rule that would not work any more: %w", r.Name, r.Zone, err)
+			return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %s in %s would no longer work: %w", r.Name, r.Zone, err)
 		}
 		one.File, one.made = r.File, r.made
 		rooms[i], byID[r.ID] = one, one

@@ -35,7 +35,7 @@ func (m *Manager) Status(by Caller, zone anteroom.ZoneID, room anteroom.RoomID) 
 	}
 	st, ok := d.Status(room)
 	if !ok {
-		return st, anteroom.Errorf(anteroom.Unavailable, "the room is not served yet")
+		return st, anteroom.Errorf(anteroom.Unavailable, "the room is not being served yet")
 	}
 	return st, nil
 }

@@ -285,7 +285,7 @@ func (m *Manager) lock(ctx context.Context) error {
 	case m.changing <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return anteroom.Errorf(anteroom.Unavailable, "another change is under way: %w", ctx.Err())
+		return anteroom.Errorf(anteroom.Unavailable, "another change is in progress: %w", ctx.Err())
 	}
 }
 
@@ -353,5 +353,5 @@ func (by Caller) need(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) 
 }
 
 func denied(p Permission) error {
-	return anteroom.Errorf(anteroom.Denied, "this token may not do that (it needs the permission %q here)", p)
+	return anteroom.Errorf(anteroom.Denied, "this token may not do that; it needs the permission %q here", p)
 }

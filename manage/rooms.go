@@ -76,7 +76,7 @@ func (m *Manager) CreateZone(ctx context.Context, by Caller, name string) (made 
 			return anteroom.Faults{{Path: "name", Problem: fmt.Sprintf("the zone %.80q exists already", host)}}.Err()
 		}
 		if len(t.old.zones) >= maxZones {
-			return anteroom.Errorf(anteroom.Invalid, "there are %d zones, and no more may be", len(t.old.zones))
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d zones, the maximum", len(t.old.zones))
 		}
 		made = anteroom.Zone{ID: anteroom.ZoneID(newID()), Name: host, CreatedOn: t.now, ModifiedOn: t.now}
 		return t.setZone("zone.create", nil, &storedZone{Zone: made, made: t.seq()})
@@ -208,7 +208,7 @@ func (m *Manager) CreateRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 			return err
 		}
 		if len(t.old.rooms) >= anteroom.MaxRooms {
-			return anteroom.Errorf(anteroom.Invalid, "there are %d waiting rooms, and no more may be", len(t.old.rooms))
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d waiting rooms, the maximum", len(t.old.rooms))
 		}
 		r := copyRoom(room)
 		r.ID, r.Zone = anteroom.RoomID(newID()), z.Name

@@ -88,7 +88,7 @@ func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Call
 			return err
 		}
 	}
-	return anteroom.Errorf(anteroom.Conflict, "somebody else changes the rooms all the time; try again")
+	return anteroom.Errorf(anteroom.Conflict, "rooms are being changed by others; try again")
 }
 
 func (m *Manager) attempt(ctx context.Context, by Caller, fn func(t *tx) error) error {
@@ -271,7 +271,7 @@ func (m *Manager) staged(ctx context.Context, e entry) ([]write, error) {
 func (m *Manager) unstage(ctx context.Context, e entry) {
 	for i := range e.Staged {
 		if err := m.cfg.Link.Delete(ctx, e.stageKey(i)); err != nil {
-			m.log.Warn("what was staged stays until the next start", "error", err)
+			m.log.Warn("staged documents could not be deleted before the next start", "error", err)
 			return
 		}
 	}
@@ -369,7 +369,7 @@ func (m *Manager) load(ctx context.Context) (*State, error) {
 			return nil, readable(auditKey(s.seq+1), moved)
 		}
 	}
-	return nil, anteroom.Errorf(anteroom.Unavailable, "somebody else changes the rooms all the time; try again")
+	return nil, anteroom.Errorf(anteroom.Unavailable, "rooms are being changed by others; try again")
 }
 
 // loadOnce is load, if nobody else writes. A state with an error beside it says how far it came.
@@ -664,7 +664,7 @@ func (m *Manager) dropPages(ctx context.Context) {
 			continue
 		}
 		if err := m.cfg.Link.Delete(ctx, key); err != nil {
-			m.log.Warn("a custom page that nobody uses stays until the next start", "error", err)
+			m.log.Warn("an unused custom page could not be deleted before the next start", "error", err)
 			return
 		}
 		delete(m.pages, key)
@@ -691,7 +691,7 @@ func (m *Manager) prune(ctx context.Context) {
 			}
 		}
 		if err != nil {
-			m.log.Warn("old audit records stay for now", "error", err)
+			m.log.Warn("old audit records could not be deleted yet", "error", err)
 			return
 		}
 		m.log0 = first
@@ -701,7 +701,7 @@ func (m *Manager) prune(ctx context.Context) {
 			return
 		}
 		if err := m.cfg.Link.Delete(ctx, auditKey(m.logFirst)); err != nil {
-			m.log.Warn("old audit records stay for now", "error", err)
+			m.log.Warn("old audit records could not be deleted yet", "error", err)
 			return
 		}
 		m.logFirst++

@@ -339,7 +339,7 @@ func (s TokenSpec) check(now time.Time) error {
 		}
 	}
 	if over(s.ExpiresOn, now) {
-		add("expires_on", "has passed", "name a moment to come")
+		add("expires_on", "has passed", "use a time in the future")
 	}
 	return f.Err()
 }
@@ -364,7 +364,7 @@ func (m *Manager) createToken(ctx context.Context, by Caller, spec TokenSpec, on
 			return nil
 		}
 		if len(t.old.tokens) >= MaxTokens {
-			return anteroom.Errorf(anteroom.Invalid, "there are %d tokens, and no more may be: delete those that nobody uses", len(t.old.tokens))
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d tokens, the maximum: delete unused ones", len(t.old.tokens))
 		}
 		text = newSecret()
 		one := &token{ID: TokenID(newID()), Made: t.seq(), Name: spec.Name, Grants: slices.Clone(spec.Grants), CreatedOn: t.now, CreatedBy: by.Name,

@@ -237,7 +237,7 @@ func (m *Manager) CreateWebhook(ctx context.Context, by Caller, w anteroom.Webho
 	w = copyWebhook(w.WithDefaults())
 	err = m.change(ctx, by, func(t *tx) error {
 		if len(t.old.hooks) >= anteroom.MaxWebhooks {
-			return anteroom.Errorf(anteroom.Invalid, "there are %d webhooks, and no more may be: delete those that nobody listens to", len(t.old.hooks))
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d webhooks, the maximum: delete unused ones", len(t.old.hooks))
 		}
 		w.ID, w.CreatedOn = anteroom.WebhookID(newID()), t.now
 		one := &storedWebhook{Made: t.seq(), Webhook: w, CreatedBy: by.Name}

@@ -109,7 +109,7 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	r.mu.Unlock()
 	err = r.store(ctx)
 	if errors.Is(err, cluster.ErrFull) { // sessions go on, and nobody is admitted before it is stored
-		n.log.Error("the ledger record cannot be stored; nobody new is admitted", "room", name, "error", err)
+		n.log.Error("the ledger record cannot be stored; no new visitor is admitted", "room", name, "error", err)
 		return nil
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *Room) storeSoon() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := r.store(ctx); err != nil {
-			r.node.log.Error("the ledger record cannot be stored; no more is granted than the last one allows", "room", string(r.id), "error", err)
+			r.node.log.Error("the ledger record cannot be stored; no more is granted than the last one allows; retrying", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
 		r.storing = false

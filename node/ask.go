@@ -85,17 +85,17 @@ func (s *siteShard) askedVia(m cluster.Message) {
 	}
 	var q question
 	if err := json.Unmarshal(m.Data, &q); err != nil {
-		answer(reply{Error: "the question cannot be read"})
+		answer(reply{Error: "the request cannot be read"})
 		return
 	}
 	if !siteName(q.Site) {
-		answer(reply{Error: fmt.Sprintf("%q is no name of a site", q.Site)})
+		answer(reply{Error: fmt.Sprintf("%q is not the name of a site", q.Site)})
 		return
 	}
 	select {
 	case s.passing <- struct{}{}:
 	default:
-		answer(reply{Error: "the hub has too many questions to pass on; ask again"})
+		answer(reply{Error: "the hub is passing on too many requests; try again"})
 		return
 	}
 	go func() {
@@ -139,7 +139,7 @@ func (x *member) askAll(ctx context.Context, shard int, q question) (answers []r
 }
 
 func unheardError(what string, unheard []string) error {
-	return anteroom.Errorf(anteroom.Unavailable, "%s; these sites did not answer: %s (try again, or look at the cluster's status)", what, strings.Join(unheard, ", "))
+	return anteroom.Errorf(anteroom.Unavailable, "%s; these sites did not answer: %s (try again, or run anteroom cluster status)", what, strings.Join(unheard, ", "))
 }
 
 // findFar is Find at all sites.
@@ -166,7 +166,7 @@ func (r *Room) findFar(ctx context.Context, prefix []byte) ([]engine.Visitor, er
 		found = append(found, v)
 	}
 	if len(found) == 0 && len(unheard) > 0 {
-		return nil, unheardError("nobody was found", unheard)
+		return nil, unheardError("no visitor was found", unheard)
 	}
 	return found, nil
 }
@@ -195,7 +195,7 @@ func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
 	if r.Revoke(id) { // here at once, and at the site as soon as it hears
 		return true, nil
 	}
-	return false, unheardError("no such session was found", unheard)
+	return false, unheardError("no session was found", unheard)
 }
 
 // asked answers a question. It is called from the subscription's goroutine.
@@ -206,7 +206,7 @@ func (s *siteShard) asked(m cluster.Message) {
 	var q question
 	var a reply
 	if err := json.Unmarshal(m.Data, &q); err != nil {
-		a.Error = "the question cannot be read"
+		a.Error = "the request cannot be read"
 	} else {
 		a = s.answer(&q)
 	}
@@ -232,7 +232,7 @@ func (s *siteShard) answer(q *question) (a reply) {
 	case "revoke":
 		a.Done = len(id) == len(anteroom.ID{}) && s.revoke(q.Room, anteroom.ID(id))
 	default:
-		a.Error = fmt.Sprintf("%q is not known here", q.Op)
+		a.Error = fmt.Sprintf("unknown request %q", q.Op)
 	}
 	return a
 }

@@ -84,8 +84,8 @@ func (x *member) announce(ctx context.Context, may, mayNot func()) {
 		switch {
 		case errors.Is(err, errNamesake):
 			if !x.namesake.Swap(true) {
-				x.log.Error("another site of the cluster has this site's name: no roles are held here, for it would be taken for the other one", "site", x.cfg.Site,
-					"fix", "give one of the two another cluster.site and start its nodes again; if the store of this site was lost, start it once with --new-journal")
+				x.log.Error("another site of the cluster has this site's name; this site holds no roles, because it would be taken for the other one", "site", x.cfg.Site,
+					"fix", "give one of the two another cluster.site and restart its nodes; if this site lost its store, start it once with --new-journal")
 			}
 			if began {
 				mayNot()

@@ -51,7 +51,7 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 	}
 	events, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return true })
 	if err != nil {
-		return fmt.Errorf("the journal of before cannot be read: %w", err)
+		return fmt.Errorf("the previous journal cannot be read: %w", err)
 	}
 	var rooms [cluster.Shards][]anteroom.RoomID
 	for _, room := range slices.Sorted(maps.Keys(events)) {
@@ -98,7 +98,7 @@ func putOnce(ctx context.Context, to cluster.Space, key string, value []byte, ri
 	}
 	entry, err := to.Get(ctx, key)
 	if err == nil && !right(entry.Value) {
-		return anteroom.Errorf(anteroom.Invalid, "the cluster has something else in %s already: a process alone becomes a cluster, or joins one with an empty data directory", key)
+		return anteroom.Errorf(anteroom.Invalid, "%s in the cluster already has other content: a standalone process can become a cluster, or join one with an empty data directory", key)
 	}
 	return err
 }
@@ -167,7 +167,7 @@ func growShard(ctx context.Context, to cluster.Link, shard int, rooms []anteroom
 	}
 	for room, list := range there {
 		if len(list) > len(events[room]) || !slices.Equal(list, events[room][:len(list)]) {
-			return anteroom.Errorf(anteroom.Invalid, "the cluster's journal %s has other records already", name)
+			return anteroom.Errorf(anteroom.Invalid, "the cluster's journal %s already has other records", name)
 		}
 	}
 	var b []byte

@@ -105,7 +105,7 @@ func (j *journal) start(ctx context.Context, shift time.Duration) error {
 	if !errors.Is(err, cluster.ErrFull) {
 		return err
 	}
-	j.log.Error("the journal cannot be written: on_failure says whether anybody new is admitted meanwhile", "error", err)
+	j.log.Error("the journal cannot be written; meanwhile on_failure decides about new visitors", "error", err)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	b := j.begin()
@@ -121,7 +121,7 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 	defer j.mu.Unlock()
 	if j.queued > maxQueue {
 		if j.counts.Lost == 0 {
-			j.log.Error("the journal's queue is full: what happens to sessions from here on is not recorded", "bytes", maxQueue)
+			j.log.Error("the journal's queue is full: changes of sessions are not recorded from now on", "bytes", maxQueue)
 		}
 		j.counts.Lost += uint64(len(events))
 		for _, e := range events {
@@ -333,7 +333,7 @@ func (j *journal) run(ctx context.Context) error {
 			}
 			if time.Since(said) >= sayAgain {
 				said = time.Now()
-				j.log.Error("the journal cannot be written; on_failure says whether anybody new is admitted meanwhile", "error", err)
+				j.log.Error("the journal cannot be written; meanwhile on_failure decides about new visitors", "error", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -360,18 +360,18 @@ func (j *journal) flush(ctx context.Context) error {
 		j.mu.Unlock()
 		began := time.Now()
 		slow := time.AfterFunc(sayAfter, func() {
-			j.log.Error("the journal takes long to write; on_failure says whether anybody new is admitted meanwhile")
+			j.log.Error("writing the journal takes long; meanwhile on_failure decides about new visitors")
 		})
 		err := j.to.Append(ctx, b.data)
 		took := time.Since(began)
 		if !slow.Stop() && err == nil {
-			j.log.Info("the journal is written again", "after", took.String())
+			j.log.Info("the journal can be written again", "after", took.String())
 		}
 
 		j.mu.Lock()
 		j.fault = err
 		if j.failing.Swap(err != nil) && err == nil {
-			j.log.Info("the journal is written again")
+			j.log.Info("the journal can be written again")
 		}
 		if err != nil {
 			j.counts.Failures++
@@ -477,7 +477,7 @@ func readRecord(rec []byte, start func(time.Duration), event func(anteroom.RoomI
 			copy(e.ID[:], r.Bytes(len(e.ID)))
 			e.At, e.Key = anteroom.Time(r.Little64()), anteroom.Time(r.Little64())
 			if room == "" {
-				r.Failf("an event names no room")
+				r.Failf("an event without a room")
 			}
 			if r.Err() == nil {
 				event(room, e)

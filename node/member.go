@@ -49,9 +49,9 @@ type Cluster struct {
 func (c *Cluster) check() error {
 	switch {
 	case !siteName(c.Site):
-		return fmt.Errorf("node: %q is no name of a site: use 1 to 63 lower-case letters, digits and dashes", c.Site)
+		return fmt.Errorf("node: %q is not a valid name for a site: use 1 to 63 lower-case letters, digits and dashes", c.Site)
 	case c.Node == "" || cluster.CheckKey("members."+c.Node) != nil:
-		return fmt.Errorf("node: %q is no name of a node: use letters, digits and dashes", c.Node)
+		return fmt.Errorf("node: %q is not a valid name for a node: use letters, digits and dashes", c.Node)
 	case c.Weight < 0:
 		return fmt.Errorf("node: the weight of a site is at least 1, not %d", c.Weight)
 	}
@@ -208,7 +208,7 @@ func (x *member) keepLong(ctx context.Context) {
 			switch {
 			case err != nil && ctx.Err() == nil:
 				wait = againMax
-				x.log.Warn("how long journals are kept cannot be told the store; it is tried again", "error", err)
+				x.log.Warn("the retention of journals cannot be set in the store; retrying", "error", err)
 			case want != told:
 				told = want
 			}
@@ -311,7 +311,7 @@ func (x *member) run(ctx context.Context) error {
 	listen := func(space cluster.Space, subject string, fn func(cluster.Message)) error {
 		stop, err := space.Subscribe(subject, fn)
 		if err != nil {
-			return fmt.Errorf("node: %s cannot be heard: %w", subject, err)
+			return fmt.Errorf("node: cannot subscribe to %s: %w", subject, err)
 		}
 		stops = append(stops, stop)
 		return nil
@@ -353,7 +353,7 @@ func (x *member) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		if err := x.roles.Run(holding); err != nil && holding.Err() == nil {
-			x.log.Error("this node holds no roles any more", "error", err)
+			x.log.Error("this node no longer holds roles", "error", err)
 		}
 	})
 	work.Wait()

@@ -38,9 +38,9 @@ func (r *Room) admitNow(n int) (given int, again bool, err error) {
 	now := r.follow()
 	switch {
 	case r.released || r.closed:
-		return 0, false, anteroom.Errorf(anteroom.Unavailable, "the room is handed over to another process: try again in a moment")
+		return 0, false, anteroom.Errorf(anteroom.Unavailable, "the room is being handed over to another process: try again in a moment")
 	case r.holding:
-		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so nobody new is admitted: see the log for what is wrong with the disk")
+		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so no new visitor is admitted: the log says what is wrong with the disk")
 	}
 	given = r.single.AdmitNow(now, n)
 	again = r.single.MustStore()
@@ -59,7 +59,7 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 	digits := strings.ReplaceAll(strings.TrimSpace(reference), "-", "")
 	raw, err := hex.DecodeString(digits[:min(len(digits), 64)])
 	if err != nil || len(raw) != len(anteroom.ID{}) && len(raw) != referenceBytes {
-		return nil, anteroom.Errorf(anteroom.Invalid, "a reference is a code like 3f9a1-c07be, or an id of 32 hexadecimal digits")
+		return nil, anteroom.Errorf(anteroom.Invalid, "use a code like 3f9a1-c07be, or an id of 32 hexadecimal digits")
 	}
 	if r.far != nil {
 		return r.findFar(ctx, raw)

@@ -77,8 +77,8 @@ func TestQuestionsGoThroughTheHub(t *testing.T) {
 		}
 		shard := cluster.ShardOf(string(shop.ID))
 		for _, c := range []struct{ question, want string }{
-			{"{", "cannot be read"}, {`{"op":"find","site":"a.b"}`, "no name of a site"}, {`{"op":"find","site":"nowhere"}`, "does not answer the hub"},
-			{`{"op":"dance","site":"tokyo","id":"00"}`, "not known here"},
+			{"{", "cannot be read"}, {`{"op":"find","site":"a.b"}`, "not the name of a site"}, {`{"op":"find","site":"nowhere"}`, "does not answer the hub"},
+			{`{"op":"dance","site":"tokyo","id":"00"}`, "unknown request"},
 		} {
 			raw, err := g.node("lima-1").link.Request(t.Context(), askViaHub(shard), []byte(c.question))
 			if err != nil || !strings.Contains(string(raw), c.want) {

@@ -162,7 +162,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	if r.alone != nil && r.single.Older() {
 		r.mu.Unlock()
 		if err := r.node.outdated(ctx); err != nil {
-			r.node.log.Error("the rooms cannot begin anew", "error", err)
+			r.node.log.Error("the rooms cannot be restarted", "error", err)
 			return d, false
 		}
 		return r.decide(ctx, v)

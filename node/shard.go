@@ -272,7 +272,7 @@ func (n *Node) roomOf(raw [16]byte) *Room {
 // malformed says that a message could not be read: a defect, or another release.
 func (x *member) malformed(room anteroom.RoomID, err error) {
 	if x.garbled.Add(1)%1000 == 1 {
-		x.log.Error("a message between nodes cannot be read; nodes of releases that do not understand each other, or a defect", "room", string(room), "error", err,
+		x.log.Error("a message between nodes cannot be read: their releases do not understand each other, or there is a defect", "room", string(room), "error", err,
 			slog.Uint64("so_far", x.garbled.Load()))
 	}
 }

@@ -42,7 +42,7 @@ func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.E
 		return nil
 	}
 	if r.stage, err = r.node.shuffles.Stage(ctx, r.id); err != nil {
-		return fmt.Errorf("room %s: what it keeps of its events cannot be read: %w", r.schedule.plan.Name, err)
+		return fmt.Errorf("room %s: the record of its events cannot be read: %w", r.schedule.plan.Name, err)
 	}
 	tag := shuffles.Tag(r.stage.Event, r.stage.Number)
 	if e := r.event(r.stage.Event); e != nil && r.records[tag] == nil {
@@ -128,7 +128,7 @@ func (r *Room) keepSoon(now anteroom.Time) {
 		defer cancel()
 		done, err := r.keep(ctx)
 		if err != nil {
-			r.node.log.Error("what is to be kept of an event cannot be stored; it is tried again", "room", string(r.id), "error", err)
+			r.node.log.Error("the record of an event cannot be stored; retrying", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

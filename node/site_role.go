@@ -59,7 +59,7 @@ func (r *siteRole) run(ctx context.Context) {
 		}
 		text := err.Error()
 		r.broken.Store(&text)
-		r.member.log.Error("the rooms of a shard are not decided about here; it is tried again", "shard", r.shard, "error", err)
+		r.member.log.Error("this node cannot serve the rooms of a shard; retrying", "shard", r.shard, "error", err)
 		if wait = min(2*wait, againMax); time.Since(began) > 2*againMax {
 			wait = againMin
 		}
@@ -99,7 +99,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	}
 	past, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return true })
 	if err != nil {
-		return fmt.Errorf("node: the journal %s cannot be read: %w (start the site once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow)", name, err)
+		return fmt.Errorf("node: the journal %s cannot be read: %w (to continue without it, start the site once with --new-journal: sessions are then recovered from the visitors' cookies, and admissions stay within the limits)", name, err)
 	}
 	stands, err := x.standing(ctx, r.shard, last.at == 0)
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	for _, l := range listeners {
 		one, err := l.space.Subscribe(l.subject, l.fn)
 		if err != nil {
-			return fmt.Errorf("node: %s cannot be heard: %w", l.subject, err)
+			return fmt.Errorf("node: cannot subscribe to %s: %w", l.subject, err)
 		}
 		stops = append(stops, one)
 	}
@@ -198,7 +198,7 @@ func (x *member) standing(ctx context.Context, shard int, empty bool) (standing,
 	next := standing{Incarnation: max(1, known.Incarnation), Seen: time.Now().UTC(), Begun: empty, revision: entry.Revision}
 	if known.Incarnation > 0 && (forgot || empty && !known.Begun && time.Since(known.Seen) < keep) {
 		next.Incarnation++
-		x.log.Warn("the journal of a shard is gone: its sessions are taken over from the visitors' cookies", "shard", shard, "incarnation", next.Incarnation)
+		x.log.Warn("the journal of a shard is gone: its sessions are recovered from the visitors' cookies", "shard", shard, "incarnation", next.Incarnation)
 	}
 	if err := x.stand(ctx, shard, &next); err != nil {
 		return known, err

@@ -477,7 +477,7 @@ func (s *siteShard) lookForDoors() {
 func (s *siteShard) finish(ctx context.Context) {
 	s.drop()
 	if err := s.journal.sync(ctx); err != nil {
-		s.member.log.Warn("what a shard has decided last could not be recorded, and was told nobody", "shard", s.number, "error", err)
+		s.member.log.Warn("the last decisions of a shard could not be recorded and were not sent", "shard", s.number, "error", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func (f *finder) start(t html.Token) {
 		role, _ := attr("role")
 		switch {
 		case !ok && !has("aria-label", "aria-labelledby") && role != "presentation" && role != "none":
-			f.tell("image-alt", "a picture has no words: write alt=\"…\", or alt=\"\" for one that only decorates")
+			f.tell("image-alt", "a picture has no text: write alt=\"…\", or alt=\"\" for one that only decorates")
 		case alt != "" || has("aria-label"):
 			f.words()
 		}

@@ -29,8 +29,8 @@ func parsePreview(t *testing.T, query string) PreviewOptions {
 func TestPreviewShowsEveryState(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                       "You are in line",
-		"queueing_method=random": "We let visitors in at random",
-		"queueing_method=RANDOM": "We let visitors in at random",
+		"queueing_method=random": "The order is random",
+		"queueing_method=RANDOM": "The order is random",
 		"queueing_method=reject": "Not available right now",
 		"queue_is_full=true":     "The line is very long",
 		"force_queue=true":       "Please wait a moment",

@@ -92,7 +92,7 @@ func statesAt(now anteroom.Time) []State {
 		}),
 		of("down", func(d *anteroom.Decision) { d.Reason, d.WaitKnown, d.WaitTime = anteroom.ReasonOrigin, false, 0 }),
 		of("message", func(d *anteroom.Decision) {
-			d.InForce = &anteroom.InForce{Message: "Restocking & letting people in again at 15:00. Your place is kept."}
+			d.InForce = &anteroom.InForce{Message: "Restocking & open again at 15:00. Your place is kept."}
 		}),
 		of("lost", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonPlaceLost }),
 		of("over", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonSessionOver }),

@@ -128,7 +128,7 @@ func check(page string) anteroom.Faults {
 				fault(start, fmt.Sprintf("closes section %q, which is not open", name), "open it with {{#"+name+"}} or {{^"+name+"}}")
 			case open[len(open)-1].name != name:
 				last := open[len(open)-1]
-				fault(start, fmt.Sprintf("closes section %q while %q of line %d is open", name, last.name, last.line), "write {{/"+last.name+"}} first")
+				fault(start, fmt.Sprintf("closes section %q while %q, opened on line %d, is open", name, last.name, last.line), "write {{/"+last.name+"}} first")
 				open = open[:len(open)-1]
 			default:
 				open = open[:len(open)-1]

@@ -87,7 +87,7 @@ func TestFaultsOfTemplates(t *testing.T) {
 		{"raw with a space", "{{ {a} }}", "opens a raw variable with a space (write {{{name}}})", 1, 1},
 		{"never closed", "x\n  {{#queueAll}}\ny", `section "queueAll" is never closed (write {{/queueAll}} where it ends)`, 2, 3},
 		{"never opened", "x\n{{/queueAll}}", `closes section "queueAll", which is not open`, 2, 1},
-		{"crossed", "{{#a}}\n{{#b}}\n{{/a}}{{/b}}", `closes section "a" while "b" of line 2 is open (write {{/b}} first)`, 3, 1},
+		{"crossed", "{{#a}}\n{{#b}}\n{{/a}}{{/b}}", `closes section "a" while "b", opened on line 2, is open (write {{/b}} first)`, 3, 1},
 		{"10,000 nested sections", strings.Repeat("{{#queueAll}}\n", 10_000), "nests sections deeper than 32 (nest less)", 33, 1},
 		{"tags", strings.Repeat("{{waitTime}}\n", 2_001), "has more than 2000 tags (use fewer)", 2001, 1},
 		{"2 MB", strings.Repeat("x", 2<<20), "has 2097152 bytes (at most 524288", 1, 1},

@@ -16,7 +16,7 @@ var verifier = sync.OnceValue(func() verifying {
 			"'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		page: `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
 			`<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark"><link rel="icon" href="` + icon + `">` +
-			"<style>" + style + "</style><title>Check a draw – Anteroom</title></head><body>" + string(raw) + "<script>" + script + "</script></body></html>\n",
+			"<style>" + style + "</style><title>Check a shuffle – Anteroom</title></head><body>" + string(raw) + "<script>" + script + "</script></body></html>\n",
 	}
 })
 

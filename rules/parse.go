@@ -296,7 +296,7 @@ func (p *parser) failRest(v value) bool {
 	case strings.HasPrefix(p.src[p.at:], "^"):
 		return p.fail(p.at, "^ is not an operator", "write xor, or ^^")
 	case v.kind == boolKind && (isComparison(lower(w)) || strings.IndexByte("=!<>~", p.src[p.at]) >= 0):
-		return p.fail(p.at, "what is true or false is not compared", "it is a condition by itself: write it alone, or not before it")
+		return p.fail(p.at, "what is true or false is not compared", "it is a condition by itself: write only the field, or not and the field")
 	}
 	return p.fail(p.at, "expected and, or, xor or the end, not "+p.here(), "")
 }
@@ -607,7 +607,7 @@ func (p *parser) failName(name string, at int) bool {
 	case l == "not":
 		return p.fail(at, clip(name)+" is not known: operators are in lower case", "write not")
 	case l == "true" || l == "false":
-		return p.fail(at, clip(name)+" is not a value here", "what is true or false stands alone: ssl, or not ssl")
+		return p.fail(at, clip(name)+" is not a value here", "a true or false field is a condition by itself: ssl, or not ssl")
 	case isComparison(l):
 		return p.fail(at, "expected a field before "+name, "write one: http.host "+l+" …")
 	case slices.Contains(functionNames, l):

@@ -50,7 +50,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.serve(s)
-			r.log.await(t, 0, "a certificate is in use")
+			r.log.await(t, 0, "certificate in use")
 			issuer := func() string {
 				conn, err := tls.Dial("tcp", r.s.Addresses().Visitors[0], &tls.Config{ServerName: "shop.example.com", InsecureSkipVerify: true})
 				if err != nil {
@@ -71,7 +71,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 			a.stop()
 			mark := r.log.mark()
 			r.start()
-			r.log.await(t, mark, "a certificate is in use")
+			r.log.await(t, mark, "certificate in use")
 			if got := issuer(); !strings.Contains(got, "Pebble") {
 				t.Errorf("after the restart: issued by %q", got)
 			}

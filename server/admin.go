@@ -94,7 +94,7 @@ func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler 
 	name, _, _ := net.SplitHostPort(configured)
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusForbidden, "a page of another origin asks; only programs and the pages of this listener may")
+		refuse(w, r, http.StatusForbidden, "request from a page of another origin; only programs and the pages of the admin address may use the API")
 	}))
 	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -102,7 +102,7 @@ func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler 
 			host = h
 		}
 		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
-			refuse(w, r, http.StatusMisdirectedRequest, "the admin listener answers to addresses, to localhost, to the name that the key admin has and to those of its certificate; ask for one of these")
+			refuse(w, r, http.StatusMisdirectedRequest, "unknown host name; use an IP address, localhost, the name in the key admin, or a name of the admin certificate")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -170,7 +170,7 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 		case anteroom.Invalid, anteroom.NotFound, anteroom.Denied:
 			status = http.StatusBadRequest
 		}
-		say(w, status, "not taken, the last good configuration stays in force:\n"+err.Error())
+		say(w, status, "invalid; the last good configuration stays in force:\n"+err.Error())
 		return
 	}
 	say(w, http.StatusOK, "reloaded")

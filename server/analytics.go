@@ -117,7 +117,7 @@ func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 			defer func() { <-busy }()
 			if text, ok := answer(ctx, m.Data); ok && ctx.Err() == nil && m.Reply != nil {
 				if err := m.Reply(text); err != nil {
-					s.log.Debug("an answer about analytics was not sent", "error", err)
+					s.log.Debug("a response with analytics was not sent", "error", err)
 				}
 			}
 		}()
@@ -129,7 +129,7 @@ func (s *Server) serveAnalytics(ctx context.Context) (stop func()) {
 	} {
 		end, err := s.link.Subscribe(subject, func(m cluster.Message) { reply(m, answer) })
 		if err != nil {
-			s.log.Error("what other nodes ask of analytics is not heard", "subject", subject, "error", err)
+			s.log.Error("requests of other nodes for analytics cannot be received", "subject", subject, "error", err)
 			continue
 		}
 		stops = append(stops, end)
@@ -154,7 +154,7 @@ func (s *Server) catchUpAnalytics(ctx context.Context) {
 		case n > 0:
 			s.log.Info("analytics that this process missed were copied from another", "rows", n)
 		case err != nil:
-			s.log.Debug("no other node was asked for analytics that this process missed", "error", err)
+			s.log.Debug("could not ask another node for analytics that this process missed", "error", err)
 		}
 	}
 }

@@ -47,11 +47,11 @@ func (s *Server) newCertificates(a config.ACME) *certificates {
 		OnEvent: func(_ context.Context, event string, data map[string]any) error {
 			switch event {
 			case "cert_obtained":
-				c.log.Info("a certificate was obtained", "host", data["identifier"], "renewal", data["renewal"])
+				c.log.Info("certificate obtained", "host", data["identifier"], "renewal", data["renewal"])
 			case "cached_managed_cert":
-				c.log.Info("a certificate is in use", "hosts", data["sans"])
+				c.log.Info("certificate in use", "hosts", data["sans"])
 			case "cert_failed":
-				c.log.Error("a certificate could not be obtained; it is tried again", "host", data["identifier"], "error", data["error"])
+				c.log.Error("certificate could not be obtained; retrying", "host", data["identifier"], "error", data["error"])
 			}
 			return nil
 		},
@@ -89,7 +89,7 @@ func loadCertificates(t config.TLS, log *slog.Logger) (out loadedCertificates, e
 			return out, anteroom.Errorf(anteroom.Invalid, "tls.certificates[%d]: %w", i, err)
 		}
 		if time.Now().After(pair.Leaf.NotAfter) {
-			log.Error("a certificate has run out", "file", f.Cert, "at", pair.Leaf.NotAfter)
+			log.Error("certificate expired", "file", f.Cert, "at", pair.Leaf.NotAfter)
 		}
 		out.files = append(out.files, pair)
 	}

@@ -52,7 +52,7 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	}
 	health := s.link.Health()
 	if health.SiteName == "" {
-		return anteroom.Errorf(anteroom.Unavailable, "the site of this node is not known, for no core of it has ever been reached: see cluster.join")
+		return anteroom.Errorf(anteroom.Unavailable, "the site of this node is not known, because it never reached a core: check cluster.join")
 	}
 	if err := s.grow(ctx, cfg, health.SiteName); err != nil {
 		return err
@@ -76,21 +76,21 @@ func (s *Server) grow(ctx context.Context, cfg config.Config, site string) error
 		return nil
 	}
 	if cfg.Cluster.Listen == "" || !s.link.Health().Hub {
-		return anteroom.Errorf(anteroom.Invalid, "%s holds what this process kept when it was alone, which only a core of the hub can take into a cluster: give this node another data directory, or move %s away if nothing in it is needed", cfg.Data, dir)
+		return anteroom.Errorf(anteroom.Invalid, "%s holds data of a standalone process, which only a core of the hub can bring into a cluster: give this node another data directory, or move %s away if you do not need it", cfg.Data, dir)
 	}
 	old, err := natslink.Open(natslink.Config{Dir: dir, Log: s.log})
 	if err != nil {
-		return fmt.Errorf("what this process kept when it was alone cannot be taken into the cluster: %w", err)
+		return fmt.Errorf("the data of the standalone process cannot be brought into the cluster: %w", err)
 	}
 	err = node.Grow(ctx, old, s.link, site)
 	if err := errors.Join(err, old.Close()); err != nil {
-		return fmt.Errorf("what this process kept in %s when it was alone cannot be taken into the cluster (give this node another data directory if it is not to be): %w", dir, err)
+		return fmt.Errorf("the data of the standalone process in %s cannot be brought into the cluster (to leave it out, give this node another data directory): %w", dir, err)
 	}
 	aside, err := natslink.Retire(dir)
 	if err != nil {
 		return err
 	}
-	s.log.Info("what this process kept when it was alone is the cluster's now", "aside", aside)
+	s.log.Info("the data of the standalone process is in the cluster now", "aside", aside)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (s *Server) useFirst(ctx context.Context, p prepared) error {
 		if s.ring == nil || !errors.Is(err, cluster.ErrUnavailable) || ctx.Err() != nil {
 			return err
 		}
-		s.log.Info("the store of the cluster does not take writes yet; trying again", "error", err)
+		s.log.Info("the store of the cluster does not accept writes yet; retrying", "error", err)
 		wait(ctx, time.Second)
 	}
 }
@@ -128,7 +128,7 @@ func nodeName(cfg config.Config) (string, error) {
 		return "", anteroom.Errorf(anteroom.Unavailable, "the data directory cannot be made: %w", err)
 	}
 	if err := os.WriteFile(file, []byte(name+"\n"), 0o600); err != nil {
-		return "", anteroom.Errorf(anteroom.Unavailable, "the name of this node cannot be kept: %w", err)
+		return "", anteroom.Errorf(anteroom.Unavailable, "the name of this node cannot be stored: %w", err)
 	}
 	return name, nil
 }
@@ -148,7 +148,7 @@ func (s *Server) withShared(ctx context.Context, cfg config.Config) (config.Conf
 	}
 	e, err := s.link.Get(ctx, sharedKey)
 	if errors.Is(err, cluster.ErrNotFound) {
-		s.log.Info("waiting for a node whose configuration says what is behind the gateway (sites)")
+		s.log.Info("waiting for a node that has sites in its configuration")
 		err = s.awaitShared(ctx, &e)
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Server) withShared(ctx context.Context, cfg config.Config) (config.Conf
 	}
 	got, err := cfg.WithShared(e.Value, Check)
 	if err != nil {
-		return cfg, anteroom.Errorf(anteroom.Invalid, "what another node says of sites and rooms is not for this release: %w", err)
+		return cfg, anteroom.Errorf(anteroom.Invalid, "sites and rooms from another node are in a format that this release does not know: %w", err)
 	}
 	s.taken.Store(&e)
 	return got, nil
@@ -196,7 +196,7 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 		}
 		if err == nil || errors.Is(err, cluster.ErrNotFound) {
 			if err == nil {
-				s.log.Warn("the configuration files of two nodes differ in sites or rooms, or this one has changed: nodes without sites now take this one's")
+				s.log.Warn("sites or rooms in the configuration file differ from another node's, or have changed: nodes without sites now use those of this node")
 			}
 			if _, err = s.link.Update(ctx, sharedKey, text, e.Revision); err == nil {
 				return
@@ -214,7 +214,7 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 
 // followCluster follows what other nodes change, until ctx ends.
 func (s *Server) followCluster(ctx context.Context) {
-	go s.ring.follow(ctx, func() { s.Reload(ctx, "the ticket keys were changed") })
+	go s.ring.follow(ctx, func() { s.Reload(ctx, "ticket keys changed") })
 	go s.manage.Follow(ctx)
 	go func() {
 		for {
@@ -228,7 +228,7 @@ func (s *Server) followCluster(ctx context.Context) {
 	}()
 	s.link.Watch(ctx, sharedKey, func(c cluster.Change) {
 		if taken := s.taken.Load(); c.Key == sharedKey && !c.Gone && taken != nil && c.Revision != taken.Revision {
-			s.Reload(ctx, "another node's configuration has changed")
+			s.Reload(ctx, "the configuration of another node changed")
 		}
 	})
 }

@@ -121,7 +121,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	if err := r.s.Reload(t.Context(), "test"); err != nil {
 		t.Fatal(err)
 	}
-	second.log.await(t, mark, "the configuration was reloaded")
+	second.log.await(t, mark, "configuration reloaded")
 	if n := second.s.Config().Rooms[0].TotalActiveUsers; n != 3 {
 		t.Errorf("%d at the second node", n)
 	}
@@ -152,7 +152,7 @@ func TestKeysAreTheClusters(t *testing.T) {
 	}
 	marks := []int{r.log.mark(), second.log.mark()}
 	for i, one := range []*running{r, second} {
-		one.log.await(t, marks[i]/2, "the configuration was reloaded")
+		one.log.await(t, marks[i]/2, "configuration reloaded")
 		if a := one.visit("/", in...); !a.isIn() {
 			t.Error("a ticket is worthless after the rotation")
 		}

@@ -38,7 +38,7 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 	}
 	facts, err := natslink.Look(ctx, s.link)
 	if err != nil {
-		s.log.Debug("the store does not tell all of itself", "error", err)
+		s.log.Debug("the store reports only part of its state", "error", err)
 	}
 	v.Cores = facts.Cores()
 	for _, f := range facts.Faults() {

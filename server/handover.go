@@ -76,7 +76,7 @@ func (in *Inheritance) handedOver() bool { return in != nil && in.ready != nil }
 func (in *Inheritance) takeOver() error {
 	defer in.ready.Close()
 	if _, err := io.WriteString(in.ready, readyWord); err != nil {
-		return fmt.Errorf("the process that this one was to replace is gone: %w", err)
+		return fmt.Errorf("the process that this one should replace is gone: %w", err)
 	}
 	return nil
 }
@@ -132,10 +132,10 @@ func (in *Inheritance) close() (unused []string) {
 // On an error this process goes on as if nothing had happened.
 func (s *Server) HandOver(ctx context.Context) error {
 	if s.handed.Load() {
-		return errors.New("the listeners are handed over already")
+		return errors.New("the listeners are already being handed over")
 	}
 	if s.program == "" {
-		return errors.New("this program's file is not known")
+		return errors.New("the path of this program is not known")
 	}
 	listen, tell, err := os.Pipe()
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Server) HandOver(ctx context.Context) error {
 	tell.Close() // so that the pipe ends when the new process does
 	if err := readyFrom(ctx, listen); err != nil {
 		cmd.Process.Kill()
-		return fmt.Errorf("the new process did not get ready: %w (what it said is in the log above); %v", err, cmd.Wait())
+		return fmt.Errorf("the new process did not become ready: %w (see its messages in the log above); %v", err, cmd.Wait())
 	}
 	s.handed.Store(true)
 	s.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))

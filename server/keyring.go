@@ -131,7 +131,7 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 			e, err := r.space.Get(ctx, ringKey)
 			if err != nil {
 				if ctx.Err() == nil {
-					r.log.Warn("the ticket keys of the cluster cannot be read now; it is tried again", "error", err)
+					r.log.Warn("the ticket keys of the cluster cannot be read; retrying", "error", err)
 					time.AfterFunc(time.Second, func() { poke(moved) })
 				}
 				continue
@@ -141,7 +141,7 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 			}
 			ring, err := r.open(e)
 			if err != nil {
-				r.log.Error("the ticket keys of the cluster cannot be read; those of before stay in use", "error", err)
+				r.log.Error("the ticket keys of the cluster cannot be read; the previous keys stay in use", "error", err)
 				continue
 			}
 			seen = e.Revision
@@ -159,7 +159,7 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 				return k.Promote(time.Now(), 0)
 			})
 			if err != nil && ctx.Err() == nil {
-				r.log.Warn("a new ticket key cannot be put in use yet; it is tried again", "error", err)
+				r.log.Warn("a new ticket key cannot be used yet; retrying", "error", err)
 				due.Reset(promoteAfter)
 			}
 		}

@@ -200,7 +200,7 @@ func (d doors) room(id anteroom.RoomID) (*node.Room, error) {
 	if r := d.s.node.Room(id); r != nil {
 		return r, nil
 	}
-	return nil, anteroom.Errorf(anteroom.Unavailable, "the room is not served yet")
+	return nil, anteroom.Errorf(anteroom.Unavailable, "the room is not being served yet")
 }
 
 // Status returns a room's live numbers.
@@ -273,7 +273,7 @@ func (k keys) Rotate(ctx context.Context) error {
 	if _, err := ticket.RotateFile(KeyFile(k.s.first.Load().Data), time.Now(), 0); err != nil {
 		return err
 	}
-	return k.s.Reload(ctx, "the keys were rotated")
+	return k.s.Reload(ctx, "keys rotated")
 }
 
 // Export returns the keys as a key file has them.
@@ -298,5 +298,5 @@ func (k keys) Import(ctx context.Context, copied []byte) error {
 	if err != nil {
 		return err
 	}
-	return k.s.Reload(ctx, "the keys were restored")
+	return k.s.Reload(ctx, "keys restored")
 }

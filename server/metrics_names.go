@@ -88,7 +88,7 @@ var (
 	mRefused       = counter("refused_requests_total", "Requests refused as malformed or oversized before any decision.", "status")
 	mForeignHops   = counter("ignored_forwarding_headers_total", "Requests with forwarding headers from an address that is not in trusted_proxies.")
 	mExhausted     = counter("rules_exhausted_total", "Requests whose rules exceeded their time budget and therefore did not match.")
-	mLookups       = counter("crawler_lookups_total", "DNS lookups for addresses that claim to be search-engine crawlers. dropped: too many at once, not looked up.", "result")
+	mLookups       = counter("crawler_lookups_total", "DNS lookups for addresses that claim to be search-engine crawlers. dropped: too many in flight, not looked up.", "result")
 	mCrawlers      = gauge("crawlers_verified", "Addresses verified as search-engine crawlers.")
 	mInFlight      = gauge("requests_in_flight", "Requests in flight.")
 	mStreams       = gauge("streams_open", "Waiting pages with an open stream.")

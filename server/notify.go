@@ -20,13 +20,13 @@ func (s *Server) notify(state string) {
 	}
 	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
-		s.log.Warn("the service manager cannot be told", "state", state, "error", err)
+		s.log.Warn("the service manager cannot be notified", "state", state, "error", err)
 		return
 	}
 	defer c.Close()
 	c.SetWriteDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte(state)); err != nil {
-		s.log.Warn("the service manager cannot be told", "state", state, "error", err)
+		s.log.Warn("the service manager cannot be notified", "state", state, "error", err)
 	}
 }
 

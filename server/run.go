@@ -93,7 +93,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stop()
 	background.Wait()
 	if unrecorded != nil {
-		s.log.Error("stopped: what happened last is not on record; at the next start nobody new is admitted to the seats of those who had a session", "error", unrecorded)
+		s.log.Error("stopped, but the last changes are not recorded; after the next start, seats of existing sessions stay reserved until these expire", "error", unrecorded)
 		return errors.Join(err, unrecorded)
 	}
 	s.log.Info("stopped: sessions and places are kept")

@@ -179,13 +179,13 @@ func (s *Server) openStore(ctx context.Context, cfg config.Config, lockWait time
 		return err
 	}
 	if !damage.Copy && !s.opts.NewJournal {
-		return anteroom.Errorf(anteroom.Unavailable, "%w (start once with --new-journal to go on without it: sessions are then taken over from the visitors' cookies, and no more are admitted than the limits allow; or restore a backup of %s)", err, cfg.Data)
+		return anteroom.Errorf(anteroom.Unavailable, "%w (to continue without it, start once with --new-journal: sessions are then recovered from the visitors' cookies, and admissions stay within the limits; or restore a backup of %s)", err, cfg.Data)
 	}
 	if damage.Copy {
 		s.log.Error("the data directory is a copy, so its journal may be outdated: recovering sessions and places from the visitors' cookies, and admitting "+
 			"no new visitor until every session that may exist has come back or expired", "error", err)
 	} else {
-		s.log.Error("the journal is damaged and was dropped, as --new-journal says", "error", err)
+		s.log.Error("the journal is damaged and was dropped because of --new-journal", "error", err)
 	}
 	if err := node.Forget(ctx, s.link); err != nil {
 		return err
@@ -266,10 +266,10 @@ func (s *Server) Reload(ctx context.Context, why string) error {
 	s.state.reloadedAt, s.state.reloadErr = time.Now(), err
 	s.state.Unlock()
 	if err != nil {
-		s.log.Error("the new configuration was not taken; the last good one stays in force", "why", why, "error", err)
+		s.log.Error("the new configuration is invalid; the last good one stays in force", "why", why, "error", err)
 		return err
 	}
-	s.log.Info("the configuration was reloaded", "why", why, "rooms", s.manage.State().Len())
+	s.log.Info("configuration reloaded", "why", why, "rooms", s.manage.State().Len())
 	for _, what := range s.needRestart(cfg) {
 		s.log.Warn("this change takes effect at the next restart", "key", what)
 	}

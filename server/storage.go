@@ -68,7 +68,7 @@ func (l *linkStorage) read(ctx context.Context, key string) (storedFile, error) 
 		return storedFile{}, err
 	}
 	if len(e.Value) == 0 || len(e.Value) < 1+int(e.Value[0]) {
-		return storedFile{}, fmt.Errorf("%s: stored value is cut", key)
+		return storedFile{}, fmt.Errorf("%s: stored value is truncated", key)
 	}
 	var f storedFile
 	n := 1 + int(e.Value[0])

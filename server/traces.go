@@ -175,7 +175,7 @@ func (c *counting) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		c.tracer.failed.Add(1)
 		if time.Since(c.said) >= traceLogs {
 			c.said = time.Now()
-			c.tracer.log.Warn("the receiver of traces does not take them", "receiver", c.tracer.cfg.Endpoint, "spans", len(spans), "error", err)
+			c.tracer.log.Warn("the receiver of traces does not accept them", "receiver", c.tracer.cfg.Endpoint, "spans", len(spans), "error", err)
 		}
 	}
 	return nil

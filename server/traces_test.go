@@ -277,7 +277,7 @@ func TestReceiverThatRefuses(t *testing.T) {
 	if a := r.visit("/"); !a.isIn() {
 		t.Fatal(a.StatusCode)
 	}
-	r.log.await(t, 0, "the receiver of traces does not take them")
+	r.log.await(t, 0, "the receiver of traces does not accept them")
 	if m := r.admin("GET", "/metrics"); !strings.Contains(m.body, "anteroom_trace_exports_failed_total 1\n") {
 		t.Error("the failure is not counted")
 	}

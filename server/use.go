@@ -118,7 +118,7 @@ func (s *Server) keys(data string) (*ticket.Keyring, error) {
 	}
 	ring, created, err := ticket.LoadOrCreate(KeyFile(data), time.Now())
 	if created {
-		s.log.Info("made a key file: it seals the visitors' tickets, keep it safe and do not share it", "file", KeyFile(data))
+		s.log.Info("created a key file: it seals the visitors' tickets; keep it safe and do not share it", "file", KeyFile(data))
 	}
 	return ring, err
 }
@@ -136,7 +136,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 		return err
 	}
 	for _, w := range p.cfg.Warnings {
-		s.log.Warn("the configuration may have a slip", "at", w)
+		s.log.Warn("the configuration may contain a mistake", "at", w)
 	}
 	s.webhooks.use(p)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")

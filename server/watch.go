@@ -64,7 +64,7 @@ func (s *Server) watch(ctx context.Context) {
 				continue
 			}
 			changed = nil
-			s.Reload(ctx, "a file has changed") // Reload has logged what went wrong
+			s.Reload(ctx, "a watched file changed") // Reload has logged what went wrong
 			// What changed while it was read is different from now, and is read again.
 			prints = fingerprints(s.files())
 			maps.Copy(prints, now)

@@ -11,7 +11,7 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 )
 
-const taken = "the configuration was reloaded"
+const taken = "configuration reloaded"
 
 func TestWatchedFiles(t *testing.T) {
 	if testing.Short() {

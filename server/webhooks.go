@@ -92,7 +92,7 @@ func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) 
 		_, err = h.s.link.Put(saving, webhookTried+string(w.ID), data)
 	}
 	if err != nil {
-		h.s.log.Warn("the test of a webhook cannot be kept", "webhook", string(w.ID), "error", err)
+		h.s.log.Warn("the test delivery of a webhook cannot be stored", "webhook", string(w.ID), "error", err)
 	}
 	return d, nil
 }
@@ -107,11 +107,11 @@ func (h *webhooks) Deliveries(ctx context.Context, id anteroom.WebhookID) ([]man
 	out := []manage.Delivery{}
 	queue, err := webhookStore{h.s}.Load(ctx, id)
 	if err != nil {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "what the webhook was told is not known: %w", err)
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the deliveries of the webhook are not known: %w", err)
 	}
 	all, err := webhook.Deliveries(queue)
 	if err != nil {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "what the webhook was told is not known: %w", err)
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the deliveries of the webhook are not known: %w", err)
 	}
 	for _, d := range all {
 		out = append(out, deliveryOf(d))
@@ -179,7 +179,7 @@ func (h *webhooks) self() []byte {
 
 // term sends while the lease is renewed.
 func (h *webhooks) term(ctx context.Context, revision uint64) {
-	h.s.log.Info("this node sends the webhooks now")
+	h.s.log.Info("this node now sends webhooks")
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	var sending sync.WaitGroup
@@ -202,7 +202,7 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 		if err == nil {
 			revision, renewed = next, begun
 		} else if errors.Is(err, cluster.ErrRevision) || time.Since(renewed) > webhookLease-2*webhookRenew {
-			h.s.log.Warn("this node sends the webhooks no more: it could not renew the lease", "error", err)
+			h.s.log.Warn("this node no longer sends webhooks: it could not renew the lease", "error", err)
 			break
 		}
 	}
@@ -259,7 +259,7 @@ func (w *sending) load(ctx context.Context) bool {
 				w.detector, err = webhook.NewDetector(w.pace, w.told.Rooms)
 			}
 			if err != nil {
-				w.s.log.Error("what webhooks were told before is not known: some may be told again", "error", err)
+				w.s.log.Error("past webhook deliveries are not known: some may be sent again", "error", err)
 			}
 		} else if ctx.Err() != nil || errors.Is(err, cluster.ErrClosed) {
 			return false
@@ -317,7 +317,7 @@ func (w *sending) save(ctx context.Context) {
 		_, err = w.s.link.Put(ctx, webhookTold, data)
 	}
 	if err != nil && !w.failing && ctx.Err() == nil {
-		w.s.log.Error("what webhooks were told cannot be saved: after a restart some may be told again", "error", err)
+		w.s.log.Error("webhook deliveries cannot be saved: after a restart some may be sent again", "error", err)
 	}
 	w.failing = err != nil
 }

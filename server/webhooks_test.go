@@ -214,7 +214,7 @@ func TestWebhooksReachOnlyWhatIsAllowed(t *testing.T) {
 	if err := webhook.Verify(l.got[0].Header.Get(webhook.SignatureHeader), []byte(l.bodies[0]), secret, time.Now(), webhook.DefaultTolerance); err != nil {
 		t.Error(err)
 	}
-	if all, err := m.Deliveries(t.Context(), hookOwner, made.ID); err != nil || len(all) != 1 || all[0].ID != d.ID || !strings.Contains(all[0].Text, "asked for by owner") {
+	if all, err := m.Deliveries(t.Context(), hookOwner, made.ID); err != nil || len(all) != 1 || all[0].ID != d.ID || !strings.Contains(all[0].Text, "sent by owner") {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -243,7 +243,7 @@ func TestOneNodeSendsWebhooks(t *testing.T) {
 	if err := webhook.Verify(l.got[0].Header.Get(webhook.SignatureHeader), []byte(l.bodies[0]), secret, time.Now(), webhook.DefaultTolerance); err != nil {
 		t.Errorf("the nodes sign differently: %v", err)
 	}
-	if n := strings.Count(r.log.String()+second.log.String(), "this node sends the webhooks now"); n != 1 {
+	if n := strings.Count(r.log.String()+second.log.String(), "this node now sends webhooks"); n != 1 {
 		t.Errorf("%d nodes send", n)
 	}
 	for _, at := range []*running{r, second} {

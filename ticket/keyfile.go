@@ -50,7 +50,7 @@ func Load(path string) (*Keyring, error) {
 	ring, err := parse(data)
 	if err != nil {
 		return nil, anteroom.Errorf(anteroom.Invalid, "key file %s: %w. It was left as it is: put a copy of it back. "+
-			"Only if there is none, move it away; the next start then makes new keys, and all who wait or are inside become new", path, err)
+			"Only if there is none, move it away; the next start then makes new keys, and all visitors start over", path, err)
 	}
 	return ring, nil
 }

@@ -94,7 +94,7 @@ func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q 
 		f.Rows.Incomplete = total.Incomplete
 	}
 	if f.History, err = m.RoomHistory(ctx, by, q.Zone, q.Room, f.From, f.To); err != nil {
-		f.Notes = append(f.Notes, "What was changed cannot be told: "+err.Error()+".")
+		f.Notes = append(f.Notes, unreadChanges+err.Error()+".")
 	}
 	f.Occurrences, f.MoreEvents = occurrences(f.Room, f.From, f.To)
 	for _, o := range f.Occurrences {
@@ -103,7 +103,7 @@ func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q 
 		}
 		rec, err := m.Shuffle(q.Room, o.Event.ID, o.Number)
 		if err != nil {
-			f.Notes = append(f.Notes, fmt.Sprintf("The draw of event %s, number %d, cannot be told: %v.", o.Event.Name, o.Number, err))
+			f.Notes = append(f.Notes, fmt.Sprintf("The shuffle of event %s, number %d, cannot be read: %v.", o.Event.Name, o.Number, err))
 			continue
 		}
 		f.Draws = append(f.Draws, DrawFact{o, rec})
@@ -128,3 +128,7 @@ func occurrences(room anteroom.Room, from, to time.Time) (found []Occurrence, mo
 	}
 	return found, false
 }
+
+// unreadChanges begins the note that stands in for the changes of the audit log; the statement about the order then does not say
+// that nobody intervened.
+const unreadChanges = "The changes cannot be read: "

@@ -39,7 +39,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	for _, one := range []struct {
 		name   string
 		counts map[string]int64
-	}{{"Decisions", r.Decisions}, {"Tickets that were not accepted", r.TicketRefusals}, {"Requests past the room", r.Bypasses}} {
+	}{{"Decisions", r.Decisions}, {"Tickets that were not accepted", r.TicketRefusals}, {"Requests that bypassed the room", r.Bypasses}} {
 		if t := (tally{Name: one.name}); len(one.counts) > 0 {
 			for _, word := range slices.Sorted(maps.Keys(one.counts)) {
 				t.Rows = append(t.Rows, tallied{word, one.counts[word]})

@@ -64,7 +64,7 @@ func Make(f Facts) *Report {
 	total := f.Total
 	if total == nil || total.Minutes == 0 {
 		total = &analytics.Row{}
-		r.Notes = append(r.Notes, "Nothing was recorded of the room in this time.")
+		r.Notes = append(r.Notes, "Nothing was recorded for the room in this time.")
 	}
 	r.sums(total)
 	for i := range f.Rows.Rows {
@@ -248,25 +248,25 @@ const fresh = 10 * time.Second
 func (r *Report) missing(f Facts) {
 	note := func(text string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(text, args...)) }
 	if r.AsOf.Before(r.To.Add(-fresh)) && !r.AsOf.IsZero() {
-		note("The report was made before its end: it has what was known at %s.", moment(r.AsOf))
+		note("The report was made before the end of its time: it shows what was known at %s.", moment(r.AsOf))
 	}
 	if f.Rows.Incomplete != "" {
 		note("Figures are missing: %s.", strings.TrimSuffix(f.Rows.Incomplete, "."))
 	}
 	if slices.ContainsFunc(r.Draws, func(d Draw) bool { return d.Done }) {
-		note("The waits of whoever took part in a draw are counted from the draw, at the start of the event: when each of them had come is not kept.")
+		note("For visitors who took part in a shuffle, waits count from the start of the event, because their arrival times are not kept.")
 	}
 	if f.MoreEvents {
-		note("Only the first %d occurrences of events are named.", maxEvents)
+		note("Only the first %d occurrences of events are in the report.", maxEvents)
 	}
 	if f.History.Nameless {
-		note("Who made the changes is left out: the token that asked may not read the audit log.")
+		note("The report does not say who made the changes, because the token that asked may not read the audit log.")
 	}
 	if !f.History.Since.IsZero() {
-		note("The audit log begins at %s: what was changed before is not told.", moment(f.History.Since))
+		note("The audit log begins at %s; earlier changes are not in the report.", moment(f.History.Since))
 	}
 	if f.History.Omitted {
-		note("Only the last %d changes are told.", manage.MaxHistory)
+		note("Only the last %d changes are in the report.", manage.MaxHistory)
 	}
 }
 

@@ -43,50 +43,50 @@ func (r *Report) order(f Facts, total *analytics.Row) {
 		say("%s", meaning[method])
 	}
 	if len(o.Methods) == 0 {
-		say("Which method was in force is not known.")
+		say("The queueing method is not known.")
 	}
 	fifo := slices.Equal(o.Methods, []anteroom.QueueingMethod{anteroom.FIFO})
 	switch {
 	case o.Overtakes > 0:
-		say("%s let in without a turn while somebody who was in touch waited at the same site, %s of all.", people(o.Overtakes, "visitor was", "visitors were"), percent(share(o.Overtakes, max(1, r.Figures.LetIn))))
+		say("%s admitted without a turn while another visitor in touch waited at the same site, %s of all.", people(o.Overtakes, "visitor was", "visitors were"), percent(share(o.Overtakes, max(1, r.Figures.LetIn))))
 	case r.Figures.LetIn > 0 && fifo:
-		say("Nobody was let in without a turn while somebody who was in touch waited: no overtaking among %s.", people(r.Figures.LetIn, "visitor", "visitors"))
+		say("No visitor was admitted without a turn while another one in touch waited: no overtaking among %s.", people(r.Figures.LetIn, "visitor", "visitors"))
 	case r.Figures.LetIn > 0:
-		say("Nobody was let in without a turn while somebody who was in touch waited.")
+		say("No visitor was admitted without a turn while another one in touch waited.")
 	}
 	if len(o.Manual) > 0 {
 		var n int64
 		for _, m := range o.Manual {
 			n += m.Count
 		}
-		say("Operators asked %s to let in people at once, %d in all: these were the first of the line, in its order.", people(int64(len(o.Manual)), "time", "times"), n)
+		say("Operators admitted visitors by hand %s, %d in all: the first ones in the queue, in its order.", people(int64(len(o.Manual)), "time", "times"), n)
 	} else if r.logKnown(f) {
-		say("No operator let anybody in by hand.")
+		say("No operator admitted visitors by hand.")
 	}
 	if o.Resets > 0 {
-		say("All places were taken away %s: whoever waited then was new.", people(int64(o.Resets), "time", "times"))
+		say("An operator reset the queue %s: visitors who were waiting started over.", people(int64(o.Resets), "time", "times"))
 	}
 	for _, d := range r.Draws {
 		if d.Done {
-			say("At the start of event %s the order of %s was drawn; anybody can recompute it (below).", d.Event, people(d.Count, "visitor", "visitors"))
+			say("At the start of event %s, the order of %s was shuffled; anyone can recompute it (see below).", d.Event, people(d.Count, "visitor", "visitors"))
 		}
 	}
 	if total.Stats[analytics.Bypassed].Sum > 0 {
-		say("%s past the room by a rule or as a verified crawler.", people(total.Stats[analytics.Bypassed].Sum, "request went", "requests went"))
+		say("%s the room by a rule or as a verified crawler.", people(total.Stats[analytics.Bypassed].Sum, "request bypassed", "requests bypassed"))
 	}
 }
 
 // logKnown reports whether the log was read from the beginning of the report.
 func (r *Report) logKnown(f Facts) bool {
-	return f.History.Since.IsZero() && !f.History.Omitted && !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.HasPrefix(n, "What was changed") })
+	return f.History.Since.IsZero() && !f.History.Omitted && !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.HasPrefix(n, unreadChanges) })
 }
 
 // meaning says what a method does.
 var meaning = map[anteroom.QueueingMethod]string{
-	anteroom.FIFO:        "fifo: whoever came first was let in first, by the moment of the first request.",
-	anteroom.Random:      "random: whoever was let in next was drawn among everybody waiting.",
-	anteroom.Passthrough: "passthrough: everybody was let in and only counted.",
-	anteroom.Reject:      "reject: nobody new was let in.",
+	anteroom.FIFO:        "fifo: visitors were admitted in order of arrival, by the time of their first request.",
+	anteroom.Random:      "random: each next visitor was picked at random from all who were waiting.",
+	anteroom.Passthrough: "passthrough: every visitor was admitted and only counted.",
+	anteroom.Reject:      "reject: no new visitor was admitted.",
 }
 
 // drawn is a draw with the command that recomputes it.

@@ -71,13 +71,13 @@ type Event struct {
 // Figures are sums over the time.
 type Figures struct {
 	LetIn       int64    `json:"let_in" doc:"Sessions that began."`
-	AtOnce      int64    `json:"let_in_at_once" doc:"Sessions that began without waiting in line."`
+	AtOnce      int64    `json:"let_in_at_once" doc:"Sessions that began without a wait in the queue."`
 	Joined      int64    `json:"joined" doc:"Visitors who joined the queue."`
-	Abandoned   int64    `json:"abandoned" doc:"Places in line that were given up or expired."`
+	Abandoned   int64    `json:"abandoned" doc:"Places in the queue that were given up or expired."`
 	AbandonedOf *float64 `json:"abandoned_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
-	NoShows     int64    `json:"no_shows" doc:"Turns that were not taken in time."`
+	NoShows     int64    `json:"no_shows" doc:"Visitors who were called and did not come in time."`
 	NoShowsOf   *float64 `json:"no_show_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
-	TurnedAway  int64    `json:"turned_away" doc:"Requests that were refused a place in line."`
+	TurnedAway  int64    `json:"turned_away" doc:"Requests that were refused a place in the queue."`
 	Revoked     int64    `json:"revoked" doc:"Sessions ended by the origin or an operator."`
 	Bypassed    int64    `json:"bypassed" doc:"Requests that bypassed the room by a rule or as a crawler."`
 	Refused     int64    `json:"refused" doc:"Tickets that were not accepted."`
@@ -101,7 +101,7 @@ type Peak struct {
 type Limits struct {
 	ActiveUsers *Bounds `json:"total_active_users"`
 	NewUsers    *Bounds `json:"new_users_per_minute"`
-	OverActive  int64   `json:"spans_over_total_active_users" doc:"Spans with more active users than the limit, as after lowering it: nobody is thrown out."`
+	OverActive  int64   `json:"spans_over_total_active_users" doc:"Spans with more active users than the limit, as after lowering it: sessions do not end early."`
 	OverNew     *int64  `json:"minutes_over_new_users_per_minute" doc:"Minutes with more new users than the limit; null when the spans are longer than a minute."`
 }
 
@@ -135,11 +135,11 @@ type Estimates struct {
 
 // Order is what can be said of the order in which people were let in.
 type Order struct {
-	Methods   []anteroom.QueueingMethod `json:"methods" doc:"The methods in force, in their order."`
+	Methods   []anteroom.QueueingMethod `json:"methods" doc:"Queueing methods in force, in order of time."`
 	Overtakes int64                     `json:"overtakes" doc:"Visitors admitted without a turn while another one who was present waited at the same site."`
 	Manual    []Manual                  `json:"manual_admissions" doc:"Turns that an operator gave to the first visitors in the queue."`
-	Resets    int                       `json:"resets" doc:"How often all places in line were voided."`
-	Statement []string                  `json:"statement" doc:"The same in sentences."`
+	Resets    int                       `json:"resets" doc:"How often an operator reset the queue."`
+	Statement []string                  `json:"statement" doc:"All of this in sentences."`
 }
 
 // Manual is an admission that somebody asked for.

@@ -162,7 +162,7 @@ func TestNothingWasRecorded(t *testing.T) {
 	f := sale("")
 	f.Rows, f.Total, f.History, f.Draws, f.Event = analytics.Answer{}, nil, manage.History{}, nil, nil
 	page, _ := written(t, Make(f))
-	if !strings.Contains(page, "Nothing was recorded of the room in this time.") || strings.Contains(page, "<svg") {
+	if !strings.Contains(page, "Nothing was recorded for the room in this time.") || strings.Contains(page, "<svg") {
 		t.Error(page)
 	}
 	golden(t, "empty.html", page)
@@ -181,7 +181,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 	r := Make(f)
 	all := strings.Join(r.Notes, "\n")
-	for _, want := range []string{"made before its end", "minutes before 09:40", "may not read the audit log", "begins at 2026-11-27 09:31:00 UTC", "last 1000 changes", "first 50 occurrences"} {
+	for _, want := range []string{"made before the end of its time", "minutes before 09:40", "may not read the audit log", "begins at 2026-11-27 09:31:00 UTC", "last 1000 changes", "first 50 occurrences"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not said in\n%s", want, all)
 		}
@@ -203,17 +203,17 @@ func TestOrderStatement(t *testing.T) {
 		want   string
 		not    string
 	}{
-		{func(*Facts) {}, "no overtaking among", "drawn among"},
-		{func(*Facts) {}, "1 time to let in people at once, 20 in all", "No operator"},
-		{func(f *Facts) { f.History.Records = nil }, "No operator let anybody in by hand.", "asked"},
+		{func(*Facts) {}, "no overtaking among", "picked at random"},
+		{func(*Facts) {}, "by hand 1 time, 20 in all", "No operator"},
+		{func(f *Facts) { f.History.Records = nil }, "No operator admitted visitors by hand.", "Operators admitted"},
 		{func(f *Facts) { f.History.Records, f.History.Omitted = nil, true }, "fifo", "No operator"},
-		{func(f *Facts) { f.History, f.Notes = manage.History{}, []string{"What was changed cannot be told: x."} }, "fifo", "No operator"},
-		{overtake, "7 visitors were let in without a turn", "no overtaking"},
-		{func(f *Facts) { f.Rows.Rows[50].Method = anteroom.Random }, "random: whoever", "no overtaking among"},
-		{func(*Facts) {}, "the order of 8,123 visitors was drawn", ""},
+		{func(f *Facts) { f.History, f.Notes = manage.History{}, []string{unreadChanges + "x."} }, "fifo", "No operator"},
+		{overtake, "7 visitors were admitted without a turn", "no overtaking"},
+		{func(f *Facts) { f.Rows.Rows[50].Method = anteroom.Random }, "random: each next visitor", "no overtaking among"},
+		{func(*Facts) {}, "the order of 8,123 visitors was shuffled", ""},
 		{func(f *Facts) {
 			f.History.Records = []manage.AuditRecord{{At: start, Operation: "room.controls", Changes: []manage.FieldChange{{Field: "room.controls.reset_at", After: "1"}}}}
-		}, "taken away 1 time", ""},
+		}, "reset the queue 1 time", ""},
 	} {
 		if got := said(c.change); !strings.Contains(got, c.want) || c.not != "" && strings.Contains(got, c.not) {
 			t.Errorf("want %q and not %q in\n%s", c.want, c.not, got)

@@ -80,18 +80,18 @@ func (r *Report) summary() []string {
 	var out []string
 	say := func(text string, args ...any) { out = append(out, fmt.Sprintf(text, args...)) }
 	f := r.Figures
-	say("%s let in, %s of them without waiting.", people(f.LetIn, "visitor was", "visitors were"), grouped(float64(f.AtOnce)))
+	say("%s admitted, %s of them without waiting.", people(f.LetIn, "visitor was", "visitors were"), grouped(float64(f.AtOnce)))
 	if p := r.Peaks.QueuedUsers; p != nil && p.Value > 0 {
-		say("At most %s in line at once (%s).", people(p.Value, "visitor was", "visitors were"), clock(p.At))
+		say("At most %s in the queue at the same time (%s).", people(p.Value, "visitor was", "visitors were"), clock(p.At))
 	}
 	if d := r.spread("waited"); d != nil {
-		say("Of those who waited in line, half were let in within %s, 95 of 100 within %s; the longest wait was %s.", duration(d.P50), duration(d.P95), duration(d.Max))
+		say("Of the visitors who waited, half were admitted within %s and 95 %% within %s; the longest wait was %s.", duration(d.P50), duration(d.P95), duration(d.Max))
 	}
 	if f.Joined > 0 {
-		say("%s of %s gave up (%s).", grouped(float64(f.Abandoned)), people(f.Joined, "visitor in line", "visitors in line"), percent(f.AbandonedOf))
+		say("%s of %s gave up (%s).", grouped(float64(f.Abandoned)), people(f.Joined, "visitor in the queue", "visitors in the queue"), percent(f.AbandonedOf))
 	}
 	if e := r.Estimates; e.Compared > 0 {
-		say("%s waited longer than they were told when they came.", percent(e.LateOf))
+		say("%s waited longer than the first estimate said.", percent(e.LateOf))
 	}
 	return out
 }
@@ -110,7 +110,7 @@ func (r *Report) peopleSummary() string {
 	if a == nil || q == nil {
 		return "Not known."
 	}
-	return fmt.Sprintf("At most %s inside (%s) and %s in line (%s).", grouped(float64(a.Value)), clock(a.At), grouped(float64(q.Value)), clock(q.At))
+	return fmt.Sprintf("At most %s active users (%s) and %s visitors in the queue (%s).", grouped(float64(a.Value)), clock(a.At), grouped(float64(q.Value)), clock(q.At))
 }
 
 func (r *Report) newSummary() string {
@@ -124,7 +124,7 @@ func (r *Report) newSummary() string {
 func (r *Report) waitSummary() string {
 	d := r.spread("waited")
 	if d == nil {
-		return "Nobody was let in from the line."
+		return "No visitor was admitted from the queue."
 	}
-	return fmt.Sprintf("Of %s let in from the line, half waited less than %s.", people(d.Count, "visitor", "visitors"), duration(d.P50))
+	return fmt.Sprintf("Of %s admitted from the queue, half waited less than %s.", people(d.Count, "visitor", "visitors"), duration(d.P50))
 }

@@ -138,7 +138,7 @@ func (s *Store) shrink(ctx context.Context, now time.Time) error {
 				if used, pages, err = s.file.size(ctx); err != nil {
 					return err
 				}
-				s.log.Info("analytics were dropped before their time, for analytics.max_size_mib", "resolution", levels[l].word, "before", to)
+				s.log.Info("old analytics were deleted early to stay within analytics.max_size_mib", "resolution", levels[l].word, "before", to)
 			}
 		}
 	}

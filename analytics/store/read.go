@@ -295,7 +295,7 @@ func (v *view) incomplete() string {
 		why = append(why, fmt.Sprintf("%d rows are damaged", v.bad))
 	}
 	if v.err != nil {
-		why = append(why, "what is older than some minutes cannot be read now: "+v.err.Error())
+		why = append(why, "figures older than some minutes cannot be read now: "+v.err.Error())
 	}
 	if lost := v.s.Health().Lost; lost > 0 {
 		why = append(why, fmt.Sprintf("%d minutes were lost since the start because the file could not be written", lost))

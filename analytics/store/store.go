@@ -368,11 +368,11 @@ func (s *Store) tell(err error) {
 	case err == nil:
 		s.again, s.retryAt = 0, time.Time{}
 		if before != "" {
-			s.log.Info("analytics are written again", "failed_for", now.Sub(since).Round(time.Second).String(), "minutes_lost", lost)
+			s.log.Info("analytics can be written again", "failed_for", now.Sub(since).Round(time.Second).String(), "minutes_lost", lost)
 		}
 		return
 	case before == "":
-		s.log.Error("analytics cannot be written; everything else goes on, and the last minutes stay in memory", "file", s.cfg.Path, "error", after)
+		s.log.Error("analytics cannot be written; everything else continues, and the last minutes stay in memory", "file", s.cfg.Path, "error", after)
 	}
 	s.again = min(max(2*s.again, writeEvery), time.Minute)
 	s.retryAt = now.Add(s.again)
@@ -408,7 +408,7 @@ func (s *Store) aside(cause error) error {
 	if err != nil {
 		return err
 	}
-	s.log.Error("the analytics file is damaged and was moved aside; a new one is begun", "file", s.cfg.Path, "aside", to, "error", cause)
+	s.log.Error("the analytics file is damaged and was moved aside; a new one was created", "file", s.cfg.Path, "aside", to, "error", cause)
 	s.mu.Lock()
 	s.health.Damaged = to
 	s.mu.Unlock()

@@ -24,8 +24,8 @@ type measure struct {
 
 // measures are the numbers, in the order of the published schema. We have no challenges.
 var measures = []measure{
-	{name: "maxEstimatedTimeMinutes", about: "Longest estimate for a newcomer, in minutes", metric: analytics.Estimate, unit: 60, highest: true},
-	{name: "newUsersPerMinute", about: "Users admitted to the origin in the minute", metric: analytics.NewUsers, summed: true},
+	{name: "maxEstimatedTimeMinutes", about: "Longest estimated wait of a new visitor, in minutes", metric: analytics.Estimate, unit: 60, highest: true},
+	{name: "newUsersPerMinute", about: "Visitors admitted to the origin in the minute", metric: analytics.NewUsers, summed: true},
 	{name: "newUsersPerMinuteConfig", about: "Configured limit; negative in passthrough", metric: analytics.NewLimit, limit: true},
 	{name: "sessionDuration", about: "Configured session duration, in minutes", metric: analytics.SessionDuration, unit: 60},
 	{name: "sessionsRevoked", about: "Sessions ended by the origin or an operator", metric: analytics.Revoked, summed: true},
@@ -60,7 +60,7 @@ func makePercentiles() (all []percentile) {
 		{"timeBetweenRefreshes", "Time between refreshes of a session", analytics.BetweenRefreshes},
 		{"timeInQueue", "Time in the queue, of those in it", analytics.InQueue},
 		{"timeOnOrigin", "Time on the origin", analytics.OnOrigin},
-		{"totalTimeWaited", "Time waited in total by users who were queued and then admitted", analytics.Waited},
+		{"totalTimeWaited", "Time waited in total by visitors who were queued and then admitted", analytics.Waited},
 	} {
 		for i, p := range []string{"P50", "P75", "P90", "P95"} {
 			all = append(all, percentile{f.name + p, f.about + ", in seconds", f.span, i})

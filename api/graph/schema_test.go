@@ -84,9 +84,9 @@ func published() string {
 	t.line("schema {\n  query: Query\n}")
 	t.block("", "type Query", func() {
 		t.field("What the query takes from the token's budget", "cost", "uint64!")
-		t.field("Whoever asks", "viewer", "viewer")
+		t.field("The caller", "viewer", "viewer")
 	})
-	t.block("Whoever asks", "type viewer", func() {
+	t.block("The caller", "type viewer", func() {
 		t.field("Queries that the token has left for now", "budget", "uint64!")
 		t.field("Zones that the token may read", "zones(filter: ZoneFilter_InputObject, limit: uint64)", "[zone!]!")
 	})

@@ -89,7 +89,7 @@ func readBody(from io.Reader) (body, error) {
 	var b body
 	text, err := io.ReadAll(io.LimitReader(from, maxRequestBytes+1))
 	if err != nil {
-		return b, fault{code: codeInvalid, message: "body could not be read to its end"}
+		return b, fault{code: codeInvalid, message: "the body ended early"}
 	}
 	if len(text) > maxRequestBytes {
 		return b, fault{code: codeLimit, message: fmt.Sprintf("body has more than %d bytes", maxRequestBytes)}
@@ -147,7 +147,7 @@ func (g *graph) run(ctx context.Context, by manage.Caller, left int, b body) (a 
 	w = &work{graph: g, by: by, now: g.Now().UTC(), left: left, cancel: cancel, zones: map[anteroom.ZoneID]bool{}}
 	defer func() {
 		if value := recover(); value != nil {
-			g.Log.Error("a GraphQL query met a fault of ours", "request", by.RequestID, "panic", value, "stack", string(debug.Stack()))
+			g.Log.Error("a GraphQL query failed by a defect in Anteroom", "request", by.RequestID, "panic", value, "stack", string(debug.Stack()))
 			a = g.failed(fault{code: codeInternal, message: "internal error"})
 		}
 	}()

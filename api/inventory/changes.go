@@ -152,7 +152,7 @@ func create(ctx context.Context, c *client.Client, path string, o Object) (strin
 func (ch Change) Apply(ctx context.Context, c *client.Client) error {
 	err := ch.apply(ctx, c)
 	if errors.Is(err, errNotMade) {
-		return anteroom.Errorf(anteroom.Conflict, "%s %s was left out: %w", ch.What, ch.Where, err)
+		return anteroom.Errorf(anteroom.Conflict, "%s %s was skipped: %w", ch.What, ch.Where, err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", ch.What, ch.Where, err)

@@ -74,7 +74,7 @@ func (f *face) analyticsRange(r *api.Request) (from, to time.Time, err error) {
 	to = dateTime(r, "to", f.now().UTC())
 	from = dateTime(r, "from", to.Add(-defaultAnalyticsRange))
 	if !from.Before(to) {
-		return from, to, api.Query("from", "is not before to", "the later of the two is to")
+		return from, to, api.Query("from", "is not before to", "\"to\" is the later of the two")
 	}
 	return from, to, nil
 }
@@ -257,7 +257,7 @@ func makeColumns() []column {
 		{"new_users", "Sessions that began, per minute: the average of the minutes.", mean(analytics.NewUsers)},
 		{"new_users_max", "Sessions that began in the busiest minute.", highest(analytics.NewUsers)},
 		{"joined", "Visitors who joined the queue.", sum(analytics.Joined)},
-		{"abandoned", "Places in line that were given up or expired.", sum(analytics.Abandoned)},
+		{"abandoned", "Places in the queue that were given up or expired.", sum(analytics.Abandoned)},
 		{"no_shows", "Turns that were not taken in time.", sum(analytics.NoShows)},
 		{"overtakes", "Visitors admitted without a turn while another one who was present waited at the same site.", sum(analytics.Overtakes)},
 		{"revoked", "Sessions ended by the origin or an operator.", sum(analytics.Revoked)},

@@ -11,7 +11,7 @@ const defaultAuditPage = 100
 // listAudit gives records in their order: those after a number, or the last ones.
 func (f *face) listAudit(r *api.Request) ([]manage.AuditRecord, error) {
 	if r.Query.Has("after") && r.Query.Has("last") {
-		return nil, api.Query("last", "does not go with after", "say one of the two")
+		return nil, api.Query("last", "does not go with after", "use one of the two")
 	}
 	limit, after := integer(r, "limit", defaultAuditPage), integer(r, "after", 0)
 	if r.Query.Has("last") {

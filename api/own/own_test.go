@@ -432,7 +432,7 @@ func TestBackupAndRestore(t *testing.T) {
 	w.refused(adminToken, "GET", "/backup?keys=true", "", 503, "no ticket keys")
 	w.ok("POST", room+"/pause", "", nil)
 	w.ok("POST", "/zones", `{"name":"example.org"}`, nil)
-	for body, text := range map[string]string{"": "no gzip", "nonsense": "no gzip", whole[:len(whole)/2]: "line"} {
+	for body, text := range map[string]string{"": "not a gzip", "nonsense": "not a gzip", whole[:len(whole)/2]: "line"} {
 		w.refused(adminToken, "POST", "/restore?confirm=replace", body, 400, text)
 	}
 	w.refused(adminToken, "POST", "/restore", whole, 400, "confirm: is not")

@@ -36,7 +36,7 @@ func shownControls(c anteroom.Controls) schema.Controls {
 func (f *face) putMessage(r *api.Request, b schema.PageMessage) (schema.Controls, error) {
 	text := strings.TrimSpace(b.Text)
 	if text == "" {
-		return schema.Controls{}, api.Invalid("text", "is missing", "one line of plain text; DELETE takes the message away")
+		return schema.Controls{}, api.Invalid("text", "is missing", "one line of plain text; DELETE removes the message")
 	}
 	c, err := f.control(func(c *anteroom.Controls) { c.Message = text })(r)
 	return c, api.Rename(err, func(string) string { return "text" })
@@ -133,7 +133,7 @@ func (f *face) revokeSession(r *api.Request) (schema.Deleted, error) {
 	text := r.Param("session")
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(anteroom.ID{}) {
-		return schema.Deleted{}, api.Invalid("session", "is not the id of a session", "32 hexadecimal digits; a look-up by the visitor's code tells it")
+		return schema.Deleted{}, api.Invalid("session", "is not the id of a session", "32 hexadecimal digits; find the visitor by its code to get it")
 	}
 	ended, err := f.manage.Revoke(r.Context(), r.By, zoneID(r), roomID(r), anteroom.ID(b))
 	if err != nil {
@@ -169,7 +169,7 @@ func (f *face) reset(r *api.Request, b schema.Reset) (schema.Controls, error) {
 		return schema.Controls{}, err
 	}
 	if b.Confirm != room.Name {
-		return schema.Controls{}, api.Invalid("confirm", "does not name the room", fmt.Sprintf("%q, if all places of that line shall be void", room.Name))
+		return schema.Controls{}, api.Invalid("confirm", "does not name the room", fmt.Sprintf("use %q to void all places in the queue of that room", room.Name))
 	}
 	// The door's own clock: places are compared with it, and the wall clock may have been set.
 	at := anteroom.TimeOf(f.now())

@@ -24,7 +24,7 @@ func TestMessageToTheLine(t *testing.T) {
 		t.Error("a pause takes the message away")
 	}
 	for body, want := range map[string]string{`{}`: "text: is missing", `{"text":"  "}`: "text: is missing", `{"text":5}`: "text: is a number",
-		`{"text":"a\nb"}`: "text: has the character U+000A", `{"text":"` + strings.Repeat("x", 281) + `"}`: "text: has 281 characters"} {
+		`{"text":"a\nb"}`: "text: has the unprintable character U+000A", `{"text":"` + strings.Repeat("x", 281) + `"}`: "text: has 281 characters"} {
 		w.refused(adminToken, "PUT", room+"/message", body, 400, want)
 	}
 	w.ok("DELETE", room+"/message", "", &got)

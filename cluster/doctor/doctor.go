@@ -112,8 +112,8 @@ func (d *diagnosis) add(s Severity, what, why, fix string) {
 func (d *diagnosis) names(v View) {
 	if v.Namesake {
 		d.add(Error, fmt.Sprintf("another site of the cluster has the name %s", v.Site),
-			"This site holds no roles, for it would be taken for the other one and let in by its units.",
-			"Give one of the two another cluster.site and start its nodes again. If the store of this site was lost, start it once with --new-journal.")
+			"This site holds no roles: it would be taken for the other one and admit visitors with that site's units.",
+			"Give one of the two another cluster.site and restart its nodes. If this site lost its store, start it once with --new-journal.")
 	}
 }
 
@@ -123,19 +123,19 @@ func (d *diagnosis) store(v View) {
 	}
 	if t := v.Health.Site; !t.OK {
 		d.add(Error, fmt.Sprintf("node %s does not reach the store of its site %s%s", v.Node, v.Site, since(t)),
-			"It holds no roles, and what it shows of other nodes is old. Sessions that it knows go on for a session duration, who waits keeps the place, newcomers are treated as on_failure says.", "Start a core of the site, or open the way to it (cluster.join, port of cluster.listen).")
+			"It holds no roles, and what it shows about other nodes is out of date. Sessions that it knows continue for a session duration, waiting visitors keep their places, and on_failure decides about new visitors.", "Start a core of the site, or make it reachable (cluster.join, port of cluster.listen).")
 	}
 	switch t := v.Health.Shared; {
 	case !t.OK:
 		d.add(Error, fmt.Sprintf("site %s does not reach the hub%s", v.Site, since(t)),
-			"Configuration cannot be changed from here, and the site lets in by the units that it has until the hub is back.",
-			"Open the way to the hub's cores (cluster.hub, their port + 2), or start them: more than half of them must run.")
+			"The configuration cannot be changed from here, and until the hub is back the site admits visitors with the units that it has.",
+			"Make the cores of the hub reachable (cluster.hub, their port + 2), or start them: more than half of them must run.")
 	case t.Lag > lagError:
-		d.add(Error, fmt.Sprintf("what node %s reads of the shared store is %v old", v.Node, t.Lag.Round(time.Second)),
-			"Changes of rooms, keys and tokens do not arrive here.", "Look at the link to the hub: anteroom cluster status shows what is reached.")
+		d.add(Error, fmt.Sprintf("node %s reads data from the shared store that is %v old", v.Node, t.Lag.Round(time.Second)),
+			"Changes of rooms, keys and tokens do not arrive here.", "Check the link to the hub: anteroom cluster status shows which stores answer.")
 	case t.Lag > lagWarning:
-		d.add(Warning, fmt.Sprintf("what node %s reads of the shared store is %v old", v.Node, t.Lag.Round(time.Second)),
-			"Changes of rooms, keys and tokens arrive late here.", "Look at the link to the hub: it may be slow or overloaded.")
+		d.add(Warning, fmt.Sprintf("node %s reads data from the shared store that is %v old", v.Node, t.Lag.Round(time.Second)),
+			"Changes of rooms, keys and tokens arrive late here.", "Check the link to the hub: it may be slow or overloaded.")
 	}
 	d.found = append(d.found, v.Store...)
 }
@@ -152,14 +152,14 @@ func (d *diagnosis) roles(v View) {
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(idle)) {
-		d.add(Error, fmt.Sprintf("node %s holds %s and does not serve: %s", node, listed(idle[node]), why[node]),
-			"Newcomers of these rooms wait, or are treated as on_failure says.",
-			"If it has just ended, wait ten seconds: others take its roles. If it runs, see its log and its disk; stopping it hands its roles over.")
+		d.add(Error, fmt.Sprintf("node %s holds %s but does not serve: %s", node, listed(idle[node]), why[node]),
+			"New visitors of these rooms wait, or on_failure decides about them.",
+			"If it has just stopped, wait ten seconds: other nodes take its roles. If it runs, check its log and its disk; stopping it hands its roles over.")
 	}
 	if len(free) > 0 {
-		d.add(Error, fmt.Sprintf("nobody holds %d of %d roles: %s", len(free), len(v.Roles), listed(free)),
-			"Newcomers of these rooms wait, or are treated as on_failure says; who is inside stays for a session duration.",
-			"Wait ten seconds: roles are taken over by themselves. Then see whether any core runs, and whether nodes reach the store of the site.")
+		d.add(Error, fmt.Sprintf("no node holds %d of %d roles: %s", len(free), len(v.Roles), listed(free)),
+			"New visitors of these rooms wait, or on_failure decides about them; active users stay for a session duration.",
+			"Wait ten seconds: other nodes take roles over by themselves. Then check whether any core runs, and whether nodes reach the store of the site.")
 	}
 	if len(v.Silent) > 0 {
 		names := make([]string, len(v.Silent))
@@ -167,8 +167,8 @@ func (d *diagnosis) roles(v View) {
 			names[i] = fmt.Sprintf("coordinator.%02d", shard)
 		}
 		d.add(Error, fmt.Sprintf("%d of %d coordinators do not answer: %s", len(names), cluster.Shards, listed(names)),
-			"Sites let in by the units that they have, each from its own line; order between sites is not kept meanwhile.",
-			"See whether nodes of the hub run, and the way from here to them.")
+			"Sites admit visitors with the units that they have, each from its own queue; meanwhile there is no order among sites.",
+			"Check whether nodes of the hub run, and whether this site reaches them.")
 	}
 }
 
@@ -177,11 +177,11 @@ func (d *diagnosis) journals(v View) {
 		switch {
 		case j.Failing:
 			d.add(Error, fmt.Sprintf("the journal of shard %02d cannot be written at node %s", j.Shard, j.Node),
-				"Nobody new is admitted to its rooms, unless the configuration says to admit unrecorded.",
-				"See the log of that node for what is wrong with the disk or the cores.")
+				"No new visitor is admitted to its rooms, unless on_failure is admit_new.",
+				"Check the log of that node: it says what is wrong with the disk or the cores.")
 		case j.Lost > 0:
-			d.add(Warning, fmt.Sprintf("%d events of shard %02d are in no journal (node %s)", j.Lost, j.Shard, j.Node),
-				"After a crash of that node some sessions are known from cookies only.", "See how long writes take there: the disk is too slow for the load.")
+			d.add(Warning, fmt.Sprintf("%d events of shard %02d are not in any journal (node %s)", j.Lost, j.Shard, j.Node),
+				"After a crash of that node, some sessions are known only from cookies.", "Check how long writes take there: the disk is too slow for the load.")
 		}
 	}
 }
@@ -192,15 +192,15 @@ func (d *diagnosis) versions(v View) {
 		versions[a.Node] = a.Version
 		for _, b := range v.Members[:i] {
 			if a.Wire[1] < b.Wire[0] || b.Wire[1] < a.Wire[0] {
-				d.add(Error, fmt.Sprintf("nodes %s (%s) and %s (%s) do not understand each other: messages of forms %d to %d and %d to %d",
+				d.add(Error, fmt.Sprintf("nodes %s (%s) and %s (%s) do not understand each other: they use message formats %d to %d and %d to %d",
 					b.Node, b.Version, a.Node, a.Version, b.Wire[0], b.Wire[1], a.Wire[0], a.Wire[1]),
-					"They serve the same rooms as if the other were not there.", "Upgrade the older one, release by release.")
+					"Each serves the same rooms as if the other did not exist.", "Upgrade the older one, release by release.")
 			}
 		}
 	}
 	if groups := byValue(versions); len(groups) > 1 {
 		d.add(Note, "several versions run together: "+described(groups),
-			"That is how an upgrade looks half-way; it is not meant to last.", "Upgrade the others when you are content with the first.")
+			"This is normal during an upgrade, but not meant to last.", "Upgrade the other nodes once the first ones work well.")
 	}
 }
 
@@ -227,7 +227,7 @@ func (d *diagnosis) clocks(v View) {
 			severity = Error
 		}
 		d.add(severity, fmt.Sprintf("the clock of node %s is %v %s the others", m.Node, off.Round(10*time.Millisecond), way),
-			"Events begin and end there at another moment.", "Let NTP or chrony set the clock of that machine.")
+			"Events start and end there at another time.", "Let NTP or chrony set the clock of that machine.")
 	}
 }
 
@@ -246,8 +246,8 @@ func (d *diagnosis) files(v View) {
 		}
 	}
 	if groups := byValue(said); len(groups) > 1 {
-		d.add(Warning, "configuration files say different things of sites and rooms: "+described(groups),
-			"A room has other limits or routes at one node than at another.", "Make the files the same and reload, or leave sites and rooms out of all but one.")
+		d.add(Warning, "configuration files define different proxied sites or rooms: "+described(groups),
+			"A room has other limits or routes at one node than at another.", "Make the files equal and reload, or remove sites and rooms from all but one.")
 	}
 }
 
@@ -255,7 +255,7 @@ func (d *diagnosis) sites(v View) {
 	for _, s := range v.Sites {
 		if s.Silent > 0 && s.Heard > silentAfter {
 			d.add(Warning, fmt.Sprintf("site %s is silent in %d of %d rooms, the longest for %v, and has %d seats", s.Name, s.Silent, s.Rooms, s.Heard.Round(time.Second), s.Granted),
-				"These seats count as taken until it is back.", "Look at its link to the hub, or start its nodes. If its data is lost, see docs/cluster.md, A site is lost.")
+				"These seats count as taken until it is back.", "Check its link to the hub, or start its nodes. If its data is lost, see \"A site is lost\" in docs/cluster.md.")
 		}
 	}
 }
@@ -265,7 +265,7 @@ func (d *diagnosis) cores(v View) {
 	embedded := slices.ContainsFunc(v.Members, func(m cluster.Member) bool { return m.Core })
 	if embedded && v.Cores == 1 && !v.Health.Alone {
 		d.add(Note, fmt.Sprintf("site %s has one core", v.Site),
-			"When it ends, nobody new is let in at the site until it is back; who is inside stays for a session duration.",
+			"When it stops, the site admits no new visitor until it is back; active users stay for a session duration.",
 			"For high availability run three cores (cluster.cores).")
 	}
 }

@@ -49,26 +49,26 @@ func TestFindings(t *testing.T) {
 		{"two versions", func(v *View) { v.Members[0].Version, v.Members[0].Wire = "1.5", [2]int{4, 5} },
 			[]string{"note several versions run together: 1.4 at b, c, edge; 1.5 at a"}},
 		{"versions too far apart", func(v *View) { v.Members[0].Version, v.Members[0].Wire = "3.0", [2]int{5, 6} },
-			[]string{"error nodes a (3.0) and b (1.4) do not understand each other: messages of forms 5 to 6 and 3 to 4", "error nodes a (3.0) and c", "error nodes a (3.0) and edge",
+			[]string{"error nodes a (3.0) and b (1.4) do not understand each other: they use message formats 5 to 6 and 3 to 4", "error nodes a (3.0) and c", "error nodes a (3.0) and edge",
 				"note several versions"}},
 		{"two sites of one name", func(v *View) { v.Namesake = true },
 			[]string{"error another site of the cluster has the name dublin"}},
 		{"free roles", func(v *View) { v.Roles[2].Node, v.Roles[9].Node = "", "" },
-			[]string{"error nobody holds 2 of 16 roles: site.02, site.09"}},
+			[]string{"error no node holds 2 of 16 roles: site.02, site.09"}},
 		{"no roles at all", func(v *View) {
 			for i := range v.Roles {
 				v.Roles[i].Node = ""
 			}
-		}, []string{"error nobody holds 16 of 16 roles: site.00, site.01, site.02, site.03, site.04, site.05, site.06, site.07 and 8 more"}},
+		}, []string{"error no node holds 16 of 16 roles: site.00, site.01, site.02, site.03, site.04, site.05, site.06, site.07 and 8 more"}},
 		{"a role that is not served", func(v *View) { v.Roles[2].Error = "the journal cannot be read" },
-			[]string{"error node c holds site.02 and does not serve: the journal cannot be read"}},
+			[]string{"error node c holds site.02 but does not serve: the journal cannot be read"}},
 		{"a node that serves no role", func(v *View) {
 			for i := range v.Roles {
 				if v.Roles[i].Node == "b" {
 					v.Roles[i].Error = "no space left"
 				}
 			}
-		}, []string{"error node b holds site.01, site.05, site.09, site.13 and does not serve: no space left"}},
+		}, []string{"error node b holds site.01, site.05, site.09, site.13 but does not serve: no space left"}},
 		{"a node that is cut off", func(v *View) {
 			v.Health.Site = cluster.Touch{Detail: "no core answers"}
 			v.Journals[0].Failing = true
@@ -80,17 +80,17 @@ func TestFindings(t *testing.T) {
 			[]string{"error 2 of 16 coordinators do not answer: coordinator.04, coordinator.11"}},
 		{"the journal", func(v *View) { v.Journals[0].Failing = true },
 			[]string{"error the journal of shard 03 cannot be written at node b"}},
-		{"a slow journal", func(v *View) { v.Journals[0].Lost = 7 }, []string{"warning 7 events of shard 03 are in no journal (node b)"}},
+		{"a slow journal", func(v *View) { v.Journals[0].Lost = 7 }, []string{"warning 7 events of shard 03 are not in any journal (node b)"}},
 		{"files", func(v *View) { v.Members[1].State = "other" },
-			[]string{"warning configuration files say different things of sites and rooms: same at a, c; other at b"}},
+			[]string{"warning configuration files define different proxied sites or rooms: same at a, c; other at b"}},
 		{"the site's store", func(v *View) { v.Health.Site = cluster.Touch{Detail: "no core answers"} },
 			[]string{"error node a does not reach the store of its site dublin: no core answers"}},
 		{"the hub", func(v *View) { v.Health.Shared = cluster.Touch{Since: time.Unix(0, 0)} },
 			[]string{"error site dublin does not reach the hub since 1970-01-01T00:00:00Z"}},
 		{"copies are late", func(v *View) { v.Health.Shared.Lag = 20 * time.Second },
-			[]string{"warning what node a reads of the shared store is 20s old"}},
+			[]string{"warning node a reads data from the shared store that is 20s old"}},
 		{"copies are old", func(v *View) { v.Health.Shared.Lag = time.Hour },
-			[]string{"error what node a reads of the shared store is 1h0m0s old"}},
+			[]string{"error node a reads data from the shared store that is 1h0m0s old"}},
 		{"what the store says", func(v *View) { v.Store = []Finding{{Warning, "stream x has 2 of 3 copies", "w", "f"}} },
 			[]string{"warning stream x has 2 of 3 copies"}},
 		{"a silent site", func(v *View) { v.Sites[0].Silent, v.Sites[0].Heard = 1, time.Minute },

@@ -83,7 +83,7 @@ func Look(ctx context.Context, l cluster.Link) (Facts, error) {
 	return j.att.look(ctx)
 }
 
-var errNoCluster = errors.New("cluster: this process is alone")
+var errNoCluster = errors.New("cluster: this process is standalone")
 
 // Fault is something that the facts show to be wrong.
 type Fault struct {
@@ -135,14 +135,14 @@ func (f Facts) Faults() []Fault {
 		all = append(all, Fault{Stops: stops, What: fmt.Sprintf(what, args...), Why: why, Fix: fix})
 	}
 	if f.Server == "" {
-		say(true, "nothing can be written down, so nobody new is admitted beyond what is held here",
-			"start a core of the site, and open the way to its port", "no core of the site answers")
+		say(true, "nothing can be recorded, so no new visitor is admitted beyond the units held here",
+			"start a core of the site, and make its port reachable", "no core of the site answers")
 	}
 	if f.Core != nil {
 		f.Core.faults(len(f.away(true)), say)
 	}
 	for _, core := range f.away(false) {
-		say(false, "one more loss may stop its site", "start it; if its machine is lost, put another core in its place: docs/cluster.md, A core is lost",
+		say(false, "one more loss may stop the site", "start it; if its machine is lost, put another core in its place: docs/cluster.md, A core is lost",
 			"core %s is away", core)
 	}
 	for _, s := range f.Streams {
@@ -171,15 +171,15 @@ func (f Facts) Faults() []Fault {
 // faults says what is wrong. Those of the site's cores that are away are told of elsewhere.
 func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string, args ...any)) {
 	if c.DiskFull {
-		say(true, "it writes nothing down, holds no roles and keeps no copy up to date",
-			"delete files there or enlarge it; the core goes on by itself within half a minute", "the disk of this core is full")
+		say(true, "it records nothing, holds no roles and keeps no copy up to date",
+			"delete files there or enlarge it; the core continues by itself within half a minute", "the disk of this core is full")
 	}
 	if c.Size > 1 && c.Leader == "" {
 		say(true, "more than half of them must run and reach each other",
 			"start the others, and open the port above that of the address between them", "the %d cores of the site have no leader", c.Size)
 	}
 	if c.Size > 1 && len(c.Routes) < c.Size-1-away {
-		say(false, "they are down, or the way to them is closed in one direction or both",
+		say(false, "they are down, or the network is blocked in one direction or both",
 			"start them, and open the port above that of the address between them",
 			"this core reaches %d of the %d other cores of its site", len(c.Routes), c.Size-1)
 	}
@@ -189,9 +189,9 @@ func (c *CoreFacts) faults(away int, say func(stops bool, why, fix, what string,
 			"%d cores are connected where %d are listed", len(c.Routes)+1, c.Size)
 	}
 	if !c.Hub && len(c.Links) == 0 {
-		say(true, "the hub is down, or the way to it is closed",
-			"open the way to the port of the hub's cores that is two above their address",
-			"there is no link to the hub: the site goes on with what it was granted")
+		say(true, "the hub is down or not reachable",
+			"open the port of the hub's cores that is two above their address",
+			"there is no link to the hub: the site continues with the units that it was granted")
 	}
 	if c.MaxStore > 0 && c.Store > c.MaxStore/10*9 {
 		say(false, "writes are refused when it is full", "shorten how long records are kept", "the store has %d of %d bytes", c.Store, c.MaxStore)

@@ -237,7 +237,7 @@ func TestCheckSecret(t *testing.T) {
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": "different characters",
 		"passwordpassword":                 "different characters",
 		"passw0rd1passw0rd1":               "repeats itself",
-		"0123456789abcdef":                 "row of characters",
+		"0123456789abcdef":                 "easy to guess",
 		testSecret:                         "",
 		"correct horse battery staple":     "",
 	} {
@@ -364,7 +364,7 @@ func TestDirectoryOfSomethingElse(t *testing.T) {
 		`belongs to cluster "shop", not to "stage"`:      func(c *ClusterConfig) { c.Cluster = "stage" },
 		`belongs to site "dublin", not to "paris"`:       func(c *ClusterConfig) { c.Site = "paris" },
 		`belongs to node "dublin-1", not to "dublin-2"`:  func(c *ClusterConfig) { c.Node = "dublin-2" },
-		"the store of a core alone and is to be that of": func(c *ClusterConfig) { c.Cores = []string{c.Listen, freeAddress(t), freeAddress(t)} },
+		"the store of a single core and is to be that of": func(c *ClusterConfig) { c.Cores = []string{c.Listen, freeAddress(t), freeAddress(t)} },
 	} {
 		c := cfg
 		change(&c)
@@ -380,7 +380,7 @@ func TestDirectoryOfSomethingElse(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	try(alone, "the store of a process that runs alone")
+	try(alone, "the store of a standalone process")
 
 	other := single(t, "dublin")
 	mkdir(t, other.Dir+"/jetstream")

@@ -53,7 +53,7 @@ func parseLayout(text string) (layout, error) {
 // its site takes the one that it was in.
 func checkClusterLayout(dir string, want layout) (layout, error) {
 	if _, err := os.Stat(filepath.Join(dir, markName)); err == nil {
-		return layout{}, fmt.Errorf("cluster: %s holds the store of a process that runs alone, which NATS would delete if it started clustered on it: choose an empty directory and take the contents over", dir)
+		return layout{}, fmt.Errorf("cluster: %s holds the store of a standalone process, which NATS would delete if it started clustered on it: choose an empty directory and copy the contents", dir)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return layout{}, fmt.Errorf("cluster: %w", err)
 	}
@@ -87,7 +87,7 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 		return layout{}, differs("node", have.node, want.node)
 	case have.shape == want.shape, want.shape == shapeNone:
 	case have.shape != shapeNone:
-		return layout{}, fmt.Errorf("cluster: %s holds the store of %s and is to be that of %s, which NATS cannot do without losing it: choose an empty directory; a core alone is taken over into three, a member of three or five gets its data from the others",
+		return layout{}, fmt.Errorf("cluster: %s holds the store of %s and is to be that of %s, which NATS cannot do without losing it: choose an empty directory; a single core can grow to three, a member of three or five gets its data from the others",
 			dir, shapeText(have.shape), shapeText(want.shape))
 	}
 	if have.shape != shapeNone && want.shape == shapeNone {
@@ -102,7 +102,7 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 func shapeText(shape string) string {
 	switch shape {
 	case shapeSingle:
-		return "a core alone"
+		return "a single core"
 	case shapeMember:
 		return "one of several cores"
 	}

@@ -43,7 +43,7 @@ func checkSecret(secret string) error {
 	case len(distinct) < 8:
 		return fmt.Errorf("cluster secret has only %d different characters; %s", len(distinct), way)
 	case steady > n/2:
-		return fmt.Errorf("cluster secret is a row of characters that anybody guesses; %s", way)
+		return fmt.Errorf("cluster secret is easy to guess; %s", way)
 	case strings.Contains((secret + secret)[1:2*n-1], secret):
 		return fmt.Errorf("cluster secret repeats itself; %s", way)
 	}

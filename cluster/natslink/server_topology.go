@@ -244,7 +244,7 @@ func checkCluster(cfg ClusterConfig) (shape string, err error) {
 func needProtection(protected bool, what string, addresses []address) error {
 	for _, a := range addresses {
 		if !protected && !a.loopback() {
-			return fmt.Errorf("cluster: %s %s is reachable from other machines and there is neither a secret nor tls: everybody could join; give a secret, made with: openssl rand -hex 32", what, a.at(portNodes))
+			return fmt.Errorf("cluster: %s %s is reachable from other machines and there is neither a secret nor tls: anyone could join; set a secret, made with: openssl rand -hex 32", what, a.at(portNodes))
 		}
 	}
 	return nil

@@ -83,13 +83,13 @@ func syntaxFault(data []byte, err error) anteroom.Fault {
 	line = min(line, len(lines))
 	text := lines[line-1]
 	start := len(text) - len(bytes.TrimLeft(text, " \t"))
-	f := anteroom.Fault{Path: "file", Problem: "is not YAML: " + what, Fix: "check indentation, quotes and colons of the line", Line: line, Column: start + 1}
+	f := anteroom.Fault{Path: "file", Problem: "is not YAML: " + what, Fix: "check indentation, quotes and colons on this line", Line: line, Column: start + 1}
 	above := indents(lines[:line-1])
 	switch {
 	case bytes.ContainsRune(text[:start], '\t'):
 		f.Problem, f.Fix = "is indented with a tab", "use spaces"
 	case len(above) > 0 && !slices.Contains(above, start):
-		f.Problem, f.Fix = fmt.Sprintf("the line is indented by %d", start), fmt.Sprintf("the lines above that it can belong to are indented by %s", either(above))
+		f.Problem, f.Fix = fmt.Sprintf("this line is indented by %d", start), fmt.Sprintf("the lines above that it can belong to are indented by %s", either(above))
 	}
 	return f
 }
@@ -187,7 +187,7 @@ func (r *Reader) entries(n *yaml.Node, path string, depth int) []entry {
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			r.fault(key, Under(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "remove one")
+			r.fault(key, Under(path, key.Value), fmt.Sprintf("is given twice, first on line %d", line), "remove one")
 			continue
 		}
 		seen[key.Value] = key.Line

@@ -360,12 +360,12 @@ func (s *Store) Read(ctx context.Context, room anteroom.RoomID, tag anteroom.ID)
 	}{{h.Commitment, &sh.Commitment}, {h.Seed, &sh.Seed}, {h.Entries, &sh.Entries}} {
 		raw, err := hex.DecodeString(m.text)
 		if err != nil || len(raw) != len(m.to) {
-			return nil, damaged(errors.New("its head does not parse"))
+			return nil, damaged(errors.New("its head cannot be parsed"))
 		}
 		*m.to = [32]byte(raw)
 	}
 	if h.Count < 0 || h.Count > anteroom.MaxLine {
-		return nil, damaged(fmt.Errorf("its head tells of %d ids", h.Count))
+		return nil, damaged(fmt.Errorf("its head announces %d ids", h.Count))
 	}
 	for part := 0; len(sh.IDs) < h.Count; part++ {
 		entry, err := s.keys.Get(ctx, partKey(key, part))
@@ -385,7 +385,7 @@ func (s *Store) Read(ctx context.Context, room anteroom.RoomID, tag anteroom.ID)
 		}
 	}
 	if len(sh.IDs) != h.Count || engine.Entries(sh.IDs) != sh.Entries {
-		return nil, damaged(fmt.Errorf("%d ids that are not those of its head", len(sh.IDs)))
+		return nil, damaged(fmt.Errorf("its %d ids do not match its head", len(sh.IDs)))
 	}
 	return sh, nil
 }

@@ -48,7 +48,7 @@ func TestRotatedKeysKeepPlaceAndSession(t *testing.T) {
 	b.waits()
 	reference, ticket := b.reference(), b.ticket(g.url("/")).Value
 	g.command("key", "rotate", "--data", g.data())
-	g.waitLog("the configuration was reloaded", 1)
+	g.waitLog("configuration reloaded", 1)
 	b.act(chromedp.Reload())
 	b.waits()
 	if got := b.reference(); got != reference || b.text("#ahead") != "0" {

@@ -29,7 +29,7 @@ func TestAdmittedAnswersAreNginxsOwn(t *testing.T) {
 		{"plain", "GET", "/files/long.txt", nil, 200},
 		{"head", "HEAD", "/files/long.txt", nil, 200},
 		{"gzip", "GET", "/files/long.txt", []string{"Accept-Encoding", "gzip"}, 200},
-		{"no gzip", "GET", "/files/long.txt", []string{"Accept-Encoding", "identity"}, 200},
+		{"not a gzip", "GET", "/files/long.txt", []string{"Accept-Encoding", "identity"}, 200},
 		{"not modified by ETag", "GET", "/files/long.txt", []string{"If-None-Match", etag}, 304},
 		{"not modified by date", "GET", "/files/long.txt", []string{"If-Modified-Since", modified}, 304},
 		{"precondition", "GET", "/files/long.txt", []string{"If-Match", `"other"`}, 412},

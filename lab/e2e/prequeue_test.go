@@ -150,14 +150,14 @@ func TestDrawIsCheckedInTheBrowser(t *testing.T) {
 		result string
 		step   string
 	}{
-		{"right", nil, "Everything is as it was said.", fmt.Sprintf("✓ Your place in the draw is %d;", slices.Index(order, own)+1)},
-		{"before", map[string]any{"done": false}, "The draw has not happened yet.", ""},
-		{"came later", map[string]any{"id": hex.EncodeToString(stranger[:]), "took_part": false}, "Everything is as it was said.", "✓ Your id is not in the list"},
-		{"left out", map[string]any{"id": hex.EncodeToString(stranger[:])}, "Something is not as it was said", "✗ Your id is not in the list"},
-		{"another seed", map[string]any{"seed": strings.Repeat("00", 32)}, "Something is not as it was said", "✗ The seed is the one"},
-		{"another list", map[string]any{"entries": strings.Repeat("00", 32)}, "Something is not as it was said", "✗ The list is the one"},
-		{"another place", map[string]any{"place": 5000}, "Something is not as it was said", "✗ Your place in the draw"},
-		{"another number", map[string]any{"count": 301}, "Something is not as it was said", "✗ The list has 300 ids"},
+		{"right", nil, "Everything is correct.", fmt.Sprintf("✓ Your place in the shuffle is %d;", slices.Index(order, own)+1)},
+		{"before", map[string]any{"done": false}, "The shuffle has not happened yet.", ""},
+		{"came later", map[string]any{"id": hex.EncodeToString(stranger[:]), "took_part": false}, "Everything is correct.", "✓ Your id is not in the list"},
+		{"left out", map[string]any{"id": hex.EncodeToString(stranger[:])}, "Something is not correct", "✗ Your id is not in the list"},
+		{"another seed", map[string]any{"seed": strings.Repeat("00", 32)}, "Something is not correct", "✗ The seed matches"},
+		{"another list", map[string]any{"entries": strings.Repeat("00", 32)}, "Something is not correct", "✗ The list matches"},
+		{"another place", map[string]any{"place": 5000}, "Something is not correct", "✗ Your place in the shuffle"},
+		{"another number", map[string]any{"count": 301}, "Something is not correct", "✗ The list has 300 ids"},
 		{"no receipt", map[string]any{"commitment": "zz"}, "The receipt has no commitment of 32 bytes.", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestBankedTicketJoinsAtTheBack(t *testing.T) {
 	later := newVisitor(t, g).wait()
 	again := newVisitor(t, g)
 	again.hold(banked)
-	if a := again.get("/"); a.admitted() || !strings.Contains(a.note(t), "already entered") {
+	if a := again.get("/"); a.admitted() || !strings.Contains(a.note(t), "already been used") {
 		t.Errorf("the used ticket: %s, the page says %q", a.Status, a.note(t))
 	}
 	if p := again.place("/"); p.Ref == reference || p.Ahead == nil || *p.Ahead != 1 {

@@ -59,5 +59,5 @@ func orNothing(value string) string {
 // Test is the message that an operator asks for.
 func Test(w anteroom.Webhook, at time.Time, by string) Message {
 	return Message{ID: newID(), Type: anteroom.WebhookTest, At: at.UTC(), Webhook: Named{string(w.ID), w.Name},
-		Text: cut(fmt.Sprintf("This is a test of the webhook %s, asked for by %s.", w.Name, by), maxText)}
+		Text: cut(fmt.Sprintf("This is a test of the webhook %s, sent by %s.", w.Name, by), maxText)}
 }

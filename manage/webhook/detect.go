@@ -111,7 +111,7 @@ func NewDetector(pace Pace, saved []byte) (*Detector, error) {
 	}
 	if err := json.Unmarshal(saved, &d.rooms); err != nil {
 		d.rooms = map[anteroom.RoomID]*roomState{}
-		return d, fmt.Errorf("webhook: what was told of the rooms cannot be read: %w", err)
+		return d, fmt.Errorf("webhook: the record of past notifications cannot be read: %w", err)
 	}
 	maps.DeleteFunc(d.rooms, func(_ anteroom.RoomID, r *roomState) bool { return r == nil })
 	for _, r := range d.rooms {
@@ -236,7 +236,7 @@ func (l *looking) conditions() {
 		if r.Queue.Told {
 			line := Line{Seconds: int(since.lasted() / time.Second), Longest: r.Longest}
 			l.tell(Message{Type: anteroom.RoomRecovered, Figures: figures, Line: &line,
-				Text: fmt.Sprintf("nobody is waiting any more. The line was there for %s and had %d at its longest.", spoken(since.lasted()), line.Longest)})
+				Text: fmt.Sprintf("the queue is empty. It lasted %s and had up to %d visitors.", spoken(since.lasted()), line.Longest)})
 			r.Queue.Told, l.d.dirty = false, true
 		}
 		r.Longest = 0
@@ -253,7 +253,7 @@ func (l *looking) conditions() {
 	} else if stuck && !r.Stuck.Told && r.Stuck.lasted() >= pace.Stuck {
 		r.Stuck.Told, l.d.dirty = true, true
 		l.tell(Message{Type: anteroom.RoomStuck, Figures: figures,
-			Text: fmt.Sprintf("the line does not move. Nobody was let in for %s, although slots for %d are free. %s", spoken(r.Stuck.lasted()), free, numbers(st))})
+			Text: fmt.Sprintf("the queue is stuck. No visitor was admitted for %s, although %d more could be admitted. %s", spoken(r.Stuck.lasted()), free, numbers(st))})
 	}
 
 	passes := st.InForce != nil && st.InForce.QueueingMethod == anteroom.Passthrough
@@ -271,7 +271,7 @@ func (l *looking) conditions() {
 		case !before && waits && st.Waiting > h.LongerThan:
 			l.hook(h.ID).Longer = true
 			l.tellOne(h, Message{Type: anteroom.RoomQueueLonger, Figures: figures, LongerThan: h.LongerThan,
-				Text: fmt.Sprintf("more than %d are waiting. %s", h.LongerThan, numbers(st))})
+				Text: fmt.Sprintf("more than %d visitors are waiting. %s", h.LongerThan, numbers(st))})
 		case before && (!waits || st.Waiting <= h.LongerThan-h.LongerThan/5):
 			l.hook(h.ID).Longer = false
 			l.d.dirty = true
@@ -303,7 +303,7 @@ func (l *looking) saturated(s *lasting, is bool, limit, numbers string, told fun
 		if done := told(l.hook(h.ID)); !*done {
 			*done = true
 			l.tellOne(h, Message{Type: anteroom.RoomLimitSaturated, Figures: figuresOf(l.v.Status), Limit: &Limit{limit, int(s.lasted() / time.Minute)},
-				Text: fmt.Sprintf("%s has been used up for %s: %s.", limit, spoken(s.lasted()), numbers)})
+				Text: fmt.Sprintf("at least %d %% of %s has been in use for %s: %s.", saturation, limit, spoken(s.lasted()), numbers)})
 		}
 	}
 }
@@ -351,7 +351,7 @@ func starting(e *anteroom.Event, o anteroom.Occurrence, wait time.Duration, st a
 	if !o.Prequeue.IsZero() {
 		p := o.Prequeue.UTC()
 		m.Event.Prequeue = &p
-		m.Text += fmt.Sprintf(" Its prequeue is from %s UTC on.", p.Format("2006-01-02 15:04"))
+		m.Text += fmt.Sprintf(" Its prequeue starts at %s UTC.", p.Format("2006-01-02 15:04"))
 	}
 	return m
 }
@@ -367,9 +367,9 @@ func figuresOf(st anteroom.Status) *Figures {
 
 // numbers says a room's figures in a sentence.
 func numbers(st anteroom.Status) string {
-	s := fmt.Sprintf("%d in line, %d of %d inside, %d of %d let in within the last minute", st.Waiting, st.ActiveUsers, st.TotalActiveUsers, st.AdmittedLastMin, st.NewPerMinute)
+	s := fmt.Sprintf("%d in the queue, %d of %d active users, %d of %d admitted in the last minute", st.Waiting, st.ActiveUsers, st.TotalActiveUsers, st.AdmittedLastMin, st.NewPerMinute)
 	if st.WaitKnown {
-		s += ", a newcomer waits about " + spoken(st.WaitOfNewcomer)
+		s += ", estimated wait of a new visitor: " + spoken(st.WaitOfNewcomer)
 	}
 	return s + "."
 }

@@ -71,7 +71,7 @@ func TestQueueingAndRecovered(t *testing.T) {
 	w.expect(4*time.Second, "")
 	w.view.Status.Waiting = 12
 	w.expect(time.Minute, "0 room.queueing")
-	if m := w.last(); m.Text != "checkout (example.com): visitors are waiting. 12 in line, 0 of 100 inside, 0 of 60 let in within the last minute." ||
+	if m := w.last(); m.Text != "checkout (example.com): visitors are waiting. 12 in the queue, 0 of 100 active users, 0 of 60 admitted in the last minute." ||
 		m.Room.ID != "room" || m.Room.Zone.Name != "example.com" || m.Figures.Waiting != 12 || m.Figures.EstimateSeconds != nil {
 		t.Errorf("%+v %+v %+v", m, m.Room, m.Figures)
 	}
@@ -81,7 +81,7 @@ func TestQueueingAndRecovered(t *testing.T) {
 	w.expect(time.Second, "") // the line was not gone for long enough
 	w.view.Status.Waiting = 0
 	w.expect(61*time.Second, "0 room.recovered, 1 room.recovered")
-	if m := w.last(); m.Line.Longest != 12 || m.Line.Seconds != 63+60 || !strings.Contains(m.Text, "nobody is waiting any more. The line was there for 2 minutes and had 12") {
+	if m := w.last(); m.Line.Longest != 12 || m.Line.Seconds != 63+60 || !strings.Contains(m.Text, "the queue is empty. It lasted 2 minutes and had up to 12 visitors") {
 		t.Errorf("%+v %+v", m.Line, m)
 	}
 	w.view.Status.Waiting = 2
@@ -107,7 +107,7 @@ func TestQueueLonger(t *testing.T) {
 	w.expect(time.Minute, "0 room.queue_longer")
 	w.view.Status.Waiting = 5000
 	w.expect(time.Minute, "1 room.queue_longer")
-	if m := w.last(); m.LongerThan != 1000 || !strings.Contains(m.Text, "more than 1000 are waiting. 5000 in line") {
+	if m := w.last(); m.LongerThan != 1000 || !strings.Contains(m.Text, "more than 1000 visitors are waiting. 5000 in the queue") {
 		t.Errorf("%+v", m)
 	}
 	w.view.Status.Waiting = 801 // around the bound nothing is told again
@@ -125,7 +125,7 @@ func TestStuck(t *testing.T) {
 	w.view.Status.Waiting, w.view.Status.ActiveUsers = 5, 80
 	w.expect(119*time.Second, "")
 	w.expect(time.Minute, "0 room.stuck")
-	if !strings.Contains(w.last().Text, "the line does not move. Nobody was let in for 2 minutes, although slots for 20 are free.") {
+	if !strings.Contains(w.last().Text, "the queue is stuck. No visitor was admitted for 2 minutes, although 20 more could be admitted.") {
 		t.Error(w.last().Text)
 	}
 	w.view.Status.AdmittedLastMin = 1
@@ -164,7 +164,7 @@ func TestLimitSaturated(t *testing.T) {
 	w.view.Status.ActiveUsers, w.view.Status.Offered = 90, 5
 	w.expect(5*time.Minute, "")
 	w.expect(time.Second, "0 room.limit_saturated")
-	if m := w.last(); m.Limit.Name != "total_active_users" || m.Limit.Minutes != 5 || m.Text != "checkout (example.com): total_active_users has been used up for 5 minutes: 95 of 100." {
+	if m := w.last(); m.Limit.Name != "total_active_users" || m.Limit.Minutes != 5 || m.Text != "checkout (example.com): at least 95 % of total_active_users has been in use for 5 minutes: 95 of 100." {
 		t.Errorf("%+v %+v", m, m.Limit)
 	}
 	w.view.Status.ActiveUsers = 10 // for a moment
@@ -192,7 +192,7 @@ func TestEventStarting(t *testing.T) {
 	w.expect(44*time.Minute, "1 room.event_starting")
 	w.expect(2*time.Minute, "0 room.event_starting")
 	if m := w.last(); m.Event.Name != "drop" || m.Event.Number != 0 || m.Event.Prequeue == nil ||
-		m.Text != "checkout (example.com): the event drop starts in 15 minutes, at 2026-11-27 11:00 UTC. Its prequeue is from 2026-11-27 10:30 UTC on." {
+		m.Text != "checkout (example.com): the event drop starts in 15 minutes, at 2026-11-27 11:00 UTC. Its prequeue starts at 2026-11-27 10:30 UTC." {
 		t.Errorf("%+v %+v", m, m.Event)
 	}
 	w.view.Room.Events[0].Start = "2026-11-27T11:05:00Z" // it is another start now

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrRefused is in the chain of the error of a connection that a Guard has refused.
-var ErrRefused = errors.New("webhooks may not reach it (webhooks.allow_networks in the configuration says what else they may)")
+var ErrRefused = errors.New("webhooks may not reach it; webhooks.allow_networks in the configuration allows more networks")
 
 // Guard decides to which addresses is sent. The zero Guard allows what is public.
 type Guard struct {
@@ -57,13 +57,13 @@ var (
 func (g Guard) Check(a netip.Addr, plain bool) error {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" {
-		return fmt.Errorf("%v is no address of a receiver: %w", a, ErrRefused)
+		return fmt.Errorf("%v cannot be the address of a receiver: %w", a, ErrRefused)
 	}
 	if g.Allow != nil && slices.ContainsFunc(g.Allow(), func(n netip.Prefix) bool { return n.Contains(a) }) {
 		return nil
 	}
 	if plain {
-		return fmt.Errorf("%v would be reached over plain HTTP: %w", a, ErrRefused)
+		return fmt.Errorf("%v is a plain HTTP address: %w", a, ErrRefused)
 	}
 	inside := a
 	if b := a.As16(); nat64.Contains(a) {
@@ -111,7 +111,7 @@ func (g Guard) CheckURL(text string) error {
 	}
 	plain := u.Scheme != "https"
 	if plain && (g.Allow == nil || len(g.Allow()) == 0) {
-		return errors.New("does not begin with https:// (plain HTTP is for networks that webhooks.allow_networks in the configuration names)")
+		return errors.New("does not begin with https://; plain HTTP needs webhooks.allow_networks in the configuration")
 	}
 	if a, err := netip.ParseAddr(u.Hostname()); err == nil {
 		return g.Check(a, plain)
@@ -133,7 +133,7 @@ func (g Guard) client(plain bool) *http.Client {
 	d := &net.Dialer{Timeout: dialTime, Resolver: g.Resolver, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return fmt.Errorf("%q is no address of a receiver: %w", address, ErrRefused)
+			return fmt.Errorf("%q cannot be the address of a receiver: %w", address, ErrRefused)
 		}
 		return g.Check(ap.Addr(), plain)
 	}}

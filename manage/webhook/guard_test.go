@@ -197,7 +197,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	})
 	s := NewSender(Config{Guard: Guard{Allow: allow("127.0.0.0/8")}})
 	out := s.Try(t.Context(), target(url), Message{})
-	if out.Status != 307 || out.Err == nil || !strings.Contains(out.Err.Error(), "redirects are not followed") || reached.Load() != 0 {
+	if out.Status != 307 || out.Err == nil || !strings.Contains(out.Err.Error(), "does not follow redirects") || reached.Load() != 0 {
 		t.Errorf("%+v, %d", out, reached.Load())
 	}
 }

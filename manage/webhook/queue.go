@@ -81,7 +81,7 @@ func (s *Sender) newQueue(ctx context.Context, t Target) *queue {
 		q.list, err = parseQueue(data)
 	}
 	if err != nil {
-		s.log.Error("what this webhook was still to be told is not known", "webhook", string(t.ID), "name", t.Name, "error", err)
+		s.log.Error("the queue of this webhook's deliveries is not known", "webhook", string(t.ID), "name", t.Name, "error", err)
 	}
 	working, stop := context.WithCancel(ctx)
 	q.stop = stop
@@ -124,8 +124,8 @@ func (q *queue) trim() {
 				q.list[i] = nil
 			}
 		case pending == MaxPending:
-			d.fail("given up: there were more than a queue holds after it")
-			q.s.log.Warn("a webhook does not take what it is told; the oldest message was given up", "webhook", string(q.id), "name", q.target.Name, "type", d.Type)
+			d.fail("dropped: the queue of deliveries is full")
+			q.s.log.Warn("the receiver of a webhook accepts nothing; its oldest delivery was dropped", "webhook", string(q.id), "name", q.target.Name, "type", d.Type)
 			over++
 		default:
 			pending++
@@ -153,7 +153,7 @@ func (q *queue) save(ctx context.Context) {
 	}
 	switch {
 	case err != nil && !q.told && ctx.Err() == nil:
-		q.s.log.Error("what a webhook is to be told cannot be saved: it is sent all the same, and a restart loses it", "webhook", string(q.id), "error", err)
+		q.s.log.Error("a webhook delivery cannot be saved: it is still sent, but a restart would lose it", "webhook", string(q.id), "error", err)
 		q.told = true
 	case err == nil:
 		q.told = false
@@ -220,7 +220,7 @@ func (q *queue) settle(d *delivery, t Target, out Outcome) {
 	log := q.s.log.With("webhook", string(q.id), "name", t.Name, "type", d.Type, "delivery", d.ID, "attempts", d.Attempts)
 	if out.Err == nil {
 		d.State, d.Next, d.Message = Delivered, time.Time{}, nil
-		log.Debug("a webhook was told")
+		log.Debug("webhook delivered")
 		q.trim()
 		return
 	}
@@ -229,14 +229,14 @@ func (q *queue) settle(d *delivery, t Target, out Outcome) {
 	case out.final:
 		d.fail(out.Err.Error())
 	case d.Next.Sub(d.Created) > giveUpAfter:
-		d.fail("given up after a day: " + out.Err.Error())
+		d.fail("dropped after a day: " + out.Err.Error())
 	default:
 		d.Error = out.Err.Error()
 		if d.Attempts == 1 {
-			log.Warn("a webhook could not be told; it is tried again for a day", "error", d.Error)
+			log.Warn("a webhook delivery failed; retrying for a day", "error", d.Error)
 		}
 		return
 	}
-	log.Error("a webhook could not be told, and is not told any more of this", "error", d.Error)
+	log.Error("a webhook delivery failed for the last time and was dropped", "error", d.Error)
 	q.trim()
 }

@@ -153,9 +153,9 @@ func outcome(res *http.Response) Outcome {
 	case res.StatusCode >= 200 && res.StatusCode < 300:
 		return out
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		out.Err = fmt.Errorf("the receiver answered %s: redirects are not followed, so name the address that it redirects to", said)
+		out.Err = fmt.Errorf("the receiver answered %s: Anteroom does not follow redirects, so use the address that it redirects to", said)
 	case res.StatusCode == http.StatusGone:
-		out.Err = fmt.Errorf("the receiver answered %s: it wants this no more", said)
+		out.Err = fmt.Errorf("the receiver answered %s: it no longer accepts deliveries", said)
 		out.final = true
 	default:
 		out.Err = fmt.Errorf("the receiver answered %s", said)

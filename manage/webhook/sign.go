@@ -46,8 +46,8 @@ func mac(secret, t string, body []byte) []byte {
 
 // Errors of Verify.
 var (
-	ErrSignature = errors.New("webhook: no signature in the header is of this secret and body")
-	ErrTime      = errors.New("webhook: the signature is too old, or of the future")
+	ErrSignature = errors.New("webhook: no signature in the header matches this secret and body")
+	ErrTime      = errors.New("webhook: the signature is too old, or from the future")
 )
 
 // Verify returns nil if a header's value is a signature of the body with the secret, made less
@@ -63,7 +63,7 @@ func Verify(header string, body []byte, secret string, now time.Time, tolerance 
 		switch name {
 		case "t":
 			if t != "" {
-				return errors.New("webhook: the header has two times")
+				return errors.New("webhook: the header has two timestamps")
 			}
 			t = value
 		case "v1":
@@ -74,7 +74,7 @@ func Verify(header string, body []byte, secret string, now time.Time, tolerance 
 	}
 	unix, err := strconv.ParseInt(t, 10, 64)
 	if err != nil || len(signed) == 0 || secret == "" {
-		return fmt.Errorf("%w: it is not like t=1795770000,v1=…", ErrSignature)
+		return fmt.Errorf("%w: expected t=1795770000,v1=…", ErrSignature)
 	}
 	want, found := mac(secret, t, body), false
 	for _, sum := range signed {

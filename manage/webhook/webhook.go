@@ -114,7 +114,7 @@ func (m Message) Body(format string) ([]byte, error) {
 		// The runs of a RichTextBlock are plain text: nothing in them is read as Markdown.
 		return json.Marshal(teamsMessage(m.Text))
 	}
-	return nil, fmt.Errorf("webhook: %.40q is no format", format)
+	return nil, fmt.Errorf("webhook: unknown format %.40q", format)
 }
 
 // slackText escapes what Slack would read as links, mentions and the like.

@@ -6,7 +6,7 @@ const doc = document, $ = id => doc.getElementById(id), lang = doc.documentEleme
 const num = n => n.toLocaleString(lang), two = n => num(n / 10 | 0) + num(n % 10)
 let zero, timer
 window.during = (s, span, title, here) => {
-// Moments in the visitor's own time; who checks the draw is told where the place is asked for.
+// Times in the visitor's own time zone; the page that checks a shuffle needs the address at which the visitor waits.
 for (const e of doc.querySelectorAll('.at time')) e.textContent = new Date(e.dateTime).toLocaleString(lang, {dateStyle: 'medium', timeStyle: 'short'})
 if ($('check')) $('check').hash = here().split('#')[0]
 if (!s.start || !$('prequeueTime')) return

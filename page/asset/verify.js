@@ -22,7 +22,7 @@ good = good && ok
 }
 const read = async (url, what) => {
 const u = new URL(url, location.href)
-if (u.origin != location.origin) throw Error('The ' + what + ' is on another site; load it as a file.')
+if (u.origin != location.origin) throw Error('The ' + what + ' is on another website; load it as a file.')
 const r = await fetch(u, {credentials: 'same-origin', redirect: 'error'})
 if (!r.ok) throw Error('The ' + what + ' cannot be loaded: ' + (await r.text()).slice(0, 200))
 return r
@@ -54,31 +54,31 @@ try { r = JSON.parse($('receipt').value) } catch (e) { throw Error('This is not 
 if (!r || typeof r != 'object') throw Error('This is not a receipt.')
 const commitment = unhex(r.commitment, 32, 'commitment')
 if (!r.done) {
-$('result').textContent = 'The draw has not happened yet. Save this receipt and come back after the start: the commitment must be the same then.'
+$('result').textContent = 'The shuffle has not happened yet. Save this receipt and come back after the start: the commitment must still be the same.'
 return
 }
 const seed = unhex(r.seed, 32, 'seed'), entries = unhex(r.entries, 32, 'entries'), id = unhex(r.id, 16, 'id')
-step(!compare(await sha(seed), commitment), 'The seed is the one that was committed to: its SHA-256 is ' + hex(await sha(seed)))
+step(!compare(await sha(seed), commitment), 'The seed matches the commitment: its SHA-256 is ' + hex(await sha(seed)))
 const file = $('list').files[0]
 const ids = new Uint8Array(await (file || await read(r.ids, 'list of ids')).arrayBuffer())
 const count = ids.length / 16
 step(count == r.count, 'The list has ' + count + ' ids; the receipt says ' + r.count)
-step(!compare(await sha(ids), entries), 'The list is the one that was drawn from: its SHA-256 is ' + hex(await sha(ids)))
+step(!compare(await sha(ids), entries), 'The list matches the record: its SHA-256 is ' + hex(await sha(ids)))
 let sorted = count % 1 == 0, found = false
 for (let i = 0; i < ids.length; i += 16) {
 const one = ids.subarray(i, i + 16)
 if (i && compare(ids.subarray(i - 16, i), one) >= 0) sorted = false
 if (!compare(one, id)) found = true
 }
-step(sorted, 'Every id is there once, in order')
+step(sorted, 'Every id is in the list once, in order')
 if (!found) {
-step(r.took_part === false, 'Your id is not in the list' + (r.took_part === false ? ', as the receipt says: you came after the start' : ''))
+step(r.took_part === false, 'Your id is not in the list' + (r.took_part === false ? ', as the receipt says: you arrived after the start' : ''))
 } else {
 $('bar').hidden = false
 const place = await placeOf(seed, entries, ids, id)
-step(place == r.place, 'Your place in the draw is ' + place + '; the receipt says ' + r.place)
+step(place == r.place, 'Your place in the shuffle is ' + place + '; the receipt says ' + r.place)
 }
-$('result').textContent = good ? 'Everything is as it was said.' : 'Something is not as it was said: see below.'
+$('result').textContent = good ? 'Everything is correct.' : 'Something is not correct: see below.'
 }
 const run = () => {
 $('check').disabled = true

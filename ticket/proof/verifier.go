@@ -25,7 +25,7 @@ var (
 	// ErrIssuer: made by another issuer.
 	ErrIssuer = errors.New("of another issuer")
 	// ErrAudience: made for another site.
-	ErrAudience = errors.New("made for another site")
+	ErrAudience = errors.New("made for another website")
 	// ErrExpired: past its expiry by more than Skew.
 	ErrExpired = errors.New("expired")
 	// ErrNotYet: issued in the future by more than Skew.
@@ -52,7 +52,7 @@ func NewVerifier(jwks []byte, issuer, audience string) (*Verifier, error) {
 		issuer = DefaultIssuer
 	}
 	if audience == "" {
-		return nil, anteroom.Errorf(anteroom.Invalid, "proof: no audience to check: without it the proofs of any other site would pass")
+		return nil, anteroom.Errorf(anteroom.Invalid, "proof: no audience to check: without it, proofs for any other website would be accepted")
 	}
 	if len(jwks) > maxJWKS {
 		return nil, anteroom.Errorf(anteroom.Invalid, "proof: the key set is larger than %d bytes", maxJWKS)

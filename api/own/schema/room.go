@@ -54,7 +54,7 @@ type Controls struct {
 	_        struct{}   `doc:"What an operator set by hand. Changing settings does not undo it."`
 	Paused   bool       `json:"paused" doc:"Visitors without a session wait."`
 	Draining bool       `json:"draining" doc:"The queue is closed to new visitors; visitors in it are admitted."`
-	ResetAt  *time.Time `json:"reset_at" doc:"Places in line from before this time are void."`
+	ResetAt  *time.Time `json:"reset_at" doc:"Places from before this time are void."`
 	Message  *string    `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
 }
 
@@ -119,7 +119,7 @@ type Status struct {
 	Offered            int             `json:"offered" doc:"Turns that were offered and are not taken yet."`
 	Streams            int             `json:"streams" doc:"Visitors with an open stream."`
 	OldestWaitingSince *time.Time      `json:"oldest_waiting_since" doc:"Arrival of the first visitor in the queue."`
-	WaitOfNewcomer     *float64        `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a visitor who joins now; null while it is unknown."`
+	WaitOfNewcomer     *float64        `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a new visitor; null while it is unknown."`
 	InForce            *InForce        `json:"in_force" doc:"null until the first visit of the room."`
 }
 

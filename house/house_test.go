@@ -66,6 +66,12 @@ func TestHouse(t *testing.T) {
 			t.Error(fault)
 		}
 	})
+	t.Run("one word per thing", func(t *testing.T) {
+		t.Parallel()
+		for _, fault := range wordFaults(passages(t, sources), wordings) {
+			t.Error(fault)
+		}
+	})
 	t.Run("ADRs", func(t *testing.T) {
 		t.Parallel()
 		for _, fault := range adrPageFaults(t, sources, root) {

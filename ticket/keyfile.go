@@ -37,7 +37,7 @@ type keyFileEntry struct {
 	Secret   string `json:"secret"`
 }
 
-const keyFileAbout = `Anteroom's keys. Whoever reads them can make tickets. Keep mode 0600; change with "anteroom key rotate" only.`
+const keyFileAbout = `Anteroom's keys. Anyone who can read them can make tickets. Keep mode 0600; change them with "anteroom key rotate" only.`
 
 // Load reads a key file. The error says what is wrong and how to mend it; no error holds
 // a secret. A file that others than its owner may read or write is an error of kind

@@ -361,9 +361,9 @@ func TestDirectoryOfSomethingElse(t *testing.T) {
 	cfg := single(t, "dublin")
 	stop(t, start(t, cfg))
 	for want, change := range map[string]func(*ClusterConfig){
-		`belongs to cluster "shop", not to "stage"`:      func(c *ClusterConfig) { c.Cluster = "stage" },
-		`belongs to site "dublin", not to "paris"`:       func(c *ClusterConfig) { c.Site = "paris" },
-		`belongs to node "dublin-1", not to "dublin-2"`:  func(c *ClusterConfig) { c.Node = "dublin-2" },
+		`belongs to cluster "shop", not to "stage"`:       func(c *ClusterConfig) { c.Cluster = "stage" },
+		`belongs to site "dublin", not to "paris"`:        func(c *ClusterConfig) { c.Site = "paris" },
+		`belongs to node "dublin-1", not to "dublin-2"`:   func(c *ClusterConfig) { c.Node = "dublin-2" },
 		"the store of a single core and is to be that of": func(c *ClusterConfig) { c.Cores = []string{c.Listen, freeAddress(t), freeAddress(t)} },
 	} {
 		c := cfg

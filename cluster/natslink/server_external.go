@@ -33,7 +33,7 @@ func checkExternal(cfg ClusterConfig) error {
 		}
 		a := address{host: u.Hostname()}
 		if e.SiteCredentials == "" && e.SharedCredentials == "" && cfg.TLS == (TLSFiles{}) && !a.loopback() {
-			return fmt.Errorf("cluster: nats at %s without credentials or tls: whoever reaches it could change everything; give site_credentials", u.Host)
+			return fmt.Errorf("cluster: nats at %s without credentials or tls: anyone who reaches it could change everything; set site_credentials", u.Host)
 		}
 	}
 	switch e.Replicas {

@@ -1,5 +1,5 @@
 import type { ComponentChild } from 'preact'
-import type { Room } from './core/live'
+import type { PageProps, RoomPageProps } from './core/page'
 import { may, mayAnywhere, type Permission } from './core/session'
 import type { IconName } from './ui/icons'
 import { Analytics } from './pages/analytics'
@@ -16,17 +16,6 @@ import { Tokens } from './pages/tokens'
 import { Visitors } from './pages/visitors'
 import { Webhooks } from './pages/webhooks'
 import { Wizard } from './pages/wizard'
-
-/** What a page gets. */
-export interface PageProps {
-  params: Record<string, string>
-  query: URLSearchParams
-}
-
-/** What a page of a room gets. Its figures are those of this second. */
-export interface RoomPageProps extends PageProps {
-  room: Room
-}
 
 interface Common {
   /** Pattern of the path, like /audit; pages of a room begin with /rooms/:zone/:room. */

@@ -22,13 +22,13 @@ func TestDashboardAnalyticsOfASurge(t *testing.T) {
 	busyRoom(t, o, 7)
 	d := sitDown(t, o, operatorToken)
 	d.goes(toRoom("checkout", "analytics?range=30m"))
-	d.becomes(15*time.Second, tile("Most in line")+` == '5'`)
-	d.becomes(15*time.Second, tile("Most inside")+` == '2'`)
+	d.becomes(15*time.Second, tile("Longest queue")+` == '5'`)
+	d.becomes(15*time.Second, tile("Most active users")+` == '2'`)
 	for range 3 {
 		o.arrive("/")
 	}
 	// Whoever does not come again counts as joined, and after a while no more as waiting.
-	d.becomes(15*time.Second, `[...document.querySelectorAll('.tile')].find(t => t.innerText.includes('Left the line')).innerText.includes('of 8 who joined')`)
+	d.becomes(15*time.Second, `[...document.querySelectorAll('.tile')].find(t => t.innerText.includes('Left the queue')).innerText.includes('of 8 who joined')`)
 
 	// A range is drawn in one chart; the address and all charts follow.
 	const chart = `[...document.querySelectorAll('figure.chart')].find(f => f.querySelector('h3').innerText == 'New users per minute').querySelector('.u-over')`

@@ -42,7 +42,7 @@ func TestDashboardCockpitMessageDrainAndLimits(t *testing.T) {
 		d.fill(f, "5")
 	}
 	d.presses("Apply")
-	d.says("At most 5 inside and 5 new a minute.")
+	d.says("Up to 5 active users and 5 new users per minute.")
 	visitor.getsIn()
 	var room struct {
 		Total int `json:"total_active_users"`

@@ -53,8 +53,8 @@ func TestDashboardScheduleTheFlashSale(t *testing.T) {
 			t.Errorf("side by side: %q, want %q", got, want)
 		}
 	}
-	if text := eval[string](d.tab, dialogText); !strings.Contains(text, "places by lot") {
-		t.Errorf("the review does not speak of the draw: %s", text)
+	if text := eval[string](d.tab, dialogText); !strings.Contains(text, "in random order") {
+		t.Errorf("the review does not speak of the shuffle: %s", text)
 	}
 	d.presses("Schedule")
 	d.says("Next: flash-sale")

@@ -36,7 +36,7 @@ func TestDashboardByTheKeyboard(t *testing.T) {
 	// The first stop of Tab leads past the navigation, and each stop is to be seen.
 	d.goes("/")
 	d.keys("\t")
-	d.becomes(5*time.Second, `document.activeElement.innerText == 'Skip to the page' && document.activeElement.getBoundingClientRect().top >= 0`)
+	d.becomes(5*time.Second, `document.activeElement.innerText == 'Skip to content' && document.activeElement.getBoundingClientRect().top >= 0`)
 	d.keys("\r")
 	d.becomes(5*time.Second, `document.activeElement.id == 'main'`)
 	d.keys("\t")

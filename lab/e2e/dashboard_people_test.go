@@ -26,10 +26,10 @@ func TestDashboardFindAVisitorByTheCodeOnTheWaitingPage(t *testing.T) {
 	d.goes("/rooms/127.0.0.1/checkout/visitors")
 	d.writes(labelled("Code"), "00000-00000")
 	d.presses("Find")
-	d.says("Nobody has this code here")
+	d.says("No visitor with this code")
 	d.writes(labelled("Code"), " "+strings.ToUpper(code))
 	d.presses("Find")
-	d.becomes(15*time.Second, fmt.Sprintf(`[...document.querySelectorAll('.card')].some(c => c.innerText.includes(%q) && c.innerText.includes('In line') && /People before\s+0/.test(c.innerText))`, code))
+	d.becomes(15*time.Second, fmt.Sprintf(`[...document.querySelectorAll('.card')].some(c => c.innerText.includes(%q) && c.innerText.includes('Waiting') && /Visitors ahead\s+0/.test(c.innerText))`, code))
 	if d.offers("End the session…") {
 		t.Error("a place in line can be ended as a session")
 	}
@@ -38,11 +38,11 @@ func TestDashboardFindAVisitorByTheCodeOnTheWaitingPage(t *testing.T) {
 	}
 	o.change(id, fields{"total_active_users": 2, "new_users_per_minute": 2})
 	caller.getsIn()
-	d.becomes(15*time.Second, `[...document.querySelectorAll('.card .pill')].some(p => p.innerText.includes('Inside'))`)
+	d.becomes(15*time.Second, `[...document.querySelectorAll('.card .pill')].some(p => p.innerText.includes('Active'))`)
 	d.presses("End the session…")
 	d.becomes(5*time.Second, dialogText+`.includes(`+quoted(code)+`)`)
 	d.presses("End the session")
-	d.says("The session is ended")
+	d.says("Session ended")
 	o.change(id, fields{"total_active_users": 1, "new_users_per_minute": 1})
 	caller.visit(o.url("/"))
 	caller.waits()
@@ -70,10 +70,10 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 	d.goes("/tokens")
 	d.presses("New token")
 	d.fill("name", "colleague")
-	d.presses("Make it")
-	d.becomes(10*time.Second, `(`+dialogText+`).includes('It is shown this once')`)
+	d.presses("Create token")
+	d.becomes(10*time.Second, `(`+dialogText+`).includes('This secret is shown only once')`)
 	secret := strings.TrimSpace(eval[string](d.tab, `document.querySelector('dialog[open] .snippet pre').innerText`))
-	d.presses("I have kept it")
+	d.presses("I have saved it")
 	d.becomes(10*time.Second, `document.querySelector('main table')?.innerText.includes('read: everything')`)
 	if strings.Contains(eval[string](d.tab, `document.documentElement.outerHTML`), secret) {
 		t.Error("the secret is still in the page")
@@ -84,7 +84,7 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 	c.becomes(10*time.Second, asksForToken)
 	c.login(secret)
 	c.settles()
-	c.says("You may look, not change")
+	c.says("Your token can read this room, but not change it.")
 	if n := eval[int](c.tab, `[...document.querySelectorAll('main .fields :is(input, select, textarea, [role=switch])')].filter(e => !e.disabled).length`); n != 0 {
 		t.Errorf("%d fields of the settings can be changed", n)
 	}
@@ -117,7 +117,7 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 		t.Errorf("a viewer's token: %d", got)
 	}
 	c.goes("/tokens")
-	c.says("Your token may not see this")
+	c.says("Your token cannot read this")
 
 	// A request that the dashboard's own page did not make is refused, whoever's it is.
 	for what, init := range map[string]string{
@@ -151,8 +151,8 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 			t.Errorf("the audit log has no %q: %s", want, list)
 		}
 	}
-	d.presses("Check the chain")
-	d.says("records are as they were written")
+	d.presses("Verify the chain")
+	d.says("records are unchanged")
 }
 
 // A wrong token is refused, logging out ends the session, and so does a restart; the page that somebody was on stays.

@@ -19,9 +19,9 @@ func TestDashboardBuildARule(t *testing.T) {
 	d.presses("New rule")
 	d.fill("description", "monitoring")
 	d.writes(labelled("Value"), "/health/")
-	d.says("No match: it waits where others do")
+	d.says("No match: the room decides as usual")
 	d.writes(labelled("Request"), "curl 'https://shop.example/health/live' -H 'User-Agent: Monitor/1.0'")
-	d.says("The request passes")
+	d.says("Match: the request bypasses the room")
 
 	// A second condition takes the first request out.
 	d.presses("And")
@@ -32,13 +32,13 @@ func TestDashboardBuildARule(t *testing.T) {
 	d.enters(second(`'select[aria-label=Field]'`), "http.user_agent")
 	d.enters(second(`'select[aria-label=Comparison]'`), "contains")
 	d.writes(second(`'input'`), "Prober/")
-	d.says("No match: it waits where others do")
+	d.says("No match: the room decides as usual")
 	d.writes(second(`'input'`), "Monitor/")
-	d.says("The request passes")
+	d.says("Match: the request bypasses the room")
 	const expression = `starts_with(http.request.uri.path, "/health/") and http.user_agent contains "Monitor/"`
 	d.becomes(5*time.Second, `document.querySelector('pre.expression').innerText == '`+expression+`'`)
-	d.presses("Save and put in force")
-	d.says("The rule is in force")
+	d.presses("Save and enable")
+	d.says("The rule is enabled")
 
 	var rules []struct {
 		Expression, Description string
@@ -64,9 +64,9 @@ func TestDashboardBuildARule(t *testing.T) {
 	d.presses("New rule")
 	d.becomes(10*time.Second, labelled("Value")+`?.value == ''`)
 	d.writes(labelled("Value"), "/")
-	d.says("Anybody with an ordinary browser would pass, at any path.")
-	d.presses("Save and put in force")
-	d.becomes(5*time.Second, `(`+dialogText+`).includes('Let nearly everybody pass?')`)
+	d.says("Anyone with an ordinary browser would bypass the room, on any path.")
+	d.presses("Save and enable")
+	d.becomes(5*time.Second, `(`+dialogText+`).includes('Let nearly every visitor bypass the room?')`)
 	d.presses("Cancel")
 	d.becomes(5*time.Second, `!document.querySelector('dialog[open]')`)
 
@@ -75,7 +75,7 @@ func TestDashboardBuildARule(t *testing.T) {
 	d.writes(field("expression"), `http.request.uri.pth eq "/"`)
 	d.says("The expression is not valid")
 	d.becomes(5*time.Second, `document.querySelector('pre.caret') && /character \d+/.test(document.body.innerText)`)
-	if eval[bool](d.tab, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Save and put in force' && !b.disabled)`) {
+	if eval[bool](d.tab, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Save and enable' && !b.disabled)`) {
 		t.Error("a rule with a fault can be put in force")
 	}
 	o.good("GET", o.under("/"+id+"/rules"), "", &rules)

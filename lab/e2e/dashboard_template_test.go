@@ -59,12 +59,12 @@ func TestDashboardBreakATemplateAndMendIt(t *testing.T) {
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox allow-scripts") || strings.Contains(policy, "allow-same-origin") || !strings.Contains(policy, "frame-ancestors 'self'") {
 		t.Errorf("the preview is served with %q", policy)
 	}
-	d.chooses("State", "Everybody is held")
-	d.becomes(10*time.Second, `document.querySelector('.device iframe').src != `+quoted(preview)+` && document.querySelector('.device iframe').title.includes('Everybody is held')`)
+	d.chooses("State", "Paused or queue all")
+	d.becomes(10*time.Second, `document.querySelector('.device iframe').src != `+quoted(preview)+` && document.querySelector('.device iframe').title.includes('Paused or queue all')`)
 	d.presses("Review and save")
 	d.becomes(5*time.Second, `(`+dialogText+`).includes('+ <h1>The shop opens soon</h1>')`)
 	d.presses("Save")
-	d.says("The page is saved.")
+	d.says("Page saved.")
 	a := o.arrive("/")
 	if text := a.text(t); a.admitted() || !strings.Contains(text, "<h1>The shop opens soon</h1>") {
 		t.Errorf("a visitor sees %.300s", text)
@@ -81,7 +81,7 @@ func TestDashboardBreakATemplateAndMendIt(t *testing.T) {
 
 	// It can be taken back at once.
 	eval[bool](d.tab, `[...document.querySelectorAll('.toast button')].find(b => b.innerText.startsWith('Undo')).click(), true`)
-	d.says("Taken back")
+	d.says("Undone")
 	var room struct {
 		Page string `json:"custom_page_html"`
 	}

@@ -111,8 +111,8 @@ func TestDashboardFiveFieldsSurgeQueueAllAndUndo(t *testing.T) {
 	}
 	d.presses("Review")
 	d.says("checkout")
-	d.presses("Make the room")
-	d.says("checkout is in force.")
+	d.presses("Create room")
+	d.says("checkout created.")
 	if r := d.room("checkout"); r.ID == "" || r.TotalUser != 2 {
 		t.Fatalf("the API says %+v", r)
 	}

@@ -58,7 +58,7 @@ export async function exchange<T>(url: string, init: RequestInit): Promise<Answe
     envelope = await res.json()
   } catch (e) {
     if ((e as Error).name === 'AbortError') throw e
-    throw new Problem(0, [{ code: 0, message: 'The server does not answer. What you see may be old; nothing was changed, as far as can be told from here.' }])
+    throw new Problem(0, [{ code: 0, message: 'The server does not respond. What you see may be out of date; check whether your change was made.' }])
   }
   if (!envelope.success) {
     if (res.status === 401 && url.startsWith('/dash/api/')) lose()

@@ -8,19 +8,19 @@ export type Tone = 'ok' | 'busy' | 'hold' | 'bad' | 'off' | 'event'
 export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   const s = r.status
   const f = s?.in_force
-  if (f?.suspended ?? r.suspended) return { word: 'Suspended', tone: 'off', why: 'Requests pass uncounted.' }
-  if (!s) return { word: 'Not served', tone: 'off', why: 'No door serves this room yet.' }
-  if (s.mode === 'cut') return { word: 'Cut off', tone: 'bad', why: 'This site has no touch with the others.' }
-  if (r.controls.draining || f?.draining) return { word: 'Draining', tone: 'hold', why: 'Newcomers are turned away; those in line are let in.' }
-  if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'Newcomers are turned away when the room is full.' }
-  if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Everybody without a session waits.' }
-  if (f?.queue_all ?? r.queue_all) return { word: 'Queueing all', tone: 'hold', why: 'Everybody without a session waits.' }
+  if (f?.suspended ?? r.suspended) return { word: 'Suspended', tone: 'off', why: 'Requests bypass the room, uncounted.' }
+  if (!s) return { word: 'Not served', tone: 'off', why: 'No node serves this room yet.' }
+  if (s.mode === 'cut') return { word: 'Cut off', tone: 'bad', why: 'This site has lost its connection to the others.' }
+  if (r.controls.draining || f?.draining) return { word: 'Draining', tone: 'hold', why: 'New visitors are turned away; visitors in the queue are admitted.' }
+  if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'New visitors are turned away when the room is full.' }
+  if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Every visitor without a session waits.' }
+  if (f?.queue_all ?? r.queue_all) return { word: 'Queue all', tone: 'hold', why: 'Every visitor without a session waits.' }
   if (s.pace_reason) return { word: s.pace_reason === 'origin_down' ? 'Origin down' : 'Protecting', tone: s.pace_reason === 'origin_down' ? 'bad' : 'hold', why: paceWhy(s) }
   if (f?.phase === 'prequeueing') return { word: 'Prequeue', tone: 'event', why: `“${f.event?.name}” is about to start.` }
-  if (s.mode === 'queue' || s.waiting > 0) return { word: 'Queueing', tone: 'busy', why: 'Newcomers wait for their turn.' }
-  if (f?.phase === 'started') return { word: 'Event', tone: 'event', why: `“${f.event?.name}” runs; nobody waits.` }
-  if ((f?.queueing_method ?? r.queueing_method) === 'passthrough') return { word: 'Passing', tone: 'ok', why: 'Everybody passes; they are counted.' }
-  return { word: 'Open', tone: 'ok', why: 'Whoever comes is let in.' }
+  if (s.mode === 'queue' || s.waiting > 0) return { word: 'Queueing', tone: 'busy', why: 'New visitors wait for their turn.' }
+  if (f?.phase === 'started') return { word: 'Event', tone: 'event', why: `“${f.event?.name}” is active; no visitors are waiting.` }
+  if ((f?.queueing_method ?? r.queueing_method) === 'passthrough') return { word: 'Passthrough', tone: 'ok', why: 'Every visitor is admitted and counted.' }
+  return { word: 'Open', tone: 'ok', why: 'Visitors are admitted right away.' }
 }
 
 /** The event of a room that runs or comes next, and how far it is at a second, line by line; null where none is planned. */
@@ -32,7 +32,7 @@ export function nextEvent(r: Room, now: number): { name: string; on: boolean; wo
   const words =
     now >= start ? [`until ${near(e.end, now)}`]
     : now >= begins ? ['prequeue', `starts ${near(start, now)}`]
-    : [near(start, now), ago(start, now * 1000), ...(e.prequeue ? [`prequeue from ${near(begins, now, start)}`] : [])]
+    : [near(start, now), ago(start, now * 1000), ...(e.prequeue ? [`prequeue at ${near(begins, now, start)}`] : [])]
   return { name: e.name, on: now >= begins, words, begins }
 }
 

@@ -13,13 +13,13 @@ const stored = () => {
 
 export const theme = new Store<Theme>(stored())
 
-/** Counts up whenever the colours change: charts draw themselves anew. */
-export const colours = new Store(0)
+/** Counts up whenever the colors change: charts draw themselves anew. */
+export const colors = new Store(0)
 
 function show() {
   if (theme.value === 'system') document.documentElement.removeAttribute('data-theme')
   else document.documentElement.dataset.theme = theme.value
-  colours.update((n) => n + 1)
+  colors.update((n) => n + 1)
 }
 
 export function setTheme(t: Theme) {
@@ -38,8 +38,8 @@ export function followTheme() {
 
 let probe: HTMLElement | undefined
 
-/** A colour of style/tokens.css as it is at the moment, for canvases; with an opacity from 0 to 1. */
-export function colour(name: string, opacity = 1): string {
+/** A color of style/tokens.css as it is at the moment, for canvases; with an opacity from 0 to 1. */
+export function color(name: string, opacity = 1): string {
   if (!probe) {
     probe = document.createElement('span')
     probe.hidden = true

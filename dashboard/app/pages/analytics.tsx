@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { address, useAsk } from '../core/api'
 import { count, decimal, duration, moment, number, second } from '../core/format'
 import { ownPath, publishedPath, roomHref } from '../core/room'
@@ -42,10 +42,10 @@ export function Analytics({ room, query }: RoomPageProps) {
       {asked.error && <Failed error={asked.error} retry={asked.reload} />}
       {!a ? !asked.error && <Skeleton lines={6} height="48px" /> : (
         <>
-          {a.incomplete && <Note tone="warn" title="Something is missing">{a.incomplete}</Note>}
+          {a.incomplete && <Note tone="warn" title="Some figures are missing">{a.incomplete}</Note>}
           {recorded(a) === 0 ? (
-            <Empty icon="chart" title="Nothing was recorded in this time" action={<Button onClick={() => to(moved(range, 'out', now))}>Look at a longer time</Button>}>
-              A minute is recorded when somebody asks for a page of the room, waits or is inside.
+            <Empty icon="chart" title="Nothing was recorded in this time" action={<Button onClick={() => to(moved(range, 'out', now))}>Show a longer time range</Button>}>
+              A minute is recorded when a visitor requests a page of the room, waits or has a session.
             </Empty>
           ) : (
             <>
@@ -55,7 +55,7 @@ export function Analytics({ room, query }: RoomPageProps) {
             </>
           )}
           <div class="row between">
-            <span class="quiet">One bar is {duration(a.every_seconds)}. Figures are of {second(a.as_of)}.</span>
+            <span class="quiet">One bar is {duration(a.every_seconds)}. Figures as of {second(a.as_of)}.</span>
             <div class="actions">
               <Button small icon="download" href={address(path) + '&format=csv'} download={`${room.name}.csv`}>CSV</Button>
               <Button small icon="download" href={address(path)} download={`${room.name}.json`}>JSON</Button>
@@ -64,7 +64,7 @@ export function Analytics({ room, query }: RoomPageProps) {
             </div>
           </div>
           {elsewhere && (
-            <Dialog wide title="The same figures elsewhere" onClose={() => show(false)}>
+            <Dialog wide title="The same figures as code" onClose={() => show(false)}>
               <Snippet parts={[
                 { title: 'GraphQL', text: graphql(room.zone.id, room.id, a) },
                 { title: 'GraphQL with curl', text: curl('POST', '/client/v4/graphql', { query: graphql(room.zone.id, room.id, a) }) },
@@ -116,7 +116,7 @@ function Ranges({ range, now, events, query, to }: { range: Range; now: number; 
         <label class="inline">Compare with
           <select value={query.get('compare') ?? ''} onChange={(e) => setQuery({ compare: e.currentTarget.value || null }, { replace: true })}>
             <option value="">nothing</option>
-            <option value="before">the time before</option>
+            <option value="before">the period before</option>
             <option value="day">a day earlier</option>
             <option value="week">a week earlier</option>
             {past.map((e) => <option key={e.id} value={e.id}>{e.name}, {moment(e.event_start_time)}</option>)}
@@ -168,12 +168,12 @@ function Tiles({ a, than }: { a: Answer; than?: Answer }) {
   const usual = (x: Answer['total'], span: string) => (x[`${span}_p50`] === x[`${span}_p75`] ? duration(x[`${span}_p50`]) : `${duration(x[`${span}_p50`])} – ${duration(x[`${span}_p75`])}`)
   return (
     <dl class="tiles">
-      {tile('Most inside', number(t.active_users), t.active_limit == null ? '' : `of ${number(t.active_limit)}`, o && number(o.active_users))}
-      {tile('Most in line', number(t.queued_users), 'at once', o && number(o.queued_users))}
+      {tile('Most active users', number(t.active_users), t.active_limit == null ? '' : `of ${number(t.active_limit)}`, o && number(o.active_users))}
+      {tile('Longest queue', number(t.queued_users), 'visitors', o && number(o.queued_users))}
       {tile('New users', decimal(t.new_users), `per minute; most ${number(t.new_users_max)}`, o && decimal(o.new_users))}
-      {tile('Typical wait', usual(t, 'waited'), `top 5 % from ${duration(t.waited_p95)}`, o && usual(o, 'waited'))}
-      {tile('Typical visit', usual(t, 'on_origin'), `top 5 % from ${duration(t.on_origin_p95)}`, o && usual(o, 'on_origin'))}
-      {tile('Left the line', number(t.abandoned), `of ${number(t.joined)} who joined`, o && number(o.abandoned))}
+      {tile('Typical wait', usual(t, 'waited'), `95 % below ${duration(t.waited_p95)}`, o && usual(o, 'waited'))}
+      {tile('Typical session', usual(t, 'on_origin'), `95 % below ${duration(t.on_origin_p95)}`, o && usual(o, 'on_origin'))}
+      {tile('Left the queue', number(t.abandoned), `of ${number(t.joined)} who joined`, o && number(o.abandoned))}
     </dl>
   )
 }
@@ -193,30 +193,30 @@ function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
     spans: events.filter((e) => spanOf(e).from < range.to && spanOf(e).to > range.from).map((e) => ({ from: spanOf(e).from / 1000, to: spanOf(e).to / 1000, title: String(e.name) })),
   }
   const charts = useMemo(() => {
-    const s = (title: string, name: string, colour: string, more: Partial<Series> = {}): Series => ({ title, values: series(a, name), colour, ...more })
+    const s = (title: string, name: string, color: string, more: Partial<Series> = {}): Series => ({ title, values: series(a, name), color, ...more })
     // The other time lies over this one: its figures stand at the same distance from the beginning.
     const was = (title: string, name: string): Series[] =>
-      than ? [{ title: `${title}, ${words}`, values: a.time.map((_, i) => than.series[name]?.[i] ?? null), colour: '--c5', kind: 'limit' }] : []
+      than ? [{ title: `${title}, ${words}`, values: a.time.map((_, i) => than.series[name]?.[i] ?? null), color: '--c5', kind: 'limit' }] : []
     const fine = a.every_seconds <= 60
     const three = (span: string): Series[] => [
-      s('top 5 % from', `${span}_p95`, '--c5'), s('three of four below', `${span}_p75`, '--c4'), s('half below', `${span}_p50`, '--c1', { kind: 'area' }),
+      s('95 % below', `${span}_p95`, '--c5'), s('75 % below', `${span}_p75`, '--c4'), s('50 % below', `${span}_p50`, '--c1', { kind: 'area' }),
     ]
     return [
-      { title: 'Inside and in line', series: [s('inside', 'active_users', '--c1', { kind: 'bars', stacked: true }), s('in line', 'queued_users', '--c2', { kind: 'bars', stacked: true }),
-        s('limit', 'active_limit', '--climit', { kind: 'limit' }), ...was('inside', 'active_users'), ...was('in line', 'queued_users')], height: 260 },
-      { title: 'New users per minute', series: [s(fine ? 'let in' : 'let in, mean', 'new_users', '--c3', { kind: 'bars' }), ...(fine ? [] : [s('busiest minute', 'new_users_max', '--c6')]),
-        s('limit', 'new_limit', '--climit', { kind: 'limit' }), ...was('let in', 'new_users')] },
-      { title: 'Time in line, of those let in', unit: 'seconds' as const, series: [...three('waited'), ...was('half below', 'waited_p50')] },
-      { title: 'Time on your site', unit: 'seconds' as const, series: [...three('on_origin'), ...was('half below', 'on_origin_p50')] },
-      { title: 'Forecasts: what was told, and how it came', unit: 'seconds' as const, series: [s('longest forecast', 'estimate_seconds', '--c1', { kind: 'area' }), s('later than told, 95 % below', 'late_p95', '--c5'), s('earlier than told, 95 % below', 'early_p95', '--c3')] },
-      { title: 'Joining and leaving the line', series: [s('joined', 'joined', '--c1', { kind: 'area' }), s('gave up', 'abandoned', '--c5'), s('turn not taken', 'no_shows', '--c2'), s('let in before others', 'overtakes', '--c4')] },
-      { title: 'Beside the line', series: [s('passed by rules', 'bypassed', '--c6', { kind: 'area' }), s('turned away', 'turned_away', '--c5'), s('tickets refused', 'refused', '--c2'), s('sessions ended', 'revoked', '--c4')] },
+      { title: 'Active users and queue', series: [s('active users', 'active_users', '--c1', { kind: 'bars', stacked: true }), s('queue', 'queued_users', '--c2', { kind: 'bars', stacked: true }),
+        s('limit', 'active_limit', '--climit', { kind: 'limit' }), ...was('active users', 'active_users'), ...was('queue', 'queued_users')], height: 260 },
+      { title: 'New users per minute', series: [s(fine ? 'admitted' : 'admitted, mean', 'new_users', '--c3', { kind: 'bars' }), ...(fine ? [] : [s('busiest minute', 'new_users_max', '--c6')]),
+        s('limit', 'new_limit', '--climit', { kind: 'limit' }), ...was('admitted', 'new_users')] },
+      { title: 'Wait of admitted visitors', unit: 'seconds' as const, series: [...three('waited'), ...was('50 % below', 'waited_p50')] },
+      { title: 'Length of sessions', unit: 'seconds' as const, series: [...three('on_origin'), ...was('50 % below', 'on_origin_p50')] },
+      { title: 'Estimated waits and actual waits', unit: 'seconds' as const, series: [s('longest estimate', 'estimate_seconds', '--c1', { kind: 'area' }), s('longer than estimated, 95 % below', 'late_p95', '--c5'), s('shorter than estimated, 95 % below', 'early_p95', '--c3')] },
+      { title: 'Joining and leaving the queue', series: [s('joined', 'joined', '--c1', { kind: 'area' }), s('gave up', 'abandoned', '--c5'), s('called, did not come', 'no_shows', '--c2'), s('admitted before others', 'overtakes', '--c4')] },
+      { title: 'Outside the queue', series: [s('bypassed by rules', 'bypassed', '--c6', { kind: 'area' }), s('turned away', 'turned_away', '--c5'), s('tickets refused', 'refused', '--c2'), s('sessions ended', 'revoked', '--c4')] },
     ]
   }, [a, than, words])
   return (
     <>
       <h2 class="unseen">Charts</h2>
-      <p class="quiet">Draw a range in any chart to look closer; all follow. The browser's Back goes out again. {common.spans.length > 0 && `Shaded: ${common.spans.map((x) => x.title).slice(0, 3).join(', ')}${common.spans.length > 3 ? ` and ${count(common.spans.length - 3, 'event')} more` : ''}.`}</p>
+      <p class="quiet">Drag across any chart to zoom in on all of them. The browser's Back button zooms out. {common.spans.length > 0 && `Shaded: ${common.spans.map((x) => x.title).slice(0, 3).join(', ')}${common.spans.length > 3 ? ` and ${count(common.spans.length - 3, 'event')} more` : ''}.`}</p>
       <Card><Chart {...common} {...charts[0]} /></Card>
       <div class="grid wide">
         {charts.slice(1).map((c) => <Card key={c.title}><Chart {...common} {...c} /></Card>)}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../pages'
+import type { PageProps } from '../core/page'
 import { get, useAsk } from '../core/api'
 import { full, moment, number } from '../core/format'
 import { useRooms } from '../core/live'
@@ -59,18 +59,18 @@ export function Audit({ query }: PageProps) {
   }
   return (
     <>
-      <Head title="Audit" lead="Every change, by whom, in a chain in which nothing can be altered unseen.">
-        <Button icon="check" onClick={verify}>Check the chain</Button>
+      <Head title="Audit" lead="Who changed what. The records form a chain, so that later edits can be detected.">
+        <Button icon="check" onClick={verify}>Verify the chain</Button>
         <Button icon="download" onClick={() => { saveAs('audit.json', 'application/json', JSON.stringify(shown, null, 2)); tell(`${number(shown.length)} records saved`) }}>JSON</Button>
       </Head>
       {checked && ('fault' in checked
         ? <Note tone="bad" title="The chain is broken, or cannot be read">{checked.fault}</Note>
-        : <Note tone="ok" title={`${number(checked.records)} records are as they were written`}>The last one has the hash <code>{checked.head}</code>. Keep it elsewhere, to compare it one day.</Note>)}
+        : <Note tone="ok" title={`${number(checked.records)} records are unchanged`}>The last one has the hash <code>{checked.head}</code>. Keep it somewhere else to compare it later.</Note>)}
       <div class="row">
         <input type="search" class="filter" aria-label="Filter" placeholder="Filter: a name, an operation, an address" value={query.get('q') ?? ''} onInput={(e) => setQuery({ q: e.currentTarget.value || null }, { replace: true })} />
         {room && <Button small icon="cross" onClick={() => setQuery({ room: null })}>Only {rooms.find((r) => r.id === room)?.name ?? 'one room'}</Button>}
       </div>
-      {!shown.length ? <Empty icon="audit" title={records.length ? 'Nothing of it fits' : 'Nothing was changed yet'}>{records.length ? `Of ${number(records.length)} records that are here.` : 'Each change is kept, with who made it.'}</Empty> : (
+      {!shown.length ? <Empty icon="audit" title={records.length ? 'No record matches' : 'No changes yet'}>{records.length ? `Of ${number(records.length)} loaded records.` : 'Every change is recorded, with who made it.'}</Empty> : (
         <Card flush>
           <ol class="audit">
             {shown.map((e) => (
@@ -93,7 +93,7 @@ export function Audit({ query }: PageProps) {
                           </div>
                         ))}
                       </dl>
-                    ) : <p class="quiet">No field is recorded.</p>}
+                    ) : <p class="quiet">No fields are recorded.</p>}
                     {!!e.omitted && <p class="quiet">And {number(e.omitted)} more fields.</p>}
                     <dl class="pairs">
                       <div><dt>Record</dt><dd>{e.seq}, {full(e.at)}</dd></div>

@@ -1,4 +1,4 @@
-import type { PageProps } from '../pages'
+import type { PageProps } from '../core/page'
 import { useAsk } from '../core/api'
 import { ago, count, duration, full, moment, number } from '../core/format'
 import type { Tone } from '../core/room'
@@ -30,22 +30,22 @@ export function Cluster(_: PageProps) {
   const bad = s.findings.filter((f) => f.severity !== 'note')
   return (
     <>
-      <Head title="Cluster" lead={s.name ? `${s.name}: ${count(s.nodes.length, 'node')} of the site ${s.site}, as ${s.node} sees it` : 'One process, alone'}>
-        <Button icon="refresh" onClick={asked.reload}>Look again</Button>
+      <Head title="Cluster" lead={s.name ? `${s.name}: ${count(s.nodes.length, 'node')} of the site ${s.site}, as ${s.node} sees it` : 'Standalone process'}>
+        <Button icon="refresh" onClick={asked.reload}>Refresh</Button>
       </Head>
       {asked.error && <Failed error={asked.error} retry={asked.reload} />}
       <Card title="Doctor">
-        {bad.length === 0 && <Note tone="ok" title="Nothing is wrong">{s.findings.length ? 'There is something worth knowing.' : 'Clocks, versions, stores and journals are as they should be.'}</Note>}
+        {bad.length === 0 && <Note tone="ok" title="No problems found">{s.findings.length ? 'There are notes.' : 'Clocks, versions, stores and journals are fine.'}</Note>}
         {s.findings.map((f) => (
           <Note key={f.what} tone={f.severity === 'error' ? 'bad' : f.severity === 'warning' ? 'warn' : 'info'} title={f.what}>
-            {f.why}{f.fix && <span class="below"><b>To do:</b> {f.fix}</span>}
+            {f.why}{f.fix && <span class="below"><b>Fix:</b> {f.fix}</span>}
           </Note>
         ))}
       </Card>
       <Card flush title="Nodes">
         <Table caption="Nodes" rows={s.nodes} id={(n) => n.node} columns={[
-          { title: 'Node', name: true, by: (n) => n.node, cell: (n) => <><b>{n.node}</b>{n.node === s.node && <span class="below quiet">answers here</span>}</> },
-          { title: 'Kind', cell: (n) => (!s.name ? 'alone' : n.core ? 'core' : 'edge') },
+          { title: 'Node', name: true, by: (n) => n.node, cell: (n) => <><b>{n.node}</b>{n.node === s.node && <span class="below quiet">this node</span>}</> },
+          { title: 'Kind', cell: (n) => (!s.name ? 'standalone' : n.core ? 'core' : 'edge') },
           { title: 'Version', cell: (n) => n.version },
           { title: 'Started', by: (n) => n.started, cell: (n) => <span title={full(n.started)}>{ago(n.started)}</span> },
           { title: 'Clock', figure: true, by: (n) => Math.abs(n.clock_offset_seconds), cell: (n) => <Skew s={n.clock_offset_seconds} /> },
@@ -56,26 +56,26 @@ export function Cluster(_: PageProps) {
       <div class="grid wide">
         <Card title="Store">
           <dl class="pairs stores">
-            <Store title="Of this site" t={s.store.site} />
+            <Store title="This site" t={s.store.site} />
             <Store title="Shared" t={s.store.shared} />
           </dl>
         </Card>
         {s.roles.length > 0 && (
-          <Card flush title="Roles" lead="Who decides for which part of the rooms.">
+          <Card flush title="Roles" lead="Which node decides for which part of the rooms.">
             <div class="tall"><Table caption="Roles" rows={s.roles} id={(r) => r.role} columns={[
               { title: 'Role', name: true, by: (r) => r.role, cell: (r) => r.role },
-              { title: 'Held by', by: (r) => r.node, cell: (r) => r.node || <Pill tone="bad">nobody</Pill> },
+              { title: 'Node', by: (r) => r.node, cell: (r) => r.node || <Pill tone="bad">none</Pill> },
               { title: 'Epoch', figure: true, cell: (r) => number(r.epoch) },
             ]} /></div>
           </Card>
         )}
       </div>
       {s.name && (s.sites.length ? (
-        <Card flush title="Sites" lead="As the coordinators see them, over the rooms that they serve.">
+        <Card flush title="Sites" lead="As the coordinators of the rooms see them.">
           <Table caption="Sites" rows={s.sites} id={(x) => x.site} columns={[
-            { title: 'Site', name: true, by: (x) => x.site, cell: (x) => <><b>{x.site}</b>{s.hub && x.site === s.site && <span class="below quiet">keeps the order of the line</span>}</> },
+            { title: 'Site', name: true, by: (x) => x.site, cell: (x) => <><b>{x.site}</b>{s.hub && x.site === s.site && <span class="below quiet">keeps the order of the queue</span>}</> },
             { title: 'Rooms', figure: true, by: (x) => x.rooms, cell: (x) => number(x.rooms) },
-            { title: 'Heard', figure: true, by: (x) => x.heard_seconds_ago, cell: (x) => <Heard s={x.heard_seconds_ago} /> },
+            { title: 'Last report', figure: true, by: (x) => x.heard_seconds_ago, cell: (x) => <Heard s={x.heard_seconds_ago} /> },
             { title: 'Round trip', figure: true, by: (x) => x.trip_seconds, cell: (x) => (x.trip_seconds ? milliseconds(x.trip_seconds) : '–') },
             { title: 'Seats used', figure: true, by: (x) => x.seats_used, cell: (x) => `${number(x.seats_used)} of ${number(x.seats_granted)}` },
             { title: 'Idle permits', figure: true, wide: true, by: (x) => x.idle_permits, cell: (x) => number(x.idle_permits) },
@@ -91,5 +91,5 @@ const Skew = ({ s }: { s: number }) => (Math.abs(s) >= 2 ? flagged('bad', millis
 const Heard = ({ s }: { s: number }) => (s >= 10 ? flagged('bad', `${duration(s)} ago`) : <>{milliseconds(s)} ago</>)
 
 function Store({ title, t }: { title: string; t: Touch }) {
-  return <div><dt>{title}</dt><dd><Pill tone={t.ok ? 'ok' : 'bad'}>{t.ok ? 'In touch' : 'Out of touch'}</Pill> {t.since && <span class="quiet" title={full(t.since)}>since {moment(t.since)}</span>}{t.lag_seconds > 0 && ` ${duration(t.lag_seconds)} behind`}{t.detail && <span class="below">{t.detail}</span>}</dd></div>
+  return <div><dt>{title}</dt><dd><Pill tone={t.ok ? 'ok' : 'bad'}>{t.ok ? 'Connected' : 'Not reachable'}</Pill> {t.since && <span class="quiet" title={full(t.since)}>since {moment(t.since)}</span>}{t.lag_seconds > 0 && ` ${duration(t.lag_seconds)} behind`}{t.detail && <span class="below">{t.detail}</span>}</dd></div>
 }

@@ -48,23 +48,23 @@ export function Controls({ room }: { room: Room }) {
   const line = s ? s.waiting + s.dormant : 0
   const list: Control[] = [
     {
-      title: 'Queue all', icon: 'hold', on: room.queue_all, setting: true, what: 'Everybody new waits, from now on',
-      ask: 'Everybody without a session waits, also those who would get in at once. Whoever is inside stays.',
+      title: 'Queue all', icon: 'hold', on: room.queue_all, setting: true, what: 'All new visitors wait',
+      ask: 'Every visitor without a session waits, even if there is room. Active users stay.',
       start: () => patch(publishedPath(room), { queue_all: true }), stop: () => patch(publishedPath(room), { queue_all: false }),
     },
     {
-      title: 'Pause', icon: 'pause', on: was.paused, what: 'Hold the line, whatever the settings say',
-      ask: 'Nobody is let in until you resume. Whoever is inside stays, whoever waits keeps the place.',
+      title: 'Pause', icon: 'pause', on: was.paused, what: 'Admit no new visitors, whatever the settings say',
+      ask: 'No visitor is admitted until you resume. Active users stay, and visitors in the queue keep their places.',
       start: () => post(own + '/pause'), stop: () => restore(own, { ...was, paused: false }),
     },
     {
-      title: 'Drain', icon: 'drain', on: was.draining, what: 'Nobody new joins; the line is let in',
-      ask: `Newcomers are turned away with a page that says so. The ${count(line, 'person', 'people')} in line are let in within the limits.`,
+      title: 'Drain', icon: 'drain', on: was.draining, what: 'Close the queue; admit the visitors in it',
+      ask: `New visitors are turned away with a page that says so. The ${count(line, 'visitor')} in the queue ${line === 1 ? 'is' : 'are'} admitted within the limits.`,
       start: () => post(own + '/drain'), stop: () => restore(own, { ...was, draining: false }),
     },
     {
-      title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn newcomers away when it is full',
-      ask: `There is no line any more: when every place is taken, newcomers are turned away.${line ? ` ${count(line, 'person waits', 'people wait')} now.` : ''}`,
+      title: 'Reject', icon: 'stop', on: method === 'reject', setting: true, danger: true, what: 'Turn new visitors away when the room is full',
+      ask: `There is no queue any more: when the room is full, new visitors are turned away.${line ? ` ${count(line, 'visitor is', 'visitors are')} waiting now.` : ''}`,
       start: () => change(room, { queueing_method: 'reject' }), stop: () => change(room, { queueing_method: back }),
     },
   ]

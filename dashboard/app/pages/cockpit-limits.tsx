@@ -28,20 +28,20 @@ export function Limits({ room }: { room: Room }) {
       throw e
     }
     set(null)
-    done(`At most ${number(d.total)} inside and ${number(d.pace)} new a minute.`, () => change(room, of(now)))
+    done(`Up to ${number(d.total)} active users and ${number(d.pace)} new users per minute.`, () => change(room, of(now)))
   }
   const fields = error?.fields ?? {}
   return (
-    <Card title="Limits" lead={event ? <>“{event.name}” is active: what it overrides is changed there.</> : undefined}>
+    <Card title="Limits" lead={event ? <>“{event.name}” is active: change the settings that it overrides there.</> : undefined}>
       <Slide label="Active users" name="total_active_users" value={d.total} now={now.total} onChange={(total) => put({ total })} disabled={room.file} error={fields.total_active_users} />
       <Slide label="New users per minute" name="new_users_per_minute" value={d.pace} now={now.pace} onChange={(pace) => put({ pace })} disabled={room.file} error={fields.new_users_per_minute} />
-      {room.file && <p class="quiet small">The configuration file defines this room: its limits are changed there.</p>}
+      {room.file && <p class="quiet small">The configuration file defines this room: change its limits there.</p>}
       {changed && s && d.total != null && d.pace != null && (
         <div class="effect" role="status">
           <p>{effect(room, { total: d.total, pace: d.pace })}</p>
           <div class="actions">
             <Button kind="main" onClick={apply}>Apply</Button>
-            <Button onClick={() => { set(null); fail(null) }}>Leave as it is</Button>
+            <Button onClick={() => { set(null); fail(null) }}>Discard</Button>
           </div>
         </div>
       )}
@@ -53,15 +53,15 @@ function effect(room: Room, d: { total: number; pace: number }): string {
   const s = room.status!
   if (d.total < s.active_users) {
     const more = s.active_users - d.total
-    return `${number(more)} more are inside than that. They stay; nobody is let in until so many have left.`
+    return `There are ${number(more)} more active users than that. They stay; no visitor is admitted until as many have left.`
   }
-  if (!(s.waiting + s.dormant)) return 'Nobody waits: nobody would notice now.'
+  if (!(s.waiting + s.dormant)) return 'No visitors are waiting: nothing changes for now.'
   const before = waitUnder(s, { total: s.total_active_users, pace: s.new_users_per_minute }), after = waitUnder(s, d)
-  if (after == null) return 'With this nobody would be let in.'
+  if (after == null) return 'No visitor would be admitted.'
   const at = clock(live.value.at + after)
-  if (after === 0) return 'Everybody in line would get in at once.'
+  if (after === 0) return 'All visitors in the queue would be admitted right away.'
   const instead = before != null && Math.abs(before - after) > 2 ? `, instead of ${duration(before)}` : ', as now'
-  return `A newcomer would wait about ${duration(after)}${instead}. The line of now would be in at about ${at}.`
+  return `A new visitor would wait about ${duration(after)}${instead}. The current queue would be empty at about ${at}.`
 }
 
 // The slider goes to three times what is in force; the field takes any number.

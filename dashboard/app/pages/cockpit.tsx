@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { forecast } from '../core/forecast'
 import { ago, clock, count, duration, moment, number, percent } from '../core/format'
 import { holed, useMinutes } from '../core/history'
@@ -28,18 +28,18 @@ export function Cockpit({ room }: RoomPageProps) {
         <p class="says">{says.head}</p>
         {says.more && <p class="quiet">{says.more}</p>}
         {s && paceWhy(s) && <Note tone="warn">{paceWhy(s)}</Note>}
-        {room.controls.message && <p class="told"><span class="quiet">The line reads:</span> {room.controls.message}</p>}
+        {room.controls.message && <p class="told"><span class="quiet">Message to the queue:</span> {room.controls.message}</p>}
       </section>
       {s && (
         <dl class="four">
           <Figure title="Active users" value={number(s.active_users)} of={number(s.total_active_users)} note={`${percent(s.active_users / s.total_active_users)} of the limit${s.offered ? `, ${number(s.offered)} called` : ''}`}>
-            <Bar value={s.active_users} of={s.total_active_users} label="Sessions of the limit" />
+            <Bar value={s.active_users} of={s.total_active_users} label="Active users, of the limit" />
           </Figure>
-          <Figure title="Waiting" value={number(s.waiting)} note={s.dormant ? `and ${number(s.dormant)} whose place is kept` : s.oldest_waiting_since ? `the first for ${duration(at - Date.parse(s.oldest_waiting_since) / 1000)}` : 'the queue is empty'} strong={s.waiting > 0} />
+          <Figure title="Waiting" value={number(s.waiting)} note={s.dormant ? `and ${number(s.dormant)} not in touch` : s.oldest_waiting_since ? `the first for ${duration(at - Date.parse(s.oldest_waiting_since) / 1000)}` : 'the queue is empty'} strong={s.waiting > 0} />
           <Figure title="Admitted, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
-            <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="New visitors of the limit" />
+            <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="Admitted in the last minute, of the limit" />
           </Figure>
-          <Figure title="Wait for new visitors" value={held ? 'held' : s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `in at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'straight in'} />
+          <Figure title="Wait for new visitors" value={held ? 'no end' : s.waiting || s.wait_of_newcomer_seconds ? duration(s.wait_of_newcomer_seconds) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `admitted at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? 'not known yet' : 'admitted right away'} />
         </dl>
       )}
       <div class="halves">
@@ -57,7 +57,7 @@ export function Cockpit({ room }: RoomPageProps) {
           </div>
         ) : (
           <div class="stack">
-            <Note>Your token may look at this room, not change it.</Note>
+            <Note>Your token can read this room, but not change it.</Note>
             <InForce room={room} />
           </div>
         )}
@@ -97,20 +97,20 @@ function Flow({ samples, now, room }: { samples: Sample[]; now: number; room: Ro
   return (
     <Card title={`The last ${count(Math.ceil(Math.min(kept, now - from) / 60), 'minute')}`} lead="Visitors who left immediately are not counted." actions={<Button small kind="quiet" icon="chart" href={roomHref(room, 'analytics')}>Longer ranges</Button>}>
       <Chart {...common} title="Active users and queue" series={[
-        { title: 'Waiting', values: samples.map((s) => gap(s.waiting)), colour: '--c2', kind: 'area' },
-        { title: 'Active users', values: samples.map((s) => gap(s.active)), colour: '--c1' },
-        { title: 'Limit', values: samples.map((s) => gap(s.limit)), colour: '--climit', kind: 'limit' },
+        { title: 'Waiting', values: samples.map((s) => gap(s.waiting)), color: '--c2', kind: 'area' },
+        { title: 'Active users', values: samples.map((s) => gap(s.active)), color: '--c1' },
+        { title: 'Limit', values: samples.map((s) => gap(s.limit)), color: '--climit', kind: 'limit' },
       ]} />
       <Chart {...common} title="Per minute" series={[
-        { title: 'Arrived', values: arrivals(samples), colour: '--c4' },
-        { title: 'Admitted', values: samples.map((s) => gap(s.admitted)), colour: '--c3', kind: 'area' },
-        { title: 'Limit', values: samples.map((s) => gap(s.pace)), colour: '--climit', kind: 'limit' },
+        { title: 'Arrived', values: arrivals(samples), color: '--c4' },
+        { title: 'Admitted', values: samples.map((s) => gap(s.admitted)), color: '--c3', kind: 'area' },
+        { title: 'Limit', values: samples.map((s) => gap(s.pace)), color: '--climit', kind: 'limit' },
       ]} />
     </Card>
   )
 }
 
-const methods: Record<string, string> = { fifo: 'first come, first served', random: 'at random', passthrough: 'everybody passes', reject: 'newcomers are turned away' }
+const methods: Record<string, string> = { fifo: 'first come, first served', random: 'in random order', passthrough: 'every visitor is admitted', reject: 'new visitors are turned away' }
 
 function InForce({ room }: { room: Room }) {
   const s = room.status, f = s?.in_force

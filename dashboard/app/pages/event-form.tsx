@@ -45,8 +45,8 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
       const saved = (await call<Values>(method, path, body)).result
       review(false)
       onSaved()
-      if (before) done(`${e.name} is saved`, async () => { await call('PATCH', path, bodyOf(before, e)); onSaved() })
-      else done(`${e.name} is scheduled`, async () => { await call('DELETE', `${path}/${saved.id}`); onSaved() })
+      if (before) done(`${e.name} saved`, async () => { await call('PATCH', path, bodyOf(before, e)); onSaved() })
+      else done(`${e.name} scheduled`, async () => { await call('DELETE', `${path}/${saved.id}`); onSaved() })
     } catch (x) {
       review(false)
       if (!(x instanceof Problem)) throw x
@@ -56,7 +56,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
   }
   const toReview = () => {
     touch(true)
-    if (Object.keys(here).length) tell('Something is missing or does not fit: ' + Object.entries(here).map(([k, v]) => `${k} ${v}`).join('; '), 'bad')
+    if (Object.keys(here).length) tell('Please correct: ' + Object.entries(here).map(([k, v]) => `${k} ${v}`).join('; '), 'bad')
     else review(true)
   }
   const at = (name: string, label: string, help: string, required = false) => (
@@ -72,29 +72,29 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
           {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
         </div>
       </div>
-      <Card title={before ? `Event ${before.name}` : 'A new event'} lead={`Times are in your time zone (${zone}) and stored as UTC.`}>
+      <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in your time zone (${zone}) and stored as UTC.`}>
         <div class="fields">
           <TextField label="Name" name="name" required disabled={fixed} value={e.name} error={wrong('name')} help="Letters, digits, _ and -; unique in the room." onChange={(v) => put({ name: v })} />
           <TextField label="Description" name="description" disabled={fixed} value={e.description ?? ''} error={wrong('description')} onChange={(v) => put({ description: v })} />
-          {at('event_start_time', 'Start', 'From here on people are let in.', true)}
-          {at('event_end_time', 'End', 'Then the room has its own settings again.', true)}
+          {at('event_start_time', 'Start', 'Admissions begin.', true)}
+          {at('event_end_time', 'End', 'The settings of the room apply again.', true)}
         </div>
       </Card>
-      <Card title="Before the start" lead="A prequeue gathers people: everybody without a session waits, and the page counts down.">
+      <Card title="Before the start" lead="During a prequeue, every visitor without a session waits, and the page counts down to the start.">
         {!fixed && (
           <Choice small label="Prequeue" value={String(gather)} options={[...new Set([0, 5, 15, 30, 60, gather])].sort((a, b) => a - b).map((m) => ({ value: String(m), text: m ? duration(m * 60) : 'None' }))}
             onChange={(m) => put(m === '0' ? { prequeue_start_time: null, shuffle_at_event_start: false } : { prequeue_start_time: new Date(Date.parse(e.event_start_time) - Number(m) * 60_000).toISOString().replace('.000Z', 'Z') })} />
         )}
         <div class="fields">
-          {at('prequeue_start_time', 'Prequeue', 'At least five minutes before the start. Empty is none.')}
+          {at('prequeue_start_time', 'Prequeue', 'At least five minutes before the start. Empty: no prequeue.')}
           <Toggle label="Shuffle at the start" name="shuffle_at_event_start" disabled={fixed || !e.prequeue_start_time} error={wrong('shuffle_at_event_start')} value={!!e.shuffle_at_event_start} onChange={(v) => put({ shuffle_at_event_start: v })}
-            help="Whoever is there at the start gets a place by a draw that anybody can check; whoever comes later stands behind." />
-          <Toggle label="Suspended" name="suspended" disabled={fixed} value={!!e.suspended} onChange={(v) => put({ suspended: v })} help="The event has no effect, also while it runs." />
+            help="Visitors who are waiting at the start get random places, which anyone can verify. Later visitors queue behind them." />
+          <Toggle label="Suspended" name="suspended" disabled={fixed} value={!!e.suspended} onChange={(v) => put({ suspended: v })} help="The event has no effect, even while it runs." />
         </div>
-        {e.shuffle_at_event_start && (e.queueing_method ?? settings.queueing_method) === 'random' && <Note tone="warn">With the method random the draw has no use: places are drawn all the time.</Note>}
-        {gather > 0 && gather <= Number(e.session_duration ?? settings.session_duration) && <Note>Whoever is inside when the prequeue begins stays. To have them queue with the others: a prequeue longer than the session, and sessions that end after their duration.</Note>}
+        {e.shuffle_at_event_start && (e.queueing_method ?? settings.queueing_method) === 'random' && <Note tone="warn">With the queueing method random, a shuffle has no effect: the order is always random.</Note>}
+        {gather > 0 && gather <= Number(e.session_duration ?? settings.session_duration) && <Note>Visitors who have a session when the prequeue begins stay active. To let them wait like the others, make the prequeue longer than a session, and let sessions end after their duration.</Note>}
       </Card>
-      <Card title="While it is on" lead="What is not set here is inherited: editing the room changes it.">
+      <Card title="During the event" lead="Settings that you do not override are inherited from the room.">
         <div class="stack">
           {eventFields.map((f) => <Override key={f.name} field={f} e={e} settings={settings} fixed={fixed} error={wrong(f.name)} put={put} />)}
         </div>
@@ -102,14 +102,14 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
       <Again e={e} fixed={fixed} put={put} error={told.repeat ?? Object.entries(told).find(([k]) => k.startsWith('repeat.'))?.[1]} />
       {reviewing && (
         <Dialog wide title={`${before ? 'Save' : 'Schedule'} ${e.name}?`} onClose={() => review(false)}
-          actions={<><Button onClick={() => review(false)}>Go on editing</Button><Button kind="main" onClick={save}>{before ? 'Save' : 'Schedule'}</Button></>}>
+          actions={<><Button onClick={() => review(false)}>Keep editing</Button><Button kind="main" onClick={save}>{before ? 'Save' : 'Schedule'}</Button></>}>
           <dl class="moments">
-            {e.prequeue_start_time && <div><dt>Gathers from</dt><dd>{full(e.prequeue_start_time)}</dd></div>}
-            <div><dt>Starts</dt><dd>{full(e.event_start_time)}{e.shuffle_at_event_start && ', places by lot'}</dd></div>
+            {e.prequeue_start_time && <div><dt>Prequeue</dt><dd>{full(e.prequeue_start_time)}</dd></div>}
+            <div><dt>Starts</dt><dd>{full(e.event_start_time)}{e.shuffle_at_event_start && ', in random order'}</dd></div>
             <div><dt>Ends</dt><dd>{full(e.event_end_time)}, after {duration((Date.parse(e.event_end_time) - Date.parse(e.event_start_time)) / 1000)}</dd></div>
           </dl>
           <Side settings={settings} e={e} />
-          <h3>The same elsewhere</h3>
+          <h3>As code</h3>
           <Snippet parts={[
             { title: 'curl', text: curl(method, path, body) },
             { title: 'Terraform', text: eventInTerraform(room.zone.id, room.id, e) },
@@ -127,8 +127,8 @@ const short = (f: Field, v: unknown) => (f.kind === 'html' ? (v ? `${new Blob([S
 function Side({ settings, e }: { settings: Values; e: Values }) {
   return (
     <table class="table dense side-by-side">
-      <caption class="unseen">The room's settings and those while the event is on</caption>
-      <thead><tr><th scope="col">Setting</th><th scope="col">Room</th><th scope="col">While it is on</th></tr></thead>
+      <caption class="unseen">The settings of the room and of the event</caption>
+      <thead><tr><th scope="col">Setting</th><th scope="col">Room</th><th scope="col">Event</th></tr></thead>
       <tbody>
         {sideBySide(settings, e).map(({ field, room, own, value }) => (
           <tr key={field.name} class={own ? 'own' : undefined}>
@@ -158,7 +158,7 @@ function Override({ field: f, e, settings, fixed, error, put }: { field: Field; 
       <Choice small label={f.label} value={own ? 'own' : 'inherit'} options={[{ value: 'inherit', text: 'Inherit' }, { value: 'own', text: 'Override' }]} onChange={(v) => !fixed && turn(v === 'own')} />
       {own
         ? <Input field={{ ...f, required: false }} value={e[f.name]} disabled={fixed} error={error} onChange={(v) => put({ [f.name]: v })} />
-        : <p><b>{f.label}</b> <code>{f.name}</code><span class="below quiet">{short(f, settings[f.name])}, as the room</span>{error && <span class="below bad">{error}</span>}</p>}
+        : <p><b>{f.label}</b> <code>{f.name}</code><span class="below quiet">{short(f, settings[f.name])}, from the room</span>{error && <span class="below bad">{error}</span>}</p>}
     </div>
   )
 }
@@ -167,15 +167,15 @@ function Again({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: V
   const r: Values | null = e.repeat ?? null
   const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: zone, ...r, ...v } })
   return (
-    <Card title="Again" lead="Clients of the published API see the first time only, and keep the repetition.">
+    <Card title="Repetition" lead="Clients of the published API see only the first occurrence; their changes keep the repetition.">
       <div class="fields">
-        <SelectField label="Repeat" name="repeat" disabled={fixed} error={error} value={r?.every ?? ''} options={[{ value: '', text: 'Never' }, { value: 'day', text: 'By the day' }, { value: 'week', text: 'By the week' }]} onChange={(v) => (v ? set({ every: v }) : put({ repeat: null }))} />
+        <SelectField label="Repeat" name="repeat" disabled={fixed} error={error} value={r?.every ?? ''} options={[{ value: '', text: 'Never' }, { value: 'day', text: 'Every day' }, { value: 'week', text: 'Every week' }]} onChange={(v) => (v ? set({ every: v }) : put({ repeat: null }))} />
         {r && (
           <>
-            <NumberField label={`Every so many ${r.every}s`} name="repeat.interval" disabled={fixed} min={1} max={366} value={r.interval || 1} onChange={(v) => set({ interval: v ?? 1 })} />
-            <NumberField label="How often" name="repeat.times" help="The first included. Empty is without end." disabled={fixed} min={1} max={1000} value={r.times || null} onChange={(v) => set({ times: v })} />
+            <NumberField label={`Interval in ${r.every}s`} name="repeat.interval" disabled={fixed} min={1} max={366} value={r.interval || 1} onChange={(v) => set({ interval: v ?? 1 })} />
+            <NumberField label="Number of times" name="repeat.times" help="Including the first. Empty: no end." disabled={fixed} min={1} max={1000} value={r.times || null} onChange={(v) => set({ times: v })} />
             <TextField label="Until" name="repeat.until" type="datetime-local" disabled={fixed} value={toLocal(r.until)} onChange={(v) => set({ until: fromLocal(v) })} />
-            <TextField label="By the clocks of" name="repeat.time_zone" help="So that it keeps its hour when the clocks change." disabled={fixed} value={r.time_zone ?? ''} onChange={(v) => set({ time_zone: v || null })} />
+            <TextField label="Time zone" name="repeat.time_zone" help="The event keeps its time of day in this zone, also when the clocks change." disabled={fixed} value={r.time_zone ?? ''} onChange={(v) => set({ time_zone: v || null })} />
           </>
         )}
       </div>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { call, patch, useAsk } from '../core/api'
 import { ago, count, duration, full, moment } from '../core/format'
 import { useLive, type Room } from '../core/live'
@@ -42,16 +42,16 @@ export function Events({ room, query }: RoomPageProps) {
   const reload = asked.reload
   const onNow = (e: Values) => ['running', 'prequeueing'].includes(phaseNow(room, e, now))
   const suspend = (e: Values, to: boolean) => async () => {
-    if (to && onNow(e) && !(await confirm({ title: `Suspend ${e.name} now?`, action: 'Suspend', body: <p>It is on: the room's own settings hold at once.</p> }))) return
+    if (to && onNow(e) && !(await confirm({ title: `Suspend ${e.name} now?`, action: 'Suspend', body: <p>The event is active: the settings of the room apply again immediately.</p> }))) return
     await patch(`${path}/${e.id}`, { suspended: to })
     reload()
-    done(`${e.name} is ${to ? 'suspended' : 'in force again'}`, async () => { await patch(`${path}/${e.id}`, { suspended: !to }); reload() })
+    done(`${e.name} is ${to ? 'suspended' : 'active again'}`, async () => { await patch(`${path}/${e.id}`, { suspended: !to }); reload() })
   }
   const remove = (e: Values) => async () => {
-    if (!(await confirm({ title: `Delete ${e.name}?`, action: 'Delete the event', danger: true, typed: onNow(e) ? String(e.name) : undefined, body: <p>{onNow(e) ? "It is on: the room's own settings hold at once." : 'Its figures stay; the link to them goes.'}</p> }))) return
+    if (!(await confirm({ title: `Delete ${e.name}?`, action: 'Delete the event', danger: true, typed: onNow(e) ? String(e.name) : undefined, body: <p>{onNow(e) ? 'The event is active: the settings of the room apply again immediately.' : 'Its figures stay, but are no longer linked to it.'}</p> }))) return
     await call('DELETE', `${path}/${e.id}`)
     reload()
-    tell(`${e.name} is deleted`)
+    tell(`${e.name} deleted`)
   }
   const next = events.find((e) => phaseOf(e, now) === 'upcoming' && begins(e) > now)
   const on = events.find(onNow)
@@ -60,12 +60,12 @@ export function Events({ room, query }: RoomPageProps) {
     <>
       <WhyNot room={room} />
       <Card flush title="Events" lead={
-        on ? <><span class="live-dot" aria-hidden="true" /> <b>{on.name}</b> {phaseNow(room, on, now) === 'running' ? `runs until ${moment(on.event_end_time)}` : `lets people in at ${moment(on.event_start_time)}, ${ago(on.event_start_time, now)}`}</>
+        on ? <><span class="live-dot" aria-hidden="true" /> <b>{on.name}</b> {phaseNow(room, on, now) === 'running' ? `runs until ${moment(on.event_end_time)}` : `admits visitors at ${moment(on.event_start_time)}, ${ago(on.event_start_time, now)}`}</>
           : next ? <>Next: <b>{next.name}</b>, {ago(next.event_start_time, now)}</> : 'No event is planned.'
       } actions={may && <Button kind="main" icon="plus" onClick={() => setQuery({ event: 'new' })}>Schedule an event</Button>}>
         {!events.length ? (
           <Empty icon="event" title="No events" action={may && <Button kind="main" icon="plus" onClick={() => setQuery({ event: 'new' })}>Schedule an event</Button>}>
-            An event changes the room between two moments, and can gather people before it starts: for a sale, sign-ups, or a maintenance window.
+            An event gives the room other settings for a while, and can let visitors wait before it starts: for a sale, sign-ups, or a maintenance window.
           </Empty>
         ) : (
           <Table caption="Events" rows={events} id={(e) => e.id} columns={[
@@ -85,7 +85,7 @@ export function Events({ room, query }: RoomPageProps) {
               <div class="actions end">
                 {begins(e) <= now && <Button small kind="quiet" icon="chart" label={`Analytics of ${e.name}`} href={`${roomHref(room, 'analytics')}?from=${stamp(spanOf(e).from)}&to=${stamp(Math.max(spanOf(e).from + 60_000, Math.min(spanOf(e).to, now)))}`} />}
                 {begins(e) <= now && <Button small kind="quiet" icon="report" label={`Report of ${e.name}`} href={`${roomHref(room, 'report')}?event=${e.id}`} />}
-                {e.shuffle_at_event_start && begins(e) <= now && <Button small kind="quiet" icon="check" label={`Proof of the draw of ${e.name}`} href={`/dash/api${ownPath(room)}/events/${e.id}/shuffles/0`} target="_blank" />}
+                {e.shuffle_at_event_start && begins(e) <= now && <Button small kind="quiet" icon="check" label={`Record of the shuffle of ${e.name}`} href={`/dash/api${ownPath(room)}/events/${e.id}/shuffles/0`} target="_blank" />}
                 {may && <Button small kind="quiet" icon="copy" label={`Copy ${e.name}`} onClick={() => setQuery({ event: 'new', like: e.id })} />}
                 {may && phaseOf(e, now) !== 'over' && <Button small kind="quiet" icon={e.suspended ? 'play' : 'pause'} label={`${e.suspended ? 'Resume' : 'Suspend'} ${e.name}`} onClick={suspend(e, !e.suspended)} />}
                 {may && <Button small kind="quiet" icon="trash" label={`Delete ${e.name}`} onClick={remove(e)} />}
@@ -109,7 +109,7 @@ function State({ e, now, room }: { e: Values; now: number; room: Room }) {
   return (
     <>
       <Pill tone={phases[phase].tone}>{phases[phase].word}</Pill>
-      {e.shuffle_at_event_start && <span class="below quiet">by lot at the start</span>}
+      {e.shuffle_at_event_start && <span class="below quiet">random order at the start</span>}
     </>
   )
 }

@@ -27,7 +27,7 @@ export function Overview() {
         <Head title="Overview" />
         <Card>
           <Empty icon="overview" title="No room yet" action={make}>
-            A room lets in as many visitors as your site can serve, and keeps the others in line. Five fields make one; it is in force at once.
+            A room admits as many visitors as your application can serve and keeps the others in a queue. Five fields define a room, and it works right away.
           </Empty>
         </Card>
       </>
@@ -36,7 +36,7 @@ export function Overview() {
   const shown = rooms.filter((r) => (r.name + ' ' + r.zone.name + ' ' + covers(r, 50)).toLowerCase().includes(text.trim().toLowerCase()))
   return (
     <>
-      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> inside</>}>{make}</Head>
+      <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> active users</>}>{make}</Head>
       {rooms.length > few && <TextField label="Search" type="search" value={text} onChange={search} placeholder="Name, zone or host" />}
       <Card flush class="rooms-table">
         <Table
@@ -52,7 +52,7 @@ export function Overview() {
             { title: 'New users per minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },
             {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
-              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of those let in during the last hour, half waited no longer than ${duration(waits[r.id].half)}, and 5 of 100 longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
+              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of the visitors admitted during the last hour, half waited at most ${duration(waits[r.id].half)}, and 5 % longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
             },
             { title: 'Next event', by: (r) => nextEvent(r, at)?.begins ?? Infinity, cell: (r) => <Next room={r} now={at} /> },
             { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },
@@ -61,7 +61,7 @@ export function Overview() {
           ]}
         />
       </Card>
-      {!shown.length && <p class="quiet">No room has that in its name or address.</p>}
+      {!shown.length && <p class="quiet">No room matches.</p>}
     </>
   )
 }
@@ -84,7 +84,7 @@ const fixed = (r: Room) => r.file || !may('edit', r.zone.id, r.id)
 function QueueAll({ room }: { room: Room }) {
   const set = (on: boolean) => patch(publishedPath(room), { queue_all: on })
   const turn = async (on: boolean) => {
-    if (on && !(await confirm({ title: `Queue all: ${room.name}?`, body: <p>Everybody without a session waits, also those who would get in at once. Whoever is inside stays.</p>, action: 'Queue all' }))) return
+    if (on && !(await confirm({ title: `Queue all: ${room.name}?`, body: <p>Every visitor without a session waits, even if there is room. Active users stay.</p>, action: 'Queue all' }))) return
     await set(on)
     done(`${room.name}: queue all is ${on ? 'on' : 'off'}.`, () => set(!on))
   }
@@ -94,7 +94,7 @@ function QueueAll({ room }: { room: Room }) {
 function On({ room }: { room: Room }) {
   const set = (on: boolean) => patch(publishedPath(room), { suspended: !on })
   const turn = async (on: boolean) => {
-    if (!on && !(await confirm({ title: `Suspend ${room.name}?`, body: <p>Every request passes uncounted: the site behind it gets all there are. {room.status?.waiting ? `${count(room.status.waiting, 'person', 'people')} in line would be let through.` : ''}</p>, action: 'Suspend', danger: true }))) return
+    if (!on && !(await confirm({ title: `Suspend ${room.name}?`, body: <p>Requests bypass the room and are not counted: the origin gets all of them. {room.status?.waiting ? `${count(room.status.waiting, 'visitor')} in the queue would reach it at once.` : ''}</p>, action: 'Suspend', danger: true }))) return
     await set(on)
     done(`${room.name} is ${on ? 'on' : 'suspended'}.`, () => set(!on))
   }
@@ -124,5 +124,5 @@ function Spark({ room, recorded }: { room: Room; recorded: boolean }) {
   const [opened] = useState(() => Math.floor(now[0]?.at ?? Date.now() / 1000))
   // Minutes without anybody are not recorded: the line runs through.
   const list = [...useMinutes(room, recorded ? 3600 : 0, opened), ...now]
-  return <Chart bare height={34} title={`Waiting in ${room.name}`} times={list.map((s) => s.at)} from={recorded ? opened - 3600 : undefined} series={[{ title: 'waiting', values: list.map((s) => s.waiting), colour: '--c2', kind: 'area' }]} />
+  return <Chart bare height={34} title={`Waiting in ${room.name}`} times={list.map((s) => s.at)} from={recorded ? opened - 3600 : undefined} series={[{ title: 'waiting', values: list.map((s) => s.waiting), color: '--c2', kind: 'area' }]} />
 }

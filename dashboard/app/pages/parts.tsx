@@ -12,8 +12,8 @@ export const editable = (room: Room) => !room.file && may('edit', room.zone.id, 
 
 /** Why they may not, where that is so. */
 export function WhyNot({ room }: { room: Room }) {
-  if (room.file) return <Note title="This room is defined in the configuration file">Its settings are shown here and changed there. Pausing, draining and admitting work all the same.</Note>
-  if (!may('edit', room.zone.id, room.id)) return <Note title="You may look, not change">Your token has the permission to read.</Note>
+  if (room.file) return <Note title="This room is defined in the configuration file">You can see its settings here, but only the file can change them. Pause, drain and admit work as usual.</Note>
+  if (!may('edit', room.zone.id, room.id)) return <Note title="Read only">Your token can read this room, but not change it.</Note>
   return null
 }
 

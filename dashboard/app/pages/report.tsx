@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { address, useAsk } from '../core/api'
 import { useLive } from '../core/live'
 import { moment } from '../core/format'
@@ -28,28 +28,28 @@ export function Report({ room, query }: RoomPageProps) {
   return (
     <>
       {asked.error && <Failed error={asked.error} retry={asked.reload} />}
-      <Card title="Report" lead="The course of it, peaks, how long people waited, who changed what meanwhile, how right the forecasts were, the order of the line, and the proof of a draw. One page without scripts: to print, to send, to keep.">
+      <Card title="Report" lead="Timeline, peaks, waits, changes, accuracy of the estimated waits, order of the queue, and records of shuffles. One page without scripts that you can print, send and keep.">
         <div class="row">
-          <label class="inline">Of
+          <label class="inline">For
             <select value={event?.id ?? ''} onChange={(e) => setQuery({ event: e.currentTarget.value || null })}>
               <option value="" selected={!event}>a time</option>
               {events.map((e) => <option key={e.id} value={e.id} selected={e === event}>the event {e.name}, {moment(e.event_start_time)}</option>)}
             </select>
           </label>
           {event
-            ? <span class="quiet">{moment(stamp(range.from))} – {moment(stamp(range.to))}{event.prequeue_start_time && ', from its prequeue on'}</span>
+            ? <span class="quiet">{moment(stamp(range.from))} – {moment(stamp(range.to))}{event.prequeue_start_time && ', including its prequeue'}</span>
             : <>
               <label class="inline">From <input type="datetime-local" value={toLocal(stamp(range.from))} onChange={(e) => at(fromLocal(e.currentTarget.value), stamp(range.to))} /></label>
               <label class="inline">To <input type="datetime-local" value={toLocal(stamp(range.to))} onChange={(e) => at(stamp(range.from), fromLocal(e.currentTarget.value))} /></label>
             </>}
         </div>
-        {event?.repeat && <div class="fields"><NumberField label="Which time" help="0 is the first. Empty is the latest that has begun." min={0} value={number} onChange={count} /></div>}
+        {event?.repeat && <div class="fields"><NumberField label="Occurrence" help="0 is the first. Empty: the latest that has begun." min={0} value={number} onChange={count} /></div>}
         <div class="actions">
           <Button kind="main" icon="report" href={address(as('html'))} target="_blank">Open the report</Button>
           <Button icon="download" href={address(as('html'))} download={`${name}.html`}>HTML</Button>
           <Button icon="download" href={address(as('csv'))} download={`${name}.csv`}>CSV</Button>
           <Button icon="download" href={address(as('json'))} download={`${name}.json`}>JSON</Button>
-          <Button icon="chart" href={`${roomHref(room, 'analytics')}?from=${stamp(range.from)}&to=${stamp(range.to)}`}>Analytics of it</Button>
+          <Button icon="chart" href={`${roomHref(room, 'analytics')}?from=${stamp(range.from)}&to=${stamp(range.to)}`}>Analytics for this time</Button>
         </div>
         <Snippet parts={[{ title: 'curl', text: curl('GET', as('html')) }]} />
       </Card>

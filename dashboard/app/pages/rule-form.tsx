@@ -39,14 +39,14 @@ export function RuleForm({ room, rule, rules, request, fixed, path, onClose, sav
   const toWay = (w: 'build' | 'text') => {
     if (w === 'build') {
       const f = text.trim() ? formOf(text) : [[empty]]
-      if (!f) return tell('This expression says more than the form can. It stays text.', 'info')
+      if (!f) return tell('The form cannot show this expression. Edit it as text.', 'info')
       build(f)
     }
     go(w)
   }
-  const notes = [...(tried?.wide ? ['Anybody with an ordinary browser would pass, at any path.'] : []), ...(tried?.valid ? warnings(text) : [])]
+  const notes = [...(tried?.wide ? ['Anyone with an ordinary browser would bypass the room, on any path.'] : []), ...(tried?.valid ? warnings(text) : [])]
   const keep = (enabled: boolean) => async () => {
-    if (enabled && tried?.wide && !(await confirm({ title: 'Let nearly everybody pass?', danger: true, action: 'Put it in force', body: <p>An ordinary visit matches this rule: the room would protect nothing.</p> }))) return
+    if (enabled && tried?.wide && !(await confirm({ title: 'Let nearly every visitor bypass the room?', danger: true, action: 'Enable the rule', body: <p>An ordinary visit matches this rule, so the room would protect nothing.</p> }))) return
     try {
       await save({ action: 'bypass_waiting_room', expression: text.trim(), description, enabled })
     } catch (e) {
@@ -65,18 +65,18 @@ export function RuleForm({ room, rule, rules, request, fixed, path, onClose, sav
         {!fixed && (
           <div class="actions">
             <Button disabled={!text.trim() || tried?.valid === false} onClick={keep(false)}>Save as a draft</Button>
-            <Button kind="main" disabled={!text.trim() || tried?.valid === false} onClick={keep(true)}>Save and put in force</Button>
+            <Button kind="main" disabled={!text.trim() || tried?.valid === false} onClick={keep(true)}>Save and enable</Button>
           </div>
         )}
       </div>
       <div class="grid wide">
-        <Card title={rule ? 'Rule' : 'New rule'} actions={<Choice small label="How to write it" value={way} onChange={toWay} options={[{ value: 'build', text: 'Form' }, { value: 'text', text: 'Text' }]} />}>
+        <Card title={rule ? 'Rule' : 'New rule'} actions={<Choice small label="Editor" value={way} onChange={toWay} options={[{ value: 'build', text: 'Form' }, { value: 'text', text: 'Text' }]} />}>
           <TextField label="Description" name="description" disabled={fixed} value={description} onChange={describe} />
           {way === 'build' && form
             ? <Builder form={form} fixed={fixed} set={set} />
             : <TextArea mono rows={6} label="Expression" name="expression" disabled={fixed} error={fault} maxLength={4096} value={text} onChange={(t) => { write(t); say('') }} help="Like: ip.src in {192.0.2.0/24} or starts_with(http.request.uri.path, &quot;/health&quot;)" />}
           {way === 'build' && text && <pre class="expression" aria-label="The expression">{text}</pre>}
-          {notes.map((n) => <Note key={n} tone="warn" title="Wide">{n}</Note>)}
+          {notes.map((n) => <Note key={n} tone="warn" title="Matches many requests">{n}</Note>)}
         </Card>
         <Card title="Live test">
           <Outcome expression={text} tried={tried} error={error} />
@@ -84,7 +84,7 @@ export function RuleForm({ room, rule, rules, request, fixed, path, onClose, sav
         </Card>
       </div>
       {text.trim() && (
-        <Card title="The same elsewhere">
+        <Card title="As code">
           <Snippet parts={[
             { title: 'curl', text: curl(rule ? 'PATCH' : 'POST', path + (rule ? `/${rule.id}` : ''), body) },
             { title: 'Terraform', text: rulesInTerraform(room.zone.id, room.id, room.name, after) },
@@ -105,7 +105,7 @@ function Builder({ form, fixed, set }: { form: Form; fixed: boolean; set: (f: Fo
     <div class="builder">
       {form.map((group, g) => (
         <fieldset key={g} disabled={fixed}>
-          <legend>{g ? 'or if' : 'A request passes if'}</legend>
+          <legend>{g ? 'or if' : 'A request bypasses the room if'}</legend>
           {group.map((c, i) => {
             const kind = kindOf(c.field)
             const sample = ruleFields.find((f) => f.name === c.field)?.sample

@@ -44,7 +44,7 @@ export function Request({ value, set }: RequestState) {
       <TextArea mono rows={4} label="Request" value={value.text} onChange={(text) => set({ ...value, text })} placeholder={'curl \'https://shop.example.com/\' -H \'User-Agent: …\''} />
       <div class="fields">
         <TextField label="Address of the visitor" value={value.ip} placeholder="192.0.2.1" onChange={(ip) => set({ ...value, ip })} />
-        <TextField label="Country" help="Instead of the one that the address has." value={value.country} placeholder="DE" onChange={(country) => set({ ...value, country })} />
+        <TextField label="Country" help="Overrides the country of the address." value={value.country} placeholder="DE" onChange={(country) => set({ ...value, country })} />
       </div>
     </div>
   )
@@ -66,16 +66,16 @@ export function useTried(expression: string, room: string, a: Asking): { tried?:
 }
 
 export function Outcome({ expression, tried, error }: { expression: string; tried?: Tried; error?: string }) {
-  if (error) return <Note tone="bad" title="This request cannot be tried">{error}</Note>
-  if (!tried) return <p class="quiet">Write an expression: what it does is said here.</p>
+  if (error) return <Note tone="bad" title="This request cannot be tested">{error}</Note>
+  if (!tried) return <p class="quiet">Write an expression to see what it does.</p>
   if (!tried.valid) return <Invalid expression={expression} {...tried.error!} />
   return (
     <div class="stack" role="status">
-      <p class="verdict"><Pill tone={tried.matches ? 'ok' : 'off'}>{tried.matches ? 'The request passes' : 'No match: it waits where others do'}</Pill></p>
-      {tried.exhausted && <Note tone="warn">It takes more steps than a rule may, and so does not match.</Note>}
-      {tried.readings.length > 1 && <p class="quiet">The path can be read in {tried.readings.length} ways, and each has to match: {tried.readings.map((r) => `${r.path} ${r.matches ? 'does' : 'does not'}`).join(', ')}.</p>}
+      <p class="verdict"><Pill tone={tried.matches ? 'ok' : 'off'}>{tried.matches ? 'Match: the request bypasses the room' : 'No match: the room decides as usual'}</Pill></p>
+      {tried.exhausted && <Note tone="warn">The expression needs more steps than a rule may take, so it does not match.</Note>}
+      {tried.readings.length > 1 && <p class="quiet">The path can be interpreted in {tried.readings.length} ways, and all of them have to match: {tried.readings.map((r) => `${r.path} ${r.matches ? 'does' : 'does not'}`).join(', ')}.</p>}
       <details>
-        <summary>What the fields are for this request</summary>
+        <summary>Values of the fields for this request</summary>
         <dl class="pairs">{Object.entries(tried.fields).map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{String(v) || <span class="quiet">empty</span>}</dd></div>)}</dl>
       </details>
     </div>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { call, useAsk } from '../core/api'
 import { moment } from '../core/format'
 import { publishedPath } from '../core/room'
@@ -45,20 +45,20 @@ export function Rules({ room, query }: RoomPageProps) {
         save={async (r) => {
           await change(rule ? 'PATCH' : 'POST', rule ? `/${rule.id}` : '', r)
           close()
-          done(`The rule is ${r.enabled ? 'in force' : 'kept as a draft'}`, back(rules))
+          done(`The rule is ${r.enabled ? 'enabled' : 'saved as a draft'}`, back(rules))
         }} />
     )
   }
 
   const turn = (r: Values) => async () => {
     await change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, enabled: !r.enabled })
-    done(r.enabled ? 'The rule is off: a draft' : 'The rule is in force', back(rules))
+    done(r.enabled ? 'The rule is disabled' : 'The rule is enabled', back(rules))
   }
   const move = (r: Values, to: number) => () => change('PATCH', `/${r.id}`, { action: r.action, expression: r.expression, position: { index: to + 1 } })
   const remove = (r: Values) => async () => {
     if (!(await confirm({ title: 'Delete this rule?', action: 'Delete the rule', danger: true, body: <p><code>{r.expression}</code></p> }))) return
     await change('DELETE', `/${r.id}`)
-    done('The rule is deleted', back(rules))
+    done('Rule deleted', back(rules))
   }
   const test = async () => {
     const out: Record<string, string> = {}
@@ -68,16 +68,16 @@ export function Rules({ room, query }: RoomPageProps) {
     }
     match(out)
     const passes = rules.filter((r) => r.enabled && out[r.id] === 'matches')
-    tell(passes.length ? `This request passes: ${passes.length === 1 ? 'a rule matches' : `${passes.length} rules match`}` : 'No rule in force matches: this request has to wait where others do', 'info')
+    tell(passes.length ? `This request bypasses the room: ${passes.length === 1 ? 'a rule matches' : `${passes.length} rules match`}` : 'No enabled rule matches: the room decides as usual', 'info')
   }
   return (
     <>
       <WhyNot room={room} />
-      <Card flush title="Bypass rules" lead="A request that one of them matches goes to your site untouched and uncounted, whatever the room is doing."
+      <Card flush title="Bypass rules" lead="A request that matches one of these rules goes to the origin unchanged and uncounted, whatever the room is doing."
         actions={may && <Button kind="main" icon="plus" onClick={() => setQuery({ rule: 'new' })}>New rule</Button>}>
         {!rules.length ? (
           <Empty icon="rules" title="No rules" action={may && <Button kind="main" icon="plus" onClick={() => setQuery({ rule: 'new' })}>New rule</Button>}>
-            Let pass what must not wait: your office, monitoring, payment callbacks, what pages need.
+            Let requests bypass the room that must not wait: from your office, monitoring, payment callbacks, assets of pages.
           </Empty>
         ) : (
           <Table caption="Bypass rules" rows={rules} id={(r) => r.id} columns={[
@@ -88,14 +88,14 @@ export function Rules({ room, query }: RoomPageProps) {
                 {warnings(r.expression).slice(0, 1).map((w) => <span key={w} class="below warned">{w}</span>)}
               </>
             ) },
-            { title: 'State', cell: (r) => <Pill tone={r.enabled ? 'ok' : 'off'}>{r.enabled ? 'In force' : 'Draft'}</Pill> },
+            { title: 'State', cell: (r) => <Pill tone={r.enabled ? 'ok' : 'off'}>{r.enabled ? 'Enabled' : 'Draft'}</Pill> },
             ...(matched ? [{ title: 'The request', cell: (r: Values) => <b>{matched[r.id]}</b> }] : []),
             { title: 'Changed', wide: true, cell: (r) => <>{moment(r.last_updated)}<span class="below quiet">version {r.version}</span></> },
             { title: deeds, cell: (r) => may && (
               <div class="actions end">
                 <Button small kind="quiet" icon="up" label="Move up" disabled={rules[0] === r} onClick={move(r, rules.indexOf(r) - 1)} />
                 <Button small kind="quiet" icon="down" label="Move down" disabled={rules.at(-1) === r} onClick={move(r, rules.indexOf(r) + 1)} />
-                <Button small kind="quiet" icon={r.enabled ? 'pause' : 'play'} label={r.enabled ? 'Switch off' : 'Put in force'} onClick={turn(r)} />
+                <Button small kind="quiet" icon={r.enabled ? 'pause' : 'play'} label={r.enabled ? 'Disable' : 'Enable'} onClick={turn(r)} />
                 <Button small kind="quiet" icon="trash" label="Delete the rule" onClick={remove(r)} />
               </div>
             ) },
@@ -103,12 +103,12 @@ export function Rules({ room, query }: RoomPageProps) {
         )}
       </Card>
       {rules.length > 0 && (
-        <Card title="Would it pass?" lead="Paste a request: a line of curl as browsers copy it, raw HTTP, or an address.">
+        <Card title="Test a request" lead="Paste a request: a curl command as browsers copy it, raw HTTP, or a URL.">
           <Request {...request} />
           <div><Button icon="check" onClick={test}>Test all rules</Button></div>
         </Card>
       )}
-      <Note>A page that passes brings images and scripts along. Let these pass too, or they open the waiting room by themselves. Order is for reading: one match is enough.</Note>
+      <Note>If a page bypasses the room, let its images and scripts bypass it too: otherwise their requests start a wait of their own. The order of rules does not matter: one match is enough.</Note>
     </>
   )
 }

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { call, patch, Problem, useAsk } from '../core/api'
 import { count, moment, number } from '../core/format'
 import type { Room } from '../core/live'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { go } from '../core/router'
 import { publishedPath, roomHref } from '../core/room'
 import { may } from '../core/session'
@@ -97,9 +97,9 @@ export function Settings({ room }: RoomPageProps) {
       )}
       {reviewing && (
         <Dialog wide title={`Save ${count(list.length, 'change')} of ${room.name}?`} onClose={() => review(false)}
-          actions={<><Button onClick={() => review(false)}>Go on editing</Button><Button kind="main" onClick={save}>Save</Button></>}>
+          actions={<><Button onClick={() => review(false)}>Keep editing</Button><Button kind="main" onClick={save}>Save</Button></>}>
           <Changes list={list} />
-          <h3>The same change elsewhere</h3>
+          <h3>This change as code</h3>
           <Snippet parts={[
             { title: 'curl', text: curl('PATCH', path, patchOf(list)) },
             { title: 'Terraform', text: roomInTerraform(room.zone.id, now) },
@@ -119,7 +119,7 @@ const under = (faults: Record<string, string>, name: string) => Object.entries(f
 function Own({ room, text }: { room: Room; text: string }) {
   return (
     <div class="field">
-      <div class="label"><span>Page of your own</span><code>custom_page_html</code></div>
+      <div class="label"><span>Custom page</span><code>custom_page_html</code></div>
       <p class="help">{text ? `${number(new Blob([text]).size)} bytes.` : 'None: visitors see the built-in page.'} <a href={roomHref(room, 'template')}>Open the template editor</a></p>
     </div>
   )
@@ -132,8 +132,8 @@ function Text({ values, fixed, onChange }: { values: Values; fixed: boolean; onC
   const [text, set] = useState(() => JSON.stringify(Object.fromEntries(Object.entries(values).filter(([k]) => !readOnly.includes(k))), null, 2))
   const [error, fail] = useState('')
   return (
-    <Card title="As the API has it">
-      <TextArea mono rows={34} label="Room" disabled={fixed} value={text} error={error} help="What stands here goes into the form as you type." onChange={(t) => {
+    <Card title="JSON of the API">
+      <TextArea mono rows={34} label="Room" disabled={fixed} value={text} error={error} help="The form follows what you type here." onChange={(t) => {
         set(t)
         try {
           const v = JSON.parse(t)
@@ -155,15 +155,15 @@ function Zone({ room }: { room: Room }) {
   const change = async (on: boolean) => {
     try {
       zone.put(await patch(path, { search_engine_crawler_bypass: on }))
-      done(`Search engines ${on ? 'pass' : 'wait'} in ${room.zone.name}`, async () => zone.put(await patch(path, { search_engine_crawler_bypass: !on })))
+      done(`Search-engine crawlers ${on ? 'bypass rooms' : 'wait'} in ${room.zone.name}`, async () => zone.put(await patch(path, { search_engine_crawler_bypass: !on })))
     } catch (e) {
       tell((e as Error).message, 'bad')
     }
   }
   return (
-    <Card title={`Zone ${room.zone.name}`} lead="For all of its rooms. It is in force when pressed.">
-      <Toggle label="Verified crawlers of search engines pass" name="search_engine_crawler_bypass" value={zone.data.search_engine_crawler_bypass} disabled={!may('edit', room.zone.id)} onChange={change}
-        help="Whoever only says to be one does not." />
+    <Card title={`Zone ${room.zone.name}`} lead="Applies to all rooms of the zone, immediately.">
+      <Toggle label="Verified search-engine crawlers bypass rooms" name="search_engine_crawler_bypass" value={zone.data.search_engine_crawler_bypass} disabled={!may('edit', room.zone.id)} onChange={change}
+        help="Crawlers that cannot be verified wait as usual." />
     </Card>
   )
 }
@@ -172,17 +172,17 @@ function Remove({ room }: { room: Room }) {
   const remove = async () => {
     const yes = await confirm({
       title: `Delete ${room.name}?`, danger: true, typed: room.name, action: 'Delete the room',
-      body: <p>Its settings, events and rules go, and so do all places in line. Visitors reach the origin without waiting.</p>,
+      body: <p>This deletes its settings, events, rules and queue. Visitors then reach the origin without waiting.</p>,
     })
     if (!yes) return
     await call('DELETE', publishedPath(room))
-    tell(`${room.name} is deleted`)
+    tell(`${room.name} deleted`)
     go('/')
   }
   return (
     <Card title="Delete this room">
       <Note tone="warn" action={<Button kind="danger" icon="trash" disabled={!may('edit', room.zone.id)} onClick={remove}>Delete…</Button>}>
-        Visitors then reach the origin without waiting. To switch it off for a while, suspend it.
+        Visitors then reach the origin without waiting. To turn the room off for a while, suspend it instead.
       </Note>
     </Card>
   )

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { call, post, Problem, useAsk } from '../core/api'
 import { number, percent } from '../core/format'
 import { publishedPath } from '../core/room'
@@ -76,7 +76,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
       const a = await call<Values>('PATCH', path, { custom_page_html: text }, { ifMatch: etag || undefined })
       put(a.result, a.etag)
       review(false)
-      done('The page is saved. Open waiting pages take it at their next question.', async () => {
+      done('Page saved. Visitors see it at their next update.', async () => {
         const b = await call<Values>('PATCH', path, { custom_page_html: of.custom_page_html })
         put(b.result, b.etag)
         write(before)
@@ -97,14 +97,14 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
   }
   const load = async (f: File | undefined) => {
     if (!f) return
-    if (f.size > (checked?.bytes_max ?? 524288)) return tell(`This file has ${number(f.size)} bytes: that is too much`, 'bad')
+    if (f.size > (checked?.bytes_max ?? 524288)) return tell(`This file has ${number(f.size)} bytes, more than allowed`, 'bad')
     write(await f.text())
   }
 
   return (
     <>
       <div class="grid editor">
-        <Card title="The page" lead={text ? undefined : 'Empty: visitors see the built-in page, in their language.'} actions={!fixed && (
+        <Card title="The page" lead={text ? undefined : 'No custom page: visitors see the built-in page in their language.'} actions={!fixed && (
           <>
             <label class="button small file">Import<input type="file" accept=".html,.htm,.mustache,text/html" class="unseen" onChange={(e) => load(e.currentTarget.files?.[0])} /></label>
             <Button small icon="download" label="Download the page" disabled={!text} onClick={() => saveAs(`${of.name}.html`, 'text/html', text)} />
@@ -133,8 +133,8 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
         <Preview checked={checked} language={language} speak={speak} builtIn={!text} />
       </div>
       {checked && (
-        <Card title="For everybody" lead="What is in the way of people with a screen reader, a keyboard or magnification. Advice: such a page can be set.">
-          {checked.accessibility.length === 0 ? <p><Pill tone="ok">Nothing found</Pill></p> : (
+        <Card title="Accessibility" lead="Barriers for visitors who use a screen reader, a keyboard or magnification. You can save the page anyway.">
+          {checked.accessibility.length === 0 ? <p><Pill tone="ok">No barriers found</Pill></p> : (
             <ul class="stack">
               {checked.accessibility.map((b) => <li key={b.rule + b.line} class="row between"><span>{b.message} <code>{b.rule}</code></span><Button small onClick={() => goTo(b.line)}>Line {b.line}</Button></li>)}
             </ul>
@@ -142,9 +142,9 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
         </Card>
       )}
       {reviewing && (
-        <Dialog wide title={`Save the page of ${of.name}?`} onClose={() => review(false)} actions={<><Button onClick={() => review(false)}>Go on editing</Button><Button kind="main" onClick={save}>Save</Button></>}>
+        <Dialog wide title={`Save the page of ${of.name}?`} onClose={() => review(false)} actions={<><Button onClick={() => review(false)}>Keep editing</Button><Button kind="main" onClick={save}>Save</Button></>}>
           <TextDiff name="custom_page_html" before={before} after={text} />
-          <h3>The same elsewhere</h3>
+          <h3>As code</h3>
           <Snippet parts={[{ title: 'curl', text: curl('PATCH', path, { custom_page_html: text }) }, ...(event ? [] : [{ title: 'Terraform', text: roomInTerraform(room.zone.id, { ...settings, custom_page_html: text }) }])]} />
         </Dialog>
       )}
@@ -171,7 +171,7 @@ function Size({ bytes, bytes_max, bytes_gzip }: Checked) {
   return (
     <div class="gauge">
       <Bar value={bytes} of={bytes_max} label="Size of the template" />
-      <span class="quiet below">{bytes > 0 && `${number(bytes)} of ${number(bytes_max)} bytes (${percent(bytes / bytes_max)}). `}{bytes_gzip != null && `A visitor in line is sent ${number(bytes_gzip)} bytes, compressed${bytes_gzip > 30_000 ? ': much, when many come at once' : ''}.`}</span>
+      <span class="quiet below">{bytes > 0 && `${number(bytes)} of ${number(bytes_max)} bytes (${percent(bytes / bytes_max)}). `}{bytes_gzip != null && `Each waiting visitor downloads ${number(bytes_gzip)} bytes, compressed${bytes_gzip > 30_000 ? ': a lot when many arrive together' : ''}.`}</span>
     </div>
   )
 }
@@ -180,8 +180,8 @@ const devices = { phone: [360, 640], tablet: [768, 1024], desktop: [1280, 800] }
 type Device = keyof typeof devices
 
 const states: Record<string, string> = {
-  line: 'In line', first: 'First visit', near: 'Nearly there', far: 'Far back', unknown: 'No forecast', draw: 'By lot (random)', held: 'Everybody is held', long: 'Longer than a day', full: 'Line is full',
-  closed: 'Closed (reject)', prequeue: 'Before an event', shuffle: 'Before an event with a draw', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', message: 'With your message',
+  line: 'Waiting', first: 'First visit', near: 'Nearly there', far: 'Far back', unknown: 'Wait unknown', draw: 'Random order', held: 'Paused or queue all', long: 'Longer than a day', full: 'Queue is full',
+  closed: 'Closed (reject)', prequeue: 'Before an event', shuffle: 'Before an event with a shuffle', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', message: 'With your message',
   lost: 'Place lost', over: 'Session over', used: 'Ticket used', bound: 'Ticket of another network',
 }
 const stateWords = (s: string) => states[s] ?? s
@@ -206,7 +206,7 @@ function Preview({ checked, language, speak, builtIn }: { checked?: Checked; lan
   const scale = Math.min(1, room / w)
   const languages = useMemo(() => checked?.languages ?? [language], [checked])
   return (
-    <Card title="How it looks" lead={builtIn ? 'The built-in page' : undefined} actions={src && <Button small kind="quiet" icon="external" label="Open the preview" href={src} target="_blank" />}>
+    <Card title="Preview" lead={builtIn ? 'The built-in page' : undefined} actions={src && <Button small kind="quiet" icon="external" label="Open the preview" href={src} target="_blank" />}>
       <div class="row">
         <Choice small label="Device" value={device} onChange={hold} options={[{ value: 'phone', text: 'Phone' }, { value: 'tablet', text: 'Tablet' }, { value: 'desktop', text: 'Desktop' }]} />
         <label class="inline">State
@@ -216,7 +216,7 @@ function Preview({ checked, language, speak, builtIn }: { checked?: Checked; lan
           <select value={language} onChange={(e) => speak(e.currentTarget.value)}>{languages.map((l) => <option key={l} value={l} selected={l === language}>{l}</option>)}</select>
         </label>
       </div>
-      {checked && !checked.valid && shown && <Note tone="warn">The page has a fault: this is how it was before.</Note>}
+      {checked && !checked.valid && shown && <Note tone="warn">The page has an error. This preview shows the last valid version.</Note>}
       <div ref={box} class="device" style={{ height: `${src ? h * scale : 120}px` }}>
         {src
           ? <iframe title={`Preview: ${stateWords(name!)}, ${device}`} src={src} sandbox="allow-scripts" width={w} height={h} style={{ transform: `scale(${scale})`, marginInlineStart: `${Math.max(0, (room - w * scale) / 2)}px` }} />
@@ -227,16 +227,16 @@ function Preview({ checked, language, speak, builtIn }: { checked?: Checked; lan
 }
 
 const values: [string, string][] = [
-  ['ahead', 'people before the visitor; aheadKnown says whether that is known'], ['waitTime', 'minutes; waitTimeKnown says whether there is a forecast'], ['waitTimeFormatted', 'the same in English'],
-  ['queueIsFull', 'the forecast is beyond a day'], ['queueAll', 'everybody is held'], ['isEventPrequeueing', 'the event has not started'], ['timeUntilEventStart', 'minutes'],
-  ['isRejectQueue', 'nobody is let in'], ['waitingUsers', 'people in line'], ['reference', 'the code by which you find the visitor'], ['message', 'what you say to the line'], ['refreshIntervalSeconds', 'until the page comes back'],
+  ['ahead', 'visitors ahead; aheadKnown says whether that is known'], ['waitTime', 'estimated wait in minutes; waitTimeKnown says whether it is known'], ['waitTimeFormatted', 'the same in English'],
+  ['queueIsFull', 'the estimated wait is longer than a day'], ['queueAll', 'all new visitors wait'], ['isEventPrequeueing', 'the event has not started'], ['timeUntilEventStart', 'minutes'],
+  ['isRejectQueue', 'no visitor is admitted'], ['waitingUsers', 'visitors in the queue'], ['reference', 'the code by which you find the visitor'], ['message', 'your message to the queue'], ['refreshIntervalSeconds', 'seconds until the page refreshes'],
 ]
 
 function Names() {
   return (
     <details>
-      <summary>Values that the page may use</summary>
-      <p class="quiet"><code>{'{{ahead}}'}</code> writes one, <code>{'{{#ahead}}…{{/ahead}}'}</code> shows a part when it holds, <code>{'{{^ahead}}…{{/ahead}}'}</code> when it does not.</p>
+      <summary>Variables for the page</summary>
+      <p class="quiet"><code>{'{{ahead}}'}</code> inserts a value, <code>{'{{#ahead}}…{{/ahead}}'}</code> shows a part if it is true, <code>{'{{^ahead}}…{{/ahead}}'}</code> if it is false.</p>
       <dl class="pairs">{values.map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{v}</dd></div>)}</dl>
     </details>
   )

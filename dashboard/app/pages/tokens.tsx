@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../pages'
+import type { PageProps } from '../core/page'
 import { call, post, Problem, useAsk } from '../core/api'
 import { ago, full, moment } from '../core/format'
 import { useRooms } from '../core/live'
@@ -49,31 +49,31 @@ export function Tokens(_: PageProps) {
     return `${g.permission}: ${where}`
   }
   const rotate = (t: Token) => async () => {
-    if (!(await confirm({ title: `Give ${t.name} another secret?`, action: 'Rotate', body: <p>The secret of now stays good for a day, so that you can change it where it is used.</p> }))) return
+    if (!(await confirm({ title: `Rotate the secret of ${t.name}?`, action: 'Rotate', body: <p>The current secret stays valid for a day, so that you can replace it where it is used.</p> }))) return
     show(await post<Fresh>(`${path}/${t.id}/rotate`, { overlap_seconds: 86400 }))
     tokens.reload()
   }
   const remove = (t: Token) => async () => {
     const mine = t.id === me?.token
-    if (!(await confirm({ title: `Delete ${t.name}?`, danger: true, typed: t.name, action: 'Delete the token', body: <p>{mine ? 'You are logged in with it: this ends your session. ' : ''}Whoever uses it is refused from now on. It cannot be taken back.</p> }))) return
+    if (!(await confirm({ title: `Delete ${t.name}?`, danger: true, typed: t.name, action: 'Delete the token', body: <p>{mine ? 'You are logged in with this token: deleting it ends your session. ' : ''}Requests with this token are refused from now on. You cannot undo this.</p> }))) return
     await call('DELETE', `${path}/${t.id}`)
-    tell(`${t.name} is deleted`)
+    tell(`${t.name} deleted`)
     tokens.reload()
   }
   return (
     <>
-      <Head title="Tokens" lead="For people, who log in with one, and for programs. Secrets are shown once.">
+      <Head title="Tokens" lead="People log in with a token, and programs use one. Secrets are shown only once.">
         <Button kind="main" icon="plus" onClick={() => make(true)}>New token</Button>
       </Head>
       {!tokens.data ? <Skeleton lines={5} /> : !tokens.data.length ? (
-        <Empty icon="token" title="No tokens" action={<Button kind="main" onClick={() => make(true)}>New token</Button>}>What you are logged in with comes from the environment of the server. Give each person and program a token of its own: the audit log then says who it was.</Empty>
+        <Empty icon="token" title="No tokens" action={<Button kind="main" onClick={() => make(true)}>New token</Button>}>Your own token comes from the environment of the server. Give each person and program a separate token, so that the audit log shows who did what.</Empty>
       ) : (
         <Card flush>
           <Table caption="Tokens" rows={tokens.data} id={(t) => t.id} columns={[
             { title: 'Name', name: true, by: (t) => t.name, cell: (t) => <><b>{t.name}</b>{t.id === me?.token && <span class="below quiet">you</span>}<span class="below quiet">by {t.created_by}, {moment(t.created_on)}</span></> },
-            { title: 'May', cell: (t) => t.grants.map((g) => <span key={named(g)} class="block">{named(g)}</span>) },
-            { title: 'From', wide: true, cell: (t) => t.networks.join(', ') || 'everywhere' },
-            { title: 'Ends', by: (t) => t.expires_on ?? '9', cell: (t) => <Ends at={t.expires_on} /> },
+            { title: 'Permissions', cell: (t) => t.grants.map((g) => <span key={named(g)} class="block">{named(g)}</span>) },
+            { title: 'Networks', wide: true, cell: (t) => t.networks.join(', ') || 'any' },
+            { title: 'Expires', by: (t) => t.expires_on ?? '9', cell: (t) => <Ends at={t.expires_on} /> },
             { title: 'Last used', by: (t) => t.last_used_on ?? '', cell: (t) => (t.last_used_on ? <span title={full(t.last_used_on)}>{ago(t.last_used_on)}</span> : <span class="quiet">not since the start</span>) },
             { title: 'Secret', wide: true, cell: (t) => t.secrets.map((s) => <code key={s.prefix} class="block">{s.prefix}…{s.expires_on && ` until ${moment(s.expires_on)}`}</code>) },
             { title: deeds, cell: (t) => (
@@ -87,8 +87,8 @@ export function Tokens(_: PageProps) {
       )}
       {making && <Make zones={zones.data ?? []} rooms={rooms} onClose={() => make(false)} onMade={(t) => { make(false); show(t); tokens.reload() }} />}
       {fresh && (
-        <Dialog wide title={`The secret of ${fresh.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have kept it</Button>}>
-          <Note tone="warn">It is shown this once. Only a hash of it is kept.</Note>
+        <Dialog wide title={`The secret of ${fresh.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have saved it</Button>}>
+          <Note tone="warn">This secret is shown only once. Anteroom keeps a hash of it.</Note>
           <Snippet parts={[
             { title: 'Secret', text: fresh.secret },
             { title: 'Shell', text: `export TOKEN=${fresh.secret}\n${curl('GET', '/client/v4/user/tokens/verify')}` },
@@ -104,13 +104,13 @@ export function Tokens(_: PageProps) {
 function Ends({ at }: { at: string | null }) {
   if (!at) return <span class="quiet">never</span>
   const left = Date.parse(at) - Date.now()
-  return left < 0 ? <Pill tone="bad">Ended</Pill> : <span title={full(at)}>{left < soon && <Pill tone="busy">Soon</Pill>} {ago(at)}</span>
+  return left < 0 ? <Pill tone="bad">Expired</Pill> : <span title={full(at)}>{left < soon && <Pill tone="busy">Soon</Pill>} {ago(at)}</span>
 }
 
 const roles: { value: Permission; text: string; help: string }[] = [
-  { value: 'read', text: 'Viewer', help: 'Sees rooms, figures and settings.' },
-  { value: 'edit', text: 'Operator', help: 'Changes rooms, events and rules, and holds the line, too.' },
-  { value: 'admin', text: 'Admin', help: 'Everything: tokens, keys, the audit log, backups.' },
+  { value: 'read', text: 'Viewer', help: 'Can see rooms, figures and settings.' },
+  { value: 'edit', text: 'Operator', help: 'Can also change rooms, events and rules, and control the queue.' },
+  { value: 'admin', text: 'Admin', help: 'Can do everything, including tokens, keys, the audit log and backups.' },
 ]
 
 function Make({ zones, rooms, onClose, onMade }: { zones: { id: string; name: string }[]; rooms: ReturnType<typeof useRooms>; onClose: () => void; onMade: (t: Fresh) => void }) {
@@ -137,8 +137,8 @@ function Make({ zones, rooms, onClose, onMade }: { zones: { id: string; name: st
     }
   }
   return (
-    <Dialog title="New token" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!name.trim()} onClick={make}>Make it</Button></>}>
-      <TextField label="Name" name="name" required autofocus maxLength={64} value={name} error={faults.name} help="Of the person or program. It stands in the audit log." onChange={entitle} />
+    <Dialog title="New token" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!name.trim()} onClick={make}>Create token</Button></>}>
+      <TextField label="Name" name="name" required autofocus maxLength={64} value={name} error={faults.name} help="Name of the person or program, as the audit log shows it." onChange={entitle} />
       <div class="field">
         <div class="label"><span>Role</span><code>grants</code></div>
         <Choice label="Role" value={role} onChange={give} options={roles} />
@@ -148,8 +148,8 @@ function Make({ zones, rooms, onClose, onMade }: { zones: { id: string; name: st
       {role !== 'admin' && (
         <SelectField label="Where" value={where} onChange={at} options={[{ value: '', text: 'Everywhere' }, ...zones.map((z) => ({ value: `zone:${z.id}`, text: `Zone ${z.name}` })), ...rooms.map((r) => ({ value: `room:${r.id}`, text: `Room ${r.name} (${r.zone.name})` }))]} />
       )}
-      <SelectField label="Ends after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '365', text: 'a year' }, { value: '0', text: 'never' }]} />
-      <TextField label="From" name="networks" value={from} error={faults.networks ?? Object.entries(faults).find(([k]) => k.startsWith('networks'))?.[1]} placeholder="192.0.2.0/24" help="Addresses and networks from which it may be used; empty is from everywhere." onChange={come} />
+      <SelectField label="Expires after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '365', text: 'a year' }, { value: '0', text: 'never' }]} />
+      <TextField label="Networks" name="networks" value={from} error={faults.networks ?? Object.entries(faults).find(([k]) => k.startsWith('networks'))?.[1]} placeholder="192.0.2.0/24" help="Addresses and networks that may use the token. Empty: any." onChange={come} />
     </Dialog>
   )
 }

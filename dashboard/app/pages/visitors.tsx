@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { RoomPageProps } from '../pages'
+import type { RoomPageProps } from '../core/page'
 import { call, useAsk } from '../core/api'
 import { ago, full, number } from '../core/format'
 import { ownPath, type Tone } from '../core/room'
@@ -19,9 +19,9 @@ interface Visitor {
 }
 
 const standings: Record<Visitor['standing'], { word: string; tone: Tone; why: string }> = {
-  waiting: { word: 'In line', tone: 'busy', why: 'Waits for a turn. The place is kept for a while when the page is closed.' },
-  active: { word: 'Inside', tone: 'ok', why: 'Has a session: requests go to your site.' },
-  used: { word: 'Ticket used', tone: 'off', why: 'This place was taken by a session that is over. Whoever shows it again is new in line.' },
+  waiting: { word: 'Waiting', tone: 'busy', why: 'Is in the queue. The place is kept for a while if the page is closed.' },
+  active: { word: 'Active', tone: 'ok', why: 'Has a session: requests go to the origin.' },
+  used: { word: 'Ticket used', tone: 'off', why: 'The session of this ticket has ended. A visitor who returns with it starts over.' },
 }
 
 /** Who has the code that the waiting page shows: for whoever calls and asks. */
@@ -31,9 +31,9 @@ export function Visitors({ room, query }: RoomPageProps) {
   const clean = tidy(text)
   const asked = useAsk<Visitor[]>(code ? `${ownPath(room)}/visitors/${encodeURIComponent(code)}` : null, 5)
   const revoke = (v: Visitor) => async () => {
-    if (!(await confirm({ title: 'End this session?', action: 'End the session', danger: true, body: <p>The next request of {v.reference} is one of a newcomer, who waits where others do. It cannot be taken back.</p> }))) return
+    if (!(await confirm({ title: 'End this session?', action: 'End the session', danger: true, body: <p>The next request of {v.reference} counts as a new visitor's. You cannot undo this.</p> }))) return
     await call('DELETE', `${ownPath(room)}/sessions/${v.id}`)
-    tell('The session is ended')
+    tell('Session ended')
     asked.reload()
   }
   return (
@@ -45,14 +45,14 @@ export function Visitors({ room, query }: RoomPageProps) {
         </form>
       </Card>
       {!code ? null : asked.error && asked.error.status !== 404 ? <Failed error={asked.error} retry={asked.reload} /> : asked.error || asked.data?.length === 0 ? (
-        <Empty icon="visitors" title="Nobody has this code here">It may be of another room, misheard, or of a place that has lapsed: then the visitor is new in line.</Empty>
+        <Empty icon="visitors" title="No visitor with this code">The code may belong to another room, may have been misheard, or the place has expired: then the visitor starts over.</Empty>
       ) : !asked.data ? <Skeleton /> : asked.data.map((v) => (
         <Card key={v.id} title={<>{v.reference} <Pill tone={standings[v.standing].tone}>{standings[v.standing].word}</Pill></>} lead={standings[v.standing].why}
           actions={v.standing === 'active' && may('edit', room.zone.id, room.id) && <Button kind="danger" onClick={revoke(v)}>End the session…</Button>}>
           <dl class="pairs">
-            {v.ahead !== null && <div><dt>People before</dt><dd><b>{number(v.ahead)}</b></dd></div>}
-            {v.standing === 'waiting' && v.ahead === null && <div><dt>People before</dt><dd>not known: places are drawn</dd></div>}
-            <Moment title="Came" at={v.arrived_at} />
+            {v.ahead !== null && <div><dt>Visitors ahead</dt><dd><b>{number(v.ahead)}</b></dd></div>}
+            {v.standing === 'waiting' && v.ahead === null && <div><dt>Visitors ahead</dt><dd>none in particular: the order is random</dd></div>}
+            <Moment title="Arrived" at={v.arrived_at} />
             <Moment title="Admitted" at={v.accepted_at} />
             <Moment title="Last seen" at={v.last_seen_at} />
             <div><dt>Ticket</dt><dd><code>{v.id}</code></dd></div>

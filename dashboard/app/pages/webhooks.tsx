@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { PageProps } from '../pages'
+import type { PageProps } from '../core/page'
 import { call, patch, post, Problem, useAsk } from '../core/api'
 import { ago, full, moment, number } from '../core/format'
 import { useRooms } from '../core/live'
@@ -47,8 +47,8 @@ interface Delivery {
 const path = '/anteroom/v1/webhooks'
 
 const events: [string, string][] = [
-  ['room.queueing', 'Somebody has to wait'], ['room.recovered', 'The line is gone'], ['room.queue_longer', 'The line is longer than a number'], ['room.event_starting', 'An event is about to start'],
-  ['room.stuck', 'People wait, there is room, and nobody is let in'], ['room.limit_saturated', 'A limit is used up for a while'], ['config.changed', 'Somebody changed something'],
+  ['room.queueing', 'Visitors have to wait'], ['room.recovered', 'The queue is empty again'], ['room.queue_longer', 'The queue is longer than a given number'], ['room.event_starting', 'An event is about to start'],
+  ['room.stuck', 'Visitors wait although there is room'], ['room.limit_saturated', 'A limit has been reached for a while'], ['config.changed', 'The configuration changed'],
 ]
 
 /** Who is told what happens. */
@@ -64,45 +64,45 @@ export function Webhooks({ query }: PageProps) {
   const turn = (w: Webhook) => async () => {
     await patch(`${path}/${w.id}`, { enabled: !w.enabled })
     list.reload()
-    done(`${w.name} is ${w.enabled ? 'told nothing' : 'told again'}`, async () => { await patch(`${path}/${w.id}`, { enabled: w.enabled }); list.reload() })
+    done(`${w.name} ${w.enabled ? 'disabled' : 'enabled'}`, async () => { await patch(`${path}/${w.id}`, { enabled: w.enabled }); list.reload() })
   }
   const rotate = (w: Webhook) => async () => {
-    if (!(await confirm({ title: `Give ${w.name} another secret?`, action: 'Rotate', body: <p>For a day both sign, so that the receiver can be changed.</p> }))) return
+    if (!(await confirm({ title: `Rotate the secret of ${w.name}?`, action: 'Rotate', body: <p>Both secrets sign for a day, so that you can update the receiver.</p> }))) return
     show({ name: w.name, secret: (await post<{ secret: string }>(`${path}/${w.id}/rotate`, { overlap_seconds: 86400 })).secret })
     list.reload()
   }
   const remove = (w: Webhook) => async () => {
-    if (!(await confirm({ title: `Delete ${w.name}?`, danger: true, action: 'Delete the webhook', body: <p>What was not delivered yet is dropped.</p> }))) return
+    if (!(await confirm({ title: `Delete ${w.name}?`, danger: true, action: 'Delete the webhook', body: <p>Pending deliveries are dropped.</p> }))) return
     await call('DELETE', `${path}/${w.id}`)
-    tell(`${w.name} is deleted`)
+    tell(`${w.name} deleted`)
     setQuery({ webhook: null })
     list.reload()
   }
   const test = (w: Webhook) => async () => {
     const d = await post<Delivery>(`${path}/${w.id}/test`)
-    tell(d.state === 'delivered' ? `Delivered in ${number(d.milliseconds)} ms, answered with ${d.status}` : `Not delivered: ${d.error ?? d.state}`, d.state === 'delivered' ? 'ok' : 'bad')
+    tell(d.state === 'delivered' ? `Delivered in ${number(d.milliseconds)} ms, response ${d.status}` : `Not delivered: ${d.error ?? d.state}`, d.state === 'delivered' ? 'ok' : 'bad')
     setQuery({ webhook: w.id })
   }
   return (
     <>
-      <Head title="Webhooks" lead="Tell other systems what happens: signed, tried again for a day, ready for Slack and Microsoft Teams.">
+      <Head title="Webhooks" lead="Notify other systems. Deliveries are signed and retried for a day. Slack and Microsoft Teams work directly.">
         {can && <Button kind="main" icon="plus" onClick={() => make('new')}>New webhook</Button>}
       </Head>
       {list.error ? <Failed error={list.error} retry={list.reload} /> : !list.data ? <Skeleton lines={4} /> : !list.data.length ? (
-        <Empty icon="webhook" title="No webhooks" action={can && <Button kind="main" onClick={() => make('new')}>New webhook</Button>}>Be told on your phone or in a channel when a line forms, gets long, or stands still, and when an event is about to start.</Empty>
+        <Empty icon="webhook" title="No webhooks" action={can && <Button kind="main" onClick={() => make('new')}>New webhook</Button>}>Get a notification when a queue forms, gets long or stops moving, and when an event is about to start.</Empty>
       ) : (
         <Card flush>
           <Table caption="Webhooks" rows={list.data} id={(w) => w.id} columns={[
             { title: 'Name', name: true, by: (w) => w.name, cell: (w) => <><button type="button" class="link" onClick={() => setQuery({ webhook: w.id })}>{w.name}</button><span class="below quiet">{hostOf(w.url)}</span></> },
             { title: 'State', cell: (w) => <Pill tone={w.enabled ? 'ok' : 'off'}>{w.enabled ? 'On' : 'Off'}</Pill> },
-            { title: 'Is told', cell: (w) => (w.events.length ? `${number(w.events.length)} kinds` : 'everything') },
-            { title: 'Of', cell: where },
-            { title: 'Form', wide: true, cell: (w) => w.format },
+            { title: 'Events', cell: (w) => (w.events.length ? `${number(w.events.length)} types` : 'all') },
+            { title: 'Scope', cell: where },
+            { title: 'Format', wide: true, cell: (w) => w.format },
             { title: deeds, cell: (w) => (
               <div class="actions end">
                 <Button small onClick={test(w)}>Test</Button>
                 <Button small kind="quiet" icon="edit" label={`Change ${w.name}`} onClick={() => make(w)} />
-                <Button small kind="quiet" icon={w.enabled ? 'pause' : 'play'} label={`${w.enabled ? 'Switch off' : 'Switch on'} ${w.name}`} onClick={turn(w)} />
+                <Button small kind="quiet" icon={w.enabled ? 'pause' : 'play'} label={`${w.enabled ? 'Disable' : 'Enable'} ${w.name}`} onClick={turn(w)} />
                 <Button small kind="quiet" icon="refresh" label={`Rotate the secret of ${w.name}`} onClick={rotate(w)} />
                 <Button small kind="quiet" icon="trash" label={`Delete ${w.name}`} onClick={remove(w)} />
               </div>
@@ -113,8 +113,8 @@ export function Webhooks({ query }: PageProps) {
       {chosen && <Deliveries key={chosen.id} webhook={chosen} />}
       {making && <Form webhook={making === 'new' ? undefined : making} rooms={rooms} onClose={() => make(null)} onSaved={(w) => { make(null); list.reload(); if (w.secret) show({ name: w.name, secret: w.secret }) }} />}
       {secret && (
-        <Dialog wide title={`The secret of ${secret.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have kept it</Button>}>
-          <Note tone="warn">It is shown this once. The receiver needs it to check signatures.</Note>
+        <Dialog wide title={`The secret of ${secret.name}`} onClose={() => show(null)} actions={<Button kind="main" onClick={() => show(null)}>I have saved it</Button>}>
+          <Note tone="warn">This secret is shown only once. The receiver needs it to verify signatures.</Note>
           <Snippet parts={[{ title: 'Secret', text: secret.secret }]} />
         </Dialog>
       )}
@@ -130,19 +130,19 @@ function hostOf(url: string) {
   }
 }
 
-const states: Record<Delivery['state'], { word: string; tone: Tone }> = { delivered: { word: 'Delivered', tone: 'ok' }, pending: { word: 'On its way', tone: 'busy' }, failed: { word: 'Given up', tone: 'bad' } }
+const states: Record<Delivery['state'], { word: string; tone: Tone }> = { delivered: { word: 'Delivered', tone: 'ok' }, pending: { word: 'Pending', tone: 'busy' }, failed: { word: 'Failed', tone: 'bad' } }
 
 function Deliveries({ webhook }: { webhook: Webhook }) {
   const asked = useAsk<Delivery[]>(`${path}/${webhook.id}/deliveries?per_page=100`, 5)
   return (
-    <Card flush title={`What ${webhook.name} was told`} actions={<Button small icon="cross" onClick={() => setQuery({ webhook: null })}>Close</Button>}>
-      {asked.error && !asked.data ? <Failed error={asked.error} retry={asked.reload} /> : !asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="message" title="Nothing yet">Press Test to see whether it arrives.</Empty> : (
-        <Table caption={`What ${webhook.name} was told`} rows={asked.data} id={(d) => d.id} columns={[
+    <Card flush title={`Deliveries of ${webhook.name}`} actions={<Button small icon="cross" onClick={() => setQuery({ webhook: null })}>Close</Button>}>
+      {asked.error && !asked.data ? <Failed error={asked.error} retry={asked.reload} /> : !asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="message" title="No deliveries yet">Press Test to send a test event.</Empty> : (
+        <Table caption={`Deliveries of ${webhook.name}`} rows={asked.data} id={(d) => d.id} columns={[
           { title: 'When', cell: (d) => <span class="block" title={full(d.created_on)}>{moment(d.created_on)}</span> },
           { title: 'What', name: true, cell: (d) => <><code>{d.type}</code><span class="below">{d.text}</span></> },
           { title: 'State', cell: (d) => <Pill tone={states[d.state].tone}>{states[d.state].word}</Pill> },
           { title: 'Attempts', figure: true, cell: (d) => <>{number(d.attempts)}{d.next_attempt_on && <span class="below quiet">next {ago(d.next_attempt_on)}</span>}</> },
-          { title: 'Answer', cell: (d) => <>{d.status ?? '–'} <span class="quiet">{number(d.milliseconds)} ms</span>{d.error && <span class="below warned">{d.error}</span>}</> },
+          { title: 'Response', cell: (d) => <>{d.status ?? '–'} <span class="quiet">{number(d.milliseconds)} ms</span>{d.error && <span class="below warned">{d.error}</span>}</> },
         ]} />
       )}
     </Card>
@@ -170,7 +170,7 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
   const save = async () => {
     try {
       onSaved(webhook ? await patch(`${path}/${webhook.id}`, body) : await post(path, body))
-      tell(`${w.name} is saved`)
+      tell(`${w.name} saved`)
     } catch (e) {
       if (!(e instanceof Problem)) throw e
       fault(e.fields)
@@ -182,7 +182,7 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
       actions={<><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!w.name.trim() || !w.url.trim()} onClick={save}>Save</Button></>}>
       <div class="fields">
         <TextField label="Name" name="name" required autofocus value={w.name} error={faults.name} onChange={(name) => put({ name })} />
-        <TextField label="URL" name="url" type="url" required value={w.url} error={faults.url} placeholder="https://hooks.example.com/…" help="Must use TLS. It can contain a secret: only users who can edit this webhook see it." onChange={(url) => put({ url })} />
+        <TextField label="URL" name="url" type="url" required value={w.url} error={faults.url} placeholder="https://hooks.example.com/…" help="Must use TLS. It can contain a secret: only tokens that can edit this webhook show it." onChange={(url) => put({ url })} />
         <SelectField label="Format" name="format" value={w.format} error={faults.format} onChange={(format) => put({ format })} options={[{ value: 'json', text: 'JSON' }, { value: 'slack', text: 'Slack' }, { value: 'teams', text: 'Microsoft Teams' }]} />
         <SelectField label="Scope" name="zone" value={w.room ? `room:${w.room}` : w.zone ? `zone:${w.zone}` : ''} error={faults.zone ?? faults.room}
           onChange={(v) => { const [kind, id] = v.split(':'); put(kind === 'zone' ? { zone: id, room: null } : kind === 'room' ? { zone: rooms.find((r) => r.id === id)!.zone.id, room: id } : { zone: null, room: null }) }}
@@ -199,10 +199,10 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
       <div class="fields">
         {told('room.queue_longer') && <NumberField label="Queue longer than" name="longer_than" unit="visitors" min={1} value={w.longer_than} error={faults.longer_than} onChange={(n) => put({ longer_than: n ?? 0 })} />}
         {told('room.event_starting') && <NumberField label="Before an event" name="minutes_before" unit="minutes" min={1} value={w.minutes_before} error={faults.minutes_before} onChange={(n) => put({ minutes_before: n ?? 0 })} />}
-        {told('room.limit_saturated') && <NumberField label="A limit is used up for" name="saturated_minutes" unit="minutes" min={1} value={w.saturated_minutes} error={faults.saturated_minutes} onChange={(n) => put({ saturated_minutes: n ?? 0 })} />}
-        <Toggle label="On" name="enabled" value={w.enabled} onChange={(enabled) => put({ enabled })} />
+        {told('room.limit_saturated') && <NumberField label="Limit reached for" name="saturated_minutes" unit="minutes" min={1} value={w.saturated_minutes} error={faults.saturated_minutes} onChange={(n) => put({ saturated_minutes: n ?? 0 })} />}
+        <Toggle label="Enabled" name="enabled" value={w.enabled} onChange={(enabled) => put({ enabled })} />
       </div>
-      <details><summary>The same elsewhere</summary><Snippet parts={[{ title: 'curl', text: curl(webhook ? 'PATCH' : 'POST', path + (webhook ? `/${webhook.id}` : ''), body) }]} /></details>
+      <details><summary>As code</summary><Snippet parts={[{ title: 'curl', text: curl(webhook ? 'PATCH' : 'POST', path + (webhook ? `/${webhook.id}` : ''), body) }]} /></details>
     </Dialog>
   )
 }

@@ -31,7 +31,7 @@ const empty: Draft = {
   disable_session_renewal: false, queue_all: false, json_response_enabled: false, default_template_language: 'en-US', queueing_status_code: '200',
 }
 
-const steps = ['Room', 'Customise', 'Review'] as const
+const steps = ['Room', 'Customize', 'Review'] as const
 const firstStep = ['name', 'host', 'path', 'total_active_users', 'new_users_per_minute']
 
 const within = (host: string, zone: string) => zone === '*' || host === zone || host.endsWith('.' + zone)
@@ -76,7 +76,7 @@ export function Wizard() {
     if (!body.path.startsWith('/')) f.path = 'begins with /'
     if (d.total_active_users == null) f.total_active_users = 'is missing'
     if (d.new_users_per_minute == null) f.new_users_per_minute = 'is missing'
-    else if (d.total_active_users != null && d.new_users_per_minute > d.total_active_users) f.new_users_per_minute = 'is at most as many as may be inside at once'
+    else if (d.total_active_users != null && d.new_users_per_minute > d.total_active_users) f.new_users_per_minute = 'is at most the number of active users'
     fail(f)
     return !Object.keys(f).length
   }
@@ -93,7 +93,7 @@ export function Wizard() {
       const path = `/client/v4/zones/${z.id}/waiting_rooms`
       const made = (await call<{ id: string; name: string }>('POST', path, body)).result
       go(roomHref({ name: made.name, zone: z }), { replace: true })
-      done(`${made.name} is in force.`, async () => {
+      done(`${made.name} created.`, async () => {
         await call('DELETE', `${path}/${made.id}`)
         go('/')
       })
@@ -111,10 +111,10 @@ export function Wizard() {
   const makeZone = existing ? '' : `ZONE=$(${curl('POST', '/anteroom/v1/zones', { name: zone })} | jq -r .result.id)\n`
   const newZone = existing ? null : zoneInTerraform(zone)
   const terraform = [newZone?.text, roomInTerraform(existing?.id ?? newZone!.id, body)].filter(Boolean).join('\n\n')
-  if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <><Head title="New room" /><Note tone="warn" title="Your token may not make rooms">It needs the permission edit, for everything or for a zone.</Note></>
+  if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <><Head title="New room" /><Note tone="warn" title="Your token cannot create rooms">It needs the edit permission for a zone or for everything.</Note></>
   return (
     <div class="wizard" ref={top}>
-      <Head title="New room" lead="Five fields make a room. It is in force at once, and everything can be changed later." />
+      <Head title="New room" lead="Five fields define a room. It works as soon as you create it, and you can change everything later." />
       <ol class="steps" aria-label="Steps">
         {steps.map((s, i) => (
           <li key={s} class={i < step ? 'past' : ''} aria-current={i === step ? 'step' : undefined}>
@@ -122,26 +122,26 @@ export function Wizard() {
           </li>
         ))}
       </ol>
-      {problem && <Note tone="bad" title="The room was not made">{problem}</Note>}
+      {problem && <Note tone="bad" title="The room was not created">{problem}</Note>}
       {step === 0 && (
         <form onSubmit={(e) => { e.preventDefault(); next(2) }} noValidate>
           <Card>
             <h2 tabIndex={-1}>What it protects</h2>
             <div class="fields">
               <TextField label="Name" name="name" required autofocus value={d.name} onChange={(name) => put({ name })} placeholder="checkout" maxLength={64} error={faults.name} help="Letters, digits, _ and -" />
-              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Makes the zone'} <strong>{zone}</strong>. <code>*.{zone === '*' ? 'example.com' : zone}</code> covers every host of it.</> : 'The name in the address of your site'} />
-              <TextField label="Path" name="path" value={d.path} onChange={(v) => put({ path: v })} placeholder="/checkout" error={faults.path} help="This path and whatever is below it; / is the whole host" />
+              <TextField label="Host" name="host" required value={d.host} onChange={(v) => put({ host: v })} placeholder="shop.example.com" error={faults.host} help={zone ? <>{existing ? 'In the zone' : 'Creates the zone'} <strong>{zone}</strong>. <code>*.{zone === '*' ? 'example.com' : zone}</code> covers every host of it.</> : 'The host name of your application'} />
+              <TextField label="Path" name="path" value={d.path} onChange={(v) => put({ path: v })} placeholder="/checkout" error={faults.path} help="This path and everything below it; / is the whole host" />
             </div>
           </Card>
           <Card>
-            <h2>How much it lets in</h2>
+            <h2>Limits</h2>
             <div class="fields">
-              <NumberField label="Active users" name="total_active_users" required unit="visitors" min={0} value={d.total_active_users} onChange={(v) => put({ total_active_users: v })} error={faults.total_active_users} help="As many as your site serves well. Never exceeded." />
-              <NumberField label="New users per minute" name="new_users_per_minute" required unit="visitors" min={0} value={d.new_users_per_minute} onChange={(v) => put({ new_users_per_minute: v })} error={faults.new_users_per_minute} help="How fast they may come in: what login and search can take." />
+              <NumberField label="Active users" name="total_active_users" required unit="visitors" min={0} value={d.total_active_users} onChange={(v) => put({ total_active_users: v })} error={faults.total_active_users} help="As many as your application can serve well. Never exceeded." />
+              <NumberField label="New users per minute" name="new_users_per_minute" required unit="visitors" min={0} value={d.new_users_per_minute} onChange={(v) => put({ new_users_per_minute: v })} error={faults.new_users_per_minute} help="As many as login and search can handle. Never exceeded." />
             </div>
           </Card>
           <div class="actions finish">
-            <Button onClick={() => next(1)}>Customise</Button>
+            <Button onClick={() => next(1)}>Customize</Button>
             <Button kind="main" type="submit">Review</Button>
           </div>
         </form>
@@ -149,29 +149,29 @@ export function Wizard() {
       {step === 1 && (
         <form onSubmit={(e) => { e.preventDefault(); next(2) }} noValidate>
           <Card>
-            <h2 tabIndex={-1}>The line</h2>
+            <h2 tabIndex={-1}>Queue</h2>
             <div class="stack">
               <div class="field">
                 <span class="label">Order <code>queueing_method</code></span>
-                <Choice label="Order" value={d.queueing_method} onChange={(v) => put({ queueing_method: v })} options={[{ value: 'fifo', text: 'First come' }, { value: 'random', text: 'Random' }, { value: 'passthrough', text: 'Pass' }, { value: 'reject', text: 'Reject' }]} />
-                <p class="help">{{ fifo: 'First come, first served.', random: 'Whoever waits has the same chance at every turn.', passthrough: 'Everybody passes; they are counted.', reject: 'There is no line: who finds it full is turned away.' }[d.queueing_method]}</p>
+                <Choice label="Order" value={d.queueing_method} onChange={(v) => put({ queueing_method: v })} options={[{ value: 'fifo', text: 'FIFO' }, { value: 'random', text: 'Random' }, { value: 'passthrough', text: 'Passthrough' }, { value: 'reject', text: 'Reject' }]} />
+                <p class="help">{{ fifo: 'First come, first served.', random: 'Random order: every waiting visitor has the same chance.', passthrough: 'Every visitor is admitted and counted.', reject: 'No queue: when the room is full, visitors are turned away.' }[d.queueing_method]}</p>
               </div>
-              <Toggle label="Hold everybody from the start" name="queue_all" value={d.queue_all} onChange={(v) => put({ queue_all: v })} help="Nobody without a session gets in until you end it on the room's page." />
+              <Toggle label="Queue all from the start" name="queue_all" value={d.queue_all} onChange={(v) => put({ queue_all: v })} help="Every visitor without a session waits until you turn it off on the room's page." />
             </div>
           </Card>
           <Card>
             <h2>Sessions</h2>
             <div class="fields">
               <NumberField label="Session" name="session_duration" unit="minutes" min={1} max={1440} value={d.session_duration} onChange={(v) => put({ session_duration: v })} error={faults.session_duration} help={d.disable_session_renewal ? 'From admission' : 'After the last request'} />
-              <Toggle label="Ends so long after admission" name="disable_session_renewal" value={d.disable_session_renewal} onChange={(v) => put({ disable_session_renewal: v })} help="Requests do not renew it." />
+              <Toggle label="Sessions end after their duration" name="disable_session_renewal" value={d.disable_session_renewal} onChange={(v) => put({ disable_session_renewal: v })} help="Requests do not renew a session." />
             </div>
           </Card>
           <Card>
             <h2>The waiting page</h2>
             <div class="fields">
-              <SelectField label="Language" name="default_template_language" value={d.default_template_language} onChange={(v) => put({ default_template_language: v })} options={languages.map((l) => ({ value: l, text: languageName(l) }))} error={faults.default_template_language} help="Where the browser asks for none that there is" />
+              <SelectField label="Language" name="default_template_language" value={d.default_template_language} onChange={(v) => put({ default_template_language: v })} options={languages.map((l) => ({ value: l, text: languageName(l) }))} error={faults.default_template_language} help="For visitors whose browser asks for no available language" />
               <SelectField label="Status code" name="queueing_status_code" value={d.queueing_status_code} onChange={(v) => put({ queueing_status_code: v })} options={[{ value: '200', text: '200 OK' }, { value: '202', text: '202 Accepted' }, { value: '429', text: '429 Too many requests' }]} />
-              <Toggle label="JSON for apps" name="json_response_enabled" value={d.json_response_enabled} onChange={(v) => put({ json_response_enabled: v })} help="Clients that ask for JSON get their place as JSON." />
+              <Toggle label="JSON for apps" name="json_response_enabled" value={d.json_response_enabled} onChange={(v) => put({ json_response_enabled: v })} help="Clients that ask for JSON get the waiting page as JSON." />
             </div>
             <TextArea label="Description" name="description" rows={2} maxLength={1000} value={d.description} onChange={(v) => put({ description: v })} error={faults.description} help="For your colleagues" />
           </Card>
@@ -187,23 +187,23 @@ export function Wizard() {
             <h2 tabIndex={-1}>Review</h2>
             <dl class="terms">
               <div><dt>Room</dt><dd><strong>{body.name}</strong></dd></div>
-              <div><dt>Covers</dt><dd>{host}{body.path === '/' ? ' and everything on it' : `${body.path} and what is below it`}</dd></div>
+              <div><dt>Covers</dt><dd>{host}{body.path === '/' ? ' and everything on it' : `${body.path} and everything below it`}</dd></div>
               <div><dt>Active users</dt><dd>{d.total_active_users}</dd></div>
               <div><dt>New users per minute</dt><dd>{d.new_users_per_minute}</dd></div>
               <div><dt>Session</dt><dd>{d.session_duration} min {d.disable_session_renewal ? 'from admission' : 'after the last request'}</dd></div>
-              <div><dt>Order</dt><dd>{{ fifo: 'first come, first served', random: 'at random', passthrough: 'everybody passes', reject: 'no line: who finds it full is turned away' }[d.queueing_method]}</dd></div>
+              <div><dt>Order</dt><dd>{{ fifo: 'first come, first served', random: 'in random order', passthrough: 'every visitor is admitted', reject: 'no queue: visitors are turned away when the room is full' }[d.queueing_method]}</dd></div>
             </dl>
             {names.length > 1 && (
-              <SelectField label="Zone" name="zone" value={zone} onChange={choose} options={names.map((n) => ({ value: n, text: zones.data?.some((z) => z.name === n) ? n : `${n} (new)` }))} help="The domain that it belongs to: tokens and the bypass for search engines go by it" />
+              <SelectField label="Zone" name="zone" value={zone} onChange={choose} options={names.map((n) => ({ value: n, text: zones.data?.some((z) => z.name === n) ? n : `${n} (new)` }))} help="The domain that the room belongs to. Token permissions and the crawler bypass apply to zones." />
             )}
-            {!existing && <Note>The zone {zone} is made with it.</Note>}
-            {d.queue_all && <Note tone="warn">Everybody will wait until you let them in.</Note>}
+            {!existing && <Note>The zone {zone} will be created too.</Note>}
+            {d.queue_all && <Note tone="warn">All visitors will wait until you turn off Queue all.</Note>}
           </Card>
           <Snippet parts={[{ title: 'curl', text: makeZone + curl('POST', path, body) }, { title: 'Terraform', text: terraform }, { title: 'JSON', text: JSON.stringify(body, null, 2) }]} />
           <div class="actions finish">
-            <Button onClick={() => move(1)}>Customise</Button>
+            <Button onClick={() => move(1)}>Customize</Button>
             <Button onClick={() => move(0)}>Back</Button>
-            <Button kind="main" icon="check" onClick={make}>Make the room</Button>
+            <Button kind="main" icon="check" onClick={make}>Create room</Button>
           </div>
         </>
       )}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { login } from '../core/session'
+import { login } from '../core/login'
 import { Problem } from '../core/api'
 import { Button, Note } from '../ui/basic'
 import { Field } from '../ui/field'

@@ -60,7 +60,7 @@ function Search() {
           </li>
         ))}
       </ul>
-      {!found.length && <p class="quiet">Nothing has that name.</p>}
+      {!found.length && <p class="quiet">Nothing found.</p>}
     </Dialog>
   )
 }
@@ -68,14 +68,14 @@ function Search() {
 function Help() {
   const on = useStore(lettered)
   const me = useSession()
-  const keys: [string, string][] = [['/', 'Go to a room or page'], ['?', 'This help'], ...pages.filter((p) => p.key && offered(p)).map((p): [string, string] => [`g ${p.key}`, p.of === 'room' ? `${p.title} of the room` : p.title]), ['Esc', 'Close what lies over the page']]
+  const keys: [string, string][] = [['/', 'Go to a room or page'], ['?', 'This help'], ...pages.filter((p) => p.key && offered(p)).map((p): [string, string] => [`g ${p.key}`, p.of === 'room' ? `${p.title} of the room` : p.title]), ['Esc', 'Close the dialog']]
   return (
     <Dialog title="Help" onClose={close}>
       <dl class="keys">
         {keys.map(([k, what]) => <div key={k}><dt>{k.split(' ').map((one) => <kbd key={one}>{one}</kbd>)}</dt><dd>{what}</dd></div>)}
       </dl>
-      <Toggle label="Keys without Ctrl do something" help="Switch this off when you dictate to your computer. Ctrl K still opens the search." value={on} onChange={setLettered} />
-      <p class="quiet">Anteroom {me?.version}. The page contains Preact and uPlot, see their <a href={document.querySelector<HTMLLinkElement>('link[rel="license"]')?.href} target="_blank" rel="noopener">licences</a>.</p>
+      <Toggle label="Single-key shortcuts" help="Turn this off if you use dictation. Ctrl K still opens the search." value={on} onChange={setLettered} />
+      <p class="quiet">Anteroom {me?.version}. The page contains Preact and uPlot, see their <a href={document.querySelector<HTMLLinkElement>('link[rel="license"]')?.href} target="_blank" rel="noopener">licenses</a>.</p>
     </Dialog>
   )
 }

@@ -4,7 +4,8 @@ import { compact, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
 import { covers, roomHref, stateOf, zoneName } from '../core/room'
 import { match, usePlace } from '../core/router'
-import { logout, may, useSession } from '../core/session'
+import { logout } from '../core/login'
+import { may, useSession } from '../core/session'
 import { useStore } from '../core/store'
 import { setTheme, theme, type Theme } from '../core/theme'
 import { offered, pages, roomBase, type Page } from '../pages'
@@ -54,7 +55,7 @@ function Inside() {
   }, [path])
   return (
     <div class={'shell' + (open ? ' open' : '')}>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus() }}>Skip to the page</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus() }}>Skip to content</a>
       <header class="top">
         <Button kind="quiet" icon="menu" label="Navigation" pressed={open} onClick={() => show(!open)} />
         <a class="brand" href="/"><Logo size={26} /> Anteroom</a>
@@ -66,7 +67,7 @@ function Inside() {
         <Stale />
         <Guarded key={path}>
           {!found ? (
-            <Empty page icon="info" title="There is no such page" action={<Button href="/" kind="main">Overview</Button>}>Nothing of the dashboard has this address.</Empty>
+            <Empty page icon="info" title="There is no such page" action={<Button href="/" kind="main">Overview</Button>}>The dashboard has no page at this address.</Empty>
           ) : found.page.of === 'room' ? (
             <OfRoom page={found.page} params={found.params} query={query} />
           ) : (
@@ -85,7 +86,7 @@ function OfRoom({ page, params, query }: { page: Extract<Page, { of: 'room' }>; 
   if (!room)
     return known ? (
       <Empty page icon="info" title="There is no such room" action={<Button href="/" kind="main">Overview</Button>}>
-        No room of the zone {params.zone} is called {params.room}, or your token may not see it.
+        The zone {params.zone} has no room {params.room}, or your token cannot read it.
       </Empty>
     ) : (
       <Skeleton lines={6} />
@@ -166,11 +167,11 @@ function Side({ path }: { path: string }) {
 }
 
 const next: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' }
-const themeWords: Record<Theme, string> = { system: 'as the system', light: 'light', dark: 'dark' }
+const themeWords: Record<Theme, string> = { system: 'like the system', light: 'light', dark: 'dark' }
 
 function ThemeButton() {
   const t = useStore(theme)
-  return <Button kind="quiet" small icon={t === 'light' ? 'sun' : t === 'dark' ? 'moon' : 'auto'} label={`Colours: ${themeWords[t]}. Change to ${themeWords[next[t]]}`} onClick={() => setTheme(next[t])} />
+  return <Button kind="quiet" small icon={t === 'light' ? 'sun' : t === 'dark' ? 'moon' : 'auto'} label={`Colors: ${themeWords[t]}. Change to ${themeWords[next[t]]}`} onClick={() => setTheme(next[t])} />
 }
 
 function AsOf() {
@@ -190,7 +191,7 @@ function Stale() {
   return (
     <div class="banner" role="alert">
       <Icon name="warning" />
-      <span>No figures since {second(l.at)}. What you see is old. The line of waiting visitors goes on without this page.</span>
+      <span>No figures since {second(l.at)}. What you see is out of date. The queue works without this page.</span>
       <Button small icon="refresh" onClick={reconnect}>Connect</Button>
     </div>
   )
@@ -202,7 +203,7 @@ class Guarded extends Component<{ children?: ComponentChildren }, { error?: Erro
     return { error }
   }
   render() {
-    if (this.state.error) return <Note tone="bad" title="This page has a fault" action={<Button small onClick={() => location.reload()}>Load it again</Button>}>{String(this.state.error.message)}</Note>
+    if (this.state.error) return <Note tone="bad" title="This page has an error" action={<Button small onClick={() => location.reload()}>Reload</Button>}>{String(this.state.error.message)}</Note>
     return this.props.children
   }
 }

@@ -66,7 +66,7 @@ export function Button(p: ButtonProps) {
 
 const marks: Record<Tone, string> = { ok: '●', busy: '◐', hold: 'Ⅱ', bad: '▲', off: '○', event: '◆' }
 
-/** A state in a word. The sign before it says the tone to whoever sees no colours. */
+/** A state in a word. The sign before it says the tone to whoever sees no colors. */
 export function Pill({ tone, children, title }: Children & { tone: Tone; title?: string }) {
   return (
     <span class={'pill ' + tone} title={title}>
@@ -162,7 +162,7 @@ export function Note({ tone = 'info', title, children, action }: Children & { to
 export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
   const denied = error instanceof Problem && error.status === 403
   return (
-    <Note tone="bad" title={denied ? 'Your token may not see this' : 'This could not be read'} action={retry && <Button small onClick={retry}>Try again</Button>}>
+    <Note tone="bad" title={denied ? 'Your token cannot read this' : 'This could not be loaded'} action={retry && <Button small onClick={retry}>Try again</Button>}>
       {error.message}
     </Note>
   )

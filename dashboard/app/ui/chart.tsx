@@ -3,14 +3,14 @@ import 'uplot/dist/uPlot.min.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { clock, duration, full, moment, number, second } from '../core/format'
 import { useStore } from '../core/store'
-import { colour, colours } from '../core/theme'
+import { color, colors } from '../core/theme'
 import { Button } from './basic'
 
 export interface Series {
   title: string
   values: (number | null)[]
-  /** A colour of style/tokens.css, like "--c1". */
-  colour: string
+  /** A color of style/tokens.css, like "--c1". */
+  color: string
   /** line, area below it, bars, or a dashed line for a limit. */
   kind?: 'line' | 'area' | 'bars' | 'limit'
   /** Stands on the stacked series before it. */
@@ -78,15 +78,15 @@ export function Chart(p: ChartProps) {
   latest.current = p
   const [at, point] = useState<number | null>(null)
   const [tabled, table] = useState(false)
-  const drawn = useStore(colours)
+  const drawn = useStore(colors)
   const data = useMemo(() => [p.times, ...stack(p.series).toReversed()] as uPlot.AlignedData, [p.times, p.series])
-  const shape = p.series.map((s) => s.title + s.colour + s.kind + s.stacked).join('|') + p.unit + p.height + p.sync + !!p.onZoom + p.bare
+  const shape = p.series.map((s) => s.title + s.color + s.kind + s.stacked).join('|') + p.unit + p.height + p.sync + !!p.onZoom + p.bare
   const w = write(p.unit)
 
   useEffect(() => {
     if (tabled) return
     const q = latest.current
-    const quiet = colour('--faint'), line = colour('--line')
+    const quiet = color('--faint'), line = color('--line')
     const font = '11px ' + getComputedStyle(document.body).fontFamily
     const axis = { stroke: quiet, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, border: { show: false } }
     const options: uPlot.Options = {
@@ -115,14 +115,14 @@ export function Chart(p: ChartProps) {
       series: [
         {},
         ...q.series.toReversed().map((s): uPlot.Series => {
-          const c = colour(s.colour)
+          const c = color(s.color)
           const solid = s.stacked || s.kind === 'bars'
           return {
             label: s.title,
             stroke: c,
             width: s.kind === 'limit' ? 1.5 : solid ? 1 : 2,
             dash: s.kind === 'limit' ? [6, 5] : undefined,
-            fill: solid ? c : s.kind === 'area' ? colour(s.colour, 0.16) : undefined,
+            fill: solid ? c : s.kind === 'area' ? color(s.color, 0.16) : undefined,
             paths: s.kind === 'bars' ? uPlot.paths.bars!({ size: [0.9, 60], gap: 1 }) : undefined,
             points: { show: false },
             spanGaps: false,
@@ -141,7 +141,7 @@ export function Chart(p: ChartProps) {
           (u) => {
             const { ctx, bbox } = u
             ctx.save()
-            ctx.fillStyle = colour('--event-soft')
+            ctx.fillStyle = color('--event-soft')
             for (const s of latest.current.spans ?? []) {
               const a = Math.max(bbox.left, u.valToPos(s.from, 'x', true)), b = Math.min(bbox.left + bbox.width, u.valToPos(s.to, 'x', true))
               if (b > a) ctx.fillRect(a, bbox.top, b - a, bbox.height)
@@ -187,7 +187,7 @@ export function Chart(p: ChartProps) {
       <ul class="legend">
         {p.series.map((s) => (
           <li key={s.title}>
-            <span class={'key ' + (s.kind ?? 'line')} style={{ color: `var(${s.colour})` }} aria-hidden="true" />
+            <span class={'key ' + (s.kind ?? 'line')} style={{ color: `var(${s.color})` }} aria-hidden="true" />
             {s.title} <b>{w(s.values[i] ?? null)}</b>
           </li>
         ))}
@@ -222,7 +222,7 @@ function Figures(p: ChartProps) {
           ))}
         </tbody>
       </table>
-      {rows.length > mostRows && <p class="quiet">The newest {mostRows} of {number(rows.length)} are shown. The CSV file has all.</p>}
+      {rows.length > mostRows && <p class="quiet">Showing the newest {mostRows} of {number(rows.length)}. The CSV file has all.</p>}
     </div>
   )
 }

@@ -71,7 +71,7 @@ function Ask({ q }: { q: Question }) {
       {q.typed && (
         <form onSubmit={(e) => { e.preventDefault(); if (ready) close(true) }}>
           <label class="field">
-            <span class="label">Type <strong>{q.typed}</strong> to go on</span>
+            <span class="label">Type <strong>{q.typed}</strong> to confirm</span>
             <input value={text} onInput={(e) => set(e.currentTarget.value)} autocomplete="off" spellcheck={false} autofocus />
           </label>
         </form>

@@ -16,7 +16,7 @@ const show = (v: unknown) => (v === undefined ? '' : typeof v === 'string' ? (v 
 
 /** What is there and what will be, member by member. */
 export function Diff({ list, labels = {} }: { list: Change[]; labels?: Record<string, string> }) {
-  if (!list.length) return <p class="quiet">Nothing differs.</p>
+  if (!list.length) return <p class="quiet">No changes.</p>
   return (
     <dl class="diff">
       {list.map((c) => (

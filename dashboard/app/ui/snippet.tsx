@@ -14,7 +14,7 @@ export function Snippet({ parts }: { parts: { title: string; text: string }[] })
     } catch {
       // Browsers let pages copy over TLS and from localhost only.
       getSelection()?.selectAllChildren(ref.current!)
-      tell('Selected: copy it with the keyboard', 'info')
+      tell('Selected. Copy it with the keyboard', 'info')
     }
   }
   return (

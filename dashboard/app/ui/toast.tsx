@@ -44,10 +44,10 @@ function One({ toast }: { toast: Toast }) {
     try {
       await toast.undo!()
       drop(toast.id)
-      tell('Taken back')
+      tell('Undone')
     } catch (e) {
       drop(toast.id)
-      tell('Could not be taken back: ' + (e as Error).message, 'bad')
+      tell('Could not undo: ' + (e as Error).message, 'bad')
     }
   }
   return (

@@ -43,15 +43,15 @@ export function faults(e: Values, others: readonly Values[]): Record<string, str
   const out: Record<string, string> = {}
   const start = Date.parse(e.event_start_time ?? ''), end = Date.parse(e.event_end_time ?? ''), pre = e.prequeue_start_time ? Date.parse(e.prequeue_start_time) : NaN
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(e.name ?? '')) out.name = '1 to 64 letters, digits, _ and -'
-  else if (others.some((o) => o.id !== e.id && o.name === e.name)) out.name = 'another event of the room has this name'
+  else if (others.some((o) => o.id !== e.id && o.name === e.name)) out.name = 'another event in this room has this name'
   if (Number.isNaN(start)) out.event_start_time = 'a day and a time'
   if (Number.isNaN(end)) out.event_end_time = 'a day and a time'
   else if (end < start + minute) out.event_end_time = 'at least a minute after the start'
   if (e.prequeue_start_time && !(pre + 5 * minute <= start)) out.prequeue_start_time = 'at least five minutes before the start'
   if (e.shuffle_at_event_start && !e.prequeue_start_time) out.shuffle_at_event_start = 'needs a prequeue'
   const tau = e.total_active_users ?? null, numbers = e.new_users_per_minute ?? null
-  if ((tau === null) !== (numbers === null)) out[tau === null ? 'total_active_users' : 'new_users_per_minute'] = 'both limits or neither'
-  else if (tau !== null && numbers > tau) out.new_users_per_minute = 'at most the active users'
+  if ((tau === null) !== (numbers === null)) out[tau === null ? 'total_active_users' : 'new_users_per_minute'] = 'set both limits or neither'
+  else if (tau !== null && numbers > tau) out.new_users_per_minute = 'at most the number of active users'
   for (const o of others) {
     if (o.id === e.id || Number.isNaN(start) || Number.isNaN(end)) continue
     if (begins(e) < Date.parse(o.event_end_time) && begins(o) < end) out.event_start_time ??= `overlaps with ${o.name}`

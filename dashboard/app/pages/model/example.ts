@@ -15,7 +15,7 @@ export const example = `<!doctype html>
 <main>
 {{#isEventPrequeueing}}
   <h1>We open in {{timeUntilEventStartHours}} h {{timeUntilEventStartHourMinutes}} min</h1>
-  {{#shuffleAtEventStart}}<p>Everybody who is here then has the same chance.</p>{{/shuffleAtEventStart}}
+  {{#shuffleAtEventStart}}<p>Everyone who is here then has the same chance.</p>{{/shuffleAtEventStart}}
 {{/isEventPrequeueing}}
 {{^isEventPrequeueing}}
   {{#isRejectQueue}}<h1>We are closed</h1><p>Please come back later.</p>{{/isRejectQueue}}
@@ -23,7 +23,7 @@ export const example = `<!doctype html>
     <h1>You are in line</h1>
     {{#aheadKnown}}<p>{{ahead}} people are ahead of you.</p>{{/aheadKnown}}
     {{#waitTimeKnown}}<p>About {{waitTime}} minutes.</p>{{/waitTimeKnown}}
-    <p>This page comes back by itself.</p>
+    <p>This page updates automatically.</p>
   {{/isRejectQueue}}
 {{/isEventPrequeueing}}
 {{#message}}<p><strong>{{message}}</strong></p>{{/message}}

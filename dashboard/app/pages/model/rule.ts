@@ -188,18 +188,18 @@ function checked(c: Condition): Condition {
 export function warnings(text: string): string[] {
   const out = new Set<string>()
   const form = formOf(text)
-  const wide = 'Nearly every request matches: nobody would wait.'
+  const wide = 'Nearly every request matches: almost no visitor would wait.'
   if (form) {
     for (const g of form) {
       if (g.length && g.every(matchesMost)) out.add(wide)
       else if (g.length && g.every((c) => matchesMost(c) || anybodySends(c))) {
-        out.add('Anybody can send this header, cookie or argument: whoever learns of it passes. Treat the value as a secret, or add an address.')
+        out.add('Anyone can send this header, cookie or argument and bypass the room. Treat the value as a secret, or add an address.')
       }
       for (const c of g) if (c.field === 'ip.src') for (const net of listed(c.value)) if (wideNetwork(net)) out.add(`${net} is a very large network.`)
     }
   }
   if (/http\.x_forwarded_for/.test(text)) out.add('Visitors can write into X-Forwarded-For; ip.src is the address after trusted proxies.')
-  if (/^\s*(not\b|!)[^()]*$/.test(text) && !form) out.add('A rule that only excludes matches everybody else.')
+  if (/^\s*(not\b|!)[^()]*$/.test(text) && !form) out.add('A rule that only excludes matches all other requests.')
   return [...out]
 }
 

@@ -39,13 +39,13 @@ export function advice(a: Analytics, room: Record<string, any>): string[] {
   const session = Number(room.session_duration) * 60
   const top = a.total.on_origin_p95, usual = a.total.on_origin_p75
   if (session && top !== null && top !== undefined && top < 0.7 * session && (a.total.queued_users ?? 0) > 0) {
-    out.push(`95 % are done within ${duration(top)}, well below the session duration of ${duration(session)}: a shorter one frees places sooner.`)
+    out.push(`95 % of visits end within ${duration(top)}, well below the session duration of ${duration(session)}: a shorter one makes room for others sooner.`)
   }
   if (session && room.disable_session_renewal && usual !== null && usual !== undefined && usual >= 0.7 * session) {
-    out.push(`Typical visits take ${duration(usual)} of the ${duration(session)} that sessions last: a longer one keeps people from being cut off.`)
+    out.push(`Typical visits take ${duration(usual)} of the session duration of ${duration(session)}: a longer one keeps sessions from ending too early.`)
   }
-  if ((a.total.waited_p50 ?? 0) > 1800) out.push('Half of those let in had waited longer than half an hour: higher limits or shorter sessions cut that, if the origin can bear it.')
-  if ((a.total.no_shows ?? 0) > 0.2 * (a.total.joined ?? Infinity)) out.push('More than a fifth of the turns were not taken: waiting pages may be closed too early.')
+  if ((a.total.waited_p50 ?? 0) > 1800) out.push('Half of the admitted visitors waited longer than half an hour: higher limits or shorter sessions reduce that, if the origin can handle it.')
+  if ((a.total.no_shows ?? 0) > 0.2 * (a.total.joined ?? Infinity)) out.push('More than a fifth of the called visitors did not come: they may close the waiting page too early.')
   return out
 }
 

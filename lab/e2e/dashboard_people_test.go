@@ -137,7 +137,7 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 	d.becomes(5*time.Second, `document.querySelector('dialog[open] form input')`)
 	d.writes(`document.querySelector('dialog[open] form input')`, "colleague")
 	d.presses("Delete the token")
-	d.says("colleague is deleted")
+	d.says("colleague deleted")
 	c.becomes(10*time.Second, asksForToken)
 	if got := refused("GET", room, ""); got != http.StatusUnauthorized {
 		t.Errorf("after its end the token may look: %d", got)

@@ -170,7 +170,7 @@ function Tiles({ a, than }: { a: Answer; than?: Answer }) {
     <dl class="tiles">
       {tile('Most active users', number(t.active_users), t.active_limit == null ? '' : `of ${number(t.active_limit)}`, o && number(o.active_users))}
       {tile('Longest queue', number(t.queued_users), 'visitors', o && number(o.queued_users))}
-      {tile('New users', decimal(t.new_users), `per minute; most ${number(t.new_users_max)}`, o && decimal(o.new_users))}
+      {tile('New users', decimal(t.new_users), `per minute; maximum ${number(t.new_users_max)}`, o && decimal(o.new_users))}
       {tile('Typical wait', usual(t, 'waited'), `95 % below ${duration(t.waited_p95)}`, o && usual(o, 'waited'))}
       {tile('Typical session', usual(t, 'on_origin'), `95 % below ${duration(t.on_origin_p95)}`, o && usual(o, 'on_origin'))}
       {tile('Left the queue', number(t.abandoned), `of ${number(t.joined)} who joined`, o && number(o.abandoned))}

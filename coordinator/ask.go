@@ -14,7 +14,7 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// request is what an operator's process asks.
+// request is what a process asks for an operator.
 type request struct {
 	Op   string          `json:"op"`
 	Room anteroom.RoomID `json:"room,omitempty"`
@@ -30,10 +30,10 @@ const (
 // maxRequest bounds a request, in bytes.
 const maxRequest = 4 << 10
 
-// admitFor bounds the time for one AdmitNow: it may have to wait for the store.
+// admitFor bounds one AdmitNow: it may have to wait until the store accepts a record.
 const admitFor = 12 * time.Second
 
-// reply answers a request. Error is nil when it was done.
+// reply answers a request. Error is nil on success.
 type reply struct {
 	Error  *failure      `json:"error,omitempty"`
 	Given  int           `json:"given,omitempty"`
@@ -47,7 +47,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// kinds are the names of the kinds of error on their way.
+// kinds names the kinds of errors in messages.
 var kinds = map[anteroom.Kind]string{anteroom.Invalid: "invalid", anteroom.NotFound: "not_found", anteroom.Conflict: "conflict",
 	anteroom.Denied: "denied", anteroom.Unavailable: "unavailable"}
 
@@ -68,23 +68,23 @@ func (f *failure) err() error {
 	return errors.New(f.Message)
 }
 
-// Status is what the coordinator of a room knows, over all sites. Its InForce is nil: what is in
-// force follows from the plan, which every process has.
+// Status is what the coordinator of a room knows about all sites. Its InForce is nil: every process computes it from
+// the plan.
 type Status struct {
 	anteroom.Status
-	Epoch uint64              `json:"epoch"` // of this coordinator; 0: nobody uses the room, and it has none
-	Pool  [2]int64            `json:"pool"`  // seats and rate slots that no site has; negative after a limit was lowered
-	Sites []engine.SiteStatus `json:"sites"` // those with an account, in the order in which they appeared
+	Epoch uint64              `json:"epoch"` // of this coordinator; 0 if the room is unused and has none
+	Pool  [2]int64            `json:"pool"`  // seats and rate slots that no site holds; negative after a limit was lowered
+	Sites []engine.SiteStatus `json:"sites"` // sites with an account, in order of appearance
 }
 
 // SiteSummary is a site as the coordinators see it, summed over the rooms that it serves.
 type SiteSummary struct {
 	Name    string        `json:"name"`
 	Rooms   int           `json:"rooms"`
-	Heard   time.Duration `json:"heard"` // the longest since a room's last report
-	Trip    time.Duration `json:"trip"`  // the shortest round trip lately; 0 while unknown
+	Heard   time.Duration `json:"heard"` // the longest time since the last report of a room
+	Trip    time.Duration `json:"trip"`  // the shortest recent round trip; 0 while unknown
 	Granted uint64        `json:"granted"`
-	Used    uint64        `json:"used"` // of those seats, in use or set aside for turns
+	Used    uint64        `json:"used"` // seats in use or reserved for visitors who were called
 	Idle    uint64        `json:"idle"` // free permits there
 	Silent  int           `json:"silent"`
 }
@@ -96,10 +96,12 @@ func (s *shard) ask(m cluster.Message) {
 	}
 	select {
 	case s.host.asked <- struct{}{}:
+	// Refusing is better than queueing: the asker times out after seconds, and admissions come before figures.
 	default:
 		s.answer(m, reply{Error: failureOf(anteroom.Errorf(anteroom.Unavailable, "too many requests right now: try again in a few seconds"))})
 		return
 	}
+	// An answer may wait for the store, and the subscription has to go on delivering reports meanwhile.
 	go func() {
 		defer func() { <-s.host.asked }()
 		s.answer(m, s.answerTo(m.Data))
@@ -146,11 +148,12 @@ func (s *shard) answerTo(data []byte) (out reply) {
 	return out
 }
 
-// live returns the room when it has a coordinator, nil when nobody uses it, and an error while
-// that is not known.
+// live returns the room if it has a coordinator, nil if the room is unused, and an error while that is not known.
 func (s *shard) live(id anteroom.RoomID) (*room, error) {
 	r := s.room(id)
 	if r == nil {
+		// A shard that has just begun may not have heard from the sites yet; only later does silence mean that the room is
+		// unused.
 		if s.host.cfg.Now().Sub(s.begun) < engine.GuessAfter {
 			return nil, errElected()
 		}
@@ -159,7 +162,7 @@ func (s *shard) live(id anteroom.RoomID) (*room, error) {
 	return r, nil
 }
 
-// errElected is a new error for each, for an error's kind is found by its type.
+// errElected returns a new error each time, because the kind of an error is found by its type.
 func errElected() error {
 	return anteroom.Errorf(anteroom.Unavailable, "the coordinator of this room is being elected: try again in a few seconds")
 }
@@ -184,7 +187,7 @@ func (s *shard) status(id anteroom.RoomID) (*Status, error) {
 	return st, nil
 }
 
-// admitNow gives turns, and reserves more units when those reserved ahead have run out.
+// admitNow calls visitors. When the reserved units are used up, it reserves more and tries again.
 func (s *shard) admitNow(id anteroom.RoomID, n int) (given int, err error) {
 	if n < 1 || n > anteroom.MaxUsers {
 		return 0, anteroom.Errorf(anteroom.Invalid, "%d visitors cannot be admitted: give a number from 1 to %d", n, anteroom.MaxUsers)
@@ -196,6 +199,7 @@ func (s *shard) admitNow(id anteroom.RoomID, n int) (given int, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, admitFor)
 	defer cancel()
 	defer s.flush()
+	// Two rounds: the first spends what is reserved, the second what the store has just allowed.
 	for try := 0; try < 2 && given < n; try++ {
 		r.mu.Lock()
 		if r.machine == nil {
@@ -216,7 +220,7 @@ func (s *shard) admitNow(id anteroom.RoomID, n int) (given int, err error) {
 	return given, nil
 }
 
-// sites sums up what the coordinators of the shard know of sites.
+// sites sums up what the shard's coordinators know about sites.
 func (s *shard) sites() []SiteSummary {
 	sums := map[string]*SiteSummary{}
 	for _, r := range s.all() {

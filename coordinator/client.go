@@ -12,27 +12,26 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-// Client asks the coordinators of rooms, wherever in the cluster they are. Its errors have
-// kinds of package anteroom: Unavailable when nobody answers in time, and the one that the
-// coordinator's host gave otherwise. Safe for concurrent use.
+// Client asks the coordinators of rooms, wherever they run. Its errors have the kinds of package anteroom: Unavailable
+// when there is no answer in time, otherwise the kind that the coordinator's host returned. Safe for concurrent use.
 type Client struct {
 	space cluster.Space
 }
 
-// NewClient returns a client. The space is the one that all sites share.
+// NewClient returns a client for the space that all sites share.
 func NewClient(space cluster.Space) *Client { return &Client{space: space} }
 
-// askFor is how long an answer is waited for, where ctx does not end before.
+// askFor is how long to wait for an answer, unless ctx ends earlier.
 const askFor = 5 * time.Second
 
-// AdmitNow gives turns to the next n in line of a room (see engine.Coordinator.AdmitNow) and
-// returns how many got one. After an error of kind Unavailable some may have got one.
+// AdmitNow calls the next n visitors of a room (see engine.Coordinator.AdmitNow) and returns how many were called.
+// After an error of kind Unavailable, some may have been called.
 func (c *Client) AdmitNow(ctx context.Context, room anteroom.RoomID, n int) (int, error) {
 	a, err := c.ask(ctx, cluster.ShardOf(string(room)), admitFor+askFor, request{Op: opAdmit, Room: room, N: n})
 	return a.Given, err
 }
 
-// Status returns the live numbers of a room over all sites.
+// Status returns the live figures of a room over all sites.
 func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, error) {
 	a, err := c.ask(ctx, cluster.ShardOf(string(room)), askFor, request{Op: opStatus, Room: room})
 	if err != nil {
@@ -44,13 +43,13 @@ func (c *Client) Status(ctx context.Context, room anteroom.RoomID) (Status, erro
 	return *a.Status, nil
 }
 
-// Sites returns how the coordinators of all shards see the sites, and the shards whose coordinator
-// does not answer.
+// Sites returns how the coordinators of all shards see the sites, and the shards whose coordinator does not answer.
 func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) {
 	var answers [cluster.Shards]reply
 	var failed [cluster.Shards]error
 	var wg sync.WaitGroup
 	for shard := range cluster.Shards {
+		// One silent shard must not make the caller wait sixteen times.
 		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, askFor, request{Op: opSites}) })
 	}
 	wg.Wait()
@@ -75,6 +74,7 @@ func (c *Client) ask(ctx context.Context, shard int, within time.Duration, q req
 	defer cancel()
 	data, err = c.space.Request(ctx, asking(shard), data)
 	switch {
+	// No subscriber means that no host has the role: an election takes a few seconds.
 	case errors.Is(err, cluster.ErrNobody):
 		return a, errElected()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cluster.ErrUnavailable):

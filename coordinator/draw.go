@@ -1,7 +1,7 @@
 package coordinator
 
-// The shuffle at the start of an event: the line is held and gathered, who takes part is recorded
-// where everybody can read it, and then the sites are told.
+// The shuffle at the start of an event: admissions stop, the sites report everyone who is waiting, the participants are
+// recorded where anyone can read them, and only then do the sites learn the order.
 
 import (
 	"context"
@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// gatherFor bounds how long the line waits for what the sites have not told yet.
+	// gatherFor bounds how long a shuffle waits for sites that have not reported all of their visitors: one unreachable
+	// site must not delay the start for all others.
 	gatherFor = 2 * time.Second
-	// keepFor bounds the writing of a shuffle, keepAgain is how long after a failure it is tried
-	// again.
+	// keepFor bounds the writing of a shuffle; after a failure, keepAgain passes before the next attempt.
 	keepFor   = 30 * time.Second
 	keepAgain = 2 * time.Second
 )
 
-// draw is a shuffle that is under way.
+// draw is a shuffle in progress.
 type draw struct {
 	tag    anteroom.ID
 	event  anteroom.Event
 	number int
 	span   time.Duration
 	since  anteroom.Time
-	asked  bool // the sites, for all who wait there
+	asked  bool // the sites were asked for everyone who waits there
 	record *shuffles.Record
 }
 
-// recorded is what the store knows of a room's event.
+// recorded is what the store knows about a room's event.
 type recorded struct {
 	stage   shuffles.Stage
 	tag     anteroom.ID
@@ -42,7 +42,7 @@ type recorded struct {
 	span    time.Duration
 }
 
-// recall reads how far the room's event has come.
+// recall reads the phase of the room's event.
 func (r *room) recall(ctx context.Context) (past recorded, err error) {
 	r.mu.Lock()
 	events := len(r.plan.Events)
@@ -56,6 +56,7 @@ func (r *room) recall(ctx context.Context) (past recorded, err error) {
 	if past.stage, err = store.Stage(ctx, r.id); err != nil {
 		return past, err
 	}
+	// Without a shuffle in this event, the stage alone decides.
 	if f.Phase != anteroom.Started || !f.Event.ShuffleAtStart {
 		return past, nil
 	}
@@ -66,7 +67,8 @@ func (r *room) recall(ctx context.Context) (past recorded, err error) {
 	case errors.Is(err, cluster.ErrNotFound):
 		return past, nil
 	case errors.As(err, &damaged):
-		// The sites have the keys, or not: another draw would be another order.
+		// Sites may already have the new keys. A second shuffle would contradict the order that visitors have seen, so
+		// the order stays as it is.
 		r.shard.complain("the record of a shuffle is damaged; the order of places that were not shuffled yet stays", "room", string(r.id), "error", err)
 		past.stage.Started = true
 		return past, nil
@@ -74,24 +76,27 @@ func (r *room) recall(ctx context.Context) (past recorded, err error) {
 	return past, err
 }
 
-// redo gives the order of the record to those whom a site brings with another.
+// redo restores the recorded order for visitors whom a site reports with an older key.
 func (p *recorded) redo(now anteroom.Time, c *engine.Coordinator) {
 	sh := p.shuffle
 	c.Reshuffle(now, engine.Shuffle{At: sh.At, IDs: sh.IDs, Entries: sh.Entries}, sh.Seed[:], p.span)
 }
 
-// shuffleDue says that the event in force has ended its prequeue and the line is to be shuffled.
-// The caller holds the lock.
+// shuffleDue reports whether the prequeue of the event in force has ended and its queue has not been shuffled yet. The
+// caller holds the lock.
 func (r *room) shuffleDue() bool {
 	f := r.inForce
 	return f.Phase == anteroom.Started && f.Event.ShuffleAtStart &&
+		// Only if this event's prequeue was seen: an event that starts without one has no one to shuffle.
 		r.stage == shuffles.Stage{Event: f.Event.ID, Number: f.Number} && r.done != shuffles.Tag(f.Event.ID, f.Number)
 }
 
-// advance follows the stage of the event in force, and begins the shuffle when it starts, before
-// its settings are in force. The caller holds the lock.
+// advance follows the phase of the event in force. At the start it begins the shuffle, before the event's settings are
+// in force. The caller holds the lock.
 func (r *room) advance(now anteroom.Time) {
 	f, next := r.inForce, r.stage
+	// An event that was deleted or moved while visitors were gathered is not shuffled. Once the record exists, the
+	// shuffle is completed, because the record may have been read.
 	if r.draw != nil && (f.Phase != anteroom.Started || shuffles.Tag(f.Event.ID, f.Number) != r.draw.tag) && r.draw.record == nil {
 		r.draw = nil // called off
 	}
@@ -102,15 +107,14 @@ func (r *room) advance(now anteroom.Time) {
 	case r.shuffleDue():
 		r.draw = &draw{tag: shuffles.Tag(f.Event.ID, f.Number), event: *f.Event, number: f.Number, span: f.Start.Sub(f.Prequeue), since: now}
 	case r.stage != shuffles.Stage{}:
-		next.Started = true // or was called off
+		next.Started = true // no shuffle, or the event was called off
 	}
 	if next != r.stage {
 		r.stage, r.staged = next, false
 	}
 }
 
-// gather asks the sites for all who wait there, now that the line is held. The caller holds the
-// lock.
+// gather asks the sites for everyone who waits there, once admissions have stopped. The caller holds the lock.
 func (r *room) gather(now anteroom.Time) {
 	if r.draw != nil && !r.draw.asked {
 		r.draw.asked = true
@@ -118,7 +122,7 @@ func (r *room) gather(now anteroom.Time) {
 	}
 }
 
-// proceed goes on with the shuffle that is under way. The caller holds the lock.
+// proceed continues a shuffle in progress. The caller holds the lock.
 func (r *room) proceed(now anteroom.Time) {
 	d := r.draw
 	if d == nil || d.record != nil || !r.machine.Gathered(now) && now.Sub(d.since) < gatherFor {
@@ -126,10 +130,11 @@ func (r *room) proceed(now anteroom.Time) {
 	}
 	rec := shuffles.RecordOf(&d.event, d.number, r.machine.Entrants(now))
 	d.record = &rec
-	go r.keepDraw(d)
+	go r.keepDraw(d) // writing takes up to keepFor, and the room must go on answering reports
 }
 
-// keepDraw makes the shuffle durable, and then tells it. The caller holds no lock.
+// keepDraw stores the shuffle and then tells the sites: an order that visitors have seen must survive a crash. The
+// caller holds no lock.
 func (r *room) keepDraw(d *draw) {
 	s := r.shard
 	for {
@@ -137,6 +142,7 @@ func (r *room) keepDraw(d *draw) {
 		if err == nil {
 			break
 		}
+		// Another host has the room now and shuffles it itself.
 		if errors.Is(err, errFenced) || s.ctx.Err() != nil {
 			return
 		}
@@ -146,6 +152,7 @@ func (r *room) keepDraw(d *draw) {
 		}
 	}
 	r.mu.Lock()
+	// The room may have ended, or the event may have been called off, while the record was written.
 	if r.machine != nil && r.draw == d {
 		past := recorded{shuffle: d.record.Shuffle, span: d.span}
 		past.redo(s.now(), r.machine)
@@ -160,8 +167,8 @@ func (r *room) keepDraw(d *draw) {
 	}
 }
 
-// writeDraw writes the shuffle. That the ledger record can be written after it says that nobody
-// else has taken the room over and drawn, too.
+// writeDraw stores the shuffle. The ledger record is written after it: if that succeeds, no other host has taken the
+// room over, so there is no second shuffle.
 func (r *room) writeDraw(d *draw) error {
 	ctx, cancel := context.WithTimeout(r.shard.ctx, keepFor)
 	defer cancel()
@@ -170,7 +177,7 @@ func (r *room) writeDraw(d *draw) error {
 	}
 	r.mu.Lock()
 	if r.machine != nil {
-		r.machine.StoreFailed() // so that it is written in any case
+		r.machine.StoreFailed() // forces a write even if the bound has not changed
 	}
 	r.mu.Unlock()
 	return r.store(ctx)
@@ -187,7 +194,7 @@ func (r *room) prune() error {
 	return err
 }
 
-// keepSoon writes in the background how far the event has come. The caller holds the lock.
+// keepSoon stores the phase of the event in the background. The caller holds the lock.
 func (r *room) keepSoon(wall time.Time) {
 	if r.staged || r.keeping || wall.Before(r.keepAt) {
 		return
@@ -207,7 +214,7 @@ func (r *room) keepSoon(wall time.Time) {
 		r.keeping = false
 		if err != nil {
 			r.keepAt = s.host.cfg.Now().Add(keepAgain)
-		} else if r.stage == at {
+		} else if r.stage == at { // the phase may have changed again during the write
 			r.staged = true
 		}
 	}()

@@ -5,8 +5,8 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// Status returns the live numbers of a room over all sites, as [Client.Status] does, when its coordinator is
-// in this process and knows them. Its InForce is nil.
+// Status returns the live figures of a room over all sites, as [Client.Status] does, if its coordinator runs in this
+// process and knows them. Its InForce is nil.
 func (h *Host) Status(id anteroom.RoomID) (st anteroom.Status, ok bool) {
 	s := h.shardOf(id)
 	if s == nil {
@@ -30,7 +30,7 @@ func (h *Host) Status(id anteroom.RoomID) (st anteroom.Status, ok bool) {
 	return st, true
 }
 
-// unused are the numbers of a room in which nobody is.
+// unused returns the figures of a room without visitors.
 func (s *shard) unused(id anteroom.RoomID) anteroom.Status {
 	plan, _ := s.host.cfg.Plan(id)
 	set := plan.WithDefaults().At(anteroom.TimeOf(s.host.cfg.Now())).Settings

@@ -1,17 +1,14 @@
-// Package coordinator hosts the coordinators of rooms: one for each room, on the node that
-// holds the coordinator role of the room's shard. It connects engine.Coordinator to the
-// cluster.Link: reports come in, messages to sites go out, ledger records are stored before
-// anything that relies on them leaves.
+// Package coordinator hosts the coordinators of rooms: one for each room, on the node that holds the coordinator role
+// of the room's shard. It connects engine.Coordinator to the cluster.Link: reports come in, messages to sites go out,
+// and ledger records are stored before anything that relies on them leaves.
 //
-// A coordinator is made at the first report of its room, from the record of its predecessor, and
-// is given up when nobody uses the room any more. What it counts on from the process of a site:
-// a message for a room that nobody uses there is taken all the same, with the room opened for it,
-// and answered, for units may be kept there that others need.
+// A coordinator is made from the record of its predecessor when the first report of its room arrives, and given up when
+// the room is unused. It relies on sites to answer messages even for rooms without visitors: such a site may hold units
+// that other sites need.
 //
-// Every shard has its room time, which this process defines: when it takes a shard over, it goes
-// on in the time in which the sites live. Of two hosts that hold a shard for a moment, the
-// record tells: who finds that another has written it stops. The lock order is: a room's lock,
-// then that of its shard's rooms or of what is sent.
+// Each shard has its room time, which this process defines. After a takeover it continues the time in which the sites
+// live. If two hosts hold a shard for a moment, the ledger record decides: the host that finds another one's record
+// stops. Lock order: a room's lock, then the lock of its shard's rooms or of the messages to send.
 package coordinator
 
 import (

@@ -11,32 +11,33 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// record is what the store has of a room's ledger. A process alone writes the first part.
+// record is what the store holds about a room's ledger. A standalone process writes only the first part.
 type record struct {
 	engine.LedgerRecord
-	Term   uint64 `json:",omitempty"` // epoch of the role whose holder wrote it
-	Writer string `json:",omitempty"` // its host
+	Term   uint64 `json:",omitempty"` // epoch of the role under which it was written
+	Writer string `json:",omitempty"` // the host that wrote it
 }
 
 func ledgerKey(id anteroom.RoomID) string { return "ledger." + string(id) }
 
-// standOff is how long a record of a later holder is respected: as long as it can take this one
-// to notice that it is none. A store that was restored may give lower epochs than before.
+// standOff is how long the record of a later holder is respected: long enough for this host to notice that it no longer
+// holds the role. It is not respected forever, because a restored store may hand out lower epochs than before.
 const standOff = 3 * time.Second
 
 var errFenced = errors.New("coordinator: another host has written the record")
 
-// begin makes the coordinator from the record of its predecessor. It tries until it succeeds or
-// the room has ended.
+// begin makes the coordinator from the record of its predecessor. It retries until it succeeds or the room has ended.
 func (r *room) begin() {
 	s := r.shard
 	var stoodOff bool
 	for {
 		ctx, cancel := context.WithTimeout(s.ctx, storeFor)
 		before, revision, err := r.load(ctx)
+		// A higher term means that a newer host may be running, so this one waits before it takes the room over: two
+		// hosts that overwrite each other's records would grant nothing at all.
 		if err == nil && before.Term > s.epoch && !stoodOff {
 			cancel()
-			if s.fenced.Load() { // by somebody who lives: the role is another's
+			if s.fenced.Load() { // the writer is alive, so the role is its
 				s.lose()
 				return
 			}
@@ -47,6 +48,8 @@ func (r *room) begin() {
 			continue
 		}
 		var past recorded
+		// What is known about events comes before the coordinator starts: a coordinator that does not know of a shuffle
+		// would call visitors in the old order.
 		if err == nil {
 			past, err = r.recall(ctx)
 		}
@@ -60,7 +63,8 @@ func (r *room) begin() {
 			return
 		case s.ctx.Err() != nil:
 			return
-		case errors.Is(err, cluster.ErrRevision): // another has written, or this one with an answer that was lost
+		case errors.Is(err, cluster.ErrRevision): // another host has written, or this one did and lost the answer
+			// Half a tick is enough to let the other write finish, and short against the seconds that visitors wait.
 			if !s.sleep(tickEvery / 2) {
 				return
 			}
@@ -78,16 +82,19 @@ func (r *room) load(ctx context.Context) (rec record, revision uint64, err error
 	switch {
 	case errors.Is(err, cluster.ErrNotFound):
 		return rec, 0, nil
+	// A room without a record is new. It starts with nothing granted.
 	case err != nil:
 		return rec, 0, err
 	}
+	// A damaged record is an error and not an empty one: starting from zero would grant units that sites already use.
 	if err := json.Unmarshal(entry.Value, &rec); err != nil {
 		return rec, 0, &cluster.DamagedError{What: ledgerKey(r.id), Err: err}
 	}
 	return rec, entry.Revision, nil
 }
 
-// start makes the coordinator, stores that it begins, and lets it speak.
+// start makes the coordinator, stores that it begins, and only then lets it send messages: its grants rest on that
+// record.
 func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision uint64, past recorded) error {
 	s := r.shard
 	r.mu.Lock()
@@ -97,6 +104,8 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 		r.done = past.tag
 	}
 	recorded := before.Epoch
+	// The machine starts with every unit up to the stored bound counted as granted (engine T1), so it can be made
+	// before any site has reported.
 	r.before.Time = s.roomTime()
 	machine, older := r.before.Begin(s.now(), r.settings(), before, newSeed())
 	if older {
@@ -104,9 +113,11 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 			"room", string(r.id), "epoch", recorded, "next", machine.Epoch())
 	}
 	if past.shuffle != nil {
+		// Sites that bring visitors with keys from before the shuffle get the recorded order again.
 		past.redo(s.now(), machine)
 	}
 	rec, _ := machine.Needs()
+	// The lock is not held over the write: reports keep arriving, and r.before collects them.
 	r.mu.Unlock()
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -121,19 +132,22 @@ func (r *room) start(ctx context.Context, before engine.LedgerRecord, revision u
 		return nil
 	}
 	r.machine, r.storing = machine, false
-	r.apply() // the plan may have changed meanwhile
+	r.apply() // the plan may have changed during the write
+	// Reports that arrived during the write are handed over now, in their order.
 	r.before.Done(r.follow(), r.machine, rec)
 	r.drain()
 	return nil
 }
 
-// update writes the record if nobody else has; no more than a few at once.
+// update writes the record unless another host has written one, and limits how many writes run at the same time.
 func (r *room) update(ctx context.Context, rec engine.LedgerRecord, revision uint64) (uint64, error) {
 	h := r.shard.host
 	value, err := json.Marshal(record{LedgerRecord: rec, Term: r.shard.epoch, Writer: h.writer})
 	if err != nil {
 		return 0, err
 	}
+	// After a takeover, thousands of rooms write at once. More writes than this would only queue in the store, and time
+	// out there.
 	select {
 	case h.stores <- struct{}{}:
 		defer func() { <-h.stores }()
@@ -143,14 +157,15 @@ func (r *room) update(ctx context.Context, rec engine.LedgerRecord, revision uin
 	return h.cfg.Link.Site().Update(ctx, ledgerKey(r.id), value, revision)
 }
 
-// store writes the ledger record if the machine needs it. The caller holds no lock. errFenced:
-// another host has, and the room is dropped.
+// store writes the ledger record if the machine needs it. The caller holds no lock. After errFenced, another host has
+// written one and the room is dropped.
 func (r *room) store(ctx context.Context) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
 	machine := r.machine
 	if machine == nil {
+		// The room was dropped or given up: the caller must not grant anything on its behalf.
 		r.mu.Unlock()
 		return errFenced
 	}
@@ -161,6 +176,7 @@ func (r *room) store(ctx context.Context) error {
 	}
 	revision, err := r.update(ctx, rec, r.revision)
 	if errors.Is(err, cluster.ErrRevision) {
+		// A revision that does not match may be this host's own write, whose answer was lost.
 		revision, err = r.mine(ctx, rec)
 	}
 	r.mu.Lock()
@@ -172,33 +188,36 @@ func (r *room) store(ctx context.Context) error {
 		r.fenced("its record was written")
 		return err
 	case err != nil:
+		// The machine falls back to the bound of the last stored record, and asks again.
 		machine.StoreFailed()
 		return err
 	}
 	r.revision = revision
+	// Only now may grants up to the new bound leave.
 	machine.Stored(r.shard.now(), rec)
 	r.drain()
 	return nil
 }
 
-// mine writes the record once more when the one that is in the way is this coordinator's own: the
-// answer to an earlier write was lost.
+// mine writes the record again if the record in the way was written by this coordinator itself, because the answer to
+// that write was lost.
 func (r *room) mine(ctx context.Context, rec engine.LedgerRecord) (uint64, error) {
 	there, revision, err := r.load(ctx)
 	switch {
 	case err != nil:
 		return 0, err
+	// Writer and epoch together identify this coordinator: a host that lost the role and regained it has another epoch.
 	case there.Writer != r.shard.host.writer || there.Epoch != rec.Epoch || revision == 0:
 		return 0, errFenced
 	}
 	revision, err = r.update(ctx, rec, revision)
 	if errors.Is(err, cluster.ErrRevision) {
-		return 0, cluster.ErrUnavailable // again, by the next
+		return 0, cluster.ErrUnavailable // a third writer raced; the next attempt finds out who
 	}
 	return revision, err
 }
 
-// storeSoon has the record written in the background, if it is needed. The caller holds the lock.
+// storeSoon writes the record in the background if it is needed. The caller holds the lock.
 func (r *room) storeSoon() {
 	if r.storing || r.machine == nil || !r.machine.MustStore() {
 		return
@@ -210,18 +229,21 @@ func (r *room) storeSoon() {
 		defer cancel()
 		if err := r.store(ctx); err != nil && !errors.Is(err, errFenced) {
 			s.complain("a ledger record cannot be stored; the coordinator grants no more than the last one allows", "room", string(r.id), "error", err)
+			// Without this pause, a store that fails at once would be asked in a loop.
 			s.sleep(storeAgain)
 		}
 		r.mu.Lock()
 		r.storing = false
+		// The machine may have asked for more while this record was being written.
 		r.storeSoon()
 		r.mu.Unlock()
 		s.flush()
 	}()
 }
 
-// rest gives the coordinator up when nobody uses the room. The caller holds the lock.
+// rest gives the coordinator up when the room is unused. The caller holds the lock.
 func (r *room) rest(now anteroom.Time) {
+	// Work in progress needs the machine: a write, a shuffle, or an event whose phase is not stored.
 	if r.machine == nil || r.storing || r.keeping || r.draw != nil || !r.staged {
 		return
 	}
@@ -229,6 +251,8 @@ func (r *room) rest(now anteroom.Time) {
 	if !ok {
 		return
 	}
+	// The machine goes first, so that a report from now on is kept for the next coordinator instead of changing this
+	// one.
 	r.machine, r.storing = nil, true
 	go func() {
 		s := r.shard
@@ -237,13 +261,14 @@ func (r *room) rest(now anteroom.Time) {
 		r.writing.Lock()
 		_, err := r.update(ctx, rec, r.revision)
 		r.writing.Unlock()
-		if err != nil { // the next begins with what is reserved ahead
+		if err != nil { // the next coordinator then starts with the reserved bound, which is safe but lends fewer units at first
 			s.complain("the ledger record of a room that nobody uses cannot be stored", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
 		waiting := r.before.Waiting()
 		r.mu.Unlock()
 		s.drop(r)
+		// Reports that arrived meanwhile open the room again.
 		for _, report := range waiting {
 			s.report(r.key, report)
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxOffers is how many turns fit one message, well below cluster.MaxMessage.
+	// maxOffers is how many turns fit into one message, well below cluster.MaxMessage.
 	maxOffers = 32 << 10
-	// restEvery is how often a room is asked whether anybody uses it.
+	// restEvery is how often a room checks whether it is still in use.
 	restEvery = time.Second
 )
 
@@ -27,34 +27,36 @@ type room struct {
 
 	mu      sync.Mutex
 	ended   bool
-	machine *engine.Coordinator // nil: not yet, or no more
-	before  engine.Accession    // until there is one
+	machine *engine.Coordinator // nil before the start and after the end
+	before  engine.Accession    // collects reports until there is a machine
 
 	plan    anteroom.Room
 	inForce *anteroom.InForce
-	at      anteroom.Time // when inForce was found: it never goes back
-	timer   *time.Timer   // when InForce.Until has come
+	at      anteroom.Time // time of inForce; it never goes back
+	timer   *time.Timer   // fires at InForce.Until
 
-	stage  shuffles.Stage // of the event in force or the last one
-	staged bool           // and in the store
-	done   anteroom.ID    // tag of the shuffle that has been done
-	draw   *draw          // a shuffle that is under way
+	stage  shuffles.Stage // phase of the event in force, or of the last one
+	staged bool           // stage is in the store
+	done   anteroom.ID    // tag of the completed shuffle
+	draw   *draw          // a shuffle in progress
 
-	writing  sync.Mutex // one write at a time; before mu
+	writing  sync.Mutex // one write at a time; taken before mu
 	revision uint64     // of the ledger record; guarded by writing
-	storing  bool       // a write is under way or due
-	keeping  bool       // of what is known of events
-	keepAt   time.Time  // not before, after a failure
-	restAt   time.Time  // not before
+	storing  bool       // a write is in progress or due
+	keeping  bool       // the stage is being written
+	keepAt   time.Time  // no attempt before this, after a failure
+	restAt   time.Time  // no check before this
 
-	recorder *analytics.Recorder // nil: nobody records
-	sampled  anteroom.Time       // when the figures were recorded last
+	recorder *analytics.Recorder // nil: figures are not recorded
+	sampled  anteroom.Time       // when the figures were last recorded
 
 	cache engine.FiguresCache
 	buf   []byte
 }
 
 func newRoom(s *shard, id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room {
+	// A room without events has nothing to store about them, and storing stays set until begin has read and written the
+	// first record.
 	r := &room{id: id, key: key, shard: s, plan: plan.WithDefaults(), staged: true, storing: true}
 	if of := s.host.cfg.Recorder; of != nil {
 		r.recorder = of(id)
@@ -63,15 +65,16 @@ func newRoom(s *shard, id anteroom.RoomID, key [16]byte, plan anteroom.Room) *ro
 	return r
 }
 
-// newSeed keys the draws of one coordinator.
+// newSeed returns the key of one coordinator's random order. It is secret and new each time, so that no one can predict
+// who is called next.
 func newSeed() []byte {
 	seed := make([]byte, 32)
 	rand.Read(seed)
 	return seed
 }
 
-// evaluate finds out what is in force. Events follow the wall clock and its corrections, but for
-// those that set it back. The caller holds the lock.
+// evaluate determines what is in force. Events follow the wall clock and its corrections, except those that would set
+// it back: an event that has begun must not begin again. The caller holds the lock.
 func (r *room) evaluate(wall time.Time) {
 	r.at = max(r.at, anteroom.TimeOf(wall))
 	r.inForce = r.plan.At(r.at)
@@ -79,12 +82,13 @@ func (r *room) evaluate(wall time.Time) {
 		r.timer.Stop()
 		r.timer = nil
 	}
+	// A timer instead of the tick: an event has to start on time even if the host's ticks are late.
 	if until := r.inForce.Until; until != 0 && !r.ended {
 		r.timer = time.AfterFunc(until.Sub(anteroom.TimeOf(wall)), r.wake)
 	}
 }
 
-// wake follows the plan at the moment at which something begins or ends.
+// wake applies the plan when something begins or ends.
 func (r *room) wake() {
 	r.mu.Lock()
 	r.follow()
@@ -93,10 +97,11 @@ func (r *room) wake() {
 	r.shard.flush()
 }
 
-// follow does what the plan has brought since the last call, and returns room time. The caller
-// holds the lock.
+// follow applies what has changed in the plan since the last call, and returns room time. The caller holds the lock.
 func (r *room) follow() anteroom.Time {
 	wall := r.shard.host.cfg.Now()
+	// The timer may fire late. Every call therefore checks the time itself, so that no decision is made under the
+	// settings of an event that is over.
 	if until := r.inForce.Until; until != 0 && anteroom.TimeOf(wall) >= until && !r.ended {
 		r.evaluate(wall)
 		r.apply()
@@ -104,12 +109,14 @@ func (r *room) follow() anteroom.Time {
 	return r.shard.at(wall)
 }
 
-// configure takes another plan.
+// configure puts a changed plan in force.
 func (r *room) configure(plan anteroom.Room) {
 	plan = plan.WithDefaults()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := &r.plan
+	// Most changes of the configuration do not concern this room, and each call of the machine may send messages to all
+	// sites.
 	if r.ended || plan.Settings == p.Settings && plan.Controls == p.Controls && reflect.DeepEqual(plan.Events, p.Events) {
 		return
 	}
@@ -119,13 +126,13 @@ func (r *room) configure(plan anteroom.Room) {
 	r.drain()
 }
 
-// apply puts in force what the plan says; the line is held until it is shuffled. The caller holds
-// the lock.
+// apply puts in force what the plan says. Admissions stop until a due shuffle is done. The caller holds the lock.
 func (r *room) apply() {
 	if r.machine == nil {
 		return
 	}
 	now := r.shard.now()
+	// The stage first: it may begin a shuffle, and the settings below then stop admissions.
 	r.advance(now)
 	r.machine.Configure(now, r.settings())
 	r.gather(now)
@@ -133,7 +140,7 @@ func (r *room) apply() {
 
 func (r *room) settings() anteroom.Settings {
 	s := r.inForce.Settings
-	s.Prequeueing = s.Prequeueing || r.draw != nil || r.shuffleDue() // nobody is called before
+	s.Prequeueing = s.Prequeueing || r.draw != nil || r.shuffleDue() // no one is called before the shuffle is done
 	return s
 }
 
@@ -144,10 +151,12 @@ func (r *room) receive(report engine.Report) {
 	switch {
 	case r.ended:
 	case r.machine != nil:
+		// The plan first: the report has to be judged by the settings that are in force now.
 		now := r.follow()
 		r.machine.Receive(now, report)
 		r.drain()
 	default:
+		// The machine is not there yet. The report waits, so that the first decisions already know of every site.
 		r.before.Hear(report)
 	}
 }
@@ -171,7 +180,7 @@ func (r *room) tick() {
 	}
 }
 
-// sample records the figures once in each second. The caller holds the lock.
+// sample records the figures once per second. The caller holds the lock.
 func (r *room) sample(now anteroom.Time) {
 	const second = anteroom.Time(time.Second / time.Microsecond)
 	if r.recorder == nil || r.machine == nil || now/second == r.sampled/second {
@@ -183,16 +192,19 @@ func (r *room) sample(now anteroom.Time) {
 	r.recorder.Sample(&s)
 }
 
-// drain passes on what came of a call to the machine. The caller holds the lock.
+// drain sends what the last call of the machine produced. The caller holds the lock.
 func (r *room) drain() {
 	if r.machine == nil {
 		return
 	}
+	// A site has heard from a newer coordinator. From now on nothing that this one says may leave: the newer one has
+	// granted the same units.
 	if r.machine.Fenced() {
 		r.fenced("a site reports a newer coordinator")
 		return
 	}
 	for _, m := range r.machine.Take() {
+		// Sites take offers one message at a time, so a long list may be cut anywhere.
 		if o := m.Offers; o != nil && len(o.IDs) > maxOffers {
 			for ids := o.IDs; len(ids) > 0; {
 				part := *o
@@ -204,6 +216,7 @@ func (r *room) drain() {
 		}
 		r.send(m)
 	}
+	// A grant beyond the stored bound stays in the machine until the record is written.
 	r.storeSoon()
 }
 
@@ -212,17 +225,17 @@ func (r *room) send(m engine.ToSite) {
 	r.shard.send(m.Site.Name, r.key, r.buf)
 }
 
-// fenced drops the room: another host has it. When that had an older epoch of the role, the next
-// report opens it again.
+// fenced drops the room, because another host has taken it over. If that host had an older epoch of the role, the next
+// report opens the room here again.
 func (r *room) fenced(why string) {
 	r.shard.host.counts.fenced.Add(1)
 	r.shard.fenced.Store(true)
 	r.shard.complain("another node coordinates a room now", "room", string(r.id), "why", why)
 	r.stop()
-	go r.shard.drop(r)
+	go r.shard.drop(r) // drop ends the room, which takes the lock held here
 }
 
-// end is the end of this coordinator: nothing more comes of it.
+// end stops this coordinator: it sends nothing from now on.
 func (r *room) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

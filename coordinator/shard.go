@@ -13,25 +13,25 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// shard is the rooms of one shard, as long as this host has the role.
+// shard holds the rooms of one shard while this host has the role.
 type shard struct {
 	host   *Host
 	number int
-	epoch  uint64 // of the role
+	epoch  uint64 // of the role; higher is later
 	begun  time.Time
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	fenced atomic.Bool // a room was taken away by another host
+	fenced atomic.Bool // another host has taken over a room
 
-	offset atomic.Int64 // of room time from the process's own clock
-	synced atomic.Bool  // offset counts
-	timing sync.Mutex   // of who sets it
+	offset atomic.Int64 // from the process's own clock to room time
+	synced atomic.Bool  // offset is valid
+	timing sync.Mutex   // held while offset is determined
 	begin  engine.RoomTime
 
 	mu    sync.RWMutex
 	rooms map[anteroom.RoomID]*room
-	used  chan struct{} // a room was opened
+	used  chan struct{} // signals that a room was opened
 
 	sending sync.Mutex
 	lost    bool              // nothing is sent any more
@@ -54,6 +54,7 @@ func (s *shard) run() {
 		fn      func(cluster.Message)
 	}{{Reports(s.number), s.receive}, {asking(s.number), s.ask}} {
 		stop, err := s.host.cfg.Link.Subscribe(sub.subject, sub.fn)
+		// Without its subscriptions a shard would be mute for good, so it retries for as long as it has the role.
 		for err != nil {
 			s.complain("messages cannot be received; retrying", "subject", sub.subject, "error", err)
 			if !s.sleep(storeAgain) {
@@ -76,7 +77,7 @@ func (s *shard) run() {
 			r.tick()
 		}
 		s.flush()
-		if len(rooms) == 0 { // sixteen shards that tick for nobody cost more than all else of an idle node
+		if len(rooms) == 0 { // sixteen idle shards that tick would cost more than everything else on an idle node
 			tick.Stop()
 			select {
 			case <-s.ctx.Done():
@@ -88,7 +89,7 @@ func (s *shard) run() {
 	}
 }
 
-// sleep waits; it is false when the shard is lost meanwhile.
+// sleep waits. It returns false if the shard was lost meanwhile.
 func (s *shard) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -101,6 +102,8 @@ func (s *shard) sleep(d time.Duration) bool {
 }
 
 func (s *shard) lose() {
+	// First the context, so that running writes stop; then sending, so that nothing leaves once lose has returned; then
+	// the rooms.
 	s.cancel()
 	s.sending.Lock()
 	s.lost = true
@@ -134,7 +137,7 @@ func (s *shard) all() []*room {
 	return all
 }
 
-// drop forgets a room, if it is that one still.
+// drop forgets a room, unless another room with the same id has replaced it.
 func (s *shard) drop(r *room) {
 	s.mu.Lock()
 	if s.rooms[r.id] == r {
@@ -144,20 +147,21 @@ func (s *shard) drop(r *room) {
 	r.end()
 }
 
-// now is room time.
+// now returns room time.
 func (s *shard) now() anteroom.Time { return s.at(s.host.cfg.Now()) }
 
 func (s *shard) at(t time.Time) anteroom.Time {
 	return s.host.local(t) + anteroom.Time(s.offset.Load())
 }
 
-// follow finds out the room time (see engine.RoomTime). It is false while that is not known.
+// follow determines room time from the first reports (see engine.RoomTime). It returns false while it is unknown.
 func (s *shard) follow(r *engine.Report) bool {
 	if s.synced.Load() {
 		return true
 	}
 	s.timing.Lock()
 	defer s.timing.Unlock()
+	// Another report may have been faster.
 	if s.synced.Load() {
 		return true
 	}
@@ -171,14 +175,14 @@ func (s *shard) follow(r *engine.Report) bool {
 	return ok
 }
 
-// roomTime is how the room time was found out.
+// roomTime returns how room time was determined.
 func (s *shard) roomTime() engine.RoomTime {
 	s.timing.Lock()
 	defer s.timing.Unlock()
 	return s.begin
 }
 
-// receive takes a frame of reports.
+// receive handles a frame of reports.
 func (s *shard) receive(m cluster.Message) {
 	entries, err := cluster.Frames(m.Data)
 	if err != nil {
@@ -192,14 +196,18 @@ func (s *shard) receive(m cluster.Message) {
 		}
 		if err != nil {
 			s.undecodable(err)
+			// One bad entry does not spoil the others: nodes of a later release may send reports that this one cannot
+			// read.
 			continue
 		}
 		s.report(key, r)
 	}
+	// Answers to all reports of a frame leave in one message per site.
 	s.flush()
 }
 
-// checkSite refuses a name that would be no part of a subject.
+// checkSite refuses a name that cannot be part of a subject: a site whose name has a dot could subscribe to messages
+// for another.
 func checkSite(name string) error {
 	if strings.Contains(name, ".") {
 		return cluster.ErrKey
@@ -220,6 +228,7 @@ func (s *shard) report(key [16]byte, report engine.Report) {
 	r := s.room(id)
 	if r == nil {
 		plan, ok := s.host.cfg.Plan(id)
+		// A node with an older configuration may still report a room that was deleted, or has moved to another shard.
 		if !ok || cluster.ShardOf(string(id)) != s.number {
 			s.host.counts.misplaced.Add(1)
 			return
@@ -231,10 +240,11 @@ func (s *shard) report(key [16]byte, report engine.Report) {
 	r.receive(report)
 }
 
-// open adds a room whose coordinator begins as soon as the record of its predecessor is read.
+// open adds a room. Its coordinator starts as soon as the record of its predecessor has been read.
 func (s *shard) open(id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Two reports may open the same room at the same time.
 	if r := s.rooms[id]; r != nil {
 		return r
 	}
@@ -245,15 +255,16 @@ func (s *shard) open(id anteroom.RoomID, key [16]byte, plan anteroom.Room) *room
 	s.rooms[id] = r
 	select {
 	case s.used <- struct{}{}:
-	default:
+	default: // the loop is awake already
 	}
 	go r.begin()
 	return r
 }
 
-// send adds a message to the frame for its site. The caller holds the room's lock, so that the
-// messages of a room stay in order.
+// send adds a message to the frame for its site. The caller holds the room's lock, which keeps the messages of a room
+// in order.
 func (s *shard) send(site string, key [16]byte, body []byte) {
+	// One message that is too large must not block those of other rooms.
 	if len(body)+cluster.FrameOverhead > cluster.MaxMessage {
 		s.complain("a message to a site is too large and was dropped", "site", site, "bytes", len(body))
 		return
@@ -264,6 +275,7 @@ func (s *shard) send(site string, key [16]byte, body []byte) {
 		return
 	}
 	frame := s.out[site]
+	// A full frame leaves at once; the next one starts empty.
 	if len(frame)+len(body)+cluster.FrameOverhead > cluster.MaxMessage {
 		s.publish(site, frame)
 		frame = frame[:0]
@@ -271,7 +283,7 @@ func (s *shard) send(site string, key [16]byte, body []byte) {
 	s.out[site] = cluster.AppendFrame(frame, key, body)
 }
 
-// flush sends what there is.
+// flush sends all collected frames.
 func (s *shard) flush() {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -285,11 +297,11 @@ func (s *shard) flush() {
 
 func (s *shard) publish(site string, frame []byte) {
 	if err := s.host.cfg.Link.Publish(ToSite(site, s.number), frame); err != nil {
-		s.complain("a message cannot be sent", "site", site, "error", err)
+		s.complain("a message cannot be sent", "site", site, "error", err) // lost messages are harmless: the next report is answered in full
 	}
 }
 
-// complaints says of each kind of trouble once in a while.
+// complaints limits how often each kind of problem is logged.
 type complaints struct {
 	mu   sync.Mutex
 	last map[string]time.Time // by message

@@ -18,9 +18,8 @@ import (
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
-// A journal record is a batch: version, mark, then entries. An entry is an event (its kind
-// first), or a switch to another room, or the start of a process. All integers are little
-// endian.
+// A journal record is a batch: version, mark, then entries. An entry is an event (its kind first), a switch to another
+// room, or the start of a process. All integers are little endian.
 const (
 	recordVersion = 1
 	headBytes     = 1 + 8 + 16 + 8
@@ -34,25 +33,24 @@ const (
 	maxBatch = 512 << 10 // bytes of one record
 	maxQueue = 64 << 20  // bytes waiting for a journal that does not write
 
-	// A request whose session is not on record waits for that so long, and then sees the page.
+	// commitWait is how long a request waits for the record of its session; then it gets the waiting page.
 	commitWait = time.Second
-	// stallAfter is how long a record may be under way: then nobody new is admitted. sayAfter is
-	// when that is logged.
+	// stallAfter is how long a write may take until no new visitor is admitted. sayAfter is when that is logged.
 	stallAfter = 250 * time.Millisecond
 	sayAfter   = time.Second
-	// sayAgain is how often it is logged that the journal cannot be written.
+	// sayAgain is how often a journal that cannot be written is logged.
 	sayAgain = time.Minute
-	// syncWithin is how long new rooms wait for what is under way; then they are refused.
+	// syncWithin is how long new rooms wait for writes in progress; then they are refused.
 	syncWithin = 2 * time.Second
 )
 
 // JournalStats counts what the journal has done since the start.
 type JournalStats struct {
 	Records, Bytes, Events uint64
-	Failures               uint64        // appends that failed and were tried again
-	Late                   uint64        // requests whose session was not on record in time
+	Failures               uint64        // appends that failed and were repeated
+	Late                   uint64        // requests whose session was not recorded in time
 	Lost                   uint64        // events dropped because the queue was full
-	Failing                bool          // the last append failed, or one takes too long
+	Failing                bool          // the last append failed, or the current one takes too long
 	Slowest                time.Duration // append
 }
 
@@ -70,22 +68,22 @@ type journal struct {
 	log  *slog.Logger
 	wake chan struct{}
 
-	// Of a site role's journal; nil else.
+	// For the journal of a site role; nil otherwise.
 	post   func([]parcel) // sends what waited for a batch
-	fenced func()         // is called when another handle took the journal over
+	fenced func()         // called when another handle has taken the journal over
 
 	failing atomic.Bool     // the last append failed
-	oldest  atomic.Int64    // room time at which the oldest was added of what is not durable; 0: all is
-	entered atomic.Int64    // of the earliest admission that is not durable; 0: all are
-	dropped [2]atomic.Int64 // of the first and the last for which there was no room; 0: there was for all
+	oldest  atomic.Int64    // room time at which the oldest batch that is not durable was added; 0: all are durable
+	entered atomic.Int64    // time of the earliest admission that is not durable; 0: all are durable
+	dropped [2]atomic.Int64 // times of the first and the last admission that were dropped; 0: none
 
 	mu     sync.Mutex
 	outbox engine.Outbox[*batch, parcel]
-	queue  []*batch // those in the outbox
+	queue  []*batch // batches in the outbox
 	queued int
 	counts JournalStats
 	ready  bool
-	fault  error // of the last append, if it failed
+	fault  error // of the last append
 }
 
 func newJournal(to cluster.Journal, now func() anteroom.Time, log *slog.Logger) *journal {
@@ -98,9 +96,11 @@ func (j *journal) head() []byte {
 	return appendMark(make([]byte, 0, 4096), m)
 }
 
-// start records the beginning of this process: on a full disk, when there is room again.
+// start records the start of this process. On a full disk, it is recorded when there is room again.
 func (j *journal) start(ctx context.Context, shift time.Duration) error {
 	data := binary.LittleEndian.AppendUint64(append(j.head(), entryStart), uint64(shift))
+	// Urgent: the start may use the space that the store keeps in reserve. If even that is used up, active sessions are
+	// served without the record.
 	err := j.to.Append(cluster.Urgent(ctx), data)
 	if !errors.Is(err, cluster.ErrFull) {
 		return err
@@ -115,10 +115,12 @@ func (j *journal) start(ctx context.Context, shift time.Duration) error {
 	return nil
 }
 
-// add queues events of a room and returns what to wait for until they are durable.
+// add queues events of a room, and returns the batch to wait for until they are durable.
 func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	// Memory is bounded: a journal that cannot be written for hours must not take the process down. Sessions stay
+	// valid, but a crash would forget these changes.
 	if j.queued > maxQueue {
 		if j.counts.Lost == 0 {
 			j.log.Error("the journal's queue is full: changes of sessions are not recorded from now on", "bytes", maxQueue)
@@ -137,10 +139,12 @@ func (j *journal) add(room anteroom.RoomID, events []engine.Event) *batch {
 		b = *open
 	}
 	for _, e := range events {
+		// A batch that is already being written is closed; events go into the next one.
 		if b == nil || len(b.data) > maxBatch {
 			b = j.begin()
 		}
 		before := len(b.data)
+		// The room is written once per run of events, not with each event.
 		if b.room != room {
 			b.room = room
 			raw, _ := hex.DecodeString(string(room))
@@ -168,7 +172,7 @@ func (j *journal) begin() *batch {
 	return b
 }
 
-// unrecorded notes which admissions are not durable. The caller holds the lock.
+// unrecorded notes the earliest admission that is not durable. The caller holds the lock.
 func (j *journal) unrecorded() {
 	earliest := anteroom.Time(0)
 	for _, b := range j.queue {
@@ -179,7 +183,7 @@ func (j *journal) unrecorded() {
 	j.entered.Store(int64(earliest))
 }
 
-// last returns the newest batch, nil when everything is durable.
+// last returns the newest batch, or nil if everything is durable.
 func (j *journal) last() *batch {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -189,22 +193,22 @@ func (j *journal) last() *batch {
 	return nil
 }
 
-// waitFor makes parcels leave when everything added so far is durable, after those that wait
-// already. It is false when nothing waits.
+// waitFor lets parcels leave when everything added so far is durable, after parcels that already wait. It returns false
+// if nothing has to be waited for.
 func (j *journal) waitFor(parcels []parcel) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.outbox.After(parcels)
 }
 
-// waiting is how many bytes of events are not durable.
+// waiting returns how many bytes of events are not durable.
 func (j *journal) waiting() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.queued
 }
 
-// beat records that time has passed.
+// beat records that time has passed, unless a batch that will do so is waiting.
 func (j *journal) beat() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -221,8 +225,9 @@ func (j *journal) poke() {
 	}
 }
 
-// recorded says that an admission of a moment is durable.
+// recorded reports whether an admission at this time is durable.
 func (j *journal) recorded(at anteroom.Time) bool {
+	// Admissions in a span with drops count as unrecorded: which of them were dropped is not known.
 	if from := j.dropped[0].Load(); from != 0 && at >= anteroom.Time(from) && at <= anteroom.Time(j.dropped[1].Load()) {
 		return false
 	}
@@ -230,19 +235,22 @@ func (j *journal) recorded(at anteroom.Time) bool {
 	return entered == 0 || at < anteroom.Time(entered)
 }
 
-// stalled says that the journal does not write now: it fails, or takes too long.
+// stalled reports whether the journal is not writing now: it fails, or takes too long. A time limit is needed because a
+// hanging disk returns no error.
 func (j *journal) stalled() bool {
 	oldest := j.oldest.Load()
 	return j.failing.Load() || oldest != 0 && j.now().Sub(anteroom.Time(oldest)) > stallAfter
 }
 
-// wait waits until an admission of a moment is durable, ctx ends, or the journal has not written for too
-// long, and says whether it is.
+// wait waits until an admission at this time is durable, ctx ends, or the journal has not written for too long, and
+// reports whether it is durable.
 func (j *journal) wait(ctx context.Context, at anteroom.Time) bool {
+	// The batch first: one that is added after the check below would never be waited for.
 	b := j.last()
 	if j.recorded(at) {
 		return true
 	}
+	// A failing journal is not waited for, since every request would hang for a second.
 	if b != nil && !j.failing.Load() {
 		timer := time.NewTimer(commitWait)
 		defer timer.Stop()
@@ -277,7 +285,7 @@ func (j *journal) sync(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	if !running { // so nothing has happened yet but the start, which a full disk may keep waiting
+	if !running { // nothing has happened yet except the start, which may have to wait for a full disk
 		if err := j.flush(ctx); !errors.Is(err, cluster.ErrFull) {
 			return err
 		}
@@ -293,11 +301,11 @@ func (j *journal) sync(ctx context.Context) error {
 	}
 }
 
-// errUnrecorded: what happened at the end is not on record.
+// errUnrecorded: the last changes are not recorded.
 var errUnrecorded = errors.New("node: the last journal records could not be written")
 
-// run writes batches until ctx ends, then what is left, and that this is the end. While a batch is written
-// the next one gathers, so a slow disk makes batches larger, not the line longer.
+// run writes batches until ctx ends, then the rest and a mark that this is the end. While one batch is written, the
+// next one grows: a slow disk makes batches larger, but not the queue longer.
 func (j *journal) run(ctx context.Context) error {
 	j.mu.Lock()
 	j.ready = true
@@ -305,10 +313,13 @@ func (j *journal) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			// The context has ended, but what has happened still has to be written.
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
 			last = cluster.Urgent(last)
 			err := j.flush(last)
+			// The mark says that nothing is missing, so it must not follow a gap. A site role has no mark: its
+			// successor writes on.
 			if err == nil && j.fenced == nil && j.stats().Lost == 0 {
 				err = j.to.Append(last, append(j.head(), endOfProcess...))
 			}
@@ -322,11 +333,13 @@ func (j *journal) run(ctx context.Context) error {
 		case <-j.wake:
 		}
 		var said time.Time
+		// A full or broken disk is asked again soon at first, then every five seconds: admissions wait for it.
 		for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 			err := j.flush(ctx)
 			if err == nil || ctx.Err() != nil {
 				break
 			}
+			// The successor has recorded since. Writing again would be refused forever.
 			if j.fenced != nil && errors.Is(err, cluster.ErrFenced) {
 				j.fenced()
 				return nil
@@ -343,7 +356,7 @@ func (j *journal) run(ctx context.Context) error {
 	}
 }
 
-// flush writes every batch that is queued. A batch stays queued until it is durable.
+// flush writes every queued batch. A batch stays queued until it is durable.
 func (j *journal) flush(ctx context.Context) error {
 	for {
 		j.mu.Lock()
@@ -356,6 +369,7 @@ func (j *journal) flush(ctx context.Context) error {
 			return nil
 		}
 		b := *next
+		// From now on the age of this batch counts, not that of one before it.
 		j.oldest.Store(int64(b.added))
 		j.mu.Unlock()
 		began := time.Now()
@@ -373,12 +387,14 @@ func (j *journal) flush(ctx context.Context) error {
 		if j.failing.Swap(err != nil) && err == nil {
 			j.log.Info("the journal can be written again")
 		}
+		// The batch goes back to the front: order matters, because a replay applies events one after the other.
 		if err != nil {
 			j.counts.Failures++
 			j.outbox.Failed()
 			j.mu.Unlock()
 			return err
 		}
+		// post takes other locks and publishes, so it runs without this one; new parcels may arrive meanwhile.
 		for out := j.outbox.Written(); len(out) > 0; out = j.outbox.Written() {
 			j.mu.Unlock()
 			j.post(out)
@@ -391,17 +407,19 @@ func (j *journal) flush(ctx context.Context) error {
 		j.counts.Slowest = max(j.counts.Slowest, took)
 		j.queued = max(0, j.queued-(len(b.data)-headBytes))
 		j.mu.Unlock()
-		close(b.done)
+		close(b.done) // only now do waiting requests see the figures above
 	}
 }
 
-// readHistory replays the journal: the events of the rooms that are wanted, their moments moved
-// to the room time of its end, and the newest mark; zero when there is no record.
+// readHistory replays the journal: the events of the wanted rooms, with their times moved to the room time of its end,
+// and the newest mark; zero if there is no record.
 func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.RoomID) bool) (events map[anteroom.RoomID][]engine.Event, last mark, err error) {
 	events = map[anteroom.RoomID][]engine.Event{}
 	shifts := []time.Duration{0} // by process, in the order of their starts
 	born := map[anteroom.RoomID][]int{}
 	newest := anteroom.Time(0)
+	// Times of a process that had a wrong idea of how much time had passed are corrected by the starts after it, so
+	// each event needs to know which process wrote it.
 	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
 		m, err := readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
 			func(room anteroom.RoomID, e engine.Event) {
@@ -437,7 +455,7 @@ func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.R
 	return events, last, nil
 }
 
-// appendMark begins a record.
+// appendMark starts a record.
 func appendMark(b []byte, m mark) []byte {
 	b = append(b, recordVersion)
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.at))
@@ -453,10 +471,11 @@ func appendEvent(b []byte, e engine.Event) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(e.Key))
 }
 
-// readRecord returns the mark that a record begins with, and calls start and event for its entries.
-// Records are checked by the link; one that does not parse all the same is damage.
+// readRecord returns the mark that a record starts with, and calls start and event for its entries. The link checks
+// records; one that still cannot be parsed is damaged.
 func readRecord(rec []byte, start func(time.Duration), event func(anteroom.RoomID, engine.Event)) (m mark, err error) {
 	r := wire.Read(rec)
+	// A record of a later release may mean something else, so it is never guessed at.
 	if v := r.Byte(); v != recordVersion {
 		r.Failf("it has format version %d, this program knows %d", v, recordVersion)
 	}

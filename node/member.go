@@ -1,6 +1,6 @@
 package node
 
-// A node's part in a cluster: its doors, the roles that it holds, and how it asks the others.
+// A node's part in a cluster: its doors, the roles that it holds, and how it asks other nodes.
 
 import (
 	"context"
@@ -23,26 +23,25 @@ import (
 
 // Cluster says which part of a cluster a node is.
 type Cluster struct {
-	// Site is the name of the data centre, and of the site in the ledger: 1 to 63 lower-case letters, digits and
+	// Site is the name of the data center, and of the site in the ledger: 1 to 63 lower-case letters, digits and
 	// dashes. Required.
 	Site string
 	// Node names the node in the site. Required.
 	Node string
-	// Process is a number that no other process of the cluster has, nor had: random, anew at each start.
-	// Zero: one is drawn.
+	// Process is a number that no other process of the cluster has or had: random, and new at each start. If zero, one
+	// is chosen.
 	Process uint64
 	// Hub says that the coordinators run in this site.
 	Hub bool
-	// Core says that the node keeps a part of the store; for the status only.
+	// Core says that the node stores a part of the data; for the status only.
 	Core bool
-	// Edge says that the node holds no roles: its doors ask those that do.
+	// Edge says that the node holds no roles: its doors ask the nodes that do.
 	Edge bool
-	// Weight is the site's share of what is idle in relation to those of the others; zero is 1.
+	// Weight is the site's share of idle permits in relation to other sites; zero means 1.
 	Weight int
 	// Version of the program, for the status.
 	Version string
-	// State, if set, tells what the node has of the configuration, so that others can compare. It
-	// must not block.
+	// State, if set, returns a digest of the node's configuration, so that nodes can be compared. It must not block.
 	State func() string
 }
 
@@ -58,14 +57,14 @@ func (c *Cluster) check() error {
 	return nil
 }
 
-// numberOf makes a number of a name, never 0.
+// numberOf turns a name into a number other than 0.
 func numberOf(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return max(1, h.Sum64())
 }
 
-// siteName says that a name is one of a data centre.
+// siteName reports whether a name can be that of a data center.
 func siteName(name string) bool {
 	return name != "" && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
@@ -78,25 +77,25 @@ type member struct {
 	log     *slog.Logger
 	shards  [cluster.Shards]*shard
 	roles   *cluster.Roles
-	host    *coordinator.Host // nil outside of the hub
+	host    *coordinator.Host // nil outside the hub
 	client  *coordinator.Client
 	garbled atomic.Uint64 // messages that could not be read
-	unsent  atomic.Uint64 // and sent
+	unsent  atomic.Uint64 // messages that could not be sent
 
-	number uint64 // of the node, by its name: the same after each start
+	number uint64 // of the node, by its name: the same after each restart
 
-	namesake  atomic.Bool // another site has the name
-	reclaimed bool        // what Config.Forgot says of the name has been heeded; of announce
+	namesake  atomic.Bool // another site has this site's name
+	reclaimed bool        // Config.Forgot was applied to the name; used by announce only
 
 	leave   context.CancelFunc // hands the roles over
 	leaving context.Context
 
 	mu     sync.Mutex
 	sites  [cluster.Shards]*siteRole // nil: not held here
-	retain time.Duration             // how long journals are to be kept; 0: as they are
-	forgot [cluster.Shards]bool      // what Config.Forgot says has been heeded
+	retain time.Duration             // retention of journals; 0: unchanged
+	forgot [cluster.Shards]bool      // Config.Forgot was applied to the shard
 
-	retaining chan struct{} // retain has changed, or the first role was gained
+	retaining chan struct{} // signals that retain has changed, or that the first role was gained
 	plans     sync.Map      // anteroom.RoomID -> anteroom.Room
 }
 
@@ -119,11 +118,14 @@ func newMember(n *Node) (*member, error) {
 		x.shards[i] = newShard(n, i)
 	}
 	var names []string
+	// An edge is not a candidate: it has no part of the store, so it could hold a role only as long as its core
+	// answers.
 	for i := range cluster.Shards {
 		if cfg.Edge {
 			break
 		}
 		names = append(names, fmt.Sprintf("%s%02d", siteRolePrefix, i))
+		// Coordinators live at the hub, where all sites meet; elsewhere they would lose sites with the first cut.
 		if cfg.Hub {
 			names = append(names, fmt.Sprintf("%s%02d", coordRolePrefix, i))
 		}
@@ -152,8 +154,9 @@ func (x *member) plan(id anteroom.RoomID) (anteroom.Room, bool) {
 	return v.(anteroom.Room), true
 }
 
-// configure puts the plan of a room in force at what of it is decided here.
+// configure puts the plan of a room in force in the roles held here.
 func (x *member) configure(room anteroom.Room) {
+	// A reload applies all rooms, and most have not changed.
 	if v, ok := x.plans.Load(room.ID); ok && reflect.DeepEqual(v, room) {
 		return
 	}
@@ -161,7 +164,7 @@ func (x *member) configure(room anteroom.Room) {
 	x.planned(room.ID)
 }
 
-// forget ends what of a room is decided here.
+// forget ends what the roles held here decide about a room.
 func (x *member) forget(id anteroom.RoomID) {
 	x.plans.Delete(id)
 	x.planned(id)
@@ -176,25 +179,25 @@ func (x *member) planned(id anteroom.RoomID) {
 	}
 }
 
-// siteRole returns the site role of a shard if it is held here, or nil.
+// siteRole returns the site role of a shard if this node holds it, or nil.
 func (x *member) siteRole(shard int) *siteRole {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.sites[shard]
 }
 
-// keep has the journals' records kept for so long, by whoever holds a role.
+// keep sets how long journals keep records; the holders of roles tell the store.
 func (x *member) keep(d time.Duration) {
 	x.mu.Lock()
 	x.retain = d
 	x.mu.Unlock()
 	select {
-	case x.retaining <- struct{}{}:
+	case x.retaining <- struct{}{}: // a signal is pending already
 	default:
 	}
 }
 
-// keepLong tells the store how long records are to be kept, until ctx ends.
+// keepLong tells the store how long to keep records, until ctx ends.
 func (x *member) keepLong(ctx context.Context) {
 	var told time.Duration
 	for {
@@ -202,7 +205,8 @@ func (x *member) keepLong(ctx context.Context) {
 		want := x.retain
 		held := slices.ContainsFunc(x.sites[:], func(r *siteRole) bool { return r != nil })
 		x.mu.Unlock()
-		wait := time.Hour // the store may have been put in the place of another
+		wait := time.Hour // the store may have been replaced by another
+		// Only a holder tells the store: nodes with different configurations would overwrite each other.
 		if held && want != 0 {
 			err := x.link.Retain(ctx, want)
 			switch {
@@ -228,6 +232,7 @@ func (x *member) journalStats() (all JournalStats) {
 		if role == nil {
 			continue
 		}
+		// The journal is being taken over, so nothing can be recorded now.
 		s := role.now.Load()
 		if s == nil {
 			all.Failing = true
@@ -245,13 +250,13 @@ func (x *member) journalStats() (all JournalStats) {
 	return all
 }
 
-// processOf is the number of a member's process.
+// processOf returns the number of a member's process.
 func processOf(m cluster.Member) uint64 {
 	n, _ := strconv.ParseUint(m.Boot, 16, 64)
 	return n
 }
 
-// roleOf takes the name of a role apart.
+// roleOf splits the name of a role.
 func roleOf(name string) (site bool, shard int, ok bool) {
 	digits, site := strings.CutPrefix(name, siteRolePrefix)
 	if !site {
@@ -272,6 +277,7 @@ func (x *member) gained(role string, epoch uint64) {
 		defer x.mu.Unlock()
 		if x.sites[shard] == nil {
 			x.sites[shard] = x.newSiteRole(shard, epoch)
+			// The first role makes this node responsible for the retention.
 			select {
 			case x.retaining <- struct{}{}:
 			default:
@@ -282,7 +288,7 @@ func (x *member) gained(role string, epoch uint64) {
 	}
 }
 
-// lost gives a role up: nothing of it leaves this process any more when it returns.
+// lost gives a role up: when it returns, nothing of it leaves this process any more.
 func (x *member) lost(role string) {
 	site, shard, ok := roleOf(role)
 	switch {
@@ -291,6 +297,7 @@ func (x *member) lost(role string) {
 		x.mu.Lock()
 		held := x.sites[shard]
 		x.sites[shard] = nil
+		// Outside the lock: the last writes may take a second, and requests ask which roles are held.
 		x.mu.Unlock()
 		if held != nil {
 			held.end()
@@ -300,7 +307,7 @@ func (x *member) lost(role string) {
 	}
 }
 
-// run takes part until ctx ends.
+// run takes part in the cluster until ctx ends.
 func (x *member) run(ctx context.Context) error {
 	var stops []func()
 	defer func() {
@@ -324,6 +331,7 @@ func (x *member) run(ctx context.Context) error {
 			return err
 		}
 	}
+	// Subscriptions before anything is asked, so that no answer is missed.
 	for i, s := range x.shards {
 		if err := listen(x.link.Site(), toDoorsSubject(i), s.hear); err != nil {
 			return err
@@ -333,6 +341,7 @@ func (x *member) run(ctx context.Context) error {
 	for _, s := range x.shards {
 		work.Go(func() { s.run(ctx) })
 	}
+	// A node that leaves hands its roles over, but its doors go on until ctx ends.
 	holding, release := context.WithCancel(ctx)
 	defer release()
 	stopLeaving := context.AfterFunc(x.leaving, release)
@@ -349,6 +358,7 @@ func (x *member) run(ctx context.Context) error {
 	work.Go(func() { x.keepLong(ctx) })
 	work.Go(func() {
 		select {
+		// Roles only after the name is known to be this site's own: two sites with one name would spend the same units.
 		case <-named:
 		case <-ctx.Done():
 		}
@@ -360,7 +370,7 @@ func (x *member) run(ctx context.Context) error {
 	return nil
 }
 
-// hear takes the messages of the site to this process.
+// hear handles the messages of the site to this process.
 func (x *member) hear(m cluster.Message) {
 	frames, err := cluster.Frames(m.Data)
 	if err != nil {
@@ -374,7 +384,7 @@ func (x *member) hear(m cluster.Message) {
 	}
 }
 
-// siteNames returns the sites of the cluster; this one when nothing else is known.
+// siteNames returns the sites of the cluster, or only this one if nothing else is known.
 func (x *member) siteNames(ctx context.Context) ([]string, error) {
 	keys, err := x.link.Keys(ctx, sitePrefix)
 	names := []string{x.cfg.Site}

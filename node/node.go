@@ -36,46 +36,44 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// Config says what a node works with.
+// Config configures a node.
 type Config struct {
 	// Link keeps what survives the process. Required.
 	Link cluster.Link
-	// Name is the site's name in the ledger; empty means "local". Changing it makes the node
-	// another site: what the old one held stays charged until its sessions have ended.
+	// Name is the site's name in the ledger; empty means "local". A node with another name is another site: the units
+	// of the old one stay charged until its sessions have ended.
 	Name string
-	// Forgot says that the journal was dropped: sessions may be alive that nothing here
-	// knows. Rooms then start as new incarnations, charged for everything that the old ones
-	// may have let in, and take sessions over from valid cookies.
+	// Forgot says that the journal was dropped, so there may be sessions that this node does not know. Rooms then start
+	// as new incarnations, charged for all sessions that the old ones may have admitted, and take sessions over from
+	// valid cookies.
 	Forgot bool
-	// Cluster says which part of a cluster the node is; nil: this process alone. Name then
-	// counts for nothing.
+	// Cluster says which part of a cluster the node is; nil for a standalone process. With it, Name is ignored.
 	Cluster *Cluster
-	// Minutes, if set, is given what was recorded of the rooms, in a cluster by all its processes: once a
-	// second the minutes in which something is new, each as a whole (see analytics.Minute.Newer). It
-	// must not block, and must not change them.
+	// Minutes, if set, receives what was recorded about the rooms, in a cluster from all processes: once a second, each
+	// minute that has changed, as a whole (see analytics.Minute.Newer). It must not block and must not change them.
 	Minutes func([]*analytics.Minute)
 	// Log; nil means none.
 	Log *slog.Logger
 }
 
-// Node is one process's rooms. Safe for concurrent use.
+// Node holds the rooms of one process. Safe for concurrent use.
 type Node struct {
 	cfg     Config
 	log     *slog.Logger
 	clock   clock
 	journal *journal // nil in a cluster
-	member  *member  // nil when this process is alone
+	member  *member  // nil in a standalone process
 	streams atomic.Int64
 	figures figures
-	lenient atomic.Bool // see AdmitUnrecorded
+	lenient atomic.Bool // set by AdmitUnrecorded
 
-	kept time.Duration // how long the journal keeps records; guarded by apply
-	// until: what happened up to then is on record, as far as the journal knows.
+	kept time.Duration // retention of the journal; guarded by apply
+	// until is the time up to which the journal records everything, as far as it knows.
 	until anteroom.Time
-	// forgot: sessions may be alive that nobody here knows; see Config.Forgot.
+	// forgot: there may be sessions that no node knows; see Config.Forgot.
 	forgot bool
-	// broken: the process before this one has not ended in order. Whoever had a session then may have been
-	// seen until now, while nothing could be recorded.
+	// broken: the previous process did not stop in order. Its sessions may have been in use until now, without a record
+	// of it.
 	broken bool
 
 	mu    sync.RWMutex // of rooms and past
@@ -85,8 +83,8 @@ type Node struct {
 	shuffles *shuffles.Store
 }
 
-// New returns a node without rooms. It reads how far the journal had come, to set the
-// clock: room time never goes back, also over a restart.
+// New returns a node without rooms. It reads how far the journal had come to set the clock: room time never goes back,
+// not even over a restart.
 func New(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Link == nil {
 		return nil, errors.New("node: Config.Link is missing")
@@ -99,6 +97,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
+	// In a cluster, time and journal belong to the roles: a node without roles needs neither.
 	if cfg.Cluster != nil {
 		var err error
 		n.clock, _ = startClock(mark{})
@@ -115,33 +114,36 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The rooms' events are read by Prepare, which knows which rooms there are. Here only the time of the newest one
+	// counts.
 	var shift time.Duration
 	n.clock, shift = startClock(last)
 	n.broken, n.until = last.at != 0 && !last.ended, last.newest
+	// The journal was dropped by a process that did not live to start all rooms: they still have to start as new
+	// incarnations.
 	if _, err = cfg.Link.Get(ctx, forgottenKey); err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		return nil, err
 	}
 	n.forgot = cfg.Forgot || err == nil
 	n.journal = newJournal(own, n.clock.now, n.log)
-	// The start is on record before any event of this process: events from before it are
-	// moved by the part of the interruption that cannot be known to have passed.
+	// The start is recorded before any event of this process. Events from before it are moved by the part of the
+	// interruption that cannot be known to have passed, so that sessions last longer, never shorter.
 	if err := n.journal.start(ctx, shift); err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-// AdmitUnrecorded says what happens while the journal cannot be written, because the disk
-// is full or broken. Off, as it is at first: nobody new is admitted, the line waits until
-// admissions survive a crash again (rooms that admit everybody go on). On: admission goes on
-// as always, and a crash in that time would forget these sessions. Requests within a session
-// that is on record pass either way.
+// AdmitUnrecorded says what happens while the journal cannot be written, because the disk is full or broken. Off, the
+// default: no new visitor is admitted, and the queue waits until admissions survive a crash again (rooms with
+// passthrough continue). On: admissions continue, and a crash in that time would forget these sessions. Requests of
+// recorded sessions continue either way.
 //
-// In a cluster it says what newcomers get while their site cannot be reached, or cannot record:
-// off, the waiting page and a place; on, they pass uncounted.
+// In a cluster it says what happens to new visitors while their site cannot be reached, or cannot record: off, they get
+// the waiting page and a place; on, they pass uncounted.
 func (n *Node) AdmitUnrecorded(on bool) { n.lenient.Store(on) }
 
-// holds reports whether nobody new may be admitted now.
+// holds reports whether no new visitor may be admitted now.
 func (n *Node) holds() bool { return n.journal != nil && n.journal.stalled() && !n.lenient.Load() }
 
 // Apply makes the node serve these rooms: [Node.Prepare], then [Node.Settle].
@@ -153,10 +155,9 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 	return nil
 }
 
-// Prepare opens the rooms that the node does not serve yet, from what the journal knows of
-// them. Rooms that it serves stay as they are until [Node.Settle]: a caller with more to
-// prepare can go back by settling with the old rooms. On an error nothing has changed. The
-// rooms have passed [anteroom.Room.Check].
+// Prepare opens the rooms that the node does not serve yet, from what the journal knows about them. Rooms that it
+// already serves stay as they are until [Node.Settle]: a caller that fails later can go back by settling with the old
+// rooms. After an error nothing has changed. The rooms have passed [anteroom.Room.Check].
 func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.apply.Lock()
 	defer n.apply.Unlock()
@@ -170,6 +171,7 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 			fresh[r.ID] = true
 		}
 	}
+	// A longer retention first: until it is in force, the store may delete what the rooms will need after a restart.
 	if keep := retention(rooms); keep > n.kept {
 		if err := n.keep(ctx, keep); err != nil {
 			return err
@@ -181,12 +183,14 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	var past map[anteroom.RoomID][]engine.Event
 	var kept shuffles.Kept
 	if n.member == nil {
+		// Events that are still in memory would be missing in the history read below.
 		within, cancel := context.WithTimeout(ctx, syncWithin)
 		err := n.journal.sync(within)
 		cancel()
 		if err != nil {
 			return err
 		}
+		// One pass over the journal for all rooms: reading it once per room would take minutes in a large installation.
 		if past, _, err = readHistory(ctx, n.journal.to, func(id anteroom.RoomID) bool { return fresh[id] }); err != nil {
 			return err
 		}
@@ -212,13 +216,13 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.rooms = next
 	n.mu.Unlock()
 	if n.member == nil && n.forgot {
-		return n.cfg.Link.Delete(ctx, forgottenKey) // all rooms have begun as new incarnations
+		return n.cfg.Link.Delete(ctx, forgottenKey) // all rooms have started as new incarnations
 	}
 	return nil
 }
 
-// Settle puts settings, events and controls of prepared rooms in force, with line and sessions kept, and
-// ends those that are not listed; what they knew stays in the journal.
+// Settle puts settings, events and controls of prepared rooms in force. Queues and sessions stay. Rooms that are not
+// listed end; what they knew stays in the journal.
 func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	n.apply.Lock()
 	defer n.apply.Unlock()
@@ -231,6 +235,8 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 		}
 	}
 	n.mu.Lock()
+	// Requests find the new set from here on; rooms that are gone are closed outside the lock, because closing ends
+	// streams.
 	gone := n.rooms
 	n.rooms = next
 	n.mu.Unlock()
@@ -242,6 +248,7 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 			}
 		}
 	}
+	// A shorter retention last: now no room needs the old one.
 	if keep := retention(rooms); keep < n.kept {
 		if err := n.keep(ctx, keep); err != nil {
 			n.log.Warn("the journal is kept for longer than the rooms need", "error", err)
@@ -257,7 +264,7 @@ func (n *Node) configure(r *Room, plan anteroom.Room) {
 	}
 }
 
-// keep has the journal's records kept for so long. The caller holds apply.
+// keep sets how long the journal keeps records. The caller holds apply.
 func (n *Node) keep(ctx context.Context, d time.Duration) error {
 	if n.member != nil {
 		n.member.keep(d)
@@ -268,8 +275,8 @@ func (n *Node) keep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// PrepareRoom is Prepare for a room that the node serves already and that gets other settings,
-// events or controls. It costs what the one room costs.
+// PrepareRoom is Prepare for a room that the node already serves and whose settings, events or controls change. It
+// costs what the one room costs.
 func (n *Node) PrepareRoom(ctx context.Context, room anteroom.Room) error {
 	n.apply.Lock()
 	defer n.apply.Unlock()
@@ -280,8 +287,7 @@ func (n *Node) PrepareRoom(ctx context.Context, room anteroom.Room) error {
 	return n.keep(ctx, keep)
 }
 
-// SettleRoom is Settle for one room. The journal's records are kept as long as before, also
-// when the room needs less.
+// SettleRoom is Settle for one room. The journal keeps records as long as before, even if the room needs less.
 func (n *Node) SettleRoom(room anteroom.Room) {
 	n.apply.Lock()
 	defer n.apply.Unlock()
@@ -290,14 +296,16 @@ func (n *Node) SettleRoom(room anteroom.Room) {
 	}
 }
 
-// retention is how long the journal must know what happens in the rooms. Whoever waits is
-// recorded again once per place hold, a session with each sixteenth of its length: twice
-// that long, nothing alive can be missing.
+// retention is how long the journal must know what happens in the rooms. A waiting visitor is recorded again once per
+// place hold, a session with each sixteenth of its length: after twice that time, everything that is still alive has
+// been recorded again.
 func retention(rooms []anteroom.Room) time.Duration {
 	hold, longest := anteroom.DefaultPlaceHold, anteroom.DefaultSessionDuration
 	for _, r := range rooms {
 		r = r.WithDefaults()
 		hold, longest = max(hold, r.PlaceHold), max(longest, r.SessionDuration)
+		// An event may run any time, so its sessions count now: a retention that grows at its start would come too late
+		// for sessions from before.
 		for _, e := range r.Events {
 			if e.SessionDuration != nil {
 				longest = max(longest, *e.SessionDuration)
@@ -307,9 +315,9 @@ func retention(rooms []anteroom.Room) time.Duration {
 	return 2*(longest+2*hold) + 10*time.Minute
 }
 
-// Release gives the rooms up, for a successor that takes over the link: sessions pass on,
-// nobody is admitted or takes a place any more. Then end the context of Run, which writes
-// what is left of the journal. In a cluster the roles are handed over, and the doors go on.
+// Release gives the rooms up for a successor that takes over the link: active sessions continue, but no visitor is
+// admitted and no place is given any more. Then end the context of Run, which writes the rest of the journal. In a
+// cluster the roles are handed over, and the doors stay open.
 func (n *Node) Release() {
 	if n.member != nil {
 		n.member.leave()
@@ -333,14 +341,13 @@ func (n *Node) Room(id anteroom.RoomID) *Room {
 	return n.rooms[id]
 }
 
-// Now returns room time; in a cluster, where each shard of rooms has its own, this process's.
+// Now returns room time; in a cluster, where each shard has its own, the time of this process.
 func (n *Node) Now() anteroom.Time { return n.clock.now() }
 
 // Streams returns the number of open streams.
 func (n *Node) Streams() int { return int(n.streams.Load()) }
 
-// JournalStats returns what the journal has done; in a cluster, those of the site roles that are
-// held here.
+// JournalStats returns what the journal has done; in a cluster, the journals of the site roles held here.
 func (n *Node) JournalStats() JournalStats {
 	if n.member != nil {
 		return n.member.journalStats()
@@ -350,12 +357,12 @@ func (n *Node) JournalStats() JournalStats {
 
 const (
 	tickEvery  = 100 * time.Millisecond
-	placeEvery = 2 * time.Second // updates on streams
-	beatEvery  = 5 * time.Second // the journal's mark while somebody is there
+	placeEvery = 2 * time.Second // interval of updates on streams
+	beatEvery  = 5 * time.Second // interval of the journal's mark while a room is active
 )
 
-// Run works until ctx ends: ticks, the journal, and at the end a last flush. Its error says that not all
-// that has happened is on record.
+// Run works until ctx ends: ticks, the journal, and a last flush. An error means that not everything that happened is
+// recorded.
 func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	if n.member != nil {
@@ -370,16 +377,19 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	for {
 		select {
 		case <-ctx.Done():
+			// The journal first: figures that are told below count only what is recorded.
 			work.Wait()
 			if n.member != nil {
-				n.releaseRooms() // nobody asks the site any more
+				n.releaseRooms() // the site gets no more requests
 			}
-			n.tellFigures() // of the last second
+			n.tellFigures() // figures of the last second
 			return err
 		case <-tick.C:
 		}
 		wall := walltime.Now()
 		now := n.clock.at(wall)
+		// Places change with every admission. Sending each change would cost more than all decisions, and a visitor
+		// reads one in two seconds.
 		places := now.Sub(place) >= placeEvery
 		if places {
 			place = now
@@ -393,6 +403,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 			case r.active.Load():
 				active = true
 				r.tick(places)
+			// An idle room costs nothing until its next event, or until it has to store something.
 			case r.schedule.due(wall) || r.alone != nil && r.unkept.Load():
 				r.tick(places)
 			}
@@ -400,6 +411,8 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		if n.member != nil {
 			n.member.speak()
 		}
+		// The mark tells the next process until when this one lived. Without it, an idle minute would count as an
+		// interruption.
 		if active && now.Sub(beat) >= beatEvery && n.journal != nil {
 			beat = now
 			n.journal.beat()

@@ -18,15 +18,15 @@ type Room struct {
 	id       anteroom.RoomID
 	node     *Node
 	recorder *analytics.Recorder
-	active   atomic.Bool // has visitors: needs ticks
+	active   atomic.Bool // has visitors and needs ticks
 
-	*alone // what a process alone decides itself; nil in a cluster
-	*far   // the way to the site that decides; nil when the process is alone
+	*alone // what a standalone process decides itself; nil in a cluster
+	*far   // the connection to the site that decides; nil in a standalone process
 
 	mu       sync.Mutex
 	machine  machine
 	schedule schedule
-	held     map[uint64]chan anteroom.Decision
+	held     map[uint64]chan anteroom.Decision // requests that wait for an answer, by token
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
 	origin   engine.OriginFacts
@@ -35,8 +35,8 @@ type Room struct {
 	closed   bool
 }
 
-// machine is what a room asks about its visitors: an engine.Single, which decides, or an
-// engine.Doorway, which lets in whom it knows and asks the site about the rest.
+// machine is what a room asks about its visitors: an engine.Single, which decides, or an engine.Doorway, which admits
+// the visitors it knows and asks the site about all others.
 type machine interface {
 	Configure(now anteroom.Time, s anteroom.Settings)
 	Tick(now anteroom.Time)
@@ -71,10 +71,11 @@ type watcher struct {
 	out    chan anteroom.Decision
 }
 
-// settle passes on what came of a call to the machine. The caller holds the lock. It
-// returns the journal batch of the call's events, nil when there were none.
+// settle carries out the results of a call of the machine. The caller holds the lock. It returns the journal batch of
+// the call's events, or nil if there were none.
 func (r *Room) settle() (b *batch) {
 	now := r.now()
+	// Events first: an answer below may be waiting for this batch.
 	if events := r.machine.TakeEvents(); len(events) > 0 {
 		b = r.node.journal.add(r.id, events)
 	}
@@ -85,8 +86,9 @@ func (r *Room) settle() (b *batch) {
 		if ch := r.held[a.Token]; ch != nil {
 			delete(r.held, a.Token)
 			r.complete(&a.Decision)
-			ch <- a.Decision
+			ch <- a.Decision // has room for one, so it never blocks under the lock
 		}
+		// The visitor may have other tabs with streams: all of them have to learn that it is their turn.
 		if a.Decision.Verdict == anteroom.Admit {
 			r.call(a.Decision.Ticket.ID, a.Decision)
 		}
@@ -103,16 +105,18 @@ func (r *Room) settle() (b *batch) {
 	if r.alone != nil {
 		r.storeSoon()
 	} else if r.doorway.Urgent() {
+		// A visitor waits for the answer to this question; all other messages wait for the tick, where they share one
+		// message.
 		r.shard.say(r, true)
 	}
 	return b
 }
 
-// call tells every stream of a visitor that the turn has come, and ends them.
+// call tells every stream of a visitor that it is their turn, and ends these streams.
 func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 	r.complete(&d)
 	for _, w := range r.watchers[id] {
-		select { // an update that nobody has read yet is worth nothing now
+		select { // an update that was not read yet is out of date now
 		case <-w.out:
 		default:
 		}
@@ -123,9 +127,9 @@ func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
 	delete(r.watchers, id)
 }
 
-// Decide decides about one request. It may hold a newcomer for up to half a second when a
-// slot is about to come free; ctx ends that early (the visitor then keeps the place).
-// With Verdict Admit the admission survives kill -9 when Decide returns.
+// Decide decides about one request. It may hold a new visitor's request for up to half a second if a slot is about to
+// come free; ctx ends that early, and the visitor keeps the place. With Verdict Admit, the admission survives kill -9
+// once Decide returns.
 func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 	d, _ := r.decide(ctx, v)
 	r.recorder.Decided(&d, &v.Ticket)
@@ -134,16 +138,17 @@ func (r *Room) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
 
 type heldKey struct{}
 
-// WithHeld returns a context with which [Room.Decide] tells how long the request was held: for a slot about to
-// come free, or for the answer of the site.
+// WithHeld returns a context with which [Room.Decide] tells how long the request was held: for a slot, or for the
+// answer of the site.
 func WithHeld(ctx context.Context, tell func(time.Duration)) context.Context {
 	return context.WithValue(ctx, heldKey{}, tell)
 }
 
-// decide is Decide. made is false when nothing was decided and d says what was known before.
+// decide is Decide. made is false if nothing was decided; d then repeats what was known before.
 func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
 	now := r.follow()
+	// A successor has the journal: what this process decides now would be lost. Active sessions need no record.
 	if r.released && r.machine.Standing(now, v.Ticket) != sessionStanding {
 		defer r.mu.Unlock()
 		return r.hint(v), false
@@ -154,11 +159,13 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
 		if r.alone != nil && !r.node.journal.recorded(d.Ticket.AcceptedAt) {
-			// Another request of the visitor has begun the session, and its record is still on the way.
+			// Another request of the same visitor has started the session, and its record is not written yet.
 			return r.onRecord(ctx, d), true
 		}
 		return d, true
 	}
+	// The cookie proves that the journal is older than the visitor's session (ADR 0016): every room has to start again
+	// before this visit can be judged.
 	if r.alone != nil && r.single.Older() {
 		r.mu.Unlock()
 		if err := r.node.outdated(ctx); err != nil {
@@ -172,7 +179,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	}
 	var answer chan anteroom.Decision
 	if held != 0 {
-		answer = make(chan anteroom.Decision, 1)
+		answer = make(chan anteroom.Decision, 1) // buffered: settle must not block under the lock
 		r.held[held] = answer
 	}
 	r.settle()
@@ -182,6 +189,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	r.mu.Unlock()
 
 	if answer != nil {
+		// The lock is released: others decide while this request waits.
 		began := time.Now()
 		select {
 		case d = <-answer:
@@ -192,6 +200,7 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 			return r.abandon(held, answer, v)
 		}
 	}
+	// Beyond the limit of streams, the page polls.
 	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
 	if d.Verdict == anteroom.Admit && r.alone != nil {
 		d = r.onRecord(ctx, d)
@@ -199,19 +208,22 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	return d, true
 }
 
-// onRecord is the decision that lets a visitor in when the session is on record. While
-// nothing can be written, it is a page: whoever enters without a record has a seat that a crash gives to
-// another. The session stays the visitor's, and the next request finds it.
+// onRecord returns a decision that admits a visitor once the session is recorded. If nothing can be written, it is the
+// waiting page: without a record, a crash would give the same seat to another visitor. The session stays the visitor's,
+// and the next request finds it.
 func (r *Room) onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decision {
 	r.mu.Lock()
 	everybody := r.schedule.inForce.QueueingMethod == anteroom.Passthrough
 	r.mu.Unlock()
+	// Passthrough has no limit that a forgotten session could break.
 	if everybody || r.node.journal.wait(ctx, d.Ticket.AcceptedAt) || r.node.lenient.Load() {
 		return d
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := d.Ticket
+	// The page's ticket must not claim an admission that is not recorded, and its refresh is short, because the record
+	// may follow in a moment.
 	t.AcceptedAt, t.LastCheckIn, t.Refresh, t.Home = 0, d.At, engine.MinInterval, 0
 	t.Arrival, t.Next = cmp.Or(t.Arrival, d.At), d.At.Add(t.Refresh)
 	page := anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: d.At, Refresh: t.Refresh, Ticket: t, SetCookie: d.SetCookie,
@@ -223,6 +235,7 @@ func (r *Room) onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decis
 func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The answer may have come while this request was giving up; then it counts, since the machine has acted on it.
 	select {
 	case d = <-answer:
 		return d, true
@@ -233,8 +246,8 @@ func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Vi
 	return r.hint(v), false
 }
 
-// hint is an answer that changes nothing: the visitor's place as it was, or to come again
-// soon. The caller holds the lock.
+// hint is an answer that changes nothing: the visitor's place as it was, or the advice to come back soon. The caller
+// holds the lock.
 func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 	now := r.now()
 	d, ok := r.machine.Look(now, v.Ticket)
@@ -245,8 +258,8 @@ func (r *Room) hint(v anteroom.Visit) anteroom.Decision {
 	return d
 }
 
-// complete says with a decision what is in force. A place that the start of an event will
-// shuffle means nothing and is not told. The caller holds the lock.
+// complete adds what is in force to a decision. A place that the start of an event will shuffle is not shown, because
+// it means nothing. The caller holds the lock.
 func (r *Room) complete(d *anteroom.Decision) {
 	d.InForce = r.schedule.inForce
 	if r.shuffles() {
@@ -254,14 +267,14 @@ func (r *Room) complete(d *anteroom.Decision) {
 	}
 }
 
-// shuffles says that the end of the prequeue will shuffle the line.
+// shuffles reports whether the end of the prequeue will shuffle the queue.
 func (r *Room) shuffles() bool {
 	f := r.schedule.inForce
 	return f.Phase == anteroom.Prequeueing && f.Event.ShuffleAtStart
 }
 
-// Best returns the index of the ticket that serves the visitor best: one with a session,
-// else the one furthest ahead; -1 when none is usable. Used when a request carries several.
+// Best returns the index of the ticket that serves the visitor best: one with a session, otherwise the one furthest
+// ahead; -1 if none is usable. It is for requests with several tickets.
 func (r *Room) Best(tickets []anteroom.Ticket) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,6 +282,7 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 	now := r.now()
 	for i, t := range tickets {
 		g := r.machine.Standing(now, t)
+		// Between equals, the earlier arrival is the better place.
 		if g > grade || g == grade && g > 0 && t.Arrival < tickets[best].Arrival {
 			best, grade = i, g
 		}
@@ -276,13 +290,12 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 	return best
 }
 
-// Watch opens the visitor's stream: presence, and a turn that is announced at once. The
-// decision that comes with it is as from Decide. Updates are sent about every two seconds
-// while the place changes, and one with Verdict Admit when the turn has come (the next
-// request takes it). The channel closes when ctx ends, when the visitor has been told to
-// go, or when the room goes away. A nil channel means that no stream is to be had now (see
-// the decision): poll.
+// Watch opens the visitor's stream: it counts as presence, and a turn is announced at once. The decision is that of
+// Decide. While the place changes, an update follows about every two seconds, and one with Verdict Admit when it is the
+// visitor's turn; the next request then enters. The channel closes when ctx ends, when the visitor was called, or when
+// the room goes away. A nil channel means that no stream is available now (see the decision): poll.
 func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+	// Counted before the decision, so that a rush of requests cannot pass the limit together.
 	if r.node.streams.Add(1) > anteroom.MaxStreams {
 		r.node.streams.Add(-1)
 		d := r.Decide(ctx, v)
@@ -298,6 +311,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Since the decision, the room may have closed or the visitor may have been called.
 	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits {
 		r.node.streams.Add(-1)
 		r.machine.CloseStream(r.now(), d.Ticket.ID)
@@ -305,15 +319,14 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 		return d, nil
 	}
 	w := &watcher{ticket: d.Ticket, last: d, out: make(chan anteroom.Decision, 1)}
-	if d.AheadKnown { // the site has told it, and no later update may tell a worse place
+	if d.AheadKnown { // the site has shown this place, so no update may show a worse one
 		w.ticket.Told = uint32(d.Ahead) + 1
 	}
 	id := d.Ticket.ID
 	r.watchers[id] = append(r.watchers[id], w)
 	context.AfterFunc(ctx, func() { r.unwatch(id, w) })
 	if r.machine.Called(id) {
-		// The stream is what the turn waited for: it came with the decision above, when there
-		// was nobody to tell yet.
+		// The turn was waiting for this stream. It came with the decision above, when there was no watcher to tell yet.
 		r.call(id, anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: r.now()})
 	}
 	return d, w.out
@@ -334,12 +347,13 @@ func (r *Room) unwatch(id anteroom.ID, w *watcher) {
 			break
 		}
 	}
+	// Without a stream the visitor counts as away at once, so that the turn goes to someone who is there.
 	r.machine.CloseStream(r.now(), id)
 	r.settle()
 }
 
-// places sends every stream what has changed for its visitor. A stream whose visitor has no
-// place any more, after a reset of the line, ends: the page opens another and is new.
+// places sends every stream what has changed for its visitor. If the visitor has no place any more, after a reset of
+// the queue, the stream ends: the page opens another one and starts over.
 func (r *Room) places(now anteroom.Time) {
 	for id, list := range r.watchers {
 		for i, w := range list {
@@ -352,11 +366,12 @@ func (r *Room) places(now anteroom.Time) {
 			}
 			r.complete(&d)
 			if d.InForce == w.last.InForce && d.Verdict == w.last.Verdict && d.Ahead == w.last.Ahead &&
+				// The page shows rounded minutes: a change of seconds is not worth a message to thousands of streams.
 				d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
 				d.WaitKnown == w.last.WaitKnown && d.QueueAll == w.last.QueueAll && d.Method == w.last.Method {
 				continue
 			}
-			select { // what nobody has read yet is worth nothing now
+			select { // an update that was not read yet is out of date now
 			case <-w.out:
 			default:
 			}
@@ -367,7 +382,7 @@ func (r *Room) places(now anteroom.Time) {
 	}
 }
 
-// drop ends every stream of a visitor. The caller holds the lock.
+// drop ends all streams of a visitor. The caller holds the lock.
 func (r *Room) drop(id anteroom.ID) {
 	for _, w := range r.watchers[id] {
 		close(w.out)
@@ -376,8 +391,8 @@ func (r *Room) drop(id anteroom.ID) {
 	delete(r.watchers, id)
 }
 
-// Touch renews the session of id, as a request would: for long connections (WebSocket).
-// It reports whether there is such a session.
+// Touch renews the session of id, as a request would. It is for long connections (WebSocket). It reports whether there
+// is such a session.
 func (r *Room) Touch(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -444,8 +459,8 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 	return ch
 }
 
-// Status returns the room's live numbers. In a cluster they are the coordinator's of at most
-// a second ago; what this node knows itself when that does not answer.
+// Status returns the live figures of the room. In a cluster they are the coordinator's, at most a second old, or what
+// this node knows itself if the coordinator does not answer.
 func (r *Room) Status() anteroom.Status {
 	if r.far != nil {
 		return r.statusFar()
@@ -457,7 +472,7 @@ func (r *Room) Status() anteroom.Status {
 	return s
 }
 
-// Settings returns those in force.
+// Settings returns the settings in force.
 func (r *Room) Settings() anteroom.Settings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -465,7 +480,7 @@ func (r *Room) Settings() anteroom.Settings {
 	return r.schedule.inForce.Settings
 }
 
-// configure puts another plan in force: settings, events and controls.
+// configure puts a changed plan in force: settings, events and controls.
 func (r *Room) configure(room anteroom.Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -474,32 +489,33 @@ func (r *Room) configure(room anteroom.Room) {
 	}
 }
 
-// apply puts the settings in force, with the line held while nobody may be admitted.
-// The caller holds the lock.
+// apply puts the settings in force, and stops admissions where no visitor may be admitted. The caller holds the lock.
 func (r *Room) apply() {
 	s := r.schedule.inForce.Settings
 	wall := walltime.Now()
 	now := r.timeAt(wall)
 	if r.alone != nil {
+		// The stage first: it may begin a shuffle, and the settings below then stop admissions until it is done.
 		r.advance(now)
 		r.single.Hold(now, r.holding || r.released)
+		// Visitors of a prequeue learn when it ends, so that those without a stream come back in time for their turn.
 		r.single.Expect(r.schedule.opening(now, wall))
 	}
 	r.machine.Configure(now, s)
 	r.settle()
 	r.places(now)
-	r.active.Store(true)
+	r.active.Store(true) // the next tick finds out whether there is anything to do
 }
 
-// follow does what time has brought since the last call: what is planned begins and ends, and
-// the line is held while admissions cannot be recorded. It returns room time. The caller holds
-// the lock.
+// follow applies what time has changed since the last call: what is planned begins and ends, and admissions stop while
+// they cannot be recorded. It returns room time. The caller holds the lock.
 func (r *Room) follow() anteroom.Time {
 	wall := walltime.Now()
 	now, changed := r.timeAt(wall), r.schedule.due(wall)
 	if changed {
 		r.schedule.evaluate(wall)
 	}
+	// A request must not wait for the next tick to learn that the disk is full: by then it would have been admitted.
 	if h := r.node.holds(); h != r.holding || changed {
 		r.holding = h
 		r.apply()
@@ -507,10 +523,10 @@ func (r *Room) follow() anteroom.Time {
 	return now
 }
 
-// now is room time.
+// now returns room time.
 func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
 
-// timeAt is the room time of a reading of the process's clock.
+// timeAt returns the room time of a reading of the process's clock.
 func (r *Room) timeAt(wall time.Time) anteroom.Time {
 	if r.far != nil {
 		return r.far.timeAt(wall)
@@ -527,7 +543,8 @@ func (r *Room) release() {
 	r.settle()
 }
 
-// abandonAll asks those whose requests are held to come again. The caller holds the lock.
+// abandonAll asks visitors whose requests are held to come again: after the release no answer will come. The caller
+// holds the lock.
 func (r *Room) abandonAll() {
 	now := r.now()
 	for token, ch := range r.held {
@@ -539,12 +556,13 @@ func (r *Room) abandonAll() {
 	}
 }
 
-// sessionStanding is what engine.Single.Standing says of a ticket with a session.
+// sessionStanding is what engine.Single.Standing returns for a ticket with a session.
 const sessionStanding = 3
 
 func (r *Room) tick(places bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The successor decides now. A tick here could end sessions that it keeps.
 	if r.released {
 		return
 	}
@@ -555,18 +573,20 @@ func (r *Room) tick(places bool) {
 		r.keepSoon(now)
 		r.sample(now)
 	} else {
+		// The flag may change at any time, and doors have no other way to learn of it.
 		r.doorway.OnFailure(r.node.lenient.Load())
 		r.shard.say(r, false)
 	}
 	if places {
 		r.places(now)
 	}
+	// An idle room gets no ticks: with ten thousand rooms, ticks would cost more than the visitors.
 	if len(r.held) == 0 && len(r.watchers) == 0 && len(r.endings) == 0 && r.machine.Idle() {
 		r.active.Store(false)
 	}
 }
 
-// close ends the room's streams and tunnels; what it knew stays in the journal.
+// close ends the room's streams and tunnels. What the room knew stays in the journal.
 func (r *Room) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,7 @@
 package node
 
-// The site role of a shard: whoever holds it decides for the rooms of the shard in this data
-// centre. Its fence is the journal: nothing leaves before what it relies on is recorded, and
-// only the newest handle of the journal can record.
+// The site role of a shard: its holder decides for the rooms of the shard in this data center. The journal is the
+// fence: nothing leaves before what it relies on is recorded, and only the newest handle of the journal can record.
 
 import (
 	"context"
@@ -19,28 +18,29 @@ import (
 )
 
 const (
-	// endWait bounds the last writes of a role that is handed over.
+	// endWait bounds the last writes of a role that is handed over: the successor is waiting.
 	endWait = time.Second
-	// againMin and againMax bound the wait before the journal is taken over again.
+	// againMin and againMax bound the wait before another attempt to take the journal over.
 	againMin = 100 * time.Millisecond
 	againMax = 5 * time.Second
-	// restartBits of a term count how often the holder of the role has begun again.
+	// restartBits of a term count how often the holder of the role has started again, so that each start has a term of
+	// its own.
 	restartBits = 8
 )
 
-// siteRole is the role as held. It takes the journal over, again when it was fenced off
-// although the role is still its own: a former holder's last attempt may come late.
+// siteRole is the role as held. It takes the journal over, and again if it was fenced off although it still has the
+// role: the last attempt of a former holder may come late.
 type siteRole struct {
 	member *member
 	shard  int
 	epoch  uint64
 	stop   context.CancelFunc
 	done   chan struct{}
-	now    atomic.Pointer[siteShard] // nil while the journal is taken over
+	now    atomic.Pointer[siteShard] // nil while the journal is being taken over
 	broken atomic.Pointer[string]    // why that does not succeed
 }
 
-// newSiteRole begins to hold the role. The caller holds the member's lock.
+// newSiteRole starts to hold the role. The caller holds the member's lock.
 func (x *member) newSiteRole(number int, epoch uint64) *siteRole {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &siteRole{member: x, shard: number, epoch: epoch, stop: stop, done: make(chan struct{})}
@@ -53,6 +53,8 @@ func (r *siteRole) run(ctx context.Context) {
 	wait := againMin
 	for restart := uint64(0); ctx.Err() == nil; restart++ {
 		began := time.Now()
+		// A shard that ends is started again and again: as long as this node has the role, no other node serves the
+		// rooms.
 		err := r.serve(ctx, r.epoch<<restartBits+restart)
 		if ctx.Err() != nil {
 			return
@@ -60,6 +62,7 @@ func (r *siteRole) run(ctx context.Context) {
 		text := err.Error()
 		r.broken.Store(&text)
 		r.member.log.Error("this node cannot serve the rooms of a shard; retrying", "shard", r.shard, "error", err)
+		// A failure long after the start is a new one.
 		if wait = min(2*wait, againMax); time.Since(began) > 2*againMax {
 			wait = againMin
 		}
@@ -70,7 +73,7 @@ func (r *siteRole) run(ctx context.Context) {
 	}
 }
 
-// end hands the role over: what is under way is recorded and told, nothing more is taken.
+// end hands the role over: what is in progress is recorded and sent, and nothing more is accepted.
 func (r *siteRole) end() {
 	if s := r.now.Load(); s != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), endWait)
@@ -88,8 +91,7 @@ func (r *siteRole) configure(id anteroom.RoomID) {
 	}
 }
 
-// serve decides for the shard with one handle of its journal, until ctx ends or the handle is
-// fenced off.
+// serve decides for the shard with one handle of its journal, until ctx ends or the handle is fenced off.
 func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	x := r.member
 	name := fmt.Sprintf("%s%02d", siteRolePrefix, r.shard)
@@ -97,6 +99,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	if err != nil {
 		return fmt.Errorf("node: the journal %s cannot be taken over: %w", name, err)
 	}
+	// All rooms, also those without a plan: it may arrive later, and the journal is read only once.
 	past, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return true })
 	if err != nil {
 		return fmt.Errorf("node: the journal %s cannot be read: %w (to continue without it, start the site once with --new-journal: sessions are then recovered from the visitors' cookies, and admissions stay within the limits)", name, err)
@@ -111,19 +114,21 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	s.journal = newJournal(own, s.clock.now, x.log)
 	s.journal.post = s.post
 	s.journal.fenced = func() { stop(cluster.ErrFenced) }
-	// The start is on record, so that a journal without records is one that was lost.
+	// The start is recorded first, so that a journal without any record is one that was lost.
 	if err := s.journal.start(serving, 0); err != nil {
 		return fmt.Errorf("node: the journal %s cannot be written: %w", name, err)
 	}
-	if stands.Begun { // before anybody is let in
+	if stands.Begun { // before any visitor is admitted
 		stands.Begun = false
 		if err := x.stand(ctx, r.shard, &stands); err != nil {
 			return err
 		}
 	}
+	// The rooms have to know their past before the first message arrives.
 	s.restore()
 	var stops []func()
 	defer func() {
+		// The listeners end before the journal: a message accepted after that would be answered, but not recorded.
 		s.drop()
 		for _, one := range stops {
 			one()
@@ -140,6 +145,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 		{x.link.Site(), askSiteSubject(r.shard), s.asked},
 		{x.link, askThatSite(x.cfg.Site, r.shard), s.asked},
 	}
+	// Sites do not know each other. The hub passes operators' questions on.
 	if x.cfg.Hub {
 		listeners = append(listeners, listener{x.link, askViaHub(r.shard), s.askedVia})
 	}
@@ -153,6 +159,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	var writing sync.WaitGroup
 	writing.Go(func() { s.journal.run(serving) })
 	defer writing.Wait()
+	// The journal is stopped before it is waited for, however serve ends.
 	defer stop(nil)
 	r.broken.Store(nil)
 	r.now.Store(s)
@@ -161,12 +168,11 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	return context.Cause(serving)
 }
 
-// standing is what the site's store says of the memory of a shard.
+// standing is what the site's store knows about the memory of a shard.
 type standing struct {
-	Incarnation uint64    `json:"incarnation"`
-	Seen        time.Time `json:"seen"` // when a holder last began; see beatIdle
-	// Begun: a holder has begun, and has not said yet that its first record was made. Nobody was let in
-	// in this incarnation.
+	Incarnation uint64    `json:"incarnation"` // how often the memory was lost, plus one
+	Seen        time.Time `json:"seen"` // when a holder last started; see beatIdle
+	// Begun: a holder has started, but not reported its first record yet. No visitor was admitted in this incarnation.
 	Begun bool `json:"begun,omitempty"`
 
 	revision uint64
@@ -174,10 +180,9 @@ type standing struct {
 
 func standingKey(shard int) string { return fmt.Sprintf("standing.site.%02d", shard) }
 
-// standing tells how often the shard's memory was lost, plus one, and puts it on record. A journal
-// that has no records although a holder made some within the time for which they are kept, was
-// lost: sessions may be alive that nobody here knows, and the new incarnation is charged for them. A
-// holder that was replaced before it made the first has lost nothing.
+// standing determines the incarnation of the shard's memory and stores it. If the journal has no records although a
+// holder wrote some within the retention, it was lost: there may be sessions that no node knows, and the new
+// incarnation is charged for them. A holder that was replaced before its first record has lost nothing.
 func (x *member) standing(ctx context.Context, shard int, empty bool) (standing, error) {
 	key := standingKey(shard)
 	entry, err := x.link.Site().Get(ctx, key)
@@ -196,6 +201,7 @@ func (x *member) standing(ctx context.Context, shard int, empty bool) (standing,
 	keep := max(x.retain, cluster.DefaultRetention)
 	x.mu.Unlock()
 	next := standing{Incarnation: max(1, known.Incarnation), Seen: time.Now().UTC(), Begun: empty, revision: entry.Revision}
+	// Older records than the retention may be gone in the ordinary course: that is no loss.
 	if known.Incarnation > 0 && (forgot || empty && !known.Begun && time.Since(known.Seen) < keep) {
 		next.Incarnation++
 		x.log.Warn("the journal of a shard is gone: its sessions are recovered from the visitors' cookies", "shard", shard, "incarnation", next.Incarnation)
@@ -203,13 +209,14 @@ func (x *member) standing(ctx context.Context, shard int, empty bool) (standing,
 	if err := x.stand(ctx, shard, &next); err != nil {
 		return known, err
 	}
+	// Once per process: Forgot is about the journal as this process found it.
 	x.mu.Lock()
 	x.forgot[shard] = true
 	x.mu.Unlock()
 	return next, nil
 }
 
-// stand writes what is known of a shard's memory, unless somebody else has since it was read.
+// stand stores what is known about a shard's memory, unless another process has changed it since it was read.
 func (x *member) stand(ctx context.Context, shard int, s *standing) error {
 	value, err := json.Marshal(s)
 	if err != nil {

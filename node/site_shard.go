@@ -1,7 +1,7 @@
 package node
 
-// What the holder of a site role does: messages of doors and of the coordinator in, the
-// machines of the rooms, messages out when what they rely on is recorded.
+// What the holder of a site role does: messages of doors and of the coordinator come in, the machines of the rooms
+// decide, and messages leave once what they rely on is recorded.
 
 import (
 	"context"
@@ -17,54 +17,55 @@ import (
 )
 
 const (
-	// beatIdle is how often a holder writes to a journal that nobody uses.
+	// beatIdle is how often a holder writes to an idle journal. Without any record, a later holder would take it for a
+	// lost one.
 	beatIdle = time.Hour
-	// fullQueue is how many bytes may wait for a journal that does not write before what the
-	// doors send is dropped: they repeat it, or answer alone.
+	// fullQueue is how many bytes may wait for a journal that does not write. Beyond that, messages of doors are
+	// dropped: doors repeat them, or decide alone.
 	fullQueue = maxQueue / 2
-	// soonest is the least time between two looks at what is due.
+	// soonest is the shortest time between two checks of what is due.
 	soonest = time.Millisecond
-	// idleTick is between ticks while nobody is in any room of the shard.
+	// idleTick is the interval of ticks while all rooms of the shard are empty.
 	idleTick = time.Second
 )
 
-// siteShard is a shard in a data centre, with one handle of its journal.
+// siteShard is a shard in a data center, with one handle of its journal.
 type siteShard struct {
 	member  *member
 	number  int
 	term    uint64
 	key     engine.SiteKey
-	clock   roomClock // follows the coordinator's; before it is heard, it goes on after the last record
+	clock   roomClock // follows the coordinator's; until then it continues from the last record
 	journal *journal
 	soon    chan struct{} // something is due before the next tick
-	passing chan struct{} // one for each question that is passed on, see askedVia
+	passing chan struct{} // one for each question being passed on, see askedVia
 
 	mu     sync.Mutex
 	rooms  map[anteroom.RoomID]*siteRoom
-	past   map[anteroom.RoomID][]engine.Event // of rooms that are not known here yet
-	doors  map[uint64]bool                    // processes heard; true: seen among the members
+	past   map[anteroom.RoomID][]engine.Event // of rooms whose plan is not known here yet
+	doors  map[uint64]bool                    // processes heard from; true: seen among the members
 	outbox []parcel
 	due    time.Time // of the earliest Wake; zero: none
 	awake  bool      // a room needs ticks that did not
-	over   bool      // nothing is taken any more
+	over   bool      // nothing is accepted any more
 }
 
-// siteRoom is a room in a data centre.
+// siteRoom is a room in a data center.
 type siteRoom struct {
 	id       anteroom.RoomID
 	raw      [16]byte
 	schedule schedule
 	site     *engine.Site
 	desk     *engine.Desk
-	cache    engine.FiguresCache // of what goes to doors
-	heard    engine.FiguresCache // of what comes from the coordinator
+	cache    engine.FiguresCache // of messages to doors
+	heard    engine.FiguresCache // of messages from the coordinator
 	recorder *analytics.Recorder
 	active   bool      // needs ticks
 	due      time.Time // see siteShard.due
 }
 
-// parcel is a message of a room on its way out, or what was counted: that counts when it is on
-// record, for a successor would count it once more.
+// parcel is a message of a room on its way out, or a tally. A tally counts once it is on record; otherwise a successor
+// would count the same events again.
 type parcel struct {
 	tally    *engine.Tally // nil: a message
 	at       anteroom.Time
@@ -79,8 +80,8 @@ type parcel struct {
 func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
 	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1), passing: make(chan struct{}, maxVia),
 		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
-	// What was recorded is in room time: it goes on from there until the coordinator says how
-	// much has passed. The wall clock of another machine is not to be believed.
+	// Records are in room time, which continues from the last one until the coordinator says how much time has passed.
+	// The wall clock of another machine cannot be trusted.
 	s.clock.own = x.node.clock
 	if last.at != 0 {
 		s.clock.room.Begin(s.clock.own.now(), last.at)
@@ -88,7 +89,8 @@ func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last m
 	return s
 }
 
-// restore begins with the rooms that have a past.
+// restore opens the rooms that have a past. Their offers and holds run out even if no visitor ever comes back, so they
+// need ticks.
 func (s *siteShard) restore() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,12 +100,14 @@ func (s *siteShard) restore() {
 	s.ship()
 }
 
-// room returns a room, or nil when it is not known. The caller holds the lock.
+// room returns a room, or nil if it is not known. The caller holds the lock.
 func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	if r := s.rooms[id]; r != nil {
 		return r
 	}
 	plan, ok := s.member.plan(id)
+	// Another node may already serve a room whose configuration has not arrived here. Its events stay in past until it
+	// does.
 	if !ok {
 		return nil
 	}
@@ -116,14 +120,14 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r.site = r.desk.Site()
 	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))
+	// The events are in the machines now; in memory twice, they would double what a takeover needs.
 	delete(s.past, id)
 	s.rooms[id] = r
 	s.settle(r, now)
 	return r
 }
 
-// configure puts the plan of a room in force. A room that is no more is forgotten; its records
-// stay in the journal.
+// configure puts the plan of a room in force. A room that was deleted is forgotten; its records stay in the journal.
 func (s *siteShard) configure(id anteroom.RoomID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +155,7 @@ func (s *siteShard) apply(r *siteRoom) {
 	s.settle(r, now)
 }
 
-// follow does what the plan says for the moment. The caller holds the lock.
+// follow applies what the plan says for this moment. The caller holds the lock.
 func (s *siteShard) follow(r *siteRoom, wall time.Time) {
 	if r.schedule.due(wall) {
 		r.schedule.evaluate(wall)
@@ -159,8 +163,8 @@ func (s *siteShard) follow(r *siteRoom, wall time.Time) {
 	}
 }
 
-// settle takes what came of a call to the room's machines. The caller holds the lock, and ships
-// when it is done with all rooms.
+// settle collects the results of a call to the room's machines. The caller holds the lock, and ships when all rooms are
+// done, so that their messages share frames.
 func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 	if !r.active {
 		r.active, s.awake = true, true
@@ -168,6 +172,8 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 	}
 	step := r.desk.Step(now, s.clock.synced())
 	if len(step.Events) > 0 {
+		// Events go into the journal before the messages below are queued: ship then knows which batch they have to
+		// wait for.
 		s.journal.add(r.id, step.Events)
 	}
 	for i := range step.Reports {
@@ -179,12 +185,14 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 	for i := range step.ToDoors {
 		o := &step.ToDoors[i]
 		subject := toDoorsSubject(s.number)
+		// Without a door, the message is for all doors of the shard.
 		if o.Door != 0 {
 			subject = toDoorSubject(o.Door)
 		}
 		s.send(parcel{subject: subject, room: r.raw, body: r.cache.AppendToDoor(nil, &o.Message)})
 	}
 	r.due = time.Time{}
+	// A tick every 100 ms is too coarse for a slot that comes free while a request is held.
 	if at := r.site.Wake(); at != 0 {
 		wait := max(soonest, at.Sub(now))
 		if wait >= tickEvery {
@@ -198,22 +206,24 @@ func (s *siteShard) settle(r *siteRoom, now anteroom.Time) {
 	}
 }
 
-// poke has run look at what is due.
+// poke makes run check what is due.
 func (s *siteShard) poke() {
 	select {
 	case s.soon <- struct{}{}:
-	default:
+	default: // a check is pending already
 	}
 }
 
 func (s *siteShard) send(p parcel) { s.outbox = append(s.outbox, p) }
 
-// ship sends what is in the outbox: now, or when the journal has what was recorded before; see
-// engine.Step. The caller holds the lock.
+// ship sends the outbox: at once, or when the journal has written what was recorded before; see engine.Step. The caller
+// holds the lock.
 func (s *siteShard) ship() {
 	if len(s.outbox) == 0 {
 		return
 	}
+	// The journal sends the parcels itself, in order. A holder that was fenced off never gets that far, so it tells no
+	// one anything.
 	if s.journal.waitFor(s.outbox) {
 		s.outbox = nil
 		return
@@ -223,7 +233,7 @@ func (s *siteShard) ship() {
 	s.outbox = s.outbox[:0]
 }
 
-// post sends parcels, those to the same place together.
+// post sends parcels; parcels to the same place share a message.
 func (s *siteShard) post(parcels []parcel) {
 	type frame struct {
 		shared  bool
@@ -237,7 +247,7 @@ func (s *siteShard) post(parcels []parcel) {
 			space = s.member.link
 		}
 		if err := space.Publish(f.subject, f.data); err != nil {
-			s.member.unsent.Add(1)
+			s.member.unsent.Add(1) // lost messages are harmless: doors and coordinator ask again
 		}
 		f.data = nil
 	}
@@ -252,6 +262,7 @@ next:
 			if f.subject != p.subject || f.shared != p.shared {
 				continue
 			}
+			// A frame that is full leaves at once; the rest of its parcels start the next one.
 			if len(f.data)+len(p.body)+cluster.FrameOverhead > cluster.MaxMessage {
 				publish(f)
 			}
@@ -267,10 +278,11 @@ next:
 	}
 }
 
-// each calls fn with the rooms of a message that are known here.
+// each calls fn for the rooms of a message that are known here.
 func (s *siteShard) each(m cluster.Message, fn func(r *siteRoom, wall time.Time, body []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A journal that does not write must not fill the memory.
 	if s.over || s.journal.waiting() > fullQueue {
 		return
 	}
@@ -291,7 +303,7 @@ func (s *siteShard) each(m cluster.Message, fn func(r *siteRoom, wall time.Time,
 	s.ship()
 }
 
-// fromDoors takes what the doors say.
+// fromDoors handles messages of doors.
 func (s *siteShard) fromDoors(m cluster.Message) {
 	s.each(m, func(r *siteRoom, wall time.Time, body []byte) {
 		said, err := engine.ParseFromDoor(body)
@@ -299,12 +311,13 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 			s.member.malformed(r.id, err)
 			return
 		}
+		// Remembered until the process is seen among the members: only then does its absence mean that it has ended.
 		if _, known := s.doors[said.Door]; !known {
 			s.doors[said.Door] = false
 		}
-		// After a take-over the doors know the time better than the last record does. A place
-		// would else be older than it is, by as long as nobody wrote, and requests would not be
-		// held; sessions do not end by this time (see engine.Site.Receive).
+		// After a takeover, doors know the time better than the last record. Otherwise a place would look older than it
+		// is, by as long as nothing was written, and requests would not be held. Sessions do not end by this time (see
+		// engine.Site.Receive).
 		s.clock.atLeast(said.Known)
 		now := s.clock.at(wall)
 		r.desk.Receive(now, said)
@@ -312,7 +325,7 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 	})
 }
 
-// fromCoordinator takes what the coordinator says.
+// fromCoordinator handles messages of the coordinator.
 func (s *siteShard) fromCoordinator(m cluster.Message) {
 	s.each(m, func(r *siteRoom, wall time.Time, body []byte) {
 		said, err := r.heard.ParseToSite(body)
@@ -321,13 +334,13 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 			return
 		}
 		if said.Site != s.key || said.Term != s.term {
-			return // of before the memory was lost, or the answer to another process's clock
+			return // meant for an incarnation from before the memory was lost, or the answer to another process's clock
 		}
 		if said.State != nil {
 			if step := s.clock.hear(said.State.Echo, said.State.Now); step != 0 {
 				s.clockSet(step)
 			}
-			if !s.clock.synced() {
+			if !s.clock.synced() { // the site did not know the time when it asked, so the echo proves nothing
 				said.State.Echo = 0 // it answers nobody who knows the time by it
 			}
 		}
@@ -337,7 +350,8 @@ func (s *siteShard) fromCoordinator(m cluster.Message) {
 	})
 }
 
-// clockSet tells all rooms by how much an answer has set the clock. The caller holds the lock.
+// clockSet tells all rooms by how much an answer has set the clock, so that moments that they have noted move along.
+// The caller holds the lock.
 func (s *siteShard) clockSet(step time.Duration) {
 	now := s.clock.now()
 	for _, r := range s.rooms {
@@ -346,7 +360,7 @@ func (s *siteShard) clockSet(step time.Duration) {
 	}
 }
 
-// run does what time brings, until ctx ends.
+// run does what time requires, until ctx ends.
 func (s *siteShard) run(ctx context.Context) {
 	var beat, looked, tick time.Time
 	timer := time.NewTimer(0)
@@ -366,7 +380,7 @@ func (s *siteShard) run(ctx context.Context) {
 				tick = wall.Add(idleTick)
 			}
 			if since := wall.Sub(beat); active && since >= beatEvery || since >= beatIdle {
-				if !beat.IsZero() { // the start is on record
+				if !beat.IsZero() { // the start itself is a record
 					s.journal.beat()
 				}
 				beat = wall
@@ -375,6 +389,7 @@ func (s *siteShard) run(ctx context.Context) {
 				looked = wall
 				s.lookForDoors()
 			}
+			// Between ticks only the rooms with something due are visited.
 		} else {
 			s.wakeUp()
 		}
@@ -383,12 +398,12 @@ func (s *siteShard) run(ctx context.Context) {
 			tick = earlier(tick, wall.Add(tickEvery))
 		}
 		timer.Reset(time.Until(earlier(tick, s.due)))
-		s.awake = false
+		s.awake = false // rooms that woke up since the tick are in the timer now
 		s.mu.Unlock()
 	}
 }
 
-// earlier is the earlier of two moments, of which the second may be none.
+// earlier returns the earlier of two moments; the second may be zero for none.
 func earlier(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
@@ -401,7 +416,7 @@ func (s *siteShard) wakeUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		s.due = time.Time{} // else run would come back at once, again and again
+		s.due = time.Time{} // otherwise run would return here at once, again and again
 		return
 	}
 	wall := walltime.Now()
@@ -418,7 +433,7 @@ func (s *siteShard) wakeUp() {
 	s.ship()
 }
 
-// tick ticks the rooms where somebody is and reports whether there are any.
+// tick ticks the rooms that have visitors, and reports whether there are any.
 func (s *siteShard) tick() (active bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -427,6 +442,7 @@ func (s *siteShard) tick() (active bool) {
 	}
 	wall := walltime.Now()
 	for _, r := range s.rooms {
+		// An event may begin in an empty room.
 		if !r.active && !r.schedule.due(wall) {
 			continue
 		}
@@ -446,7 +462,8 @@ func (s *siteShard) step(r *siteRoom, wall time.Time) {
 	s.settle(r, now)
 }
 
-// lookForDoors finds out which processes have ended: their streams are broken.
+// lookForDoors finds processes that have ended: their streams are gone, and their visitors must not be counted as
+// present.
 func (s *siteShard) lookForDoors() {
 	alive := map[uint64]bool{}
 	for _, m := range s.member.roles.Members() {
@@ -461,7 +478,7 @@ func (s *siteShard) lookForDoors() {
 		switch {
 		case alive[door]:
 			s.doors[door] = true
-		case seen:
+		case seen: // one that was never seen may still be starting
 			delete(s.doors, door)
 			now := s.clock.now()
 			for _, r := range s.rooms {
@@ -473,7 +490,7 @@ func (s *siteShard) lookForDoors() {
 	s.ship()
 }
 
-// finish records and tells what is under way, and takes nothing more.
+// finish records and sends what is in progress, and accepts nothing more.
 func (s *siteShard) finish(ctx context.Context) {
 	s.drop()
 	if err := s.journal.sync(ctx); err != nil {
@@ -481,7 +498,7 @@ func (s *siteShard) finish(ctx context.Context) {
 	}
 }
 
-// drop takes nothing more.
+// drop accepts nothing more. What is queued may still be recorded, but the successor decides.
 func (s *siteShard) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,6 @@
 package node
 
-// What only a process alone does: its machine decides by itself, so the ledger and the journal
-// are its own.
+// What only a standalone process does: its machine decides by itself, so it writes the ledger and the journal itself.
 
 import (
 	"context"
@@ -22,34 +21,34 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// alone is the side of a room that decides for itself. Guarded by the room's lock.
+// alone is the part of a room that decides for itself. Guarded by the room's lock.
 type alone struct {
 	single   *engine.Single          // the machine
 	revision uint64                  // of the ledger record
-	storing  bool                    // the ledger record
-	stage    shuffles.Stage          // of the event in force or the last one
-	staged   bool                    // and in the store
+	storing  bool                    // the ledger record is being written
+	stage    shuffles.Stage          // of the event in force, or of the last one
+	staged   bool                    // stage is in the store
 	records  map[anteroom.ID]*record // of shuffles, by their tag
 	keeping  bool
-	keepAt   anteroom.Time // not before, after a failure
-	loading  sync.Mutex    // before the room's lock: a shuffle is read from the store
-	unkept   atomic.Bool   // the store has to know something of an event
-	sampled  anteroom.Time // when the live numbers were recorded last
+	keepAt   anteroom.Time // no attempt before this, after a failure
+	loading  sync.Mutex    // taken before the room's lock; a shuffle is being read from the store
+	unkept   atomic.Bool   // the store lacks something about an event
+	sampled  anteroom.Time // when the live figures were last recorded
 }
 
 func ledgerKey(id anteroom.RoomID) string { return ledgerPrefix + string(id) }
 
-// forgottenKey is there from when a memory is given up until all rooms have begun anew.
+// forgottenKey exists from the moment a journal is given up until all rooms have started as new incarnations.
 const forgottenKey = "forgotten"
 
-// Forget notes in a store that its journal is not to be believed, before it is dropped: the next node on it
-// begins as with [Config.Forgot].
+// Forget notes in a store that its journal cannot be trusted, before the journal is dropped: the next node on this
+// store starts as with [Config.Forgot].
 func Forget(ctx context.Context, store cluster.Space) error {
 	_, err := store.Put(ctx, forgottenKey, []byte(time.Now().UTC().Format(time.RFC3339)))
 	return err
 }
 
-// open starts a room from its ledger record and its events.
+// open opens a room from its ledger record and its events.
 func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {
 	r := newRoom(n, room)
 	r.alone = &alone{records: map[anteroom.ID]*record{}, staged: true, storing: true}
@@ -62,8 +61,8 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 	return r, r.begin(ctx, events, n.forgot)
 }
 
-// begin starts the machine, or another in its place: as a new incarnation when the memory of the one before
-// is lost. The room's storing is on, and off afterwards.
+// begin starts the machine, or replaces it: as a new incarnation if the memory of the previous one is lost. The room's
+// storing flag is set before and cleared after.
 func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) error {
 	defer r.storesNothing(false)
 	n, name := r.node, r.schedule.plan.Name
@@ -79,11 +78,14 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 		}
 	}
 	key := engine.SiteKey{Name: n.cfg.Name, Incarnation: 1}
+	// Accounts of earlier incarnations are in the record, too. Going back to one of them would make its charged units
+	// usable again.
 	for _, s := range before.Sites {
 		if s.Site.Name == key.Name {
 			key.Incarnation = max(key.Incarnation, s.Site.Incarnation)
 		}
 	}
+	// Without sites in the record nothing was ever granted, so there is nothing to be charged for.
 	if forgot && len(before.Sites) > 0 {
 		key.Incarnation++
 	}
@@ -93,11 +95,13 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	r.revision = entry.Revision
 	r.schedule.evaluate(walltime.Now())
 	settings := r.schedule.inForce.Settings
-	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // nobody is called before
+	settings.Prequeueing = settings.Prequeueing || r.shuffleDue() // no one is called before the shuffle
 	r.single = engine.NewSingle(n.Now(), key, settings, before, seed, events, 0)
+	// What the journal does not reach may have happened all the same: the machine asks cookies about it.
 	if !forgot {
 		r.single.Recorded(n.until, n.Now())
 	}
+	// Sessions of a process that crashed may have been used until just now, unrecorded.
 	if n.broken {
 		r.single.SeenUntil(n.Now())
 	}
@@ -108,7 +112,7 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	r.apply()
 	r.mu.Unlock()
 	err = r.store(ctx)
-	if errors.Is(err, cluster.ErrFull) { // sessions go on, and nobody is admitted before it is stored
+	if errors.Is(err, cluster.ErrFull) { // sessions continue, and no one is admitted before it is stored
 		n.log.Error("the ledger record cannot be stored; no new visitor is admitted", "room", name, "error", err)
 		return nil
 	}
@@ -118,18 +122,20 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	return nil
 }
 
-// outdated has all rooms begin anew when a cookie has proved that the journal is older than what happened:
-// charged for everything that may be alive, they take sessions over from cookies. It returns when they have.
+// outdated restarts all rooms after a cookie has proved that the journal is older than what happened. They are charged
+// for every session that may exist, and take sessions over from cookies. It returns when all have restarted.
 func (n *Node) outdated(ctx context.Context) error {
+	// The request that found this may be gone before the rooms are back; the work goes on for all others.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	n.apply.Lock()
 	defer n.apply.Unlock()
-	if n.forgot {
+	if n.forgot { // another request was first
 		return nil // another request has
 	}
 	n.log.Error("a visitor's cookie proves that the data directory is outdated (was a snapshot restored?): recovering sessions and places from the visitors' cookies, " +
 		"and admitting no new visitor until every session that may exist has come back or expired")
+	// First on record: a crash half-way would otherwise start the remaining rooms from the outdated journal.
 	if err := Forget(ctx, n.cfg.Link); err != nil {
 		return err
 	}
@@ -141,6 +147,7 @@ func (n *Node) outdated(ctx context.Context) error {
 			r.storesNothing(false)
 		}
 	}
+	// A write in progress belongs to the old machine and would overwrite what the new one starts from.
 	for i, r := range rooms {
 		if !r.storesNothing(true) {
 			goOn(rooms[:i])
@@ -157,7 +164,7 @@ func (n *Node) outdated(ctx context.Context) error {
 	return n.cfg.Link.Delete(ctx, forgottenKey)
 }
 
-// storesNothing keeps the room from storing its ledger record, or lets it again. It is false when a record is
+// storesNothing keeps the room from storing its ledger record, or allows it again. It returns false if a record is
 // being stored.
 func (r *Room) storesNothing(on bool) bool {
 	r.mu.Lock()
@@ -169,7 +176,7 @@ func (r *Room) storesNothing(on bool) bool {
 	return true
 }
 
-// errStoring: a room's ledger record is being stored; it is tried again with the next request.
+// errStoring: a room's ledger record is being stored; the next request tries again.
 var errStoring = errors.New("node: a ledger record is being stored")
 
 // store writes the ledger record if the machine needs it. The caller holds no lock.
@@ -189,16 +196,18 @@ func (r *Room) store(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
+		// The machine falls back to the bound of the last stored record, and asks again.
 		r.single.StoreFailed()
 		return err
 	}
 	r.revision = revision
+	// Only now may it grant up to the new bound.
 	r.single.Stored(r.now(), rec)
 	r.settle()
 	return nil
 }
 
-// storeSoon has the ledger record written in the background. The caller holds the lock.
+// storeSoon writes the ledger record in the background. The caller holds the lock.
 func (r *Room) storeSoon() {
 	if r.storing || r.closed || !r.single.MustStore() {
 		return
@@ -211,6 +220,7 @@ func (r *Room) storeSoon() {
 			r.node.log.Error("the ledger record cannot be stored; no more is granted than the last one allows; retrying", "room", string(r.id), "error", err)
 		}
 		r.mu.Lock()
+		// The next call of settle finds out whether another record is due.
 		r.storing = false
 		r.mu.Unlock()
 	}()

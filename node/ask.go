@@ -1,7 +1,6 @@
 package node
 
-// What operators do with rooms of a cluster: whichever node is asked, the sites and the
-// coordinator answer.
+// What operators do with rooms of a cluster: they may ask any node, and the sites and the coordinator answer.
 
 import (
 	"context"
@@ -20,21 +19,21 @@ import (
 )
 
 const (
-	// askWait bounds how long a site or a coordinator is waited for.
+	// askWait bounds how long to wait for a site or a coordinator.
 	askWait = 2 * time.Second
-	// maxVia bounds the questions that the hub passes on for a shard at the same time.
+	// maxVia bounds how many questions for a shard the hub passes on at the same time.
 	maxVia = 32
 )
 
-// question is asked of the site role of a shard, as JSON.
+// question is a request to the site role of a shard, as JSON.
 type question struct {
 	Op   string          `json:"op"` // find, revoke, state
 	Room anteroom.RoomID `json:"room,omitempty"`
-	ID   string          `json:"id,omitempty"`   // in hexadecimal digits; for find: the beginning of one
-	Site string          `json:"site,omitempty"` // for the hub: who is to be asked
+	ID   string          `json:"id,omitempty"`   // in hexadecimal digits; for find, the beginning of one
+	Site string          `json:"site,omitempty"` // for the hub: which site to ask
 }
 
-// reply is what a site role answers.
+// reply is the answer of a site role.
 type reply struct {
 	Error    string           `json:"error,omitempty"`
 	Visitors []engine.Visitor `json:"visitors,omitempty"`
@@ -51,13 +50,13 @@ func (x *member) ask(ctx context.Context, site string, shard int, q question) (a
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	var answer []byte
-	if site == x.cfg.Site { // also while this site is cut off from the others
+	if site == x.cfg.Site { // works while this site is cut off from the others
 		answer, err = x.link.Site().Request(ctx, askSiteSubject(shard), raw)
 	} else {
 		answer, err = x.link.Request(ctx, askThatSite(site, shard), raw)
 	}
 	if errors.Is(err, cluster.ErrNobody) && site != x.cfg.Site && !x.cfg.Hub {
-		// Sites other than the hub do not hear each other.
+		// Sites other than the hub do not hear each other, so the hub passes the question on.
 		q.Site = site
 		if raw, err = json.Marshal(q); err == nil {
 			answer, err = x.link.Request(ctx, askViaHub(shard), raw)
@@ -72,8 +71,7 @@ func (x *member) ask(ctx context.Context, site string, shard int, q question) (a
 	return a, err
 }
 
-// askedVia passes a question on to the site that it names. It is called from the subscription's
-// goroutine, at the hub.
+// askedVia passes a question on to the site that it names. It runs at the hub, in the goroutine of the subscription.
 func (s *siteShard) askedVia(m cluster.Message) {
 	if m.Reply == nil {
 		return
@@ -92,12 +90,14 @@ func (s *siteShard) askedVia(m cluster.Message) {
 		answer(reply{Error: fmt.Sprintf("%q is not the name of a site", q.Site)})
 		return
 	}
+	// Each question may take seconds. Beyond the bound, refusing is kinder than a long wait.
 	select {
 	case s.passing <- struct{}{}:
 	default:
 		answer(reply{Error: "the hub is passing on too many requests; try again"})
 		return
 	}
+	// The subscription has to go on with the questions for other sites.
 	go func() {
 		defer func() { <-s.passing }()
 		site := q.Site
@@ -110,8 +110,7 @@ func (s *siteShard) askedVia(m cluster.Message) {
 	}()
 }
 
-// askAll asks the role of a shard in every site at the same time. unheard names the sites that
-// did not answer.
+// askAll asks the role of a shard in every site at the same time. unheard names the sites that did not answer.
 func (x *member) askAll(ctx context.Context, shard int, q question) (answers []reply, unheard []string) {
 	listing, cancel := context.WithTimeout(ctx, askWait)
 	sites, err := x.siteNames(listing)
@@ -142,7 +141,7 @@ func unheardError(what string, unheard []string) error {
 	return anteroom.Errorf(anteroom.Unavailable, "%s; these sites did not answer: %s (try again, or run anteroom cluster status)", what, strings.Join(unheard, ", "))
 }
 
-// findFar is Find at all sites.
+// findFar is Find in all sites.
 func (r *Room) findFar(ctx context.Context, prefix []byte) ([]engine.Visitor, error) {
 	answers, unheard := r.node.member.askAll(ctx, r.shard.number, question{Op: "find", Room: r.id, ID: hex.EncodeToString(prefix)})
 	best := map[anteroom.ID]engine.Visitor{}
@@ -179,8 +178,8 @@ func (r *Room) shuffling() bool {
 	return r.shuffles()
 }
 
-// EndSession ends the session of id at once, wherever in the cluster it is. It reports whether
-// there was one. The error is of kind Unavailable when none was found and a site did not answer.
+// EndSession ends the session of id now, wherever in the cluster it is, and reports whether there was one. The error
+// has kind Unavailable if none was found and a site did not answer.
 func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
 	if r.far == nil {
 		return r.Revoke(id), nil
@@ -192,13 +191,13 @@ func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
 	if len(unheard) == 0 {
 		return false, nil
 	}
-	if r.Revoke(id) { // here at once, and at the site as soon as it hears
+	if r.Revoke(id) { // ends it at this node, and at the site as soon as it hears of it
 		return true, nil
 	}
 	return false, unheardError("no session was found", unheard)
 }
 
-// asked answers a question. It is called from the subscription's goroutine.
+// asked answers a question. It runs in the goroutine of the subscription.
 func (s *siteShard) asked(m cluster.Message) {
 	if m.Reply == nil {
 		return
@@ -239,6 +238,8 @@ func (s *siteShard) answer(q *question) (a reply) {
 
 // find looks for tickets by the beginning of their id.
 func (s *siteShard) find(room anteroom.RoomID, prefix []byte) (found []engine.Visitor) {
+	// In portions, with the lock released in between: a queue may have millions of tickets, and admissions wait for the
+	// lock.
 	ids, _ := matching(prefix, func(at engine.Place) (some []anteroom.ID, next engine.Place, more bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

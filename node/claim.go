@@ -1,7 +1,6 @@
 package node
 
-// A site's name is its own: another site that says the same name would be taken for it, and be given
-// its units.
+// A site's name is its own: another site with the same name would be taken for it, and get its units.
 
 import (
 	"context"
@@ -15,22 +14,22 @@ import (
 )
 
 const (
-	// sitePrefix is where all sites have their names, and the id of the site that has it.
+	// sitePrefix is where all sites list their names, with the id of the site.
 	sitePrefix = "sites."
-	// identityKey is where a site keeps its id.
+	// identityKey is where a site stores its id.
 	identityKey = "identity"
-	// claimFor bounds how long the name is looked at before roles are taken: a site that is cut off
-	// from the others serves all the same.
+	// claimFor bounds how long the name is checked before roles are taken: a site that is cut off from the others still
+	// has to serve.
 	claimFor = 2 * time.Second
-	// claimAgain is how often it is looked at.
+	// claimAgain is how often the name is checked again.
 	claimAgain = 30 * time.Second
 )
 
 // errNamesake says that another site has the name.
 var errNamesake = errors.New("another site of the cluster has this site's name")
 
-// claim puts the site among those of the cluster. It returns errNamesake when another site has its
-// name, and other errors when that cannot be told.
+// claim lists the site among those of the cluster. It returns errNamesake if another site has its name, and other
+// errors if that is not known.
 func (x *member) claim(ctx context.Context) error {
 	id, err := x.identity(ctx)
 	if err != nil {

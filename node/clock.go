@@ -10,7 +10,8 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// clock is room time: set once at the start, then the process's monotonic clock.
+// clock is room time: set once at the start, then driven by the process's monotonic clock. The wall clock may be
+// stepped at any moment, and sessions must not end by that.
 type clock struct {
 	base  anteroom.Time
 	start time.Time // with its monotonic reading
@@ -18,24 +19,23 @@ type clock struct {
 
 func (c *clock) now() anteroom.Time { return c.at(time.Now()) }
 
-// at is the room time of a reading of the process's clock.
+// at returns the room time of a reading of the process's clock.
 func (c *clock) at(t time.Time) anteroom.Time { return c.base.Add(t.Sub(c.start)) }
 
-// mark is a moment as the journal knows it: room time, and the machine's own clock by
-// which the length of an interruption can be told when the machine has not been rebooted.
+// mark is a point in time as the journal knows it: room time, and the machine's own clock, which tells the length of an
+// interruption unless the machine was rebooted.
 type mark struct {
 	at   anteroom.Time
 	boot [16]byte      // identity of the boot; zero when unknown
 	up   time.Duration // since the boot
 
-	ended  bool          // the process that wrote it has ended in order, and this is its last record
-	newest anteroom.Time // of it and all events before
+	ended  bool          // the process that wrote it has stopped in order, and this is its last record
+	newest anteroom.Time // of this record and all events before it
 }
 
-// startClock continues room time after the last mark (zero: there is none). shift is the
-// part of the interruption that cannot be known to have passed: all of it after a reboot,
-// none without one. Sessions and rate slots of before are held that much longer, so that
-// no step of the wall clock can free them early.
+// startClock continues room time after the last mark (zero: there is none). shift is the part of the interruption that
+// cannot be known to have passed: all of it after a reboot, none without one. Older sessions and rate slots are held
+// that much longer, so that no step of the wall clock can free them early.
 func startClock(last mark) (c clock, shift time.Duration) {
 	c = clock{base: anteroom.TimeOf(walltime.Now()), start: time.Now()}
 	if last.at == 0 {
@@ -43,7 +43,7 @@ func startClock(last mark) (c clock, shift time.Duration) {
 	}
 	var elapsed time.Duration
 	if boot, up := bootClock(); boot != [16]byte{} && boot == last.boot && up >= last.up {
-		// Both readings are cut to hundredths: a little less is certain to have passed.
+		// Both readings are cut to hundredths of a second, so a little less is certain to have passed.
 		elapsed = max(0, up-last.up-10*time.Millisecond)
 	}
 	earliest := last.at.Add(elapsed)
@@ -51,12 +51,12 @@ func startClock(last mark) (c clock, shift time.Duration) {
 	return c, c.base.Sub(earliest)
 }
 
-// bootClock identifies the boot and tells the time since. A zero boot means unknown.
+// bootClock identifies the boot and returns the time since. A zero boot means unknown.
 func bootClock() (boot [16]byte, up time.Duration) {
 	if boot = thisBoot(); boot == [16]byte{} {
 		return boot, 0
 	}
-	// Seconds since the boot, time asleep included, to a hundredth.
+	// Seconds since the boot, including time asleep, to a hundredth.
 	seconds, err := os.ReadFile("/proc/uptime")
 	if err != nil {
 		return [16]byte{}, 0
@@ -69,7 +69,7 @@ func bootClock() (boot [16]byte, up time.Duration) {
 	return boot, since
 }
 
-// thisBoot identifies the boot. No process sees two, and it is wanted with each record.
+// thisBoot identifies the boot. It is read once: a process never sees two boots, and every record needs it.
 var thisBoot = sync.OnceValue(func() (boot [16]byte) {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -1,6 +1,6 @@
 package node
 
-// What monitoring asks of a node.
+// What monitoring reads from a node.
 
 import (
 	"slices"
@@ -11,18 +11,17 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// Lease is what the site of a room has of the room's seats, where this process holds the role of the
-// site.
+// Lease is a site's share of the seats of a room, known where this process holds the role of the site.
 type Lease struct {
 	Room anteroom.RoomID
-	// Used are seats of sessions, Offered those set aside for turns, Free the rest; Free is negative
-	// after passthrough has admitted beyond what the site has.
+	// Used are seats of sessions, Offered are reserved for visitors who were called, and Free is the rest; it is
+	// negative after passthrough has admitted more than the site has.
 	Used, Offered, Free int64
-	// Silence is how long the coordinator has not answered; 0: it does.
+	// Silence is how long the coordinator has not answered; 0 while it answers.
 	Silence time.Duration
 }
 
-// Leases calls fn for each room that is in use at this site and whose role is here: none in a process alone.
+// Leases calls fn for each room in use at this site whose role is held here. There is none in a standalone process.
 func (n *Node) Leases(fn func(Lease)) {
 	if n.member == nil {
 		return
@@ -46,14 +45,15 @@ func (n *Node) Leases(fn func(Lease)) {
 			}
 		}
 		s.mu.Unlock()
+		// Outside the lock: fn writes metrics, and admissions must not wait for them.
 		for _, one := range held {
 			fn(one)
 		}
 	}
 }
 
-// Skew is how wrong the wall clock of this machine is, as far as can be told: in a cluster how far it is ahead of
-// the median of the nodes of the site; alone how far it has been stepped back since the process started.
+// Skew returns how wrong the wall clock of this machine is, as far as can be told: in a cluster, how far it is ahead of
+// the median of the site's nodes; in a standalone process, how far it has been set back since the start.
 func (n *Node) Skew() time.Duration {
 	if n.member == nil {
 		return n.Now().Sub(anteroom.TimeOf(walltime.Now()))
@@ -69,8 +69,8 @@ func (n *Node) Skew() time.Duration {
 	return -ahead[(len(ahead)-1)/2]
 }
 
-// Known returns the live numbers of a room, as [Room.Status] does, where this process answers for them:
-// any room of a process alone, in a cluster those whose coordinator is here. It asks nobody.
+// Known returns the live figures of a room, as [Room.Status] does, if this process answers for them: any room of a
+// standalone process, in a cluster the rooms whose coordinator is here. It sends no requests.
 func (n *Node) Known(id anteroom.RoomID) (st anteroom.Status, ok bool) {
 	r := n.Room(id)
 	switch {

@@ -1,7 +1,6 @@
 package node
 
-// A process alone becomes the first site of a cluster: what its store has goes into the
-// cluster's.
+// A standalone process becomes the first site of a cluster: its store moves into the cluster's.
 
 import (
 	"bytes"
@@ -22,25 +21,25 @@ import (
 
 const (
 	ledgerPrefix = "ledger."
-	// grownKey is put when everything has been taken over.
+	// grownKey is set when everything has been moved.
 	grownKey = "grown"
-	// aloneSite is the name of a process alone in the ledger, see Config.Name.
+	// aloneSite is the name of a standalone process in the ledger, see Config.Name.
 	aloneSite = "local"
 )
 
-// Grow takes what a process alone has left in its store, whose link is old, into a cluster in
-// which nothing has happened yet: configuration and all else that is shared, the ledger, and
-// the journal, by shards. site is the hub's, and new the link of a process there. Sessions and
-// places go on: the site is the successor of the process alone, charged for the units that
-// that was charged for. Neither runs meanwhile, and the old store is not used again.
+// Grow moves what a standalone process has left in its store, whose link is old, into a new cluster: configuration and
+// everything else that is shared, the ledger, and the journal, by shards. site is the name of the hub, and new the link
+// of a process there. Sessions and places continue: the site succeeds the process, and is charged for its units.
+// Neither may run meanwhile, and the old store is not used again.
 //
-// When it was interrupted it is called again, and goes on. When everything has been taken over
-// before, it does nothing. An error of kind Invalid says that the cluster has something else
-// already.
+// After an interruption, call it again: it continues. If everything has been moved before, it does nothing. An error of
+// kind Invalid means that the cluster already has other content.
 func Grow(ctx context.Context, old, new cluster.Link, site string) error {
+	// This key is written last, so it proves that all else is there.
 	if _, err := new.Site().Get(ctx, grownKey); err == nil || !errors.Is(err, cluster.ErrNotFound) {
 		return err
 	}
+	// The ledger first: without the charged units, a site could spend them a second time.
 	incarnation, err := growLedger(ctx, old, new, site)
 	if err != nil {
 		return err
@@ -62,6 +61,8 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 		if err := growShard(ctx, new, i, rooms[i], events, last); err != nil {
 			return err
 		}
+		// A journal without records would look like a lost one, so the incarnation is noted for every shard, also for
+		// empty ones.
 		value, err := json.Marshal(standing{Incarnation: incarnation, Seen: time.Now().UTC()})
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 	return err
 }
 
-// putOnce sets a key that holds nothing; what it holds already must be right.
+// putOnce sets a key that has no value; an existing value must be right.
 func putOnce(ctx context.Context, to cluster.Space, key string, value []byte, right func(there []byte) bool) error {
 	_, err := to.Update(ctx, key, value, 0)
 	if !errors.Is(err, cluster.ErrRevision) {
@@ -103,8 +104,8 @@ func putOnce(ctx context.Context, to cluster.Space, key string, value []byte, ri
 	return err
 }
 
-// growLedger makes the accounts of the process alone those of the site. All rooms of a shard
-// have one incarnation; the oldest that there may be are far below it.
+// growLedger turns the accounts of the process into accounts of the site. All rooms of a shard share one incarnation;
+// the oldest possible ones are far below it.
 func growLedger(ctx context.Context, old, new cluster.Link, site string) (incarnation uint64, err error) {
 	keys, err := old.Keys(ctx, ledgerPrefix)
 	if err != nil {
@@ -154,7 +155,7 @@ func growLedger(ctx context.Context, old, new cluster.Link, site string) (incarn
 	return incarnation, nil
 }
 
-// growShard writes the events of a shard's rooms to its journal, those that are not there yet.
+// growShard writes the events of a shard's rooms to its journal, except those that are there already.
 func growShard(ctx context.Context, to cluster.Link, shard int, rooms []anteroom.RoomID, events map[anteroom.RoomID][]engine.Event, last mark) error {
 	name := fmt.Sprintf("%s%02d", siteRolePrefix, shard)
 	own, err := to.Journal(ctx, name)
@@ -165,6 +166,7 @@ func growShard(ctx context.Context, to cluster.Link, shard int, rooms []anteroom
 	if err != nil {
 		return err
 	}
+	// After an interruption, the journal holds the beginning of what is to be written, and nothing else.
 	for room, list := range there {
 		if len(list) > len(events[room]) || !slices.Equal(list, events[room][:len(list)]) {
 			return anteroom.Errorf(anteroom.Invalid, "the cluster's journal %s already has other records", name)

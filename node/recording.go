@@ -1,6 +1,6 @@
 package node
 
-// What is recorded of the rooms, and how it leaves the process: see package analytics.
+// What is recorded about the rooms, and how it leaves the process: see package analytics.
 
 import (
 	"context"
@@ -17,28 +17,27 @@ import (
 )
 
 const (
-	// figuresSubject is where the processes of a cluster tell what they have recorded: frames of
-	// analytics.Minute, for all sites.
+	// figuresSubject carries what the processes of a cluster have recorded: frames of analytics.Minute, for all sites.
 	figuresSubject = "analytics"
 	figuresEvery   = time.Second
 )
 
-// figures are the recorders of a process.
+// figures holds the recorders of a process.
 type figures struct {
-	process uint64 // nobody else has the number
+	process uint64 // unique to this process
 
 	mu  sync.Mutex
 	all map[anteroom.RoomID]*analytics.Recorder
 }
 
-// uniqueProcess is a number that no process has, nor had.
+// uniqueProcess returns a number that no other process has or had.
 func uniqueProcess() uint64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
-// recorder returns the recorder of a room, which everybody in the process shares.
+// recorder returns the recorder of a room, which all parts of the process share.
 func (n *Node) recorder(id anteroom.RoomID) *analytics.Recorder {
 	f := &n.figures
 	f.mu.Lock()
@@ -46,6 +45,7 @@ func (n *Node) recorder(id anteroom.RoomID) *analytics.Recorder {
 	r := f.all[id]
 	if r == nil {
 		now := n.clock.now
+		// Minutes are of the shard's room time, so that all processes mean the same minute.
 		if n.member != nil {
 			now = n.member.shards[cluster.ShardOf(string(id))].clock.now
 		}
@@ -58,13 +58,13 @@ func (n *Node) recorder(id anteroom.RoomID) *analytics.Recorder {
 // Recorder returns what records the room in this process.
 func (r *Room) Recorder() *analytics.Recorder { return r.recorder }
 
-// takeFigures returns the minutes in which something new was recorded, and forgets recorders that
-// nobody uses any more.
+// takeFigures returns the minutes that have changed, and forgets unused recorders.
 func (n *Node) takeFigures() (out []*analytics.Minute) {
 	f := &n.figures
 	f.mu.Lock()
 	all := make([]*analytics.Recorder, 0, len(f.all))
 	for id, r := range f.all {
+		// A deleted room still has figures to send.
 		if r.Idle() && n.Room(id) == nil {
 			delete(f.all, id)
 			continue
@@ -78,8 +78,8 @@ func (n *Node) takeFigures() (out []*analytics.Minute) {
 	return out
 }
 
-// tellFigures gives what is new to whoever keeps it: here, and in a cluster at every node. What
-// comes twice does no harm.
+// tellFigures passes on what is new: here, and in a cluster to every node. A minute is sent as a whole, so repetition
+// does no harm.
 func (n *Node) tellFigures() {
 	minutes := n.takeFigures()
 	if len(minutes) == 0 {
@@ -108,7 +108,7 @@ func (n *Node) tellFigures() {
 	n.member.publish(figuresSubject, frame)
 }
 
-// publish sends something to all sites. What is lost is repeated.
+// publish sends something to all sites. What gets lost is repeated later.
 func (x *member) publish(subject string, data []byte) {
 	if x.link.Publish(subject, data) != nil {
 		x.unsent.Add(1)
@@ -129,7 +129,7 @@ func (n *Node) tellAlways(ctx context.Context) {
 	}
 }
 
-// hearFigures takes what other processes have recorded of the rooms that are known here.
+// hearFigures takes what other processes have recorded about rooms that are known here.
 func (x *member) hearFigures(m cluster.Message) {
 	frames, err := cluster.Frames(m.Data)
 	if err != nil {
@@ -147,7 +147,7 @@ func (x *member) hearFigures(m cluster.Message) {
 			x.malformed(r.id, err)
 			continue
 		}
-		if minute.Process != x.cfg.Process { // else it is here
+		if minute.Process != x.cfg.Process { // its own are here already
 			minutes = append(minutes, minute)
 		}
 	}
@@ -156,7 +156,7 @@ func (x *member) hearFigures(m cluster.Message) {
 	}
 }
 
-// recordTally takes what a site has counted.
+// recordTally records what a site has counted.
 func recordTally(r *analytics.Recorder, at anteroom.Time, t *engine.Tally) {
 	for _, c := range []struct {
 		metric analytics.Metric
@@ -171,8 +171,7 @@ func recordTally(r *analytics.Recorder, at anteroom.Time, t *engine.Tally) {
 	r.Spans(at, analytics.Early, t.Early...)
 }
 
-// sample records the live numbers of a room of a process alone, once in each second. The caller
-// holds the lock.
+// sample records the live figures of a room of a standalone process once per second. The caller holds the lock.
 func (r *Room) sample(now anteroom.Time) {
 	const second = anteroom.Time(time.Second / time.Microsecond)
 	if now/second == r.sampled/second {

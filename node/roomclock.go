@@ -14,28 +14,28 @@ type roomClock struct {
 
 	mu    sync.Mutex
 	room  engine.Clock
-	step  time.Duration // by which answers have set it
+	step  time.Duration // total by which answers have set it
 	trip  time.Duration // of the newest answer
 	heard time.Time     // the newest answer
 }
 
 func (c *roomClock) now() anteroom.Time { return c.at(time.Now()) }
 
-// at is the room time of a reading of the process's clock.
+// at returns the room time of a reading of the process's clock.
 func (c *roomClock) at(t time.Time) anteroom.Time {
 	now, _ := c.read(t)
 	return now
 }
 
-// read is at, and by how much answers have set the clock so far.
+// read is at, and also returns by how much answers have set the clock so far.
 func (c *roomClock) read(t time.Time) (now anteroom.Time, step time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.room.Now(c.own.at(t)), c.step
 }
 
-// hear takes an answer and returns by how much it has set the clock (see engine.Clock.Heard). One
-// without an echo says nothing.
+// hear takes an answer and returns by how much it has set the clock (see engine.Clock.Heard). An answer without an echo
+// says nothing about the time, because it is not known how old it is.
 func (c *roomClock) hear(echo, said anteroom.Time) (step time.Duration) {
 	if echo == 0 {
 		return 0
@@ -51,21 +51,21 @@ func (c *roomClock) hear(echo, said anteroom.Time) (step time.Duration) {
 	return step
 }
 
-// atLeast moves a clock that has not been told the room time yet forward to a moment.
+// atLeast moves a clock that does not know room time yet forward to t.
 func (c *roomClock) atLeast(t anteroom.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.room.Guess(c.own.now(), t)
 }
 
-// synced says that room time is known.
+// synced reports whether room time is known.
 func (c *roomClock) synced() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.room.Synced()
 }
 
-// ClockStatus is how a clock of this process stands to the one that it follows.
+// ClockStatus compares a clock of this process with the one that it follows.
 type ClockStatus struct {
 	Synced bool          `json:"synced"`
 	Offset time.Duration `json:"offset_ns"` // room time less this machine's wall clock

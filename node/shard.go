@@ -1,6 +1,6 @@
 package node
 
-// The doors of a node: what its rooms tell the site and hear from it, a shard of rooms together.
+// The doors of a node: what its rooms tell the site and hear from it, one shard of rooms at a time.
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// gatherFor is how long requests gather after a message has left, to travel together. The first
-// after a pause goes at once.
+// gatherFor is how long requests collect after a message has left, to share the next one. The first request after a
+// pause leaves at once: waiting would only slow it down.
 const gatherFor = 250 * time.Microsecond
 
-// Subjects. Those of the doors and their site stay in the site, the others are for all sites.
+// Subjects. Messages between doors and their site stay inside the site; all others reach all sites.
 func toSiteSubject(shard int) string            { return fmt.Sprintf("site.%02d", shard) }
 func toDoorSubject(process uint64) string       { return fmt.Sprintf("door.%016x", process) }
 func toDoorsSubject(shard int) string           { return fmt.Sprintf("doors.%02d", shard) }
@@ -30,7 +30,7 @@ func askSiteSubject(shard int) string           { return fmt.Sprintf("ask.site.%
 func askThatSite(site string, shard int) string { return fmt.Sprintf("ask.%s.%02d", site, shard) }
 func askViaHub(shard int) string                { return fmt.Sprintf("via.%02d", shard) }
 
-// shard is the way of the doors of a shard to their site.
+// shard connects the doors of a shard to their site.
 type shard struct {
 	number int
 	node   *Node
@@ -38,11 +38,11 @@ type shard struct {
 	clock  roomClock
 	wake   chan struct{}
 
-	mu      sync.Mutex // after a room's lock
-	waiting []*Room    // with something to say
+	mu      sync.Mutex // taken after a room's lock
+	waiting []*Room    // rooms with something to send
 	lost    uint64     // messages that could not be sent
 
-	buffer, frame []byte // of flush, which one goroutine calls
+	buffer, frame []byte // of flush, which only one goroutine calls
 }
 
 func newShard(n *Node, number int) *shard {
@@ -51,8 +51,8 @@ func newShard(n *Node, number int) *shard {
 	return s
 }
 
-// say has the room's message sent: at once, with what else there is, when that is urgent, else
-// when somebody else's is. The caller holds the room's lock.
+// say queues the room's message: an urgent one leaves at once, with everything else that waits, another one with the
+// next. The caller holds the room's lock.
 func (s *shard) say(r *Room, urgent bool) {
 	s.mu.Lock()
 	if !r.saying {
@@ -72,7 +72,7 @@ func (s *shard) poke() {
 	}
 }
 
-// speak has everything sent that waits for the tick.
+// speak sends everything that waits for the tick.
 func (x *member) speak() {
 	for _, s := range x.shards {
 		s.mu.Lock()
@@ -91,10 +91,12 @@ func (s *shard) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			s.flush() // who has left is told
+			s.flush() // the site should learn which visitors have left
 			return
 		case <-s.wake:
 		}
+		// While one message is on its way, requests collect for the next: under load, hundreds share a message, and an
+		// idle door adds no delay.
 		s.flush()
 		gather.Reset(gatherFor)
 		select {
@@ -104,7 +106,7 @@ func (s *shard) run(ctx context.Context) {
 	}
 }
 
-// flush sends what the rooms have to say, in as few messages as hold it.
+// flush sends what the rooms have to say, in as few messages as possible.
 func (s *shard) flush() {
 	s.mu.Lock()
 	rooms := s.waiting
@@ -123,9 +125,11 @@ func (s *shard) flush() {
 		s.frame = s.frame[:0]
 	}
 	for _, r := range rooms {
+		// Bounded, so that one busy room does not keep the others of its shard waiting.
 		for range mostAtOnce {
 			r.mu.Lock()
 			m, ok := r.doorway.Take(r.now())
+			// Only a door that knows room time may tell it to a new holder of the role.
 			if ok && s.clock.synced() {
 				m.Known = m.Sent
 			}
@@ -143,6 +147,7 @@ func (s *shard) flush() {
 		}
 	}
 	send()
+	// One burst must not keep megabytes per shard for good.
 	if cap(s.frame) > spareBuffer {
 		s.frame = nil
 	}
@@ -152,11 +157,11 @@ func (s *shard) flush() {
 }
 
 const (
-	mostAtOnce  = 100       // messages of a room; more of them wait for the next tick
-	spareBuffer = 256 << 10 // bytes of a buffer that is kept
+	mostAtOnce  = 100       // messages of a room per flush; the rest waits for the next tick
+	spareBuffer = 256 << 10 // bytes of a buffer worth keeping
 )
 
-// hear takes a message of the site.
+// hear handles a message of the site to all doors of the shard.
 func (s *shard) hear(m cluster.Message) {
 	frames, err := cluster.Frames(m.Data)
 	if err != nil {
@@ -172,23 +177,23 @@ func (s *shard) hear(m cluster.Message) {
 	}
 }
 
-// far is the side of a room whose site decides.
+// far is the part of a room whose site decides.
 type far struct {
 	doorway *engine.Doorway // the machine
 	shard   *shard
 	raw     [16]byte      // the room's id
-	step    time.Duration // by which the shard's clock was set, as the machine knows
+	step    time.Duration // by which the shard's clock was set, as far as the machine knows
 	saying  bool          // among shard.waiting; guarded by its lock
 	cache   engine.FiguresCache
 
-	asking  sync.Mutex // the coordinator for the live numbers: one at a time
+	asking  sync.Mutex // one request for the live figures at a time
 	asked   time.Time  // the last time; guarded by asking
 	numbers anteroom.Status
 
 	drawn draws
 }
 
-// openFar starts a room at a node of a cluster.
+// openFar opens a room at a node of a cluster.
 func (n *Node) openFar(room anteroom.Room) *Room {
 	r := newRoom(n, room)
 	s := n.member.shards[cluster.ShardOf(string(room.ID))]
@@ -205,7 +210,7 @@ func (n *Node) openFar(room anteroom.Room) *Room {
 	return r
 }
 
-// hear takes the site's word.
+// hear handles a message of the site to this room.
 func (r *Room) hear(body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,14 +223,15 @@ func (r *Room) hear(body []byte) {
 		return
 	}
 	if r.shard.clock.hear(m.Echo, m.Now); !r.shard.clock.synced() {
+		// While room time is not known here, an echo says nothing about the age of the answer.
 		m.Echo = 0
 	}
 	r.doorway.Receive(r.now(), m)
 	r.settle()
 }
 
-// timeAt is the room time. It has the machine know by how much the clock was set since it was asked
-// last, perhaps by the answer to another room. The caller holds the room's lock.
+// timeAt returns room time. It also tells the machine by how much the clock has been set since the last call, possibly
+// by the answer to another room. The caller holds the room's lock.
 func (f *far) timeAt(wall time.Time) anteroom.Time {
 	now, step := f.shard.clock.read(wall)
 	if step != f.step {
@@ -235,7 +241,8 @@ func (f *far) timeAt(wall time.Time) anteroom.Time {
 	return now
 }
 
-// statusFar is Status in a cluster.
+// statusFar is Status in a cluster. It asks the coordinator at most once per statusFor, however many pages show the
+// room.
 func (r *Room) statusFar() anteroom.Status {
 	r.asking.Lock()
 	if time.Since(r.asked) >= statusFor {
@@ -253,14 +260,14 @@ func (r *Room) statusFar() anteroom.Status {
 	defer r.mu.Unlock()
 	now := r.follow()
 	s.Room, s.InForce = r.id, r.schedule.inForce
-	if s.At == 0 { // nobody has answered
+	if s.At == 0 { // the coordinator did not answer
 		set := s.InForce.Settings
 		s.At, s.TotalActiveUsers, s.NewPerMinute, s.Pace = now, set.TotalActiveUsers, set.NewUsersPerMinute, set.NewUsersPerMinute
 	}
 	return s
 }
 
-// roomOf returns the room with an id as messages have it, or nil.
+// roomOf returns the room with an id as messages carry it, or nil.
 func (n *Node) roomOf(raw [16]byte) *Room {
 	var id [32]byte
 	hex.Encode(id[:], raw[:])
@@ -269,7 +276,8 @@ func (n *Node) roomOf(raw [16]byte) *Room {
 	return n.rooms[anteroom.RoomID(id[:])]
 }
 
-// malformed says that a message could not be read: a defect, or another release.
+// malformed counts messages that could not be read, because of a defect or another release, and logs one in a thousand:
+// a mixed cluster would fill the log.
 func (x *member) malformed(room anteroom.RoomID, err error) {
 	if x.garbled.Add(1)%1000 == 1 {
 		x.log.Error("a message between nodes cannot be read: their releases do not understand each other, or there is a defect", "room", string(room), "error", err,

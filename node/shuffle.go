@@ -1,6 +1,6 @@
 package node
 
-// The shuffle at the start of an event: when it is due, and what is kept of it.
+// The shuffle at the start of an event: when it is due, and what is stored about it.
 
 import (
 	"cmp"
@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// maxLoaded is how many shuffles are in memory: up to 80 MB each, seldom more than one.
+	// maxLoaded is how many shuffles are kept in memory: each takes up to 80 MB, and there is seldom more than one.
 	maxLoaded = 3
 
 	keepAgain = 2 * time.Second // after a failure
 )
 
-// record is a shuffle that was done.
+// record is a completed shuffle.
 type record struct {
-	shuffles.Record // its Shuffle is nil: in the store only
+	shuffles.Record // its Shuffle is nil while it is only in the store
 	public          bool
-	recorded        *batch // of the journal; public only when this is durable
+	recorded        *batch // its journal batch; the shuffle is public only when this is durable
 }
 
-// recall finds out how far the room's events had come before this process.
+// recall finds out how far the room's events had come before this process started.
 func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.Event) (err error) {
 	for _, tag := range kept.Shuffles[r.id] {
 		r.records[tag] = &record{public: true}
@@ -44,6 +44,8 @@ func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.E
 	if r.stage, err = r.node.shuffles.Stage(ctx, r.id); err != nil {
 		return fmt.Errorf("room %s: the record of its events cannot be read: %w", r.schedule.plan.Name, err)
 	}
+	// A crash between journal and store leaves a shuffle that visitors may have seen. The journal has all that is
+	// needed to store it now.
 	tag := shuffles.Tag(r.stage.Event, r.stage.Number)
 	if e := r.event(r.stage.Event); e != nil && r.records[tag] == nil {
 		if sh, whole := shuffleIn(events, tag); whole {
@@ -54,7 +56,8 @@ func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.E
 	return nil
 }
 
-// shuffleIn finds the newest whole shuffle with the tag among the events of a journal.
+// shuffleIn finds the newest complete shuffle with the tag among the events of a journal. An incomplete one was never
+// shown to anyone.
 func shuffleIn(events []engine.Event, tag anteroom.ID) (sh engine.Shuffle, whole bool) {
 	var ids []anteroom.ID
 	within := false
@@ -81,32 +84,33 @@ func (r *Room) event(id anteroom.EventID) *anteroom.Event {
 	return nil
 }
 
-// shuffleDue says that the event in force has just ended its prequeue and the line is to be
-// shuffled. The caller holds the lock.
+// shuffleDue reports whether the event in force has just ended its prequeue and the queue is to be shuffled. The caller
+// holds the lock.
 func (r *Room) shuffleDue() bool {
 	f := r.schedule.inForce
 	return f.Phase == anteroom.Started && f.Event.ShuffleAtStart &&
 		r.stage == shuffles.Stage{Event: f.Event.ID, Number: f.Number} && r.records[shuffles.Tag(f.Event.ID, f.Number)] == nil
 }
 
-// advance follows the stage of the event in force and shuffles the line when it starts, before
-// its settings are in force. The caller holds the lock.
+// advance follows the phase of the event in force. At the start it shuffles the queue, before the event's settings are
+// in force. The caller holds the lock.
 func (r *Room) advance(now anteroom.Time) {
 	if r.released {
-		return // the successor does
+		return // the successor does it
 	}
 	f, next := r.schedule.inForce, r.stage
 	switch {
 	case f.Phase == anteroom.Prequeueing:
 		next = shuffles.Stage{Event: f.Event.ID, Number: f.Number}
 	case r.stage != shuffles.Stage{}:
-		next.Started = true // or was called off
+		next.Started = true // or the event was called off
 	}
 	if r.shuffleDue() {
 		e := f.Event
 		tag, seed := shuffles.Tag(e.ID, f.Number), e.OccurrenceSeed(f.Number)
 		sh := r.single.Shuffle(now, tag, seed[:], f.Start.Sub(f.Prequeue))
 		r.records[tag] = &record{Record: shuffles.RecordOf(e, f.Number, sh)}
+		// No one may see the order before it is durable, so the record waits for this batch.
 		r.records[tag].recorded = r.settle()
 		r.unkept.Store(true)
 	}
@@ -116,8 +120,7 @@ func (r *Room) advance(now anteroom.Time) {
 	}
 }
 
-// keepSoon writes in the background what the store has to know of events. The caller holds the
-// lock.
+// keepSoon writes what the store has to know about events, in the background. The caller holds the lock.
 func (r *Room) keepSoon(now anteroom.Time) {
 	if !r.unkept.Load() || r.keeping || r.closed || now < r.keepAt {
 		return
@@ -141,7 +144,7 @@ func (r *Room) keepSoon(now anteroom.Time) {
 	}()
 }
 
-// mustKeep says that something is not in the store yet. The caller holds the lock.
+// mustKeep reports whether something is not in the store yet. The caller holds the lock.
 func (r *Room) mustKeep() bool {
 	if !r.staged {
 		return true
@@ -154,8 +157,8 @@ func (r *Room) mustKeep() bool {
 	return false
 }
 
-// keep writes shuffles and then the stage, which says that they are there. done is false when
-// the journal comes first.
+// keep writes shuffles, and then the stage, which says that they are complete. done is false if the journal has to be
+// written first.
 func (r *Room) keep(ctx context.Context) (done bool, err error) {
 	r.mu.Lock()
 	at, staged := r.stage, r.staged
@@ -171,7 +174,7 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 			select {
 			case <-rec.recorded.done:
 			default:
-				return false, nil // whoever reads the record must be able to rely on it
+				return false, nil // readers must be able to rely on a public record
 			}
 		}
 		dropped, err := r.node.shuffles.Keep(ctx, r.id, rec.Record)
@@ -187,6 +190,7 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 	}
+	// The stage last: it says that the shuffle of its event is in the store.
 	if staged {
 		return true, nil
 	}
@@ -194,12 +198,13 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	r.mu.Lock()
+	// The phase may have changed again during the write.
 	r.staged = r.stage == at
 	r.mu.Unlock()
 	return true, nil
 }
 
-// prune forgets the oldest shuffles beyond the bounds of store and memory.
+// prune deletes the oldest shuffles beyond the bounds of store and memory.
 func (r *Room) prune(ctx context.Context) error {
 	r.mu.Lock()
 	var tags []anteroom.ID
@@ -214,7 +219,7 @@ func (r *Room) prune(ctx context.Context) error {
 	return err
 }
 
-// forgetShuffles takes note of shuffles that are not in the store any more.
+// forgetShuffles notes which shuffles are no longer in the store.
 func (n *Node) forgetShuffles(dropped []shuffles.Dropped) {
 	for _, d := range dropped {
 		if r := n.Room(d.Room); r != nil {
@@ -225,10 +230,9 @@ func (n *Node) forgetShuffles(dropped []shuffles.Dropped) {
 	}
 }
 
-// Shuffle returns what is public of the shuffle of an event's occurrence: the commitment from
-// the prequeue on, and everything once the order survives the process. It is false before the
-// prequeue, when there was no shuffle, and when it is not known any more: the newest 20 of a
-// room are. The result is shared and must not be changed.
+// Shuffle returns the public part of the shuffle of an event's occurrence: the commitment from the prequeue on, and
+// everything once the order survives the process. It returns false before the prequeue, if there was no shuffle, and if
+// it is no longer known: the newest 20 of a room are kept. The result is shared and must not be changed.
 func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
 	if r.far != nil {
 		return r.shuffleFar(event, number)
@@ -247,13 +251,13 @@ func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, b
 	}
 	r.mu.Unlock()
 	late := time.Duration(0)
-	if rec != nil { // it was drawn and is on its way to the store
+	if rec != nil { // it is complete, and on its way to the store
 		late = anteroom.MaxSessionDuration
 	}
 	return committed(e, number, max(at, anteroom.TimeOf(walltime.Now())), late)
 }
 
-// committed is what is public of a shuffle from the prequeue on, until so long after the start.
+// committed returns the public part of a shuffle from the prequeue until the given time after the start.
 func committed(e *anteroom.Event, number int, at anteroom.Time, late time.Duration) (*anteroom.Shuffle, bool) {
 	if e == nil || !e.ShuffleAtStart {
 		return nil, false
@@ -266,21 +270,21 @@ func committed(e *anteroom.Event, number int, at anteroom.Time, late time.Durati
 	return &anteroom.Shuffle{Commitment: engine.Commitment(seed[:])}, true
 }
 
-// draws are the shuffles of a room that a node of a cluster has read.
+// draws holds the shuffles of a room that a node of a cluster has read.
 type draws struct {
-	mu     sync.Mutex // one is read at a time: they are large
+	mu     sync.Mutex // one is read at a time, because they are large
 	tags   []anteroom.ID
 	read   map[anteroom.ID]*anteroom.Shuffle
-	missed map[anteroom.ID]time.Time // not there, at that moment
+	missed map[anteroom.ID]time.Time // shuffles that were not found, and when
 }
 
 const (
-	missedFor  = time.Second // a shuffle that is not there is not looked for again
+	missedFor  = time.Second // how long a shuffle that was not found is not looked up again
 	maxMissed  = 100
-	keptWithin = time.Minute // after the start a shuffle is in the store
+	keptWithin = time.Minute // how long after the start a shuffle may still be on its way to the store
 )
 
-// shuffleFar is Shuffle in a cluster: the coordinator draws and keeps.
+// shuffleFar is Shuffle in a cluster: there, the coordinator shuffles and stores.
 func (r *Room) shuffleFar(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
 	r.mu.Lock()
 	r.follow()
@@ -306,6 +310,7 @@ func (r *Room) shuffleFar(event anteroom.EventID, number int) (*anteroom.Shuffle
 		if !errors.Is(err, cluster.ErrNotFound) {
 			r.node.log.Error("a shuffle cannot be read", "room", string(r.id), "tag", hex.EncodeToString(tag[:]), "error", err)
 		}
+		// Anyone may ask for made-up shuffles; what they missed must not grow without bound.
 		if x.missed == nil || len(x.missed) >= maxMissed {
 			x.missed = map[anteroom.ID]time.Time{}
 		}
@@ -328,10 +333,11 @@ func (x *draws) keep(tag anteroom.ID, sh *anteroom.Shuffle) {
 
 // load reads a shuffle from the store.
 func (r *Room) load(tag anteroom.ID) (*anteroom.Shuffle, bool) {
-	r.loading.Lock() // one at a time: they are large
+	r.loading.Lock() // one at a time, because they are large
 	defer r.loading.Unlock()
 	r.mu.Lock()
 	rec := r.records[tag]
+	// Another request may have loaded it while this one was waiting.
 	if rec == nil || rec.Shuffle != nil {
 		defer r.mu.Unlock()
 		return rec.loaded()
@@ -351,8 +357,8 @@ func (r *Room) load(tag anteroom.ID) (*anteroom.Shuffle, bool) {
 	return sh, true
 }
 
-// unload drops from memory what the store has, beyond the bound; but not that one. The caller
-// holds the lock.
+// unload drops shuffles beyond the bound from memory if the store has them, but not the given one. The caller holds the
+// lock.
 func (r *Room) unload(but *record) {
 	loaded := 1
 	for _, other := range r.records {

@@ -171,7 +171,7 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 // standing is what the site's store knows about the memory of a shard.
 type standing struct {
 	Incarnation uint64    `json:"incarnation"` // how often the memory was lost, plus one
-	Seen        time.Time `json:"seen"` // when a holder last started; see beatIdle
+	Seen        time.Time `json:"seen"`        // when a holder last started; see beatIdle
 	// Begun: a holder has started, but not reported its first record yet. No visitor was admitted in this incarnation.
 	Begun bool `json:"begun,omitempty"`
 

@@ -1,12 +1,10 @@
-// Package analytics is what an operator wants to know afterwards: for each room and minute how
-// many were inside, in line and let in, how long they waited and stayed, and which limits were
-// in force.
+// Package analytics keeps what operators want to know afterwards: for each room and minute, how many visitors were
+// active, waiting and admitted, how long they waited and stayed, and which limits were in force.
 //
-// A [Recorder] gathers what happens in one room in one process, at the cost of a few atomic
-// additions. Once a second what has changed leaves as [Minute]s: cumulative, so that a repeated
-// or lost one is harmless. Those of all processes are added up, exactly, to the [Row] of the
-// minute, and rows of minutes are rolled up to those of longer spans. Package analytics/store keeps
-// rows. Query rows through a [Reader].
+// A [Recorder] collects what happens in one room in one process, at the cost of a few atomic additions. Once per
+// second, what has changed leaves as [Minute]s. They are cumulative, so a repeated or lost one is harmless. The minutes
+// of all processes are added up, exactly, to the [Row] of the minute, and rows of minutes are rolled up to rows of
+// longer spans. Package analytics/store keeps the rows. Query rows through a [Reader].
 package analytics
 
 import (
@@ -143,7 +141,7 @@ type Answer struct {
 	Rows  []Row // by room in the order of the query, then by time; minutes without a record have none
 	// AsOf is how new the newest figures are.
 	AsOf time.Time
-	// Incomplete says in words what is missing, like rows dropped for the size of the file; empty: nothing.
+	// Incomplete says in words what is missing, like rows that were dropped to limit the file; empty if nothing is.
 	Incomplete string
 }
 

@@ -73,7 +73,7 @@ type BucketCounts struct {
 	Count uint64
 	Zero  uint64  // of these, not above BucketZero
 	Sum   float64 // in seconds
-	// Buckets are the others, ascending; what is empty is not there.
+	// Buckets are the other ones, in ascending order; empty ones are left out.
 	Buckets []Bucket
 }
 

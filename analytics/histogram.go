@@ -10,9 +10,9 @@ import (
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
-// Histogram is a distribution of durations in milliseconds, three digits exact: what is read from
-// it differs from what was recorded by less than a thousandth. It takes memory for the different
-// values only. The zero Histogram is empty, and a nil one can be read. Not safe for concurrent use.
+// Histogram is a distribution of durations in milliseconds. Values read from it differ from the recorded ones by less
+// than a thousandth. It takes memory only for the different values. The zero Histogram is empty, and a nil one can be
+// read. Not safe for concurrent use.
 type Histogram struct{ h *hdr.PackedHistogram }
 
 // longest is what longer durations are recorded as.
@@ -84,7 +84,7 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Quantile is the duration that a percentage of all are not above, from 0 to 100; 0 when there are none.
+// Quantile returns the duration that a percentage of all values, from 0 to 100, does not exceed; 0 if there are none.
 func (h *Histogram) Quantile(percent float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -92,7 +92,7 @@ func (h *Histogram) Quantile(percent float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(percent)) * time.Millisecond
 }
 
-// Mean is the average; 0 when there is nothing.
+// Mean returns the average; 0 if there are no values.
 func (h *Histogram) Mean() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -100,7 +100,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(h.h.Mean() * float64(time.Millisecond))
 }
 
-// Max is the longest; 0 when there is none.
+// Max returns the longest duration; 0 if there are none.
 func (h *Histogram) Max() time.Duration { return h.Quantile(100) }
 
 // Each calls fn with each different duration, ascending, and how often it is there.
@@ -174,7 +174,7 @@ func next(r *wire.Reader) (gap, n int64) {
 // tooLong is what Failf says of a slot after the last one.
 const tooLong = "a duration in a histogram is too long: it was damaged"
 
-// ReadHistogram reads what AppendWire wrote; the reader knows what is wrong with it.
+// ReadHistogram reads what AppendWire wrote. The reader collects the error.
 func ReadHistogram(r *wire.Reader) *Histogram {
 	h := &Histogram{}
 	slot := int64(-1)
@@ -193,8 +193,8 @@ func ReadHistogram(r *wire.Reader) *Histogram {
 	return h
 }
 
-// Sum adds up histograms as AppendWire wrote them, at a fraction of what reading each of them
-// costs, and with memory for all values at once. The zero Sum is empty.
+// Sum adds up histograms in the form that AppendWire wrote, at a fraction of the cost of reading each of them, and with
+// memory for all values. The zero Sum is empty.
 type Sum struct {
 	n      int64
 	counts []int64 // by slot
@@ -260,7 +260,7 @@ func (s *Sum) Reset() {
 	s.n = 0
 }
 
-// Histogram returns the sum; nil when there is nothing in it.
+// Histogram returns the sum, or nil if it is empty.
 func (s *Sum) Histogram() *Histogram {
 	if s.n == 0 {
 		return nil

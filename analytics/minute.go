@@ -12,7 +12,8 @@ import (
 type Minute struct {
 	Room  anteroom.RoomID
 	Start time.Time // UTC, a whole minute
-	// Process tells processes apart, and starts of one: nobody has it twice. 0 when several were added up.
+	// Process identifies a process, and each of its starts; no other process ever has the same number. 0 after several
+	// were added up.
 	Process uint64
 	Seq     int64 // how much was recorded: it grows with every change
 
@@ -41,7 +42,7 @@ type InForce struct {
 // Count returns one of the counts.
 func (m *Minute) Count(c Metric) int64 { return m.Counts[c-gauges] }
 
-// Key tells which minutes replace each other.
+// Key identifies the minutes that replace each other.
 type Key struct {
 	Room    anteroom.RoomID
 	Start   time.Time
@@ -54,8 +55,8 @@ func (m *Minute) Key() Key { return Key{m.Room, m.Start, m.Process} }
 // Newer reports whether m, of the same key, is to replace o.
 func (m *Minute) Newer(o *Minute) bool { return m.Seq > o.Seq }
 
-// Add adds what another process saw of the room in the same minute. The order does not matter. o
-// stays as it is and shares nothing with m afterwards.
+// Add adds what another process saw of the room in the same minute. The order does not matter. o does not change and
+// shares nothing with m afterwards.
 func (m *Minute) Add(o *Minute) {
 	m.Process = 0
 	m.Seq += o.Seq

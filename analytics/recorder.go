@@ -50,8 +50,8 @@ const (
 	inMinute    = anteroom.Time(time.Minute / time.Microsecond)
 )
 
-// NewRecorder returns a recorder of a room. The process is a number that no other has, nor had; now is the
-// room time for what is recorded without a moment.
+// NewRecorder returns a recorder for a room. The process is a number that no other process has or had; now returns the
+// room time for records without a time of their own.
 func NewRecorder(room anteroom.RoomID, process uint64, now func() anteroom.Time) *Recorder {
 	return &Recorder{room: room, process: process, now: now}
 }
@@ -178,8 +178,8 @@ func (m *open) span(s Span, d time.Duration) {
 	m.mu.Unlock()
 }
 
-// Sample records the room's figures and what is in force, from a Status with its InForce. Who has them calls it once a
-// second: the process alone, or the one with the room's coordinator.
+// Sample records the room's figures and what is in force, from a Status with its InForce. The process that has them
+// calls it once per second: a standalone process, or the one with the room's coordinator.
 func (r *Recorder) Sample(s *anteroom.Status) {
 	if r == nil || s.InForce == nil {
 		return
@@ -263,10 +263,10 @@ func (m *open) changed() bool {
 // minutes.
 const repeats = 6
 
-// Take returns what has changed since it was called last; each minute as a whole, to replace what
-// was told of it before. With again minutes that have ended come some more times, in the
-// half-hour that follows, for whoever did not hear them. Call it once a second. A minute of which
-// nothing more is to be told is forgotten, at the earliest a minute after its end.
+// Take returns what has changed since the last call: each minute as a whole, to replace what was sent of it before.
+// With again, finished minutes are repeated during the following half-hour, for receivers that missed them. Call it
+// once per second. A minute is forgotten once there is nothing more to send of it, at the earliest a minute after its
+// end.
 func (r *Recorder) Take(again bool) (out []*Minute) {
 	if r == nil {
 		return nil

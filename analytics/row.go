@@ -19,7 +19,7 @@ func (s *Stat) Add(o Stat) {
 	s.Min, s.Max = min(s.Min, o.Min), max(s.Max, o.Max)
 }
 
-// Mean is the average; 0 when there are no values.
+// Mean returns the average; 0 if there are no values.
 func (s Stat) Mean() float64 {
 	if s.N == 0 {
 		return 0
@@ -85,9 +85,9 @@ func (m *Minute) Row() Row {
 	return r
 }
 
-// Add rolls a row of a shorter span of the same room up into r, whose Room, Start and Every stay.
-// Rows come in the order of time, for the last one says what is in force. o stays as it is and
-// shares nothing with r afterwards. Summaries do not add up: r has none until Summarize.
+// Add rolls a row of a shorter span of the same room up into r, whose Room, Start and Every do not change. Rows have to
+// come in the order of time, because the last one says what is in force. o does not change and shares nothing with r
+// afterwards. Summaries cannot be added up: r has none until Summarize.
 func (r *Row) Add(o *Row) {
 	r.Summaries = [Spans]Summary{}
 	r.Minutes += o.Minutes

@@ -5,7 +5,7 @@ var metricWords = [Metrics]string{ActiveUsers: "active_users", QueuedUsers: "que
 	NewUsers: "new_users", Joined: "joined", Abandoned: "abandoned", NoShows: "no_shows", Overtakes: "overtakes",
 	Revoked: "revoked", Bypassed: "bypassed", Refused: "refused", TurnedAway: "turned_away"}
 
-// String returns the metric's word, as it stands in series.
+// String returns the metric's word, as used in series.
 func (m Metric) String() string {
 	if m < Metrics {
 		return metricWords[m]
@@ -16,7 +16,7 @@ func (m Metric) String() string {
 var spanWords = [Spans]string{Waited: "waited", InQueue: "in_queue", OnOrigin: "on_origin",
 	BetweenRefreshes: "between_refreshes", Late: "late", Early: "early"}
 
-// String returns the distribution's word, as it stands in series.
+// String returns the distribution's word, as used in series.
 func (s Span) String() string {
 	if s < Spans {
 		return spanWords[s]

@@ -12,10 +12,10 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Read sets the fields of a struct from the members of the object, by the tags that package own/schema
-// describes. A member that was not sent leaves its field as it is; null sets the field to its value in
-// null. An unknown member is a fault, because a misspelled one would otherwise go unnoticed, and so is
-// a missing one that is not optional. The error holds every fault, up to maxFaults.
+// Read sets the fields of a struct from the members of the object, by the tags that package own/schema describes. A
+// member that was not sent leaves its field unchanged; null sets the field to its value in null. An unknown member is a
+// fault, because a misspelled one would otherwise go unnoticed; so is a missing one that is not optional. The error
+// holds all faults, up to maxFaults.
 func Read[T any](o Object, to *T, null T) error {
 	return o.read(reflect.ValueOf(to).Elem(), reflect.ValueOf(null))
 }

@@ -12,8 +12,8 @@ type Field[T any] struct {
 	Name string
 	// Get returns the value for an answer.
 	Get func(*T) any
-	// Set takes a value, null only where there is no Reset. Nil for what callers cannot set:
-	// it is ignored.
+	// Set takes a value; null only if there is no Reset. It is nil for fields that callers cannot set; these are
+	// ignored.
 	Set func(*T, Value) error
 	// Reset gives the field its default: for null, and before a replacement. A replacement
 	// keeps a field without: one that published clients do not know.

@@ -94,8 +94,7 @@ func (v Value) Sent() bool { return v.raw != nil }
 // Null reports whether the value was not sent, or is null.
 func (v Value) Null() bool { return v.raw == nil || v.raw.Kind() == jsontext.KindNull }
 
-// Empty reports whether the value is null, 0 or "": what clients send for "not set" who
-// cannot tell it from those.
+// Empty reports whether the value is null, 0 or "": clients that cannot express "not set" send one of these.
 func (v Value) Empty() bool {
 	return v.Null() || string(v.raw) == `""` || string(v.raw) == "0"
 }
@@ -161,8 +160,7 @@ func (o Object) Get(name string) Value {
 	return Value{path: o.at(name)}
 }
 
-// Only returns faults for members that are none of the names: of an API of our own, where a
-// name that nobody knows is a mistake.
+// Only returns faults for members with other names. It is for our own API, where an unknown name is a mistake.
 func (o Object) Only(names ...string) error {
 	var faults anteroom.Faults
 	for _, name := range slices.Sorted(maps.Keys(o.members)) {

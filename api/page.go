@@ -29,8 +29,8 @@ type PageInfo struct {
 	TotalPages int `json:"total_pages"`
 }
 
-// PageOf reads page and per_page. A wrong value is an error: whoever sends one and gets
-// another page than he thinks would read it as the whole.
+// PageOf reads page and per_page. A wrong value is an error: a client that got another page than it asked for would
+// take it for the right one.
 func PageOf(q url.Values) (Page, error) {
 	p := Page{Number: 1, PerPage: DefaultPerPage}
 	if s := q.Get("page"); s != "" {

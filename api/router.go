@@ -40,7 +40,7 @@ func (r *Request) Param(name string) string { return r.params[name] }
 
 // Config is what a face needs.
 type Config struct {
-	// Authenticate tells who shows a secret: [manage.Manager.Authenticate].
+	// Authenticate returns the caller for a secret: [manage.Manager.Authenticate].
 	Authenticate func(secret string, from netip.Addr, requestID string) (manage.Caller, error)
 	Log          *slog.Logger
 }
@@ -114,7 +114,7 @@ func (h *handler) find(u *url.URL) (*node, map[string]string) {
 	return n, params
 }
 
-// ServeHTTP finds the route, then asks who is there, then lets the operation read the body.
+// ServeHTTP finds the route, authenticates the caller, and then lets the operation read the body.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var random [16]byte
 	rand.Read(random[:])

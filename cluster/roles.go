@@ -13,149 +13,147 @@ import (
 	"time"
 )
 
-// Of every member there is one key that it renews. A role's key names its holder, and the role is
-// free when the holder's member key has not changed for MemberTTL. So the writes do not grow with the
-// number of roles.
+// Every member has one key that it renews. A role's key names its holder, and the role is free once the holder's member
+// key has not changed for MemberTTL. So the number of writes does not grow with the number of roles.
 //
-// That time is measured by whoever looks, with a monotonic clock, and only while its own renewals come
-// back through the same watch: whatever was written before them has come, too. While the store takes
-// no writes nobody is silent, for nobody can be heard, and for a moment after that.
+// The observer measures that time with its own monotonic clock, and only while its own renewals come back through the
+// same watch: everything written before them has then arrived, too. While the store accepts no writes, and for a moment
+// after that, no member counts as silent, because none can be heard.
 //
-// A holder stops holdsFor after its last renewal: later than others may take the role, so that a pause of
-// the store moves none. Two may hold a role at once; the later has the greater epoch, and what they do
-// must go by that.
+// A holder stops holdsFor after its last renewal. That is later than others may take the role, so that a pause of the
+// store moves no role. For a while, two processes may hold a role; the later one has the greater epoch, and the work for
+// the role must be fenced by that.
 const (
 	memberPrefix = "members."
 	rolePrefix   = "roles."
 
-	// MemberTTL is how long a member that is not heard of counts as alive.
+	// MemberTTL is how long a silent member counts as alive.
 	MemberTTL = 2500 * time.Millisecond
 
-	// keyTTL is after how long the store forgets the key of a member that has ended.
+	// keyTTL is how long the store keeps the key of a member that has ended.
 	keyTTL      = 30 * time.Second
 	renewEvery  = MemberTTL / 5
-	renewWithin = 600 * time.Millisecond // an attempt, which hangs where the store has just lost its leader
-	renewAgain  = 100 * time.Millisecond // after one that has failed
+	renewWithin = 600 * time.Millisecond // for one attempt, which hangs if the store has just lost its leader
+	renewAgain  = 100 * time.Millisecond // after a failed attempt
 	holdsFor    = 6 * time.Second
-	// slowAfter is how many attempts fail before they get slowWithin: the store is slow.
+	// slowAfter is how many attempts fail before attempts get slowWithin: then the store is slow.
 	slowAfter  = 10
 	slowWithin = 2 * time.Second
 
-	// pauseMost is the longest between two renewals that have come back, else the store has paused. After
-	// a pause the others have regain to renew theirs.
+	// pauseMost is the longest time between two renewals that come back; beyond it, the store has paused. After a
+	// pause, other members have regain to renew their keys.
 	pauseMost = 3 * renewEvery
 	regain    = renewWithin + 2*renewAgain
 
-	// takeStep is how much later than the first each next member takes a free role.
+	// takeStep is how much later each further member takes a free role, so that they do not all try at the same time.
 	takeStep = 150 * time.Millisecond
-	// settle is how long a member that comes, or comes back, leaves free roles alone, so that
-	// those who start together share them.
+	// settle is how long a member that has just started, or is back, leaves free roles alone, so that members that
+	// start together share them.
 	settle = time.Second
-	// handEvery is the least time between two roles that a member gives away because it has
-	// more than its share, and handAgain that until a role may be given away once more. The member for
-	// whom it is has handWithin to take it, and is given none for handShun if it does not.
+	// handEvery is the shortest time between two roles that a member with more than its share gives away, and handAgain
+	// the shortest time until a role may be given away again. The receiver has handWithin to take it; if it does not,
+	// it gets none for handShun.
 	handEvery  = time.Second
 	handAgain  = 10 * time.Second
 	handWithin = time.Second
 	handShun   = 30 * time.Second
-	// maxRenewals is how many renewals may be under way back; of more, the oldest are not waited for.
+	// maxRenewals is how many renewals may be on their way back; of more, the oldest are not waited for.
 	maxRenewals = 100
-	// farewell is how long a member that ends tries to say so.
+	// farewell bounds the time in which a member that stops tells the others.
 	farewell = 2 * time.Second
 )
 
-// ErrReplaced: another process runs with this one's node name and started later.
+// ErrReplaced: another process with the same node name has started later.
 var ErrReplaced = errors.New("cluster: another process of the same node has started")
 
-// Member is what a process tells the others of its site, as JSON in its key. Of another
-// version's, unknown members are ignored.
+// Member is what a process tells the others of its site, as JSON in its key. Unknown members of other versions are
+// ignored.
 type Member struct {
-	Node    string    `json:"node"` // a key's part: no dots
-	Boot    string    `json:"boot"` // other at every start of the process
+	Node    string    `json:"node"` // part of a key: no dots
+	Boot    string    `json:"boot"` // different at every start of the process
 	Site    string    `json:"site"`
 	Version string    `json:"version"`
-	Wire    [2]int    `json:"wire"`            // oldest and newest message encodings that it reads
-	Core    bool      `json:"core,omitempty"`  // it keeps a part of the store
+	Wire    [2]int    `json:"wire"`            // oldest and newest message encodings that it understands
+	Core    bool      `json:"core,omitempty"`  // it stores a part of the data
 	Hosts   bool      `json:"hosts,omitempty"` // it takes roles; NewRoles sets it
 	Address string    `json:"address,omitempty"`
-	State   string    `json:"state,omitempty"` // what it has of the configuration, to be compared
+	State   string    `json:"state,omitempty"` // digest of its configuration, for comparison
 	Started time.Time `json:"started"`
-	Clock   time.Time `json:"clock"` // its own, when it last renewed; set by Roles
+	Clock   time.Time `json:"clock"` // its own clock at the last renewal; set by Roles
 
-	// Seen is when this process last heard of it, Offset how far its clock was ahead then,
-	// less the time that the news took.
+	// Seen is when this process last heard from it, and Offset how far its clock was ahead then, less the time that the
+	// message took.
 	Seen   time.Time     `json:"-"`
 	Offset time.Duration `json:"-"`
 
 	revision uint64
 }
 
-// RolesConfig says who takes part and in what.
+// RolesConfig says who takes part, and in which roles.
 type RolesConfig struct {
-	// Space is where members and roles are kept, a site's. Required.
+	// Space is where members and roles are stored: that of a site. Required.
 	Space Space
 	// Self is this process. Node and Boot are required.
 	Self Member
-	// Describe, if set, may change what is told of this process before each renewal, except
-	// Node, Boot and Hosts.
+	// Describe, if set, may change what this process tells about itself before each renewal, except Node, Boot and
+	// Hosts.
 	Describe func(*Member)
-	// Roles are those that this process may hold. All processes of a space that have any have
-	// the same.
+	// Roles are the roles that this process may hold. All processes of a space that have any must have the same.
 	Roles []string
-	// Gained is called when this process holds the role from now on. The epoch is greater
-	// than that of every holder before, this process included. It must return at once.
+	// Gained is called when this process holds the role from now on. The epoch is greater than that of every holder
+	// before, including this process. It must not block.
 	Gained func(role string, epoch uint64)
-	// Lost is called when this process holds the role no more, or shall give it up. What it
-	// did for the role must have ended when Lost returns, within a second or so; only then is
-	// the role given to others, if there is the time. It may be called for several roles at once,
-	// and is called for each role that was gained, also when Run ends.
+	// Lost is called when this process no longer holds the role, or has to give it up. All work for the role must have
+	// ended when Lost returns, within a second or so; only then may others have the role, if there is time for that. It
+	// may be called for several roles at the same time, and is called for each role that was gained, also when Run
+	// ends.
 	Lost func(role string)
 	// Log; nil means none.
 	Log *slog.Logger
 }
 
-// Roles is a process's part in a site: it says that the process is alive, knows who else is,
-// and takes roles so that each of them has one holder and each member its share.
+// Roles is a process's part in a site: it tells the others that the process is alive, knows which others are, and takes
+// roles so that each role has one holder and each member its share.
 type Roles struct {
 	cfg  RolesConfig
 	log  *slog.Logger
-	wake chan struct{} // of decide
-	kick chan struct{} // of renew
+	wake chan struct{} // wakes decide
+	kick chan struct{} // wakes renew
 
 	mu       sync.Mutex
 	members  map[string]Member // by node
 	roles    map[string]holding
-	synced   [2]bool              // members, roles: heard of all
+	synced   [2]bool              // members, roles: everything has been reported
 	held     map[string]uint64    // epoch by role
-	until    time.Time            // roles are held no longer than this
-	joined   time.Time            // since when it has been renewed in time; zero: never
-	revision uint64               // of the own key
-	renewals []renewal            // of the own key that have not come back
-	current  time.Time            // all that was written before is known here; zero: nothing is
+	until    time.Time            // until when roles are held
+	joined   time.Time            // since when its key has been renewed in time; zero: never
+	revision uint64               // of its own key
+	renewals []renewal            // of its own key, still on their way back
+	current  time.Time            // everything written before is known here; zero: nothing is
 	steady   time.Time            // since when its own renewals come back without a pause
 	handed   time.Time            // when a role was last given away
-	shunned  map[string]time.Time // when a node did not take what was given up for it
-	leaving  bool                 // it takes no roles any more
+	shunned  map[string]time.Time // when a node did not take a role that was given up for it
+	leaving  bool                 // it takes no more roles
 }
 
-// renewal is one of the own key that was written.
+// renewal is a renewal of its own key that was written.
 type renewal struct {
 	revision uint64
 	sent     time.Time
 }
 
-// holding is a role's key.
+// holding is the key of a role.
 type holding struct {
-	Node string `json:"node,omitempty"` // "": given up
+	Node string `json:"node,omitempty"` // empty: given up
 	Boot string `json:"boot,omitempty"`
-	For  string `json:"for,omitempty"` // of one that was given up: the node that is to take it
+	For  string `json:"for,omitempty"` // for a role that was given up: the node that should take it
 
 	revision uint64
-	freed    time.Time // when it was first seen to be free; zero: it is not
-	since    time.Time // when it was first seen to be this holder's
+	freed    time.Time // when it was first seen free; zero: it is not free
+	since    time.Time // when it was first seen with this holder
 }
 
-// NewRoles returns what takes part when Run is called.
+// NewRoles returns Roles that take part once Run is called.
 func NewRoles(cfg RolesConfig) (*Roles, error) {
 	switch {
 	case cfg.Space == nil || cfg.Self.Boot == "":
@@ -181,12 +179,13 @@ func NewRoles(cfg RolesConfig) (*Roles, error) {
 	return r, nil
 }
 
-// Members returns who is alive as far as this process has heard, sorted by node.
+// Members returns the members that are alive as far as this process knows, sorted by node.
 func (r *Roles) Members() []Member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []Member
 	for _, node := range slices.Sorted(maps.Keys(r.members)) {
+		// A member that is silent to this process may be alive to others; they decide by what they see.
 		if m := r.members[node]; !r.silent(m, time.Now()) {
 			all = append(all, m)
 		}
@@ -194,15 +193,15 @@ func (r *Roles) Members() []Member {
 	return all
 }
 
-// Heard returns those of Members of whom this process has heard within twice MemberTTL, and itself.
-// Without touch with the site's store nobody is heard to be gone; Members keeps them all then.
+// Heard returns the Members that this process has heard from within twice MemberTTL, and itself. While the site's store
+// cannot be reached, no member can be found silent, so Members keeps all of them.
 func (r *Roles) Heard() []Member {
 	return slices.DeleteFunc(r.Members(), func(m Member) bool {
 		return m.Node != r.cfg.Self.Node && time.Since(m.Seen) > 2*MemberTTL
 	})
 }
 
-// Holder returns who holds the role, if a member that is alive does.
+// Holder returns the holder of the role, if it is alive.
 func (r *Roles) Holder(role string) (node string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,23 +217,26 @@ func (r *Roles) Held(role string) (epoch uint64, ok bool) {
 	return epoch, ok && time.Now().Before(r.until)
 }
 
-// alive reports whether the holder is a member that is heard; r.mu is held.
+// alive reports whether the holder is a member that is heard from; r.mu is held.
 func (r *Roles) alive(h holding, now time.Time) bool {
 	m, known := r.members[h.Node]
 	return known && m.Boot == h.Boot && !r.silent(m, now)
 }
 
-// silent says that a member has not renewed its key for MemberTTL, as far as this process can tell by its
-// own renewals that have come back since; r.mu is held.
+// silent reports whether a member has not renewed its key for MemberTTL, as far as this process can tell from its own
+// renewals that have come back since; r.mu is held.
 func (r *Roles) silent(m Member, now time.Time) bool {
+	// Three conditions: the member has been silent for long enough by this clock, the store has reported what was
+	// written since, and it has done so steadily. Without the last two, a pause of the store would look like the death
+	// of everyone.
 	return m.Node != r.cfg.Self.Node && now.Sub(m.Seen) >= MemberTTL &&
 		r.current.Sub(m.Seen) >= MemberTTL-regain && r.current.Sub(r.steady) >= regain
 }
 
-// knows says that this process knows what was written a moment ago; r.mu is held.
+// knows reports whether this process knows what was written a moment ago; r.mu is held.
 func (r *Roles) knows(now time.Time) bool { return now.Sub(r.current) < 2*pauseMost }
 
-// cameBack notes which of its own renewals were told; r.mu is held.
+// cameBack notes which of its own renewals have been reported; r.mu is held.
 func (r *Roles) cameBack() {
 	told := r.members[r.cfg.Self.Node].revision
 	for len(r.renewals) > 0 && r.renewals[0].revision <= told {
@@ -253,9 +255,8 @@ func poke(wake chan struct{}) {
 	}
 }
 
-// Run takes part until ctx ends, then gives up what is held, says farewell, and returns ctx's
-// error. It returns ErrReplaced or ErrClosed before that when it cannot go on; roles are then lost
-// as well.
+// Run takes part until ctx ends, then gives up its roles, tells the others, and returns ctx's error. It returns
+// ErrReplaced or ErrClosed earlier if it cannot continue; its roles are then lost as well.
 func (r *Roles) Run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -269,7 +270,8 @@ func (r *Roles) Run(ctx context.Context) error {
 			cancel()
 		})
 	}
-	// The key goes on being renewed while roles are given up.
+	// The key is still renewed while roles are given up: otherwise others would take them before the work for them has
+	// ended.
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	all.Go(func() { r.watch(inner, memberPrefix, 0, r.onMember, fail) })
 	all.Go(func() { r.watch(inner, rolePrefix, 1, r.onRole, fail) })
@@ -299,7 +301,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	r.leaving = true
 	release := failed == nil
 	r.mu.Unlock()
-	poke(r.kick)
+	poke(r.kick) // the key says from now on that this member takes no roles
 	r.drop(bye, mine, release, "")
 	stop()
 	<-renewed
@@ -311,7 +313,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch hears of the keys under prefix.
+// watch follows the keys under prefix.
 func (r *Roles) watch(ctx context.Context, prefix string, which int, on func(name string, c Change), fail func(error)) {
 	err := r.cfg.Space.Watch(ctx, prefix, func(c Change) {
 		r.mu.Lock()
@@ -328,7 +330,7 @@ func (r *Roles) watch(ctx context.Context, prefix string, which int, on func(nam
 	}
 }
 
-// onMember takes news of a member's key; r.mu is held.
+// onMember handles a change of a member's key; r.mu is held.
 func (r *Roles) onMember(node string, c Change) {
 	if c.Gone {
 		delete(r.members, node)
@@ -340,7 +342,7 @@ func (r *Roles) onMember(node string, c Change) {
 		return
 	}
 	if c.Revision <= r.members[node].revision {
-		return // told once more
+		return // a repetition
 	}
 	m.Seen, m.revision = time.Now(), c.Revision
 	m.Offset = m.Clock.Sub(m.Seen)
@@ -350,7 +352,7 @@ func (r *Roles) onMember(node string, c Change) {
 	}
 }
 
-// onRole takes news of a role's key; r.mu is held.
+// onRole handles a change of a role's key; r.mu is held.
 func (r *Roles) onRole(role string, c Change) {
 	var h holding
 	if !c.Gone {
@@ -358,6 +360,7 @@ func (r *Roles) onRole(role string, c Change) {
 			return // older than what is known
 		}
 		if err := json.Unmarshal(c.Value, &h); err != nil {
+			// A key that cannot be read is better taken over than left without a holder for good.
 			r.log.Warn("a role's key cannot be read; it counts as free", "key", c.Key, "error", err)
 		}
 		h.revision, h.since = c.Revision, time.Now()
@@ -365,7 +368,7 @@ func (r *Roles) onRole(role string, c Change) {
 	r.roles[role] = h
 }
 
-// renew keeps the own key alive until ctx ends.
+// renew keeps its own key alive until ctx ends.
 func (r *Roles) renew(ctx context.Context, fail func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -396,6 +399,7 @@ func (r *Roles) renew(ctx context.Context, fail func(error)) {
 			fail(err)
 			return
 		case !warned:
+			// Once per outage: a warning for each attempt would bury everything else in the log.
 			r.log.Warn("this node could not tell the others that it is alive; without touch it gives up its roles", "error", err)
 			warned = true
 		}
@@ -407,6 +411,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	key := memberPrefix + r.cfg.Self.Node
+	// A conflict is resolved by reading the key. Three rounds are enough unless another process writes it all the time.
 	for range 3 {
 		self := r.cfg.Self
 		if r.cfg.Describe != nil {
@@ -415,6 +420,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 		}
 		r.mu.Lock()
 		sent := time.Now()
+		// A member that does not know the latest state would take roles that others hold.
 		self.Hosts = r.cfg.Self.Hosts && !r.leaving && (r.current.IsZero() || r.knows(sent))
 		r.mu.Unlock()
 		self.Clock = sent.Round(0)
@@ -426,9 +432,11 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 		if err == nil {
 			r.mu.Lock()
 			r.revision = revision
+			// The chain of renewals was broken, so its roles were lost in between.
 			if !sent.Before(r.until) {
 				r.joined = sent
 			}
+			// Counted from before the write: the others may have seen it as early as that.
 			r.until = sent.Add(holdsFor)
 			if len(r.renewals) == maxRenewals {
 				r.renewals = r.renewals[1:]
@@ -442,7 +450,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 		if !errors.Is(err, ErrRevision) {
 			return err
 		}
-		// It expired, an attempt had come about whose answer was lost, or it is another's.
+		// The key has expired, an earlier write succeeded but its answer was lost, or another process has written it.
 		e, err := r.cfg.Space.Get(ctx, key)
 		switch {
 		case errors.Is(err, ErrNotFound):
@@ -451,6 +459,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 			return err
 		default:
 			var m Member
+			// Before the first renewal, an older process of the same node may still have to expire.
 			if json.Unmarshal(e.Value, &m) == nil && m.Boot != self.Boot && !r.joined.IsZero() {
 				return fmt.Errorf("%w: node %q runs as boot %s and as boot %s since %v; give each node its own name",
 					ErrReplaced, self.Node, self.Boot, m.Boot, m.Started)
@@ -461,12 +470,13 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 	return ErrRevision
 }
 
-// drop makes roles be no more held: the work ends, then, if others may have them at once, the
-// key is given up, for one of them when it is named.
+// drop ends the work for roles. If others may have them immediately, it then gives up their keys, for a certain node if
+// one is named.
 func (r *Roles) drop(ctx context.Context, roles []string, release bool, to string) {
 	var all sync.WaitGroup
 	for _, role := range roles {
 		all.Go(func() {
+			// First the work, then the key: a new holder must not meet the old one at work.
 			r.cfg.Lost(role)
 			r.mu.Lock()
 			epoch := r.held[role]
@@ -480,7 +490,7 @@ func (r *Roles) drop(ctx context.Context, roles []string, release bool, to strin
 	all.Wait()
 }
 
-// write sets the role's key if it has the revision still.
+// write sets the role's key if it still has the revision.
 func (r *Roles) write(ctx context.Context, role string, h holding, revision uint64) (uint64, error) {
 	value, err := json.Marshal(h)
 	if err != nil {
@@ -497,7 +507,7 @@ func (r *Roles) write(ctx context.Context, role string, h holding, revision uint
 	return got, err
 }
 
-// leave deletes the own key, if it is.
+// leave deletes its own key, unless another process has written it.
 func (r *Roles) leave(ctx context.Context) {
 	key := memberPrefix + r.cfg.Self.Node
 	e, err := r.cfg.Space.Get(ctx, key)

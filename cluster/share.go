@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// idle is how long a member without anything to do waits.
+// idle is how long a member with nothing to do waits.
 const idle = time.Minute
 
-// decide does what is due now and returns when to look again, if nothing happens before.
+// decide does what is due now, and returns when to check again if nothing happens before.
 func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	now := time.Now()
 	next = now.Add(idle)
@@ -24,6 +24,8 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	var lost []string
 	for role, epoch := range r.held {
 		if h := r.roles[role]; !valid || h.revision > epoch {
+			// Either this process has not renewed in time, or another one has written the role's key. In both cases
+			// another holder may be at work.
 			lost = append(lost, role)
 		}
 	}
@@ -35,9 +37,9 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 		now = time.Now()
 	}
 	if !valid || !now.Before(until) || ctx.Err() != nil {
-		return next // the next renewal wakes us
+		return next // the next renewal wakes this loop
 	}
-	// What is written from here on ends when the roles do.
+	// Writes from here on must not succeed after the roles have ended.
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	r.mu.Lock()
@@ -49,13 +51,14 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if at.Before(next) {
 		next = at
 	}
-	gone := map[string]bool{} // what is known of holders, by boot
+	gone := map[string]bool{} // boots of holders that are known to have ended
 	for _, role := range take {
 		err := r.take(ctx, role, gone)
 		if err != nil && !errors.Is(err, ErrRevision) {
 			if ctx.Err() == nil {
 				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
 			}
+			// The store is probably gone. Trying the other roles would take a timeout for each.
 			return earlier(next, time.Now().Add(renewEvery))
 		}
 	}
@@ -73,10 +76,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// plan says which roles to take now, which one to give away and to whom, and when to look again.
-// Members that know the same come to the same shares. r.mu is held.
+// plan returns which roles to take now, which one to give to which node, and when to check again. Members that know the
+// same compute the same shares, so they need not talk about them. r.mu is held.
 func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.Time) {
 	next = now.Add(idle)
+	// Without the whole picture, a member would take roles that others hold.
 	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) {
 		return nil, "", "", next
 	}
@@ -96,7 +100,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 		_, mine := r.held[role]
 		switch {
 		case h.Node == self && h.Boot == r.cfg.Self.Boot && !mine:
-			// It says that this process holds it and it does not: lost meanwhile, or the
+			// The key says that this process holds the role, but it does not: the role was lost meanwhile, or the
 			// answer was lost when it was taken.
 			take = append(take, role)
 			load[self]++
@@ -119,8 +123,8 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	}
 	start := r.joined.Add(settle)
 	for _, role := range free {
-		// The one with the fewest is first, then by lot; the others follow in steps, so
-		// that one that does not act holds nothing up.
+		// The member with the fewest roles comes first, equal ones in an order that everyone computes alike. The others
+		// follow in steps, so that a member that does not act delays nothing for long.
 		slices.SortFunc(nodes, func(a, b string) int {
 			return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
 		})
@@ -147,12 +151,14 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 {
 		return take, "", "", next
 	}
-	// All are held. Who has two more than another gives one away.
+	// All roles are held. A member with at least two more than another one gives one away: with a difference of one, a
+	// role would go back and forth.
 	nodes = slices.DeleteFunc(nodes, func(node string) bool { return node != self && now.Sub(r.shunned[node]) < handShun })
 	to = slices.MinFunc(nodes, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
 	if load[self] < load[to]+2 {
 		return nil, "", "", next
 	}
+	// One at a time: each change of a role stops admissions of its rooms for a moment.
 	if at := r.handed.Add(handEvery); at.After(now) {
 		return nil, "", "", earlier(next, at)
 	}
@@ -170,24 +176,24 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	return nil, give, to, earlier(next, now.Add(handEvery))
 }
 
-// lot is the same number for everybody, and another for each pair.
+// lot returns a number that is the same for everyone, and different for each pair.
 func lot(role, node string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(role + "\x00" + node))
-	// FNV alone leaves names that differ in their last sign near each other.
+	// FNV alone gives similar numbers to names that differ only in the last character.
 	x := h.Sum64()
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	return x ^ x>>33
 }
 
-// take makes the role this process's. ErrRevision: somebody else was faster, or holds it still.
+// take makes this process the holder of the role. ErrRevision: another one was faster, or still holds it.
 func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) error {
 	r.mu.Lock()
 	h := r.roles[role]
 	heard := r.members[h.Node].revision
 	r.mu.Unlock()
 	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
-		// What was heard may be old: the key itself says whether the holder has renewed it since.
+		// What was heard may be out of date: the key itself says whether the holder has renewed it since.
 		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
 		switch {
 		case errors.Is(err, ErrNotFound):
@@ -203,10 +209,13 @@ func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) err
 		return err
 	}
 	r.mu.Lock()
+	// The write may have taken longer than the renewal lasts. Then the key is ours but the role is not, and plan takes
+	// it again.
 	valid := time.Now().Before(r.until)
 	if valid {
 		r.held[role] = epoch
 	}
+	// The role was meant for another member that did not take it.
 	if h.For != "" && h.For != r.cfg.Self.Node {
 		r.shunned[h.For] = time.Now()
 	}

@@ -149,8 +149,7 @@ func (l *loader) checkPeers(path string, addresses []string) {
 	}
 }
 
-// Secrets reads the secret of the cluster, and the one that is still accepted beside it; empty
-// when there is none.
+// Secrets reads the secret of the cluster, and the second one that is still accepted; empty without one.
 func (c Cluster) Secrets() (secret, other string, err error) {
 	text, err := os.ReadFile(c.SecretFile)
 	if err != nil {

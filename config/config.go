@@ -1,20 +1,17 @@
-// Package config reads what an Anteroom process is told: one YAML file, the environment
-// over it, and flags over both.
+// Package config reads the configuration of an Anteroom process: one YAML file, overridden by the environment, and both
+// overridden by flags.
 //
-// The structs in this file are the manual. Their tags give each key its name, default,
-// bounds and description; the decoder, the environment names, the flags, schema.json and
-// docs/config.md are made from them and nothing else. `go test ./config -update`
-// rewrites the latter two.
+// The structs in this file are the manual. Their tags give each key its name, default, bounds and description; the
+// decoder, the environment names, the flags, schema.json and docs/config.md are made from them and nothing else. `go
+// test ./config -update` rewrites the latter two.
 //
-// [Load] does everything that a start does, short of starting: it reads the file and the
-// files that it names, resolves the precedence, checks each value and what the values mean
-// together. It reports every fault at once, each with its line and column, and returns
-// either a configuration that nothing changes afterwards or none.
+// [Load] does everything that a start does, except starting: it reads the file and the files that it names, applies the
+// overrides, and checks each value and their combinations. It reports all faults at once, each with its line and
+// column, and returns either a configuration that never changes afterwards or none.
 //
-// A key a.b_c of the file is ANTEROOM_A_B_C in the environment and --a-b-c as a flag;
-// lists are separated by commas there. ANTEROOM_A_B_C_FILE names a file that holds the
-// value. The lists of sites, rooms and certificates have neither: see [Quick] for a room
-// without a file.
+// A key a.b_c of the file is ANTEROOM_A_B_C in the environment and --a-b-c as a flag; lists are separated by commas
+// there. ANTEROOM_A_B_C_FILE names a file that holds the value. The lists of proxied sites, rooms and certificates have
+// neither: see [Quick] for a room without a file.
 package config
 
 import (
@@ -56,7 +53,7 @@ type Config struct {
 	File string
 	// Files are all files that were read, the configuration file first: what to watch.
 	Files []string
-	// Warnings say what is taken as it is and looks like a slip, a line each.
+	// Warnings are lines about values that are accepted but look like mistakes.
 	Warnings []string
 
 	shown shown

@@ -9,8 +9,8 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// LoadOptions says where the configuration comes from. The zero value gives the defaults
-// and the fault that there is no site.
+// LoadOptions says where the configuration comes from. With the zero value, it has only defaults, and the fault that
+// there is no origin.
 type LoadOptions struct {
 	// File is the path of the YAML file; empty means none.
 	File string

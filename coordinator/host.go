@@ -32,7 +32,7 @@ import (
 // frames of engine.Report.
 func Reports(shard int) string { return fmt.Sprintf("coordinator.%02d", shard) }
 
-// ToSite is the subject, in the shared space, of what they tell a site: frames of engine.ToSite.
+// ToSite is the subject, in the shared space, of the coordinators' messages to a site: frames of engine.ToSite.
 func ToSite(site string, shard int) string { return fmt.Sprintf("to.%s.%02d", site, shard) }
 
 // asking is the subject of operators' requests.
@@ -127,8 +127,7 @@ func (h *Host) Gain(number int, epoch uint64) {
 	go s.run()
 }
 
-// Lose gives the role of a shard up: nothing of it leaves this process any more when Lose
-// returns.
+// Lose gives the role of a shard up: when Lose returns, nothing of the shard leaves this process any more.
 func (h *Host) Lose(number int) {
 	if number < 0 || number >= cluster.Shards {
 		return
@@ -140,8 +139,8 @@ func (h *Host) Lose(number int) {
 	}
 }
 
-// Configure puts the plan of a room in force, as Config.Plan returns it now; a room that the
-// plan does not have any more is dropped. A room that nobody uses costs nothing.
+// Configure puts the plan of a room in force, as Config.Plan returns it now; a room that the plan no longer has is
+// dropped. An unused room costs nothing.
 func (h *Host) Configure(id anteroom.RoomID) {
 	s := h.shardOf(id)
 	if s == nil {
@@ -181,7 +180,7 @@ type Counts struct {
 
 type counters struct{ undecodable, misplaced, fenced atomic.Uint64 }
 
-// Counts returns what has been refused.
+// Counts returns what the host has refused.
 func (h *Host) Counts() Counts {
 	return Counts{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
 }

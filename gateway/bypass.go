@@ -11,10 +11,10 @@ import (
 	"github.com/anteroom/anteroom/route"
 )
 
-// Crawlers tells verified search-engine crawlers.
+// Crawlers verifies search-engine crawlers.
 type Crawlers interface {
-	// Verified reports whether the address is known to be a crawler of the search engine that
-	// the user agent names. It is called while a request waits and must answer at once.
+	// Verified reports whether the address is known to belong to a crawler of the search engine that the user agent
+	// names. It is called while a request waits, so it must not block.
 	Verified(addr netip.Addr, userAgent string) bool
 }
 

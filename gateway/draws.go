@@ -22,13 +22,12 @@ import (
 // wellKnown begins every path of ours that stands on every host, whatever room covers it.
 const wellKnown = "/.well-known/anteroom/"
 
-// DrawPath is where the records of shuffles stand, on every host: below it
-// <room>/<event>/<number> is the record of an occurrence's shuffle, and <number>/ids are the
-// ids of everybody who took part, sorted, 16 bytes each.
+// DrawPath is the root of the public records of shuffles, on every host: <room>/<event>/<number> below it is the record
+// of an occurrence's shuffle, and <number>/ids are the sorted ids of all participants, 16 bytes each.
 const DrawPath = wellKnown + "draw/"
 
 const (
-	// MaxDrawDownloads bounds the lists of ids that are sent at once.
+	// MaxDrawDownloads bounds how many lists of ids are sent at the same time.
 	MaxDrawDownloads = 16
 	// A list of ids is large for the request that asks for it: one address gets a few, and no
 	// more of them than it could check.

@@ -1,35 +1,34 @@
-// Package gateway is the HTTP face of a node: it takes a visitor's request through the
-// gate and on to the origin, or answers with the waiting page at the same address.
+// Package gateway is the HTTP face of a node: it takes a visitor's request through the gate and on to the origin, or
+// answers with the waiting page at the same address.
 //
 // The life of a request, in the order of the code:
 //
-//  1. [Gateway.ServeHTTP] refuses what must never pass (hygiene.go): CONNECT, unknown
-//     methods, targets and headers beyond their bounds. Headers that only we or a trusted
-//     proxy may send are deleted (reserved.go), foreign Upgrades too.
-//  2. route.Table finds the room that covers the target, by any reading of it.
-//  3. A verified crawler, where the zone lets crawlers pass, and a request that a rule of the
-//     room matches by every reading of its path bypass the room (bypass.go): on to the origin
-//     as if there were none, whatever state it is in. Their questions of the waiting page are
-//     answered with "you may go" and not forwarded; their preflights are not bounded.
-//  4. The waiting page's questions (ask.go) go through the next two steps and are always
-//     answered here. A CORS preflight passes without them, bounded for each address.
-//  5. Every ticket among the cookies is opened; the best serves (gate.go).
+//  1. [Gateway.ServeHTTP] refuses what must never pass (hygiene.go): CONNECT, unknown methods, targets and headers
+//     beyond their bounds. It removes headers that only Anteroom or a trusted proxy may send (reserved.go), and
+//     Upgrades to other protocols.
+//  2. route.Table finds the room that covers the target, by any interpretation of it.
+//  3. A verified crawler, if the zone lets crawlers bypass rooms, and a request that matches a rule of the room by
+//     every interpretation of its path bypass the room (bypass.go): they go to the origin as if there were no room,
+//     whatever state it is in. Requests of their waiting pages are answered with "go" and not forwarded, and their
+//     preflights are not bounded.
+//  4. Requests of the waiting page (ask.go) take the next two steps and are always answered here. A CORS preflight
+//     goes on without them, with a bound per address.
+//  5. Every ticket among the cookies is opened, and the best one counts (gate.go).
 //  6. node.Room decides. It is the only place where admission is decided.
-//  7. Admitted: on to the origin with a signed proof (proxy.go), as a tunnel for
-//     WebSockets (tunnel.go). Else the waiting page or its JSON (respond.go).
-//  8. The origin's answer passes back; the ticket is added to it, the origin's command to
-//     revoke is obeyed and removed (answer.go).
+//  7. If admitted, the request goes to the origin with a signed proof (proxy.go), as a tunnel for WebSockets
+//     (tunnel.go). Otherwise the visitor gets the waiting page or its JSON (respond.go).
+//  8. The origin's response passes back. The ticket is added, and the origin's command to revoke is obeyed and
+//     removed (answer.go).
 //
-// [Gateway.Middleware] is the same with a handler of the caller in the place of the origin.
+// [Gateway.Middleware] does the same with a handler of the caller in place of the origin.
 //
-// What an origin gets to see differs from what the visitor sent in this: our tickets are
-// cut out of the Cookie header (other cookies stay byte for byte), forwarding headers are
-// ours, the proof is added, trailers of the request are dropped. Path and query stay as
-// they came.
+// An origin sees the visitor's request with these changes: our tickets are cut out of the Cookie header (other cookies
+// stay byte for byte), forwarding headers are ours, the proof is added, and trailers of the request are dropped. Path
+// and query do not change.
 //
-// Nothing a client does makes us answer 5xx, but for the 501 of net/http to a transfer
-// coding that it does not know (RFC 9112 §6.1). 502 and 504 speak of the origin, 503 of our
-// own bound on requests in flight, 508 of a loop that the operator has built.
+// No client can cause a 5xx, except for the 501 of net/http for a transfer coding that it does not know (RFC 9112
+// §6.1). 502 and 504 are about the origin, 503 about our own bound on requests in flight, 508 about a loop in the
+// operator's configuration.
 package gateway
 
 import (
@@ -64,7 +63,7 @@ type Config struct {
 	Rules map[anteroom.RoomID]*rules.Set
 	// Geo knows where addresses are, for rules. Nil: nothing is known.
 	Geo rules.Geo
-	// Crawlers tells search-engine crawlers, for CrawlerBypass and for rules. Nil: nobody is one.
+	// Crawlers verifies search-engine crawlers, for CrawlerBypass and for rules. If nil, no client counts as one.
 	Crawlers Crawlers
 	// CrawlerBypass are the zones, by name, whose rooms verified crawlers pass.
 	CrawlerBypass map[string]bool
@@ -82,12 +81,11 @@ type Config struct {
 	Proof *proof.Signer
 	// ProofHeader carries it; empty means X-Anteroom-Assertion.
 	ProofHeader string
-	// CookieName is the tickets' cookie without the room's suffix; empty means
-	// route.DefaultCookieName. The name, and every name that begins with it and "_", is ours:
-	// origins neither see nor set such cookies.
+	// CookieName is the cookie of tickets without the room's suffix; empty means route.DefaultCookieName. Anteroom owns
+	// this name and every name that begins with it and "_": origins neither see nor set such cookies.
 	CookieName string
-	// TrustedProxies are the peers whose word about the client's address counts. None by
-	// default; then nobody's does.
+	// TrustedProxies are the peers that may report the client's address. By default there are none, and forwarding
+	// headers are ignored.
 	TrustedProxies []netip.Prefix
 	// ForwardedHeader makes Forwarded (RFC 7239) the header in which the trusted proxies say
 	// so. By default it is X-Forwarded-For. Only one of them is ever read.
@@ -95,14 +93,14 @@ type Config struct {
 	// Methods are allowed beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, like
 	// PROPFIND. CONNECT, TRACE, TRACK and DEBUG are never allowed.
 	Methods []string
-	// MaxInFlight bounds the requests served at once, streams and tunnels included; more are
-	// answered with 503. Zero means 50,000.
+	// MaxInFlight bounds the requests in flight, including streams and tunnels; further ones get 503. Zero means
+	// 50,000.
 	MaxInFlight int
 	// MaxBody bounds the request bodies of admitted visitors, in bytes; more is 413. Zero
 	// means no bound: bodies are streamed and never held.
 	MaxBody int64
-	// PreflightsPerSecond bounds the CORS preflights of one address that are forwarded past
-	// a room. Zero means 50. Four times as many may come at once.
+	// PreflightsPerSecond bounds the CORS preflights of one address that bypass a room. Zero means 50. Bursts of four
+	// times as many are allowed.
 	PreflightsPerSecond int
 	// Timeouts of the origins' side.
 	Timeouts Timeouts
@@ -126,7 +124,7 @@ type EventKey struct {
 type Site struct {
 	// Hosts are names without port, or "*" for every host that no other site names.
 	Hosts []string
-	// Origins are URLs of scheme http or https with host and nothing else.
+	// Origins are http or https URLs with a host and nothing else.
 	Origins []*url.URL
 	// PreserveHost sends the visitor's Host to the origin instead of the origin's own name.
 	PreserveHost bool
@@ -188,8 +186,8 @@ func newGateway() *Gateway {
 	return g
 }
 
-// Swap makes the gateway serve another configuration from the next request on; requests
-// under way finish with the old one. When it returns an error nothing has changed.
+// Swap puts another configuration in force from the next request on; requests in flight finish with the old one. After
+// an error nothing has changed.
 func (g *Gateway) Swap(cfg Config) error {
 	g.swapping.Lock()
 	defer g.swapping.Unlock()
@@ -200,8 +198,8 @@ func (g *Gateway) Swap(cfg Config) error {
 	return err
 }
 
-// Prepare does all of Swap that can fail, and returns what remains: a function that swaps. A
-// caller who has more to do in between sees to it that no other Swap comes there.
+// Prepare does everything in Swap that can fail, and returns a function that does the rest. A caller with work in
+// between must prevent another Swap there.
 func (g *Gateway) Prepare(cfg Config) (put func(), err error) {
 	s, err := newSetup(cfg, g.live.Load(), nodeDoors(cfg.Node))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// JWKSPath is where the keys stand that verify the proof, on every host.
+// JWKSPath is the path of the keys that verify the proof, on every host.
 const JWKSPath = wellKnown + "jwks.json"
 
 // setProof puts the proof of admission on the request for the origin. A client's own copy, in

@@ -29,10 +29,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 }
 
-// Drain prepares the end of the process: open streams are told to come back and end at
-// once, no new ones are opened, and everything else goes on. It returns when ctx ends or when
-// the last WebSocket has closed; then those still open are closed. Call it beside
-// [http.Server.Shutdown], which does not know of them.
+// Drain prepares the end of the process: it tells open streams to reconnect and ends them, opens no new ones, and lets
+// everything else continue. It returns when ctx ends or the last WebSocket has closed; any that remain are then closed.
+// Call it beside [http.Server.Shutdown], which does not know about them.
 func (g *Gateway) Drain(ctx context.Context) {
 	g.drainOnce.Do(func() { close(g.drain) })
 	tick := time.NewTicker(20 * time.Millisecond)

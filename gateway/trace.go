@@ -8,8 +8,8 @@ import (
 
 // Tracer records traces of requests (W3C Trace Context). Safe for concurrent use.
 type Tracer interface {
-	// Start begins the span of a request, or returns nil: it is not to be traced. Trusted says that
-	// the headers come from one of the operator's proxies. Nothing of the request may be kept.
+	// Start begins the span of a request, or returns nil if it is not traced. Trusted says that the headers come from
+	// one of the operator's proxies. The request must not be kept.
 	Start(r *http.Request, trusted bool, at time.Time) Span
 }
 

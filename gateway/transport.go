@@ -24,8 +24,8 @@ type Timeouts struct {
 	Stall time.Duration
 	// Page bounds the sending of a waiting page, its JSON, or one event of a stream. 10 s.
 	Page time.Duration
-	// IdleWaiting is how long a connection on which nobody was let in yet may be idle: who
-	// waits asks again after longer than that. 15 s. See [Gateway.Server].
+	// IdleWaiting is how long a connection may be idle while it has only received the waiting page, which refreshes
+	// less often than that. Default 15 s. See [Gateway.Server].
 	IdleWaiting time.Duration
 }
 

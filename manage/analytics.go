@@ -8,11 +8,10 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// Analytics returns what was recorded of rooms, of which the caller must be allowed to read each.
-// No rooms in the query means all that the caller may read, in the order of [State.Rooms].
-//
-// What was recorded outlives a room: one that was deleted is there for who may read it by its id.
-// An error is of kind Unavailable where this process keeps no analytics and reaches nobody who does.
+// Analytics returns what was recorded about rooms. The caller must be allowed to read each of them. Without rooms, the
+// query is about all rooms that the caller may read, in the order of [State.Rooms]. Records outlive a room: a deleted
+// one can be read by its id. An error has kind Unavailable if this process keeps no analytics and reaches no process
+// that does.
 func (m *Manager) Analytics(ctx context.Context, by Caller, q analytics.Query) (analytics.Answer, error) {
 	s := m.State()
 	if len(q.Rooms) == 0 {

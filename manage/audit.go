@@ -199,9 +199,9 @@ func (m *Manager) anchor(ctx context.Context) (first uint64, prev string, err er
 	return a.First, a.Prev, err
 }
 
-// VerifyAudit recomputes the chain of hashes and names the first record that does not fit.
-// It returns the number of records and the hash of the newest: whoever notes these elsewhere
-// also notices a log that was written anew.
+// VerifyAudit recomputes the chain of hashes and names the first record that does not fit. It returns the number of
+// records and the hash of the newest one: if you note both elsewhere, you also notice a log that was rewritten as a
+// whole.
 func (m *Manager) VerifyAudit(ctx context.Context, by Caller) (records int, head string, err error) {
 	if err := by.need(Admin, "", ""); err != nil {
 		return 0, "", err

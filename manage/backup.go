@@ -56,8 +56,8 @@ const (
 	restoreTime = 10 * time.Minute
 )
 
-// Backup writes everything that a manager keeps, tokens as hashes only. With keys the ticket
-// keys go with it: whoever has them can make tickets, so keep such a file as safe.
+// Backup writes everything that a manager keeps; of tokens only hashes. With keys, it includes the ticket keys: anyone
+// who has them can make tickets, so keep such a file as secret as the keys.
 func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool) error {
 	if err := by.need(Admin, "", ""); err != nil {
 		return err
@@ -199,9 +199,8 @@ type backup struct {
 	sum    string
 }
 
-// Restore replaces everything by what a backup holds, or changes nothing and says what is
-// wrong with it. The caller's own token stays. The audit log goes on: that of the backup is
-// verified and left where it is.
+// Restore replaces everything with the contents of a backup, or changes nothing and returns what is wrong with it. The
+// caller's own token stays. The audit log continues: the log in the backup is verified, but not restored.
 func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored, error) {
 	if err := by.need(Admin, "", ""); err != nil {
 		return Restored{}, err

@@ -7,8 +7,8 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// ClusterStatus is how the nodes that serve the rooms stand together, as one of them sees it.
-// A process that is alone has no Name and one node.
+// ClusterStatus describes the nodes that serve the rooms, as one of them sees them. A standalone process has no Name
+// and one node.
 type ClusterStatus struct {
 	Name string `json:"name" doc:"Name of the cluster; empty for a standalone process."`
 	Site string `json:"site" doc:"Site of the node that answers."`
@@ -52,7 +52,7 @@ type ClusterSite struct {
 	IdlePermits uint64  `json:"idle_permits" doc:"Permits that it holds and does not use."`
 }
 
-// ClusterStore is this node's touch with what is kept.
+// ClusterStore is this node's connection to the stores.
 type ClusterStore struct {
 	Site   ClusterTouch `json:"site" doc:"Connection to the store of its site."`
 	Shared ClusterTouch `json:"shared" doc:"Connection to the store of the configuration."`
@@ -74,7 +74,7 @@ type ClusterFinding struct {
 	Fix      string `json:"fix" doc:"What to do."`
 }
 
-// Cluster returns how the nodes stand together. It needs the permission to read everything.
+// Cluster returns the state of the cluster. It requires the permission to read everything.
 func (m *Manager) Cluster(ctx context.Context, by Caller) (ClusterStatus, error) {
 	if err := by.need(Read, "", ""); err != nil {
 		return ClusterStatus{}, err

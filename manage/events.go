@@ -63,8 +63,8 @@ func (m *Manager) CreateEvent(ctx context.Context, by Caller, zone anteroom.Zone
 	return made, err
 }
 
-// ChangeEvent changes an event. What fn does to ID, seed and times of creation is ignored. An
-// event that is planned anew after it has begun gets another seed, for its own is known.
+// ChangeEvent changes an event. Changes that fn makes to ID, seed and creation times are ignored. An event that is
+// rescheduled after it has begun gets a new seed, because the old one is public.
 func (m *Manager) ChangeEvent(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id anteroom.EventID, fn func(*anteroom.Event) error) (changed anteroom.Event, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
 		old, err := t.own(zone, room)

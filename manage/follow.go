@@ -21,9 +21,9 @@ const (
 	sweepEvery = time.Minute
 )
 
-// Follow puts in force what other processes change, until ctx ends: the audit record of a
-// change holds its writes. It returns ctx's error, or the link's when that closes. When a change cannot
-// be put in force here, the state stays as it is, the log says why, and it is tried again.
+// Follow puts in force what other processes change, until ctx ends: the audit record of a change holds its writes. It
+// returns ctx's error, or the link's error when that closes. If a change cannot be put in force here, the state stays
+// as it is, the log says why, and Follow tries again.
 func (m *Manager) Follow(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -14,12 +14,12 @@ const MaxHistory = 1_000
 
 // History is what the audit log has of one room.
 type History struct {
-	// Records in their order. For a caller who may not read the audit log they do not say who it
-	// was: Actor, Token, Address, Request, and the hashes are empty.
+	// Records, in their order. For a caller who may not read the audit log, Actor, Token, Address, Request and the
+	// hashes are empty.
 	Records []AuditRecord
 	// Nameless says that they do not.
 	Nameless bool
-	// Since is where the log begins, when that is later than what was asked for; else zero.
+	// Since is where the log begins, if that is later than the requested time; otherwise zero.
 	Since time.Time
 	// Omitted: there were more than MaxHistory, of which the newest are here.
 	Omitted bool
@@ -28,9 +28,9 @@ type History struct {
 // sinceSlack is how much the wall clock may have been set back between two records.
 const sinceSlack = time.Hour
 
-// RoomHistory returns what was done to a room between two moments, from included. Whoever may read
-// the room may know what was done, and needs the permission to read the audit log to be told who did
-// it. The room may have been deleted since, or be one of the file's.
+// RoomHistory returns what was done to a room from one time (included) to another. A caller who may read the room may
+// see what was done; seeing who did it requires the permission to read the audit log. The room may have been deleted
+// since, or be defined in the configuration file.
 func (m *Manager) RoomHistory(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, from, to time.Time) (h History, err error) {
 	if err := by.need(Read, zone, room); err != nil {
 		return h, err

@@ -127,8 +127,8 @@ func (s *State) unused(name string) error {
 	return nil
 }
 
-// UsesList reports whether $name stands in an expression. One inside a quoted text counts,
-// too, which errs on the safe side.
+// UsesList reports whether an expression contains $name. It also counts names inside quoted texts, which errs on the
+// safe side.
 func UsesList(expression, name string) bool {
 	for rest := expression; ; {
 		_, after, found := strings.Cut(rest, "$"+name)

@@ -47,9 +47,8 @@ func (m *Manager) doorsOf(by Caller, p Permission, zone anteroom.ZoneID, room an
 	return m.doors()
 }
 
-// AdmitNow gives turns to the first n visitors of the line at once, also while the room is
-// paused, but never beyond its limits. It returns how many got one. Rooms of the file can be
-// helped, too.
+// AdmitNow calls the first n visitors of the queue now, even while the room is paused, but never beyond its limits. It
+// returns how many were called. It also works for rooms of the configuration file.
 func (m *Manager) AdmitNow(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, n int) (admitted int, err error) {
 	d, err := m.doorsOf(by, Edit, zone, room)
 	if err != nil {
@@ -85,8 +84,8 @@ func (m *Manager) Revoke(ctx context.Context, by Caller, zone anteroom.ZoneID, r
 	return d.Revoke(ctx, room, visitor)
 }
 
-// Shuffle returns the record of an event's shuffle. It is public: whoever knows the room and
-// the event may see it, so that it takes no caller.
+// Shuffle returns the record of an event's shuffle. The record is public to everyone who knows the room and the event,
+// so it takes no caller.
 func (m *Manager) Shuffle(room anteroom.RoomID, event anteroom.EventID, number int) (ShuffleRecord, error) {
 	d, err := m.doors()
 	if err != nil {

@@ -1,21 +1,18 @@
-// Package manage is what operators can do: zones, rooms, events, rules, lists, tokens, keys,
-// backup. It is the one place of permission, validation, audit and persistence; every face
-// (REST, command line, dashboard) only calls it.
+// Package manage is what operators can do: zones, rooms, events, rules, lists, tokens, keys, backups. It is the one
+// place for permission, validation, audit and persistence; every face (REST, command line, dashboard) only calls it.
 //
-// A [Manager] holds an immutable [State] behind a pointer. A change works on a copy and takes
-// these steps, one change at a time:
+// A [Manager] holds an immutable [State] behind a pointer. A change works on a copy and takes these steps, one change
+// at a time:
 //
-//  1. The caller's function changes a copy; permission and every check come here.
-//  2. [Config.Prepare] makes ready what the doors need of it, which may fail.
-//  3. The audit record is created. It holds the writes that follow from it: from here on the
-//     change has happened, whatever comes.
-//  4. The writes are done. What an end of the process leaves undone is done at the next start.
-//  5. The doors follow, the State is exchanged, the caller gets its answer.
+//  1. The caller's function changes a copy. Permission and all checks come here.
+//  2. [Config.Prepare] prepares what the doors need for it, which may fail.
+//  3. The audit record is created. It holds the writes that follow from the change: from now on the change has
+//     happened, whatever comes.
+//  4. The writes are done. Writes that the end of the process leaves undone are done at the next start.
+//  5. The doors follow, the State is replaced, and the caller gets its answer.
 //
-// Where several processes share the link, [Manager.Follow] puts in force what the others
-// change. A change that another has overtaken is made anew on what is there then.
-//
-// docs/adr/0008-audit-is-the-write-ahead-log.md says why.
+// If several processes share the link, [Manager.Follow] puts in force what the others change. A change that another one
+// has overtaken is repeated on the new state. docs/adr/0008-audit-is-the-write-ahead-log.md says why.
 package manage
 
 import (
@@ -35,7 +32,7 @@ import (
 
 // Config says what a manager works with. Only Link is required.
 type Config struct {
-	// Link keeps everything. Other keys than those that begin with "manage." are left alone.
+	// Link stores everything. Keys that do not begin with "manage." are left alone.
 	Link cluster.Link
 	// CookieName of the tickets, for the check that rooms do not overwrite each other's; empty
 	// means the published one.
@@ -60,7 +57,7 @@ type Config struct {
 	Keys Keys
 	// Webhooks sends; nil means that nothing is sent and webhooks cannot be made.
 	Webhooks Webhooks
-	// Cluster tells how the nodes stand together; nil means that no room is served.
+	// Cluster returns the state of the cluster; nil means that this process serves no rooms.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
 	// Configuration returns what the process was started or last reloaded with; nil means nothing.
 	Configuration func() Configuration
@@ -88,8 +85,8 @@ type Prepare func(ctx context.Context, s *State) (finish func(ok bool), err erro
 type Doors interface {
 	// Status returns a room's live numbers, and whether the room is served.
 	Status(id anteroom.RoomID) (anteroom.Status, bool)
-	// AdmitNow gives turns to the first n of the line at once, also while they are held, but
-	// never beyond the limits, and returns how many got one.
+	// AdmitNow calls the first n visitors of the queue now, even while admissions are stopped, but never beyond the
+	// limits, and returns how many were called.
 	AdmitNow(ctx context.Context, id anteroom.RoomID, n int) (admitted int, err error)
 	// Find returns the visitors with a reference code or a full id in hexadecimal digits.
 	Find(ctx context.Context, id anteroom.RoomID, reference string) ([]Visitor, error)
@@ -116,7 +113,7 @@ const (
 	Used    = "used"
 )
 
-// Visitor is somebody who waits or is inside.
+// Visitor is a visitor who waits or has a session.
 type Visitor struct {
 	ID         anteroom.ID
 	Reference  string
@@ -128,7 +125,7 @@ type Visitor struct {
 	AheadKnown bool
 }
 
-// ShuffleRecord is what anybody needs to recompute the places of a shuffle.
+// ShuffleRecord is what anyone needs to recompute the places of a shuffle.
 type ShuffleRecord struct {
 	Event      anteroom.EventID
 	Number     int           // of the occurrence
@@ -172,7 +169,7 @@ type Manager struct {
 	fails failures
 	used  lastUses
 
-	// changing has room for one: whoever puts something in may change what follows.
+	// changing has room for one: the goroutine that puts something in may change what follows.
 	changing chan struct{}
 	index    index
 	pages    map[string]pageUse // by their keys
@@ -232,7 +229,7 @@ func (m *Manager) put(s *State) {
 	m.state.Store(s)
 }
 
-// State returns what is in force: it does not change.
+// State returns the state in force. It never changes; a change makes another one.
 func (m *Manager) State() *State { return m.state.Load() }
 
 // Account returns the id, 32 hexadecimal digits, and the name of the one account.
@@ -245,7 +242,7 @@ func (m *Manager) Account() (id, name string) {
 // and no log; empty when there was one.
 func (m *Manager) FirstToken() string { return m.first }
 
-// File is what the configuration says of rooms.
+// File holds the rooms of the configuration file.
 type File struct {
 	Name       string // as in Config.FileName
 	Rooms      []anteroom.Room
@@ -316,7 +313,7 @@ type Grant struct {
 	Permission Permission      `json:"permission"`
 }
 
-// Caller is who asks. [Manager.Authenticate] makes it.
+// Caller is the one who asks. [Manager.Authenticate] returns it.
 type Caller struct {
 	Token     TokenID // empty for the token of the environment
 	Name      string

@@ -111,7 +111,7 @@ func (t *tx) setZone(operation string, before, after *storedZone) error {
 	return t.put(zonePrefix+string(after.ID), zoneDocument{t.header(), after.made, after.Zone})
 }
 
-// ChangeZone changes the settings of a zone; id, name and times stay as they are.
+// ChangeZone changes the settings of a zone; its id, name and times do not change.
 func (m *Manager) ChangeZone(ctx context.Context, by Caller, id anteroom.ZoneID, fn func(*anteroom.Zone) error) (changed anteroom.Zone, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
 		old, err := t.old.zone(by, Edit, id)
@@ -399,7 +399,7 @@ func (m *Manager) ChangeRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 	return changed, err
 }
 
-// DeleteRoom deletes a room with everything in it. Whoever waits there is let pass.
+// DeleteRoom deletes a room with everything in it. Visitors who wait there reach the origin.
 func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID) error {
 	return m.change(ctx, by, func(t *tx) error {
 		old, err := t.own(zone, id)
@@ -418,8 +418,8 @@ func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 	})
 }
 
-// ChangeControls changes the operator's hand on a room: pause, drain, reset. It is for the
-// file's rooms as well, since it is no setting.
+// ChangeControls changes a room's controls: pause, drain, reset, message. Controls are not settings, so this also works
+// for rooms of the configuration file.
 func (m *Manager) ChangeControls(ctx context.Context, by Caller, zone anteroom.ZoneID, id anteroom.RoomID, fn func(*anteroom.Controls) error) (changed anteroom.Controls, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
 		old, err := t.old.room(t.by, Edit, zone, id)

@@ -47,7 +47,7 @@ type Served struct {
 	Template *page.Template
 	// EventTemplates are the compiled custom pages of events that have one.
 	EventTemplates map[anteroom.EventID]*page.Template
-	// Bypass are the compiled rules; nil when there are none.
+	// Bypass holds the compiled rules; nil if there are none.
 	Bypass *rules.Set
 
 	lists *rules.Lists // with which the rules were compiled
@@ -98,7 +98,7 @@ func (s *State) Zone(id anteroom.ZoneID) (anteroom.Zone, bool) {
 	return anteroom.Zone{}, false
 }
 
-// ZoneNamed returns a zone by its name, as it stands in [anteroom.Room.Zone].
+// ZoneNamed returns a zone by the name that [anteroom.Room.Zone] uses.
 func (s *State) ZoneNamed(name string) (anteroom.Zone, bool) {
 	for _, z := range s.zones {
 		if z.Name == name {

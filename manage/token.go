@@ -16,10 +16,10 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// TokenID names a token: 32 lower-case hexadecimal digits. It is no secret.
+// TokenID identifies a token: 32 lower-case hexadecimal digits. It is not a secret.
 type TokenID string
 
-// Token is a token as it is shown: without its secret, which only its maker has seen.
+// Token is a token without its secret, which only its creator has seen.
 type Token struct {
 	ID        TokenID
 	Name      string
@@ -175,10 +175,9 @@ func (m *Manager) begin(ctx context.Context) error {
 // to authenticate too often.
 var ErrTooManyFailures = fmt.Errorf("more than %d failed authentications within a minute", MaxFailedLogins)
 
-// Authenticate returns who a secret belongs to: a token, or what AuthKey makes of one. Its
-// errors do not say what was wrong: the secret, its age or the address. An address that has
-// failed too often gets ErrTooManyFailures instead, for up to a minute; valid secrets are
-// answered from there all the same.
+// Authenticate returns the caller that a secret belongs to: a token, or what AuthKey makes of one. Its errors do not
+// say whether the secret, its age or the address was wrong. An address that has failed too often gets
+// ErrTooManyFailures instead, for up to a minute; valid secrets still work from there.
 func (m *Manager) Authenticate(secret string, from netip.Addr, requestID string) (Caller, error) {
 	now := m.now()
 	from = from.Unmap().WithZone("")
@@ -403,8 +402,8 @@ func (s *State) token(id TokenID) (*token, error) {
 	return nil, notFound("token", string(id))
 }
 
-// RotateToken gives a token a new secret. The one before stays valid for the overlap, up to
-// MaxTokenOverlap; zero ends it at once.
+// RotateToken gives a token a new secret. The previous one stays valid for the overlap, up to MaxTokenOverlap; zero
+// ends it now.
 func (m *Manager) RotateToken(ctx context.Context, by Caller, id TokenID, overlap time.Duration) (made Token, text string, err error) {
 	if err := by.need(Admin, "", ""); err != nil {
 		return made, "", err
@@ -433,7 +432,7 @@ func (m *Manager) RotateToken(ctx context.Context, by Caller, id TokenID, overla
 	return made, text, nil
 }
 
-// DeleteToken ends a token at once.
+// DeleteToken deletes a token. It is invalid immediately.
 func (m *Manager) DeleteToken(ctx context.Context, by Caller, id TokenID) error {
 	if err := by.need(Admin, "", ""); err != nil {
 		return err
@@ -450,7 +449,7 @@ func (m *Manager) DeleteToken(ctx context.Context, by Caller, id TokenID) error 
 	})
 }
 
-// RotateKeys makes a new ticket key. Nobody loses a place.
+// RotateKeys makes a new ticket key. No visitor loses a place.
 func (m *Manager) RotateKeys(ctx context.Context, by Caller) error {
 	if err := by.need(Admin, "", ""); err != nil {
 		return err

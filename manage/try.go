@@ -16,7 +16,7 @@ type TriedRule struct {
 	Readings []Reading
 	// Exhausted: the expression needs more steps than it may take, and so it does not match.
 	Exhausted bool
-	// Wide: it would also let somebody pass who has nothing but an ordinary browser.
+	// Wide: the rule would also match a visitor with an ordinary browser.
 	Wide   bool
 	Fields map[string]any // as of [rules.Request.Values]
 }
@@ -28,13 +28,10 @@ type Reading struct {
 	Matches bool
 }
 
-// TryRule evaluates an expression, which is that of no rule yet, as the gateway would. The request
-// has its path as it was sent in RawPath. The lists are those of the installation: the caller must
-// be allowed to see them, or to edit a room somewhere, whose rules could name them. Room may be
-// empty; else Wide is about what that room covers.
-//
-// The faults of an error have the path "expression", or "request.url" for a path that the
-// gateway refuses.
+// TryRule evaluates an expression as the gateway would, before any rule has it. RawPath holds the path of the request
+// as it was sent. The lists are those of the installation: the caller must be allowed to see them, or to edit a room
+// somewhere whose rules could name them. Room may be empty; otherwise Wide is about what that room covers. Faults have
+// the path "expression", or "request.url" if the gateway would refuse the path.
 func (m *Manager) TryRule(by Caller, room anteroom.RoomID, expression string, r *rules.Request) (tried TriedRule, err error) {
 	s := m.State()
 	if !by.May(Read, "", "") && !by.MaySomewhere(Edit) {

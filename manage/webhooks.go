@@ -21,9 +21,9 @@ type Webhooks interface {
 	// Key is what the secrets of webhooks are made from: the same at every node, and over every
 	// rotation of the ticket keys.
 	Key() [32]byte
-	// CheckURL says what is wrong with an address under the configuration of this process.
+	// CheckURL returns what is wrong with an address under the configuration of this process.
 	CheckURL(url string) error
-	// Test sends a webhook.test at once, and once, and returns what came of it.
+	// Test sends a webhook.test now, without retries, and returns the result.
 	Test(ctx context.Context, w SignedWebhook, by string) (Delivery, error)
 	// Deliveries returns what was sent lately, the newest first.
 	Deliveries(ctx context.Context, id anteroom.WebhookID) ([]Delivery, error)
@@ -36,7 +36,7 @@ const (
 	DeliveryFailed    = "failed"    // it was given up
 )
 
-// Delivery is one thing that one webhook is told.
+// Delivery is one message to one webhook.
 type Delivery struct {
 	ID        string    `json:"id"` // the same at every attempt
 	Type      string    `json:"type"`
@@ -57,7 +57,7 @@ type SignedWebhook struct {
 	Secrets []string
 }
 
-// ShownWebhook is a webhook as it is shown: without its secrets.
+// ShownWebhook is a webhook without its secrets.
 type ShownWebhook struct {
 	anteroom.Webhook
 	CreatedBy string
@@ -99,7 +99,7 @@ func readWebhook(key string, data []byte) (*storedWebhook, error) {
 
 const (
 	webhookPrefixText = "anw_"
-	// MaxWebhookOverlap bounds for how long two secrets sign at once.
+	// MaxWebhookOverlap bounds how long two secrets sign.
 	MaxWebhookOverlap = 30 * 24 * time.Hour
 )
 
@@ -200,7 +200,7 @@ func (m *Manager) Webhook(by Caller, id anteroom.WebhookID) (ShownWebhook, error
 	return m.shownWebhook(w), nil
 }
 
-// SignedWebhooks returns all webhooks that are not disabled, for whoever sends.
+// SignedWebhooks returns all enabled webhooks, with their secrets, for the process that sends.
 func (m *Manager) SignedWebhooks() []SignedWebhook {
 	var out []SignedWebhook
 	for _, w := range m.State().hooks {
@@ -298,8 +298,8 @@ func (m *Manager) ChangeWebhook(ctx context.Context, by Caller, id anteroom.Webh
 	return changed, nil
 }
 
-// RotateWebhook gives a webhook a new secret. Until the overlap ends, at most
-// MaxWebhookOverlap, what is sent is signed with both; zero ends the old one at once.
+// RotateWebhook gives a webhook a new secret. Until the overlap ends, at most MaxWebhookOverlap, both secrets sign;
+// zero ends the old one now.
 func (m *Manager) RotateWebhook(ctx context.Context, by Caller, id anteroom.WebhookID, overlap time.Duration) (made ShownWebhook, text string, err error) {
 	sender, err := m.webhooks()
 	if err != nil {
@@ -339,7 +339,7 @@ func (m *Manager) DeleteWebhook(ctx context.Context, by Caller, id anteroom.Webh
 	})
 }
 
-// TestWebhook sends a webhook.test at once, also to one that is disabled.
+// TestWebhook sends a webhook.test now, even to a disabled webhook.
 func (m *Manager) TestWebhook(ctx context.Context, by Caller, id anteroom.WebhookID) (Delivery, error) {
 	sender, err := m.webhooks()
 	if err != nil {
@@ -355,7 +355,7 @@ func (m *Manager) TestWebhook(ctx context.Context, by Caller, id anteroom.Webhoo
 	return sender.Test(ctx, m.signed(w), by.Name)
 }
 
-// Deliveries returns what a webhook was told lately, the newest first.
+// Deliveries returns the recent deliveries of a webhook, newest first.
 func (m *Manager) Deliveries(ctx context.Context, by Caller, id anteroom.WebhookID) ([]Delivery, error) {
 	sender, err := m.webhooks()
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Request is what expressions look at. Fill in the exported fields, evaluate as often as
-// needed, and [Request.Reset] it for the next one: what is derived from the fields is kept
-// inside, so that it is made once and in memory used before. Path may change between
-// evaluations; the rest may not. Not for use by several goroutines at once.
+// Request is what expressions look at. Fill in the exported fields, evaluate as often as needed, and [Request.Reset] it
+// for the next request: derived values are kept inside and reuse their memory. Path may change between evaluations, the
+// other fields may not. Not safe for concurrent use.
 type Request struct {
 	Method  string
 	Version string // "HTTP/1.1", "HTTP/2.0"
@@ -66,8 +65,8 @@ type Place struct {
 	EU           bool   // the country is in the European Union
 }
 
-// Over returns at with the country, continent and ASN that p names, where it names them: what somebody
-// says of a place, over what its address says.
+// Over returns at with the country, continent and ASN of p where p has them: an explicit location overrides that of the
+// address.
 func (p Place) Over(at Place) Place {
 	at.Country = cmp.Or(p.Country, at.Country)
 	at.Continent = cmp.Or(p.Continent, at.Continent)

@@ -1,12 +1,11 @@
-// Package rules is the Rules language: conditions on a request that let it pass a waiting
-// room, as in
+// Package rules is the Rules language: conditions under which a request bypasses a waiting room, as in
 //
 //	ip.src in $office or starts_with(http.request.uri.path, "/health")
 //
-// [Compile] reads an expression, checks its types and turns it into a tree of small typed
-// nodes; [Expression.Match] walks the tree. Reading is bounded by the Max… constants, and a
-// walk by maxWork: an expression that would take longer counts as not matched, whatever it
-// says, so that nobody passes by tiring the doorman. docs/rules.md is the page for operators.
+// [Compile] reads an expression, checks its types and turns it into a tree of small typed nodes; [Expression.Match] walks
+// the tree. Reading is bounded by the Max… constants, and a walk by maxWork: an expression that would take longer does
+// not match, whatever it says, so that no request can force a bypass by being expensive. docs/rules.md is the page for
+// operators.
 package rules
 
 import (

@@ -136,8 +136,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// HealthPath answers load balancers on the visitors' listeners, for every host: 200 when
-// /-/ready would say 200, else 503, and nothing that a stranger should not know.
+// HealthPath answers load balancers on the visitors' listeners, for every host: 200 if /-/ready would return 200,
+// otherwise 503. It reveals nothing else.
 const HealthPath = "/.well-known/anteroom/health"
 
 // withHealth answers HealthPath before the gateway sees the request: it has no room, no site,

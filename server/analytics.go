@@ -52,7 +52,7 @@ func (s *Server) openAnalytics(cfg config.Config) {
 		MaxSize: int64(a.MaxSizeMiB) << 20, Log: s.log})
 }
 
-// Analytics is the store of this process; nil when it has none.
+// Analytics returns the store of this process; nil if it has none.
 func (s *Server) Analytics() *store.Store { return s.analytics }
 
 // analyticsReader is where operators' questions go: to the store of this process, or to that of

@@ -45,7 +45,7 @@ func newDraining(srv *http.Server, listeners ...net.Listener) *draining {
 	return d
 }
 
-// Serve is [http.Server.Serve]; that end has closed the listener is no failure.
+// Serve is [http.Server.Serve], except that a listener closed by end is not a failure.
 func (d *draining) Serve(l net.Listener) error {
 	if err := d.Server.Serve(l); !d.ending.Load() {
 		return err

@@ -127,9 +127,9 @@ func (in *Inheritance) close() (unused []string) {
 	return unused
 }
 
-// HandOver starts the program anew with this server's listeners. It returns nil when the
-// new process has its configuration, its listeners and its keys; end the context of Run then.
-// On an error this process goes on as if nothing had happened.
+// HandOver starts the program again with this server's listeners. It returns nil once the new process has its
+// configuration, its listeners and its keys; then end the context of Run. After an error, this process continues as if
+// nothing had happened.
 func (s *Server) HandOver(ctx context.Context) error {
 	if s.handed.Load() {
 		return errors.New("the listeners are already being handed over")

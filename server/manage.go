@@ -212,7 +212,7 @@ func (d doors) Status(id anteroom.RoomID) (anteroom.Status, bool) {
 	return r.Status(), true
 }
 
-// AdmitNow gives turns to the next in line.
+// AdmitNow calls the next visitors in the queue.
 func (d doors) AdmitNow(ctx context.Context, id anteroom.RoomID, n int) (int, error) {
 	r, err := d.room(id)
 	if err != nil {

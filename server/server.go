@@ -1,9 +1,9 @@
-// Package server wires an Anteroom process together: configuration, store, node, gateway,
-// listeners. [New] opens everything, [Server.Run] serves until its context ends.
+// Package server wires an Anteroom process together: configuration, store, node, gateway, listeners. [New] opens
+// everything, and [Server.Run] serves until its context ends.
 //
-// A reload (SIGHUP, a changed file, POST /-/reload) takes one way: parse, check, build,
-// swap. If any step fails the process goes on with what it had and says so in the log, in
-// /-/status and in the metric anteroom_config_reload_success.
+// A reload (SIGHUP, a changed file, POST /-/reload) always takes the same steps: parse, check, build, swap. If any step
+// fails, the process continues with the previous configuration and reports that in the log, in /-/status and in the
+// metric anteroom_config_reload_success.
 package server
 
 import (
@@ -49,7 +49,7 @@ type Options struct {
 	Inherited *Inheritance
 
 	resolver crawler.Resolver // of crawlers' names; nil means the system's
-	// How long things last before webhooks are told, and how often is looked, in tests.
+	// For tests: how long conditions last before webhooks report them, and how often they are checked.
 	webhookPace webhook.Pace
 	webhookLook time.Duration
 	acmeRoots   *x509.CertPool // whom to believe when talking to the authority, in tests
@@ -244,8 +244,8 @@ func (s *Server) Status() []anteroom.Status {
 // Config returns the configuration in force.
 func (s *Server) Config() config.Config { return *s.cfg.Load() }
 
-// Reload reads the configuration anew and puts it in force, or changes nothing and returns
-// why. Some changes need a restart, like that of a listener; the log names them.
+// Reload reads the configuration again and puts it in force, or changes nothing and returns why. Some changes need a
+// restart, like a new listener; the log names them.
 func (s *Server) Reload(ctx context.Context, why string) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

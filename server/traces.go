@@ -99,8 +99,8 @@ func (t *tracer) stop() {
 	}
 }
 
-// Start implements gateway.Tracer. A stranger's traceparent says which trace the request belongs to, but not
-// whether we trace it: that would let anybody fill the receiver.
+// Start implements gateway.Tracer. A traceparent from the internet says which trace a request belongs to, but not
+// whether we trace it: otherwise anyone could flood the receiver.
 func (t *tracer) Start(r *http.Request, trusted bool, at time.Time) gateway.Span {
 	var parent trace.SpanContext
 	given := len(r.Header["Traceparent"]) > 0

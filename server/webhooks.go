@@ -73,14 +73,14 @@ func (h *webhooks) use(p prepared) {
 // Key is what secrets are made from.
 func (h *webhooks) Key() [32]byte { return *h.key.Load() }
 
-// CheckURL says what is wrong with an address here.
+// CheckURL returns what is wrong with an address here.
 func (h *webhooks) CheckURL(url string) error { return h.guard.CheckURL(url) }
 
 func targetOf(w manage.SignedWebhook) webhook.Target {
 	return webhook.Target{Webhook: w.Webhook, Secrets: w.Secrets}
 }
 
-// Test sends a test at once, and keeps what came of it.
+// Test sends a test now, and stores the result.
 func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) (manage.Delivery, error) {
 	m := webhook.Test(w.Webhook, time.Now().Truncate(time.Millisecond), by)
 	out := h.tests.Try(ctx, targetOf(w), m)
@@ -102,7 +102,7 @@ func deliveryOf(d webhook.Delivery) manage.Delivery {
 		LastOn: d.Last, NextOn: d.Next, Millis: d.Took.Milliseconds()}
 }
 
-// Deliveries returns what a webhook was told lately, whoever has sent it.
+// Deliveries returns the recent deliveries of a webhook, whichever process sent them.
 func (h *webhooks) Deliveries(ctx context.Context, id anteroom.WebhookID) ([]manage.Delivery, error) {
 	out := []manage.Delivery{}
 	queue, err := webhookStore{h.s}.Load(ctx, id)

@@ -21,7 +21,7 @@ type Query struct {
 	Zone     anteroom.ZoneID
 	Room     anteroom.RoomID
 	From, To time.Time // ignored with an Event
-	// Event is the one; its report begins with the prequeue, or else with the start.
+	// Event is the event of the report, which begins with its prequeue or, without one, with its start.
 	Event  anteroom.EventID
 	Number int // of the occurrence, from 0
 }

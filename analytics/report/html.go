@@ -26,8 +26,8 @@ var (
 	}).Parse(body))
 )
 
-// Policy is the Content-Security-Policy of the page. It allows its style and nothing else; the page
-// says so itself, too, for whoever opens a file.
+// Policy is the Content-Security-Policy of the page. It allows its style and nothing else. The page repeats it, for
+// readers who open it as a file.
 var Policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"

@@ -1,14 +1,13 @@
-// Package report is what happened in a room, in one file: for the people who ran a sale, for those
-// who ask afterwards whether it was fair, and for those who plan the next.
+// Package report writes what happened in a room into one file: for the people who ran a sale, for those who ask
+// afterwards whether it was fair, and for those who plan the next one.
 //
-// [Collect] asks package manage for what was recorded, what was changed and what was drawn; [Make]
-// turns that into a [Report], which is plain data: its JSON form, [Report.WriteHTML] and
-// [Report.WriteCSV] show the same figures. The HTML is one file without a script and without any
-// further request, to be kept, printed and sent; its charts are SVG. Every word in it that somebody
-// chose is text, and every cell of the CSV that a spreadsheet would run is quoted.
+// [Collect] asks package manage for what was recorded, changed and shuffled. [Make] turns that into a [Report], which
+// is plain data: its JSON form, [Report.WriteHTML] and [Report.WriteCSV] show the same figures. The HTML is one file
+// without scripts and external requests that can be kept, printed and sent; its charts are SVG. Every word in it that a
+// user chose is escaped text, and every cell of the CSV that a spreadsheet would execute is quoted.
 //
-// Where to read on: make.go for what the figures are, order.go for what is said of fairness,
-// docs/report.md for operators.
+// Where to read on: make.go for the figures, order.go for what the report says about fairness, docs/report.md for
+// operators.
 package report
 
 import (
@@ -125,7 +124,7 @@ type Spread struct {
 	Max   float64  `json:"max" min:"0"`
 }
 
-// Estimates tell how good the forecasts were that visitors were shown when they came.
+// Estimates compares the estimated waits that visitors saw on arrival with their actual waits.
 type Estimates struct {
 	Compared int64    `json:"compared" doc:"Number of visitors admitted from the queue whose estimated wait is known."`
 	LateOf   *float64 `json:"late_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
@@ -133,7 +132,7 @@ type Estimates struct {
 	Early    *Spread  `json:"early" doc:"How much less than estimated the other visitors waited."`
 }
 
-// Order is what can be said of the order in which people were let in.
+// Order describes the order in which visitors were admitted.
 type Order struct {
 	Methods   []anteroom.QueueingMethod `json:"methods" doc:"Queueing methods in force, in order of time."`
 	Overtakes int64                     `json:"overtakes" doc:"Visitors admitted without a turn while another one who was present waited at the same site."`
@@ -142,7 +141,7 @@ type Order struct {
 	Statement []string                  `json:"statement" doc:"All of this in sentences."`
 }
 
-// Manual is an admission that somebody asked for.
+// Manual is an admission that an operator asked for.
 type Manual struct {
 	At    time.Time `json:"at"`
 	Count int64     `json:"count"`

@@ -23,8 +23,8 @@ var (
 	lastTime  = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// Query returns rows. Those that are not over, or not in the file yet, are put together of what
-// is known now. What they share with the store, histograms and maps, nobody changes.
+// Query returns rows. Rows of spans that are not over, or not in the file yet, are composed from what is known now.
+// Rows may share histograms and maps with the store, so callers must not change them.
 func (s *Store) Query(ctx context.Context, q analytics.Query) (analytics.Answer, error) {
 	v, err := s.planned(ctx, q)
 	if err != nil {

@@ -1,18 +1,15 @@
-// Package store keeps what package analytics records: in one SQLite file, at minute, quarter, hour
-// and day resolution.
+// Package store keeps what package analytics records: in one SQLite file, at minute, quarter, hour and day resolution.
 //
-// Put takes minutes as the recorders tell them, again and again while they grow. They are in memory
-// at once, so that a query sees figures as old as the last Put, and in the file some seconds later.
-// What is not in the file when the process ends is told again by nobody: these are the seconds since
-// the last write.
+// Put takes minutes from the recorders, again and again while they grow. They are in memory immediately, so that a
+// query sees figures as recent as the last Put, and in the file some seconds later. What is not in the file when the
+// process ends is lost: the seconds since the last write.
 //
-// In the file are, for the last two days, the minutes of each process ("parts"), and the rows that
-// come of them. The parts make a repeated or late minute harmless: the row of the minute is made
-// anew from its parts, and with it, in the same transaction, the quarter, hour and day that it lies
-// in. Those that are not over yet are put together by the query.
+// For the last two days, the file has the minutes of each process ("parts") and the rows made from them. The parts make
+// a repeated or late minute harmless: the row of the minute is made again from its parts, and with it, in the same
+// transaction, the quarter, hour and day that contain it. Spans that are not over yet are put together by the query.
 //
-// A file that cannot be written or read costs figures and nothing else: Put never fails, and Run
-// tries again. docs/adr/0011-analytics.md says why it is made so.
+// A file that cannot be written or read costs figures and nothing else: Put never fails, and Run tries again.
+// docs/adr/0011-analytics.md says why.
 package store
 
 import (
@@ -105,7 +102,7 @@ type Health struct {
 	Since   time.Time
 	// Bytes of the file and its log, and what they may become.
 	Bytes, MaxBytes int64
-	// Oldest is where minutes, quarters, hours and days begin; zero: there are none.
+	// Oldest is where minutes, quarters, hours and days begin; zero if there are none.
 	Oldest [len(levels)]time.Time
 	// Kept is how long minutes, quarters, hours and days are.
 	Kept [len(levels)]time.Duration
@@ -120,8 +117,8 @@ type Health struct {
 	Damaged string
 }
 
-// Open opens the file, and makes it when there is none. That it cannot is no error: Health says
-// so, what is put stays in memory, and Run tries again.
+// Open opens the file, or creates it. A failure is not an error: Health reports it, what is put stays in memory, and
+// Run tries again.
 func Open(cfg Config) *Store {
 	if cfg.Retention <= 0 {
 		cfg.Retention = defaultRetention
@@ -165,8 +162,8 @@ func (s *Store) Close() error {
 	return f.close()
 }
 
-// Put takes what processes saw, which nobody changes any more. Of minutes with the same key only the
-// newest counts. It never waits for the file.
+// Put takes what processes saw; the minutes must not change any more. Of minutes with the same key, only the newest
+// counts. It never waits for the file.
 func (s *Store) Put(minutes []*analytics.Minute) {
 	now := s.cfg.Now()
 	oldest, newest := minuteOf(now.Add(-s.cfg.Minutes)), minuteOf(now.Add(ahead))
@@ -242,8 +239,7 @@ func (s *Store) dropOldest() {
 	s.from = max(s.from, oldest+1)
 }
 
-// Run writes what was put, rolls it up and drops what is too old, until ctx ends; then it writes
-// once more.
+// Run writes what was put, rolls it up and drops what is too old, until ctx ends; then it writes one last time.
 func (s *Store) Run(ctx context.Context) {
 	var checking sync.WaitGroup
 	checking.Go(func() { s.inspect(ctx) })
@@ -284,7 +280,7 @@ func (s *Store) inspect(ctx context.Context) {
 	}
 }
 
-// Step does at once what Run does from time to time.
+// Step does now what Run does from time to time.
 func (s *Store) Step(ctx context.Context) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -411,13 +411,11 @@ func (s *Store) rollUpTo(ctx context.Context, l int, to int64) error {
 	}
 }
 
-// Import writes rows of the past as they are, in place of what was there: history from elsewhere,
-// or made up. They may be of any resolution; what is rolled up of them is made anew, so that rows
-// of a minute bring their quarter, hour and day. A row that is coarser than a minute must be over
-// and stands for itself: nothing finer is made of it. Histograms, Details and Weighted come along;
-// Summaries are made of the histograms.
-//
-// An error of kind Invalid says which row is wrong; then nothing has changed.
+// Import writes rows of the past as they are, replacing existing ones: history from elsewhere, or made up. They may be
+// of any resolution; coarser rows are computed from them, so that rows of a minute include their quarter, hour and day.
+// A row that is coarser than a minute must be over and stands by itself: no finer row is made from it. Histograms,
+// Details and Weighted are kept; Summaries are computed from the histograms. An error of kind Invalid says which row is
+// wrong; then nothing has changed.
 func (s *Store) Import(ctx context.Context, rows []analytics.Row) error {
 	for i := range rows {
 		if err := s.checkImport(&rows[i]); err != nil {

@@ -1,8 +1,7 @@
-// Package client speaks to the management API of an Anteroom, or of whoever answers in the
-// same envelope. The command line uses it, and what moves rooms from one place to another.
+// Package client calls the management API of an Anteroom, or of another server with the same envelope. The command line
+// uses it, and so does the code that copies rooms from one installation to another.
 //
-// What comes back is bounded in size and time, and the token is sent to one host only: a
-// redirect elsewhere is an error.
+// Answers are bounded in size and time, and the token is sent to one host only: a redirect elsewhere is an error.
 package client
 
 import (
@@ -42,8 +41,8 @@ type Config struct {
 	Token string
 	// UserAgent names the program; empty means "anteroom".
 	UserAgent string
-	// Patient tries again what was refused for being one request too many, as often and as late
-	// as it is told, within bounds.
+	// Patient retries requests that were refused for their rate, as often and as late as the server says, within
+	// bounds.
 	Patient bool
 	// Transport makes the requests; nil means one of our own.
 	Transport http.RoundTripper

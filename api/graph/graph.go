@@ -63,7 +63,7 @@ const (
 //go:embed schema.graphql
 var schemaText string
 
-// Config is what the API stands on. Manager and Log are required.
+// Config configures the API. Manager and Log are required.
 type Config struct {
 	Manager *manage.Manager
 	// Minutes and Retention are how long rows of minutes, and any rows, are kept; 0 means 32 and 400

@@ -14,7 +14,7 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// Change is one request that brings a place nearer to what it should have.
+// Change is one request that brings a place closer to the wanted state.
 type Change struct {
 	What  string // zone, settings, room, event or rules
 	Where string // names, from the zone down, with slashes between
@@ -36,9 +36,8 @@ type Difference struct {
 // errNotMade is why something is not changed whose owner could not be made.
 var errNotMade = errors.New("what it belongs to is not there")
 
-// Changes returns what must be done at one place for it to have all that another one has.
-// Zones, rooms and events are matched by name. What is there in addition stays, rules
-// excepted: those of a room are one list.
+// Changes returns what has to be done at one place so that it has everything that another one has. Zones, rooms and
+// events are matched by name. Nothing is deleted except rules, because a room's rules are one list.
 func Changes(from, at *Inventory) []Change {
 	var out []Change
 	for _, z := range from.Zones {

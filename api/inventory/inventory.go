@@ -1,10 +1,9 @@
-// Package inventory holds zones with their rooms, events, rules and settings as an API of
-// the published shape tells them: read from one place, compared with another, put there, or
-// written as Terraform and as our own file.
+// Package inventory holds zones with their rooms, events, rules and settings in the form of the published API: read
+// from one installation, compared with another, written there, or exported to Terraform and to our own file.
 //
-// Objects are kept in the published words and not in ours, so that nothing is lost between
-// two APIs of that shape. Only the writable members count (the fields of package anteroom); a
-// published one that is missing or null has its default.
+// Objects keep the published names instead of ours, so that nothing gets lost between two installations with that API.
+// Only writable members count (the fields of package anteroom); a published one that is missing or null has its
+// default.
 package inventory
 
 import (

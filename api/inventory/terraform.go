@@ -12,9 +12,8 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// Terraform writes the inventory as resources of the cloudflare provider, version 5, each
-// with the block that imports what is there. Members that are what they would be anyway are
-// left out.
+// Terraform writes the inventory as resources of the cloudflare provider, version 5, each with its import block.
+// Members with their default value are left out.
 func (inv *Inventory) Terraform(w io.Writer) error {
 	out := hcl{Writer: bufio.NewWriter(w), taken: map[string]bool{}}
 	out.line(0, "# Waiting rooms as they stand. The first apply imports them and changes nothing.")

@@ -10,9 +10,8 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// YAML writes the rooms as the key "rooms" of our configuration file, with what differs from
-// the defaults. What the file has no key for, a setting of the zone, stands in a comment, so that
-// nobody believes it came along.
+// YAML writes the rooms as the key "rooms" of our configuration file, with all values that differ from the defaults. A
+// comment names what the file has no key for, such as a setting of the zone, so that its absence is noticed.
 func (inv *Inventory) YAML(w io.Writer) error {
 	rooms := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, z := range inv.Zones {

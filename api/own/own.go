@@ -28,15 +28,15 @@ const Prefix = "/anteroom/v1"
 //go:embed openapi.json
 var document []byte
 
-// Config is what the API stands on. Manager and Log are required.
+// Config configures the API. Manager and Log are required.
 type Config struct {
 	Manager *manage.Manager
 	Now     func() time.Time // the wall clock; nil means time.Now
 	Log     *slog.Logger
-	// Preview keeps a page to be looked at, nil for the built-in one, and returns the path of its
-	// address; nil means that there are no previews.
+	// Preview stores a page for viewing, nil for the built-in one, and returns the path of its address; if nil, there
+	// are no previews.
 	Preview func(t *page.Template, bytes int) (path string)
-	// Geo knows where addresses are; nil means that nobody does.
+	// Geo locates addresses; if nil, none has a location.
 	Geo rules.Geo
 }
 

@@ -15,8 +15,8 @@ import (
 	waiting "github.com/anteroom/anteroom/page"
 )
 
-// PreviewPath is where previews are looked at: a page of the admin listener that needs no token,
-// at an address that nobody guesses.
+// PreviewPath is the path of previews: pages of the admin address that need no token, because their addresses cannot be
+// guessed.
 const PreviewPath = "/preview/"
 
 // Bounds of previews. When one is reached, those made first go first.
@@ -70,9 +70,8 @@ func (p *previews) expire(now time.Time) {
 	p.all = slices.DeleteFunc(p.all, func(o preview) bool { return now.Sub(o.made) >= previewLife })
 }
 
-// MakePreview keeps an operator's page to be looked at, nil for the built-in one, and returns the
-// path of its address on this listener. Who may do that is the caller's to find out: what it
-// makes is public.
+// MakePreview stores an operator's page for viewing, nil for the built-in one, and returns the path of its address on
+// this listener. The caller must check the permission: the result is public.
 func (a *API) MakePreview(t *waiting.Template, bytes int) (path string) {
 	one := preview{id: newUUID(), template: t, bytes: bytes, made: a.now()}
 	a.previews.add(one)
@@ -116,9 +115,8 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Preview is the handler of everything below PreviewPath. The page is an operator's own
-// markup: the sandbox keeps its scripts from everything else that this listener serves. It may
-// be framed by pages of this listener only.
+// Preview is the handler of everything below PreviewPath. The page contains an operator's own markup: the sandbox keeps
+// its scripts away from everything else on this listener. Only pages of this listener may frame it.
 func (a *API) Preview(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

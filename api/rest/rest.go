@@ -1,10 +1,9 @@
-// Package rest is the published API, /client/v4, over package manage: the 24 operations of
-// waiting rooms, and what the clients of them need beside: zones, accounts, the check of a
-// token, named lists. Official clients work unmodified against it.
+// Package rest is the published API, /client/v4, over package manage: the 24 operations of waiting rooms, and what
+// their clients need besides: zones, accounts, verification of a token, named lists. Official clients work with it
+// unmodified.
 //
-// Each kind of object has one table of its fields (room.go, event.go, rule.go, list.go), which
-// reads bodies and writes answers. docs/api.md says what is chosen where the published API
-// says nothing.
+// Each kind of object has one table of its fields (room.go, event.go, rule.go, list.go), which reads bodies and writes
+// answers. docs/api.md says what we chose where the published API is silent.
 package rest
 
 import (
@@ -24,7 +23,7 @@ import (
 // Prefix is where the API lives.
 const Prefix = "/client/v4"
 
-// Config is what the API stands on. All but Now is required.
+// Config configures the API. Everything except Now is required.
 type Config struct {
 	Manager *manage.Manager
 	Now     func() time.Time // the wall clock; nil means time.Now

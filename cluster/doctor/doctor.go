@@ -1,5 +1,5 @@
-// Package doctor finds what is wrong with a cluster, from what its nodes know: nothing is asked
-// and nothing is changed here.
+// Package doctor finds what is wrong with a cluster, from what its nodes know. It sends no requests and changes
+// nothing.
 package doctor
 
 import (

@@ -1,15 +1,13 @@
-// Package memlink is the [cluster.Link] that keeps everything in memory; nothing survives the
-// process. It serves the mode without a data directory, the middleware without persistence,
-// and tests: a [World] has many links in several sites and cuts them from each other on
-// demand, and works in testing/synctest bubbles.
+// Package memlink is the [cluster.Link] that keeps everything in memory; nothing survives the process. It serves
+// processes without a data directory, the middleware without persistence, and tests: a [World] has many links in
+// several sites, disconnects them on demand, and works in testing/synctest bubbles.
 //
-// One mutex guards a world. No method does more than copy bytes while it holds it, so ctx is
-// looked at when a call begins (and, in Replay, before each record). Copies go in and out.
+// One mutex guards a world. No method does more than copy bytes while it holds the mutex, so ctx is only checked when a
+// call begins (and, in Replay, before each record). All data that goes in or out is copied.
 //
-// It is bounded: values of a space up to 256 MiB, then cluster.ErrFull. Of a site's journals it
-// keeps the newest 64 MiB together; older records go even if the retention would keep them,
-// because a gateway that stops admitting to spare a history that dies with the process anyway
-// serves nobody.
+// It is bounded: the values of a space may take 256 MiB, then writes fail with cluster.ErrFull. The journals of a site
+// keep their newest 64 MiB together; older records are dropped even within the retention. A gateway that stopped
+// admitting visitors to save a history that dies with the process would help no one.
 package memlink
 
 import (

@@ -1,13 +1,10 @@
-// Package strict reads YAML files that people write, and says everything that is wrong
-// with one at once: each fault with its line and column, what is wrong, and what to write
-// instead.
+// Package strict reads YAML files that people write, and reports everything that is wrong with one: each fault with its
+// line and column, what is wrong, and what to write instead.
 //
-// What a file may have is a struct whose tags give each key its name, default, bounds and
-// description (see [field.Field]). The decoder ([Reader]), the JSON Schema ([Schema]) and the
-// reference page ([Manual]) are made from them and nothing else. Keys that nobody knows,
-// keys given twice and values of another type than the key's are faults; nothing is
-// guessed. Everything is bounded: the file, its lists, what aliases multiply to, and the
-// number of faults.
+// A file is described by a struct whose tags give each key its name, default, bounds and description (see
+// [field.Field]). The decoder ([Reader]), the JSON Schema ([Schema]) and the reference page ([Manual]) are made from
+// these tags and nothing else. Unknown keys, keys given twice and values of the wrong type are faults; nothing is
+// guessed. Everything is bounded: the file, its lists, what aliases expand to, and the number of faults.
 package strict
 
 import (
@@ -28,8 +25,7 @@ import (
 
 const maxFaults = 1_000 // more help nobody
 
-// Place is where a value came from: a position in the file, or something that stands over
-// the file.
+// Place is where a value came from: a position in the file, or a source that overrides the file.
 type Place struct {
 	Line, Column int    // 1-based; 0 when it is not from the file
 	Source       string // "--listen" or "ANTEROOM_LISTEN"; empty for the file
@@ -45,7 +41,7 @@ type Reader struct {
 	Broken bool
 	// Files are all files that were read, or tried, in order.
 	Files []string
-	// Warnings are what [Reader.Warn] was told, a line each, like those of [Reader.Err].
+	// Warnings are what [Reader.Warn] noted, one per line, like those of [Reader.Err].
 	Warnings []string
 
 	file   string
@@ -104,7 +100,7 @@ func (r *Reader) At(path, problem, fix string) {
 	r.add(located{Fault: f, file: r.file})
 }
 
-// Warn notes something about the value at a path that is no fault.
+// Warn notes something about the value at a path that is not a fault.
 func (r *Reader) Warn(path, problem, fix string) {
 	r.Warnings = append(r.Warnings, located{r.locate(path, problem, fix), r.file}.String())
 }
@@ -141,7 +137,7 @@ func (r *Reader) add(f located) {
 // parent returns the path without its last member.
 func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
 
-// Read returns a whole file of at most so many bytes, or adds a fault at path.
+// Read returns a file of at most the given number of bytes, or adds a fault at path.
 func (r *Reader) Read(path, name string, most int64) ([]byte, bool) {
 	if !slices.Contains(r.Files, name) {
 		r.Files = append(r.Files, name)
@@ -184,13 +180,12 @@ func cannotRead(name string, err error) string {
 	return fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err)
 }
 
-// OK reports whether there are no faults so far.
+// OK reports whether there have been no faults.
 func (r *Reader) OK() bool { return len(r.faults) == 0 }
 
-// Err returns nil when there are no faults, else an error of kind Invalid that wraps
-// [anteroom.Faults] and whose message has a line for each: "anteroom.yaml:12:5: listen: is
-// empty (…)". They are in the order of the file, with those in other files and those
-// without a position last.
+// Err returns nil if there are no faults, otherwise an error of kind Invalid that wraps [anteroom.Faults] and whose
+// message has a line for each: "anteroom.yaml:12:5: listen: is empty (…)". They are in the order of the file; faults in
+// other files and faults without a position come last.
 func (r *Reader) Err() error {
 	if r.OK() {
 		return nil

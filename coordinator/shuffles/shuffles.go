@@ -1,9 +1,9 @@
-// Package shuffles keeps what was drawn at the starts of events in the cluster's store, where
-// it is public and where whoever takes a room over finds it.
+// Package shuffles stores what was shuffled at the starts of events, in the cluster's store, where the records are
+// public and where a process that takes a room over finds them.
 //
-// A shuffle is a head (commitment, seed, digest, count) and parts with the ids; without its
-// head it is nothing. Beside them the store knows of each room how far its event has come: a
-// process that begins after the start so knows that the line is still to be shuffled.
+// A shuffle is a head (commitment, seed, digest, count) and parts with the ids; without its head it does not count. The
+// store also has the phase of each room's event, so that a process that starts after the event knows that the queue
+// still has to be shuffled.
 package shuffles
 
 import (
@@ -111,8 +111,8 @@ type Store struct {
 	keeping sync.Mutex // one shuffle is written at a time
 }
 
-// New returns a store. mine says whose shuffles nobody but this process writes now: what was
-// begun of them and never finished is deleted. nil: those of all rooms.
+// New returns a store. mine reports whether only this process now writes the shuffles of a room: then its unfinished
+// ones are deleted. If nil, it writes those of all rooms.
 func New(keys Keys, mine func(anteroom.RoomID) bool) *Store {
 	if mine == nil {
 		mine = func(anteroom.RoomID) bool { return true }
@@ -170,15 +170,14 @@ func (s *Store) PutStage(ctx context.Context, room anteroom.RoomID, st Stage) er
 	return err
 }
 
-// Dropped names a shuffle that is not in the store any more.
+// Dropped names a shuffle that is no longer in the store.
 type Dropped struct {
 	Room anteroom.RoomID
 	Tag  anteroom.ID
 }
 
-// Keep writes a shuffle: when it returns, the record is durable and public. Before, it makes
-// space: the oldest shuffles of all rooms go, and what was written of one of mine that was
-// never finished. It returns which went, also with an error.
+// Keep writes a shuffle: when it returns, the record is durable and public. First it makes space: it deletes the oldest
+// shuffles of all rooms, and unfinished ones of its own rooms. It returns which were deleted, even with an error.
 func (s *Store) Keep(ctx context.Context, room anteroom.RoomID, rec Record) ([]Dropped, error) {
 	s.keeping.Lock()
 	defer s.keeping.Unlock()
@@ -344,8 +343,8 @@ func (s *Store) head(ctx context.Context, key string) (h head, err error) {
 	return h, json.Unmarshal(entry.Value, &h)
 }
 
-// Read returns a room's shuffle: cluster.ErrNotFound when there is none with the tag, and a
-// cluster.DamagedError when it is not what was written.
+// Read returns a room's shuffle, cluster.ErrNotFound if there is none with the tag, or a cluster.DamagedError if it is
+// not what was written.
 func (s *Store) Read(ctx context.Context, room anteroom.RoomID, tag anteroom.ID) (*anteroom.Shuffle, error) {
 	key := headKey(room, tag)
 	h, err := s.head(ctx, key)

@@ -8,8 +8,8 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Changed returns whom to tell of a record of the audit log, which is about a zone and a room, or
-// about neither.
+// Changed returns which webhooks get a notification about a record of the audit log, which concerns a zone and a room,
+// or neither.
 func Changed(c Change, at time.Time, zone anteroom.ZoneID, room anteroom.RoomID, about *Room, hooks []anteroom.Webhook) (told []Told) {
 	if c.Fields == nil {
 		c.Fields = []Field{}

@@ -11,7 +11,7 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// View is a room as it is at a moment.
+// View is a room at a moment.
 type View struct {
 	Zone   anteroom.Zone
 	Room   *anteroom.Room // it is only read
@@ -24,8 +24,7 @@ type Told struct {
 	Message Message
 }
 
-// Pace says how long things last before they are told. The zero value of a member means the
-// default.
+// Pace says how long a condition has to last before it is reported. The zero value of a field means the default.
 type Pace struct {
 	Queueing time.Duration // somebody waits; 5 s
 	Gap      time.Duration // something is not so any more; 60 s
@@ -103,7 +102,7 @@ func (l *lasting) look(now time.Time, holds bool, gap time.Duration) (over bool)
 // lasted is for how long it has held; valid while it holds.
 func (l *lasting) lasted() time.Duration { return l.Last.Sub(l.Since) }
 
-// NewDetector returns a detector that goes on from what another has saved; nil is from nothing.
+// NewDetector returns a detector that continues from the saved state of another one; nil starts without any.
 func NewDetector(pace Pace, saved []byte) (*Detector, error) {
 	d := &Detector{pace: pace.withDefaults(), rooms: map[anteroom.RoomID]*roomState{}}
 	if len(saved) == 0 {
@@ -120,7 +119,7 @@ func NewDetector(pace Pace, saved []byte) (*Detector, error) {
 	return d, nil
 }
 
-// Save returns what was told of the rooms, and whether that is other than the last time.
+// Save returns what was reported about the rooms, and whether that has changed since the last call.
 func (d *Detector) Save() (data []byte, changed bool) {
 	if !d.dirty {
 		return nil, false
@@ -136,9 +135,9 @@ func (d *Detector) Save() (data []byte, changed bool) {
 	return data, err == nil
 }
 
-// Look is shown every room that can be seen now and the webhooks, and returns whom to tell what.
-// Of rooms that it is not shown it remembers what it knows until they are gone: known says
-// whether there is such a room at all.
+// Look gets every room that can be seen now and the webhooks, and returns which message goes to which webhook. It
+// remembers what it knows about rooms that are missing from the views until they are deleted: known reports whether a
+// room exists.
 func (d *Detector) Look(now time.Time, views []View, hooks []anteroom.Webhook, known func(anteroom.RoomID) bool) (told []Told) {
 	for id := range d.rooms {
 		if !known(id) {

@@ -18,7 +18,7 @@ import (
 // ErrRefused is in the chain of the error of a connection that a Guard has refused.
 var ErrRefused = errors.New("webhooks may not reach it; webhooks.allow_networks in the configuration allows more networks")
 
-// Guard decides to which addresses is sent. The zero Guard allows what is public.
+// Guard decides which addresses deliveries may go to. The zero Guard allows public addresses.
 type Guard struct {
 	// Allow are the networks that may be reached though they are not public, and over plain HTTP;
 	// nil means none.
@@ -102,8 +102,8 @@ func ownAddresses() (all []netip.Addr) {
 	return all
 }
 
-// CheckURL says what is wrong with the URL of a webhook, as far as it is known without asking
-// anybody: plain HTTP where nothing is allowed, or an address in digits that is refused.
+// CheckURL returns what is wrong with the URL of a webhook, as far as that is known without a lookup: plain HTTP where
+// it is not allowed, or a numeric address that is refused.
 func (g Guard) CheckURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {

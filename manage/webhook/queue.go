@@ -43,9 +43,8 @@ type queue struct {
 	told   bool       // in the log, that nothing can be saved
 }
 
-// Use puts the webhooks in force: those that are new begin with what was saved of them, those that
-// are gone are told no more; what was saved of them stays. The work ends with ctx. Use and Tell are
-// called by one goroutine at a time.
+// Use puts the webhooks in force: new ones start with their saved queue, and deleted ones get nothing more, but what
+// was saved stays. The work ends with ctx. Use and Tell must be called by one goroutine at a time.
 func (s *Sender) Use(ctx context.Context, targets []Target) {
 	s.queues.mu.Lock()
 	defer s.queues.mu.Unlock()
@@ -92,8 +91,7 @@ func (s *Sender) newQueue(ctx context.Context, t Target) *queue {
 // Wait returns when the work of all queues has ended, after the ctx of Use.
 func (s *Sender) Wait() { s.queues.end.Wait() }
 
-// Tell puts a message into the queue of a webhook, and saves it before it returns. It returns at
-// once when there is no such webhook.
+// Tell queues a message for a webhook, and saves it before it returns. If there is no such webhook, it does nothing.
 func (s *Sender) Tell(ctx context.Context, id anteroom.WebhookID, m Message) {
 	s.queues.mu.Lock()
 	q := s.queues.all[id]

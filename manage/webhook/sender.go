@@ -19,7 +19,7 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Target is a webhook with the secrets that sign what it is told, the newest first.
+// Target is a webhook with the secrets that sign its deliveries, newest first.
 type Target struct {
 	anteroom.Webhook
 	Secrets []string
@@ -90,7 +90,7 @@ type Outcome struct {
 	later  time.Duration // that the receiver wants to be left alone; 0 when it does not say
 }
 
-// Try makes one attempt to tell one webhook one message.
+// Try makes one attempt to deliver one message to one webhook.
 func (s *Sender) Try(ctx context.Context, t Target, m Message) Outcome {
 	select {
 	case s.running <- struct{}{}:

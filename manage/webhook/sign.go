@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Headers of what is sent.
+// Headers of deliveries.
 const (
 	SignatureHeader = "X-Anteroom-Signature"
 	TypeHeader      = "X-Anteroom-Event"    // the message's type

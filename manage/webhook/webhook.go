@@ -1,11 +1,9 @@
-// Package webhook tells others what happens in the rooms: it notices what is worth telling, says
-// it in JSON, for Slack or for Microsoft Teams, signs it, and sends it until it was taken or a day
-// has passed.
+// Package webhook notifies other systems of what happens in rooms: it detects what is worth a notification, words it as
+// JSON, for Slack or for Microsoft Teams, signs it, and retries until the receiver accepts it or a day has passed.
 //
-// Three parts know nothing of each other. A [Detector] is pure: it is shown the rooms once a
-// second and says what has happened. A [Sender] has a queue for each webhook and sends from it. A
-// [Guard] sees to it that nothing is sent to where it must not go, whatever a name resolves to.
-// Package server brings them together.
+// It has three independent parts. A [Detector] is pure: it sees the rooms once per second and returns what has
+// happened. A [Sender] has a queue for each webhook and sends from it. A [Guard] makes sure that nothing is sent to a
+// forbidden address, whatever a name resolves to. Package server connects them.
 package webhook
 
 import (
@@ -17,7 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Message is what a webhook is told. Members that do not belong to its type are nil.
+// Message is the content of a delivery. Fields that do not belong to its type are nil.
 type Message struct {
 	ID      string    `json:"id"`   // the same at every attempt; 32 hexadecimal digits
 	Type    string    `json:"type"` // one of anteroom.Happenings, or anteroom.WebhookTest
@@ -30,7 +28,7 @@ type Message struct {
 	Event   *Event    `json:"event,omitempty"`  // of room.event_starting
 	Limit   *Limit    `json:"limit,omitempty"`  // of room.limit_saturated
 	Change  *Change   `json:"change,omitempty"` // of config.changed
-	// LongerThan is what room.queue_longer was asked to tell.
+	// LongerThan is the queue length that the webhook asked room.queue_longer to report.
 	LongerThan int `json:"longer_than,omitempty"`
 }
 
@@ -103,7 +101,7 @@ const (
 	maxValue    = 60      // bytes of a value, in its text
 )
 
-// Body is what is sent for a message in one of the formats of anteroom.Webhook.
+// Body returns the body of a delivery in one of the formats of anteroom.Webhook.
 func (m Message) Body(format string) ([]byte, error) {
 	switch format {
 	case anteroom.FormatJSON:

@@ -1,13 +1,10 @@
-// Package crawler tells real search-engine crawlers from those who only say that they are
-// one.
+// Package crawler tells real search-engine crawlers from clients that only claim to be one.
 //
-// What a crawler says of itself is a claim. The proof is in the DNS, as the search engines
-// publish it: the reverse name of the address lies in a domain of the engine, and that name
-// has the address. The first is written by whoever owns the address and the second by the
-// engine, so that both together cannot be forged.
-//
-// Names are looked up in the background and never while a request waits: until the answer is
-// there, and whenever there is none, the client is a visitor like any other.
+// What a crawler says about itself is a claim. The proof is in the DNS, as search engines publish it: the reverse name
+// of the address lies in a domain of the engine, and that name resolves to the address. The owner of the address
+// controls the first, the engine controls the second, so both together cannot be forged. Names are looked up in the
+// background and never while a request waits: until there is an answer, and whenever there is none, the client is a
+// visitor like any other.
 package crawler
 
 import (
@@ -145,8 +142,8 @@ func networkOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// Run looks names up until ctx ends. It does not wait for look-ups under way, which end within
-// seconds: the system's resolver does not let go of a question that nobody answers.
+// Run looks names up until ctx ends. It does not wait for lookups in progress, which end within seconds: the system's
+// resolver does not cancel a question without an answer.
 func (v *Verifier) Run(ctx context.Context) {
 	for range workers {
 		go v.work(ctx)

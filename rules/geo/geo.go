@@ -1,8 +1,8 @@
-// Package geo says where addresses are, from MaxMind DB files that the operator brings:
-// country, city or ASN databases of MaxMind or of others who write the same layout.
+// Package geo locates addresses with MaxMind DB files that the operator provides: country, city or ASN databases by
+// MaxMind or others in the same layout.
 //
-// A file is read into memory whole and checked when it is opened. It is not mapped: whoever
-// replaced a mapped file in place would end the process.
+// A file is read into memory as a whole and checked when it is opened. It is not mapped, because replacing a mapped
+// file in place would crash the process.
 package geo
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/anteroom/anteroom/internal/wire"
 )
 
-// A record of a journal begins with who wrote it and what it is; the rest is the caller's.
+// A record of a journal begins with its writer and its kind; the rest is the caller's.
 const (
 	bookHandle = 8 // bytes
 	bookHeader = bookHandle + 1
@@ -24,26 +24,26 @@ const (
 	bookTaken  = 1 // the journal was taken over here
 )
 
-// books are the journals of the site: subjects of one stream.
+// books are the journals of a site: subjects of one stream.
 type books struct {
 	j     *joined
 	store *store
-	wake  chan struct{} // look for old records now
+	wake  chan struct{} // check for old records now
 
 	mu     sync.Mutex
-	opened map[string]bool // subjects
+	opened map[string]bool // by subject
 }
 
-// book is one handle of a journal. Who has it expects its own record to be the subject's
-// last one, so that a record of another handle ends it.
+// book is one handle of a journal. It expects its own record to be the last one of the subject, so a record of another
+// handle ends it.
 type book struct {
 	b       *books
 	name    string
 	subject string
 	handle  uint64
-	taken   uint64 // number of the message by which it was taken over
+	taken   uint64 // number of the message that took it over
 
-	busy   chan struct{} // room for one: guards what follows
+	busy   chan struct{} // room for one; guards the fields below
 	last   uint64        // number of the subject's last message
 	number uint64        // of the record in the journal, without gaps
 	at     int64         // when it was appended, ns since the Unix epoch
@@ -82,7 +82,7 @@ func (k *book) seal(what byte, number uint64, data []byte) (sealed []byte, at in
 	b := make([]byte, 0, bookHeader+len(data))
 	b = binary.BigEndian.AppendUint64(b, k.handle)
 	b = append(append(b, what), data...)
-	// Time does not go back in a journal.
+	// Time does not go back in a journal, even if the clock does.
 	at = max(time.Now().UnixNano(), k.at)
 	return envelope{number: number, extra: uint64(at), kind: kindRecord, data: b}.seal(k.subject), at
 }
@@ -103,7 +103,7 @@ func (b *books) take(ctx context.Context, name string) (cluster.Journal, error) 
 	if err := k.find(own); err != nil {
 		return nil, b.j.ended(ctx, err)
 	}
-	// The last record may be another's again and again, but not for ever.
+	// Another handle may write in between again and again, but not forever.
 	if err := k.write(own, bookTaken, nil); err != nil {
 		return nil, b.j.ended(ctx, err)
 	}
@@ -118,7 +118,7 @@ func (b *books) take(ctx context.Context, name string) (cluster.Journal, error) 
 	return k, nil
 }
 
-// find puts the handle behind the subject's last record.
+// find positions the handle after the subject's last record.
 func (k *book) find(ctx context.Context) error {
 	own, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
@@ -147,7 +147,7 @@ func (k *book) find(ctx context.Context) error {
 	}
 }
 
-// intact asks other replicas for a record that is damaged here.
+// intact asks other replicas for a record that is damaged here: one bad disk must not stop the journal.
 func (b *books) intact(ctx context.Context, name string, r row) (row, error) {
 	_, err := b.page(name, r)
 	for try := 0; err != nil && try < repairTries; try++ {
@@ -162,7 +162,7 @@ func (b *books) intact(ctx context.Context, name string, r row) (row, error) {
 	return r, err
 }
 
-// Append adds a record behind this handle's last one.
+// Append adds a record after this handle's last one.
 func (k *book) Append(ctx context.Context, data []byte) error {
 	if err := cluster.CheckValue(data); err != nil {
 		return err
@@ -184,9 +184,9 @@ func (k *book) Append(ctx context.Context, data []byte) error {
 	return k.b.j.ended(ctx, k.write(own, bookRecord, data))
 }
 
-// write adds a record until its outcome is known. When the subject's last message is not
-// what this handle knows, it is either this record, from a try without an answer; or an
-// earlier one of ours, whose Append gave up; or another's.
+// write adds a record, and retries until the outcome is known. If the subject's last message is not the one that this
+// handle expects, it is either this record, from an attempt without an answer; or an earlier one of this handle, whose
+// Append gave up; or another handle's.
 func (k *book) write(ctx context.Context, what byte, data []byte) error {
 	own, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
@@ -206,7 +206,7 @@ func (k *book) write(ctx context.Context, what byte, data []byte) error {
 			r, err = k.b.store.last(own, k.subject)
 			switch {
 			case errors.Is(err, errMissing):
-				// All of it was older than the retention and somebody purged it.
+				// All records were older than the retention, and another process purged them.
 				k.fenced = true
 				return cluster.ErrFenced
 			case err != nil:
@@ -214,7 +214,7 @@ func (k *book) write(ctx context.Context, what byte, data []byte) error {
 				done(r.seq, k.number+1, at)
 				return nil
 			case r.seq <= k.last:
-				// Or somebody answers who does not know yet that he leads no more.
+				// Or the server that answered does not know yet that it is no longer the leader.
 				err = k.b.store.unreachable(errors.New("a write is under way"))
 			default:
 				p, perr := k.b.page(k.name, r)

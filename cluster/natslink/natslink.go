@@ -5,40 +5,40 @@
 //
 // Files are named after what needs them: standalone_… a process by itself ([Open]), cluster_… a node of several ([Join]:
 // keys, roles, journals, messages), server_… the NATS server inside the process and how several form a cluster. envelope.go
-// is what every stored value wears; grow.go moves a directory from the one to the other.
+// seals every stored value; grow.go moves the data of a standalone process into a cluster.
 //
 // # What is in the directory
 //
 //	anteroom-store   which layout this is, and the checkpoint (see below)
-//	anteroom-born    when this file was made: a copy of the directory is noticed, and its journal is not
-//	                 believed, for it does not know what happened since
-//	reserve          room for what has to be written when the disk is full
+//	anteroom-born    when this file was made: it reveals a copy of the directory, whose journal is not
+//	                 trusted, because it does not know what happened since
+//	reserve          space for what has to be written when the disk is full
 //	lock             held while a process has the directory open
 //	jetstream/       NATS: a key-value bucket for the keys, one stream for the journal
 //
-// # Why NATS is not believed
+// # Why NATS is not trusted
 //
-// When JetStream opens a store and meets a record that fails its checksum, it cuts the file
-// there: everything behind it in the same file goes too, silently. So every value and
-// record wears an envelope of our own (checksum, number, kind), and:
+// When JetStream opens a store and finds a record that fails its checksum, it truncates the
+// file there: everything after it in the same file is silently lost, too. So every value and
+// record has an envelope of our own (checksum, number, kind), and:
 //
-//   - Journal records are numbered without a gap. What may be missing is only what was
-//     purged on purpose, and the checkpoint says up to where that is.
+//   - Journal records are numbered without a gap. Only records that were
+//     purged on purpose may be missing, and the checkpoint says up to where.
 //   - Each change of a key carries a digest of all keys and their revisions after it, so
 //     that a lost or resurrected key does not go unnoticed.
-//   - The checkpoint, a line in a file beside, says which number each of the two had
-//     reached when a write was last acknowledged: a lost tail is noticed too.
+//   - The checkpoint, a line in a separate file, says which number each of the two had
+//     reached when a write was last acknowledged, so that a lost tail is noticed, too.
 //
-// What does not fit ends in a [cluster.DamagedError]: keys when the link opens, the
+// A mismatch ends in a [cluster.DamagedError]: keys when the link opens, the
 // journal when it is replayed or appended to. Nothing is repaired.
 //
 // # How a write goes
 //
-// One write at a time: number it, publish it (JetStream syncs the file before it
-// acknowledges), note it in the checkpoint, return. The writer is a goroutine of its own,
-// so that a caller who stops waiting does not leave an outcome unknown. When an outcome is
-// unknown all the same (the disk failed), the embedded server is restarted before the next
-// write and everything is checked as on opening.
+// Writes happen one at a time: number the record, publish it (JetStream syncs the file before
+// it acknowledges), note it in the checkpoint, return. The writer is a goroutine of its own,
+// so that a caller who stops waiting does not leave an outcome unknown. If an outcome is
+// still unknown (the disk failed), the embedded server is restarted before the next write,
+// and everything is checked as on opening.
 package natslink
 
 import (
@@ -57,12 +57,12 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-// Config says where the store is and how much it may take.
+// Config says where the store is and how much space it may take.
 type Config struct {
-	// Dir is the directory; it is made (0700) if it is not there. Required.
+	// Dir is the directory; it is created (0700) if it does not exist. Required.
 	Dir string
-	// LockWait is how long Open waits for another process to let go of the directory, as
-	// on a restart with socket hand-over. Zero means not at all.
+	// LockWait is how long Open waits for another process to release the directory, as in a restart with socket
+	// handover. Zero means not at all.
 	LockWait time.Duration
 	// MaxKeys is the space of all keys and values in bytes, at least 2 MiB. Zero means
 	// 256 MiB.
@@ -70,15 +70,14 @@ type Config struct {
 	// MaxJournal is the space of the journal in bytes, at least 4 MiB. Zero means 8 GiB.
 	// Appends beyond it fail with cluster.ErrFull until the retention frees space.
 	MaxJournal int64
-	// MinFree is the space in bytes that appends leave free on the file system; below it
-	// they fail with cluster.ErrFull. Keys, and what is urgent (see cluster.Urgent), may use it up
-	// to the last MiB, and 16 MiB that are reserved for them. Zero means 64 MiB.
+	// MinFree is the space in bytes that appends leave free on the file system; below it, they fail with
+	// cluster.ErrFull. Keys and urgent appends (see cluster.Urgent) may use it up to the last MiB, and 16 MiB that are
+	// reserved for them. Zero means 64 MiB.
 	MinFree int64
-	// NewJournal drops a damaged journal when the link opens and begins an empty one; an
-	// intact journal stays. For the operator who has seen the DamagedError and prefers
-	// forgetting sessions and places to restoring a backup.
+	// NewJournal drops a damaged journal when the link opens and starts an empty one; an intact journal stays. It is
+	// for operators who have seen the DamagedError and would rather lose sessions and places than restore a backup.
 	NewJournal bool
-	// Log takes what the embedded server says; nil means nothing.
+	// Log receives the messages of the embedded server; nil means none.
 	Log *slog.Logger
 }
 
@@ -89,10 +88,10 @@ const (
 	minMaxKeys        = 2 << 20
 	minMaxJournal     = 4 << 20
 
-	// restartPause is the least time between two restarts of the embedded server.
+	// restartPause is the shortest time between two restarts of the embedded server.
 	restartPause = 200 * time.Millisecond
 
-	// writeTimeout is when a write that JetStream has not answered counts as failed.
+	// writeTimeout is when a write without an answer from JetStream counts as failed.
 	writeTimeout = 20 * time.Second
 )
 
@@ -101,17 +100,17 @@ type link struct {
 	lock *dirLock
 	done chan struct{} // closed by Close
 
-	// writing has room for one: whoever puts something in may write. It guards the
-	// members below it, up to mu.
+	// writing has room for one: the goroutine that puts something in may write. It guards the fields below it, up to
+	// mu.
 	writing   chan struct{}
 	mark      *markFile
-	copy      bool      // the directory is a copy, and its journal was not dropped yet
+	copy      bool      // the directory is a copy, and its journal has not been dropped yet
 	suspect   bool      // the last write's outcome is unknown
-	restarted time.Time // when suspect last made it restart
+	restarted time.Time // when suspect last caused a restart
 	keysLast  uint64    // number of the newest record of each stream
 	journal   uint64
 	appended  int64             // when the newest record was appended, ns since the Unix epoch
-	owners    map[string]uint64 // how often a journal was opened
+	owners    map[string]uint64 // how often each journal was opened
 	retention chan struct{}
 
 	bus      cluster.Bus
@@ -119,10 +118,10 @@ type link struct {
 
 	mu             sync.Mutex
 	eng            *engine
-	revisions      map[string]uint64 // of the keys that hold something
-	leases         map[string]lease  // those of them that are leased
+	revisions      map[string]uint64 // of the keys that have a value
+	leases         map[string]lease  // of those, the leased ones
 	digest         uint64            // of revisions
-	first, acked   uint64            // journal records: may be purged before first, acknowledged up to acked
+	first, acked   uint64            // journal records: purged up to first, acknowledged up to acked
 	journalDamaged error
 
 	close    sync.Once
@@ -130,9 +129,8 @@ type link struct {
 	keeper   sync.WaitGroup
 }
 
-// Open opens the store in cfg.Dir or makes a new one. It fails when another process has it
-// open, when the directory is something else, and with a *cluster.DamagedError when keys
-// are damaged.
+// Open opens the store in cfg.Dir, or creates it. It fails if another process has it open, if the directory holds
+// something else, and with a *cluster.DamagedError if keys are damaged.
 func Open(cfg Config) (cluster.Link, error) {
 	cfg.MaxKeys = cmp.Or(cfg.MaxKeys, defaultMaxKeys)
 	cfg.MaxJournal = cmp.Or(cfg.MaxJournal, defaultMaxJournal)

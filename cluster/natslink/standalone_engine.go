@@ -27,10 +27,10 @@ const (
 	journalStream  = "JOURNAL"
 	journalSubject = "journal"
 
-	// perRecord is what a record of the largest size may take beside its data.
+	// perRecord is what a record of the largest size may need in addition to its data.
 	perRecord = 1 << 10
 
-	// A batch is what is read from a stream in one request.
+	// A batch is read from a stream in one request. Larger ones save nothing, and a replay holds one in memory.
 	batchRecords = 8192
 	batchBytes   = 2 << 20
 
@@ -39,7 +39,7 @@ const (
 )
 
 var (
-	// errNoSpaceInStream: the stream is at its limit. Nothing is wrong with the server.
+	// errNoSpaceInStream: the stream is at its limit. The server is fine.
 	errNoSpaceInStream = errors.New("stream is at its limit")
 	// errMissing: the stream does not hold the record.
 	errMissing = errors.New("record is missing")
@@ -50,12 +50,12 @@ type engine struct {
 	srv *server.Server
 	nc  *nats.Conn
 	log *logger
-	// noJournal: the server has not found the stream of the journal, whose files are damaged.
+	// noJournal: the server did not find the stream of the journal, because its files are damaged.
 	noJournal bool
 }
 
-// startEngine starts the server on the directory. Bucket and stream are made if allowed;
-// else their absence is damage.
+// startEngine starts the server on the directory. It creates bucket and stream if it may; otherwise their absence is
+// damage.
 func startEngine(cfg Config, create bool) (*engine, error) {
 	if err := forgetIndexes(cfg.Dir); err != nil {
 		return nil, err
@@ -64,15 +64,17 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 		ServerName:             "anteroom",
 		DontListen:             true,
 		NoSigs:                 true,
-		NoLog:                  true, // else it writes to standard error until it has our logger
+		NoLog:                  true, // otherwise it writes to standard error until it has our logger
 		NoSystemAccount:        true,
 		DisableJetStreamBanner: true,
 		JetStream:              true,
 		JetStreamMaxMemory:     16 << 20,
 		JetStreamMaxStore:      cfg.MaxKeys + cfg.MaxJournal,
 		StoreDir:               cfg.Dir,
-		SyncAlways:             true,
-		MaxPayload:             cluster.MaxValue + perRecord,
+		// Without this, a write is acknowledged before it is on disk, and a power failure loses admissions that
+		// visitors have seen.
+		SyncAlways: true,
+		MaxPayload: cluster.MaxValue + perRecord,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("natslink: embedded server: %w", err)
@@ -91,6 +93,7 @@ func startEngine(cfg Config, create bool) (*engine, error) {
 	}
 	if e.noJournal && cfg.NewJournal {
 		e.stop()
+		// Its files may confuse the server again, so the whole directory of the stream goes.
 		if err := os.RemoveAll(streamDir(cfg.Dir, journalStream)); err != nil {
 			return nil, fmt.Errorf("natslink: the damaged journal cannot be removed: %w", err)
 		}
@@ -103,9 +106,9 @@ func streamDir(dir, stream string) string {
 	return filepath.Join(dir, engineName, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream)
 }
 
-// forgetIndexes removes JetStream's summaries of its files. With a summary it trusts the
-// files without checking them, and one flipped bit in a record's number makes it allocate
-// until the process is killed; without one it reads and checks every record.
+// forgetIndexes removes JetStream's summaries of its files. With a summary, it trusts the files without checking them,
+// and one flipped bit in a record's number makes it allocate memory until the process is killed. Without one, it reads
+// and checks every record.
 func forgetIndexes(dir string) error {
 	for _, stream := range []string{keysStream, journalStream} {
 		err := os.Remove(filepath.Join(streamDir(dir, stream), "msgs", "index.db"))
@@ -128,7 +131,7 @@ func (e *engine) connect(cfg Config, create bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// What is there as it should be is left alone: a start writes nothing that a full disk might refuse.
+	// Streams that are as they should be are left alone: a start then writes nothing that a full disk might refuse.
 	type sizes struct{ stream, record int64 }
 	there := map[string]sizes{}
 	const record = cluster.MaxValue + perRecord
@@ -163,10 +166,12 @@ func (e *engine) connect(cfg Config, create bool) error {
 	}
 	if there[journalStream] != (sizes{cfg.MaxJournal, record}) && !e.noJournal {
 		if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name:        journalStream,
-			Subjects:    []string{journalSubject},
-			Storage:     jetstream.FileStorage,
-			Retention:   jetstream.LimitsPolicy,
+			Name:      journalStream,
+			Subjects:  []string{journalSubject},
+			Storage:   jetstream.FileStorage,
+			Retention: jetstream.LimitsPolicy,
+			// New records are refused when the space is used up. Dropping old ones instead would lose sessions that are
+			// still alive.
 			Discard:     jetstream.DiscardNew,
 			MaxBytes:    cfg.MaxJournal,
 			MaxMsgSize:  record,
@@ -178,7 +183,8 @@ func (e *engine) connect(cfg Config, create bool) error {
 	return nil
 }
 
-// stop ends the connection, then the server, and returns when its files are closed.
+// stop ends the connection, then the server, and returns once its files are closed: the directory may be opened again
+// at once.
 func (e *engine) stop() {
 	if e.nc != nil {
 		e.nc.Close()
@@ -187,11 +193,11 @@ func (e *engine) stop() {
 	e.srv.WaitForShutdown()
 }
 
-// publish writes one message to the stream behind the subject, whose newest message must
-// have the number last, and returns when it is synced.
+// publish writes one message to the stream of the subject, whose newest message must have the number last, and returns
+// once it is synced.
 //
-// JetStream does not answer when the file system refuses the write; it only logs. So a
-// complaint in its log ends the wait.
+// JetStream does not answer if the file system refuses the write; it only logs. So a complaint in its log ends the
+// wait.
 func (e *engine) publish(ctx context.Context, subject string, data []byte, last uint64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -202,6 +208,7 @@ func (e *engine) publish(ctx context.Context, subject string, data []byte, last 
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
+		// The server passes only the text of the error on.
 		for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 			if strings.Contains(err.Error(), full.Error()) {
 				return fmt.Errorf("%w: the disk of the data directory is full (%w); delete files there or enlarge it", cluster.ErrFull, err)
@@ -225,13 +232,14 @@ func (e *engine) publish(ctx context.Context, subject string, data []byte, last 
 		}
 		return fmt.Errorf("natslink: store refuses to write: %s", e.Description)
 	}
+	// The number is part of what is sealed. Any other number means that the stream has records that we did not write.
 	if ack.Seq != last+1 {
 		return fmt.Errorf("natslink: store gave number %d where %d was due", ack.Seq, last+1)
 	}
 	return nil
 }
 
-// state is what JetStream believes to hold of a stream.
+// state returns what JetStream believes a stream holds.
 func (e *engine) state(ctx context.Context, stream string) (jetstream.StreamState, error) {
 	js, err := jetstream.New(e.nc)
 	if err != nil {
@@ -260,11 +268,11 @@ func (e *engine) purge(ctx context.Context, stream string, before uint64, only .
 	return nil
 }
 
-// reader reads messages of a stream by their numbers, some at a time.
+// reader reads messages of a stream by their numbers, in batches.
 type reader struct {
 	e       *engine
 	stream  string
-	headers bool // with the subject, which costs time
+	headers bool // including the subject, which costs time
 	sub     *nats.Subscription
 	inbox   string
 }
@@ -275,7 +283,7 @@ func (e *engine) reader(stream string, headers bool) (*reader, error) {
 	if r.sub, err = e.nc.SubscribeSync(r.inbox); err != nil {
 		return nil, err
 	}
-	// A batch is bounded by the request.
+	// The request bounds a batch, so the subscription needs no limit of its own.
 	return r, r.sub.SetPendingLimits(-1, -1)
 }
 
@@ -283,8 +291,8 @@ func (r *reader) close() { r.sub.Unsubscribe() }
 
 const statusHeader = "Status"
 
-// read calls fn with up to limit messages from the number on, and errMissing if there are
-// none. The message's data is fn's during the call only.
+// read calls fn with up to limit messages from the given number on, or returns errMissing if there are none. fn may use
+// a message's data only during the call.
 func (r *reader) read(ctx context.Context, from uint64, limit int, fn func(m *nats.Msg) error) error {
 	req := fmt.Appendf(nil, `{"seq":%d,"batch":%d,"max_bytes":%d,"no_hdr":%t}`, from, limit, batchBytes, !r.headers)
 	if err := r.e.nc.PublishRequest("$JS.API.DIRECT.GET."+r.stream, r.inbox, req); err != nil {
@@ -300,7 +308,7 @@ func (r *reader) read(ctx context.Context, from uint64, limit int, fn func(m *na
 		case status == "" && failed == nil:
 			failed = fn(m)
 		case status == "":
-			// The rest of the batch is on its way; the next request must not meet it.
+			// The rest of the batch is still coming; it must not mix with the answer to the next request.
 		case status == "204":
 			return failed
 		case status == "404":

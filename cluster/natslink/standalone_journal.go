@@ -12,9 +12,8 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 )
 
-// loadJournal checks that the journal's numbers are those that must be there. What the
-// records hold is checked when they are replayed. A damaged journal does not keep the link
-// from opening: the keys are good.
+// loadJournal checks that the journal has the numbers that it must have. The contents of records are checked when they
+// are replayed. A damaged journal does not keep the link from opening, because the keys are intact.
 func (l *link) loadJournal(ctx context.Context) error {
 	if l.eng.noJournal {
 		l.mu.Lock()
@@ -34,13 +33,15 @@ func (l *link) loadJournal(ctx context.Context) error {
 	l.appended = 0
 	switch {
 	case state.LastSeq < m.journalLast:
+		// An acknowledged record is gone: its visitor has been admitted, and a restart would give the seat to another.
 		damaged = damage("record %d was acknowledged and the last one there is %d", m.journalLast, state.LastSeq)
-	case m.journalFirst > state.LastSeq: // begun and empty
+	case m.journalFirst > state.LastSeq: // new and empty
 	case state.Msgs == 0 || state.FirstSeq > m.journalFirst:
 		damaged = damage("its first record is %d instead of %d", state.FirstSeq, m.journalFirst)
 	case state.Msgs != state.LastSeq-state.FirstSeq+1:
 		damaged = damage("%d records are missing between %d and %d", state.LastSeq-state.FirstSeq+1-state.Msgs, state.FirstSeq, state.LastSeq)
 	default:
+		// The newest record says when it was appended, and time in the journal must not go back.
 		e, err := l.eng.record(ctx, state.LastSeq)
 		if err != nil && !errors.As(err, new(*cluster.DamagedError)) {
 			return err
@@ -48,11 +49,15 @@ func (l *link) loadJournal(ctx context.Context) error {
 		damaged, l.appended = err, int64(e.extra)
 	}
 	l.journal = state.LastSeq
+	// What happened after the copy was made is in no record. Visitors' cookies know it, so the journal must not be
+	// trusted over them.
 	if damaged == nil && l.copy && state.Msgs > 0 {
 		damaged = &cluster.DamagedError{What: "the journal", Copy: true,
 			Err: fmt.Errorf("%s is a copy: it does not know what happened after it was made", l.cfg.Dir)}
 	}
 	if damaged != nil && l.cfg.NewJournal {
+		// The numbers continue after those of the dropped records: a record of the old journal that turns up later can
+		// then be told from new ones.
 		if damaged = nil; state.Msgs > 0 {
 			if err := l.eng.purge(ctx, journalStream, state.LastSeq+1); err != nil {
 				return err
@@ -99,7 +104,7 @@ func (l *link) journalDamage() error {
 	return l.journalDamaged
 }
 
-// handle is a journal as somebody opened it. All journals share the stream and its numbers.
+// handle is one opened journal. All journals share the stream and its numbers.
 type handle struct {
 	*link
 	name  string
@@ -111,7 +116,7 @@ func (l *link) Journal(ctx context.Context, name string) (cluster.Journal, error
 		return nil, err
 	}
 	h := make(chan *handle, 1)
-	// As the only writer: what an older handle is writing is there when this one begins.
+	// Through the writer: whatever an older handle is writing is complete when this one begins.
 	err := l.write(ctx, func(context.Context) error {
 		l.owners[name]++
 		h <- &handle{link: l, name: name, owner: l.owners[name]}
@@ -123,7 +128,7 @@ func (l *link) Journal(ctx context.Context, name string) (cluster.Journal, error
 	return <-h, nil
 }
 
-// named returns the data of a record of the journal, and whether e is one.
+// named returns the data if e is a record of the journal, and whether it is.
 func (e envelope) named(journal string) ([]byte, bool) {
 	if e.kind == kindRecord {
 		return e.data, journal == ""
@@ -136,9 +141,11 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 	if err := cluster.CheckValue(record); err != nil {
 		return err
 	}
+	// The caller may reuse its slice as soon as Append returns, and that may be before the write ends.
 	record, urgent := slices.Clone(record), cluster.IsUrgent(ctx)
 	l := h.link
 	return l.write(ctx, func(ctx context.Context) error {
+		// Another process, or another part of this one, has taken the journal over since.
 		if l.owners[h.name] != h.owner {
 			return cluster.ErrFenced
 		}
@@ -146,7 +153,7 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 			return err
 		}
 		number := l.journal + 1
-		// Time does not go back in the journal, so that the old are the first.
+		// Time does not go back in the journal, so that the oldest records are the first ones.
 		appended := max(time.Now().UnixNano(), l.appended)
 		env := envelope{number: number, extra: uint64(appended), kind: kindRecord, data: record}
 		if h.name != "" {
@@ -162,6 +169,7 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 		l.journal, l.appended = number, appended
 		m := l.mark.now
 		m.journalLast = number
+		// Without the mark on disk, a lost tail would go unnoticed, so the record does not count as acknowledged.
 		if err := l.mark.write(m, false); err != nil {
 			l.suspect = true
 			return err
@@ -179,6 +187,7 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 	if err != nil {
 		return err
 	}
+	// Only what was acknowledged before the call: records that arrive meanwhile would make the replay endless.
 	l.mu.Lock()
 	last, damaged := l.acked, l.journalDamaged
 	l.mu.Unlock()
@@ -223,7 +232,7 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 		if ended := l.ended(ctx, nil); ended != nil {
 			return ended
 		}
-		// Records may have been purged under our hands: those are older than the retention.
+		// Records may have been purged in the meantime: these are older than the retention, so skipping them is right.
 		if errors.Is(err, errMissing) || errors.As(err, new(*cluster.DamagedError)) {
 			first, ferr := l.firstRecord(ctx)
 			if ferr != nil {
@@ -242,10 +251,10 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 	return nil
 }
 
-// fnError is the error of the caller's function, which goes back to the caller as it is.
+// fnError marks the error of the caller's function, which is returned unchanged.
 type fnError struct{ error }
 
-// firstRecord returns the number of the first record that must be there.
+// firstRecord returns the number of the first record that must exist.
 func (l *link) firstRecord(ctx context.Context) (uint64, error) {
 	if err := l.ended(ctx, nil); err != nil {
 		return 0, err
@@ -274,8 +283,8 @@ func (l *link) Retain(ctx context.Context, d time.Duration) error {
 }
 
 const (
-	// keepParts is how many times within a retention old records are purged: the journal
-	// holds up to a part more than it must.
+	// keepParts is how many times within a retention old records are purged: the journal holds up to one part more than
+	// it must.
 	keepParts   = 8
 	minKeepStep = time.Second
 	maxKeepStep = 10 * time.Minute
@@ -311,14 +320,13 @@ func (l *link) keep() {
 	}
 }
 
-// forget purges the records appended before the moment, except the newest: it remembers
-// the numbering.
+// forget purges the records appended before the given time, except the newest: it remembers the numbering.
 func (l *link) forget(ctx context.Context, before time.Time) error {
 	if l.journalDamage() != nil || l.journal == 0 {
 		return nil
 	}
 	m := l.mark.now
-	// The first record to keep is in lo … hi.
+	// The first record to keep is in lo … hi. Records are in the order of time, so few reads find it.
 	lo, hi := m.journalFirst, l.journal
 	for lo < hi {
 		mid := lo + (hi-lo)/2
@@ -336,6 +344,7 @@ func (l *link) forget(ctx context.Context, before time.Time) error {
 		return nil
 	}
 	m.journalFirst = lo
+	// The mark first: records that are gone but still expected would look like damage.
 	if err := l.mark.write(m, true); err != nil {
 		return err
 	}

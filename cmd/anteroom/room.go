@@ -65,7 +65,7 @@ func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *clie
 // showMembers prints an object, a member a line: those of an object inside have its name
 // before theirs.
 func showMembers(w io.Writer, _ room, o map[string]any) error {
-	t := newTable(w, "SETTING", "VALUE")
+	t := newTable(w, "FIELD", "VALUE")
 	var show func(before string, o map[string]any)
 	show = func(before string, o map[string]any) {
 		for _, k := range slices.Sorted(maps.Keys(o)) {

@@ -36,7 +36,7 @@ func TestSettingsChangeWhileTheBrowserWaits(t *testing.T) {
 	g.configure(with(oneSeat, "total_active_users: 1", "total_active_users: 0"))
 	heading("You are in line")
 	g.configure(also(with(oneSeat, "total_active_users: 1", "total_active_users: 0"), "queueing_method: random"))
-	b.becomes(40*time.Second, `document.querySelector('#lead').textContent.includes('at random')`)
+	b.becomes(40*time.Second, `document.querySelector('#lead').textContent.includes('order is random')`)
 	if got := b.reference(); got != reference {
 		t.Errorf("the place %s became %s while the settings changed", reference, got)
 	}

@@ -33,7 +33,7 @@ func Format(text []byte) ([]byte, error) {
 func format(text []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, anteroom.Errorf(anteroom.Invalid, "%w (anteroom validate shows the line to change)", err)
+		return nil, anteroom.Errorf(anteroom.Invalid, "%w (anteroom validate shows what to change, and where)", err)
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return text, nil // nothing but comments, or no configuration

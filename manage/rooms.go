@@ -256,7 +256,7 @@ func (t *tx) unreachableHosts(before *Served, r *anteroom.Room) anteroom.Faults 
 			continue
 		}
 		f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q belongs to no proxied site", rt.Host),
-			Fix: "add it to the hosts of a site in the configuration first"})
+			Fix: "add it to the hosts of a proxied site in the configuration first"})
 	}
 	return f
 }

@@ -319,7 +319,7 @@ func TestRoomsThatNobodyReaches(t *testing.T) {
 	lost := localRoom("/lost")
 	lost.Routes[0].Host = "other.example"
 	_, err = m.CreateRoom(t.Context(), operator, other.ID, lost)
-	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), `routes[0].host: "other.example" belongs to no proxied site (add it to the hosts of a site`) {
+	if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), `routes[0].host: "other.example" belongs to no proxied site (add it to the hosts of a proxied site`) {
 		t.Error(err)
 	}
 	if got := findings(); got != nil {

@@ -22,7 +22,7 @@ import (
 func configShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show the configuration that run would use, or with --running, does use; defaults included",
+		Short: "Show the configuration that run would use, or that a running Anteroom uses, with all defaults",
 		Long: `Show the configuration that "anteroom run" would use with the same file, environment and flags, defaults
 included. Remarks say which values do not come from the file. The output is itself a configuration file.`,
 		Example: `  anteroom config show --config anteroom.yaml

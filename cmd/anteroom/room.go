@@ -289,7 +289,7 @@ func readInput(name string, in io.Reader, most int64) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("%s has more than %d KiB, which is the most", name, most>>10)
+		err = fmt.Errorf("%s is too large: at most %d KiB", name, most>>10)
 	}
 	return b, err
 }

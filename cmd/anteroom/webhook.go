@@ -190,7 +190,9 @@ func webhookTest(r *remote) *cobra.Command {
 		}
 		return d, nil
 	}
-	return action(r, cmd, do, say(func(d schema.Delivery) string { return fmt.Sprintf("The receiver accepted it after %d ms.", d.Milliseconds) }))
+	return action(r, cmd, do, say(func(d schema.Delivery) string {
+		return fmt.Sprintf("The receiver accepted it after %d ms.", d.Milliseconds)
+	}))
 }
 
 func webhookDeliveries(r *remote) *cobra.Command {

@@ -47,7 +47,7 @@ type document struct {
 
 // origin is the key "origin".
 type origin struct {
-	PerSecond float64       `key:"per_second" default:"0" min:"0" max:"1000000" doc:"Requests per second that it answers; more wait in line. 0 turns the model off."`
+	PerSecond float64       `key:"per_second" default:"0" min:"0" max:"1000000" doc:"Requests per second that it answers; further ones wait in its queue. 0 turns the model off."`
 	Latency   time.Duration `key:"latency" default:"50ms" max:"1m" doc:"Response time of a request that need not wait."`
 	Timeout   time.Duration `key:"timeout" default:"10s" min:"1s" max:"1h" doc:"A request that takes longer fails."`
 	Faults    []originFault `key:"faults" doc:"Times at which it does not work as it should."`

@@ -32,7 +32,7 @@ export function nextEvent(r: Room, now: number): { name: string; on: boolean; wo
   const words =
     now >= start ? [`until ${near(e.end, now)}`]
     : now >= begins ? ['prequeue', `starts ${near(start, now)}`]
-    : [near(start, now), ago(start, now * 1000), ...(e.prequeue ? [`prequeue at ${near(begins, now, start)}`] : [])]
+    : [near(start, now), ago(start, now * 1000), ...(e.prequeue ? [`prequeue from ${near(begins, now, start)}`] : [])]
   return { name: e.name, on: now >= begins, words, begins }
 }
 

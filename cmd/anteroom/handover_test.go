@@ -257,7 +257,7 @@ func TestHandOverThatCannotBeGoesOn(t *testing.T) {
 	refused := func(why string) {
 		t.Helper()
 		syscall.Kill(p.pid, syscall.SIGUSR2)
-		line := p.await("the restart did not happen")
+		line := p.await("the restart failed")
 		if text, _ := line["error"].(string); !strings.Contains(text, why) {
 			t.Errorf("got %v, want %q", line["error"], why)
 		}

@@ -134,7 +134,7 @@ var checks = []struct{ Name, Means string }{
 	{"stay", "a request within a session never gets the waiting page"},
 	{"flow", "no slot stays free for more than ten seconds while a visitor with an open stream waits; thirty if a random order waits for its winners to return, or turns go to abandoned tickets; longer with paced admissions, by the time that turns for the earlier free slots take"},
 	{"agree", "the ledger's sums are right, and a door admits only sessions that its site knows"},
-	{"fair", "random: every draw is uniform over all waiting visitors, however often they poll"},
+	{"fair", "random: every choice is uniform over all waiting visitors, however often they poll"},
 }
 
 type groupName int

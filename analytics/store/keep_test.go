@@ -134,7 +134,7 @@ func TestTheFileStaysSmallEnough(t *testing.T) {
 	if got != sum {
 		t.Errorf("days have %d new users, and there were %d", got, sum)
 	}
-	if !strings.Contains(said.String(), "dropped before their time") {
+	if !strings.Contains(said.String(), "deleted early") {
 		t.Error("nothing was said")
 	}
 	t.Logf("at most %d bytes with the log", largest)

@@ -266,11 +266,11 @@ func TestHandOverThatCannotBeGoesOn(t *testing.T) {
 		}
 	}
 	p.write(yaml + "unknown: 1\n")
-	refused("did not get ready")
+	refused("did not become ready")
 	p.write(strings.Replace(yaml, "data: data", "data: anteroom.yaml", 1))
-	refused("did not get ready")
+	refused("did not become ready")
 	p.write(strings.Replace(yaml, "127.0.0.1:0", "192.0.2.1:9", 1)) // no address of this machine
-	refused("did not get ready")
+	refused("did not become ready")
 	p.write(yaml)
 	for _, script := range []string{"#!/bin/sh\nexit 3\n", "#!/bin/sh\necho hello >&$ANTEROOM_HANDED_OVER\n", "no program at all"} {
 		if err := os.Rename(p.binary, p.binary+".good"); err != nil && !errors.Is(err, os.ErrNotExist) {

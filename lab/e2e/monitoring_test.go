@@ -151,7 +151,7 @@ func TestMonitoringNamesExist(t *testing.T) {
 		queries[at] = q
 	}
 	cert, key := certificate(t)
-	alone := startGate(t, "  - {name: shop, host: \"*\", total_active_users: 1, new_users_per_minute: 100, session_duration: 1s}\n",
+	alone := startGate(t, "  - {name: shop, host: \"*\", total_active_users: 1, new_users_per_minute: 100, session_duration: 1s, protect: true}\n",
 		fmt.Sprintf("tls:\n  certificates:\n    - {cert: %s, key: %s}", cert, key))
 	newVisitor(t, alone).enter()
 	second := newVisitor(t, alone).wait()

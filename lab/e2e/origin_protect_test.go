@@ -232,7 +232,7 @@ func TestKilledOriginAdmitsNobody(t *testing.T) {
 			c := gather(t, g, 8, 40*time.Second)
 			c.enough(30)
 			if name == "protected" {
-				if out := g.command("doctor", "--api", g.operators(), "--token", operatorToken); !strings.Contains(out, "nothing is wrong") {
+				if out := g.command("doctor", "--api", g.operators(), "--token", operatorToken); !strings.Contains(out, "no problems found") {
 					t.Errorf("doctor: %s", out)
 				}
 			}

@@ -52,7 +52,7 @@ var (
 	mHeld        = gauge("held", "1 while all admissions from the queue are stopped: by queue_all, pause, a prequeue, reject, or protect while no origin is healthy.", "room")
 	mEvent       = gauge("event_phase", "Phase of the current event: 0 none, 1 prequeueing, 2 started.", "room")
 	mPace        = gauge("pace_per_minute", "New users per minute that the room admits at the moment: the limit, or less while it protects its origin.", "room")
-	mPaceReason  = gauge("pace_reduced", "1 while the room protects its origin by admitting fewer than its limit; the reason is origin_down, origin_errors, origin_slow or origin_recovering.", "room", "reason")
+	mPaceReason  = gauge("pace_reduced", "1 while the room protects its origin by admitting fewer than its limit, else 0 with the reason limits; otherwise the reason is origin_down, origin_errors, origin_slow or origin_recovering.", "room", "reason")
 	mMethod      = gauge("queueing_method", "1 for the queueing method in force.", "room", "method")
 )
 

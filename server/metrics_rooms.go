@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -42,9 +43,7 @@ func live(to sink, room string, st *anteroom.Status) {
 		to.gauge(mForecast, st.WaitOfNewcomer.Seconds(), room)
 	}
 	to.gauge(mPace, float64(st.Pace), room)
-	if st.PaceReason != anteroom.PaceLimits {
-		to.gauge(mPaceReason, 1, room, string(st.PaceReason))
-	}
+	to.gauge(mPaceReason, oneIf(st.PaceReason != anteroom.PaceLimits), room, cmp.Or(string(st.PaceReason), "limits"))
 	f := st.InForce
 	if f == nil {
 		return

@@ -77,7 +77,7 @@ func (s *setup) checkHeaders(r *http.Request, trusted bool) (no refusal, foreign
 		for _, v := range values {
 			size += len(name) + len(v) + 4
 		}
-		if maybeReserved(name) && s.reserved(name, trusted) {
+		if s.reserved(name, trusted) {
 			delete(r.Header, name)
 			foreign = true
 		}

@@ -209,7 +209,9 @@ func TestReservedHeaders(t *testing.T) {
 	const proofHeader = "X-Anteroom-Assertion"
 	names := []string{proofHeader, "X_Anteroom_Assertion", "X.Anteroom.Assertion", "x-anteroom_assertion", "X-Anteroom-Anything", "X_ANTEROOM_" + strings.Repeat("LONG", 30),
 		"X-Forwarded-Prefix", "X_Forwarded_For", "X.Forwarded.For", "X-Forwarded_Host", "Forwarded", "X-Forwarded", "X-Real-Ip", "X_Real_IP", "X-Original-Url", "X-Original-Uri",
-		"X-Rewrite-Url", "X-Http-Method-Override", "X_HTTP_Method_Override", "X-Http-Method", "True-Client-Ip", "Cf-Connecting-Ip", "Client-Ip", "Fastly-Client-Ip", "X-Client-Ip"}
+		"X-Rewrite-Url", "X-Http-Method-Override", "X_HTTP_Method_Override", "X-Http-Method", "True-Client-Ip", "Cf-Connecting-Ip", "Client-Ip", "Fastly-Client-Ip", "X-Client-Ip",
+		"Content_Length", "Transfer_Encoding", "Content.Length", "X_Custom", "Any~Thing", "Proxy", "HTTP_X_FORWARDED_FOR", "Http-Client-Ip", "Wl-Proxy-Client-Ip", "Proxy-Client-Ip",
+		"Remote-User", "Remote-Addr", "X-Remote-User", "Cf-Ipcountry", "Cf-Anything", "X-Vendor-Ip", "Ip", "X-Ssl-Client-Dn"}
 	ours := map[string]bool{"X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true, "X-Real-Ip": true, hopHeader: true}
 	states := []struct {
 		name   string
@@ -270,13 +272,16 @@ func TestReservedNamesByTrust(t *testing.T) {
 	}{
 		{"X-Proof", true, true}, {"X_proof", true, true}, {"X-Anteroom-X", true, true},
 		{"X-Forwarded-For", true, false}, {"X_forwarded_for", true, true}, {"X-Real-Ip", true, false},
-		{"X-Requested-With", false, false}, {"X_custom", false, false}, {"Content-Type", false, false}, {"Cookie", false, false},
-		{"X-Api.key", false, false}, {"Cf-Waiting-Room-Command", true, true}, {"X", false, false}, {"Te", false, false},
+		{"X-Requested-With", false, false}, {"X_custom", true, true}, {"Content-Type", false, false}, {"Cookie", false, false},
+		{"X-Api.key", true, true}, {"Cf-Waiting-Room-Command", true, true}, {"X", false, false}, {"Te", false, false},
+		{"Content_length", true, true}, {"Proxy", true, true}, {"Cf-Ipcountry", true, false}, {"Wl-Proxy-Client-Ip", true, false}, {"Remote-User", true, false},
+		{"Http-X-Real-Ip", true, false}, {"X-Vendor-Ip", true, false}, {"X-Shipping", false, false}, {"X-Api-Key", false, false}, {"Authorization", false, false},
+		{"X-Forwarded-" + strings.Repeat("a", 100), true, false}, {strings.Repeat("a", 100) + "_", true, true}, {strings.Repeat("a", 100), false, false},
 	} {
-		if got := maybeReserved(c.name) && s.reserved(c.name, false); got != c.untrusted {
+		if got := s.reserved(c.name, false); got != c.untrusted {
 			t.Errorf("%s from anybody: %v", c.name, got)
 		}
-		if got := maybeReserved(c.name) && s.reserved(c.name, true); got != c.trusted {
+		if got := s.reserved(c.name, true); got != c.trusted {
 			t.Errorf("%s from a proxy: %v", c.name, got)
 		}
 	}

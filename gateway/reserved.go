@@ -2,105 +2,110 @@ package gateway
 
 import "strings"
 
-// Header names that a client may not use. A name is compared after folding: lower case,
-// and '_' and '.' read as '-', because origins fold in these ways and have then taken a
-// client's X_Forwarded_For for the proxy's own (CVE-2025-64484, CVE-2026-54763,
-// CVE-2026-52845). They are deleted always; what we have to say is set afterwards.
+// Header names that a client may not use. Two rules come before any list:
+//
+//   - A name has letters, digits and hyphens only. CGI, FastCGI, WSGI and PHP turn every other
+//     character into the same "_" as a hyphen, so that X_Forwarded_For or Content_Length from a
+//     client replace the gateway's own (CVE-2025-64484, CVE-2026-54763, CVE-2026-52845). This
+//     holds for trusted proxies too: many pass on what a stranger sent.
+//   - A header that tells where a request comes from, or who sent it, is only believed if a
+//     trusted proxy sends it. Its name says so by how it begins, or by a word in it.
+//
+// Reserved headers are always deleted; those that Anteroom sends are set afterwards.
 
 // ourPrefix begins every header that we speak ourselves.
 const ourPrefix = "x-anteroom-"
 
-// claims are headers that say where a request comes from or what it really asks for. From
-// an untrusted peer they are a claim and nothing more. Every name that begins with
-// x-forwarded- or x-original- belongs here too.
-var claims = map[string]bool{
-	"forwarded":                true,
-	"x-forwarded":              true,
-	"x-real-ip":                true,
-	"x-client-ip":              true,
-	"client-ip":                true,
-	"x-cluster-client-ip":      true,
-	"true-client-ip":           true,
-	"cf-connecting-ip":         true,
-	"cf-connecting-ipv6":       true,
-	"cf-pseudo-ipv4":           true,
-	"fastly-client-ip":         true,
-	"fly-client-ip":            true,
-	"x-azure-clientip":         true,
-	"x-azure-socketip":         true,
-	"x-appengine-user-ip":      true,
-	"x-envoy-external-address": true,
-	"x-envoy-original-path":    true,
-	"x-envoy-internal":         true,
-	"x-proxyuser-ip":           true,
-	"x-remote-ip":              true,
-	"x-remote-addr":            true,
-	"x-host":                   true,
-	"x-scheme":                 true,
-	"x-url-scheme":             true,
-	"front-end-https":          true,
-	"x-rewrite-url":            true,
-	"x-http-method":            true,
-	"x-http-method-override":   true,
-	"x-method-override":        true,
-	"x-ssl-client-cert":        true,
-	"x-ssl-client-verify":      true,
-	"cf-waiting-room-command":  true,
-	"x-arr-ssl":                true,
-	"x-appservice-proto":       true,
-	"x-waws-unencoded-url":     true,
+// claimPrefixes begin headers in which proxies and platforms report the client's address, its
+// location, its certificate, or the user that they have authenticated.
+var claimPrefixes = [...]string{
+	"x-forwarded", "x-original-", "x-envoy-", "x-appengine-", "x-azure-", "x-remote-", "x-ssl-", "x-client-cert",
+	"x-auth-request-", "x-authenticated-", "x-webauth-", "x-amzn-oidc-", "x-goog-authenticated-", "x-goog-iap-", "x-ms-client-principal",
+	"cf-", "cloudfront-", "fastly-", "fly-", "proxy-", "remote-", "ssl-", "wl-",
 }
 
-// maybeReserved is a quick look at the first byte; net/http has made it upper case.
-func maybeReserved(name string) bool {
+// claimWords are parts of a name, between hyphens, that make it a statement about an address.
+var claimWords = map[string]bool{
+	"ip": true, "ipv4": true, "ipv6": true, "clientip": true, "remoteip": true, "realip": true, "ipcountry": true, "addr": true,
+}
+
+// claims are the others: they say where a request comes from or what it really asks for.
+var claims = map[string]bool{
+	"forwarded":              true,
+	"x-host":                 true,
+	"x-scheme":               true,
+	"x-url-scheme":           true,
+	"front-end-https":        true,
+	"x-rewrite-url":          true,
+	"x-http-method":          true,
+	"x-http-method-override": true,
+	"x-method-override":      true,
+	"x-arr-ssl":              true,
+	"x-appservice-proto":     true,
+	"x-waws-unencoded-url":   true,
+}
+
+// reserved reports whether the header must be deleted. From a trusted proxy claims may stay.
+func (s *setup) reserved(name string, trusted bool) bool {
 	switch name {
+	case "Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Cookie",
+		"If-Modified-Since", "If-None-Match", "Origin", "Priority", "Range", "Referer", "Sec-Ch-Ua", "Sec-Ch-Ua-Mobile", "Sec-Ch-Ua-Platform",
+		"Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User", "Upgrade-Insecure-Requests", "User-Agent":
+		return false // what browsers send, without a closer look
 	case "":
 		return true
-	case "Cookie", "Connection", "Cache-Control":
-		return false
 	}
-	switch name[0] {
-	case 'X', 'F', 'C', 'T', 'x', 'f', 'c', 't':
-		return true
-	}
-	return false
-}
-
-// reserved reports whether the header must be deleted. From a trusted proxy only our own
-// names go, and forwarding headers in a spelling that no proxy uses.
-func (s *setup) reserved(name string, trusted bool) bool {
 	var buf [64]byte
-	if len(name) == 0 || len(name) > len(buf) {
-		// No header of ours or of the list is that long; a folded prefix of ours might be.
-		return len(name) > len(buf) && hasFoldedPrefix(name, ourPrefix)
-	}
-	folded := buf[:0]
-	alias := false
+	folded, n := buf[:], min(len(name), len(buf)) // no name of the lists is longer
 	for i := range len(name) {
 		c := name[i]
 		switch {
 		case c >= 'A' && c <= 'Z':
 			c += 'a' - 'A'
-		case c == '_' || c == '.':
-			c, alias = '-', true
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+		default:
+			return true
 		}
-		folded = append(folded, c)
+		if i < n {
+			folded[i] = c
+		}
 	}
-	if string(folded) == s.proofFolded || hasPrefix(folded, ourPrefix) {
-		return true
-	}
-	if !hasPrefix(folded, "x-forwarded-") && !hasPrefix(folded, "x-original-") && !claims[string(folded)] {
+	folded = folded[:n]
+	switch {
+	case string(folded) == s.proofFolded, string(folded) == "proxy", string(folded) == "cf-waiting-room-command", hasPrefix(folded, ourPrefix):
+		return true // Proxy becomes HTTP_PROXY in CGI, which HTTP clients there obey
+	case trusted:
 		return false
 	}
-	return !trusted || alias || string(folded) == "cf-waiting-room-command"
+	return isClaim(folded)
+}
+
+// isClaim reports whether a lower-case name is that of a header which only proxies may send.
+func isClaim(name []byte) bool {
+	for hasPrefix(name, "http-") { // as applications spell the variables of CGI
+		name = name[len("http-"):]
+	}
+	for _, p := range claimPrefixes {
+		if hasPrefix(name, p) {
+			return true
+		}
+	}
+	if claims[string(name)] {
+		return true
+	}
+	for begin, i := 0, 0; i <= len(name); i++ {
+		if i == len(name) || name[i] == '-' {
+			if claimWords[string(name[begin:i])] {
+				return true
+			}
+			begin = i + 1
+		}
+	}
+	return false
 }
 
 func hasPrefix(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
-}
-
-func hasFoldedPrefix(name, prefix string) bool {
-	return fold(name[:len(prefix)]) == prefix
 }
 
 // fold lower-cases a header name and reads '_' and '.' as '-'.

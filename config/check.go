@@ -211,12 +211,31 @@ func (l *loader) rooms() []anteroom.Room {
 			}
 		}
 	}
+	l.warnOfHosts(rooms)
 	if l.o.Check != nil {
 		for _, f := range l.o.Check(l.doc.CookieName, rooms) {
 			l.At(l.translate(f.Path), f.Problem, f.Fix)
 		}
 	}
 	return rooms
+}
+
+// warnOfHosts says what "*" of a site means as soon as rooms name hosts.
+func (l *loader) warnOfHosts(rooms []anteroom.Room) {
+	named := slices.ContainsFunc(rooms, func(r anteroom.Room) bool {
+		return slices.ContainsFunc(r.Routes, func(rt anteroom.Route) bool { return rt.Host != "*" })
+	})
+	for i, s := range l.doc.Sites {
+		switch path := fmt.Sprintf("sites[%d]", i); {
+		case s.OpenHosts && !slices.Contains(s.Hosts, "*"):
+			l.At(path+".open_hosts", "has no effect without \"*\" in hosts", "remove it")
+		case !named || !slices.Contains(s.Hosts, "*"):
+		case s.OpenHosts:
+			l.Warn(path+".open_hosts", "serves hosts that no room names, so visitors can bypass rooms by another host name", "list the hosts unless the origin tells its hosts apart")
+		default:
+			l.Warn(path+".hosts", "\"*\" serves no other hosts than those of rooms and sites: the others get 421", "list the hosts, or set open_hosts: true to serve every host")
+		}
+	}
 }
 
 // room converts one room, with only what the file says about routes.

@@ -150,6 +150,7 @@ type Webhooks struct {
 // Site is a member of "sites".
 type Site struct {
 	Hosts        []string `key:"hosts" required:"true" doc:"Host names of the proxied site; \"*\" is every host that no other site names."`
+	OpenHosts    bool     `key:"open_hosts" default:"false" doc:"Whether \"*\" serves every host even if rooms name hosts. Otherwise a host that neither a site nor a room names then gets 421 unless a room for \"*\" covers the request, so that no other host name leads past a room."`
 	Origins      []string `key:"origins" required:"true" doc:"URLs of the servers, http or https, host and port only. Several share the load."`
 	Health       Health   `key:"health" doc:"Health check; Anteroom sends no requests to an origin that fails it. Off without a path."`
 	PreserveHost bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`

@@ -83,6 +83,10 @@ func TestGoodFilesLoad(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the effective configuration does not load: %v", err)
 			}
+			if len(c.Warnings) != len(c2.Warnings) {
+				t.Errorf("warnings: %q, then %q", c.Warnings, c2.Warnings)
+			}
+			c.Warnings, c2.Warnings = nil, nil // their places differ
 			if a, b := plain(t, c), plain(t, c2); !reflect.DeepEqual(a, b) {
 				t.Errorf("the effective configuration gives another:\n%+v\n%+v", a, b)
 			}

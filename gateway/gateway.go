@@ -124,6 +124,10 @@ type EventKey struct {
 type Site struct {
 	// Hosts are names without port, or "*" for every host that no other site names.
 	Hosts []string
+	// OpenHosts makes "*" serve every host even if rooms name hosts. Without it, a request for a
+	// host that neither a site nor a room names is then answered with 421 unless a room for "*"
+	// covers it.
+	OpenHosts bool
 	// Origins are http or https URLs with a host and nothing else.
 	Origins []*url.URL
 	// PreserveHost sends the visitor's Host to the origin instead of the origin's own name.
@@ -208,8 +212,15 @@ func (g *Gateway) Prepare(cfg Config) (put func(), err error) {
 	return func() { g.put(s) }, nil
 }
 
+// NamedHostsOnly reports whether a site for "*" serves no host beyond those that sites and rooms
+// name; see [Site.OpenHosts].
+func (g *Gateway) NamedHostsOnly() bool { return g.live.Load().table.Closed() }
+
 func (g *Gateway) put(s *setup) {
 	old := g.live.Swap(s)
+	if s.log != nil && s.table.Closed() && (old == nil || !old.table.Closed()) {
+		s.log.Warn("rooms name hosts: other hosts get 421, although a site has hosts \"*\"; set open_hosts to serve them without a room")
+	}
 	if old != nil && old.transport != s.transport {
 		old.transport.CloseIdleConnections()
 	}

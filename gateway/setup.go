@@ -163,10 +163,11 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		s.trusted = append(s.trusted, p.Masked())
 	}
 	hosts := s.addSites(old, add)
+	open := slices.ContainsFunc(cfg.Sites, func(one Site) bool { return one.OpenHosts })
 	if len(cfg.Sites) == 0 {
-		hosts = []string{"*"}
+		hosts, open = []string{"*"}, true
 	}
-	table, err := route.NewTable(route.Config{Rooms: cfg.Rooms, Hosts: hosts, CookieName: s.cookieName})
+	table, err := route.NewTable(route.Config{Rooms: cfg.Rooms, Hosts: hosts, OpenHosts: open, CookieName: s.cookieName})
 	if err != nil {
 		if more, ok := errors.AsType[anteroom.Faults](err); ok {
 			faults = append(faults, more...)

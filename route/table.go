@@ -13,6 +13,10 @@ type Config struct {
 	// Hosts are served although no room names them; "*" stands for every host. The hosts
 	// of the rooms need not be repeated.
 	Hosts []string
+	// OpenHosts serves, under "*", hosts that nobody names even if rooms name hosts. Without it
+	// such a host would be a way to the application past its room, so it is only served where
+	// a room for "*" covers the request.
+	OpenHosts bool
 	// CookieName is the name of the ticket cookie without suffix; empty means
 	// [DefaultCookieName].
 	CookieName string
@@ -41,6 +45,7 @@ type Table struct {
 	hosts map[string]*paths // canonical host → its rooms; nil paths for a host without
 	any   *paths            // rooms for "*"
 	open  bool              // hosts that nobody named are served
+	named bool              // only where a room covers the request: rooms name hosts
 }
 
 // paths holds the routes of one host.
@@ -90,6 +95,7 @@ func NewTable(cfg Config) (*Table, error) {
 			atRoot[m.Cookie] = true
 		}
 	}
+	t.named = t.named && !cfg.OpenHosts
 	for i := range t.rooms {
 		m := &t.rooms[i]
 		if m.WidePath = "/"; atRoot[Scope{m.Cookie.Name, m.Cookie.Domain, "/"}] {
@@ -110,7 +116,7 @@ func (t *Table) add(m *Match, rt anteroom.Route) {
 		if host == "*" {
 			t.any = p
 		} else {
-			t.hosts[host] = p
+			t.hosts[host], t.named = p, true
 		}
 	}
 	if path == "" {
@@ -128,6 +134,9 @@ func (t *Table) add(m *Match, rt anteroom.Route) {
 
 // Rooms returns the rooms in the order of [Config].Rooms.
 func (t *Table) Rooms() []Match { return t.rooms }
+
+// Closed reports whether "*" serves no host beyond those that are named, because rooms name hosts.
+func (t *Table) Closed() bool { return t.open && t.named }
 
 // Lookup returns the room that covers a request, or nil when the host is served without
 // one there. The host is the request's as it came, the target what stood on the request
@@ -154,7 +163,7 @@ func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
 			return m, nil
 		}
 		m, _ := t.any.find(raw)
-		return m, nil
+		return m, t.missed(m, known)
 	}
 	readings, err := interpret(raw)
 	if err != nil {
@@ -163,7 +172,16 @@ func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
 	if m := own.findAny(readings); m != nil {
 		return m, nil
 	}
-	return t.any.findAny(readings), nil
+	m := t.any.findAny(readings)
+	return m, t.missed(m, known)
+}
+
+// missed refuses what no room covers on a host that nobody names.
+func (t *Table) missed(m *Match, known bool) error {
+	if m == nil && !known && t.named {
+		return ErrUnknownHost
+	}
+	return nil
 }
 
 // findAny returns the room with the longest route that any of the readings is inside of.

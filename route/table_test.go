@@ -90,7 +90,9 @@ func TestTheMostSpecificRoomWins(t *testing.T) {
 func TestUnknownHostsFailClosed(t *testing.T) {
 	rooms := []anteroom.Room{room("shop", "shop.example.com/x")}
 	closed := mustTable(t, Config{Rooms: rooms, Hosts: []string{"Static.example.com"}})
-	open := mustTable(t, Config{Rooms: rooms, Hosts: []string{"*"}})
+	open := mustTable(t, Config{Rooms: rooms, Hosts: []string{"*"}, OpenHosts: true})
+	named := mustTable(t, Config{Rooms: rooms, Hosts: []string{"*", "static.example.com"}})
+	mixed := mustTable(t, Config{Rooms: append(rooms, room("drop", "*/drop")), Hosts: []string{"*"}})
 	star := mustTable(t, Config{Rooms: []anteroom.Room{room("star", "*/x")}})
 	for _, c := range []struct {
 		tab                *Table
@@ -107,6 +109,14 @@ func TestUnknownHostsFailClosed(t *testing.T) {
 		{open, "other.example.com", "/x", "-"},
 		{open, "shop.example.com", "/x", "shop"},
 		{open, "", "/x", "host"},
+		{named, "other.example.com", "/x", "unknown"},
+		{named, "other.example.com", "/a/../x", "unknown"},
+		{named, "127.0.0.1", "/", "unknown"},
+		{named, "shop.example.com", "/y", "-"},
+		{named, "static.example.com", "/x", "-"},
+		{mixed, "other.example.com", "/drop", "drop"},
+		{mixed, "other.example.com", "/a/../drop", "drop"},
+		{mixed, "other.example.com", "/x", "unknown"},
 		{star, "other.example.com", "/x", "star"},
 		{star, "other.example.com", "/y", "-"},
 		{&Table{}, "shop.example.com", "/x", "unknown"},

@@ -271,7 +271,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 		st.Node, _ = os.Hostname()
 		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
 		s.findings(&st, examineOrigins(s.origins(), s.rooms()))
-		st.Findings = append(st.Findings, s.unreachableRooms()...)
+		st.Findings = append(st.Findings, s.doubtfulHosts()...)
 		return st, nil
 	}
 	st.Name, st.Site, st.Node, st.Hub = s.Config().Cluster.Name, seen.Site, seen.Node, seen.Hub
@@ -285,7 +285,7 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 			ClockOffset: m.Offset.Seconds(), Files: m.State, Roles: held[m.Node]})
 	}
 	s.diagnose(ctx, &st, seen)
-	st.Findings = append(st.Findings, s.unreachableRooms()...)
+	st.Findings = append(st.Findings, s.doubtfulHosts()...)
 	return st, nil
 }
 

@@ -61,8 +61,14 @@ func (s *Server) findings(st *manage.ClusterStatus, found []doctor.Finding) {
 	}
 }
 
-// unreachableRooms are findings about rooms whose hosts no proxied site of this node names.
-func (s *Server) unreachableRooms() (out []manage.ClusterFinding) {
+// doubtfulHosts are findings about hosts of proxied sites and rooms of this node that do not go together.
+func (s *Server) doubtfulHosts() (out []manage.ClusterFinding) {
+	if s.gateway.NamedHostsOnly() {
+		out = append(out, manage.ClusterFinding{Severity: string(doctor.Warning),
+			What: "a site has hosts \"*\", but only hosts that rooms or sites name are served",
+			Why:  "Rooms name hosts. Any other host name would lead to the application past them, so it gets 421 unless a room for \"*\" covers the request.",
+			Fix:  "List the hosts of the site, or set open_hosts: true if every host has to be served."})
+	}
 	state := s.manage.State()
 	for r := range state.Rooms() {
 		if hosts := state.Unreachable(&r.Room); len(hosts) > 0 {

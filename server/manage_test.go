@@ -291,6 +291,40 @@ func TestTheOperatorsHandOnALine(t *testing.T) {
 	}
 }
 
+// TestAnotherHostNameIsNoWayPastARoom: under "*", a host that nobody names is refused as soon as a room names one. The log
+// and doctor say so, and open_hosts serves it.
+func TestAnotherHostNameIsNoWayPastARoom(t *testing.T) {
+	r := startServer(t, "rooms: []\n")
+	other := func() int {
+		req, err := http.NewRequest(http.MethodGet, "http://"+r.s.Addresses().Visitors[0]+"/", nil)
+		req.Host = "other.example"
+		return r.do(req, err).StatusCode
+	}
+	warned := func() bool {
+		st, err := r.s.Manager().Cluster(t.Context(), operator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(st.Findings, func(f manage.ClusterFinding) bool { return strings.Contains(f.Fix, "open_hosts: true") })
+	}
+	if got := other(); got != 200 || warned() {
+		t.Errorf("without rooms: %d, a finding: %v", got, warned())
+	}
+	mark := r.log.mark()
+	r.makeRoom("127.0.0.1", localRoom("/a"))
+	if got := other(); got != 421 || !warned() {
+		t.Errorf("with a room for a host: %d, a finding: %v", got, warned())
+	}
+	r.log.await(t, mark, "rooms name hosts: other hosts get 421")
+	if got := r.visit("/").StatusCode; got != 200 {
+		t.Errorf("the room's own host: %d", got)
+	}
+	r.mustReload("rooms: []\nsites: [{hosts: \"*\", open_hosts: true, origins: \"" + r.origin.URL + "\"}]\n")
+	if got := other(); got != 200 || warned() {
+		t.Errorf("with open_hosts: %d, a finding: %v", got, warned())
+	}
+}
+
 // TestRoomsThatNobodyReaches: a room for a host without a site is refused, as it is in the file. One that was there when its
 // site went stays, can be changed otherwise, and is a finding.
 func TestRoomsThatNobodyReaches(t *testing.T) {

@@ -183,7 +183,7 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		g.Tracer = p.tracer
 	}
 	for _, site := range cfg.Sites {
-		one := gateway.Site{Hosts: site.Hosts, PreserveHost: site.PreserveHost,
+		one := gateway.Site{Hosts: site.Hosts, OpenHosts: site.OpenHosts, PreserveHost: site.PreserveHost,
 			Health: gateway.Health{Path: site.Health.Path, Interval: site.Health.Interval, Timeout: site.Health.Timeout}}
 		for _, o := range site.Origins {
 			u, err := url.Parse(o)

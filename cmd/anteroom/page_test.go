@@ -92,7 +92,7 @@ func runPage(t *testing.T, script string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			s, end, err := startAPI(env.WorkDir, "listen: 127.0.0.1:0\nadmin: localhost:0\ndata: data\nrooms: []\nsites: [{hosts: \"*\", origins: \"http://127.0.0.1:9\"}]\n")
+			s, end, err := startAPI(env.WorkDir, "listen: 127.0.0.1:0\nadmin: localhost:0\ndata: data\nrooms: []\nsites: [{hosts: [shop.example.com, \"*\"], open_hosts: true, origins: \"http://127.0.0.1:9\"}]\n")
 			if err != nil {
 				return err
 			}

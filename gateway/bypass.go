@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
@@ -58,7 +57,8 @@ func (x *exchange) passes(ask int) (reason int, yes bool) {
 		return 0, false
 	}
 	q := &x.tested
-	q.Method, q.Version, q.Scheme, q.Host, q.Port = r.Method, r.Proto, "http", withoutPort(r.Host), localPort(r)
+	q.Method, q.Version, q.Scheme, q.Port = r.Method, r.Proto, "http", localPort(r)
+	q.Host, _ = route.Host(r.Host) // canonical, or SHOP.example. would pass a rule about shop.example; Lookup has seen errors
 	if q.SSL = x.https; q.SSL {
 		q.Scheme = "https"
 	}
@@ -115,14 +115,6 @@ func (x *exchange) userAgent() string {
 		return a[0]
 	}
 	return ""
-}
-
-// withoutPort returns a host as it was sent, without the port.
-func withoutPort(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i:], ']') < 0 {
-		return host[:i]
-	}
-	return host
 }
 
 // localPort is the port that the request came in by. What the Host header says of it, the

@@ -278,34 +278,38 @@ func TestWhatRulesSee(t *testing.T) {
 	}), withRoom(func(r *anteroom.Room) { r.Zone = "example.com" }))
 	port := w.addr()[strings.LastIndexByte(w.addr(), ':')+1:]
 	request := func(r *http.Request) {
-		r.Host = "SHOP.example.com:1"
+		r.Host = "SHOP.example.com.:1"
 		header("X-Forwarded-For", "192.0.2.9, 81.2.69.1", "X-Forwarded-Proto", "https", "User-Agent", "probe/1", "Referer", "https://x.example/",
 			"Cookie", "a=b", "Accept", "text/html", "X_Anteroom_Assertion", "forged")(r)
 	}
 	for expression, want := range map[string]bool{
-		`http.request.method eq "PUT"`:                                     true,
-		`http.request.method eq "GET"`:                                     false,
-		`http.request.version eq "HTTP/1.1"`:                               true,
-		`http.host eq "SHOP.example.com"`:                                  true,
-		`http.request.uri.path eq "/a/b.css"`:                              true,
-		`http.request.uri.query eq "x=1&y=2"`:                              true,
-		`http.request.uri eq "/a/b.css?x=1&y=2"`:                           true,
-		`http.request.uri.args["y"][0] eq "2"`:                             true,
-		`http.request.full_uri contains "https://"`:                        true,
-		`http.user_agent eq "probe/1"`:                                     true,
-		`http.referer contains "x.example"`:                                true,
-		`http.cookie eq "a=b"`:                                             true,
-		`http.request.headers["accept"][0] eq "text/html"`:                 true,
-		`ip.src eq 81.2.69.1`:                                              true,
-		`ip.src eq 192.0.2.9`:                                              false, // a stranger wrote that
-		`ip.src.country eq "GB"`:                                           true,
-		`ssl`:                                                              true,
-		`cf.edge.server_port eq ` + port:                                   true, // not that of the Host header
-		`cf.zone.name eq "example.com"`:                                    true,
-		`cf.client.bot`:                                                    false,
-		`http.request.timestamp.sec gt 1700000000`:                         true,
-		`any(http.request.headers.values[*] contains "forged")`:            false, // nobody but us says that
-		`http.request.uri.path eq "/x" or http.host eq "SHOP.example.com"`: true,
+		`http.request.method eq "PUT"`:                                      true,
+		`http.request.method eq "GET"`:                                      false,
+		`http.request.version eq "HTTP/1.1"`:                                true,
+		`http.host eq "SHOP.example.com"`:                                   false, // canonical
+		`http.host eq "shop.example.com"`:                                   true,
+		`http.host ne "shop.example.com"`:                                   false,
+		`http.request.headers["host"][0] eq "shop.example.com"`:             true,
+		`starts_with(http.request.full_uri, "https://shop.example.com/a/")`: true,
+		`http.request.uri.path eq "/a/b.css"`:                               true,
+		`http.request.uri.query eq "x=1&y=2"`:                               true,
+		`http.request.uri eq "/a/b.css?x=1&y=2"`:                            true,
+		`http.request.uri.args["y"][0] eq "2"`:                              true,
+		`http.request.full_uri contains "https://"`:                         true,
+		`http.user_agent eq "probe/1"`:                                      true,
+		`http.referer contains "x.example"`:                                 true,
+		`http.cookie eq "a=b"`:                                              true,
+		`http.request.headers["accept"][0] eq "text/html"`:                  true,
+		`ip.src eq 81.2.69.1`:                                               true,
+		`ip.src eq 192.0.2.9`:                                               false, // a stranger wrote that
+		`ip.src.country eq "GB"`:                                            true,
+		`ssl`:                                                               true,
+		`cf.edge.server_port eq ` + port:                                    true, // not that of the Host header
+		`cf.zone.name eq "example.com"`:                                     true,
+		`cf.client.bot`:                                                     false,
+		`http.request.timestamp.sec gt 1700000000`:                          true,
+		`any(http.request.headers.values[*] contains "forged")`:             false, // nobody but us says that
+		`http.request.uri.path eq "/x" or http.host eq "shop.example.com"`:  true,
 	} {
 		w.gw.live.Load().rooms[0].rules = ruleSet(t, expression)
 		n := len(w.origin.requests())

@@ -28,14 +28,17 @@ type Reading struct {
 	Matches bool
 }
 
-// TryRule evaluates an expression as the gateway would, before any rule has it. RawPath holds the path of the request
-// as it was sent. The lists are those of the installation: the caller must be allowed to see them, or to edit a room
+// TryRule evaluates an expression as the gateway would, before any rule has it. Host and RawPath are as the
+// request was sent. The lists are those of the installation: the caller must be allowed to see them, or to edit a room
 // somewhere whose rules could name them. Room may be empty; otherwise Wide is about what that room covers. Faults have
-// the path "expression", or "request.url" if the gateway would refuse the path.
+// the path "expression", or "request.url" if the gateway would refuse host or path.
 func (m *Manager) TryRule(by Caller, room anteroom.RoomID, expression string, r *rules.Request) (tried TriedRule, err error) {
 	s := m.State()
 	if !by.May(Read, "", "") && !by.MaySomewhere(Edit) {
 		return tried, denied(Edit)
+	}
+	if r.Host, err = route.Host(r.Host); err != nil {
+		return tried, anteroom.Faults{{Path: "request.url", Problem: err.Error(), Fix: "a host like shop.example.com"}}.Err()
 	}
 	places := []anteroom.Route{{Host: r.Host, Path: "/"}}
 	if room != "" {

@@ -15,7 +15,7 @@ type Request struct {
 	Method  string
 	Version string // "HTTP/1.1", "HTTP/2.0"
 	Scheme  string // "http" or "https"
-	Host    string // as sent, without the port
+	Host    string // canonical, as route.Host makes it
 	Path    string // the reading of the path that is tested
 	RawPath string // the path as sent; empty means that it is Path
 	Query   string // as sent, without "?"

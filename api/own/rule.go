@@ -51,7 +51,7 @@ func (f *face) described(b schema.TestRequest) (*rules.Request, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(whole) > anteroom.MaxTargetBytes {
 		return nil, api.Invalid("request.url", "is not a whole URL", "like https://example.com/path?query")
 	}
-	q := &rules.Request{Method: cmp.Or(b.Method, "GET"), Version: cmp.Or(b.Version, "HTTP/2.0"), Scheme: u.Scheme, Host: u.Hostname(), RawPath: cmp.Or(u.EscapedPath(), "/"), Query: u.RawQuery,
+	q := &rules.Request{Method: cmp.Or(b.Method, "GET"), Version: cmp.Or(b.Version, "HTTP/2.0"), Scheme: u.Scheme, Host: u.Host, RawPath: cmp.Or(u.EscapedPath(), "/"), Query: u.RawQuery,
 		Header: map[string][]string{}, SSL: u.Scheme == "https", Port: map[string]int{"http": 80, "https": 443}[u.Scheme], Time: f.now(), Zone: u.Hostname(), VerifiedBot: b.Bot}
 	if p, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		q.Port = int(p)

@@ -255,26 +255,30 @@ func (d described) request() (*rules.Request, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--url: %w", err)
 	}
-	r := &rules.Request{Method: d.method, Version: d.version, Scheme: u.Scheme, Host: u.Hostname(), RawPath: raw, Query: u.RawQuery,
+	r := &rules.Request{Method: d.method, Version: d.version, Scheme: u.Scheme, RawPath: raw, Query: u.RawQuery,
 		Header: map[string][]string{}, SSL: u.Scheme == "https", Time: time.Now(), Zone: d.zone, VerifiedBot: d.bot}
 	r.Port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	if p, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
 		r.Port = int(p)
 	}
 	if r.Zone == "" {
-		r.Zone = r.Host
+		r.Zone = u.Hostname()
 	}
+	host := u.Host
 	for _, h := range d.headers {
 		name, v, ok := strings.Cut(h, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") {
 			return nil, nil, fmt.Errorf(`--header %q is not a header; write --header "Name: value"`, h)
 		}
 		if v = strings.TrimSpace(v); strings.EqualFold(name, "host") {
-			r.Host = v
+			host = v
 			continue
 		}
 		name = http.CanonicalHeaderKey(name)
 		r.Header[name] = append(r.Header[name], v)
+	}
+	if r.Host, err = route.Host(host); err != nil {
+		return nil, nil, fmt.Errorf("host %.60q: %w", host, err)
 	}
 	if r.Client, err = netip.ParseAddr(d.ip); err != nil {
 		return nil, nil, fmt.Errorf("--ip %q is not an address; write 192.0.2.1 or 2001:db8::1", d.ip)

@@ -236,8 +236,17 @@ func TestBypassNeedsEveryReading(t *testing.T) {
 			"/checkout": false, "/checkout;x.css": false, "/checkout%3b.css": false, "/checkout%3fx.css": false, "/checkout%23.css": false, "/checkout#.css": false,
 			"/checkout?x.css": false, "/checkout;/x.css": true, "/a.css/../checkout": false, "/a.css/..;/checkout": false,
 		},
-		health:  {"/health": true, "/health?x": true, "/health/": false, "/health;x": false, "/x/../health": false, "/health%2f..%2fcheckout": false, "//health": false},
-		address: {"/public/x": true, "/checkout?/public/": true, "/public/../checkout": false},
+		health:                             {"/health": true, "/health?x": true, "/health/": false, "/health;x": false, "/x/../health": false, "/health%2f..%2fcheckout": false, "//health": false},
+		`http.request.uri.path eq "/café"`: {"/caf%C3%A9": true, "/caf%c3%a9": true, "/caf%25C3%25A9": false, "/caf%C3": false, "/cafe": false, "/caf%C3%A9/../checkout": false},
+		`http.request.uri.path in {"/caf%C3%A9" "/a b"}`:  {"/caf%C3%A9": true, "/a%20b": true, "/a%2520b": false, "/a+b": false},
+		`http.request.uri.path eq "/a%2Fb"`:               {"/a%2Fb": false, "/a/b": false}, // it may mean two
+		`http.request.uri.path ne "/caf%C3%A9"`:           {"/caf%C3%A9": false, "/caf%c3%a9": false, "/x": true},
+		`not starts_with(http.request.uri.path, "/café")`: {"/caf%C3%A9": false, "/caf%c3%a9/x": false, "/x": true, "/x%20y": true},
+		`not http.request.uri.path contains "é"`:          {"/caf%C3%A9": false, "/x/..%2fcaf%C3%A9": false, "/x": true},
+		`http.request.uri.path wildcard "/Caf%C3%A9/*"`:   {"/caf%C3%A9/x": true, "/caf%C3%A9/..%2fx": false, "/caf%C3%A9": false},
+		`ends_with(http.request.uri.path, "20")`:          {"/checkout%20": false, "/a20": true},
+		`http.request.uri.path eq "/health "`:             {"/health%20": true, "/health": false},
+		address:                                           {"/public/x": true, "/checkout?/public/": true, "/public/../checkout": false},
 	} {
 		w := newWorld(t, line, withConfig(ruled(t, rule)))
 		for target, want := range paths {

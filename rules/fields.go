@@ -102,8 +102,9 @@ var fields = map[string]field{
 	"http.request.headers.names":  arrayField((*Request).headerPairs, false),
 	"http.request.headers.values": arrayField((*Request).headerPairs, true),
 	// A request with more headers than we read is refused, never cut.
-	"http.request.headers.truncated": {kind: boolKind, b: boolField(func(*Request) bool { return false })},
-	"http.request.cookies":           mapField((*Request).cookiePairs),
+	"http.request.headers.truncated":  {kind: boolKind, b: boolField(func(*Request) bool { return false })},
+	"http.request.cookies":            mapField((*Request).cookiePairs),
+	"http.request.accepted_languages": arrayField((*Request).languagePairs, false),
 
 	"http.request.timestamp.sec": {kind: intKind, n: intField(func(r *Request) (int64, bool) {
 		return r.Time.Unix(), !r.Time.IsZero()
@@ -152,7 +153,7 @@ func versionOf(v string) string {
 // extensionOf returns what follows the last dot of the last segment, in lower case.
 func extensionOf(path string) string {
 	last := path[strings.LastIndexByte(path, '/')+1:]
-	if i := strings.LastIndexByte(last, '.'); i >= 0 {
+	if i := strings.LastIndexByte(last, '.'); i > 0 { // .png is a name
 		return lower(last[i+1:])
 	}
 	return ""
@@ -180,7 +181,6 @@ var elsewhere = []struct{ prefix, reason, fix string }{
 	{"http.response", "is not known yet: rules look at the request before there is a response", "use fields of http.request"},
 	{"http.request.body", "is not available: rules do not wait for the body", "use the path, a header or a cookie"},
 	{"http.request.jwt", "is not available here", "check the token at the origin, or use is_timed_hmac_valid_v0"},
-	{"http.request.accepted_languages", "is not available here", `use http.request.headers["accept-language"]`},
 	{"cf.waf", "is not available: there is no firewall here", "use fields of http.request and ip.src"},
 	{"cf.tls", "is not available here", "use ssl"},
 	{"cf.ray_id", "is not available here", `pass on an identifier in a header and use http.request.headers["x-request-id"]`},

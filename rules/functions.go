@@ -191,6 +191,11 @@ func (c call) compile() (value, bool) {
 		if c.name == "ends_with" {
 			has = strings.HasSuffix
 		}
+		if part := c.args[1]; part.literal {
+			return value{kind: boolKind, b: c.p.spelled(first, []string{part.text}, func(of strNode, texts []string) boolNode {
+				return hasPart{of, strLiteral(texts[0]), has}
+			})}, true
+		}
 		return value{kind: boolKind, b: hasPart{first.s, c.args[1].s, has}}, true
 	case "len":
 		if first.kind == arrayKind && len(c.args) == 1 {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -507,7 +508,7 @@ func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
 	}
 	switch op {
 	case "contains":
-		return contains{left.s, lit.text}, true
+		return p.spelled(left, []string{lit.text}, func(of strNode, texts []string) boolNode { return contains{of, texts[0]} }), true
 	case "matches":
 		if p.res++; p.res > maxRegexps {
 			return nil, p.fail(at, "the expression has too many regular expressions", fmt.Sprintf("at most %d; join them with |", maxRegexps))
@@ -522,9 +523,16 @@ func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
 		if problem != "" {
 			return nil, p.fail(lit.place(off), problem, fix)
 		}
-		return globs{left.s, g}, true
+		return p.spelled(left, g.parts, func(of strNode, parts []string) boolNode { return globs{of, globOf(parts, g.exact)} }), true
 	}
-	return strEqual{left.s, lit.text, op == "ne"}, true
+	equal := p.spelled(left, []string{lit.text}, func(of strNode, texts []string) boolNode { return strEqual{of, texts[0], false} })
+	if op == "eq" {
+		return equal, true
+	}
+	if _, is := equal.(anySpelling); is {
+		return notNode{equal}, true // a path is never missing
+	}
+	return strEqual{left.s, lit.text, true}, true
 }
 
 // operand is a field or a call with its brackets, or a value.
@@ -706,7 +714,8 @@ func (p *parser) integer() (int64, bool) {
 	if end < len(p.src) && p.src[end] == '-' {
 		end++
 	}
-	for end < len(p.src) && isDigit(p.src[end]) {
+	digits := end
+	for end < len(p.src) && (isDigit(p.src[end]) || end == digits+1 && p.src[digits] == '0' && p.src[end]|' ' == 'x' || isHex(p.src[digits:end]) && isHexDigit(p.src[end])) {
 		end++
 	}
 	if end == start {
@@ -717,15 +726,27 @@ func (p *parser) integer() (int64, bool) {
 		return 0, p.fail(start, "expected a number, not "+p.here(), fix)
 	}
 	if end < len(p.src) && isWordByte(p.src[end]) && !strings.HasPrefix(p.src[end:], "..") {
-		return 0, p.fail(start, p.here()+" is not a whole number", "write digits only")
+		return 0, p.fail(start, p.here()+" is not a whole number", "write digits only, or 0x1f for hexadecimal")
 	}
-	n, err := strconv.ParseInt(p.src[start:end], 10, 64)
+	base := 10
+	if digits+1 < end && p.src[digits] == '0' {
+		base = 0 // 0x1f is hexadecimal, and 017 octal, as published
+	}
+	n, err := strconv.ParseInt(p.src[start:end], base, 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return 0, p.fail(start, clip(p.src[start:end])+" is not a number", "0 in front means octal and 0x hexadecimal")
+	}
 	if err != nil {
 		return 0, p.fail(start, clip(p.src[start:end])+" is not a number of 64 bits", "write a smaller one")
 	}
 	p.at = end
 	return n, true
 }
+
+// isHex reports whether the digits so far are those of a hexadecimal number.
+func isHex(digits string) bool { return len(digits) >= 2 && digits[0] == '0' && digits[1]|' ' == 'x' }
+
+func isHexDigit(c byte) bool { return isDigit(c) || c|' ' >= 'a' && c|' ' <= 'f' }
 
 // addresses reads an address, a network or a range, and returns its text.
 func (p *parser) addresses() (span[netip.Addr], string, bool) {
@@ -890,5 +911,5 @@ func (p *parser) inStrings(left value) (boolNode, bool) {
 	if l != nil {
 		return hostIn{left.s, l.hosts}, true
 	}
-	return strIn{left.s, newStrSet(items)}, true
+	return p.spelled(left, items, func(of strNode, texts []string) boolNode { return strIn{of, newStrSet(texts)} }), true
 }

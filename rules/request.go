@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,7 +37,10 @@ type Request struct {
 
 	uri, full     string
 	uriOf, fullOf uriParts
+	plainOf       string
+	plain         string // plainOf, unescaped
 	cookies, args pairs
+	languages     pairs
 	headers       pairs
 	argsOf        string
 	place         Place
@@ -68,15 +72,20 @@ type Place struct {
 // Over returns at with the country, continent and ASN of p where p has them: an explicit location overrides that of the
 // address.
 func (p Place) Over(at Place) Place {
-	at.Country = cmp.Or(p.Country, at.Country)
+	if p.Country != "" {
+		at.Country, at.EU = p.Country, slices.Contains(strings.Fields(union), p.Country)
+	}
 	at.Continent = cmp.Or(p.Continent, at.Continent)
 	at.ASN = cmp.Or(p.ASN, at.ASN)
 	return at
 }
 
+// union lists the members of the European Union.
+const union = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
+
 // Reset empties the request and keeps its memory for the next one.
 func (r *Request) Reset() {
-	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty()}
+	*r = Request{cookies: r.cookies.empty(), args: r.args.empty(), headers: r.headers.empty(), languages: r.languages.empty()}
 }
 
 // Exhausted reports whether an evaluation since the last Reset used its budget up, and so
@@ -212,6 +221,35 @@ func (r *Request) argPairs() []pair {
 		}
 	}
 	return r.args.list
+}
+
+// languagePairs have the tags of Accept-Language as names, the heaviest first.
+func (r *Request) languagePairs() []pair {
+	if r.languages.made {
+		return r.languages.list
+	}
+	r.languages.made = true
+	for _, line := range r.Header["Accept-Language"] {
+		r.spend(len(line)/2 + 1)
+		for part := range strings.SplitSeq(line, ",") {
+			tag, weight, _ := strings.Cut(part, ";")
+			if tag = strings.Trim(tag, " \t"); tag != "" {
+				_, weight, _ = strings.Cut(weight, "=")
+				r.languages.list = append(r.languages.list, pair{tag, strings.Trim(weight, " \t")})
+			}
+		}
+	}
+	r.spend(60 * len(r.languages.list))
+	slices.SortStableFunc(r.languages.list, func(a, b pair) int { return cmp.Compare(weightOf(b.value), weightOf(a.value)) })
+	return r.languages.list
+}
+
+// weightOf reads a weight of RFC 9110 section 12.4.2; none, or one that is none, is 1.
+func weightOf(q string) float64 {
+	if w, err := strconv.ParseFloat(q, 64); err == nil && w >= 0 && w <= 1 {
+		return w
+	}
+	return 1
 }
 
 // headerPairs are sorted by name: net/http does not keep the order in which they were sent.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -105,13 +106,17 @@ func newGlob(p string, exact bool) (g *glob, at int, problem, fix string) {
 			part = append(part, c)
 		}
 	}
-	g.parts = append(g.parts, string(part))
-	if !exact {
-		for i, s := range g.parts {
-			g.parts[i] = lower(s)
+	return globOf(append(g.parts, string(part)), exact), 0, "", ""
+}
+
+func globOf(parts []string, exact bool) *glob {
+	parts = slices.Clone(parts)
+	for i, s := range parts {
+		if !exact {
+			parts[i] = lower(s)
 		}
 	}
-	return g, 0, "", ""
+	return &glob{parts, exact}
 }
 
 // match takes the first fit of each part, which is as good as any other: what is left for

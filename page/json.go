@@ -26,7 +26,7 @@ func AppendJSON(dst []byte, v View) []byte {
 	dst = strconv.AppendBool(dst, d.QueueAll)
 	dst = append(dst, `,"lastUpdated":"`...)
 	dst = appendISO(dst, v.updated())
-	dst = appendField(dst, `","refreshIntervalSeconds":`, int64(refreshSeconds(d)))
+	dst = appendField(dst, `","refreshIntervalSeconds":`, int64(intervalSeconds(d)))
 	dst = append(dst, `,"queueingMethod":"`...)
 	dst = append(dst, p.method...)
 	dst = append(dst, `","isFIFOQueue":`...)

@@ -88,6 +88,38 @@ func TestMomentsFollowTheWallClock(t *testing.T) {
 	}
 }
 
+// TestNextAttemptIsTheSum: lastUpdated and refreshIntervalSeconds add up to the moment from which the next attempt counts, after an
+// early request too, and however long after the decision the answer is made.
+func TestNextAttemptIsTheSum(t *testing.T) {
+	d := States()[0].Decision
+	d.Ticket.LastCheckIn, d.Refresh = d.At+7, 20*time.Second // not a whole millisecond
+	d.Ticket.Next = d.Ticket.LastCheckIn.Add(d.Refresh)
+	said := func(at anteroom.Time, left, later time.Duration) (updated time.Time, next time.Time) {
+		d := d
+		d.At, d.Refresh = at, left
+		var got struct {
+			In struct {
+				LastUpdated            time.Time
+				RefreshIntervalSeconds int
+			} `json:"cfWaitingRoom"`
+		}
+		if err := json.Unmarshal(AppendJSON(nil, View{Decision: d, Now: at.Std().Add(later)}), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got.In.LastUpdated, got.In.LastUpdated.Add(time.Duration(got.In.RefreshIntervalSeconds) * time.Second)
+	}
+	first, _ := said(d.Ticket.LastCheckIn, 20*time.Second, 100*time.Microsecond)
+	for _, after := range []time.Duration{0, time.Second, 5 * time.Second, 19500 * time.Millisecond} {
+		updated, next := said(d.Ticket.LastCheckIn.Add(after), 20*time.Second-after, 3*time.Millisecond)
+		if updated != first {
+			t.Errorf("after %v: the last update moved from %v to %v", after, first, updated)
+		}
+		if late := next.Sub(d.Ticket.Next.Std()); late < 0 || late > 20*time.Millisecond {
+			t.Errorf("after %v: the sum is %v past the moment from which the next attempt counts", after, late)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	d := States()[0].Decision
 	d.Reason, d.Stream = anteroom.ReasonEarly, true

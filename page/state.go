@@ -62,15 +62,30 @@ func (v *View) at(t anteroom.Time) time.Time {
 	if v.Now.IsZero() {
 		return t.Std()
 	}
-	return v.Now.Add(t.Sub(v.Decision.At)).UTC()
+	// The time between decision and page differs from request to request, which must not move the
+	// same moment: how far the clocks are apart is rounded up.
+	const step = 10 * time.Millisecond
+	apart := v.Now.Sub(v.Decision.At.Std())
+	return t.Std().Add((apart + step - 1).Truncate(step)).UTC()
 }
 
-// updated is the last counted attempt; an early check-in does not move it.
+// updated is the last counted attempt; an early check-in does not move it. It is rounded up, so
+// that the next attempt is not early for a client that adds the interval to what it reads.
 func (v *View) updated() time.Time {
-	if t := v.Decision.Ticket.LastCheckIn; t != 0 {
-		return v.at(t)
+	t := v.Decision.Ticket.LastCheckIn
+	if t == 0 {
+		t = v.Decision.At
 	}
-	return v.at(v.Decision.At)
+	return v.at(t).Add(time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// intervalSeconds is how long after the last counted attempt the next one counts. Unlike
+// [refreshSeconds], it does not shrink when a visitor asks early.
+func intervalSeconds(d *anteroom.Decision) int {
+	if t := &d.Ticket; d.Refresh > 0 && t.LastCheckIn != 0 && t.Next > t.LastCheckIn {
+		return int((t.Next.Sub(t.LastCheckIn) + time.Second - 1) / time.Second)
+	}
+	return refreshSeconds(d)
 }
 
 func refreshSeconds(d *anteroom.Decision) int {

@@ -91,9 +91,13 @@ func (a *API) createPreview(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	html, err := o.Get("custom_html").Text()
+	given := o.Get("custom_html")
+	html, err := given.Text()
 	if err != nil {
 		return api.Answer{}, err
+	}
+	if given.Null() {
+		return api.Answer{}, given.Fault("is missing", "send the page's HTML, or an empty text for the built-in page")
 	}
 	var template *waiting.Template
 	if html != "" {

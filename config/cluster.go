@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -122,8 +123,32 @@ func (l *loader) checkClusterTrust(c *Cluster) {
 	if text, ok := l.Read("cluster.secret_file", c.SecretFile, 1<<12); ok {
 		if lines := secretsOf(text); len(lines) == 0 || len(lines) > 2 || len(lines[0]) < minSecret || len(lines[len(lines)-1]) < minSecret {
 			l.At("cluster.secret_file", "does not hold "+secretForm, "openssl rand -hex 32 makes a good one")
+		} else if l.o.CheckSecret != nil {
+			for _, one := range lines {
+				if err := l.o.CheckSecret(one); err != nil {
+					l.At("cluster.secret_file", err.Error(), "")
+				}
+			}
+		}
+		if l.o.Open == nil {
+			if err := checkMode(c.SecretFile); err != nil {
+				l.At("cluster.secret_file", err.Error(), "")
+			}
 		}
 	}
+}
+
+// checkMode refuses a secret that other users of this machine can read. The file's group may read it:
+// so mount Kubernetes and systemd the secrets of services. Windows has no such modes.
+func checkMode(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o027 != 0 {
+		return fmt.Errorf("%s is open to other users (mode %04o): run \"chmod 600 %s\", and replace the secret if somebody may have read it", name, mode, name)
+	}
+	return nil
 }
 
 // isLabel reports whether s can be the name of a cluster, a site or a node.
@@ -151,6 +176,9 @@ func (l *loader) checkPeers(path string, addresses []string) {
 
 // Secrets reads the secret of the cluster, and the second one that is still accepted; empty without one.
 func (c Cluster) Secrets() (secret, other string, err error) {
+	if err := checkMode(c.SecretFile); err != nil {
+		return "", "", anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %w", err)
+	}
 	text, err := os.ReadFile(c.SecretFile)
 	if err != nil {
 		return "", "", anteroom.Errorf(anteroom.Invalid, "cluster.secret_file: %w", err)

@@ -26,6 +26,9 @@ type LoadOptions struct {
 	// cookieName is the one that the configuration says. Rooms with faults are among them; what it
 	// says about a value that has a fault already is dropped.
 	Check func(cookieName string, rooms []anteroom.Room) anteroom.Faults
+	// CheckSecret returns an error for a secret of the cluster that is too weak, without the secret in
+	// it; nil means that only the length counts.
+	CheckSecret func(secret string) error
 }
 
 // Load reads, resolves and checks a configuration. On any fault it returns none, and an

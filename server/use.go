@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
@@ -22,6 +23,9 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 	"github.com/anteroom/anteroom/ticket/proof"
 )
+
+// CheckSecret is what the secret of a cluster must satisfy; it belongs into config.LoadOptions.
+func CheckSecret(secret string) error { return natslink.CheckSecret(secret) }
 
 // Check is what rooms must satisfy together; it belongs into config.LoadOptions.
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {

@@ -25,9 +25,9 @@ import (
 // tried out, even by somebody who has a certificate that follows from them.
 const minSecret = 16
 
-// checkSecret returns nil for a secret that can protect a cluster, else an error that says
+// CheckSecret returns nil for a secret that can protect a cluster, else an error that says
 // how to make one. It never repeats the secret.
-func checkSecret(secret string) error {
+func CheckSecret(secret string) error {
 	const way = "make one with: openssl rand -hex 32"
 	if len(secret) < minSecret {
 		return fmt.Errorf("cluster secret has %d bytes, at least %d are needed; %s", len(secret), minSecret, way)

@@ -177,7 +177,7 @@ func checkCluster(cfg ClusterConfig) (shape string, err error) {
 		if secret.value == "" {
 			continue
 		}
-		if err := checkSecret(secret.value); err != nil {
+		if err := CheckSecret(secret.value); err != nil {
 			return "", fmt.Errorf("cluster: %s%w", secret.what, err)
 		}
 	}

@@ -31,7 +31,7 @@ func startAPI(dir, yaml string) (s *server.Server, end func(), err error) {
 		return nil, nil, err
 	}
 	s, err = server.New(context.Background(), server.Options{
-		Load: func() (config.Config, error) { return config.Load(config.LoadOptions{File: file, Check: server.Check}) },
+		Load: func() (config.Config, error) { return config.Load(config.LoadOptions{File: file, Check: server.Check, CheckSecret: server.CheckSecret}) },
 		Log:  slog.New(slog.DiscardHandler), Version: "test",
 	})
 	if err != nil {

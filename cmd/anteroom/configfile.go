@@ -70,7 +70,7 @@ func (r *remote) configuration(ctx context.Context) (got manage.Configuration, e
 
 // loadFile reads a file as run would, without environment and flags.
 func loadFile(name string) (config.Config, error) {
-	return config.Load(config.LoadOptions{File: name, Check: server.Check})
+	return config.Load(config.LoadOptions{File: name, Check: server.Check, CheckSecret: server.CheckSecret})
 }
 
 // fromCluster reports whether a node whose file has no sites takes a key from other nodes.

@@ -38,7 +38,7 @@ func configFlags(cmd *cobra.Command) func() (config.Config, error) {
 				}
 			}
 		})
-		return config.Load(config.LoadOptions{File: *file, Env: os.Environ(), Flags: given, Check: server.Check})
+		return config.Load(config.LoadOptions{File: *file, Env: os.Environ(), Flags: given, Check: server.Check, CheckSecret: server.CheckSecret})
 	}
 }
 

@@ -131,6 +131,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		say(w, http.StatusServiceUnavailable, "stopping")
 	case !ready:
 		say(w, http.StatusServiceUnavailable, "starting")
+	case s.refusing():
+		say(w, http.StatusServiceUnavailable, "cannot accept connections")
 	default:
 		say(w, http.StatusOK, "ready")
 	}
@@ -149,7 +151,7 @@ func (s *Server) withHealth(next http.Handler) http.Handler {
 			return
 		}
 		s.state.Lock()
-		ready := s.state.ready
+		ready := s.state.ready && !s.refusing()
 		s.state.Unlock()
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:

@@ -43,6 +43,7 @@ func (s *Server) Run(ctx context.Context) error {
 	} else {
 		background.Go(func() { s.becomeReady(work) })
 	}
+	sayOpenFiles(s.log, s.Config())
 	s.log.Info("serving", "visitors", s.Addresses().Visitors, "admin", s.Addresses().Admin, "rooms", s.manage.State().Len())
 	s.notify(readyNow())
 
@@ -124,7 +125,7 @@ func (s *Server) serve() (servers, <-chan error) {
 	visitors := newDraining(s.visitorServer(cfg), s.visitors...)
 	all := servers{visitors: []*draining{visitors}, admin: s.adminServer()}
 	for _, l := range s.visitors {
-		l = gateway.Limit(l, most, cfg.TrustedProxies)
+		l = gateway.Limit(watched{l, s}, most, cfg.TrustedProxies)
 		if cfg.TLS.On() {
 			l = tls.NewListener(l, visitors.TLSConfig)
 		}

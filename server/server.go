@@ -94,9 +94,11 @@ type Server struct {
 	admin     net.Listener
 	listeners map[string]net.Listener // by configured address, to be handed over
 
-	reloading sync.Mutex
-	started   time.Time
-	state     struct {
+	reloading   sync.Mutex
+	started     time.Time
+	refusedAt   atomic.Int64 // when a connection could not be accepted, in nanoseconds since 1970
+	refusedSaid atomic.Int64 // when the log said so
+	state       struct {
 		sync.Mutex
 		ready      bool
 		stopping   bool

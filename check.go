@@ -69,9 +69,26 @@ func checkFields(fields []field.Field, v reflect.Value) Faults {
 			f = append(f, checkFields(field.Of(one.Type), section).under(one.Key)...)
 		} else if at, w := one.Check(v); w != nil && !one.IsSections() {
 			f = append(f, Fault{Path: one.Key + at, Problem: w.Problem, Fix: w.Fix})
+		} else if text, _ := one.In(v); one.Key == "description" && text.Kind() == reflect.String {
+			f = append(f, CheckDescription(text.String())...)
 		}
 	}
 	return f
+}
+
+// CheckDescription returns the fault of a description of a room, an event, a rule or a list, with the path "description". It may have
+// several lines, and no characters that hide or reorder what operators read.
+func CheckDescription(text string) Faults {
+	fault := func(problem, fix string) Faults { return Faults{{Path: "description", Problem: problem, Fix: fix}} }
+	if len(text) > MaxDescriptionLength {
+		return fault(fmt.Sprintf("has %d bytes", len(text)), fmt.Sprintf("at most %d", MaxDescriptionLength))
+	}
+	for _, r := range text {
+		if steers(r) && r != '\n' && r != '\r' && r != '\t' {
+			return fault(fmt.Sprintf("has the character %U, which is none to read", r), "plain text, without controls")
+		}
+	}
+	return nil
 }
 
 // CheckLimits returns the faults of limits that do not go together, in the room and in its events.

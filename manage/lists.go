@@ -230,9 +230,7 @@ func (s *State) checkList(l *anteroom.List) anteroom.Faults {
 	if slices.ContainsFunc(s.lists, func(o *storedList) bool { return o.Name == l.Name && o.ID != l.ID }) {
 		add("name", fmt.Sprintf("%q is another list's name", l.Name), "names are unique")
 	}
-	if len(l.Description) > anteroom.MaxDescriptionLength {
-		add("description", fmt.Sprintf("has %d bytes", len(l.Description)), fmt.Sprintf("at most %d", anteroom.MaxDescriptionLength))
-	}
+	f = append(f, anteroom.CheckDescription(l.Description)...)
 	if !slices.Contains([]string{anteroom.ListOfIPs, anteroom.ListOfASNs, anteroom.ListOfHostnames}, l.Kind) {
 		add("kind", fmt.Sprintf("%.40q is not known", l.Kind), "ip, asn or hostname")
 		return f

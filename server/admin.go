@@ -100,8 +100,10 @@ func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler 
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
+		} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+			host = host[1 : len(host)-1]
 		}
-		if _, err := netip.ParseAddr(host); err != nil && host != "localhost" && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
+		if _, err := netip.ParseAddr(host); err != nil && !strings.EqualFold(host, "localhost") && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
 			refuse(w, r, http.StatusMisdirectedRequest, "unknown host name; use an IP address, localhost, the name in the key admin, or a name of the admin certificate")
 			return
 		}

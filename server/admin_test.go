@@ -211,6 +211,10 @@ func TestAdminAnswersOnlyToItsOwnNames(t *testing.T) {
 		{"GET", "/-/live", []string{"Host", "127.0.0.1"}, 200},
 		{"GET", "/-/live", []string{"Host", "[::1]:8081"}, 200},
 		{"GET", "/-/live", []string{"Host", "LOCALHOST:1"}, 200},
+		{"GET", "/-/live", []string{"Host", "LocalHost"}, 200},
+		{"GET", "/-/live", []string{"Host", "[::1]"}, 200},
+		{"GET", "/-/live", []string{"Host", "[attacker.example]"}, 421},
+		{"GET", "/-/live", []string{"Host", "[::1].attacker.example"}, 421},
 		{"GET", "/-/status", []string{"Host", "attacker.example"}, 421}, // DNS rebinding
 		{"GET", "/metrics", []string{"Host", "attacker.example:8081"}, 421},
 		{"GET", "/-/status", []string{"Host", "localhost.attacker.example"}, 421},

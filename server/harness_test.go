@@ -136,7 +136,9 @@ func (r *running) replace(name, content string) {
 
 func (r *running) options() Options {
 	return Options{
-		Load:    func() (config.Config, error) { return config.Load(config.LoadOptions{File: r.file, Check: Check, CheckSecret: CheckSecret}) },
+		Load: func() (config.Config, error) {
+			return config.Load(config.LoadOptions{File: r.file, Check: Check, CheckSecret: CheckSecret})
+		},
 		Log:     slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Version: "test",
 	}

@@ -31,8 +31,10 @@ func startAPI(dir, yaml string) (s *server.Server, end func(), err error) {
 		return nil, nil, err
 	}
 	s, err = server.New(context.Background(), server.Options{
-		Load: func() (config.Config, error) { return config.Load(config.LoadOptions{File: file, Check: server.Check, CheckSecret: server.CheckSecret}) },
-		Log:  slog.New(slog.DiscardHandler), Version: "test",
+		Load: func() (config.Config, error) {
+			return config.Load(config.LoadOptions{File: file, Check: server.Check, CheckSecret: server.CheckSecret})
+		},
+		Log: slog.New(slog.DiscardHandler), Version: "test",
 	})
 	if err != nil {
 		return nil, nil, err

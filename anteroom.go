@@ -83,6 +83,8 @@ type Ticket struct {
 	// Told is the smallest number of people ahead that the visitor has been shown,
 	// plus one; zero when nothing has been shown. A shown place never gets worse.
 	Told uint32
+	// Solved says that the visitor has solved the challenge; zero once accepted, when nobody asks any more.
+	Solved bool
 	// Home names the site that holds the session of an accepted ticket; zero in cookies of
 	// earlier releases. A cookie has room for one of Told and Home.
 	Home uint32

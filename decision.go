@@ -179,6 +179,9 @@ type Visit struct {
 	Bind uint16
 	// Networks are those that a first request came from; zero when nobody knows, or it is not the first.
 	Networks Networks
+	// Unsolved says that the visitor was asked to solve a challenge, and has not. It matters where
+	// [Settings.InfiniteQueue] is in force.
+	Unsolved bool
 	// NoJoin forbids taking a place in line: sub-resources.
 	NoJoin bool
 	// NoClaim forbids taking a slot and a place: prefetches. A session still passes.

@@ -283,6 +283,8 @@ type InForce struct {
 	// Event is the active event, with its occurrence; nil when there is none.
 	Event *Event
 	Occurrence
+	// Challenge asks visitors who wait to solve a challenge, where the process has one.
+	Challenge bool
 	// Message is the operator's to everybody who waits; empty means none.
 	Message string
 	// Until is the moment at which this ends; the zero Time when nothing is planned.
@@ -320,14 +322,18 @@ func (r Room) At(now Time) *InForce {
 			f.Phase = Prequeueing
 		}
 	}
+	asked := r
 	f.Settings.RenewalEnded = r.Controls.RenewalEnded
 	if f.Event != nil {
-		f.Settings = f.Event.Over(r).Settings
+		asked = f.Event.Over(r)
+		f.Settings = asked.Settings
 		f.Settings.Prequeueing = f.Phase == Prequeueing
 		if f.Settings.DisableSessionRenewal {
 			f.Settings.RenewalEnded = r.renewalEnded(TimeOf(f.Occurrence.From))
 		}
 	}
+	f.Challenge = asked.TurnstileMode != ChallengeOff
+	f.Settings.InfiniteQueue = f.Challenge && asked.TurnstileAction == InfiniteQueue
 	f.Settings.QueueAll = f.Settings.QueueAll || r.Controls.Paused
 	f.Settings.Draining = r.Controls.Draining
 	f.Settings.ResetAt = r.Controls.ResetAt

@@ -101,6 +101,8 @@ type Settings struct {
 	// OriginDown holds everybody without a session because no origin is healthy; QueueAll and
 	// Prequeueing go before it. The site sets it, from what its doors report.
 	OriginDown bool
+	// InfiniteQueue admits nobody who was asked to solve a challenge and has not. [Room.At] sets it.
+	InfiniteQueue bool
 	// Draining turns newcomers away, and leaves those in line and in a session alone. [Room.At]
 	// sets it.
 	Draining bool
@@ -130,6 +132,13 @@ type CookieAttributes struct {
 const (
 	BindNone     = "none"
 	BindIPPrefix = "ip-prefix"
+)
+
+// ChallengeOff and InfiniteQueue are the values of [Room.TurnstileMode] and [Room.TurnstileAction] that change something.
+const (
+	ChallengeOff       = "off"
+	ChallengeInvisible = "invisible"
+	InfiniteQueue      = "infinite_queue"
 )
 
 // CommandRevoke is the origin command that ends the session of the request.

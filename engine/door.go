@@ -87,7 +87,9 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 	}
 	if rank, far := d.far(now, v); far {
 		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, d.figures, rank, d.figures.Waiting)
-		d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
+		if !apart(&d.settings, &v) {
+			d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
+		}
 		return dec, false
 	}
 	return dec, true

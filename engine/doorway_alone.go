@@ -230,8 +230,10 @@ func (x *Doorway) waiting(now anteroom.Time, v anteroom.Visit) anteroom.Decision
 		return d
 	}
 	d := x.page(now, t, or(hold, anteroom.ReasonNone, anteroom.ReasonWaiting))
-	x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
-	x.takePolls()
+	if !apart(s, &v) {
+		x.door.polls = append(x.door.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: d.Ticket.Next, Last: t.LastCheckIn})
+		x.takePolls()
+	}
 	return d
 }
 

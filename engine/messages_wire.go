@@ -314,7 +314,7 @@ func (c *coder) fromDoor(m *FromDoor) {
 	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
 		waited, known := a.Waited != 0, a.Visit.Networks != (anteroom.Networks{})
-		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known)
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known, &a.Visit.Unsolved)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)
@@ -374,13 +374,16 @@ func (c *coder) ticket(t *anteroom.Ticket, base anteroom.Time) {
 	c.moment(&t.AcceptedAt, t.LastCheckIn)
 	signed(c, &t.Refresh)
 	unsigned(c, &t.Bind)
-	told := uint64(t.Told) << 1 // and whether a home follows, which few tickets have
+	told := uint64(t.Told) << 2 // with Solved, and whether a home follows, which few tickets have
+	if t.Solved {
+		told |= 2
+	}
 	if t.Home != 0 {
 		told |= 1
 	}
 	unsigned(c, &told)
 	if c.reads {
-		if t.Told = uint32(told >> 1); told > math.MaxUint32<<1|1 {
+		if t.Told, t.Solved = uint32(told>>2), told&2 != 0; told > math.MaxUint32<<2|3 {
 			c.Failf("%d is too large", told)
 		}
 	}

@@ -317,7 +317,7 @@ func wireExamples() []wireExample {
 	figures := &Figures{At: now, Waiting: 3, Hot: -1, Front: now - 9e6, Oldest: now - 8e6, Shuffled: now - 7e6, Released: 70, CurveAt: now - 1e6, CurveFrom: 60,
 		Known: true, Step: 5 * time.Second, Curve: []float32{1, 2.5}, Leave: 0.5, Draw: [3]time.Duration{time.Second, 2 * time.Second, 3 * time.Second},
 		Seconds: []SecondCount{{Second: 1_799_999_992, Before: 0, Count: 2, First: 10, Last: 999_990}, {Second: 1_799_999_993, Before: 2, Count: 1, First: 5, Last: 5}}}
-	waiting := anteroom.Ticket{ID: a, Arrival: now - 60e6, LastCheckIn: now, Next: now + 20e6, Refresh: 20 * time.Second, Bind: 7, Told: 12}
+	waiting := anteroom.Ticket{ID: a, Arrival: now - 60e6, LastCheckIn: now, Next: now + 20e6, Refresh: 20 * time.Second, Bind: 7, Told: 12, Solved: true}
 	session := anteroom.Ticket{ID: b, Arrival: now - 60e6, LastCheckIn: now - 1, AcceptedAt: now - 50e6, Home: 1 << 31}
 	return []wireExample{
 		{"7-report", 0, &Report{From: site, Epoch: 1, Seq: 300, Sent: now, Returned: Units{5, 6}, Used: Units{7, 8}, Adopted: 9, Idle: 10, Newcomers: 11, Want: 12, Ask: true,
@@ -331,7 +331,7 @@ func wireExamples() []wireExample {
 		{"7-inquiry", 1, &ToSite{Site: site, Inquiry: &Inquiry{Epoch: 1, Asks: []Ask{{ID: a, Seen: now}, {ID: b, Home: 7, Seen: now - 1, Accepted: now - 5e6, Over: true}}}}},
 		{"7-findings", 1, &ToSite{Site: site, Findings: &Findings{Epoch: 1, Found: []Finding{{ID: a, Standing: Waiting, Key: now, Lane: 1}, {ID: b, Standing: Used}, {ID: a, Standing: Seated, Accepted: now, Last: now + 1, Home: 7}}}}},
 		{"7-keys", 1, &ToSite{Site: site, Keys: &Keys{Epoch: 1, Shuffled: now, Places: []Placed{{ID: b, Key: now - 2e6}, {ID: a, Key: now - 1e6}}}}},
-		{"7-fromdoor", 2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, NewID: a, Networks: anteroom.Networks{1, 2}}}, {Token: 7, Visit: anteroom.Visit{Ticket: session}}},
+		{"7-fromdoor", 2, &FromDoor{Door: 77, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b, Bind: 7, NoHold: true}}, {Token: 6, Visit: anteroom.Visit{Ticket: anteroom.Ticket{ID: b}, Fresh: true, Unsolved: true, NewID: a, Networks: anteroom.Networks{1, 2}}}, {Token: 7, Visit: anteroom.Visit{Ticket: session}}},
 			Abandoned: []uint64{4}, Closed: []anteroom.ID{a}, Batch: 9, Touches: []anteroom.ID{b}, Polls: []Poll{{ID: a, Key: now - 60e6, Lane: 1, Due: now + 20e6, Last: now}}, Sent: now + 5, Figures: now - 3}},
 		{"7-todoor", 3, &ToDoor{Site: site, Answers: []Answer{{Token: 5, Decision: anteroom.Decision{Reason: anteroom.ReasonWaiting, Ticket: waiting, SetCookie: true, At: now, Method: anteroom.Random,
 			Ahead: 11, AheadKnown: true, Waiting: 20, WaitTime: time.Minute, WaitKnown: true, Wait25: time.Second, Wait75: time.Hour, Refresh: 20 * time.Second, KeptUntil: now + 300e6, Stream: true}}},

@@ -35,7 +35,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			if t.Accepted() {
 				anew = anteroom.ReasonSessionOver
 			}
-		case s.elsewhere(now, t) && (t.Accepted() || !v.NoClaim):
+		case s.elsewhere(now, t) && (t.Accepted() || !v.NoClaim && !apart(&s.settings, &v)):
 			return s.enquire(now, v, t)
 		case t.Accepted():
 			if s.adoptable(now, t) {
@@ -133,6 +133,11 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 		t.Arrival = s.newKey(now)
 	}
 	switch {
+	case apart(&s.settings, &v):
+		if v.NoJoin {
+			return s.refusal(now, anteroom.ReasonNotJoining), 0
+		}
+		return s.comeFirst(now, t), 0
 	case hold:
 	case v.Fresh && !v.Stream && !v.NoJoin && !s.trusts(now, &v, t.ID):
 		return s.comeFirst(now, t), 0
@@ -205,8 +210,24 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 
 // comeFirst shows the page to somebody who gets a place by coming back: that of this arrival, for the ticket says it.
 func (s *Site) comeFirst(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
-	d := s.waitDecision(now, t, anteroom.ReasonLine)
+	d := s.waitDecision(now, t, or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonLine))
 	comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
+	return d
+}
+
+// apart says that visitors have to solve the challenge first, and until then are neither admitted nor in line. A place that
+// they had before this was asked is missed like any other, and a solved ticket takes its place again.
+func apart(s *anteroom.Settings, v *anteroom.Visit) bool {
+	return v.Unsolved && s.InfiniteQueue && s.QueueingMethod != anteroom.Passthrough && s.QueueingMethod != anteroom.Reject
+}
+
+// unmoved answers such a visitor who comes back: the page looks like that of the others.
+func (s *Site) unmoved(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
+	if early(now, &t) {
+		return s.unchanged(now, t)
+	}
+	d := s.waitDecision(now, t, or(holding(&s.settings), anteroom.ReasonNone, anteroom.ReasonWaiting))
+	d.Stream = false
 	return d
 }
 
@@ -240,13 +261,18 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival = s.here.at(slot).key
+	} else if s.unshuffled(t) { // was not there when the line was shuffled
+		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
+	}
+	if apart(&s.settings, &v) {
+		return s.unmoved(now, t), 0
+	}
+	if slot != 0 {
 		s.here.at(slot).flags &^= hereUnheard
 		if w := s.here.at(slot); w.flags&hereCame == 0 && (!v.Fresh || v.Stream) {
 			s.proves(slot)
 			s.arrivals = append(s.arrivals, s.arrival(slot))
 		}
-	} else if s.unshuffled(t) { // was not there when the line was shuffled
-		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
 	}
 	if v.NoClaim {
 		return s.unchanged(now, t), 0

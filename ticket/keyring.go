@@ -23,6 +23,7 @@ const (
 	PurposeSubject       = "subject"        // names a session to the origin; Fixed
 	PurposeRefreshJitter = "refresh-jitter" // spreads check-ins; Fixed
 	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
+	PurposeChallenge     = "challenge"      // binds challenges to tickets; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

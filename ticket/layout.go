@@ -42,8 +42,16 @@ func putBody(dst []byte, t anteroom.Ticket) []byte {
 	if t.Accepted() {
 		return binary.BigEndian.AppendUint32(dst, t.Home)
 	}
-	return binary.BigEndian.AppendUint32(dst, t.Told)
+	told := min(t.Told, solvedBit-1)
+	if t.Solved {
+		told |= solvedBit
+	}
+	return binary.BigEndian.AppendUint32(dst, told)
 }
+
+// solvedBit stands above every place (see [anteroom.MaxLine]): an earlier release reads a place so far back that it shows
+// the true one.
+const solvedBit = 1 << 31
 
 // body reads what putBody wrote. Every b of bodyBytes bytes is some ticket.
 func body(b []byte) (t anteroom.Ticket) {
@@ -60,7 +68,7 @@ func body(b []byte) (t anteroom.Ticket) {
 	if last := r.Big32(); t.Accepted() {
 		t.Home = last
 	} else {
-		t.Told = last
+		t.Told, t.Solved = last&^solvedBit, last&solvedBit != 0
 	}
 	return t
 }

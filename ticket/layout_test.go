@@ -13,6 +13,8 @@ func TestLayout(t *testing.T) {
 	t.Parallel()
 	waiting := anteroom.Ticket{ID: anteroom.ID{1, 2, 3, 15: 16}, Arrival: 1_800_000_000_123_456, Lane: 3, LastCheckIn: 1_800_000_060_000_000,
 		Next: 1_800_000_080_000_000, Refresh: 20 * time.Second, Bind: 0xbeef, Told: 77}
+	solved := waiting
+	solved.Solved = true
 	accepted := waiting
 	accepted.AcceptedAt, accepted.Told, accepted.Home = 1_800_000_070_000_000, 0, 0xcafe
 	for _, c := range []struct {
@@ -20,6 +22,7 @@ func TestLayout(t *testing.T) {
 		want   string
 	}{
 		{waiting, "0102030000000000000000000000001000066517289a624003000665172c2c0700000665172d5d340000004e200000000000000000beef0000004d"},
+		{solved, "0102030000000000000000000000001000066517289a624003000665172c2c0700000665172d5d340000004e200000000000000000beef8000004d"},
 		{accepted, "0102030000000000000000000000001000066517289a624003000665172c2c0700000665172d5d340000004e20000665172cc49d80beef0000cafe"},
 	} {
 		b := putBody(nil, c.ticket)

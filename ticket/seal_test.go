@@ -70,7 +70,7 @@ func TestRoundTripOfAnyTicket(t *testing.T) {
 		if last := rapid.Uint32().Draw(r, "told or home"); want.Accepted() {
 			want.Home = last
 		} else {
-			want.Told = last
+			want.Told, want.Solved = last>>1, last&1 != 0
 		}
 		value := seal(s, want)
 		if len(value) != EncodedBytes || len(value) > anteroom.MaxTicketBytes {

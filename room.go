@@ -163,8 +163,8 @@ type Room struct {
 	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"524288" doc:"Mustache template of the waiting page, at most 512 KiB. Defaults to the built-in page."`
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
 	Bind                    string   `key:"bind" label:"Bind tickets" group:"Cookie" default:"none" enum:"none,ip-prefix" ours:"true" doc:"What a ticket is bound to: none, or the network of the visitor's address."`
-	TurnstileMode           string   `key:"turnstile_mode" label:"Turnstile mode" group:"Other" default:"invisible" event:"true" enum:"off,invisible,visible_non_interactive,visible_managed" doc:"Kept for clients of the published API; no challenge is made."`
-	TurnstileAction         string   `key:"turnstile_action" label:"Turnstile action" group:"Other" default:"log" event:"true" enum:"log,infinite_queue" doc:"Kept for clients of the published API; no challenge is made."`
+	TurnstileMode           string   `key:"turnstile_mode" label:"Turnstile mode" group:"Other" default:"invisible" event:"true" enum:"off,invisible,visible_non_interactive,visible_managed" doc:"Whether the waiting page has a challenge, when the configuration names a provider (key challenge). The visible modes show Turnstile's widget; a proof of work is never seen."`
+	TurnstileAction         string   `key:"turnstile_action" label:"Turnstile action" group:"Other" default:"log" event:"true" enum:"log,infinite_queue" doc:"What happens to visitors who have not solved the challenge. log: they are counted. infinite_queue: they see the waiting page and are not admitted, and every visitor sees it until the browser has solved the challenge."`
 
 	Events   []Event `key:"events" doc:"Scheduled times at which the room has other settings."` // in the order of their creation
 	Rules    []Rule  // in their order

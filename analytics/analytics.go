@@ -39,7 +39,14 @@ const (
 	Bypassed                          // requests that passed by a rule or as a crawler
 	Refused                           // tickets that were not accepted, all reasons together
 	TurnedAway                        // requests answered with Refuse
-	Metrics                           // the number of metrics
+	// Of challenges, by request.
+	ChallengesIssued   // put into a page
+	ChallengesSolved   // tickets whose visitor has solved it
+	ChallengesUnsolved // requests of visitors who were asked and have not answered, or whose answer could not be verified
+	ChallengesFailed   // wrong answers
+	ChallengesWaived   // tickets that have waited for so long that nothing is asked any more
+	ChallengesHeld     // requests of visitors whom turnstile_action keeps waiting until they solve it
+	Metrics            // the number of metrics
 )
 
 // IsGauge reports whether the metric is sampled.

@@ -49,6 +49,7 @@ func (l *loader) check() {
 	if c.Proof.Enabled && c.Proof.Issuer == "" {
 		l.At("proof.issuer", "is empty", "name this gateway, or set proof.enabled to false")
 	}
+	l.checkChallenge(&c.Challenge)
 	for i, name := range c.GeoIP {
 		if path := fmt.Sprintf("geoip[%d]", i); name == "" {
 			l.At(path, "is empty", "name a file, like GeoLite2-Country.mmdb")
@@ -63,6 +64,23 @@ func (l *loader) check() {
 	}
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
+}
+
+func (l *loader) checkChallenge(c *Challenge) {
+	if c.Provider != ChallengeTurnstile {
+		return
+	}
+	if c.SiteKey == "" {
+		l.At("challenge.site_key", "is missing", "the site key of the Turnstile widget")
+	}
+	if c.SecretFile == "" {
+		l.At("challenge.secret_file", "is missing", "a file with the secret key of the Turnstile widget")
+	} else if text, ok := l.Read("challenge.secret_file", c.SecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
+		l.At("challenge.secret_file", "is empty", "put the secret key of the Turnstile widget into it")
+	}
+	if u, err := url.Parse(c.VerifyURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		l.At("challenge.verify_url", field.Quote(c.VerifyURL)+" is not an http or https URL", "leave it out for Cloudflare's")
+	}
 }
 
 func (l *loader) checkAddress(path, address string) {

@@ -16,8 +16,10 @@ package config
 
 import (
 	"net/netip"
+	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -42,6 +44,7 @@ type Config struct {
 	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken. queue_new: they wait. admit_new: they are admitted, but a crash in that time forgets them, so that there may be more active users than the limit afterwards. Sessions continue either way, and passthrough still admits everyone."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix follows after an underscore. If you change it, every visitor starts over."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can verify that a request came through a room."`
+	Challenge      Challenge      `key:"challenge" doc:"What visitors who wait are asked to solve, in rooms whose turnstile_mode is not off. Nothing by default: turnstile_mode and turnstile_action have no effect then."`
 	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files that tell rules the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. Each file adds what the files before it lack. Anteroom reads a changed file again on reload; replace files atomically."`
 	Sites          []Site         `key:"sites" doc:"Proxied sites: hosts and their origins. A node of a cluster can omit it; it then takes sites, rooms and cookie_name from the nodes that have them."`
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
@@ -140,6 +143,32 @@ type Proof struct {
 	Enabled bool   `key:"enabled" default:"true" doc:"Whether admitted requests carry the proof. Anteroom always removes copies that clients send."`
 	Header  string `key:"header" default:"X-Anteroom-Assertion" doc:"Name of the header."`
 	Issuer  string `key:"issuer" default:"anteroom" doc:"The iss claim of the proof."`
+}
+
+// Challenge is the key "challenge".
+type Challenge struct {
+	Provider   string        `key:"provider" default:"none" enum:"none,work,turnstile" doc:"Who asks. work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script."`
+	Difficulty int           `key:"difficulty" default:"12" min:"1" max:"20" doc:"With work, how much is computed; each step doubles it."`
+	Patience   time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait until nothing is asked of them any more. 0s always asks; then such visitors are never admitted where turnstile_action is infinite_queue."`
+	SiteKey    string        `key:"site_key" doc:"With turnstile, the widget's site key."`
+	SecretFile string        `key:"secret_file" file:"true" doc:"With turnstile, file with the widget's secret key."`
+	VerifyURL  string        `key:"verify_url" default:"https://challenges.cloudflare.com/turnstile/v0/siteverify" doc:"With turnstile, URL that verifies tokens. A visitor whose token cannot be verified within 3 s waits on, and the next request tries again."`
+}
+
+// The values of Challenge.Provider.
+const (
+	ChallengeNone      = "none"
+	ChallengeWork      = "work"
+	ChallengeTurnstile = "turnstile"
+)
+
+// Secret returns what SecretFile holds.
+func (c Challenge) Secret() (string, error) {
+	text, err := os.ReadFile(c.SecretFile)
+	if err != nil {
+		return "", anteroom.Errorf(anteroom.Invalid, "challenge.secret_file: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // Webhooks is the key "webhooks".

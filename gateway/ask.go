@@ -112,7 +112,7 @@ func (x *exchange) status() {
 
 // giveTicket sets the cookie when the decision wants it.
 func (x *exchange) giveTicket(h http.Header) {
-	if x.decision.SetCookie || x.stale && !x.decision.Ticket.ID.IsZero() {
+	if x.decision.SetCookie || (x.stale || x.solved) && !x.decision.Ticket.ID.IsZero() {
 		h["Set-Cookie"] = x.value(x.setCookie(x.decision.Ticket))
 	}
 }

@@ -46,6 +46,7 @@ type request struct {
 	websocket bool
 	start     time.Time
 
+	solved    bool            // the challenge, by this request
 	stale     bool            // the ticket in use was sealed by an old key
 	presented anteroom.Ticket // the ticket in use; zero when there is none
 	decision  anteroom.Decision

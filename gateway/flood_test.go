@@ -30,6 +30,16 @@ type booth struct {
 
 // inBooth runs f in a bubble with one room for every host: one seat, which is taken.
 func inBooth(t *testing.T, edit func(*anteroom.Room), f func(booth)) {
+	inEmptyBooth(t, edit, func(b booth) {
+		if holder := b.guest(); !holder.ask().Admitted {
+			t.Fatal("the first visitor waits")
+		}
+		f(b)
+	})
+}
+
+// inEmptyBooth is inBooth with a free seat.
+func inEmptyBooth(t *testing.T, edit func(*anteroom.Room), f func(booth), more ...func(*Config)) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "*"}},
 			Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 600, SessionDuration: 6 * time.Hour, FirstSession: 6 * time.Hour}}
@@ -48,7 +58,11 @@ func inBooth(t *testing.T, edit func(*anteroom.Room), f func(booth)) {
 		}
 		done := make(chan error)
 		go func() { done <- n.Run(ctx) }()
-		gw, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())})
+		cfg := Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())}
+		for _, f := range more {
+			f(&cfg)
+		}
+		gw, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,9 +76,6 @@ func inBooth(t *testing.T, edit func(*anteroom.Room), f func(booth)) {
 			}
 			link.Close()
 		}()
-		if holder := b.guest(); !holder.ask().Admitted {
-			t.Fatal("the first visitor waits")
-		}
 		f(b)
 	})
 }

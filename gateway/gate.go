@@ -56,6 +56,7 @@ func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
 		ctx = node.WithHeld(ctx, func(d time.Duration) { x.held = d })
 	}
 	x.decision = x.room.door.Decide(ctx, v)
+	x.kept(&v)
 	x.decided()
 	return x.decision
 }
@@ -103,6 +104,7 @@ func (x *exchange) visit() anteroom.Visit {
 		if !s.isTrusted(x.client) { // else it is a proxy that has not said whose request it is
 			v.Networks = s.Keys.Networks(x.client)
 		}
+		x.askedOf(&v)
 		return v
 	case 1:
 		x.presented = x.tickets[0]
@@ -114,6 +116,7 @@ func (x *exchange) visit() anteroom.Visit {
 		x.stale = i < 64 && stale>>i&1 != 0
 	}
 	v.Ticket = x.presented
+	x.askedOf(&v)
 	return v
 }
 

@@ -77,6 +77,8 @@ type Config struct {
 	Node *node.Node
 	// Keys seal the tickets.
 	Keys *ticket.Keyring
+	// Challenge is asked of visitors who wait; the zero one asks nothing.
+	Challenge Challenge
 	// Proof signs what admitted requests carry to the origin; nil means no proof.
 	Proof *proof.Signer
 	// ProofHeader carries it; empty means X-Anteroom-Assertion.

@@ -40,6 +40,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 		status = http.StatusTooManyRequests
 	}
 	view := x.view(hold)
+	x.challenge(&view)
 	if n := page.RefreshSeconds(view); n > 0 {
 		seconds := x.value(strconv.Itoa(n))
 		h["Refresh"] = seconds
@@ -66,7 +67,7 @@ func (x *exchange) writePage(h http.Header, status int, view page.View) {
 		h["Content-Encoding"] = valueGzip
 	}
 	if view.Template == nil {
-		h["Content-Security-Policy"] = x.s.policy
+		h["Content-Security-Policy"] = x.s.policyOf(&view)
 	}
 	x.write(status, x.buf)
 }

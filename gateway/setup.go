@@ -47,6 +47,7 @@ type setup struct {
 	proofFolded string
 	jwks        []byte
 	policy      []string // Content-Security-Policy of the built-in page
+	challenge   *challenger
 	maxInFlight int64
 }
 
@@ -140,6 +141,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		maxInFlight: int64(cmp.Or(cfg.MaxInFlight, 50_000)),
 	}
 	s.policy = []string{page.ContentSecurityPolicy(page.View{})}
+	s.challenge = newChallenger(s)
 	s.Timeouts = cfg.Timeouts.withDefaults()
 	s.proofFolded = fold(s.proofHeader)
 	rate := float64(cmp.Or(cfg.PreflightsPerSecond, 50))

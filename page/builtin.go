@@ -25,17 +25,24 @@ var rightToLeft = map[string]bool{"ar-EG": true, "fa-IR": true, "he-IL": true}
 
 // shelf holds the built-in page in every language, each made at its first visit.
 type shelf struct {
-	policy string
-	prints map[string]func() *builtin
+	policies [numChallenges]string
+	work     string // script of the challenge
+	token    string // likewise
+	prints   map[string]func() *builtin
 }
 
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
-	s := &shelf{
-		policy: "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-			"' 'sha256-" + hash(event) + "'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'",
-		prints: map[string]func() *builtin{},
+	s := &shelf{work: bare("asset/work.js"), token: bare("asset/turnstile.js"), prints: map[string]func() *builtin{}}
+	policy := func(scripts, frames string) string {
+		return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
+			"' 'sha256-" + hash(event) + "'" + scripts + "; img-src data:; connect-src 'self'" + frames + "; base-uri 'none'; form-action 'none'"
+	}
+	s.policies = [numChallenges]string{
+		NoChallenge: policy("", ""),
+		Work:        policy(" 'sha256-"+hash(s.work)+"'", ""),
+		Turnstile:   policy(" 'sha256-"+hash(s.token)+"' "+turnstileOrigin, "; frame-src "+turnstileOrigin),
 	}
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {

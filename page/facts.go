@@ -119,7 +119,8 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	dst = b.appendTime(dst, ` id="last-updated"`, v.updated(), v.updated())
 	dst = append(dst, `</span></p><script type="application/json" id="status">`...)
 	dst = appendStatus(dst, v)
-	return append(dst, "</script>"...)
+	dst = append(dst, "</script>"...)
+	return append(dst, v.Challenge...)
 }
 
 // untilStart is the time until the start of the event in minutes, if it is known.

@@ -49,7 +49,11 @@ func AppendJSON(dst []byte, v View) []byte {
 	dst = appendEnglishSpan(dst, p.active, p.untilEnd)
 	dst = append(dst, `","shuffleAtEventStart":`...)
 	dst = strconv.AppendBool(dst, p.shuffle)
-	return append(dst, `,"turnstile":"","infiniteQueue":false}}`...)
+	dst = append(dst, `,"turnstile":"`...)
+	dst = appendQuotable(dst, string(v.Challenge))
+	dst = append(dst, `","infiniteQueue":`...)
+	dst = strconv.AppendBool(dst, v.Infinite)
+	return append(dst, `}}`...)
 }
 
 // AppendStatus appends what the page's script works with, at most 350 bytes beside the message:

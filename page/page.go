@@ -68,6 +68,12 @@ type View struct {
 	Paused bool
 	// Preview says that nobody waits at this page: its script asks nothing.
 	Preview bool
+	// Challenge is what the visitor's browser is to solve, as [AppendWork] and [AppendTurnstile] write it; empty: nothing.
+	Challenge []byte
+	// Kind says which of them wrote it.
+	Kind ChallengeKind
+	// Infinite says that the visitor is admitted only after solving it.
+	Infinite bool
 }
 
 // AppendPage appends the HTML page, gzip-compressed when gzip is set (then the answer's
@@ -88,7 +94,7 @@ func ContentSecurityPolicy(v View) string {
 	if v.Template != nil {
 		return ""
 	}
-	return library().policy
+	return library().policies[v.Kind]
 }
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole

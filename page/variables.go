@@ -47,8 +47,8 @@ func variables(v View) map[string]any {
 		"timeUntilEventEndHourMinutes":   p.untilEnd % 60,
 		"shuffleAtEventStart":            p.shuffle,
 
-		"turnstile":     "",
-		"infiniteQueue": false,
+		"turnstile":     string(v.Challenge),
+		"infiniteQueue": v.Infinite,
 
 		"ahead":              d.Ahead,
 		"aheadKnown":         aheadKnown(d),

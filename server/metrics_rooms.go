@@ -97,6 +97,12 @@ func (c *collector) recorded(to sink, room string, t analytics.Totals) {
 	to.count(mNoShows, uint64(t.Count(analytics.NoShows)), room)
 	to.count(mOvertakes, uint64(t.Count(analytics.Overtakes)), room)
 	to.count(mRevoked, uint64(t.Count(analytics.Revoked)), room)
+	for result, m := range map[string]analytics.Metric{"issued": analytics.ChallengesIssued, "solved": analytics.ChallengesSolved, "unsolved": analytics.ChallengesUnsolved,
+		"failed": analytics.ChallengesFailed, "waived": analytics.ChallengesWaived, "held": analytics.ChallengesHeld} {
+		if n := t.Count(m); n > 0 {
+			to.count(mChallenges, uint64(n), room, result)
+		}
+	}
 	spans := func(f *family, s analytics.Span) {
 		if t.Spans[s].Count > 0 {
 			to <- newDistribution(f.desc, waits, t.Spans[s], nil, room)

@@ -183,6 +183,10 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
 		Log: s.log,
 	}
+	var err error
+	if g.Challenge, err = challengeOf(cfg.Challenge); err != nil {
+		return g, err
+	}
 	if p.tracer != nil {
 		g.Tracer = p.tracer
 	}
@@ -210,4 +214,17 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		g.Proof = signer
 	}
 	return g, nil
+}
+
+// challengeOf is what the file says about challenges.
+func challengeOf(c config.Challenge) (out gateway.Challenge, err error) {
+	out = gateway.Challenge{Difficulty: c.Difficulty, Patience: c.Patience, SiteKey: c.SiteKey, VerifyURL: c.VerifyURL}
+	switch c.Provider {
+	case config.ChallengeWork:
+		out.Kind = page.Work
+	case config.ChallengeTurnstile:
+		out.Kind = page.Turnstile
+		out.Secret, err = c.Secret()
+	}
+	return out, err
 }

@@ -21,6 +21,7 @@ func TestAggregates(t *testing.T) {
 		row := w.kept.minute(w.room, hour.Add(time.Duration(i)*time.Minute), n, 2*n, 3*n)
 		row.Stats[analytics.Estimate] = analytics.Stat{N: 2, Sum: 90, Min: 0, Max: 90}
 		row.Stats[analytics.Revoked] = analytics.Stat{N: 1, Sum: 1, Min: 1, Max: 1}
+		row.Stats[analytics.ChallengesIssued] = analytics.Stat{N: 1, Sum: n, Min: n, Max: n}
 		row.Weighted[analytics.Waited] = analytics.Weighted{Weight: n, Sum: [4]float64{float64(n * n), 0, 0, 0}}
 	}
 	w.ok(node(`waitingRoomAnalyticsAdaptiveGroups(limit:1,filter:{}){
@@ -28,13 +29,13 @@ func TestAggregates(t *testing.T) {
 	  max{totalQueuedUsers maxEstimatedTimeMinutes totalActiveUsersConfig} min{totalActiveUsers newUsersPerMinuteConfig}
 	  sum{newUsersPerMinute sessionsRevoked turnstileIssued} avgWeighted{totalTimeWaitedP50 timeInQueueP95} dimensions{sampleInterval}}`), nil,
 		found(`"waitingRoomAnalyticsAdaptiveGroups":[{`+
-			`"avg":{"totalActiveUsers":30,"newUsersPerMinute":90,"maxEstimatedTimeMinutes":1,"sessionDuration":5,"sessionsRevoked":1,"turnstileIssued":-1,"sampleInterval":1},`+
+			`"avg":{"totalActiveUsers":30,"newUsersPerMinute":90,"maxEstimatedTimeMinutes":1,"sessionDuration":5,"sessionsRevoked":1,"turnstileIssued":30,"sampleInterval":1},`+
 			`"max":{"totalQueuedUsers":120,"maxEstimatedTimeMinutes":2,"totalActiveUsersConfig":300},"min":{"totalActiveUsers":10,"newUsersPerMinuteConfig":200},`+
-			`"sum":{"newUsersPerMinute":270,"sessionsRevoked":3,"turnstileIssued":-1},"avgWeighted":{"totalTimeWaitedP50":45.556,"timeInQueueP95":-1},"dimensions":{"sampleInterval":1}}]`))
+			`"sum":{"newUsersPerMinute":270,"sessionsRevoked":3,"turnstileIssued":90},"avgWeighted":{"totalTimeWaitedP50":45.556,"timeInQueueP95":-1},"dimensions":{"sampleInterval":1}}]`))
 	w.ok(node(`waitingRoomAnalyticsAdaptive(limit:1,filter:{},orderBy:[datetime_DESC]){datetime waitingRoomId waitingRoomName sampleInterval totalActiveUsers
 	  totalQueuedUsers newUsersPerMinute newUsersPerMinuteConfig maxEstimatedTimeMinutes sessionDuration totalTimeWaitedP50 timeOnOriginP50 turnstileFailures}`), nil,
 		found(`"waitingRoomAnalyticsAdaptive":[{"datetime":"2026-11-27T10:02:00Z","waitingRoomId":"<room>","waitingRoomName":"checkout","sampleInterval":1,"totalActiveUsers":60,`+
-			`"totalQueuedUsers":120,"newUsersPerMinute":180,"newUsersPerMinuteConfig":200,"maxEstimatedTimeMinutes":2,"sessionDuration":5,"totalTimeWaitedP50":60,"timeOnOriginP50":-1,"turnstileFailures":-1}]`))
+			`"totalQueuedUsers":120,"newUsersPerMinute":180,"newUsersPerMinuteConfig":200,"maxEstimatedTimeMinutes":2,"sessionDuration":5,"totalTimeWaitedP50":60,"timeOnOriginP50":-1,"turnstileFailures":0}]`))
 }
 
 // Negative: no data, or in passthrough no limit.

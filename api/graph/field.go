@@ -15,14 +15,13 @@ import (
 type measure struct {
 	name, about string
 	metric      analytics.Metric
-	none        bool  // nothing here records it: there is no data
 	unit        int64 // of the metric's own in one of this; 0 means 1. Parts are rounded up
 	limit       bool  // a limit in force: none in passthrough
 	summed      bool  // has a sum
 	highest     bool  // a raw row has the highest of its samples, not their mean
 }
 
-// measures are the numbers, in the order of the published schema. We have no challenges.
+// measures are the numbers, in the order of the published schema.
 var measures = []measure{
 	{name: "maxEstimatedTimeMinutes", about: "Longest estimated wait of a new visitor, in minutes", metric: analytics.Estimate, unit: 60, highest: true},
 	{name: "newUsersPerMinute", about: "Visitors admitted to the origin in the minute", metric: analytics.NewUsers, summed: true},
@@ -32,11 +31,11 @@ var measures = []measure{
 	{name: "totalActiveUsers", about: "Active users", metric: analytics.ActiveUsers},
 	{name: "totalActiveUsersConfig", about: "Configured limit; negative in passthrough", metric: analytics.ActiveLimit, limit: true},
 	{name: "totalQueuedUsers", about: "Queued users", metric: analytics.QueuedUsers},
-	{name: "turnstileFailures", about: "No data: there are no challenges here", none: true, summed: true},
-	{name: "turnstileInfiniteQueueRefreshes", about: "No data: there are no challenges here", none: true, summed: true},
-	{name: "turnstileIssued", about: "No data: there are no challenges here", none: true, summed: true},
-	{name: "turnstileSuccesses", about: "No data: there are no challenges here", none: true, summed: true},
-	{name: "turnstileUnsolved", about: "No data: there are no challenges here", none: true, summed: true},
+	{name: "turnstileFailures", about: "Wrong answers to challenges", metric: analytics.ChallengesFailed, summed: true},
+	{name: "turnstileInfiniteQueueRefreshes", about: "Requests of users in the infinite queue", metric: analytics.ChallengesHeld, summed: true},
+	{name: "turnstileIssued", about: "Challenges in pages", metric: analytics.ChallengesIssued, summed: true},
+	{name: "turnstileSuccesses", about: "Users who solved a challenge", metric: analytics.ChallengesSolved, summed: true},
+	{name: "turnstileUnsolved", about: "Requests of users who were asked and have not answered", metric: analytics.ChallengesUnsolved, summed: true},
 }
 
 // abandoning can be ordered by, as published, and is in no answer.
@@ -93,9 +92,6 @@ func (c *cell) add(r *analytics.Row) {
 }
 
 func (m measure) of(c *cell, aggregate string) int64 {
-	if m.none {
-		return noData
-	}
 	s := c.Stats[m.metric]
 	if aggregate == aggSum {
 		return s.Sum

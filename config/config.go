@@ -147,7 +147,7 @@ type Proof struct {
 
 // Challenge is the key "challenge".
 type Challenge struct {
-	Provider   string        `key:"provider" default:"none" enum:"none,work,turnstile" doc:"Who asks. work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script."`
+	Provider   string        `key:"provider" default:"none" enum:"none,work,turnstile" doc:"work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script."`
 	Difficulty int           `key:"difficulty" default:"10" min:"1" max:"20" doc:"With work, how much is computed; each step doubles it."`
 	Patience   time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait until nothing is asked of them any more. 0s always asks; then such visitors are never admitted where turnstile_action is infinite_queue."`
 	SiteKey    string        `key:"site_key" doc:"With turnstile, the widget's site key."`

@@ -103,7 +103,7 @@ func TestOnlyWhoeverSolvesTheChallengeIsAdmitted(t *testing.T) {
 			"no numbers":              theirs + strings.Repeat(".x", page.WorkParts),
 			"nothing":                 "",
 		} {
-			time.Sleep(2 * time.Second)
+			b.pass(2 * time.Second)
 			if bot.with(cookie + "=" + answer).Admitted {
 				t.Errorf("%s: admitted", name)
 			}
@@ -129,7 +129,7 @@ func TestAChallengeIsSolvedOnceForATicket(t *testing.T) {
 		if ann.with(cookie + "=" + work(question, difficulty)); ann.set == set {
 			t.Fatal("the ticket does not say that it is solved")
 		}
-		time.Sleep(20 * time.Second)
+		b.pass(20 * time.Second)
 		if page := ann.get("/").Body.String(); strings.Contains(page, "data-work") {
 			t.Errorf("asked again: %s", page)
 		}
@@ -146,7 +146,7 @@ func TestWithLogChallengesAreOnlyCounted(t *testing.T) {
 		}
 		bot := b.guest()
 		bot.asked()
-		time.Sleep(2 * time.Second)
+		b.pass(2 * time.Second)
 		bot.ask()
 		if got, want := b.counted(), "issued=1 unsolved=1"; got != want {
 			t.Errorf("counted %s, want %s", got, want)
@@ -198,7 +198,7 @@ func TestWhoeverHasWaitedLongIsNotAskedAnyMore(t *testing.T) {
 			if took := time.Since(began); took > 11*time.Minute {
 				t.Fatal("not admitted within 11 minutes")
 			}
-			time.Sleep(30 * time.Second)
+			b.pass(30 * time.Second)
 		}
 		if got := b.counted(); !strings.Contains(got, "waived=1") {
 			t.Errorf("counted %s", got)
@@ -269,7 +269,7 @@ func TestTurnstile(t *testing.T) {
 			t.Errorf("policy %s", csp)
 		}
 		answer := func(token string) place {
-			time.Sleep(5 * time.Second)
+			b.pass(5 * time.Second)
 			return ann.with(m[2] + "=" + m[1] + "." + token)
 		}
 		// Nobody is admitted by a failure of Cloudflare's, and no request waits for long.

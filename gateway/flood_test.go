@@ -80,6 +80,9 @@ func inEmptyBooth(t *testing.T, edit func(*anteroom.Room), f func(booth), more .
 	})
 }
 
+// pass moves the clock.
+func (b booth) pass(d time.Duration) { time.Sleep(d) }
+
 // guest is a visitor of a booth with a cookie jar for one cookie.
 type guest struct {
 	booth

@@ -7,11 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/config"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 // effects says for each key of the configuration which test shows that it does something;
@@ -49,6 +54,12 @@ var effects = map[string]string{
 	"limits.requests_in_flight":       "server",
 	"on_failure":                      "server; node TestNobodyNewWhileTheJournalCannotBeWritten",
 	"cookie_name":                     "server",
+	"challenge.provider":              "TestChallengeSettingsReachTheGateway; gateway TestTurnstile, TestOnlyWhoeverSolvesTheChallengeIsAdmitted",
+	"challenge.difficulty":            "TestChallengeSettingsReachTheGateway",
+	"challenge.patience":              "TestChallengeSettingsReachTheGateway; gateway TestWhoeverHasWaitedLongIsNotAskedAnyMore",
+	"challenge.site_key":              "TestChallengeSettingsReachTheGateway; gateway TestTurnstile",
+	"challenge.secret_file":           "TestChallengeSettingsReachTheGateway; gateway TestTurnstile",
+	"challenge.verify_url":            "TestChallengeSettingsReachTheGateway; gateway TestTurnstile",
 	"geoip":                           "TestRulesKnowCountries",
 	"proof.enabled":                   "server",
 	"proof.header":                    "server",
@@ -92,6 +103,19 @@ func TestEveryKeyHasATestOfItsEffect(t *testing.T) {
 		if !keys[k] {
 			t.Errorf("%s: there is no such key", k)
 		}
+	}
+}
+
+func TestChallengeSettingsReachTheGateway(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := startServer(t, "challenge: {provider: turnstile, difficulty: 13, patience: 7m, site_key: 0xKEY, secret_file: "+secret+", verify_url: \"https://verify.test/\"}\n")
+	got, err := r.s.gatewayConfig(prepared{cfg: r.s.Config(), ring: ticket.NewKeyring(time.Now())})
+	want := gateway.Challenge{Kind: page.Turnstile, Difficulty: 13, Patience: 7 * time.Minute, SiteKey: "0xKEY", Secret: "s3cret", VerifyURL: "https://verify.test/"}
+	if err != nil || got.Challenge != want {
+		t.Errorf("%+v, %v", got.Challenge, err)
 	}
 }
 

@@ -34,8 +34,8 @@ var measures = []measure{
 	{name: "turnstileFailures", about: "Wrong answers to challenges", metric: analytics.ChallengesFailed, summed: true},
 	{name: "turnstileInfiniteQueueRefreshes", about: "Requests of users in the infinite queue", metric: analytics.ChallengesHeld, summed: true},
 	{name: "turnstileIssued", about: "Challenges in pages", metric: analytics.ChallengesIssued, summed: true},
-	{name: "turnstileSuccesses", about: "Users who solved a challenge", metric: analytics.ChallengesSolved, summed: true},
-	{name: "turnstileUnsolved", about: "Requests of users who were asked and have not answered", metric: analytics.ChallengesUnsolved, summed: true},
+	{name: "turnstileSuccesses", about: "Challenges solved", metric: analytics.ChallengesSolved, summed: true},
+	{name: "turnstileUnsolved", about: "Requests without an answer to the challenge", metric: analytics.ChallengesUnsolved, summed: true},
 }
 
 // abandoning can be ordered by, as published, and is in no answer.

@@ -168,8 +168,6 @@ const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (f
 doc.addEventListener('visibilitychange', wake)
 doc.addEventListener('resume', wake)
 addEventListener('online', wake)
-// Whoever has just solved the challenge may be let in at once.
-addEventListener('solved', check)
 addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
 
 // Cancels the pending Refresh: from here on the script asks. It would cancel a stream, too.

@@ -2,5 +2,5 @@
 var anteroomSolved = token => {
 const me = document.getElementById('challenge').dataset
 document.cookie = me.cookie + '=' + me.cdata + '.' + token + ';path=/;max-age=300' + (self != top && location.protocol == 'https:' ? ';SameSite=None;Secure;Partitioned' : ';SameSite=Lax')
-dispatchEvent(new Event('solved'))
+dispatchEvent(Object.assign(new Event('pageshow'), {persisted: 1}))
 }

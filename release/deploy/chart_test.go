@@ -3,6 +3,7 @@ package deploy
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -209,7 +210,7 @@ func TestValidationBites(t *testing.T) {
 func TestAnteroomTakesTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	binary := build(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "secret"), bytes.Repeat([]byte("0123456789abcdef"), 4), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(rand.Text()+rand.Text()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, values := range choices {

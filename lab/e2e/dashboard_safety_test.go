@@ -125,6 +125,15 @@ func TestStoredMarkupIsShownAsText(t *testing.T) {
 		}
 	}
 	all := strings.Join(payloads, " ")
+	if status, e := o.call("POST", o.under(""), fields{"name": "shop", "host": "shop.example", "total_active_users": 200, "new_users_per_minute": 200, "description": all}.String()); status != http.StatusBadRequest {
+		t.Errorf("a description may turn the direction of the text: %d %+v", status, e)
+	}
+	readable := strings.NewReplacer("\u2028", "", "\u202e", "")
+	all = readable.Replace(all)
+	var described []string // what a description may say
+	for _, p := range payloads {
+		described = append(described, readable.Replace(p))
+	}
 	id := o.newRoom(fields{"description": all, "custom_page_html": "<h1>{{ahead}}</h1><p title='</textarea>'>ours</p><!-- </textarea>" + payloads[1] + " -->"})
 	zone, room := "/client/v4"+o.under("/"+id), "/anteroom/v1/zones/"+o.zone+"/rooms/"+id
 	start := time.Now().Add(-time.Minute).UTC().Truncate(time.Second)
@@ -136,7 +145,7 @@ func TestStoredMarkupIsShownAsText(t *testing.T) {
 	for _, p := range payloads {
 		expression := `http.request.uri.query contains ` + string(mustJSON(t, strings.NewReplacer("`", "", "\u2028", "", "\u202e", "", `"`, "'", `\`, "").Replace(p)))
 		expression = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(expression)
-		o.must(token.Secret, "POST", zone+"/rules", fields{"action": "bypass_waiting_room", "expression": expression, "description": p}.String(), nil)
+		o.must(token.Secret, "POST", zone+"/rules", fields{"action": "bypass_waiting_room", "expression": expression, "description": readable.Replace(p)}.String(), nil)
 	}
 	message := payloads[0] + " " + payloads[1] + " " + payloads[3]
 	o.must(token.Secret, "PUT", room+"/message", fields{"text": message}.String(), nil)
@@ -163,7 +172,7 @@ func TestStoredMarkupIsShownAsText(t *testing.T) {
 	look(base, message)
 	look(base+"/settings", payloads[0], payloads[3])
 	look(base + "/events")
-	look(base+"/rules", payloads...)
+	look(base+"/rules", described...)
 	look(base+"/template", payloads[1])
 	look(base + "/visitors?q=" + escaped + "&code=" + escaped)
 	look(base + "/analytics")

@@ -177,7 +177,7 @@ type Visit struct {
 	NewID ID
 	// Bind is the tag of the client that sends the request; zero when the room binds nothing.
 	Bind uint16
-	// Networks are those that a first request came from; zero when nobody knows, or it is not the first.
+	// Networks are those that a request without a session came from; zero when nobody knows, or there is a session.
 	Networks Networks
 	// Unsolved says that the visitor was asked to solve a challenge, and has not. It matters where
 	// [Settings.InfiniteQueue] is in force.

@@ -46,6 +46,9 @@ func (s *Site) trusts(now anteroom.Time, v *anteroom.Visit, id anteroom.ID) bool
 	}
 	p := &s.probation
 	p.expire(now)
+	if _, counted := p.first[id]; counted {
+		return true
+	}
 	least := min(s.settings.TotalActiveUsers, s.settings.NewUsersPerMinute) / max(1, s.sites)
 	if n := len(p.first); n >= max(probationFew, least/probationAll) || n >= maxProbation || len(p.order) >= 2*maxProbation {
 		return false
@@ -55,9 +58,7 @@ func (s *Site) trusts(now anteroom.Time, v *anteroom.Visit, id anteroom.ID) bool
 			return false
 		}
 	}
-	if _, twice := p.first[id]; !twice {
-		p.begin(id, v.Networks, now.Add(probationFor))
-	}
+	p.begin(id, v.Networks, now.Add(probationFor))
 	return true
 }
 

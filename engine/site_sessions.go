@@ -29,7 +29,8 @@ type usedTicket struct {
 	// next is the ticket under which requests with this one continue; zero before the first such
 	// request. Without it, six parallel requests with an old cookie take six places, and copies of
 	// the cookie take places without bound.
-	next anteroom.ID
+	next  anteroom.ID
+	early bool // the session ended because there was no second request
 }
 
 // lapse is when the session in the slot ends if nothing is heard of it.
@@ -424,7 +425,11 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 			// Its unit may be returned: a successor that held the session still would use it once more.
 			s.events = append(s.events, Event{Kind: EventEnded, ID: s.seats.id(slot), At: now})
 		}
+		id, early := s.seats.id(slot), st.onProbation()
 		s.end(now, slot)
+		if used := s.used.find(&id); early && used != 0 {
+			s.used.at(used).early = true
+		}
 	}
 	for s.rates.len() > 0 && s.rates.first() <= now {
 		s.rates.pop()

@@ -51,7 +51,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 	}
 	if v.Fresh || anew != anteroom.ReasonNone {
 		if anew != anteroom.ReasonNone {
-			t = anteroom.Ticket{ID: v.NewID, Arrival: s.reentry(now, &t, anew)}
+			t = anteroom.Ticket{ID: v.NewID, Arrival: s.reentry(now, &t)}
 		}
 		t.Bind = v.Bind
 		return s.newcomer(now, v, t, anew)
@@ -132,22 +132,19 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	if t.Arrival == 0 {
 		t.Arrival = s.newKey(now)
 	}
+	open := !hold && (s.mode == Open || s.mode == Cut && s.here.len() == 0)
 	switch {
-	case apart(&s.settings, &v):
+	case apart(&s.settings, &v), open && !v.Stream && !s.trusts(now, &v, t.ID):
 		if v.NoJoin {
 			return s.refusal(now, anteroom.ReasonNotJoining), 0
 		}
 		return s.comeFirst(now, t), 0
-	case hold:
-	case v.Fresh && !v.Stream && !v.NoJoin && !s.trusts(now, &v, t.ID):
-		return s.comeFirst(now, t), 0
-	case s.mode == Open && s.permits() >= 1:
+	case !open, v.Stream && !s.trusts(now, &v, t.ID):
+	case s.permits() >= 1:
 		return s.letIn(now, t, anteroom.ReasonFreeSlot), 0
 	case s.mode == Open && len(s.held) < anteroom.MaxHeld:
 		s.wants, s.urgent = true, true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: anew, borrow: true})
-	case s.mode == Cut && s.here.len() == 0 && s.permits() >= 1:
-		return s.letIn(now, t, anteroom.ReasonFreeSlot), 0
 	}
 	if anew == anteroom.ReasonNone {
 		anew = anteroom.ReasonLine
@@ -155,11 +152,11 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	return s.join(now, v, t, anew)
 }
 
-// reentry is the arrival of a visitor whose session ended early (see probation): the old one, so that the place is at the
-// front; 0 for anybody else.
-func (s *Site) reentry(now anteroom.Time, t *anteroom.Ticket, why anteroom.Reason) anteroom.Time {
-	early := t.Accepted() && t.LastCheckIn < t.AcceptedAt && now < t.AcceptedAt.Add(s.settings.SessionDuration)
-	if why != anteroom.ReasonSessionOver || !early || void(&s.settings, t.Arrival) {
+// reentry is the arrival of a visitor whose session ended because there was no second request (see probation): the old one, so
+// that the place is at the front; 0 for anybody else. The ticket alone does not show it: the first cookie may be kept.
+func (s *Site) reentry(now anteroom.Time, t *anteroom.Ticket) anteroom.Time {
+	slot := s.used.find(&t.ID)
+	if slot == 0 || !s.used.at(slot).early || now >= t.AcceptedAt.Add(s.settings.SessionDuration) || void(&s.settings, t.Arrival) {
 		return 0
 	}
 	return t.Arrival
@@ -240,7 +237,7 @@ func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reas
 	if why := holding(&s.settings); why != anteroom.ReasonNone {
 		reason = or(reason, anteroom.ReasonLine, why)
 	}
-	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival)) && len(s.held) < anteroom.MaxHeld {
+	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival)) && len(s.held) < anteroom.MaxHeld && s.trusts(now, &v, t.ID) {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})

@@ -101,9 +101,7 @@ func (x *exchange) visit() anteroom.Visit {
 	case 0:
 		v.Fresh = true
 		v.Ticket = anteroom.Ticket{ID: x.newcomer(v.NewID), Bind: v.Bind}
-		if !s.isTrusted(x.client) { // else it is a proxy that has not said whose request it is
-			v.Networks = s.Keys.Networks(x.client)
-		}
+		v.Networks = x.networks()
 		x.askedOf(&v)
 		return v
 	case 1:
@@ -116,8 +114,19 @@ func (x *exchange) visit() anteroom.Visit {
 		x.stale = i < 64 && stale>>i&1 != 0
 	}
 	v.Ticket = x.presented
+	if !v.Ticket.Accepted() || rm.bind { // it may turn out to be worth nothing
+		v.Networks = x.networks()
+	}
 	x.askedOf(&v)
 	return v
+}
+
+// networks are those of the client; none of a proxy that has not said whose request it is.
+func (x *exchange) networks() (none anteroom.Networks) {
+	if x.s.isTrusted(x.client) {
+		return none
+	}
+	return x.s.Keys.Networks(x.client)
 }
 
 // open opens a cookie, or remembers what came of it on this connection. Only sessions are

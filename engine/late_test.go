@@ -47,3 +47,25 @@ func TestAnswerThatWaitedInAStoppedDoor(t *testing.T) {
 		}
 	}
 }
+
+// What the coordinator saw of the room a while ago does not replace what it has said since, though it comes later.
+func TestStateThatWasOvertaken(t *testing.T) {
+	t.Parallel()
+	s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute})
+	says := func(epoch, number uint64, mode Mode, granted uint64) {
+		at := midnight.Add(time.Duration(number) * time.Second)
+		s.Receive(midnight.Add(time.Minute), State{Epoch: epoch, Now: at, Mode: mode, Target: number, Granted: Units{granted, granted}, Sites: 1,
+			Lost: number < 2, Figures: &Figures{At: at, Number: number, Step: baseStep}})
+	}
+	says(1, 2, Queue, 3)
+	says(1, 1, Open, 4)
+	if s.Figures().Number != 2 || s.Mode() != Queue || s.target != 2 || s.lost {
+		t.Errorf("figures %d, mode %v, target %d, lost %v: those that were overtaken", s.Figures().Number, s.Mode(), s.target, s.lost)
+	}
+	if s.balance.Granted != (Units{4, 4}) {
+		t.Errorf("granted %v: an overtaken state says at least what was granted", s.balance.Granted)
+	}
+	if says(2, 1, Open, 4); s.Figures().Number != 1 || s.Mode() != Open {
+		t.Errorf("figures %d, mode %v: the next coordinator counts anew", s.Figures().Number, s.Mode())
+	}
+}

@@ -343,7 +343,9 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 		s.resync = true
 		s.urgent = true
 	}
-	s.epoch, s.sites, s.silent = m.Epoch, m.Sites, m.Silent
+	// One that was overtaken on its way says only what grows.
+	newest := m.Epoch != s.outlook || m.Figures == nil || m.Figures.Number >= s.figures.Number
+	s.epoch = m.Epoch
 	if !s.synced {
 		if m.Guessed && s.step > 0 && s.recorded != 0 {
 			s.postpone(now, s.step)
@@ -356,16 +358,9 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	s.unanswered = 0
 	s.grant(m.Granted, m.Adopted)
 	s.balance.Returned.raise(m.Heard)
-	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
-		s.lostFor = max(0, m.LostFor)
-		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
+	if newest {
+		s.view(now, &m)
 	}
-	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
-		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
-		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
-		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
-	}
-	s.mode, s.target = m.Mode, m.Target
 	s.expire(now)
 	if m.Resync {
 		s.resync, s.urgent = true, true
@@ -376,6 +371,20 @@ func (s *Site) Receive(now anteroom.Time, m State) {
 	}
 	s.settleHeld(now)
 	s.flush(now)
+}
+
+// view takes what the coordinator sees of the room now.
+func (s *Site) view(now anteroom.Time, m *State) {
+	s.sites, s.silent, s.mode, s.target = m.Sites, m.Silent, m.Mode, m.Target
+	if s.lost = m.Lost; s.lost && s.lostAt == 0 {
+		s.lostFor = max(0, m.LostFor)
+		s.lostAt, s.lostMost = now.Add(-s.lostFor), s.settings.TotalActiveUsers
+	}
+	if m.Figures != nil && (m.Epoch != s.outlook || m.Figures.Number != s.figures.Number) {
+		s.figures, s.figured, s.outlook = m.Figures, true, m.Epoch
+		s.shuffled = max(s.shuffled, m.Figures.Shuffled)
+		s.joins.heardOf(m.Figures.At.Add(-s.trip / 2))
+	}
 }
 
 // flush returns units that nobody here needs.

@@ -177,7 +177,7 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 
 // try sends a request to the exchange's origin and notes what came of it.
 func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error) {
-	res, err := x.s.transport.RoundTrip(r)
+	res, err := x.s.origins().RoundTrip(r)
 	x.site.report(x.origin, err == nil || !isDialError(err) || r.Context().Err() != nil)
 	switch {
 	case err == nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/gateway/h1"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
@@ -35,6 +36,7 @@ type setup struct {
 	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
 	transport *http.Transport
+	fast      *h1.Transport // around transport
 	turned    chan struct{} // holds a value after an origin has fallen ill or recovered
 	preflight *budget
 	drawings  *budget // of lists of ids
@@ -184,9 +186,10 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		return nil, err
 	}
 	if old != nil && old.Timeouts == s.Timeouts && old.OriginTLS == s.OriginTLS {
-		s.transport = old.transport
+		s.transport, s.fast = old.transport, old.fast
 	} else {
 		s.transport = newTransport(s.Timeouts, s.OriginTLS)
+		s.fast = h1.Over(s.transport)
 	}
 	return s, nil
 }

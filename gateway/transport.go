@@ -63,3 +63,11 @@ func newTransport(t Timeouts, tlsConfig *tls.Config) *http.Transport {
 		Protocols:              &protocols,
 	}
 }
+
+// origins is the way of visitors' requests. Health checks take the transport: they are few.
+func (s *setup) origins() http.RoundTripper {
+	if s.NoFastPath {
+		return s.transport
+	}
+	return s.fast
+}

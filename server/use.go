@@ -181,7 +181,8 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		Geo:         p.geo, Crawlers: s.crawlers,
 		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
 			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
-		Log: s.log,
+		NoFastPath: !cfg.FastPath,
+		Log:        s.log,
 	}
 	var err error
 	if g.Challenge, err = challengeOf(cfg.Challenge); err != nil {

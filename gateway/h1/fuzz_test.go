@@ -1,0 +1,112 @@
+package h1
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// FuzzAnswer reads answers as we do and as net/http does. What we accept, net/http accepts, with the same status, fields,
+// body and trailer, ending at the same byte; everything else we refuse.
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Length: 2\r\nX: a\r\nx: b\r\n\r\nok",
+		"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nok",
+		"HTTP/1.1 200\r\nConnection: x, close\r\nSet-Cookie: a=b\r\n\r\n",
+		"HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\nETag: \"x\"\r\n\r\nleft",
+		"HTTP/1.1 204 \r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\nTrailer: X-Sum, y\r\n\r\n2;a=\"b\"\r\nok\r\n00a\r\n0123456789\r\n0\r\nX-Sum: 1\r\nz: \r\n\r\nleft",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nContent-Length: 1\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+		"HTTP/1.1 200 OK\r\nX: a\n b\r\n\tc\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nX: a\rContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nX: a\x00\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n: x\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n X: y\r\n\r\n",
+		"\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1  200 OK\r\n\r\n",
+		"HTTP/1.1 099 x\r\n\r\n",
+		"HTTP/1.10 200 OK\r\n\r\n",
+		"HTTP/2.0 200 OK\r\n\r\n",
+		"ICY 200 OK\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\nok\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2 \r\nokx\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nok\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000002\r\nok\r\n0\r\n\r\n",
+	} {
+		f.Add([]byte(s), "GET")
+		f.Add([]byte(s), "HEAD")
+	}
+	f.Fuzz(func(t *testing.T, b []byte, method string) {
+		if method != "HEAD" {
+			method = "GET"
+		}
+		ours, ourBody, ourRest, err := readOurs(b, method)
+		if err != nil {
+			return
+		}
+		in := bufio.NewReader(bytes.NewReader(b))
+		theirs, err := http.ReadResponse(in, &http.Request{Method: method})
+		if err != nil {
+			t.Fatalf("net/http refuses it: %v", err)
+		}
+		body, err := io.ReadAll(theirs.Body)
+		if err != nil {
+			t.Fatalf("net/http refuses the body: %v", err)
+		}
+		rest, _ := io.ReadAll(in)
+		if !bytes.Equal(ourBody, body) || !bytes.Equal(ourRest, rest) {
+			t.Errorf("body %q and %q left, net/http %q and %q", ourBody, ourRest, body, rest)
+		}
+		if theirs.StatusCode < 200 {
+			// What follows from it is our caller's business: the exchange goes on or is an error.
+			ours.ContentLength, ours.Close = theirs.ContentLength, theirs.Close
+		}
+		if theirs.Trailer == nil || len(ours.Trailer) == 0 && len(theirs.Trailer) == 0 {
+			ours.Trailer = theirs.Trailer
+		}
+		what := func(r *http.Response) []any {
+			return []any{strings.TrimSpace(r.Status), r.StatusCode, r.Proto, r.ProtoMajor, r.ProtoMinor, r.Header, r.ContentLength, r.TransferEncoding, r.Close, r.Trailer}
+		}
+		if a, b := what(ours), what(theirs); !reflect.DeepEqual(a, b) {
+			t.Errorf("ours     %q\nnet/http %q", a, b)
+		}
+	})
+}
+
+// readOurs reads one answer, its body, and what follows it.
+func readOurs(b []byte, method string) (res *http.Response, body, rest []byte, err error) {
+	x := &exchange{t: Over(newBase()), in: bufio.NewReader(bytes.NewReader(b))}
+	a, err := readAnswer(x.in, &x.head, method, 256<<10)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	b0 := &a.body
+	b0.answer, b0.x = a, x
+	in := x.in
+	for part := make([]byte, 512); err == nil && a.Body != http.NoBody; {
+		var n int
+		n, err = b0.read(part)
+		body = append(body, part[:n]...)
+	}
+	if err != nil && err != io.EOF {
+		return nil, nil, nil, err
+	}
+	rest, err = io.ReadAll(in)
+	return &a.Response, body, rest, err
+}

@@ -1,0 +1,215 @@
+package h1
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+)
+
+type poolKey struct{ scheme, host string }
+
+// pool holds the idle connections to one origin, the one used last at the end.
+type pool struct {
+	address string
+	tls     *tls.Config // nil: none
+	idle    []*conn     // guarded by the transport's mu
+}
+
+// conn is a connection to an origin.
+type conn struct {
+	net.Conn                      // what requests are written to
+	pool     *pool                // where it belongs
+	state    *tls.ConnectionState // nil: no TLS
+	abort    func()               // closes it, whatever anybody is doing with it
+
+	raw   syscall.RawConn // of the TCP connection; nil: unknown
+	probe func(fd uintptr)
+	quiet bool // what probe found
+
+	since  time.Time // when it became idle
+	readBy time.Time // the read deadline; zero: none
+}
+
+// sweepEvery is how often the idle connections are looked at: those that are idle for too long or that the origin has
+// closed are closed.
+const sweepEvery = 5 * time.Second
+
+// poolOf returns the pool for a request's origin.
+func (t *Transport) poolOf(r *http.Request) *pool {
+	key := poolKey{r.URL.Scheme, r.URL.Host}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.pools[key]
+	if p == nil {
+		p = newPool(r.URL, t.base.TLSClientConfig)
+		t.pools[key] = p
+	}
+	return p
+}
+
+func newPool(to *url.URL, base *tls.Config) *pool {
+	port := to.Port()
+	if to.Scheme == "http" {
+		if port == "" {
+			port = "80"
+		}
+		return &pool{address: net.JoinHostPort(to.Hostname(), port)}
+	}
+	if port == "" {
+		port = "443"
+	}
+	cfg := &tls.Config{}
+	if base != nil {
+		cfg = base.Clone()
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = to.Hostname()
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	return &pool{address: net.JoinHostPort(to.Hostname(), port), tls: cfg}
+}
+
+// dial makes a connection.
+func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
+	nc, err := t.base.DialContext(ctx, "tcp", p.address)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc, pool: p, abort: func() { nc.Close() }}
+	if sc, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = sc.SyscallConn()
+	}
+	c.probe = func(fd uintptr) { c.quiet = isQuiet(fd) }
+	if p.tls == nil {
+		return c, nil
+	}
+	if d := t.base.TLSHandshakeTimeout; d > 0 {
+		within, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		ctx = within
+	}
+	secure := tls.Client(nc, p.tls)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	state := secure.ConnectionState()
+	c.Conn, c.state = secure, &state
+	return c, nil
+}
+
+// take returns an idle connection on which the origin has said nothing, not even that it has closed it; nil if there
+// is none. What an origin says unasked must never be taken for the answer to somebody's request.
+func (t *Transport) take(p *pool) *conn {
+	for {
+		t.mu.Lock()
+		n := len(p.idle)
+		if n == 0 {
+			t.mu.Unlock()
+			return nil
+		}
+		c := p.idle[n-1]
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		t.mu.Unlock()
+		if t.isUsable(c, time.Now()) {
+			return c
+		}
+		c.abort()
+	}
+}
+
+func (t *Transport) isUsable(c *conn, now time.Time) bool {
+	if d := t.base.IdleConnTimeout; d > 0 && now.Sub(c.since) > d {
+		return false
+	}
+	return c.silent()
+}
+
+// silent reports whether the connection is open and nothing has come on it. On one with TLS anything counts, also what
+// would turn out to be nothing for us.
+func (c *conn) silent() bool {
+	c.quiet = false
+	return c.raw != nil && c.raw.Control(c.probe) == nil && c.quiet
+}
+
+// leave takes a connection back from an exchange, or closes it if it cannot be used again.
+func (t *Transport) leave(c *conn, keep bool) {
+	if !keep || !t.put(c) {
+		c.abort()
+	}
+}
+
+func (t *Transport) put(c *conn) bool {
+	most := t.base.MaxIdleConnsPerHost
+	if most == 0 {
+		most = http.DefaultMaxIdleConnsPerHost
+	}
+	c.since = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || len(c.pool.idle) >= most {
+		return false
+	}
+	c.pool.idle = append(c.pool.idle, c)
+	if t.timer == nil {
+		t.timer = time.AfterFunc(sweepEvery, t.sweep)
+	}
+	return true
+}
+
+// sweep closes idle connections that cannot be used, and comes back while there are others.
+func (t *Transport) sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, left := time.Now(), 0
+	for _, p := range t.pools {
+		p.idle = slices.DeleteFunc(p.idle, func(c *conn) bool {
+			if t.isUsable(c, now) {
+				return false
+			}
+			c.abort()
+			return true
+		})
+		left += len(p.idle)
+	}
+	t.timer = nil
+	if left > 0 {
+		t.timer = time.AfterFunc(sweepEvery, t.sweep)
+	}
+}
+
+// CloseIdleConnections closes the connections that are idle, and every other one when its exchange is over. Those of
+// the transport below are not touched.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	t.closed = true
+	for _, p := range t.pools {
+		for _, c := range p.idle {
+			c.abort()
+		}
+		p.idle = nil
+	}
+	t.mu.Unlock()
+}
+
+// expect sets the read deadline to d from now, or up to a quarter of d later, so that a busy connection does not pay for
+// it with every request; no deadline if d is not positive or longer than a day.
+func (c *conn) expect(d time.Duration) {
+	if d <= 0 || d > 24*time.Hour {
+		if !c.readBy.IsZero() {
+			c.readBy = time.Time{}
+			c.SetReadDeadline(c.readBy)
+		}
+		return
+	}
+	if by := time.Now().Add(d); c.readBy.Before(by) {
+		c.readBy = by.Add(d / 4)
+		c.SetReadDeadline(c.readBy)
+	}
+}

@@ -221,6 +221,8 @@ func newWorld(t *testing.T, decide func(anteroom.Visit) anteroom.Decision, opts 
 		Sites: []Site{{Hosts: []string{testHost, "open.example.com"}, Origins: []*url.URL{parse(t, w.origin.URL)}, PreserveHost: true}},
 		Rooms: []anteroom.Room{w.room},
 		Keys:  w.keys,
+
+		NoFastPath: isOverNetHTTP(t),
 	}
 	for _, o := range opts {
 		o(w, &cfg)

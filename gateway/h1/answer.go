@@ -2,6 +2,7 @@ package h1
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -42,6 +43,7 @@ type framing struct {
 func framingOf(h *Head, minor byte) (f framing, err error) {
 	f.length = -1
 	alive := false
+	var first []byte
 	for i := range h.Len() {
 		name, value := h.Field(i)
 		switch len(name) {
@@ -53,10 +55,10 @@ func framingOf(h *Head, minor byte) (f framing, err error) {
 		case len("content-length"):
 			if isNamed(name, "content-length") {
 				n, ok := parseLength(value)
-				if !ok || f.length >= 0 && f.length != n {
+				if !ok || f.length >= 0 && !bytes.Equal(first, value) {
 					return f, errLength
 				}
-				f.length = n
+				f.length, first = n, value
 			}
 		case len("transfer-encoding"):
 			if isNamed(name, "transfer-encoding") {

@@ -33,7 +33,7 @@ type Head struct {
 type field struct{ name, colon, value, end int32 }
 
 // Parse reads a complete head: a first line, fields, an empty line. It accepts less than RFC 9112 lets recipients
-// accept: no bare LF, no CR, LF or NUL within a line, no folded value, no space around a name. The first line may be
+// accept: no bare LF, no control character but tabs, no folded value, no space around a name. The first line may be
 // anything else.
 func (h *Head) Parse(raw []byte) error {
 	h.raw, h.fields = raw, h.fields[:0]
@@ -182,10 +182,10 @@ func noEOF(err error) error {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// isValue reports whether b contains none of the bytes that no value may contain (RFC 9110 §5.5).
+// isValue reports whether b contains no control character but tabs (RFC 9110 §5.5).
 func isValue[T []byte | string](b T) bool {
 	for i := range len(b) {
-		if c := b[i]; c < 0x20 && (c == 0 || c == '\r' || c == '\n') {
+		if c := b[i]; c < 0x20 && c != '\t' || c == 0x7f {
 			return false
 		}
 	}

@@ -113,7 +113,7 @@ func appendRequest(b []byte, r *http.Request, length int64) ([]byte, error) {
 			return b, fmt.Errorf("h1: invalid field name %.60q", name)
 		}
 		for _, v := range values {
-			if !isSendable(v) {
+			if !isValue(v) {
 				return b, fmt.Errorf("h1: invalid value of the field %.60q", name)
 			}
 			b = append(b, name...)
@@ -123,16 +123,6 @@ func appendRequest(b []byte, r *http.Request, length int64) ([]byte, error) {
 		}
 	}
 	return append(b, "\r\n"...), nil
-}
-
-// isSendable reports whether a value contains no control character but tabs.
-func isSendable(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c < 0x20 && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // isRepeatable reports whether a request may be sent again when it is not known what became of it. The rule is that

@@ -25,8 +25,16 @@ func (answering) Origin(engine.OriginFacts)                               {}
 func (answering) Recorder() *analytics.Recorder                           { return nil }
 func (answering) Shuffle(anteroom.EventID, int) (*anteroom.Shuffle, bool) { return nil, false }
 
-// measured are the processor times of a request, by role and round.
-type measured map[string][]time.Duration
+// measured is what a request needed, by role and round.
+type measured map[string][]usage
+
+// of returns the processor times of a role, by round.
+func (m measured) of(role string) (out []time.Duration) {
+	for _, u := range m[role] {
+		out = append(out, u.cpu)
+	}
+	return out
+}
 
 // rounds alternates between the roles, so that what else the machine does meets all of
 // them. It reports the median of each role.
@@ -44,7 +52,8 @@ func rounds(b *testing.B, n, connections int, roles map[string]role) measured {
 		}
 	}
 	for name, list := range took {
-		b.ReportMetric(float64(slices.Sorted(slices.Values(list))[many/2])/1e3, name+"-µs")
+		b.ReportMetric(float64(slices.Sorted(slices.Values(took.of(name)))[many/2])/1e3, name+"-µs")
+		b.ReportMetric(float64(list[many-1].mallocs), name+"-allocs")
 	}
 	return took
 }
@@ -54,13 +63,13 @@ func rounds(b *testing.B, n, connections int, roles map[string]role) measured {
 // fifth of each role's rounds, which other work on the machine has disturbed least.
 func (m measured) ratio(b *testing.B, name, a, other string) {
 	var list []float64
-	for i, t := range m[a] {
-		list = append(list, float64(m[other][i])/float64(t))
+	for i, t := range m.of(a) {
+		list = append(list, float64(m[other][i].cpu)/float64(t))
 	}
 	slices.Sort(list)
 	b.ReportMetric(list[len(list)/2], name)
 	fast := func(role string) float64 {
-		return float64(slices.Sorted(slices.Values(m[role]))[len(m[role])/5])
+		return float64(slices.Sorted(slices.Values(m.of(role)))[len(m[role])/5])
 	}
 	b.Logf("%s: median %.3f, half of the rounds within %.3f to %.3f, all within %.3f to %.3f; fast rounds %.3f",
 		name, list[len(list)/2], list[len(list)/4], list[len(list)-1-len(list)/4], list[0], list[len(list)-1], fast(other)/fast(a))
@@ -69,23 +78,29 @@ func (m measured) ratio(b *testing.B, name, a, other string) {
 // BenchmarkProxy reports requests per processor second as ratios, with 64 visitors at once.
 //
 //   - on/off: with a room and a proof to without (budget: at least 0.95).
+//
 //   - tuned/untuned: without a room to httputil.ReverseProxy as it comes, whose transport
 //     keeps two idle connections (budget: at least 2.5).
 //
-// The role "plain" is httputil.ReverseProxy with nothing but our transport and buffers:
-// what it saves over "off" is the price of the hygiene.
+//   - on/nethttp: with a room and a proof, over the fast path to over net/http's transport.
+//
+// The roles "plain" and "plain-fast" are httputil.ReverseProxy with nothing but our buffers and net/http's transport or
+// ours: what they save over "off" is the price of the hygiene.
 func BenchmarkProxy(b *testing.B) {
 	origin := startRole(b, "origin").addr
 	roles := map[string]role{"on": startRole(b, "room-on "+origin)}
-	for name, played := range map[string]string{"untuned": "untuned ", "plain": "plain ", "off": "room-off "} {
+	for name, played := range map[string]string{"untuned": "untuned ", "plain": "plain ", "plain-fast": "plain-fast ", "off": "room-off "} {
 		r := startRole(b, played+origin)
 		r.cookies = roles["on"].cookies // the same requests for all
 		roles[name] = r
 	}
+	roles["nethttp"] = startRole(b, "room-on-nethttp "+origin)
 	for b.Loop() {
 		m := rounds(b, 3200, 64, roles)
 		m.ratio(b, "tuned/untuned", "off", "untuned")
 		m.ratio(b, "on/off", "on", "off")
+		m.ratio(b, "on/nethttp", "on", "nethttp")
+		m.ratio(b, "plain-fast/plain", "plain-fast", "plain")
 		m.ratio(b, "plain/untuned", "plain", "untuned")
 	}
 }

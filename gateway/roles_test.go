@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/gateway/h1"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
 	"github.com/anteroom/anteroom/ticket/proof"
@@ -28,7 +30,7 @@ import (
 
 // The benchmarks compare servers by the processor time that they themselves use, so each
 // runs in a process of its own: this test binary again, in the role that the environment
-// names. It prints its address, and its processor time for every line it reads.
+// names. It prints its address, and for every line it reads its processor time and how often it has allocated memory.
 const roleVariable = "ANTEROOM_BENCH_ROLE"
 
 func TestMain(m *testing.M) {
@@ -53,7 +55,9 @@ func play(role string) {
 	for in.Scan() {
 		var u syscall.Rusage
 		syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-		fmt.Println(u.Utime.Nano() + u.Stime.Nano())
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		fmt.Println(u.Utime.Nano()+u.Stime.Nano(), m.Mallocs)
 	}
 }
 
@@ -66,10 +70,15 @@ func rolePlayed(name, argument string) (*http.Server, []string) {
 		return bare(make([]byte, size)), nil
 	case "origin":
 		return bare(make([]byte, 1<<10)), nil
-	case "plain":
+	case "plain", "plain-fast":
 		to := &url.URL{Scheme: "http", Host: argument}
+		base := newTransport(Timeouts{}.withDefaults(), nil)
+		var way http.RoundTripper = base
+		if name == "plain-fast" {
+			way = h1.Over(base)
+		}
 		return &http.Server{Handler: &httputil.ReverseProxy{
-			Transport: newTransport(Timeouts{}.withDefaults(), nil), BufferPool: &copyBuffers{},
+			Transport: way, BufferPool: &copyBuffers{},
 			Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) },
 		}}, nil
 	case "untuned":
@@ -79,7 +88,9 @@ func rolePlayed(name, argument string) (*http.Server, []string) {
 		g, _ := roleGateway(argument, room, nil, false)
 		return g.Server(nil), nil
 	case "room-on":
-		return roleAdmitted(argument, room)
+		return roleAdmitted(argument, room, false)
+	case "room-on-nethttp":
+		return roleAdmitted(argument, room, true)
 	case "rooms":
 		n, origin, _ := strings.Cut(argument, " ")
 		rooms, _ := strconv.Atoi(n)
@@ -104,7 +115,7 @@ func bare(body []byte) *http.Server {
 }
 
 // roleNode is a gateway with all that a visitor's request goes through in production.
-func roleNode(origin string, rooms ...anteroom.Room) (*Gateway, *node.Node) {
+func roleNode(origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 	ctx := context.Background()
 	n, err := node.New(ctx, node.Config{Link: memlink.New()})
 	if err == nil {
@@ -115,7 +126,7 @@ func roleNode(origin string, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 	}
 	go n.Run(ctx)
 	cfg := roleConfig(origin)
-	cfg.Rooms, cfg.Node, cfg.Proof = rooms, n, roleSigner()
+	cfg.Rooms, cfg.Node, cfg.Proof, cfg.NoFastPath = rooms, n, roleSigner(), noFastPath
 	g, err := New(cfg)
 	if err != nil {
 		panic(err)
@@ -124,9 +135,9 @@ func roleNode(origin string, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 }
 
 // roleAdmitted is that gateway with a hundred sessions.
-func roleAdmitted(origin string, room anteroom.Room) (*http.Server, []string) {
+func roleAdmitted(origin string, room anteroom.Room, noFastPath bool) (*http.Server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute = 1000, 10000
-	g, _ := roleNode(origin, room)
+	g, _ := roleNode(origin, noFastPath, room)
 	return g.Server(nil), roleSessions(g, testHost)
 }
 
@@ -162,7 +173,7 @@ func roleRooms(origin string, many int) (*http.Server, []string) {
 		rooms[i] = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: roleHost(i)}},
 			Settings: anteroom.Settings{TotalActiveUsers: 1000, NewUsersPerMinute: 10_000}}.WithDefaults()
 	}
-	g, _ := roleNode(origin, rooms...)
+	g, _ := roleNode(origin, false, rooms...)
 	return g.Server(nil), roleSessions(g, roleHosts(many)...)
 }
 
@@ -170,7 +181,7 @@ func roleRooms(origin string, many int) (*http.Server, []string) {
 // however often it is sent: each opens a ticket, counts, and seals a new one.
 func roleQueued(room anteroom.Room) (*http.Server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 1, 1, time.Hour
-	g, n := roleNode("127.0.0.1:9", room) // nobody gets to the origin
+	g, n := roleNode("127.0.0.1:9", false, room) // nobody gets to the origin
 	rm, door, now := g.live.Load().rooms[0], n.Room(room.ID), n.Now()
 	door.Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
 	var cookies []string
@@ -231,10 +242,16 @@ type answering struct {
 // role is a server under measurement.
 type role struct {
 	addr    string
-	cookies []string             // of visitors whom it knows
-	hosts   []string             // where they are; nil is testHost for all
-	headers string               // of every request to it, beside the usual
-	ask     func() time.Duration // its processor time so far
+	cookies []string     // of visitors whom it knows
+	hosts   []string     // where they are; nil is testHost for all
+	headers string       // of every request to it, beside the usual
+	ask     func() usage // so far
+}
+
+// usage is what a role needs: processor time and allocations.
+type usage struct {
+	cpu     time.Duration
+	mallocs int64
 }
 
 func startRole(b *testing.B, name string) role {
@@ -257,11 +274,10 @@ func startRole(b *testing.B, name string) role {
 		b.Fatal(err)
 	}
 	said := strings.Fields(first)
-	return role{addr: said[0], cookies: said[1:], ask: func() time.Duration {
+	return role{addr: said[0], cookies: said[1:], ask: func() (u usage) {
 		fmt.Fprintln(in)
-		var ns int64
-		fmt.Fscanln(br, &ns)
-		return time.Duration(ns)
+		fmt.Fscanln(br, &u.cpu, &u.mallocs)
+		return u
 	}}
 }
 
@@ -323,8 +339,8 @@ func (r role) clients(b *testing.B, many int) []client {
 }
 
 // drive lets the clients send n requests together, each the next when it has the answer,
-// and returns the processor time that the server took for one.
-func (r role) drive(b *testing.B, n int, clients []client) time.Duration {
+// and returns what the server needed for one.
+func (r role) drive(b *testing.B, n int, clients []client) usage {
 	b.Helper()
 	before := r.ask()
 	var all sync.WaitGroup
@@ -349,5 +365,6 @@ func (r role) drive(b *testing.B, n int, clients []client) time.Duration {
 		})
 	}
 	all.Wait()
-	return (r.ask() - before) / time.Duration(n/len(clients)*len(clients))
+	after, many := r.ask(), int64(n/len(clients)*len(clients))
+	return usage{(after.cpu - before.cpu) / time.Duration(many), (after.mallocs - before.mallocs) / many}
 }

@@ -111,6 +111,8 @@ func TestIllegalHTTP2(t *testing.T) {
 		{"path *", get("*"), "", "400 reset", false},
 		{"control byte in the path", get("/a\x01"), "", "400 reset closed", false},
 		{"encoded control byte", get("/a%00"), "", "400", false},
+		{"space in the path", get("/a HTTP/1.1"), "", "400", false},
+		{"space in the query", get("/a?b c"), "", "400", false},
 		{"two lengths", []string{":method", "POST", ":scheme", "https", ":authority", shop, ":path", "/", "content-length", "1", "content-length", "2"}, "ab", "400 reset", false},
 		{"Transfer-Encoding", get("/", "transfer-encoding", "chunked"), "", "400 reset", false},
 		{"Connection", get("/", "connection", "x-forwarded-for"), "", "400 reset", false},

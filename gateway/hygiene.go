@@ -50,8 +50,9 @@ func (s *setup) checkTarget(r *http.Request) refusal {
 			return refusal{http.StatusBadRequest, "The address is not a path", true}
 		}
 	}
-	if hasControl(r.URL.Path) || hasControl(target) {
-		return refusal{http.StatusBadRequest, "The address contains control characters", true}
+	// A space cannot arrive in HTTP/1.1. In HTTP/2 it can, and would end the address on the origin's request line.
+	if hasControl(r.URL.Path) || hasControl(target) || strings.Contains(target, " ") {
+		return refusal{http.StatusBadRequest, "The address contains spaces or control characters", true}
 	}
 	if r.ProtoMajor >= 2 {
 		// HTTP/2 has :authority; a Host field beside it must agree (RFC 9113 §8.3.1).

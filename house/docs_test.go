@@ -36,6 +36,7 @@ var limits = map[string][]string{
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
+	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort"},
 	"manage/webhook": {"maxKept", "maxSignature"},
 	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
 	"rules": {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -112,4 +113,51 @@ func readOurs(b []byte, method string) (res *http.Response, body, rest []byte, e
 	}
 	rest, err = io.ReadAll(in)
 	return &a.Response, body, rest, err
+}
+
+// FuzzRequest writes requests and reads them as an origin does: either nothing leaves, or one request with the fields
+// that were meant, and nothing after it.
+func FuzzRequest(f *testing.F) {
+	f.Add("GET", "/a?b", "", "shop.example.com", "Cookie", "a=b", int64(0))
+	f.Add("POST", "", "a=1;b", "[::1]:80", "X-Name", " tabs\tin\tit ", int64(5))
+	f.Add("PUT", "/a/../b", "", "x", "Transfer-Encoding", "chunked", int64(-1))
+	f.Add("GET /x HTTP/1.1\r\nX: y\r\n\r\nGET", "/", "", "x", "X", "y", int64(0))
+	f.Add("GET", "/ HTTP/1.1\r\nX: y", "", "x", "X", "y", int64(0))
+	f.Add("GET", "/", " HTTP/1.1\r\nX: y", "x", "X", "y", int64(0))
+	f.Add("GET", "/", "", "x\r\nX: y", "X", "y", int64(0))
+	f.Add("GET", "/", "", "x", "X: y\r\nZ", "y", int64(0))
+	f.Add("GET", "/", "", "x", "X", "y\r\n\r\nGET /", int64(0))
+	f.Add("DELETE", "/", "", "x", "content-length", "7", int64(3))
+	f.Fuzz(func(t *testing.T, method, target, query, host, name, value string, length int64) {
+		length = max(length, -1) % 100
+		r := &http.Request{Method: method, URL: &url.URL{Scheme: "http", Host: "origin:80", Opaque: target, RawQuery: query}, Host: host, Header: http.Header{name: {value}}}
+		if !knows(r, length) {
+			return
+		}
+		b, err := appendRequest(nil, r, length)
+		if err != nil {
+			return
+		}
+		in := bufio.NewReader(bytes.NewReader(b))
+		got, err := http.ReadRequest(in)
+		if err != nil {
+			// An origin may refuse what a visitor wrote, but not by its bounds.
+			if bytes.Count(b, []byte("\r\n\r\n")) != 1 || !bytes.HasSuffix(b, []byte("\r\n\r\n")) {
+				t.Fatalf("%q: %v", b, err)
+			}
+			return
+		}
+		if got.Method != method || got.ContentLength != length || in.Buffered() != 0 {
+			t.Errorf("%q is %s with a length of %d, and %d bytes are left", b, got.Method, got.ContentLength, in.Buffered())
+		}
+		fields := 0
+		for key, values := range got.Header {
+			if key != "Content-Length" {
+				fields += len(values)
+			}
+		}
+		if fields > 1 {
+			t.Errorf("%q has %v", b, got.Header)
+		}
+	})
 }

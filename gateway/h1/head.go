@@ -128,8 +128,8 @@ func headEnd(b []byte, from int) (end, next int, err error) {
 	}
 }
 
-// readHead reads up to the empty line that ends a head of at most limit bytes. The head stays valid until the next
-// read; done has to be called with what is left of it before. Spare is used for heads beyond the reader's buffer.
+// readHead reads up to the empty line that ends a head of at most limit bytes. The head is valid until the next read of
+// in, of which discard bytes have to be discarded by then.
 func readHead(in *bufio.Reader, limit int) (head []byte, discard int, err error) {
 	from := 0
 	for {

@@ -263,11 +263,12 @@ func (x *exchange) detach(keep bool) (cause error) {
 // end is detach at the end of the exchange, which must not be used any more.
 func (x *exchange) end(keep bool) error {
 	cause := x.detach(keep)
-	x.ctx, x.upload = nil, nil
+	x.ctx, x.head.raw = nil, nil
 	x.in.Reset(nil)
-	if cap(x.out) <= 2*maxShort {
-		x.t.spare.Put(x)
+	if cap(x.out) > 2*maxShort {
+		x.out = nil
 	}
+	x.t.spare.Put(x)
 	return cause
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -54,6 +55,7 @@ var effects = map[string]string{
 	"limits.requests_in_flight":       "server",
 	"on_failure":                      "server; node TestNobodyNewWhileTheJournalCannotBeWritten",
 	"cookie_name":                     "server",
+	"fast_path":                       "server; gateway TestOverNetHTTP",
 	"challenge.provider":              "TestChallengeSettingsReachTheGateway; gateway TestTurnstile, TestOnlyWhoeverSolvesTheChallengeIsAdmitted",
 	"challenge.difficulty":            "TestChallengeSettingsReachTheGateway",
 	"challenge.patience":              "TestChallengeSettingsReachTheGateway; gateway TestWhoeverHasWaitedLongIsNotAskedAnyMore",
@@ -152,6 +154,32 @@ func TestOriginThatDoesNotAnswerInTime(t *testing.T) {
 	r := startServer(t, "timeouts: {origin_response: 50ms}\nsites: [{hosts: \"*\", origins: \""+slow.URL+"\"}]\n")
 	if a := r.visit("/"); a.StatusCode != 504 {
 		t.Errorf("got %d", a.StatusCode)
+	}
+}
+
+// TestFastPath: answers that can be read in two ways are where one can tell.
+func TestFastPath(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			http.ReadRequest(bufio.NewReader(c))
+			io.WriteString(c, "HTTP/1.1 200 OK\nContent-Length: 2\n\nok")
+			c.Close()
+		}
+	}()
+	for setting, want := range map[string]int{"": 502, "fast_path: true\n": 502, "fast_path: false\n": 200} {
+		r := startServer(t, setting+"sites: [{hosts: \"*\", origins: \"http://"+l.Addr().String()+"\"}]\n")
+		if a := r.visit("/"); a.StatusCode != want {
+			t.Errorf("%q: got %d, want %d", setting, a.StatusCode, want)
+		}
 	}
 }
 

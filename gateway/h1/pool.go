@@ -131,12 +131,25 @@ func (t *Transport) isUsable(c *conn, now time.Time) bool {
 	return c.silent()
 }
 
-// silent reports whether the connection is open and nothing has come on it. On one with TLS anything counts, also what
-// would turn out to be nothing for us.
+// silent reports whether the connection is open and nothing has come on it. On one with TLS anything in the socket
+// counts, also what would turn out to be nothing for us; and a record that came with the last answer may be read already.
 func (c *conn) silent() bool {
 	c.quiet = false
-	return c.raw != nil && c.raw.Control(c.probe) == nil && c.quiet
+	if c.raw == nil || c.raw.Control(c.probe) != nil || !c.quiet {
+		return false
+	}
+	if c.state == nil {
+		return true
+	}
+	var b [1]byte
+	c.readBy = time.Time{}
+	c.SetReadDeadline(longAgo)
+	_, err := c.Read(b[:])
+	c.SetReadDeadline(c.readBy)
+	return err != nil && isTimeout(err)
 }
+
+var longAgo = time.Unix(1, 0)
 
 // leave takes a connection back from an exchange, or closes it if it cannot be used again.
 func (t *Transport) leave(c *conn, keep bool) {

@@ -794,3 +794,55 @@ func TestTLS(t *testing.T) {
 		t.Error("another name is accepted")
 	}
 }
+
+// TestUnaskedRecord is TestUnaskedAnswer over TLS, where what was said unasked may have left the socket and wait in a
+// record that nobody has opened.
+func TestUnaskedRecord(t *testing.T) {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	cert := s.TLS.Certificates
+	o := newOrigin(t, func(number int, c net.Conn, in *bufio.Reader) {
+		together := &gathering{Conn: c}
+		secure := tls.Server(together, &tls.Config{Certificates: cert})
+		in = bufio.NewReader(secure)
+		for readRequest(in) != nil {
+			together.gather = true
+			io.WriteString(secure, ok)
+			if number == 0 {
+				io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+			}
+			together.gather = false
+			c.Write(together.bytes)
+			together.bytes = nil
+		}
+	})
+	o.url.Scheme = "https"
+	base := newBase()
+	base.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig
+	way := Over(base)
+	defer way.CloseIdleConnections()
+	for range 4 {
+		if _, body, err := send(way, o.request("GET", nil)); err != nil || body != "ok" {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+	if n := o.conns.Load(); n != 2 {
+		t.Errorf("%d connections: the second one is in order", n)
+	}
+}
+
+// gathering is a connection that holds back what is written while it gathers.
+type gathering struct {
+	net.Conn
+	gather bool
+	bytes  []byte
+}
+
+func (g *gathering) Write(p []byte) (int, error) {
+	if g.gather {
+		g.bytes = append(g.bytes, p...)
+		return len(p), nil
+	}
+	return g.Conn.Write(p)
+}

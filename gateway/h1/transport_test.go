@@ -802,10 +802,10 @@ func TestUnaskedRecord(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	cert := s.TLS.Certificates
-	o := newOrigin(t, func(number int, c net.Conn, in *bufio.Reader) {
+	o := newOrigin(t, func(number int, c net.Conn, _ *bufio.Reader) {
 		together := &gathering{Conn: c}
 		secure := tls.Server(together, &tls.Config{Certificates: cert})
-		in = bufio.NewReader(secure)
+		in := bufio.NewReader(secure)
 		for readRequest(in) != nil {
 			together.gather = true
 			io.WriteString(secure, ok)

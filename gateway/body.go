@@ -65,38 +65,64 @@ func (b *bodyReader) failure() error {
 	return b.err
 }
 
-// stallWriter is the way of an origin's answer to the visitor, who has to take each part
-// within the stall time. The answer as a whole may last for ever.
+// stallWriter is the way of an origin's answer to the visitor, who has to take each write, of
+// copyBuffer bytes at most, within a time. The answer as a whole may last for ever, and a
+// stream may be silent.
 type stallWriter struct {
 	http.ResponseWriter
-	conn  *conn // bounds the writes where it can; nil in HTTP/2, whose deadlines are a stream's
-	stall time.Duration
-	armed time.Time // when the deadline was set last, where conn cannot
+	limit *limit // the connection's, or in HTTP/2 that of the exchange
+	time  time.Duration
 }
 
 func (s *stallWriter) Write(p []byte) (int, error) {
-	s.begin()
+	s.limit.until(time.Now().Add(s.time))
 	n, err := s.ResponseWriter.Write(p)
-	s.conn.keepOpen()
+	s.limit.lift()
 	return n, err
 }
 
 func (s *stallWriter) FlushError() error {
-	s.begin()
+	s.limit.until(time.Now().Add(s.time))
 	err := http.NewResponseController(s.ResponseWriter).Flush()
-	s.conn.keepOpen()
+	s.limit.lift()
 	return err
 }
 
 // Unwrap is for http.ResponseController: hijacking for WebSockets, deadlines.
 func (s *stallWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// begin bounds the time until keepOpen is called, or the time to the next write. At the
-// end of the answer it bounds what net/http still has to send.
-func (s *stallWriter) begin() {
-	now := time.Now()
-	if !s.conn.closeAt(now.Add(s.stall)) && now.Sub(s.armed) > s.stall/4 {
-		s.armed = now
-		http.NewResponseController(s.ResponseWriter).SetWriteDeadline(now.Add(s.stall))
+// boundWrites makes x.out the visitor's writer with bounds.
+func (x *exchange) boundWrites() {
+	x.out = stallWriter{ResponseWriter: x.w, limit: &x.slow, time: x.s.Timeouts.Write}
+	if x.r.ProtoMajor == 1 && x.conn != nil && x.conn.nc != nil {
+		x.out.limit = &x.conn.limit
+		return
 	}
+	x.slow.calls(x.resetSlow)
+}
+
+// boundRest bounds what net/http still has to send when the handler has returned.
+func (x *exchange) boundRest() {
+	by := time.Now().Add(x.out.time)
+	if x.out.limit == &x.slow {
+		x.slow.end()
+		http.NewResponseController(x.w).SetWriteDeadline(by)
+		return
+	}
+	x.conn.closeAt(by)
+}
+
+// resetSlow ends the writing of an answer that the visitor does not take: by resetting the
+// HTTP/2 stream. If that does not help, because the visitor does not read the connection at
+// all, it closes the connection a second later.
+func (x *exchange) resetSlow() time.Duration {
+	if x.reset {
+		if x.conn != nil && x.conn.nc != nil {
+			x.conn.nc.Close()
+		}
+		return 0
+	}
+	x.reset = true
+	http.NewResponseController(x.w).SetWriteDeadline(time.Unix(1, 0))
+	return time.Second
 }

@@ -19,7 +19,7 @@ type connKey struct{}
 type conn struct {
 	peer    netip.Addr
 	written string       // peer as text
-	nc      net.Conn     // nil when [connections] does not hear of its states, or no longer
+	nc      net.Conn     // nil when [connections] does not hear of its states
 	visitor *visitorConn // nc when it came from [Limit] and carries no TLS; else nil
 
 	mu      sync.Mutex
@@ -29,12 +29,7 @@ type conn struct {
 	waiting bool          // the last answer was to somebody who waits
 	last    openedTicket  // of a session
 
-	// The connection is closed at limit. A timer is set for it, or for an earlier moment, at
-	// which it looks again: so a busy connection costs no timer for every request, as a
-	// deadline in net/http would.
-	limit time.Time // zero: none
-	timer *time.Timer
-	set   time.Time // when the timer fires; zero: not set
+	limit limit // at which it is closed; ends nothing when nobody hears of its states
 }
 
 // openedTicket is what came of opening a cookie. The same value opens to the same ticket for
@@ -82,61 +77,15 @@ func (c *conn) waits(yes bool) {
 	c.mu.Unlock()
 }
 
-// closeAt closes the connection at a moment, unless its state changes before. It reports
-// whether it can; c may be nil.
-func (c *conn) closeAt(at time.Time) bool {
-	if c == nil {
-		return false
-	}
+func (c *conn) isWaiting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.nc == nil {
-		return false
-	}
-	c.closeLocked(at)
-	return true
+	return c.waiting
 }
 
-// keepOpen takes back what closeAt has said; c may be nil.
-func (c *conn) keepOpen() {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	c.limit = time.Time{}
-	c.mu.Unlock()
-}
-
-func (c *conn) closeLocked(at time.Time) {
-	c.limit = at
-	switch {
-	case c.timer == nil:
-		c.timer = time.AfterFunc(time.Until(at), c.look)
-	case c.set.IsZero() || at.Before(c.set):
-		c.timer.Reset(time.Until(at))
-	default:
-		return
-	}
-	c.set = at
-}
-
-// look is what the timer does.
-func (c *conn) look() {
-	c.mu.Lock()
-	c.set = time.Time{}
-	nc := c.nc
-	switch {
-	case c.limit.IsZero():
-		nc = nil
-	case time.Now().Before(c.limit):
-		c.closeLocked(c.limit)
-		nc = nil
-	}
-	c.mu.Unlock()
-	if nc != nil {
-		nc.Close()
-	}
-}
+// closeAt closes the connection at a moment, unless its state changes before. It reports
+// whether it can; c may be nil.
+func (c *conn) closeAt(at time.Time) bool { return c != nil && c.limit.until(at) }
 
 // connections closes those that are idle with somebody who waits earlier than net/http
 // does, whose bound is the same for all, and those that take too long to receive a page.
@@ -150,6 +99,7 @@ func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
 	ctx = k.g.ConnContext(ctx, nc)
 	c := ctx.Value(connKey{}).(*conn)
 	c.nc = nc
+	c.limit.calls(func() time.Duration { nc.Close(); return 0 })
 	if v, ok := nc.(*visitorConn); ok {
 		c.visitor, v.about = v, c
 	} else {
@@ -172,20 +122,15 @@ func (k *connections) changed(nc net.Conn, state http.ConnState) {
 	if c == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.limit = time.Time{}
+	c.limit.lift()
 	switch state {
 	case http.StateIdle:
-		if c.waiting {
-			c.closeLocked(time.Now().Add(k.g.live.Load().Timeouts.IdleWaiting))
+		if c.isWaiting() {
+			c.closeAt(time.Now().Add(k.g.live.Load().Timeouts.IdleWaiting))
 		}
 	case http.StateClosed, http.StateHijacked:
 		k.open.Delete(nc)
-		c.nc = nil
-		if c.timer != nil {
-			c.timer.Stop()
-		}
+		c.limit.end()
 	}
 }
 

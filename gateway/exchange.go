@@ -26,6 +26,7 @@ type exchange struct {
 	ids      ticket.IDs
 	tested   rules.Request // as rules see it
 	readings []string      // of its path
+	slow     limit         // of writes that the connection's limit does not bound
 }
 
 // request is the part of an exchange that is forgotten with the request.
@@ -55,6 +56,7 @@ type request struct {
 	span   Span          // of the request; nil when it is not traced
 	held   time.Duration // for the decision; known when it is traced
 	out    stallWriter
+	reset  bool // by resetSlow
 	origin *origin
 	ask    Span        // of the request to the origin
 	body   *bodyReader // nil without a body

@@ -47,21 +47,28 @@ func newFrames(t *testing.T, addr string) *frames {
 	f := &frames{t: t, conn: c, fr: http2.NewFramer(c, c)}
 	f.fr.AllowIllegalWrites = true
 	f.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	f.enc = hpack.NewEncoder(&f.buf)
 	io.WriteString(c, http2.ClientPreface)
 	f.fr.WriteSettings()
 	return f
+}
+
+// block encodes names and values. It is good until the next one.
+func (f *frames) block(fields ...string) []byte {
+	if f.enc == nil {
+		f.enc = hpack.NewEncoder(&f.buf)
+	}
+	f.buf.Reset()
+	for i := 0; i < len(fields); i += 2 {
+		f.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
+	}
+	return f.buf.Bytes()
 }
 
 // send sends a request on stream 1 and returns its status, or 0 when the stream or the
 // connection was reset.
 func (f *frames) send(stream uint32, body string, fields ...string) string {
 	f.t.Helper()
-	f.buf.Reset()
-	for i := 0; i < len(fields); i += 2 {
-		f.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
-	}
-	f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.buf.Bytes(), EndHeaders: true, EndStream: body == ""})
+	f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.block(fields...), EndHeaders: true, EndStream: body == ""})
 	if body != "" {
 		f.fr.WriteData(stream, true, []byte(body))
 	}
@@ -204,11 +211,7 @@ func TestHTTP2Trailers(t *testing.T) {
 		{":method", "POST", ":scheme", "https", ":authority", testHost, ":path", "/", "trailer", "x-anteroom-assertion"},
 		{"x-anteroom-assertion", "forged"},
 	} {
-		f.buf.Reset()
-		for j := 0; j < len(block); j += 2 {
-			f.enc.WriteField(hpack.HeaderField{Name: block[j], Value: block[j+1]})
-		}
-		f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.buf.Bytes(), EndHeaders: true, EndStream: i == 1})
+		f.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.block(block...), EndHeaders: true, EndStream: i == 1})
 	}
 	if got := f.send(3, "", ":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/"); got != "200" {
 		t.Errorf("status %s", got)
@@ -227,12 +230,7 @@ func TestHTTP2Floods(t *testing.T) {
 		t.Skip("long")
 	}
 	block := func(f *frames, more ...string) []byte {
-		f.buf.Reset()
-		fields := append([]string{":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/"}, more...)
-		for i := 0; i < len(fields); i += 2 {
-			f.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
-		}
-		return f.buf.Bytes()
+		return f.block(append([]string{":method", "GET", ":scheme", "https", ":authority", testHost, ":path", "/"}, more...)...)
 	}
 	for name, flood := range map[string]func(f *frames) error{
 		"resets": func(f *frames) error {

@@ -40,12 +40,9 @@ func (x *exchange) forward() {
 		x.tunnel()
 		return
 	}
-	x.out = stallWriter{ResponseWriter: w, stall: s.Timeouts.Stall}
-	if r.ProtoMajor == 1 {
-		x.out.conn = x.conn
-	}
+	x.boundWrites()
+	defer x.boundRest()
 	x.proxy.ServeHTTP(&x.out, r)
-	x.out.begin()
 }
 
 // rewrite makes the request that the origin sees. The proxy has copied the visitor's

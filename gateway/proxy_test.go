@@ -240,7 +240,7 @@ func TestStalledBody(t *testing.T) {
 // TestStalledVisitor: who stops reading is cut off, and the origin's answer with it.
 func TestStalledVisitor(t *testing.T) {
 	gone := make(chan struct{})
-	w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Stall = 50 * time.Millisecond }),
+	w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Write = 50 * time.Millisecond }),
 		withOrigin(func(rw http.ResponseWriter, r *http.Request) {
 			defer close(gone)
 			part := make([]byte, 1<<20)

@@ -19,8 +19,11 @@ type Timeouts struct {
 	// IdleOrigin is how long an unused connection to an origin is kept. 90 s. It should be
 	// shorter than the origin's own.
 	IdleOrigin time.Duration
-	// Stall bounds one write to a visitor and one read of a request body: a visitor who
-	// takes or gives nothing for that long is gone. 60 s. Streams may last for ever.
+	// Write bounds one write of an answer to a visitor, of 32 KiB at most. 10 s. Streams may
+	// last for ever.
+	Write time.Duration
+	// Stall bounds one read of a request body: a visitor who gives nothing for that long is
+	// gone. 60 s.
 	Stall time.Duration
 	// Page bounds the sending of a waiting page, its JSON, or one event of a stream. 10 s.
 	Page time.Duration
@@ -34,6 +37,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		Dial:           cmp.Or(t.Dial, 5*time.Second),
 		ResponseHeader: cmp.Or(t.ResponseHeader, 60*time.Second),
 		IdleOrigin:     cmp.Or(t.IdleOrigin, 90*time.Second),
+		Write:          cmp.Or(t.Write, 10*time.Second),
 		Stall:          cmp.Or(t.Stall, 60*time.Second),
 		Page:           cmp.Or(t.Page, answerTime),
 		IdleWaiting:    cmp.Or(t.IdleWaiting, 15*time.Second),

@@ -118,6 +118,8 @@ type Timeouts struct {
 	Idle           time.Duration `key:"idle" default:"60s" min:"1s" max:"1h" doc:"Time until the next request on a connection of an active user."`
 	IdleWaiting    time.Duration `key:"idle_waiting" default:"15s" min:"1s" max:"1h" doc:"Time until the next request on a connection that got the waiting page."`
 	WritePage      time.Duration `key:"write_page" default:"10s" min:"1s" max:"5m" doc:"Time for the client to receive the waiting page."`
+	Write          time.Duration `key:"write" default:"10s" min:"1s" max:"1h" doc:"Time for a visitor to receive each 32 KiB of an answer of the origin; slower readers are disconnected. Streams may be silent for any time."`
+	Body           time.Duration `key:"body" default:"4h" min:"0s" max:"168h" doc:"Time for a whole request body to arrive. 0s means no limit."`
 	OriginDial     time.Duration `key:"origin_dial" default:"5s" min:"100ms" max:"5m" doc:"Time to connect to an origin, including TLS."`
 	OriginResponse time.Duration `key:"origin_response" default:"60s" min:"0s" max:"1h" doc:"Time for the origin to send its response headers after the request. 0s waits forever."`
 	DrainDelay     time.Duration `key:"drain_delay" default:"0s" min:"0s" max:"10m" doc:"At shutdown, how long /-/ready fails before the listeners close, so that load balancers notice."`
@@ -128,6 +130,9 @@ type Timeouts struct {
 type Limits struct {
 	ConnectionsPerAddress int `key:"connections_per_address" default:"200" min:"0" max:"1000000" doc:"Connections from one address, or one IPv6 /64; 0 means no limit. Trusted proxies are not counted."`
 	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests in flight, including open streams and WebSockets. Further requests get 503 with Retry-After."`
+	RequestsPerAddress    int `key:"requests_per_address" default:"1000" min:"0" max:"1000000" doc:"Requests of one address, or one IPv6 /64, under way to the origin; 0 means no limit. Further requests wait up to 5 s, then get 429. Trusted proxies that name no client are not counted."`
+	RequestsPerSession    int `key:"requests_per_session" default:"200" min:"0" max:"1000000" doc:"Requests of one session under way to the origin, including WebSockets; 0 means no limit. Further requests wait up to 5 s, then get 429."`
+	BodyRate              int `key:"body_rate" default:"500" min:"0" max:"1000000000" doc:"Lowest average rate, in bytes per second, at which a request body may arrive, counted after 20 s of waiting for it; 0 means no limit."`
 }
 
 // Analytics is the key "analytics". How long something is kept and how large the file may be are
@@ -179,11 +184,12 @@ type Webhooks struct {
 
 // Site is a member of "sites".
 type Site struct {
-	Hosts        []string `key:"hosts" required:"true" doc:"Host names of the proxied site; \"*\" is every host that no other site names."`
-	OpenHosts    bool     `key:"open_hosts" default:"false" doc:"Whether \"*\" serves every host even if rooms name hosts. Otherwise a host that neither a site nor a room names then gets 421 unless a room for \"*\" covers the request, so that no other host name leads past a room."`
-	Origins      []string `key:"origins" required:"true" doc:"URLs of the servers, http or https, host and port only. Several share the load."`
-	Health       Health   `key:"health" doc:"Health check; Anteroom sends no requests to an origin that fails it. Off without a path."`
-	PreserveHost bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
+	Hosts          []string `key:"hosts" required:"true" doc:"Host names of the proxied site; \"*\" is every host that no other site names."`
+	OpenHosts      bool     `key:"open_hosts" default:"false" doc:"Whether \"*\" serves every host even if rooms name hosts. Otherwise a host that neither a site nor a room names then gets 421 unless a room for \"*\" covers the request, so that no other host name leads past a room."`
+	Origins        []string `key:"origins" required:"true" doc:"URLs of the servers, http or https, host and port only. Several share the load."`
+	Health         Health   `key:"health" doc:"Health check; Anteroom sends no requests to an origin that fails it. Off without a path."`
+	MaxConnections int      `key:"max_connections" default:"0" min:"0" max:"1000000" doc:"Requests under way to each origin, including WebSockets; each takes a connection. 0 means no limit. Further requests wait up to 5 s, then get 503."`
+	PreserveHost   bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
 }
 
 // Health is the key "health" of a site.

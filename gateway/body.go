@@ -8,18 +8,45 @@ import (
 	"time"
 )
 
+// bodyGrace is how long the visitor may keep a body waiting before its least rate counts.
+const bodyGrace = 20 * time.Second
+
 // bodyReader is the body of an admitted request on its way to the origin. Each read must
-// bring something within the stall time, and the whole must stay below the bound. It
-// remembers a failure, so that a client's broken body is not blamed on the origin.
+// bring something within the stall time, all of them keep up the least rate, and the whole be
+// there in time. It remembers a failure, so that a client's broken body is not blamed on the
+// origin.
 type bodyReader struct {
 	body  io.ReadCloser
 	rc    *http.ResponseController
 	stall time.Duration
+	rate  float64 // least bytes per second; zero: none
+	end   time.Time
+
+	got   int64         // bytes
+	spent time.Duration // on waiting for them; a slow origin is not the visitor's doing
 
 	mu     sync.Mutex
 	armed  time.Time
+	until  time.Time // the deadline in force
 	closed bool
 	err    error // the first, other than io.EOF
+}
+
+func (s *setup) newBodyReader(body io.ReadCloser, w http.ResponseWriter) *bodyReader {
+	return &bodyReader{body: body, rc: http.NewResponseController(w), stall: s.Timeouts.Stall, rate: s.bodyRate, end: time.Now().Add(s.Timeouts.Body)}
+}
+
+// deadline is when the next read has to bring something.
+func (b *bodyReader) deadline(now time.Time) time.Time {
+	wait := b.stall
+	if b.rate > 0 {
+		earned := min(float64(b.got)/b.rate, b.end.Sub(now).Seconds()+b.spent.Seconds())
+		wait = min(wait, bodyGrace-b.spent+time.Duration(earned*float64(time.Second)))
+	}
+	if by := now.Add(wait); by.Before(b.end) {
+		return by
+	}
+	return b.end
 }
 
 var errBodyClosed = errors.New("gateway: the request is over")
@@ -30,12 +57,15 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 		b.mu.Unlock()
 		return 0, errBodyClosed
 	}
-	if now := time.Now(); now.Sub(b.armed) > b.stall/4 {
-		b.armed = now
-		b.rc.SetReadDeadline(now.Add(b.stall))
+	now := time.Now()
+	// Setting a deadline costs; a late one only makes the bounds tighter by a quarter.
+	if now.Sub(b.armed) > b.until.Sub(b.armed)/4 {
+		b.armed, b.until = now, b.deadline(now)
+		b.rc.SetReadDeadline(b.until)
 	}
 	b.mu.Unlock()
 	n, err := b.body.Read(p)
+	b.got, b.spent = b.got+int64(n), b.spent+time.Since(now)
 	if err != nil {
 		b.mu.Lock()
 		// The deadline stays: net/http clears it at the end of the body, and after a failure

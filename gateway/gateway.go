@@ -27,7 +27,7 @@
 // and query do not change.
 //
 // No client can cause a 5xx, except for the 501 of net/http for a transfer coding that it does not know (RFC 9112
-// §6.1). 502 and 504 are about the origin, 503 about our own bound on requests in flight, 508 about a loop in the
+// §6.1). 502 and 504 are about the origin, 503 about our own bounds on requests in flight, 508 about a loop in the
 // operator's configuration.
 package gateway
 
@@ -101,6 +101,13 @@ type Config struct {
 	// MaxBody bounds the request bodies of admitted visitors, in bytes; more is 413. Zero
 	// means no bound: bodies are streamed and never held.
 	MaxBody int64
+	// BodyRate is the least average, in bytes per second, at which a request body has to arrive
+	// after its first 20 s of waiting for the visitor. Zero means 500, a negative one no bound.
+	BodyRate int
+	// MaxPerAddress and MaxPerSession bound the requests under way to the origin, of one address
+	// (an IPv6 /64) and of one session. Further ones wait, for 5 s at most, then get 429. Zero
+	// means no bound.
+	MaxPerAddress, MaxPerSession int
 	// PreflightsPerSecond bounds the CORS preflights of one address that bypass a room. Zero means 50. Bursts of four
 	// times as many are allowed.
 	PreflightsPerSecond int
@@ -134,6 +141,9 @@ type Site struct {
 	OpenHosts bool
 	// Origins are http or https URLs with a host and nothing else.
 	Origins []*url.URL
+	// MaxConnections bounds the requests, streams and tunnels under way to each origin, which are
+	// as many connections. Further ones wait, for 5 s at most, then get 503. Zero means no bound.
+	MaxConnections int
 	// PreserveHost sends the visitor's Host to the origin instead of the origin's own name.
 	PreserveHost bool
 	// Health of the origins; the zero value means that only failures to connect count.
@@ -163,6 +173,8 @@ type Gateway struct {
 	buffers   copyBuffers
 	lines     logBound
 	draws     draws
+	addresses *lanes[netip.Addr]
+	sessions  *lanes[anteroom.ID]
 	token     string // names this process in hopHeader
 	drain     chan struct{}
 	drainOnce sync.Once
@@ -184,11 +196,13 @@ func newGateway() *Gateway {
 	var id [8]byte
 	rand.Read(id[:])
 	g := &Gateway{
-		swapped: make(chan struct{}, 1),
-		draws:   newDraws(),
-		token:   "anteroom-" + hex.EncodeToString(id[:]),
-		drain:   make(chan struct{}),
-		closing: make(chan struct{}),
+		swapped:   make(chan struct{}, 1),
+		draws:     newDraws(),
+		addresses: newLanes[netip.Addr](),
+		sessions:  newLanes[anteroom.ID](),
+		token:     "anteroom-" + hex.EncodeToString(id[:]),
+		drain:     make(chan struct{}),
+		closing:   make(chan struct{}),
 	}
 	g.exchanges.New = func() any { return newExchange(g) }
 	return g

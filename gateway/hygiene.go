@@ -160,7 +160,7 @@ func (x refusal) answer(w http.ResponseWriter, r *http.Request) {
 	h["Content-Type"] = valueTextPlain
 	h["Cache-Control"] = valueNoStore
 	h["X-Content-Type-Options"] = valueNosniff
-	if x.status == http.StatusServiceUnavailable {
+	if x.status == http.StatusServiceUnavailable || x.status == http.StatusTooManyRequests {
 		h["Retry-After"] = valueRetrySoon
 	}
 	if x.close && r.ProtoMajor == 1 {

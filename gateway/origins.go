@@ -24,6 +24,9 @@ type origin struct {
 	// sick is the verdict of the active health check.
 	sick atomic.Bool
 	seen sight
+
+	mu   sync.Mutex
+	lane lane // of requests under way, where the site bounds them
 }
 
 // pool is the origins of one site.

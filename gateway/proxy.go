@@ -28,14 +28,21 @@ func (x *exchange) forward() {
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
 		}
-		x.body = &bodyReader{body: r.Body, rc: http.NewResponseController(w), stall: s.Timeouts.Stall}
+	}
+	if x.next == nil {
+		x.origin = x.site.pick(nil)
+	}
+	if !x.enterLanes() {
+		return
+	}
+	if r.ContentLength != 0 && r.Body != nil {
+		x.body = s.newBodyReader(r.Body, w)
 		r.Body = x.body
 	}
 	if x.next != nil {
 		x.hand()
 		return
 	}
-	x.origin = x.site.pick(nil)
 	if x.websocket {
 		x.tunnel()
 		return
@@ -165,6 +172,9 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 	failed := x.origin
 	x.origin = x.site.pick(failed)
 	failed.pending.Add(-1)
+	if !x.enterOrigin(began) {
+		return res, err
+	}
 	again := r.WithContext(r.Context())
 	u := *r.URL
 	u.Scheme, u.Host = x.origin.url.Scheme, x.origin.url.Host

@@ -51,6 +51,7 @@ type setup struct {
 	policy      []string // Content-Security-Policy of the built-in page
 	challenge   *challenger
 	maxInFlight int64
+	bodyRate    float64 // least bytes per second; zero: none
 }
 
 // room is a room as the gateway needs it.
@@ -112,7 +113,8 @@ func nodeDoors(n *node.Node) doors {
 // site is an application and its origins.
 type site struct {
 	pool
-	preserve bool
+	preserve       bool
+	maxConnections int // to each origin; 0: no bound
 }
 
 // newSetup builds what serves cfg. From the old setup it takes the transport with its open
@@ -142,6 +144,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		proofHeader: http.CanonicalHeaderKey(cmp.Or(cfg.ProofHeader, DefaultProofHeader)),
 		maxInFlight: int64(cmp.Or(cfg.MaxInFlight, 50_000)),
 	}
+	s.bodyRate = float64(max(0, cmp.Or(cfg.BodyRate, 500)))
 	s.policy = []string{page.ContentSecurityPolicy(page.View{})}
 	s.challenge = newChallenger(s)
 	s.Timeouts = cfg.Timeouts.withDefaults()
@@ -206,7 +209,7 @@ func (s *setup) addSites(old *setup, add func(path, problem, fix string)) (hosts
 	}
 	for i, cfg := range s.Sites {
 		path := fmt.Sprintf("sites[%d]", i)
-		one := &site{preserve: cfg.PreserveHost, pool: pool{health: cfg.Health, epoch: processStart(old), turned: s.originTurned}}
+		one := &site{preserve: cfg.PreserveHost, maxConnections: cfg.MaxConnections, pool: pool{health: cfg.Health, epoch: processStart(old), turned: s.originTurned}}
 		s.inOrder = append(s.inOrder, one)
 		if len(cfg.Hosts) == 0 {
 			add(path+".hosts", "are missing", "name the hosts, or \"*\" for all")

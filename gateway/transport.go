@@ -25,6 +25,8 @@ type Timeouts struct {
 	// Stall bounds one read of a request body: a visitor who gives nothing for that long is
 	// gone. 60 s.
 	Stall time.Duration
+	// Body bounds the arrival of a whole request body. 4 h.
+	Body time.Duration
 	// Page bounds the sending of a waiting page, its JSON, or one event of a stream. 10 s.
 	Page time.Duration
 	// IdleWaiting is how long a connection may be idle while it has only received the waiting page, which refreshes
@@ -39,6 +41,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		IdleOrigin:     cmp.Or(t.IdleOrigin, 90*time.Second),
 		Write:          cmp.Or(t.Write, 10*time.Second),
 		Stall:          cmp.Or(t.Stall, 60*time.Second),
+		Body:           cmp.Or(t.Body, 4*time.Hour),
 		Page:           cmp.Or(t.Page, answerTime),
 		IdleWaiting:    cmp.Or(t.IdleWaiting, 15*time.Second),
 	}

@@ -35,6 +35,7 @@ var limits = map[string][]string{
 	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
+	"gateway":        {"bodyGrace", "laneTime", "laneWaiting", "laneLeast"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort"},
 	"manage/webhook": {"maxKept", "maxSignature"},

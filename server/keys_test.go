@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -43,6 +44,8 @@ var effects = map[string]string{
 	"timeouts.idle":                   "server",
 	"timeouts.idle_waiting":           "server; gateway TestIdleConnectionsOfThoseWhoWaitCloseEarlier",
 	"timeouts.write_page":             "server; gateway TestWaitingPageHasItsOwnWriteTime",
+	"timeouts.write":                  "server; gateway TestReaderOfAByteASecondIsCutWithinTenSeconds",
+	"timeouts.body":                   "server; gateway TestBodiesHaveAnEnd",
 	"timeouts.origin_dial":            "server",
 	"timeouts.origin_response":        "server",
 	"timeouts.drain_delay":            "TestReadyBeforeWhileAndAfter",
@@ -53,6 +56,9 @@ var effects = map[string]string{
 	"analytics.max_size_mib":          "TestAnalyticsSettingsReachTheStore; store TestTheFileStaysSmallEnough",
 	"limits.connections_per_address":  "server",
 	"limits.requests_in_flight":       "server",
+	"limits.requests_per_address":     "TestBoundsReachTheGateway; gateway TestRequestsUnderWayAreBounded",
+	"limits.requests_per_session":     "TestBoundsReachTheGateway; gateway TestRequestsUnderWayAreBounded",
+	"limits.body_rate":                "TestBoundsReachTheGateway; gateway TestBodyOfAByteASecondIsCut",
 	"on_failure":                      "server; node TestNobodyNewWhileTheJournalCannotBeWritten",
 	"cookie_name":                     "server",
 	"fast_path":                       "server; gateway TestOverNetHTTP",
@@ -66,7 +72,7 @@ var effects = map[string]string{
 	"proof.enabled":                   "server",
 	"proof.header":                    "server",
 	"proof.issuer":                    "server",
-	"sites":                           "server: hosts, origins, preserve_host, health",
+	"sites":                           "server: hosts, origins, preserve_host, health; TestBoundsReachTheGateway: max_connections",
 	"webhooks.allow_networks":         "server TestWebhooksReachOnlyWhatIsAllowed",
 	"cluster.name":                    "natslink: TestAnotherClusterGetsNothing",
 	"cluster.site":                    "lab/cluster: every run",
@@ -121,8 +127,22 @@ func TestChallengeSettingsReachTheGateway(t *testing.T) {
 	}
 }
 
+func TestBoundsReachTheGateway(t *testing.T) {
+	for file, want := range map[string]gateway.Config{
+		"": {MaxPerAddress: 1000, MaxPerSession: 200, BodyRate: 500, Sites: []gateway.Site{{}}},
+		"limits: {requests_per_address: 0, requests_per_session: 3, body_rate: 0}\n": {MaxPerSession: 3, BodyRate: -1, Sites: []gateway.Site{{MaxConnections: 7}}},
+	} {
+		r := startServer(t, file+fmt.Sprintf("sites: [{hosts: a.test, origins: \"http://127.0.0.1:9\", max_connections: %d}]\n", want.Sites[0].MaxConnections))
+		got, err := r.s.gatewayConfig(prepared{cfg: r.s.Config(), ring: ticket.NewKeyring(time.Now())})
+		if err != nil || got.MaxPerAddress != want.MaxPerAddress || got.MaxPerSession != want.MaxPerSession || got.BodyRate != want.BodyRate ||
+			got.Sites[0].MaxConnections != want.Sites[0].MaxConnections {
+			t.Errorf("%q: %+v, %v", file, got, err)
+		}
+	}
+}
+
 func TestTimeoutsReachTheServers(t *testing.T) {
-	r := startServer(t, "timeouts: {read_header: 1s, idle: 2s, idle_waiting: 3s, write_page: 4s, origin_dial: 5s, origin_response: 6s}\n")
+	r := startServer(t, "timeouts: {read_header: 1s, idle: 2s, idle_waiting: 3s, write_page: 4s, write: 7s, body: 0s, origin_dial: 5s, origin_response: 6s}\n")
 	cfg := r.s.Config()
 	if srv := r.s.visitorServer(cfg); srv.ReadHeaderTimeout != time.Second || srv.IdleTimeout != 2*time.Second {
 		t.Errorf("visitors' server: %v %v", srv.ReadHeaderTimeout, srv.IdleTimeout)
@@ -135,7 +155,7 @@ func TestTimeoutsReachTheServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Timeouts; got.IdleWaiting != 3*time.Second || got.Page != 4*time.Second || got.Dial != 5*time.Second || got.ResponseHeader != 6*time.Second {
+	if got := g.Timeouts; got.IdleWaiting != 3*time.Second || got.Page != 4*time.Second || got.Write != 7*time.Second || got.Body != endless(0) || got.Dial != 5*time.Second || got.ResponseHeader != 6*time.Second {
 		t.Errorf("gateway: %+v", got)
 	}
 }

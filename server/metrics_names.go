@@ -86,7 +86,7 @@ var (
 	mRequests      = counter("requests_total", "Requests from visitors.")
 	mUncovered     = counter("uncovered_requests_total", "Requests that no room covers.")
 	mPreflights    = counter("preflight_requests_total", "CORS preflight requests; they bypass rooms and are not counted.")
-	mRefused       = counter("refused_requests_total", "Requests refused as malformed or oversized before any decision.", "status")
+	mRefused       = counter("refused_requests_total", "Requests refused by Anteroom: malformed, oversized, or too many.", "status")
 	mForeignHops   = counter("ignored_forwarding_headers_total", "Requests with forwarding headers from an address that is not in trusted_proxies.")
 	mExhausted     = counter("rules_exhausted_total", "Requests whose rules exceeded their time budget and therefore did not match.")
 	mLookups       = counter("crawler_lookups_total", "DNS lookups for addresses that claim to be search-engine crawlers. dropped: too many in flight, not looked up.", "result")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -177,10 +178,11 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 	g := gateway.Config{
 		Node: s.node, Keys: p.ring,
 		ProofHeader: cfg.Proof.Header, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies,
-		MaxInFlight: cfg.Limits.RequestsInFlight,
-		Geo:         p.geo, Crawlers: s.crawlers,
+		MaxInFlight: cfg.Limits.RequestsInFlight, MaxPerAddress: cfg.Limits.RequestsPerAddress, MaxPerSession: cfg.Limits.RequestsPerSession,
+		BodyRate: cmp.Or(cfg.Limits.BodyRate, -1),
+		Geo:      p.geo, Crawlers: s.crawlers,
 		Timeouts: gateway.Timeouts{Dial: cfg.Timeouts.OriginDial, ResponseHeader: endless(cfg.Timeouts.OriginResponse),
-			Page: cfg.Timeouts.WritePage, IdleWaiting: cfg.Timeouts.IdleWaiting},
+			Page: cfg.Timeouts.WritePage, Write: cfg.Timeouts.Write, Body: endless(cfg.Timeouts.Body), IdleWaiting: cfg.Timeouts.IdleWaiting},
 		NoFastPath: !cfg.FastPath,
 		Log:        s.log,
 	}
@@ -192,7 +194,7 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 		g.Tracer = p.tracer
 	}
 	for _, site := range cfg.Sites {
-		one := gateway.Site{Hosts: site.Hosts, OpenHosts: site.OpenHosts, PreserveHost: site.PreserveHost,
+		one := gateway.Site{Hosts: site.Hosts, OpenHosts: site.OpenHosts, PreserveHost: site.PreserveHost, MaxConnections: site.MaxConnections,
 			Health: gateway.Health{Path: site.Health.Path, Interval: site.Health.Interval, Timeout: site.Health.Timeout}}
 		for _, o := range site.Origins {
 			u, err := url.Parse(o)

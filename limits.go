@@ -24,7 +24,7 @@ const (
 	MaxDescriptionLength = 1024
 	MaxSuffixLength      = 64
 	MaxPathLength        = 1024
-	MaxTemplateBytes     = 512 << 10
+	MaxTemplateBytes     = 1 << 20
 
 	MaxEventsPerRoom = 100
 	MinEventDuration = time.Minute

@@ -9,7 +9,7 @@ package api
 
 // Bounds of a request to the API. The admin listener's server bounds how long it may take.
 const (
-	maxBodyBytes   = 1 << 20
+	maxBodyBytes   = 2 << 20
 	maxBodyDepth   = 32   // objects and arrays in each other
 	MaxBodyMembers = 1000 // of one object
 	maxFaults      = 20   // reported at once

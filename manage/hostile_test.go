@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
@@ -226,5 +227,32 @@ func TestABackupThatUnpacksToMuch(t *testing.T) {
 		if anteroom.KindOf(err) != anteroom.Invalid || !strings.Contains(err.Error(), "line 2:") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestLargestCustomPage: a page of the published size that does not compress comes back after a restart and
+// from a backup, and a larger one is refused.
+func TestLargestCustomPage(t *testing.T) {
+	t.Parallel()
+	ctx, link := t.Context(), memlink.New()
+	m := open(t, Config{Link: link})
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com"))
+	noise := make([]byte, anteroom.MaxTemplateBytes)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	for i, b := range noise {
+		noise[i] = ' ' + b%64 // without { for tags
+	}
+	r := shop("large")
+	r.CustomPageHTML = string(noise)
+	made := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone.ID, r))
+	if again := open(t, Config{Link: link}); again.State().Room(made.ID).CustomPageHTML != r.CustomPageHTML {
+		t.Error("another page is there after a restart")
+	}
+	other := open(t, Config{})
+	if _, err := other.Restore(ctx, root, bytes.NewReader(backupOf(t, m, false))); err != nil || other.State().Room(made.ID).CustomPageHTML != r.CustomPageHTML {
+		t.Errorf("the backup brings another page: %v", err)
+	}
+	if _, err := m.ChangeRoom(ctx, root, zone.ID, made.ID, func(r *anteroom.Room) error { r.CustomPageHTML += " "; return nil }); anteroom.KindOf(err) != anteroom.Invalid {
+		t.Errorf("a larger page: %v", err)
 	}
 }

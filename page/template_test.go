@@ -90,7 +90,7 @@ func TestFaultsOfTemplates(t *testing.T) {
 		{"crossed", "{{#a}}\n{{#b}}\n{{/a}}{{/b}}", `closes section "a" while "b", opened on line 2, is open (write {{/b}} first)`, 3, 1},
 		{"10,000 nested sections", strings.Repeat("{{#queueAll}}\n", 10_000), "nests sections deeper than 32 (nest less)", 33, 1},
 		{"tags", strings.Repeat("{{waitTime}}\n", 2_001), "has more than 2000 tags (use fewer)", 2001, 1},
-		{"2 MB", strings.Repeat("x", 2<<20), "has 2097152 bytes (at most 524288", 1, 1},
+		{"2 MB", strings.Repeat("x", 2<<20), "has 2097152 bytes (at most 1048576", 1, 1},
 		{"long name", "{{" + strings.Repeat("a", 65) + "}}", "is not a name", 1, 1},
 		{"a name of dots", "{{" + strings.Repeat("a.", 200_000) + "}}", "is not a name", 1, 1},
 		{"not UTF-8", "ok\nb\xffd", "is not UTF-8 (save it in UTF-8)", 2, 2},

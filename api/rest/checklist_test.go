@@ -268,3 +268,20 @@ func TestGuessingTokens(t *testing.T) {
 		t.Error(a.Text)
 	}
 }
+
+// TestLargestCustomPageIsTaken: a page of the published size, half of its characters escaped.
+func TestLargestCustomPageIsTaken(t *testing.T) {
+	t.Parallel()
+	in := open(t)
+	room := in.room(t)
+	half := anteroom.MaxTemplateBytes / 2
+	body := func(more string) string {
+		return `{"custom_page_html":"` + strings.Repeat(`\"`, half-100) + strings.Repeat("x", half+100) + more + `"}`
+	}
+	if a := in.ask(t, "PATCH", room, body("")); a.Status != 200 {
+		t.Errorf("status %d: %v", a.Status, a.Errors)
+	}
+	if a := in.ask(t, "PATCH", room, body("x")); a.Status != 400 {
+		t.Errorf("a larger one: status %d", a.Status)
+	}
+}

@@ -97,7 +97,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
   }
   const load = async (f: File | undefined) => {
     if (!f) return
-    if (f.size > (checked?.bytes_max ?? 524288)) return tell(`This file has ${number(f.size)} bytes, more than allowed`, 'bad')
+    if (f.size > (checked?.bytes_max ?? 1048576)) return tell(`This file has ${number(f.size)} bytes, more than allowed`, 'bad')
     write(await f.text())
   }
 

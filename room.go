@@ -141,6 +141,12 @@ const (
 	InfiniteQueue      = "infinite_queue"
 )
 
+// Values of [Room.RouteSuffixes].
+const (
+	SuffixesCover  = "cover"
+	SuffixesIgnore = "ignore"
+)
+
 // CommandRevoke is the origin command that ends the session of the request.
 const CommandRevoke = "revoke"
 
@@ -151,6 +157,8 @@ type Room struct {
 	Zone        string  `key:"zone" doc:"Domain that the room belongs to. Defaults to the host of the first route."`
 	Description string  `key:"description" label:"Description" group:"Room" max:"1024" doc:"Free text, at most 1024 bytes."`
 	Routes      []Route `key:"routes" doc:"All hosts and paths in one list. Use it instead of host, path and additional_routes."`
+
+	RouteSuffixes string `key:"route_suffixes" label:"Routes with an extension" group:"Room" default:"cover" enum:"cover,ignore" ours:"true" doc:"Whether a route /tickets covers /tickets.json and every other extension, by which Rails, Spring and IIS serve the same page. ignore: for an origin that has other pages there. /tickets., /tickets%20 and /tickets::$DATA are covered either way."`
 
 	CookieSuffix     string           `key:"cookie_suffix" label:"Cookie suffix" group:"Cookie" word:"true" max:"64" doc:"Suffix of the cookie's name; required with several routes, unique among rooms that share a domain."`
 	CookieAttributes CookieAttributes `key:"cookie_attributes" doc:"Attributes of the ticket cookie."`

@@ -328,7 +328,7 @@ func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
 			return nil, false
 		}
 		one := *next.rooms[i]
-		if c.Room.Zone != one.Zone || c.Room.CookieSuffix != one.CookieSuffix || !slices.Equal(c.Room.Routes, one.Routes) {
+		if c.Room.Zone != one.Zone || c.Room.CookieSuffix != one.CookieSuffix || c.Room.RouteSuffixes != one.RouteSuffixes || !slices.Equal(c.Room.Routes, one.Routes) {
 			return nil, false
 		}
 		one.set(c)

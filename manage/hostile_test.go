@@ -217,10 +217,11 @@ func TestWhatIsStoredCanBeRead(t *testing.T) {
 func TestABackupThatUnpacksToMuch(t *testing.T) {
 	t.Parallel()
 	m := open(t, Config{FirstToken: envToken})
+	large := strings.Repeat("a", anteroom.MaxTemplateBytes+1)
 	const head = `{"anteroom_backup":1,"made":"2026-11-27T10:00:00Z","seq":1}` + "\n"
 	for _, line := range []string{
-		`{"key":"manage.page.0","text":"` + strings.Repeat("a", 1<<20) + `"}`,
-		`{"key":"` + pageKey(strings.Repeat("a", 1<<20)) + `","text":"` + strings.Repeat("a", 1<<20) + `"}`,
+		`{"key":"manage.page.0","text":"` + large + `"}`,
+		`{"key":"` + pageKey(large) + `","text":"` + large + `"}`,
 		`{"key":"manage.room.0","document":{"a":"` + strings.Repeat("a", inflateLimit) + `"}}`,
 	} {
 		_, err := m.Restore(t.Context(), root, bytes.NewReader(zipped(t, []byte(head+line+"\n"+line+"\n"))))

@@ -15,7 +15,8 @@
 //     path whose case agrees.
 //
 // A path matches at segment boundaries: "/shop" covers "/shop" and "/shop/cart" and not
-// "/shopping". The query plays no part.
+// "/shopping". It also covers "/shop." and "/shop::$DATA", which Windows serves as "/shop", and
+// unless the room says otherwise "/shop.json" (suffix.go). The query plays no part.
 //
 // What is not a host at all is [ErrHost]; what is not a path, or could be read in too
 // many ways, is [ErrTarget]; a host that nobody asked us to serve is [ErrUnknownHost],

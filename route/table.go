@@ -158,16 +158,17 @@ func (t *Table) Lookup(host, requestTarget string) (*Match, error) {
 	if err != nil {
 		return nil, err
 	}
-	if isPlain(raw) {
-		if m, _ := own.find(raw); m != nil {
-			return m, nil
+	var space [2]string
+	readings := append(space[:0], raw)
+	if !isPlain(raw) {
+		if readings, err = interpret(raw); err != nil {
+			return nil, err
 		}
-		m, _ := t.any.find(raw)
-		return m, t.missed(m, known)
 	}
-	readings, err := interpret(raw)
-	if err != nil {
-		return nil, err
+	for _, reading := range readings {
+		if w := windowsForm(reading); w != reading {
+			readings = append(readings, w)
+		}
 	}
 	if m := own.findAny(readings); m != nil {
 		return m, nil
@@ -186,10 +187,16 @@ func (t *Table) missed(m *Match, known bool) error {
 
 // findAny returns the room with the longest route that any of the readings is inside of.
 func (p *paths) findAny(readings []string) *Match {
+	if p != nil && p.segments == 0 {
+		return p.whole
+	}
 	var best *Match
 	most := -1
 	for _, reading := range readings {
 		if m, n := p.find(reading); m != nil && n > most {
+			best, most = m, n
+		}
+		if m, n := p.findExtended(reading); m != nil && n > most {
 			best, most = m, n
 		}
 	}

@@ -55,7 +55,7 @@ func TestEverySpellingOfThePathIsCovered(t *testing.T) {
 func TestOtherPathsAreFree(t *testing.T) {
 	tab := table(t, anteroom.Route{Host: "shop.example", Path: "/tickets"})
 	for _, target := range []string{
-		"/", "/ticket", "/ticketsx", "/tickets-2", "/tickets.html", "/x/tickets", "/x//tickets", "/?/tickets", "/x?/../tickets",
+		"/", "/ticket", "/ticketsx", "/tickets-2", "/tickets.html/x", "/tickets./../x", "/x:/tickets:", "/tickets.json/../x", "/x.tickets", "/x/tickets", "/x//tickets", "/?/tickets", "/x?/../tickets",
 		"/%74icket", "/x%2ftickets", "/x/tickets/..", "/.tickets", "/tic/kets", "/x/...;/tickets", "/..tickets", "/.well-known/tickets",
 		"/caf\u00e9", "/%e3%81%84", "/100%25", "/a+b", "/r/https%3A%2F%2Fx.example%2Ftickets%3Fa%253D1%3Bb",
 	} {
@@ -289,5 +289,41 @@ func TestUnionOfRandomTokens(t *testing.T) {
 			target += tokens[random.IntN(len(tokens))]
 		}
 		checkUnion(t, tab, target)
+	}
+}
+
+// TestSuffixesThatOriginsIgnore: Windows serves a name with a stream, with dots or spaces at its end, Rails and
+// Spring one with an extension, as they do the name itself.
+func TestSuffixesThatOriginsIgnore(t *testing.T) {
+	room := func(name, path, suffixes string) anteroom.Room {
+		return anteroom.Room{Name: name, RouteSuffixes: suffixes, Routes: []anteroom.Route{{Host: "shop.example", Path: path}}}
+	}
+	names := []string{
+		"/tickets.", "/tickets..", "/tickets%20", "/tickets%20.", "/tickets. ./x", "/tickets::$DATA", "/tickets:x", "/tickets%3a%3a$DATA", "/tickets:$i30:$INDEX_ALLOCATION/x",
+		"/TICKETS%2e", "/tickets./after", "/tickets%20/after", "/x/..%20/tickets", "/x/../tickets.", "/;x/tickets%20;y=z", "/tickets%2520", "/tickets%252e",
+	}
+	extended := []string{"/tickets.json", "/tickets.json/", "/tickets.tar.gz", "/Tickets.JSON", "/tickets%2ejson", "/tickets.css;v=1", "/tickets.json.", "/x/../tickets.json", "/tickets.json::$DATA"}
+	for _, c := range []struct {
+		suffixes string
+		targets  []string
+		want     string
+	}{
+		{"", names, "tickets"}, {"", extended, "tickets"},
+		{anteroom.SuffixesCover, extended, "tickets"},
+		{anteroom.SuffixesIgnore, names, "tickets"}, {anteroom.SuffixesIgnore, extended, "all"},
+		{"", []string{"/tickets.json/x", "/tickets-2.json", "/other.tickets", "/.tickets"}, "all"},
+		{"", []string{"/feed.v1.xml", "/feed.v1.xml.json", "/feed.v1.xml."}, "feed"},
+		{"", []string{"/feed.v1", "/feed.v1.json"}, "all"},
+	} {
+		tab, err := NewTable(Config{Rooms: []anteroom.Room{room("all", "/", ""), room("tickets", "/tickets", c.suffixes), room("feed", "/feed.v1.xml", "")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range c.targets {
+			m, err := tab.Lookup("shop.example", strings.ReplaceAll(target, " ", "%20"))
+			if err != nil || m.Room.Name != c.want {
+				t.Errorf("%q with %q: %v, %v; want %s", target, c.suffixes, m, err, c.want)
+			}
+		}
 	}
 }

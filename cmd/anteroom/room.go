@@ -186,6 +186,8 @@ func (s setting) usage() string {
 func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]any, error) {
 	f := cmd.Flags()
 	all := settings(fields)
+	cmd.InitDefaultHelpFlag()
+	f.MarkHidden("help") // help is a screen long, and whoever reads it has found it
 	var tz string
 	if slices.ContainsFunc(all, func(s setting) bool { return s.Moment }) {
 		f.StringVar(&tz, "tz", "", "`zone` of times without an offset, like Europe/Berlin")
@@ -201,7 +203,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") { // does nothing here; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}

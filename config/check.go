@@ -13,6 +13,9 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
+// hostPrefix is [route.HostPrefix].
+const hostPrefix = "__Host-"
+
 // check adds the faults that need more than one value's own text, rooms aside.
 func (l *loader) check() {
 	c := &l.doc.Config
@@ -40,8 +43,10 @@ func (l *loader) check() {
 	}
 	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
 		l.At("cookie_name", field.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
-	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__host-") || strings.HasPrefix(lower, "__secure-") {
-		l.At("cookie_name", field.Quote(name)+" has a prefix that browsers tie to conditions", "leave out __Host- and __Secure-")
+	} else if lower := strings.ToLower(name); strings.HasPrefix(lower, "__secure-") || strings.HasPrefix(lower, "__host-") && !strings.HasPrefix(name, hostPrefix) {
+		l.At("cookie_name", field.Quote(name)+" has a prefix that browsers tie to conditions", "write __Host-, or leave it out")
+	} else if strings.HasPrefix(name, hostPrefix) && !c.TLS.On() && len(c.TrustedProxies) == 0 {
+		l.At("cookie_name", field.Quote(name)+" is for HTTPS only", "configure tls, or trusted_proxies if a proxy in front serves HTTPS")
 	}
 	if h := c.Proof.Header; len(h) > anteroom.MaxNameLength || !isWord(h) || !strings.Contains(h, "-") {
 		l.At("proof.header", field.Quote(h)+" is not a valid name for the header", "letters, digits and at least one -, like X-Anteroom-Assertion")

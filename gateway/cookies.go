@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/route"
 )
 
 // eachCookie calls fn with every value of the cookie name in the order of the header. It
@@ -115,19 +116,21 @@ type cookieTail struct{ plain, tls string }
 
 // tailOf follows the published attributes, with "always use HTTPS" read per request: when
 // the request came by TLS, auto is Secure. SameSite auto is Lax in both: None is for rooms
-// that are embedded elsewhere, and they say so. Partitioned accompanies None.
-func tailOf(a anteroom.CookieAttributes, domain, path string) cookieTail {
+// that are embedded elsewhere, and they say so. Partitioned accompanies None. Two things differ
+// from what is published: a room with one host sets no Domain, so that the hosts below it do not
+// get the ticket, and a name with a prefix is always Secure, or browsers would drop the cookie.
+func tailOf(a anteroom.CookieAttributes, scope route.Scope, path string) cookieTail {
 	make := func(tls bool) string {
 		var b strings.Builder
 		if path == "" {
 			path = "/"
 		}
 		b.WriteString("; Path=" + path)
-		if domain != "" {
-			b.WriteString("; Domain=" + domain)
+		if scope.Domain != "" && !scope.HostOnly {
+			b.WriteString("; Domain=" + scope.Domain)
 		}
 		b.WriteString("; HttpOnly")
-		secure := a.Secure == anteroom.SecureAlways || a.Secure != anteroom.SecureNever && tls
+		secure := strings.HasPrefix(scope.Name, route.HostPrefix) || a.Secure == anteroom.SecureAlways || a.Secure != anteroom.SecureNever && tls
 		switch a.SameSite {
 		case anteroom.SameSiteNone:
 			// Browsers drop None without Secure. On plain HTTP the default keeps the visitor

@@ -18,6 +18,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -267,5 +268,45 @@ func TestSharedSession(t *testing.T) {
 				t.Errorf("bind %q: %d inside, %+v", c.bind, inside, s)
 			}
 		})
+	}
+}
+
+// TestTicketsOfOneHostStayThere: a browser sends the ticket of a room with one host to no host below it, and one from
+// before, which it does send there, keeps its place.
+func TestTicketsOfOneHostStayThere(t *testing.T) {
+	w := newWorld(t, line)
+	before := waiting()
+	jar, _ := cookiejar.New(nil)
+	here, below := &url.URL{Scheme: "http", Host: testHost, Path: "/"}, &url.URL{Scheme: "http", Host: "www." + testHost, Path: "/"}
+	name, value, _ := strings.Cut(w.seal(before), "=")
+	jar.SetCookies(here, []*http.Cookie{{Name: name, Value: value, Domain: testHost, Path: "/", MaxAge: 60}})
+	ask := func() *http.Response {
+		res, _ := w.do("GET", "/", func(r *http.Request) {
+			for _, c := range jar.Cookies(here) {
+				r.AddCookie(c)
+			}
+		})
+		jar.SetCookies(here, res.Cookies())
+		return res
+	}
+	if c := ask().Cookies(); len(c) != 1 || c[0].Domain != "" {
+		t.Fatalf("cookies %v", c)
+	}
+	ask()
+	w.do("GET", "/", header("Cookie", name+"="+value+"; "+jar.Cookies(here)[0].String())) // a browser may keep both
+	for i, v := range w.door.seen() {
+		if v.Ticket.ID != before.ID {
+			t.Errorf("visit %d has another place", i)
+		}
+	}
+	if len(jar.Cookies(here)) != 1 || len(jar.Cookies(below)) != 0 {
+		t.Errorf("%v here, %v below", jar.Cookies(here), jar.Cookies(below))
+	}
+}
+
+func TestHostPrefixedTicketsAreAlwaysSecure(t *testing.T) {
+	got := tailOf(anteroom.CookieAttributes{Secure: anteroom.SecureNever}, route.Scope{Name: "__Host-x", Domain: testHost, HostOnly: true}, "/")
+	if want := "; Path=/; HttpOnly; SameSite=Lax; Secure"; got.plain != want || got.tls != want {
+		t.Errorf("%+v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/route"
 )
 
 func TestTargetIsKept(t *testing.T) {
@@ -406,7 +407,7 @@ func TestCookieAttributes(t *testing.T) {
 		{"none", "auto", "; Path=/; HttpOnly; SameSite=Lax", "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"},
 		{"none", "always", "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned", "; Path=/; HttpOnly; Secure; SameSite=None; Partitioned"},
 	} {
-		got := tailOf(anteroom.CookieAttributes{SameSite: c.samesite, Secure: c.secure}, "", "")
+		got := tailOf(anteroom.CookieAttributes{SameSite: c.samesite, Secure: c.secure}, route.Scope{}, "")
 		if got.plain != c.plain || got.tls != c.tls {
 			t.Errorf("%s, %s: %+v", c.samesite, c.secure, got)
 		}
@@ -447,7 +448,7 @@ func TestOriginCommand(t *testing.T) {
 				t.Errorf("body %q, command %q", body, res.Header.Get("Cf-Waiting-Room-Command"))
 			}
 			cookie := res.Header.Get("Set-Cookie")
-			if c.revoked && (len(w.door.revoked) != 1 || w.door.revoked[0] != s.ID || !strings.Contains(cookie, "=; Max-Age=0; Path=/; Domain=shop.example.com") ||
+			if c.revoked && (len(w.door.revoked) != 1 || w.door.revoked[0] != s.ID || !strings.Contains(cookie, "=; Max-Age=0; Path=/") ||
 				res.Header.Get("Cache-Control") != "private, no-store") {
 				t.Errorf("revoked %v, cookie %q, Cache-Control %q", w.door.revoked, cookie, res.Header.Get("Cache-Control"))
 			}

@@ -301,8 +301,8 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 // set makes what follows from a room's settings.
 func (r *room) set(c RoomChange) {
 	r.Room = c.Room
-	r.tail = tailOf(c.Room.CookieAttributes, r.scope.Domain, r.scope.Path)
-	r.wide = tailOf(c.Room.CookieAttributes, r.scope.Domain, r.widePath)
+	r.tail = tailOf(c.Room.CookieAttributes, r.scope, r.scope.Path)
+	r.wide = tailOf(c.Room.CookieAttributes, r.scope, r.widePath)
 	r.template, r.events, r.rules = c.Template, c.EventTemplates, c.Rules
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.bind = c.Room.Bind == anteroom.BindIPPrefix

@@ -35,7 +35,7 @@ func Check(rooms []anteroom.Room, cookie string) anteroom.Faults {
 		scope, err := Cookie(room, cookie)
 		if err != nil {
 			faults = append(faults, anteroom.Fault{Path: at + ".routes", Problem: err.Error(),
-				Fix: "give the hosts a room each, or use hosts below one domain of yours"})
+				Fix: "give the hosts a room each, or use hosts below one domain of yours, and a cookie_name without a prefix"})
 			continue
 		}
 		if room.CookieSuffix == "" {

@@ -14,11 +14,17 @@ const DefaultCookieName = "__cfwaitingroom"
 // Scope says where a ticket lives in the visitor's browser.
 type Scope struct {
 	Name string
-	// Domain is the Domain attribute; empty means none: the cookie goes back to the
-	// host that set it only.
+	// Domain is where browsers may send the cookie; empty means the host that set it only.
 	Domain string
 	Path   string
+	// HostOnly leaves out the Domain attribute, because Domain is the room's only host: the
+	// ticket does not go to the hosts below it.
+	HostOnly bool
 }
+
+// HostPrefix begins the name of a cookie that browsers take only over HTTPS, for "/" and without
+// a Domain attribute, so that no other host and no plain HTTP can set one.
+const HostPrefix = "__Host-"
 
 // Covers reports whether a browser sends the cookie with a request for path, as it is
 // spelled: it decodes nothing and knows upper and lower case (RFC 6265 section 5.1.4).
@@ -31,10 +37,10 @@ func (s Scope) Covers(path string) bool {
 // the host of the routes, or the longest domain that their hosts have in common; the path
 // is the longest path that they have in common, at segment boundaries.
 //
-// There is no Domain attribute for "*", for an address, and for a host that is itself a
+// A room with one host needs no Domain attribute, and there is none for "*", for an address, and for a host that is itself a
 // public suffix (https://publicsuffix.org) like "localhost": browsers refuse it. Several
 // hosts that have nothing more than such a suffix in common cannot share a cookie; that
-// is an error of kind Invalid.
+// is an error of kind Invalid, and so is a room that a name with [HostPrefix] cannot serve.
 func Cookie(room anteroom.Room, name string) (Scope, error) {
 	s := Scope{Name: cookieName(room, name), Path: "/"}
 	room = room.WithDefaults()
@@ -53,11 +59,14 @@ func Cookie(room anteroom.Room, name string) (Scope, error) {
 	if path != "" {
 		s.Path = path
 	}
+	if strings.HasPrefix(name, HostPrefix) && (several || s.Path != "/") {
+		return s, anteroom.Errorf(anteroom.Invalid, "browsers accept a cookie whose name begins with %s only for one host and the path /", HostPrefix)
+	}
 	if host == "*" {
 		return s, nil
 	}
 	if isRegistrable(host) {
-		s.Domain = host
+		s.Domain, s.HostOnly = host, !several
 	} else if several {
 		return s, anteroom.Errorf(anteroom.Invalid, "the hosts of the room have no domain in common that a cookie could be set for")
 	}

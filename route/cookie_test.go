@@ -13,23 +13,23 @@ func TestCookieScopeComesFromTheRoutes(t *testing.T) {
 		routes string
 		want   Scope
 	}{
-		{"shop.example.com/", Scope{"__cfwaitingroom", "shop.example.com", "/"}},
-		{"Shop.example.com/shop/checkout/", Scope{"__cfwaitingroom", "shop.example.com", "/shop/checkout"}},
-		{"a.example.com/ b.example.com/", Scope{"__cfwaitingroom", "example.com", "/"}},
-		{"a.example.com/x a.b.example.com/x", Scope{"__cfwaitingroom", "example.com", "/x"}},
-		{"a.example.com/x b.a.example.com/x/y", Scope{"__cfwaitingroom", "a.example.com", "/x"}},
-		{"ba.example.com/ a.example.com/", Scope{"__cfwaitingroom", "example.com", "/"}},
-		{"example.com/shoes/product_123 example.com/shoes/product_456", Scope{"__cfwaitingroom", "example.com", "/shoes"}},
-		{"example.com/shoes example.com/shoe", Scope{"__cfwaitingroom", "example.com", "/"}},
-		{"a.shop.co.uk/ b.shop.co.uk/", Scope{"__cfwaitingroom", "shop.co.uk", "/"}},
-		{"bücher.example.com/", Scope{"__cfwaitingroom", "xn--bcher-kva.example.com", "/"}},
-		{"*/", Scope{"__cfwaitingroom", "", "/"}},
-		{"*/a */a/b", Scope{"__cfwaitingroom", "", "/a"}},
-		{"a.example.com/a */a", Scope{"__cfwaitingroom", "", "/a"}},
-		{"localhost/x", Scope{"__cfwaitingroom", "", "/x"}},
-		{"127.0.0.1/", Scope{"__cfwaitingroom", "", "/"}},
-		{"github.io/", Scope{"__cfwaitingroom", "", "/"}},
-		{"shop.github.io/", Scope{"__cfwaitingroom", "shop.github.io", "/"}},
+		{"shop.example.com/", Scope{"__cfwaitingroom", "shop.example.com", "/", true}},
+		{"Shop.example.com/shop/checkout/", Scope{"__cfwaitingroom", "shop.example.com", "/shop/checkout", true}},
+		{"a.example.com/ b.example.com/", Scope{"__cfwaitingroom", "example.com", "/", false}},
+		{"a.example.com/x a.b.example.com/x", Scope{"__cfwaitingroom", "example.com", "/x", false}},
+		{"a.example.com/x b.a.example.com/x/y", Scope{"__cfwaitingroom", "a.example.com", "/x", false}},
+		{"ba.example.com/ a.example.com/", Scope{"__cfwaitingroom", "example.com", "/", false}},
+		{"example.com/shoes/product_123 example.com/shoes/product_456", Scope{"__cfwaitingroom", "example.com", "/shoes", true}},
+		{"example.com/shoes example.com/shoe", Scope{"__cfwaitingroom", "example.com", "/", true}},
+		{"a.shop.co.uk/ b.shop.co.uk/", Scope{"__cfwaitingroom", "shop.co.uk", "/", false}},
+		{"bücher.example.com/", Scope{"__cfwaitingroom", "xn--bcher-kva.example.com", "/", true}},
+		{"*/", Scope{"__cfwaitingroom", "", "/", false}},
+		{"*/a */a/b", Scope{"__cfwaitingroom", "", "/a", false}},
+		{"a.example.com/a */a", Scope{"__cfwaitingroom", "", "/a", false}},
+		{"localhost/x", Scope{"__cfwaitingroom", "", "/x", false}},
+		{"127.0.0.1/", Scope{"__cfwaitingroom", "", "/", false}},
+		{"github.io/", Scope{"__cfwaitingroom", "", "/", false}},
+		{"shop.github.io/", Scope{"__cfwaitingroom", "shop.github.io", "/", true}},
 	} {
 		got, err := Cookie(room("r", strings.Fields(c.routes)...), "")
 		if err != nil || got != c.want {
@@ -41,8 +41,24 @@ func TestCookieScopeComesFromTheRoutes(t *testing.T) {
 	if got, _ := Cookie(r, "wr"); got.Name != "wr_x_1" {
 		t.Errorf("name %q, want wr_x_1", got.Name)
 	}
-	if got, _ := Cookie(anteroom.Room{}, ""); got != (Scope{DefaultCookieName, "", "/"}) {
+	if got, _ := Cookie(anteroom.Room{}, ""); got != (Scope{DefaultCookieName, "", "/", false}) {
 		t.Errorf("no routes: %+v", got)
+	}
+}
+
+// TestHostPrefix: browsers refuse such a cookie for several hosts and below a path.
+func TestHostPrefix(t *testing.T) {
+	const name = "__Host-place"
+	if got, err := Cookie(room("r", "shop.example.com/"), name); err != nil || got != (Scope{name, "shop.example.com", "/", true}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := Cookie(room("r", "*/"), name); err != nil || got != (Scope{name, "", "/", false}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, routes := range []string{"shop.example.com/x", "a.example.com/ b.example.com/", "*/x"} {
+		if got, err := Cookie(room("r", strings.Fields(routes)...), name); anteroom.KindOf(err) != anteroom.Invalid {
+			t.Errorf("%s: %+v, %v", routes, got, err)
+		}
 	}
 }
 

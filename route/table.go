@@ -92,13 +92,13 @@ func NewTable(cfg Config) (*Table, error) {
 	atRoot := make(map[Scope]bool)
 	for _, m := range t.rooms {
 		if m.Cookie.Path == "/" {
-			atRoot[m.Cookie] = true
+			atRoot[Scope{Name: m.Cookie.Name, Domain: m.Cookie.Domain, Path: "/"}] = true
 		}
 	}
 	t.named = t.named && !cfg.OpenHosts
 	for i := range t.rooms {
 		m := &t.rooms[i]
-		if m.WidePath = "/"; atRoot[Scope{m.Cookie.Name, m.Cookie.Domain, "/"}] {
+		if m.WidePath = "/"; atRoot[Scope{Name: m.Cookie.Name, Domain: m.Cookie.Domain, Path: "/"}] {
 			m.WidePath = m.Cookie.Path
 		}
 	}

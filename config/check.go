@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ func (l *loader) check() {
 		l.At("admin_tls.key", "is missing", "PEM file with the private key of admin_tls.cert")
 	case a.Key != "":
 		l.At("admin_tls.cert", "is missing", "PEM file with the certificate of admin_tls.key")
+	case a.On() || c.AdminPlain || isLoopback(c.Admin):
+	default:
+		l.At("admin", field.Quote(c.Admin)+" is not loopback, and without TLS anyone on the way can read tokens", "set admin_tls, or admin_plain: true (--admin-plain) if you trust the network")
 	}
 	if name := c.CookieName; len(name) > anteroom.MaxNameLength || !isWord(name) {
 		l.At("cookie_name", field.Quote(name)+" cannot be a cookie's name here", "use up to 64 letters, digits, _ and -")
@@ -96,6 +100,17 @@ func (l *loader) checkAddress(path, address string) {
 	if err != nil {
 		l.At(path, field.Quote(address)+" is not an address to listen on", "host:port, like :8080, 127.0.0.1:8081 or [::1]:8081")
 	}
+}
+
+// isLoopback reports whether only this machine can connect to an address to listen on, or the
+// address is none, which [loader.checkAddress] has said.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }
 
 func (l *loader) checkTLS(t TLS) {

@@ -33,6 +33,7 @@ type Config struct {
 	Admin          string         `key:"admin" default:"127.0.0.1:8081" doc:"Admin address: API, metrics, health checks and dashboard. Keep it off the public network."`
 	Data           string         `key:"data" default:"./anteroom-data" file:"true" doc:"Directory for keys and state. Created if it does not exist."`
 	AdminTLS       AdminTLS       `key:"admin_tls" doc:"Certificate for the admin address. Without one, it serves plain HTTP."`
+	AdminPlain     bool           `key:"admin_plain" default:"false" doc:"Whether the admin address may serve plain HTTP to other machines: only where the network between is trusted, as inside a Kubernetes cluster. Otherwise an address that is not loopback needs admin_tls."`
 	API            API            `key:"api" doc:"The API."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
 	Traces         Traces         `key:"traces" doc:"Request traces, sent to an OTLP receiver over HTTP. Off by default."`

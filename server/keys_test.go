@@ -26,6 +26,7 @@ import (
 var effects = map[string]string{
 	"listen":                          "TestWhatNeedsARestartIsSaidAndLeftAlone, TestHandOverLosesNothing",
 	"admin":                           "TestAdminAnswersOnlyToItsOwnNames",
+	"admin_plain":                     "config: testdata/bad/admin_plain.yaml, testdata/good/cluster.yaml",
 	"admin_tls.cert":                  "TestAdminOverTLS",
 	"admin_tls.key":                   "TestAdminOverTLS",
 	"api.strict":                      "TestStrictAPI",

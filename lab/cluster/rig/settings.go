@@ -28,8 +28,8 @@ func (c *Cluster) configure(n *Node) error {
 		return fmt.Errorf("rig: %w", err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "listen: %q\nadmin: %q\ndata: %q\n", n.visitors(), n.operators(), filepath.Join(n.dir, "data"))
-	b.WriteString("log: {level: info, format: json}\nlimits: {connections_per_address: 0}\ntimeouts: {drain: 5s}\n")
+	fmt.Fprintf(&b, "listen: %q\nadmin: %q\nadmin_plain: true\ndata: %q\n", n.visitors(), n.operators(), filepath.Join(n.dir, "data"))
+	b.WriteString("log: {level: info, format: json}\nlimits: {connections_per_address: 0, requests_per_address: 0}\ntimeouts: {drain: 5s}\n")
 	if !c.o.Single {
 		b.WriteString("cluster:\n")
 		fmt.Fprintf(&b, "  name: rig\n  site: %s\n  node: %s\n  secret_file: %q\n", c.sites[n.site].Name, n.name, filepath.Join(c.dir, "secret"))

@@ -30,6 +30,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   value: ":8080"
 - name: ANTEROOM_ADMIN
   value: ":8081"
+- name: ANTEROOM_ADMIN_PLAIN
+  value: "true"
 - name: ANTEROOM_DATA
   value: /var/lib/anteroom
 - name: ANTEROOM_TIMEOUTS_DRAIN_DELAY

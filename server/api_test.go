@@ -110,7 +110,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 	}{
 		{"slow", head + "Content-Length: 100\r\n\r\n{\"name\":", 400},
 		{"slow in chunks", head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n", 400},
-		{"large", head + "Content-Length: 2000000\r\n\r\n" + strings.Repeat(" ", 1_100_000), 413},
+		{"large", head + "Content-Length: 4000000\r\n\r\n" + strings.Repeat(" ", 2_200_000), 413},
 	} {
 		if status, e := exchange(t, l.Addr().String(), c.text); status != c.status || e.Errors[0].Code != 1002 {
 			t.Errorf("%s: %d %+v", c.name, status, e.Errors)

@@ -1,0 +1,248 @@
+package h1
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// States of a visitor's connection.
+const (
+	fresh  int32 = iota // has brought no byte yet
+	idle                // between two requests
+	active              // with a request that has begun to arrive
+	over                // closed while idle
+)
+
+// inBuffer is the size of the buffer for heads, in bytes; a longer head is left to net/http.
+const inBuffer = 8 << 10
+
+// leftTime is how long a visitor has to wait for the answer before somebody looks whether they are still there. It is
+// later than in net/http, which starts a goroutine for each request to look at once.
+const leftTime = 200 * time.Millisecond
+
+// lingerTime is how long a connection is kept after its last answer while the visitor may still send, so that the
+// answer is not lost with it (RFC 9112 §9.6); as in net/http.
+const lingerTime = 500 * time.Millisecond
+
+// unreadBody is the most that is read of a body that the handler left, for the sake of the connection; as in net/http.
+const unreadBody = 256 << 10
+
+// visitor is a connection of the loop.
+type visitor struct {
+	srv   *Server
+	nc    net.Conn
+	tls   *tls.ConnectionState
+	state atomic.Int32
+	since time.Time
+	ended context.CancelFunc
+	armed time.Time // the read deadline; zero: none
+	slow  bool      // there is a write deadline
+
+	in     []byte // in[from:to] has been received and not been used
+	from   int
+	to     int
+	head   Head
+	asked  asked
+	answer reply
+
+	watch watch
+}
+
+var inBuffers = sync.Pool{New: func() any { return new([inBuffer]byte) }}
+
+func newVisitor(s *Server, nc net.Conn) *visitor {
+	v := &visitor{srv: s, nc: nc, since: time.Now()}
+	if t, ok := nc.(*tls.Conn); ok {
+		state := t.ConnectionState()
+		v.tls = &state
+	}
+	v.answer.init(v)
+	v.watch.init(v)
+	return v
+}
+
+// serve serves requests until the connection ends or is handed over.
+func (v *visitor) serve(ctx context.Context) {
+	buffer := inBuffers.Get().(*[inBuffer]byte)
+	v.in = buffer[:]
+	keep := false
+	defer func() {
+		v.ended()
+		v.watch.end()
+		if keep {
+			v.giveAway()
+		} else {
+			v.nc.Close()
+			v.says(http.StateClosed)
+		}
+		v.in = nil
+		inBuffers.Put(buffer)
+		v.answer.giveBack()
+	}()
+	if f := v.srv.ConnContext; f != nil {
+		ctx = f(ctx, v.nc)
+	}
+	ctx, v.ended = context.WithCancel(ctx)
+	v.asked.init(ctx, v)
+	v.says(http.StateNew)
+	for {
+		plain, ok := v.next()
+		if !ok {
+			return
+		}
+		if !plain {
+			keep = true
+			return
+		}
+		if !v.handle() {
+			return
+		}
+		v.state.Store(idle)
+		v.says(http.StateIdle)
+		if v.srv.closeEach.Load() {
+			return
+		}
+	}
+}
+
+func (v *visitor) says(state http.ConnState) {
+	if f := v.srv.ConnState; f != nil {
+		f(v.nc, state)
+	}
+}
+
+// next reads the head of the next request. Not ok means that the connection has ended.
+func (v *visitor) next() (plain, ok bool) {
+	if v.from == v.to {
+		v.from, v.to = 0, 0
+	} else if v.from > 0 {
+		v.to = copy(v.in, v.in[v.from:v.to])
+		v.from = 0
+	}
+	begun := time.Time{}
+	if v.state.Load() == fresh {
+		begun = v.since
+	}
+	scanned, reading := 0, v.to == 0
+	for {
+		if reading {
+			if !v.bound(begun) {
+				return false, false
+			}
+			n, err := v.nc.Read(v.in[v.to:])
+			if n == 0 && err != nil {
+				return false, err == io.EOF && v.to > 0 // net/http says what is wrong with half a head
+			}
+			v.to += n
+		}
+		reading = true
+		if s := v.state.Load(); s != active {
+			if s == over || !v.state.CompareAndSwap(s, active) {
+				return false, false
+			}
+			v.says(http.StateActive)
+		}
+		if begun.IsZero() {
+			begun = time.Now()
+		}
+		end, at, err := headEnd(v.in[:v.to], scanned)
+		switch {
+		case err != nil || end == 0 && v.to == len(v.in):
+			return false, true
+		case end > 0:
+			if !v.plain(v.in[:end]) {
+				return false, true
+			}
+			v.from = end
+			return true, true
+		}
+		scanned = at
+	}
+}
+
+// bound sets the time until which the next bytes have to come. begun is when the request began to arrive, zero while
+// none has. A deadline that is nearly as wanted stays, because setting one costs as much as a decision.
+func (v *visitor) bound(begun time.Time) bool {
+	var by time.Time
+	slack := time.Duration(0)
+	switch now := time.Now(); {
+	case !begun.IsZero():
+		if v.srv.ReadHeaderTimeout > 0 {
+			by = begun.Add(v.srv.ReadHeaderTimeout)
+		}
+	case v.srv.IdleTimeout > 0:
+		by, slack = now.Add(v.srv.IdleTimeout), v.srv.IdleTimeout/32
+	}
+	if !by.IsZero() && !v.armed.IsZero() && !v.armed.After(by) && by.Sub(v.armed) <= slack || by.IsZero() && v.armed.IsZero() {
+		return true
+	}
+	v.armed = by
+	return v.nc.SetReadDeadline(by) == nil
+}
+
+// readBy sets a deadline that the handler wants.
+func (v *visitor) readBy(by time.Time) error {
+	v.watch.mu.Lock()
+	defer v.watch.mu.Unlock()
+	v.armed = past
+	return v.nc.SetReadDeadline(by)
+}
+
+// unbound takes the deadline back: the handler bounds the reading of a body.
+func (v *visitor) unbound() {
+	if !v.armed.IsZero() {
+		v.armed = time.Time{}
+		v.nc.SetReadDeadline(time.Time{})
+	}
+}
+
+// handle serves the request that next has read. It reports whether the connection goes on.
+func (v *visitor) handle() (goesOn bool) {
+	r := v.asked.request()
+	w := &v.answer
+	w.begin(r)
+	v.watch.begin(r.ContentLength == 0)
+	defer func() {
+		if err := recover(); err != nil {
+			if err != http.ErrAbortHandler {
+				v.srv.logf("http: panic serving %v: %v\n%s", v.nc.RemoteAddr(), err, debug.Stack())
+			}
+			v.watch.stop()
+			goesOn = false
+		}
+	}()
+	v.srv.handler.ServeHTTP(w, r)
+	alive := v.watch.stop()
+	sent := w.finish() && alive
+	whole := v.asked.finish()
+	switch {
+	case sent && whole && !w.close:
+		return true
+	case sent && (!whole || v.from < v.to):
+		v.linger()
+	}
+	return false
+}
+
+// linger ends the direction to the visitor and waits a moment.
+func (v *visitor) linger() {
+	nc := v.nc
+	if half, ok := nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		time.Sleep(lingerTime)
+	}
+}
+
+// giveAway hands the connection over with what has been read.
+func (v *visitor) giveAway() {
+	if !v.armed.IsZero() {
+		v.nc.SetReadDeadline(time.Time{})
+	}
+	v.srv.other.take(&handedConn{Conn: v.nc, early: append([]byte(nil), v.in[v.from:v.to]...), tls: v.tls})
+}

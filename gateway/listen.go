@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/h1"
 )
 
 // Server returns an HTTP server for visitors around g, with the bounds that face
@@ -16,7 +17,9 @@ import (
 // connection. It has no bound on writing: streams last, and every write has its own
 // deadline. Log gets what net/http complains of, at debug level; nil means nowhere.
 // Give it the TLS configuration before serving.
-func (g *Gateway) Server(log *slog.Logger) *http.Server {
+//
+// Plain requests of HTTP/1.1 do not pass net/http: see [h1.Server].
+func (g *Gateway) Server(log *slog.Logger) *h1.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -24,7 +27,7 @@ func (g *Gateway) Server(log *slog.Logger) *http.Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	open := &connections{g: g}
-	return &http.Server{
+	return h1.NewServer(&http.Server{
 		Handler:           g,
 		ConnContext:       open.opened,
 		ConnState:         open.changed,
@@ -39,7 +42,7 @@ func (g *Gateway) Server(log *slog.Logger) *http.Server {
 			WriteByteTimeout:     30 * time.Second,
 		},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	})
 }
 
 // ConnectionsPerAddress is the usual bound for [Limit].

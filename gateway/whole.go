@@ -56,6 +56,9 @@ func (c *visitorConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// NetConn returns the connection of the listener below.
+func (c *visitorConn) NetConn() net.Conn { return c.Conn }
+
 // Close implements net.Conn.
 func (c *visitorConn) Close() error {
 	if c.done != nil {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/h1"
 )
 
 const (
@@ -21,14 +23,14 @@ const (
 // [http.Server.Shutdown] alone does: from its first moment on, net/http closes every
 // connection on which a request arrives, unanswered, also one made the moment before.
 type draining struct {
-	*http.Server
+	*h1.Server
 	listeners []net.Listener
 	fresh     sync.Map // net.Conn: connections without a request so far
 	count     atomic.Int64
 	ending    atomic.Bool // the listeners are closed on purpose
 }
 
-func newDraining(srv *http.Server, listeners ...net.Listener) *draining {
+func newDraining(srv *h1.Server, listeners ...net.Listener) *draining {
 	d := &draining{Server: srv, listeners: listeners}
 	next := srv.ConnState
 	srv.ConnState = func(c net.Conn, state http.ConnState) {
@@ -78,5 +80,5 @@ func (d *draining) end(ctx context.Context) {
 		c.(net.Conn).Close()
 		return true
 	})
-	end(ctx, d.Server)
+	end(ctx, d)
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/anteroom/anteroom/gateway/h1"
 )
 
 // A connection that was made before the end, and whose request arrives after it has begun,
@@ -18,7 +20,7 @@ func TestRequestsOnTheirWayAreAnsweredAtTheEnd(t *testing.T) {
 	}
 	made := make(chan struct{}, 10)
 	idle := make(chan struct{}, 10)
-	d := newDraining(&http.Server{
+	d := newDraining(h1.NewServer(&http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) }),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -28,7 +30,7 @@ func TestRequestsOnTheirWayAreAnsweredAtTheEnd(t *testing.T) {
 				idle <- struct{}{}
 			}
 		},
-	}, l)
+	}), l)
 	served := make(chan error, 1)
 	go func() { served <- d.Serve(l) }()
 	dial := func() net.Conn {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/gateway/h1"
 )
 
 // decideTime is how long requests that have arrived may take to be decided when another
@@ -132,7 +133,7 @@ func (s *Server) serve() (servers, <-chan error) {
 		start(visitors.Serve, l)
 	}
 	if s.redirect != nil {
-		redirect := newDraining(s.redirectServer(), s.redirect)
+		redirect := newDraining(h1.NewServer(s.redirectServer()), s.redirect)
 		all.visitors = append(all.visitors, redirect)
 		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
@@ -144,7 +145,7 @@ func (s *Server) serve() (servers, <-chan error) {
 	return all, failed
 }
 
-func (s *Server) visitorServer(cfg config.Config) *http.Server {
+func (s *Server) visitorServer(cfg config.Config) *h1.Server {
 	srv := s.gateway.Server(s.log)
 	srv.Handler = s.withHealth(srv.Handler)
 	srv.ReadHeaderTimeout = cfg.Timeouts.ReadHeader
@@ -155,7 +156,10 @@ func (s *Server) visitorServer(cfg config.Config) *http.Server {
 	return srv
 }
 
-func end(ctx context.Context, srv *http.Server) {
+func end(ctx context.Context, srv interface {
+	Shutdown(context.Context) error
+	Close() error
+}) {
 	if srv.Shutdown(ctx) != nil {
 		srv.Close()
 	}

@@ -21,6 +21,9 @@ import (
 // do for both ways what they do in net/http.
 type Server struct {
 	*http.Server
+	// Off, when it reports true, leaves new connections to net/http. Nil means never.
+	Off func() bool
+
 	handler http.Handler
 	other   handed
 
@@ -33,20 +36,23 @@ type Server struct {
 	ending    atomic.Bool
 }
 
-// NewServer returns a server that serves as srv would. It changes srv's Handler, which must be there.
+// NewServer returns a server that serves as srv would, whose Handler must be there when serving begins; then it
+// changes that and the ConnContext.
 func NewServer(srv *http.Server) *Server {
-	s := &Server{Server: srv, handler: srv.Handler, open: make(map[*visitor]struct{})}
-	s.other = handed{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// net/http knows TLS only by the connection's type.
-		if state, ok := r.Context().Value(tlsKey{}).(*tls.ConnectionState); ok && r.TLS == nil {
-			r.TLS = state
-		}
-		s.handler.ServeHTTP(w, r)
-	})
-	context := srv.ConnContext
-	srv.ConnContext = withTLS(context)
-	return s
+	return &Server{
+		Server: srv,
+		open:   make(map[*visitor]struct{}),
+		other:  handed{conns: make(chan net.Conn), closed: make(chan struct{})},
+	}
+}
+
+// ServeHTTP is the handler of net/http's part.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// net/http knows TLS only by the connection's type.
+	if state, ok := r.Context().Value(tlsKey{}).(*tls.ConnectionState); ok && r.TLS == nil {
+		r.TLS = state
+	}
+	s.handler.ServeHTTP(w, r)
 }
 
 type tlsKey struct{}
@@ -54,7 +60,7 @@ type tlsKey struct{}
 // withTLS adds to a ConnContext what net/http cannot see of a connection that was handed over.
 func withTLS(next func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, nc net.Conn) context.Context {
-		if h, ok := nc.(*handedConn); ok && h.tls != nil {
+		if h, ok := nc.(*Handed); ok && h.tls != nil {
 			ctx = context.WithValue(ctx, tlsKey{}, h.tls)
 		}
 		if next != nil {
@@ -108,6 +114,8 @@ func (s *Server) begin(l net.Listener) error {
 	if !s.served {
 		s.served = true
 		s.other.address = l.Addr()
+		s.handler, s.Handler = s.Handler, s
+		s.ConnContext = withTLS(s.ConnContext)
 		go s.Server.Serve(&s.other)
 	}
 	s.from = append(s.from, l)
@@ -116,6 +124,10 @@ func (s *Server) begin(l net.Listener) error {
 
 // serve serves one connection.
 func (s *Server) serve(ctx context.Context, nc net.Conn) {
+	if s.Off != nil && s.Off() {
+		s.other.take(nc)
+		return
+	}
 	ctx = context.WithValue(ctx, http.LocalAddrContextKey, nc.LocalAddr())
 	if t, ok := nc.(*tls.Conn); ok {
 		if !s.handshake(ctx, t) {
@@ -294,15 +306,15 @@ func (h *handed) Close() error {
 // Addr implements net.Listener: that of the first listener.
 func (h *handed) Addr() net.Addr { return h.address }
 
-// handedConn is a connection of which bytes were read.
-type handedConn struct {
+// Handed is a connection that the loop has left to net/http with the bytes it had read.
+type Handed struct {
 	net.Conn
 	early []byte
 	tls   *tls.ConnectionState // nil without TLS
 }
 
 // Read implements net.Conn.
-func (c *handedConn) Read(p []byte) (int, error) {
+func (c *Handed) Read(p []byte) (int, error) {
 	if len(c.early) > 0 && len(p) > 0 {
 		n := copy(p, c.early)
 		if c.early = c.early[n:]; len(c.early) == 0 {
@@ -313,11 +325,8 @@ func (c *handedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// NetConn returns the connection as the listener gave it.
-func (c *handedConn) NetConn() net.Conn { return c.Conn }
-
 // CloseWrite closes one direction, where the connection can.
-func (c *handedConn) CloseWrite() error {
+func (c *Handed) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

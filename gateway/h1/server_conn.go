@@ -244,5 +244,5 @@ func (v *visitor) giveAway() {
 	if !v.armed.IsZero() {
 		v.nc.SetReadDeadline(time.Time{})
 	}
-	v.srv.other.take(&handedConn{Conn: v.nc, early: append([]byte(nil), v.in[v.from:v.to]...), tls: v.tls})
+	v.srv.other.take(&Handed{Conn: v.nc, early: append([]byte(nil), v.in[v.from:v.to]...), tls: v.tls})
 }

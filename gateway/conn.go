@@ -97,13 +97,12 @@ type connections struct {
 
 // opened is an http.Server's ConnContext, changed its ConnState.
 func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
-	c := k.before(nc)
-	if c != nil {
-		ctx = context.WithValue(ctx, connKey{}, c)
+	if h, ok := nc.(*h1.Handed); ok { // it was known already
+		ctx = context.WithValue(ctx, connKey{}, h.Context.Value(connKey{}))
 	} else {
 		ctx = k.g.ConnContext(ctx, nc)
-		c = ctx.Value(connKey{}).(*conn)
 	}
+	c := ctx.Value(connKey{}).(*conn)
 	c.nc = nc
 	c.limit.calls(func() time.Duration { nc.Close(); return 0 })
 	if v, ok := nc.(*visitorConn); ok {
@@ -112,16 +111,6 @@ func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
 		k.open.Store(nc, c)
 	}
 	return ctx
-}
-
-// before returns what is remembered of a connection that [h1.Server] has served until now; nil if it has not.
-func (k *connections) before(nc net.Conn) *conn {
-	h, ok := nc.(*h1.Handed)
-	if !ok {
-		return nil
-	}
-	defer k.open.Delete(h.Conn)
-	return k.find(h.Conn)
 }
 
 func (k *connections) find(nc net.Conn) *conn {

@@ -115,7 +115,8 @@ type Config struct {
 	Timeouts Timeouts
 	// OriginTLS is for https origins; nil means the system's roots.
 	OriginTLS *tls.Config
-	// NoFastPath leaves all connections to net/http. Otherwise package h1 serves those to origins.
+	// NoFastPath leaves all connections to net/http. Otherwise package h1 serves the plain requests of visitors, and
+	// those to origins.
 	NoFastPath bool
 	// Log gets one line per decision that is news, and one in a hundred of the others, at
 	// most 200 a second. Nil means none. No line holds a ticket, a cookie or a query.

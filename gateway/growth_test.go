@@ -75,8 +75,7 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 	srv := w.gw.Server(nil)
 	srv.ConnContext, srv.ConnState = open.opened, open.changed
 	front := httptest.NewUnstartedServer(w.gw)
-	front.Config = srv
-	front.Start()
+	start(front, srv, false)
 	w.front.Close()
 	w.front = front
 	for range 50 {

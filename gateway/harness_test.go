@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/gateway/h1"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -231,11 +233,40 @@ func newWorld(t *testing.T, decide func(anteroom.Visit) anteroom.Decision, opts 
 	w.door = &programmed{decide: decide, ended: make(chan struct{}), touched: make(chan struct{}, 8), in: w.room.Settings}
 	w.gw = build(t, cfg, map[anteroom.RoomID]*programmed{w.room.ID: w.door})
 	w.front = httptest.NewUnstartedServer(w.gw)
-	w.front.Config = w.gw.Server(nil)
 	w.front.EnableHTTP2 = true
-	w.front.Start()
+	start(w.front, w.gw.Server(nil), false)
 	t.Cleanup(w.front.Close)
 	return w
+}
+
+// start has a test's server serve as srv does.
+func start(front *httptest.Server, srv *h1.Server, secure bool) {
+	real, done := front.Listener, make(chan struct{})
+	front.Config, front.Listener = srv.Server, silent{real, done, new(sync.Once)}
+	if secure {
+		front.StartTLS()
+		real = tls.NewListener(real, front.TLS)
+	} else {
+		front.Start()
+	}
+	go srv.Serve(real)
+}
+
+// silent is a listener whose connections another server accepts.
+type silent struct {
+	net.Listener
+	done chan struct{}
+	once *sync.Once
+}
+
+func (s silent) Accept() (net.Conn, error) {
+	<-s.done
+	return nil, net.ErrClosed
+}
+
+func (s silent) Close() error {
+	s.once.Do(func() { close(s.done) })
+	return s.Listener.Close()
 }
 
 func build(t testing.TB, cfg Config, by map[anteroom.RoomID]*programmed) *Gateway {

@@ -29,9 +29,8 @@ type frames struct {
 
 func (w *world) tlsFront() *httptest.Server {
 	s := httptest.NewUnstartedServer(w.gw)
-	s.Config = w.gw.Server(nil)
 	s.EnableHTTP2 = true
-	s.StartTLS()
+	start(s, w.gw.Server(nil), true)
 	w.t.Cleanup(s.Close)
 	return s
 }

@@ -64,17 +64,17 @@ func TestIdleConnectionsOfThoseWhoWaitCloseEarlier(t *testing.T) {
 func TestIdleHTTP2ConnectionOfWhoWaitsIsClosed(t *testing.T) {
 	w := newWorld(t, byCookie, withConfig(func(c *Config) { c.Timeouts.IdleWaiting = 50 * time.Millisecond }))
 	front := httptest.NewUnstartedServer(w.gw)
-	front.Config = w.gw.Server(nil)
+	srv := w.gw.Server(nil)
 	closed := make(chan struct{}, 1)
-	inner := front.Config.ConnState
-	front.Config.ConnState = func(c net.Conn, s http.ConnState) {
+	inner := srv.ConnState
+	srv.ConnState = func(c net.Conn, s http.ConnState) {
 		inner(c, s)
 		if s == http.StateClosed {
 			closed <- struct{}{}
 		}
 	}
 	front.EnableHTTP2 = true
-	front.StartTLS()
+	start(front, srv, true)
 	defer front.Close()
 	r, _ := http.NewRequest("GET", front.URL+"/", nil)
 	r.Host = testHost

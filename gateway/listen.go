@@ -27,7 +27,7 @@ func (g *Gateway) Server(log *slog.Logger) *h1.Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	open := &connections{g: g}
-	return h1.NewServer(&http.Server{
+	srv := h1.NewServer(&http.Server{
 		Handler:           g,
 		ConnContext:       open.opened,
 		ConnState:         open.changed,
@@ -43,6 +43,8 @@ func (g *Gateway) Server(log *slog.Logger) *h1.Server {
 		},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	})
+	srv.Off = func() bool { return g.live.Load().NoFastPath }
+	return srv
 }
 
 // ConnectionsPerAddress is the usual bound for [Limit].

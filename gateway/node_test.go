@@ -57,8 +57,7 @@ func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room), m
 		t.Fatal(err)
 	}
 	w.front = httptest.NewUnstartedServer(w.gw)
-	w.front.Config = w.gw.Server(nil)
-	w.front.Start()
+	start(w.front, w.gw.Server(nil), false)
 	t.Cleanup(func() {
 		w.gw.Drain(ctx)
 		w.front.Close()

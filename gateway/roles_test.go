@@ -61,8 +61,10 @@ func play(role string) {
 	}
 }
 
+type server interface{ Serve(net.Listener) error }
+
 // rolePlayed returns the server of a role and cookies to send to it, each a visitor's.
-func rolePlayed(name, argument string) (*http.Server, []string) {
+func rolePlayed(name, argument string) (server, []string) {
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, JSONResponse: true}.WithDefaults()
 	switch name {
 	case "bare":
@@ -135,7 +137,7 @@ func roleNode(origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway,
 }
 
 // roleAdmitted is that gateway with a hundred sessions.
-func roleAdmitted(origin string, room anteroom.Room, noFastPath bool) (*http.Server, []string) {
+func roleAdmitted(origin string, room anteroom.Room, noFastPath bool) (server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute = 1000, 10000
 	g, _ := roleNode(origin, noFastPath, room)
 	return g.Server(nil), roleSessions(g, testHost)
@@ -167,7 +169,7 @@ func roleHosts(rooms int) (hosts []string) {
 func roleHost(room int) string { return fmt.Sprintf("shop-%d.example.com", room) }
 
 // roleRooms is that gateway with so many rooms and visitors in a hundred of them.
-func roleRooms(origin string, many int) (*http.Server, []string) {
+func roleRooms(origin string, many int) (server, []string) {
 	rooms := make([]anteroom.Room, many)
 	for i := range rooms {
 		rooms[i] = anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: roleHost(i)}},
@@ -179,7 +181,7 @@ func roleRooms(origin string, many int) (*http.Server, []string) {
 
 // roleQueued is that gateway with 20,000 people in line and a check-in due for every cookie,
 // however often it is sent: each opens a ticket, counts, and seals a new one.
-func roleQueued(room anteroom.Room) (*http.Server, []string) {
+func roleQueued(room anteroom.Room) (server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 1, 1, time.Hour
 	g, n := roleNode("127.0.0.1:9", false, room) // nobody gets to the origin
 	rm, door, now := g.live.Load().rooms[0], n.Room(room.ID), n.Now()

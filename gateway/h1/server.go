@@ -206,9 +206,9 @@ func (s *Server) closeIdle() int {
 	defer s.mu.Unlock()
 	left := 0
 	for v := range s.open {
-		if v.state.CompareAndSwap(idle, over) {
+		if v.state.CompareAndSwap(isIdle, isGone) {
 			v.nc.Close()
-		} else if v.state.Load() == active || time.Since(v.since) < newTime {
+		} else if v.state.Load() == isActive || time.Since(v.since) < newTime {
 			left++
 		} else {
 			v.nc.Close()
@@ -309,6 +309,9 @@ func (h *handed) Addr() net.Addr { return h.address }
 // Handed is a connection that the loop has left to net/http with the bytes it had read.
 type Handed struct {
 	net.Conn
+	// Context is what ConnContext made of the connection before; its values say what was known of it.
+	Context context.Context
+
 	early []byte
 	tls   *tls.ConnectionState // nil without TLS
 }

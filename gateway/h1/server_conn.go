@@ -14,10 +14,10 @@ import (
 
 // States of a visitor's connection.
 const (
-	fresh  int32 = iota // has brought no byte yet
-	idle                // between two requests
-	active              // with a request that has begun to arrive
-	over                // closed while idle
+	isFresh  int32 = iota // has brought no byte yet
+	isIdle                // between two requests
+	isActive              // with a request that has begun to arrive
+	isGone                // closed while idle
 )
 
 // inBuffer is the size of the buffer for heads, in bytes; a longer head is left to net/http.
@@ -77,7 +77,8 @@ func (v *visitor) serve(ctx context.Context) {
 		v.ended()
 		v.watch.end()
 		if keep {
-			v.giveAway()
+			v.says(http.StateHijacked)
+			v.giveAway(ctx)
 		} else {
 			v.nc.Close()
 			v.says(http.StateClosed)
@@ -104,7 +105,7 @@ func (v *visitor) serve(ctx context.Context) {
 		if !v.handle() {
 			return
 		}
-		v.state.Store(idle)
+		v.state.Store(isIdle)
 		v.says(http.StateIdle)
 		if v.srv.closeEach.Load() {
 			return
@@ -127,7 +128,7 @@ func (v *visitor) next() (plain, ok bool) {
 		v.from = 0
 	}
 	begun := time.Time{}
-	if v.state.Load() == fresh {
+	if v.state.Load() == isFresh {
 		begun = v.since
 	}
 	scanned, reading := 0, v.to == 0
@@ -143,8 +144,8 @@ func (v *visitor) next() (plain, ok bool) {
 			v.to += n
 		}
 		reading = true
-		if s := v.state.Load(); s != active {
-			if s == over || !v.state.CompareAndSwap(s, active) {
+		if s := v.state.Load(); s != isActive {
+			if s == isGone || !v.state.CompareAndSwap(s, isActive) {
 				return false, false
 			}
 			v.says(http.StateActive)
@@ -240,9 +241,9 @@ func (v *visitor) linger() {
 }
 
 // giveAway hands the connection over with what has been read.
-func (v *visitor) giveAway() {
+func (v *visitor) giveAway(ctx context.Context) {
 	if !v.armed.IsZero() {
 		v.nc.SetReadDeadline(time.Time{})
 	}
-	v.srv.other.take(&Handed{Conn: v.nc, early: append([]byte(nil), v.in[v.from:v.to]...), tls: v.tls})
+	v.srv.other.take(&Handed{Conn: v.nc, Context: ctx, early: append([]byte(nil), v.in[v.from:v.to]...), tls: v.tls})
 }

@@ -308,8 +308,8 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
-// TestTLS: over TLS the loop serves HTTP/1.1 and leaves HTTP/2 to net/http; a handler sees which.
-func TestTLS(t *testing.T) {
+// TestServerTLS: over TLS the loop serves HTTP/1.1 and leaves HTTP/2 to net/http; a handler sees which.
+func TestServerTLS(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)
 	defer cert.Close()
 	var protocols http.Protocols
@@ -414,8 +414,8 @@ func ended(t *testing.T, c net.Conn) time.Duration {
 
 const short = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-// exchange sends a request and reads its answer.
-func exchange1(t *testing.T, c net.Conn, request string) *http.Response {
+// asks sends a request and reads its answer.
+func asks(t *testing.T, c net.Conn, request string) *http.Response {
 	t.Helper()
 	io.WriteString(c, request)
 	res, err := http.ReadResponse(bufio.NewReaderSize(c, 1), nil)
@@ -447,14 +447,14 @@ func TestTimeBounds(t *testing.T) {
 			t.Errorf("a head of a byte a second lasts %v", d)
 		}
 		kept := dial()
-		exchange1(t, kept, short)
+		asks(t, kept, short)
 		time.Sleep(50 * time.Second)
-		exchange1(t, kept, short)
+		asks(t, kept, short)
 		if d := ended(t, kept); d < 58*time.Second || d > time.Minute {
 			t.Errorf("an idle connection lasts %v", d)
 		}
 		half := dial()
-		exchange1(t, half, short)
+		asks(t, half, short)
 		time.Sleep(30 * time.Second)
 		io.WriteString(half, short[:10])
 		if d := ended(t, half); d != 5*time.Second {
@@ -494,7 +494,7 @@ func TestVisitorLeaves(t *testing.T) {
 		}
 		stays := dial()
 		for range 3 {
-			if res := exchange1(t, stays, short); res.StatusCode != 200 {
+			if res := asks(t, stays, short); res.StatusCode != 200 {
 				t.Errorf("a visitor who stays gets %d", res.StatusCode)
 			}
 		}
@@ -528,9 +528,9 @@ func TestShutdown(t *testing.T) {
 		w.Write([]byte("hello"))
 	}, func(s *Server, dial func() net.Conn) {
 		idles, works := dial(), dial()
-		exchange1(t, idles, short)
+		asks(t, idles, short)
 		answered := make(chan *http.Response)
-		go func() { answered <- exchange1(t, works, short) }()
+		go func() { answered <- asks(t, works, short) }()
 		time.Sleep(500 * time.Millisecond)
 		down := make(chan error)
 		begun := time.Now()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type exchange struct {
 	g     *Gateway
 	proxy httputil.ReverseProxy
+	told  func(status int, h http.Header) error // interim
 	request
 
 	tickets  []anteroom.Ticket // those that opened
@@ -61,10 +63,15 @@ type request struct {
 	in     inLanes
 	ask    Span        // of the request to the origin
 	body   *bodyReader // nil without a body
+
+	fast    bool         // the way to the origin is [h1.Transport]
+	sent    http.Request // what the origin sees, if fast
+	sentURL url.URL
 }
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{g: g}
+	x.told = x.interim
 	x.proxy = httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      x,

@@ -49,7 +49,7 @@ func (x *exchange) forward() {
 	}
 	x.boundWrites()
 	defer x.boundRest()
-	x.proxy.ServeHTTP(&x.out, r)
+	x.pass()
 }
 
 // rewrite makes the request that the origin sees. The proxy has copied the visitor's
@@ -184,7 +184,7 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 
 // try sends a request to the exchange's origin and notes what came of it.
 func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error) {
-	res, err := x.s.origins().RoundTrip(r)
+	res, err := x.send(r)
 	x.site.report(x.origin, err == nil || !isDialError(err) || r.Context().Err() != nil)
 	switch {
 	case err == nil:
@@ -193,6 +193,14 @@ func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error)
 		x.origin.seen.unanswered.Add(1)
 	}
 	return res, err
+}
+
+// send takes the way that pass has chosen.
+func (x *exchange) send(r *http.Request) (*http.Response, error) {
+	if x.fast {
+		return x.s.fast.Send(r, x.told)
+	}
+	return x.s.origins().RoundTrip(r)
 }
 
 // isIdempotent follows RFC 9110 §9.2.2.

@@ -4,6 +4,7 @@ import "github.com/anteroom/anteroom/page"
 
 // Header values that are written as they are.
 var (
+	valueTrailers       = []string{"trailers"}
 	valueClose          = []string{"close"}
 	valueTextPlain      = []string{"text/plain; charset=utf-8"}
 	valueTextHTML       = []string{page.HTMLType}

@@ -69,16 +69,26 @@ func Over(base *http.Transport) *Transport {
 // (unchanged), of the TLS handshake, of reading the request's body (unchanged), the cause of the request's context if
 // that is over, timeouts that are a net.Error, and otherwise say what is wrong with the answer.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	length := bodyLength(r)
-	if !canProbe || !knows(r, length) {
+	if !t.Knows(r) {
 		return t.base.RoundTrip(r)
 	}
-	x := t.spare.Get().(*exchange)
-	res, err := x.do(r, length)
-	if err != nil {
-		return nil, err
+	var interim func(int, http.Header) error
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		interim = func(status int, h http.Header) error { return tellInterim(trace, status, h) }
 	}
-	return res, nil
+	return t.Send(r, interim)
+}
+
+// Knows reports whether RoundTrip sends the request itself, rather than leave it to the transport below.
+func (t *Transport) Knows(r *http.Request) bool { return canProbe && knows(r, bodyLength(r)) }
+
+// Send is RoundTrip for a request that the Transport knows. It has read the request but for its body when it returns,
+// and uses nothing else of it afterwards. Interim is called with each answer that has a status of 1xx before it
+// returns, in the same goroutine; nil: nobody wants them. An error of it ends the exchange.
+func (t *Transport) Send(r *http.Request, interim func(status int, h http.Header) error) (*http.Response, error) {
+	x := t.spare.Get().(*exchange)
+	x.interim = interim
+	return x.do(r, bodyLength(r))
 }
 
 // exchange is a request and its answer. It is reused when both are over.
@@ -88,10 +98,11 @@ type exchange struct {
 	out  []byte        // the head of the request, with its body if that is short
 	head Head
 
-	conn   *conn // nil when the exchange needs it no more
-	ctx    context.Context
-	stop   func() bool // ends the watch over ctx; nil: there is none
-	upload *upload     // nil: the request has no body, or a short one
+	conn    *conn // nil when the exchange needs it no more
+	ctx     context.Context
+	interim func(status int, h http.Header) error // nil: nobody wants them
+	stop    func() bool                           // ends the watch over ctx; nil: there is none
+	upload  *upload                               // nil: the request has no body, or a short one
 }
 
 // do makes the round trip. The exchange is over with an error or an answer without a body.
@@ -193,24 +204,22 @@ func (x *exchange) try(r *http.Request, length int64, streams, expects bool) (a 
 		if a.StatusCode == http.StatusContinue {
 			x.upload.want(true)
 		}
-		if err := tellInterim(x.ctx, &a.Response); err != nil {
-			return nil, false, err
+		if x.interim != nil {
+			if err := x.interim(a.StatusCode, a.Header); err != nil {
+				return nil, false, err
+			}
 		}
 	}
 	return nil, false, errInterim
 }
 
-// tellInterim passes an answer with a status of 1xx on to who asked for them.
-func tellInterim(ctx context.Context, res *http.Response) error {
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace == nil {
-		return nil
-	}
-	if res.StatusCode == http.StatusContinue && trace.Got100Continue != nil {
+// tellInterim passes an answer with a status of 1xx on as net/http does.
+func tellInterim(trace *httptrace.ClientTrace, status int, h http.Header) error {
+	if status == http.StatusContinue && trace.Got100Continue != nil {
 		trace.Got100Continue()
 	}
 	if trace.Got1xxResponse != nil {
-		return trace.Got1xxResponse(res.StatusCode, textproto.MIMEHeader(res.Header))
+		return trace.Got1xxResponse(status, textproto.MIMEHeader(h))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type visitor struct {
 	tls   *tls.ConnectionState
 	state atomic.Int32
 	since time.Time
-	ended context.CancelFunc
+	ended func()    // ends the context of its requests
 	armed time.Time // the read deadline; zero: none
 	slow  bool      // there is a write deadline
 
@@ -90,8 +90,10 @@ func (v *visitor) serve(ctx context.Context) {
 	if f := v.srv.ConnContext; f != nil {
 		ctx = f(ctx, v.nc)
 	}
-	ctx, v.ended = context.WithCancel(ctx)
-	v.asked.init(ctx, v)
+	ctx, cancel := context.WithCancel(ctx)
+	life := &life{Context: ctx}
+	v.ended = func() { life.end(cancel) }
+	v.asked.init(life, v)
 	v.says(http.StateNew)
 	for {
 		plain, ok := v.next()

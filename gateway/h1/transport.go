@@ -101,7 +101,8 @@ type exchange struct {
 	conn    *conn // nil when the exchange needs it no more
 	ctx     context.Context
 	interim func(status int, h http.Header) error // nil: nobody wants them
-	stop    func() bool                           // ends the watch over ctx; nil: there is none
+	life    *life                                 // that watches over conn; nil: none does
+	stop    func() bool                           // ends the watch over another context; nil: there is none
 	upload  *upload                               // nil: the request has no body, or a short one
 }
 
@@ -163,7 +164,9 @@ func (x *exchange) fail(r *http.Request, err error) error {
 func (x *exchange) begin(c *conn) {
 	x.conn = c
 	x.in.Reset(c.Conn)
-	if x.ctx.Done() != nil {
+	if l, ok := x.ctx.(*life); ok && l.watch(c.abort) {
+		x.life = l
+	} else if x.ctx.Done() != nil {
 		x.stop = context.AfterFunc(x.ctx, c.abort)
 	}
 }
@@ -252,10 +255,10 @@ func (x *exchange) detach(keep bool) (cause error) {
 		return nil
 	}
 	x.conn = nil
-	if x.stop != nil && !x.stop() {
+	if x.life != nil && !x.life.forget() || x.stop != nil && !x.stop() {
 		keep, cause = false, context.Cause(x.ctx)
 	}
-	x.stop = nil
+	x.life, x.stop = nil, nil
 	if u := x.upload; u != nil {
 		x.upload = nil
 		mine, whole, bad := u.finish(keep)

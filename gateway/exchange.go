@@ -18,9 +18,10 @@ import (
 // will need. Exchanges are reused; each has its reverse proxy bound to itself once, so
 // that a request costs neither closures nor a context.
 type exchange struct {
-	g     *Gateway
-	proxy httputil.ReverseProxy
-	told  func(status int, h http.Header) error // interim
+	g      *Gateway
+	proxy  httputil.ReverseProxy
+	told   func(status int, h http.Header) error // interim
+	fields http.Header                           // of the origin's answer
 	request
 
 	tickets  []anteroom.Ticket // those that opened
@@ -71,7 +72,7 @@ type request struct {
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{g: g}
-	x.told = x.interim
+	x.told, x.fields = x.interim, make(http.Header, 16)
 	x.proxy = httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      x,
@@ -103,6 +104,7 @@ func (g *Gateway) release(x *exchange) {
 	}
 	x.request = request{}
 	x.tickets, x.buf = x.tickets[:0], x.buf[:0]
+	clear(x.fields)
 	if cap(x.buf) > 64<<10 {
 		x.buf = nil
 	}

@@ -198,7 +198,8 @@ func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error)
 // send takes the way that pass has chosen.
 func (x *exchange) send(r *http.Request) (*http.Response, error) {
 	if x.fast {
-		return x.s.fast.Send(r, x.told)
+		clear(x.fields)
+		return x.s.fast.Send(r, x.fields, x.told)
 	}
 	return x.s.origins().RoundTrip(r)
 }

@@ -147,11 +147,16 @@ func roleAdmitted(origin string, room anteroom.Room, noFastPath bool) (server, [
 func roleSessions(g *Gateway, hosts ...string) []string {
 	var cookies []string
 	for i := range 100 {
-		rec := httptest.NewRecorder()
-		g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+hosts[i%len(hosts)]+"/", nil))
-		pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
-		if pair == "" || rec.Header().Get("Refresh") != "" {
-			panic(fmt.Sprint("a visitor got ", rec.Code, rec.Header()))
+		pair := ""
+		for range 2 { // the second ends the probation, with another cookie
+			rec, r := httptest.NewRecorder(), httptest.NewRequest("GET", "http://"+hosts[i%len(hosts)]+"/", nil)
+			if pair != "" {
+				r.Header.Set("Cookie", pair)
+			}
+			g.ServeHTTP(rec, r)
+			if pair, _, _ = strings.Cut(rec.Header().Get("Set-Cookie"), ";"); pair == "" || rec.Header().Get("Refresh") != "" {
+				panic(fmt.Sprint("a visitor got ", rec.Code, rec.Header()))
+			}
 		}
 		cookies = append(cookies, pair)
 	}
@@ -247,6 +252,7 @@ type role struct {
 	cookies []string     // of visitors whom it knows
 	hosts   []string     // where they are; nil is testHost for all
 	headers string       // of every request to it, beside the usual
+	body    string       // of every request, which is a POST then
 	ask     func() usage // so far
 }
 
@@ -289,12 +295,16 @@ func (r role) request(i int) []byte {
 	if len(r.hosts) > 0 {
 		host = r.hosts[i%len(r.hosts)]
 	}
-	request := "GET /products?page=2 HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
-		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.5\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n" + r.headers
+	method, headers := "GET", r.headers
+	if r.body != "" {
+		method, headers = "POST", headers+"Content-Length: "+strconv.Itoa(len(r.body))+"\r\n"
+	}
+	request := method + " /products?page=2 HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
+		"Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.5\r\nSec-Fetch-Dest: document\r\nSec-Fetch-Mode: navigate\r\n" + headers
 	if len(r.cookies) > 0 {
 		request += "Cookie: theme=dark; " + r.cookies[i%len(r.cookies)] + "\r\n"
 	}
-	return []byte(request + "\r\n")
+	return []byte(request + "\r\n" + r.body)
 }
 
 // answer sends one request of visitor i and returns the answer, its body read.

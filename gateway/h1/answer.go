@@ -106,7 +106,8 @@ func parseStatus(line []byte) (minor byte, code int, ok bool) {
 
 // readAnswer reads the head of the next answer, of at most limit bytes, to a request with that method. It sets up the
 // answer but for its body's connection.
-func readAnswer(in *bufio.Reader, h *Head, method string, limit int) (*answer, error) {
+// Its fields are in into unless its status is 1xx; see [Head.Header].
+func readAnswer(in *bufio.Reader, h *Head, method string, limit int, into http.Header) (*answer, error) {
 	raw, discard, err := readHead(in, limit)
 	if err != nil {
 		return nil, err
@@ -128,7 +129,10 @@ func readAnswer(in *bufio.Reader, h *Head, method string, limit int) (*answer, e
 	if minor == '0' {
 		a.Proto, a.ProtoMinor = "HTTP/1.0", 0
 	}
-	a.Header = h.Header()
+	if code < 200 {
+		into = nil
+	}
+	a.Header = h.Header(into)
 	in.Discard(discard)
 	if all := a.Header["Content-Length"]; len(all) > 1 {
 		a.Header["Content-Length"] = all[:1]
@@ -214,7 +218,7 @@ func (a *answer) readTrailer(in *bufio.Reader) error {
 	if err := h.parseFields(0); err != nil {
 		return err
 	}
-	fields := h.Header()
+	fields := h.Header(nil)
 	in.Discard(discard)
 	for name, values := range fields {
 		if !mayTrail(name) {

@@ -96,7 +96,7 @@ func FuzzAnswer(f *testing.F) {
 // readOurs reads one answer, its body, and what follows it.
 func readOurs(b []byte, method string) (res *http.Response, body, rest []byte, err error) {
 	x := &exchange{t: Over(newBase()), in: bufio.NewReader(bytes.NewReader(b))}
-	a, err := readAnswer(x.in, &x.head, method, 256<<10)
+	a, err := readAnswer(x.in, &x.head, method, 256<<10, nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}

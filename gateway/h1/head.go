@@ -90,10 +90,13 @@ func (h *Head) Field(i int) (name, value []byte) {
 	return h.raw[f.name:f.colon], h.raw[f.value:f.end]
 }
 
-// Header returns a copy of the fields, with canonical names. All of its texts share one allocation.
-func (h *Head) Header() http.Header {
+// Header returns a copy of the fields, with canonical names, in out, which is empty; nil: in a new one. All of its texts
+// share one allocation.
+func (h *Head) Header(out http.Header) http.Header {
 	text := string(h.raw)
-	out := make(http.Header, len(h.fields))
+	if out == nil {
+		out = make(http.Header, len(h.fields))
+	}
 	values := make([]string, len(h.fields))
 	for i, f := range h.fields {
 		name := text[f.name:f.colon]

@@ -76,18 +76,19 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
 		interim = func(status int, h http.Header) error { return tellInterim(trace, status, h) }
 	}
-	return t.Send(r, interim)
+	return t.Send(r, nil, interim)
 }
 
 // Knows reports whether RoundTrip sends the request itself, rather than leave it to the transport below.
 func (t *Transport) Knows(r *http.Request) bool { return canProbe && knows(r, bodyLength(r)) }
 
 // Send is RoundTrip for a request that the Transport knows. It has read the request but for its body when it returns,
-// and uses nothing else of it afterwards. Interim is called with each answer that has a status of 1xx before it
+// and uses nothing else of it afterwards. Into becomes the header of the answer; it has to be empty, and nil makes a new
+// one. Interim is called with each answer that has a status of 1xx before it
 // returns, in the same goroutine; nil: nobody wants them. An error of it ends the exchange.
-func (t *Transport) Send(r *http.Request, interim func(status int, h http.Header) error) (*http.Response, error) {
+func (t *Transport) Send(r *http.Request, into http.Header, interim func(status int, h http.Header) error) (*http.Response, error) {
 	x := t.spare.Get().(*exchange)
-	x.interim = interim
+	x.into, x.interim = into, interim
 	return x.do(r, bodyLength(r))
 }
 
@@ -100,6 +101,7 @@ type exchange struct {
 
 	conn    *conn // nil when the exchange needs it no more
 	ctx     context.Context
+	into    http.Header                           // see Send
 	interim func(status int, h http.Header) error // nil: nobody wants them
 	life    *life                                 // that watches over conn; nil: none does
 	stop    func() bool                           // ends the watch over another context; nil: there is none
@@ -195,7 +197,7 @@ func (x *exchange) try(r *http.Request, length int64, streams, expects bool) (a 
 		return nil, !streams && isRepeatable(r) && !isTimeout(err), err
 	}
 	for range maxInterim {
-		a, err := readAnswer(x.in, &x.head, r.Method, int(x.t.base.MaxResponseHeaderBytes))
+		a, err := readAnswer(x.in, &x.head, r.Method, int(x.t.base.MaxResponseHeaderBytes), x.into)
 		switch {
 		case err != nil:
 			return nil, false, err

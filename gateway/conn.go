@@ -19,9 +19,8 @@ type connKey struct{}
 // conn is what a gateway remembers of a connection.
 type conn struct {
 	peer    netip.Addr
-	written string       // peer as text
-	nc      net.Conn     // nil when [connections] does not hear of its states
-	visitor *visitorConn // nc when it came from [Limit] and carries no TLS; else nil
+	written string   // peer as text
+	nc      net.Conn // nil when [connections] does not hear of its states
 
 	mu      sync.Mutex
 	fresh   anteroom.ID   // given to the newcomer on this connection
@@ -106,7 +105,7 @@ func (k *connections) opened(ctx context.Context, nc net.Conn) context.Context {
 	c.nc = nc
 	c.limit.calls(func() time.Duration { nc.Close(); return 0 })
 	if v, ok := nc.(*visitorConn); ok {
-		c.visitor, v.about = v, c
+		v.about = c
 	} else {
 		k.open.Store(nc, c)
 	}

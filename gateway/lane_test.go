@@ -134,14 +134,16 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 		l := newLanes[int]()
 		by, gone := time.Now().Add(laneTime), make(chan struct{})
 		l.enter(7, 1, by, nil)
+		var mu sync.Mutex
 		var order []string
 		wait := func(name string, gone chan struct{}) {
 			go func() {
-				if l.enter(7, 1, by, gone) {
-					order = append(order, name)
-				} else {
-					order = append(order, name+" in vain")
+				if !l.enter(7, 1, by, gone) {
+					name += " in vain"
 				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
 			}()
 			synctest.Wait()
 		}

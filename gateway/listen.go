@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -52,8 +53,7 @@ const ConnectionsPerAddress = 200
 
 // Limit bounds the open connections of one address (an IPv6 /64) at l; more are closed at
 // once. Peers in exempt, the trusted proxies, are not counted. Most of zero means
-// ConnectionsPerAddress, a negative one no bound. On connections without TLS from such a
-// listener, waiting pages leave in one write.
+// ConnectionsPerAddress, a negative one no bound.
 func Limit(l net.Listener, most int, exempt []netip.Prefix) net.Listener {
 	if most < 0 {
 		return l
@@ -116,4 +116,30 @@ func (l *limited) give(key netip.Addr) {
 	if l.open[key]--; l.open[key] <= 0 {
 		delete(l.open, key)
 	}
+}
+
+// visitorConn is a connection that [Limit] has accepted.
+type visitorConn struct {
+	net.Conn
+	about *conn
+	done  func() // gives back the place in the count; nil when it is not counted
+}
+
+// NetConn returns the connection of the listener below.
+func (c *visitorConn) NetConn() net.Conn { return c.Conn }
+
+// Close implements net.Conn.
+func (c *visitorConn) Close() error {
+	if c.done != nil {
+		c.done()
+	}
+	return c.Conn.Close()
+}
+
+// CloseWrite lets net/http and tunnels close one direction.
+func (c *visitorConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }

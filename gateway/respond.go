@@ -140,9 +140,6 @@ func (x *exchange) write(status int, body []byte) {
 		http.NewResponseController(x.w).SetWriteDeadline(by)
 	}
 	sent := x.r.Method != http.MethodHead && len(body) > 0
-	if sent && len(body) > serverBuffer && x.conn != nil && x.conn.visitor != nil && x.r.ContentLength == 0 {
-		x.conn.visitor.sendWhole(body)
-	}
 	x.w.WriteHeader(status)
 	if sent {
 		x.w.Write(body)

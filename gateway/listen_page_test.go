@@ -6,65 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anteroom/anteroom"
 )
-
-// written is a connection that remembers its writes.
-type written struct {
-	net.Conn
-	writes [][]byte
-}
-
-func (w *written) Write(p []byte) (int, error) {
-	w.writes = append(w.writes, bytes.Clone(p))
-	return len(p), nil
-}
-
-func TestAnswerIsSentWhole(t *testing.T) {
-	head, body := "HTTP/1.1 200 OK\r\nContent-Length: 6000\r\n\r\n", strings.Repeat("b", 6000)
-	whole := head + body
-	cases := []struct {
-		name   string
-		body   string // announced
-		writes []string
-		whole  bool // the header and body leave at the first write
-	}{
-		{"nothing announced", "", []string{whole[:4096], whole[4096:]}, false},
-		{"in two parts", body, []string{whole[:4096], whole[4096:]}, true},
-		{"in many parts", body, []string{whole[:100], whole[100:101], whole[101:5000], whole[5000:]}, true},
-		{"the header alone first", body, []string{head, body}, true},
-		{"in one part", body, []string{whole}, true},
-		{"no header in the first part", body, []string{head[:20], whole[20:]}, false},
-		{"another body", strings.Repeat("c", 6000), []string{whole[:4096], whole[4096:]}, false},
-		{"then another answer", body, []string{whole[:4096], whole[4096:], "HTTP/1.1 204 No Content\r\n\r\n"}, true},
-		{"another answer in the same part", body, []string{whole[:4096], whole[4096:] + "HTTP/1.1 204 No Content\r\n\r\n"}, true},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			w := &written{}
-			v := &visitorConn{Conn: w}
-			if c.body != "" {
-				v.sendWhole([]byte(c.body))
-			}
-			for i, p := range c.writes {
-				if n, err := v.Write([]byte(p)); n != len(p) || err != nil {
-					t.Fatalf("Write of %d bytes = %d, %v", len(p), n, err)
-				}
-				if sent := len(bytes.Join(w.writes, nil)); i == 0 && (sent == len(whole)) != c.whole {
-					t.Errorf("%d bytes have left after the first write", sent)
-				}
-			}
-			if got := string(bytes.Join(w.writes, nil)); got != strings.Join(c.writes, "") {
-				t.Errorf("%d bytes have left, %d were written, or they differ", len(got), len(strings.Join(c.writes, "")))
-			}
-		})
-	}
-}
 
 // one is a listener of the connections that it is given.
 type one chan net.Conn

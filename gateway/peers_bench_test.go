@@ -63,7 +63,7 @@ func startPeer(b *testing.B, name, origin string) role {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		if path = "/usr/sbin/" + name; exec.Command(path, "-v").Run() != nil {
-			b.Skipf("%s is not installed", name)
+			b.Fatalf("%s is not installed: %v", name, err)
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func startPeer(b *testing.B, name, origin string) role {
 		cmd.Wait()
 	})
 	address := "127.0.0.1:" + strconv.Itoa(port)
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()

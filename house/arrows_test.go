@@ -78,7 +78,7 @@ var table = []tableRow{
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "server", http: true,
 		imports: []string{".", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
-			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
+			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
 			"github.com/fsnotify/fsnotify"}},
 

@@ -56,10 +56,14 @@ func (w *reply) begin(r *http.Request) {
 	clear(w.header)
 	w.r, w.status, w.sent, w.chunked, w.close, w.length, w.wrote, w.err = r, 0, false, false, r.Close, -1, 0, nil
 	w.trailer = w.trailer[:0]
-	if w.out == nil {
-		w.out = outBuffers.Get().(*[outBuffer]byte)[:0]
+}
+
+// buffer has b be there: one that is given back when a connection is idle or a stream waits.
+func buffer(b []byte) []byte {
+	if b == nil {
+		b = outBuffers.Get().(*[outBuffer]byte)[:0]
 	}
-	w.out, w.pending = w.out[:0], w.pending[:0]
+	return b
 }
 
 // Header implements http.ResponseWriter.
@@ -74,7 +78,7 @@ func (w *reply) WriteHeader(status int) {
 	case status < 100 || status > 999 || status == http.StatusSwitchingProtocols:
 		panic("h1: invalid status " + strconv.Itoa(status))
 	case status < 200:
-		w.out = appendStatus(w.out, status)
+		w.out = appendStatus(buffer(w.out), status)
 		w.out = appendFields(w.out, w.header, nil, false)
 		w.out = append(w.out, "\r\n"...)
 		w.flush()
@@ -113,18 +117,18 @@ func (w *reply) Write(p []byte) (int, error) {
 	}
 	if w.r.Method == http.MethodHead {
 		if !w.sent && len(w.pending) < 512 {
-			w.pending = append(w.pending, p[:min(len(p), 512)]...) // says what type it is
+			w.pending = append(buffer(w.pending), p[:min(len(p), 512)]...) // says what type it is
 		}
 		return len(p), w.err
 	}
 	if !w.sent && w.length < 0 {
 		if len(w.pending)+len(p) <= outBuffer/2 {
-			w.pending = append(w.pending, p...)
+			w.pending = append(buffer(w.pending), p...)
 			return len(p), nil
 		}
 		w.head(p)
 		w.body(w.pending)
-		w.pending = w.pending[:0]
+		w.pending = give(w.pending)
 	} else if !w.sent {
 		w.head(p)
 	}
@@ -150,7 +154,7 @@ func (w *reply) head(first []byte) {
 			}
 		}
 	}
-	w.out = appendStatus(w.out, w.status)
+	w.out = appendStatus(buffer(w.out), w.status)
 	w.out = appendFields(w.out, h, w.trailer, w.status == http.StatusNotModified)
 	if _, typed := h["Content-Type"]; !typed && len(first) > 0 && bodyAllowed(w.status) && len(h["Content-Encoding"]) == 0 {
 		w.out = appendField(w.out, "Content-Type", http.DetectContentType(first))
@@ -194,6 +198,7 @@ func (w *reply) body(p []byte) {
 	if len(p) == 0 || w.err != nil {
 		return
 	}
+	w.out = buffer(w.out)
 	if w.chunked {
 		w.out = strconv.AppendInt(w.out, int64(len(p)), 16)
 		w.out = append(w.out, "\r\n"...)
@@ -239,9 +244,10 @@ func (w *reply) FlushError() error {
 		if w.hasBody() {
 			w.body(w.pending)
 		}
-		w.pending = w.pending[:0]
+		w.pending = give(w.pending)
 	}
 	w.flush()
+	w.out = give(w.out)
 	return w.err
 }
 
@@ -275,7 +281,7 @@ func (w *reply) finish() bool {
 		}
 	}
 	if w.chunked {
-		w.out = append(w.out, "0\r\n"...)
+		w.out = append(buffer(w.out), "0\r\n"...)
 		for _, name := range w.trailer {
 			for _, value := range w.header[name] {
 				w.out = appendField(w.out, name, value)
@@ -301,12 +307,15 @@ func (w *reply) finish() bool {
 	return !w.hasBody() || w.length < 0 || w.wrote == w.length
 }
 
-// giveBack returns the buffer. The answer is not used any more.
-func (w *reply) giveBack() {
-	if cap(w.out) == outBuffer {
-		outBuffers.Put((*[outBuffer]byte)(w.out[:outBuffer]))
+// giveBack gives the buffers back.
+func (w *reply) giveBack() { w.out, w.pending = give(w.out), give(w.pending) }
+
+// give gives an empty buffer, or one that is used no more, back.
+func give(b []byte) []byte {
+	if cap(b) == outBuffer {
+		outBuffers.Put((*[outBuffer]byte)(b[:outBuffer]))
 	}
-	w.out, w.pending = nil, nil
+	return nil
 }
 
 func appendStatus(b []byte, status int) []byte {

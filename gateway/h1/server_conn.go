@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -45,7 +46,13 @@ type visitor struct {
 	armed time.Time // the read deadline; zero: none
 	slow  bool      // there is a write deadline
 
-	in     []byte // in[from:to] has been received and not been used
+	raw     syscall.RawConn // of a TCP connection without TLS; nil otherwise
+	first   func(fd uintptr) bool
+	firstN  int
+	firstIs error
+
+	buffer *[inBuffer]byte // nil while nothing comes
+	in     []byte          // in[from:to] has been received and not been used
 	from   int
 	to     int
 	head   Head
@@ -65,13 +72,51 @@ func newVisitor(s *Server, nc net.Conn) *visitor {
 	}
 	v.answer.init(v)
 	v.watch.init(v)
+	if v.answer.raw != nil && canProbe {
+		v.raw, _ = v.answer.raw.(*net.TCPConn).SyscallConn()
+		v.first = func(fd uintptr) bool {
+			v.takeBuffer()
+			n, nothing, err := receive(fd, v.in)
+			if nothing {
+				v.giveBuffer()
+			}
+			v.firstN, v.firstIs = n, err
+			return !nothing
+		}
+	}
 	return v
+}
+
+// takeBuffer has v.in be there. giveBuffer gives it back, which may be done while nothing is in it: an idle connection
+// has none.
+func (v *visitor) takeBuffer() {
+	if v.buffer == nil {
+		v.buffer = inBuffers.Get().(*[inBuffer]byte)
+		v.in = v.buffer[:]
+	}
+}
+
+func (v *visitor) giveBuffer() {
+	if v.buffer != nil {
+		inBuffers.Put(v.buffer)
+		v.buffer, v.in, v.from, v.to = nil, nil, 0, 0
+	}
+}
+
+// read is Read into what is free of the buffer.
+func (v *visitor) read() (int, error) {
+	if v.raw == nil || v.to > 0 {
+		v.takeBuffer()
+		return v.nc.Read(v.in[v.to:])
+	}
+	if err := v.raw.Read(v.first); err != nil {
+		return 0, err
+	}
+	return v.firstN, v.firstIs
 }
 
 // serve serves requests until the connection ends or is handed over.
 func (v *visitor) serve(ctx context.Context) {
-	buffer := inBuffers.Get().(*[inBuffer]byte)
-	v.in = buffer[:]
 	keep := false
 	defer func() {
 		v.ended()
@@ -83,8 +128,7 @@ func (v *visitor) serve(ctx context.Context) {
 			v.nc.Close()
 			v.says(http.StateClosed)
 		}
-		v.in = nil
-		inBuffers.Put(buffer)
+		v.giveBuffer()
 		v.answer.giveBack()
 	}()
 	if f := v.srv.ConnContext; f != nil {
@@ -107,6 +151,7 @@ func (v *visitor) serve(ctx context.Context) {
 		if !v.handle() {
 			return
 		}
+		v.answer.giveBack()
 		v.state.Store(isIdle)
 		v.says(http.StateIdle)
 		if v.srv.closeEach.Load() {
@@ -139,7 +184,7 @@ func (v *visitor) next() (plain, ok bool) {
 			if !v.bound(begun) {
 				return false, false
 			}
-			n, err := v.nc.Read(v.in[v.to:])
+			n, err := v.read()
 			if n == 0 && err != nil {
 				return false, err == io.EOF && v.to > 0 // net/http says what is wrong with half a head
 			}

@@ -70,16 +70,34 @@ func (w *watch) look() {
 	v.armed = past // no deadline of before is right any more
 	v.nc.SetReadDeadline(time.Time{})
 	w.read = true
+	if v.raw != nil {
+		v.giveBuffer() // a stream lasts for hours
+	}
 	w.mu.Unlock()
-	n, err := v.nc.Read(v.in)
+	n, gone := w.wait()
 	w.mu.Lock()
 	w.read = false
 	v.to = n
-	if err != nil && n == 0 && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if gone {
 		w.gone = true
 		v.ended()
 	}
 	w.woken.Broadcast()
+}
+
+// wait returns when the visitor has left, or sends more, of which it may have read n bytes.
+func (w *watch) wait() (n int, gone bool) {
+	v := w.v
+	if v.raw != nil {
+		err := v.raw.Read(func(fd uintptr) bool {
+			over, nothing := isOver(fd)
+			gone = over
+			return !nothing
+		})
+		return 0, gone || err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	n, err := v.nc.Read(v.in)
+	return n, err != nil && n == 0 && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // stop is told that the request is over. It reports whether the visitor is still there.

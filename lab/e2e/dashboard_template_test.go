@@ -37,8 +37,8 @@ func TestDashboardBreakATemplateAndMendIt(t *testing.T) {
 	if !held() {
 		t.Error("an open section can be saved")
 	}
-	d.enters(area, strings.Repeat("0123456789abcdef", 33<<10))
-	d.becomes(20*time.Second, `[...document.querySelectorAll('.note.bad')].some(n => n.innerText.includes('524'))`)
+	d.enters(area, strings.Repeat("0123456789abcdef", 66<<10))
+	d.becomes(20*time.Second, `[...document.querySelectorAll('.note.bad')].some(n => n.innerText.includes('1048'))`)
 	if !held() {
 		t.Error("a page that is too large can be saved")
 	}

@@ -170,7 +170,7 @@ func (a *asked) request() *http.Request {
 	r.ContentLength, r.Body, r.GetBody = a.length, http.NoBody, nil
 	r.TransferEncoding, r.Form, r.PostForm, r.MultipartForm, r.Trailer = nil, nil, nil, nil, nil
 	r.Close = len(a.header["Connection"]) > 0 && strings.EqualFold(a.header["Connection"][0], "close")
-	r.RemoteAddr, r.TLS, r.Cancel, r.Response, r.Pattern = a.remote, a.v.tls, nil, nil, ""
+	r.RemoteAddr, r.TLS, r.Response, r.Pattern = a.remote, a.v.tls, nil, ""
 	a.body = nil
 	if a.length > 0 {
 		a.body = &inBody{v: a.v, left: a.length}

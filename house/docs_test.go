@@ -37,7 +37,7 @@ var limits = map[string][]string{
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
 	"gateway":        {"bodyGrace", "laneTime", "laneWaiting", "laneLeast"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
-	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort"},
+	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},
 	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
 	"rules": {

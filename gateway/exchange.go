@@ -72,7 +72,7 @@ type request struct {
 
 func newExchange(g *Gateway) *exchange {
 	x := &exchange{g: g}
-	x.told, x.fields = x.interim, make(http.Header, 16)
+	x.told = x.interim
 	x.proxy = httputil.ReverseProxy{
 		Rewrite:        x.rewrite,
 		Transport:      x,

@@ -198,6 +198,9 @@ func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error)
 // send takes the way that pass has chosen.
 func (x *exchange) send(r *http.Request) (*http.Response, error) {
 	if x.fast {
+		if x.fields == nil {
+			x.fields = make(http.Header, 16)
+		}
 		clear(x.fields)
 		return x.s.fast.Send(r, x.fields, x.told)
 	}

@@ -39,7 +39,7 @@ type reply struct {
 var outBuffers = sync.Pool{New: func() any { return new([outBuffer]byte) }}
 
 func (w *reply) init(v *visitor) {
-	w.v, w.header = v, make(http.Header, 16)
+	w.v = v
 	if v.tls != nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (w *reply) init(v *visitor) {
 }
 
 func (w *reply) begin(r *http.Request) {
-	clear(w.header)
+	w.header = w.v.asked.fields.answer
 	w.r, w.status, w.sent, w.chunked, w.close, w.length, w.wrote, w.err = r, 0, false, false, r.Close, -1, 0, nil
 	w.trailer = w.trailer[:0]
 }
@@ -206,7 +206,7 @@ func (w *reply) body(p []byte) {
 	switch {
 	case len(w.out)+len(p)+2 <= outBuffer:
 		w.out = append(w.out, p...)
-	case w.raw != nil:
+	case w.raw != nil && writesParts:
 		w.parts = [2][]byte{w.out, p}
 		w.both = w.parts[:]
 		_, w.err = w.both.WriteTo(w.raw)

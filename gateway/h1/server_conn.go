@@ -130,6 +130,7 @@ func (v *visitor) serve(ctx context.Context) {
 		}
 		v.giveBuffer()
 		v.answer.giveBack()
+		v.asked.giveBack()
 	}()
 	if f := v.srv.ConnContext; f != nil {
 		ctx = f(ctx, v.nc)
@@ -152,6 +153,7 @@ func (v *visitor) serve(ctx context.Context) {
 			return
 		}
 		v.answer.giveBack()
+		v.asked.giveBack()
 		v.state.Store(isIdle)
 		v.says(http.StateIdle)
 		if v.srv.closeEach.Load() {

@@ -15,20 +15,41 @@ import (
 // asked is the request in progress. Request, address and header are used again for the next one of the connection;
 // the texts are not, so that whoever keeps one keeps what it was.
 type asked struct {
-	v      *visitor
-	req    *http.Request
-	url    url.URL
+	v       *visitor
+	req     *http.Request
+	url     url.URL
+	*fields // nil between requests
+	remote  string
+	length  int64
+	body    *inBody // nil without one
+}
+
+// fields is where a request's header, and that of its answer, are. Idle connections have none.
+type fields struct {
 	header http.Header
-	values []string
-	remote string
-	length int64
-	body   *inBody // nil without one
+	values []string // of header, one each
+	answer http.Header
+}
+
+var fieldsPool = sync.Pool{New: func() any {
+	return &fields{header: make(http.Header, 16), answer: make(http.Header, 16)}
+}}
+
+// giveBack gives the fields back, when nobody uses request and answer any more.
+func (a *asked) giveBack() {
+	if a.fields == nil {
+		return
+	}
+	clear(a.header)
+	clear(a.answer)
+	clear(a.values[:cap(a.values)])
+	fieldsPool.Put(a.fields)
+	a.fields, a.req.Header = nil, nil
 }
 
 func (a *asked) init(ctx context.Context, v *visitor) {
 	a.v = v
 	a.req = new(http.Request).WithContext(ctx)
-	a.header = make(http.Header, 16)
 	a.remote = v.nc.RemoteAddr().String()
 }
 
@@ -41,7 +62,9 @@ func (v *visitor) plain(raw []byte) bool {
 	if h.Parse(raw) != nil {
 		return false
 	}
-	clear(a.header)
+	if a.fields == nil {
+		a.fields = fieldsPool.Get().(*fields)
+	}
 	a.length = 0
 	text := string(raw)
 	r := a.req

@@ -227,6 +227,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.end()
 	s.mu.Unlock()
 	s.closeEach.Store(true)
+	s.closeIdle()
 	if err := s.Server.Shutdown(ctx); err != nil {
 		return err
 	}

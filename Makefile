@@ -18,7 +18,7 @@ ARGS ?=
 # What make release makes.
 VERSION ?=
 
-.PHONY: run build check test release lint race bench shots load cluster cluster-report sim mutants model fuzz clean help
+.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -46,6 +46,9 @@ lint: ## gofmt, go vet, staticcheck, govulncheck
 
 race: ## Tests with the race detector
 	scripts/test race
+
+bench-peers: ## CPU time of an admitted request beside nginx and HAProxy, which have to be installed; docs/lab.md
+	go test -run '^$$' -bench Peers -benchtime 1x ./gateway
 
 bench: ## Benchmarks; figures belong into docs/performance.md
 	go test -run '^$$' -bench . -benchmem ./...

@@ -30,6 +30,7 @@ func (l *loader) check() {
 		}
 	}
 	l.checkAddress("admin", c.Admin)
+	l.checkForwardAuth(c)
 	if c.Data == "" {
 		l.At("data", "is empty", "name a directory")
 	}
@@ -73,6 +74,22 @@ func (l *loader) check() {
 	}
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
+}
+
+func (l *loader) checkForwardAuth(c *Config) {
+	address := c.ForwardAuth.Listen
+	switch {
+	case address == "" && len(c.ForwardAuth.Peers) > 0:
+		l.At("forward_auth.peers", "has nothing to answer them", "set forward_auth.listen too")
+	case address == "":
+	case slices.Contains(c.Listen, address), address == c.Admin:
+		l.At("forward_auth.listen", field.Quote(address)+" is also an address for others", "give proxies an address of their own")
+	default:
+		l.checkAddress("forward_auth.listen", address)
+		if !isLoopback(address) && len(c.ForwardAuth.Peers) == 0 {
+			l.At("forward_auth.peers", "is empty, so only proxies on this machine may ask at "+field.Quote(address), "name the proxies, or listen on 127.0.0.1")
+		}
+	}
 }
 
 func (l *loader) checkChallenge(c *Challenge) {

@@ -38,6 +38,7 @@ type Config struct {
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
 	Traces         Traces         `key:"traces" doc:"Request traces, sent to an OTLP receiver over HTTP. Off by default."`
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Proxies, as addresses or CIDR, whose X-Forwarded-* headers Anteroom trusts. None by default."`
+	ForwardAuth    ForwardAuth    `key:"forward_auth" doc:"Verdicts for proxies that keep the traffic and ask about each request (nginx auth_request, Traefik forwardAuth and the like). Off by default."`
 	TLS            TLS            `key:"tls" doc:"Certificates for visitors. Without any, Anteroom serves plain HTTP."`
 	Timeouts       Timeouts       `key:"timeouts" doc:"Timeouts."`
 	Analytics      Analytics      `key:"analytics" doc:"How much history Anteroom keeps."`
@@ -88,6 +89,12 @@ type Log struct {
 type Traces struct {
 	Endpoint string  `key:"endpoint" doc:"URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318; the default path is /v1/traces. Set credentials in the variable OTEL_EXPORTER_OTLP_HEADERS. None by default, which turns tracing off."`
 	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests that are traced. A decision of one of trusted_proxies (header traceparent) takes precedence."`
+}
+
+// ForwardAuth is the key "forward_auth".
+type ForwardAuth struct {
+	Listen string         `key:"listen" doc:"Address on which Anteroom answers proxies, like 127.0.0.1:8082, over plain HTTP. Nobody else may reach it. None by default, which turns forward-auth off."`
+	Peers  []netip.Prefix `key:"peers" doc:"Proxies, as addresses or CIDR, that may ask. Anteroom believes what they say about the visitor's request; all others get 403. By default only those on this machine."`
 }
 
 // TLS is the key "tls".

@@ -20,8 +20,10 @@ func peerOf(remote string) netip.Addr {
 }
 
 // isTrusted reports whether the address is one of the operator's proxies.
-func (s *setup) isTrusted(a netip.Addr) bool {
-	for _, p := range s.trusted {
+func (s *setup) isTrusted(a netip.Addr) bool { return containsAddr(s.trusted, a) }
+
+func containsAddr(in []netip.Prefix, a netip.Addr) bool {
+	for _, p := range in {
 		if p.Contains(a) {
 			return true
 		}

@@ -64,6 +64,9 @@ func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
 func (x *exchange) decided() {
 	took := time.Since(x.start)
 	x.g.count.decided(x.decision, took)
+	if v := x.verdict(); v != nil {
+		v.decided(x.decision.Verdict)
+	}
 	if x.span != nil {
 		x.traceGate(took)
 	}
@@ -92,7 +95,7 @@ func (x *exchange) visit() anteroom.Visit {
 		NewID:   x.ids.Next(),
 		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,
 		NoClaim: isPrefetch(r),
-		NoJoin:  x.websocket || isSubresource(r),
+		NoJoin:  x.websocket || isSubresource(r) || x.pageElsewhere(),
 	}
 	if rm.bind {
 		v.Bind = s.Keys.BindAddr(x.client)

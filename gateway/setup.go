@@ -35,6 +35,7 @@ type setup struct {
 	methods   map[string]bool
 	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
+	edgePeers []netip.Prefix
 	transport *http.Transport
 	fast      *h1.Transport // around transport
 	turned    chan struct{} // holds a value after an origin has fallen ill or recovered
@@ -168,6 +169,10 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.allow = []string{strings.Join(append(defaultMethods[:], cfg.Methods...), ", ")}
 	for _, p := range cfg.TrustedProxies {
 		s.trusted = append(s.trusted, p.Masked())
+	}
+	s.edgePeers = loopback
+	if cfg.EdgePeers != nil {
+		s.edgePeers = cfg.EdgePeers
 	}
 	hosts := s.addSites(old, add)
 	open := slices.ContainsFunc(cfg.Sites, func(one Site) bool { return one.OpenHosts })

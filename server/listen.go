@@ -43,6 +43,11 @@ func (s *Server) listen(cfg config.Config) error {
 			return err
 		}
 	}
+	if a := cfg.ForwardAuth.Listen; a != "" {
+		if s.edges, err = bind("forward_auth.listen", a); err != nil {
+			return err
+		}
+	}
 	if unused := s.opts.Inherited.close(); len(unused) > 0 {
 		return anteroom.Errorf(anteroom.Invalid, "the socket unit passes %s, but the configuration listens on %s: make them agree",
 			strings.Join(unused, ", "), strings.Join(append(slices.Clone(cfg.Listen), cfg.Admin), ", "))
@@ -72,6 +77,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	want := append([]string{cfg.Admin}, cfg.Listen...)
 	if cfg.TLS.RedirectHTTP != "" && cfg.TLS.On() {
 		want = append(want, cfg.TLS.RedirectHTTP)
+	}
+	if cfg.ForwardAuth.Listen != "" {
+		want = append(want, cfg.ForwardAuth.Listen)
 	}
 	if len(want) != len(have) {
 		keys = append(keys, "listen")

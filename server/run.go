@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/h1"
@@ -111,7 +113,7 @@ type servers struct {
 // serve starts serving on every listener. A listener that fails is told on the channel.
 func (s *Server) serve() (servers, <-chan error) {
 	cfg := s.Config()
-	failed := make(chan error, len(s.visitors)+2)
+	failed := make(chan error, len(s.visitors)+3)
 	start := func(serve func(net.Listener) error, l net.Listener) {
 		go func() {
 			if err := serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -137,6 +139,11 @@ func (s *Server) serve() (servers, <-chan error) {
 		all.visitors = append(all.visitors, redirect)
 		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
+	if s.edges != nil {
+		edges := newDraining(h1.NewServer(s.edgeServer(cfg)), s.edges)
+		all.visitors = append(all.visitors, edges)
+		start(edges.Serve, s.edges)
+	}
 	admin := s.admin
 	if cfg.AdminTLS.On() {
 		admin = tls.NewListener(admin, all.admin.TLSConfig)
@@ -154,6 +161,27 @@ func (s *Server) visitorServer(cfg config.Config) *h1.Server {
 		srv.TLSConfig = s.certs.config()
 	}
 	return srv
+}
+
+// Times of the listener for proxies.
+const (
+	// edgeWrite is from a question to the end of its answer. A visitor may be held for a moment before.
+	edgeWrite = 15 * time.Second
+	// edgeIdle is until the next question on a connection. Proxies keep theirs open, for less than that.
+	edgeIdle = 5 * time.Minute
+)
+
+// edgeServer answers proxies that ask for verdicts.
+func (s *Server) edgeServer(cfg config.Config) *http.Server {
+	return &http.Server{
+		Handler:           s.gateway.ForwardAuth(),
+		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
+		ReadTimeout:       edgeWrite,
+		WriteTimeout:      edgeWrite,
+		IdleTimeout:       edgeIdle,
+		MaxHeaderBytes:    2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
 }
 
 func end(ctx context.Context, srv interface {

@@ -91,6 +91,7 @@ type Server struct {
 
 	visitors  []net.Listener
 	redirect  net.Listener
+	edges     net.Listener // for proxies that ask; nil without forward_auth
 	admin     net.Listener
 	listeners map[string]net.Listener // by configured address, to be handed over
 
@@ -217,6 +218,7 @@ type Addresses struct {
 	Visitors []string
 	Admin    string
 	Redirect string // empty when there is none
+	Edges    string // of forward_auth; empty when there is none
 }
 
 // Addresses returns what the server is bound to.
@@ -228,6 +230,9 @@ func (s *Server) Addresses() Addresses {
 	a.Admin = s.admin.Addr().String()
 	if s.redirect != nil {
 		a.Redirect = s.redirect.Addr().String()
+	}
+	if s.edges != nil {
+		a.Edges = s.edges.Addr().String()
 	}
 	return a
 }

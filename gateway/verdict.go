@@ -276,6 +276,9 @@ func (v *verdict) WriteHeader(int) {
 	}
 	h := v.Header()
 	h[VerdictHeader] = []string{is.String()}
+	if status == http.StatusUnauthorized && !v.edge.page {
+		delete(h, "Set-Cookie") // Anteroom sets one when it shows the page
+	}
 	if cookie := h["Set-Cookie"]; len(cookie) > 0 {
 		h[TicketHeader] = cookie[:1:1]
 	}

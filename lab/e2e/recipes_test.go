@@ -85,9 +85,7 @@ func TestRecipesOfProxies(t *testing.T) {
 	}{
 		{"nginx", func(t *testing.T, dir, listen, anteroom string) *exec.Cmd {
 			server := recipe(t, "nginx/anteroom.conf", "listen 80;", "listen "+listen+";", "server 127.0.0.1:8080;", "server "+anteroom+";")
-			main := "daemon off; master_process off; pid pid; error_log stderr; events {}\nhttp { access_log off; client_body_temp_path body; proxy_temp_path proxy;\n" +
-				"fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n" + server + "}\n"
-			return program(t, "nginx", dir, main, "-p", dir, "-e", "stderr", "-c")
+			return program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c")
 		}},
 		{"haproxy", func(t *testing.T, dir, listen, anteroom string) *exec.Cmd {
 			return program(t, "haproxy", dir, recipe(t, "haproxy/haproxy.cfg", "bind :80", "bind "+listen, "server one 127.0.0.1:8080", "server one "+anteroom), "-db", "-f")
@@ -155,6 +153,12 @@ func TestRecipesOfProxies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nginxMain is an nginx.conf around a server, for an nginx that keeps to its folder.
+func nginxMain(server string) string {
+	return "daemon off; master_process off; pid pid; error_log stderr; events {}\nhttp { access_log off; client_body_temp_path body; proxy_temp_path proxy;\n" +
+		"fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;\n" + server + "}\n"
 }
 
 // program is a proxy that runs with a configuration, whose file's name is the last argument.

@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+)
+
+// addresses are those that a recipe of examples/edges names: where visitors come, where Anteroom serves them, where it gives
+// verdicts, and the application.
+type addresses struct{ listen, anteroom, verdicts, application string }
+
+// anEdge is a proxy that keeps the traffic and asks Anteroom about each request.
+type anEdge struct {
+	name    string
+	waiting int // status of the waiting page
+	stopped int // of its answer while Anteroom does not run
+	start   func(t *testing.T, at addresses)
+}
+
+// edges are those that run everywhere; see edges_caddy_test.go.
+var edges = []anEdge{
+	{"nginx", http.StatusOK, http.StatusInternalServerError, func(t *testing.T, at addresses) {
+		dir := t.TempDir()
+		server := recipe(t, "edges/nginx/anteroom.conf", "listen 80;", "listen "+at.listen+";", "server 127.0.0.1:8080;", "server "+at.anteroom+";",
+			"server 127.0.0.1:8082;", "server "+at.verdicts+";", "server 127.0.0.1:3000;", "server "+at.application+";")
+		runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
+	}},
+	{"haproxy", http.StatusOK, http.StatusServiceUnavailable, func(t *testing.T, at addresses) {
+		dir := t.TempDir()
+		script := filepath.Join(dir, "anteroom.lua")
+		if err := os.WriteFile(script, []byte(recipe(t, "edges/haproxy/anteroom.lua", "127.0.0.1:8082", at.verdicts)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy/haproxy.cfg", "bind :80", "bind "+at.listen, "lua-load /etc/haproxy/anteroom.lua", "lua-load "+script,
+			"server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
+	}},
+}
+
+// runs runs a proxy until the test ends.
+func runs(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s: %s", filepath.Base(cmd.Path), tail(said.String(), 3000))
+		}
+	})
+}
+
+// guarded is an application behind an edge, which remembers what it has seen.
+type guarded struct {
+	*httptest.Server
+	arrived chan struct{}
+	mu      sync.Mutex
+	seen    []*http.Request
+}
+
+func newGuarded(t *testing.T) *guarded {
+	o := &guarded{arrived: make(chan struct{}, 1)}
+	app := application(o.arrived)
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.mu.Lock()
+		o.seen = append(o.seen, r)
+		o.mu.Unlock()
+		if r.URL.Path != "/echo" {
+			w.Header().Add("Set-Cookie", "basket=1; Path=/")
+			w.Header().Set("Cache-Control", "public, max-age=60")
+		}
+		if r.URL.Path == "/missing" {
+			http.NotFound(w, r)
+			return
+		}
+		app.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		o.CloseClientConnections()
+		o.Close()
+	})
+	return o
+}
+
+// saw returns the requests for a target, as it came.
+func (o *guarded) saw(target string) (out []*http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.seen {
+		if r.RequestURI == target {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+const twoSeats = `  - name: shop
+    host: "*"
+    total_active_users: 2
+    new_users_per_minute: 600
+    session_duration: 5m
+    first_session: 5m
+    enabled_origin_commands: revoke
+`
+
+// The edges of docs/edges.md with the configurations of examples/edges: admitted visitors reach the application through the
+// proxy, everybody else gets the waiting page, and nobody gets past it while Anteroom does not run.
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	for _, e := range edges {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			testEdge(t, e)
+		})
+	}
+}
+
+func testEdge(t *testing.T, e anEdge) {
+	app := newGuarded(t)
+	at := addresses{listen: freeAddress(t), verdicts: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+	g := newGate(t, twoSeats, "trusted_proxies: [127.0.0.1]\nforward_auth: {listen: \""+at.verdicts+"\", peers: [127.0.0.1]}")
+	g.origin.url = app.URL
+	g.configure(g.rooms)
+	g.start()
+	t.Cleanup(g.end)
+	at.anteroom = g.host
+	e.start(t, at)
+	direct := *g
+	g.host = at.listen // visitors come through the edge from now on
+
+	inside := newVisitor(t, g)
+	eventually(t, 15*time.Second, func() string {
+		a, err := inside.try(http.MethodGet, "/", "", "X-Anteroom-Assertion", "forged", "X_Anteroom_Assertion", "forged")
+		if err != nil || !a.admitted() {
+			return fmt.Sprintf("not through %s: %v", e.name, err)
+		}
+		if a.ticket() == "" || len(a.Header["Set-Cookie"]) != 2 || a.Header.Get("Cache-Control") != "private, no-store" {
+			t.Fatalf("the cookies of application and room: %q; %q", a.Header["Set-Cookie"], a.Header["Cache-Control"])
+		}
+		return ""
+	})
+	first := app.saw("/")
+	if proof := first[len(first)-1].Header["X-Anteroom-Assertion"]; len(proof) != 1 || strings.Count(proof[0], ".") != 2 {
+		t.Errorf("the application sees the proof %q", proof)
+	}
+	for name := range first[len(first)-1].Header {
+		if name != "X-Anteroom-Assertion" && strings.Contains(strings.ToLower(name), "anteroom") {
+			t.Errorf("the application sees %s", name)
+		}
+	}
+	second := newVisitor(t, g)
+	if a := second.get("/missing"); a.StatusCode != http.StatusNotFound || a.ticket() == "" {
+		t.Errorf("the ticket on an error of the application: %s %q", a.Status, a.Header["Set-Cookie"])
+	}
+	passesThrough(t, app, inside)
+
+	waiting := newVisitor(t, g)
+	waitsAt(t, e, app, waiting)
+	stream := waiting.stream()
+	leaving := newVisitor(t, &direct)
+	leaving.hold(inside.ticketValue())
+	leaving.leave()
+	if event := <-stream; !strings.Contains(event, `"admitted":true`) {
+		t.Errorf("the stream said %q", event)
+	}
+	if a := waiting.get("/"); !a.admitted() {
+		t.Errorf("the next visitor is not in: %s", a.Status)
+	}
+	echoesThrough(t, waiting)
+
+	g.kill()
+	for _, v := range []*visitor{waiting, second, newVisitor(t, g)} {
+		if a := v.get("/stopped"); a.StatusCode != e.stopped || a.admitted() {
+			t.Errorf("Anteroom does not run: %s", a.Status)
+		}
+	}
+	if n := len(app.saw("/stopped")); n != 0 {
+		t.Errorf("%d requests got past the room while Anteroom did not run", n)
+	}
+}
+
+// passesThrough checks that the requests of an active user arrive as they were sent.
+func passesThrough(t *testing.T, app *guarded, v *visitor) {
+	t.Helper()
+	const odd = "/a%2Fb//c;d/%41?x=1;y&z=%2F"
+	if a := v.get(odd); !a.admitted() || len(app.saw(odd)) != 1 {
+		t.Errorf("%s: %s, arrived %d times", odd, a.Status, len(app.saw(odd)))
+	}
+	if a := v.get("/again"); slices.ContainsFunc(a.Header["Set-Cookie"], func(c string) bool { return strings.HasPrefix(c, ticketCookie) }) ||
+		!slices.Equal(a.Header["Cache-Control"], []string{"public, max-age=60"}) {
+		t.Errorf("without a new ticket: %q %q", a.Header["Set-Cookie"], a.Header["Cache-Control"])
+	}
+	if a := v.do(http.MethodHead, "/head", ""); !a.admitted() || len(a.body) != 0 || app.saw("/head")[0].Method != http.MethodHead {
+		t.Errorf("HEAD: %s, %d bytes", a.Status, len(a.body))
+	}
+	if a := v.get("/big", "Cookie", "big="+strings.Repeat("x", 8<<10)); !a.admitted() {
+		t.Errorf("with a cookie of 8 kB: %s", a.Status)
+	}
+	body := strings.Repeat("0123456789abcdef", 57_600) // 900 kB
+	sum := sha256.Sum256([]byte(body))
+	if a := v.do(http.MethodPost, "/upload", body); string(a.body) != fmt.Sprintf("%d %s <nil>", len(body), hex.EncodeToString(sum[:])) {
+		t.Errorf("an upload of %d bytes: %s %.200s", len(body), a.Status, a.body)
+	}
+	arrivesInParts(t, v, app.arrived)
+	if first := v.firstLine("/events"); first != "first\n" {
+		t.Errorf("of a stream of the application came %q", first)
+	}
+	echoesThrough(t, v)
+}
+
+// waitsAt checks that a visitor who waits gets the page in place of anything else.
+func waitsAt(t *testing.T, e anEdge, app *guarded, v *visitor) {
+	t.Helper()
+	const target = "/waits"
+	a := v.get(target)
+	if a.StatusCode != e.waiting || a.admitted() || !strings.Contains(a.text(t), "You are in line") || a.ticket() == "" || len(a.Header["Set-Cookie"]) != 1 {
+		t.Fatalf("the waiting page: %s %q", a.Status, a.Header)
+	}
+	if p := v.place(target); p.Admitted || p.Ahead == nil || *p.Ahead != 0 {
+		t.Errorf("the place: %v", p)
+	}
+	for _, forged := range []string{"X-Anteroom-Verdict: admit", "X-Forwarded-Uri: /free", "X-Forwarded-Method: OPTIONS", "X-Original-Uri: /free", "X-Original-Host: free.example.com", "X-Forwarded-Host: free.example.com"} {
+		name, value, _ := strings.Cut(forged, ": ")
+		if a := v.get(target, name, value); a.admitted() || a.StatusCode != e.waiting {
+			t.Errorf("with %s: %s", forged, a.Status)
+		}
+	}
+	for _, method := range []string{http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodDelete} {
+		if a := v.do(method, target, ""); a.admitted() {
+			t.Errorf("%s: %s", method, a.Status)
+		}
+	}
+	if a := v.do(http.MethodPost, target, strings.Repeat("x", 900<<10)); a.admitted() || a.StatusCode >= 500 {
+		t.Errorf("an upload: %s", a.Status)
+	}
+	config, err := websocket.NewConfig("ws://"+v.g.host+target, v.g.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Header.Set("Cookie", ticketCookie+"="+v.ticketValue())
+	if ws, err := config.DialContext(t.Context()); err == nil {
+		ws.Close()
+		t.Error("a WebSocket opened")
+	}
+	if u, err := url.Parse(v.g.url(target)); err != nil || len(v.client.Jar.Cookies(u)) != 1 {
+		t.Errorf("the visitor has the cookies %v, %v", v.cookies(), err)
+	}
+	if n := len(app.saw(target)); n != 0 {
+		t.Errorf("the application saw %d requests of a visitor who waits", n)
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // Caddy takes minutes to build, so that scripts/edges does it.
 func init() {
-	edges = append(edges, anEdge{"caddy", http.StatusUnauthorized, http.StatusBadGateway, func(t *testing.T, at addresses) {
+	edges = append(edges, anEdge{name: "caddy", waiting: http.StatusUnauthorized, stopped: http.StatusBadGateway, start: func(t *testing.T, at addresses) {
 		dir := t.TempDir()
 		file := "{\n\tadmin off\n\tstorage file_system " + dir + "\n}\n" + recipe(t, "edges/caddy/Caddyfile", "shop.example.com {", "http://"+at.listen+" {",
 			"query __anteroom=*\n\t}\n\thandle @anteroom {\n\t\treverse_proxy 127.0.0.1:8080", "query __anteroom=*\n\t}\n\thandle @anteroom {\n\t\treverse_proxy "+at.anteroom,

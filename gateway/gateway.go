@@ -89,8 +89,8 @@ type Config struct {
 	// TrustedProxies are the peers that may report the client's address. By default there are none, and forwarding
 	// headers are ignored.
 	TrustedProxies []netip.Prefix
-	// EdgePeers are the proxies that may ask [Gateway.ForwardAuth]. Nil means this machine's.
-	EdgePeers []netip.Prefix
+	// ForwardAuthPeers are the proxies that may ask [Gateway.ForwardAuth]. Nil means this machine's.
+	ForwardAuthPeers []netip.Prefix
 	// ForwardedHeader makes Forwarded (RFC 7239) the header in which the trusted proxies say
 	// so. By default it is X-Forwarded-For. Only one of them is ever read.
 	ForwardedHeader bool

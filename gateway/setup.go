@@ -35,7 +35,7 @@ type setup struct {
 	methods   map[string]bool
 	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
-	edgePeers []netip.Prefix
+	askers    []netip.Prefix // of forward-auth
 	transport *http.Transport
 	fast      *h1.Transport // around transport
 	turned    chan struct{} // holds a value after an origin has fallen ill or recovered
@@ -170,9 +170,9 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	for _, p := range cfg.TrustedProxies {
 		s.trusted = append(s.trusted, p.Masked())
 	}
-	s.edgePeers = loopback
-	if cfg.EdgePeers != nil {
-		s.edgePeers = cfg.EdgePeers
+	s.askers = loopback
+	if cfg.ForwardAuthPeers != nil {
+		s.askers = cfg.ForwardAuthPeers
 	}
 	hosts := s.addSites(old, add)
 	open := slices.ContainsFunc(cfg.Sites, func(one Site) bool { return one.OpenHosts })

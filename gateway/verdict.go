@@ -15,28 +15,28 @@ import (
 	"github.com/anteroom/anteroom/route"
 )
 
-// VerdictHeader is the header in which [Gateway.ForwardAuth] tells an edge what becomes of the visitor's request:
+// VerdictHeader is the header in which [Gateway.ForwardAuth] tells a proxy what becomes of the visitor's request:
 // admit, pass, wait or refuse.
 const VerdictHeader = "X-Anteroom-Verdict"
 
-// TicketHeader repeats the Set-Cookie line of the ticket. Edges pass Set-Cookie of an answer that admits on in part, join
-// several lines into a broken one, or drop it.
+// TicketHeader repeats the Set-Cookie line of the ticket. Proxies pass on only some of the Set-Cookie lines of an
+// answer that admits, join them into a broken one, or drop them.
 const TicketHeader = "X-Anteroom-Set-Ticket"
 
-// edge is how a kind of proxy asks about a visitor's request.
-type edge struct {
+// dialect is how a kind of proxy asks about a visitor's request (forward-auth).
+type dialect struct {
 	// prefix begins the headers for the visitor's method, host and address. Empty: they are the question's own, and the
 	// address follows its path.
 	prefix string
-	// hosted edges also ask with the visitor's Host.
+	// hosted proxies also ask with the visitor's Host.
 	hosted bool
-	// page edges pass the answer's headers and body on to a visitor who waits. The others send such a visitor's request
+	// page proxies pass the answer's headers and body on to a visitor who waits. The others send such a visitor's request
 	// to Anteroom, which then gives the place in line and the page.
 	page bool
 }
 
-// edges are the dialects, by their names in the path of the question.
-var edges = map[string]edge{
+// dialects by their names in the path of the question.
+var dialects = map[string]dialect{
 	"nginx":   {prefix: "X-Original-", hosted: true},
 	"haproxy": {prefix: "X-Original-", hosted: true},
 	"caddy":   {prefix: "X-Forwarded-", hosted: true, page: true},
@@ -44,39 +44,39 @@ var edges = map[string]edge{
 	"envoy":   {page: true},
 }
 
-// loopback are the edges' addresses unless Config.EdgePeers names them.
+// loopback are the addresses that may ask unless Config.ForwardAuthPeers names them.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// ForwardAuth returns the handler for edges: proxies that keep the traffic and ask about each request of a visitor. It
-// belongs on a listener of its own, because it believes what an edge says about the visitor. Questions from other
-// addresses than Config.EdgePeers get 403.
+// ForwardAuth returns the handler for proxies that keep the traffic and ask about each request of a visitor. It
+// belongs on a listener of its own, because it believes what a proxy says about the visitor. Questions from other
+// addresses than Config.ForwardAuthPeers get 403.
 //
-// The path is /check/ and the kind of the edge: nginx, haproxy, caddy, traefik or envoy. Before it, /rooms/NAME says which
+// The path is /check/ and the kind of the proxy: nginx, haproxy, caddy, traefik or envoy. Before it, /rooms/NAME says which
 // room has to cover the request, or else it is refused.
 //
 // The status is 200 if the request may go to the origin, and 401 otherwise, whatever queueing_status_code is. A question
 // that does not say what the visitor asks for, or says it in two ways, gets 400. The verdict is in [VerdictHeader], the
 // cookie in Set-Cookie and in [TicketHeader], the proof in its usual header.
-func (g *Gateway) ForwardAuth() http.Handler { return http.HandlerFunc(g.serveEdge) }
+func (g *Gateway) ForwardAuth() http.Handler { return http.HandlerFunc(g.serveQuestion) }
 
-func (g *Gateway) serveEdge(w http.ResponseWriter, q *http.Request) {
+func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
 	s := g.live.Load()
 	peer := peerOf(q.RemoteAddr)
-	if !containsAddr(s.edgePeers, peer) {
-		g.refuseEdge(s, w, q, refusal{http.StatusForbidden, "not in forward_auth.peers", true})
+	if !containsAddr(s.askers, peer) {
+		g.refuseQuestion(s, w, q, refusal{http.StatusForbidden, "not in forward_auth.peers", true})
 		return
 	}
-	e, room, target, ok := edgeOf(q.RequestURI)
+	d, room, target, ok := dialectOf(q.RequestURI)
 	if !ok {
-		g.refuseEdge(s, w, q, refusal{http.StatusBadRequest, "the path is not /check/ and nginx, haproxy, caddy, traefik or envoy", false})
+		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, "the path is not /check/ and nginx, haproxy, caddy, traefik or envoy", false})
 		return
 	}
-	r, err := s.asked(e, q, target)
+	r, err := s.asked(d, q, target)
 	if err != nil {
-		g.refuseEdge(s, w, q, refusal{http.StatusBadRequest, err.Error(), false})
+		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, err.Error(), false})
 		return
 	}
-	v := &verdict{ResponseWriter: w, edge: e, proofHeader: s.proofHeader, noBody: !e.page || r.Method == http.MethodHead}
+	v := &verdict{ResponseWriter: w, dialect: d, proofHeader: s.proofHeader, noBody: !d.page || r.Method == http.MethodHead}
 	if r.URL == nil || room != "" && !s.isCovered(r, room) {
 		g.refuse(v, r, refusal{http.StatusBadRequest, "The address is not valid here", false})
 		return
@@ -93,8 +93,8 @@ func (g *Gateway) serveEdge(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// refuseEdge answers a question that is not about a visitor's request. The operator has to read why.
-func (g *Gateway) refuseEdge(s *setup, w http.ResponseWriter, q *http.Request, no refusal) {
+// refuseQuestion answers a question that is not about a visitor's request. The operator has to read why.
+func (g *Gateway) refuseQuestion(s *setup, w http.ResponseWriter, q *http.Request, no refusal) {
 	g.count.refuse(no.status)
 	if s.log != nil && g.lines.allow(s.now()) {
 		path, _, _ := strings.Cut(q.RequestURI, "?")
@@ -105,46 +105,46 @@ func (g *Gateway) refuseEdge(s *setup, w http.ResponseWriter, q *http.Request, n
 	no.answer(w, q)
 }
 
-// edgeOf reads the path of a question: the kind of edge, the room if one is named, and what follows.
-func edgeOf(uri string) (e edge, room, rest string, ok bool) {
+// dialectOf reads the path of a question: the kind of proxy, the room if one is named, and what follows.
+func dialectOf(uri string) (d dialect, room, rest string, ok bool) {
 	path := uri
 	if after, found := strings.CutPrefix(path, "/rooms/"); found {
 		i := max(strings.IndexByte(after, '/'), 0)
 		if room, path = after[:i], after[i:]; room == "" {
-			return e, "", "", false
+			return d, "", "", false
 		}
 	}
 	after, found := strings.CutPrefix(path, "/check/")
 	if i := strings.IndexAny(after, "/?"); i >= 0 {
 		after, rest = after[:i], after[i:]
 	}
-	e, known := edges[after]
+	d, known := dialects[after]
 	// Caddy adds the visitor's query to the path of its questions.
-	return e, room, rest, found && known && (e.prefix == "" || rest == "" || rest[0] == '?')
+	return d, room, rest, found && known && (d.prefix == "" || rest == "" || rest[0] == '?')
 }
 
-// asked makes the visitor's request from an edge's question, as if it had arrived here. Target is what follows the
-// question's path. An error says what the edge should have said. The URL is nil if the visitor's address is none: one
-// with a "#", above all, where an edge may stop reading and an origin may not.
-func (s *setup) asked(e edge, q *http.Request, target string) (*http.Request, error) {
+// asked makes the visitor's request from a proxy's question, as if it had arrived here. Target is what follows the
+// question's path. An error says what the proxy should have said. The URL is nil if the visitor's address is none: one
+// with a "#", above all, where a proxy may stop reading and an origin may not.
+func (s *setup) asked(d dialect, q *http.Request, target string) (*http.Request, error) {
 	h := q.Header
 	method, host := q.Method, q.Host
-	if e.prefix != "" {
+	if d.prefix != "" {
 		var err error
-		if method, err = only(h, e.prefix+"Method"); err != nil {
+		if method, err = only(h, d.prefix+"Method"); err != nil {
 			return nil, err
 		}
-		if host, err = only(h, e.prefix+"Host"); err != nil {
+		if host, err = only(h, d.prefix+"Host"); err != nil {
 			return nil, err
 		}
-		if target, err = only(h, e.prefix+"Uri"); err != nil {
+		if target, err = only(h, d.prefix+"Uri"); err != nil {
 			return nil, err
 		}
 		if q.Method != http.MethodGet && q.Method != method {
-			return nil, errors.New("the method is neither GET nor the one in " + e.prefix + "Method")
+			return nil, errors.New("the method is neither GET nor the one in " + d.prefix + "Method")
 		}
-		if e.hosted && !isSameHost(q.Host, host) {
-			return nil, errors.New("Host and " + e.prefix + "Host differ")
+		if d.hosted && !isSameHost(q.Host, host) {
+			return nil, errors.New("Host and " + d.prefix + "Host differ")
 		}
 	}
 	scheme, err := only(h, "X-Forwarded-Proto")
@@ -169,7 +169,7 @@ func (s *setup) asked(e edge, q *http.Request, target string) (*http.Request, er
 		}
 	}
 	delete(h, "Upgrade")
-	if len(h["Sec-Websocket-Key"]) > 0 { // edges take the Upgrade off their questions
+	if len(h["Sec-Websocket-Key"]) > 0 { // proxies take the Upgrade off their questions
 		h["Upgrade"], h["Connection"] = []string{"websocket"}, []string{"Upgrade"}
 	}
 	if strings.HasPrefix(target, "/") && !strings.Contains(target, "#") {
@@ -177,7 +177,7 @@ func (s *setup) asked(e edge, q *http.Request, target string) (*http.Request, er
 			r.URL = u
 		}
 	}
-	// Rules see the port that the scheme stands for, not that of the edges' listener.
+	// Rules see the port that the scheme stands for, not that of this listener.
 	return r.WithContext(context.WithValue(q.Context(), http.LocalAddrContextKey, &net.TCPAddr{Port: port})), nil
 }
 
@@ -209,12 +209,12 @@ func (s *setup) isCovered(r *http.Request, room string) bool {
 	return err == nil && m != nil && m.Room.Name == room
 }
 
-// verdict is the answer to an edge's question. For the exchange it is two things: the writer to the visitor, and the
+// verdict is the answer to a proxy's question. For the exchange it is two things: the writer to the visitor, and the
 // handler in the place of the origin. Only what arrives there may go to the origin; all else that the exchange writes,
-// with whatever status, tells the edge that it may not.
+// with whatever status, tells the proxy that it may not.
 type verdict struct {
 	http.ResponseWriter
-	edge        edge
+	dialect     dialect
 	proofHeader string
 	noBody      bool
 
@@ -233,7 +233,7 @@ func (x *exchange) verdict() *verdict {
 // pageElsewhere reports whether the waiting page of the request will come of another one, which then joins the queue.
 func (x *exchange) pageElsewhere() bool {
 	v := x.verdict()
-	return v != nil && !v.edge.page
+	return v != nil && !v.dialect.page
 }
 
 // decided takes the decision of the room.
@@ -245,14 +245,14 @@ func (v *verdict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["Cache-Control"] = valueNoStore
 	if proof := r.Header[v.proofHeader]; len(proof) > 0 {
 		h[v.proofHeader] = proof
-	} else if v.edge.prefix == "" {
+	} else if v.dialect.prefix == "" {
 		h["X-Envoy-Auth-Headers-To-Remove"] = []string{strings.ToLower(v.proofHeader)} // the visitor's forgery
 	}
 	v.through = true
 	w.WriteHeader(http.StatusOK)
 }
 
-// verdict is what the edge is told.
+// verdict is what the proxy is told.
 func (v *verdict) verdict() anteroom.Verdict {
 	switch {
 	case v.through && !v.asked:
@@ -263,7 +263,7 @@ func (v *verdict) verdict() anteroom.Verdict {
 	return anteroom.Refuse
 }
 
-// WriteHeader implements http.ResponseWriter. The status is for a visitor, and the edge gets its own.
+// WriteHeader implements http.ResponseWriter. The status is for a visitor, and the proxy gets its own.
 func (v *verdict) WriteHeader(int) {
 	if v.answered {
 		return
@@ -276,13 +276,13 @@ func (v *verdict) WriteHeader(int) {
 	}
 	h := v.Header()
 	h[VerdictHeader] = []string{is.String()}
-	if status == http.StatusUnauthorized && !v.edge.page {
+	if status == http.StatusUnauthorized && !v.dialect.page {
 		delete(h, "Set-Cookie") // Anteroom sets one when it shows the page
 	}
 	if cookie := h["Set-Cookie"]; len(cookie) > 0 {
 		h[TicketHeader] = cookie[:1:1]
 	}
-	delete(h, "Connection") // to the edge, it stays
+	delete(h, "Connection") // to the proxy, it stays
 	if v.noBody {
 		delete(h, "Content-Length")
 		delete(h, "Content-Encoding")

@@ -12,9 +12,9 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// asking are the headers by which an edge says what the visitor asks for.
+// asking are the headers by which a proxy says what the visitor asks for.
 func asking(name, method, host, target string) []string {
-	switch edges[name].prefix {
+	switch dialects[name].prefix {
 	case "X-Original-":
 		return []string{"Host", host, "X-Original-Method", method, "X-Original-Host", host, "X-Original-Uri", target, "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.7"}
 	case "X-Forwarded-":
@@ -26,10 +26,10 @@ func asking(name, method, host, target string) []string {
 	return []string{"Host", host, "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.7"}
 }
 
-// question is one of the edge about a visitor's request. More are the visitor's headers.
+// question is that of a proxy about a visitor's request. More are the visitor's headers.
 func question(name, method, host, target string, more ...string) *http.Request {
 	own, path := "GET", "/check/"+name
-	if edges[name].prefix == "" {
+	if dialects[name].prefix == "" {
 		own, path = method, path+target
 	}
 	q := httptest.NewRequest(own, "/", nil)
@@ -66,8 +66,8 @@ func says(t *testing.T, res *http.Response, want string) {
 	}
 }
 
-func everyEdge(t *testing.T, f func(t *testing.T, name string)) {
-	for name := range edges {
+func everyDialect(t *testing.T, f func(t *testing.T, name string)) {
+	for name := range dialects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(t, name)
@@ -77,7 +77,7 @@ func everyEdge(t *testing.T, f func(t *testing.T, name string)) {
 
 func TestVerdictAdmits(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, admit, withProof(t))
 		res := w.asks(question(name, "POST", testHost, "/cart?x=1;y", "X-Anteroom-Assertion", "forged", "X-Anteroom-Verdict", "admit"))
 		says(t, res, "admit")
@@ -103,7 +103,7 @@ func TestVerdictAdmits(t *testing.T) {
 // A session that needs no new cookie gets none, and no empty header of it.
 func TestVerdictOfASession(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, admit)
 		for _, size := range []int{0, 8 << 10} {
 			res := w.asks(question(name, "GET", testHost, "/", "Cookie", "big="+strings.Repeat("x", size), "Cookie", w.seal(session())))
@@ -119,10 +119,10 @@ func TestVerdictOfASession(t *testing.T) {
 	})
 }
 
-// Whatever a room says to visitors who wait, the edge hears that they do.
+// Whatever a room says to visitors who wait, the proxy hears that they do.
 func TestNoStatusOfThePageIsAVerdict(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		for _, status := range []int{200, 202, 429} {
 			w := newWorld(t, line, withRoom(func(r *anteroom.Room) { r.QueueingStatusCode, r.JSONResponse = status, true }))
 			for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
@@ -139,18 +139,18 @@ func TestNoStatusOfThePageIsAVerdict(t *testing.T) {
 	})
 }
 
-// Edges that pass the answer on get the page with its cookie. The others send the request to Anteroom, where the visitor
+// Proxies that pass the answer on get the page with its cookie. The others send the request to Anteroom, where the visitor
 // joins the queue: once.
 func TestPageComesOnce(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, line)
 		res := w.asks(question(name, "GET", testHost, "/"))
 		body := readAll(t, res)
-		if v := w.door.seen(); v[0].NoJoin == edges[name].page {
+		if v := w.door.seen(); v[0].NoJoin == dialects[name].page {
 			t.Errorf("joins: %v", !v[0].NoJoin)
 		}
-		if !edges[name].page {
+		if !dialects[name].page {
 			says(t, res, "refuse")
 			if body != "" || len(res.Header["Set-Cookie"]) > 0 {
 				t.Errorf("the answer has %d bytes and cookies %q", len(body), res.Header["Set-Cookie"])
@@ -194,10 +194,10 @@ func TestQuestionsWithoutAnOriginal(t *testing.T) {
 			t.Errorf("%s: the log says %q", what, log.String())
 		}
 	}
-	for name, e := range edges {
+	for name, d := range dialects {
 		part := []string{"X-Forwarded-Proto"}
-		if e.prefix != "" {
-			part = append(part, e.prefix+"Method", e.prefix+"Host", e.prefix+"Uri")
+		if d.prefix != "" {
+			part = append(part, d.prefix+"Method", d.prefix+"Host", d.prefix+"Uri")
 		}
 		for _, h := range part {
 			q := question(name, "GET", testHost, "/")
@@ -213,7 +213,7 @@ func TestQuestionsWithoutAnOriginal(t *testing.T) {
 		q := question(name, "GET", testHost, "/")
 		q.Header.Set("X-Forwarded-Proto", "https, http")
 		bad(name+" with two schemes", q, "neither http nor https")
-		if e.prefix != "" {
+		if d.prefix != "" {
 			q = question(name, "GET", testHost, "/")
 			q.Method = "POST"
 			bad(name+" that asks with another method", q, "the method is neither GET nor")
@@ -221,7 +221,7 @@ func TestQuestionsWithoutAnOriginal(t *testing.T) {
 			q.RequestURI += "/tickets"
 			bad(name+" with more behind its path", q, "the path is not")
 		}
-		if e.hosted {
+		if d.hosted {
 			q = question(name, "GET", testHost, "/")
 			q.Host = "open.example.com"
 			bad(name+" with two hosts", q, "Host differ")
@@ -261,7 +261,7 @@ func TestWhoMayAsk(t *testing.T) {
 			cfg.TrustedProxies = prefixes("10.0.1.0/24")
 			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 			if c.peers != "" {
-				cfg.EdgePeers = prefixes(c.peers)
+				cfg.ForwardAuthPeers = prefixes(c.peers)
 			}
 		}))
 		q := question("nginx", "GET", testHost, "/")
@@ -280,11 +280,11 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// What the edge matched and what Anteroom decides about can differ. Then the request is not admitted, or belongs to the
+// What the proxy matched and what Anteroom decides about can differ. Then the request is not admitted, or belongs to the
 // room by one of its readings.
-func TestEdgeAndAnteroomReadTheSame(t *testing.T) {
+func TestProxyAndAnteroomReadTheSame(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, line, withRoom(func(r *anteroom.Room) { r.Routes[0].Path = "/tickets" }))
 		for target, want := range map[string]string{
 			"/":                   "pass",
@@ -315,7 +315,7 @@ func TestEdgeAndAnteroomReadTheSame(t *testing.T) {
 				t.Errorf("%s: %s, want %s", target, got, want)
 			}
 			says(t, res, res.Header.Get(VerdictHeader))
-			// An edge that has matched the room's location says so, and nothing outside the room gets by.
+			// A proxy that has matched the room's location says so, and nothing outside the room gets by.
 			q := question(name, "GET", testHost, target, "Cookie", w.seal(waiting()))
 			q.RequestURI = "/rooms/shop" + q.RequestURI
 			if res := w.asks(q); res.StatusCode != http.StatusUnauthorized {
@@ -349,10 +349,10 @@ func TestQuestionNamesTheRoom(t *testing.T) {
 	}
 }
 
-// What bypasses the room passes without a proof, which the edge has to remove.
+// What bypasses the room passes without a proof, which the proxy has to remove.
 func TestVerdictPasses(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, line, withProof(t), withConfig(ruled(t, `http.request.uri.path eq "/free" and ip.src eq 192.0.2.7 and ssl`)))
 		for target, want := range map[string]string{"/free": "pass", "/dear": "wait"} {
 			res := w.asks(question(name, "GET", testHost, target, "Cookie", w.seal(waiting()), "X-Anteroom-Assertion", "forged"))
@@ -369,7 +369,7 @@ func TestVerdictPasses(t *testing.T) {
 	})
 }
 
-// The client is who the edge says, past the operator's other proxies. If it says nothing, nobody is known.
+// The client is who the proxy says, past the operator's other proxies. If it says nothing, nobody is known.
 func TestClientOfAQuestion(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ chain, want string }{
@@ -396,11 +396,11 @@ func TestClientOfAQuestion(t *testing.T) {
 	}
 }
 
-// The questions of the waiting page are for Anteroom itself: the edge must not let them through, and streams would never
+// The questions of the waiting page are for Anteroom itself: the proxy must not let them through, and streams would never
 // end.
 func TestPagesQuestionsAreNotDecided(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, admit)
 		for _, target := range []string{"/?__anteroom=status", "/x?a=1&__anteroom=stream.12", "/?%5F_anteroom=hold", "/?__anteroom=other", "/.well-known/anteroom/jwks.json", "/.well-known/anteroom/x"} {
 			says(t, w.asks(question(name, "GET", testHost, target)), "wait")
@@ -414,7 +414,7 @@ func TestPagesQuestionsAreNotDecided(t *testing.T) {
 // A WebSocket's handshake arrives without its Upgrade. It takes a free seat and never joins the queue, and is not switched.
 func TestQuestionAboutAWebSocket(t *testing.T) {
 	t.Parallel()
-	everyEdge(t, func(t *testing.T, name string) {
+	everyDialect(t, func(t *testing.T, name string) {
 		w := newWorld(t, line)
 		handshake := []string{"Sec-Websocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-Websocket-Version", "13"}
 		says(t, w.asks(question(name, "GET", testHost, "/ws", handshake...)), "refuse")
@@ -428,7 +428,7 @@ func TestQuestionAboutAWebSocket(t *testing.T) {
 	})
 }
 
-// Too many requests in flight: the edge does not let them through either.
+// Too many requests in flight: the proxy does not let them through either.
 func TestVerdictUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, admit, withConfig(func(c *Config) { c.MaxInFlight = 1 }))
@@ -436,7 +436,7 @@ func TestVerdictUnderLoad(t *testing.T) {
 	says(t, w.asks(question("traefik", "GET", testHost, "/")), "refuse")
 }
 
-// Edges keep their connections; a page on one of them does not end it later.
+// Proxies keep their connections; a page on one of them does not end it later.
 func TestQuestionsShareAConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, line, withConfig(func(c *Config) { c.Timeouts.Page = time.Millisecond }))

@@ -9,7 +9,7 @@ import (
 // asks is a question of nginx about a visitor's request.
 func (r *running) asks(path string) answer {
 	r.t.Helper()
-	req, err := http.NewRequest("GET", "http://"+r.s.Addresses().Edges+path, nil)
+	req, err := http.NewRequest("GET", "http://"+r.s.Addresses().ForwardAuth+path, nil)
 	if err == nil {
 		req.Host = "shop.example.com"
 		for _, h := range []string{"X-Original-Method: GET", "X-Original-Host: shop.example.com", "X-Original-Uri: /", "X-Forwarded-Proto: http", "X-Forwarded-For: 192.0.2.7"} {

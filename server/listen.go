@@ -44,7 +44,7 @@ func (s *Server) listen(cfg config.Config) error {
 		}
 	}
 	if a := cfg.ForwardAuth.Listen; a != "" {
-		if s.edges, err = bind("forward_auth.listen", a); err != nil {
+		if s.askers, err = bind("forward_auth.listen", a); err != nil {
 			return err
 		}
 	}

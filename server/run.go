@@ -139,10 +139,10 @@ func (s *Server) serve() (servers, <-chan error) {
 		all.visitors = append(all.visitors, redirect)
 		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
-	if s.edges != nil {
-		edges := newDraining(h1.NewServer(s.edgeServer(cfg)), s.edges)
-		all.visitors = append(all.visitors, edges)
-		start(edges.Serve, s.edges)
+	if s.askers != nil {
+		asked := newDraining(h1.NewServer(s.forwardAuthServer(cfg)), s.askers)
+		all.visitors = append(all.visitors, asked)
+		start(asked.Serve, s.askers)
 	}
 	admin := s.admin
 	if cfg.AdminTLS.On() {
@@ -165,20 +165,20 @@ func (s *Server) visitorServer(cfg config.Config) *h1.Server {
 
 // Times of the listener for proxies.
 const (
-	// edgeWrite is from a question to the end of its answer. A visitor may be held for a moment before.
-	edgeWrite = 15 * time.Second
-	// edgeIdle is until the next question on a connection. Proxies keep theirs open, for less than that.
-	edgeIdle = 5 * time.Minute
+	// verdictTime is from a question to the end of its answer. A visitor may be held for a moment before.
+	verdictTime = 15 * time.Second
+	// verdictIdle is until the next question on a connection. Proxies keep theirs open, for less than that.
+	verdictIdle = 5 * time.Minute
 )
 
-// edgeServer answers proxies that ask for verdicts.
-func (s *Server) edgeServer(cfg config.Config) *http.Server {
+// forwardAuthServer answers proxies that ask for verdicts.
+func (s *Server) forwardAuthServer(cfg config.Config) *http.Server {
 	return &http.Server{
 		Handler:           s.gateway.ForwardAuth(),
 		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
-		ReadTimeout:       edgeWrite,
-		WriteTimeout:      edgeWrite,
-		IdleTimeout:       edgeIdle,
+		ReadTimeout:       verdictTime,
+		WriteTimeout:      verdictTime,
+		IdleTimeout:       verdictIdle,
 		MaxHeaderBytes:    2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}

@@ -91,7 +91,7 @@ type Server struct {
 
 	visitors  []net.Listener
 	redirect  net.Listener
-	edges     net.Listener // for proxies that ask; nil without forward_auth
+	askers    net.Listener // for proxies that ask; nil without forward_auth
 	admin     net.Listener
 	listeners map[string]net.Listener // by configured address, to be handed over
 
@@ -218,7 +218,8 @@ type Addresses struct {
 	Visitors []string
 	Admin    string
 	Redirect string // empty when there is none
-	Edges    string // of forward_auth; empty when there is none
+	// ForwardAuth is for proxies that ask; empty when there is none.
+	ForwardAuth string
 }
 
 // Addresses returns what the server is bound to.
@@ -231,8 +232,8 @@ func (s *Server) Addresses() Addresses {
 	if s.redirect != nil {
 		a.Redirect = s.redirect.Addr().String()
 	}
-	if s.edges != nil {
-		a.Edges = s.edges.Addr().String()
+	if s.askers != nil {
+		a.ForwardAuth = s.askers.Addr().String()
 	}
 	return a
 }

@@ -18,7 +18,7 @@ ARGS ?=
 # What make release makes.
 VERSION ?=
 
-.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report sim mutants model fuzz clean help
+.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report edges sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -64,6 +64,9 @@ cluster: ## Three data centres on this machine, faults, the origin's log as the 
 
 cluster-report: ## The same, drawn into REPORT (cluster-report): CLUSTER="spike-world kill cut-queue"
 	scripts/cluster -page $(REPORT) $(ARGS) $(CLUSTER)
+
+edges: ## The proxies that ask Anteroom (docs/edges.md), with Caddy, which takes minutes to build
+	scripts/edges $(ARGS)
 
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)

@@ -20,7 +20,8 @@
 //  8. The origin's response passes back. The ticket is added, and the origin's command to revoke is obeyed and
 //     removed (answer.go).
 //
-// [Gateway.Middleware] does the same with a handler of the caller in place of the origin.
+// [Gateway.Middleware] does the same with a handler of the caller in place of the origin. [Gateway.ForwardAuth] does it for
+// a proxy that asks about a request: the verdict stands in place of the origin, and in place of every other answer (verdict.go).
 //
 // An origin sees the visitor's request with these changes: our tickets are cut out of the Cookie header (other cookies
 // stay byte for byte), forwarding headers are ours, the proof is added, and trailers of the request are dropped. Path

@@ -36,6 +36,8 @@ var effects = map[string]string{
 	"traces.endpoint":                 "TestTracesReachTheReceiver",
 	"traces.sample":                   "TestTracesReachTheReceiver, TestWhoIsTraced",
 	"trusted_proxies":                 "server",
+	"forward_auth.listen":             "TestForwardAuthListener; lab/e2e TestEdges",
+	"forward_auth.peers":              "TestForwardAuthListener; gateway TestWhoMayAsk",
 	"tls.certificates":                "TestCertificateIsChosenByName",
 	"tls.acme.hosts":                  "TestCertificatesFromAnAuthority",
 	"tls.acme.email":                  "server",

@@ -22,11 +22,6 @@ import (
 // Traefik and Envoy cannot run in these tests: no package of the system and no module has them. Doubles follow the rules that
 // their documents and sources state, with the configurations of examples/edges: what they ask, what of the answer they pass
 // on, and to whom. They show that Anteroom and the configurations fit these rules, and nothing about the programs.
-func init() {
-	edges = append(edges,
-		anEdge{name: "traefik", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
-		anEdge{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true})
-}
 
 // serveEdge serves visitors of a double.
 func serveEdge(t *testing.T, listen string, h http.HandlerFunc) {

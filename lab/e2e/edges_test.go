@@ -34,7 +34,7 @@ type anEdge struct {
 	aliased bool // it leaves other spellings of our headers to another setting
 }
 
-// edges are those that run everywhere; edges_doubles_test.go and edges_caddy_test.go have more.
+// edges are those that run everywhere. TestEdgeCaddy does not.
 var edges = []anEdge{
 	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, start: func(t *testing.T, at addresses) {
 		dir := t.TempDir()
@@ -51,6 +51,8 @@ var edges = []anEdge{
 		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy/haproxy.cfg", "bind :80", "bind "+at.listen, "lua-load /etc/haproxy/anteroom.lua", "lua-load "+script,
 			"server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
 	}},
+	{name: "traefik", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
+	{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true},
 }
 
 // runs runs a proxy until the test ends.

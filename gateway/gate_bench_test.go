@@ -46,6 +46,24 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
+// BenchmarkVerdict is our own part of a proxy's question about a request of an active user.
+func BenchmarkVerdict(b *testing.B) {
+	_, g, cookie := benchGateway(b, admit, session())
+	h := g.ForwardAuth()
+	r := httptest.NewRequest("GET", "/check/nginx", nil)
+	r.Host, r.RemoteAddr = testHost, "127.0.0.1:5000"
+	w := &nowhere{h: make(http.Header)}
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(w.h)
+		clear(r.Header)
+		r.Header["Cookie"] = cookie
+		r.Header["X-Original-Method"], r.Header["X-Original-Host"], r.Header["X-Original-Uri"] = []string{"GET"}, []string{testHost}, []string{"/products?page=2"}
+		r.Header["X-Forwarded-Proto"], r.Header["X-Forwarded-For"] = []string{"http"}, []string{"192.0.2.7"}
+		h.ServeHTTP(w, r)
+	}
+}
+
 func benchGateway(b *testing.B, decide func(anteroom.Visit) anteroom.Decision, t anteroom.Ticket) (*setup, *Gateway, []string) {
 	b.Helper()
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, JSONResponse: true}.WithDefaults()

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -117,12 +120,17 @@ func (o *guarded) saw(target string) (out []*http.Request) {
 }
 
 const twoSeats = `  - name: shop
-    host: "*"
+    host: 127.0.0.1
     total_active_users: 2
     new_users_per_minute: 600
     session_duration: 5m
     first_session: 5m
     enabled_origin_commands: revoke
+  - name: free
+    host: free.example.com
+    total_active_users: 2
+    new_users_per_minute: 2
+    suspended: true
 `
 
 // The edges of docs/edges.md with the configurations of examples/edges: admitted visitors reach the application through the
@@ -181,6 +189,7 @@ func testEdge(t *testing.T, e anEdge) {
 
 	waiting := newVisitor(t, g)
 	waitsAt(t, e, app, waiting)
+	readsNothingElse(t, app, at.listen)
 	stream := waiting.stream()
 	leaving := newVisitor(t, &direct)
 	leaving.hold(inside.ticketValue())
@@ -272,5 +281,58 @@ func waitsAt(t *testing.T, e anEdge, app *guarded, v *visitor) {
 	}
 	if n := len(app.saw(target)); n != 0 {
 		t.Errorf("the application saw %d requests of a visitor who waits", n)
+	}
+}
+
+// readsNothingElse sends what can be read in two ways, while no seat is free. Whatever the proxy makes of it, the application must
+// not see it, except as a request for the host that nobody has to wait for.
+func readsNothingElse(t *testing.T, app *guarded, listen string) {
+	t.Helper()
+	app.mu.Lock()
+	before := len(app.seen)
+	app.mu.Unlock()
+	for _, text := range []string{
+		"GET //two HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /x/..;/two HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /x/%2e%2e%2ftwo HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /two#/free HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /two%00 HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /%zz HTTP/1.1\nHost: LISTEN\n\n",
+		"GET http://free.example.com/two HTTP/1.1\nHost: LISTEN\n\n",
+		"GET http://LISTEN/two HTTP/1.1\nHost: free.example.com\n\n",
+		"GET /two HTTP/1.1\nHost: LISTEN\nHost: free.example.com\n\n",
+		"GET /two HTTP/1.1\nHost: LISTEN, free.example.com\n\n",
+		"GET /two HTTP/1.1\nHost:\n\n",
+		"GET /two HTTP/1.1\n\n",
+		"GET /two HTTP/1.0\n\n",
+		"get /two HTTP/1.1\nHost: LISTEN\n\n",
+		"TRACE /two HTTP/1.1\nHost: LISTEN\n\n",
+		"CONNECT LISTEN HTTP/1.1\nHost: LISTEN\n\n",
+		"OPTIONS * HTTP/1.1\nHost: LISTEN\n\n",
+		"GET /two HTTP/1.1\nHost: LISTEN\nX-Original-URI: /free\nX-Original-Method: OPTIONS\nX-Original-Host: free.example.com\nX-Forwarded-Proto: x\n\n",
+		"GET /two HTTP/1.1\nHost: LISTEN\nConnection: X-Original-URI, X-Forwarded-Uri, Cookie, Host\n\n",
+		"POST /two HTTP/1.1\nHost: LISTEN\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\nGET /two HTTP/1.1\nHost: LISTEN\n\n",
+	} {
+		c, err := net.Dial("tcp", listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "LISTEN", listen), "\n", "\r\n")
+		if _, err := io.WriteString(c, text); err != nil {
+			t.Errorf("%.60q: %v", text, err)
+		}
+		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+			res.Body.Close()
+		}
+		c.Close()
+	}
+	app.mu.Lock()
+	defer app.mu.Unlock()
+	for _, r := range app.seen[before:] {
+		if r.Host == "free.example.com" {
+			continue
+		}
+		t.Errorf("the application saw %s %s of %s", r.Method, r.RequestURI, r.Host)
 	}
 }

@@ -140,7 +140,7 @@ func (s *Server) serve() (servers, <-chan error) {
 		start(redirect.Serve, gateway.Limit(s.redirect, most, cfg.TrustedProxies))
 	}
 	if s.askers != nil {
-		asked := newDraining(h1.NewServer(s.forwardAuthServer(cfg)), s.askers)
+		asked := newDraining(s.forwardAuthServer(cfg), s.askers)
 		all.visitors = append(all.visitors, asked)
 		start(asked.Serve, s.askers)
 	}
@@ -171,9 +171,9 @@ const (
 	verdictIdle = 5 * time.Minute
 )
 
-// forwardAuthServer answers proxies that ask for verdicts.
-func (s *Server) forwardAuthServer(cfg config.Config) *http.Server {
-	return &http.Server{
+// forwardAuthServer answers proxies that ask for verdicts. It leaves them to net/http, which bounds the whole answer.
+func (s *Server) forwardAuthServer(cfg config.Config) *h1.Server {
+	srv := h1.NewServer(&http.Server{
 		Handler:           s.gateway.ForwardAuth(),
 		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
 		ReadTimeout:       verdictTime,
@@ -181,7 +181,9 @@ func (s *Server) forwardAuthServer(cfg config.Config) *http.Server {
 		IdleTimeout:       verdictIdle,
 		MaxHeaderBytes:    2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	})
+	srv.Off = func() bool { return true }
+	return srv
 }
 
 func end(ctx context.Context, srv interface {

@@ -19,12 +19,14 @@ type request struct {
 	Op   string          `json:"op"`
 	Room anteroom.RoomID `json:"room,omitempty"`
 	N    int             `json:"n,omitempty"`
+	Site string          `json:"site,omitempty"`
 }
 
 const (
 	opAdmit  = "admit"
 	opStatus = "status"
 	opSites  = "sites"
+	opForget = "forget"
 )
 
 // maxRequest bounds a request, in bytes.
@@ -39,6 +41,7 @@ type reply struct {
 	Given  int           `json:"given,omitempty"`
 	Status *Status       `json:"status,omitempty"`
 	Sites  []SiteSummary `json:"sites,omitempty"`
+	Forgot *Forgotten    `json:"forgot,omitempty"`
 }
 
 // failure is an error with its kind.
@@ -129,6 +132,13 @@ func (s *shard) answerTo(data []byte) (out reply) {
 	}
 	if q.Op == opSites {
 		return reply{Sites: s.sites()}
+	}
+	if q.Op == opForget {
+		forgot, err := s.forget(q.Site)
+		if err != nil {
+			return reply{Error: failureOf(err)}
+		}
+		return reply{Forgot: &forgot}
 	}
 	if _, ok := s.host.cfg.Plan(q.Room); !ok || cluster.ShardOf(string(q.Room)) != s.number {
 		return reply{Error: failureOf(anteroom.Errorf(anteroom.NotFound, "there is no room with the id %.40q", q.Room))}

@@ -65,6 +65,30 @@ func (c *Client) Sites(ctx context.Context) (sites []SiteSummary, silent []int) 
 	return summed(sums), silent
 }
 
+// Forget writes a site off in all rooms, see engine.Coordinator.Forget, and returns what that was. The error has kind
+// Conflict if a room has heard the site in the last minute, and Unavailable if a coordinator does not answer. After an
+// error, some rooms may have forgotten the site: Forget may be repeated.
+func (c *Client) Forget(ctx context.Context, site string) (all Forgotten, err error) {
+	var answers [cluster.Shards]reply
+	var failed [cluster.Shards]error
+	var wg sync.WaitGroup
+	for shard := range cluster.Shards {
+		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, forgetFor+askFor, request{Op: opForget, Site: site}) })
+	}
+	wg.Wait()
+	for shard, a := range answers {
+		if failed[shard] != nil {
+			return all, failed[shard]
+		}
+		if a.Forgot == nil {
+			return all, errors.New("the coordinator's answer does not say what was written off; it may come from another version")
+		}
+		all.Rooms += a.Forgot.Rooms
+		all.Seats += a.Forgot.Seats
+	}
+	return all, nil
+}
+
 func (c *Client) ask(ctx context.Context, shard int, within time.Duration, q request) (a reply, err error) {
 	data, err := json.Marshal(q)
 	if err != nil {

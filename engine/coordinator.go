@@ -393,6 +393,9 @@ func (c *Coordinator) concede(r Report) bool {
 	before, owned := a.Reserved, r.Used
 	for k := range owned {
 		owned[k] += r.Returned[k] // of the same report: mixed with a newer one it would be too much
+		if a.Granted == (Units{}) {
+			owned[k] += r.Idle // a site that was written off is back, and may spend what it has
+		}
 	}
 	c.ledger.Concede(r.From, owned)
 	return a.Reserved != before
@@ -445,12 +448,8 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 		case s.key.Name == key.Name && s.key.Incarnation > key.Incarnation:
 			replaced = true
 		case s.key.Name == key.Name && s.key.Incarnation < key.Incarnation && s.lostAt == 0:
-			s.lostAt, c.dirty = now, true // what it has is known exactly now
-			c.line.orphan(uint16(i), now)
-			c.alive--
-			c.setIdle(s, 0)
-			c.weights -= s.weight
-			c.demand.add(now, -s.demand.at(now))
+			c.dirty = true // what it has is known exactly now
+			c.lose(now, uint16(i))
 		}
 		if s.lostAt != 0 && c.ledger.accounts[s.key] == nil {
 			spare = i
@@ -475,6 +474,41 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 	c.numbers[key] = len(c.sites)
 	c.sites = append(c.sites, view)
 	return len(c.sites) - 1
+}
+
+// lose ends what counts of a site as long as it lives. It stays charged.
+func (c *Coordinator) lose(now anteroom.Time, i uint16) {
+	s := c.sites[i]
+	s.lostAt = now
+	c.line.orphan(i, now)
+	c.alive--
+	c.setIdle(s, 0)
+	c.weights -= s.weight
+	c.demand.add(now, -s.demand.at(now))
+}
+
+// Forget writes a site off by its name, on an operator's word that it admits nobody any more, and returns the
+// seats that it was charged for. Whoever waits there keeps the place and comes back anywhere. A site that
+// reports again after all is charged for what it holds from then on, which may be more than the limits leave.
+func (c *Coordinator) Forget(now anteroom.Time, name string) (seats uint64) {
+	for i, s := range c.sites {
+		a := c.ledger.accounts[s.key]
+		if s.key.Name != name || a == nil {
+			continue
+		}
+		seats += uint64(max(0, a.charged(Seat)))
+		if s.lostAt == 0 {
+			c.lose(now, uint16(i))
+		}
+		c.ledger.Close(s.key)
+		delete(c.numbers, s.key)
+		// Its number serves for another site, and if it comes back, for that as a new one.
+		s.key, s.home = SiteKey{}, 0
+		c.dirty = true
+	}
+	c.grantWants(now)
+	c.dispatch(now)
+	return seats
 }
 
 // outlived says that no session of a lost incarnation is left but those that its successor

@@ -85,3 +85,76 @@ func TestAProcessAdoptsForWhatIsLeft(t *testing.T) {
 		t.Error("a session is adopted after the time")
 	}
 }
+
+// An operator writes a silent site off: what it held serves the others at once, its number another site, and if it
+// comes back, all that it holds is charged again before anything more is granted.
+func TestAForgottenSite(t *testing.T) {
+	t.Parallel()
+	now := midnight
+	co := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Hour}, LedgerRecord{}, []byte("seed"))
+	seqs := map[string]uint64{}
+	granted := map[string]Units{}
+	var stored LedgerRecord
+	send := func(name string, r Report) {
+		seqs[name]++
+		r.From, r.Seq, r.Sent, r.Full, r.Ask = SiteKey{Name: name, Incarnation: 1}, seqs[name], now, true, true
+		co.Receive(now, r)
+		for rec, ok := co.Needs(); ok; rec, ok = co.Needs() {
+			stored = rec
+			co.Stored(now, rec)
+		}
+		for _, m := range co.Take() {
+			if m.State != nil {
+				granted[m.Site.Name] = m.State.Granted
+			}
+		}
+	}
+	send("a", Report{})
+	send("b", Report{})
+	waits := anteroom.ID{1}
+	send("b", Report{Epoch: 1, Want: 6, Newcomers: 6, Arrivals: []Arrival{{ID: waits, Key: now, Due: now.Add(time.Minute), Stream: true}}})
+	co.Tick(now)
+	b := granted["b"][Seat]
+	if b == 0 {
+		t.Fatal("nothing was granted to b")
+	}
+	now = now.Add(2 * time.Minute)
+	send("a", Report{Epoch: 1})
+	if co.Forget(now, "c") != 0 {
+		t.Error("a site that never was held seats")
+	}
+	if seats := co.Forget(now, "b"); seats != b {
+		t.Errorf("b held %d seats, want %d", seats, b)
+	}
+	if co.Forget(now, "b") != 0 {
+		t.Error("b was written off twice")
+	}
+	send("a", Report{Epoch: 1})
+	if free := co.ledger.Pool(Seat) + co.ledger.charged[Seat]; free != 10 {
+		t.Errorf("the ledger counts %d seats", free)
+	}
+	if left := 10 - co.ledger.Pool(Seat); left != int64(granted["a"][Seat]) {
+		t.Errorf("%d seats are charged, %d were granted to a", left, granted["a"][Seat])
+	}
+	for _, r := range stored.Sites {
+		if r.Site.Name == "b" {
+			t.Errorf("the record still has b: %+v", r)
+		}
+	}
+	if n := co.Numbers(); n.Waiting+n.Dormant != 1 {
+		t.Errorf("whoever waited at b lost the place: %+v", n)
+	}
+	// Another site takes the number of b, and b comes back with two in and one permit.
+	send("c", Report{})
+	before := co.ledger.charged
+	send("b", Report{Epoch: 1, Returned: Units{3, 3}, Used: Units{2, 2}, Idle: 1})
+	for k := range units {
+		if got := co.ledger.charged[k] - before[k]; got != 3 {
+			t.Errorf("b is charged for %d of unit %d, want 3", got, k)
+		}
+	}
+	send("c", Report{Epoch: 1})
+	if co.siteOf(now, SiteKey{Name: "b", Incarnation: 1}) == co.siteOf(now, SiteKey{Name: "c", Incarnation: 1}) {
+		t.Error("b and c have one number")
+	}
+}

@@ -58,11 +58,13 @@ type coreServer struct {
 	log                  logger        // of what is said about the server
 	site, shared, system nkeys.KeyPair // of this start of the process; they enter in-process only
 
-	running atomic.Pointer[server.Server] // another one after mend
-	full    atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
-	refused chan struct{}                 // full was set
-	endMend context.CancelFunc
-	mending sync.WaitGroup
+	running  atomic.Pointer[server.Server] // another one after mend
+	full     atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
+	refused  chan struct{}                 // full was set
+	retiring sync.Once
+	removed  chan struct{} // closed when the others have removed this core
+	endMend  context.CancelFunc
+	mending  sync.WaitGroup
 }
 
 // srv is the server that runs, or ran last.
@@ -120,7 +122,7 @@ func (l *coreLog) Fatalf(format string, v ...any) {
 // startCore starts the server. It does not wait for other servers.
 func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*coreServer, error) {
 	s := &coreServer{
-		cfg: cfg, shape: shape, credentials: c, log: logger{log: cfg.Log}, refused: make(chan struct{}, 1),
+		cfg: cfg, shape: shape, credentials: c, log: logger{log: cfg.Log}, refused: make(chan struct{}, 1), removed: make(chan struct{}),
 	}
 	for _, key := range []*nkeys.KeyPair{&s.site, &s.shared, &s.system} {
 		var err error

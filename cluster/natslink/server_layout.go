@@ -17,6 +17,8 @@ const (
 	shapeNone   = "none"   // an edge or a client of the operator's NATS: no server's store
 	shapeSingle = "single" // a core alone
 	shapeMember = "member" // one core of three or five
+
+	shapeRemoved = "removed" // a core that the others have removed
 )
 
 // layout is what the file says.
@@ -86,6 +88,8 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 	case have.node != want.node:
 		return layout{}, differs("node", have.node, want.node)
 	case have.shape == want.shape, want.shape == shapeNone:
+	case have.shape == shapeRemoved:
+		return layout{}, fmt.Errorf("cluster: the other cores have removed this one: stop it for good, or delete %s and give it a new name to let it join as a new core", dir)
 	case have.shape != shapeNone:
 		return layout{}, fmt.Errorf("cluster: %s holds the store of %s and is to be that of %s, which NATS cannot do without losing it: choose an empty directory; a single core can grow to three, a member of three or five gets its data from the others",
 			dir, shapeText(have.shape), shapeText(want.shape))

@@ -38,6 +38,9 @@ func refusal(complaint string) bool {
 
 // heed notes a complaint of the server.
 func (s *coreServer) heed(complaint string) {
+	if strings.Contains(complaint, removal) {
+		s.retire()
+	}
 	if refusal(complaint) && s.full.CompareAndSwap(0, time.Now().UnixNano()) {
 		select {
 		case s.refused <- struct{}{}:

@@ -1,0 +1,273 @@
+package natslink
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// Core is a core of a site that counts toward the majority.
+type Core struct {
+	Node  string // empty for one that has been away since the others started
+	Runs  bool   // the others hear it
+	leads bool   // the group of the cores
+	id    string
+}
+
+// Is reports whether the core is that of a node of the link's site.
+func (c Core) Is(site, node string) bool { return c.id == peerID(site+"."+node) }
+
+// Cores returns the cores of the link's site, by name, as the one that leads them knows them. The link must be that of
+// a core. The error is [cluster.ErrUnavailable] when they have no leader now.
+func Cores(ctx context.Context, l cluster.Link) ([]Core, error) {
+	j, ok := l.(*joined)
+	if !ok {
+		return nil, errNoCluster
+	}
+	return j.att.cores(ctx)
+}
+
+// RemoveCore makes the cores of a link's site forget the core that the node is or was, so that it no longer counts
+// toward their majority, and what it kept is copied to one that takes its place. The link must be that of a core of the
+// site, which may be the one to remove, and a majority must run. A core that runs stops storing anything, see [Removed].
+func RemoveCore(ctx context.Context, l cluster.Link, node string) error {
+	j, ok := l.(*joined)
+	if !ok {
+		return errNoCluster
+	}
+	return j.att.removeCore(ctx, node)
+}
+
+// Removed returns a channel that is closed when the others have removed the core of this link: it stores nothing any
+// more, and must end. Its directory is of no use for another start as a core. The channel is nil where there is no core.
+func Removed(l cluster.Link) <-chan struct{} {
+	j, ok := l.(*joined)
+	if !ok || j.att.server == nil {
+		return nil
+	}
+	return j.att.server.removed
+}
+
+// leastCores is how many cores a site of several must keep: a server of a NATS cluster that starts waits for another one
+// before it serves its store.
+const leastCores = 2
+
+var errNotCore = errors.New("cluster: only a core knows and changes the cores of its site: ask at one")
+
+func (a *attachment) cores(ctx context.Context) ([]Core, error) {
+	if a.system == nil {
+		return nil, errNotCore
+	}
+	if len(a.cfg.Cores) < 2 {
+		name := a.siteOf() + "." + a.cfg.Node
+		return []Core{{Node: a.cfg.Node, Runs: true, leads: true, id: peerID(name)}}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	m, err := a.system.RequestWithContext(ctx, "$SYS.REQ.SERVER.PING.JSZ", []byte(`{"leader_only":true}`))
+	if err != nil {
+		return nil, noLeader(err)
+	}
+	type peer struct {
+		Name    string `json:"name"`
+		Peer    string `json:"peer"`
+		Offline bool   `json:"offline"`
+	}
+	var answer struct {
+		Data struct {
+			Meta struct {
+				Leader   string `json:"leader"`
+				Peer     string `json:"peer"`
+				Replicas []peer `json:"replicas"`
+			} `json:"meta_cluster"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return nil, fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
+	}
+	meta := answer.Data.Meta
+	all := []Core{{Node: a.nodeOf(meta.Leader), Runs: true, leads: true, id: meta.Peer}}
+	for _, p := range meta.Replicas {
+		all = append(all, Core{Node: a.nodeOf(p.Name), Runs: !p.Offline, id: p.Peer})
+	}
+	slices.SortFunc(all, func(a, b Core) int { return cmp.Compare(a.Node, b.Node) })
+	return all, nil
+}
+
+// nodeOf is the node of a server of the site, or "" where its name is not known.
+func (a *attachment) nodeOf(server string) string {
+	node, _ := strings.CutPrefix(server, a.siteOf()+".")
+	if !isName(node) {
+		return ""
+	}
+	return node
+}
+
+// peerID is how NATS calls a server among those that agree. They remember it when they have forgotten the name.
+func peerID(server string) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(server))
+	id := make([]byte, 8)
+	for i := range id {
+		id[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(id)
+}
+
+func noLeader(err error) error {
+	return fmt.Errorf("%w: the cores of the site have no leader now: %w", cluster.ErrUnavailable, err)
+}
+
+func (a *attachment) removeCore(ctx context.Context, node string) error {
+	if a.system == nil {
+		return errNotCore
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*apiTimeout)
+	defer cancel()
+	id := peerID(a.siteOf() + "." + node)
+	request, err := json.Marshal(struct {
+		ID string `json:"peer_id"`
+	}{id})
+	if err != nil {
+		return fmt.Errorf("natslink: %w", err)
+	}
+	for asked := false; ; {
+		all, err := a.cores(ctx)
+		if err != nil {
+			if asked && ctx.Err() == nil && errors.Is(err, cluster.ErrUnavailable) {
+				continue // those that are left elect a leader
+			}
+			return err
+		}
+		i := slices.IndexFunc(all, func(c Core) bool { return c.id == id })
+		switch {
+		case i < 0 && asked:
+			return nil // the answer was lost
+		case i < 0:
+			return fmt.Errorf("cluster: %q is no core of this site", node)
+		case len(all) <= leastCores:
+			return fmt.Errorf("cluster: %q is one of %d cores of its site, which needs %d: a core that is left alone does not start again", node, len(all), leastCores)
+		}
+		// Without a leader, nothing is written until the others have elected one. That takes seconds, unless the leader
+		// hands over before it goes.
+		a.unlead(ctx, node)
+		if all[i].leads {
+			if err := ask(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil); err != nil && ctx.Err() != nil {
+				return noLeader(err)
+			}
+			if !pause(ctx, minBackoff) {
+				return noLeader(ctx.Err())
+			}
+			continue
+		}
+		err = ask(ctx, a.system, "$JS.API.SERVER.REMOVE", request)
+		var refused refusedError
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &refused):
+			asked = true
+		// The core that takes its place may have come a moment ago, or the removal is under way.
+		case !strings.Contains(err.Error(), "member change is in progress"):
+			return fmt.Errorf("cluster: core %q is not removed: %w", node, err)
+		}
+		if !pause(ctx, maxBackoff/2) {
+			return noLeader(err)
+		}
+	}
+}
+
+// unlead has other cores lead the streams that a node leads, as far as that can be done now.
+func (a *attachment) unlead(ctx context.Context, node string) {
+	for _, account := range []struct {
+		nc     *nats.Conn
+		domain string
+		shared bool
+	}{{a.site, "", false}, {a.shared, "", true}} {
+		streams, err := lookStreams(ctx, account.nc, account.domain, account.shared)
+		if err != nil {
+			continue
+		}
+		for _, s := range streams {
+			if s.Leader != a.siteOf()+"."+node {
+				continue
+			}
+			if err := ask(ctx, account.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+s.Name, nil); err != nil {
+				a.cfg.Log.Warn("a core that is removed leads a stream still", "core", node, "stream", s.Name, "error", err)
+			}
+		}
+	}
+}
+
+// refusedError is what JetStream says that did not do what it was asked for.
+type refusedError struct{ text string }
+
+func (e refusedError) Error() string { return e.text }
+
+// ask sends a request to JetStream that is answered by success or an error.
+func ask(ctx context.Context, nc *nats.Conn, subject string, request []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	m, err := nc.RequestWithContext(ctx, subject, request)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
+	}
+	if answer.Error != nil {
+		return refusedError{answer.Error.Description}
+	}
+	return nil
+}
+
+// removal is how NATS says that the others have removed the server.
+const removal = "our server was removed from the cluster"
+
+// retire notes that the others have removed this core, in its directory too: a server that starts on it would be let in
+// again.
+func (s *coreServer) retire() {
+	s.retiring.Do(func() {
+		if err := writeLayout(s.cfg.Dir, layout{s.cfg.Cluster, s.cfg.Site, s.cfg.Node, shapeRemoved}); err != nil {
+			s.log.say(slog.LevelError, "this core was removed, and its directory does not say so: %v", []any{err})
+		}
+		close(s.removed)
+	})
+}
+
+// Whole reports whether everything has as many copies as it should have, all of them up to date.
+func (f Facts) Whole() bool {
+	return len(f.Streams) > 0 && !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool {
+		return s.Copies > 1 && s.Leader == "" || s.Copies != 1+len(s.Replicas) ||
+			slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return !r.Current || r.Offline })
+	})
+}
+
+// AwaitWhole waits until the facts of a link are whole, for as long as ctx lasts, and reports whether they are.
+func AwaitWhole(ctx context.Context, l cluster.Link) bool {
+	for {
+		f, err := Look(ctx, l)
+		if err == nil && f.Whole() {
+			return true
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package natslink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/cluster"
+)
+
+// busily writes through a link until the returned function is called, which tells the longest time until a write was
+// acknowledged.
+func busily(t *testing.T, l cluster.Link) (worst func() time.Duration) {
+	ctx, stop := context.WithCancel(t.Context())
+	longest := make(chan time.Duration)
+	go func() {
+		most := time.Duration(0)
+		for ctx.Err() == nil {
+			most = max(most, gap(t, l.Site()))
+		}
+		longest <- most
+	}()
+	return func() time.Duration { stop(); return <-longest }
+}
+
+func coresOf(t *testing.T, l cluster.Link) string {
+	t.Helper()
+	all, err := Cores(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text []string
+	for _, c := range all {
+		text = append(text, fmt.Sprint(c.Node, c.Runs))
+	}
+	return strings.Join(text, " ")
+}
+
+// The core that leads the others removes itself while the site writes. The two that are left restart one by one, a new
+// one takes the place that is free, and one that dies is removed although those that are left never heard its name.
+func TestCoresAreRemovedAndReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	cfgs := members(t, "dublin")
+	all := joinAll(t, cfgs...)
+	edge := join(t, edgeOf(t, cfgs...))
+	whole := func(l cluster.Link) {
+		t.Helper()
+		within(t, 30*time.Second, func(ctx context.Context) error {
+			if !AwaitWhole(ctx, l) {
+				f, err := Look(context.Background(), l)
+				return fmt.Errorf("copies are missing: %+v, %w", f.Streams, err)
+			}
+			return nil
+		})
+	}
+	whole(all[0])
+	if got := coresOf(t, all[1]); got != "dublin-1true dublin-2true dublin-3true" {
+		t.Errorf("cores: %s", got)
+	}
+	if _, err := Cores(t.Context(), edge); err == nil || !strings.Contains(err.Error(), "ask at one") {
+		t.Errorf("an edge says: %v", err)
+	}
+	wantText(t, RemoveCore(t.Context(), edge, "dublin-1"), "ask at one")
+	wantText(t, RemoveCore(t.Context(), all[0], "dublin-9"), "is no core of this site")
+
+	i := slices.IndexFunc(all, func(j *joined) bool { return j.att.server.srv().JetStreamIsLeader() })
+	gone := all[i]
+	worst := busily(t, edge)
+	if err := RemoveCore(t.Context(), gone, cfgs[i].Node); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-Removed(gone):
+	case <-time.After(10 * time.Second):
+		t.Fatal("the core does not know that it was removed")
+	}
+	gone.Close()
+	took := worst()
+	t.Logf("the longest write while the core that leads was removed took %v", took)
+	if took > 5*time.Second {
+		t.Errorf("a write took %v while a core was removed", took)
+	}
+	_, err := Join(t.Context(), cfgs[i])
+	wantText(t, err, "have removed this one")
+	first, second := (i+1)%3, (i+2)%3
+	wantText(t, RemoveCore(t.Context(), all[first], cfgs[second].Node), "one of 2 cores")
+
+	restart := func(k int) {
+		t.Helper()
+		all[k].Close()
+		all[k] = join(t, cfgs[k])
+		gap(t, all[k].Site())
+	}
+	restart(first)
+	restart(second)
+
+	cfgs[i].Dir, cfgs[i].Node = t.TempDir(), "dublin-4"
+	all[i] = join(t, cfgs[i])
+	whole(all[first])
+	if got := strings.Count(coresOf(t, all[first]), "true"); got != 3 {
+		t.Errorf("%d cores run", got)
+	}
+	all[i].Close()
+	restart(first)
+	restart(second)
+	if err := RemoveCore(t.Context(), all[first], "dublin-4"); err != nil {
+		t.Errorf("a core that is away: %v", err)
+	}
+	if got := coresOf(t, all[second]); strings.Contains(got, "false") || strings.Count(got, "true") != 2 {
+		t.Errorf("cores: %s", got)
+	}
+}

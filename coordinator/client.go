@@ -73,7 +73,9 @@ func (c *Client) Forget(ctx context.Context, site string) (all Forgotten, err er
 	var failed [cluster.Shards]error
 	var wg sync.WaitGroup
 	for shard := range cluster.Shards {
-		wg.Go(func() { answers[shard], failed[shard] = c.ask(ctx, shard, forgetFor+askFor, request{Op: opForget, Site: site}) })
+		wg.Go(func() {
+			answers[shard], failed[shard] = c.ask(ctx, shard, forgetFor+askFor, request{Op: opForget, Site: site})
+		})
 	}
 	wg.Wait()
 	for shard, a := range answers {

@@ -68,7 +68,7 @@ func (r *room) silentFor(site string) error {
 	for _, one := range r.machine.Sites(r.follow()) {
 		if one.Key.Name == site && !one.Lost && one.Age < engine.RateHold {
 			return anteroom.Errorf(anteroom.Conflict, "site %s was heard %v ago, and what it admitted counts for a minute: stop its nodes, and try again in %v",
-				site, one.Age.Round(time.Second), (engine.RateHold - one.Age).Round(time.Second)+time.Second)
+				site, one.Age.Round(time.Second), (engine.RateHold-one.Age).Round(time.Second)+time.Second)
 		}
 	}
 	return nil

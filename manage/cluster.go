@@ -85,26 +85,60 @@ func (m *Manager) Cluster(ctx context.Context, by Caller) (ClusterStatus, error)
 	return m.cfg.Cluster(ctx)
 }
 
-// RemoveNode removes a core of this site that is gone for good, so that it no longer counts toward the
-// majority. It requires the admin permission and refuses a running node.
-func (m *Manager) RemoveNode(ctx context.Context, by Caller, node string) error {
-	if err := by.need(Admin, "", ""); err != nil {
-		return err
-	}
-	if m.cfg.RemoveNode == nil {
-		return anteroom.Errorf(anteroom.Invalid, "this process is not part of a cluster: there is no node to remove")
-	}
-	st, err := m.Cluster(ctx, by)
+// Sites changes what a cluster consists of. Each method calls sure once nothing speaks against the change, and makes none
+// if that fails.
+type Sites interface {
+	// RemoveNode removes a core of the site that answers: itself, or one that does not run. With force, it removes one
+	// that runs too.
+	RemoveNode(ctx context.Context, node string, force bool, sure func() error) error
+	// ReplaceNode removes a core that does not run and whose place another core has taken, and waits a while for the
+	// copies there. complete reports whether they are.
+	ReplaceNode(ctx context.Context, node, by string, force bool, sure func() error) (complete bool, err error)
+	// ForgetSite writes off another site that is lost.
+	ForgetSite(ctx context.Context, site string, sure func() error) (ForgottenSite, error)
+}
+
+// ForgottenSite is what a site was charged for when it was written off.
+type ForgottenSite struct {
+	Site  string `json:"site" doc:"Name of the site."`
+	Rooms int    `json:"rooms" doc:"Number of rooms that it had units of."`
+	Seats uint64 `json:"seats" doc:"Seats that it was granted, had not returned, and that are free now."`
+}
+
+// RemoveNode removes a core of this site, see [Sites]. It requires the admin permission.
+func (m *Manager) RemoveNode(ctx context.Context, by Caller, node string, force bool) error {
+	sites, sure, err := m.changeSites(ctx, by, "cluster.remove_node", node, map[string]bool{"force": force})
 	if err != nil {
 		return err
 	}
-	for _, n := range st.Nodes {
-		if n.Node == node {
-			return anteroom.Errorf(anteroom.Conflict, "%s is running: stop it first", node)
-		}
+	return sites.RemoveNode(ctx, node, force, sure)
+}
+
+// ReplaceNode removes a core of this site whose place another has taken, see [Sites]. It requires the admin permission.
+func (m *Manager) ReplaceNode(ctx context.Context, by Caller, node, with string, force bool) (complete bool, err error) {
+	sites, sure, err := m.changeSites(ctx, by, "cluster.replace_node", node, map[string]any{"by": with, "force": force})
+	if err != nil {
+		return false, err
 	}
-	if err := m.act(ctx, by, "cluster.remove_node", "", "", node, nil); err != nil {
-		return err
+	return sites.ReplaceNode(ctx, node, with, force, sure)
+}
+
+// ForgetSite writes off a site of the cluster, see [Sites]. It requires the admin permission.
+func (m *Manager) ForgetSite(ctx context.Context, by Caller, site string) (ForgottenSite, error) {
+	sites, sure, err := m.changeSites(ctx, by, "cluster.forget_site", site, nil)
+	if err != nil {
+		return ForgottenSite{}, err
 	}
-	return m.cfg.RemoveNode(ctx, node)
+	return sites.ForgetSite(ctx, site, sure)
+}
+
+// changeSites returns who changes the cluster, and what records a change just before it is made.
+func (m *Manager) changeSites(ctx context.Context, by Caller, operation, object string, what any) (Sites, func() error, error) {
+	if err := by.need(Admin, "", ""); err != nil {
+		return nil, nil, err
+	}
+	if m.cfg.Sites == nil {
+		return nil, nil, anteroom.Errorf(anteroom.Invalid, "this process is standalone: it has no other nodes or sites")
+	}
+	return m.cfg.Sites, func() error { return m.act(ctx, by, operation, "", "", object, what) }, nil
 }

@@ -63,8 +63,8 @@ type Config struct {
 	Configuration func() Configuration
 	// Origins tells what this process knows of the origins; nil means that it forwards nothing.
 	Origins func() []ProxiedSite
-	// RemoveNode removes a core of the site; nil means that there is no cluster.
-	RemoveNode func(ctx context.Context, node string) error
+	// Sites changes the nodes and sites of the cluster; nil means that there is none.
+	Sites Sites
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.
 	Analytics analytics.Reader
 	// FirstToken is a token with every permission that is never stored; empty means none. It

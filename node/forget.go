@@ -13,7 +13,7 @@ import (
 
 // ForgetSite writes off a site of the cluster that is lost for good: the units that it was granted may be used by the
 // others at once, and its name by another site. sure is called once nothing speaks against it; an error of it ends the
-// call. The error is of kind NotFound if the cluster has no such site, Conflict while the site answers or was heard in
+// call. The error is of kind Invalid if the cluster has no such site, Conflict while the site answers or was heard in
 // the last minute, and Unavailable if that cannot be found out. After an error, ForgetSite may be repeated.
 func (n *Node) ForgetSite(ctx context.Context, site string, sure func() error) (coordinator.Forgotten, error) {
 	x := n.member
@@ -28,7 +28,7 @@ func (n *Node) ForgetSite(ctx context.Context, site string, sure func() error) (
 	}
 	_, err := x.link.Get(ctx, sitePrefix+site)
 	if errors.Is(err, cluster.ErrNotFound) {
-		return coordinator.Forgotten{}, anteroom.Errorf(anteroom.NotFound, "the cluster has no site %s: anteroom cluster status lists the sites", site)
+		return coordinator.Forgotten{}, anteroom.Errorf(anteroom.Invalid, "the cluster has no site %s: anteroom cluster status lists the sites", site)
 	}
 	if err != nil {
 		return coordinator.Forgotten{}, anteroom.Errorf(anteroom.Unavailable, "the names of the sites cannot be read: %w", err)

@@ -32,7 +32,7 @@ func TestALostSiteIsForgotten(t *testing.T) {
 		}
 		forget("tokyo", anteroom.Conflict)
 		forget("dublin", anteroom.Conflict)
-		forget("paris", anteroom.NotFound)
+		forget("paris", anteroom.Invalid)
 		forget("x.y", anteroom.Invalid)
 		g.node("tokyo-1").kill()
 		at := func(int) *peer { return g.node("dublin-1") }
@@ -53,7 +53,7 @@ func TestALostSiteIsForgotten(t *testing.T) {
 		}) {
 			t.Errorf("%v of 2 are in on the seats of the forgotten site: %+v", in, p.Room(shop.ID).Status())
 		}
-		forget("tokyo", anteroom.NotFound)
+		forget("tokyo", anteroom.Invalid)
 		// It comes back with its sessions: they count, and nobody else is let in.
 		g.start("tokyo-1")
 		g.settled()

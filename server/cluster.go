@@ -289,24 +289,6 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 	return st, nil
 }
 
-// removeNode returns the function that removes a core of the site; nil for a process alone.
-func (s *Server) removeNode() func(context.Context, string) error {
-	if s.ring == nil {
-		return nil
-	}
-	return func(ctx context.Context, node string) error {
-		err := natslink.RemoveCore(ctx, s.link, node)
-		switch {
-		case err == nil:
-			s.log.Warn("removed a core", "node", node)
-			return nil
-		case errors.Is(err, cluster.ErrUnavailable):
-			return anteroom.Errorf(anteroom.Unavailable, "%w", err)
-		}
-		return anteroom.Errorf(anteroom.Invalid, "%w", err)
-	}
-}
-
 func touchOf(t cluster.Touch) manage.ClusterTouch {
 	out := manage.ClusterTouch{OK: t.OK, Lag: t.Lag.Seconds(), Detail: t.Detail}
 	if !t.Since.IsZero() {

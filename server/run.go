@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/gateway/h1"
@@ -54,6 +55,8 @@ func (s *Server) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
+	case <-natslink.Removed(s.link):
+		s.log.Warn("the other cores have removed this one, so it stops; it does not start again as a core on its data directory")
 	}
 	timeouts, handed := s.Config().Timeouts, s.handed.Load()
 	s.setStopping()

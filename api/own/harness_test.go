@@ -148,12 +148,7 @@ func newWorld(t *testing.T) *world {
 	clock := func() time.Time { return w.now }
 	var err error
 	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, Webhooks: sender{}, FirstToken: adminToken, Now: clock, Analytics: w.rows,
-		RemoveNode: func(_ context.Context, node string) error {
-			if node != "gone" {
-				return anteroom.Errorf(anteroom.Invalid, "no core has the name")
-			}
-			return nil
-		},
+		Sites: clusterSites{},
 		Configuration: func() manage.Configuration {
 			return manage.Configuration{File: "anteroom.yaml", YAML: "listen: [\":8080\"]\n", NeedsRestart: []string{"listen"}}
 		},
@@ -346,4 +341,31 @@ func readAll(t testing.TB, r io.Reader) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// clusterSites is a cluster in which node-3 is gone, node-4 runs, and so does node-1; and in which tokyo is lost.
+type clusterSites struct{}
+
+// RemoveNode implements manage.Sites.
+func (clusterSites) RemoveNode(_ context.Context, node string, force bool, sure func() error) error {
+	if node != "node-3" && !force {
+		return anteroom.Errorf(anteroom.Conflict, "%s runs", node)
+	}
+	return sure()
+}
+
+// ReplaceNode implements manage.Sites.
+func (clusterSites) ReplaceNode(_ context.Context, node, by string, force bool, sure func() error) (bool, error) {
+	if node != "node-3" && !force {
+		return false, anteroom.Errorf(anteroom.Conflict, "%s runs", node)
+	}
+	return by == "node-4", sure()
+}
+
+// ForgetSite implements manage.Sites.
+func (clusterSites) ForgetSite(_ context.Context, site string, sure func() error) (manage.ForgottenSite, error) {
+	if site != "tokyo" {
+		return manage.ForgottenSite{}, anteroom.Errorf(anteroom.Invalid, "the cluster has no site %s", site)
+	}
+	return manage.ForgottenSite{Site: site, Rooms: 2, Seats: 180}, sure()
 }

@@ -2,6 +2,7 @@ package own
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -71,9 +72,23 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("GET", "/origins", "", nil)
 	w.ok("GET", "/cluster", "", nil)
 	w.ok("GET", "/configuration", "", nil)
-	w.ok("DELETE", "/cluster/nodes/gone", "", nil)
-	w.refused(adminToken, "DELETE", "/cluster/nodes/n", "", 400, "n is running: stop it first")
-	w.refused(adminToken, "DELETE", "/cluster/nodes/other", "", 400, "no core has the name")
+	w.ok("DELETE", "/cluster/nodes/node-3", "", nil)
+	w.refused(adminToken, "DELETE", "/cluster/nodes/node-1", "", 400, "node-1 runs")
+	w.ok("DELETE", "/cluster/nodes/node-1?force=true", "", nil)
+	var replaced struct{ ID, By string }
+	w.ok("POST", "/cluster/nodes/node-3/replace", `{"by":"node-4"}`, &replaced)
+	if replaced.ID != "node-3" || replaced.By != "node-4" {
+		t.Errorf("replaced: %+v", replaced)
+	}
+	w.refused(adminToken, "POST", "/cluster/nodes/node-1/replace", `{"by":"node-4"}`, 400, "node-1 runs")
+	w.ok("POST", "/cluster/nodes/node-1/replace", `{"by":"node-4","force":true}`, nil)
+	w.refused(adminToken, "DELETE", "/cluster/sites/paris", "", 400, "no site paris")
+	w.ok("DELETE", "/cluster/sites/tokyo", "", nil)
+	var audit []struct{ Operation, Object string }
+	w.ok("GET", "/audit?last=5", "", &audit)
+	if got := fmt.Sprint(audit); got != "[{cluster.remove_node node-3} {cluster.remove_node node-1} {cluster.replace_node node-3} {cluster.replace_node node-1} {cluster.forget_site tokyo}]" {
+		t.Errorf("audit: %s", got)
+	}
 
 	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
 	if err := w.manage.DeleteRoom(t.Context(), by, anteroom.ZoneID(strings.TrimPrefix(zone, "/zones/")), anteroom.RoomID(room[len(room)-32:])); err != nil {

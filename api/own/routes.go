@@ -105,8 +105,13 @@ func (f *face) operations() [][]operation {
 		tagged("cluster",
 			op("GET", Prefix+"/cluster", "getCluster", "Show the state of the cluster", gives(f.getCluster)).
 				noted("Nodes and roles of the site that answers, all sites as the rooms' coordinators see them, and what is wrong. A standalone process has no name and one node. Requires the permission to read everything."),
-			op("DELETE", Prefix+"/cluster/nodes/{node}", "removeNode", "Remove a core that is gone for good", gives(f.removeNode)).
-				noted("The core no longer counts toward the majority, and the core that replaces it receives a copy of its data. Send the request to another core of the same site while a majority is running. A running node is refused. Requires the admin permission.")),
+			op("DELETE", Prefix+"/cluster/nodes/{node}", "removeNode", "Remove a core", gives(f.removeNode),
+				parameter{name: "force", is: "boolean", doc: "Remove it even if it runs and this is another node."}).
+				noted("The core no longer counts toward the majority. Send the request to the core itself, which hands over its roles and stops, or, if it does not run, to another core of the same site. Refused if too few cores would be left. Requires the admin permission."),
+			op("POST", Prefix+"/cluster/nodes/{node}/replace", "replaceNode", "Remove a core whose place another core has taken", takes(f.replaceNode)).
+				noted("Start the other core first, under the address of the lost one and with an empty data directory, and send the request to it or to another core of the same site. The answer waits some seconds for the copies. Requires the admin permission."),
+			op("DELETE", Prefix+"/cluster/sites/{site}", "forgetSite", "Write off a site that is lost for good", gives(f.forgetSite)).
+				noted("The other sites may use the units that it was granted, at once, and its name is free. Refused while the site answers and for a minute after it was last heard. If it does admit visitors, the limits can be exceeded by what it was granted. Requires the admin permission.")),
 		tagged("configuration",
 			op("GET", Prefix+"/configuration", "getConfiguration", "Show the configuration in force, with defaults", gives(f.getConfiguration)).
 				noted("From file, environment and flags, as of the last reload. Contains no secrets. Requires the permission to read everything.")),

@@ -145,8 +145,8 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 	for asked := false; ; {
 		all, err := a.cores(ctx)
 		if err != nil {
-			if asked && ctx.Err() == nil && errors.Is(err, cluster.ErrUnavailable) {
-				continue // those that are left elect a leader
+			if errors.Is(err, cluster.ErrUnavailable) && pause(ctx, minBackoff) {
+				continue // another one is being elected
 			}
 			return err
 		}
@@ -251,13 +251,23 @@ func (s *coreServer) retire() {
 	})
 }
 
-// Whole reports whether everything has as many copies as it should have, all of them up to date.
+// Whole reports whether everything that the site of the link keeps has as many copies as it should have, all of them up
+// to date.
 func (f Facts) Whole() bool {
+	return f.Current("") && !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return f.own(s) && s.Copies != 1+len(s.Replicas) })
+}
+
+// Current reports whether all copies of what the site of the link keeps are up to date, except those of one server
+// (site.node): "" excepts none.
+func (f Facts) Current(except string) bool {
 	return len(f.Streams) > 0 && !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool {
-		return s.Copies > 1 && s.Leader == "" || s.Copies != 1+len(s.Replicas) ||
-			slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return !r.Current || r.Offline })
+		return f.own(s) && (s.Copies > 1 && s.Leader == "" ||
+			slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return r.Server != except && (!r.Current || r.Offline) }))
 	})
 }
+
+// own reports whether a stream is kept by the cores of this site: the hub keeps what all sites share.
+func (f Facts) own(s StreamFacts) bool { return !s.Shared || f.Core != nil && f.Core.Hub }
 
 // AwaitWhole waits until the facts of a link are whole, for as long as ctx lasts, and reports whether they are.
 func AwaitWhole(ctx context.Context, l cluster.Link) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -26,17 +27,66 @@ func getCluster(ctx context.Context, c *client.Client, _ []string) (st manage.Cl
 func clusterCommand() *cobra.Command {
 	cmd := group("cluster", "Show and change the nodes of a cluster")
 	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, which node holds which
-role, and all sites as the coordinators of the rooms see them. remove removes a core that will not
-return.`
+role, and all sites as the coordinators of the rooms see them. remove, replace and forget take a core
+or a site out of the cluster while visitors are served; they need a token with the admin permission.
+A node joins by starting with the configuration that docs/cluster.md describes.`
 	cmd.Example = `  anteroom cluster status
   anteroom cluster status --api http://10.0.0.2:8081 --json
-  anteroom cluster remove dublin-3`
+  anteroom cluster remove dublin-3 --api http://10.0.0.3:8081
+  anteroom cluster replace dublin-3 dublin-4
+  anteroom cluster forget tokyo`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
-	cmd.AddCommand(action(r, &cobra.Command{Use: "remove NODE", Short: "Remove a core that will not return, so that it no longer counts toward the majority", Args: names("NODE")},
-		func(ctx context.Context, c *client.Client, args []string) (string, error) {
-			return args[0], c.Do(ctx, http.MethodDelete, ours+"/cluster/nodes/"+url.PathEscape(args[0]), nil, nil, nil)
-		}, say(func(node string) string { return "Core " + shown(node) + " was removed." })))
+
+	var force bool
+	remove := &cobra.Command{
+		Use: "remove NODE", Short: "Remove a core, so that it no longer counts toward the majority", Args: names("NODE"),
+		Long: `Remove a core, so that it no longer counts toward the majority. Send the command to the core itself:
+it hands over its roles, leaves and stops, and does not start again as a core on its data directory.
+A core that does not run is removed at another core of the same site. The command refuses to leave
+one core, or no majority.`,
+		Example: `  anteroom cluster remove dublin-3 --api http://10.0.0.3:8081
+  anteroom cluster remove dublin-3 --force`,
+	}
+	remove.Flags().BoolVar(&force, "force", false, "remove the core even if it runs and this is another node")
+	cmd.AddCommand(action(r, remove, func(ctx context.Context, c *client.Client, args []string) (out schema.Removed, err error) {
+		q := url.Values{}
+		if force {
+			q.Set("force", "true")
+		}
+		return out, c.Do(ctx, http.MethodDelete, ours+"/cluster/nodes/"+url.PathEscape(args[0]), q, nil, &out)
+	}, say(func(was schema.Removed) string { return "Core " + shown(was.ID) + " was removed. If it ran, it stops." })))
+
+	replace := &cobra.Command{
+		Use: "replace LOST NEW", Short: "Remove a lost core whose place another core has taken", Args: names("LOST", "NEW"),
+		Long: `Remove a lost core whose place another core has taken. First start the new core under the address of
+the lost one, with another name and an empty data directory, while all other cores run. Then send the
+command to any core of the site. It waits some seconds until every core has a complete copy.`,
+		Example: `  anteroom cluster replace dublin-3 dublin-4`,
+	}
+	replace.Flags().BoolVar(&force, "force", false, "replace the core even if it still runs")
+	cmd.AddCommand(action(r, replace, func(ctx context.Context, c *client.Client, args []string) (out schema.Replaced, err error) {
+		return out, c.Do(ctx, http.MethodPost, ours+"/cluster/nodes/"+url.PathEscape(args[0])+"/replace", nil, schema.Replacement{By: args[1], Force: force}, &out)
+	}, say(func(was schema.Replaced) string {
+		if !was.Complete {
+			return "Core " + shown(was.By) + " has replaced " + shown(was.ID) + " and is still copying. anteroom doctor shows when it is done."
+		}
+		return "Core " + shown(was.By) + " has replaced " + shown(was.ID) + ". All copies are complete."
+	})))
+
+	forget := &cobra.Command{
+		Use: "forget SITE", Short: "Write off a site that is lost for good", Args: names("SITE"),
+		Long: `Write off a site that is lost for good. The other sites can use the seats that it was granted at once,
+and its name is free. Be sure that it serves no visitors any more: otherwise the limits of its rooms
+can be exceeded by what it was granted. The command is refused while the site answers, and for a
+minute after it was last heard. If the site comes back, its sessions count again.`,
+		Example: `  anteroom cluster forget tokyo`,
+	}
+	cmd.AddCommand(action(r, forget, func(ctx context.Context, c *client.Client, args []string) (out manage.ForgottenSite, err error) {
+		return out, c.Do(ctx, http.MethodDelete, ours+"/cluster/sites/"+url.PathEscape(args[0]), nil, nil, &out)
+	}, say(func(was manage.ForgottenSite) string {
+		return fmt.Sprintf("Site %s was written off: %d seats in %d rooms are free.", shown(was.Site), was.Seats, was.Rooms)
+	})))
 	return cmd
 }
 

@@ -28,6 +28,19 @@ type Removed struct {
 	ID string `json:"id" doc:"Name of the node."`
 }
 
+// Replacement names the core that has taken the place of another.
+type Replacement struct {
+	By    string `json:"by" min:"1" doc:"Name of the core that has taken its place. It must run."`
+	Force bool   `json:"force" optional:"true" doc:"Also if the core that is replaced still runs."`
+}
+
+// Replaced is the result of replacing a core.
+type Replaced struct {
+	ID       string `json:"id" doc:"Name of the core that was replaced."`
+	By       string `json:"by" doc:"Name of the core that has taken its place."`
+	Complete bool   `json:"complete" doc:"Whether all cores have a complete copy of everything. If not, copying continues."`
+}
+
 // None is the result of an operation that returns nothing: null.
 type None = *struct{}
 

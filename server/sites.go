@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/manage"
+)
+
+const (
+	// handOver bounds how long a core that is removed takes to hand over its roles.
+	handOver = 5 * time.Second
+	// copying bounds how long an operator waits for the copies of a core that has taken another's place. It ends before
+	// the admin listener gives an answer up.
+	copying = 10 * time.Second
+)
+
+// sites are what an operator does with the nodes and sites of the cluster; nil for a standalone process.
+func (s *Server) sites() manage.Sites {
+	if s.ring == nil {
+		return nil
+	}
+	return sites{s}
+}
+
+type sites struct{ s *Server }
+
+// core finds a core of the site among all of them, and refuses to remove it when the others could not go on.
+func (x sites) core(ctx context.Context, node string) (core natslink.Core, all []natslink.Core, err error) {
+	all, err = natslink.Cores(ctx, x.s.link)
+	if err != nil {
+		return core, nil, asKind(err)
+	}
+	site := x.s.link.Health().SiteName
+	i := slices.IndexFunc(all, func(c natslink.Core) bool { return c.Is(site, node) })
+	if i < 0 {
+		return core, nil, anteroom.Errorf(anteroom.Invalid, "site %s has no core %s; its cores are %s", site, node, names(all))
+	}
+	rest := slices.Delete(slices.Clone(all), i, i+1)
+	if len(rest) == 0 {
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s is the only core of site %s, and keeps all of its data", node, site)
+	}
+	if len(rest) == 1 {
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s would be the only core left of site %s, and could not start again by itself: start another core first", rest[0].Node, site)
+	}
+	run := 0
+	for _, c := range rest {
+		if c.Runs {
+			run++
+		}
+	}
+	if run <= len(rest)/2 {
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "without %s, %d of %d cores would run, which is no majority, and nothing could be recorded: start another core first", node, run, len(rest))
+	}
+	// A core that has joined a moment ago counts, and does not have everything yet.
+	if f, err := natslink.Look(ctx, x.s.link); err != nil || !f.Current(site+"."+node) {
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "the other cores of site %s do not all have complete copies yet: anteroom doctor shows which; try again when they have", site)
+	}
+	return all[i], all, nil
+}
+
+func names(cores []natslink.Core) string {
+	var all []string
+	for _, c := range cores {
+		switch {
+		case c.Node == "":
+			all = append(all, "one that has been away since the others started")
+		case !c.Runs:
+			all = append(all, c.Node+" (away)")
+		default:
+			all = append(all, c.Node)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// asKind gives an error of the link the kind that says whether trying again may help.
+func asKind(err error) error {
+	if errors.Is(err, cluster.ErrUnavailable) {
+		return anteroom.Errorf(anteroom.Unavailable, "%w", err)
+	}
+	return anteroom.Errorf(anteroom.Invalid, "%w", err)
+}
+
+// runs reports whether a core still runs, as the other cores or the nodes of the site see it.
+func (x sites) runs(ctx context.Context, core natslink.Core, node string) bool {
+	if core.Runs {
+		return true
+	}
+	seen, _ := x.s.node.Cluster(ctx)
+	return slices.ContainsFunc(seen.Members, func(m cluster.Member) bool { return m.Node == node })
+}
+
+// RemoveNode implements manage.Sites.
+func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure func() error) error {
+	core, _, err := x.core(ctx, node)
+	if err != nil {
+		return err
+	}
+	seen, _ := x.s.node.Cluster(ctx)
+	own := seen.Node == node
+	if !own && !force && x.runs(ctx, core, node) {
+		return anteroom.Errorf(anteroom.Conflict, "%s runs: send the command to its own admin address (--api), so that it hands over its roles before it stops; "+
+			"--force removes it without that, and no visitor is admitted where it holds roles for some seconds", node)
+	}
+	if err := sure(); err != nil {
+		return err
+	}
+	if own {
+		x.s.log.Warn("an operator removes this core: handing over its roles", "node", node)
+		x.s.node.Release()
+		x.awaitNoRoles(ctx)
+	}
+	if err := natslink.RemoveCore(ctx, x.s.link, node); err != nil {
+		err = asKind(err)
+		if own {
+			err = anteroom.Errorf(anteroom.KindOf(err), "%w; until this core restarts, it holds no roles", err)
+		}
+		return err
+	}
+	x.s.log.Warn("removed a core", "node", node)
+	return nil
+}
+
+// awaitNoRoles waits until other nodes have the roles of this one.
+func (x sites) awaitNoRoles(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, handOver)
+	defer cancel()
+	for ctx.Err() == nil && x.s.node.HoldsRoles() {
+		wait(ctx, 20*time.Millisecond)
+	}
+}
+
+// ReplaceNode implements manage.Sites.
+func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sure func() error) (complete bool, err error) {
+	core, all, err := x.core(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	if !force && x.runs(ctx, core, node) {
+		return false, anteroom.Errorf(anteroom.Conflict, "%s runs: stop it first, or pass --force if it does not work any more", node)
+	}
+	site := x.s.link.Health().SiteName
+	if node == by || !slices.ContainsFunc(all, func(c natslink.Core) bool { return c.Runs && c.Is(site, by) }) {
+		return false, anteroom.Errorf(anteroom.Conflict, "%s is not another core of site %s that runs: start it first, under the address of %s and with an empty data directory; the cores are %s", by, site, node, names(all))
+	}
+	if err := sure(); err != nil {
+		return false, err
+	}
+	if err := natslink.RemoveCore(ctx, x.s.link, node); err != nil {
+		return false, asKind(err)
+	}
+	x.s.log.Warn("removed a core that another has replaced", "node", node, "by", by)
+	ctx, cancel := context.WithTimeout(ctx, copying)
+	defer cancel()
+	return natslink.AwaitWhole(ctx, x.s.link), nil
+}
+
+// ForgetSite implements manage.Sites.
+func (x sites) ForgetSite(ctx context.Context, site string, sure func() error) (manage.ForgottenSite, error) {
+	all, err := x.s.node.ForgetSite(ctx, site, sure)
+	if err != nil {
+		return manage.ForgottenSite{}, err
+	}
+	x.s.log.Warn("wrote off a site", "site", site, "rooms", all.Rooms, "seats", all.Seats)
+	return manage.ForgottenSite{Site: site, Rooms: all.Rooms, Seats: all.Seats}, nil
+}

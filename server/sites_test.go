@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/manage"
+)
+
+// visitors come to a server one after the other until the returned function is called, each for two requests. It tells
+// the longest time that one of them took to get in.
+func visitors(t *testing.T, r *running) (worst func() time.Duration) {
+	ctx, stop := context.WithCancel(t.Context())
+	longest := make(chan time.Duration)
+	go func() {
+		most := time.Duration(0)
+		for ctx.Err() == nil {
+			began := time.Now()
+			var have []*http.Cookie
+			for in := 0; in < 2; {
+				a := r.visit("/", have...)
+				if a.StatusCode != http.StatusOK {
+					t.Errorf("a visitor got %d: %s", a.StatusCode, a.body)
+				}
+				if got := a.Cookies(); len(got) > 0 {
+					have = got
+				}
+				switch {
+				case a.isIn():
+					in++
+				case in > 0:
+					t.Error("a session was lost")
+					in = 2
+				case time.Since(began) > patience:
+					t.Error("nobody is let in any more")
+					in = 2
+				default:
+					wait(ctx, 100*time.Millisecond)
+				}
+			}
+			most = max(most, time.Since(began))
+		}
+		longest <- most
+	}()
+	return func() time.Duration { stop(); return <-longest }
+}
+
+// While visitors come, a core that runs is removed by itself, a new one takes its place, and a dead one is replaced by
+// another.
+func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	var at []string
+	for range 3 {
+		at = append(at, fmt.Sprintf("127.0.0.1:%d", corePort(t)))
+	}
+	prepare := func(node string, i int) *running {
+		r := prepareServer(t, listenAnywhere+`rooms: [{name: shop, host: "*", total_active_users: 100000, new_users_per_minute: 100000}]`+
+			fmt.Sprintf("\ncluster: {node: %s, listen: %q, cores: [%s], secret_file: secret}\n", node, at[i], strings.Join(at, ", ")))
+		mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+		return r
+	}
+	all := []*running{prepare("core-1", 0), prepare("core-2", 1), prepare("core-3", 2)}
+	var starting sync.WaitGroup
+	servers := make([]*Server, len(all))
+	for i, r := range all {
+		starting.Go(func() {
+			var err error
+			if servers[i], err = New(t.Context(), r.options()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starting.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for i, r := range all {
+		r.serve(servers[i])
+	}
+	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+	refused := func(err error, kind anteroom.Kind, text string) {
+		t.Helper()
+		if err == nil || anteroom.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v; want kind %v and %q", err, kind, text)
+		}
+	}
+	runs := func(r *running, want int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("no %d nodes run", want), func() bool {
+			st, err := r.s.Manager().Cluster(t.Context(), by)
+			return err == nil && len(st.Nodes) == want
+		})
+	}
+	runs(all[0], 3)
+	first, second, third := all[0].s.Manager(), all[1].s.Manager(), all[2].s.Manager()
+	refused(second.RemoveNode(t.Context(), manage.Caller{Grants: []manage.Grant{{Permission: manage.Edit}}}, "core-1", false), anteroom.Denied, "admin")
+	refused(second.RemoveNode(t.Context(), by, "core-1", false), anteroom.Conflict, "core-1 runs: send the command to its own admin address")
+	refused(second.RemoveNode(t.Context(), by, "core-9", true), anteroom.Invalid, "site local has no core core-9; its cores are core-1, core-2, core-3")
+	_, err := second.ReplaceNode(t.Context(), by, "core-1", "core-3", false)
+	refused(err, anteroom.Conflict, "core-1 runs: stop it first")
+	_, err = second.ForgetSite(t.Context(), by, "local")
+	refused(err, anteroom.Conflict, "local is the site that answers")
+
+	visitors(t, all[2])() // somebody is let in: the roles have been taken
+	worst := visitors(t, all[2])
+	mark := all[0].log.mark()
+	if err := first.RemoveNode(t.Context(), by, "core-1", false); err != nil {
+		t.Fatal(err)
+	}
+	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")
+	all[0].log.await(t, mark, "msg=\"stopped: sessions and places are kept\"")
+	all[0].end()
+	t.Logf("while a core was removed, a visitor took at most %v to get in", worst())
+	_, err = New(t.Context(), all[0].options())
+	refused(err, anteroom.Other, "the other cores have removed this one")
+	refused(third.RemoveNode(t.Context(), by, "core-2", true), anteroom.Conflict, "core-3 would be the only core left of site local")
+
+	// Another core takes its place; one more dies and is replaced.
+	all[0] = prepare("core-4", 0).start()
+	runs(all[0], 3)
+	within, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if !natslink.AwaitWhole(within, all[2].s.link) {
+		t.Fatal("the new core has no complete copies")
+	}
+	worst = visitors(t, all[2])
+	all[1].end()
+	runs(all[0], 2)
+	_, err = third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+	refused(err, anteroom.Conflict, "core-5 is not another core of site local that runs")
+	all[1] = prepare("core-5", 1).start()
+	runs(all[0], 3)
+	complete, err := third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+	if err != nil || !complete {
+		t.Errorf("replaced: complete %v, %v", complete, err)
+	}
+	t.Logf("while a dead core was replaced, a visitor took at most %v to get in", worst())
+	if a := all[1].visit("/"); !a.isIn() {
+		t.Errorf("the new core serves: %s", a.body)
+	}
+}

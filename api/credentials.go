@@ -10,6 +10,20 @@ import (
 	"github.com/anteroom/anteroom/manage"
 )
 
+// Authenticate returns who sent a request, by the secret that it carries. manager is Manager.Authenticate, and id is that of
+// the request. The error is an answer for SendError.
+func Authenticate(manager func(secret string, from netip.Addr, id string) (manage.Caller, error), r *http.Request, id string) (manage.Caller, error) {
+	secret, err := credentials(r)
+	if err != nil {
+		return manage.Caller{}, err
+	}
+	by, err := manager(secret, addressOf(r), id)
+	if err != nil {
+		return manage.Caller{}, unknown(err)
+	}
+	return by, nil
+}
+
 // credentials returns the secret that the request carries, in whichever style: a bearer
 // token, or a token in the place of an e-mail's global key. The e-mail says nothing here.
 func credentials(r *http.Request) (secret string, err error) {

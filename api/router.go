@@ -143,13 +143,9 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 		p.Header = [2]string{"Allow", strings.Join(slices.Sorted(maps.Keys(n.routes)), ", ")}
 		return p
 	}
-	secret, err := credentials(r)
+	by, err := Authenticate(h.Authenticate, r, id)
 	if err != nil {
 		return err
-	}
-	by, err := h.Authenticate(secret, addressOf(r), id)
-	if err != nil {
-		return unknown(err)
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

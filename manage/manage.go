@@ -70,6 +70,8 @@ type Config struct {
 	// FirstToken is a token with every permission that is never stored; empty means none. It
 	// has 40 to 80 letters, digits, _ and -.
 	FirstToken string
+	// ScrapeToken is one with the permission Scrape.
+	ScrapeToken string
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 	// Log; nil means none.
@@ -161,13 +163,14 @@ const (
 
 // Manager is the one way to change what the doors do. Safe for concurrent use.
 type Manager struct {
-	cfg   Config
-	log   *slog.Logger
-	state atomic.Pointer[State]
-	first string // the secret of the token made by Open
-	env   *token // of Config.FirstToken
-	fails failures
-	used  lastUses
+	cfg     Config
+	log     *slog.Logger
+	state   atomic.Pointer[State]
+	first   string // the secret of the token made by Open
+	env     *token // of Config.FirstToken
+	scraper *token // of Config.ScrapeToken
+	fails   failures
+	used    lastUses
 
 	// changing has room for one: the goroutine that puts something in may change what follows.
 	changing chan struct{}
@@ -196,7 +199,11 @@ func Open(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Now == nil {
 		m.cfg.Now = time.Now
 	}
-	if err := m.useFirstToken(cfg.FirstToken); err != nil {
+	var err error
+	if m.env, err = m.givenToken("ANTEROOM_API_TOKEN", Admin, cfg.FirstToken); err != nil {
+		return nil, err
+	}
+	if m.scraper, err = m.givenToken("ANTEROOM_SCRAPE_TOKEN", Scrape, cfg.ScrapeToken); err != nil {
 		return nil, err
 	}
 	s, err := m.load(ctx)
@@ -295,6 +302,9 @@ func (m *Manager) now() time.Time { return m.cfg.Now().UTC().Truncate(time.Micro
 type Permission string
 
 const (
+	// Scrape sees the metrics and the live figures of a process, and nothing of the APIs. It is
+	// for everything or not at all.
+	Scrape Permission = "scrape"
 	// Read sees zones, rooms and their live numbers.
 	Read Permission = "read"
 	// Edit changes them.
@@ -304,7 +314,7 @@ const (
 	Admin Permission = "admin"
 )
 
-var permissions = []Permission{Read, Edit, Admin}
+var permissions = []Permission{Scrape, Read, Edit, Admin}
 
 // Grant is a permission in a zone, or in one room.
 type Grant struct {
@@ -334,6 +344,9 @@ func (by Caller) May(p Permission, zone anteroom.ZoneID, room anteroom.RoomID) b
 // sees reports whether the caller may read the zone or a room of it.
 func (s *State) sees(by Caller, zone anteroom.Zone) bool {
 	return slices.ContainsFunc(by.Grants, func(g Grant) bool {
+		if g.Permission == Scrape {
+			return false
+		}
 		if g.Zone != "" || g.Room == "" {
 			return g.Zone == "" || g.Zone == zone.ID
 		}

@@ -149,16 +149,15 @@ func secretOf(text string, now time.Time) secret {
 	return secret{Token: sha256.Sum256([]byte(text)), Key: sha256.Sum256([]byte(AuthKey(text))), Prefix: prefix, CreatedOn: now}
 }
 
-// useFirstToken checks and takes the token of the environment.
-func (m *Manager) useFirstToken(text string) error {
+// givenToken checks and returns a token of the environment; nil for an empty text.
+func (m *Manager) givenToken(name string, may Permission, text string) (*token, error) {
 	if text == "" {
-		return nil
+		return nil, nil
 	}
 	if len(text) < 40 || len(text) > 80 || strings.Trim(text, base62+"_-") != "" {
-		return anteroom.Errorf(anteroom.Invalid, "ANTEROOM_API_TOKEN cannot be a token: 40 to 80 letters, digits, _ and - are needed, and it has %d characters. Make one with: openssl rand -hex 32", len(text))
+		return nil, anteroom.Errorf(anteroom.Invalid, "%s cannot be a token: 40 to 80 letters, digits, _ and - are needed, and it has %d characters. Make one with: openssl rand -hex 32", name, len(text))
 	}
-	m.env = &token{Name: "ANTEROOM_API_TOKEN", Grants: []Grant{{Permission: Admin}}, Secrets: []secret{secretOf(text, m.now())}}
-	return nil
+	return &token{Name: name, Grants: []Grant{{Permission: may}}, Secrets: []secret{secretOf(text, m.now())}}, nil
 }
 
 // begin makes the first token where there is none.
@@ -198,14 +197,17 @@ func (m *Manager) tokenOf(text string, from netip.Addr, now time.Time) *token {
 		return nil
 	}
 	sum := digest(sha256.Sum256([]byte(text)))
+	is := func(s secret) bool { return s.Token == sum || s.Key == sum }
 	t := m.State().secrets[sum]
-	if t == nil {
-		t = m.env
+	for _, given := range []*token{m.scraper, m.env} {
+		if t == nil && given != nil && slices.ContainsFunc(given.Secrets, is) {
+			t = given
+		}
 	}
 	if t == nil {
 		return nil
 	}
-	i := slices.IndexFunc(t.Secrets, func(s secret) bool { return s.Token == sum || s.Key == sum })
+	i := slices.IndexFunc(t.Secrets, is)
 	if i < 0 || over(t.ExpiresOn, now) || over(t.Secrets[i].ExpiresOn, now) {
 		return nil
 	}
@@ -297,8 +299,10 @@ func (m *Manager) OwnToken(by Caller) (Token, error) {
 			return m.shown(t), nil
 		}
 	}
-	if m.env != nil && by.Token == "" {
-		return m.shown(m.env), nil
+	for _, given := range []*token{m.scraper, m.env} {
+		if given != nil && by.Token == "" && given.Name == by.Name {
+			return m.shown(given), nil
+		}
 	}
 	return Token{}, notFound("token", string(by.Token))
 }
@@ -317,10 +321,10 @@ func (s TokenSpec) check(now time.Time) error {
 	for i, g := range s.Grants {
 		at := fmt.Sprintf("grants[%d].", i)
 		if !slices.Contains(permissions, g.Permission) {
-			add(at+"permission", fmt.Sprintf("%.40q is not known", g.Permission), "read, edit or admin")
+			add(at+"permission", fmt.Sprintf("%.40q is not known", g.Permission), "scrape, read, edit or admin")
 		}
-		if g.Permission == Admin && (g.Zone != "" || g.Room != "") {
-			add(at+"zone", "limits the permission admin", "admin is for everything; use edit for a zone or room")
+		if (g.Permission == Admin || g.Permission == Scrape) && (g.Zone != "" || g.Room != "") {
+			add(at+"zone", "limits the permission "+string(g.Permission), string(g.Permission)+" is for everything; use read or edit for a zone or room")
 		}
 		if g.Zone != "" && !isID(string(g.Zone)) {
 			add(at+"zone", fmt.Sprintf("%.40q is not the id of a zone", g.Zone), "32 hexadecimal digits")

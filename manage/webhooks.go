@@ -179,7 +179,7 @@ func copyWebhook(w anteroom.Webhook) anteroom.Webhook {
 
 // Webhooks returns the webhooks that the caller may change, in the order of their creation.
 func (m *Manager) Webhooks(by Caller) ([]ShownWebhook, error) {
-	if !slices.ContainsFunc(by.Grants, func(g Grant) bool { return g.Permission != Read }) {
+	if !slices.ContainsFunc(by.Grants, func(g Grant) bool { return g.Permission == Edit || g.Permission == Admin }) {
 		return nil, denied(Edit)
 	}
 	out := []ShownWebhook{}

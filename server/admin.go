@@ -28,9 +28,9 @@ func (s *Server) adminServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /-/live", func(w http.ResponseWriter, r *http.Request) { say(w, http.StatusOK, "live") })
 	mux.HandleFunc("GET /-/ready", s.ready)
-	mux.HandleFunc("GET /-/status", s.status)
-	mux.HandleFunc("POST /-/reload", s.reload)
-	mux.Handle("GET /metrics", s.metrics)
+	mux.Handle("GET /-/status", s.onlyWith(manage.Scrape, http.HandlerFunc(s.status)))
+	mux.Handle("POST /-/reload", s.onlyWith(manage.Admin, http.HandlerFunc(s.reload)))
+	mux.Handle("GET /metrics", s.onlyWith(manage.Scrape, s.metrics))
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
 		graph.Path: graph.New(graph.Config{Manager: s.manage, Minutes: days(s.Config().Analytics.MinuteDays), Retention: days(s.Config().Analytics.RetentionDays), Log: s.log})}
@@ -52,6 +52,24 @@ func (s *Server) adminServer() *http.Server {
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.adminCert.Load(), nil }}
 	}
 	return srv
+}
+
+// onlyWith demands a token with a permission, unless only programs on this machine can reach the admin address.
+func (s *Server) onlyWith(may manage.Permission, next http.Handler) http.Handler {
+	if a, ok := s.admin.Addr().(*net.TCPAddr); ok && a.IP.IsLoopback() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		by, err := api.Authenticate(s.manage.Authenticate, r, "")
+		if err == nil && !by.May(may, "", "") {
+			err = anteroom.Errorf(anteroom.Denied, "this token may not do that; it needs the permission %q", may)
+		}
+		if err != nil {
+			api.SendError(w, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/manage"
 )
 
 func TestReadyBeforeWhileAndAfter(t *testing.T) {
@@ -98,6 +99,56 @@ func TestHealthIsNoVisit(t *testing.T) {
 	}
 	if room := r.room("shop"); room.ActiveUsers != 0 || room.Waiting != 0 {
 		t.Errorf("the room has %+v", room)
+	}
+}
+
+// Where other machines reach the admin address, metrics, status and reload need a token that may have them; health checks
+// need none. A token that may only scrape sees nothing of the APIs.
+func TestMetricsNeedATokenOffLoopback(t *testing.T) {
+	const scrape, admin = "scrape-0123456789abcdefghijklmnopqrstuvwxyz", "admin-0123456789abcdefghijklmnopqrstuvwxyz_"
+	t.Setenv(firstTokenEnv, admin)
+	t.Setenv(scrapeTokenEnv, scrape)
+	r := prepareServer(t, strings.Replace(listenAnywhere, "localhost:0", "\":0\"\nadmin_plain: true", 1)+oneRoom).start()
+	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+	made := func(may manage.Permission) string {
+		t.Helper()
+		_, secret, err := r.s.Manager().CreateToken(t.Context(), by, manage.TokenSpec{Name: string(may), Grants: []manage.Grant{{Permission: may}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	tokens := map[string]string{"none": "", "unknown": "nobodys-0123456789abcdefghijklmnopqrstuvwx", "scrape of the environment": scrape, "admin of the environment": admin,
+		"scrape": made(manage.Scrape), "read": made(manage.Read), "admin": made(manage.Admin)}
+	for path, want := range map[string]map[string]int{
+		"GET /metrics":              {"none": 401, "unknown": 403, "scrape of the environment": 200, "scrape": 200, "read": 200, "admin": 200},
+		"GET /-/status":             {"none": 401, "unknown": 403, "scrape of the environment": 200, "scrape": 200, "read": 200, "admin": 200},
+		"POST /-/reload":            {"none": 401, "unknown": 403, "scrape": 403, "read": 403, "admin": 200, "admin of the environment": 200},
+		"GET /-/live":               {"none": 200},
+		"GET /-/ready":              {"none": 200},
+		"GET /anteroom/v1/cluster":  {"scrape": 403, "scrape of the environment": 403, "read": 200},
+		"GET /anteroom/v1/webhooks": {"scrape": 403},
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		for who, status := range want {
+			var header []string
+			if tokens[who] != "" {
+				header = []string{"Authorization", "Bearer " + tokens[who]}
+			}
+			if a := r.admin(method, path, header...); a.StatusCode != status {
+				t.Errorf("%s %s with the token %q: %d, want %d: %.200s", method, path, who, a.StatusCode, status, a.body)
+			}
+		}
+	}
+	for _, list := range []string{"rooms", "analytics"} {
+		var all struct{ Result []any }
+		a := r.admin("GET", "/anteroom/v1/"+list, "Authorization", "Bearer "+scrape)
+		if err := json.Unmarshal([]byte(a.body), &all); err != nil || len(all.Result) != 0 {
+			t.Errorf("a token that may scrape sees %s: %s", list, a.body)
+		}
+	}
+	if _, _, err := r.s.Manager().CreateToken(t.Context(), by, manage.TokenSpec{Name: "x", Grants: []manage.Grant{{Permission: manage.Scrape, Zone: anteroom.ZoneID(strings.Repeat("a", 32))}}}); err == nil {
+		t.Error("a token may scrape one zone")
 	}
 }
 

@@ -21,13 +21,16 @@ import (
 // firstTokenEnv is the environment variable with a token that is never stored.
 const firstTokenEnv = "ANTEROOM_API_TOKEN"
 
+// scrapeTokenEnv is one with a token that may only read metrics and status.
+const scrapeTokenEnv = "ANTEROOM_SCRAPE_TOKEN"
+
 // openManager opens the manager on the node's link, which puts all rooms in force: those of
 // the configuration and those of the API.
 func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
-		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Origins: s.origins, Configuration: s.configuration, Sites: s.sites(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), Log: s.log,
+		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Origins: s.origins, Configuration: s.configuration, Sites: s.sites(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
 	})
 	return err
 }

@@ -20,10 +20,11 @@ import (
 func tokenCommand() *cobra.Command {
 	cmd := group("token", "Manage API tokens")
 	cmd.Long = `Manage API tokens. A token can read or edit everything, some zones or some rooms. An admin token can
-also manage tokens and keys, read the audit log, and make and restore backups. The secret of a
-token is shown once, when you create it.`
+also manage tokens and keys, read the audit log, and make and restore backups. A scrape token can
+only read metrics and status. The secret of a token is shown once, when you create it.`
 	cmd.Example = `  anteroom token create terraform --permission edit --zone example.com --life 2160h
   anteroom token create dashboard --permission read --from 10.0.0.0/8
+  anteroom token create prometheus --permission scrape --never-expires
   anteroom token rotate terraform --overlap 1h`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(tokenList(r), tokenCreate(r), tokenRotate(r), tokenDelete(r))
@@ -79,7 +80,7 @@ func tokenCreate(r *remote) *cobra.Command {
 	var never bool
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a token and print its secret, once", Args: names("NAME")}
 	f := cmd.Flags()
-	f.StringVar(&permission, "permission", "read", "read, edit or admin")
+	f.StringVar(&permission, "permission", "read", "scrape, read, edit or admin")
 	f.StringArrayVar(&zones, "zone", nil, "only in the zone with this `name`; repeatable")
 	f.StringArrayVar(&rooms, "room", nil, "only for this `room`, as ZONE/NAME; repeatable")
 	f.StringArrayVar(&networks, "from", nil, "only from this `network`; repeatable")

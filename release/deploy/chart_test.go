@@ -91,6 +91,7 @@ api: {existingSecret: anteroom-api}
 cores: {replicas: 5, storage: {size: 20Gi, className: fast}, nodeSelector: {disk: ssd}, tolerations: [{key: core, operator: Exists}]}
 edges: {nodeSelector: {pool: web}, tolerations: [{key: web, operator: Exists}]}
 service: {type: LoadBalancer, port: 443, annotations: {a: b}}
+scrape: {existingSecret: anteroom-scrape}
 serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}`,
 	"one core": `
 cores: {replicas: 1}
@@ -154,6 +155,7 @@ func TestRefusedValues(t *testing.T) {
 		"service: {port: 70000}":                      "port",
 		"drain: {seconds: -1}":                        "seconds",
 		"serviceMonitor: {interval: soon}":            "interval",
+		"serviceMonitor: {enabled: true}":             "needs scrape.existingSecret",
 		"networkPolicy: {adminFrom: [{}]}":            "adminFrom",
 	} {
 		if out, err := render(values); err == nil || !strings.Contains(err.Error(), says) {

@@ -17,7 +17,10 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-const composeFolder = "../../examples/compose"
+const (
+	composeFolder = "../../examples/compose"
+	scrapeToken   = "0123456789abcdef0123456789abcdef0123456789abcdef"
+)
 
 // project reads the compose file by the rules of its specification.
 func project(t *testing.T, environment types.Mapping) (*types.Project, error) {
@@ -45,7 +48,7 @@ func TestComposeFile(t *testing.T) {
 	if _, err := project(t, nil); err == nil || !strings.Contains(err.Error(), "ANTEROOM_VERSION") {
 		t.Errorf("without a version: %v", err)
 	}
-	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3"})
+	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3", "ANTEROOM_SCRAPE_TOKEN": scrapeToken})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +65,15 @@ func TestComposeFile(t *testing.T) {
 	if anteroom.Image != "localhost/anteroom:1.2.3" || anteroom.Hostname != "anteroom" || !anteroom.ReadOnly {
 		t.Errorf("anteroom is %s at %q", anteroom.Image, anteroom.Hostname)
 	}
+	if got := anteroom.Environment["ANTEROOM_SCRAPE_TOKEN"]; got == nil || *got != scrapeToken {
+		t.Error("anteroom does not know the token of Prometheus")
+	}
+	if given := p.Services["prometheus"].Secrets; len(given) != 1 || given[0].Source != "scrape-token" || p.Secrets["scrape-token"].Environment != "ANTEROOM_SCRAPE_TOKEN" {
+		t.Errorf("Prometheus has the secrets %v", given)
+	}
 	for file, parts := range map[string][]string{
 		"anteroom.yaml":           {"admin: anteroom:8081", "http://shop:3000"},
-		"prometheus.yml":          {`targets: ["anteroom:8081"]`},
+		"prometheus.yml":          {`targets: ["anteroom:8081"]`, "credentials_file: /run/secrets/scrape-token"},
 		"grafana/prometheus.yml":  {"http://prometheus:9090"},
 		"compose.yml":             {`[demo, --shop-only, --listen, ":3000"]`},
 		"../monitoring/rules.yml": {"groups:"},
@@ -79,7 +88,7 @@ func TestComposeFile(t *testing.T) {
 
 // The commands and the configuration of the compose file, on this machine: a visitor sees the shop through the waiting room.
 func TestComposeServesTheShop(t *testing.T) {
-	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3"})
+	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3", "ANTEROOM_SCRAPE_TOKEN": scrapeToken})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,6 +334,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Header.Set("Authorization", "Bearer "+token)
 	resp, err := operatorsClient.Do(r)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       name: {{ . }}
       key: token
 {{- end }}
+{{- with .Values.scrape.existingSecret }}
+- name: ANTEROOM_SCRAPE_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: token
+{{- end }}
 {{- end -}}
 
 {{- /* The part of a pod that cores and edges share. */ -}}

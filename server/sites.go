@@ -16,9 +16,11 @@ import (
 const (
 	// handOver bounds how long a core that is removed takes to hand over its roles.
 	handOver = 5 * time.Second
+	// catchUp bounds how long a change of cores waits for copies that are behind.
+	catchUp = 4 * time.Second
 	// copying bounds how long an operator waits for the copies of a core that has taken another's place. It ends before
 	// the admin listener gives an answer up.
-	copying = 10 * time.Second
+	copying = 7 * time.Second
 )
 
 // sites are what an operator does with the nodes and sites of the cluster; nil for a standalone process.
@@ -59,7 +61,9 @@ func (x sites) core(ctx context.Context, node string) (core natslink.Core, all [
 		return core, nil, anteroom.Errorf(anteroom.Conflict, "without %s, %d of %d cores would run, which is no majority, and nothing could be recorded: start another core first", node, run, len(rest))
 	}
 	// A core that has joined a moment ago counts, and does not have everything yet.
-	if f, err := natslink.Look(ctx, x.s.link); err != nil || !f.Current(site+"."+node) {
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	if !natslink.AwaitCurrent(ctx, x.s.link, node) {
 		return core, nil, anteroom.Errorf(anteroom.Conflict, "the other cores of site %s do not all have complete copies yet: anteroom doctor shows which; try again when they have", site)
 	}
 	return all[i], all, nil

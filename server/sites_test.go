@@ -148,4 +148,14 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	if a := all[1].visit("/"); !a.isIn() {
 		t.Errorf("the new core serves: %s", a.body)
 	}
+
+	// A core that runs is removed at another by force only, and stops by itself.
+	mark = all[0].log.mark()
+	if err := third.RemoveNode(t.Context(), by, "core-4", true); err != nil {
+		t.Fatal(err)
+	}
+	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")
+	if a := all[2].visit("/"); a.StatusCode != http.StatusOK {
+		t.Errorf("the others answer %d", a.StatusCode)
+	}
 }

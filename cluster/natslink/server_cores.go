@@ -66,6 +66,9 @@ const leastCores = 2
 var errNotCore = errors.New("cluster: only a core knows and changes the cores of its site: ask at one")
 
 func (a *attachment) cores(ctx context.Context) ([]Core, error) {
+	if a.cfg.External != nil {
+		return nil, errors.New("cluster: the NATS servers are yours: add and remove them there")
+	}
 	if a.system == nil {
 		return nil, errNotCore
 	}
@@ -270,10 +273,18 @@ func (f Facts) Current(except string) bool {
 func (f Facts) own(s StreamFacts) bool { return !s.Shared || f.Core != nil && f.Core.Hub }
 
 // AwaitWhole waits until the facts of a link are whole, for as long as ctx lasts, and reports whether they are.
-func AwaitWhole(ctx context.Context, l cluster.Link) bool {
+func AwaitWhole(ctx context.Context, l cluster.Link) bool { return awaitFacts(ctx, l, Facts.Whole) }
+
+// AwaitCurrent waits until all copies but those of a node of the link's site are up to date, for as long as ctx lasts, and
+// reports whether they are. A copy is behind for a moment whenever another core begins to lead.
+func AwaitCurrent(ctx context.Context, l cluster.Link, except string) bool {
+	server := l.Health().SiteName + "." + except
+	return awaitFacts(ctx, l, func(f Facts) bool { return f.Current(server) })
+}
+
+func awaitFacts(ctx context.Context, l cluster.Link, ok func(Facts) bool) bool {
 	for {
-		f, err := Look(ctx, l)
-		if err == nil && f.Whole() {
+		if f, err := Look(ctx, l); err == nil && ok(f) {
 			return true
 		}
 		if !pause(ctx, 200*time.Millisecond) {

@@ -107,7 +107,7 @@ func beginDay(t *testing.T, dir string) *day {
 	}
 	d.s.metrics = d.s.newMetrics()
 	admin := newWire()
-	d.admin = admin.client()
+	d.admin, d.s.admin = admin.client(), admin
 	servers := []*http.Server{d.s.adminServer(), {Handler: d.s.gateway.Middleware(http.HandlerFunc(d.origin))}}
 	ctx, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup

@@ -136,7 +136,10 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	worst = visitors(t, all[2])
 	all[1].end()
 	runs(all[0], 2)
-	_, err = third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+	eventually(t, "the cores that are left have no leader", func() bool {
+		_, err = third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+		return anteroom.KindOf(err) != anteroom.Unavailable
+	})
 	refused(err, anteroom.Conflict, "core-5 is not another core of site local that runs")
 	all[1] = prepare("core-5", 1).start()
 	runs(all[0], 3)

@@ -15,8 +15,8 @@
 //     goes on without them, with a bound per address.
 //  5. Every ticket among the cookies is opened, and the best one counts (gate.go).
 //  6. node.Room decides. It is the only place where admission is decided.
-//  7. If admitted, the request goes to the origin with a signed proof (proxy.go), as a tunnel for WebSockets
-//     (tunnel.go). Otherwise the visitor gets the waiting page or its JSON (respond.go).
+//  7. If admitted, the request goes to the origin with a signed proof (proxy.go, pass.go), as a tunnel for
+//     WebSockets (tunnel.go). Otherwise the visitor gets the waiting page or its JSON (respond.go).
 //  8. The origin's response passes back. The ticket is added, and the origin's command to revoke is obeyed and
 //     removed (answer.go).
 //

@@ -176,7 +176,7 @@ const (
 
 // forwardAuthServer answers proxies that ask for verdicts. It leaves them to net/http, which bounds the whole answer.
 func (s *Server) forwardAuthServer(cfg config.Config) *h1.Server {
-	srv := h1.NewServer(&http.Server{
+	return h1.NewServer(&http.Server{
 		Handler:           s.gateway.ForwardAuth(),
 		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
 		ReadTimeout:       verdictTime,
@@ -185,8 +185,6 @@ func (s *Server) forwardAuthServer(cfg config.Config) *h1.Server {
 		MaxHeaderBytes:    2 * anteroom.MaxHeaderBytes, // the visitor's, with the address once more
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	})
-	srv.Off = func() bool { return true }
-	return srv
 }
 
 func end(ctx context.Context, srv interface {

@@ -84,7 +84,7 @@ func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
 	if sc, ok := nc.(syscall.Conn); ok {
 		c.raw, _ = sc.SyscallConn()
 	}
-	c.probe = func(fd uintptr) { c.quiet = isQuiet(fd) }
+	c.probe = func(fd uintptr) { _, c.quiet = isOver(fd) }
 	if p.tls == nil {
 		return c, nil
 	}

@@ -10,17 +10,6 @@ import (
 // canProbe says that the others can tell.
 const canProbe = true
 
-// isQuiet reports whether a socket is open and has received nothing that was not read.
-func isQuiet(fd uintptr) bool {
-	var b [1]byte
-	for {
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		if err != syscall.EINTR {
-			return err == syscall.EAGAIN
-		}
-	}
-}
-
 // receive reads what a socket has received. Nothing says that there is nothing yet.
 func receive(fd uintptr, p []byte) (n int, nothing bool, err error) {
 	for {

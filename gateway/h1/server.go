@@ -17,7 +17,8 @@ import (
 // goes there with the bytes that were read, before anything was decided. Plain is what [Server.plain] says.
 //
 // The embedded server says how: its handler, its ConnContext and ConnState, its timeouts for heads and idleness, its
-// error log. Make a Server with [NewServer]. Serve, Shutdown, Close and SetKeepAlivesEnabled are this type's; they
+// error log. One with a ReadTimeout or a WriteTimeout, which bound whole requests and answers, is left to net/http
+// altogether. Make a Server with [NewServer]. Serve, Shutdown, Close and SetKeepAlivesEnabled are this type's; they
 // do for both ways what they do in net/http.
 type Server struct {
 	*http.Server
@@ -124,7 +125,7 @@ func (s *Server) begin(l net.Listener) error {
 
 // serve serves one connection.
 func (s *Server) serve(ctx context.Context, nc net.Conn) {
-	if s.Off != nil && s.Off() {
+	if s.ReadTimeout > 0 || s.WriteTimeout > 0 || s.Off != nil && s.Off() {
 		s.other.take(nc)
 		return
 	}

@@ -109,7 +109,7 @@ func (v *visitor) plain(raw []byte) bool {
 		a.values[i] = value
 		a.header[name] = a.values[i : i+1 : i+1]
 	}
-	if hosts != 1 || lengths > 1 || !isHost(host) {
+	if hosts != 1 || lengths > 1 || host == "" || !isPlainHost(host) {
 		return false
 	}
 	if p := a.header["Pragma"]; len(p) > 0 && p[0] == "no-cache" && a.header["Cache-Control"] == nil {
@@ -161,18 +161,6 @@ var plainPath = func() (is [256]bool) {
 	}
 	return is
 }()
-
-// isHost reports whether a Host is a name or an address, with or without port: what a strict reader takes for one.
-func isHost(host string) bool {
-	for i := range len(host) {
-		switch c := host[i]; {
-		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '.', c == '-', c == '_', c == ':', c == '[', c == ']':
-		default:
-			return false
-		}
-	}
-	return host != ""
-}
 
 // isClear reports whether a value has neither control characters nor bytes beyond ASCII, of which readers make
 // different things.

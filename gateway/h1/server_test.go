@@ -308,6 +308,21 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
+// TestWholeTimesAreNetHTTPs: a server that bounds whole requests or answers keeps its bounds, in net/http.
+func TestWholeTimesAreNetHTTPs(t *testing.T) {
+	for name, edit := range map[string]func(*http.Server){
+		"none": nil, "read": func(s *http.Server) { s.ReadTimeout = time.Minute }, "write": func(s *http.Server) { s.WriteTimeout = time.Minute },
+	} {
+		address := serving(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, loop := w.(*reply)
+			fmt.Fprintf(w, "loop=%v", loop)
+		}), edit)
+		if got, want := conversation(t, address, short), fmt.Sprintf("loop=%v", name == "none"); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, want %s", name, got, want)
+		}
+	}
+}
+
 // TestServerTLS: over TLS the loop serves HTTP/1.1 and leaves HTTP/2 to net/http; a handler sees which.
 func TestServerTLS(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)

@@ -1,4 +1,5 @@
-// Package h1 is the fast way to origins that speak HTTP/1.1, in the clear or over TLS.
+// Package h1 is the fast path of HTTP/1.1, in the clear or over TLS: [Server] serves visitors' plain requests in a loop of
+// its own, and [Transport] is the way to origins.
 //
 // net/http's client reads every connection in one goroutine and writes it in another, and a request passes between
 // them and its own over channels, because it may be cancelled, answered early, or sent on whichever connection is

@@ -89,16 +89,6 @@ type session struct {
 	site int16
 
 	accepted anteroom.Time // as the cookie says
-	sent     anteroom.Time // when the newest request was sent that was let in
-	before   anteroom.Time // last, of requests that were sent before that
-}
-
-// seen notes a request that was let in.
-func (s *session) seen(now anteroom.Time, q *request) {
-	if q.at > s.sent {
-		s.sent, s.before = q.at, s.last
-	}
-	s.last = now
 }
 
 // past is the newest session that a ticket has had.
@@ -571,12 +561,12 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	// Of several requests at once the one that began the session may be answered last.
 	if again && (d.Reason == anteroom.ReasonSession || d.Reason == anteroom.ReasonAdopted) {
 		if alive && !first {
-			j.book[i].seen(w.now, q)
+			j.book[i].last = w.now
 		} else if !alive {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, d.Ticket.AcceptedAt, w.now, q) // the room holds a session a moment longer than the origin sees it
+			j.open(id, was.site, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -589,7 +579,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	}
 	if alive && j.book[i].accepted == d.Ticket.AcceptedAt { // another request of the same admission
 		if !first {
-			j.book[i].seen(w.now, q)
+			j.book[i].last = w.now
 		}
 		return
 	}
@@ -615,7 +605,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
 		last = last.Add(-t.AcceptedAt.Sub(t.LastCheckIn))
 	}
-	j.open(id, site, d.Ticket.AcceptedAt, last, q)
+	j.open(id, site, d.Ticket.AcceptedAt, last)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
 	if d.Reason != anteroom.ReasonSession || d.At.Sub(d.Ticket.AcceptedAt) <= time.Second {
 		j.recent.push(w.now)
@@ -654,7 +644,7 @@ func (j *judge) capHolds() {
 	}
 }
 
-func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time, q *request) {
+func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -662,7 +652,7 @@ func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time, q
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, accepted: accepted, sent: q.at, before: last}
+	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, accepted: accepted}
 	j.sessions[id] = i
 	j.watch(event{at: last.Add(j.set.SessionDuration), who: i})
 	j.active++
@@ -748,9 +738,8 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 
 // outage excuses a node that sends a session back: it has been out of touch with its site for more
 // than half of a session, or it is, and neither of those who could tell it of the session does: the
-// cookie is that of the place, and the session has begun since, or its cookie was lost; or the cookie, which
-// is renewed after half of a session, need not say that this one lasts. Requests of one moment carry the same cookie, so
-// that what was seen before them counts.
+// cookie is that of the place, and the session has begun since, or its cookie was lost; or the cookie is older
+// than half of a session: one that is not renewed, or of requests that left before the answer that renewed it.
 func (j *judge) outage(q *request) bool {
 	p, s := &j.w.people[q.person], &j.book[j.sessions[q.visit.Ticket.ID]]
 	half, silence := j.set.SessionDuration/2, j.w.system.silence(q.node)
@@ -764,8 +753,8 @@ func (j *judge) outage(q *request) bool {
 		}
 	}
 	last := s.last
-	if q.at <= s.sent {
-		last = s.before
+	if now, known := j.w.system.roomTime(q.node); known && q.visit.Ticket.Accepted() {
+		last = min(last, j.w.now.Add(-now.Sub(q.visit.Ticket.LastCheckIn)))
 	}
 	old := !q.visit.Ticket.Accepted() && (silence > j.w.now.Sub(s.from) || silence > 2*time.Second && p.marks&forgetful != 0)
 	return silence > half || old || silence > 2*time.Second && j.w.now.Sub(last) > half

@@ -322,6 +322,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 		return
 	}
 	if !q.primary {
+		p.expected = max(p.expected, w.now.Add(d.Refresh)) // the room does not know which tab comes next, and goes by the last
 		return
 	}
 	next := max(100*time.Millisecond, d.Refresh) + w.between(0, 200*time.Millisecond)

@@ -54,7 +54,8 @@ type Site struct {
 type Room struct {
 	Active, PerMinute int
 	Session           time.Duration
-	Method            string // empty means fifo
+	First             time.Duration // of a visitor who never sends a second request; 0 means the default
+	Method            string        // empty means fifo
 }
 
 // Flow is a stretch of arrivals, evenly spread by chance.

@@ -43,6 +43,7 @@ func changing() []Case {
 	}
 	slow := edge("cut-edge-slow", "an edge is cut off for a minute, in which everybody asks about once", time.Minute)
 	slow.Room.Session, slow.People.Think, slow.Length = 2*time.Minute, time.Minute, 4*time.Minute
+	slow.Room.First = slow.Room.Session // a second request often comes after more than half a minute
 	slow.Flows = []Flow{{To: 30 * time.Second, Visitors: 120}}
 	// No session ends because something was away for less than half of it.
 	all, cut := run("kill-all", "kill -9 of all nodes at once, three times", 150*time.Second, twoChanges, killingAll), edge("cut-edge", "an edge is cut off for twenty seconds", 20*time.Second)

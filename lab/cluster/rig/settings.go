@@ -46,6 +46,9 @@ func (c *Cluster) configure(n *Node) error {
 	if !c.kase.Rooms {
 		fmt.Fprintf(&b, "rooms:\n  - name: shop\n    zone: %s\n    host: \"*\"\n    total_active_users: %d\n    new_users_per_minute: %d\n    session_duration: %s\n    queueing_method: %s\n    json_response_enabled: true\n",
 			siteName, c.room.Active, c.room.PerMinute, c.room.Session, method(c.room))
+		if c.room.First > 0 {
+			fmt.Fprintf(&b, "    first_session: %s\n", c.room.First)
+		}
 	}
 	// As an editor does it: whole, by a rename.
 	file := filepath.Join(n.dir, "anteroom.yaml")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -16,9 +17,7 @@ type forecast struct {
 	step    time.Duration
 	session int // steps of a session without a request after the first
 
-	ages [ageCount]float64 // sessions by the steps that began since their admission, less one
-	risk [ageCount]float64 // sum of ages over past steps, decayed
-	ends [ageCount]float64 // ends by age, decayed
+	sessions *byAge // nil until the first session: most of ten thousand rooms have none
 
 	// recent are the admissions of the last RateHold, by parts of a step: slots as bins would blur the
 	// moment at which those of a rush come free. The part under way is the first.
@@ -29,11 +28,44 @@ type forecast struct {
 	at      anteroom.Time // start of the running step
 	started bool
 	joined  float64 // admissions in the running step
-	ended   [ageCount]float64
 	endsAll uint64  // ends ever, for known
 	joins   float64 // people who joined the line, per second, decayed over a minute
 
 	left, waited float64 // people who left the line and person-seconds waited, 10-minute memory
+}
+
+// byAge is what is known of sessions by their age: the steps that began since their admission, less one.
+type byAge struct {
+	count [ageCount]float64
+	ended [ageCount]float64 // of count, in the running step
+	risk  [ageCount]float64 // sum of count over past steps, decayed
+	ends  [ageCount]float64 // sum of ended, decayed
+}
+
+// noSessions is never written.
+var noSessions byAge
+
+// book is what is known of sessions, to be changed.
+func (f *forecast) book() *byAge {
+	if f.sessions == nil {
+		f.sessions = new(byAge)
+	}
+	return f.sessions
+}
+
+// next closes a step in which so many were admitted.
+func (b *byAge) next(joined float64) {
+	for k := range b.count {
+		b.risk[k] = b.risk[k]*ageDecay + b.count[k]
+		b.ends[k] = b.ends[k]*ageDecay + b.ended[k]
+	}
+	last := max(0, b.count[ageCount-1]-b.ended[ageCount-1])
+	for k := ageCount - 1; k > 0; k-- {
+		b.count[k] = max(0, b.count[k-1]-b.ended[k-1])
+	}
+	b.count[ageCount-1] += last
+	b.count[0] = joined
+	b.ended = [ageCount]float64{}
 }
 
 const (
@@ -106,10 +138,11 @@ func (f *forecast) end(age int, n float64) {
 	}
 	age = min(max(0, age-1), ageCount-1)
 	for d := 0; d < ageCount && n > 0; d++ {
+		b := f.book()
 		for _, k := range [2]int{age - d, age + d} {
 			if k >= 0 && k < ageCount {
-				m := min(n, max(0, f.ages[k]-f.ended[k]))
-				f.ended[k] += m
+				m := min(n, max(0, b.count[k]-b.ended[k]))
+				b.ended[k] += m
 				n -= m
 			}
 		}
@@ -125,7 +158,7 @@ func (f *forecast) seat(now anteroom.Time, ages []AgeCount) {
 			f.joined += float64(a.Count)
 			continue
 		}
-		f.ages[min(int(a.Age)-1, ageCount-1)] += float64(a.Count)
+		f.book().count[min(int(a.Age)-1, ageCount-1)] += float64(a.Count)
 	}
 }
 
@@ -137,22 +170,17 @@ func (f *forecast) advance(now anteroom.Time) {
 	}
 	if now.Sub(f.at) > f.step*ageCount*2 { // nothing of the past matters any more
 		*f = forecast{step: f.step, session: f.session, started: true, at: stepAt(now, f.step) * anteroom.Time(f.step/time.Microsecond), endsAll: f.endsAll,
-			risk: f.risk, ends: f.ends, joined: f.joined, parts: f.parts, recent: make([]float64, len(f.recent))}
+			sessions: f.sessions, joined: f.joined, parts: f.parts, recent: make([]float64, len(f.recent))}
 		f.partAt = f.at
+		if b := f.sessions; b != nil {
+			b.count, b.ended = [ageCount]float64{}, [ageCount]float64{}
+		}
 	}
 	for now.Sub(f.at) >= f.step {
-		for k := range f.ages {
-			f.risk[k] = f.risk[k]*ageDecay + f.ages[k]
-			f.ends[k] = f.ends[k]*ageDecay + f.ended[k]
+		if f.sessions != nil || f.joined > 0 {
+			f.book().next(f.joined)
 		}
-		last := max(0, f.ages[ageCount-1]-f.ended[ageCount-1])
-		for k := ageCount - 1; k > 0; k-- {
-			f.ages[k] = max(0, f.ages[k-1]-f.ended[k-1])
-		}
-		f.ages[ageCount-1] += last
-		f.ages[0] = f.joined
 		f.joined = 0
-		f.ended = [ageCount]float64{}
 		f.at = f.at.Add(f.step)
 	}
 	part := time.Duration(f.part() * float64(time.Second))
@@ -209,10 +237,11 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 		return
 	}
 	step, part, window := f.step.Seconds(), f.part(), f.window()
-	ages := f.ages
+	known := cmp.Or(f.sessions, &noSessions)
+	ages := known.count
 	active, used := f.joined, 0.0
 	for k := range ages {
-		ages[k] = max(0, ages[k]-f.ended[k])
+		ages[k] = max(0, ages[k]-known.ended[k])
 		active += ages[k]
 	}
 	recent := slices.Clone(f.recent)
@@ -227,8 +256,8 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 	// nothing has been seen yet. It weighs as much as knownEnds ends that nobody saw.
 	over, beyond := float64(knownEnds), knownEnds/priorHazard
 	for k := f.session; k < ageCount; k++ {
-		over += f.ends[k]
-		beyond += f.risk[k]
+		over += known.ends[k]
+		beyond += known.risk[k]
 	}
 	var hazard [ageCount]float64 // of a session to end within a step, by age
 	for k := range hazard {
@@ -236,7 +265,7 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 		if k >= f.session {
 			prior = over / beyond
 		}
-		hazard[k] = min((f.ends[k]+priorSteps*prior)/(f.risk[k]+priorSteps), 1)
+		hazard[k] = min((known.ends[k]+priorSteps*prior)/(known.risk[k]+priorSteps), 1)
 	}
 	whole := int(window) - 1 // parts that a rate slot's hold covers besides the one in which it began
 	rest := window - float64(whole) - 1

@@ -26,6 +26,7 @@ type alone struct {
 	single   *engine.Single          // the machine
 	revision uint64                  // of the ledger record
 	storing  bool                    // the ledger record is being written
+	visited  bool                    // since the machine began: until then nothing is granted, and no record is needed
 	stage    shuffles.Stage          // of the event in force, or of the last one
 	staged   bool                    // stage is in the store
 	records  map[anteroom.ID]*record // of shuffles, by their tag
@@ -111,6 +112,9 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	r.abandonAll()
 	r.apply()
 	r.mu.Unlock()
+	if !forgot {
+		return nil
+	}
 	err = r.store(ctx)
 	if errors.Is(err, cluster.ErrFull) { // sessions continue, and no one is admitted before it is stored
 		n.log.Error("the ledger record cannot be stored; no new visitor is admitted", "room", name, "error", err)
@@ -209,7 +213,7 @@ func (r *Room) store(ctx context.Context) error {
 
 // storeSoon writes the ledger record in the background. The caller holds the lock.
 func (r *Room) storeSoon() {
-	if r.storing || r.closed || !r.single.MustStore() {
+	if !r.visited || r.storing || r.closed || !r.single.MustStore() {
 		return
 	}
 	r.storing = true

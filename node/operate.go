@@ -42,6 +42,7 @@ func (r *Room) admitNow(n int) (given int, again bool, err error) {
 	case r.holding:
 		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so no new visitor is admitted: the log says what is wrong with the disk")
 	}
+	r.visited = true
 	given = r.single.AdmitNow(now, n)
 	again = r.single.MustStore()
 	r.active.Store(true)

@@ -182,6 +182,9 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 		answer = make(chan anteroom.Decision, 1) // buffered: settle must not block under the lock
 		r.held[held] = answer
 	}
+	if r.alone != nil {
+		r.visited = true
+	}
 	r.settle()
 	if d.Verdict == anteroom.Admit {
 		r.call(d.Ticket.ID, d)

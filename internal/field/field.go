@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -66,8 +67,23 @@ type lister interface {
 	Fields() (of reflect.Type, fields []Field)
 }
 
+// known are the fields of the types that somebody asked about: reading tags takes longer than filling in defaults.
+var known sync.Map // of []Field by reflect.Type
+
 // Of returns the fields of a struct, those of embedded structs where they stand.
-func Of(t reflect.Type) []Field {
+func Of(t reflect.Type) []Field { return slices.Clone(of(t)) }
+
+// of is Of for those who change nothing.
+func of(t reflect.Type) []Field {
+	if fields, ok := known.Load(t); ok {
+		return fields.([]Field)
+	}
+	fields := read(t)
+	known.Store(t, fields)
+	return fields
+}
+
+func read(t reflect.Type) []Field {
 	if l, ok := reflect.Zero(t).Interface().(lister); ok {
 		if of, fields := l.Fields(); of == t {
 			return fields
@@ -79,7 +95,7 @@ func Of(t reflect.Type) []Field {
 		if key, tagged := sf.Tag.Lookup("key"); tagged {
 			add = []Field{one(key, sf)}
 		} else if sf.Anonymous {
-			for _, f := range Of(sf.Type) {
+			for _, f := range of(sf.Type) {
 				f.Index = append(slices.Clone(sf.Index), f.Index...)
 				if sf.Tag.Get("optional") != "" {
 					f.Required, f.HasDefault = false, false
@@ -159,7 +175,7 @@ func (f Field) Make(v reflect.Value) reflect.Value {
 func (f Field) Clear(v reflect.Value) { v.FieldByIndex(f.Index).SetZero() }
 
 // Fill puts the defaults into a struct and the sections in it, wherever the zero value stands.
-func Fill(v reflect.Value) { FillFields(Of(v.Type()), v) }
+func Fill(v reflect.Value) { FillFields(of(v.Type()), v) }
 
 // FillFields is [Fill] for those who have the struct's fields.
 func FillFields(fields []Field, v reflect.Value) {

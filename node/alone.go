@@ -111,6 +111,7 @@ func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) er
 	r.single.Origin(n.Now(), r.origin)
 	r.abandonAll()
 	r.apply()
+	r.active.Store(!r.single.Idle())
 	r.mu.Unlock()
 	if !forgot {
 		return nil

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"net/http"
@@ -210,16 +209,20 @@ func TestOnlyDeclaredMetrics(t *testing.T) {
 	}
 }
 
+// manyRooms is the part of a configuration with so many rooms.
+func manyRooms(n int) string {
+	var yaml strings.Builder
+	yaml.WriteString("rooms:\n")
+	for i := range n {
+		fmt.Fprintf(&yaml, "  - {name: room-%d, zone: shop.example.com, host: shop.example.com, path: /room-%d, total_active_users: 100, new_users_per_minute: 100}\n", i, i)
+	}
+	return yaml.String()
+}
+
 // BenchmarkScrape is what a scrape costs with many rooms, idle and with everything recorded, as text and as Prometheus
 // asks for it with native histograms.
 func BenchmarkScrape(b *testing.B) {
-	const rooms = 10_000
-	var yaml bytes.Buffer
-	yaml.WriteString("rooms:\n")
-	for i := range rooms {
-		fmt.Fprintf(&yaml, "  - {name: room-%d, zone: shop.example.com, host: shop.example.com, path: /room-%d, total_active_users: 100, new_users_per_minute: 100}\n", i, i)
-	}
-	r := startServer(b, yaml.String())
+	r := startServer(b, manyRooms(10_000))
 	for _, state := range []string{"idle", "busy"} {
 		if state == "busy" {
 			for _, room := range r.s.rooms() {

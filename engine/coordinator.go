@@ -220,11 +220,18 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		c.succeed(now, uint16(i), r)
 	}
 	silent := now.Sub(s.heard) >= DeadAfter // its line was passed over meanwhile
-	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
-	s.heard, s.sent, s.bare = now, max(s.sent, r.Sent), false
-	if s.since == 0 && r.Epoch == c.epoch {
-		s.since, s.timed = r.Sent, true
+	// Until a site has heard this coordinator, its clock may be a guess, far ahead even: nothing is compared with that.
+	answers := r.Epoch == c.epoch
+	if answers && s.since == 0 {
+		s.since, s.sent, s.timed = r.Sent, r.Sent, true
 	}
+	overtaken := r.Sent < s.sent || r.Sent == s.sent && r.Seq < s.seq
+	if answers || s.since == 0 {
+		s.sent = max(s.sent, r.Sent)
+	} else {
+		overtaken = true
+	}
+	s.heard, s.bare = now, false
 	if (r.Seq != s.seq+1 || silent) && !r.Full {
 		s.resync = true
 	}

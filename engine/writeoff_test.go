@@ -67,6 +67,37 @@ func TestHandOverDoesNotRestartAWriteOff(t *testing.T) {
 	}
 }
 
+// The clock of a successor that knows nobody yet is a guess. However far ahead that is, the time for adopting begins when
+// the site has heard the coordinator, and a report of before that comes late changes nothing.
+func TestAWriteOffDoesNotBelieveAGuessedClock(t *testing.T) {
+	t.Parallel()
+	now := midnight
+	co := NewCoordinator(now, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: 2 * time.Minute}, LedgerRecord{}, []byte("seed"))
+	send := func(incarnation, seq uint64, sent anteroom.Time, r Report) {
+		r.From, r.Term, r.Seq, r.Sent, r.Full, r.Ask = SiteKey{Name: "a", Incarnation: incarnation}, incarnation, seq, sent, true, true
+		co.Receive(now, r)
+		for rec, ok := co.Needs(); ok; rec, ok = co.Needs() {
+			co.Stored(now, rec)
+		}
+		co.Take()
+	}
+	send(1, 1, now, Report{})
+	send(1, 2, now, Report{Epoch: 1, Want: 2, Newcomers: 2})
+	began, ahead := now, 5*time.Minute
+	send(2, 1, now.Add(ahead), Report{})
+	for seq := uint64(3); co.ledger.Pool(Seat) < 5 && now.Sub(began) < 5*time.Minute; seq++ {
+		now = now.Add(time.Second)
+		send(2, seq, now, Report{Epoch: 1})
+		if seq == 10 {
+			send(2, 2, began.Add(ahead), Report{})
+		}
+		co.Tick(now)
+	}
+	if took := now.Sub(began); took < 2*time.Minute || took > 2*time.Minute+3*time.Second {
+		t.Errorf("written off after %v, want 2 minutes", took)
+	}
+}
+
 // A process that goes on from another's journal adopts no longer than the coordinator counts on.
 func TestAProcessAdoptsForWhatIsLeft(t *testing.T) {
 	t.Parallel()

@@ -330,7 +330,7 @@ func (j *judge) idles() {
 		return
 	}
 	slot := j.freeSince[0]
-	d := j.w.now.Sub(max(slot.since, j.charged))
+	d := j.w.now.Sub(max(slot.since, j.flow.from))
 	j.look(checkFlow, d < j.patience()+j.paced(slot.ahead), func() string { return fmt.Sprintf("a slot has been free for %v while somebody with a stream waits", d) })
 }
 

@@ -79,6 +79,14 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 		t.Error("the secret is still in the page")
 	}
 
+	d.presses("New token")
+	d.fill("name", "prometheus")
+	d.presses("Metrics")
+	d.presses("Create token")
+	d.becomes(10*time.Second, `(`+dialogText+`).includes('This secret is shown only once')`)
+	d.presses("I have saved it")
+	d.becomes(10*time.Second, `document.querySelector('main table')?.innerText.includes('scrape: everything')`)
+
 	c := comeIn(t, o)
 	c.visit(o.operators() + toRoom("checkout", "settings"))
 	c.becomes(10*time.Second, asksForToken)

@@ -1,6 +1,6 @@
 import { Store, useStore } from './store'
 
-export type Permission = 'read' | 'edit' | 'admin'
+export type Permission = 'scrape' | 'read' | 'edit' | 'admin'
 
 /** Who is logged in, with what the token grants. */
 export interface Session {
@@ -18,7 +18,7 @@ export const useSession = () => useStore(session)
 /** The session is over: the login takes the page's place, which stays where it is. */
 export const lose = () => session.set(null)
 
-const rank: Permission[] = ['read', 'edit', 'admin']
+const rank: Permission[] = ['scrape', 'read', 'edit', 'admin']
 
 /** Whether the person may do something in a room, with no room in a zone, with no zone everywhere. The server decides; this is for what to offer. */
 export function may(permission: Permission, zone?: string, room?: string): boolean {

@@ -108,6 +108,7 @@ function Ends({ at }: { at: string | null }) {
 }
 
 const roles: { value: Permission; text: string; help: string }[] = [
+  { value: 'scrape', text: 'Metrics', help: 'Can read /metrics and /-/status, and nothing else: for Prometheus.' },
   { value: 'read', text: 'Viewer', help: 'Can see rooms, figures and settings.' },
   { value: 'edit', text: 'Operator', help: 'Can also change rooms, events and rules, and control the queue.' },
   { value: 'admin', text: 'Admin', help: 'Can do everything, including tokens, keys, the audit log and backups.' },
@@ -121,10 +122,11 @@ function Make({ zones, rooms, onClose, onMade }: { zones: { id: string; name: st
   const [from, come] = useState('')
   const [faults, fault] = useState<Record<string, string>>({})
   const [kind, id] = where.split(':')
+  const limited = role === 'read' || role === 'edit'
   const make = async () => {
     const body = {
       name,
-      grants: [{ permission: role, ...(role !== 'admin' && kind === 'zone' && { zone: id }), ...(role !== 'admin' && kind === 'room' && { zone: rooms.find((r) => r.id === id)?.zone.id, room: id }) }],
+      grants: [{ permission: role, ...(limited && kind === 'zone' && { zone: id }), ...(limited && kind === 'room' && { zone: rooms.find((r) => r.id === id)?.zone.id, room: id }) }],
       networks: from.split(/[\s,]+/).filter(Boolean),
       expires_on: days === '0' ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString(),
     }
@@ -145,7 +147,7 @@ function Make({ zones, rooms, onClose, onMade }: { zones: { id: string; name: st
         <p class="help">{roles.find((r) => r.value === role)!.help}</p>
         {Object.entries(faults).find(([k]) => k.startsWith('grants')) && <p class="error">{Object.entries(faults).find(([k]) => k.startsWith('grants'))![1]}</p>}
       </div>
-      {role !== 'admin' && (
+      {limited && (
         <SelectField label="Where" value={where} onChange={at} options={[{ value: '', text: 'Everywhere' }, ...zones.map((z) => ({ value: `zone:${z.id}`, text: `Zone ${z.name}` })), ...rooms.map((r) => ({ value: `room:${r.id}`, text: `Room ${r.name} (${r.zone.name})` }))]} />
       )}
       <SelectField label="Expires after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '365', text: 'a year' }, { value: '0', text: 'never' }]} />

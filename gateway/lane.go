@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -28,9 +29,16 @@ type lane struct {
 	waiting []chan struct{} // closed when the turn has come
 }
 
+// patience is how long a request waits in lanes.
+type patience struct {
+	by    time.Time
+	gone  <-chan struct{} // the visitor has left
+	count *atomic.Int64   // of all requests that wait
+}
+
 // enter is called with mu held and returns without it. It reports whether the caller may go on,
 // and then has to leave.
-func (l *lane) enter(mu *sync.Mutex, most int, by time.Time, gone <-chan struct{}) bool {
+func (l *lane) enter(mu *sync.Mutex, most int, p patience) bool {
 	if l.under < most {
 		l.under++
 		mu.Unlock()
@@ -43,13 +51,15 @@ func (l *lane) enter(mu *sync.Mutex, most int, by time.Time, gone <-chan struct{
 	turn := make(chan struct{})
 	l.waiting = append(l.waiting, turn)
 	mu.Unlock()
-	late := time.NewTimer(time.Until(by))
+	p.count.Add(1)
+	defer p.count.Add(-1)
+	late := time.NewTimer(time.Until(p.by))
 	defer late.Stop()
 	select {
 	case <-turn:
 		return true
 	case <-late.C:
-	case <-gone:
+	case <-p.gone:
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -94,7 +104,7 @@ func newLanes[K comparable]() *lanes[K] {
 }
 
 // enter is that of the key's lane.
-func (l *lanes[K]) enter(key K, most int, by time.Time, gone <-chan struct{}) bool {
+func (l *lanes[K]) enter(key K, most int, wait patience) bool {
 	p := &l.parts[maphash.Comparable(l.seed, key)%uint64(len(l.parts))]
 	p.mu.Lock()
 	one := p.open[key]
@@ -106,7 +116,7 @@ func (l *lanes[K]) enter(key K, most int, by time.Time, gone <-chan struct{}) bo
 		}
 		p.open[key] = one
 	}
-	return one.enter(&p.mu, most, by, gone)
+	return one.enter(&p.mu, most, wait)
 }
 
 func (l *lanes[K]) leave(key K) {
@@ -132,38 +142,42 @@ type inLanes struct {
 // enterLanes waits until address, session and origin have room for one more request. When they
 // do not in time, it answers the visitor, who keeps the place, and returns false.
 func (x *exchange) enterLanes() bool {
-	s, by, gone := x.s, x.start.Add(laneTime), x.r.Context().Done()
+	s, wait := x.s, x.patience(x.start.Add(laneTime))
 	// A trusted proxy that names no client stands for many.
 	if s.MaxPerAddress > 0 && x.client.IsValid() && !(x.trusted && x.client == x.peer) {
 		key := addressKey(x.client)
-		if !x.g.addresses.enter(key, s.MaxPerAddress, by, gone) {
+		if !x.g.addresses.enter(key, s.MaxPerAddress, wait) {
 			return x.turnBack(refusal{http.StatusTooManyRequests, "Too many requests from your address are under way; please try again", false})
 		}
 		x.in.address = key
 	}
 	if s.MaxPerSession > 0 && x.room != nil && x.decision.Verdict == anteroom.Admit {
 		key := x.decision.Ticket.ID
-		if !x.g.sessions.enter(key, s.MaxPerSession, by, gone) {
+		if !x.g.sessions.enter(key, s.MaxPerSession, wait) {
 			return x.turnBack(refusal{http.StatusTooManyRequests, "Too many of your requests are under way; please try again", false})
 		}
 		x.in.session, x.in.bySession = key, true
 	}
-	if x.next == nil && !x.enterOrigin(by) {
+	if x.next == nil && !x.enterOrigin(wait) {
 		return x.turnBack(refusal{http.StatusServiceUnavailable, "The website is busy right now; please try again", false})
 	}
 	return true
 }
 
+func (x *exchange) patience(by time.Time) patience {
+	return patience{by, x.r.Context().Done(), &x.g.count.waiting}
+}
+
 // enterOrigin waits, in the lane of x.origin, for one of the site's connections to it, and
 // leaves the lane in which the exchange was.
-func (x *exchange) enterOrigin(by time.Time) bool {
+func (x *exchange) enterOrigin(wait patience) bool {
 	x.leaveOrigin()
 	most := x.site.maxConnections
 	if most == 0 {
 		return true
 	}
 	x.origin.mu.Lock()
-	if !x.origin.lane.enter(&x.origin.mu, most, by, x.r.Context().Done()) {
+	if !x.origin.lane.enter(&x.origin.mu, most, wait) {
 		return false
 	}
 	x.in.origin = x.origin

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,13 +133,13 @@ func TestRequestsBeyondTheBoundAreRefusedInTime(t *testing.T) {
 func TestLaneKeepsItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes[int]()
-		by, gone := time.Now().Add(laneTime), make(chan struct{})
-		l.enter(7, 1, by, nil)
+		by, gone, waiting := time.Now().Add(laneTime), make(chan struct{}), new(atomic.Int64)
+		l.enter(7, 1, patience{by, nil, waiting})
 		var mu sync.Mutex
 		var order []string
 		wait := func(name string, gone chan struct{}) {
 			go func() {
-				if !l.enter(7, 1, by, gone) {
+				if !l.enter(7, 1, patience{by, gone, waiting}) {
 					name += " in vain"
 				}
 				mu.Lock()
@@ -151,6 +152,9 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 		wait("left", gone)
 		wait("two", nil)
 		wait("three", nil)
+		if n := waiting.Load(); n != 4 {
+			t.Errorf("%d wait, want 4", n)
+		}
 		close(gone)
 		synctest.Wait()
 		l.leave(7)
@@ -159,8 +163,8 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 		synctest.Wait()
 		<-time.After(laneTime)
 		synctest.Wait()
-		if got := strings.Join(order, ", "); got != "left in vain, one, two, three in vain" {
-			t.Error(got)
+		if got := strings.Join(order, ", "); got != "left in vain, one, two, three in vain" || waiting.Load() != 0 {
+			t.Error(got, waiting.Load())
 		}
 		l.leave(7)
 		for i := range l.parts {
@@ -174,17 +178,17 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 func TestLaneHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes[int]()
-		by := time.Now().Add(laneTime)
-		l.enter(1, 1, by, nil)
+		wait := patience{time.Now().Add(laneTime), nil, new(atomic.Int64)}
+		l.enter(1, 1, wait)
 		for range laneLeast {
-			go l.enter(1, 1, by, nil)
+			go l.enter(1, 1, wait)
 		}
 		synctest.Wait()
 		began := time.Now()
-		if l.enter(1, 1, by, nil) || time.Since(began) > 0 {
+		if l.enter(1, 1, wait) || time.Since(began) > 0 {
 			t.Errorf("the last one waited %v", time.Since(began))
 		}
-		if !l.enter(2, 1, by, nil) {
+		if !l.enter(2, 1, wait) {
 			t.Error("another lane is full as well")
 		}
 		<-time.After(laneTime)

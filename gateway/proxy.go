@@ -172,7 +172,7 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 	failed := x.origin
 	x.origin = x.site.pick(failed)
 	failed.pending.Add(-1)
-	if !x.enterOrigin(began) {
+	if !x.enterOrigin(x.patience(began)) {
 		return res, err
 	}
 	again := r.WithContext(r.Context())

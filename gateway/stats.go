@@ -8,7 +8,7 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// Stats are a gateway's figures since it was made. Everything but InFlight, Streams and Tunnels only
+// Stats are a gateway's figures since it was made. Everything but InFlight, Waiting, Streams and Tunnels only
 // grows.
 type Stats struct {
 	// Decisions by verdict and reason; index with the anteroom constants.
@@ -33,6 +33,7 @@ type Stats struct {
 	ForeignHops   uint64 // forwarding headers from peers that are not trusted, ignored
 	Requests      uint64
 	InFlight      int64  // requests being served, streams and tunnels included
+	Waiting       int64  // requests of active users that wait because too many are under way
 	Streams       int64  // waiting pages with an open stream
 	Tunnels       int64  // WebSocket connections
 	LogSuppressed uint64 // access log lines that the bound held back
@@ -83,7 +84,7 @@ type counters struct {
 	bypassed     [BypassReasons]atomic.Uint64
 
 	uncovered, preflights, revoked, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
-	inFlight, streams, tunnels                                                           atomic.Int64
+	inFlight, waiting, streams, tunnels                                                  atomic.Int64
 
 	gate, origin               analytics.Buckets
 	gateExample, originExample atomic.Pointer[Example]
@@ -112,7 +113,7 @@ func (g *Gateway) Stats() Stats {
 	s := Stats{
 		Uncovered: c.uncovered.Load(), Preflights: c.preflights.Load(), Revoked: c.revoked.Load(),
 		ForeignHops: c.foreignHops.Load(), Requests: c.requests.Load(), LogSuppressed: c.logSuppressed.Load(), RulesExhausted: c.rulesExhausted.Load(),
-		InFlight: c.inFlight.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
+		InFlight: c.inFlight.Load(), Waiting: c.waiting.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
 	}
 	for v := range c.decisions {
 		for r := range c.decisions[v] {

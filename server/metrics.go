@@ -106,6 +106,7 @@ func (c *collector) requests(to sink) {
 	to.count(mForeignHops, g.ForeignHops)
 	to.count(mSuppressed, g.LogSuppressed)
 	to.gauge(mInFlight, float64(g.InFlight))
+	to.gauge(mHeldBack, float64(g.Waiting))
 	to.gauge(mStreams, float64(g.Streams))
 	to.gauge(mTunnels, float64(g.Tunnels))
 	to <- exemplified(newDistribution(mGate.desc, instants, g.Gate, nil), g.GateExample)

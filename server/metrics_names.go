@@ -92,6 +92,7 @@ var (
 	mLookups       = counter("crawler_lookups_total", "DNS lookups for addresses that claim to be search-engine crawlers. dropped: too many in flight, not looked up.", "result")
 	mCrawlers      = gauge("crawlers_verified", "Addresses verified as search-engine crawlers.")
 	mInFlight      = gauge("requests_in_flight", "Requests in flight.")
+	mHeldBack      = gauge("requests_held_back", "Requests of active users that wait because too many of their address, session or origin are under way.")
 	mStreams       = gauge("streams_open", "Waiting pages with an open stream.")
 	mTunnels       = gauge("tunnels_open", "Open WebSocket connections.")
 	mSuppressed    = counter("log_lines_suppressed_total", "Access log lines dropped by the rate limit of the log.")

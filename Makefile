@@ -18,7 +18,7 @@ ARGS ?=
 # What make release makes.
 VERSION ?=
 
-.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report edges sim mutants model fuzz clean help
+.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report conformance edges sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -64,6 +64,9 @@ cluster: ## Three data centres on this machine, faults, the origin's log as the 
 
 cluster-report: ## The same, drawn into REPORT (cluster-report): CLUSTER="spike-world kill cut-queue"
 	scripts/cluster -page $(REPORT) $(ARGS) $(CLUSTER)
+
+conformance: ## HTTP/2 by h2spec, HTTP/1.1 beside net/http
+	scripts/conformance $(ARGS)
 
 edges: ## The proxies that ask Anteroom (docs/edges.md), with Caddy, which takes minutes to build
 	scripts/edges $(ARGS)

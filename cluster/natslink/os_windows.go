@@ -9,9 +9,13 @@ import (
 // errLocked is what lockFile returns while another process has the lock.
 var errLocked = windows.ERROR_LOCK_VIOLATION
 
-// lockFile takes the lock of a file without waiting; it ends with the handle.
+// lockFile takes the lock of a file without waiting. It ends with unlockFile, or with the handle.
 func lockFile(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
+}
+
+func unlockFile(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, new(windows.Overlapped))
 }
 
 // freeSpace returns how many bytes this user can still write below a directory.

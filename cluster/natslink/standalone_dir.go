@@ -58,7 +58,7 @@ func lockDir(dir string, wait time.Duration) (*dirLock, error) {
 	return nil, fmt.Errorf("natslink: %s cannot be locked: %w", path, err)
 }
 
-func (l *dirLock) release() error { return l.f.Close() }
+func (l *dirLock) release() error { return errors.Join(unlockFile(l.f), l.f.Close()) }
 
 // checkLayout reports whether the directory is new, and refuses one that is not ours.
 func checkLayout(dir string) (fresh bool, err error) {

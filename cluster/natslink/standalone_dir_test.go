@@ -5,11 +5,34 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
 )
+
+// A lock that was given back is free although a process that is being forked has the file open.
+func TestLockEndsWithItsRelease(t *testing.T) {
+	dir := t.TempDir()
+	l, err := lockDir(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forked, err := syscall.Dup(int(l.f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(forked)
+	if err := l.release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := lockDir(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.release()
+}
 
 func TestOpenRefuses(t *testing.T) {
 	tests := []struct {

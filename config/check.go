@@ -72,6 +72,7 @@ func (l *loader) check() {
 			l.At("traces.endpoint", field.Quote(e)+" is not an http or https URL", "like http://127.0.0.1:4318, without user and query")
 		}
 	}
+	l.checkAWS(c.AWS)
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
 }
@@ -90,6 +91,45 @@ func (l *loader) checkForwardAuth(c *Config) {
 			l.At("forward_auth.peers", "is empty, so only proxies on this machine may ask at "+field.Quote(address), "name the proxies, or listen on 127.0.0.1")
 		}
 	}
+}
+
+func (l *loader) checkAWS(all []AWS) {
+	owner := map[string]string{}
+	for i, c := range all {
+		path := fmt.Sprintf("aws[%d]", i)
+		unique := func(key, value string) {
+			if other, taken := owner[key+value]; taken && value != "" {
+				l.At(path+"."+key, fmt.Sprintf("%s is also that of %s", field.Quote(value), other), "each bridge has its own")
+			}
+			owner[key+value] = path
+		}
+		unique("event_id", c.EventID)
+		unique("room", c.Room)
+		unique("url", c.URL)
+		if c.URL != "" && (!isWebURL(c.URL) || strings.HasSuffix(c.URL, "/") || strings.ContainsAny(c.URL, "%?#")) {
+			l.At(path+".url", field.Quote(c.URL)+" is not an http or https URL", "like https://wait.example.com/aws/sample, without a slash at the end")
+		}
+		for j, u := range c.RedirectURIs {
+			if !isWebURL(u) || strings.Contains(u, "#") {
+				l.At(fmt.Sprintf("%s.redirect_uris[%d]", path, j), field.Quote(u)+" is not an http or https URL", "like https://shop.example.com/callback")
+			}
+		}
+		if c.ClientSecretFile == "" {
+			if len(c.RedirectURIs) > 0 {
+				l.At(path+".client_secret_file", "is missing", "a file with the secret of the relying party")
+			}
+		} else if text, ok := l.Read(path+".client_secret_file", c.ClientSecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
+			l.At(path+".client_secret_file", "holds fewer than 16 characters", "make one with: openssl rand -hex 32")
+		} else if len(c.RedirectURIs) == 0 {
+			l.At(path+".redirect_uris", "is missing", "the URLs to which the adapter may send visitors back")
+		}
+	}
+}
+
+// isWebURL reports whether s is an absolute http or https URL without user information.
+func isWebURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
 func (l *loader) checkChallenge(c *Challenge) {

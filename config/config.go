@@ -51,6 +51,7 @@ type Config struct {
 	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files that tell rules the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. Each file adds what the files before it lack. Anteroom reads a changed file again on reload; replace files atomically."`
 	Sites          []Site         `key:"sites" doc:"Proxied sites: hosts and their origins. A node of a cluster can omit it; it then takes sites, rooms and cookie_name from the nodes that have them."`
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
+	AWS            []AWS          `key:"aws" doc:"Bridges for clients of AWS Virtual Waiting Room, each for one event id. Off by default."`
 	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data center or in many. Without any address the process is standalone."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
@@ -199,6 +200,20 @@ type Site struct {
 	MaxConnections int      `key:"max_connections" default:"0" min:"0" max:"1000000" doc:"Requests under way to each origin, including WebSockets; each takes a connection. 0 means no limit. Further requests wait up to 5 s, then get 503."`
 	PreserveHost   bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
 }
+
+// AWS is a member of "aws".
+type AWS struct {
+	EventID          string   `key:"event_id" required:"true" word:"true" max:"64" doc:"Event id that clients send: letters, digits, _ and -."`
+	Room             string   `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME. Its visitors come by the bridge only: a request that it covers needs an access token."`
+	URL              string   `key:"url" required:"true" doc:"URL of the public API as visitors reach it, like https://wait.example.com/aws/sample. The private API is at the admin address, below /aws/ and the event id."`
+	Issuer           string   `key:"issuer" doc:"The iss claim of tokens, which authorizers compare. Defaults to url."`
+	Inlet            string   `key:"inlet" default:"auto" enum:"auto,custom" doc:"What moves the serving counter. auto: as many positions as total_active_users and new_users_per_minute admit. custom: only increment_serving_counter; the limits apply all the same."`
+	RedirectURIs     []string `key:"redirect_uris" doc:"URLs to which the OpenID adapter may send visitors back, compared exactly."`
+	ClientSecretFile string   `key:"client_secret_file" file:"true" doc:"File with the secret of the OpenID adapter's one client, whose id is event_id. Without it, the adapter is off."`
+}
+
+// InletCustom is the value of AWS.Inlet that leaves the counter to operators.
+const InletCustom = "custom"
 
 // Health is the key "health" of a site.
 type Health struct {

@@ -33,6 +33,10 @@ func (x *exchange) gate() {
 		x.forward()
 		return
 	}
+	if rm.session != nil {
+		x.gateSession()
+		return
+	}
 	v := x.visit()
 	if ask != askNone {
 		if t := &v.Ticket; seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {

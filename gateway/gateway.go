@@ -74,6 +74,8 @@ type Config struct {
 	// EventTemplates are the compiled custom pages of events. They are shown while their event
 	// is active; one that is not there shows the room's page.
 	EventTemplates map[EventKey]*page.Template
+	// Sessions finds sessions in a header, by room. A room that is there admits nobody who has none.
+	Sessions map[anteroom.RoomID]FindSession
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.

@@ -68,8 +68,9 @@ type room struct {
 	events   map[anteroom.EventID]*page.Template // those with a page of their own
 	revoke   bool                                // the origin may end sessions
 	bind     bool
-	rules    *rules.Set // nil: no rules
-	crawlers bool       // verified crawlers pass
+	rules    *rules.Set  // nil: no rules
+	crawlers bool        // verified crawlers pass
+	session  FindSession // nil: sessions are in cookies
 }
 
 // door is what the gateway asks of a room: [node.Room], and in tests of single answers a
@@ -296,6 +297,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			scope:    m.Cookie,
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
+			session:  s.Sessions[m.Room.ID],
 		}
 		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID]}
 		one.set(change)

@@ -68,7 +68,7 @@ var table = []tableRow{
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage"}, http: true},
-	{pkg: "bridge/...", imports: []string{".", "api", "manage"}, http: true},
+	{pkg: "bridge/...", imports: []string{".", "api", "manage", "cluster"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},

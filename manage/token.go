@@ -208,13 +208,15 @@ func (m *Manager) tokenOf(text string, from netip.Addr, now time.Time) *token {
 		return nil
 	}
 	i := slices.IndexFunc(t.Secrets, is)
-	if i < 0 || over(t.ExpiresOn, now) || over(t.Secrets[i].ExpiresOn, now) {
-		return nil
-	}
-	if len(t.Networks) > 0 && !slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from) }) {
+	if i < 0 || over(t.Secrets[i].ExpiresOn, now) || !t.opensFrom(from, now) {
 		return nil
 	}
 	return t
+}
+
+// opensFrom reports whether the token may be used from an address now.
+func (t *token) opensFrom(from netip.Addr, now time.Time) bool {
+	return !over(t.ExpiresOn, now) && (len(t.Networks) == 0 || slices.ContainsFunc(t.Networks, func(n netip.Prefix) bool { return n.Contains(from) }))
 }
 
 func over(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }

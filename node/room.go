@@ -526,6 +526,13 @@ func (r *Room) follow() anteroom.Time {
 	return now
 }
 
+// Now returns room time.
+func (r *Room) Now() anteroom.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now()
+}
+
 // now returns room time.
 func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
 

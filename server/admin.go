@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/api/graph"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
+	"github.com/anteroom/anteroom/bridge/aws"
 	"github.com/anteroom/anteroom/dashboard"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/rules"
@@ -34,6 +35,9 @@ func (s *Server) adminServer() *http.Server {
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
 		graph.Path: graph.New(graph.Config{Manager: s.manage, Minutes: days(s.Config().Analytics.MinuteDays), Retention: days(s.Config().Analytics.RetentionDays), Log: s.log})}
+	if len(s.Config().AWS) > 0 {
+		apis[aws.Prefix] = http.HandlerFunc(s.privateBridges)
+	}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)
 	dash := s.newDashboard(whereAPIs(apis, http.NotFoundHandler()))
 	below := maps.Clone(apis)

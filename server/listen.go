@@ -101,6 +101,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if cfg.AdminTLS.On() != first.AdminTLS.On() {
 		keys = append(keys, "admin_tls")
 	}
+	if len(cfg.AWS) > 0 != (len(first.AWS) > 0) {
+		keys = append(keys, "aws")
+	}
 	if cfg.Analytics != first.Analytics {
 		keys = append(keys, "analytics")
 	}

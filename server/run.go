@@ -38,6 +38,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.crawlers.Run(work) })
 	background.Go(func() { s.runAnalytics(nodeEnded) })
 	background.Go(func() { s.webhooks.run(work) })
+	background.Go(func() { s.bridges.run(work) })
 	if s.ring != nil {
 		background.Go(func() { s.followCluster(work) })
 	}
@@ -160,6 +161,9 @@ func (s *Server) serve() (servers, <-chan error) {
 func (s *Server) visitorServer(cfg config.Config) *h1.Server {
 	srv := s.gateway.Server(s.log)
 	srv.Handler = s.withHealth(srv.Handler)
+	if len(cfg.AWS) > 0 {
+		srv.Handler = s.withBridges(srv.Handler)
+	}
 	srv.ReadHeaderTimeout = cfg.Timeouts.ReadHeader
 	srv.IdleTimeout = cfg.Timeouts.Idle
 	if cfg.TLS.On() {

@@ -72,6 +72,7 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
+	bridges   bridges
 	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP

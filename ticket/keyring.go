@@ -24,6 +24,7 @@ const (
 	PurposeRefreshJitter = "refresh-jitter" // spreads check-ins; Fixed
 	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
 	PurposeChallenge     = "challenge"      // binds challenges to tickets; Fixed
+	PurposeBridge        = "bridge"         // seals what clients of bridges hold; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

@@ -1,0 +1,263 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"crypto/cipher"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
+)
+
+const (
+	// codeTime is how long a code of the OpenID adapter is valid.
+	codeTime = time.Minute
+	// lookEvery is how often the adapter's page comes back.
+	lookEvery = 4 * time.Second
+	// maxAuthorize bounds the query of /authorize, in bytes.
+	maxAuthorize = 4 << 10
+)
+
+// code is what a code of the adapter holds. It is sealed, and so needs no table.
+type code struct {
+	RequestID string `json:"i"`
+	Redirect  string `json:"r"`
+	Nonce     string `json:"n,omitempty"`
+	Challenge string `json:"c,omitempty"` // of PKCE, by SHA-256
+	Until     int64  `json:"u"`           // seconds since 1970
+}
+
+func (b *Bridge) codes() cipher.AEAD { return sealer(derive(b.cfg.Secret, "code", 0)) }
+
+// serveOpenID serves the adapter. It reports false for a path that is none of its own.
+func (b *Bridge) serveOpenID(w http.ResponseWriter, r *http.Request, path string) bool {
+	if b.cfg.ClientSecret == "" {
+		return false
+	}
+	method, serve := http.MethodGet, b.userInfo
+	switch path {
+	case "/.well-known/openid-configuration":
+		serve = b.discovery
+	case "/.well-known/jwks.json":
+		serve = b.keySet
+	case "/authorize":
+		serve = b.authorize
+	case "/token":
+		method, serve = http.MethodPost, b.exchange
+	case "/userInfo":
+	default:
+		return false
+	}
+	switch {
+	case r.Method == http.MethodOptions:
+		sendPreflight(w, method)
+	case r.Method == method:
+		serve(w, r)
+	default:
+		noRoute.send(w, jsonType)
+	}
+	return true
+}
+
+func (b *Bridge) discovery(w http.ResponseWriter, _ *http.Request) {
+	at := b.cfg.URL.String()
+	good(member{"authorization_endpoint", at + "/authorize"}, member{"code_challenge_methods_supported", []string{"S256"}},
+		member{"id_token_signing_alg_values_supported", []string{"RS256"}}, member{"issuer", b.cfg.Issuer},
+		member{"jwks_uri", at + "/.well-known/jwks.json"}, member{"response_types_supported", []string{"code"}},
+		member{"scopes_supported", []string{"openid"}}, member{"subject_types_supported", []string{"public"}},
+		member{"token_endpoint", at + "/token"}, member{"token_endpoint_auth_methods_supported", []string{"client_secret_basic", "client_secret_post"}},
+		member{"userinfo_endpoint", at + "/userInfo"}).send(w, jsonType)
+}
+
+func (b *Bridge) keySet(w http.ResponseWriter, r *http.Request) {
+	by, err := b.signing(r.Context())
+	if err != nil {
+		broken.send(w, jsonType)
+		return
+	}
+	answer{status: http.StatusOK, body: slices.Concat([]byte(`{"keys": [`), object(by.jwk()...), []byte("]}")), cache: "public, max-age=300"}.send(w, jsonType)
+}
+
+//go:embed authorize.html
+var authorizeText string
+
+var authorizePage = template.Must(template.New("authorize").Parse(authorizeText))
+
+// authorizePolicy lets the page do nothing but reload itself.
+const authorizePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// authorize is where a relying party sends a visitor. The page waits: it comes back with the request id until the visitor is
+// admitted, and goes on to the relying party then.
+func (b *Bridge) authorize(w http.ResponseWriter, r *http.Request) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	challenge := q.Get("code_challenge")
+	if err != nil || len(r.URL.RawQuery) > maxAuthorize || q.Get("client_id") != b.cfg.Event || !slices.Contains(b.cfg.RedirectURIs, q.Get("redirect_uri")) ||
+		q.Get("response_type") != "code" || !slices.Contains(strings.Fields(q.Get("scope")), "openid") ||
+		challenge != "" && (q.Get("code_challenge_method") != "S256" || len(challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size)) ||
+		strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose"), "prefetch") {
+		badRequest.send(w, textType)
+		return
+	}
+	if q.Get("request_id") == "" {
+		id, err := b.joinWithin(r)
+		if err != nil {
+			answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}.send(w, textType)
+			return
+		}
+		q.Set("request_id", id)
+		redirect(w, b.cfg.URL.String()+"/authorize?"+q.Encode())
+		return
+	}
+	s, no, ok := b.claim(r.Context(), q.Get("request_id"))
+	switch {
+	case ok:
+		b.sendCode(w, q, s)
+	case no.status == http.StatusAccepted:
+		b.sendPage(w, q.Get("request_id"))
+	case no.status == http.StatusBadGateway:
+		answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}.send(w, textType)
+	default: // the place is lost: a new one
+		q.Del("request_id")
+		redirect(w, b.cfg.URL.String()+"/authorize?"+q.Encode())
+	}
+}
+
+// redirect sends the visitor on, with nothing that could tell the next page of the request id.
+func redirect(w http.ResponseWriter, to string) {
+	h := w.Header()
+	h.Set("Location", to)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusFound)
+}
+
+func (b *Bridge) sendCode(w http.ResponseWriter, q url.Values, s session) {
+	to, err := url.Parse(q.Get("redirect_uri"))
+	text, err2 := json.Marshal(code{RequestID: s.requestID, Redirect: q.Get("redirect_uri"), Nonce: q.Get("nonce"), Challenge: q.Get("code_challenge"),
+		Until: b.room().Now().Add(codeTime).Std().Unix()})
+	if errors.Join(err, err2) != nil {
+		badRequest.send(w, textType)
+		return
+	}
+	back := to.Query()
+	back.Set("code", encode(b.codes().Seal(nil, nil, text, nil)))
+	if q.Has("state") {
+		back.Set("state", q.Get("state"))
+	}
+	to.RawQuery = back.Encode()
+	redirect(w, to.String())
+}
+
+func (b *Bridge) sendPage(w http.ResponseWriter, requestID string) {
+	p, r, _ := b.place(requestID)
+	var page bytes.Buffer
+	err := authorizePage.Execute(&page, struct{ Number, Serving int64 }{int64(p.number), min(r.Serving, int64(p.number))})
+	if err != nil {
+		broken.send(w, jsonType)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", authorizePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Refresh", strconv.Itoa(int(lookEvery/time.Second)))
+	answer{status: http.StatusOK, body: page.Bytes()}.send(w, "text/html; charset=utf-8")
+}
+
+// exchange gives the tokens of a session for a code, once.
+func (b *Bridge) exchange(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if r.ParseForm() != nil {
+		badRequest.send(w, textType)
+		return
+	}
+	f := r.PostForm
+	client, secret := f.Get("client_id"), f.Get("client_secret")
+	if id, password, basic := r.BasicAuth(); basic {
+		client, _ = url.QueryUnescape(id) // RFC 6749 §2.3.1
+		secret, _ = url.QueryUnescape(password)
+	}
+	c, ok := b.openCode(f.Get("code"))
+	room := b.room()
+	if !ok || room == nil || client != b.cfg.Event || subtle.ConstantTimeCompare([]byte(secret), []byte(b.cfg.ClientSecret)) != 1 ||
+		f.Get("grant_type") != "authorization_code" || f.Has("redirect_uri") && f.Get("redirect_uri") != c.Redirect || !c.proven(f.Get("code_verifier")) ||
+		room.Now().Std().Unix() >= c.Until || !b.useCode(r.Context(), f.Get("code")) {
+		badRequest.send(w, textType)
+		return
+	}
+	s, _, ok := b.claim(r.Context(), c.RequestID)
+	if !ok {
+		badRequest.send(w, textType)
+		return
+	}
+	t, err := b.tokens(r.Context(), s, b.cfg.Issuer, s.until, c.Nonce)
+	if err != nil {
+		broken.send(w, jsonType)
+		return
+	}
+	t.answer(s.until, room.Now()).send(w, jsonType)
+}
+
+func (b *Bridge) openCode(text string) (c code, ok bool) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return c, false
+	}
+	plain, err := b.codes().Open(nil, nil, raw, nil)
+	return c, err == nil && json.Unmarshal(plain, &c) == nil
+}
+
+// proven reports whether a client knows what the challenge of its code was made of (RFC 7636).
+func (c code) proven(verifier string) bool {
+	if c.Challenge == "" {
+		return true
+	}
+	sum := sha256.Sum256([]byte(verifier))
+	return subtle.ConstantTimeCompare([]byte(encode(sum[:])), []byte(c.Challenge)) == 1
+}
+
+// useCode reports whether a code is used for the first time, at any node. The store forgets it after the code has expired.
+func (b *Bridge) useCode(ctx context.Context, text string) bool {
+	sum := sha256.Sum256([]byte(text))
+	_, err := b.cfg.Space.Lease(ctx, b.key("code."+hex.EncodeToString(sum[:])), nil, 0, 2*codeTime)
+	if err != nil && !errors.Is(err, cluster.ErrRevision) {
+		b.log.Error("a code cannot be recorded as used", "event", b.cfg.Event, "error", err)
+	}
+	return err == nil
+}
+
+// userInfo returns the claims of a bearer's access token.
+func (b *Bridge) userInfo(w http.ResponseWriter, r *http.Request) {
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	c, ok := b.accessClaims(r.Context(), token)
+	if !bearer || !ok {
+		badRequest.send(w, textType)
+		return
+	}
+	good(member{"aud", c.Audience}, member{"sub", c.Subject}, member{"queue_position", c.Position}, member{"token_use", c.Use},
+		member{"iat", c.IssuedAt}, member{"nbf", c.NotFrom}, member{"exp", c.Expires}, member{"iss", c.Issuer}).send(w, jsonType)
+}
+
+// joinWithin joins for a request, in bounded time.
+func (b *Bridge) joinWithin(r *http.Request) (string, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), joinTime)
+	defer cancel()
+	id, err := b.join(ctx)
+	if err != nil && r.Context().Err() == nil && anteroom.KindOf(err) != anteroom.Denied {
+		b.log.Warn("a visitor cannot join", "event", b.cfg.Event, "error", err)
+	}
+	return id, err
+}

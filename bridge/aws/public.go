@@ -1,0 +1,255 @@
+package aws
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+const (
+	// maxBody bounds the body of a request, in bytes.
+	maxBody = 64 << 10
+	// joinTime bounds how long a join waits for its number to be stored.
+	joinTime = 5 * time.Second
+)
+
+// operation is one of an API.
+type operation struct {
+	method string
+	params []string // that the gateway before the functions requires: of the query, or members of the body
+	do     func(*call) answer
+}
+
+// call is a request whose parameters are there.
+type call struct {
+	*http.Request
+	b     *Bridge
+	event string
+	id    string // the request id
+	more  body
+}
+
+// body is that of every operation. A pointer tells a member that was sent.
+type body struct {
+	Event     *string `json:"event_id"`
+	ID        *string `json:"request_id"`
+	Increment *int64  `json:"increment_by"`
+	Status    *int64  `json:"status"`
+	Issuer    string  `json:"issuer"`
+	Validity  *int64  `json:"validity_period"`
+}
+
+var public = map[string]operation{
+	"/assign_queue_num": {http.MethodPost, []string{"event_id"}, assign},
+	"/queue_num":        {http.MethodGet, []string{"event_id", "request_id"}, queueNumber},
+	"/serving_num":      {http.MethodGet, []string{"event_id"}, servingNumber},
+	"/waiting_num":      {http.MethodGet, []string{"event_id"}, waitingNumber},
+	"/queue_pos_expiry": {http.MethodGet, []string{"event_id", "request_id"}, positionExpiry},
+	"/generate_token":   {http.MethodPost, []string{"event_id", "request_id"}, generateToken},
+	"/public_key":       {http.MethodGet, []string{"event_id"}, publicKey},
+}
+
+// ServeHTTP serves the public API, below [Config.URL]. Paths are compared as they were sent.
+func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.EscapedPath(), b.path)
+	if b.serveOpenID(w, r, path) {
+		return
+	}
+	b.serve(w, r, public[path], nil)
+}
+
+// Covers reports whether a request is for the public API.
+func (b *Bridge) Covers(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), b.path)
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+// serve answers an operation as the gateway before the functions of the original does. Allowed, if there is one, decides
+// about the caller first; its answer is none with the status 0.
+func (b *Bridge) serve(w http.ResponseWriter, r *http.Request, op operation, allowed func(*http.Request, []byte) answer) {
+	switch {
+	case op.do == nil:
+		noRoute.send(w, jsonType)
+		return
+	case r.Method == http.MethodOptions:
+		sendPreflight(w, op.method)
+		return
+	case r.Method != op.method:
+		noRoute.send(w, jsonType)
+		return
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			refusal(http.StatusRequestEntityTooLarge, "Request Too Long").send(w, jsonType)
+			return
+		}
+		badBody.send(w, jsonType)
+		return
+	}
+	if allowed != nil {
+		if no := allowed(r, text); no.status != 0 {
+			no.send(w, jsonType)
+			return
+		}
+	}
+	c := &call{Request: r, b: b}
+	if no := c.read(op, text); no.status != 0 {
+		no.send(w, jsonType)
+		return
+	}
+	op.do(c).send(w, jsonType)
+}
+
+// read takes the parameters from the query, or from the body of a POST.
+func (c *call) read(op operation, text []byte) answer {
+	if op.method == http.MethodGet {
+		q, _ := url.ParseQuery(c.URL.RawQuery) // what cannot be read is missing
+		var missing []string
+		for _, name := range op.params {
+			if q.Get(name) == "" {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) > 0 {
+			return refusal(http.StatusBadRequest, "Missing required request parameters: ["+strings.Join(missing, ", ")+"]")
+		}
+		c.event, c.id = q.Get("event_id"), q.Get("request_id")
+		return answer{}
+	}
+	if json.Unmarshal(text, &c.more) != nil {
+		return badBody
+	}
+	for _, name := range op.params {
+		if name == "event_id" && c.more.Event == nil || name == "request_id" && c.more.ID == nil || name == "increment_by" && c.more.Increment == nil {
+			return badBody
+		}
+	}
+	if c.more.Event != nil {
+		c.event = *c.more.Event
+	}
+	if c.more.ID != nil {
+		c.id = *c.more.ID
+	}
+	return answer{}
+}
+
+// isOurs reports whether a call is for the event.
+func (c *call) isOurs() bool { return c.event == c.b.cfg.Event }
+
+func assign(c *call) answer {
+	if !c.isOurs() {
+		// The original learns of it after the answer, and the id never gets a number.
+		var b [16]byte
+		rand.Read(b[:])
+		b[6], b[8] = b[6]&15|4<<4, b[8]&63|2<<6
+		return good(member{"api_request_id", uuidText(b)})
+	}
+	id, err := c.b.joinWithin(c.Request)
+	switch {
+	case err == nil:
+		return good(member{"api_request_id", id})
+	case anteroom.KindOf(err) == anteroom.Denied:
+		return answer{status: http.StatusBadRequest}
+	}
+	return answer{status: http.StatusInternalServerError}
+}
+
+func queueNumber(c *call) answer {
+	if !c.isOurs() || !idShape.MatchString(c.id) {
+		return badEventOrID
+	}
+	p, _, ok := c.b.place(c.id)
+	if !ok {
+		return failure(http.StatusAccepted, "Request ID not found")
+	}
+	return good(member{"queue_number", p.number}, member{"entry_time", p.arrival.Std().Unix()}, member{"event_id", c.event}, member{"status", 1})
+}
+
+// shared lets the caches between visitors and Anteroom keep a counter as long as the original's did, and no browser.
+const shared = "public, max-age=0, s-maxage=5"
+
+func servingNumber(c *call) answer {
+	if !c.isOurs() {
+		return badEvent
+	}
+	a := good(member{"serving_counter", text(c.b.line.now().Serving)})
+	a.cache = shared
+	return a
+}
+
+func waitingNumber(c *call) answer {
+	if !c.isOurs() {
+		return badEvent
+	}
+	r := c.b.line.now()
+	a := good(member{"waiting_num", r.waiting()})
+	a.cache = shared
+	return a
+}
+
+func positionExpiry(c *call) answer {
+	if !c.isOurs() || !idShape.MatchString(c.id) {
+		return badEventOrID
+	}
+	p, r, ok := c.b.place(c.id)
+	room := c.b.room()
+	switch {
+	case room == nil:
+		return broken
+	case !ok:
+		return failure(http.StatusNotFound, "Invalid request ID")
+	case int64(p.number) > r.Serving:
+		return notServed
+	}
+	left := r.invitedAt(p).Add(room.Settings().PlaceHold).Sub(room.Now())
+	if left <= 0 {
+		return expiredPlace
+	}
+	return good(member{"expires_in", int64(left / time.Second)})
+}
+
+func generateToken(c *call) answer { return c.generate(c.b.cfg.Issuer, nil) }
+
+// generate admits the caller, or repeats the tokens of the session. Validity, if there is one, is in seconds.
+func (c *call) generate(issuer string, validity *int64) answer {
+	if !c.isOurs() || !idShape.MatchString(c.id) {
+		return badEventOrID
+	}
+	s, no, ok := c.b.claim(c.Context(), c.id)
+	if !ok {
+		return no
+	}
+	until := s.until
+	if validity != nil {
+		if *validity < 1 || *validity > s.until-s.from {
+			return failure(http.StatusBadRequest, "validity_period must be between 1 and the session_duration of the room in seconds")
+		}
+		until = s.from + *validity
+	}
+	t, err := c.b.tokens(c.Context(), s, issuer, until, "")
+	if err != nil {
+		return broken
+	}
+	return t.answer(until, c.b.room().Now())
+}
+
+func publicKey(c *call) answer {
+	if !c.isOurs() {
+		return failure(http.StatusBadRequest, "Invalid request ID") // the original's words
+	}
+	by, err := c.b.signing(c.Context())
+	if err != nil {
+		return broken
+	}
+	a := good(by.jwk()...)
+	a.cache = "public, max-age=300"
+	return a
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,14 @@ func plain(t *testing.T, c Config) Config {
 	if c.Cluster.SecretFile != "" {
 		if c.Cluster.SecretFile, err = filepath.Abs(c.Cluster.SecretFile); err != nil {
 			t.Fatal(err)
+		}
+	}
+	c.AWS = slices.Clone(c.AWS)
+	for i := range c.AWS {
+		if name := &c.AWS[i].ClientSecretFile; *name != "" {
+			if *name, err = filepath.Abs(*name); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	return c

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const bridged = `
+aws:
+  - {event_id: Sample, room: shop, url: "http://127.0.0.1/aws/sample"}
+rooms:
+  - {name: shop, host: "*", path: /shop, total_active_users: 1, new_users_per_minute: 100, session_duration: 1h}
+`
+
+// bridge sends a request to the public API of the bridge.
+func (r *running) bridge(method, path, body string) answer {
+	r.t.Helper()
+	req, err := http.NewRequest(method, "http://"+r.s.Addresses().Visitors[0]+"/aws/sample"+path, strings.NewReader(body))
+	return r.do(req, err)
+}
+
+func (a answer) member(name string) string {
+	var all map[string]any
+	json.Unmarshal([]byte(a.body), &all)
+	s, _ := all[name].(string)
+	return s
+}
+
+// claim asks for the tokens of a request id until the room admits it.
+func (r *running) claim(id string) answer {
+	r.t.Helper()
+	for {
+		if a := r.bridge("POST", "/generate_token", `{"event_id":"Sample","request_id":"`+id+`"}`); a.StatusCode != http.StatusAccepted {
+			return a
+		}
+	}
+}
+
+// A bridge is served beside the gateway, which lets nobody but its visitors into the room; the private API is at the admin
+// address. Both end when the configuration says so.
+func TestBridge(t *testing.T) {
+	t.Parallel()
+	r := startServer(t, bridged)
+	id := r.bridge("POST", "/assign_queue_num", `{"event_id":"Sample"}`).member("api_request_id")
+	token := r.claim(id).member("access_token")
+	if token == "" {
+		t.Fatal("no token")
+	}
+	if a := r.visitWith("/shop/checkout", "Authorization", token); !a.isIn() || a.Header.Get("Set-Cookie") != "" {
+		t.Errorf("with the token: %s %v", a.Status, a.Header)
+	}
+	if a := r.visit("/elsewhere"); !a.isIn() {
+		t.Errorf("outside the room: %s", a.Status)
+	}
+	for name, header := range map[string][]string{"no token": nil, "a request id": {"Authorization", id}, "changed": {"Authorization", token[:len(token)-8] + "AAAAAAAA"},
+		"two": {"Authorization", token, "Authorization", token}, "a cookie of the room": {"Cookie", "__cfwaitingroom=" + token}} {
+		a := r.visitWith("/shop/checkout", header...)
+		if a.StatusCode != http.StatusUnauthorized || a.body != `{"message":"Unauthorized"}` || a.Header.Get("Set-Cookie") != "" || a.Header.Get("Cache-Control") == "" {
+			t.Errorf("%s: %s %s %v", name, a.Status, a.body, a.Header)
+		}
+	}
+	admin := func(path, body string) answer {
+		return r.operate("POST", "/aws/"+path, body, "Authorization", "Bearer "+r.s.FirstToken())
+	}
+	if a := admin("Other/increment_serving_counter", `{"event_id":"Other","increment_by":1}`); a.StatusCode != http.StatusForbidden {
+		t.Errorf("an event without a bridge: %s", a.Status)
+	}
+	if a := r.bridge("POST", "/update_session", `{"event_id":"Sample","request_id":"`+id+`","status":1}`); a.StatusCode != http.StatusForbidden {
+		t.Errorf("the private API at the visitors' address: %s", a.Status)
+	}
+	if a := admin("Sample/update_session", `{"event_id":"Sample","request_id":"`+id+`","status":1}`); a.StatusCode != http.StatusOK {
+		t.Errorf("update_session: %s %s", a.Status, a.body)
+	}
+	if a := r.visitWith("/shop/checkout", "Authorization", token); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after the session: %s", a.Status)
+	}
+	// A bridge that has not changed goes on; one that is gone is not served.
+	r.mustReload(strings.Replace(bridged, "session_duration: 1h", "session_duration: 2h", 1))
+	next := r.bridge("POST", "/assign_queue_num", `{"event_id":"Sample"}`).member("api_request_id")
+	if a := r.claim(next); !strings.Contains(a.body, `"expires_in": 7`) {
+		t.Errorf("after a reload: %s %s", a.Status, a.body)
+	}
+	mark := r.log.mark()
+	r.mustReload(oneRoom)
+	r.log.await(t, mark, "restart")
+	if a := r.bridge("GET", "/serving_num?event_id=Sample", ""); strings.Contains(a.body, "serving_counter") {
+		t.Errorf("without the bridge: %s %s", a.Status, a.body)
+	}
+}
+
+// Without bridges there is nothing of them.
+func TestNoBridge(t *testing.T) {
+	t.Parallel()
+	r := startServer(t, oneRoom)
+	if a := r.bridge("GET", "/serving_num?event_id=Sample", ""); !a.isIn() {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+	if a := r.operate("POST", "/aws/Sample/reset_initial_state", `{"event_id":"Sample"}`); strings.Contains(a.body, "Missing Authentication Token") {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+}

@@ -185,7 +185,7 @@ func sign(r *http.Request, body, key, secret, service string, at time.Time) {
 func TestSignedRequests(t *testing.T) {
 	inWorld(t, sale, nil, func(w *world) {
 		id, secret := w.token(manage.Edit, sale.ID)
-		a := w.operateAs(secret, "POST", "/access_key", "{}")
+		a := w.operateAs(secret, "POST", "/access_key", "")
 		key, _ := a.read("access_key_id").(string)
 		private, _ := a.read("secret_access_key").(string)
 		if a.status != 200 || key != string(id) || len(private) < 40 {

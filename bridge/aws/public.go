@@ -124,7 +124,7 @@ func (c *call) read(op operation, text []byte) answer {
 		c.event, c.id = q.Get("event_id"), q.Get("request_id")
 		return answer{}
 	}
-	if json.Unmarshal(text, &c.more) != nil {
+	if len(op.params) > 0 && json.Unmarshal(text, &c.more) != nil {
 		return badBody
 	}
 	for _, name := range op.params {

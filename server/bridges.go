@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge/aws"
@@ -65,7 +66,7 @@ func (s *Server) useBridges(p prepared) {
 		}
 		one.url, _ = url.Parse(cfg.URL) // config has checked it
 		one.Bridge = aws.New(aws.Config{Event: cfg.EventID, URL: one.url, Issuer: cfg.Issuer, Custom: cfg.Inlet == config.InletCustom,
-			ClientSecret: one.client, RedirectURIs: cfg.RedirectURIs, Room: func() (aws.Room, anteroom.RoomID) { return s.bridged(cfg) },
+			ClientSecret: one.client, RedirectURIs: cfg.RedirectURIs, Room: s.bridged(cfg),
 			Space: s.link, Secret: one.secret, Manager: s.manage, Log: s.log})
 		b.all[cfg.EventID] = one
 	}
@@ -127,17 +128,30 @@ func isBridged(c config.AWS, r *anteroom.Room) bool {
 	return ok && r.Zone == zone && r.Name == name || r.Name == c.Room
 }
 
-// bridged returns the room of a bridge; nil while it is not served. The id is known while there is the room.
-func (s *Server) bridged(c config.AWS) (aws.Room, anteroom.RoomID) {
-	for r := range s.manage.State().Rooms() {
-		if isBridged(c, &r.Room) {
-			if n := s.node.Room(r.ID); n != nil {
-				return n, r.ID
-			}
-			return nil, r.ID
-		}
+// bridged returns what finds the room of a bridge: nil while it is not served; the id is known while there is the room.
+func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
+	type found struct {
+		in *manage.State
+		id anteroom.RoomID
 	}
-	return nil, ""
+	var last atomic.Pointer[found] // a state with ten thousand rooms is searched once
+	return func() (aws.Room, anteroom.RoomID) {
+		f, state := last.Load(), s.manage.State()
+		if f == nil || f.in != state {
+			f = &found{in: state}
+			for r := range state.Rooms() {
+				if isBridged(c, &r.Room) {
+					f.id = r.ID
+					break
+				}
+			}
+			last.Store(f)
+		}
+		if n := s.node.Room(f.id); n != nil {
+			return n, f.id
+		}
+		return nil, f.id
+	}
 }
 
 // bridgeSessions returns, by room, what finds the session of a request that carries a token of a bridge.

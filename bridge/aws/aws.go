@@ -180,7 +180,7 @@ func (b *Bridge) claim(ctx context.Context, requestID string) (s session, no ans
 		gone = expiredPlace
 	}
 	id, _ := b.keys(r.Generation).ticketID(requestID)
-	v := anteroom.Visit{NoHold: true, NoClaim: true,
+	v := anteroom.Visit{NoHold: true, NoClaim: true, Unsolved: set.InfiniteQueue, // these clients can solve no challenge
 		// The place may be kept since the invitation. Next tells the room, which refuses a place that is over.
 		Ticket: anteroom.Ticket{ID: id, Arrival: p.arrival, LastCheckIn: p.arrival, Next: invited}}
 	// Without a claim first: where the ticket is used or its place lost, the visitor must not start anew.

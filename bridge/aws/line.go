@@ -157,13 +157,29 @@ type line struct {
 
 	joins chan chan<- joined
 
-	mu     sync.Mutex
-	known  record
-	claims []int64  // not stored yet
-	done   [2]int64 // completed and abandoned, not stored yet
+	mu      sync.Mutex
+	known   record
+	counted counted // not stored yet
 }
 
-// now returns what is known of the counters, with this node's own claims.
+// counted is what a node has counted.
+type counted struct {
+	claims               []int64 // numbers that became sessions
+	completed, abandoned int64
+}
+
+func (c counted) into(r *record) {
+	for _, number := range c.claims {
+		r.claim(number)
+	}
+	r.Completed, r.Abandoned = r.Completed+c.completed, r.Abandoned+c.abandoned
+}
+
+func (c counted) and(d counted) counted {
+	return counted{append(c.claims, d.claims...), c.completed + d.completed, c.abandoned + d.abandoned}
+}
+
+// now returns what is known of the counters.
 func (l *line) now() record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +190,7 @@ func (l *line) now() record {
 func (l *line) claimed(number uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.claims = append(l.claims, int64(number))
+	l.counted.claims = append(l.counted.claims, int64(number))
 }
 
 // ended counts a session that an application has ended.
@@ -182,43 +198,41 @@ func (l *line) ended(completed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if completed {
-		l.done[0]++
+		l.counted.completed++
 	} else {
-		l.done[1]++
+		l.counted.abandoned++
 	}
 }
 
-// change stores what fn makes of the record. Nothing is written if that is nothing.
-func (l *line) change(ctx context.Context, fn func(*record) error) (record, error) {
+// change stores what fn makes of the record, with what this node has counted since the last time. Nothing is written if
+// that is nothing.
+func (l *line) change(ctx context.Context, fn func(*record) error) (r record, err error) {
 	l.mu.Lock()
-	claims, done := l.claims, l.done
-	l.claims, l.done = nil, [2]int64{}
+	mine := l.counted
+	l.counted = counted{}
 	l.mu.Unlock()
 	for try := range changeTries {
-		r, revision, before, err := l.load(ctx)
-		if err == nil {
-			for _, number := range claims {
-				r.claim(number)
-			}
-			r.Completed, r.Abandoned = r.Completed+done[0], r.Abandoned+done[1]
-			if err = fn(&r); err == nil {
-				err = l.store(ctx, r, before, revision)
-			}
-			if err == nil {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.known = r
-				return r, nil
-			}
+		var revision uint64
+		var before []byte
+		if r, revision, before, err = l.load(ctx); err != nil {
+			break
 		}
-		if !errors.Is(err, cluster.ErrRevision) || !pause(ctx, time.Duration(try)*5*time.Millisecond) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.claims, l.done[0], l.done[1] = append(claims, l.claims...), l.done[0]+done[0], l.done[1]+done[1]
-			return record{}, err
+		mine.into(&r)
+		if err = fn(&r); err != nil {
+			break
+		}
+		if err = l.store(ctx, r, before, revision); !errors.Is(err, cluster.ErrRevision) || !pause(ctx, time.Duration(try)*5*time.Millisecond) {
+			break
 		}
 	}
-	return record{}, anteroom.Errorf(anteroom.Unavailable, "other nodes are changing the counters of the event; try again")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.counted = mine.and(l.counted)
+		return record{}, err
+	}
+	l.known = r
+	return r, nil
 }
 
 func (l *line) store(ctx context.Context, r record, before []byte, revision uint64) error {
@@ -275,11 +289,16 @@ func (l *line) join(ctx context.Context) (joined, error) {
 func (l *line) run(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(inviteEvery)
 	defer tick.Stop()
-	var last anteroom.Time // arrival
+	var latest anteroom.Time // arrival
 	for {
 		var waiting []chan<- joined
 		select {
 		case <-ctx.Done():
+			last, stop := context.WithTimeout(context.WithoutCancel(ctx), inviteEvery)
+			defer stop()
+			if _, err := l.change(last, func(*record) error { return nil }); err != nil {
+				failed(err)
+			}
 			return
 		case <-tick.C:
 		case one := <-l.joins:
@@ -316,8 +335,8 @@ func (l *line) run(ctx context.Context, failed func(error)) {
 		}
 		first := r.Queue - int64(len(waiting)) + 1
 		for i, one := range waiting {
-			last = max(now, last+1) // no two arrivals are the same, so the room has the order of the numbers
-			one <- joined{position{number: uint32(first + int64(i)), arrival: last}, r.Generation}
+			latest = max(now, latest+1) // no two arrivals are the same, so the room has the order of the numbers
+			one <- joined{position{number: uint32(first + int64(i)), arrival: latest}, r.Generation}
 		}
 	}
 }

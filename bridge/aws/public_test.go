@@ -180,6 +180,7 @@ func TestARoomThatAdmitsNobody(t *testing.T) {
 	}{
 		"queue_all": {func(r *anteroom.Room) { r.QueueAll = true }, 200, 202},
 		"reject":    {func(r *anteroom.Room) { r.QueueingMethod = anteroom.Reject }, 400, 0},
+		"challenge": {func(r *anteroom.Room) { r.TurnstileAction = anteroom.InfiniteQueue }, 200, 202},
 		"draining":  {func(r *anteroom.Room) { r.Controls.Draining = true }, 400, 0},
 		"suspended": {func(r *anteroom.Room) { r.Suspended = true }, 200, 200},
 		"everyone":  {func(r *anteroom.Room) { r.QueueingMethod = anteroom.Passthrough }, 200, 200},

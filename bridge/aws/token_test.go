@@ -77,7 +77,7 @@ func TestTokens(t *testing.T) {
 		if again, other := w.publicKey(); other != kid || !again.Equal(key) {
 			t.Error("another key after a restart")
 		}
-		e, err := w.link.Get(t.Context(), "bridge.aws.Sample.key")
+		e, err := w.link.Get(w.Context(), "bridge.aws.Sample.key")
 		if err != nil || strings.Contains(string(e.Value), string(key.N.Bytes()[:16])) {
 			t.Errorf("stored: %v", err)
 		}
@@ -94,7 +94,7 @@ func TestIssuer(t *testing.T) {
 		if _, claims := w.openJWT(key, access); claims["iss"] != "https://abc.execute-api.eu-west-1.example.com/api" {
 			t.Errorf("%v", claims)
 		}
-		if _, ok := w.bridge.Ticket(t.Context(), access); !ok {
+		if _, ok := w.bridge.Ticket(w.Context(), access); !ok {
 			t.Error("not accepted by ourselves")
 		}
 	})
@@ -127,25 +127,25 @@ func TestAnAccessTokenIsATicket(t *testing.T) {
 			"too long":          {strings.Repeat("a", 2*maxToken), false},
 			"a request id":      {id, false},
 		} {
-			ticket, ok := w.bridge.Ticket(t.Context(), c.header)
+			ticket, ok := w.bridge.Ticket(w.Context(), c.header)
 			if ok != c.ok {
 				t.Errorf("%s: %v", name, ok)
 			}
 			if !ok {
 				continue
 			}
-			d := w.node.Room(sale.ID).Decide(t.Context(), anteroom.Visit{Ticket: ticket, NoClaim: true})
+			d := w.node.Room(sale.ID).Decide(w.Context(), anteroom.Visit{Ticket: ticket, NoClaim: true})
 			if d.Reason != anteroom.ReasonSession {
 				t.Errorf("%s: %v %v", name, d.Verdict, d.Reason)
 			}
 		}
-		ticket, _ := w.bridge.Ticket(t.Context(), access)
+		ticket, _ := w.bridge.Ticket(w.Context(), access)
 		w.operate("POST", "/update_session", `{"event_id":"Sample","request_id":"`+id+`","status":1}`)
-		if d := w.node.Room(sale.ID).Decide(t.Context(), anteroom.Visit{Ticket: ticket, NoClaim: true}); d.Verdict != anteroom.Refuse {
+		if d := w.node.Room(sale.ID).Decide(w.Context(), anteroom.Visit{Ticket: ticket, NoClaim: true}); d.Verdict != anteroom.Refuse {
 			t.Errorf("after the end: %v %v", d.Verdict, d.Reason)
 		}
 		w.pass(sale.SessionDuration)
-		if _, ok := w.bridge.Ticket(t.Context(), access); ok {
+		if _, ok := w.bridge.Ticket(w.Context(), access); ok {
 			t.Error("valid after exp")
 		}
 	})

@@ -35,7 +35,7 @@ func (s *Server) adminServer() *http.Server {
 	published := rest.New(rest.Config{Manager: s.manage, Log: s.log})
 	apis := map[string]http.Handler{rest.Prefix: published, own.Prefix: own.New(own.Config{Manager: s.manage, Log: s.log, Preview: published.MakePreview, Geo: places{s}}),
 		graph.Path: graph.New(graph.Config{Manager: s.manage, Minutes: days(s.Config().Analytics.MinuteDays), Retention: days(s.Config().Analytics.RetentionDays), Log: s.log})}
-	if len(s.Config().AWS) > 0 {
+	if len(s.bridges) > 0 {
 		apis[aws.Prefix] = http.HandlerFunc(s.privateBridges)
 	}
 	mux.HandleFunc(rest.PreviewPath, published.Preview)

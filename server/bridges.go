@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,107 +17,38 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 )
 
-// bridges are those of the configuration in force. The zero value has none.
-type bridges struct {
-	mu  sync.RWMutex
-	ctx context.Context // nil until run
-	all map[string]*runningBridge
-	end sync.WaitGroup
-}
+// bridges are those of the configuration at the start, by event id.
+type bridges map[string]*aws.Bridge
 
-// runningBridge is a bridge with what it was made of.
-type runningBridge struct {
-	*aws.Bridge
-	url    *url.URL
-	cfg    config.AWS
-	client string // its secret
-	secret ticket.Secret
-	stop   context.CancelFunc
-}
-
-// awsSecret returns what the client secret's file holds; empty without a file.
-func awsSecret(c config.AWS) (string, error) {
-	if c.ClientSecretFile == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(c.ClientSecretFile)
-	if err != nil {
-		return "", anteroom.Errorf(anteroom.Invalid, "aws: client_secret_file: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// useBridges puts the bridges of a configuration in force. Those that have not changed go on.
-func (s *Server) useBridges(p prepared) {
-	b := &s.bridges
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := b.all
-	b.all = map[string]*runningBridge{}
-	for _, cfg := range p.cfg.AWS {
-		one := &runningBridge{cfg: cfg, secret: p.ring.Fixed(ticket.PurposeBridge)}
-		one.client, _ = awsSecret(cfg) // prepare has read it
-		if old := before[cfg.EventID]; old != nil && reflect.DeepEqual(old.cfg, cfg) && old.client == one.client && old.secret == one.secret {
-			b.all[cfg.EventID] = old
-			delete(before, cfg.EventID)
-			continue
+// openBridges makes the bridges of the configuration.
+func (s *Server) openBridges(cfg config.Config) error {
+	for _, c := range cfg.AWS {
+		secret := ""
+		if c.ClientSecretFile != "" {
+			text, err := os.ReadFile(c.ClientSecretFile)
+			if err != nil {
+				return anteroom.Errorf(anteroom.Invalid, "aws: client_secret_file: %w", err)
+			}
+			secret = strings.TrimSpace(string(text))
 		}
-		one.url, _ = url.Parse(cfg.URL) // config has checked it
-		one.Bridge = aws.New(aws.Config{Event: cfg.EventID, URL: one.url, Issuer: cfg.Issuer, Custom: cfg.Inlet == config.InletCustom,
-			ClientSecret: one.client, RedirectURIs: cfg.RedirectURIs, Room: s.bridged(cfg),
-			Space: s.link, Secret: one.secret, Manager: s.manage, Log: s.log})
-		b.all[cfg.EventID] = one
-	}
-	for _, old := range before {
-		if old.stop != nil {
-			old.stop()
+		at, err := url.Parse(c.URL)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "aws: url: %w", err)
 		}
+		s.bridges[c.EventID] = aws.New(aws.Config{Event: c.EventID, URL: at, Issuer: c.Issuer, Custom: c.Inlet == config.InletCustom,
+			ClientSecret: secret, RedirectURIs: c.RedirectURIs, Room: s.bridged(c), Space: s.link,
+			Secret: s.keyring.Load().Fixed(ticket.PurposeBridge), Manager: s.manage, Log: s.log})
 	}
-	b.start()
-}
-
-// start starts the bridges that do not run yet, once there is a context for them.
-func (b *bridges) start() {
-	for _, one := range b.all {
-		if b.ctx != nil && one.stop == nil {
-			var ctx context.Context
-			ctx, one.stop = context.WithCancel(b.ctx)
-			b.end.Go(func() { one.Run(ctx) })
-		}
-	}
+	return nil
 }
 
 // run lets bridges work until ctx ends.
-func (b *bridges) run(ctx context.Context) {
-	b.mu.Lock()
-	b.ctx = ctx
-	b.start()
-	b.mu.Unlock()
-	<-ctx.Done()
-	b.end.Wait()
-}
-
-// find returns the bridge of an event, or nil.
-func (b *bridges) find(event string) *runningBridge {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return b.all[event]
-}
-
-// covering returns the bridge that a visitor's request is for, or nil.
-func (b *bridges) covering(r *http.Request) *runningBridge {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+func (b bridges) run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, one := range b {
+		all.Go(func() { one.Run(ctx) })
 	}
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for _, one := range b.all {
-		if strings.EqualFold(one.url.Hostname(), host) && one.Covers(r) {
-			return one
-		}
-	}
-	return nil
+	all.Wait()
 }
 
 // isBridged reports whether a bridge is for a room.
@@ -142,7 +71,6 @@ func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
 			for r := range state.Rooms() {
 				if isBridged(c, &r.Room) {
 					f.id = r.ID
-					break
 				}
 			}
 			last.Store(f)
@@ -156,15 +84,15 @@ func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
 
 // bridgeSessions returns, by room, what finds the session of a request that carries a token of a bridge.
 func (s *Server) bridgeSessions(cfg config.Config, rooms []*manage.Served) map[anteroom.RoomID]gateway.FindSession {
+	if first := s.first.Load(); first != nil {
+		cfg = *first
+	}
 	out := map[anteroom.RoomID]gateway.FindSession{}
-	for _, r := range rooms {
-		for _, c := range cfg.AWS {
+	for _, c := range cfg.AWS {
+		for _, r := range rooms {
 			if isBridged(c, &r.Room) {
 				out[r.ID] = func(ctx context.Context, authorization string) (anteroom.Ticket, bool) {
-					if one := s.bridges.find(c.EventID); one != nil {
-						return one.Ticket(ctx, authorization)
-					}
-					return anteroom.Ticket{}, false
+					return s.bridges[c.EventID].Ticket(ctx, authorization)
 				}
 			}
 		}
@@ -175,9 +103,11 @@ func (s *Server) bridgeSessions(cfg config.Config, rooms []*manage.Served) map[a
 // withBridges answers the public APIs of bridges before the gateway sees the request.
 func (s *Server) withBridges(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if one := s.bridges.covering(r); one != nil {
-			one.ServeHTTP(w, r)
-			return
+		for _, one := range s.bridges {
+			if one.Covers(r) {
+				one.ServeHTTP(w, r)
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -186,7 +116,7 @@ func (s *Server) withBridges(next http.Handler) http.Handler {
 // privateBridges serves the private APIs of bridges at the admin address.
 func (s *Server) privateBridges(w http.ResponseWriter, r *http.Request) {
 	event, path := aws.Event(r.URL.EscapedPath())
-	if one := s.bridges.find(event); one != nil {
+	if one := s.bridges[event]; one != nil {
 		one.ServePrivate(w, r, path)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,7 +102,7 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if cfg.AdminTLS.On() != first.AdminTLS.On() {
 		keys = append(keys, "admin_tls")
 	}
-	if len(cfg.AWS) > 0 != (len(first.AWS) > 0) {
+	if !reflect.DeepEqual(cfg.AWS, first.AWS) {
 		keys = append(keys, "aws")
 	}
 	if cfg.Analytics != first.Analytics {

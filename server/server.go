@@ -72,7 +72,7 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
-	bridges   bridges
+	bridges   bridges // do not change after the start
 	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
@@ -120,7 +120,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1)}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1), bridges: bridges{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -167,6 +167,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	s.openAnalytics(cfg)
 	s.certs = s.newCertificates(cfg.TLS.ACME)
 	if err := s.useFirst(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := s.openBridges(cfg); err != nil {
 		return nil, err
 	}
 	s.read = fingerprints(s.files())

@@ -99,11 +99,6 @@ func (s *Server) prepare(ctx context.Context, cfg config.Config) (p prepared, er
 	if p.geo, err = geo.Open(cfg.GeoIP, s.geo.Load()); err != nil {
 		return p, err
 	}
-	for _, c := range cfg.AWS {
-		if _, err := awsSecret(c); err != nil {
-			return p, err
-		}
-	}
 	p.tracer = s.tracerOf(cfg.Traces)
 	if a := cfg.AdminTLS; a.On() {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
@@ -149,7 +144,6 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 		s.log.Warn("the configuration may contain a mistake", "at", w)
 	}
 	s.webhooks.use(p)
-	s.useBridges(p)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
 	s.keyring.Store(p.ring)

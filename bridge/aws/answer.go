@@ -58,6 +58,7 @@ var (
 	badEvent       = failure(http.StatusBadRequest, "Invalid event ID")
 	badEventOrID   = failure(http.StatusBadRequest, "Invalid event or request ID")
 	unknownID      = failure(http.StatusBadRequest, "Invalid request ID")
+	invalidToken   = refusal(http.StatusForbidden, "The security token included in the request is invalid.")
 	expiredPlace   = failure(http.StatusGone, "Queue position has expired")
 	expiredSession = failure(http.StatusGone, "Token corresponding to request id has expired")
 	badRequest     = answer{status: http.StatusBadRequest, body: []byte("Bad Request")} // of the OpenID adapter, as text

@@ -10,8 +10,8 @@
 package aws
 
 import (
+	"cmp"
 	"context"
-	"crypto/subtle"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -61,8 +61,6 @@ type Config struct {
 type Bridge struct {
 	cfg  Config
 	line line
-	path string // of Config.URL
-	log  *slog.Logger
 
 	mu     sync.Mutex
 	ids    requestIDs
@@ -77,18 +75,18 @@ const (
 	maxSigned = 4_096
 	// maxIssued bounds the tokens whose ends /expired_tokens knows.
 	maxIssued = 100_000
+	// joinTime bounds how long a join waits for its number to be stored.
+	joinTime = 5 * time.Second
 )
 
 // New returns a bridge, which works while [Bridge.Run] does.
 func New(cfg Config) *Bridge {
-	if cfg.Issuer == "" {
-		cfg.Issuer = cfg.URL.String()
+	cfg.Issuer = cmp.Or(cfg.Issuer, cfg.URL.String())
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{cfg: cfg, path: cfg.URL.Path, log: cfg.Log, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
-	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined, maxJoins)}
+	b := &Bridge{cfg: cfg, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
+	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined)}
 	return b
 }
 
@@ -102,7 +100,7 @@ func (b *Bridge) room() Room {
 // Run numbers joins and moves the serving counter until ctx ends.
 func (b *Bridge) Run(ctx context.Context) {
 	b.line.run(ctx, func(err error) {
-		b.log.Error("the counters of a bridge cannot be stored; its visitors cannot join", "event", b.cfg.Event, "error", err)
+		b.cfg.Log.Error("the counters of a bridge cannot be stored; its visitors cannot join", "event", b.cfg.Event, "error", err)
 	})
 }
 
@@ -117,29 +115,24 @@ func (b *Bridge) keys(generation uint32) requestIDs {
 }
 
 // signing returns the event's key, which is made at the first use.
-func (b *Bridge) signing(ctx context.Context) (*signer, error) {
+func (b *Bridge) signing(ctx context.Context) (_ *signer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.signer == nil {
-		s, err := loadSigner(ctx, b.cfg.Space, b.key("key"), b.cfg.Secret)
-		if err != nil {
-			b.log.Error("the signing key of a bridge cannot be used", "event", b.cfg.Event, "error", err)
-			return nil, err
+		if b.signer, err = loadSigner(ctx, b.cfg.Space, b.key("key"), b.cfg.Secret); err != nil {
+			b.cfg.Log.Error("the signing key of a bridge cannot be used", "event", b.cfg.Event, "error", err)
 		}
-		b.signer = s
 	}
-	return b.signer, nil
+	return b.signer, err
 }
 
-// join gives out a place in line, or says that the room takes nobody.
-func (b *Bridge) join(ctx context.Context) (requestID string, err error) {
-	room := b.room()
-	if room == nil {
-		return "", anteroom.Errorf(anteroom.Unavailable, "the room is not served")
-	}
+// join gives out a place in line. The error is of kind Denied if the room takes nobody, else Unavailable.
+func (b *Bridge) join(ctx context.Context, room Room) (requestID string, err error) {
 	if set := room.Settings(); set.Draining || set.QueueingMethod == anteroom.Reject {
 		return "", anteroom.Errorf(anteroom.Denied, "the room takes no new visitors")
 	}
+	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	defer cancel()
 	j, err := b.line.join(ctx)
 	if err != nil {
 		return "", err
@@ -162,25 +155,18 @@ type session struct {
 }
 
 // claim asks the room to admit a position that the serving counter has reached. The answer counts if ok is false.
-func (b *Bridge) claim(ctx context.Context, requestID string) (s session, no answer, ok bool) {
+func (b *Bridge) claim(ctx context.Context, room Room, requestID string) (s session, no answer, ok bool) {
 	p, r, known := b.place(requestID)
-	room := b.room()
-	switch {
-	case room == nil:
-		return s, broken, false
-	case !known:
+	if !known {
 		return s, unknownID, false
-	case int64(p.number) > r.Serving:
+	} else if int64(p.number) > r.Serving {
 		return s, notServed, false
 	}
-	set, now := room.Settings(), room.Now()
-	invited := r.invitedAt(p)
-	gone := expiredSession
-	if now > invited.Add(set.PlaceHold) && !b.hasIssued(requestID) {
-		gone = expiredPlace
-	}
+	set, now, invited := room.Settings(), room.Now(), r.invitedAt(p)
 	id, _ := b.keys(r.Generation).ticketID(requestID)
-	v := anteroom.Visit{NoHold: true, NoClaim: true, Unsolved: set.InfiniteQueue, // these clients can solve no challenge
+	other := id
+	other[0] ^= 1
+	v := anteroom.Visit{NewID: other, NoHold: true, NoClaim: true, Unsolved: set.InfiniteQueue, // these clients can solve no challenge
 		// The place may be kept since the invitation. Next tells the room, which refuses a place that is over.
 		Ticket: anteroom.Ticket{ID: id, Arrival: p.arrival, LastCheckIn: p.arrival, Next: invited}}
 	// Without a claim first: where the ticket is used or its place lost, the visitor must not start anew.
@@ -189,81 +175,70 @@ func (b *Bridge) claim(ctx context.Context, requestID string) (s session, no ans
 		v.NoClaim = false
 		d = room.Decide(ctx, v)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
-	case d.Verdict == anteroom.Refuse, d.Verdict == anteroom.Admit && d.Ticket.ID != id:
-		return s, gone, false
 	case d.Verdict == anteroom.Wait:
 		return s, notServed, false
-	}
-	s = session{requestID: requestID, position: p, from: d.At.Std().Unix()}
-	if d.Verdict == anteroom.Admit {
-		s.from = d.Ticket.AcceptedAt.Std().Unix()
-		if d.Reason != anteroom.ReasonSession {
-			b.line.claimed(p.number)
-		}
+	case d.Verdict == anteroom.Pass: // suspended
+		s = session{requestID, p, d.At.Std().Unix(), 0}
+	case d.Verdict == anteroom.Admit && d.Ticket.ID == id:
+		s = session{requestID, p, d.Ticket.AcceptedAt.Std().Unix(), 0}
+	case now > invited.Add(set.PlaceHold) && b.issued[requestID] == 0:
+		return s, expiredPlace, false
+	default:
+		return s, expiredSession, false
 	}
 	if s.until = s.from + int64(set.SessionDuration/time.Second); s.until <= now.Std().Unix() {
 		return s, expiredSession, false
 	}
-	b.noteIssued(s)
+	if d.Verdict == anteroom.Admit && d.Reason != anteroom.ReasonSession {
+		b.line.claimed(p.number)
+	}
+	if b.issued[requestID] != 0 || len(b.issued) < maxIssued {
+		b.issued[requestID] = s.until
+	}
 	return s, no, true
 }
 
-func (b *Bridge) noteIssued(s session) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.issued[s.requestID]; known || len(b.issued) < maxIssued {
-		b.issued[s.requestID] = s.until
-	}
-}
-
-func (b *Bridge) hasIssued(requestID string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.issued[requestID] != 0
-}
-
-// tokens are the three of a session.
-type tokens struct{ access, refresh, id string }
+// tokens are the three of a session, as in uses.
+type tokens [len(uses)]string
 
 // tokens returns those of a session, the same each time. A nonce is for the id token alone.
 func (b *Bridge) tokens(ctx context.Context, s session, issuer string, until int64, nonce string) (t tokens, err error) {
 	same := issuer == b.cfg.Issuer && until == s.until && nonce == ""
-	if same {
-		b.mu.Lock()
-		t = b.signed[s.requestID]
-		b.mu.Unlock()
-		if t.access != "" {
-			return t, nil
-		}
-	}
 	by, err := b.signing(ctx)
 	if err != nil {
 		return t, err
 	}
-	c := claims{Audience: b.cfg.Event, Subject: s.requestID, Position: s.number, IssuedAt: s.from, NotFrom: s.from, Expires: until, Issuer: issuer}
-	if t.access, err = by.sign(c, useAccess); err != nil {
-		return t, err
-	}
-	if t.refresh, err = by.sign(c, useRefresh); err != nil {
-		return t, err
-	}
-	c.Nonce = nonce
-	if t.id, err = by.sign(c, useID); err != nil || !same {
-		return t, err
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.signed) >= maxSigned {
-		clear(b.signed)
+	if t = b.signed[s.requestID]; same && t[0] != "" {
+		return t, nil
 	}
-	b.signed[s.requestID] = t
-	return t, nil
+	b.mu.Unlock() // others need not wait
+	for i, use := range uses {
+		c := claims{Audience: b.cfg.Event, Subject: s.requestID, Position: s.number, Use: use, IssuedAt: s.from, NotFrom: s.from, Expires: until, Issuer: issuer}
+		if use == useID {
+			c.Nonce = nonce
+		}
+		if t[i], err = by.sign(c); err != nil {
+			break
+		}
+	}
+	b.mu.Lock()
+	if same && err == nil {
+		if len(b.signed) >= maxSigned {
+			clear(b.signed)
+		}
+		b.signed[s.requestID] = t
+	}
+	return t, err
 }
 
 // answer writes tokens as /generate_token does.
 func (t tokens) answer(until int64, now anteroom.Time) answer {
-	return good(member{"access_token", t.access}, member{"refresh_token", t.refresh}, member{"id_token", t.id},
+	return good(member{"access_token", t[0]}, member{"refresh_token", t[1]}, member{"id_token", t[2]},
 		member{"token_type", "Bearer"}, member{"expires_in", max(0, until-now.Std().Unix())})
 }
 
@@ -276,8 +251,7 @@ func (b *Bridge) accessClaims(ctx context.Context, token string) (c claims, ok b
 	}
 	c, err = by.verify(token)
 	now := room.Now().Std().Unix()
-	return c, err == nil && c.Use == useAccess && c.Audience == b.cfg.Event && c.NotFrom <= now && now < c.Expires &&
-		subtle.ConstantTimeCompare([]byte(c.Issuer), []byte(b.cfg.Issuer)) == 1
+	return c, err == nil && c.Use == useAccess && c.Audience == b.cfg.Event && c.Issuer == b.cfg.Issuer && c.NotFrom <= now && now < c.Expires
 }
 
 // Ticket returns the ticket of the session that the header Authorization names: an access token, without a scheme as the

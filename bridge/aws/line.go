@@ -2,7 +2,6 @@ package aws
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,10 +25,10 @@ const (
 	lookAhead = 3 * time.Second
 	// maxBatches bounds the invitations that are told apart, so that a record stays small.
 	maxBatches = 64
-	// maxJoins bounds the joins that wait to be numbered.
-	maxJoins = 10_000
 	// changeTries bounds how often a change is tried while other nodes change the record.
 	changeTries = 20
+	// unreachable is the mode of a room whose site or coordinator does not answer.
+	unreachable = "cut"
 )
 
 // record is what an event stores: its counters, and when positions were invited. The nodes of a cluster share it.
@@ -39,17 +38,15 @@ type record struct {
 	Serving    int64  `json:"serving"`    // the last number invited; never smaller, and it may be ahead of Queue
 	Tokens     int64  `json:"tokens"`     // positions that became sessions
 	Expired    int64  `json:"expired"`    // positions that did not within their time
-	Completed  int64  `json:"completed"`
-	Abandoned  int64  `json:"abandoned"`
 	ExpiredTo  int64  `json:"expired_to"` // the number before the first batch
 	// Batches are the invitations that have not expired, the oldest first.
 	Batches []batch `json:"batches,omitempty"`
 }
 
-// batch is a run of positions that were invited together.
+// batch is a run of positions that were invited within a 64th of the place hold.
 type batch struct {
 	UpTo   int64         `json:"up_to"` // the last number; the first follows the batch before
-	At     anteroom.Time `json:"at"`
+	At     anteroom.Time `json:"at"`    // of the last invitation, so that no position expires early
 	Tokens int64         `json:"tokens"`
 }
 
@@ -59,18 +56,12 @@ func (r *record) serve(now anteroom.Time, n int64, hold time.Duration) {
 		return
 	}
 	r.Serving += n
-	r.Batches = append(r.Batches, batch{UpTo: r.Serving, At: now})
-	// Older invitations need less precision. The later moment counts, so that no position expires early.
-	for i := 0; i+1 < len(r.Batches) && len(r.Batches) > maxBatches/2; {
-		one, next := r.Batches[i], r.Batches[i+1]
-		if now.Sub(next.At) > claimWithin && next.At.Sub(one.At) < hold/maxBatches*2 || len(r.Batches) > maxBatches {
-			next.Tokens += one.Tokens
-			r.Batches[i+1] = next
-			r.Batches = slices.Delete(r.Batches, i, i+1)
-			continue
-		}
-		i++
+	span := anteroom.Time(hold / maxBatches / time.Microsecond)
+	if i := len(r.Batches) - 1; i >= 0 && r.Batches[i].At/span == now/span {
+		r.Batches[i].UpTo, r.Batches[i].At = r.Serving, now
+		return
 	}
+	r.Batches = append(r.Batches, batch{UpTo: r.Serving, At: now})
 }
 
 // expire forgets invitations older than hold.
@@ -132,9 +123,8 @@ func wanted(set anteroom.Settings, st anteroom.Status) int64 {
 	case set.QueueAll, set.Prequeueing, set.OriginDown, set.InfiniteQueue, set.QueueingMethod == anteroom.Reject:
 		return 0
 	}
-	rate := min(cmp.Or(st.Pace, set.NewUsersPerMinute), set.NewUsersPerMinute)
-	ahead := rate * int(lookAhead/time.Second) / 60
-	return int64(min(set.TotalActiveUsers-st.ActiveUsers-st.Offered, rate+ahead-st.AdmittedLastMin))
+	ahead := st.Pace * int(lookAhead/time.Second) / 60
+	return int64(min(set.TotalActiveUsers-st.ActiveUsers-st.Offered, st.Pace+ahead-st.AdmittedLastMin))
 }
 
 // joined is the answer to a join.
@@ -143,40 +133,17 @@ type joined struct {
 	generation uint32
 }
 
-// unreachable is the mode of a room whose site or coordinator does not answer.
-const unreachable = "cut"
-
-var errNumbers = anteroom.Errorf(anteroom.Unavailable, "the event has no number left: reset it")
-
 // line numbers the positions of an event and moves its serving counter.
 type line struct {
 	space  cluster.Space
 	key    string
 	room   func() Room
 	custom bool // only operators move the counter
+	joins  chan chan<- joined
 
-	joins chan chan<- joined
-
-	mu      sync.Mutex
-	known   record
-	counted counted // not stored yet
-}
-
-// counted is what a node has counted.
-type counted struct {
-	claims               []int64 // numbers that became sessions
-	completed, abandoned int64
-}
-
-func (c counted) into(r *record) {
-	for _, number := range c.claims {
-		r.claim(number)
-	}
-	r.Completed, r.Abandoned = r.Completed+c.completed, r.Abandoned+c.abandoned
-}
-
-func (c counted) and(d counted) counted {
-	return counted{append(c.claims, d.claims...), c.completed + d.completed, c.abandoned + d.abandoned}
+	mu     sync.Mutex
+	known  record
+	claims []int64 // numbers that became sessions, not stored yet
 }
 
 // now returns what is known of the counters.
@@ -190,69 +157,49 @@ func (l *line) now() record {
 func (l *line) claimed(number uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counted.claims = append(l.counted.claims, int64(number))
+	l.claims = append(l.claims, int64(number))
 }
 
-// ended counts a session that an application has ended.
-func (l *line) ended(completed bool) {
+// change stores what fn makes of the record, with the claims of this node. Nothing is written if that is nothing.
+func (l *line) change(ctx context.Context, fn func(*record)) (r record, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if completed {
-		l.counted.completed++
-	} else {
-		l.counted.abandoned++
-	}
-}
-
-// change stores what fn makes of the record, with what this node has counted since the last time. Nothing is written if
-// that is nothing.
-func (l *line) change(ctx context.Context, fn func(*record) error) (r record, err error) {
-	l.mu.Lock()
-	mine := l.counted
-	l.counted = counted{}
+	claims := l.claims
+	l.claims = nil
 	l.mu.Unlock()
 	for try := range changeTries {
-		var revision uint64
-		var before []byte
-		if r, revision, before, err = l.load(ctx); err != nil {
-			break
-		}
-		mine.into(&r)
-		if err = fn(&r); err != nil {
-			break
-		}
-		if err = l.store(ctx, r, before, revision); !errors.Is(err, cluster.ErrRevision) || !pause(ctx, time.Duration(try)*5*time.Millisecond) {
+		if r, err = l.tryChange(ctx, claims, fn); !errors.Is(err, cluster.ErrRevision) || !pause(ctx, time.Duration(try)*5*time.Millisecond) {
 			break
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.counted = mine.and(l.counted)
-		return record{}, err
+		l.claims = append(claims, l.claims...)
+		return r, err
 	}
 	l.known = r
 	return r, nil
 }
 
-func (l *line) store(ctx context.Context, r record, before []byte, revision uint64) error {
-	after, err := json.Marshal(r)
-	if err != nil || bytes.Equal(before, after) {
-		return err
-	}
-	_, err = l.space.Update(ctx, l.key, after, revision)
-	return err
-}
-
-func (l *line) load(ctx context.Context) (r record, revision uint64, text []byte, err error) {
+func (l *line) tryChange(ctx context.Context, claims []int64, fn func(*record)) (r record, err error) {
 	e, err := l.space.Get(ctx, l.key)
-	if errors.Is(err, cluster.ErrNotFound) {
-		return r, 0, nil, nil
-	}
 	if err == nil {
 		err = json.Unmarshal(e.Value, &r)
+	} else if errors.Is(err, cluster.ErrNotFound) {
+		err = nil
 	}
-	return r, e.Revision, e.Value, err
+	if err != nil {
+		return r, err
+	}
+	for _, number := range claims {
+		r.claim(number)
+	}
+	fn(&r)
+	after, err := json.Marshal(r)
+	if err == nil && !bytes.Equal(e.Value, after) {
+		_, err = l.space.Update(ctx, l.key, after, e.Revision)
+	}
+	return r, err
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -267,22 +214,21 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // join gives out the next number. Joins that come while a record is being written share the next one.
-func (l *line) join(ctx context.Context) (joined, error) {
+func (l *line) join(ctx context.Context) (j joined, err error) {
 	answer := make(chan joined, 1)
 	select {
 	case l.joins <- answer:
-	default:
-		return joined{}, anteroom.Errorf(anteroom.Unavailable, "too many joins are waiting for a number")
+	case <-ctx.Done():
+		return j, ctx.Err()
 	}
 	select {
-	case p, ok := <-answer:
-		if !ok {
-			return p, anteroom.Errorf(anteroom.Unavailable, "the number could not be stored")
-		}
-		return p, nil
+	case j = <-answer: // at the end of run or of the store, too
 	case <-ctx.Done():
-		return joined{}, ctx.Err()
 	}
+	if j.number == 0 {
+		err = anteroom.Errorf(anteroom.Unavailable, "the number could not be stored")
+	}
+	return j, err
 }
 
 // run numbers joins and moves the counter until ctx ends.
@@ -296,63 +242,55 @@ func (l *line) run(ctx context.Context, failed func(error)) {
 		case <-ctx.Done():
 			last, stop := context.WithTimeout(context.WithoutCancel(ctx), inviteEvery)
 			defer stop()
-			if _, err := l.change(last, func(*record) error { return nil }); err != nil {
+			if _, err := l.change(last, func(*record) {}); err != nil {
 				failed(err)
 			}
 			return
 		case <-tick.C:
 		case one := <-l.joins:
 			waiting = append(waiting, one)
-		more:
-			for len(waiting) < maxJoins {
-				select {
-				case one := <-l.joins:
-					waiting = append(waiting, one)
-				default:
-					break more
-				}
+		}
+		for more := true; more; {
+			select {
+			case one := <-l.joins:
+				waiting = append(waiting, one)
+			default:
+				more = false
 			}
 		}
-		room := l.room()
-		if room == nil {
-			refuse(waiting)
-			continue
-		}
-		now := room.Now()
-		r, err := l.change(ctx, func(r *record) error {
-			if r.Queue += int64(len(waiting)); r.Queue > math.MaxUint32 {
-				return errNumbers
-			}
-			l.invite(r, room, now)
-			return nil
-		})
-		if err != nil {
-			refuse(waiting)
-			if ctx.Err() == nil {
-				failed(err)
-			}
-			continue
-		}
-		first := r.Queue - int64(len(waiting)) + 1
+		first, now, generation := l.number(ctx, int64(len(waiting)), failed)
 		for i, one := range waiting {
+			if first == 0 {
+				close(one)
+				continue
+			}
 			latest = max(now, latest+1) // no two arrivals are the same, so the room has the order of the numbers
-			one <- joined{position{number: uint32(first + int64(i)), arrival: latest}, r.Generation}
+			one <- joined{position{number: uint32(first + int64(i)), arrival: latest}, generation}
 		}
 	}
 }
 
-func refuse(waiting []chan<- joined) {
-	for _, one := range waiting {
-		close(one)
+// number gives out n numbers and moves the counter as far as the room could admit visitors now, and no further than there
+// are any. It returns the first number, 0 if there is none, with the moment and the generation.
+func (l *line) number(ctx context.Context, n int64, failed func(error)) (first int64, now anteroom.Time, generation uint32) {
+	room := l.room()
+	if room == nil || l.now().Queue+n > math.MaxUint32 {
+		return 0, 0, 0
 	}
-}
-
-// invite moves the counter as far as the room could admit visitors now, and no further than there are any.
-func (l *line) invite(r *record, room Room, now anteroom.Time) {
-	set := room.Settings()
-	r.expire(now, set.PlaceHold)
-	if l.custom || r.Serving >= r.Queue {
-		return
+	now = room.Now()
+	set, status := room.Settings(), room.Status()
+	r, err := l.change(ctx, func(r *record) {
+		r.Queue += n
+		r.expire(now, set.PlaceHold)
+		if !l.custom {
+			r.serve(now, min(r.Queue-r.Serving, wanted(set, status)-r.expected(now)), set.PlaceHold)
+		}
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			failed(err)
+		}
+		return 0, 0, 0
 	}
-	r.serve(now, min(r.Queue-r.Serving, wanted(set, room.Status())-r.expected(now)), set.PlaceHold)
+	return r.Queue - n + 1, now, r.Generation
 }

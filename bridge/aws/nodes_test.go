@@ -34,6 +34,7 @@ func TestNodesShareAnEvent(t *testing.T) {
 			t.Errorf("other tokens at the other node: %s %s", one.body, two.body)
 		}
 		on(second).claim(ids[1])
+		w.pass(inviteEvery) // each node looks once a second
 		w.serving()
 		w.is(on(first).ask("GET", "/waiting_num?event_id=Sample", ""), 200, `{"waiting_num": 18}`)
 

@@ -43,53 +43,58 @@ type code struct {
 
 func (b *Bridge) codes() cipher.AEAD { return sealer(derive(b.cfg.Secret, "code", 0)) }
 
+// openID is what the adapter serves. An answer with the status 0 was written already.
+var openID = map[string]struct {
+	method string
+	do     func(*Bridge, http.ResponseWriter, *http.Request, Room) answer
+}{
+	"/.well-known/openid-configuration": {http.MethodGet, (*Bridge).discovery},
+	"/.well-known/jwks.json":            {http.MethodGet, (*Bridge).keySet},
+	"/authorize":                        {http.MethodGet, (*Bridge).authorize},
+	"/token":                            {http.MethodPost, (*Bridge).exchange},
+	"/userInfo":                         {http.MethodGet, (*Bridge).userInfo},
+}
+
 // serveOpenID serves the adapter. It reports false for a path that is none of its own.
 func (b *Bridge) serveOpenID(w http.ResponseWriter, r *http.Request, path string) bool {
-	if b.cfg.ClientSecret == "" {
+	op, room := openID[path], b.room()
+	if b.cfg.ClientSecret == "" || op.do == nil {
 		return false
 	}
-	method, serve := http.MethodGet, b.userInfo
-	switch path {
-	case "/.well-known/openid-configuration":
-		serve = b.discovery
-	case "/.well-known/jwks.json":
-		serve = b.keySet
-	case "/authorize":
-		serve = b.authorize
-	case "/token":
-		method, serve = http.MethodPost, b.exchange
-	case "/userInfo":
-	default:
-		return false
-	}
+	a := noRoute
 	switch {
 	case r.Method == http.MethodOptions:
-		sendPreflight(w, method)
-	case r.Method == method:
-		serve(w, r)
-	default:
-		noRoute.send(w, jsonType)
+		sendPreflight(w, op.method)
+		return true
+	case r.Method == op.method && room == nil:
+		a = broken
+	case r.Method == op.method:
+		a = op.do(b, w, r, room)
+	}
+	if len(a.body) > 0 && a.body[0] == '{' {
+		a.send(w, jsonType)
+	} else if a.status != 0 {
+		a.send(w, textType)
 	}
 	return true
 }
 
-func (b *Bridge) discovery(w http.ResponseWriter, _ *http.Request) {
+func (b *Bridge) discovery(http.ResponseWriter, *http.Request, Room) answer {
 	at := b.cfg.URL.String()
-	good(member{"authorization_endpoint", at + "/authorize"}, member{"code_challenge_methods_supported", []string{"S256"}},
+	return good(member{"authorization_endpoint", at + "/authorize"}, member{"code_challenge_methods_supported", []string{"S256"}},
 		member{"id_token_signing_alg_values_supported", []string{"RS256"}}, member{"issuer", b.cfg.Issuer},
 		member{"jwks_uri", at + "/.well-known/jwks.json"}, member{"response_types_supported", []string{"code"}},
 		member{"scopes_supported", []string{"openid"}}, member{"subject_types_supported", []string{"public"}},
 		member{"token_endpoint", at + "/token"}, member{"token_endpoint_auth_methods_supported", []string{"client_secret_basic", "client_secret_post"}},
-		member{"userinfo_endpoint", at + "/userInfo"}).send(w, jsonType)
+		member{"userinfo_endpoint", at + "/userInfo"})
 }
 
-func (b *Bridge) keySet(w http.ResponseWriter, r *http.Request) {
+func (b *Bridge) keySet(_ http.ResponseWriter, r *http.Request, _ Room) answer {
 	by, err := b.signing(r.Context())
 	if err != nil {
-		broken.send(w, jsonType)
-		return
+		return broken
 	}
-	answer{status: http.StatusOK, body: slices.Concat([]byte(`{"keys": [`), object(by.jwk()...), []byte("]}")), cache: "public, max-age=300"}.send(w, jsonType)
+	return answer{status: http.StatusOK, body: slices.Concat([]byte(`{"keys": [`), object(by.jwk()...), []byte("]}")), cache: "public, max-age=300"}
 }
 
 //go:embed authorize.html
@@ -102,56 +107,46 @@ const authorizePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'
 
 // authorize is where a relying party sends a visitor. The page waits: it comes back with the request id until the visitor is
 // admitted, and goes on to the relying party then.
-func (b *Bridge) authorize(w http.ResponseWriter, r *http.Request) {
+func (b *Bridge) authorize(w http.ResponseWriter, r *http.Request, room Room) answer {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	challenge := q.Get("code_challenge")
 	if err != nil || len(r.URL.RawQuery) > maxAuthorize || q.Get("client_id") != b.cfg.Event || !slices.Contains(b.cfg.RedirectURIs, q.Get("redirect_uri")) ||
 		q.Get("response_type") != "code" || !slices.Contains(strings.Fields(q.Get("scope")), "openid") ||
 		challenge != "" && (q.Get("code_challenge_method") != "S256" || len(challenge) != base64.RawURLEncoding.EncodedLen(sha256.Size)) ||
 		strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose"), "prefetch") {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
-	if q.Get("request_id") == "" {
-		id, err := b.joinWithin(r)
-		if err != nil {
-			answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}.send(w, textType)
-			return
+	id := q.Get("request_id")
+	if id != "" {
+		s, no, ok := b.claim(r.Context(), room, id)
+		switch {
+		case ok:
+			return b.sendCode(w, q, s, room.Now())
+		case no.status == http.StatusAccepted:
+			return b.sendPage(w, id)
 		}
-		q.Set("request_id", id)
-		redirect(w, b.cfg.URL.String()+"/authorize?"+q.Encode())
-		return
 	}
-	s, no, ok := b.claim(r.Context(), q.Get("request_id"))
-	switch {
-	case ok:
-		b.sendCode(w, q, s)
-	case no.status == http.StatusAccepted:
-		b.sendPage(w, q.Get("request_id"))
-	case no.status == http.StatusBadGateway:
-		answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}.send(w, textType)
-	default: // the place is lost: a new one
-		q.Del("request_id")
-		redirect(w, b.cfg.URL.String()+"/authorize?"+q.Encode())
+	// A new place, also for one that is lost.
+	if id, err = b.join(r.Context(), room); err != nil {
+		return answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}
 	}
+	q.Set("request_id", id)
+	return redirect(w, b.cfg.URL.String()+"/authorize?"+q.Encode())
 }
 
 // redirect sends the visitor on, with nothing that could tell the next page of the request id.
-func redirect(w http.ResponseWriter, to string) {
-	h := w.Header()
-	h.Set("Location", to)
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusFound)
+func redirect(w http.ResponseWriter, to string) answer {
+	w.Header().Set("Location", to)
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	return answer{status: http.StatusFound}
 }
 
-func (b *Bridge) sendCode(w http.ResponseWriter, q url.Values, s session) {
+func (b *Bridge) sendCode(w http.ResponseWriter, q url.Values, s session, now anteroom.Time) answer {
 	to, err := url.Parse(q.Get("redirect_uri"))
 	text, err2 := json.Marshal(code{RequestID: s.requestID, Redirect: q.Get("redirect_uri"), Nonce: q.Get("nonce"), Challenge: q.Get("code_challenge"),
-		Until: b.room().Now().Add(codeTime).Std().Unix()})
+		Until: now.Add(codeTime).Std().Unix()})
 	if errors.Join(err, err2) != nil {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
 	back := to.Query()
 	back.Set("code", encode(b.codes().Seal(nil, nil, text, nil)))
@@ -159,30 +154,28 @@ func (b *Bridge) sendCode(w http.ResponseWriter, q url.Values, s session) {
 		back.Set("state", q.Get("state"))
 	}
 	to.RawQuery = back.Encode()
-	redirect(w, to.String())
+	return redirect(w, to.String())
 }
 
-func (b *Bridge) sendPage(w http.ResponseWriter, requestID string) {
+func (b *Bridge) sendPage(w http.ResponseWriter, requestID string) answer {
 	p, r, _ := b.place(requestID)
 	var page bytes.Buffer
-	err := authorizePage.Execute(&page, struct{ Number, Serving int64 }{int64(p.number), min(r.Serving, int64(p.number))})
-	if err != nil {
-		broken.send(w, jsonType)
-		return
+	if authorizePage.Execute(&page, struct{ Number, Serving int64 }{int64(p.number), min(r.Serving, int64(p.number))}) != nil {
+		return broken
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", authorizePolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Refresh", strconv.Itoa(int(lookEvery/time.Second)))
 	answer{status: http.StatusOK, body: page.Bytes()}.send(w, "text/html; charset=utf-8")
+	return answer{}
 }
 
 // exchange gives the tokens of a session for a code, once.
-func (b *Bridge) exchange(w http.ResponseWriter, r *http.Request) {
+func (b *Bridge) exchange(w http.ResponseWriter, r *http.Request, room Room) answer {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if r.ParseForm() != nil {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
 	f := r.PostForm
 	client, secret := f.Get("client_id"), f.Get("client_secret")
@@ -191,24 +184,20 @@ func (b *Bridge) exchange(w http.ResponseWriter, r *http.Request) {
 		secret, _ = url.QueryUnescape(password)
 	}
 	c, ok := b.openCode(f.Get("code"))
-	room := b.room()
-	if !ok || room == nil || client != b.cfg.Event || subtle.ConstantTimeCompare([]byte(secret), []byte(b.cfg.ClientSecret)) != 1 ||
+	if !ok || client != b.cfg.Event || subtle.ConstantTimeCompare([]byte(secret), []byte(b.cfg.ClientSecret)) != 1 ||
 		f.Get("grant_type") != "authorization_code" || f.Has("redirect_uri") && f.Get("redirect_uri") != c.Redirect || !c.proven(f.Get("code_verifier")) ||
 		room.Now().Std().Unix() >= c.Until || !b.useCode(r.Context(), f.Get("code")) {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
-	s, _, ok := b.claim(r.Context(), c.RequestID)
+	s, _, ok := b.claim(r.Context(), room, c.RequestID)
 	if !ok {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
 	t, err := b.tokens(r.Context(), s, b.cfg.Issuer, s.until, c.Nonce)
 	if err != nil {
-		broken.send(w, jsonType)
-		return
+		return broken
 	}
-	t.answer(s.until, room.Now()).send(w, jsonType)
+	return t.answer(s.until, room.Now())
 }
 
 func (b *Bridge) openCode(text string) (c code, ok bool) {
@@ -234,30 +223,18 @@ func (b *Bridge) useCode(ctx context.Context, text string) bool {
 	sum := sha256.Sum256([]byte(text))
 	_, err := b.cfg.Space.Lease(ctx, b.key("code."+hex.EncodeToString(sum[:])), nil, 0, 2*codeTime)
 	if err != nil && !errors.Is(err, cluster.ErrRevision) {
-		b.log.Error("a code cannot be recorded as used", "event", b.cfg.Event, "error", err)
+		b.cfg.Log.Error("a code cannot be recorded as used", "event", b.cfg.Event, "error", err)
 	}
 	return err == nil
 }
 
 // userInfo returns the claims of a bearer's access token.
-func (b *Bridge) userInfo(w http.ResponseWriter, r *http.Request) {
+func (b *Bridge) userInfo(_ http.ResponseWriter, r *http.Request, _ Room) answer {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	c, ok := b.accessClaims(r.Context(), token)
 	if !bearer || !ok {
-		badRequest.send(w, textType)
-		return
+		return badRequest
 	}
-	good(member{"aud", c.Audience}, member{"sub", c.Subject}, member{"queue_position", c.Position}, member{"token_use", c.Use},
-		member{"iat", c.IssuedAt}, member{"nbf", c.NotFrom}, member{"exp", c.Expires}, member{"iss", c.Issuer}).send(w, jsonType)
-}
-
-// joinWithin joins for a request, in bounded time.
-func (b *Bridge) joinWithin(r *http.Request) (string, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), joinTime)
-	defer cancel()
-	id, err := b.join(ctx)
-	if err != nil && r.Context().Err() == nil && anteroom.KindOf(err) != anteroom.Denied {
-		b.log.Warn("a visitor cannot join", "event", b.cfg.Event, "error", err)
-	}
-	return id, err
+	return good(member{"aud", c.Audience}, member{"sub", c.Subject}, member{"queue_position", c.Position}, member{"token_use", c.Use},
+		member{"iat", c.IssuedAt}, member{"nbf", c.NotFrom}, member{"exp", c.Expires}, member{"iss", c.Issuer})
 }

@@ -1,13 +1,13 @@
 package aws
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/manage"
 )
@@ -23,20 +23,14 @@ func Event(path string) (event, rest string) {
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }
 
-type privileged struct {
-	operation
-	needs manage.Permission
-	do    func(*call, manage.Caller, anteroom.RoomID) answer
-}
-
-var private = map[string]privileged{
-	"/increment_serving_counter": {operation{method: http.MethodPost, params: []string{"event_id", "increment_by"}}, manage.Edit, increment},
-	"/num_active_tokens":         {operation{method: http.MethodGet, params: []string{"event_id"}}, manage.Read, activeTokens},
-	"/expired_tokens":            {operation{method: http.MethodGet, params: []string{"event_id"}}, manage.Read, expiredTokens},
-	"/generate_token":            {operation{method: http.MethodPost, params: []string{"event_id", "request_id"}}, manage.Edit, privateToken},
-	"/update_session":            {operation{method: http.MethodPost, params: []string{"event_id", "request_id"}}, manage.Edit, updateSession},
-	"/reset_initial_state":       {operation{method: http.MethodPost, params: []string{"event_id"}}, manage.Edit, reset},
-	"/access_key":                {operation{method: http.MethodPost}, manage.Read, accessKey},
+var private = map[string]operation{
+	"/increment_serving_counter": {http.MethodPost, []string{"event_id", "increment_by"}, manage.Edit, increment},
+	"/num_active_tokens":         {http.MethodGet, []string{"event_id"}, manage.Read, activeTokens},
+	"/expired_tokens":            {http.MethodGet, []string{"event_id"}, manage.Read, expiredTokens},
+	"/generate_token":            {http.MethodPost, []string{"event_id", "request_id"}, manage.Edit, privateToken},
+	"/update_session":            {http.MethodPost, []string{"event_id", "request_id"}, manage.Edit, updateSession},
+	"/reset_initial_state":       {http.MethodPost, []string{"event_id"}, manage.Edit, reset},
+	"/access_key":                {http.MethodPost, nil, manage.Read, accessKey},
 }
 
 // NoEvent answers a request to the private API of an event that there is none of.
@@ -45,47 +39,32 @@ func NoEvent(w http.ResponseWriter) { noRoute.send(w, jsonType) }
 // ServePrivate serves the private API. Path is the operation with a slash before it. Callers sign their requests
 // (Signature Version 4) with an access key of a token, or send the token as a bearer token.
 func (b *Bridge) ServePrivate(w http.ResponseWriter, r *http.Request, path string) {
-	op := private[path]
-	if op.do == nil {
-		noRoute.send(w, jsonType)
-		return
-	}
-	_, room := b.cfg.Room()
-	var by manage.Caller
-	op.operation.do = func(c *call) answer { return op.do(c, by, room) }
-	b.serve(w, r, op.operation, func(r *http.Request, body []byte) (no answer) {
-		if by, no = b.caller(r, body); no.status != 0 {
+	b.serve(w, r, private[path])
+}
+
+// authorize finds out who asks, and whether the caller may. Its answer is none with the status 0.
+func (c *call) authorize(needs manage.Permission, body []byte) (no answer) {
+	switch authorization := c.Header.Get("Authorization"); {
+	case authorization == "":
+		return noRoute
+	case strings.HasPrefix(authorization, signatureScheme):
+		if c.by, no = c.b.signedBy(c.Request, body, authorization); no.status != 0 {
 			return no
 		}
-		if room == "" {
-			return broken
+	default:
+		var err error
+		if c.by, err = api.Authenticate(c.b.cfg.Manager.Authenticate, c.Request, ""); err != nil {
+			return invalidToken
 		}
-		if !b.cfg.Manager.MayOperate(by, op.needs, room) {
-			return answer{status: http.StatusForbidden, body: []byte(`{"Message":"User is not authorized to access this resource"}`)}
-		}
-		return answer{}
-	})
+	}
+	if !c.b.cfg.Manager.MayOperate(c.by, needs, c.roomID) {
+		return answer{status: http.StatusForbidden, body: []byte(`{"Message":"User is not authorized to access this resource"}`)}
+	}
+	return answer{}
 }
 
-// caller says who asks.
-func (b *Bridge) caller(r *http.Request, body []byte) (manage.Caller, answer) {
-	authorization := r.Header.Get("Authorization")
-	if strings.HasPrefix(authorization, signatureScheme) {
-		return b.signedBy(r, body, authorization)
-	}
-	if authorization == "" {
-		return manage.Caller{}, noRoute
-	}
-	by, err := api.Authenticate(b.cfg.Manager.Authenticate, r, "")
-	if err != nil {
-		return by, refusal(http.StatusForbidden, "The security token included in the request is invalid.")
-	}
-	return by, answer{}
-}
-
-func increment(c *call, by manage.Caller, room anteroom.RoomID) answer {
+func increment(c *call) answer {
 	n := *c.more.Increment
-	r := c.b.room()
 	switch {
 	case !c.isOurs():
 		return badEvent
@@ -93,44 +72,30 @@ func increment(c *call, by manage.Caller, room anteroom.RoomID) answer {
 		return failure(http.StatusBadRequest, "increment_by must not be negative: the serving counter never goes down")
 	case n > manage.MaxAdmitNow:
 		return failure(http.StatusBadRequest, "increment_by must be at most "+text(manage.MaxAdmitNow))
-	case r == nil:
+	}
+	if err := c.b.cfg.Manager.Operated(c.Context(), c.by, "bridge.increment", c.roomID, map[string]int64{"increment_by": n}); err != nil {
 		return broken
 	}
-	if err := c.b.cfg.Manager.Operated(c.Context(), by, "bridge.increment", room, map[string]int64{"increment_by": n}); err != nil {
-		return broken
-	}
-	now, hold := r.Now(), r.Settings().PlaceHold
-	is, err := c.b.line.change(c.Context(), func(rec *record) error {
-		rec.expire(now, hold)
-		rec.serve(now, n, hold)
-		return nil
-	})
+	now, hold := c.room.Now(), c.room.Settings().PlaceHold
+	r, err := c.b.line.change(c.Context(), func(r *record) { r.serve(now, n, hold) })
 	if err != nil {
 		return broken
 	}
-	return good(member{"serving_num", is.Serving})
+	return good(member{"serving_num", r.Serving})
 }
 
-func activeTokens(c *call, _ manage.Caller, _ anteroom.RoomID) answer {
-	r := c.b.room()
-	switch {
-	case !c.isOurs():
+func activeTokens(c *call) answer {
+	if !c.isOurs() {
 		return badEvent
-	case r == nil:
-		return broken
 	}
-	return good(member{"active_tokens", r.Status().ActiveUsers})
+	return good(member{"active_tokens", c.room.Status().ActiveUsers})
 }
 
-func expiredTokens(c *call, _ manage.Caller, _ anteroom.RoomID) answer {
-	r := c.b.room()
-	switch {
-	case !c.isOurs():
+func expiredTokens(c *call) answer {
+	if !c.isOurs() {
 		return badEvent
-	case r == nil:
-		return broken
 	}
-	now := r.Now().Std().Unix()
+	now := c.room.Now().Std().Unix()
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()
 	list := []byte{'['}
@@ -145,62 +110,43 @@ func expiredTokens(c *call, _ manage.Caller, _ anteroom.RoomID) answer {
 	return answer{status: http.StatusOK, body: append(list, ']')}
 }
 
-func privateToken(c *call, _ manage.Caller, _ anteroom.RoomID) answer {
-	issuer := c.b.cfg.Issuer
-	if c.more.Issuer != "" {
-		issuer = c.more.Issuer
-	}
-	return c.generate(issuer, c.more.Validity)
+func privateToken(c *call) answer {
+	return c.generate(cmp.Or(c.more.Issuer, c.b.cfg.Issuer), c.more.Validity)
 }
 
-// The values of status in /update_session.
-const (
-	completed = 1
-	abandoned = -1
-)
-
-func updateSession(c *call, _ manage.Caller, _ anteroom.RoomID) answer {
-	room := c.b.room()
+func updateSession(c *call) answer {
 	switch {
 	case !c.isOurs() || !idShape.MatchString(c.id):
 		return badEventOrID
-	case c.more.Status == nil || *c.more.Status != completed && *c.more.Status != abandoned:
+	case c.more.Status == nil || *c.more.Status != 1 && *c.more.Status != -1:
 		return failure(http.StatusBadRequest, "status must be 1 (completed) or -1 (abandoned)")
-	case room == nil:
-		return broken
 	}
-	unknown := failure(http.StatusNotFound, "Request ID doesn't exist or status already set.")
 	_, r, ok := c.b.place(c.id)
-	if !ok {
-		return unknown
-	}
 	id, _ := c.b.keys(r.Generation).ticketID(c.id)
-	ended, err := room.EndSession(c.Context(), id)
-	if err != nil {
-		return broken
+	ended := false
+	if ok {
+		var err error
+		if ended, err = c.room.EndSession(c.Context(), id); err != nil {
+			return broken
+		}
 	}
 	c.b.mu.Lock()
-	was := c.b.issued[c.id] != 0 // it may have expired before
+	defer c.b.mu.Unlock()
+	if !ended && c.b.issued[c.id] == 0 { // else it has expired before
+		return failure(http.StatusNotFound, "Request ID doesn't exist or status already set.")
+	}
 	delete(c.b.issued, c.id)
 	delete(c.b.signed, c.id)
-	c.b.mu.Unlock()
-	if !ended && !was {
-		return unknown
-	}
-	c.b.line.ended(*c.more.Status == completed)
 	return good()
 }
 
 // reset begins the event anew: earlier request ids are unknown from now on. Sessions last as long as they do.
-func reset(c *call, by manage.Caller, room anteroom.RoomID) answer {
+func reset(c *call) answer {
 	if c.isOurs() { // the original answers before it looks
-		if err := c.b.cfg.Manager.Operated(c.Context(), by, "bridge.reset", room, nil); err != nil {
-			return broken
+		err := c.b.cfg.Manager.Operated(c.Context(), c.by, "bridge.reset", c.roomID, nil)
+		if err == nil {
+			_, err = c.b.line.change(c.Context(), func(r *record) { *r = record{Generation: r.Generation + 1} })
 		}
-		_, err := c.b.line.change(c.Context(), func(r *record) error {
-			*r = record{Generation: r.Generation + 1}
-			return nil
-		})
 		if err != nil {
 			return broken
 		}
@@ -210,9 +156,9 @@ func reset(c *call, by manage.Caller, room anteroom.RoomID) answer {
 
 // accessKey returns the access key of the token that asks, for clients that sign their requests. It is derived, so there
 // is nothing to store, and it ends with the token.
-func accessKey(c *call, by manage.Caller, _ anteroom.RoomID) answer {
-	if by.Token == "" {
+func accessKey(c *call) answer {
+	if c.by.Token == "" {
 		return failure(http.StatusBadRequest, "a token of the environment has no access key: create a token for the bridge")
 	}
-	return good(member{"access_key_id", string(by.Token)}, member{"secret_access_key", c.b.secretKey(by.Token)})
+	return good(member{"access_key_id", string(c.by.Token)}, member{"secret_access_key", c.b.secretKey(c.by.Token)})
 }

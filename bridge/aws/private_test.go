@@ -83,8 +83,8 @@ func TestPrivateAPI(t *testing.T) {
 		w.is(update(b, "-1"), 200, `{}`)
 		w.is(w.operate("GET", "/expired_tokens?event_id=Sample", ""), 200, `[]`)
 		w.serving()
-		if r := w.bridge.line.now(); r.Tokens != 2 || r.Completed != 1 || r.Abandoned != 1 {
-			t.Errorf("counted %+v", r)
+		if n := w.bridge.line.now().Tokens; n != 2 {
+			t.Errorf("%d tokens were counted", n)
 		}
 	})
 }

@@ -5,35 +5,38 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/manage"
 )
 
-const (
-	// maxBody bounds the body of a request, in bytes.
-	maxBody = 64 << 10
-	// joinTime bounds how long a join waits for its number to be stored.
-	joinTime = 5 * time.Second
-)
+// maxBody bounds the body of a request, in bytes.
+const maxBody = 64 << 10
 
 // operation is one of an API.
 type operation struct {
 	method string
-	params []string // that the gateway before the functions requires: of the query, or members of the body
+	params []string          // that the gateway before the functions requires: of the query, or members of the body
+	needs  manage.Permission // empty: anyone may
 	do     func(*call) answer
 }
 
 // call is a request whose parameters are there.
 type call struct {
 	*http.Request
-	b     *Bridge
-	event string
-	id    string // the request id
-	more  body
+	b      *Bridge
+	room   Room // is served
+	roomID anteroom.RoomID
+	by     manage.Caller // of the private API
+	event  string
+	id     string // the request id
+	more   body
 }
 
 // body is that of every operation. A pointer tells a member that was sent.
@@ -47,98 +50,94 @@ type body struct {
 }
 
 var public = map[string]operation{
-	"/assign_queue_num": {http.MethodPost, []string{"event_id"}, assign},
-	"/queue_num":        {http.MethodGet, []string{"event_id", "request_id"}, queueNumber},
-	"/serving_num":      {http.MethodGet, []string{"event_id"}, servingNumber},
-	"/waiting_num":      {http.MethodGet, []string{"event_id"}, waitingNumber},
-	"/queue_pos_expiry": {http.MethodGet, []string{"event_id", "request_id"}, positionExpiry},
-	"/generate_token":   {http.MethodPost, []string{"event_id", "request_id"}, generateToken},
-	"/public_key":       {http.MethodGet, []string{"event_id"}, publicKey},
+	"/assign_queue_num": {http.MethodPost, []string{"event_id"}, "", assign},
+	"/queue_num":        {http.MethodGet, []string{"event_id", "request_id"}, "", queueNumber},
+	"/serving_num":      {http.MethodGet, []string{"event_id"}, "", servingNumber},
+	"/waiting_num":      {http.MethodGet, []string{"event_id"}, "", waitingNumber},
+	"/queue_pos_expiry": {http.MethodGet, []string{"event_id", "request_id"}, "", positionExpiry},
+	"/generate_token":   {http.MethodPost, []string{"event_id", "request_id"}, "", generateToken},
+	"/public_key":       {http.MethodGet, []string{"event_id"}, "", publicKey},
 }
 
 // ServeHTTP serves the public API, below [Config.URL]. Paths are compared as they were sent.
 func (b *Bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimPrefix(r.URL.EscapedPath(), b.path)
-	if b.serveOpenID(w, r, path) {
-		return
+	path := strings.TrimPrefix(r.URL.EscapedPath(), b.cfg.URL.Path)
+	if !b.serveOpenID(w, r, path) {
+		b.serve(w, r, public[path])
 	}
-	b.serve(w, r, public[path], nil)
 }
 
 // Covers reports whether a request is for the public API.
 func (b *Bridge) Covers(r *http.Request) bool {
-	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), b.path)
-	return ok && strings.HasPrefix(rest, "/")
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), b.cfg.URL.Path)
+	return ok && strings.HasPrefix(rest, "/") && strings.EqualFold(host, b.cfg.URL.Hostname())
 }
 
-// serve answers an operation as the gateway before the functions of the original does. Allowed, if there is one, decides
-// about the caller first; its answer is none with the status 0.
-func (b *Bridge) serve(w http.ResponseWriter, r *http.Request, op operation, allowed func(*http.Request, []byte) answer) {
-	switch {
-	case op.do == nil:
-		noRoute.send(w, jsonType)
-		return
-	case r.Method == http.MethodOptions:
+// serve answers an operation as the gateway before the functions of the original does.
+func (b *Bridge) serve(w http.ResponseWriter, r *http.Request, op operation) {
+	c := &call{Request: r, b: b}
+	a := noRoute
+	if c.room, c.roomID = b.cfg.Room(); op.do != nil && r.Method == http.MethodOptions {
 		sendPreflight(w, op.method)
 		return
-	case r.Method != op.method:
-		noRoute.send(w, jsonType)
-		return
+	} else if op.do != nil && r.Method == op.method {
+		a = c.answer(w, op)
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			refusal(http.StatusRequestEntityTooLarge, "Request Too Long").send(w, jsonType)
-			return
-		}
-		badBody.send(w, jsonType)
-		return
-	}
-	if allowed != nil {
-		if no := allowed(r, text); no.status != 0 {
-			no.send(w, jsonType)
-			return
-		}
-	}
-	c := &call{Request: r, b: b}
-	if no := c.read(op, text); no.status != 0 {
-		no.send(w, jsonType)
-		return
-	}
-	op.do(c).send(w, jsonType)
+	a.send(w, jsonType)
 }
 
-// read takes the parameters from the query, or from the body of a POST.
-func (c *call) read(op operation, text []byte) answer {
-	if op.method == http.MethodGet {
-		q, _ := url.ParseQuery(c.URL.RawQuery) // what cannot be read is missing
-		var missing []string
-		for _, name := range op.params {
-			if q.Get(name) == "" {
-				missing = append(missing, name)
-			}
-		}
-		if len(missing) > 0 {
-			return refusal(http.StatusBadRequest, "Missing required request parameters: ["+strings.Join(missing, ", ")+"]")
-		}
-		c.event, c.id = q.Get("event_id"), q.Get("request_id")
-		return answer{}
-	}
-	if len(op.params) > 0 && json.Unmarshal(text, &c.more) != nil {
+func (c *call) answer(w http.ResponseWriter, op operation) answer {
+	text, err := io.ReadAll(http.MaxBytesReader(w, c.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return refusal(http.StatusRequestEntityTooLarge, "Request Too Long")
+	} else if err != nil {
 		return badBody
 	}
-	for _, name := range op.params {
-		if name == "event_id" && c.more.Event == nil || name == "request_id" && c.more.ID == nil || name == "increment_by" && c.more.Increment == nil {
-			return badBody
+	if op.needs != "" {
+		if no := c.authorize(op.needs, text); no.status != 0 {
+			return no
 		}
 	}
-	if c.more.Event != nil {
-		c.event = *c.more.Event
+	if no := c.read(op, text); no.status != 0 {
+		return no
 	}
-	if c.more.ID != nil {
-		c.id = *c.more.ID
+	if c.room == nil {
+		return broken
 	}
-	return answer{}
+	return op.do(c)
+}
+
+// read takes the parameters from the query, or from the body of a POST. Its answer is none with the status 0.
+func (c *call) read(op operation, text []byte) answer {
+	q, _ := url.ParseQuery(c.URL.RawQuery) // what cannot be read is missing
+	has := map[string]bool{"event_id": q.Get("event_id") != "", "request_id": q.Get("request_id") != ""}
+	c.event, c.id = q.Get("event_id"), q.Get("request_id")
+	if op.method == http.MethodPost && len(op.params) > 0 {
+		if json.Unmarshal(text, &c.more) != nil {
+			return badBody
+		}
+		has = map[string]bool{"event_id": c.more.Event != nil, "request_id": c.more.ID != nil, "increment_by": c.more.Increment != nil}
+		c.event, c.id = value(c.more.Event), value(c.more.ID)
+	}
+	missing := slices.DeleteFunc(slices.Clone(op.params), func(name string) bool { return has[name] })
+	switch {
+	case len(missing) == 0:
+		return answer{}
+	case op.method == http.MethodPost:
+		return badBody
+	}
+	return refusal(http.StatusBadRequest, "Missing required request parameters: ["+strings.Join(missing, ", ")+"]")
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // isOurs reports whether a call is for the event.
@@ -152,14 +151,14 @@ func assign(c *call) answer {
 		b[6], b[8] = b[6]&15|4<<4, b[8]&63|2<<6
 		return good(member{"api_request_id", uuidText(b)})
 	}
-	id, err := c.b.joinWithin(c.Request)
-	switch {
-	case err == nil:
-		return good(member{"api_request_id", id})
-	case anteroom.KindOf(err) == anteroom.Denied:
+	id, err := c.b.join(c.Context(), c.room)
+	switch anteroom.KindOf(err) {
+	case anteroom.Denied:
 		return answer{status: http.StatusBadRequest}
+	case anteroom.Unavailable:
+		return answer{status: http.StatusInternalServerError}
 	}
-	return answer{status: http.StatusInternalServerError}
+	return good(member{"api_request_id", id})
 }
 
 func queueNumber(c *call) answer {
@@ -200,16 +199,13 @@ func positionExpiry(c *call) answer {
 		return badEventOrID
 	}
 	p, r, ok := c.b.place(c.id)
-	room := c.b.room()
 	switch {
-	case room == nil:
-		return broken
 	case !ok:
 		return failure(http.StatusNotFound, "Invalid request ID")
 	case int64(p.number) > r.Serving:
 		return notServed
 	}
-	left := r.invitedAt(p).Add(room.Settings().PlaceHold).Sub(room.Now())
+	left := r.invitedAt(p).Add(c.room.Settings().PlaceHold).Sub(c.room.Now())
 	if left <= 0 {
 		return expiredPlace
 	}
@@ -223,7 +219,7 @@ func (c *call) generate(issuer string, validity *int64) answer {
 	if !c.isOurs() || !idShape.MatchString(c.id) {
 		return badEventOrID
 	}
-	s, no, ok := c.b.claim(c.Context(), c.id)
+	s, no, ok := c.b.claim(c.Context(), c.room, c.id)
 	if !ok {
 		return no
 	}
@@ -238,12 +234,12 @@ func (c *call) generate(issuer string, validity *int64) answer {
 	if err != nil {
 		return broken
 	}
-	return t.answer(until, c.b.room().Now())
+	return t.answer(until, c.room.Now())
 }
 
 func publicKey(c *call) answer {
 	if !c.isOurs() {
-		return failure(http.StatusBadRequest, "Invalid request ID") // the original's words
+		return unknownID // the original's words
 	}
 	by, err := c.b.signing(c.Context())
 	if err != nil {

@@ -61,7 +61,7 @@ func (b *Bridge) signedBy(r *http.Request, body []byte, authorization string) (b
 	}
 	by, err = b.cfg.Manager.CallerOf(manage.TokenID(s.key), addressOf(r))
 	if err != nil {
-		return by, refusal(http.StatusForbidden, "The security token included in the request is invalid.")
+		return by, invalidToken
 	}
 	return by, answer{}
 }

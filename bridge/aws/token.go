@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"crypto"
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
@@ -15,7 +14,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"math/big"
 	"strings"
 	"time"
 
@@ -53,8 +51,7 @@ type signer struct {
 
 // jwk is the public key as the original exports it.
 func (s *signer) jwk() []member {
-	e := big.NewInt(int64(s.key.E)).Bytes()
-	return []member{{"alg", "RS256"}, {"e", encode(e)}, {"kid", s.kid}, {"kty", "RSA"}, {"n", encode(s.key.N.Bytes())}}
+	return []member{{"alg", "RS256"}, {"e", "AQAB"}, {"kid", s.kid}, {"kty", "RSA"}, {"n", encode(s.key.N.Bytes())}}
 }
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -79,8 +76,9 @@ const (
 	useID      = "id"
 )
 
-func (s *signer) sign(c claims, use string) (string, error) {
-	c.Use = use
+var uses = [...]string{useAccess, useRefresh, useID}
+
+func (s *signer) sign(c claims) (string, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return "", err
@@ -120,52 +118,33 @@ func (s *signer) verify(token string) (c claims, err error) {
 }
 
 // loadSigner returns the key of the event, and makes it where there is none yet. It is stored under the bridge's secret.
-func loadSigner(ctx context.Context, space cluster.Space, key string, secret [32]byte) (*signer, error) {
+func loadSigner(ctx context.Context, space cluster.Space, name string, secret [32]byte) (*signer, error) {
 	seal := sealer(derive(secret, "signing-key", 0))
 	for try := range changeTries {
-		e, err := space.Get(ctx, key)
-		if err == nil {
-			return openSigner(seal, e.Value, key)
+		e, err := space.Get(ctx, name)
+		if errors.Is(err, cluster.ErrNotFound) {
+			var made *rsa.PrivateKey
+			if made, err = rsa.GenerateKey(rand.Reader, keyBits); err != nil {
+				return nil, err
+			}
+			_, err = space.Update(ctx, name, seal.Seal(nil, nil, x509.MarshalPKCS1PrivateKey(made), []byte(name)), 0)
+			if (err == nil || errors.Is(err, cluster.ErrRevision)) && pause(ctx, time.Duration(try)*10*time.Millisecond) {
+				continue // the one that is stored counts, whoever was first
+			}
 		}
-		if !errors.Is(err, cluster.ErrNotFound) {
-			return nil, err
-		}
-		made, err := rsa.GenerateKey(rand.Reader, keyBits)
 		if err != nil {
 			return nil, err
 		}
-		der, err := x509.MarshalPKCS8PrivateKey(made)
+		der, err := seal.Open(nil, nil, e.Value, []byte(name))
+		if err != nil {
+			return nil, anteroom.Errorf(anteroom.Unavailable, "it was stored under other ticket keys: %w", err)
+		}
+		key, err := x509.ParsePKCS1PrivateKey(der)
 		if err != nil {
 			return nil, err
 		}
-		// If another node was first, its key counts.
-		if _, err := space.Update(ctx, key, seal.Seal(nil, nil, der, []byte(key)), 0); err != nil && !errors.Is(err, cluster.ErrRevision) {
-			return nil, err
-		}
-		if !pause(ctx, time.Duration(try)*10*time.Millisecond) {
-			return nil, ctx.Err()
-		}
+		sum := sha256.Sum256(x509.MarshalPKCS1PublicKey(&key.PublicKey))
+		return &signer{key: key, kid: hex.EncodeToString(sum[:16])}, nil
 	}
-	return nil, anteroom.Errorf(anteroom.Unavailable, "the signing key of the event cannot be read yet; try again")
-}
-
-func openSigner(seal cipher.AEAD, sealed []byte, key string) (*signer, error) {
-	der, err := seal.Open(nil, nil, sealed, []byte(key))
-	if err != nil {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "the signing key of the event was stored under other ticket keys, and cannot be read: %w", err)
-	}
-	any, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, err
-	}
-	private, ok := any.(*rsa.PrivateKey)
-	if !ok {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored signing key of the event is not an RSA key")
-	}
-	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(public)
-	return &signer{key: private, kid: hex.EncodeToString(sum[:aes.BlockSize])}, nil
+	return nil, anteroom.Errorf(anteroom.Unavailable, "it cannot be read yet; try again")
 }

@@ -188,7 +188,7 @@ func FuzzToken(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &signer{key: made, kid: "00"}
-	good, err := s.sign(claims{Audience: "Sample"}, useAccess)
+	good, err := s.sign(claims{Audience: "Sample", Use: useAccess})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (l *loader) checkAWS(all []AWS) {
 		unique("event_id", c.EventID)
 		unique("room", c.Room)
 		unique("url", c.URL)
-		if c.URL != "" && (!isWebURL(c.URL) || strings.HasSuffix(c.URL, "/") || strings.ContainsAny(c.URL, "%?#")) {
+		if c.URL != "" && (!isWebURL(c.URL) || strings.HasSuffix(c.URL, "/") || strings.ContainsAny(c.URL, "%?# ")) {
 			l.At(path+".url", field.Quote(c.URL)+" is not an http or https URL", "like https://wait.example.com/aws/sample, without a slash at the end")
 		}
 		for j, u := range c.RedirectURIs {

@@ -48,7 +48,7 @@ func (c *call) authorize(needs manage.Permission, body []byte) (no answer) {
 	case authorization == "":
 		return noRoute
 	case strings.HasPrefix(authorization, signatureScheme):
-		if c.by, no = c.b.signedBy(c.Request, body, authorization); no.status != 0 {
+		if c.by, no = c.signedBy(body, authorization); no.status != 0 {
 			return no
 		}
 	default:

@@ -13,18 +13,16 @@ type FindSession func(ctx context.Context, authorization string) (anteroom.Ticke
 // gateSession is the gate of a room whose sessions begin elsewhere: a request belongs to one, or is refused. It takes no
 // place and no seat.
 func (x *exchange) gateSession() {
-	if lines := x.r.Header["Authorization"]; len(lines) == 1 {
+	lines := x.r.Header["Authorization"]
+	verdict := anteroom.Refuse
+	if len(lines) == 1 {
 		if t, ok := x.room.session(x.r.Context(), lines[0]); ok {
 			x.presented = t
-			switch x.decide(anteroom.Visit{Ticket: t, NewID: x.ids.Next(), NoHold: true, NoJoin: true, NoClaim: true}).Verdict {
-			case anteroom.Admit, anteroom.Pass:
-				x.decision.SetCookie = false
-				x.forward()
-				return
-			case anteroom.Wait, anteroom.Refuse:
-			}
+			verdict = x.decide(anteroom.Visit{Ticket: t, NewID: x.ids.Next(), NoHold: true, NoJoin: true, NoClaim: true}).Verdict
+			x.decision.SetCookie = false
 		}
-	} else if x.room.door.Settings().Suspended {
+	}
+	if verdict == anteroom.Admit || verdict == anteroom.Pass || x.room.door.Settings().Suspended {
 		x.forward()
 		return
 	}

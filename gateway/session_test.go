@@ -68,6 +68,10 @@ func TestSessionsInAHeader(t *testing.T) {
 	if res, _ := w.do("GET", "/", header("Authorization", "token")); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a session that is over: %s", res.Status)
 	}
+	w.door.in.Suspended = true // nobody is asked for anything then
+	if res, _ := w.do("GET", "/", header("Authorization", "other")); res.StatusCode != http.StatusOK {
+		t.Errorf("a room that is off: %s", res.Status)
+	}
 }
 
 // A proxy that asks gets the same verdicts.

@@ -21,7 +21,7 @@ import (
 type bridges map[string]*aws.Bridge
 
 // openBridges makes the bridges of the configuration.
-func (s *Server) openBridges(cfg config.Config) error {
+func (s *Server) openBridges(ctx context.Context, cfg config.Config) error {
 	for _, c := range cfg.AWS {
 		secret := ""
 		if c.ClientSecretFile != "" {
@@ -35,9 +35,12 @@ func (s *Server) openBridges(cfg config.Config) error {
 		if err != nil {
 			return anteroom.Errorf(anteroom.Invalid, "aws: url: %w", err)
 		}
-		s.bridges[c.EventID] = aws.New(aws.Config{Event: c.EventID, URL: at, Issuer: c.Issuer, Custom: c.Inlet == config.InletCustom,
+		s.bridges[c.EventID], err = aws.Open(ctx, aws.Config{Event: c.EventID, URL: at, Issuer: c.Issuer, Custom: c.Inlet == config.InletCustom,
 			ClientSecret: secret, RedirectURIs: c.RedirectURIs, Room: s.bridged(c), Space: s.link,
 			Secret: s.keyring.Load().Fixed(ticket.PurposeBridge), Manager: s.manage, Log: s.log})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.useFirst(ctx, p); err != nil {
 		return nil, err
 	}
-	if err := s.openBridges(cfg); err != nil {
+	if err := s.openBridges(ctx, cfg); err != nil {
 		return nil, err
 	}
 	s.read = fingerprints(s.files())

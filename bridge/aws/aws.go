@@ -79,15 +79,16 @@ const (
 	joinTime = 5 * time.Second
 )
 
-// New returns a bridge, which works while [Bridge.Run] does.
-func New(cfg Config) *Bridge {
+// Open returns a bridge, which works while [Bridge.Run] does. It reads the counters, so that the first answers are right.
+func Open(ctx context.Context, cfg Config) (_ *Bridge, err error) {
 	cfg.Issuer = cmp.Or(cfg.Issuer, cfg.URL.String())
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Bridge{cfg: cfg, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
 	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined)}
-	return b
+	b.line.known, _, err = b.line.load(ctx)
+	return b, err
 }
 
 func (b *Bridge) key(of string) string { return "bridge.aws." + b.cfg.Event + "." + of }
@@ -189,7 +190,8 @@ func (b *Bridge) claim(ctx context.Context, room Room, requestID string) (s sess
 	default:
 		return s, expiredSession, false
 	}
-	if s.until = s.from + int64(set.SessionDuration/time.Second); s.until <= now.Std().Unix() {
+	// What was issued stays as it is, whatever the settings are now.
+	if s.until = cmp.Or(b.issued[requestID], s.from+int64(set.SessionDuration/time.Second)); s.until <= now.Std().Unix() {
 		return s, expiredSession, false
 	}
 	if d.Verdict == anteroom.Admit && d.Reason != anteroom.ReasonSession {

@@ -68,7 +68,9 @@ func (w *world) start(room anteroom.Room, change func(*Config)) {
 	if change != nil {
 		change(&cfg)
 	}
-	w.bridge = New(cfg)
+	if w.bridge, err = Open(w.Context(), cfg); err != nil {
+		w.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(w.Context())
 	nodeEnded, bridgeEnded := make(chan struct{}), make(chan struct{})
 	go func() { defer close(nodeEnded); w.node.Run(ctx) }()

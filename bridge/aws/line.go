@@ -181,13 +181,18 @@ func (l *line) change(ctx context.Context, fn func(*record)) (r record, err erro
 	return r, nil
 }
 
-func (l *line) tryChange(ctx context.Context, claims []int64, fn func(*record)) (r record, err error) {
-	e, err := l.space.Get(ctx, l.key)
+func (l *line) load(ctx context.Context) (r record, e cluster.Entry, err error) {
+	e, err = l.space.Get(ctx, l.key)
 	if err == nil {
 		err = json.Unmarshal(e.Value, &r)
 	} else if errors.Is(err, cluster.ErrNotFound) {
 		err = nil
 	}
+	return r, e, err
+}
+
+func (l *line) tryChange(ctx context.Context, claims []int64, fn func(*record)) (record, error) {
+	r, e, err := l.load(ctx)
 	if err != nil {
 		return r, err
 	}

@@ -10,7 +10,11 @@ import (
 // is used once.
 func TestNodesShareAnEvent(t *testing.T) {
 	inWorld(t, sale, withOpenID, func(w *world) {
-		first, second := w.bridge, New(w.bridge.cfg)
+		first := w.bridge
+		second, err := Open(w.Context(), first.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, stop := context.WithCancel(w.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); second.Run(ctx) }()

@@ -153,7 +153,7 @@ func TestPlacesSurviveARestart(t *testing.T) {
 		w.pass(2 * time.Second)
 		w.end()
 		w.start(sale, nil)
-		w.serving()
+		w.is(w.ask("GET", "/serving_num?event_id=Sample", ""), 200, `{"serving_counter": "2"}`)
 		for i, id := range ids {
 			if a := w.ask("GET", "/queue_num?event_id=Sample&request_id="+id, ""); a.read("queue_number") != float64(i+1) {
 				t.Errorf("visitor %d: %s", i+1, a.body)

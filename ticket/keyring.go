@@ -21,6 +21,7 @@ import (
 const (
 	PurposeProof         = "proof"          // Ed25519 seeds of the proof of admission; Derive
 	PurposeSubject       = "subject"        // names a session to the origin; Fixed
+	PurposePass          = "pass"           // P-256 keys and edges' secrets of passes; Derive
 	PurposeRefreshJitter = "refresh-jitter" // spreads check-ins; Fixed
 	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
 	PurposeChallenge     = "challenge"      // binds challenges to tickets; Fixed

@@ -1,6 +1,7 @@
 package anteroom
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -28,6 +29,9 @@ func (r Room) Check() Faults {
 	}
 	if r.CookieAttributes.SameSite == SameSiteNone && r.CookieAttributes.Secure == SecureNever {
 		add("cookie_attributes.secure", "\"never\" cannot go with samesite \"none\"", "browsers drop such a cookie: use auto or always")
+	}
+	if d := cmp.Or(r.SessionDuration, DefaultSessionDuration); r.Pass > d/2 {
+		add("pass", fmt.Sprintf("%v is more than half of session_duration, %v", r.Pass, d), "at most "+(d/2).String()+", or longer sessions")
 	}
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)

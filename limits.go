@@ -13,6 +13,10 @@ const (
 	MinPlaceHold     = 30 * time.Second
 	MaxPlaceHold     = time.Hour
 
+	MinPass  = 10 * time.Second
+	MaxPass  = 5 * time.Minute
+	PassSkew = 5 * time.Second // of an edge's clock
+
 	MinRefresh = time.Second
 	MaxRefresh = 10 * time.Minute
 

@@ -86,6 +86,8 @@ type Settings struct {
 	FirstSession time.Duration `key:"first_session" label:"First session" group:"Limits" default:"30s" min:"1s" max:"24h" ours:"true" doc:"How long a session lasts whose visitor was admitted at the first request and has not sent another. A visitor who returns later, but within session_duration, goes to the front of the queue."`
 	// PlaceHold zero means the default.
 	PlaceHold time.Duration `key:"place_hold" label:"Place is kept for" group:"Queue" default:"5m" min:"30s" max:"1h" ours:"true" doc:"How long a visitor's place is kept after a missed check-in."`
+	// Pass zero issues none. See [Settings.PassLife] and [Settings.SeatDuration].
+	Pass time.Duration `key:"pass" label:"Pass" group:"Other" default:"0s" min:"10s" max:"5m" ours:"true" doc:"How long a pass is valid, by which an edge sends an active user's requests straight to the origin; at most half of session_duration. A seat is held for that much longer. 0s issues none."`
 
 	// Protect lets admission follow the origin (engine/origin.go).
 	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to a tenth of new_users_per_minute, while it exceeds protect_errors or protect_latency."`
@@ -170,6 +172,7 @@ type Room struct {
 	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page for visitors whose browsers ask for none of its 38."`
 	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"1048576" doc:"Mustache template of the waiting page, at most 1 MiB. Defaults to the built-in page."`
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
+	PassEdge                string   `key:"pass_edge" label:"Pass for edge" group:"Other" word:"true" max:"64" ours:"true" doc:"Name of the edge that verifies passes with a secret of its own (HS256), shown by \"anteroom key pass --edge NAME\". Empty: any edge verifies them with the public key (ES256)."`
 	Bind                    string   `key:"bind" label:"Bind tickets" group:"Cookie" default:"none" enum:"none,ip-prefix" ours:"true" doc:"What a ticket is bound to: none, or the network of the visitor's address."`
 	TurnstileMode           string   `key:"turnstile_mode" label:"Turnstile mode" group:"Other" default:"invisible" event:"true" enum:"off,invisible,visible_non_interactive,visible_managed" doc:"Whether the waiting page has a challenge, when the configuration names a provider (key challenge). The visible modes show Turnstile's widget; a proof of work is never seen."`
 	TurnstileAction         string   `key:"turnstile_action" label:"Turnstile action" group:"Other" default:"log" event:"true" enum:"log,infinite_queue" doc:"What happens to visitors who have not solved the challenge. log: they are counted. infinite_queue: they see the waiting page and are not admitted, and every visitor sees it until the browser has solved the challenge."`
@@ -216,6 +219,22 @@ func (s Settings) WithDefaults() Settings {
 // SessionEnd is when a session ends that is not renewed any more.
 func (s Settings) SessionEnd(accepted Time) Time {
 	return max(accepted, s.RenewalEnded).Add(s.SessionDuration)
+}
+
+// PassLife is how long a pass is valid, in whole seconds: Pass, but at most half of the session duration in force, which may be
+// an event's. Zero: the room issues none.
+func (s Settings) PassLife() time.Duration {
+	return min(s.Pass, s.SessionDuration/2).Truncate(time.Second)
+}
+
+// SeatDuration is how long a session holds its seat after the last request that Anteroom has seen. Where the room issues
+// passes, the visitor may have sent another one later, until the pass was over, of which Anteroom does not know; the session
+// lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes.
+func (s Settings) SeatDuration() time.Duration {
+	if s.DisableSessionRenewal {
+		return s.SessionDuration
+	}
+	return s.SessionDuration + s.PassLife()
 }
 
 // Languages are the values of [Language], in their published order.

@@ -149,7 +149,7 @@ func (c *Coordinator) Fenced() bool { return c.fenced }
 // Configure puts new settings in force. Raising a limit takes effect at once; lowering it
 // stops grants until enough has come back. Nobody loses a place or a session.
 func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
-	s = s.WithDefaults()
+	s = inForce(s)
 	if s.ResetAt > c.settings.ResetAt {
 		c.line.reset(s.ResetAt)
 	}

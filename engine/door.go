@@ -63,7 +63,7 @@ func NewDoor(s anteroom.Settings) *Door {
 }
 
 // Configure puts new settings in force.
-func (d *Door) Configure(s anteroom.Settings) { d.settings = s.WithDefaults() }
+func (d *Door) Configure(s anteroom.Settings) { d.settings = inForce(s) }
 
 // Apply takes the site's view: the mode and the figures.
 func (d *Door) Apply(m Mode, f *Figures) {

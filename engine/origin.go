@@ -161,7 +161,7 @@ func (s *Site) setOrigin(now anteroom.Time, f OriginFacts) {
 	before := s.settings.OriginDown
 	s.origin = f
 	if down := s.originDown(&s.settings); down != before {
-		s.Configure(now, s.settings)
+		s.configure(now, s.settings)
 		s.urgent = true
 		s.settleHeld(now)
 	}

@@ -371,6 +371,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.NewUsersPerMinute = n
 		case "session_duration":
 			w.settings.SessionDuration = d
+		case "pass":
+			w.settings.Pass = d
 		case "first_session":
 			w.settings.FirstSession = d
 		case "disable_session_renewal":

@@ -34,7 +34,7 @@ func NewSingle(now anteroom.Time, key SiteKey, s anteroom.Settings, before Ledge
 	}
 	x := &Single{Doorway: NewDoorway(onlyDoor, s), key: key, site: NewSite(now, key, s), coordinator: NewCoordinator(now, s, before, seed)}
 	for _, e := range events {
-		x.site.Restore(e, shift, TouchSlack(s.SessionDuration))
+		x.site.Restore(e, shift, TouchSlack(x.site.settings.SessionDuration))
 	}
 	x.site.Restored(now)
 	x.desk = NewDesk(x.site)

@@ -48,6 +48,7 @@ type Site struct {
 
 	seats   slab[seat]
 	expiry  queue
+	passes  passes
 	rates   ring // ends of rate slots, ascending
 	used    slab[usedTicket]
 	usedAge queue // by the moment at which they are forgotten
@@ -174,13 +175,17 @@ func (s *Site) SetTerm(term uint64) { s.term = term }
 func (s *Site) SetWeight(weight uint32) { s.weight = weight }
 
 // Configure puts new settings in force.
-func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) {
-	st = st.WithDefaults()
+func (s *Site) Configure(now anteroom.Time, st anteroom.Settings) { s.configure(now, inForce(st)) }
+
+func (s *Site) configure(now anteroom.Time, st anteroom.Settings) {
 	st.OriginDown = s.originDown(&st)
 	shorter := st.SessionDuration < s.settings.SessionDuration || st.DisableSessionRenewal != s.settings.DisableSessionRenewal ||
 		st.RenewalEnded != s.settings.RenewalEnded
 	before := s.settings
 	s.settings = st
+	if shorter && before.Pass > 0 {
+		s.passes.issued(before.Pass, now)
+	}
 	if shorter {
 		s.expiry.slots = nil
 		s.seats.each(func(slot uint32) {
@@ -430,6 +435,9 @@ func (s *Site) Wake() (at anteroom.Time) {
 		if s.rates.len() > 0 {
 			soonest(s.rates.first())
 		}
+		if s.passes.ends.len() > 0 {
+			soonest(s.passes.ends.first())
+		}
 	}
 	if s.effectAt != 0 {
 		soonest(s.effectAt)
@@ -454,6 +462,7 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.gone.forget(now)
 	s.disprove(now)
 	s.sweepGuests(now)
+	s.recordPasses(now)
 	if now.Sub(s.flushedAt) >= FlushEvery {
 		s.flush(now)
 	}
@@ -666,7 +675,7 @@ func (s *Site) Mode() Mode { return s.mode }
 // Idle reports that nothing would change by itself before the next request: the site needs
 // no ticks.
 func (s *Site) Idle() bool {
-	return s.synced && s.seats.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
+	return s.synced && s.seats.len()+s.passes.ends.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
 		len(s.arrivals)+len(s.departures)+len(s.untold)+len(s.questions) == 0 && !s.urgent && !s.wants
 }
 

@@ -16,7 +16,7 @@ type EventKind uint8
 const (
 	EventAdmitted  EventKind = iota + 1 // a session began: At; Lane: see laneOnce
 	EventTouched                        // a session was renewed: At; Lane: see laneAway
-	EventEnded                          // a session was revoked: At
+	EventEnded                          // a session was revoked: At; Key: until when its seat is held for its passes; 0: not
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                           // a ticket in line missed its check-in: At
 	EventMoved                          // a place went to another site: At. Earlier releases: or a session, with a number in Key
@@ -30,6 +30,7 @@ const (
 	EventStep                           // what was on record before is of so much later: At, Key is a span in microseconds
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 	EventUnasked                        // like EventJoined, of a ticket that may have a place or a session at another site
+	EventPasses                         // the room issues passes: At, Key is their life in microseconds
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -79,6 +80,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.seats.remove(slot)
 			s.balance.Used[Seat]--
 		}
+		if e.Key != 0 {
+			s.takeSeat(e.Key.Add(shift))
+		}
 	case EventMoved:
 		// A session that an earlier release has moved stays here, too, until it lapses: its unit may
 		// be charged to this site still.
@@ -124,6 +128,8 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		}
 	case EventStep:
 		s.stepped(time.Duration(e.Key) * time.Microsecond)
+	case EventPasses:
+		s.passes.issued(time.Duration(e.Key)*time.Microsecond, at.Add(recordDoor))
 	case EventDoor:
 		e.At = at
 		s.restoreDoor(e)

@@ -36,7 +36,7 @@ type usedTicket struct {
 // lapse is when the session in the slot ends if nothing is heard of it.
 func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
-	end := lapse(&s.settings, st.accepted, st.last)
+	end := max(lapse(&s.settings, st.accepted, st.last), s.passes.heldAfter(st.last))
 	if st.away != 0 && !s.settings.DisableSessionRenewal {
 		end = max(end, st.away.Add(s.settings.SessionDuration+awayDelay))
 	}
@@ -115,6 +115,8 @@ func (s *Site) stepped(by time.Duration) {
 		}
 	})
 	s.rates.shift(by)
+	s.passes.ends.shift(by)
+	s.passes.until = s.passes.until.Add(by)
 	for i := range s.doors {
 		d := &s.doors[i]
 		if d.heard = d.heard.Add(by); d.over != 0 && d.over <= s.recorded {
@@ -283,7 +285,7 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	return d
 }
 
-// Revoke ends the session of id at once and frees its seat.
+// Revoke ends the session of id at once and frees its seat, as soon as all its passes are over.
 func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	slot := s.seats.find(&id)
 	if slot == 0 {
@@ -296,8 +298,8 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 		s.found, s.urgent = append(s.found, Finding{ID: id, Standing: Used, Home: s.home}), true
 	}
 	s.expiry.removeAt(int(s.seats.at(slot).pos))
-	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now})
 	s.end(now, slot)
+	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now, Key: s.keepSeat(now)})
 	s.flush(now)
 	return true
 }
@@ -431,6 +433,7 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 			s.used.at(used).early = true
 		}
 	}
+	s.freeSeats(now)
 	for s.rates.len() > 0 && s.rates.first() <= now {
 		s.rates.pop()
 		s.balance.Used[RateSlot]--

@@ -1,0 +1,79 @@
+package engine
+
+// Seats of sessions whose visitors have passes: edges let them in, and nobody here hears of it (T5 in doc.go).
+
+import (
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// inForce returns settings as the machines follow them: complete, and with sessions that last for as long as they hold their
+// seats.
+func inForce(s anteroom.Settings) anteroom.Settings {
+	s = s.WithDefaults()
+	s.Pass = s.PassLife()
+	s.SessionDuration = s.SeatDuration()
+	return s
+}
+
+// passes is what a site knows of passes beside the settings.
+type passes struct {
+	// Passes of at most this life were issued until a moment, by settings that are not in force any more, or perhaps were
+	// changed while no process ran.
+	life  time.Duration
+	until anteroom.Time
+	// ends are when the seats of sessions come free that were revoked while passes of theirs may be valid, ascending.
+	ends     ring
+	recorded anteroom.Time // when it was put on record last that the room issues passes
+}
+
+// issued notes that passes of a life may have been issued until a moment.
+func (p *passes) issued(life time.Duration, until anteroom.Time) {
+	p.life, p.until = max(p.life, life), max(p.until, until)
+}
+
+// heldAfter is until when a session that was seen last at a moment holds its seat for a pass of former settings, and 0 if there
+// was none.
+func (p *passes) heldAfter(last anteroom.Time) anteroom.Time {
+	if p.life == 0 {
+		return 0
+	}
+	return min(last, p.until).Add(p.life + anteroom.PassSkew)
+}
+
+// keepSeat holds the seat of a session that has just been revoked, until its passes are over at every edge. It returns when
+// that is, 0 if there are none.
+func (s *Site) keepSeat(now anteroom.Time) anteroom.Time {
+	until := s.passes.heldAfter(now)
+	if life := s.settings.Pass; life > 0 {
+		until = max(until, now.Add(life+anteroom.PassSkew))
+	}
+	if until <= now {
+		return 0
+	}
+	s.takeSeat(until)
+	return until
+}
+
+// takeSeat holds a seat until a moment, for a session that is over.
+func (s *Site) takeSeat(until anteroom.Time) {
+	s.balance.Used[Seat]++
+	s.passes.ends.push(until)
+}
+
+// freeSeats frees the seats of revoked sessions whose passes are over.
+func (s *Site) freeSeats(now anteroom.Time) {
+	for s.passes.ends.len() > 0 && s.passes.ends.first() <= now {
+		s.passes.ends.pop()
+		s.balance.Used[Seat]--
+	}
+}
+
+// recordPasses puts on record that the room issues passes: for a process that begins with other settings.
+func (s *Site) recordPasses(now anteroom.Time) {
+	if s.settings.Pass > 0 && s.seats.len() > 0 && (s.passes.recorded == 0 || now.Sub(s.passes.recorded) >= recordDoor) {
+		s.passes.recorded = now
+		s.events = append(s.events, Event{Kind: EventPasses, At: now, Key: anteroom.Time(s.settings.Pass / time.Microsecond)})
+	}
+}

@@ -228,13 +228,13 @@ func (s Settings) PassLife() time.Duration {
 }
 
 // SeatDuration is how long a session holds its seat after the last request that Anteroom has seen. Where the room issues
-// passes, the visitor may have sent another one later, until the pass was over, of which Anteroom does not know; the session
-// lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes.
+// passes, the visitor may have sent another one later, until the pass was over at the edge, of which Anteroom does not know;
+// the session lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes.
 func (s Settings) SeatDuration() time.Duration {
-	if s.DisableSessionRenewal {
-		return s.SessionDuration
+	if life := s.PassLife(); life > 0 && !s.DisableSessionRenewal {
+		return s.SessionDuration + life + PassSkew
 	}
-	return s.SessionDuration + s.PassLife()
+	return s.SessionDuration
 }
 
 // Languages are the values of [Language], in their published order.

@@ -9,7 +9,7 @@
 //	doorway_…            a door and its way to the site; _alone is what it decides while the site does not answer
 //	desk                 a site and its doors
 //	site_…               a room on one machine or in one data center: _visits (newcomers and check-ins), _turns (the visitors
-//	                     who were called), _sessions, _holding (requests that wait for a seat), _roaming and _guests
+//	                     who were called), _sessions, _passes (what edges let in), _holding (requests that wait for a seat), _roaming and _guests
 //	                     (visitors who change sites), _cut (without a coordinator), _witness (doors that fell silent), _restore
 //	coordinator_…        the room as a whole: _line and _calls (who is called next), _ledger (what each site may use),
 //	                     _shuffle and _draw, _moves (a place that changes sites), _figures (what sites hear of it)
@@ -109,6 +109,19 @@
 // draw stands: a winner who is away keeps the win and enters on return, before later
 // winners; so it does not matter who asks how often. At most as many wins are set aside as
 // are released in 1.3 [DrawInterval], and winners who have gone do not count.
+//
+// T5: where the room issues passes ([anteroom.Settings].Pass), never more passes are valid than sessions may be, and a session
+// lasts its duration after the last request that the origin has seen, although edges let in whoever has a pass and tell nobody.
+// A pass is issued with a request within a session, past probation, and lives for P by the wall clock; an edge's clock may be
+// behind by S ([anteroom.PassSkew]). So the last request that it lets in comes within P + S of one that is known here, and
+// sessions simply last P + S longer everywhere ([anteroom.Settings.SeatDuration], inForce): whatever T1 and T3 say of a session
+// and its seat then holds for the passes as well, over the loss of messages, doors and processes. Without passes nothing is
+// different. What ends a session by something else than time has to wait for the passes:
+//
+//   - A session that is revoked is over at once, and its seat comes free P + S later.
+//   - When settings change so that sessions end sooner, the passes of before count as long as they live. That the room issues
+//     passes is on record, for a process that begins with other settings.
+//   - Sessions that are not renewed end when they are to end, and so do their passes, S earlier.
 //
 // Not promised: that a visitor whose browser was never told of the admission, because the answer took
 // longer than AskFor, enters in the minute that counts it; fewer sessions than there are, at once, after a limit was lowered (nobody

@@ -33,19 +33,32 @@ func (p *passes) issued(life time.Duration, until anteroom.Time) {
 	p.life, p.until = max(p.life, life), max(p.until, until)
 }
 
-// heldAfter is until when a session that was seen last at a moment holds its seat for a pass of former settings, and 0 if there
+// over is when the last pass is over everywhere that was issued by former settings to a session seen last at a moment; 0 if there
 // was none.
-func (p *passes) heldAfter(last anteroom.Time) anteroom.Time {
+func (p *passes) over(last anteroom.Time) anteroom.Time {
 	if p.life == 0 {
 		return 0
 	}
 	return min(last, p.until).Add(p.life + anteroom.PassSkew)
 }
 
+// heldForPass is until when a session that was seen last at a moment holds its seat for a pass of former settings.
+func (s *Site) heldForPass(last anteroom.Time) anteroom.Time {
+	at := s.passes.over(last)
+	if at == 0 || s.settings.DisableSessionRenewal {
+		return at
+	}
+	session := s.settings.SessionDuration
+	if s.settings.Pass > 0 {
+		session -= s.settings.Pass + anteroom.PassSkew
+	}
+	return at.Add(session)
+}
+
 // keepSeat holds the seat of a session that has just been revoked, until its passes are over at every edge. It returns when
 // that is, 0 if there are none.
 func (s *Site) keepSeat(now anteroom.Time) anteroom.Time {
-	until := s.passes.heldAfter(now)
+	until := s.passes.over(now)
 	if life := s.settings.Pass; life > 0 {
 		until = max(until, now.Add(life+anteroom.PassSkew))
 	}

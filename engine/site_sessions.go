@@ -36,7 +36,7 @@ type usedTicket struct {
 // lapse is when the session in the slot ends if nothing is heard of it.
 func (s *Site) lapse(slot uint32) anteroom.Time {
 	st := s.seats.at(slot)
-	end := max(lapse(&s.settings, st.accepted, st.last), s.passes.heldAfter(st.last))
+	end := max(lapse(&s.settings, st.accepted, st.last), s.heldForPass(st.last))
 	if st.away != 0 && !s.settings.DisableSessionRenewal {
 		end = max(end, st.away.Add(s.settings.SessionDuration+awayDelay))
 	}

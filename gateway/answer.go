@@ -28,8 +28,12 @@ func (x *exchange) finish(h http.Header) {
 		x.room.door.Revoke(x.decision.Ticket.ID)
 		x.g.count.revoked.Add(1)
 		h["Set-Cookie"] = append(h["Set-Cookie"], x.dropCookie())
+		x.dropPass(h)
 		keepPrivate(h)
 		return
+	}
+	if x.room.passes != nil {
+		x.offerPass(h)
 	}
 	if !x.decision.SetCookie && !x.stale {
 		return
@@ -39,7 +43,7 @@ func (x *exchange) finish(h http.Header) {
 	// browser (it lives for two session durations): then the answer becomes private.
 	// Everything else is a renewal that can wait for a page that is not shared.
 	t := x.presented
-	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.sessionDuration()
+	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.seatDuration()
 	shared := isShared(h)
 	if !urgent && (shared || !isNavigation(x.r)) {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/ticket/pass"
 )
 
 // eachCookie calls fn with every value of the cookie name in the order of the header. It
@@ -31,14 +32,17 @@ func eachCookie(lines []string, name string, fn func(value string)) {
 	}
 }
 
-// isOurs reports whether a cookie name belongs to us: the base name, alone or with a
+// isOurs reports whether a cookie name belongs to us: that of tickets or passes, alone or with a
 // room's suffix.
 func (s *setup) isOurs(name string) bool {
-	base := s.cookieName
+	return isNamed(name, s.cookieName) || isNamed(name, pass.Cookie)
+}
+
+func isNamed(name, base string) bool {
 	return strings.HasPrefix(name, base) && (len(name) == len(base) || name[len(base)] == '_')
 }
 
-// stripTickets removes every ticket from the Cookie header and leaves the other cookies byte
+// stripTickets removes every ticket and pass from the Cookie header and leaves the other cookies byte
 // for byte as they came. An origin has no use for a ticket (it cannot read one) and its
 // logs would hold places and sessions; the signed proof is what it gets instead.
 func (s *setup) stripTickets(h http.Header) {
@@ -48,7 +52,7 @@ func (s *setup) stripTickets(h http.Header) {
 	}
 	kept := make([]string, 0, len(lines)) // the old lines may be somebody's
 	for _, line := range lines {
-		if line = s.withoutTickets(line); line != "" {
+		if line = without(without(line, s.cookieName), pass.Cookie); line != "" {
 			kept = append(kept, line)
 		}
 	}
@@ -59,10 +63,10 @@ func (s *setup) stripTickets(h http.Header) {
 	h["Cookie"] = kept
 }
 
-// withoutTickets returns a Cookie line without our pairs; the line itself when it has none.
-func (s *setup) withoutTickets(line string) string {
+// without returns a Cookie line without the pairs of a base name; the line itself when it has none.
+func without(line, base string) string {
 	for from := 0; ; {
-		i := strings.Index(line[from:], s.cookieName)
+		i := strings.Index(line[from:], base)
 		if i < 0 {
 			return line
 		}
@@ -73,7 +77,7 @@ func (s *setup) withoutTickets(line string) string {
 			end = i + n + 1
 		}
 		name, _, _ := strings.Cut(strings.TrimRight(line[begin:end], ";"), "=")
-		if !s.isOurs(strings.Trim(name, " \t")) {
+		if !isNamed(strings.Trim(name, " \t"), base) {
 			from = end
 			continue
 		}
@@ -164,12 +168,12 @@ func (t cookieTail) of(tls bool) string {
 // setCookie returns the value of the Set-Cookie header for a ticket.
 //
 // While waiting the cookie lives as long as the place: until the next check-in is due
-// plus the place hold. After admission it lives for two session durations: the server
+// plus the place hold. After admission it lives for two session durations, with the time of a pass: the server
 // decides when a session ends, the cookie only has to be there until then, and it is renewed
 // from half a session on.
 func (x *exchange) setCookie(t anteroom.Ticket) string {
 	rm := x.room
-	age := 2 * x.sessionDuration()
+	age := 2 * x.seatDuration()
 	if !t.Accepted() {
 		age = t.Refresh + rm.PlaceHold
 	}
@@ -183,12 +187,12 @@ func (x *exchange) setCookie(t anteroom.Ticket) string {
 	return string(b)
 }
 
-// sessionDuration is the one in force: an event may have its own.
-func (x *exchange) sessionDuration() time.Duration {
+// seatDuration is how long a session lasts after a request, by the settings in force: an event may have its own.
+func (x *exchange) seatDuration() time.Duration {
 	if f := x.decision.InForce; f != nil {
-		return cmp.Or(f.SessionDuration, x.room.SessionDuration)
+		return cmp.Or(f.SeatDuration(), x.room.SeatDuration())
 	}
-	return cmp.Or(x.room.door.Settings().SessionDuration, x.room.SessionDuration)
+	return cmp.Or(x.room.door.Settings().SeatDuration(), x.room.SeatDuration())
 }
 
 // dropCookie returns the Set-Cookie value that makes the client forget the ticket.

@@ -94,8 +94,12 @@ func (x *exchange) serveWellKnown() bool {
 	var answer func()
 	path := x.r.URL.Path
 	switch {
-	case path == JWKSPath && x.s.jwks != nil:
+	case path == JWKSPath && (x.s.Proof != nil || x.s.issuesPasses()):
 		answer = x.serveKeys
+	case path == PassPEMPath && x.s.issuesPasses():
+		answer = x.servePassKeys
+	case path == PassPath && x.room != nil && x.room.passes != nil:
+		answer = x.serveRenewal
 	case path == page.VerifyPath:
 		answer = x.serveVerify
 	case strings.HasPrefix(path, DrawPath):

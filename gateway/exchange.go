@@ -53,6 +53,7 @@ type request struct {
 	solved    bool            // the challenge, by this request
 	stale     bool            // the ticket in use was sealed by an old key
 	presented anteroom.Ticket // the ticket in use; zero when there is none
+	passLeft  time.Duration   // of the pass, as far as it says
 	decision  anteroom.Decision
 
 	values []string      // free ones, see value

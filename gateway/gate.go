@@ -95,6 +95,9 @@ func (x *exchange) visit() anteroom.Visit {
 		}
 		x.tickets = append(x.tickets, o.ticket)
 	})
+	if rm.passes != nil {
+		x.readPass()
+	}
 	v := anteroom.Visit{
 		NewID:   x.ids.Next(),
 		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,

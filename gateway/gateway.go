@@ -86,6 +86,8 @@ type Config struct {
 	Proof *proof.Signer
 	// ProofHeader carries it; empty means X-Anteroom-Assertion.
 	ProofHeader string
+	// Issuer is the "iss" of passes, at most 256 bytes; empty means pass.DefaultIssuer.
+	Issuer string
 	// CookieName is the cookie of tickets without the room's suffix; empty means route.DefaultCookieName. Anteroom owns
 	// this name and every name that begins with it and "_": origins neither see nor set such cookies.
 	CookieName string

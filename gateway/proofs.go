@@ -6,8 +6,11 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// JWKSPath is the path of the keys that verify the proof, on every host.
+// JWKSPath is the path of the keys that verify the proof and passes, on every host.
 const JWKSPath = wellKnown + "jwks.json"
+
+// valueKeys: verifiers read keys again within minutes, and go on with what they have while nobody answers.
+var valueKeys = []string{"public, max-age=300, stale-if-error=86400"}
 
 // setProof puts the proof of admission on the request for the origin. A client's own copy, in
 // any spelling, is gone since checkHeaders; without an admission the header stays away. Its
@@ -30,6 +33,6 @@ func (x *exchange) setProof(h http.Header) {
 func (x *exchange) serveKeys() {
 	h := x.w.Header()
 	h["Content-Type"] = []string{"application/jwk-set+json"}
-	h["Cache-Control"] = []string{"public, max-age=300, stale-if-error=86400"}
-	x.write(http.StatusOK, x.s.jwks)
+	h["Cache-Control"] = valueKeys
+	x.write(http.StatusOK, x.s.passes.jwks)
 }

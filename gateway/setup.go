@@ -21,6 +21,7 @@ import (
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/pass"
 )
 
 // setup is a Config made ready. It does not change.
@@ -48,7 +49,7 @@ type setup struct {
 	cookieName  string
 	proofHeader string // canonical
 	proofFolded string
-	jwks        []byte
+	passes      *passes
 	policy      []string // Content-Security-Policy of the built-in page
 	challenge   *challenger
 	maxInFlight int64
@@ -67,6 +68,8 @@ type room struct {
 	template *page.Template
 	events   map[anteroom.EventID]*page.Template // those with a page of their own
 	revoke   bool                                // the origin may end sessions
+	passes   *pass.Issuer                        // nil: it issues none
+	passName string                              // of the cookie
 	bind     bool
 	rules    *rules.Set  // nil: no rules
 	crawlers bool        // verified crawlers pass
@@ -155,8 +158,9 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.preflight = newBudget(rate, 4*rate)
 	s.drawings = newBudget(drawsPerSecond, drawsBurst)
 	s.receipts = newBudget(receiptsPerSecond, receiptsBurst)
-	if cfg.Proof != nil {
-		s.jwks = cfg.Proof.JWKS()
+	var err error
+	if s.passes, err = newPasses(&cfg); err != nil {
+		return nil, err
 	}
 	for _, m := range defaultMethods {
 		s.methods[m] = true
@@ -300,18 +304,19 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			session:  s.Sessions[m.Room.ID],
 		}
 		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID]}
-		one.set(change)
+		one.set(s, change)
 		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
 }
 
 // set makes what follows from a room's settings.
-func (r *room) set(c RoomChange) {
+func (r *room) set(s *setup, c RoomChange) {
 	r.Room = c.Room
 	r.tail = tailOf(c.Room.CookieAttributes, r.scope, r.scope.Path)
 	r.wide = tailOf(c.Room.CookieAttributes, r.scope, r.widePath)
 	r.template, r.events, r.rules = c.Template, c.EventTemplates, c.Rules
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
+	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)
 	r.bind = c.Room.Bind == anteroom.BindIPPrefix
 }
 
@@ -338,7 +343,7 @@ func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
 		if c.Room.Zone != one.Zone || c.Room.CookieSuffix != one.CookieSuffix || c.Room.RouteSuffixes != one.RouteSuffixes || !slices.Equal(c.Room.Routes, one.Routes) {
 			return nil, false
 		}
-		one.set(c)
+		one.set(&next, c)
 		next.rooms[i] = &one
 	}
 	return func() { g.put(&next) }, true

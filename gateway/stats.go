@@ -30,6 +30,7 @@ type Stats struct {
 	Uncovered     uint64 // requests outside every room
 	Preflights    uint64 // CORS preflights, uncounted by the rooms
 	Revoked       uint64 // sessions ended by an origin command
+	Passes        uint64 // issued
 	ForeignHops   uint64 // forwarding headers from peers that are not trusted, ignored
 	Requests      uint64
 	InFlight      int64  // requests being served, streams and tunnels included
@@ -83,8 +84,8 @@ type counters struct {
 	originErrors [OriginErrorKinds]atomic.Uint64
 	bypassed     [BypassReasons]atomic.Uint64
 
-	uncovered, preflights, revoked, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
-	inFlight, waiting, streams, tunnels                                                  atomic.Int64
+	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
+	inFlight, waiting, streams, tunnels                                                          atomic.Int64
 
 	gate, origin               analytics.Buckets
 	gateExample, originExample atomic.Pointer[Example]
@@ -111,7 +112,7 @@ func (c *counters) refuse(status int) {
 func (g *Gateway) Stats() Stats {
 	c := &g.count
 	s := Stats{
-		Uncovered: c.uncovered.Load(), Preflights: c.preflights.Load(), Revoked: c.revoked.Load(),
+		Uncovered: c.uncovered.Load(), Preflights: c.preflights.Load(), Revoked: c.revoked.Load(), Passes: c.passes.Load(),
 		ForeignHops: c.foreignHops.Load(), Requests: c.requests.Load(), LogSuppressed: c.logSuppressed.Load(), RulesExhausted: c.rulesExhausted.Load(),
 		InFlight: c.inFlight.Load(), Waiting: c.waiting.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
 	}

@@ -103,6 +103,7 @@ func (c *collector) requests(to sink) {
 	to.count(mRequests, g.Requests)
 	to.count(mUncovered, g.Uncovered)
 	to.count(mPreflights, g.Preflights)
+	to.count(mPasses, g.Passes)
 	to.count(mForeignHops, g.ForeignHops)
 	to.count(mSuppressed, g.LogSuppressed)
 	to.gauge(mInFlight, float64(g.InFlight))

@@ -177,7 +177,7 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 	cfg := p.cfg
 	g := gateway.Config{
 		Node: s.node, Keys: p.ring,
-		ProofHeader: cfg.Proof.Header, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies, ForwardAuthPeers: cfg.ForwardAuth.Peers,
+		ProofHeader: cfg.Proof.Header, Issuer: cfg.Proof.Issuer, CookieName: cfg.CookieName, TrustedProxies: cfg.TrustedProxies, ForwardAuthPeers: cfg.ForwardAuth.Peers,
 		MaxInFlight: cfg.Limits.RequestsInFlight, MaxPerAddress: cfg.Limits.RequestsPerAddress, MaxPerSession: cfg.Limits.RequestsPerSession,
 		BodyRate: cmp.Or(cfg.Limits.BodyRate, -1),
 		Geo:      p.geo, Crawlers: s.crawlers,

@@ -233,6 +233,7 @@ func (w *world) answered(r uint32, d anteroom.Decision, outside bool) {
 	w.spare = append(w.spare, r)
 	who := q.person
 	w.judge.decided(who, &q, &d, outside)
+	w.edges.issue(w, &q, &d)
 	p := &w.people[who]
 	p.pending--
 	switch {
@@ -483,6 +484,10 @@ func (w *world) act(e event) {
 				w.leave(e.who)
 				return
 			}
+			if w.byEdge(e.who, true) {
+				w.think(e.who)
+				return
+			}
 			fallthrough
 		case coming, waiting:
 			w.send(e.who, true)
@@ -504,7 +509,7 @@ func (w *world) act(e event) {
 			w.after(w.between(10*time.Second, 30*time.Second), evExtra, e.who, 0)
 		}
 	case evParts:
-		if p.state == inside && p.marks&asleep == 0 {
+		if p.state == inside && p.marks&asleep == 0 && !w.byEdge(e.who, false) {
 			w.post(e.who, w.visitOf(p), false, false)
 		}
 	case evStream:

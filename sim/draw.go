@@ -19,6 +19,7 @@ import (
 //	cuts                 in one of three: up to three of 5 to 120 s, both or one direction
 //	deaths               in one of three: coordinator, site (half of them forget) or node, 1 to 40 s; pauses likewise
 //	clocks               in one of three: off by up to 10 s, drifting; steps of up to a minute
+//	passes               in one of five, of 1 s to half of a session; a change of the settings may end them
 //	store                in one of four: a write takes up to 3 s
 //	hand-overs           in one of eight: up to three, the process before goes on for up to 3 s
 //	roles                in one of two, one of: hand-overs of all in turn; a role that bounces; two coordinators; processes
@@ -114,7 +115,19 @@ func Drawn(seed uint64) Scenario {
 		}
 	}
 	drawRoles(&sc, rng)
+	drawPasses(&sc, rand.New(rand.NewPCG(seed, 10)))
 	return sc
+}
+
+// drawPasses puts edges in front of one of five worlds. It has numbers of its own, so that the other worlds are what they were.
+func drawPasses(sc *Scenario, rng *rand.Rand) {
+	if rng.IntN(5) != 0 {
+		return
+	}
+	sc.Pass = time.Second + time.Duration(rng.Float64()*float64(sc.SessionDuration/2-time.Second)).Round(time.Second)
+	for i := range sc.Changes {
+		sc.Changes[i].Settings.Pass = time.Duration(rng.IntN(2)) * sc.Pass
+	}
 }
 
 // drawRoles adds what makes roles change hands: in one of two worlds. It draws after everything else,

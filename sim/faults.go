@@ -61,7 +61,7 @@ func (f *fault) begins() bool {
 // come back when they were told to. A site that starts while it is cut off begins to wait when
 // the cut is over. Sessions that a lost node may have let in are held until that is ruled out.
 func (f *fault) tail(w *world) time.Duration {
-	d := w.judge.set.SessionDuration
+	d := w.judge.set.SeatDuration()
 	after := settles
 	if w.sitesDie() && f.kind != "handover" && (f.kind == "cut" || f.what == "site" || f.what == "process" || f.what == "all") {
 		after = max(after, settles+max(d, engine.RateHold))

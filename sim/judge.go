@@ -342,6 +342,7 @@ func (j *judge) patience() time.Duration {
 	if v := j.w.sc.Visitors; j.set.QueueingMethod == anteroom.Random || v.LostCookies > 0 || v.NoCookies > 0 || v.Clones > 0 {
 		patience = 30 * time.Second
 	}
+	patience += j.w.edges.holds()
 	// What is on record of sessions is behind by so much.
 	if slack := engine.TouchSlack(j.set.SessionDuration); j.restored != 0 && j.w.now.Sub(j.restored) < j.set.SessionDuration+2*slack {
 		patience += slack
@@ -397,7 +398,7 @@ func (j *judge) disturbed(over bool, f *fault) {
 	// What a lost memory held is charged until its successor had so long to adopt from it. Another
 	// coordinator waits anew: guests of the site were seen elsewhere meanwhile of whom it has not heard.
 	if over && (f.lose || f.begins() && now.Add(-f.lasts) <= j.charged) {
-		j.charged = now.Add(max(j.set.SessionDuration, engine.RateHold))
+		j.charged = now.Add(max(j.set.SeatDuration(), engine.RateHold))
 		j.flow.from = max(j.flow.from, j.charged.Add(settles))
 	}
 	if !over {
@@ -603,7 +604,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	j.taken()
 	last := w.now
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
-		last = last.Add(-t.AcceptedAt.Sub(t.LastCheckIn))
+		last = last.Add(j.set.SeatDuration() - j.set.SessionDuration - t.AcceptedAt.Sub(t.LastCheckIn))
 	}
 	j.open(id, site, d.Ticket.AcceptedAt, last)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.

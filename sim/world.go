@@ -80,6 +80,7 @@ type world struct {
 
 	system system
 	origin *origin // nil: the scenario has none
+	edges  *edges  // nil: the room issues no passes
 	judge  *judge
 	trace  *trace
 }
@@ -169,7 +170,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	w.layout()
 	w.arrivals = arrivalsOf(sc, rand.New(rand.NewPCG(seed, 4)))
 	w.judge = newJudge(w)
-	w.origin = newOrigin(w)
+	w.origin, w.edges = newOrigin(w), newEdges(w, seed)
 	w.requests = make([]request, 1) // 0 names none
 	switch opt.Algorithm {
 	case Anteroom:
@@ -300,7 +301,7 @@ func (w *world) drains() bool {
 // quiet is when the last sessions and minutes of those who were here must have passed. A node that ended may
 // have let sessions in for as long as no other process speaks for it.
 func (w *world) quiet() anteroom.Time {
-	d := w.judge.set.SessionDuration
+	d := w.judge.set.SeatDuration()
 	if w.sc.Faults.NodeLife > 0 {
 		d += engine.AloneFor(d)
 	}

@@ -179,7 +179,12 @@ func (s *Signer) Assertion(room anteroom.RoomID, aud string, id anteroom.ID, now
 // Subject returns the "sub" of a session: a keyed hash of room and ticket ID, 22
 // characters, from which neither can be told and which no other room shares.
 func (s *Signer) Subject(room anteroom.RoomID, id anteroom.ID) string {
-	mac := hmac.New(sha256.New, s.subject[:])
+	return Subject(s.subject, room, id)
+}
+
+// Subject returns what [Signer.Subject] does, for a subject key.
+func Subject(key Seed, room anteroom.RoomID, id anteroom.ID) string {
+	mac := hmac.New(sha256.New, key[:])
 	mac.Write(id[:]) // of fixed length, so that nothing else gives the same bytes
 	io.WriteString(mac, string(room))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])

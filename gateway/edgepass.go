@@ -29,13 +29,9 @@ type passes struct {
 }
 
 func newPasses(cfg *Config) (*passes, error) {
-	var keys []pass.Key
-	for _, d := range cfg.Keys.Derive(ticket.PurposePass) {
-		keys = append(keys, pass.Key{ID: d.ID, Seed: pass.Seed(d.Secret)})
-	}
 	p := &passes{issuer: cfg.Issuer, subject: proof.Seed(cfg.Keys.Fixed(ticket.PurposeSubject))}
 	var err error
-	if p.keys, err = pass.NewKeys(keys...); err != nil {
+	if p.keys, err = pass.Of(cfg.Keys); err != nil {
 		return nil, err
 	}
 	if _, err = p.keys.Issuer(p.issuer, "zone", "room", ""); err != nil {

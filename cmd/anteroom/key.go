@@ -69,6 +69,6 @@ loses a place or a session. After a leak, use --forget: every visitor then start
 		},
 	}
 	rotate.Flags().BoolVar(&forget, "forget", false, "drop the older keys: all existing tickets become invalid")
-	cmd.AddCommand(list, rotate)
+	cmd.AddCommand(list, rotate, keyPassCommand(&data, form))
 	return cmd
 }

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 const (
@@ -267,4 +268,22 @@ func readClaims(payload string) (c Claims, err error) {
 	}
 	err = json.Unmarshal(data, &c)
 	return c, err
+}
+
+// Of returns the keys that a ring makes, of all its generations.
+func Of(ring *ticket.Keyring) (*Keys, error) {
+	var keys []Key
+	for _, d := range ring.Derive(ticket.PurposePass) {
+		keys = append(keys, Key{ID: d.ID, Seed: Seed(d.Secret)})
+	}
+	return NewKeys(keys...)
+}
+
+// IDs returns the names of the public keys, the one that signs first.
+func (k *Keys) IDs() []string {
+	out := make([]string, len(k.generations))
+	for i := range k.generations {
+		out[i] = k.generations[i].kid()
+	}
+	return out
 }

@@ -1,0 +1,348 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/anteroom/anteroom"
+)
+
+// verifying is what a recipe of an edge that verifies passes has to know.
+type verifying struct {
+	pem, kid, zone string
+	room           anteroom.RoomID
+	now            string // the edge's clock, as its configuration says it; empty: the machine's
+}
+
+// passEdges are the proxies with recipes that verify passes.
+var passEdges = []struct {
+	name  string
+	start func(t *testing.T, at addresses, with verifying)
+}{
+	{"haproxy", func(t *testing.T, at addresses, with verifying) {
+		dir := t.TempDir()
+		key := filepath.Join(dir, "pass.pem")
+		if err := os.WriteFile(key, []byte(with.pem), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		clock := "date()"
+		if with.now != "" {
+			clock = "int(" + with.now + ")"
+		}
+		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy-pass/haproxy.cfg", "bind :80", "bind "+at.listen, `"/etc/haproxy/pass.pem") if`, `"`+key+`") if`,
+			"-m str pass-1a2b3c4d", "-m str "+with.kid, "-m str shop.example.com", "-m str "+with.zone, "-m str 0123456789abcdef0123456789abcdef", "-m str "+string(with.room),
+			"set-var(txn.now) date()", "set-var(txn.now) "+clock, "server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
+	}},
+}
+
+// upstream is one that answers its name.
+func upstream(t *testing.T, name string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// The vectors of package pass, at the edges' own verification: a good pass leads to the application, every other to Anteroom.
+func TestVectorsOfPassesAtEdges(t *testing.T) {
+	t.Parallel()
+	var vectors struct {
+		Audience, PEM string
+		Room          anteroom.RoomID
+		Now           int64
+		Cases         []struct {
+			Name, Alg, Cookie string
+			Good              bool
+		}
+	}
+	text, err := os.ReadFile("../../ticket/pass/testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range passEdges {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			at := addresses{listen: freeAddress(t), application: upstream(t, "the application"), anteroom: upstream(t, "Anteroom")}
+			e.start(t, at, verifying{pem: vectors.PEM, kid: firstKey(vectors.PEM), zone: vectors.Audience, room: vectors.Room, now: fmt.Sprint(vectors.Now)})
+			ask := func(cookie string) (string, error) {
+				r, err := http.NewRequest(http.MethodGet, "http://"+at.listen+"/", nil)
+				if err != nil {
+					return "", err
+				}
+				r.Header.Set("Cookie", cookie)
+				res, err := http.DefaultClient.Do(r)
+				if err != nil {
+					return "", err
+				}
+				defer res.Body.Close()
+				body, err := io.ReadAll(res.Body)
+				return string(body), err
+			}
+			eventually(t, 15*time.Second, func() string {
+				if _, err := ask(""); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
+			good := 0
+			for _, c := range vectors.Cases {
+				// The recipe has one key, and after a rotation Anteroom is asked until it has the next.
+				want := "Anteroom"
+				if c.Good && c.Alg == "ES256" && !strings.Contains(c.Name, "key that comes next") {
+					want = "the application"
+					good++
+				}
+				if got, err := ask(c.Cookie); got != want {
+					t.Errorf("%s %s: answered by %q, %v; want %q", c.Alg, c.Name, got, err, want)
+				}
+			}
+			if good < 4 {
+				t.Errorf("%d vectors are good", good)
+			}
+		})
+	}
+}
+
+// firstKey is the name of the first key in what "anteroom key pass --pem" prints.
+func firstKey(pem string) string {
+	kid := regexp.MustCompile(`(?m)^kid: (\S+)$`).FindStringSubmatch(pem)
+	if kid == nil {
+		return ""
+	}
+	return kid[1]
+}
+
+// counted is an application that remembers which requests came past Anteroom, and what they carried.
+type counted struct {
+	*httptest.Server
+	arrived chan struct{}
+	mu      sync.Mutex
+	seen    []*http.Request
+}
+
+func newCounted(t *testing.T) *counted {
+	o := &counted{arrived: make(chan struct{}, 1)}
+	app := application(o.arrived)
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o.mu.Lock()
+		o.seen = append(o.seen, r)
+		o.mu.Unlock()
+		app.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		o.CloseClientConnections()
+		o.Close()
+	})
+	return o
+}
+
+// last returns the newest request for a target, and whether it came straight from the edge.
+func (o *counted) last(t *testing.T, target string) (r *http.Request, direct bool) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r = range slices.Backward(o.seen) {
+		if r.RequestURI == target {
+			return r, len(r.Header["Anteroom-Hop"]) == 0
+		}
+	}
+	t.Fatalf("%s did not arrive", target)
+	return nil, false
+}
+
+const passingSeat = `  - name: shop
+    host: 127.0.0.1
+    total_active_users: 1
+    new_users_per_minute: 600
+    session_duration: 5m
+    first_session: 5m
+    enabled_origin_commands: revoke
+    pass: 30s
+`
+
+// passCookie is the name of the pass, without a room's suffix.
+const passCookie = "__anteroom_pass"
+
+// holdPass sets the visitor's pass; an empty one removes it.
+func (v *visitor) holdPass(value string) {
+	v.t.Helper()
+	u, err := url.Parse(v.g.url("/"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	c := &http.Cookie{Name: passCookie, Value: value, Path: "/"}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	v.client.Jar.SetCookies(u, []*http.Cookie{c})
+}
+
+// pass is the visitor's pass, or "".
+func (v *visitor) pass() string {
+	for _, c := range v.cookies() {
+		if c.Name == passCookie {
+			return c.Value
+		}
+	}
+	return ""
+}
+
+// The edges that verify passes, with the configurations of examples/edges: the requests of an active user go straight to the
+// application as they were sent, Anteroom sees the others, and nobody who waits gets past it.
+func TestEdgesWithPasses(t *testing.T) {
+	t.Parallel()
+	for _, e := range passEdges {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			app := newCounted(t)
+			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+			g := newGate(t, passingSeat, "trusted_proxies: [127.0.0.1]")
+			g.origin.url = app.URL
+			g.configure(g.rooms)
+			g.start()
+			t.Cleanup(g.end)
+			at.anteroom = g.host
+			keys := g.command("key", "pass", "--pem", "--data", g.data())
+			e.start(t, at, verifying{pem: keys, kid: firstKey(keys), zone: "127.0.0.1", room: anteroom.RoomIDOf("127.0.0.1", "shop")})
+			g.host = at.listen
+
+			inside := newVisitor(t, g)
+			eventually(t, 15*time.Second, func() string {
+				if a, err := inside.try(http.MethodGet, "/", ""); err != nil || !a.admitted() {
+					return fmt.Sprintf("not through %s: %v", e.name, err)
+				}
+				return ""
+			})
+			if inside.pass() != "" {
+				t.Fatal("a visitor on probation has a pass")
+			}
+			inside.get("/second")
+			if _, direct := app.last(t, "/second"); direct || inside.pass() == "" {
+				t.Fatalf("the second request came past Anteroom, or brought no pass: %v", inside.cookies())
+			}
+			pastAnteroom(t, app, inside)
+
+			waiting := newVisitor(t, g)
+			if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
+				t.Fatalf("the waiting page: %s", a.Status)
+			}
+			if a := waiting.get("/forged", "Cookie", "__anteroom_pass=x; __anteroom_pass="+inside.pass()); a.admitted() {
+				t.Error("two passes, one of them copied, let a visitor in")
+			}
+			if a := waiting.do(http.MethodPost, "/upload", strings.Repeat("x", 900<<10)); a.admitted() || a.StatusCode >= 500 {
+				t.Errorf("an upload of a visitor who waits: %s", a.Status)
+			}
+
+			// After a rotation the edge does not know the key of new passes: Anteroom sees every request, and nothing is lost.
+			kept := inside.pass()
+			g.command("key", "rotate", "--data", g.data())
+			eventually(t, 15*time.Second, func() string {
+				inside.holdPass("")
+				if a := inside.get("/rotated"); !a.admitted() {
+					t.Fatalf("while the key is rotated: %s", a.Status)
+				}
+				if head, _, _ := strings.Cut(kept, "."); inside.pass() == "" || strings.HasPrefix(inside.pass(), head) {
+					return "no pass of the new key"
+				}
+				return ""
+			})
+			if a := inside.get("/new"); !a.admitted() {
+				t.Errorf("a pass whose key the edge does not have: %s", a.Status)
+			}
+			if _, direct := app.last(t, "/new"); direct {
+				t.Error("a pass whose key the edge does not have led straight to the application")
+			}
+			inside.holdPass(kept)
+
+			g.kill()
+			if a := inside.get("/stopped"); !a.admitted() {
+				t.Errorf("Anteroom does not run, and a good pass got %s", a.Status)
+			}
+			if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("Anteroom does not run: %s for a visitor who waits", a.Status)
+			}
+		})
+	}
+}
+
+// pastAnteroom checks that requests with a pass arrive as they were sent, straight from the edge, and those that Anteroom has to
+// see through it.
+func pastAnteroom(t *testing.T, app *counted, v *visitor) {
+	t.Helper()
+	const odd = "/a%2Fb//c;d/%41?x=1;y&z=%2F"
+	a := v.get(odd, "X-Anteroom-Assertion", "forged", "X_Anteroom_Assertion", "forged", "Sec-Fetch-Mode", "navigate")
+	r, direct := app.last(t, odd)
+	if !a.admitted() || !direct {
+		t.Errorf("%s: %s, straight %v", odd, a.Status, direct)
+	}
+	for name, values := range r.Header {
+		if strings.Contains(strings.ToLower(name), "anteroom") || strings.Contains(strings.Join(values, " "), "__") {
+			t.Errorf("the application sees %s: %q", name, values)
+		}
+	}
+	if a := v.do(http.MethodHead, "/head", ""); !a.admitted() || len(a.body) != 0 {
+		t.Errorf("HEAD: %s, %d bytes", a.Status, len(a.body))
+	}
+	if _, direct := app.last(t, "/head"); !direct {
+		t.Error("HEAD came through Anteroom")
+	}
+	body := strings.Repeat("0123456789abcdef", 57_600) // 900 kB
+	if a := v.do(http.MethodPost, "/upload", body); !strings.HasPrefix(string(a.body), fmt.Sprintf("%d ", len(body))) || !strings.HasSuffix(string(a.body), "<nil>") {
+		t.Errorf("an upload: %s %.200s", a.Status, a.body)
+	}
+	if _, direct := app.last(t, "/upload"); !direct {
+		t.Error("an upload came through Anteroom")
+	}
+	arrivesInParts(t, v, app.arrived)
+	if first := v.firstLine("/events"); first != "first\n" {
+		t.Errorf("of a stream of the application came %q", first)
+	}
+	if a := v.get("/big", "Cookie", "big="+strings.Repeat("x", 8<<10)); !a.admitted() {
+		t.Errorf("with a cookie of 8 kB: %s", a.Status)
+	}
+	if r, direct := app.last(t, "/big"); !direct || len(r.Header.Get("Cookie")) != len("big=")+8<<10 {
+		t.Errorf("with a cookie of 8 kB: straight %v, the cookie has %d bytes", direct, len(r.Header.Get("Cookie")))
+	}
+	config, err := websocket.NewConfig("ws://"+v.g.host+"/echo", v.g.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Header.Set("Cookie", ticketCookie+"="+v.ticketValue()+"; "+passCookie+"="+v.pass())
+	if ws, err := config.DialContext(t.Context()); err != nil {
+		t.Error(err)
+	} else {
+		ws.Close()
+	}
+	if _, direct := app.last(t, "/echo"); direct {
+		t.Error("a WebSocket came past Anteroom")
+	}
+	v.get("/checkout/done")
+	if _, direct := app.last(t, "/checkout/done"); direct {
+		t.Error("the path at which sessions end came past Anteroom")
+	}
+	good := v.pass()
+	v.holdPass(good + "x")
+	if a := v.get("/bad"); !a.admitted() {
+		t.Errorf("a bad pass beside a good ticket: %s", a.Status)
+	}
+	v.holdPass(good)
+	if _, direct := app.last(t, "/bad"); direct {
+		t.Error("a bad pass led straight to the application")
+	}
+}

@@ -118,7 +118,8 @@
 // and its seat then holds for the passes as well, over the loss of messages, doors and processes. Without passes nothing is
 // different. What ends a session by something else than time has to wait for the passes:
 //
-//   - A session that is revoked is over at once, and its seat comes free P + S later.
+//   - A session that is revoked is over at once, and its seat comes free P + S later. (As with the session itself, a door that
+//     has not heard of it may issue another pass.)
 //   - When settings change so that sessions end sooner, the passes of before count as long as they live. That the room issues
 //     passes is on record, for a process that begins with other settings.
 //   - Sessions that are not renewed end when they are to end, and so do their passes, S earlier.

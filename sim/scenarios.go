@@ -73,7 +73,7 @@ func scenarios() []Scenario {
 			Visitors: Visitors{Browsing: Spread{Mean: 70 * time.Second}, Streams: 0.9}},
 		{Name: "rate-open", About: "the rate is the bottleneck: 2,400 visitors within 60 s, 300 new users per minute, ample seats", Length: 10 * minutes,
 			Settings: limits(5000, 300, time.Minute), Sites: five(4), Arrivals: append(steady(10*minutes, 48), Flow{To: minutes, Visitors: 2400}), Visitors: people},
-		{Name: "passes", About: "visitors behind edges that let them in by passes of 30 s, with clocks that are off by up to 5 s; lost and copied cookies", Length: 20 * minutes,
+		{Name: "passes", About: "visitors behind edges that accept passes of 30 s, with clocks that are off by up to 5 s; lost and copied cookies", Length: 20 * minutes,
 			Settings: passing(limits(400, 400, time.Minute), 30*time.Second), Sites: five(2), Arrivals: append(steady(20*minutes, 130), Flow{From: 2 * minutes, To: 3 * minutes, Visitors: 600}),
 			Visitors: Visitors{Browsing: Spread{Mean: 2 * minutes}, Think: Spread{Mean: 8 * time.Second}, Streams: 0.8, LostCookies: 0.02, Clones: 0.05, LeavePerMinute: 0.05}},
 		{Name: "edge", About: "demand swings around the limit: 60 to 125 % of the seats in 6-minute waves", Length: 24 * minutes,

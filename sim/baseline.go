@@ -54,6 +54,7 @@ func (x *baseline) request(r uint32) {
 }
 
 func (x *baseline) closed(int32, int32)                  {}
+func (x *baseline) revoke(int32, anteroom.ID) bool       { return false }
 func (x *baseline) silence(int32) time.Duration          { return 0 }
 func (x *baseline) roomTime(int32) (anteroom.Time, bool) { return x.w.now, true }
 func (x *baseline) configure(s anteroom.Settings)        { x.room.Configure(x.w.now, s) }

@@ -404,6 +404,7 @@ func (w *world) think(who int32) {
 
 // leave ends the visitor's story; the session, if there is one, ends by itself.
 func (w *world) leave(who int32) {
+	w.edges.logOut(w, who)
 	p := &w.people[who]
 	if p.stream != 0 {
 		w.closeStream(who)

@@ -18,6 +18,7 @@ type edges struct {
 	// passes are the newest of each ticket. Whoever has a copy of the cookie has one of the pass.
 	passes map[anteroom.ID]pass
 	valid  map[anteroom.ID]anteroom.Time // until when, at the edge whose clock is furthest behind; also of passes that no browser got
+	spent  map[anteroom.ID]bool          // of those, whose session was revoked
 	ends   eventHeap                     // of valid; who indexes ids
 	ids    []anteroom.ID
 }
@@ -33,7 +34,7 @@ func newEdges(w *world, seed uint64) *edges {
 	if held == 0 {
 		return nil
 	}
-	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}}
+	e := &edges{held: held, lag: rand.New(rand.NewPCG(seed, 5)), passes: map[anteroom.ID]pass{}, valid: map[anteroom.ID]anteroom.Time{}, spent: map[anteroom.ID]bool{}}
 	for range w.sc.Sites {
 		e.behind = append(e.behind, time.Duration((2*e.lag.Float64()-1)*float64(anteroom.PassSkew)))
 	}
@@ -105,12 +106,7 @@ func (j *judge) passIssued(id anteroom.ID, expires anteroom.Time) {
 		e.ids = append(e.ids, id)
 		e.ends.push(event{at: until, seq: uint64(len(e.ids)), who: int32(len(e.ids) - 1)})
 	}
-	for len(e.ends) > 0 && e.ends[0].at <= j.w.now {
-		over := e.ends.pop()
-		if e.valid[e.ids[over.who]] == over.at {
-			delete(e.valid, e.ids[over.who])
-		}
-	}
+	e.expire(j.w.now)
 	most := j.cap
 	if j.loose() {
 		most = max(most, j.looseCap)
@@ -118,6 +114,64 @@ func (j *judge) passIssued(id anteroom.ID, expires anteroom.Time) {
 	j.look(checkCap, len(e.valid) <= most, func() string {
 		return fmt.Sprintf("%d passes are valid, %d visitors may be active", len(e.valid), j.set.TotalActiveUsers)
 	})
+}
+
+func (e *edges) expire(now anteroom.Time) {
+	for len(e.ends) > 0 && e.ends[0].at <= now {
+		over := e.ends.pop()
+		if id := e.ids[over.who]; e.valid[id] == over.at {
+			delete(e.valid, id)
+			delete(e.spent, id)
+		}
+	}
+}
+
+// logsOut is the share of those who end their sessions when they leave.
+const logsOut = 0.3
+
+// logOut lets some visitors end their sessions: the origin revokes them, and an edge goes on accepting the pass. Tickets that
+// another client has are left out: it may be let in once more by a door that has yet to hear of the end.
+func (e *edges) logOut(w *world, who int32) {
+	p := &w.people[who]
+	if e == nil || p.state != inside || p.habits&(clone|clones|replays|parallel|noCookies) != 0 || p.marks&shared != 0 || p.pending > 0 || e.lag.Float64() >= logsOut {
+		return
+	}
+	if id := p.ticket.ID; w.system.revoke(w.nodeOf(p.site), id) {
+		w.judge.revoked(id)
+	}
+}
+
+// seats is how many seats the origin may see used: by sessions, and by passes of those that were revoked.
+func (j *judge) seats() int {
+	if j.w.edges == nil {
+		return j.active
+	}
+	j.w.edges.expire(j.w.now)
+	return j.active + len(j.w.edges.spent)
+}
+
+// revoked ends a session.
+func (j *judge) revoked(id anteroom.ID) {
+	j.settle()
+	i, alive := j.sessions[id]
+	if !alive {
+		return
+	}
+	j.book[i].last = j.w.now.Add(-j.set.SessionDuration)
+	all := j.expiry
+	j.expiry = nil
+	for _, e := range all {
+		if e.who == i {
+			e.at = j.w.now
+		}
+		j.expiry.push(e)
+	}
+	j.settle()
+	e := j.w.edges
+	if e.expire(j.w.now); e.valid[id] != 0 {
+		e.spent[id] = true
+	}
+	j.level()
 }
 
 // passed notes a request that an edge has let in. The origin sees a session, whatever the room knows.

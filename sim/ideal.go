@@ -52,6 +52,7 @@ func (x *ideal) request(r uint32) {
 const idealRefresh = retryAfter * 10
 
 func (x *ideal) closed(int32, int32)                  {}
+func (x *ideal) revoke(int32, anteroom.ID) bool       { return false }
 func (x *ideal) silence(int32) time.Duration          { return 0 }
 func (x *ideal) roomTime(int32) (anteroom.Time, bool) { return x.w.now, true }
 func (x *ideal) event(event)                          {}

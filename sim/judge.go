@@ -179,7 +179,7 @@ func (j *judge) limits(s anteroom.Settings) {
 	j.settle()
 	j.looseTill, j.looseOn = j.w.now.Add(loosens), j.flow.faults > 0
 	j.looseCap, j.looseRate = max(j.cap, s.TotalActiveUsers), max(j.rate, s.NewUsersPerMinute)
-	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.active), s.NewUsersPerMinute
+	j.set, j.cap, j.rate = s, max(s.TotalActiveUsers, j.seats()), s.NewUsersPerMinute
 	if s.QueueingMethod == anteroom.Passthrough || s.Suspended {
 		j.cap, j.rate = math.MaxInt, math.MaxInt
 	}
@@ -253,7 +253,7 @@ func (j *judge) lapse(e event) {
 	j.active--
 	j.bySite[s.site]--
 	if !j.loose() {
-		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.active))
+		j.cap = max(j.set.TotalActiveUsers, min(j.cap, j.seats()))
 	}
 	if j.set.QueueingMethod == anteroom.Passthrough || j.set.Suspended {
 		j.cap = math.MaxInt
@@ -639,7 +639,8 @@ func (j *judge) capHolds() {
 	if j.loose() {
 		most = max(most, j.looseCap)
 	}
-	j.look(checkCap, j.active <= most, func() string { return fmt.Sprintf("%d are active, %d may be", j.active, j.set.TotalActiveUsers) })
+	seats := j.seats()
+	j.look(checkCap, seats <= most, func() string { return fmt.Sprintf("%d are active, %d may be", seats, j.set.TotalActiveUsers) })
 	if most == j.set.TotalActiveUsers && most > 0 {
 		n.OverActive = max(n.OverActive, float64(j.active)/float64(most)-1)
 	}

@@ -342,6 +342,16 @@ func (x *product) closed(node, who int32) {
 	d.door.CloseStream(d.room(x.w.now), id)
 }
 
+func (x *product) revoke(node int32, id anteroom.ID) bool {
+	d := &x.doors[node]
+	if !d.up {
+		return false
+	}
+	d.door.Revoke(d.room(x.w.now), id)
+	x.collect(int(node))
+	return true
+}
+
 func (x *product) configure(s anteroom.Settings) {
 	for _, c := range slices.Clone(x.coord) { // draining may end one
 		if c.machine != nil {

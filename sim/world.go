@@ -28,6 +28,8 @@ type system interface {
 	request(r uint32)
 	// closed says that a visitor's stream at a node has ended.
 	closed(node, who int32)
+	// revoke has a node end a session, as the origin asks; false: nobody is there to do it.
+	revoke(node int32, id anteroom.ID) bool
 	// event is one that the system scheduled.
 	event(e event)
 	// next is when the system has something to do beside its events; ok is false when never.

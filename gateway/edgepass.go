@@ -84,9 +84,9 @@ func (s *setup) issuesPasses() bool {
 }
 
 // mayPass reports whether the session of the request may get a pass: from its second request on. Before, it is on probation and
-// may end sooner than a pass would.
+// may end sooner than a pass would. Sessions in a header are not a browser's, and get no cookies.
 func (x *exchange) mayPass() bool {
-	return x.room.passes != nil && x.decision.Verdict == anteroom.Admit && x.presented.Accepted() && x.presented.ID == x.decision.Ticket.ID &&
+	return x.room.passes != nil && x.room.session == nil && x.decision.Verdict == anteroom.Admit && x.presented.Accepted() && x.presented.ID == x.decision.Ticket.ID &&
 		!x.websocket && x.verdict() == nil
 }
 

@@ -145,6 +145,7 @@ func TestNoPass(t *testing.T) {
 	})
 	none(w, "another session", header("Cookie", w.seal(tk)))
 	none(newWorld(t, line, passing()), "a visitor who waits", header("Cookie", w.seal(waiting())))
+	none(newWorld(t, admit, passing(), knownSession(session())), "a session in a header", header("Authorization", "token"))
 	w = newWorld(t, admit)
 	none(w, "a room without passes", header("Cookie", w.seal(session())))
 }

@@ -67,10 +67,53 @@ func isPreflight(r *http.Request) bool {
 		len(r.Header["Origin"]) == 1 && len(r.Header["Access-Control-Request-Method"]) == 1
 }
 
-// wantsJSON is the published rule: the header is exactly application/json.
-func wantsJSON(r *http.Request) bool {
-	a := r.Header["Accept"]
-	return len(a) == 1 && a[0] == "application/json"
+// wantsJSON reports whether the waiting page of a request is JSON. Exact is the published rule:
+// the header is exactly application/json. Otherwise scripts get it, as browsers mark their
+// requests, and clients that prefer it to HTML by RFC 9110, section 12.5.1. At the same weight HTML
+// goes first, unless the client names only JSON, as in "application/json, text/plain, */*".
+func wantsJSON(r *http.Request, exact bool) bool {
+	accept := r.Header["Accept"]
+	if exact {
+		return len(accept) == 1 && accept[0] == "application/json"
+	}
+	if dest := r.Header["Sec-Fetch-Dest"]; len(dest) == 1 && dest[0] == "empty" {
+		return true
+	}
+	var json, html preference
+	for _, line := range accept {
+		for part := range strings.SplitSeq(line, ",") {
+			kind, params, _ := strings.Cut(part, ";")
+			kind = strings.Trim(kind, " \t")
+			json.hear(kind, params, "application/json")
+			html.hear(kind, params, "text/html")
+		}
+	}
+	return json.weight > html.weight || json.weight > 0 && json.weight == html.weight && json.named() && !html.named()
+}
+
+// preference is what Accept says about a media type: the weight of the most specific range that
+// matches it.
+type preference struct {
+	exactness int // 1: */*, 2: type/*, 3: the type itself
+	weight    float64
+}
+
+func (p *preference) named() bool { return p.exactness == 3 }
+
+// hear takes note of a range of Accept.
+func (p *preference) hear(kind, params, of string) {
+	exactness := 0
+	switch n := strings.IndexByte(of, '/') + 1; {
+	case strings.EqualFold(kind, of):
+		exactness = 3
+	case len(kind) == n+1 && kind[n] == '*' && strings.EqualFold(kind[:n], of[:n]):
+		exactness = 2
+	case kind == "*/*":
+		exactness = 1
+	}
+	if exactness > p.exactness {
+		p.exactness, p.weight = exactness, weightOf(params)
+	}
 }
 
 // acceptsGzip reads Accept-Encoding as far as gzip goes (RFC 9110 §12.5.3).
@@ -82,24 +125,26 @@ func acceptsGzip(r *http.Request) bool {
 			coding = strings.Trim(coding, " \t")
 			switch {
 			case strings.EqualFold(coding, "gzip"), strings.EqualFold(coding, "x-gzip"):
-				return !isZeroWeight(params)
+				return weightOf(params) > 0
 			case coding == "*":
-				any = !isZeroWeight(params)
+				any = weightOf(params) > 0
 			}
 		}
 	}
 	return any
 }
 
-// isZeroWeight reports whether the parameters say q=0, q=0.0 and so on.
-func isZeroWeight(params string) bool {
+// weightOf is the weight among parameters, 0 to 1. What is missing or no weight is 1.
+func weightOf(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, ok := strings.Cut(strings.Trim(p, " \t"), "=")
 		if ok && strings.EqualFold(name, "q") {
-			return strings.Trim(value, "0.") == "" && strings.HasPrefix(value, "0")
+			if q, err := strconv.ParseFloat(value, 64); err == nil && q >= 0 && q <= 1 {
+				return q
+			}
 		}
 	}
-	return false
+	return 1
 }
 
 // Values of the reserved query parameter.

@@ -20,7 +20,7 @@ func TestWaitingPage(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Cache-Control": "private, no-store, max-age=0", "Cdn-Cache-Control": "no-store", "Surrogate-Control": "no-store",
-		"Vary": "Cookie, Accept, Accept-Encoding, Accept-Language", "X-Robots-Tag": "noindex", "X-Content-Type-Options": "nosniff", "Refresh": "20",
+		"Vary": "Cookie, Accept, Accept-Encoding, Accept-Language, Sec-Fetch-Dest", "X-Robots-Tag": "noindex", "X-Content-Type-Options": "nosniff", "Refresh": "20",
 		"Etag": "", "Last-Modified": "", "Age": "", "Content-Range": "", "Accept-Ranges": "", "Content-Type": "text/html; charset=UTF-8",
 	} {
 		if got := res.Header.Get(name); got != want {
@@ -47,6 +47,8 @@ func TestWaitingPage(t *testing.T) {
 }
 
 func TestWaitingPageForms(t *testing.T) {
+	asJSON := func(r *anteroom.Room) { r.JSONResponse = true }
+	exactly := func(r *anteroom.Room) { r.JSONResponse, r.JSONExact = true, true }
 	for _, c := range []struct {
 		name          string
 		method        string
@@ -64,9 +66,22 @@ func TestWaitingPageForms(t *testing.T) {
 		{name: "OPTIONS that is no preflight", method: "OPTIONS", status: 429, contentType: "text/html; charset=UTF-8"},
 		{name: "gzip", method: "GET", headers: []string{"Accept-Encoding", "br, gzip;q=0.5"}, status: 200, contentType: "text/html; charset=UTF-8", encoding: "gzip"},
 		{name: "gzip refused", method: "GET", headers: []string{"Accept-Encoding", "*, gzip;q=0"}, status: 200, contentType: "text/html; charset=UTF-8"},
-		{name: "JSON", method: "GET", headers: []string{"Accept", "application/json"}, room: func(r *anteroom.Room) { r.JSONResponse = true }, status: 200, contentType: "application/json"},
+		{name: "JSON", method: "GET", headers: []string{"Accept", "application/json"}, room: asJSON, status: 200, contentType: "application/json"},
 		{name: "JSON not enabled", method: "GET", headers: []string{"Accept", "application/json"}, status: 200, contentType: "text/html; charset=UTF-8"},
-		{name: "JSON among others", method: "GET", headers: []string{"Accept", "application/json, text/html"}, room: func(r *anteroom.Room) { r.JSONResponse = true }, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "JSON among others", method: "GET", headers: []string{"Accept", "application/json, text/html"}, room: asJSON, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "JSON to a library's default", method: "GET", headers: []string{"Accept", "application/json, text/plain, */*"}, room: asJSON, status: 200, contentType: "application/json"},
+		{name: "JSON by weight", method: "GET", headers: []string{"Accept", "text/html;q=0.8, application/json;q=0.9"}, room: asJSON, status: 200, contentType: "application/json"},
+		{name: "HTML by weight", method: "GET", headers: []string{"Accept", "application/json;q=0.8, text/*"}, room: asJSON, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "JSON refused", method: "GET", headers: []string{"Accept", "application/json;q=0, image/webp"}, room: asJSON, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "a browser's Accept", method: "GET", headers: []string{"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}, room: asJSON, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "everything is accepted", method: "GET", headers: []string{"Accept", "*/*"}, room: asJSON, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "a script of a page", method: "GET", headers: []string{"Accept", "*/*", "Sec-Fetch-Dest", "empty"}, room: asJSON, status: 200, contentType: "application/json"},
+		{name: "a script of a page that posts", method: "POST", headers: []string{"Accept", "*/*", "Sec-Fetch-Dest", "empty"}, room: asJSON, status: 429, contentType: "application/json"},
+		{name: "a script of a page, with a status of the room", method: "GET", headers: []string{"Sec-Fetch-Dest", "empty"}, room: func(r *anteroom.Room) { asJSON(r); r.QueueingStatusCode = 202 }, status: 202, contentType: "application/json"},
+		{name: "a script of a page, JSON not enabled", method: "GET", headers: []string{"Sec-Fetch-Dest", "empty"}, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "exact JSON", method: "GET", headers: []string{"Accept", "application/json"}, room: exactly, status: 200, contentType: "application/json"},
+		{name: "exact JSON, a library's default", method: "GET", headers: []string{"Accept", "application/json, text/plain, */*"}, room: exactly, status: 200, contentType: "text/html; charset=UTF-8"},
+		{name: "exact JSON, a script of a page", method: "GET", headers: []string{"Accept", "*/*", "Sec-Fetch-Dest", "empty"}, room: exactly, status: 200, contentType: "text/html; charset=UTF-8"},
 		{name: "image", method: "GET", headers: []string{"Sec-Fetch-Dest", "image"}, status: 429, contentType: "text/plain; charset=utf-8", withoutCookie: true},
 		{name: "style of an old browser", method: "GET", headers: []string{"Accept", "text/css,*/*;q=0.1"}, status: 429, contentType: "text/plain; charset=utf-8", withoutCookie: true},
 		{name: "prefetch", method: "GET", headers: []string{"Sec-Purpose", "prefetch;prerender", "Sec-Fetch-Dest", "document"}, status: 429, contentType: "text/plain; charset=utf-8", withoutCookie: true},

@@ -48,7 +48,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 			h["Retry-After"] = seconds
 		}
 	}
-	if rm.JSONResponse && wantsJSON(r) {
+	if rm.JSONResponse && wantsJSON(r, rm.JSONExact) {
 		x.buf = page.AppendJSON(x.buf[:0], view)
 		h["Content-Type"] = valueJSON
 		x.write(status, x.buf)

@@ -13,7 +13,7 @@ var (
 	valueCDN            = []string{"no-store"}
 	valueNosniff        = []string{"nosniff"}
 	valueNoindex        = []string{"noindex"}
-	valueVary           = []string{"Cookie, Accept, Accept-Encoding, Accept-Language"}
+	valueVary           = []string{"Cookie, Accept, Accept-Encoding, Accept-Language, Sec-Fetch-Dest"}
 	valueGzip           = []string{"gzip"}
 	valueAllowRead      = []string{"GET, HEAD"}
 	valueRetrySoon      = []string{"5"}

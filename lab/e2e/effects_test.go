@@ -103,7 +103,19 @@ func TestChangesThroughTheAPIAreInForceAtTheGateway(t *testing.T) {
 			}
 			return ""
 		}},
-		{"json only for exactly that", nil, "application/json, text/html", func(a answer) string {
+		{"json only where it is preferred", nil, "application/json, text/html", func(a answer) string {
+			if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+				return a.Header.Get("Content-Type")
+			}
+			return ""
+		}},
+		{"json for libraries that accept everything", nil, "application/json, text/plain, */*", func(a answer) string {
+			if a.Header.Get("Content-Type") != asJSON {
+				return a.Header.Get("Content-Type")
+			}
+			return ""
+		}},
+		{"json_response_exact", fields{"json_response_exact": true}, "application/json, text/plain, */*", func(a answer) string {
 			if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
 				return a.Header.Get("Content-Type")
 			}

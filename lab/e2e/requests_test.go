@@ -134,25 +134,31 @@ var jsonFields = []string{"inWaitingRoom", "waitTimeKnown", "waitTime", "waitTim
 	"isEventPrequeueing", "timeUntilEventStart", "timeUntilEventStartFormatted", "timeUntilEventEnd",
 	"timeUntilEventEndFormatted", "shuffleAtEventStart", "turnstile", "infiniteQueue"}
 
-func TestJSONForExactlyTheAcceptHeaderOfApps(t *testing.T) {
+func TestJSONForApps(t *testing.T) {
 	t.Parallel()
-	g := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_enabled: true\n    queueing_status_code: 202\n    session_duration", 1))
+	const asJSON = "json_response_enabled: true\n    queueing_status_code: 202\n    session_duration"
+	g := startGate(t, strings.Replace(oneSeat, "session_duration", asJSON, 1))
+	exact := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_exact: true\n    "+asJSON, 1))
 	inside := newVisitor(t, g).enter()
-	v := newVisitor(t, g)
+	newVisitor(t, exact).enter()
+	v, other := newVisitor(t, g), newVisitor(t, exact)
 	for _, c := range []struct {
-		accept string
-		json   bool
+		accept      string
+		json, exact bool // by default, and with json_response_exact
 	}{
-		{"application/json", true},
-		{"application/json, text/plain", false},
-		{"application/json;q=1", false},
-		{"*/*", false},
-		{"text/html", false},
+		{"application/json", true, true},
+		{"application/json, text/plain", true, false},
+		{"application/json;q=1", true, false},
+		{"application/json, text/html", false, false},
+		{"*/*", false, false},
+		{"text/html", false, false},
 	} {
-		a := v.get("/", "Accept", c.accept)
-		kind := a.Header.Get("Content-Type")
-		if isJSON := strings.HasPrefix(kind, "application/json"); isJSON != c.json || a.StatusCode != http.StatusAccepted {
-			t.Errorf("Accept: %s: %s, %s", c.accept, a.Status, kind)
+		for v, want := range map[*visitor]bool{v: c.json, other: c.exact} {
+			a := v.get("/", "Accept", c.accept)
+			kind := a.Header.Get("Content-Type")
+			if isJSON := strings.HasPrefix(kind, "application/json"); isJSON != want || a.StatusCode != http.StatusAccepted {
+				t.Errorf("Accept: %s: %s, %s, want JSON %v", c.accept, a.Status, kind, want)
+			}
 		}
 	}
 	a := v.get("/", "Accept", "application/json")
@@ -182,4 +188,25 @@ func TestJSONForExactlyTheAcceptHeaderOfApps(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// A page that stays open while its session ends goes on asking by script, with the Accept of its library.
+func TestScriptsOfAPageGetJSONWhileTheVisitorWaits(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, strings.Replace(oneSeat, "session_duration", "json_response_enabled: true\n    queueing_status_code: 202\n    session_duration", 1))
+	newVisitor(t, g).enter()
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	const asked = `(async () => {
+		const r = await fetch('/cart', {headers: %s}), body = await r.text()
+		return r.status + ' ' + r.headers.get('Content-Type') + ' ' + body.startsWith('{"cfWaitingRoom":{"inWaitingRoom":true,')
+	})().then(x => window.got = x), true`
+	for _, headers := range []string{`{}`, `{Accept: 'application/json, text/plain, */*'}`} {
+		eval[bool](b, "window.got = '', "+fmt.Sprintf(asked, headers))
+		b.becomes(10*time.Second, `window.got == '202 application/json true'`)
+	}
+	if n := g.room("shop").Waiting; n != 1 {
+		t.Errorf("%d are waiting, want 1: a script has taken a place of its own", n)
+	}
 }

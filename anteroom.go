@@ -120,6 +120,8 @@ type Status struct {
 	OldestWaiting    Time   // arrival of the first in line; zero when nobody waits
 	WaitKnown        bool
 	WaitOfNewcomer   time.Duration // forecast for somebody who would join now
+	WaitAtLeast      time.Duration // bounds of that by the limits, while it is not known; 0 is none
+	WaitAtMost       time.Duration // likewise
 	InForce          *InForce      // settings and event at the moment
 	Pace             int           // new users per minute that are called at the moment, at most NewPerMinute
 	PaceReason       PaceReason    // why it is that

@@ -151,7 +151,8 @@ type Decision struct {
 	// WaitTime is the forecast; for Random the median. Valid when WaitKnown.
 	WaitTime  time.Duration
 	WaitKnown bool
-	// Wait25 and Wait75 are quartiles; Random only.
+	// Wait25 and Wait75 are quartiles for Random. In an order they are what the limits alone say while
+	// there is no forecast: at least, and at most; 0 is no bound.
 	Wait25, Wait75 time.Duration
 	// QueueIsFull: the forecast exceeds a day, or the line is at its bound.
 	QueueIsFull bool

@@ -57,7 +57,7 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
 	if c.mode == Queue && f.Known {
 		o := c.outlook
-		if o == nil || !o.Known || now.Sub(o.At) >= baseStep || c.outdated(o) || o.short(f.Waiting, c.forecast.reach()) {
+		if o == nil || !o.Known && c.forecast.known(f.Waiting, float64(c.ledger.Pool(Seat))) || now.Sub(o.At) >= baseStep || c.outdated(o) || o.short(f.Waiting, c.forecast.reach()) {
 			o = &Figures{At: now, Waiting: f.Waiting, Released: c.released}
 			var from capacity
 			for k := range units {
@@ -70,9 +70,12 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 				}
 			}
 			c.forecast.write(now, o, from)
+			if s := &c.settings; s.DisableSessionRenewal && !o.Known && !c.silent && !c.throttle.on() {
+				o.Ends = s.SessionDuration
+			}
 			c.outlook = o
 		}
-		f.Known, f.Step, f.Curve, f.Leave, f.Draw = o.Known, o.Step, o.Curve, o.Leave, o.Draw
+		f.Known, f.Step, f.Curve, f.Leave, f.Draw, f.Seats, f.Ends = o.Known, o.Step, o.Curve, o.Leave, o.Draw, o.Seats, o.Ends
 		f.CurveAt, f.CurveFrom = o.At, o.Released
 	}
 	c.figures, c.figuresAt = f, now

@@ -82,8 +82,10 @@ func (c *Coordinator) status(now anteroom.Time, f *Figures, m Mode, active, last
 		Waiting: n.Waiting, Unproven: min(c.line.unprovenNow(), n.Waiting), Dormant: n.Dormant, Streams: n.Streams,
 		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
 	st.Pace, st.PaceReason = c.Pace()
-	if f.Known && !held(&s) && n.Waiting > 0 && len(f.Curve) > 0 {
-		st.WaitKnown, st.WaitOfNewcomer = true, f.WaitOf(float64(n.Waiting), now)
+	if !held(&s) && n.Waiting > 0 {
+		if st.WaitOfNewcomer, st.WaitKnown = f.Told(n.Waiting, now); !st.WaitKnown && s.QueueingMethod == anteroom.FIFO {
+			st.WaitAtLeast, st.WaitAtMost = f.Bounds(n.Waiting, now, &s)
+		}
 	}
 	if n.Waiting == 0 {
 		st.WaitKnown, st.OldestWaiting = !closed(&s), 0

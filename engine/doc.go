@@ -240,9 +240,11 @@
 // second, for a rush comes back as one), what enters begins a session. What sites hold beyond the
 // sessions that they have reported counts as admitted just now. The curve of releases so made,
 // corrected for those who leave the line, is read at a visitor's rank ([Figures.WaitOf]), which
-// counts those who have joined elsewhere since the figures as well as can be estimated. Nothing is
-// told before it is known: until twenty sessions have ended, with queue-all, or when nothing will
-// come free.
+// counts those who have joined elsewhere since the figures as well as can be estimated. No forecast is
+// told before it is known: with queue-all, when nothing will come free, or until twenty sessions have
+// ended. Until then the curve is that of the rate alone. For as many as seats are free it is the forecast;
+// the others are told bounds ([Figures.Bounds]): not before the curve, and not after sessions that end
+// by themselves have ended.
 //
 // # Where this differs from the reference
 //

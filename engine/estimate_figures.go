@@ -29,12 +29,18 @@ type Figures struct {
 	CurveAt   anteroom.Time
 	CurveFrom uint64
 
+	// Known says that the forecast holds for everybody. Without it Curve is what the rate alone would
+	// let in, at the earliest.
 	Known bool
 	Step  time.Duration
 	Curve []float32 // people served after 1, 2, … steps, those who leave included
 	Leave float64   // per second and person: the rate at which people leave the line
 	// Draw holds the quartiles of the wait of somebody who waits now, for Random.
 	Draw [3]time.Duration
+	// Seats were free at CurveAt: for as many the curve is the forecast, Known or not.
+	Seats uint32
+	// Ends is by when all sessions of CurveAt have ended; 0 when nobody can tell.
+	Ends time.Duration
 }
 
 // SecondCount is the number of people who arrived in a second and how many arrived before.
@@ -110,12 +116,42 @@ func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
 	return max(0, time.Duration((secs+0.5)*float64(time.Second))-since)
 }
 
+// Told is the forecast of the wait of somebody with n people ahead; false when there is none.
+func (f *Figures) Told(n int, now anteroom.Time) (time.Duration, bool) {
+	if len(f.Curve) == 0 || !f.Known && f.Released-f.CurveFrom+uint64(n) >= uint64(f.Seats) {
+		return 0, false
+	}
+	return f.WaitOf(float64(n), now), true
+}
+
+// Bounds are what the limits say about the wait of somebody with n people ahead where there is no
+// forecast: at least so long by the rate, if nobody ahead leaves, and at most so long when all
+// sessions end by themselves. A bound of 0 is none.
+//
+// The k-th turn from now waits for two units: a seat, which is that of the turn s before, for s seats,
+// or of a session of now, and so free Ends after either; and a rate slot, likewise, [RateHold] after the
+// turn r before. So a turn is at most max(Ends, RateHold) + (k-1) max(Ends/s, RateHold/r) away, by
+// induction. Turns may be spread over a minute, and are taken some time after they were given.
+func (f *Figures) Bounds(n int, now anteroom.Time, s *anteroom.Settings) (least, most time.Duration) {
+	if len(f.Curve) == 0 || s.TotalActiveUsers <= 0 || s.NewUsersPerMinute <= 0 {
+		return 0, 0
+	}
+	least = f.WaitOf(float64(n), now)
+	least -= least / 7 // as the page shows a forecast
+	if f.Ends > 0 {
+		each := max(f.Ends.Seconds()/float64(s.TotalActiveUsers), RateHold.Seconds()/float64(s.NewUsersPerMinute))
+		more := min(float64(n)*each, never.Seconds())
+		most = max(f.Ends, RateHold) + ClaimStream + ClaimHorizon + time.Minute/2 + time.Duration(more*float64(time.Second))
+	}
+	return least, most
+}
+
 // Reached is the arrival up to which the line will have been released at a moment, by the
 // forecast. known is false when there is none, or when everybody who waited will have been.
 func (f *Figures) Reached(at anteroom.Time) (key anteroom.Time, known bool) {
 	steps := at.Sub(f.CurveAt).Seconds() / f.Step.Seconds()
 	i := int(steps)
-	if len(f.Seconds) == 0 || i < 0 || i >= len(f.Curve) {
+	if !f.Known || len(f.Seconds) == 0 || i < 0 || i >= len(f.Curve) {
 		return 0, false
 	}
 	prev := 0.0

@@ -226,15 +226,21 @@ type capacity struct {
 	pace, burst, rate float64
 }
 
-// write fills the forecast part of the figures, which starts at now. Without anything known it costs
-// nothing and writes nothing.
+// known says that enough sessions have ended to tell how long others last, or that a line of n waits
+// for none to end.
+func (f *forecast) known(n int, seats float64) bool {
+	return f.endsAll >= knownEnds || seats >= float64(n+1)
+}
+
+// write fills the forecast part of the figures, which starts at now. While nothing is known of
+// sessions, nobody is forecast to wait for one to end: beyond the free seats that is the least.
 func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 	f.advance(now)
 	perMinute, seats := c.limit[RateSlot], max(0, c.free[Seat])
 	out.Step, out.Leave = finestPoint, f.leaveRate()
-	out.Known = f.endsAll >= knownEnds || seats >= float64(out.Waiting+1)
+	out.Known = f.known(out.Waiting, seats)
 	if !out.Known {
-		return
+		out.Seats, seats = uint32(min(seats, math.MaxInt32)), math.MaxInt32
 	}
 	step, part, window := f.step.Seconds(), f.part(), f.window()
 	known := cmp.Or(f.sessions, &noSessions)

@@ -238,3 +238,63 @@ func TestLongLineAtTheRate(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfARush: before any session has ended, everybody in the line of an opening hears what the
+// limits say, and enters within it: those for whom a seat is free a forecast by the rate, the others when
+// it can be at the earliest and, where sessions end by themselves, at the latest.
+func TestBoundsOfARush(t *testing.T) {
+	for name, s := range map[string]anteroom.Settings{
+		"seats, renewed":         {TotalActiveUsers: 40, NewUsersPerMinute: 20},
+		"seats, ended":           {TotalActiveUsers: 20, NewUsersPerMinute: 20, SessionDuration: 5 * time.Minute, DisableSessionRenewal: true},
+		"seats, ended at once":   {TotalActiveUsers: 20, NewUsersPerMinute: 200, SessionDuration: 2 * time.Minute, DisableSessionRenewal: true, Unpaced: true},
+		"rate, ended":            {TotalActiveUsers: 60, NewUsersPerMinute: 20, SessionDuration: time.Minute, DisableSessionRenewal: true},
+		"seats for all, renewed": {TotalActiveUsers: 1000, NewUsersPerMinute: 30, SessionDuration: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTrial(t, s)
+			w.hasty = true
+			type told struct {
+				v           *visitor
+				at          anteroom.Time
+				least, most time.Duration
+			}
+			var all []told
+			for range 120 {
+				v := w.arrive()
+				w.openHeld(v)
+				w.pass(50 * time.Millisecond)
+				switch d := v.latest; {
+				case v.inside:
+				case d.WaitKnown:
+					if d.Ahead >= s.TotalActiveUsers {
+						t.Fatalf("%d ahead, and a forecast before anybody has left: %v", d.Ahead, d.WaitTime)
+					}
+					all = append(all, told{v, w.now, d.WaitTime - d.WaitTime/7 - 3*time.Second, d.WaitTime + d.WaitTime/4 + 3*time.Second})
+				case d.Wait25 == 0:
+					t.Fatalf("%d ahead: nothing is told", d.Ahead)
+				default:
+					if (d.Wait75 != 0) != s.DisableSessionRenewal {
+						t.Fatalf("%d ahead: at most %v", d.Ahead, d.Wait75)
+					}
+					all = append(all, told{v, w.now, d.Wait25, d.Wait75})
+				}
+			}
+			if n := len(all); n < 60 {
+				t.Fatalf("%d wait", n)
+			}
+			w.pass(40 * time.Minute)
+			for _, c := range all {
+				took := c.v.entered.Sub(c.at)
+				switch {
+				case !c.v.inside && c.v.entered == 0:
+					if c.most != 0 {
+						t.Errorf("%d has not entered, told at most %v", c.v.n, c.most)
+					}
+				case took < c.least, c.most != 0 && took > c.most:
+					t.Errorf("%d entered after %v, told %v to %v", c.v.n, took, c.least, c.most)
+				}
+			}
+		})
+	}
+}

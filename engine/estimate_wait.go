@@ -48,15 +48,20 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		d.Ahead, d.AheadKnown = rank, true
 		t.Told = uint32(rank) + 1
 	}
-	if f.Known && !unknown && !held(&s) && s.NewUsersPerMinute > 0 {
-		if random {
+	if !unknown && !held(&s) && s.NewUsersPerMinute > 0 {
+		if !random {
+			d.WaitTime, d.WaitKnown = f.Told(rank, now)
+		} else if f.Known {
 			d.WaitTime, d.Wait25, d.Wait75 = f.Draw[1], f.Draw[0], f.Draw[2]
 			d.WaitKnown = f.Draw[1] > 0
-		} else if w := f.WaitOf(float64(rank), now); len(f.Curve) > 0 {
-			d.WaitTime, d.WaitKnown = w, true
 		}
 		if d.WaitTime > anteroom.QueueIsFullAfter {
 			d.QueueIsFull, d.WaitKnown = true, false
+		}
+		if !d.WaitKnown && !d.QueueIsFull && !random {
+			if d.Wait25, d.Wait75 = f.Bounds(rank, now, &s); d.Wait25 > anteroom.QueueIsFullAfter {
+				d.QueueIsFull = true
+			}
 		}
 	}
 	d.Refresh = interval(s, d, rank, f.Released)

@@ -106,8 +106,8 @@ func (c *coder) figuresBody(f *Figures) {
 	c.moment(&f.CurveAt, f.At)
 	served := f.Released
 	c.follow(&f.CurveFrom, &served)
-	sums := !c.reads && f.sums()
-	c.flags(&f.Known, &sums)
+	sums, bounds := !c.reads && f.sums(), f.Seats != 0 || f.Ends != 0
+	c.flags(&f.Known, &sums, &bounds)
 	signed(c, &f.Step)
 	if c.reads {
 		f.Leave = math.Float64frombits(c.Little64())
@@ -118,6 +118,13 @@ func (c *coder) figuresBody(f *Figures) {
 		signed(c, &f.Draw[i])
 	}
 	list(c, &f.Curve, 4, (*coder).point)
+	if bounds {
+		unsigned(c, &f.Seats)
+		signed(c, &f.Ends)
+		if c.reads && c.Err() == nil && f.Seats == 0 && f.Ends == 0 {
+			c.Failf("bounds are there and say nothing: it was damaged")
+		}
+	}
 	c.seconds(f, sums)
 }
 

@@ -66,7 +66,8 @@ func (s *Site) soon(now, key anteroom.Time) bool {
 		return false
 	}
 	rank := s.rank(key)
-	return int64(rank) < f.Hot || f.Known && len(f.Curve) > 0 && f.WaitOf(float64(rank), now) < HoldSoon
+	wait, known := f.Told(rank, now)
+	return int64(rank) < f.Hot || known && wait < HoldSoon
 }
 
 // holdsOn reports whether a held request waits for a turn that is due within HoldSoon: that of a

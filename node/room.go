@@ -371,6 +371,7 @@ func (r *Room) places(now anteroom.Time) {
 			if d.InForce == w.last.InForce && d.Verdict == w.last.Verdict && d.Ahead == w.last.Ahead &&
 				// The page shows rounded minutes: a change of seconds is not worth a message to thousands of streams.
 				d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
+				d.Wait25.Round(time.Minute) == w.last.Wait25.Round(time.Minute) && d.Wait75.Round(time.Minute) == w.last.Wait75.Round(time.Minute) &&
 				d.WaitKnown == w.last.WaitKnown && d.QueueAll == w.last.QueueAll && d.Method == w.last.Method {
 				continue
 			}

@@ -65,8 +65,12 @@ func hash(s string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// bare reads an asset without what only its reader needs: indentation, empty lines, and
-// comments, which stand on lines of their own.
+// tight takes the space around a script's operators. No text in a script has one with spaces.
+var tight = strings.NewReplacer(" = ", "=", " => ", "=>", " + ", "+", " || ", "||", " && ", "&&", " ? ", "?", " : ", ":", " == ", "==", " != ", "!=",
+	" > ", ">", " < ", "<", " * ", "*", " / ", "/", " - ", "-")
+
+// bare reads an asset without what only its reader needs: indentation, empty lines, spaces around
+// operators, and comments, which stand on lines of their own.
 func bare(name string) string {
 	raw, err := files.ReadFile(name)
 	if err != nil {
@@ -77,6 +81,9 @@ func bare(name string) string {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/*") {
 			continue
+		}
+		if strings.HasSuffix(name, ".js") {
+			line = tight.Replace(line)
 		}
 		b.WriteString(line)
 		b.WriteByte('\n')
@@ -100,7 +107,7 @@ type builtin struct {
 	headings                                     [numStates]string
 	notes                                        map[anteroom.Reason]string
 	ahead, wait, unknown, day, ref, updated, sep string
-	less, min, hour, kept, begins, ends          around
+	less, more, min, hour, kept, begins, ends    around
 	start, check                                 string
 }
 
@@ -129,7 +136,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 			anteroom.ReasonBound:       e(w.Bound),
 		},
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
-		less: cut(w.Less), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
+		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
 		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check),
 	}
 	direction := "ltr"
@@ -183,7 +190,7 @@ func tagOf(language string) string {
 // spoken are the words that the script needs.
 func spoken(w *words) map[string]any {
 	return map[string]any{
-		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "min": w.Min, "hour": w.Hour, "range": w.Range,
+		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "more": w.More, "min": w.Min, "hour": w.Hour, "range": w.Range,
 		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "cookies": w.Cookies, "turn": w.Turn, "told": w.Told,
 		"soon": w.Soon,
 		"notes": map[string]string{

@@ -44,7 +44,7 @@ func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 	if st.waitsForStart() {
 		high, known = untilStart(v, st)
 	}
-	if known && high <= oneDay {
+	if known && high > 0 && high <= oneDay {
 		dst = append(dst, '(')
 		dst = b.appendSpan(dst, high)
 		dst = append(dst, ") "...)
@@ -177,6 +177,10 @@ func (b *builtin) appendWait(dst []byte, v *View) []byte {
 		return append(dst, b.day...)
 	case !known:
 		return append(dst, b.unknown...)
+	case high == 0:
+		dst = append(dst, b.more.before...)
+		dst = b.appendSpan(dst, low)
+		return append(dst, b.more.after...)
 	case low == 0:
 		dst = append(dst, b.less.before...)
 		dst = b.appendSpan(dst, high)

@@ -61,7 +61,7 @@ func AppendJSON(dst []byte, v View) []byte {
 //	admitted  the next request of the page's own URL passes
 //	ahead     people before the visitor, or null
 //	wait      forecast in seconds, or null
-//	lo, hi    the range that is shown, in seconds; 0 when there is none
+//	lo, hi    the range that is shown, in seconds; 0 when there is none. Only lo: at least
 //	refresh   seconds after which to ask again; 0 means never
 //	kept      milliseconds since 1970 until which the place is kept; 0 means no place
 //	stream    a stream may be opened
@@ -84,7 +84,7 @@ func appendStatus(dst []byte, v *View) []byte {
 		dst = append(dst, `,"ahead":null`...)
 	}
 	low, high, known := waitRange(d)
-	if known {
+	if known && d.WaitKnown {
 		dst = appendField(dst, `,"wait":`, int64(d.WaitTime/time.Second))
 	} else {
 		dst = append(dst, `,"wait":null`...)

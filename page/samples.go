@@ -53,6 +53,12 @@ func statesAt(now anteroom.Time) []State {
 			d.Ahead, d.WaitTime, d.Refresh = 1_234_567, 3*time.Hour+20*time.Minute, 2*time.Minute
 		}),
 		of("unknown", func(d *anteroom.Decision) { d.WaitKnown, d.WaitTime = false, 0 }),
+		of("least", func(d *anteroom.Decision) {
+			d.WaitKnown, d.WaitTime, d.Wait25 = false, 0, 14*time.Minute
+		}),
+		of("most", func(d *anteroom.Decision) {
+			d.WaitKnown, d.WaitTime, d.Wait25, d.Wait75 = false, 0, 2*time.Minute, 5*time.Minute
+		}),
 		of("draw", func(d *anteroom.Decision) {
 			d.Method, d.Ahead, d.AheadKnown = anteroom.Random, 0, false
 			d.Wait25, d.WaitTime, d.Wait75 = 5*time.Minute, 10*time.Minute, 15*time.Minute

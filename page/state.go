@@ -105,26 +105,46 @@ const oneDay = 24 * 60
 // by a seventh below and a quarter above: waits turn out longer more often than shorter.
 // Both are rounded so that they do not pretend precision: outwards below three hours, to
 // the nearest hour above. A low of 0 reads "less than high".
+//
+// While there is no forecast they are what the limits say, where that is something: a high of 0 reads
+// "at least low". People ahead may leave, so that the least is shown a seventh shorter too.
 func waitRange(d *anteroom.Decision) (low, high int64, known bool) {
-	if !d.WaitKnown || d.QueueAll || d.QueueIsFull || happeningOf(d).prequeueing || d.Verdict == anteroom.Refuse || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+	random := d.Method == anteroom.Random
+	if random && !d.WaitKnown || d.QueueAll || d.QueueIsFull || happeningOf(d).prequeueing || d.Verdict == anteroom.Refuse || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		return 0, 0, false
 	}
 	lo, hi := d.Wait25, d.Wait75
-	if d.Method != anteroom.Random {
-		lo, hi = d.WaitTime-d.WaitTime/7, d.WaitTime+d.WaitTime/4
-	}
-	low, high = int64(max(lo, 0)/time.Minute), max(minutes(hi), 1)
-	step := int64(1)
 	switch {
-	case high > 180:
-		low, high = low+30, high-29
+	case random:
+	case d.WaitKnown:
+		lo, hi = d.WaitTime-d.WaitTime/7, d.WaitTime+d.WaitTime/4
+	default:
+		// A minute by the rate is a minute, though it began some moments ago.
+		if lo > 0 {
+			lo += 10*time.Second - lo/7
+		}
+		if minutes(hi) > oneDay {
+			hi = 0
+		}
+	}
+	low, high = int64(max(lo, 0)/time.Minute), minutes(hi)
+	if d.WaitKnown {
+		high = max(high, 1)
+	}
+	step := int64(1)
+	switch most := max(low, high); {
+	case most > 180:
+		low, high = low+30, max(high-29, 0)
 		step = 60
-	case high > 60:
+	case most > 60:
 		step = 15
-	case high > 20:
+	case most > 20:
 		step = 5
 	}
 	low, high = low/step*step, (high+step-1)/step*step
+	if high == 0 {
+		return low, 0, low > 0
+	}
 	if low < oneDay {
 		high = min(high, oneDay) // beyond it the page says so in words
 	}

@@ -54,7 +54,7 @@ func variables(v View) map[string]any {
 		"aheadKnown":         aheadKnown(d),
 		"waitingUsers":       d.Waiting,
 		"waitTimeLow":        low,  // minutes, as the built-in page shows them
-		"waitTimeHigh":       high, // 0 when not known
+		"waitTimeHigh":       high, // 0 when not known; with a low it is at least that
 		"reference":          string(appendReference(nil, d.Ticket.ID)),
 		"keptUntil":          keptISO(v),
 		"keptUntilUnixMilli": momentMilli(&v, d.KeptUntil),

@@ -33,6 +33,7 @@ type words struct {
 	Unknown string `json:"unknown"` // there is no forecast
 	Day     string `json:"day"`     // the forecast exceeds a day
 	Less    string `json:"less"`    // less than {}
+	More    string `json:"more"`    // at least {}
 	Min     string `json:"min"`     // {} minutes, short
 	Hour    string `json:"hour"`    // {} hours, short
 	Range   string `json:"range"`   // what stands between two bounds

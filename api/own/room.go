@@ -70,15 +70,20 @@ func (f *face) getStatus(r *api.Request) (schema.Status, error) {
 
 // shownStatus is the live numbers of a room. Durations are in seconds.
 func shownStatus(st anteroom.Status) schema.Status {
-	out := schema.Status{RoomID: st.Room, At: roomMoment(st.At), Mode: st.Mode, ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers,
+	return schema.Status{RoomID: st.Room, At: roomMoment(st.At), Mode: st.Mode, ActiveUsers: st.ActiveUsers, TotalActiveUsers: st.TotalActiveUsers,
 		AdmittedLastMinute: st.AdmittedLastMin, NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Dormant: st.Dormant, Offered: st.Offered,
 		PacePerMinute: st.Pace, PaceReason: schema.Optional(string(st.PaceReason)),
+		WaitOfNewcomer: secondsOf(st.WaitOfNewcomer, st.WaitKnown), WaitAtLeast: secondsOf(st.WaitAtLeast, st.WaitAtLeast > 0), WaitAtMost: secondsOf(st.WaitAtMost, st.WaitAtMost > 0),
 		Streams: st.Streams, OldestWaitingSince: roomMoment(st.OldestWaiting), InForce: shownInForce(st.InForce)}
-	if st.WaitKnown {
-		seconds := st.WaitOfNewcomer.Seconds()
-		out.WaitOfNewcomer = &seconds
+}
+
+// secondsOf is a duration, or nothing.
+func secondsOf(d time.Duration, known bool) *float64 {
+	if !known {
+		return nil
 	}
-	return out
+	seconds := d.Seconds()
+	return &seconds
 }
 
 // shownInForce is what a room is at the moment; nil while nobody has said.

@@ -150,3 +150,32 @@ func TestBackButtonAfterAdmissionShowsTheSite(t *testing.T) {
 		t.Errorf("the history has %d entries: waiting pages among them", n)
 	}
 }
+
+// In the rush at an opening nobody has left yet, and no forecast can be made. The limits say something all the same.
+func TestOpeningRushSaysWhatTheLimitsSay(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, `  - name: shop
+    host: "*"
+    total_active_users: 2
+    new_users_per_minute: 2
+    session_duration: 5m
+    first_session: 5m
+    disable_session_renewal: true
+`)
+	newVisitor(t, g).enter()
+	newVisitor(t, g).enter()
+	for range 4 {
+		v := newVisitor(t, g).wait()
+		eventually(t, 15*time.Second, func() string { // and comes back, which makes it a place
+			v.wait()
+			if n := g.room("shop").Waiting; n == 0 {
+				return "the place does not count yet"
+			}
+			return ""
+		})
+	}
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	b.becomes(15*time.Second, `/^[12]–\d+ min$/.test(document.getElementById('waitTime').textContent)`)
+}

@@ -120,6 +120,8 @@ type Status struct {
 	Streams            int             `json:"streams" doc:"Visitors with an open stream."`
 	OldestWaitingSince *time.Time      `json:"oldest_waiting_since" doc:"Arrival of the first visitor in the queue."`
 	WaitOfNewcomer     *float64        `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a new visitor; null while it is unknown."`
+	WaitAtLeast        *float64        `json:"wait_of_newcomer_at_least_seconds" min:"0" doc:"While it is unknown: how long a new visitor waits at least, by the limits, if no visitor ahead leaves; null if nothing can be said."`
+	WaitAtMost         *float64        `json:"wait_of_newcomer_at_most_seconds" min:"0" doc:"Likewise, at most: known where sessions end by themselves."`
 	InForce            *InForce        `json:"in_force" doc:"null until the first visit of the room."`
 }
 

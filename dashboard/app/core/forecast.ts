@@ -23,6 +23,14 @@ export function trend(samples: Sample[]): number | null {
   return d === 0 ? null : (n * xy - x * y) / d
 }
 
+/** The wait of somebody who joins now: the forecast, or what the limits say; '–' when nothing is known. */
+export function newcomer(s: Status): string {
+  const least = s.wait_of_newcomer_at_least_seconds, most = s.wait_of_newcomer_at_most_seconds
+  if (s.wait_of_newcomer_seconds == null && least && most) return `${duration(least)} to ${duration(most)}`
+  if (s.wait_of_newcomer_seconds == null && least) return `at least ${duration(least)}`
+  return duration(s.wait_of_newcomer_seconds)
+}
+
 /** What happens now and what is to come, in two sentences. */
 export function forecast(room: Room, samples: Sample[], now: number): { head: string; more: string } {
   const s = room.status
@@ -37,7 +45,7 @@ export function forecast(room: Room, samples: Sample[], now: number): { head: st
     const free = Math.max(0, s.total_active_users - s.active_users)
     return { head: 'No visitors are waiting.', more: free ? `${number(free)} of ${number(s.total_active_users)} active user slots ${free === 1 ? 'is' : 'are'} free.` : 'All active user slots are taken; the next visitor waits.' }
   }
-  const wait = s.wait_of_newcomer_seconds == null ? '' : ` New visitors get in at about ${clock(now + s.wait_of_newcomer_seconds)} (${duration(s.wait_of_newcomer_seconds)}).`
+  const wait = s.wait_of_newcomer_seconds == null ? (s.wait_of_newcomer_at_least_seconds ? ` New visitors wait ${newcomer(s)}, by the limits.` : '') : ` New visitors get in at about ${clock(now + s.wait_of_newcomer_seconds)} (${duration(s.wait_of_newcomer_seconds)}).`
   const slope = trend(samples)
   // Less than a person over the samples, or a line that would take more than a day, is no trend.
   const margin = Math.max(1 / window, line / 86400)

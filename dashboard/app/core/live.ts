@@ -35,6 +35,8 @@ export interface Status {
   streams: number
   oldest_waiting_since: string | null
   wait_of_newcomer_seconds: number | null
+  wait_of_newcomer_at_least_seconds: number | null
+  wait_of_newcomer_at_most_seconds: number | null
   in_force: InForce | null
 }
 

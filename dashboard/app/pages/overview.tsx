@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get, patch } from '../core/api'
 import { compact, count, duration, full, number } from '../core/format'
+import { newcomer } from '../core/forecast'
 import { useMinutes } from '../core/history'
 import { samplesOf, useLive, type Room } from '../core/live'
 import { covers, nextEvent, publishedPath, roomHref, stateOf } from '../core/room'
@@ -52,7 +53,7 @@ export function Overview() {
             { title: 'New users per minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },
             {
               title: 'Wait', figure: true, by: (r) => r.status?.wait_of_newcomer_seconds ?? -1,
-              cell: (r) => <>{r.status?.waiting ? duration(r.status.wait_of_newcomer_seconds) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of the visitors admitted during the last hour, half waited at most ${duration(waits[r.id].half)}, and 5 % longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
+              cell: (r) => <>{r.status?.waiting ? newcomer(r.status) : <span class="quiet">none</span>}{waits[r.id] && <span class="quiet below" title={`Of the visitors admitted during the last hour, half waited at most ${duration(waits[r.id].half)}, and 5 % longer than ${duration(waits[r.id].most)}`}>typically {duration(waits[r.id].half)}<br />5 % over {duration(waits[r.id].most)}</span>}</>,
             },
             { title: 'Next event', by: (r) => nextEvent(r, at)?.begins ?? Infinity, cell: (r) => <Next room={r} now={at} /> },
             { title: 'Last hour', wide: true, cell: (r) => <Spark room={r} recorded={rooms.length <= few} /> },

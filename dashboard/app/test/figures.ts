@@ -1,4 +1,4 @@
-import { forecast, trend, waitUnder } from '../core/forecast'
+import { forecast, newcomer, trend, waitUnder } from '../core/forecast'
 import { ago, compact, count, decimal, duration, near, number, percent } from '../core/format'
 import { nextEvent } from '../core/room'
 import type { Room, Sample } from '../core/live'
@@ -44,6 +44,12 @@ export const figures = [
     ['held', () => head(room(50, {}, { paused: true }), samples(60, (s) => 50 + s)), '50 people are waiting.'],
     ['a trend needs a while', () => trend(samples(15, (s) => s)), null],
     ['a trend goes by seconds', () => Math.round(trend(samples(60, (s) => 100 + 2 * s))! * 100) / 100, -2],
+  ]),
+  check('the wait of newcomers', [
+    ['as forecast', () => newcomer(room(50).status!), '1m'],
+    ['at least', () => newcomer(room(50, { wait_of_newcomer_seconds: null, wait_of_newcomer_at_least_seconds: 120, wait_of_newcomer_at_most_seconds: null }).status!), 'at least 2m'],
+    ['between', () => newcomer(room(50, { wait_of_newcomer_seconds: null, wait_of_newcomer_at_least_seconds: 120, wait_of_newcomer_at_most_seconds: 300 }).status!), '2m to 5m'],
+    ['not known', () => newcomer(room(50, { wait_of_newcomer_seconds: null, wait_of_newcomer_at_least_seconds: null, wait_of_newcomer_at_most_seconds: null }).status!), '–'],
   ]),
   check('the wait under other limits', [
     ['twice the pace is half the wait', () => { const s = room(105, { active_users: 5, total_active_users: 1000, admitted_last_minute: 5 }).status!; return [5, 10].map((pace) => Math.round(waitUnder(s, { total: 1000, pace })!)); }, [1200, 570]],

@@ -182,6 +182,9 @@ func (r *room) seesChallenge(e *anteroom.Event) bool {
 
 // policyOf is the Content-Security-Policy of the built-in page.
 func (s *setup) policyOf(view *page.View) []string {
+	if view.Unsent {
+		return []string{page.ContentSecurityPolicy(*view)}
+	}
 	if view.Kind != page.NoChallenge {
 		return s.challenge.policy
 	}

@@ -41,7 +41,8 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 	}
 	view := x.view(hold)
 	x.challenge(&view)
-	if n := page.RefreshSeconds(view); n > 0 {
+	n := page.RefreshSeconds(view)
+	if n > 0 {
 		seconds := x.value(strconv.Itoa(n))
 		h["Refresh"] = seconds
 		if status == http.StatusTooManyRequests {
@@ -53,6 +54,9 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 		h["Content-Type"] = valueJSON
 		x.write(status, x.buf)
 		return
+	}
+	if back := x.unsent(&view); back != "" && n > 0 {
+		h["Refresh"] = x.value(strconv.Itoa(n) + "; url=" + back)
 	}
 	x.writePage(h, status, view)
 }

@@ -25,25 +25,32 @@ var rightToLeft = map[string]bool{"ar-EG": true, "fa-IR": true, "he-IL": true}
 
 // shelf holds the built-in page in every language, each made at its first visit.
 type shelf struct {
-	policies [numChallenges]string
-	work     string // script of the challenge
-	token    string // likewise
-	prints   map[string]func() *builtin
+	policies     [numChallenges]string
+	formPolicies [numChallenges]string // with a form
+	work         string                // script of the challenge
+	token        string                // likewise
+	form         string                // script of a form
+	prints       map[string]func() *builtin
 }
 
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
-	s := &shelf{work: bare("asset/work.js"), token: bare("asset/turnstile.js"), prints: map[string]func() *builtin{}}
-	policy := func(scripts, frames string) string {
-		return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-			"' 'sha256-" + hash(event) + "'" + scripts + "; img-src data:; connect-src 'self'" + frames + "; base-uri 'none'; form-action 'none'"
+	s := &shelf{work: bare("asset/work.js"), token: bare("asset/turnstile.js"), form: bare("asset/form.js"), prints: map[string]func() *builtin{}}
+	policies := func(more, forms string) [numChallenges]string {
+		policy := func(scripts, frames string) string {
+			return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
+				"' 'sha256-" + hash(event) + "'" + more + scripts + "; img-src data:; connect-src 'self'" + frames + "; base-uri 'none'" + forms
+		}
+		return [numChallenges]string{
+			NoChallenge: policy("", ""),
+			Work:        policy(" 'sha256-"+hash(s.work)+"'", ""),
+			Turnstile:   policy(" 'sha256-"+hash(s.token)+"' "+turnstileOrigin, "; frame-src "+turnstileOrigin),
+		}
 	}
-	s.policies = [numChallenges]string{
-		NoChallenge: policy("", ""),
-		Work:        policy(" 'sha256-"+hash(s.work)+"'", ""),
-		Turnstile:   policy(" 'sha256-"+hash(s.token)+"' "+turnstileOrigin, "; frame-src "+turnstileOrigin),
-	}
+	s.policies = policies("", "; form-action 'none'")
+	// A form's policy counts for the redirects of its answer too, and a shop may redirect to a bank.
+	s.formPolicies = policies(" 'sha256-"+hash(s.form)+"'", "")
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
 			return newBuiltin(newDeflater(), language, style, script, event)
@@ -108,7 +115,7 @@ type builtin struct {
 	notes                                        map[anteroom.Reason]string
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
-	start, check                                 string
+	start, check, unsent, resend                 string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -137,7 +144,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		},
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
-		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check),
+		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
 	}
 	direction := "ltr"
 	if rightToLeft[language] {

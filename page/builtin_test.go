@@ -58,6 +58,10 @@ func TestGoldenPages(t *testing.T) {
 	}
 	page := string(AppendPage(nil, View{Decision: States()[0].Decision, Paused: true}, false))
 	golden(t, "builtin/en-US/paused.html", sharedParts.ReplaceAllString(page, "$1…$2"))
+	page = string(AppendPage(nil, View{Decision: States()[0].Decision, Unsent: true}, false))
+	golden(t, "builtin/en-US/unsent.html", sharedParts.ReplaceAllString(page, "$1…$2"))
+	page = string(AppendPage(nil, View{Decision: States()[0].Decision, Unsent: true, Form: []Field{{"name", `"><script>alert(1)</script>`}, {"submit", "a & b"}}}, false))
+	golden(t, "builtin/en-US/form.html", sharedParts.ReplaceAllString(page, "$1…$2"))
 }
 
 // What monitors, scripts, readers and robots look for, and what must never be there.
@@ -112,6 +116,12 @@ func TestWaitInWords(t *testing.T) {
 		{"not known", anteroom.Decision{}, "Not known yet", "You are in line – "},
 		{"at once", anteroom.Decision{WaitKnown: true}, "Less than 1 min", "(1 min) You are in line – "},
 		{"minutes", anteroom.Decision{WaitKnown: true, WaitTime: 14 * time.Minute}, "12–18 min", "(18 min) You are in line – "},
+		{"at least", anteroom.Decision{Wait25: 59 * time.Second}, "At least 1 min", "You are in line – "},
+		{"at least something", anteroom.Decision{Wait25: 40 * time.Second}, "Not known yet", "You are in line – "},
+		{"at least hours", anteroom.Decision{Wait25: 7 * time.Hour}, "At least 6 h", "You are in line – "},
+		{"at most", anteroom.Decision{Wait25: 10 * time.Second, Wait75: 90 * time.Second}, "Less than 2 min", "(2 min) You are in line – "},
+		{"between", anteroom.Decision{Wait25: 2 * time.Minute, Wait75: 5 * time.Minute}, "1–5 min", "(5 min) You are in line – "},
+		{"at most days", anteroom.Decision{Wait25: 2 * time.Hour, Wait75: 40 * time.Hour}, "At least 1:30 h", "You are in line – "},
 		{"around an hour", anteroom.Decision{WaitKnown: true, WaitTime: 55 * time.Minute}, "0:45–1:15 h", "(1:15 h) You are in line – "},
 		{"hours", anteroom.Decision{WaitKnown: true, WaitTime: 200 * time.Minute}, "3–4 h", "(4 h) You are in line – "},
 		{"nearly a day", anteroom.Decision{WaitKnown: true, WaitTime: day - time.Minute}, "21–24 h", "(24 h) You are in line – "},

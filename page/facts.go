@@ -68,6 +68,9 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	dst = append(dst, `</p><p id="message" aria-live="polite" dir="auto">`...)
 	dst = appendEscaped(dst, messageOf(d))
 	dst = append(dst, "</p>"...)
+	if v.Unsent {
+		dst = b.appendForm(dst, v)
+	}
 	if !st.static() {
 		dst = append(dst, `<dl><div`...)
 		known := aheadKnown(d)

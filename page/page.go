@@ -4,8 +4,8 @@
 //
 // It knows no HTTP: it appends bytes and tells the values that headers need
 // ([ContentSecurityPolicy], [RefreshSeconds]); package gateway sends them. Nothing of a
-// request ever enters a page: its words come from the language table, its numbers from the
-// decision.
+// request enters a page but the fields of a form that is kept for its visitor (form.go): its
+// words come from the language table, its numbers from the decision.
 //
 // The built-in page is one document without any further request. It is compressed once for
 // every language and state, in pieces; what differs between visitors goes between the
@@ -72,6 +72,11 @@ type View struct {
 	Challenge []byte
 	// Kind says which of them wrote it.
 	Kind ChallengeKind
+	// Unsent says that the page answers a form, which was not sent on.
+	Unsent bool
+	// Form holds its fields, which the page sends again, once, when the visitor is admitted. Only the
+	// built-in page does.
+	Form []Field
 	// Infinite says that the visitor is admitted only after solving it.
 	Infinite bool
 }
@@ -94,7 +99,11 @@ func ContentSecurityPolicy(v View) string {
 	if v.Template != nil {
 		return ""
 	}
-	return library().policies[v.Kind]
+	l := library()
+	if v.Unsent {
+		return l.formPolicies[v.Kind]
+	}
+	return l.policies[v.Kind]
 }
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole

@@ -63,6 +63,7 @@ func variables(v View) map[string]any {
 		"ticketUsed":         d.Reason == anteroom.ReasonUsed || d.Reason == anteroom.ReasonBound,
 		"lineFull":           d.Reason == anteroom.ReasonLineFull,
 		"isPaused":           v.Paused,
+		"isFormUnsent":       v.Unsent,
 		"isDraining":         d.Reason == anteroom.ReasonDraining,
 		"isOriginDown":       d.Reason == anteroom.ReasonOrigin,
 		"isAdmitted":         stateOf(d) == broken,

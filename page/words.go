@@ -58,6 +58,9 @@ type words struct {
 	Slower  string `json:"slower"`
 	Offline string `json:"offline"`
 
+	Unsent string `json:"unsent"` // of a form
+	Resend string `json:"resend"` // likewise, where the page will send it
+
 	Turn string `json:"turn"`
 	Tell string `json:"tell"`
 	Told string `json:"told"`

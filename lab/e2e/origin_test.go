@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,6 +35,7 @@ type origin struct {
 type seen struct {
 	method, target string
 	header         http.Header
+	body           string // of a form
 }
 
 func startOrigin(t *testing.T) *origin {
@@ -45,8 +47,13 @@ func startOrigin(t *testing.T) *origin {
 	address := freeAddress(t)
 	o := &origin{url: "http://" + address, dir: filepath.Join(t.TempDir(), "files")}
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body []byte
+		if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+			body, _ = io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
 		o.mu.Lock()
-		o.requests = append(o.requests, seen{r.Method, r.RequestURI, r.Header.Clone()})
+		o.requests = append(o.requests, seen{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
 		o.mu.Unlock()
 		app.ServeHTTP(w, r)
 	}))

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 )
 
 // shopOnly covers one path of the shop, so that pages outside can ask for what is inside.
@@ -94,13 +97,91 @@ func TestPostOfAWaitingVisitorIsNotReplayed(t *testing.T) {
 		t.Errorf("the POST of a waiting visitor was answered with %+v", got)
 	}
 	inside.leave()
-	b.becomes(30*time.Second, `document.title.startsWith('Your cart')`)
+	b.becomes(30*time.Second, `document.title.startsWith('Your cart')`) // there is no page of the site to go back to
 	if n := len(g.origin.seen("POST", "/cart")); n != 0 {
 		t.Errorf("the origin got the POST %d times; the visitor has not sent it again", n)
 	}
 	if n := len(g.origin.seen("GET", "/cart")); n != 1 {
 		t.Errorf("the origin got GET /cart %d times, want once", n)
 	}
+}
+
+// loseSeat takes the seat of a visitor who has a page of the shop open, for another visitor.
+func loseSeat(b *tab, g *gate) (inside *visitor) {
+	b.t.Helper()
+	eval[bool](b, `fetch('/leave', {method: 'POST'}).then(r => window.left = r.ok), true`)
+	b.becomes(10*time.Second, `window.left`)
+	inside = newVisitor(b.t, g)
+	eventually(b.t, 10*time.Second, func() string {
+		if a := inside.get("/"); !a.admitted() {
+			return a.Status
+		}
+		return ""
+	})
+	return inside
+}
+
+// A visitor sends a form, and the session is over. The form is not sent on. After the wait, the page that it
+// stood on is there again, with script and without.
+func TestFormOfAWaitingVisitorBringsBackItsPage(t *testing.T) {
+	for name, script := range map[string]bool{"with script": true, "without script": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, oneSeat)
+			b := open(t)
+			address := g.url("/product/dawn-mug?color=red")
+			b.visit(address)
+			b.getsIn()
+			inside := loseSeat(b, g)
+			do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !script})
+			b.act(chromedp.Click(chromedp.CSS("form[action='/cart'] button")))
+			b.waits()
+			if got := b.text("#unsent"); got != "Your form has not been sent. You can send it when it is your turn." {
+				t.Errorf("the page says %q", got)
+			}
+			inside.leave()
+			b.becomes(40*time.Second, `document.title.startsWith('Dawn mug')`)
+			if got := eval[string](b, "location.href"); got != address {
+				t.Errorf("admitted at %s, want %s", got, address)
+			}
+			if n := len(g.origin.seen("POST", "/cart")) + len(g.origin.seen("GET", "/cart")); n != 0 {
+				t.Errorf("the origin was asked for the form's address %d times", n)
+			}
+			b.act(chromedp.Click(chromedp.CSS("form[action='/cart'] button")))
+			b.becomes(20*time.Second, `document.title.startsWith('Your cart')`)
+		})
+	}
+}
+
+// With resubmit_forms the page sends the form itself, once.
+func TestFormOfAWaitingVisitorIsSentOnce(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, strings.Replace(oneSeat, "session_duration", "resubmit_forms: true\n    session_duration", 1))
+	b := open(t)
+	b.visit(g.url("/product/dawn-mug"))
+	b.getsIn()
+	inside := loseSeat(b, g)
+	// More fields than the shop asks for, one of them called like the function that sends a form.
+	eval[bool](b, `document.querySelector("form[action='/cart']").insertAdjacentHTML('beforeend', '<input name=submit value=1><textarea name=note>a "b"\nc & é</textarea>'), true`)
+	b.act(chromedp.Click(chromedp.CSS("form[action='/cart'] button")))
+	b.waits()
+	if got := b.text("#unsent"); got != "Your form will be sent when it is your turn. Keep this page open." {
+		t.Errorf("the page says %q", got)
+	}
+	inside.leave()
+	b.becomes(40*time.Second, `document.title.startsWith('Your cart') && document.body.innerText.includes('Dawn mug')`)
+	sent := func() string {
+		got := g.origin.seen("POST", "/cart")
+		if len(got) != 1 || got[0].body != "product=dawn-mug&submit=1&note=a+%22b%22%0D%0Ac+%26+%C3%A9" {
+			return fmt.Sprintf("the origin got the form %d times: %+v", len(got), got)
+		}
+		return ""
+	}
+	if problem := sent(); problem != "" {
+		t.Fatal(problem)
+	}
+	b.back()
+	always(t, 3*time.Second, sent)
 }
 
 func TestRejectPageDoesNotRefresh(t *testing.T) {

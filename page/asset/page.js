@@ -64,7 +64,8 @@ if (gone) return
 gone = 1
 clearTimeout(timer)
 const u = here()
-if (u == location.href && u.includes('#')) location.reload()
+if (window.onward) onward(u)
+else if (u == location.href && u.includes('#')) location.reload()
 else location.replace(u)
 }
 const go = () => {
@@ -79,7 +80,7 @@ again()
 }
 const take = s => {
 if (s.admitted) return go()
-if (s.state != now.state) return again()
+if (s.state != now.state && !window.onward) return again()
 fails = 0
 show(s)
 }

@@ -36,11 +36,11 @@ var limits = map[string][]string{
 	"bridge/aws":     {"maxBody", "maxBatches", "maxSigned", "maxIssued", "maxToken", "maxAuthorize", "maxSkew", "codeTime", "claimWithin", "joinTime"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
-	"gateway":        {"bodyGrace", "laneTime", "laneWaiting", "laneLeast"},
+	"gateway":        {"bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},
-	"page":           {"maxTemplateTags", "maxBarriers", "maxTemplateNesting"},
+	"page":           {"maxTemplateTags", "maxBarriers", "maxFormHTML", "maxTemplateNesting"},
 	"rules": {
 		"maxNodes", "maxDepth", "maxSetItems", "maxRegexps", "maxRegexpLength", "maxRegexpProgram", "maxWork", "maxSetWork",
 	},

@@ -5,7 +5,7 @@ import "html"
 // Field is one of a form.
 type Field struct{ Name, Value string }
 
-// maxFormHTML bounds the fields as the page holds them, in bytes: a part of the largest stored block.
+// maxFormHTML bounds the fields as the page holds them, in bytes.
 const maxFormHTML = 48 << 10
 
 // appendForm writes that a form was not sent, its fields for the script, which says so in place of that,

@@ -84,13 +84,17 @@ type View struct {
 // AppendPage appends the HTML page, gzip-compressed when gzip is set (then the answer's
 // Content-Encoding is gzip, whatever the page).
 //
-// The built-in page costs copying and a checksum. An operator's page is rendered for every
+// The built-in page costs copying and a checksum. One that answers a form, and an operator's page, is rendered for every
 // visit and compressed at the fastest level: about 25 µs for 7 kB, 2 ms at the size limit.
 func AppendPage(dst []byte, v View, gzip bool) []byte {
 	if v.Template != nil {
 		return v.Template.appendPage(dst, v, gzip)
 	}
-	return printed(v.Language).append(dst, &v, gzip)
+	b := printed(v.Language)
+	if gzip && v.Unsent {
+		return appendZipped(dst, b.append(nil, &v, false))
+	}
+	return b.append(dst, &v, gzip)
 }
 
 // ContentSecurityPolicy returns the policy of the page of v: hashes of its style and

@@ -23,7 +23,6 @@ const (
 // Template is an operator's page, checked and compiled. Safe for concurrent use.
 type Template struct {
 	mustache *mustache.Template
-	writers  sync.Pool // of *gzip.Writer
 }
 
 // Compile checks and compiles a mustache page. The error holds [anteroom.Faults] with line
@@ -164,12 +163,18 @@ func (a *appender) Write(p []byte) (int, error) {
 }
 
 func (t *Template) appendPage(dst []byte, v View, compress bool) []byte {
-	out := &appender{dst: dst}
 	if !compress {
-		return t.render(out, v)
+		return t.render(&appender{dst: dst}, v)
 	}
-	plain := t.render(&appender{}, v)
-	w, _ := t.writers.Get().(*gzip.Writer)
+	return appendZipped(dst, t.render(&appender{}, v))
+}
+
+var zippers sync.Pool // of *gzip.Writer
+
+// appendZipped compresses a page that is made for one visit.
+func appendZipped(dst, plain []byte) []byte {
+	out := &appender{dst: dst}
+	w, _ := zippers.Get().(*gzip.Writer)
 	if w == nil {
 		w, _ = gzip.NewWriterLevel(out, gzip.BestSpeed) // a valid level
 	} else {
@@ -178,7 +183,7 @@ func (t *Template) appendPage(dst []byte, v View, compress bool) []byte {
 	_, _ = w.Write(plain) // an appender takes everything
 	_ = w.Close()
 	w.Reset(nil)
-	t.writers.Put(w)
+	zippers.Put(w)
 	return out.dst
 }
 

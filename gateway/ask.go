@@ -16,13 +16,14 @@ import (
 const heartbeat = 15 * time.Second
 
 // answerAsk answers the waiting page's own questions. They never reach an origin, whatever
-// the decision.
-func (x *exchange) answerAsk(ask int, v anteroom.Visit) {
+// the decision. Forgetful says that the page has a place, and that its ticket did not come along: the
+// browser keeps no cookies. It gets no further place with each question, behind its own.
+func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 	if !x.readsAsk() {
 		return
 	}
 	// The page asks by fetch and EventSource; what it asks for is its own place.
-	v.NoJoin = false
+	v.NoJoin, v.NoClaim = forgetful, forgetful
 	v.NoHold = true
 	switch ask {
 	case askStatus:
@@ -150,7 +151,7 @@ func (x *exchange) query() string {
 func (x *exchange) stream(v anteroom.Visit) {
 	g, w, r := x.g, x.w, x.r
 	v.Stream = true
-	if g.isDraining() {
+	if g.isDraining() || v.NoJoin {
 		x.neverStored()
 		x.write(http.StatusNoContent, nil)
 		return

@@ -163,30 +163,42 @@ const (
 // the visitor wants. On covered paths it is always answered here and never forwarded.
 const reservedParam = "__anteroom"
 
+// What a page has shown that says no number.
+const (
+	seenNothing = -1
+	seenPlace   = -2
+)
+
 // askOf finds the reserved parameter in a raw query, anywhere in it. Spelled with
 // percent-encoding it is found too: what an origin could read as our parameter is ours.
 // seen is the place that the page has shown, when it says so ("status.12"): streams leave
-// no trace in the cookie, and a shown place never gets worse. It is -1 otherwise. Whoever
-// lies about it fools nobody else: it is shown, and decides nothing.
+// no trace in the cookie, and a shown place never gets worse. A page that has a place and shows no
+// number says "status.", which is seenPlace, and one without a place "status", which is seenNothing.
+// Whoever lies about it fools nobody else: it is shown, and decides about nobody else.
 func askOf(query string) (ask, seen int) {
 	if query == "" || !strings.Contains(query, "__") && !strings.Contains(query, "%") {
-		return askNone, -1
+		return askNone, seenNothing
 	}
 	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, value, _ := strings.Cut(pair, "=")
 		if name != reservedParam && !equalsDecoded(name, reservedParam) {
 			continue
 		}
-		seen = -1
+		seen = seenNothing
 		if strings.HasPrefix(value, "language.") {
-			return askLanguage, -1
+			return askLanguage, seenNothing
 		}
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
-			if err != nil || n > anteroom.MaxLine || what == "hold" || what == "receipt" {
-				return askUnknown, -1
+			if place == "" {
+				n, err = 0, nil
 			}
-			value, seen = what, int(n)
+			if err != nil || n > anteroom.MaxLine || what == "hold" || what == "receipt" {
+				return askUnknown, seenNothing
+			}
+			if value, seen = what, int(n); place == "" {
+				seen = seenPlace
+			}
 		}
 		switch value {
 		case "status":
@@ -200,9 +212,9 @@ func askOf(query string) (ask, seen int) {
 		case "languages":
 			return askLanguages, seen
 		}
-		return askUnknown, -1
+		return askUnknown, seenNothing
 	}
-	return askNone, -1
+	return askNone, seenNothing
 }
 
 // equalsDecoded reports whether s, percent-decoded, is want. It decodes without allocating.

@@ -42,7 +42,7 @@ func (x *exchange) gate() {
 		if t := &v.Ticket; seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
 			t.Told = uint32(seen) + 1
 		}
-		x.answerAsk(ask, v)
+		x.answerAsk(ask, v, v.Fresh && seen != seenNothing)
 		return
 	}
 	switch x.decide(v).Verdict {

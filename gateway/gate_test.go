@@ -313,6 +313,37 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// A page that has a place and whose browser sends no cookie gets no further place with each question.
+func TestPageWithoutItsCookieTakesNoPlace(t *testing.T) {
+	w := newWorld(t, line)
+	for _, ask := range []string{"status.12", "status.", "stream.12", "stream."} {
+		res, body := w.do("GET", "/?__anteroom="+ask, nil)
+		if strings.HasPrefix(ask, "stream") {
+			if res.StatusCode != http.StatusNoContent {
+				t.Errorf("%s: %s", ask, res.Status)
+			}
+			continue
+		}
+		if res.StatusCode != http.StatusOK || !strings.Contains(body, `"reason":"not_joining"`) || len(res.Header["Set-Cookie"]) != 0 {
+			t.Errorf("%s: %s %q\n%s", ask, res.Status, res.Header["Set-Cookie"], body)
+		}
+	}
+	for _, v := range w.door.seen() {
+		if !v.NoJoin || !v.NoClaim {
+			t.Errorf("a question may take a place: %+v", v)
+		}
+	}
+	// With its cookie it keeps the place; without a place it may get one.
+	before := len(w.door.seen())
+	w.do("GET", "/?__anteroom=status.12", header("Cookie", w.seal(waiting())))
+	w.do("GET", "/?__anteroom=status", nil)
+	for _, v := range w.door.seen()[before:] {
+		if v.NoJoin || v.NoClaim {
+			t.Errorf("a question may take no place: %+v", v)
+		}
+	}
+}
+
 func TestAsk(t *testing.T) {
 	for _, c := range []struct {
 		query string
@@ -322,11 +353,16 @@ func TestAsk(t *testing.T) {
 		{"a;__anteroom=hold", askHold}, {"__anteroom", askUnknown}, {"__anteroom=Status", askUnknown},
 		{"%5f%5Fanteroom=status", askStatus}, {"__anteroo%6d=x", askUnknown}, {"__anteroomx=status", askNone},
 		{"__anteroom=status.12", askStatus}, {"__anteroom=stream.0", askStream}, {"__anteroom=hold.1", askUnknown},
-		{"__anteroom=status.", askUnknown}, {"__anteroom=status.-1", askUnknown}, {"__anteroom=status.99999999999", askUnknown},
+		{"__anteroom=status.", askStatus}, {"__anteroom=hold.", askUnknown}, {"__anteroom=status.-1", askUnknown}, {"__anteroom=status.99999999999", askUnknown},
 		{"__anteroom=status.5000001", askUnknown}, {"x=__anteroom=status", askNone}, {"%", askNone}, {"%5", askNone}, {"__anteroo%", askNone}, {"%zz", askNone},
 	} {
 		if got, _ := askOf(c.query); got != c.want {
 			t.Errorf("%q: %d, want %d", c.query, got, c.want)
+		}
+	}
+	for query, want := range map[string]int{"__anteroom=status": seenNothing, "__anteroom=status.": seenPlace, "a=b&__anteroom=stream.": seenPlace, "__anteroom=status.12": 12} {
+		if _, got := askOf(query); got != want {
+			t.Errorf("%q has seen %d, want %d", query, got, want)
 		}
 	}
 	for in, want := range map[string]string{

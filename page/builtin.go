@@ -198,13 +198,14 @@ func tagOf(language string) string {
 func spoken(w *words) map[string]any {
 	return map[string]any{
 		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "more": w.More, "min": w.Min, "hour": w.Hour, "range": w.Range,
-		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "cookies": w.Cookies, "turn": w.Turn, "told": w.Told,
+		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "turn": w.Turn, "told": w.Told,
 		"soon": w.Soon,
 		"notes": map[string]string{
 			anteroom.ReasonPlaceLost.String():   w.Lost,
 			anteroom.ReasonSessionOver.String(): w.Over,
 			anteroom.ReasonUsed.String():        w.Used,
 			anteroom.ReasonBound.String():       w.Bound,
+			anteroom.ReasonNotJoining.String():  w.Cookies,
 		},
 	}
 }

@@ -69,11 +69,9 @@ func TestWithoutScriptUpdatesCanBePaused(t *testing.T) {
 	})
 }
 
-func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
-	t.Parallel()
-	g := startGate(t, oneSeat)
-	newVisitor(t, g).enter()
-	// No cookie reaches the browser or leaves it, and its pages know that.
+// withoutCookies is a proxy that takes the cookies out of what passes it.
+func withoutCookies(t *testing.T, g *gate) *httptest.Server {
+	t.Helper()
 	target, err := url.Parse(g.url("/"))
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +89,42 @@ func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
 		without.CloseClientConnections()
 		without.Close()
 	})
+	return without
+}
+
+// Cookies are lost on the way, and the browser does not know it. The page notices with its next question,
+// says so, and leaves no places behind.
+func TestCookiesLostOnTheWayAreNoticed(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	newVisitor(t, g).enter()
+	without := withoutCookies(t, g)
+	b := open(t)
+	b.visit(without.URL + "/")
+	b.waits()
+	const message = "Please allow cookies for this site: a cookie keeps your place in line."
+	b.becomes(20*time.Second, fmt.Sprintf(`document.getElementById('note').textContent == %q && !document.getElementById('note').hidden`, message))
+	asked := len(b.asked(func(request) bool { return true }))
+	always(t, 8*time.Second, func() string {
+		if n := len(b.asked(func(request) bool { return true })); n > asked {
+			return fmt.Sprintf("the page goes on asking:\n%v", b)
+		}
+		return ""
+	})
+	if n := len(b.asked(func(r request) bool { return r.kind == "Document" })); n > 2 {
+		t.Errorf("the page was loaded %d times", n)
+	}
+	if n := g.room("shop").Waiting; n > 2 {
+		t.Errorf("%d places are left behind", n)
+	}
+}
+
+func TestBlockedCookiesGiveAClearMessageAndNoLoop(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat)
+	newVisitor(t, g).enter()
+	// No cookie reaches the browser or leaves it, and its pages know that.
+	without := withoutCookies(t, g)
 	b := open(t)
 	do(b, emulation.SetDocumentCookieDisabled, emulation.SetDocumentCookieDisabledParams{Disabled: true})
 	b.visit(without.URL + "/")

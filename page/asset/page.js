@@ -17,7 +17,7 @@ const wait = s => {
 const a = s.lo / 60, b = s.hi / 60
 return s.state == 'long' || b > 1440 ? words.day : !b ? a ? put(words.more, span(a)) : words.unknown : !a ? put(words.less, span(b)) : a == b ? span(b) : span(a, b)
 }
-const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second})
+const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second}).replace(/\s/g, '\xa0')
 const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }
 const kept = () => now.kept ? put(words.kept, clock(now.kept)) : ''
 const warn = value => { note.textContent = value; note.hidden = !value }
@@ -55,9 +55,9 @@ saidAhead = s.ahead
 }
 
 // The URL at which the visitor waits, without our own query pairs. A question says which
-// place is on the screen: it never gets worse.
+// place is on the screen, if one is kept: it never gets worse.
 const here = () => location.href.replace(/([?&])__anteroom=[^&#]*(&|(?=#|$))/g, (m, a, b) => b ? a : '')
-const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?') ? '&' : '?') + '__anteroom=' + what + (now.ahead == null ? '' : '.' + now.ahead) }
+const ask = what => { const u = here().split('#')[0]; return u + (u.includes('?') ? '&' : '?') + '__anteroom=' + what + (now.kept > Date.now() ? '.' + (now.ahead == null ? '' : now.ahead) : '') }
 // Loads the page again, by GET and in place; a URL with a fragment has to be reloaded.
 const again = () => {
 if (gone) return
@@ -80,6 +80,8 @@ again()
 }
 const take = s => {
 if (s.admitted) return go()
+// The cookie did not come along. It may have been deleted: once, the page begins anew.
+if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? warn(told = words.notes[s.reason]) : again()
 if (s.state != now.state && !window.onward) return again()
 fails = 0
 show(s)
@@ -101,7 +103,7 @@ clearTimeout(timer)
 const abort = new AbortController(), limit = setTimeout(() => abort.abort(), 2e4)
 let after = 0
 try {
-const r = await fetch(ask('status'), {headers: {Accept: 'application/json'}, cache: 'no-store', credentials: 'same-origin', redirect: 'manual', signal: abort.signal})
+const r = await fetch(ask('status'), {cache: 'no-store', redirect: 'manual', signal: abort.signal})
 after = +r.headers.get('Retry-After') || 0
 if (!/json/.test(r.headers.get('Content-Type'))) {
 // Not our answer: the origin's, when the room is gone, or a fault on the way.
@@ -157,7 +159,7 @@ else open()
 
 show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
-if (!navigator.cookieEnabled) warn(told = words.cookies)
+if (!navigator.cookieEnabled) warn(told = words.notes.not_joining)
 if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
 const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = 1; store('anteroom-tell', 1) }
 tell.hidden = 0

@@ -33,6 +33,7 @@ func (r Room) Check() Faults {
 	if d := cmp.Or(r.SessionDuration, DefaultSessionDuration); r.Pass > d/2 {
 		add("pass", fmt.Sprintf("%v is more than half of session_duration, %v", r.Pass, d), "at most "+(d/2).String()+", or longer sessions")
 	}
+	f = append(f, r.Branding.check()...)
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)
 	}

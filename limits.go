@@ -46,6 +46,8 @@ const (
 	MaxHeaderBytes    = 32 << 10 // request line and headers
 	MaxHeaderLines    = 100      // more is 431
 	MaxTargetBytes    = 8 << 10  // more is 414
+	MaxLogoBytes      = 32 << 10 // of the built-in page
+	MaxLogoPixels     = 1000     // a side
 	MaxBodyUnadmitted = 64 << 10 // bytes read of a body before the page answers
 
 	MaxLine     = 5_000_000 // waiting and dormant tickets of one room

@@ -167,10 +167,11 @@ type Room struct {
 
 	Settings
 
-	QueueingStatusCode      int      `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
-	JSONResponse            bool     `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
-	JSONExact               bool     `key:"json_response_exact" label:"JSON only if nothing else is accepted" group:"Waiting page" default:"false" ours:"true" doc:"With json_response_enabled, answer JSON only to exactly \"Accept: application/json\", and HTML to every other request."`
-	ResubmitForms           bool     `key:"resubmit_forms" label:"Send forms after the wait" group:"Waiting page" default:"false" ours:"true" doc:"Send a form that a visitor in the queue has submitted once the visitor is admitted. The built-in page holds its fields in the browser; needs JavaScript, and a form of the same site without files, of at most 16 KiB."`
+	QueueingStatusCode int  `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
+	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
+	JSONExact          bool `key:"json_response_exact" label:"JSON only if nothing else is accepted" group:"Waiting page" default:"false" ours:"true" doc:"With json_response_enabled, answer JSON only to exactly \"Accept: application/json\", and HTML to every other request."`
+	ResubmitForms      bool `key:"resubmit_forms" label:"Send forms after the wait" group:"Waiting page" default:"false" ours:"true" doc:"Send a form that a visitor in the queue has submitted once the visitor is admitted. The built-in page holds its fields in the browser; needs JavaScript, and a form of the same site without files, of at most 16 KiB."`
+	Branding
 	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page for visitors whose browsers ask for none of its 38."`
 	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"1048576" doc:"Mustache template of the waiting page, at most 1 MiB. Defaults to the built-in page."`
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`

@@ -182,7 +182,7 @@ func (r *room) seesChallenge(e *anteroom.Event) bool {
 
 // policyOf is the Content-Security-Policy of the built-in page.
 func (s *setup) policyOf(view *page.View) []string {
-	if view.Unsent {
+	if view.Unsent || view.Brand != nil {
 		return []string{page.ContentSecurityPolicy(*view)}
 	}
 	if view.Kind != page.NoChallenge {

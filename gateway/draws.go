@@ -102,6 +102,8 @@ func (x *exchange) serveWellKnown() bool {
 		answer = x.serveRenewal
 	case path == page.VerifyPath:
 		answer = x.serveVerify
+	case strings.HasPrefix(path, page.LogoPath):
+		answer = x.serveLogo
 	case strings.HasPrefix(path, DrawPath):
 		answer = func() { x.serveDraw(path[len(DrawPath):]) }
 	default:
@@ -115,6 +117,21 @@ func (x *exchange) serveWellKnown() bool {
 	x.w.Header()["X-Content-Type-Options"] = valueNosniff
 	answer()
 	return true
+}
+
+// serveLogo answers with the logo of a room's page. Its address changes with it, so that it may be kept.
+func (x *exchange) serveLogo() {
+	id, _, _ := strings.Cut(x.r.URL.Path[len(page.LogoPath):], "/")
+	i, ok := x.s.byID[anteroom.RoomID(id)]
+	if !ok || x.s.rooms[i].brand == nil || x.s.rooms[i].brand.LogoURL != x.r.URL.Path {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no such logo", false})
+		return
+	}
+	brand, h := x.s.rooms[i].brand, x.w.Header()
+	h["Content-Type"] = []string{brand.LogoType}
+	h["Content-Security-Policy"] = []string{"default-src 'none'"}
+	h["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
+	x.write(http.StatusOK, brand.Logo)
 }
 
 func (x *exchange) serveVerify() {

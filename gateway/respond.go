@@ -91,6 +91,7 @@ func (x *exchange) view(hold bool) page.View {
 		Decision:  x.decision,
 		Language:  x.language(),
 		Template:  x.template(),
+		Brand:     x.room.brand,
 		Now:       time.Now(), // not the start: the request may have been held
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,

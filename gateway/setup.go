@@ -66,6 +66,7 @@ type room struct {
 	tail     cookieTail
 	wide     cookieTail // for spellings of the path that a browser would not send the ticket back to
 	template *page.Template
+	brand    *page.Brand                         // nil: none
 	events   map[anteroom.EventID]*page.Template // those with a page of their own
 	revoke   bool                                // the origin may end sessions
 	passes   *pass.Issuer                        // nil: it issues none
@@ -314,6 +315,7 @@ func (r *room) set(s *setup, c RoomChange) {
 	r.Room = c.Room
 	r.tail = tailOf(c.Room.CookieAttributes, r.scope, r.scope.Path)
 	r.wide = tailOf(c.Room.CookieAttributes, r.scope, r.widePath)
+	r.brand = page.NewBrand(&c.Room)
 	r.template, r.events, r.rules = c.Template, c.EventTemplates, c.Rules
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)

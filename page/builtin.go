@@ -161,7 +161,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 	}
 	for st, said := range w.sayings() {
 		b.headings[st] = e(said[0])
-		lead := `</head><body><div id="wrapper"><main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
+		lead := `<main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
 		for variant := range numVariants {
 			for i, scripts := range [...]string{script, event + "</script><script>" + script} {
 				b.documents[i][st][variant] = document{

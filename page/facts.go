@@ -36,7 +36,7 @@ func (b *builtin) append(dst []byte, v *View, gzip bool) []byte {
 }
 
 // appendTitle writes the title, which begins with the upper bound of the wait, or with the
-// time until the start, so that a narrow tab shows it.
+// time until the start, so that a narrow tab shows it; and what is of the room's brand.
 func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 	dst = append(dst, "<title>"...)
 	st := stateOf(&v.Decision)
@@ -50,7 +50,16 @@ func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 		dst = append(dst, ") "...)
 	}
 	dst = append(dst, b.headings[st]...)
-	return append(dst, titleTail+"</title>"...)
+	var none Brand
+	brand := v.Brand
+	if brand == nil {
+		brand = &none
+	}
+	dst = append(dst, brand.name...)
+	dst = append(dst, titleTail+"</title>"...)
+	dst = append(dst, brand.style...)
+	dst = append(dst, `</head><body><div id="wrapper">`...)
+	return append(dst, brand.header...)
 }
 
 // appendFacts writes what the visitor is told: note, message, place, wait, how long the place is

@@ -58,6 +58,8 @@ type View struct {
 	Language string
 	// Template is the operator's page; nil means the built-in one.
 	Template *Template
+	// Brand is that of the room, on the built-in page; nil means none.
+	Brand *Brand
 	// Now is the wall clock at Decision.At. Moments are shown by it, so that a stepped
 	// clock shows right. Zero means that room time is shown as it is.
 	Now time.Time
@@ -104,7 +106,12 @@ func ContentSecurityPolicy(v View) string {
 		return ""
 	}
 	l := library()
-	if v.Unsent {
+	switch {
+	case v.Brand != nil && v.Unsent:
+		return v.Brand.formPolicies[v.Kind]
+	case v.Brand != nil:
+		return v.Brand.policies[v.Kind]
+	case v.Unsent:
 		return l.formPolicies[v.Kind]
 	}
 	return l.policies[v.Kind]

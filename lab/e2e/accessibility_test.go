@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,14 +117,18 @@ func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 		for _, p := range pages {
 			rooms.WriteString(pageRoom(language, p.name, p.settings))
 		}
+		// And with a brand.
+		rooms.WriteString(pageRoom(language, "brand", pages[0].settings+"\n    page_site_name: Dawn\n    page_title: Spring\n    page_color: \"#00558c\"\n    page_color_dark: \"#7cc7ff\"\n    page_logo: R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"))
 	}
+	shown := append(slices.Clone(pages), pages[0])
+	shown[len(pages)].name = "brand"
 	g := startGate(t, rooms.String())
 	b := open(t)
 	for _, scheme := range []string{"light", "dark"} {
 		do(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 		for _, language := range languages {
-			for _, p := range pages {
+			for _, p := range shown {
 				path := "/" + language + "/" + p.name
 				b.speaks(language)
 				b.visit(g.url(path))

@@ -179,3 +179,31 @@ func TestOpeningRushSaysWhatTheLimitsSay(t *testing.T) {
 	b.waits()
 	b.becomes(15*time.Second, `/^[12]–\d+ min$/.test(document.getElementById('waitTime').textContent)`)
 }
+
+// The built-in page has name, colors and logo of the site, and its own policy lets it.
+func TestPageSaysWhoseLineItIs(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat+`    page_site_name: Dawn & Co
+    page_title: Tickets for <Spring>
+    page_color: "#00558c"
+    page_color_dark: "#7cc7ff"
+    page_logo: R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7
+`)
+	newVisitor(t, g).enter()
+	b := open(t)
+	b.visit(g.url("/"))
+	b.waits()
+	if got := eval[string](b, `[...document.querySelectorAll('header p')].map(p => p.textContent).join('|')`); got != "Dawn & Co|Tickets for <Spring>" {
+		t.Errorf("the page says %q", got)
+	}
+	if got := eval[string](b, "document.title"); !strings.Contains(got, "You are in line – Dawn & Co – ") {
+		t.Errorf("title: %q", got)
+	}
+	b.becomes(10*time.Second, "document.querySelector('header img').naturalWidth == 1")
+	if got := eval[string](b, "getComputedStyle(document.querySelector('main')).borderTopColor"); got != "rgb(0, 85, 140)" {
+		t.Errorf("the page has the color %s", got)
+	}
+	if got := b.foreign(g); len(got) > 0 {
+		t.Errorf("the page asked others: %q", got)
+	}
+}

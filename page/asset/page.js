@@ -74,7 +74,7 @@ doc.title = '✓ ' + words.turn
 text('turn', words.turn)
 if (notify) {
 try { new Notification(words.turn) } catch (e) {}
-if (navigator.vibrate) navigator.vibrate([300, 100, 300])
+if (navigator.vibrate) navigator.vibrate(500)
 }
 again()
 }

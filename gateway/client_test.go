@@ -2,9 +2,13 @@ package gateway
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom/ticket"
 )
 
 func prefixes(list ...string) []netip.Prefix {
@@ -72,6 +76,29 @@ func TestPeer(t *testing.T) {
 	} {
 		if got := peerOf(in).String(); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A request has the networks of its client, whoever asks for them. A trusted proxy that names no client has none.
+func TestNetworksOfARequest(t *testing.T) {
+	keys := ticket.NewKeyring(time.Now())
+	g := build(t, Config{Keys: keys, TrustedProxies: prefixes("10.0.0.0/8")}, nil)
+	for _, c := range []struct{ peer, forwarded, want string }{
+		{"192.0.2.1:80", "", "192.0.2.1"},
+		{"192.0.2.1:80", "198.51.100.7", "192.0.2.1"},
+		{"10.0.0.1:80", "6.6.6.6, 198.51.100.7", "198.51.100.7"},
+		{"10.0.0.1:80", "", ""},
+		{"10.0.0.1:80", "10.0.0.2", ""},
+		{"@", "198.51.100.7", ""},
+	} {
+		r := httptest.NewRequest("POST", "/", nil)
+		if r.RemoteAddr = c.peer; c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		addr, _ := netip.ParseAddr(c.want)
+		if got, want := g.Networks(r), keys.Networks(addr); got != want {
+			t.Errorf("%+v: %v, want %v", c, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -132,11 +133,22 @@ func (x *exchange) visit() anteroom.Visit {
 }
 
 // networks are those of the client; none of a proxy that has not said whose request it is.
-func (x *exchange) networks() (none anteroom.Networks) {
-	if x.s.isTrusted(x.client) {
+func (x *exchange) networks() anteroom.Networks { return x.s.networks(x.client) }
+
+func (s *setup) networks(client netip.Addr) (none anteroom.Networks) {
+	if s.isTrusted(client) {
 		return none
 	}
-	return x.s.Keys.Networks(x.client)
+	return s.Keys.Networks(client)
+}
+
+// Networks returns the networks of the client that sent a request: none behind a trusted proxy that has not named it.
+func (g *Gateway) Networks(r *http.Request) anteroom.Networks {
+	s, client := g.live.Load(), peerOf(r.RemoteAddr)
+	if s.isTrusted(client) {
+		client = s.clientOf(r.Header, client)
+	}
+	return s.networks(client)
 }
 
 // open opens a cookie, or remembers what came of it on this connection. Only sessions are

@@ -33,7 +33,7 @@ var limits = map[string][]string{
 	},
 	"api/own":        {"maxAnalyticsPoints"},
 	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
-	"bridge/aws":     {"maxBody", "maxBatches", "maxSigned", "maxIssued", "maxToken", "maxAuthorize", "maxSkew", "codeTime", "claimWithin", "joinTime"},
+	"bridge/aws":     {"maxBody", "maxBatches", "maxSigned", "maxIssued", "maxToken", "maxAuthorize", "maxSkew", "codeTime", "claimWithin", "joinTime", "joinEvery", "joinWithin", "maxNetworks"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
 	"gateway":        {"bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast"},

@@ -37,7 +37,8 @@ func (s *Server) openBridges(ctx context.Context, cfg config.Config) error {
 		}
 		s.bridges[c.EventID], err = aws.Open(ctx, aws.Config{Event: c.EventID, URL: at, Issuer: c.Issuer, Custom: c.Inlet == config.InletCustom,
 			ClientSecret: secret, RedirectURIs: c.RedirectURIs, Room: s.bridged(c), Space: s.link,
-			Secret: s.keyring.Load().Fixed(ticket.PurposeBridge), Manager: s.manage, Log: s.log})
+			Networks: func(r *http.Request) anteroom.Networks { return s.gateway.Networks(r) }, // there is no gateway yet
+			Secret:   s.keyring.Load().Fixed(ticket.PurposeBridge), Manager: s.manage, Log: s.log})
 		if err != nil {
 			return err
 		}

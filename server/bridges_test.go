@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -92,6 +94,35 @@ func TestBridge(t *testing.T) {
 	}
 	if a := r.visit("/shop/checkout"); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("until the restart: %s", a.Status)
+	}
+}
+
+// Joins are bounded by the address of the client, which a trusted proxy names.
+func TestJoinsOfABridgeAreBounded(t *testing.T) {
+	t.Parallel()
+	r := startServer(t, "trusted_proxies: [127.0.0.1]\n"+bridged)
+	join := func(client string) int {
+		req, err := http.NewRequest("POST", "http://"+r.s.Addresses().Visitors[0]+"/aws/sample/assign_queue_num", strings.NewReader(`{"event_id":"Sample"}`))
+		req.Header.Set("X-Forwarded-For", client)
+		return r.do(req, err).StatusCode
+	}
+	var all sync.WaitGroup
+	var tooMany atomic.Bool
+	for range 20 { // which share the writes of the numbers
+		all.Go(func() {
+			for range 100 {
+				if !tooMany.Load() && join("198.51.100.1") == http.StatusTooManyRequests {
+					tooMany.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if !tooMany.Load() {
+		t.Error("an address joins as often as it likes")
+	}
+	if status := join("203.0.113.1"); status != http.StatusOK {
+		t.Errorf("another address: %d", status)
 	}
 }
 

@@ -52,6 +52,7 @@ func refusal(status int, text string) answer {
 // Answers of the original.
 var (
 	noRoute        = answer{status: http.StatusForbidden, body: []byte(`{"message":"Missing Authentication Token"}`)}
+	tooMany        = answer{status: http.StatusTooManyRequests, body: []byte(`{"message":"Too Many Requests"}`)}
 	badBody        = refusal(http.StatusBadRequest, "Invalid request body")
 	broken         = refusal(http.StatusBadGateway, "Internal server error")
 	notServed      = failure(http.StatusAccepted, "Request ID not being served yet")

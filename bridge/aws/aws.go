@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -47,6 +48,8 @@ type Config struct {
 	RedirectURIs []string
 	// Room returns the room with its id, or nil while it is not served.
 	Room func() (Room, anteroom.RoomID)
+	// Networks returns the networks of the client that sent a request, by which joins are bounded; none are not.
+	Networks func(*http.Request) anteroom.Networks
 	// Space keeps the counters and the signing key, under keys that begin with "bridge.aws." and Event.
 	Space cluster.Space
 	// Secret is what all secrets of the bridge are derived from. Whoever has it can make request ids.
@@ -59,8 +62,9 @@ type Config struct {
 
 // Bridge serves one event. Safe for concurrent use.
 type Bridge struct {
-	cfg  Config
-	line line
+	cfg   Config
+	line  line
+	joins budget
 
 	mu     sync.Mutex
 	ids    requestIDs
@@ -85,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (_ *Bridge, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{cfg: cfg, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
+	b := &Bridge{cfg: cfg, joins: budget{back: map[uint32]anteroom.Time{}}, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
 	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined)}
 	b.line.known, _, err = b.line.load(ctx)
 	return b, err
@@ -127,12 +131,18 @@ func (b *Bridge) signing(ctx context.Context) (_ *signer, err error) {
 	return b.signer, err
 }
 
+// errTooMany is for a client whose network joins too often.
+var errTooMany = anteroom.Errorf(anteroom.Unavailable, "too many joins from this network")
+
 // join gives out a place in line. The error is of kind Denied if the room takes nobody, else Unavailable.
-func (b *Bridge) join(ctx context.Context, room Room) (requestID string, err error) {
+func (b *Bridge) join(r *http.Request, room Room) (requestID string, err error) {
 	if set := room.Settings(); set.Draining || set.QueueingMethod == anteroom.Reject {
 		return "", anteroom.Errorf(anteroom.Denied, "the room takes no new visitors")
 	}
-	ctx, cancel := context.WithTimeout(ctx, joinTime)
+	if !b.joins.spend(b.cfg.Networks(r), room.Now()) {
+		return "", errTooMany
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), joinTime)
 	defer cancel()
 	j, err := b.line.join(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 const issuer = "https://wait.example.com/aws/sample"
@@ -63,7 +65,12 @@ func (w *world) start(room anteroom.Room, change func(*Config)) {
 		w.Fatal(err)
 	}
 	at, _ := url.Parse(issuer)
+	keys := ticket.NewKeyring(time.Now())
 	cfg := Config{Event: "Sample", URL: at, Space: w.link, Secret: [32]byte{1}, Manager: w.manager,
+		Networks: func(r *http.Request) anteroom.Networks {
+			client, _ := netip.ParseAddrPort(r.RemoteAddr)
+			return keys.Networks(client.Addr())
+		},
 		Room: func() (Room, anteroom.RoomID) { return w.node.Room(room.ID), room.ID }}
 	if change != nil {
 		change(&cfg)
@@ -171,3 +178,11 @@ func (w *world) serving() string {
 
 // pass lets time pass.
 func (w *world) pass(d time.Duration) { time.Sleep(d) }
+
+// joinFrom sends a join of a client's address; empty for one behind a proxy that names no client.
+func (w *world) joinFrom(address string) said {
+	w.Helper()
+	r := httptest.NewRequest("POST", issuer+"/assign_queue_num", strings.NewReader(`{"event_id": "Sample"}`))
+	r.RemoteAddr = address
+	return w.do(r, w.bridge.ServeHTTP)
+}

@@ -127,7 +127,9 @@ func (b *Bridge) authorize(w http.ResponseWriter, r *http.Request, room Room) an
 		}
 	}
 	// A new place, also for one that is lost.
-	if id, err = b.join(r.Context(), room); err != nil {
+	if id, err = b.join(r, room); errors.Is(err, errTooMany) {
+		return answer{status: http.StatusTooManyRequests, body: []byte("Too Many Requests")}
+	} else if err != nil {
 		return answer{status: http.StatusServiceUnavailable, body: []byte("Service Unavailable")}
 	}
 	q.Set("request_id", id)

@@ -151,11 +151,13 @@ func assign(c *call) answer {
 		b[6], b[8] = b[6]&15|4<<4, b[8]&63|2<<6
 		return good(member{"api_request_id", uuidText(b)})
 	}
-	id, err := c.b.join(c.Context(), c.room)
-	switch anteroom.KindOf(err) {
-	case anteroom.Denied:
+	id, err := c.b.join(c.Request, c.room)
+	switch kind := anteroom.KindOf(err); {
+	case errors.Is(err, errTooMany):
+		return tooMany
+	case kind == anteroom.Denied:
 		return answer{status: http.StatusBadRequest}
-	case anteroom.Unavailable:
+	case kind == anteroom.Unavailable:
 		return answer{status: http.StatusInternalServerError}
 	}
 	return good(member{"api_request_id", id})

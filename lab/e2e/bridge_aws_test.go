@@ -45,7 +45,7 @@ func startBridge(t *testing.T, origin http.Handler, settings, more string) *brid
 		g.origin.url = s.URL
 	}
 	b := &bridge{gate: g, at: "http://" + g.host + "/aws/sample"}
-	g.others = fmt.Sprintf("aws:\n  - {event_id: Sample, room: sale, url: %q%s}", b.at, more)
+	g.others = fmt.Sprintf("trusted_proxies: [127.0.0.1]\naws:\n  - {event_id: Sample, room: sale, url: %q%s}", b.at, more)
 	g.environment = []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	g.rooms = "  - {name: sale, host: \"*\", " + settings + "}"
 	g.configure(g.rooms)
@@ -59,6 +59,7 @@ func startBridge(t *testing.T, origin http.Handler, settings, more string) *brid
 type sampleSite struct {
 	http *http.Client
 	at   string
+	from string // the visitor's address, as a proxy names it
 	id   string
 	wait time.Duration // between two looks at the counter
 }
@@ -76,6 +77,7 @@ func (s *sampleSite) call(ctx context.Context, method, path string, body, into a
 			return err
 		}
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Forwarded-For", s.from)
 		status, answer, err := s.answer(r)
 		if status == http.StatusOK {
 			return json.Unmarshal(answer, into)
@@ -185,7 +187,7 @@ func (c awsSale) run(t *testing.T, meanwhile func(b *bridge)) {
 			if patiently(ctx, time.Duration(i)*4*time.Second/time.Duration(c.visitors)) != nil {
 				return
 			}
-			s := &sampleSite{http: client, at: b.at, wait: 3 * time.Second}
+			s := &sampleSite{http: client, at: b.at, from: fmt.Sprintf("198.18.%d.%d", i>>8, i&255), wait: 3 * time.Second}
 			number, err := s.join(ctx)
 			if numbers[i] = number; err != nil {
 				t.Errorf("visitor %d joins: %v", i, err)

@@ -23,8 +23,14 @@ const (
 	// lookAhead invites positions to the places in the minute that come free by then, because a visitor learns of the
 	// counter only at the next poll.
 	lookAhead = 3 * time.Second
-	// maxBatches bounds the invitations that are told apart, so that a record stays small.
-	maxBatches = 64
+	// lately is how far back the line looks for how many of those who are invited come. What is older counts less: half for
+	// each half-life.
+	lately, halfLife = time.Minute, 5 * time.Second
+	// batchTime is how long invitations share a batch. Batches older than lately are merged until there are mergedBatches in a
+	// place hold, so that a record stays small: it has maxBatches.
+	batchTime     = 2 * time.Second
+	mergedBatches = 64
+	maxBatches    = mergedBatches + int(lately/batchTime)
 	// changeTries bounds how often a change is tried while other nodes change the record.
 	changeTries = 20
 	// unreachable is the mode of a room whose site or coordinator does not answer.
@@ -43,7 +49,8 @@ type record struct {
 	Batches []batch `json:"batches,omitempty"`
 }
 
-// batch is a run of positions that were invited within a 64th of the place hold.
+// batch is a run of positions that were invited one after the other: lately within batchTime, before within a 64th of the place
+// hold.
 type batch struct {
 	UpTo   int64         `json:"up_to"` // the last number; the first follows the batch before
 	At     anteroom.Time `json:"at"`    // of the last invitation, so that no position expires early
@@ -56,20 +63,33 @@ func (r *record) serve(now anteroom.Time, n int64, hold time.Duration) {
 		return
 	}
 	r.Serving += n
-	span := anteroom.Time(hold / maxBatches / time.Microsecond)
-	if i := len(r.Batches) - 1; i >= 0 && r.Batches[i].At/span == now/span {
+	if i := len(r.Batches) - 1; i >= 0 && sameBatch(r.Batches[i].At, now, min(batchTime, hold/mergedBatches)) {
 		r.Batches[i].UpTo, r.Batches[i].At = r.Serving, now
 		return
 	}
 	r.Batches = append(r.Batches, batch{UpTo: r.Serving, At: now})
 }
 
-// expire forgets invitations older than hold.
+// sameBatch reports whether two moments are in the same span, as the clock divides time.
+func sameBatch(a, b anteroom.Time, span time.Duration) bool {
+	s := anteroom.Time(span / time.Microsecond)
+	return a/s == b/s
+}
+
+// expire forgets invitations older than hold, and merges old ones.
 func (r *record) expire(now anteroom.Time, hold time.Duration) {
 	for len(r.Batches) > 0 && now.Sub(r.Batches[0].At) > hold {
 		b := r.Batches[0]
 		r.Expired += max(0, min(b.UpTo, r.Queue)-r.ExpiredTo-b.Tokens)
 		r.ExpiredTo, r.Batches = b.UpTo, r.Batches[1:]
+	}
+	for i := 1; i < len(r.Batches) && now.Sub(r.Batches[i].At) > lately; {
+		if before := r.Batches[i-1]; sameBatch(before.At, r.Batches[i].At, hold/mergedBatches) {
+			r.Batches[i].Tokens += before.Tokens
+			r.Batches = slices.Delete(r.Batches, i-1, i)
+		} else {
+			i++
+		}
 	}
 }
 
@@ -107,6 +127,30 @@ func (r *record) expected(now anteroom.Time) (n int64) {
 		from = b.UpTo
 	}
 	return n
+}
+
+// showing is the share of invited positions that come, above 0 and at most 1. It is learned from those whose time to claim is
+// just over; where there are none it is 1.
+func (r *record) showing(now anteroom.Time) float64 {
+	came, invited := 1.0, 1.0
+	from := r.ExpiredTo
+	for _, b := range r.Batches {
+		if age := now.Sub(b.At); age > claimWithin && age <= lately {
+			weight := math.Exp2(-float64(age-claimWithin) / float64(halfLife))
+			came += weight * float64(b.Tokens)
+			invited += weight * float64(max(0, min(b.UpTo, r.Queue)-from))
+		}
+		from = b.UpTo
+	}
+	return min(1, came/invited)
+}
+
+// due is how many positions to invite so that as many come as the room wants. The more of the invited stay away, the more are
+// invited: a flood of joins that nobody claims must not keep seats empty. If too many come, the room lets them wait in the
+// order of their arrival, and while they are present, they count as the ones who take what is free.
+func (r *record) due(now anteroom.Time, wanted, present int64) int64 {
+	all := max(float64(wanted), float64(wanted-present)/r.showing(now))
+	return int64(min(all, float64(anteroom.MaxUsers))) - r.expected(now)
 }
 
 // waiting is the number of positions that are neither sessions nor expired.
@@ -288,7 +332,7 @@ func (l *line) number(ctx context.Context, n int64, failed func(error)) (first i
 		r.Queue += n
 		r.expire(now, set.PlaceHold)
 		if !l.custom {
-			r.serve(now, min(r.Queue-r.Serving, wanted(set, status)-r.expected(now)), set.PlaceHold)
+			r.serve(now, min(r.Queue-r.Serving, r.due(now, wanted(set, status), int64(status.Waiting-status.Unproven))), set.PlaceHold)
 		}
 	})
 	if err != nil {

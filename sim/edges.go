@@ -182,7 +182,7 @@ func (j *judge) passed(who int32) {
 	if i, alive := j.sessions[id]; alive {
 		j.book[i].last = w.now
 	} else if was, used := j.used[id]; used {
-		j.open(id, was.site, w.people[who].ticket.AcceptedAt, w.now)
+		j.open(id, was.site, w.people[who].node, w.people[who].ticket.AcceptedAt, w.now)
 	}
 	j.capHolds()
 	j.level()

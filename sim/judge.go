@@ -87,6 +87,7 @@ type session struct {
 	last anteroom.Time
 	from anteroom.Time
 	site int16
+	node int32 // that let it in
 
 	accepted anteroom.Time // as the cookie says
 }
@@ -228,13 +229,34 @@ func (j *judge) settle() {
 	j.area(now)
 }
 
+// ends is when a session ends, if nothing comes. One that is not renewed ends by the clock of the room, and counts from the
+// moment that the cookie has, also if the answer took its time or the session was taken over.
+func (j *judge) ends(s *session) anteroom.Time {
+	if !j.set.DisableSessionRenewal {
+		return s.last.Add(j.set.SessionDuration)
+	}
+	if now, known := j.w.system.roomTime(s.node); known {
+		return j.w.now.Add(j.set.SessionEnd(s.accepted).Sub(now))
+	}
+	return s.from.Add(j.set.SessionDuration)
+}
+
+// overdue ends the sessions that are over by a clock that was not known yet when they began.
+func (j *judge) overdue() {
+	if !j.set.DisableSessionRenewal {
+		return
+	}
+	for i := range j.expiry {
+		e := &j.expiry[i]
+		e.at = min(e.at, j.ends(&j.book[e.who]))
+	}
+	j.expiry.order()
+	j.settle()
+}
+
 func (j *judge) lapse(e event) {
 	s := &j.book[e.who]
-	end := s.last.Add(j.set.SessionDuration)
-	if j.set.DisableSessionRenewal {
-		end = s.from.Add(j.set.SessionDuration)
-	}
-	if end > e.at {
+	if end := j.ends(s); end > e.at {
 		e.at = end
 		j.watch(e)
 		return
@@ -567,7 +589,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 			if j.cap > j.set.TotalActiveUsers {
 				j.cap++ // the cap was lowered with it
 			}
-			j.open(id, was.site, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
+			j.open(id, was.site, q.node, d.Ticket.AcceptedAt, w.now) // the room holds a session a moment longer than the origin sees it
 		}
 		j.capHolds()
 		return
@@ -606,7 +628,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 	if t := &d.Ticket; t.LastCheckIn < t.AcceptedAt { // on probation: the session ends early
 		last = last.Add(j.set.SeatDuration() - j.set.SessionDuration - t.AcceptedAt.Sub(t.LastCheckIn))
 	}
-	j.open(id, site, d.Ticket.AcceptedAt, last)
+	j.open(id, site, q.node, d.Ticket.AcceptedAt, last)
 	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
 	if d.Reason != anteroom.ReasonSession || d.At.Sub(d.Ticket.AcceptedAt) <= time.Second {
 		j.recent.push(w.now)
@@ -640,13 +662,17 @@ func (j *judge) capHolds() {
 		most = max(most, j.looseCap)
 	}
 	seats := j.seats()
+	if seats > most {
+		j.overdue()
+		seats = j.seats()
+	}
 	j.look(checkCap, seats <= most, func() string { return fmt.Sprintf("%d are active, %d may be", seats, j.set.TotalActiveUsers) })
 	if most == j.set.TotalActiveUsers && most > 0 {
 		n.OverActive = max(n.OverActive, float64(j.active)/float64(most)-1)
 	}
 }
 
-func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time) {
+func (j *judge) open(id anteroom.ID, site int16, node int32, accepted, last anteroom.Time) {
 	var i int32
 	if n := len(j.free); n > 0 {
 		i, j.free = j.free[n-1], j.free[:n-1]
@@ -654,9 +680,9 @@ func (j *judge) open(id anteroom.ID, site int16, accepted, last anteroom.Time) {
 		j.book = append(j.book, session{})
 		i = int32(len(j.book) - 1)
 	}
-	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, accepted: accepted}
+	j.book[i] = session{id: id, last: last, from: j.w.now, site: site, node: node, accepted: accepted}
 	j.sessions[id] = i
-	j.watch(event{at: last.Add(j.set.SessionDuration), who: i})
+	j.watch(event{at: j.ends(&j.book[i]), who: i})
 	j.active++
 	j.bySite[site]++
 }
@@ -666,6 +692,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	w := j.w
 	p := &w.people[who]
 	if !q.visit.Fresh && (p.entered != 0 || p.habits&clone != 0 || w.sc.Visitors.Clones > 0) {
+		j.overdue()
 		i, alive := j.sessions[q.visit.Ticket.ID]
 		// A session is where it began. Other sites have to ask there.
 		was := j.used[q.visit.Ticket.ID]
@@ -969,3 +996,7 @@ func (j *judge) point() {
 		j.numbers.LineEmpty = w.since(w.now)
 	}
 }
+
+var zzDone bool
+
+func hexID(id anteroom.ID) string { return fmt.Sprintf("%x", id[:5]) }

@@ -996,7 +996,3 @@ func (j *judge) point() {
 		j.numbers.LineEmpty = w.since(w.now)
 	}
 }
-
-var zzDone bool
-
-func hexID(id anteroom.ID) string { return fmt.Sprintf("%x", id[:5]) }

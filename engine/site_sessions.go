@@ -45,7 +45,7 @@ func (s *Site) lapse(slot uint32) anteroom.Time {
 
 func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
 	if s.DisableSessionRenewal {
-		return s.SessionEnd(accepted).Add(TouchDelay) // doors go by clocks of their own
+		return s.SessionEnd(accepted)
 	}
 	return last.Add(s.SessionDuration + TouchDelay)
 }

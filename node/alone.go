@@ -26,6 +26,7 @@ type alone struct {
 	single   *engine.Single          // the machine
 	revision uint64                  // of the ledger record
 	storing  bool                    // the ledger record is being written
+	stored   chan struct{}           // closes when it is; nil while none is written in the background
 	visited  bool                    // since the machine began: until then nothing is granted, and no record is needed
 	stage    shuffles.Stage          // of the event in force, or of the last one
 	staged   bool                    // stage is in the store
@@ -217,7 +218,7 @@ func (r *Room) storeSoon() {
 	if !r.visited || r.storing || r.closed || !r.single.MustStore() {
 		return
 	}
-	r.storing = true
+	r.storing, r.stored = true, make(chan struct{})
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -226,7 +227,8 @@ func (r *Room) storeSoon() {
 		}
 		r.mu.Lock()
 		// The next call of settle finds out whether another record is due.
-		r.storing = false
+		close(r.stored)
+		r.storing, r.stored = false, nil
 		r.mu.Unlock()
 	}()
 }

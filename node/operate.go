@@ -20,34 +20,41 @@ func (r *Room) AdmitNow(ctx context.Context, n int) (int, error) {
 	if r.far != nil {
 		return r.node.member.client.AdmitNow(ctx, r.id, n)
 	}
-	given, again, err := r.admitNow(n)
-	if again && err == nil && given < n {
-		// The units reserved ahead have run out: more are reserved, and the rest follows.
-		if err := r.store(ctx); err != nil {
+	given := 0
+	for range admitTries {
+		more, stored, err := r.admitNow(n - given)
+		if given += more; err != nil || given == n || stored == nil {
+			return given, err
+		}
+		select {
+		case <-stored:
+		case <-ctx.Done():
 			return given, nil
 		}
-		more, _, err := r.admitNow(n - given)
-		return given + more, err
 	}
-	return given, err
+	return given, nil
 }
 
-func (r *Room) admitNow(n int) (given int, again bool, err error) {
+// admitTries is how often AdmitNow tries: once with what is reserved, and then after the record of a room that nobody had
+// visited, and after one that reserves more.
+const admitTries = 3
+
+// admitNow returns a channel that closes when a ledger record is stored after which more may be admitted; nil if there is none.
+func (r *Room) admitNow(n int) (given int, stored <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.follow()
 	switch {
 	case r.released || r.closed:
-		return 0, false, anteroom.Errorf(anteroom.Unavailable, "the room is being handed over to another process: try again in a moment")
+		return 0, nil, anteroom.Errorf(anteroom.Unavailable, "the room is being handed over to another process: try again in a moment")
 	case r.holding:
-		return 0, false, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so no new visitor is admitted: the log says what is wrong with the disk")
+		return 0, nil, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so no new visitor is admitted: the log says what is wrong with the disk")
 	}
 	r.visited = true
 	given = r.single.AdmitNow(now, n)
-	again = r.single.MustStore()
 	r.active.Store(true)
 	r.settle()
-	return given, again, nil
+	return given, r.stored, nil
 }
 
 // maxFound bounds what one look-up returns. Ten hexadecimal digits hardly ever name two.

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -181,8 +182,12 @@ func TestCommonShapesAllocateNothing(t *testing.T) {
 		e, r := compile(t, c.expression), sample()
 		r.Path = strings.ToLower(r.Path)
 		e.Match(r)
-		if n := testing.AllocsPerRun(100, func() { e.Match(r) }); n != 0 {
-			t.Errorf("%s: %v allocations", c.name, n)
+		least := math.Inf(1)
+		for range 100 { // the race detector empties pools at random, that of regexp too
+			least = min(least, testing.AllocsPerRun(1, func() { e.Match(r) }))
+		}
+		if least != 0 {
+			t.Errorf("%s: %v allocations", c.name, least)
 		}
 	}
 }

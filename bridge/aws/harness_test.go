@@ -80,8 +80,9 @@ func (w *world) start(room anteroom.Room, change func(*Config)) {
 	}
 	ctx, stop := context.WithCancel(w.Context())
 	nodeEnded, bridgeEnded := make(chan struct{}), make(chan struct{})
-	go func() { defer close(nodeEnded); w.node.Run(ctx) }()
-	go func() { defer close(bridgeEnded); w.bridge.Run(ctx) }()
+	n, b := w.node, w.bridge // a test may put others in their place
+	go func() { defer close(nodeEnded); n.Run(ctx) }()
+	go func() { defer close(bridgeEnded); b.Run(ctx) }()
 	w.end = func() { stop(); <-nodeEnded; <-bridgeEnded }
 }
 

@@ -243,9 +243,9 @@ func (d *Door) Confirmed(batch uint64) {
 	d.touches.heard(end)
 }
 
-// TakePolls returns the check-ins answered since the last call.
+// TakePolls returns the check-ins answered since the last call. They are valid until the next visit.
 func (d *Door) TakePolls() []Poll {
 	p := d.polls
-	d.polls = make([]Poll, 0, len(p)) // as many may come again
+	d.polls = p[:0]
 	return p
 }

@@ -64,7 +64,8 @@ func (n *Node) open(ctx context.Context, room anteroom.Room, events []engine.Eve
 }
 
 // begin starts the machine, or replaces it: as a new incarnation if the memory of the previous one is lost. The room's
-// storing flag is set before and cleared after.
+// storing flag is set before and cleared after. The ledger record of the new machine is stored once somebody comes,
+// or at once if the memory was lost.
 func (r *Room) begin(ctx context.Context, events []engine.Event, forgot bool) error {
 	defer r.storesNothing(false)
 	n, name := r.node, r.schedule.plan.Name

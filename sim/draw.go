@@ -121,8 +121,7 @@ func Drawn(seed uint64) Scenario {
 }
 
 // drawEnds lets sessions end without renewal in one of five worlds. It leaves out those whose wall clocks jump: while a site is
-// cut off, its next process may go by such a clock, and ends such sessions too early. No limit suffers, for the clock of the
-// coordinator says when a seat is free.
+// cut off, its next process may go by such a clock, and ends such sessions too early (TRACK-RECORD.md, seeds 77 and 151).
 func drawEnds(sc *Scenario, rng *rand.Rand) {
 	if rng.IntN(5) != 0 || sc.Pass > 0 || len(sc.Faults.Jumps) > 0 {
 		return

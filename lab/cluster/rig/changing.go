@@ -49,6 +49,7 @@ func changing() []Case {
 	all, cut := run("kill-all", "kill -9 of all nodes at once, three times", 150*time.Second, twoChanges, killingAll), edge("cut-edge", "an edge is cut off for twenty seconds", 20*time.Second)
 	for _, c := range []*Case{&all, &cut} {
 		c.Room.Session, c.Room.Active = time.Minute, 100
+		c.Room.First = c.Room.Session // who could not ask a second time meanwhile keeps the session, as the judge counts
 	}
 	cases := []Case{
 		run("restart-twice", "every node is restarted in turn, twice", 150*time.Second, oneChange, rolling(8*time.Second, 1, func(*Node) {})),

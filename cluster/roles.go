@@ -18,7 +18,8 @@ import (
 //
 // The observer measures that time with its own monotonic clock, and only while its own renewals come back through the
 // same watch: everything written before them has then arrived, too. While the store accepts no writes, and for a moment
-// after that, no member counts as silent, because none can be heard.
+// after that, no member counts as silent, because none can be heard. The same holds while nothing arrives: a watch that
+// goes on later tells only the newest value of each key, and the own one may be the first.
 //
 // A holder stops holdsFor after its last renewal. That is later than others may take the role, so that a pause of the
 // store moves no role. For a while, two processes may hold a role; the later one has the greater epoch, and the work for
@@ -130,6 +131,7 @@ type Roles struct {
 	revision uint64               // of its own key
 	renewals []renewal            // of its own key, still on their way back
 	current  time.Time            // everything written before is known here; zero: nothing is
+	arrived  time.Time            // when one of its own renewals came back last
 	steady   time.Time            // since when its own renewals come back without a pause
 	handed   time.Time            // when a role was last given away
 	shunned  map[string]time.Time // when a node did not take a role that was given up for it
@@ -240,11 +242,11 @@ func (r *Roles) knows(now time.Time) bool { return now.Sub(r.current) < 2*pauseM
 func (r *Roles) cameBack() {
 	told := r.members[r.cfg.Self.Node].revision
 	for len(r.renewals) > 0 && r.renewals[0].revision <= told {
-		sent := r.renewals[0].sent
-		if sent.Sub(r.current) > pauseMost {
-			r.steady = sent
+		now := time.Now()
+		if now.Sub(r.arrived) > pauseMost {
+			r.steady = now
 		}
-		r.current, r.renewals = sent, r.renewals[1:]
+		r.current, r.arrived, r.renewals = r.renewals[0].sent, now, r.renewals[1:]
 	}
 }
 

@@ -44,6 +44,58 @@ type stuck struct {
 	mu     sync.Mutex
 	hang   bool
 	behind bool
+	kept   map[string]cluster.Change // what a watch of members holds back, of each key the newest; nil: nothing
+	told   map[string]cluster.Entry  // what it told last
+	tell   func(cluster.Change)
+}
+
+func (s *stuck) Watch(ctx context.Context, prefix string, fn func(cluster.Change)) error {
+	return s.Space.Watch(ctx, prefix, func(c cluster.Change) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.kept != nil && prefix == "members." {
+			s.kept[c.Key], s.tell = c, fn
+			return
+		}
+		if s.told == nil {
+			s.told = map[string]cluster.Entry{}
+		}
+		s.told[c.Key] = c.Entry
+		fn(c)
+	})
+}
+
+// Get knows no more than a watch that holds something back: a replica that lags.
+func (s *stuck) Get(ctx context.Context, key string) (cluster.Entry, error) {
+	s.mu.Lock()
+	e, known := s.told[key]
+	lags := s.kept != nil && known
+	s.mu.Unlock()
+	if lags {
+		return e, nil
+	}
+	return s.Space.Get(ctx, key)
+}
+
+// hold keeps back what is told of members; release tells the newest of each key, the own one some time before the others.
+func (s *stuck) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = map[string]cluster.Change{}
+}
+
+func (s *stuck) release(own string) {
+	s.mu.Lock()
+	s.tell(s.kept[own])
+	delete(s.kept, own)
+	s.mu.Unlock()
+	time.Sleep(400 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.kept {
+		s.tell(c)
+	}
+	s.kept = nil
 }
 
 func (s *stuck) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
@@ -260,6 +312,26 @@ func TestRolesOfThePaused(t *testing.T) {
 		x.actors["a"].cut = false
 		x.pass(20 * time.Second)
 		x.balanced("a", "b")
+	})
+}
+
+// TestRolesOfAWatchThatGoesOn: a member hears nothing for a while, though its own renewals are written. What it hears
+// then is the newest value of each key, its own first: it takes nobody for silent.
+func TestRolesOfAWatchThatGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		a := x.start("a")
+		b := x.start("b")
+		x.pass(3 * time.Second)
+		x.balanced("a", "b")
+		b.lost = func(role string) { t.Errorf("b loses %s", role) }
+		a.space.hold()
+		x.pass(8 * time.Second)
+		a.space.release("members.a")
+		x.pass(5 * time.Second)
+		x.balanced("a", "b")
+		b.lost = func(string) {}
 	})
 }
 

@@ -191,7 +191,11 @@ func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) err
 	r.mu.Lock()
 	h := r.roles[role]
 	heard := r.members[h.Node].revision
+	back := h.Boot != r.cfg.Self.Boot && r.alive(h, time.Now()) // heard since the plan was made
 	r.mu.Unlock()
+	if back {
+		return ErrRevision
+	}
 	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
 		// What was heard may be out of date: the key itself says whether the holder has renewed it since.
 		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)

@@ -164,5 +164,5 @@ func (a *attachment) connectCore() error {
 			return fmt.Errorf("natslink: connection to the embedded server: %w", errors.Join(w.last(), (*conn.to).LastError()))
 		}
 	}
-	return nil
+	return a.hearCores()
 }

@@ -52,7 +52,8 @@ const (
 	// start together share them.
 	settle = time.Second
 	// handEvery is the shortest time between two roles that a member with more than its share gives away, and handAgain
-	// the shortest time until a role may be given away again. The receiver has handWithin to take it; if it does not,
+	// the shortest time until a role may be given away again, and any role after one was taken from a silent member:
+	// each change stops admissions for a moment. The receiver has handWithin to take it; if it does not,
 	// it gets none for handShun.
 	handEvery  = time.Second
 	handAgain  = 10 * time.Second
@@ -134,6 +135,7 @@ type Roles struct {
 	arrived  time.Time            // when one of its own renewals came back last
 	steady   time.Time            // since when its own renewals come back without a pause
 	handed   time.Time            // when a role was last given away
+	seized   time.Time            // when a role was last taken from a holder that had not given it up
 	shunned  map[string]time.Time // when a node did not take a role that was given up for it
 	leaving  bool                 // it takes no more roles
 }
@@ -367,6 +369,14 @@ func (r *Roles) onRole(role string, c Change) {
 		}
 		h.revision, h.since = c.Revision, time.Now()
 	}
+	r.replace(role, h)
+}
+
+// replace notes the key of a role; r.mu is held.
+func (r *Roles) replace(role string, h holding) {
+	if before := r.roles[role]; before.Node != "" && h.Node != "" && h.Boot != before.Boot && !r.alive(before, h.since) {
+		r.seized = h.since
+	}
 	r.roles[role] = h
 }
 
@@ -502,7 +512,7 @@ func (r *Roles) write(ctx context.Context, role string, h holding, revision uint
 	if err == nil {
 		r.mu.Lock()
 		if h.revision, h.since = got, time.Now(); got > r.roles[role].revision {
-			r.roles[role] = h
+			r.replace(role, h)
 		}
 		r.mu.Unlock()
 	}

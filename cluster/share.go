@@ -159,8 +159,10 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 		return nil, "", "", next
 	}
 	// One at a time: each change of a role stops admissions of its rooms for a moment.
-	if at := r.handed.Add(handEvery); at.After(now) {
-		return nil, "", "", earlier(next, at)
+	for _, at := range []time.Time{r.handed.Add(handEvery), r.seized.Add(handAgain)} {
+		if at.After(now) {
+			return nil, "", "", earlier(next, at)
+		}
 	}
 	for role := range r.held {
 		if at := r.roles[role].since.Add(handAgain); at.After(now) {

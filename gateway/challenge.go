@@ -71,11 +71,14 @@ func newChallenger(s *setup) *challenger {
 	return c
 }
 
-// question is what a visitor is asked: 32 characters that only we can make, of room and ticket.
-func (c *challenger) question(room anteroom.RoomID, id anteroom.ID) string {
-	mac := hmac.New(sha256.New, c.key[:])
+// question is what a visitor is asked: 32 characters that only we can make, of room and ticket, and for active users of the network.
+func (x *exchange) question(id anteroom.ID) string {
+	mac := hmac.New(sha256.New, x.s.challenge.key[:])
 	mac.Write(id[:])
-	mac.Write([]byte(room))
+	mac.Write([]byte(x.room.ID))
+	if x.decision.Ticket.Accepted() { // an active user, who is asked in each network
+		mac.Write(binary.BigEndian.AppendUint32(nil, x.s.Keys.Network(x.client)))
+	}
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
@@ -110,7 +113,7 @@ func (x *exchange) answered(id anteroom.ID) (came result) {
 	question := ""
 	eachCookie(x.r.Header["Cookie"], c.cookie, func(value string) {
 		if question == "" {
-			question = c.question(x.room.ID, id)
+			question = x.question(id)
 		}
 		asked, answer, _ := strings.Cut(value, ".")
 		if came != unanswered || asked != question {
@@ -162,7 +165,7 @@ func (x *exchange) challenge(view *page.View) {
 		return
 	}
 	x.challenged(analytics.ChallengesIssued)
-	question := c.question(x.room.ID, d.Ticket.ID)
+	question := x.question(d.Ticket.ID)
 	view.Kind, view.Infinite = c.Kind, d.InForce.InfiniteQueue
 	if c.Kind == page.Turnstile {
 		view.Challenge = page.AppendTurnstile(nil, question, c.cookie, c.SiteKey, x.room.seesChallenge(d.InForce.Event))

@@ -62,7 +62,9 @@ type Config struct {
 	Rooms []anteroom.Room
 	// Rules are the compiled rules by room; a room that is not there has none.
 	Rules map[anteroom.RoomID]*rules.Set
-	// Geo knows where addresses are, for rules. Nil: nothing is known.
+	// Unbounded are networks whose first requests have no bound, by room.
+	Unbounded map[anteroom.RoomID]*rules.Networks
+	// Geo knows where addresses are, for rules and lists of ASNs. Nil: nothing is known.
 	Geo rules.Geo
 	// Crawlers verifies search-engine crawlers, for CrawlerBypass and for rules. If nil, no client counts as one.
 	Crawlers Crawlers
@@ -183,6 +185,8 @@ type Gateway struct {
 	draws     draws
 	addresses *lanes[netip.Addr]
 	sessions  *lanes[anteroom.ID]
+	crowds    *crowds
+	alarms    logBound
 	token     string // names this process in hopHeader
 	drain     chan struct{}
 	drainOnce sync.Once
@@ -208,6 +212,7 @@ func newGateway() *Gateway {
 		draws:     newDraws(),
 		addresses: newLanes[netip.Addr](),
 		sessions:  newLanes[anteroom.ID](),
+		crowds:    newCrowds(),
 		token:     "anteroom-" + hex.EncodeToString(id[:]),
 		drain:     make(chan struct{}),
 		closing:   make(chan struct{}),

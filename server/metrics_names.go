@@ -86,6 +86,7 @@ var (
 	mRequests      = counter("requests_total", "Requests from visitors.")
 	mUncovered     = counter("uncovered_requests_total", "Requests that no room covers.")
 	mPasses        = counter("passes_issued_total", "Passes issued to active users, by which edges send their requests straight to the origin.")
+	mShared        = counter("shared_sessions_total", "Sessions used from more networks than session_networks, by what was done about them.", "action")
 	mPreflights    = counter("preflight_requests_total", "CORS preflight requests; they bypass rooms and are not counted.")
 	mRefused       = counter("refused_requests_total", "Requests refused by Anteroom: malformed, oversized, or too many.", "status")
 	mForeignHops   = counter("ignored_forwarding_headers_total", "Requests with forwarding headers from an address that is not in trusted_proxies.")

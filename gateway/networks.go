@@ -136,7 +136,7 @@ func (x *exchange) countNetworks(v *anteroom.Visit) {
 		v.Networks = x.networks()
 		x.decision = rm.door.Decide(x.r.Context(), *v)
 	case SharedChallenged:
-		if x.answered(id) == solved {
+		if came := x.answered(id); came == solved || came == waived {
 			x.g.crowds.vouch(id, network)
 			return
 		}

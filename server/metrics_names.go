@@ -69,7 +69,7 @@ var (
 	mNoShows       = counter("no_shows_total", "Visitors who were called and did not come in time.", "room")
 	mOvertakes     = counter("overtakes_total", "Visitors admitted without being called while others in touch waited at the same site.", "room")
 	mRevoked       = counter("revoked_sessions_total", "Sessions that the origin or an operator ended.", "room")
-	mChallenges    = counter("challenges_total", "Challenges. issued: in a page. solved: visitors who solved theirs. unsolved: requests of visitors who were asked and have not answered. failed: wrong answers. waived: visitors who waited so long that nothing is asked any more. held: requests of visitors who are not admitted until they solve it.", "room", "result")
+	mChallenges    = counter("challenges_total", "Challenges. issued: in a page. solved: visitors who solved theirs. unsolved: requests of visitors who were asked and have not answered. failed: wrong answers. waived: visitors who waited so long that nothing is asked any more, or whose token a hook with fail_open could not verify. held: requests of visitors who are not admitted until they solve it.", "room", "result")
 	mWait          = histogram("wait_seconds", "Time from arrival to admission, for visitors admitted from the queue.", "room")
 	mSession       = histogram("session_seconds", "Time from admission to the last request, for sessions that ended.", "room")
 	mEstimateError = histogram("estimate_error_seconds", "Actual wait minus the first estimate that the visitor saw; negative when the wait was shorter.", "room")

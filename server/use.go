@@ -221,12 +221,16 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 
 // challengeOf is what the file says about challenges.
 func challengeOf(c config.Challenge) (out gateway.Challenge, err error) {
-	out = gateway.Challenge{Difficulty: c.Difficulty, Patience: c.Patience, SiteKey: c.SiteKey, VerifyURL: c.VerifyURL}
+	out = gateway.Challenge{Difficulty: c.Difficulty, MaxDifficulty: c.MaxDifficulty, Patience: c.Patience, SiteKey: c.SiteKey, VerifyURL: c.VerifyURL, ScriptURL: c.ScriptURL}
 	switch c.Provider {
 	case config.ChallengeWork:
 		out.Kind = page.Work
 	case config.ChallengeTurnstile:
 		out.Kind = page.Turnstile
+	case config.ChallengeExt:
+		out.Kind, out.FailOpen = page.Hook, c.FailOpen
+	}
+	if out.Kind > page.Work && c.SecretFile != "" {
 		out.Secret, err = c.Secret()
 	}
 	return out, err

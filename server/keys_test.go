@@ -85,6 +85,7 @@ var effects = map[string]string{
 	"cluster.node":                    "server TestClusterStatus",
 	"cluster.secret_file":             "natslink: TestAnotherSecretGetsNothing",
 	"cluster.listen":                  "lab/cluster: every run",
+	"cluster.shut_out":                "natslink: TestAnEdgesSecretIsOneEdges; TestAnEdgesSecretMakesNoTokenAndNoBackup",
 	"cluster.cores":                   "lab/cluster: kill",
 	"cluster.join":                    "lab/cluster: every run",
 	"cluster.hub":                     "lab/cluster: every run",

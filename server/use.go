@@ -26,7 +26,12 @@ import (
 )
 
 // CheckSecret is what the secret of a cluster must satisfy; it belongs into config.LoadOptions.
-func CheckSecret(secret string) error { return natslink.CheckSecret(secret) }
+func CheckSecret(secret string, core bool) error { return natslink.CheckSecret(secret, core) }
+
+// EdgeSecret makes the secret of an edge from that of the cluster: see [natslink.EdgeSecret].
+func EdgeSecret(secret, cluster, node string) (string, error) {
+	return natslink.EdgeSecret(secret, cluster, node)
+}
 
 // Check is what rooms must satisfy together; it belongs into config.LoadOptions.
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {

@@ -176,16 +176,19 @@ func errOfCores(key string, cores []string) error {
 }
 
 // rightsOfEdges are the permissions of processes with the secret of an edge, which has no part in managing streams, and writes
-// none of these subjects. What others are answered it does not hear: its own answers come to inboxes of another name.
+// none of these subjects. It neither hears what others are answered nor answers them, and does not learn the inboxes at which they hear of
+// changes; its own answers come to inboxes of another name. Nor does it
+// listen where streams do: NATS would deliver there, past all permissions, what a consumer of the edge's finds in another stream, but it
+// delivers only where somebody listens.
 func rightsOfEdges(subjects ...string) string {
-	forbidden := []string{"$SYS.>"}
-	for _, r := range append([]string{"STREAM.UPDATE.>", "STREAM.PURGE.>"}, destructive...) {
+	forbidden := []string{"$SYS.>", "_INBOX.>", "_EDGE.>"}
+	for _, r := range append([]string{"STREAM.UPDATE.>", "STREAM.PURGE.>", "CONSUMER.LIST.>", "CONSUMER.NAMES.>", "CONSUMER.INFO.>"}, destructive...) {
 		forbidden = append(forbidden, "$JS.API."+r, "$JS.*.API."+r)
 	}
 	for _, s := range subjects {
 		forbidden = append(forbidden, s, "$JS.API."+s, "$JS.*.API."+s)
 	}
-	return `publish: {deny: ["` + strings.Join(forbidden, `", "`) + `"]}, subscribe: {deny: ["$SYS.>", "_INBOX.>"]}`
+	return `publish: {deny: ["` + strings.Join(forbidden, `", "`) + `"]}, subscribe: {deny: ["$SYS.>", "_INBOX.>", "$JS.>", "$KV.>", "` + ownNames + `.journal.>"]}`
 }
 
 // keysOf are the subjects of keys in a bucket.

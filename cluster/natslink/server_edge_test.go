@@ -84,6 +84,8 @@ func TestAnEdgeWritesNothingOfTheCores(t *testing.T) {
 		{edge.att.shared, "$JS.API.STREAM.DELETE.KV_anteroom_shared"},
 		{edge.att.site, "$JS.API.STREAM.UPDATE.anteroom_journal"},
 		{edge.att.site, "$JS.API.STREAM.PURGE.anteroom_journal"},
+		{edge.att.shared, "$JS.API.CONSUMER.LIST.KV_anteroom_shared"},
+		{edge.att.shared, "$JS.hub.API.CONSUMER.NAMES.KV_anteroom_shared"},
 	} {
 		bare := strings.TrimPrefix(strings.TrimPrefix(try.subject, "$JS.hub.API."), "$JS.API.")
 		if m, err := try.nc.Request(try.subject, sealed(bare), 300*time.Millisecond); err == nil {
@@ -104,6 +106,42 @@ func TestAnEdgeWritesNothingOfTheCores(t *testing.T) {
 		[]byte(`{"stream_name":"KV_anteroom_shared","config":{"deliver_subject":"$KV.anteroom_shared.manage.token.1","ack_policy":"none","filter_subject":"$KV.anteroom_shared.acme/certificate"}}`), time.Second)
 	if err != nil || !strings.Contains(string(push.Data), "cycle") {
 		t.Errorf("a consumer that writes: %+v, %v", push, err)
+	}
+	// It cannot answer in the name of others.
+	asked, err := core.att.shared.SubscribeSync(core.att.shared.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	core.att.shared.Flush()
+	edge.att.shared.Publish(asked.Subject, []byte("forged"))
+	edge.att.shared.Flush()
+	core.att.shared.Flush()
+	if n, _, err := asked.Pending(); n != 0 || err != nil {
+		t.Errorf("%d forged answers arrived, %v", n, err)
+	}
+	// Nor by a consumer that delivers into another stream, while somebody listens there.
+	edge.att.site.Subscribe("anteroom.journal.site.00", func(*nats.Msg) {})
+	edge.att.site.Subscribe("$KV.anteroom_site.roles.a", func(*nats.Msg) {})
+	edge.att.site.Flush()
+	mine := edge.att.site.NewInbox()
+	delivered, err := edge.att.site.SubscribeSync(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, into := range []string{"anteroom.journal.site.00", "$KV.anteroom_site.roles.a", mine} {
+		if _, err := edge.att.site.Request("$JS.API.CONSUMER.CREATE.KV_anteroom_site",
+			[]byte(`{"stream_name":"KV_anteroom_site","config":{"deliver_subject":"`+into+`","ack_policy":"none","filter_subject":"$KV.anteroom_site.members.edge"}}`), time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 { // what is delivered here has been delivered to the others
+		put(t, edge.Site(), "members.edge", "of the edge")
+		if _, err := delivered.NextMsg(5 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := core.att.site.Request("$JS.API.STREAM.INFO.anteroom_journal", nil, time.Second); err != nil || !strings.Contains(string(info.Data), `"messages":0,`) {
+		t.Errorf("the journal: %s, %v", info.Data, err)
 	}
 	// Nor does it hear what others are answered.
 	deaf := make(chan struct{}, 1)
@@ -197,5 +235,64 @@ func TestAnEdgesSecretLeadsNotBack(t *testing.T) {
 		if _, err := EdgeSecret(bad[0], bad[1], bad[2]); err == nil {
 			t.Errorf("%.10q: made", bad)
 		}
+	}
+}
+
+// TestAnEdgeOfAnotherSite: what holds at the hub holds for an edge whose cores reach the hub by a link.
+func TestAnEdgeOfAnotherSite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	hubConfig := single(t, "dublin")
+	hub := join(t, hubConfig)
+	put(t, hub, "manage.token.1", "of the core")
+	farConfig := single(t, "paris")
+	farConfig.Hub = []string{hubConfig.Listen}
+	join(t, farConfig)
+	own := edgeOf(t, farConfig)
+	own.Secret = edgeSecret(t, "edge")
+	edge := join(t, own)
+	if e, err := edge.Get(t.Context(), "manage.token.1"); err != nil || string(e.Value) != "of the core" {
+		t.Errorf("a shared key: %q, %v", e.Value, err)
+	}
+	put(t, edge, "acme/certificate", "of the edge")
+	if _, err := hub.hub.last(t.Context(), "$KV.anteroom_shared.acme/certificate"); err != nil {
+		t.Errorf("a key of an edge at the hub: %v", err)
+	}
+	sealed := envelope{number: 1, kind: kindValue, data: []byte("forged")}.seal("$KV.anteroom_shared.manage.token.1")
+	for _, way := range []string{"", "$JS.hub.API.", "$JS.API.", "$JS.site-paris.API."} {
+		if m, err := edge.att.shared.Request(way+"$KV.anteroom_shared.manage.token.1", sealed, 300*time.Millisecond); err == nil {
+			t.Errorf("by %q: %s", way, m.Data)
+		}
+	}
+	// Nor by consumers, at the hub or at the mirror.
+	mine := edge.att.shared.NewInbox()
+	delivered, err := edge.att.shared.SubscribeSync(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, into := range []string{"$JS.hub.API.$KV.anteroom_shared.manage.token.1", "$KV.anteroom_shared.manage.token.1", mine} {
+		for api, stream := range map[string]string{"$JS.API.": "MIRROR_KV_anteroom_shared", "$JS.hub.API.": "KV_anteroom_shared"} {
+			edge.att.shared.Subscribe(into, func(*nats.Msg) {})
+			if _, err := edge.att.shared.Request(api+"CONSUMER.CREATE."+stream,
+				[]byte(`{"stream_name":"`+stream+`","config":{"deliver_subject":"`+into+`","ack_policy":"none","filter_subject":"$KV.anteroom_shared.acme/certificate"}}`), 3*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 20 { // each comes twice, and has been delivered to the others then
+		put(t, edge, "acme/certificate", "of the edge")
+		for range 2 {
+			if _, err := delivered.NextMsg(10 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if e, err := hub.Get(t.Context(), "manage.token.1"); err != nil || string(e.Value) != "of the core" {
+		t.Errorf("a shared key became %q, %v", e.Value, err)
+	}
+	if row, err := hub.hub.last(t.Context(), "$KV.anteroom_shared.manage.token.1"); err != nil || row.seq != 1 {
+		t.Errorf("a shared key was written as %d, %v", row.seq, err)
 	}
 }

@@ -14,7 +14,8 @@
 //  4. Requests of the waiting page (ask.go) take the next two steps and are always answered here. A CORS preflight
 //     goes on without them, with a bound per address.
 //  5. Every ticket among the cookies is opened, and the best one counts (gate.go).
-//  6. node.Room decides. It is the only place where admission is decided.
+//  6. node.Room decides. It is the only place where admission is decided. The networks that use a session are counted; beyond
+//     the room's bound they are an alarm, are asked a challenge, or end it (networks.go).
 //  7. If admitted, the request goes to the origin with a signed proof (proxy.go, pass.go), as a tunnel for
 //     WebSockets (tunnel.go). Otherwise the visitor gets the waiting page or its JSON (respond.go).
 //  8. The origin's response passes back. The ticket is added, and the origin's command to revoke is obeyed and

@@ -25,7 +25,8 @@ const edgeKeys = 3 * 32
 // IsEdgeSecret reports whether a secret is that of an edge, and not the cluster's.
 func IsEdgeSecret(secret string) bool { return strings.HasPrefix(secret, edgeMark) }
 
-// EdgeSecret makes the secret of an edge from that of the cluster. The node will have that name.
+// EdgeSecret makes the secret of an edge from that of the cluster. The node has that name, or one that begins with it and a hyphen:
+// edges that come and go with the load share one.
 func EdgeSecret(secret, clusterName, node string) (string, error) {
 	if err := CheckSecret(secret, true); err != nil {
 		return "", err
@@ -135,7 +136,7 @@ func edgeCredentials(cfg ClusterConfig) (*credentials, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
-		if name := e.own.Leaf.Subject.CommonName; name != cfg.Node {
+		if name := e.own.Leaf.Subject.CommonName; name != cfg.Node && !strings.HasPrefix(cfg.Node, name+"-") {
 			return nil, fmt.Errorf("cluster: the secret is for the edge %q, and this is %q: set cluster.node, or make a secret for this node with: anteroom cluster edge %s", name, cfg.Node, cfg.Node)
 		}
 		if i == 0 {

@@ -186,10 +186,17 @@ func TestAnEdgesSecretIsOneEdges(t *testing.T) {
 	if err := start(t, edge("edge-1", one)).ready(ctx); err == nil {
 		t.Error("an edge that is shut out is in")
 	}
+	// Edges that scale share a secret, and are shut out together.
+	within(t, 10*time.Second, start(t, edge("edge-2-x7f", other)).ready)
+	bound, end := context.WithTimeout(t.Context(), 2*time.Second)
+	defer end()
+	if err := start(t, edge("edge-1-x7f", one)).ready(bound); err == nil {
+		t.Error("an edge of a group that is shut out is in")
+	}
 	// An edge with the secret of the cluster goes on as before.
 	within(t, 10*time.Second, start(t, edge("edge-3", testSecret)).ready)
 
-	if _, err := attach(t.Context(), edge("edge-1", other)); err == nil || !strings.Contains(err.Error(), `for the edge "edge-2"`) {
+	if _, err := attach(t.Context(), edge("edge-23", other)); err == nil || !strings.Contains(err.Error(), `for the edge "edge-2"`) {
 		t.Errorf("another edge's secret: %v", err)
 	}
 	core := single(t, "paris")

@@ -100,7 +100,8 @@ func edgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edge NODE", Short: "Make the secret of an edge from that of the cluster", Args: names("NODE"),
 		Long: `Make the secret of an edge from that of the cluster, which --secret-file names. Put the output into the
-secret file of the edge and nowhere else; the edge then has the name NODE. With it, it serves visitors,
+secret file of the edge and nowhere else; the edge then has the name NODE. Edges with names that begin
+with NODE and a hyphen, like the pods of a deployment, can share it. With it, it serves visitors,
 but cannot change rooms, tokens or ticket keys, and cores can shut it out by its name (cluster.shut_out)
 without a new secret for all others.`,
 		Example: `  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`,

@@ -20,6 +20,9 @@ const (
 	MinRefresh = time.Second
 	MaxRefresh = 10 * time.Minute
 
+	DefaultSessionNetworks = 8
+	MaxSessionNetworks     = 8
+
 	MaxUsers = 1<<31 - 1 // both limits
 
 	MaxRooms             = 10_000

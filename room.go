@@ -143,6 +143,14 @@ const (
 	InfiniteQueue      = "infinite_queue"
 )
 
+// Values of [Room.SessionNetworksAction].
+const (
+	SharedOff       = "off"
+	SharedLog       = "log"
+	SharedChallenge = "challenge"
+	SharedRevoke    = "revoke"
+)
+
 // Values of [Room.RouteSuffixes].
 const (
 	SuffixesCover  = "cover"
@@ -177,6 +185,9 @@ type Room struct {
 	EnabledOriginCommands   []string `key:"enabled_origin_commands" label:"Origin commands" group:"Other" enum:"revoke" doc:"Commands that the origin can send in the response header Cf-Waiting-Room-Command."`
 	PassEdge                string   `key:"pass_edge" label:"Pass for edge" group:"Other" word:"true" max:"64" ours:"true" doc:"Name of the edge that verifies passes with a secret of its own (HS256), shown by \"anteroom key pass --edge NAME\". Empty: any edge verifies them with the public key (ES256)."`
 	Bind                    string   `key:"bind" label:"Bind tickets" group:"Cookie" default:"none" enum:"none,ip-prefix" ours:"true" doc:"What a ticket is bound to: none, or the network of the visitor's address."`
+	SessionNetworks         int      `key:"session_networks" label:"Networks per session" unit:"networks" group:"Limits" default:"8" min:"1" max:"8" ours:"true" doc:"How many networks (an IPv4 /24, an IPv6 /48) may use one session before session_networks_action applies. Each node counts for itself."`
+	SessionNetworksAction   string   `key:"session_networks_action" label:"Sessions used from more networks" group:"Limits" default:"log" enum:"off,log,challenge,revoke" ours:"true" doc:"What happens to a session that more than session_networks networks use. log: an alarm in the log and in a metric, once. challenge: requests from further networks get the waiting page until the challenge is solved there; log, where there is no challenge. revoke: the session ends, and everyone who used it is a new visitor. off: networks are not counted."`
+	FirstRequestList        string   `key:"first_request_list" label:"First requests without bound" group:"Limits" word:"true" max:"50" ours:"true" doc:"Name of a list of addresses, networks or ASNs (kind ip or asn) whose visitors may all be admitted at their first request, however many come at once: an office, a school, the proxy of a company. ASNs need a file in geoip."`
 	TurnstileMode           string   `key:"turnstile_mode" label:"Turnstile mode" group:"Other" default:"invisible" event:"true" enum:"off,invisible,visible_non_interactive,visible_managed" doc:"Whether the waiting page has a challenge, when the configuration names a provider (key challenge). The visible modes show Turnstile's widget; a proof of work is never seen."`
 	TurnstileAction         string   `key:"turnstile_action" label:"Turnstile action" group:"Other" default:"log" event:"true" enum:"log,infinite_queue" doc:"What happens to visitors who have not solved the challenge. log: they are counted. infinite_queue: they see the waiting page and are not admitted, and every visitor sees it until the browser has solved the challenge."`
 

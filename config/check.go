@@ -133,19 +133,33 @@ func isWebURL(s string) bool {
 }
 
 func (l *loader) checkChallenge(c *Challenge) {
-	if c.Provider != ChallengeTurnstile {
-		return
+	web := func(key, value, fix string) {
+		if !isWebURL(value) {
+			l.At("challenge."+key, field.Quote(value)+" is not an http or https URL", fix)
+		}
 	}
-	if c.SiteKey == "" {
-		l.At("challenge.site_key", "is missing", "the site key of the Turnstile widget")
+	switch c.Provider {
+	default:
+		return
+	case ChallengeExt:
+		web("verify_url", c.VerifyURL, "the URL of your hook")
+		web("script_url", c.ScriptURL, "the URL of your script, which the waiting page loads")
+	case ChallengeTurnstile:
+		if c.SiteKey == "" {
+			l.At("challenge.site_key", "is missing", "the site key of the Turnstile widget")
+		}
+		if c.SecretFile == "" {
+			l.At("challenge.secret_file", "is missing", "a file with the secret key of the Turnstile widget")
+		}
+		if c.VerifyURL != "" {
+			web("verify_url", c.VerifyURL, "leave it out for Cloudflare's")
+		}
 	}
 	if c.SecretFile == "" {
-		l.At("challenge.secret_file", "is missing", "a file with the secret key of the Turnstile widget")
-	} else if text, ok := l.Read("challenge.secret_file", c.SecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
-		l.At("challenge.secret_file", "is empty", "put the secret key of the Turnstile widget into it")
+		return
 	}
-	if u, err := url.Parse(c.VerifyURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		l.At("challenge.verify_url", field.Quote(c.VerifyURL)+" is not an http or https URL", "leave it out for Cloudflare's")
+	if text, ok := l.Read("challenge.secret_file", c.SecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
+		l.At("challenge.secret_file", "is empty", "put the secret into it")
 	}
 }
 

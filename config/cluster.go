@@ -19,7 +19,8 @@ type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes with different names never work together."`
 	Site       string      `key:"site" doc:"Name of the data center. The nodes of a site share its sessions and its part of the queue. Default: local for a core, and the name of the cores' site for an edge."`
 	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default Anteroom chooses one and keeps it in the data directory."`
-	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Required in every cluster. To change it, put the secret that is still accepted on a second line."`
+	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Required in every cluster. To change it, put the secret that is still accepted on a second line. An edge gets a secret of its own from \"anteroom cluster edge\"."`
+	ShutOut    []string    `key:"shut_out" doc:"Names of edges that may no longer connect to this core, from its next start on. It works for edges with a secret of their own."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it stores nothing that others need."`
 	Cores      []string    `key:"cores" doc:"The cores of this site by their listen addresses, this one among them: 3 or 5, and the same list on each. By default this core is the only one."`
 	Join       []string    `key:"join" doc:"Addresses of cores of this site, one or more: joins their cluster as an edge. The flag --cluster is a shorter spelling."`
@@ -87,6 +88,14 @@ func (l *loader) checkCluster(c *Cluster) {
 	if c.Listen != "" {
 		l.checkPorts("cluster.listen", c.Listen)
 	}
+	for i, name := range c.ShutOut {
+		if !isLabel(name) {
+			l.At(fmt.Sprintf("cluster.shut_out[%d]", i), field.Quote(name)+" is not the name of a node", "as in anteroom cluster status")
+		}
+	}
+	if len(c.ShutOut) > 0 && c.Listen == "" {
+		l.At("cluster.shut_out", "is for cores, and this is none", "set it at every core of the site")
+	}
 	l.checkPeers("cluster.cores", c.Cores)
 	l.checkPeers("cluster.join", c.Join)
 	l.checkPeers("cluster.hub", c.Hub)
@@ -125,7 +134,7 @@ func (l *loader) checkClusterTrust(c *Cluster) {
 			l.At("cluster.secret_file", "does not hold "+secretForm, "openssl rand -hex 32 makes a good one")
 		} else if l.o.CheckSecret != nil {
 			for _, one := range lines {
-				if err := l.o.CheckSecret(one); err != nil {
+				if err := l.o.CheckSecret(one, c.Listen != "" || len(c.NATS.URL) > 0); err != nil {
 					l.At("cluster.secret_file", err.Error(), "")
 				}
 			}

@@ -162,12 +162,15 @@ type Proof struct {
 
 // Challenge is the key "challenge".
 type Challenge struct {
-	Provider   string        `key:"provider" default:"none" enum:"none,work,turnstile" doc:"work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script."`
-	Difficulty int           `key:"difficulty" default:"10" min:"1" max:"20" doc:"With work, how much is computed; each step doubles it."`
-	Patience   time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait until nothing is asked of them any more. 0s always asks; then such visitors are never admitted where turnstile_action is infinite_queue."`
-	SiteKey    string        `key:"site_key" doc:"With turnstile, the widget's site key."`
-	SecretFile string        `key:"secret_file" file:"true" doc:"With turnstile, file with the widget's secret key."`
-	VerifyURL  string        `key:"verify_url" default:"https://challenges.cloudflare.com/turnstile/v0/siteverify" doc:"With turnstile, URL that verifies tokens. A visitor whose token cannot be verified within 3 s waits on, and the next request tries again."`
+	Provider      string        `key:"provider" default:"none" enum:"none,work,turnstile,ext" doc:"work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script. ext: the page loads your script (script_url), and your hook (verify_url) verifies the tokens that it makes."`
+	Difficulty    int           `key:"difficulty" default:"10" min:"1" max:"20" doc:"With work, how much is computed while the queue is shorter than a minute; each step doubles it."`
+	MaxDifficulty int           `key:"max_difficulty" default:"13" min:"1" max:"20" doc:"With work, how much is computed at most. The work doubles when the queue is a minute long, and each time that its length doubles from there. A value below difficulty keeps the difficulty."`
+	Patience      time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait until nothing is asked of them any more. 0s always asks; then such visitors are never admitted where turnstile_action is infinite_queue."`
+	SiteKey       string        `key:"site_key" doc:"With turnstile, the widget's site key."`
+	SecretFile    string        `key:"secret_file" file:"true" doc:"With turnstile, file with the widget's secret key. With ext, file with a token that the hook gets in its Authorization header; none by default."`
+	VerifyURL     string        `key:"verify_url" doc:"URL that verifies tokens: with turnstile, https://challenges.cloudflare.com/turnstile/v0/siteverify by default; with ext, the hook's. A visitor whose token cannot be verified within 3 s waits on, and the next request tries again."`
+	ScriptURL     string        `key:"script_url" doc:"With ext, URL of the script that the waiting page loads. It calls anteroomSolved with a token."`
+	FailOpen      bool          `key:"fail_open" default:"false" doc:"With ext, whether a visitor with a token counts as having solved the challenge while the hook does not answer."`
 }
 
 // The values of Challenge.Provider.
@@ -175,6 +178,7 @@ const (
 	ChallengeNone      = "none"
 	ChallengeWork      = "work"
 	ChallengeTurnstile = "turnstile"
+	ChallengeExt       = "ext"
 )
 
 // Secret returns what SecretFile holds.

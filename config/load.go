@@ -28,7 +28,7 @@ type LoadOptions struct {
 	Check func(cookieName string, rooms []anteroom.Room) anteroom.Faults
 	// CheckSecret returns an error for a secret of the cluster that is too weak, without the secret in
 	// it; nil means that only the length counts.
-	CheckSecret func(secret string) error
+	CheckSecret func(secret string, core bool) error
 }
 
 // Load reads, resolves and checks a configuration. On any fault it returns none, and an

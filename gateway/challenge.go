@@ -20,16 +20,21 @@ import (
 // Challenge says what visitors who wait are asked to solve, in rooms whose turnstile_mode is not off. Nothing is kept of it: the
 // question follows from the ticket, the answer comes in a cookie, and the ticket says that it was right.
 type Challenge struct {
-	// Kind is page.NoChallenge, page.Work or page.Turnstile.
+	// Kind says what is asked; page.NoChallenge: nothing.
 	Kind page.ChallengeKind
-	// Difficulty of page.Work in bits, 1 to 24; each step doubles the work.
-	Difficulty int
+	// Difficulty of page.Work in bits, 1 to 24; each step doubles the work. It grows with the queue up to MaxDifficulty; less than
+	// Difficulty means that it does not.
+	Difficulty, MaxDifficulty int
 	// Patience is how long visitors wait until they need not solve it any more; zero: they always need to.
 	Patience time.Duration
-	// SiteKey and Secret are those of a Turnstile widget.
+	// SiteKey and Secret are those of a Turnstile widget. A hook gets Secret as bearer token; empty: none.
 	SiteKey, Secret string
-	// VerifyURL verifies tokens; empty means Cloudflare's.
+	// VerifyURL verifies tokens. With page.Turnstile, empty means Cloudflare's.
 	VerifyURL string
+	// ScriptURL is the script that makes tokens for a hook.
+	ScriptURL string
+	// FailOpen lets a visitor through whose token a hook could not verify.
+	FailOpen bool
 	// Transport asks it; nil means one of its own.
 	Transport http.RoundTripper
 }
@@ -51,6 +56,7 @@ const (
 	solved
 	failed
 	unverified // nobody could say
+	waived     // likewise, and the operator lets such visitors through
 )
 
 // newChallenger returns nil when nothing is asked.
@@ -63,20 +69,34 @@ func newChallenger(s *setup) *challenger {
 		// Cut from what the origin gets, as tickets are; a room's suffix has no dot.
 		cookie: s.cookieName + "_.answer",
 		key:    s.Keys.Fixed(ticket.PurposeChallenge),
-		policy: []string{page.ContentSecurityPolicy(page.View{Kind: s.Challenge.Kind})},
+		policy: []string{page.ContentSecurityPolicy(page.View{Kind: s.Challenge.Kind, ScriptURL: s.Challenge.ScriptURL})},
 	}
-	if c.Kind == page.Turnstile {
+	if c.Kind != page.Work {
 		c.verifier = newVerifier(c.Challenge, s.log)
 	}
 	return c
 }
 
-// question is what a visitor is asked: 32 characters that only we can make, of room and ticket.
-func (c *challenger) question(room anteroom.RoomID, id anteroom.ID) string {
-	mac := hmac.New(sha256.New, c.key[:])
+// question is what a visitor is asked: 32 characters that only we can make, of room, ticket and difficulty, and for active users of
+// the network. The first two are the difficulty: a visitor may have been asked when the queue was shorter or longer.
+func (x *exchange) question(id anteroom.ID, bits int) string {
+	mac := hmac.New(sha256.New, x.s.challenge.key[:])
 	mac.Write(id[:])
-	mac.Write([]byte(room))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	mac.Write([]byte(x.room.ID))
+	mac.Write([]byte{byte(bits)})
+	if x.decision.Ticket.Accepted() { // an active user, who is asked in each network
+		mac.Write(binary.BigEndian.AppendUint32(nil, x.s.Keys.Network(x.client)))
+	}
+	return hex.EncodeToString(append([]byte{byte(bits)}, mac.Sum(nil)[:15]...))
+}
+
+// bits is the difficulty for a decision: one more for a queue of a minute, two for two minutes, three for four, and so on.
+func (c *challenger) bits(d *anteroom.Decision) int {
+	if c.Kind != page.Work {
+		return 0
+	}
+	minutes := d.Waiting / max(1, d.InForce.NewUsersPerMinute)
+	return min(c.Difficulty+bits.Len(uint(minutes)), max(c.Difficulty, c.MaxDifficulty))
 }
 
 // askedOf looks whether the visitor has solved the challenge, and says so in the ticket.
@@ -92,7 +112,7 @@ func (x *exchange) askedOf(v *anteroom.Visit) {
 	switch came := x.answered(t.ID); {
 	case came == solved:
 		x.challenged(analytics.ChallengesSolved)
-	case c.Patience > 0 && t.LastCheckIn.Sub(t.Arrival) >= c.Patience:
+	case came == waived, c.Patience > 0 && t.LastCheckIn.Sub(t.Arrival) >= c.Patience:
 		x.challenged(analytics.ChallengesWaived)
 	case came == failed:
 		x.challenged(analytics.ChallengesFailed)
@@ -104,21 +124,24 @@ func (x *exchange) askedOf(v *anteroom.Visit) {
 	v.Unsolved, t.Solved, x.solved = false, true, true
 }
 
+// answersRead bounds the answers of a request that are looked at: one is the visitor's, others are of older tickets and other rooms.
+const answersRead = 8
+
 // answered checks what a visitor answers. An answer to another question is none: it belongs to an older ticket, or to another room.
 func (x *exchange) answered(id anteroom.ID) (came result) {
-	c := x.s.challenge
-	question := ""
+	c, left := x.s.challenge, answersRead
 	eachCookie(x.r.Header["Cookie"], c.cookie, func(value string) {
-		if question == "" {
-			question = c.question(x.room.ID, id)
-		}
 		asked, answer, _ := strings.Cut(value, ".")
-		if came != unanswered || asked != question {
+		if left--; left < 0 || came != unanswered || len(asked) != 32 {
 			return
 		}
-		if c.Kind == page.Turnstile {
-			came = c.verifier.verify(x.r.Context(), question, answer, x.client)
-		} else if came = failed; worked(question, answer, c.Difficulty) {
+		difficulty, err := strconv.ParseUint(asked[:2], 16, 8)
+		if err != nil || asked != x.question(id, int(difficulty)) {
+			return
+		}
+		if c.Kind != page.Work {
+			came = c.verifier.verify(x.r.Context(), token{asked, answer, x.client, x.room})
+		} else if came = failed; int(difficulty) >= c.Difficulty && worked(asked, answer, int(difficulty)) {
 			came = solved
 		}
 	})
@@ -162,12 +185,17 @@ func (x *exchange) challenge(view *page.View) {
 		return
 	}
 	x.challenged(analytics.ChallengesIssued)
-	question := c.question(x.room.ID, d.Ticket.ID)
+	bits := c.bits(d)
+	question := x.question(d.Ticket.ID, bits)
 	view.Kind, view.Infinite = c.Kind, d.InForce.InfiniteQueue
-	if c.Kind == page.Turnstile {
+	switch c.Kind {
+	case page.Turnstile:
 		view.Challenge = page.AppendTurnstile(nil, question, c.cookie, c.SiteKey, x.room.seesChallenge(d.InForce.Event))
-	} else {
-		view.Challenge = page.AppendWork(nil, question, c.cookie, c.Difficulty)
+	case page.Hook:
+		view.ScriptURL = c.ScriptURL
+		view.Challenge = page.AppendHook(nil, question, c.cookie, c.ScriptURL, x.room.Name)
+	default:
+		view.Challenge = page.AppendWork(nil, question, c.cookie, bits)
 	}
 }
 

@@ -28,6 +28,7 @@ type conn struct {
 	agent   string        // User-Agent of that newcomer
 	waiting bool          // the last answer was to somebody who waits
 	last    openedTicket  // of a session
+	known   anteroom.ID   // session whose networks have this client's among them
 
 	limit limit // at which it is closed; ends nothing when nobody hears of its states
 }
@@ -64,6 +65,19 @@ func (c *conn) remember(o openedTicket) {
 	o.value = strings.Clone(o.value) // not the whole header
 	c.mu.Lock()
 	c.last = o
+	c.mu.Unlock()
+}
+
+// counted reports whether the client's network has been counted for the session.
+func (c *conn) counted(id anteroom.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known == id
+}
+
+func (c *conn) count(id anteroom.ID) {
+	c.mu.Lock()
+	c.known = id
 	c.mu.Unlock()
 }
 

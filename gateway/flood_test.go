@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -25,6 +26,7 @@ import (
 type booth struct {
 	t    *testing.T
 	h    http.Handler
+	gw   *Gateway
 	room *node.Room
 }
 
@@ -66,7 +68,7 @@ func inEmptyBooth(t *testing.T, edit func(*anteroom.Room), f func(booth), more .
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := booth{t: t, room: n.Room(rm.ID), h: gw.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := booth{t: t, gw: gw, room: n.Room(rm.ID), h: gw.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Origin", "shop")
 		}))}
 		defer func() {
@@ -445,4 +447,32 @@ func TestPollingFasterGainsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNetworksOfTheListHaveNoBound: a list of networks may take all seats by first requests; the limits of the room hold.
+func TestNetworksOfTheListHaveNoBound(t *testing.T) {
+	lists, err := rules.NewLists([]anteroom.List{{Name: "schools", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "10.0.0.0/16"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schools, fault := lists.Networks("schools")
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	inEmptyBooth(t, func(r *anteroom.Room) { r.TotalActiveUsers, r.NewUsersPerMinute = 100, 300 }, func(b booth) {
+		admitted := map[bool]int{}
+		for n := range 200 {
+			listed := n%2 == 0
+			g := b.guestFrom(1 << 18)
+			if listed {
+				g = b.guestFrom(0)
+			}
+			if g.ask().Admitted {
+				admitted[listed]++
+			}
+		}
+		if admitted[true] < 80 || admitted[false] != 12 || admitted[true]+admitted[false] > 100 {
+			t.Errorf("%d requests of the list and %d of one other address were admitted, want most of 100 and 12", admitted[true], admitted[false])
+		}
+	}, func(c *Config) { c.Unbounded = map[anteroom.RoomID]*rules.Networks{c.Rooms[0].ID: schools} })
 }

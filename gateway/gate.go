@@ -61,6 +61,7 @@ func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
 		ctx = node.WithHeld(ctx, func(d time.Duration) { x.held = d })
 	}
 	x.decision = x.room.door.Decide(ctx, v)
+	x.countNetworks(&v)
 	x.kept(&v)
 	x.decided()
 	return x.decision
@@ -132,8 +133,14 @@ func (x *exchange) visit() anteroom.Visit {
 	return v
 }
 
-// networks are those of the client; none of a proxy that has not said whose request it is.
-func (x *exchange) networks() anteroom.Networks { return x.s.networks(x.client) }
+// networks are those of the client, by which first requests are bounded; none where they are not: of a proxy that has not said whose
+// request it is, and of clients in the room's list.
+func (x *exchange) networks() (none anteroom.Networks) {
+	if x.room.unbounded.Has(x.client, x.s.Geo) {
+		return none
+	}
+	return x.s.networks(x.client)
+}
 
 func (s *setup) networks(client netip.Addr) (none anteroom.Networks) {
 	if s.isTrusted(client) {

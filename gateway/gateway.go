@@ -14,7 +14,8 @@
 //  4. Requests of the waiting page (ask.go) take the next two steps and are always answered here. A CORS preflight
 //     goes on without them, with a bound per address.
 //  5. Every ticket among the cookies is opened, and the best one counts (gate.go).
-//  6. node.Room decides. It is the only place where admission is decided.
+//  6. node.Room decides. It is the only place where admission is decided. The networks that use a session are counted; beyond
+//     the room's bound they are an alarm, are asked a challenge, or end it (networks.go).
 //  7. If admitted, the request goes to the origin with a signed proof (proxy.go, pass.go), as a tunnel for
 //     WebSockets (tunnel.go). Otherwise the visitor gets the waiting page or its JSON (respond.go).
 //  8. The origin's response passes back. The ticket is added, and the origin's command to revoke is obeyed and
@@ -62,7 +63,9 @@ type Config struct {
 	Rooms []anteroom.Room
 	// Rules are the compiled rules by room; a room that is not there has none.
 	Rules map[anteroom.RoomID]*rules.Set
-	// Geo knows where addresses are, for rules. Nil: nothing is known.
+	// Unbounded are networks whose first requests have no bound, by room.
+	Unbounded map[anteroom.RoomID]*rules.Networks
+	// Geo knows where addresses are, for rules and lists of ASNs. Nil: nothing is known.
 	Geo rules.Geo
 	// Crawlers verifies search-engine crawlers, for CrawlerBypass and for rules. If nil, no client counts as one.
 	Crawlers Crawlers
@@ -183,6 +186,8 @@ type Gateway struct {
 	draws     draws
 	addresses *lanes[netip.Addr]
 	sessions  *lanes[anteroom.ID]
+	crowds    *crowds
+	alarms    logBound
 	token     string // names this process in hopHeader
 	drain     chan struct{}
 	drainOnce sync.Once
@@ -208,6 +213,7 @@ func newGateway() *Gateway {
 		draws:     newDraws(),
 		addresses: newLanes[netip.Addr](),
 		sessions:  newLanes[anteroom.ID](),
+		crowds:    newCrowds(),
 		token:     "anteroom-" + hex.EncodeToString(id[:]),
 		drain:     make(chan struct{}),
 		closing:   make(chan struct{}),

@@ -75,6 +75,8 @@ type room struct {
 	rules    *rules.Set  // nil: no rules
 	crawlers bool        // verified crawlers pass
 	session  FindSession // nil: sessions are in cookies
+
+	unbounded *rules.Networks // whose first requests have no bound; nil: none
 }
 
 // door is what the gateway asks of a room: [node.Room], and in tests of single answers a
@@ -304,7 +306,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 			session:  s.Sessions[m.Room.ID],
 		}
-		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID]}
+		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]}
 		one.set(s, change)
 		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
@@ -316,7 +318,7 @@ func (r *room) set(s *setup, c RoomChange) {
 	r.tail = tailOf(c.Room.CookieAttributes, r.scope, r.scope.Path)
 	r.wide = tailOf(c.Room.CookieAttributes, r.scope, r.widePath)
 	r.brand = page.NewBrand(&c.Room)
-	r.template, r.events, r.rules = c.Template, c.EventTemplates, c.Rules
+	r.template, r.events, r.rules, r.unbounded = c.Template, c.EventTemplates, c.Rules, c.Unbounded
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)
 	r.bind = c.Room.Bind == anteroom.BindIPPrefix
@@ -328,6 +330,7 @@ type RoomChange struct {
 	Template       *page.Template
 	EventTemplates map[anteroom.EventID]*page.Template
 	Rules          *rules.Set
+	Unbounded      *rules.Networks
 }
 
 // PrepareRooms is [Gateway.Prepare] when nothing but settings, events and rules of some rooms

@@ -23,6 +23,10 @@ type Stats struct {
 	// Bypassed are requests that no room saw, by why; index with the Bypass constants.
 	Bypassed [BypassReasons]uint64
 
+	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
+	// constants.
+	SharedSessions [SharedActions]uint64
+
 	// RulesExhausted are requests for which rules did not match because they would have taken
 	// too long.
 	RulesExhausted uint64
@@ -83,6 +87,7 @@ type counters struct {
 	refused      [len(refusedStatus)]atomic.Uint64
 	originErrors [OriginErrorKinds]atomic.Uint64
 	bypassed     [BypassReasons]atomic.Uint64
+	shared       [SharedActions]atomic.Uint64
 
 	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
 	inFlight, waiting, streams, tunnels                                                          atomic.Int64
@@ -132,6 +137,9 @@ func (g *Gateway) Stats() Stats {
 	}
 	for i := range c.bypassed {
 		s.Bypassed[i] = c.bypassed[i].Load()
+	}
+	for i := range c.shared {
+		s.SharedSessions[i] = c.shared[i].Load()
 	}
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()

@@ -36,7 +36,7 @@ var limits = map[string][]string{
 	"bridge/aws":     {"maxBody", "maxBatches", "maxSigned", "maxIssued", "maxToken", "maxAuthorize", "maxSkew", "codeTime", "claimWithin", "joinTime", "joinEvery", "joinWithin", "maxNetworks"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
-	"gateway":        {"bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast"},
+	"gateway":        {"bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},

@@ -62,6 +62,9 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	if err := by.need(Admin, "", ""); err != nil {
 		return err
 	}
+	if m.cfg.Edge {
+		return errOfCores
+	}
 	s := m.State()
 	var secret []byte
 	if keys {

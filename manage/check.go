@@ -95,6 +95,13 @@ func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[stri
 			e.CustomPageHTML, one.EventTemplates[e.ID] = &c.html, c.template
 		}
 	}
+	if name := r.FirstRequestList; name != "" {
+		var fault *anteroom.Fault
+		if one.Unbounded, fault = lists.Networks(name); fault != nil {
+			fault.Path = "first_request_list"
+			faults = append(faults, *fault)
+		}
+	}
 	same := func(a, b anteroom.Rule) bool { return a.Expression == b.Expression && a.Disabled == b.Disabled }
 	switch {
 	case len(r.Rules) == 0:

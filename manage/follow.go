@@ -218,7 +218,7 @@ type spare struct {
 
 // sweepNow removes what nobody has needed for a while.
 func (m *Manager) sweepNow(ctx context.Context) {
-	if m.lock(ctx) != nil {
+	if m.cfg.Edge || m.lock(ctx) != nil {
 		return
 	}
 	defer m.unlock()

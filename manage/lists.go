@@ -95,7 +95,7 @@ func (m *Manager) ChangeList(ctx context.Context, by Caller, id anteroom.ListID,
 	return changed, err
 }
 
-// DeleteList deletes a list that no rule uses.
+// DeleteList deletes a list that no room uses.
 func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID) error {
 	if err := by.need(Edit, "", ""); err != nil {
 		return err
@@ -115,13 +115,14 @@ func (m *Manager) DeleteList(ctx context.Context, by Caller, id anteroom.ListID)
 	})
 }
 
-// unused returns an error that names a room whose rules use a list.
+// unused returns an error that names a room which uses a list.
 func (s *State) unused(name string) error {
 	for _, r := range s.rooms {
-		for _, rule := range r.Rules {
-			if UsesList(rule.Expression, name) {
-				return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %[2]s in %[3]s uses the list %[1]s: change the rule first", name, r.Name, r.Zone)
-			}
+		if r.FirstRequestList == name {
+			return anteroom.Errorf(anteroom.Invalid, "first_request_list of the waiting room %[2]s in %[3]s is the list %[1]s: change it first", name, r.Name, r.Zone)
+		}
+		if r.uses(name) {
+			return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %[2]s in %[3]s uses the list %[1]s: change the rule first", name, r.Name, r.Zone)
 		}
 	}
 	return nil
@@ -182,7 +183,7 @@ func (t *tx) setList(operation string, before, after *storedList, shown *anteroo
 	return t.relist(l.Name)
 }
 
-// relist makes anew what was made from lists: the rules that name one.
+// relist makes anew what was made from lists, in the rooms that name one.
 func (t *tx) relist(name string) error {
 	if err := t.next.nameLists(); err != nil {
 		return err
@@ -194,12 +195,12 @@ func (s *State) relist(name string) error {
 	rooms := slices.Clone(s.rooms)
 	byID := maps.Clone(s.byID)
 	for i, r := range rooms {
-		if !slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, name) }) {
+		if !r.uses(name) {
 			continue
 		}
 		one, err := compile(r.Room, r, s.named, nil)
 		if err != nil {
-			return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %s in %s would no longer work: %w", r.Name, r.Zone, err)
+			return anteroom.Errorf(anteroom.Invalid, "the waiting room %s in %s would no longer work: %w", r.Name, r.Zone, err)
 		}
 		one.File, one.made = r.File, r.made
 		rooms[i], byID[r.ID] = one, one

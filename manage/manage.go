@@ -65,6 +65,8 @@ type Config struct {
 	Origins func() []ProxiedSite
 	// Sites changes the nodes and sites of the cluster; nil means that there is none.
 	Sites Sites
+	// Edge says that this process may read the store and not write it: changes and backups are for other processes.
+	Edge bool
 	// Analytics keeps what happened in the rooms; nil means that nothing is kept.
 	Analytics analytics.Reader
 	// FirstToken is a token with every permission that is never stored; empty means none. It

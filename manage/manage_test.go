@@ -418,6 +418,44 @@ func TestRulesAndLists(t *testing.T) {
 	}
 }
 
+func TestFirstRequestsOfAListHaveNoBound(t *testing.T) {
+	t.Parallel()
+	m, ctx := open(t, Config{FirstToken: envToken}), t.Context()
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone, shop("sale"))).ID
+	set := func(list string) error {
+		_, err := m.ChangeRoom(ctx, root, zone, room, func(r *anteroom.Room) error { r.FirstRequestList = list; return nil })
+		return err
+	}
+	faults, _ := errors.AsType[anteroom.Faults](set("schools"))
+	if len(faults) != 1 || faults[0].Path != "first_request_list" {
+		t.Errorf("a list that is not there: %+v", faults)
+	}
+	list := must[anteroom.List](t)(m.CreateList(ctx, root, anteroom.List{Name: "schools", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "192.0.2.0/24"}}}))
+	if err := set("schools"); err != nil {
+		t.Fatal(err)
+	}
+	unbounded := func(address string) bool {
+		return m.State().Room(room).Unbounded.Has(netip.MustParseAddr(address), nil)
+	}
+	if !unbounded("192.0.2.1") || unbounded("198.51.100.1") {
+		t.Error("not those of the list")
+	}
+	must[anteroom.List](t)(m.ChangeList(ctx, root, list.ID, func(l *anteroom.List) error {
+		l.Items = append(l.Items, anteroom.ListItem{Value: "198.51.100.1"})
+		return nil
+	}))
+	if !unbounded("198.51.100.1") {
+		t.Error("the list's change has no effect")
+	}
+	if m.DeleteList(ctx, root, list.ID) == nil {
+		t.Error("a list in use was deleted")
+	}
+	if err := errors.Join(set(""), m.DeleteList(ctx, root, list.ID)); err != nil || unbounded("192.0.2.1") {
+		t.Errorf("without the list: %v", err)
+	}
+}
+
 // fileRoom is a room as the configuration file gives it.
 func fileRoom() anteroom.Room {
 	r := shop("fixed")

@@ -49,10 +49,17 @@ type Served struct {
 	EventTemplates map[anteroom.EventID]*page.Template
 	// Bypass holds the compiled rules; nil if there are none.
 	Bypass *rules.Set
+	// Unbounded are the networks whose first requests have no bound; nil if there are none.
+	Unbounded *rules.Networks
 
 	lists *rules.Lists // with which the rules were compiled
 	made  uint64       // the number of the audit record that created it
 	pages []*custom
+}
+
+// uses reports whether the room names a list.
+func (r *Served) uses(list string) bool {
+	return r.FirstRequestList == list || slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, list) })
 }
 
 type storedZone struct {

@@ -66,6 +66,9 @@ func (t *tx) note(operation, object, name string, before, after any) {
 	t.entry.Changes, t.entry.Omitted = changesOf(before, after)
 }
 
+// errOfCores answers changes and backups at a process that may not write.
+var errOfCores = anteroom.Errorf(anteroom.Denied, "this node is an edge of the cluster: send the request to the admin address of a core")
+
 // change runs one change: fn works on t.next, which is a copy, and may run again when
 // somebody else was faster. A change without an operation noted changes nothing.
 func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) error {
@@ -73,6 +76,9 @@ func (m *Manager) change(ctx context.Context, by Caller, fn func(t *tx) error) e
 }
 
 func (m *Manager) changeWithin(ctx context.Context, limit time.Duration, by Caller, fn func(t *tx) error) error {
+	if m.cfg.Edge {
+		return errOfCores
+	}
 	if err := m.lock(ctx); err != nil {
 		return err
 	}

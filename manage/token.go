@@ -162,7 +162,7 @@ func (m *Manager) givenToken(name string, may Permission, text string) (*token, 
 
 // begin makes the first token where there is none.
 func (m *Manager) begin(ctx context.Context) error {
-	if m.env != nil || len(m.State().tokens) > 0 {
+	if m.env != nil || m.cfg.Edge || len(m.State().tokens) > 0 {
 		return nil
 	}
 	_, text, err := m.createToken(ctx, ourselves, TokenSpec{Name: "first", Grants: []Grant{{Permission: Admin}}, NeverExpires: true}, true)

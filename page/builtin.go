@@ -36,16 +36,17 @@ type shelf struct {
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
-	s := &shelf{work: bare("asset/work.js"), token: bare("asset/turnstile.js"), form: bare("asset/form.js"), prints: map[string]func() *builtin{}}
+	s := &shelf{work: bare("asset/work.js"), token: bare("asset/token.js"), form: bare("asset/form.js"), prints: map[string]func() *builtin{}}
 	policies := func(more, forms string) [numChallenges]string {
-		policy := func(scripts, frames string) string {
+		policy := func(scripts, others string) string {
 			return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-				"' 'sha256-" + hash(event) + "'" + more + scripts + "; img-src data:; connect-src 'self'" + frames + "; base-uri 'none'" + forms
+				"' 'sha256-" + hash(event) + "'" + more + scripts + "; img-src data:; connect-src 'self'" + others + "; base-uri 'none'" + forms
 		}
 		return [numChallenges]string{
 			NoChallenge: policy("", ""),
 			Work:        policy(" 'sha256-"+hash(s.work)+"'", ""),
 			Turnstile:   policy(" 'sha256-"+hash(s.token)+"' "+turnstileOrigin, "; frame-src "+turnstileOrigin),
+			Hook:        policy(" 'sha256-"+hash(s.token)+"' "+hookOrigin, " "+hookOrigin+"; frame-src "+hookOrigin),
 		}
 	}
 	s.policies = policies("", "; form-action 'none'")

@@ -22,6 +22,7 @@
 package page
 
 import (
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -70,10 +71,12 @@ type View struct {
 	Paused bool
 	// Preview says that nobody waits at this page: its script asks nothing.
 	Preview bool
-	// Challenge is what the visitor's browser is to solve, as [AppendWork] and [AppendTurnstile] write it; empty: nothing.
+	// Challenge is what the visitor's browser is to solve, as [AppendWork], [AppendTurnstile] and [AppendHook] write it; empty: nothing.
 	Challenge []byte
 	// Kind says which of them wrote it.
 	Kind ChallengeKind
+	// ScriptURL is that of [Hook].
+	ScriptURL string
 	// Unsent says that the page answers a form, which was not sent on.
 	Unsent bool
 	// Form holds its fields, which the page sends again, once, when the visitor is admitted. Only the
@@ -105,16 +108,18 @@ func ContentSecurityPolicy(v View) string {
 	if v.Template != nil {
 		return ""
 	}
-	l := library()
-	switch {
-	case v.Brand != nil && v.Unsent:
-		return v.Brand.formPolicies[v.Kind]
-	case v.Brand != nil:
-		return v.Brand.policies[v.Kind]
-	case v.Unsent:
-		return l.formPolicies[v.Kind]
+	policies, formPolicies := &library().policies, &library().formPolicies
+	if v.Brand != nil {
+		policies, formPolicies = &v.Brand.policies, &v.Brand.formPolicies
 	}
-	return l.policies[v.Kind]
+	policy := policies[v.Kind]
+	if v.Unsent {
+		policy = formPolicies[v.Kind]
+	}
+	if v.Kind == Hook {
+		policy = strings.ReplaceAll(policy, hookOrigin, originOf(v.ScriptURL))
+	}
+	return policy
 }
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole

@@ -70,6 +70,39 @@ func NewLists(lists []anteroom.List) (*Lists, error) {
 	return all, nil
 }
 
+// Networks are those of a named list of addresses or ASNs. It does not change.
+type Networks struct{ of *list }
+
+// Networks returns those of the list with a name, or what is wrong with the name. l may be nil, which has no lists.
+func (l *Lists) Networks(name string) (*Networks, *anteroom.Fault) {
+	var one *list
+	if l != nil {
+		one = l.byName[name]
+	}
+	switch {
+	case one == nil:
+		return nil, &anteroom.Fault{Problem: "there is no list " + clip(name), Fix: "create it first"}
+	case one.kind == anteroom.ListOfHostnames:
+		return nil, &anteroom.Fault{Problem: clip(name) + " is a list of kind " + one.kind, Fix: "use one of kind ip or asn"}
+	}
+	return &Networks{one}, nil
+}
+
+// Has reports whether an address is in one of the networks. Without geo, no address belongs to an ASN. n may be nil, which has
+// no networks.
+func (n *Networks) Has(client netip.Addr, geo Geo) bool {
+	switch {
+	case n == nil || !client.IsValid():
+		return false
+	case n.of.kind == anteroom.ListOfIPs:
+		return n.of.ips.has(client)
+	case geo == nil:
+		return false
+	}
+	asn := geo.Place(client).ASN
+	return asn != 0 && n.of.asns.has(int64(asn))
+}
+
 // listProblem is the first fault of a list: of its kind (item -1) or of an item.
 type listProblem struct {
 	item         int

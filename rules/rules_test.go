@@ -84,3 +84,48 @@ func pointed(line string, err error) string {
 	}
 	return s
 }
+
+func TestNetworksOfAList(t *testing.T) {
+	lists, err := NewLists([]anteroom.List{
+		{Name: "schools", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "192.0.2.0/24"}, {Value: "2001:db8::/32"}}},
+		{Name: "carriers", Kind: anteroom.ListOfASNs, Items: []anteroom.ListItem{{Value: "AS64496"}}},
+		{Name: "hosts", Kind: anteroom.ListOfHostnames},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	geo := atlas{"198.51.100.1": {ASN: 64496}, "198.51.100.2": {ASN: 64497}}
+	for _, c := range []struct {
+		list, address string
+		geo           Geo
+		want          bool
+	}{
+		{"schools", "192.0.2.77", nil, true},
+		{"schools", "2001:db8:1::1", nil, true},
+		{"schools", "198.51.100.1", geo, false},
+		{"carriers", "198.51.100.1", geo, true},
+		{"carriers", "198.51.100.2", geo, false},
+		{"carriers", "203.0.113.1", geo, false},
+		{"carriers", "198.51.100.1", nil, false},
+	} {
+		n, fault := lists.Networks(c.list)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		if got := n.Has(netip.MustParseAddr(c.address), c.geo); got != c.want {
+			t.Errorf("%s in %s: %v", c.address, c.list, got)
+		}
+	}
+	var none *Networks
+	if none.Has(netip.MustParseAddr("192.0.2.1"), geo) {
+		t.Error("no list has an address")
+	}
+	for _, name := range []string{"hosts", "other", ""} {
+		if _, fault := lists.Networks(name); fault == nil || fault.Fix == "" {
+			t.Errorf("%q: %v", name, fault)
+		}
+	}
+	if _, fault := (*Lists)(nil).Networks("schools"); fault == nil {
+		t.Error("there is a list without lists")
+	}
+}

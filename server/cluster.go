@@ -35,11 +35,14 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 		return err
 	}
 	name, err := nodeName(cfg)
+	if natslink.IsEdgeSecret(secret) && c.Node == "" && err == nil {
+		name, err = natslink.EdgeName(secret)
+	}
 	if err != nil {
 		return err
 	}
 	link := natslink.ClusterConfig{Dir: clusterDir(cfg.Data), LockWait: lockWait, Cluster: c.Name, Site: c.Site, Node: name, Secret: secret, OtherSecret: other,
-		TLS: natslink.TLSFiles{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}, Listen: c.Listen, Cores: c.Cores, Join: c.Join, Hub: c.Hub, Log: s.log}
+		TLS: natslink.TLSFiles{Cert: c.TLS.Cert, Key: c.TLS.Key, CA: c.TLS.CA}, Listen: c.Listen, Cores: c.Cores, Join: c.Join, Hub: c.Hub, ShutOut: c.ShutOut, Log: s.log}
 	if len(c.NATS.URL) > 0 {
 		link.External = &natslink.External{URLs: c.NATS.URL, SiteCredentials: c.NATS.Credentials, SharedCredentials: c.NATS.SharedCredentials,
 			SharedDomain: c.NATS.SharedDomain, Replicas: c.NATS.Replicas, Hub: c.NATS.Hub}
@@ -57,11 +60,9 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	if err := s.grow(ctx, cfg, health.SiteName); err != nil {
 		return err
 	}
-	secrets := []string{secret}
-	if other != "" {
-		secrets = append(secrets, other)
+	if s.ring, err = newSharedRing(s.link, c.Name, []string{secret, other}, s.log); err != nil {
+		return err
 	}
-	s.ring = &sharedRing{space: s.link, owner: c.Name, secrets: secrets, log: s.log}
 	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: s.opts.NewJournal, Minutes: s.keepMinutes(cfg), Log: s.log,
 		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Edge: c.Listen == "" && len(c.NATS.URL) == 0, Weight: c.Weight, Version: s.opts.Version,
 			State: func() string { return s.filesDigest() }}})
@@ -180,6 +181,10 @@ func (s *Server) awaitShared(ctx context.Context, e *cluster.Entry) error {
 // share tells nodes without sites what this node's configuration says, again and again until
 // that is done or ctx ends.
 func (s *Server) share(ctx context.Context, cfg config.Config) {
+	if s.ring.edge {
+		s.log.Warn("the sites or rooms in the configuration file of this edge are not given to nodes without sites: cores do that")
+		return
+	}
 	text := cfg.Shared()
 	if bytes.Equal(text, s.shared) {
 		return // a reload for another reason: what another node has said since stays

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 // corePort is the first of three ports that nobody listens on. They lie below those that outgoing
@@ -166,5 +169,104 @@ func TestKeysAreTheClusters(t *testing.T) {
 	}
 	if err := (keys{r.s}).Import(t.Context(), []byte("{}")); anteroom.KindOf(err) != anteroom.Invalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// An edge with a secret of its own serves visitors as any node does. By that secret nobody makes a token of operators, a change
+// or a backup: not with its process, and not with another one that speaks the cluster's language.
+func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", secret_file: secret}\n")
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r.start()
+	secret, err := EdgeSecret(strings.TrimSpace(clusterSecret), "anteroom", "edge-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], secret_file: secret}\n")
+	mustWrite(t, filepath.Join(edge.dir, "secret"), secret+"\n")
+	edge.start()
+
+	var in []*http.Cookie
+	admitted := func(at *running) func() bool {
+		return func() bool {
+			a := at.visit("/", in...)
+			if c := a.Cookies(); len(c) > 0 {
+				in = c
+			}
+			return a.isIn()
+		}
+	}
+	eventually(t, "nobody is admitted at the edge", admitted(edge))
+	eventually(t, "the core does not know the session", admitted(r))
+	mark := edge.log.mark()
+	if err := (keys{r.s}).Rotate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	edge.log.await(t, mark, "configuration reloaded")
+	if !admitted(edge)() {
+		t.Error("a ticket is worthless after the rotation")
+	}
+	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
+	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the edge does not know the zone", func() bool {
+		_, ok := edge.s.Manager().State().ZoneNamed("example.org")
+		return ok
+	})
+	tokens := func() int {
+		all, err := r.s.Manager().Tokens(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := tokens()
+
+	m := edge.s.Manager()
+	for name, try := range map[string]func() error{
+		"a zone": func() error { _, err := m.CreateZone(t.Context(), by, "example.net"); return err },
+		"a token": func() error {
+			_, _, err := m.CreateToken(t.Context(), by, manage.TokenSpec{Name: "mine", Grants: by.Grants, NeverExpires: true})
+			return err
+		},
+		"a backup":           func() error { return m.Backup(t.Context(), by, io.Discard, false) },
+		"a backup with keys": func() error { return m.Backup(t.Context(), by, io.Discard, true) },
+		"a rotation":         func() error { return (keys{edge.s}).Rotate(t.Context()) },
+		"the keys":           func() error { _, err := (keys{edge.s}).Export(); return err },
+	} {
+		if err := try(); anteroom.KindOf(err) != anteroom.Denied || !strings.Contains(err.Error(), "core") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	// A process that is not ours.
+	link, err := natslink.Join(t.Context(), natslink.ClusterConfig{Dir: t.TempDir(), Cluster: "anteroom", Node: "edge-1", Secret: secret, Join: []string{core}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	for _, key := range []string{"manage.token.0123456789abcdef0123456789abcdef", "manage.audit.00000000000000ff", "keys.ring", "keys.edges"} {
+		if _, err := link.Put(t.Context(), key, []byte("{}")); err == nil {
+			t.Errorf("%s was written", key)
+		}
+	}
+	shared, err := natslink.EdgeKey(secret, "anteroom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := link.Get(t.Context(), ringKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ticket.OpenRing(sealed.Value, "anteroom", shared, secret); err == nil {
+		t.Error("the cores' ring opens with what an edge has")
+	}
+	if n := tokens(); n != before {
+		t.Errorf("there are %d tokens, were %d", n, before)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,19 +10,52 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/ticket"
 )
 
-// sharedRing is the ring of a cluster, which all nodes take from its store.
+// sharedRing is the ring of a cluster, which all nodes take from its store. Cores keep it sealed with the secret of the cluster, and
+// a copy sealed with what edges share, for those that have secrets of their own.
 type sharedRing struct {
-	space   cluster.Space
-	owner   string   // the cluster's name
-	secrets []string // the one that seals first
-	log     *slog.Logger
-	used    atomic.Uint64 // revision of the ring that was loaded last
+	space    cluster.Space
+	owner    string   // the cluster's name
+	edge     bool     // this node reads the copy, and writes nothing
+	key      string   // ringKey, or edgeRingKey
+	secrets  []string // the one that seals first
+	forEdges string   // seals the copy
+	log      *slog.Logger
+	used     atomic.Uint64 // revision of the ring that was loaded last
 }
 
-const ringKey = "keys.ring"
+const (
+	ringKey     = "keys.ring"
+	edgeRingKey = "keys.edges"
+)
+
+// newSharedRing returns that of a node with these secrets; the second one may be empty.
+func newSharedRing(space cluster.Space, owner string, secrets []string, log *slog.Logger) (*sharedRing, error) {
+	r := &sharedRing{space: space, owner: owner, key: ringKey, edge: natslink.IsEdgeSecret(secrets[0]), log: log}
+	for i, secret := range secrets {
+		if secret == "" {
+			continue
+		}
+		shared, err := natslink.EdgeKey(secret, owner)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			r.forEdges = shared
+		}
+		if r.edge {
+			secret = shared
+		}
+		r.secrets = append(r.secrets, secret)
+	}
+	if r.edge {
+		r.key = edgeRingKey
+	}
+	return r, nil
+}
 
 // promoteAfter is how long a new key is known everywhere, as far as anybody can be reached,
 // before tickets are sealed with it: a node that did not know it would take whoever comes with
@@ -38,16 +72,26 @@ func (r *sharedRing) open(e cluster.Entry) (*ticket.Keyring, error) {
 // load returns the ring, and makes it of the node's own when the cluster has none.
 func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, error)) (*ticket.Keyring, error) {
 	for tries := 0; tries < ringTries; tries++ {
-		e, err := r.space.Get(ctx, ringKey)
+		e, err := r.space.Get(ctx, r.key)
 		if err == nil {
 			ring, err := r.open(e)
 			if err == nil {
 				r.used.Store(e.Revision)
+				r.copy(ctx, ring)
 			}
 			return ring, err
 		}
 		if !errors.Is(err, cluster.ErrNotFound) {
 			return nil, err
+		}
+		if r.edge {
+			r.log.Info("waiting for a core that gives this edge the ticket keys")
+			r.await(ctx)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			tries--
+			continue
 		}
 		ring, err := own()
 		if err != nil {
@@ -56,6 +100,7 @@ func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, erro
 		revision, err := r.space.Update(ctx, ringKey, ring.Sealed(r.secrets[0], r.owner), 0)
 		if err == nil {
 			r.used.Store(revision)
+			r.copy(ctx, ring)
 			return ring, nil
 		}
 		switch {
@@ -74,8 +119,8 @@ func (r *sharedRing) load(ctx context.Context, own func() (*ticket.Keyring, erro
 func (r *sharedRing) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	r.space.Watch(ctx, ringKey, func(c cluster.Change) {
-		if c.Key == ringKey && !c.Gone {
+	r.space.Watch(ctx, r.key, func(c cluster.Change) {
+		if c.Key == r.key && !c.Gone {
 			cancel()
 		}
 	})
@@ -83,8 +128,37 @@ func (r *sharedRing) await(ctx context.Context) {
 
 var errRingContended = anteroom.Errorf(anteroom.Conflict, "other nodes are changing the ticket keys; try again")
 
+var errOfCore = anteroom.Errorf(anteroom.Denied, "the ticket keys belong to the cores of the cluster, and this node is an edge: send the request to a core")
+
+// copy gives edges the ring. What fails is done again by the next node, or at the next change.
+func (r *sharedRing) copy(ctx context.Context, ring *ticket.Keyring) {
+	if r.edge {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, copyTime)
+	defer cancel()
+	e, err := r.space.Get(ctx, edgeRingKey)
+	if err == nil {
+		if there, err := ticket.OpenRing(e.Value, r.owner, r.forEdges); err == nil && bytes.Equal(there.Export(), ring.Export()) {
+			return
+		}
+	}
+	if err == nil || errors.Is(err, cluster.ErrNotFound) {
+		_, err = r.space.Update(ctx, edgeRingKey, ring.Sealed(r.forEdges, r.owner), e.Revision)
+	}
+	if err != nil && !errors.Is(err, cluster.ErrRevision) {
+		r.log.Warn("the ticket keys could not be given to edges yet", "error", err)
+	}
+}
+
+// copyTime bounds copy: a start does not wait longer for it.
+const copyTime = 2 * time.Second
+
 // change replaces the ring by what fn makes of it.
 func (r *sharedRing) change(ctx context.Context, fn func(*ticket.Keyring) (*ticket.Keyring, error)) error {
+	if r.edge {
+		return errOfCore
+	}
 	for range ringTries {
 		e, err := r.space.Get(ctx, ringKey)
 		if err != nil {
@@ -117,8 +191,8 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	moved := make(chan struct{}, 1)
-	go r.space.Watch(ctx, ringKey, func(c cluster.Change) {
-		if c.Key == ringKey && !c.Gone {
+	go r.space.Watch(ctx, r.key, func(c cluster.Change) {
+		if c.Key == r.key && !c.Gone {
 			poke(moved)
 		}
 	})
@@ -128,7 +202,7 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 		case <-ctx.Done():
 			return
 		case <-moved:
-			e, err := r.space.Get(ctx, ringKey)
+			e, err := r.space.Get(ctx, r.key)
 			if err != nil {
 				if ctx.Err() == nil {
 					r.log.Warn("the ticket keys of the cluster cannot be read; retrying", "error", err)
@@ -145,10 +219,11 @@ func (r *sharedRing) follow(ctx context.Context, changed func()) {
 				continue
 			}
 			seen = e.Revision
+			r.copy(ctx, ring)
 			if seen != r.used.Load() {
 				changed()
 			}
-			if hasNext(ring) {
+			if hasNext(ring) && !r.edge {
 				due.Reset(promoteAfter)
 			}
 		case <-due.C:
@@ -186,6 +261,9 @@ func hasNext(k *ticket.Keyring) bool {
 func (r *sharedRing) export() ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	if r.edge {
+		return nil, errOfCore
+	}
 	e, err := r.space.Get(ctx, ringKey)
 	if err != nil {
 		return nil, err

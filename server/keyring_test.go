@@ -31,7 +31,11 @@ func (n *ringNode) reload(t *testing.T) {
 
 func ringNodes(t *testing.T, links ...cluster.Link) (all []*ringNode) {
 	for _, l := range links {
-		n := &ringNode{sharedRing: &sharedRing{space: l, owner: "shop", secrets: []string{"a secret of some length"}, log: slog.New(slog.DiscardHandler)}}
+		ring, err := newSharedRing(l, "shop", []string{"a secret of some length", ""}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &ringNode{sharedRing: ring}
 		n.reload(t)
 		all = append(all, n)
 	}
@@ -115,7 +119,7 @@ func TestRingsOfTwoFirstNodes(t *testing.T) {
 		if current(one.ring.Load()) != current(two.ring.Load()) {
 			t.Error("two rings")
 		}
-		wrong := &sharedRing{space: a, owner: "shop", secrets: []string{"another secret"}}
+		wrong := &sharedRing{space: a, owner: "shop", key: ringKey, secrets: []string{"another secret"}}
 		if _, err := wrong.load(t.Context(), nil); err == nil {
 			t.Error("the ring opens with another secret")
 		}

@@ -67,6 +67,9 @@ var effects = map[string]string{
 	"fast_path":                       "server; gateway TestOverNetHTTP",
 	"challenge.provider":              "TestChallengeSettingsReachTheGateway; gateway TestTurnstile, TestOnlyWhoeverSolvesTheChallengeIsAdmitted",
 	"challenge.difficulty":            "TestChallengeSettingsReachTheGateway",
+	"challenge.max_difficulty":        "TestChallengeSettingsReachTheGateway; gateway TestTheWorkGrowsWithTheQueue",
+	"challenge.script_url":            "TestChallengeSettingsReachTheGateway; gateway TestVisitorsWithAGoodTokenAreAdmitted",
+	"challenge.fail_open":             "TestChallengeSettingsReachTheGateway; gateway TestHook",
 	"challenge.patience":              "TestChallengeSettingsReachTheGateway; gateway TestWhoeverHasWaitedLongIsNotAskedAnyMore",
 	"challenge.site_key":              "TestChallengeSettingsReachTheGateway; gateway TestTurnstile",
 	"challenge.secret_file":           "TestChallengeSettingsReachTheGateway; gateway TestTurnstile",
@@ -82,6 +85,7 @@ var effects = map[string]string{
 	"cluster.node":                    "server TestClusterStatus",
 	"cluster.secret_file":             "natslink: TestAnotherSecretGetsNothing",
 	"cluster.listen":                  "lab/cluster: every run",
+	"cluster.shut_out":                "natslink: TestAnEdgesSecretIsOneEdges; TestAnEdgesSecretMakesNoTokenAndNoBackup",
 	"cluster.cores":                   "lab/cluster: kill",
 	"cluster.join":                    "lab/cluster: every run",
 	"cluster.hub":                     "lab/cluster: every run",
@@ -122,11 +126,18 @@ func TestChallengeSettingsReachTheGateway(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := startServer(t, "challenge: {provider: turnstile, difficulty: 13, patience: 7m, site_key: 0xKEY, secret_file: "+secret+", verify_url: \"https://verify.test/\"}\n")
-	got, err := r.s.gatewayConfig(prepared{cfg: r.s.Config(), ring: ticket.NewKeyring(time.Now())})
-	want := gateway.Challenge{Kind: page.Turnstile, Difficulty: 13, Patience: 7 * time.Minute, SiteKey: "0xKEY", Secret: "s3cret", VerifyURL: "https://verify.test/"}
-	if err != nil || got.Challenge != want {
-		t.Errorf("%+v, %v", got.Challenge, err)
+	for file, want := range map[string]gateway.Challenge{
+		"provider: turnstile, difficulty: 12, patience: 7m, site_key: 0xKEY, secret_file: " + secret + ", verify_url: \"https://verify.test/\"": {
+			Kind: page.Turnstile, Difficulty: 12, MaxDifficulty: 13, Patience: 7 * time.Minute, SiteKey: "0xKEY", Secret: "s3cret", VerifyURL: "https://verify.test/"},
+		"provider: work, max_difficulty: 15": {Kind: page.Work, Difficulty: 10, MaxDifficulty: 15, Patience: 10 * time.Minute},
+		"provider: ext, fail_open: true, secret_file: " + secret + ", verify_url: \"https://verify.test/\", script_url: \"https://script.test/\"": {
+			Kind: page.Hook, Difficulty: 10, MaxDifficulty: 13, Patience: 10 * time.Minute, Secret: "s3cret", VerifyURL: "https://verify.test/", ScriptURL: "https://script.test/", FailOpen: true},
+	} {
+		r := startServer(t, "challenge: {"+file+"}\n")
+		got, err := r.s.gatewayConfig(prepared{cfg: r.s.Config(), ring: ticket.NewKeyring(time.Now())})
+		if err != nil || got.Challenge != want {
+			t.Errorf("%s: %+v, %v", file, got.Challenge, err)
+		}
 	}
 }
 

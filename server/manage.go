@@ -30,7 +30,7 @@ func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
-		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Origins: s.origins, Configuration: s.configuration, Sites: s.sites(), Analytics: s.analyticsReader(p.cfg), FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
+		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Origins: s.origins, Configuration: s.configuration, Sites: s.sites(), Analytics: s.analyticsReader(p.cfg), Edge: s.ring != nil && s.ring.edge, FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
 	})
 	return err
 }
@@ -106,7 +106,7 @@ func (now inForce) changed(next inForce) (rooms []*manage.Served, ok bool) {
 func (s *Server) prepareRooms(ctx context.Context, changed []*manage.Served, next inForce) (finish func(bool), ok bool, err error) {
 	changes := make([]gateway.RoomChange, len(changed))
 	for i, r := range changed {
-		changes[i] = gateway.RoomChange{Room: r.Room, Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r)}
+		changes[i] = gateway.RoomChange{Room: r.Room, Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r), Unbounded: r.Unbounded}
 	}
 	put, ok := s.gateway.PrepareRooms(changes)
 	if !ok {
@@ -144,11 +144,15 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 		return nil, err
 	}
 	gw.Rules, gw.CrawlerBypass = map[anteroom.RoomID]*rules.Set{}, next.bypass
+	gw.Unbounded = map[anteroom.RoomID]*rules.Networks{}
 	gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
 	for _, r := range next.rooms {
 		gw.Rooms = append(gw.Rooms, r.Room)
 		if set := enabled(r); set != nil {
 			gw.Rules[r.ID] = set
+		}
+		if r.Unbounded != nil {
+			gw.Unbounded[r.ID] = r.Unbounded
 		}
 		if r.Template != nil {
 			gw.Templates[r.ID] = r.Template

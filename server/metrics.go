@@ -104,6 +104,9 @@ func (c *collector) requests(to sink) {
 	to.count(mUncovered, g.Uncovered)
 	to.count(mPreflights, g.Preflights)
 	to.count(mPasses, g.Passes)
+	for i, n := range g.SharedSessions {
+		to.count(mShared, n, gateway.SharedWords[i])
+	}
 	to.count(mForeignHops, g.ForeignHops)
 	to.count(mSuppressed, g.LogSuppressed)
 	to.gauge(mInFlight, float64(g.InFlight))

@@ -26,7 +26,12 @@ import (
 )
 
 // CheckSecret is what the secret of a cluster must satisfy; it belongs into config.LoadOptions.
-func CheckSecret(secret string) error { return natslink.CheckSecret(secret) }
+func CheckSecret(secret string, core bool) error { return natslink.CheckSecret(secret, core) }
+
+// EdgeSecret makes the secret of an edge from that of the cluster: see [natslink.EdgeSecret].
+func EdgeSecret(secret, cluster, node string) (string, error) {
+	return natslink.EdgeSecret(secret, cluster, node)
+}
 
 // Check is what rooms must satisfy together; it belongs into config.LoadOptions.
 func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
@@ -221,12 +226,16 @@ func (s *Server) gatewayConfig(p prepared) (gateway.Config, error) {
 
 // challengeOf is what the file says about challenges.
 func challengeOf(c config.Challenge) (out gateway.Challenge, err error) {
-	out = gateway.Challenge{Difficulty: c.Difficulty, Patience: c.Patience, SiteKey: c.SiteKey, VerifyURL: c.VerifyURL}
+	out = gateway.Challenge{Difficulty: c.Difficulty, MaxDifficulty: c.MaxDifficulty, Patience: c.Patience, SiteKey: c.SiteKey, VerifyURL: c.VerifyURL, ScriptURL: c.ScriptURL}
 	switch c.Provider {
 	case config.ChallengeWork:
 		out.Kind = page.Work
 	case config.ChallengeTurnstile:
 		out.Kind = page.Turnstile
+	case config.ChallengeExt:
+		out.Kind, out.FailOpen = page.Hook, c.FailOpen
+	}
+	if out.Kind > page.Work && c.SecretFile != "" {
 		out.Secret, err = c.Secret()
 	}
 	return out, err

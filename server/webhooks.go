@@ -149,6 +149,9 @@ func (h *webhooks) run(ctx context.Context) {
 		h.send(ctx)
 		return
 	}
+	if h.s.ring.edge {
+		return // what was sent is kept in the store, where cores write
+	}
 	for ctx.Err() == nil {
 		if len(h.s.manage.SignedWebhooks()) > 0 {
 			if revision, ok := h.take(ctx); ok {

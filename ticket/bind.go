@@ -61,13 +61,30 @@ func (k *Keyring) Networks(addr netip.Addr) (out anteroom.Networks) {
 		if n == 0 {
 			break
 		}
-		prefix, _ := addr.Prefix(n)   // fails only when n exceeds the address
-		block := prefix.Addr().As16() // an IPv4 address is one of ::ffff:0:0/96, which no client has
-		block[0] ^= byte(n)           // the address and its network may be spelled alike
-		k.networks.Encrypt(block[:], block[:])
-		out[i] = max(1, binary.BigEndian.Uint32(block[:]))
+		out[i] = k.network(addr, n)
 	}
 	return out
+}
+
+// Network returns the widest network of [Keyring.Networks]: the /24 of an IPv4 address, the /48 of an IPv6 address; zero when addr is
+// not valid.
+func (k *Keyring) Network(addr netip.Addr) uint32 {
+	addr = addr.Unmap().WithZone("")
+	switch {
+	case !addr.IsValid():
+		return 0
+	case addr.Is4():
+		return k.network(addr, 24)
+	}
+	return k.network(addr, 48)
+}
+
+func (k *Keyring) network(addr netip.Addr, bits int) uint32 {
+	prefix, _ := addr.Prefix(bits) // fails only when bits exceed the address
+	block := prefix.Addr().As16()  // an IPv4 address is one of ::ffff:0:0/96, which no client has
+	block[0] ^= byte(bits)         // the address and its network may be spelled alike
+	k.networks.Encrypt(block[:], block[:])
+	return max(1, binary.BigEndian.Uint32(block[:]))
 }
 
 func blockOf(key Secret) cipher.Block {

@@ -181,6 +181,13 @@ func (in *installation) room(tb testing.TB) string {
 	return rooms + "/" + in.created(tb, rooms, minimalRoom)
 }
 
+// list makes a list of addresses.
+func (in *installation) list(tb testing.TB, name string) {
+	tb.Helper()
+	account := in.ask(tb, "GET", "/accounts", "").Result.([]any)[0].(map[string]any)["id"].(string)
+	in.created(tb, "/accounts/"+account+"/rules/lists", `{"name":"`+name+`","kind":"ip"}`)
+}
+
 const minimalRoom = `{"name":"shop","host":"example.com","total_active_users":300,"new_users_per_minute":200}`
 
 var (

@@ -113,12 +113,18 @@ func (a *attachment) connectEdge(c *credentials) error {
 		}
 		urls += "tls://" + address.at(portNodes)
 	}
+	of := [2]string{purposeSite, purposeShared}
+	if c.edge {
+		of = [2]string{purposeEdge, purposeEdges}
+	} else if a.cfg.Log != nil {
+		a.cfg.Log.Warn("this edge has the secret of the cluster, by which it could do whatever a core can: give it one of its own with \"anteroom cluster edge\"; a later release will refuse this", "node", a.cfg.Node)
+	}
 	for _, conn := range []struct {
 		to      **nats.Conn
 		watcher **watcher
 		what    string
 		purpose string
-	}{{&a.site, &a.siteWatch, "site", purposeSite}, {&a.shared, &a.sharedWatch, "shared", purposeShared}} {
+	}{{&a.site, &a.siteWatch, "site", of[0]}, {&a.shared, &a.sharedWatch, "shared", of[1]}} {
 		key, err := c.key(conn.purpose)
 		if err != nil {
 			return err
@@ -129,7 +135,11 @@ func (a *attachment) connectEdge(c *credentials) error {
 		}
 		w := &watcher{a: a, what: conn.what}
 		*conn.watcher = w
-		*conn.to, err = nats.Connect(urls, append(w.options(), sign,
+		options := append(w.options(), sign)
+		if c.edge {
+			options = append(options, nats.CustomInboxPrefix(inboxOf()))
+		}
+		*conn.to, err = nats.Connect(urls, append(options,
 			nats.Secure(c.config(coreName(c.cluster), coreName(c.cluster))), nats.TLSHandshakeFirst())...)
 		if err != nil {
 			return fmt.Errorf("natslink: connection to the cores: %w", err)

@@ -80,6 +80,9 @@ func newJoined(att *attachment) (*joined, error) {
 	hub, sharedMax := sharedStore(att, att.hubDomain)
 	site, siteMax := siteStore(att)
 	records, recordsMax := bookStore(att)
+	if IsEdgeSecret(att.cfg.Secret) {
+		hub.cores, site.cores = coresShared, coresSite
+	}
 	// A server takes what comes over one connection one after the other, and where it is
 	// alone it syncs an append before it goes on: no message is to wait behind that.
 	again := att.site.Opts

@@ -51,7 +51,8 @@ type store struct {
 	// begins every subject of the stream; and what must come before it in a publish from
 	// another domain
 	subjects, put string
-	full          string // what to say when the stream is full
+	full          string   // what to say when the stream is full
+	cores         []string // keys that this process may not write, see coresShared
 }
 
 func apiOf(domain string) string {

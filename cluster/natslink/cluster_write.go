@@ -42,6 +42,9 @@ func (s *store) holds(r row) (bool, error) {
 // A try without an answer is repeated: the expected number makes sure that it is done once,
 // and the nonce in the envelope's number says whether it was ours.
 func (s *store) write(ctx context.Context, c change, put bool, learn func(row)) (uint64, error) {
+	if err := errOfCores(c.key, s.cores); err != nil {
+		return 0, err
+	}
 	own, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
 	subject := s.subjects + c.key

@@ -241,7 +241,7 @@ func TestCheckSecret(t *testing.T) {
 		testSecret:                         "",
 		"correct horse battery staple":     "",
 	} {
-		err := CheckSecret(secret)
+		err := CheckSecret(secret, true)
 		if want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", secret, err)

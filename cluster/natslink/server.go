@@ -341,9 +341,9 @@ func (s *coreServer) accounts(c *credentials) (string, error) {
 		own  nkeys.KeyPair
 		more []struct{ purpose, kind, rights string }
 	}{
-		{accountSite, s.site, []struct{ purpose, kind, rights string }{{purposeSite, "STANDARD", edgeRights}}},
+		{accountSite, s.site, []struct{ purpose, kind, rights string }{{purposeSite, "STANDARD", edgeRights}, {purposeEdge, "STANDARD", rightsOfEdges(siteSubjects...)}}},
 		{accountShared, s.shared, []struct{ purpose, kind, rights string }{
-			{purposeShared, "STANDARD", sharedRights}, {purposeLeaf, "LEAFNODE", sharedRights},
+			{purposeShared, "STANDARD", sharedRights}, {purposeEdges, "STANDARD", rightsOfEdges(sharedSubjects...)}, {purposeLeaf, "LEAFNODE", sharedRights},
 		}},
 		{accountSystem, s.system, nil},
 	} {

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,16 @@ import (
 // tried out, even by somebody who has a certificate that follows from them.
 const minSecret = 16
 
-// CheckSecret returns nil for a secret that can protect a cluster, else an error that says
-// how to make one. It never repeats the secret.
-func CheckSecret(secret string) error {
+// CheckSecret returns nil for a secret that can protect a cluster, and for that of an edge where the process is none of the
+// cores; else an error that says how to make one. It never repeats the secret.
+func CheckSecret(secret string, core bool) error {
+	if IsEdgeSecret(secret) {
+		if core {
+			return errors.New("cluster secret is that of an edge: a core needs the secret of the cluster")
+		}
+		_, err := parseEdge(secret)
+		return err
+	}
 	const way = "make one with: openssl rand -hex 32"
 	if len(secret) < minSecret {
 		return fmt.Errorf("cluster secret has %d bytes, at least %d are needed; %s", len(secret), minSecret, way)
@@ -135,12 +143,17 @@ type credentials struct {
 	own           tls.Certificate
 	authorities   *x509.CertPool
 	derived       bool // from the secret; else the operator's own certificates
+	edge          bool // the secrets are those of edges
 	secrets       []string
+	shutOut       []string // edges that may not connect
 }
 
 // newCredentials reads and makes what the configuration says. A core is given its site.
 func newCredentials(cfg ClusterConfig, core bool) (*credentials, error) {
-	c := &credentials{cluster: cfg.Cluster, site: cfg.Site, secrets: []string{cfg.Secret}}
+	if IsEdgeSecret(cfg.Secret) || IsEdgeSecret(cfg.OtherSecret) {
+		return edgeCredentials(cfg)
+	}
+	c := &credentials{cluster: cfg.Cluster, site: cfg.Site, secrets: []string{cfg.Secret}, shutOut: cfg.ShutOut}
 	if cfg.OtherSecret != "" {
 		c.secrets = append(c.secrets, cfg.OtherSecret)
 	}
@@ -203,13 +216,18 @@ func (c *credentials) config(server string, peers ...string) *tls.Config {
 		// A resumed session would not show its certificate again.
 		SessionTicketsDisabled: true,
 	}
-	if !c.derived {
-		return config
+	if c.derived {
+		config.ServerName = server
 	}
-	config.ServerName = server
 	config.VerifyConnection = func(s tls.ConnectionState) error {
 		if len(s.PeerCertificates) == 0 {
 			return errors.New("no certificate")
+		}
+		if who := s.PeerCertificates[0].Subject.CommonName; slices.Contains(c.shutOut, who) {
+			return fmt.Errorf("%q is in cluster.shut_out", who)
+		}
+		if !c.derived {
+			return nil
 		}
 		for _, name := range peers {
 			if s.PeerCertificates[0].VerifyHostname(name) == nil {
@@ -224,8 +242,10 @@ func (c *credentials) config(server string, peers ...string) *tls.Config {
 
 // Purposes of keys.
 const (
-	purposeSite   = "user of a site's account"
+	purposeSite   = "user of a site's account" // of edges with the secret of the cluster, as are those of earlier releases
 	purposeShared = "user of the shared account"
+	purposeEdge   = "edge in a site's account"
+	purposeEdges  = "edge in the shared account"
 	purposeLeaf   = "link of another site"
 	purposeRoute  = "link between cores of site "
 )
@@ -239,6 +259,12 @@ func (c *credentials) key(purpose string) (nkeys.KeyPair, error) {
 func (c *credentials) accepted(purpose string) ([]string, error) {
 	var keys []string
 	for _, secret := range c.secrets {
+		if purpose == purposeEdge || purpose == purposeEdges {
+			var err error
+			if secret, err = EdgeKey(secret, c.cluster); err != nil {
+				return nil, err
+			}
+		}
 		key, err := deriveKey(secret, c.cluster, purpose)
 		if err != nil {
 			return nil, err

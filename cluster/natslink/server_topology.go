@@ -31,8 +31,11 @@ type ClusterConfig struct {
 	Cluster, Site, Node string
 
 	// Secret is what all processes of the cluster share: at least minSecret bytes that
-	// nobody can guess. Certificates and keys are derived from it.
+	// nobody can guess. Certificates and keys are derived from it. An edge may have a secret
+	// of its own instead, with which it cannot write what cores alone write: see [EdgeSecret].
 	Secret string
+	// ShutOut are the names of edges that a core lets in no more, if they have secrets of their own.
+	ShutOut []string
 	// OtherSecret is accepted beside Secret while the secret is changed; empty means none.
 	OtherSecret string
 	// TLS names certificates to use instead of those derived from the secret, which is
@@ -177,7 +180,7 @@ func checkCluster(cfg ClusterConfig) (shape string, err error) {
 		if secret.value == "" {
 			continue
 		}
-		if err := CheckSecret(secret.value); err != nil {
+		if err := CheckSecret(secret.value, !edge); err != nil {
 			return "", fmt.Errorf("cluster: %s%w", secret.what, err)
 		}
 	}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/server"
 )
 
 func getCluster(ctx context.Context, c *client.Client, _ []string) (st manage.ClusterStatus, err error) {
@@ -29,12 +31,14 @@ func clusterCommand() *cobra.Command {
 	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, which node holds which
 role, and all sites as the coordinators of the rooms see them. remove, replace and forget take a core
 or a site out of the cluster while visitors are served; they need a token with the admin permission.
-A node joins by starting with the configuration that docs/cluster.md describes.`
+A node joins by starting with the configuration that docs/cluster.md describes; edge makes the secret
+of an edge.`
 	cmd.Example = `  anteroom cluster status
   anteroom cluster status --api http://10.0.0.2:8081 --json
   anteroom cluster remove dublin-3 --api http://10.0.0.3:8081
   anteroom cluster replace dublin-3 dublin-4
-  anteroom cluster forget tokyo`
+  anteroom cluster forget tokyo
+  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
 
@@ -87,6 +91,39 @@ minute after it was last heard. If the site comes back, its sessions count again
 	}, say(func(was manage.ForgottenSite) string {
 		return fmt.Sprintf("Site %s was written off: %d seats in %d rooms are free.", shown(was.Site), was.Seats, was.Rooms)
 	})))
+	cmd.AddCommand(edgeCommand())
+	return cmd
+}
+
+// edgeCommand needs no process: an edge's secret follows from the cluster's.
+func edgeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "edge NODE", Short: "Make the secret of an edge from that of the cluster", Args: names("NODE"),
+		Long: `Make the secret of an edge from that of the cluster, which --secret-file names. Put the output into the
+secret file of the edge and nowhere else; the edge then has the name NODE. Edges with names that begin
+with NODE and a hyphen, like the pods of a deployment, can share it. With it, it serves visitors,
+but cannot change rooms, tokens or ticket keys, and cores can shut it out by its name (cluster.shut_out)
+without a new secret for all others.`,
+		Example: `  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`,
+	}
+	c := config.Cluster{}
+	cmd.Flags().StringVar(&c.SecretFile, "secret-file", "", "`file` with the secret of the cluster, as cores have it")
+	cmd.Flags().StringVar(&c.Name, "cluster-name", "anteroom", "`name` of the cluster (cluster.name)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if c.SecretFile == "" {
+			return usageError{errors.New("anteroom cluster edge needs --secret-file, the file with the secret of the cluster")}
+		}
+		secret, _, err := c.Secrets()
+		if err != nil {
+			return err
+		}
+		made, err := server.EdgeSecret(secret, c.Name, args[0])
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), made)
+		return err
+	}
 	return cmd
 }
 

@@ -203,7 +203,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -42,5 +45,34 @@ func TestASlowBrowserSolvesTheChallengeWithinASecond(t *testing.T) {
 	}
 	if got := b.foreign(g); len(got) > 0 {
 		t.Errorf("the page asked others: %q", got)
+	}
+}
+
+// A challenge of the operator's own: the page loads its script from another origin, and the token that it makes lets the visitor in.
+func TestABrowserSolvesTheOperatorsChallenge(t *testing.T) {
+	asked := make(chan string, 8)
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/widget.js":
+			w.Header().Set("Content-Type", "text/javascript")
+			io.WriteString(w, `const box = document.getElementById('challenge'); anteroomSolved('made-for-'+box.dataset.cdata)`)
+		case "/verify":
+			body, _ := io.ReadAll(r.Body)
+			asked <- string(body)
+			io.WriteString(w, `{"ok": true}`)
+		}
+	}))
+	t.Cleanup(own.Close)
+	g := startGate(t, `  - name: shop
+    host: "*"
+    total_active_users: 100
+    new_users_per_minute: 600
+    turnstile_action: infinite_queue
+`, "challenge: {provider: ext, patience: 0s, script_url: \""+own.URL+"/widget.js\", verify_url: \""+own.URL+"/verify\"}")
+	b := open(t)
+	b.visit(g.url("/cart?x=1"))
+	b.becomes(20*time.Second, `document.title.startsWith('Your cart')`)
+	if text := <-asked; !strings.Contains(text, `"token":"made-for-`) || !strings.Contains(text, `"room":"shop"`) || !strings.Contains(text, `"address":"127.0.0.1"`) {
+		t.Errorf("the hook was asked %s", text)
 	}
 }

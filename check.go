@@ -33,6 +33,9 @@ func (r Room) Check() Faults {
 	if d := cmp.Or(r.SessionDuration, DefaultSessionDuration); r.Pass > d/2 {
 		add("pass", fmt.Sprintf("%v is more than half of session_duration, %v", r.Pass, d), "at most "+(d/2).String()+", or longer sessions")
 	}
+	if r.ProtectFloor > r.NewUsersPerMinute && r.NewUsersPerMinute > 0 {
+		add("protect_floor", fmt.Sprintf("%d is more than new_users_per_minute, %d", r.ProtectFloor, r.NewUsersPerMinute), fmt.Sprintf("at most %d, or a higher limit", r.NewUsersPerMinute))
+	}
 	f = append(f, r.Branding.check()...)
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)

@@ -90,9 +90,14 @@ type Settings struct {
 	Pass time.Duration `key:"pass" label:"Pass" group:"Other" default:"0s" min:"10s" max:"5m" ours:"true" doc:"How long a pass is valid, by which an edge sends an active user's requests straight to the origin; at most half of session_duration. A seat is held for that much longer. 0s issues none."`
 
 	// Protect lets admission follow the origin (engine/origin.go).
-	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to a tenth of new_users_per_minute, while it exceeds protect_errors or protect_latency."`
+	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to protect_floor, while it exceeds protect_errors or protect_latency."`
 	ProtectErrors  int           `key:"protect_errors" label:"Errors at most" unit:"%" group:"Origin" default:"10" min:"1" max:"100" ours:"true" doc:"With protect, the percentage of failed requests above which fewer visitors are admitted: no connection, no answer, or a status of 500 or above. 100 sets no bound."`
 	ProtectLatency time.Duration `key:"protect_latency" label:"Response time at most" group:"Origin" default:"0s" min:"10ms" max:"10m" ours:"true" doc:"With protect, the response time above which fewer visitors are admitted, when more than 5% of the requests take longer. 0s sets no bound."`
+
+	// ProtectFloor zero is a tenth of NewUsersPerMinute. See [Settings.SlowestPace].
+	ProtectFloor int `key:"protect_floor" label:"Slowest pace" unit:"users" group:"Origin" default:"0" min:"0" max:"2147483647" ours:"true" doc:"With protect, how many new users per minute are admitted at least while the origin answers, however slowly or with how many errors; at most new_users_per_minute. 0 is a tenth of that."`
+	// ProtectReturn zero gives no credit (engine/site_outages.go).
+	ProtectReturn time.Duration `key:"protect_return" label:"Come back first for" group:"Origin" default:"0s" min:"10s" max:"1h" ours:"true" doc:"With protect, how long after the origin has failed visitors come back first whose session was interrupted by that: ahead of everyone else in the queue, once. It fails while no origin is healthy, or more requests fail than protect_errors allows. 0s: they queue like new visitors."`
 
 	// RenewalEnded is since when DisableSessionRenewal holds, where it did not always: whoever
 	// is inside at that moment has SessionDuration from it. [Room.At] sets it.
@@ -233,6 +238,16 @@ func (s Settings) WithDefaults() Settings {
 // SessionEnd is when a session ends that is not renewed any more.
 func (s Settings) SessionEnd(accepted Time) Time {
 	return max(accepted, s.RenewalEnded).Add(s.SessionDuration)
+}
+
+// SlowestPace is how many new users per minute a room that protects its origin admits at least while the origin answers: at
+// least 1, and never more than the limit in force, which may be an event's.
+func (s Settings) SlowestPace() float64 {
+	limit, floor := float64(s.NewUsersPerMinute), float64(s.ProtectFloor)
+	if floor == 0 {
+		floor = limit / 10
+	}
+	return min(limit, max(1, floor))
 }
 
 // PassLife is how long a pass is valid, in whole seconds: Pass, but at most half of the session duration in force, which may be

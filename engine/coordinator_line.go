@@ -52,8 +52,8 @@ type line struct {
 	places   slab[place]
 	base     anteroom.Time
 	random   bool
-	order    queue    // FIFO: those in line, by lane, key, id
-	alive    []uint32 // Random: those in line or parked who have not won yet
+	order    queue    // those in line who are not drawn, by lane, key, id
+	alive    []uint32 // Random: those in line or parked in the ordinary lane who have not won yet
 	ready    queue    // Random: winners that have come back, by win
 	wins     map[uint32]uint64
 	nwins    uint64
@@ -175,15 +175,16 @@ func (l *line) setState(slot uint32, to placeState) {
 // arrange puts the slot into the structures where its state and the method want it.
 func (l *line) arrange(slot uint32) {
 	p := l.places.at(slot)
-	want := p.state == inLine || (l.random && p.state == parked)
-	want = want && p.flags&flagWinner == 0 && !(l.random && p.proving())
+	drawn := l.draws(p)
+	want := p.state == inLine || (drawn && p.state == parked)
+	want = want && p.flags&flagWinner == 0 && !(drawn && p.proving())
 	switch {
-	case want && p.pos < 0 && l.random:
+	case want && p.pos < 0 && drawn:
 		p.pos = int32(len(l.alive))
 		l.alive = append(l.alive, slot)
 	case want && p.pos < 0:
 		l.order.push(slot)
-	case !want && p.pos >= 0 && l.random:
+	case !want && p.pos >= 0 && drawn:
 		last := l.alive[len(l.alive)-1]
 		l.alive[p.pos] = last
 		l.places.at(last).pos = p.pos
@@ -193,6 +194,9 @@ func (l *line) arrange(slot uint32) {
 		l.order.removeAt(int(p.pos))
 	}
 }
+
+// draws says that a place gets its turn by draws: whoever has come back in a lane of its own is called before, in order.
+func (l *line) draws(p *place) bool { return l.random && p.lane == 0 }
 
 // setRandom switches between order and draw; every key stays.
 func (l *line) setRandom(random bool) {
@@ -316,7 +320,7 @@ func (l *line) setKey(slot uint32, key anteroom.Time) {
 		l.seconds.add(p.key, -1)
 		l.seconds.add(key, 1)
 	}
-	if p.pos >= 0 && !l.random {
+	if p.pos >= 0 && !l.draws(p) {
 		l.order.removeAt(int(p.pos))
 	}
 	p.key = key
@@ -405,7 +409,7 @@ func (l *line) winnerBack(slot uint32) {
 // putBack undoes next for a ticket that was not offered anything. A draw stands: drawing
 // again would favour those for whom a win is only set aside.
 func (l *line) putBack(slot uint32) {
-	if l.random {
+	if l.draws(l.places.at(slot)) {
 		l.setAside(slot)
 		l.winnerBack(slot)
 		return
@@ -440,29 +444,29 @@ const maxLooks = 4_000
 // whether a ticket's site answers; away bounds how many absent winners may be set aside.
 func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, awaits func(site uint16) bool, away int) uint32 {
 	t := l.tick(now)
-	if !l.random {
-		l.unpark(t)
-		for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
-			slot := l.order.top()
-			p := l.places.at(slot)
-			if p.proving() || l.waits(p, t) {
-				l.setState(slot, parked) // until it is shown the page, and comes back
-				continue
-			}
-			if reachable(p.site) && l.present(p, t) {
-				l.order.pop()
-				return slot
-			}
-			if p.flags&flagUnheard != 0 && awaits(p.site) {
-				return 0 // nobody is called past a visitor of whom it will soon be known
-			}
-			if l.overdue(p, t) {
-				l.setState(slot, dormant)
-				l.left++
-			} else {
-				l.park(slot, t)
-			}
+	l.unpark(t)
+	for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
+		slot := l.order.top()
+		p := l.places.at(slot)
+		if p.proving() || l.waits(p, t) {
+			l.setState(slot, parked) // until it is shown the page, and comes back
+			continue
 		}
+		if reachable(p.site) && l.present(p, t) {
+			l.order.pop()
+			return slot
+		}
+		if p.flags&flagUnheard != 0 && awaits(p.site) {
+			return 0 // nobody is called past a visitor of whom it will soon be known
+		}
+		if l.overdue(p, t) {
+			l.setState(slot, dormant)
+			l.left++
+		} else {
+			l.park(slot, t)
+		}
+	}
+	if !l.random {
 		return 0
 	}
 	for l.ready.len() > 0 {
@@ -506,13 +510,16 @@ func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reach
 		p := l.places.at(slot)
 		return (p.state == inLine || p.state == parked) && !l.overdue(p, t) && reachable(p.site)
 	}
+	slots = l.firstInOrder(n, func(slot uint32) bool { return !l.draws(l.places.at(slot)) && can(slot) })
 	if l.random {
+		var won []uint32
 		for slot := range l.wins {
 			if can(slot) {
-				slots = append(slots, slot)
+				won = append(won, slot)
 			}
 		}
-		slices.SortFunc(slots, func(a, b uint32) int { return cmp.Compare(l.wins[a], l.wins[b]) })
+		slices.SortFunc(won, func(a, b uint32) int { return cmp.Compare(l.wins[a], l.wins[b]) })
+		slots = append(slots, won...)
 		for looks := maxLooks; len(slots) < n && len(l.alive) > 0 && looks > 0; looks-- {
 			*draws++
 			slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
@@ -526,8 +533,12 @@ func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reach
 				l.left++
 			}
 		}
-		return slots[:min(n, len(slots))]
 	}
+	return slots[:min(n, len(slots))]
+}
+
+// firstInOrder returns the first n of those who can take a turn.
+func (l *line) firstInOrder(n int, can func(slot uint32) bool) []uint32 {
 	// Whoever has yet to prove a place comes after all who have.
 	before := func(a, b uint32) bool {
 		if p, q := l.places.at(a).proving(), l.places.at(b).proving(); p != q {
@@ -547,7 +558,7 @@ func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reach
 			best.push(slot)
 		}
 	})
-	slots = best.slots
+	slots := best.slots
 	slices.SortFunc(slots, func(a, b uint32) int {
 		if before(a, b) {
 			return -1
@@ -623,7 +634,7 @@ func (l *line) back(slot uint32, asleep bool) {
 // stream, it is dormant until it checks in.
 func (l *line) missed(slot uint32, now anteroom.Time) {
 	p := l.places.at(slot)
-	if p.flags&flagStream == 0 || p.flags&flagAgain != 0 || l.random {
+	if p.flags&flagStream == 0 || p.flags&flagAgain != 0 || l.draws(p) {
 		p.flags &^= flagMissed | flagAgain
 		l.back(slot, true)
 		return

@@ -159,7 +159,7 @@ func (l *line) reorder(ranked []uint32) {
 		if p.state.counted() {
 			l.seconds.add(p.key, 1)
 		}
-		if !l.random && p.pos >= 0 {
+		if !l.draws(p) && p.pos >= 0 {
 			l.order.set(ordered, slot) // what is sorted is a heap
 			ordered++
 		}

@@ -54,9 +54,6 @@ const (
 	paceSettle = 2 * PaceEvery
 	// paceSteps is how many steps the pace takes from nothing to the limit.
 	paceSteps = 20
-	// floorShare is the limit divided by the slowest pace: a few visitors have to enter to show whether the
-	// origin has recovered.
-	floorShare = 10
 	// paceSample is how many requests say something about an origin; fewer are no reason to admit fewer.
 	paceSample = 10
 )
@@ -80,7 +77,7 @@ func (t *throttle) on() bool { return t.why != anteroom.PaceLimits }
 func (t *throttle) decide(now anteroom.Time, s *anteroom.Settings, f OriginFacts, actual float64) (changed bool) {
 	before := *t
 	limit := float64(s.NewUsersPerMinute)
-	floor := min(limit, max(1, limit/floorShare))
+	floor := s.SlowestPace() // a few visitors have to enter to show whether the origin has recovered
 	if !s.Protect {
 		*t = throttle{}
 		return before.on()
@@ -160,6 +157,7 @@ func (x *Desk) sumOrigin(now anteroom.Time) {
 func (s *Site) setOrigin(now anteroom.Time, f OriginFacts) {
 	before := s.settings.OriginDown
 	s.origin = f
+	s.watchOutages(now)
 	if down := s.originDown(&s.settings); down != before {
 		s.configure(now, s.settings)
 		s.urgent = true

@@ -19,7 +19,7 @@ func TestThrottleStaysBetweenFloorAndLimit(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "later")))
 			s := anteroom.Settings{Protect: rapid.Bool().Draw(t, "protect"), NewUsersPerMinute: rapid.IntRange(0, 10_000).Draw(t, "limit"),
-				ProtectErrors: rapid.IntRange(1, 100).Draw(t, "errors"), ProtectLatency: time.Second}
+				ProtectFloor: rapid.IntRange(0, 20_000).Draw(t, "floor"), ProtectErrors: rapid.IntRange(1, 100).Draw(t, "errors"), ProtectLatency: time.Second}
 			requests := rapid.Uint32Range(0, 1000).Draw(t, "requests")
 			f := OriginFacts{Known: rapid.Bool().Draw(t, "known"), Down: rapid.Bool().Draw(t, "down"), Requests: requests,
 				Failed: rapid.Uint32Range(0, requests).Draw(t, "failed"), P95: time.Duration(rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "p95"))}
@@ -28,7 +28,11 @@ func TestThrottleStaysBetweenFloorAndLimit(t *testing.T) {
 			if !x.on() {
 				continue
 			}
-			floor := min(float64(s.NewUsersPerMinute), max(1, float64(s.NewUsersPerMinute)/floorShare))
+			floor := max(1, float64(s.NewUsersPerMinute)/10)
+			if s.ProtectFloor > 0 {
+				floor = float64(s.ProtectFloor)
+			}
+			floor = min(floor, float64(s.NewUsersPerMinute))
 			if x.perMinute > float64(s.NewUsersPerMinute) || x.perMinute < floor && before.perMinute >= floor {
 				t.Fatalf("%v a minute, limit %d, floor %v", x.perMinute, s.NewUsersPerMinute, floor)
 			}
@@ -65,6 +69,24 @@ func TestThrottleRecovers(t *testing.T) {
 		}
 		if took, most := now.Sub(midnight), (paceSteps-1)*PaceEvery+2*every; took > most || took < most-3*every-PaceEvery {
 			t.Errorf("looked at every %v: recovered after %v, want about %v", every, took, most)
+		}
+	}
+}
+
+// TestThrottleFloor: an origin that is bad for ever brings the pace down to the floor that the operator has set, and no further.
+func TestThrottleFloor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit, floor int
+		want         float64
+	}{{1000, 0, 100}, {5, 0, 1}, {1000, 30, 30}, {1000, 1000, 1000}, {200, 300, 200}, {0, 5, 0}} {
+		s := anteroom.Settings{Protect: true, NewUsersPerMinute: c.limit, ProtectErrors: 10, ProtectFloor: c.floor}
+		var x throttle
+		for now := midnight; now < midnight.Add(5*time.Minute); now = now.Add(PaceEvery) {
+			x.decide(now, &s, OriginFacts{Known: true, Requests: 100, Failed: 50}, float64(c.limit))
+		}
+		if x.perMinute != c.want {
+			t.Errorf("a limit of %d and a floor of %d: %v a minute, want %v", c.limit, c.floor, x.perMinute, c.want)
 		}
 	}
 }

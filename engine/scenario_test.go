@@ -401,6 +401,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.ProtectErrors = n
 		case "protect_latency":
 			w.settings.ProtectLatency = d
+		case "protect_return":
+			w.settings.ProtectReturn = d
 		case "unpaced":
 			w.settings.Unpaced = v == "true"
 		case "max_line", "max_used": // a bound so low that a story can meet it

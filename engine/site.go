@@ -116,7 +116,8 @@ type Site struct {
 
 	counting *counting // nil: nobody asks
 
-	origin OriginFacts // of all doors here
+	origin  OriginFacts // of all doors here
+	outages outages
 
 	cut      cutLine
 	sweepPos uint32
@@ -454,6 +455,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 // Tick does what time brings. Call it about every 100 ms while the room has visitors.
 func (s *Site) Tick(now anteroom.Time) {
 	s.apart(now)
+	s.watchOutages(now)
 	s.expire(now)
 	s.takeEffect(now)
 	s.missOffers(now)

@@ -15,7 +15,7 @@ import (
 
 // cutLine is the line of a cut site.
 type cutLine struct {
-	places []cutPlace // by arrival
+	places []cutPlace // by lane and arrival
 	won    []cutPlace // Random: drawn while away, the oldest win first
 	draws  uint64
 	seed   []byte
@@ -28,10 +28,11 @@ type cutLine struct {
 type cutPlace struct {
 	key  anteroom.Time
 	slot uint32
+	lane uint8
 }
 
 func (p cutPlace) compare(q cutPlace) int {
-	return cmp.Or(cmp.Compare(p.key, q.key), cmp.Compare(p.slot, q.slot))
+	return cmp.Or(-cmp.Compare(p.lane, q.lane), cmp.Compare(p.key, q.key), cmp.Compare(p.slot, q.slot))
 }
 
 func (s *Site) enterCut(now anteroom.Time) {
@@ -41,7 +42,7 @@ func (s *Site) enterCut(now anteroom.Time) {
 	s.here.each(func(slot uint32) {
 		w := s.here.at(slot)
 		w.flags &^= hereWon
-		s.cut.places = append(s.cut.places, cutPlace{key: w.key, slot: slot})
+		s.cut.places = append(s.cut.places, cutPlace{key: w.key, slot: slot, lane: w.lane})
 	})
 	slices.SortFunc(s.cut.places, cutPlace.compare)
 	s.settleHeld(now)
@@ -49,7 +50,7 @@ func (s *Site) enterCut(now anteroom.Time) {
 
 // lineUp gives somebody who came while the site is cut a place in its line.
 func (s *Site) lineUp(slot uint32) {
-	p := cutPlace{key: s.here.at(slot).key, slot: slot}
+	p := cutPlace{key: s.here.at(slot).key, slot: slot, lane: s.here.at(slot).lane}
 	i, _ := slices.BinarySearchFunc(s.cut.places, p, cutPlace.compare)
 	s.cut.places = slices.Insert(s.cut.places, i, p)
 }
@@ -94,7 +95,12 @@ func (s *Site) drawLocal(now anteroom.Time) {
 	s.cut.won = slices.DeleteFunc(s.cut.won, func(p cutPlace) bool { return s.here.at(p.slot).flags&hereWon == 0 })
 	var in []uint32
 	for _, p := range s.cut.places {
-		if s.here.at(p.slot).flags&(hereOffered|hereWon) == 0 {
+		switch {
+		case p.lane != 0: // has come back, and is not drawn
+			if s.permits() >= 1 && s.isHere(now, p.slot) {
+				s.offerLocal(now, p.slot)
+			}
+		case s.here.at(p.slot).flags&(hereOffered|hereWon) == 0:
 			in = append(in, p.slot)
 		}
 	}

@@ -188,11 +188,12 @@ func (s *Site) lend(now anteroom.Time, slot uint32, seen anteroom.Time) {
 }
 
 // Marks of a record of a touch: it was at another site; its moment is of a clock that knew no better than
-// the site's own record. And of an admission: on probation.
+// the site's own record. Of an admission: on probation. Of an end: by the origin or an operator.
 const (
-	laneAway  = 1
-	laneEarly = 2
-	laneOnce  = 4
+	laneAway    = 1
+	laneEarly   = 2
+	laneOnce    = 4
+	laneRevoked = 8
 )
 
 func (s *Site) laneNow() uint8 {

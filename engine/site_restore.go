@@ -16,7 +16,7 @@ type EventKind uint8
 const (
 	EventAdmitted  EventKind = iota + 1 // a session began: At; Lane: see laneOnce
 	EventTouched                        // a session was renewed: At; Lane: see laneAway
-	EventEnded                          // a session was revoked: At; Key: until when its seat is held for its passes; 0: not
+	EventEnded                          // a session has ended: At; Lane: see laneRevoked; Key: until when its seat is held for its passes; 0: not
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
 	EventAway                           // a ticket in line missed its check-in: At
 	EventMoved                          // a place went to another site: At. Earlier releases: or a session, with a number in Key
@@ -31,6 +31,7 @@ const (
 	EventDoor                           // a door speaks: At; ID is the numbers of its node and its process
 	EventUnasked                        // like EventJoined, of a ticket that may have a place or a session at another site
 	EventPasses                         // the room issues passes: At, Key is their life in microseconds
+	EventOutage                         // the origin fails since Key, and did so until At at least
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -77,6 +78,9 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	case EventEnded:
 		if slot := s.seats.find(&e.ID); slot != 0 {
 			s.consume(e.ID, s.seats.at(slot).accepted, at)
+			if used := s.used.find(&e.ID); used != 0 {
+				s.used.at(used).revoked = e.Lane&laneRevoked != 0
+			}
 			s.seats.remove(slot)
 			s.balance.Used[Seat]--
 		}
@@ -130,6 +134,8 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 		s.stepped(time.Duration(e.Key) * time.Microsecond)
 	case EventPasses:
 		s.passes.issued(time.Duration(e.Key)*time.Microsecond, at.Add(recordDoor))
+	case EventOutage:
+		s.outages.restore(e.Key.Add(shift), at)
 	case EventDoor:
 		e.At = at
 		s.restoreDoor(e)

@@ -158,7 +158,11 @@ func (s *Site) fresh(now anteroom.Time, t anteroom.Ticket) bool {
 
 // anew goes on with a request whose ticket is worth nothing any more.
 func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (anteroom.Decision, uint64) {
-	return s.newcomer(now, v, anteroom.Ticket{ID: v.NewID, Bind: v.Bind}, why)
+	t := anteroom.Ticket{ID: v.NewID, Bind: v.Bind}
+	if why == anteroom.ReasonSessionOver {
+		t.Arrival, t.Lane = s.reentry(now, &v.Ticket)
+	}
+	return s.newcomer(now, v, t, why)
 }
 
 // waitHere gives a ticket from elsewhere its place in the line of this site.

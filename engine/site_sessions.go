@@ -31,6 +31,8 @@ type usedTicket struct {
 	// the cookie take places without bound.
 	next  anteroom.ID
 	early bool // the session ended because there was no second request
+	// revoked: it was ended by the origin or an operator.
+	revoked bool
 }
 
 // lapse is when the session in the slot ends if nothing is heard of it.
@@ -115,6 +117,7 @@ func (s *Site) stepped(by time.Duration) {
 		}
 	})
 	s.rates.shift(by)
+	s.outages.stepped(by)
 	s.passes.ends.shift(by)
 	s.passes.until = s.passes.until.Add(by)
 	for i := range s.doors {
@@ -246,11 +249,11 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	if slot := s.here.find(&t.ID); slot != 0 {
 		once = once && s.here.at(slot).flags&hereCame == 0
 		s.dropOffer(slot)
-		s.entered(now, t.Arrival, s.here.at(slot).flags&hereShown != 0)
+		s.entered(now, t.Arrival, s.here.at(slot).flags&hereShown != 0 && t.Lane == 0)
 		s.here.remove(slot)
 		s.departures = append(s.departures, Departure{ID: t.ID, Why: Admitted})
 	} else {
-		s.entered(now, t.Arrival, t.Next != 0) // known by its cookie only
+		s.entered(now, t.Arrival, t.Next != 0 && t.Lane == 0) // known by its cookie only
 	}
 	s.balance.Used[Seat]++
 	s.balance.Used[RateSlot]++
@@ -299,7 +302,10 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	}
 	s.expiry.removeAt(int(s.seats.at(slot).pos))
 	s.end(now, slot)
-	s.events = append(s.events, Event{Kind: EventEnded, ID: id, At: now, Key: s.keepSeat(now)})
+	if used := s.used.find(&id); used != 0 {
+		s.used.at(used).revoked = true
+	}
+	s.events = append(s.events, Event{Kind: EventEnded, Lane: laneRevoked, ID: id, At: now, Key: s.keepSeat(now)})
 	s.flush(now)
 	return true
 }
@@ -339,6 +345,9 @@ func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	until := accepted.Add(max(MaxInterval, s.settings.Refresh)*115/100 + s.settings.PlaceHold + time.Minute)
 	if s.roaming() {
 		until = max(until, now.Add(movedFor+OfferLost)) // what the coordinator remembers must not revive it
+	}
+	if s.settings.Protect && s.settings.ProtectReturn > 0 { // a session that was revoked gives no credit, see inOutage
+		until = max(until, now.Add(s.settings.SessionDuration))
 	}
 	if until <= now || s.used.find(&id) != 0 {
 		return
@@ -438,7 +447,10 @@ func (s *Site) lapsed(now anteroom.Time, certain bool) {
 		s.rates.pop()
 		s.balance.Used[RateSlot]--
 	}
-	for s.usedAge.len() > 0 && s.used.at(s.usedAge.top()).until <= now {
+	if len(s.outages.list) > 0 {
+		return // which tickets have had their credit is not forgotten before it is over
+	}
+	for n := 0; n < forgetAtOnce && s.usedAge.len() > 0 && s.used.at(s.usedAge.top()).until <= now; n++ {
 		s.used.remove(s.usedAge.pop())
 	}
 }

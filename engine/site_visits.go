@@ -14,6 +14,7 @@ import (
 // site, and HoldMax more when it has come from there; HoldSoon for a newcomer whose turn is due by then)
 // later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
+	s.watchOutages(now)
 	s.expire(now)
 	t := v.Ticket
 	if s.settings.Suspended {
@@ -49,10 +50,10 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			anew = anteroom.ReasonPlaceLost
 		}
 	}
-	if v.Fresh || anew != anteroom.ReasonNone {
-		if anew != anteroom.ReasonNone {
-			t = anteroom.Ticket{ID: v.NewID, Arrival: s.reentry(now, &t)}
-		}
+	switch {
+	case anew != anteroom.ReasonNone:
+		return s.anew(now, v, anew)
+	case v.Fresh:
 		t.Bind = v.Bind
 		return s.newcomer(now, v, t, anew)
 	}
@@ -107,7 +108,7 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	// Two requests of one visitor that both came without a ticket share its id, and a door asks
 	// again when an answer was lost.
 	if slot := s.here.find(&t.ID); slot != 0 {
-		t.Arrival, v.Fresh = s.here.at(slot).key, true
+		v.Fresh = true
 		return s.checkIn(now, v, t)
 	}
 	if slot := s.seats.find(&t.ID); slot != 0 {
@@ -152,16 +153,6 @@ func (s *Site) newcomer(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, 
 	return s.join(now, v, t, anew)
 }
 
-// reentry is the arrival of a visitor whose session ended because there was no second request (see probation): the old one, so
-// that the place is at the front; 0 for anybody else. The ticket alone does not show it: the first cookie may be kept.
-func (s *Site) reentry(now anteroom.Time, t *anteroom.Ticket) anteroom.Time {
-	slot := s.used.find(&t.ID)
-	if slot == 0 || !s.used.at(slot).early || now >= t.AcceptedAt.Add(s.settings.SessionDuration) || void(&s.settings, t.Arrival) {
-		return 0
-	}
-	return t.Arrival
-}
-
 // takePlace puts a ticket that is not here in line: a newcomer at the back, one that is
 // known by its cookie at its old place. slot is 0 when it gets none; d is the answer then.
 func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (slot uint32, d anteroom.Decision) {
@@ -196,6 +187,8 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	}
 	if v.Stream {
 		w.streams++
+	}
+	if v.Stream || t.Lane != 0 { // who comes back has shown the cookie of a session
 		s.proves(slot)
 	}
 	s.recordPlace(now, slot)
@@ -257,7 +250,7 @@ func or(v, from, to anteroom.Reason) anteroom.Reason {
 func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (anteroom.Decision, uint64) {
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
-		t.Arrival = s.here.at(slot).key
+		t.Arrival, t.Lane = s.here.at(slot).key, s.here.at(slot).lane
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
 		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
 	}

@@ -170,10 +170,13 @@ func (t cookieTail) of(tls bool) string {
 // While waiting the cookie lives as long as the place: until the next check-in is due
 // plus the place hold. After admission it lives for two session durations, with the time of a pass: the server
 // decides when a session ends, the cookie only has to be there until then, and it is renewed
-// from half a session on.
+// from half a session on. For the time in which visitors come back first after the origin has failed it is there as well.
 func (x *exchange) setCookie(t anteroom.Ticket) string {
 	rm := x.room
 	age := 2 * x.seatDuration()
+	if rm.Protect {
+		age += rm.ProtectReturn
+	}
 	if !t.Accepted() {
 		age = t.Refresh + rm.PlaceHold
 	}

@@ -137,6 +137,18 @@ func TestAdmittedSeesTheOrigin(t *testing.T) {
 	}
 }
 
+// TestCookieOutlastsAnOutage: where visitors come back first after an outage, the cookie that shows who was inside is there for
+// as long.
+func TestCookieOutlastsAnOutage(t *testing.T) {
+	for protect, want := range map[bool]string{false: "; Max-Age=600;", true: "; Max-Age=1500;"} {
+		w := newWorld(t, admit, withRoom(func(r *anteroom.Room) { r.Protect, r.ProtectReturn = protect, 15*time.Minute }))
+		res, _ := w.do("GET", "/", nil)
+		if c := res.Header["Set-Cookie"]; len(c) != 1 || !strings.Contains(c[0], want) {
+			t.Errorf("protect %v: Set-Cookie %q, want %s", protect, c, want)
+		}
+	}
+}
+
 func TestOutsideEveryRoom(t *testing.T) {
 	w := newWorld(t, line)
 	res, body := w.do("GET", "/?__anteroom=status", func(r *http.Request) { r.Host = "open.example.com" })

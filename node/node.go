@@ -298,12 +298,12 @@ func (n *Node) SettleRoom(room anteroom.Room) {
 
 // retention is how long the journal must know what happens in the rooms. A waiting visitor is recorded again once per
 // place hold, a session with each sixteenth of its length: after twice that time, everything that is still alive has
-// been recorded again.
+// been recorded again. An outage of the origin is on record until it gives no more credit.
 func retention(rooms []anteroom.Room) time.Duration {
-	hold, longest := anteroom.DefaultPlaceHold, anteroom.DefaultSessionDuration
+	hold, longest, back := anteroom.DefaultPlaceHold, anteroom.DefaultSessionDuration, time.Duration(0)
 	for _, r := range rooms {
 		r = r.WithDefaults()
-		hold, longest = max(hold, r.PlaceHold), max(longest, r.SessionDuration)
+		hold, longest, back = max(hold, r.PlaceHold), max(longest, r.SessionDuration), max(back, r.ProtectReturn)
 		// An event may run any time, so its sessions count now: a retention that grows at its start would come too late
 		// for sessions from before.
 		for _, e := range r.Events {
@@ -312,7 +312,7 @@ func retention(rooms []anteroom.Room) time.Duration {
 			}
 		}
 	}
-	return 2*(longest+2*hold) + 10*time.Minute
+	return max(2*(longest+2*hold), back) + 10*time.Minute
 }
 
 // Release gives the rooms up for a successor that takes over the link: active sessions continue, but no visitor is

@@ -94,6 +94,48 @@ func TestClusterPacesByWhatAllNodesSee(t *testing.T) {
 	})
 }
 
+// TestInterruptedVisitorComesBackFirst: a visitor whose session ended while the origin was down is admitted before one who waited all
+// the time, at another node, after another process has taken the site over.
+func TestInterruptedVisitorComesBackFirst(t *testing.T) {
+	room := protectedRoom()
+	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration, room.ProtectReturn = 1, 60, 30*time.Second, 10*time.Minute
+	together(t, room, "dublin-1 dublin-2 dublin-3", func(t *testing.T, g *group) {
+		ann, bob := newGuest(), newGuest()
+		holder := g.holder("dublin")
+		one, two := g.other("dublin", holder), holder
+		ann.want(t, one, anteroom.Admit)
+		ann.want(t, one, anteroom.Admit)
+		bob.want(t, one, anteroom.Wait)
+		pass(2 * time.Second)
+		bob.want(t, one, anteroom.Wait)
+		facts := func(f engine.OriginFacts) map[string]engine.OriginFacts {
+			out := map[string]engine.OriginFacts{}
+			for name := range g.nodes {
+				out[name] = f
+			}
+			return out
+		}
+		g.see(35*time.Second, facts(originDown))
+		two.kill()
+		for range 2 { // bob comes back all the time
+			g.see(10*time.Second, facts(originDown))
+			bob.want(t, one, anteroom.Wait)
+		}
+		if d := ann.want(t, one, anteroom.Wait); d.Reason != anteroom.ReasonSessionOver {
+			t.Errorf("ann waits: %v", d.Reason)
+		}
+		g.see(2*time.Second, facts(originUp))
+		first := -1
+		g.patient([]*guest{bob, ann}, func(int) *peer { return one }, 30*time.Second, func(i int, d anteroom.Decision) bool {
+			first = i
+			return d.Verdict == anteroom.Admit
+		})
+		if first != 1 {
+			t.Errorf("visitor %d is admitted first", first)
+		}
+	})
+}
+
 // TestProtectSwitchedOff: what the gateway sees counts for nothing in a room that does not protect its origin.
 func TestProtectSwitchedOff(t *testing.T) {
 	together(t, protectedRoom(), "dublin-1", func(t *testing.T, g *group) {

@@ -59,27 +59,29 @@ const (
 	clones // another client will use its cookie
 	clone  // is that client
 	bare   // loads nothing but the page
+	returns
 )
 
 type marks uint32
 
 const (
-	shown     marks = 1 << iota // has seen the waiting page
-	asleep                      // its phone sleeps
-	released                    // its turn has been given and not been lost
-	overtaken                   // by somebody who came more than a second later
-	sentBack                    // was shown the page within its session
-	muted                       // found no room for a stream; does not try again
-	inLine                      // counts as waiting
-	listening                   // its stream is open
-	won                         // the draw has fallen on it
-	anew                        // has lost its first place: its arrival is not what counts
-	shared                      // another client has its cookie, or will
-	reloading                   // will reload the page
-	refused                     // was told to go before it was let in
-	undated                     // came to a site that did not know the time yet
-	proven                      // has come back with the ticket
-	forgetful                   // a cookie of it was lost
+	shown       marks = 1 << iota // has seen the waiting page
+	asleep                        // its phone sleeps
+	released                      // its turn has been given and not been lost
+	overtaken                     // by somebody who came more than a second later
+	sentBack                      // was shown the page within its session
+	muted                         // found no room for a stream; does not try again
+	inLine                        // counts as waiting
+	listening                     // its stream is open
+	won                           // the draw has fallen on it
+	anew                          // has lost its first place: its arrival is not what counts
+	shared                        // another client has its cookie, or will
+	reloading                     // will reload the page
+	refused                       // was told to go before it was let in
+	undated                       // came to a site that did not know the time yet
+	proven                        // has come back with the ticket
+	forgetful                     // a cookie of it was lost
+	interrupted                   // has left because the origin failed
 )
 
 // request is one on its way.
@@ -107,7 +109,7 @@ func (w *world) arrive() {
 		share float64
 		habit habits
 	}{{v.Streams, streams}, {v.Parallel, parallel}, {v.Tabs, tabs}, {v.Reloads, reloads}, {v.Early, early},
-		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}} {
+		{v.Sleeps, sleeps}, {v.Roams, roams}, {v.Replays, replays}, {v.NoCookies, noCookies}, {v.Clones, clones}, {v.Bare, bare}, {v.Returns, returns}} {
 		if h.share > 0 && w.crowd.Float64() < h.share {
 			p.habits |= h.habit
 		}
@@ -290,6 +292,9 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if p.state == coming || p.state == inside {
 		first := p.state == coming
 		p.state = waiting
+		if p.marks&interrupted != 0 && !p.ticket.ID.IsZero() {
+			w.byID[p.ticket.ID] = who
+		}
 		if first || p.marks&shown == 0 {
 			w.patience(who)
 		}
@@ -378,12 +383,21 @@ func (w *world) enter(who int32, q *request) {
 			w.after(w.between(50*time.Millisecond, 800*time.Millisecond), evParts, who, 0)
 		}
 		w.judge.entered(who)
+		if p.marks&interrupted != 0 {
+			p.stays = w.now.Add(w.spread(w.sc.Visitors.Browsing))
+			p.marks &^= interrupted // the credit is used
+			w.origin.back(who)
+		}
 	}
 	if w.origin != nil {
 		if anew && p.entered == w.now {
 			w.origin.entered()
 		}
 		if _, ok := w.origin.serve(q.node); !ok && (anew || q.primary) && w.now < p.stays {
+			if p.habits&returns != 0 {
+				w.goAway(who)
+				return
+			}
 			w.plan(who, w.between(retryLeast, retryMost)) // the page tries again by itself, or its visitor does
 			return
 		}
@@ -391,6 +405,18 @@ func (w *world) enter(who int32, q *request) {
 	if anew || q.primary {
 		w.think(who)
 	}
+}
+
+// goAway has a visitor close the page, because of an error, and come back when the session is over.
+func (w *world) goAway(who int32) {
+	p := &w.people[who]
+	p.habits &^= returns
+	if what, _ := w.origin.now(); what != "slow" { // no reason for credit
+		p.marks |= interrupted
+	}
+	away := w.sc.settingsAt(w.since(w.now)).SeatDuration() + w.between(10*time.Second, 2*time.Minute)
+	p.stays = w.now.Add(away + time.Second)
+	w.plan(who, away)
 }
 
 func (w *world) think(who int32) {

@@ -66,6 +66,7 @@ type judge struct {
 	restored  anteroom.Time                   // when a site last began from its journal
 	turns     map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
 	told      map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
+	backs     map[int32]anteroom.Time         // visitors who come back first, since when they wait
 	lossy     bool                            // messages are lost or late all the time
 	disturbs  bool                            // there was a fault of the plan
 
@@ -112,7 +113,7 @@ const (
 var checks = []struct{ Name, Means string }{
 	{"cap", "never more active sessions than total_active_users"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo); turns given at the same moment take effect at the same moment"},
+	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or who comes back first because the origin has failed; nobody else comes back first; turns given at the same moment take effect at the same moment"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often"},
 	{"stay", "a request within a session never gets the waiting page"},
@@ -147,7 +148,7 @@ type group struct {
 func newJudge(w *world) *judge {
 	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
-		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
+		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
 		j.checks[i].Name = c.Name
 	}
@@ -346,6 +347,7 @@ func (j *judge) went(who int32, was personState) {
 		}
 		p.marks &^= inLine
 		j.inTouch(who, false)
+		delete(j.backs, who)
 	}
 	j.level()
 }
@@ -367,6 +369,7 @@ func (j *judge) entered(who int32) {
 		}
 	}
 	j.inTouch(who, false)
+	delete(j.backs, who)
 	j.level()
 }
 

@@ -34,6 +34,7 @@ func (j *judge) decided(who int32, q *request, d *anteroom.Decision, outside boo
 	if outside {
 		j.wentOut++
 	}
+	j.credited(who, q, d)
 	switch d.Verdict {
 	case anteroom.Admit:
 		j.letIn(who, q, d)
@@ -213,6 +214,12 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&noCookies == 0 {
 			p.marks |= inLine
 			j.waitingNow++
+		}
+		if p.marks&interrupted != 0 {
+			w.origin.comesAgain(who)
+			if j.credits(who, q, d) {
+				j.backs[who] = w.now
+			}
 		}
 	}
 	if p.state != coming || d.Verdict != anteroom.Wait {

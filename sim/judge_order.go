@@ -156,6 +156,10 @@ func (j *judge) unrelease(id anteroom.ID) {
 
 // overtakes marks those whom a turn for who has passed by.
 func (j *judge) overtakes(who int32) {
+	j.comesBack(who)
+	if j.w.people[who].ticket.Lane != 0 {
+		return
+	}
 	if j.set.QueueingMethod == anteroom.Random || j.set.QueueingMethod == anteroom.Passthrough {
 		return
 	}

@@ -53,6 +53,10 @@ type OriginNumbers struct {
 	// Recovered is how long after the end of the last fault the room admitted as many as its limit
 	// again; negative when it never did.
 	Recovered time.Duration
+	// Back are visitors who left because it failed and had to wait when they came again, and BackWait is how long half
+	// of them waited at most until they were admitted.
+	Back     int
+	BackWait time.Duration
 }
 
 // origin is the model of a run.
@@ -67,7 +71,9 @@ type origin struct {
 	mixed   bool // some sites reach it, others do not
 	numbers OriginNumbers
 	pace    int
-	over    anteroom.Time // the end of the last fault; 0: there is none
+	over    anteroom.Time           // the end of the last fault; 0: there is none
+	backAt  map[int32]anteroom.Time // when visitors who had left came again and had to wait
+	waits   []time.Duration
 
 	// since the last point
 	took             []time.Duration
@@ -94,7 +100,7 @@ func newOrigin(w *world) *origin {
 	for _, f := range o.Faults {
 		o.over = max(o.over, epoch.Add(f.At+f.For))
 	}
-	o.numbers.Recovered = -1
+	o.numbers.Recovered, o.backAt = -1, map[int32]anteroom.Time{}
 	return o
 }
 
@@ -156,6 +162,27 @@ func (o *origin) entered() {
 			o.numbers.AdmittedDeadLate++
 		}
 	}
+}
+
+// comesAgain notes that a visitor who had left because of an error has to wait.
+func (o *origin) comesAgain(who int32) { o.backAt[who] = o.w.now }
+
+// back notes that such a visitor has been admitted.
+func (o *origin) back(who int32) {
+	if at, waited := o.backAt[who]; waited {
+		delete(o.backAt, who)
+		o.waits = append(o.waits, o.w.now.Sub(at))
+		slices.Sort(o.waits)
+		o.numbers.Back, o.numbers.BackWait = len(o.waits), o.waits[len(o.waits)/2]
+	}
+}
+
+// failedSince says that the origin has failed, so that rooms may notice, at some moment from one on.
+func (o *origin) failedSince(since anteroom.Time) bool {
+	return o != nil && slices.ContainsFunc(o.Faults, func(f OriginFault) bool {
+		from := epoch.Add(f.At)
+		return f.What != "slow" && o.w.now >= from && since <= from.Add(f.For+2*engine.PaceEvery+inFlight)
+	})
 }
 
 // sees is what a node's gateway tells the room. Call it ten times a second.

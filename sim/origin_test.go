@@ -14,7 +14,7 @@ func originWorld(what string, protect bool) Scenario {
 	sc := Scenario{Name: "origin " + what, Length: 20 * time.Minute, Sites: []Site{{Name: "a", Share: 2, Nodes: 2, Delay: 5 * time.Millisecond}, {Name: "b", Share: 1, Delay: 30 * time.Millisecond}},
 		Settings: anteroom.Settings{TotalActiveUsers: 2000, NewUsersPerMinute: 600, SessionDuration: time.Minute, Protect: protect, ProtectLatency: time.Second},
 		Arrivals: []Flow{{To: 20 * time.Minute, PerMinute: 400, ToPerMinute: 400}, {From: time.Minute, To: 2 * time.Minute, Visitors: 1500}},
-		Visitors: Visitors{Browsing: Spread{Mean: 90 * time.Second}, Think: Spread{Mean: 10 * time.Second}, Streams: 0.9},
+		Visitors: Visitors{Browsing: Spread{Mean: 90 * time.Second}, Think: Spread{Mean: 10 * time.Second}, Streams: 0.9, Returns: 0.3},
 		Origin:   Origin{PerSecond: 160, Latency: 50 * time.Millisecond}}
 	if what != "" {
 		sc.Origin.Faults = []OriginFault{{At: 6 * time.Minute, For: 3 * time.Minute, What: what}}
@@ -23,7 +23,8 @@ func originWorld(what string, protect bool) Scenario {
 }
 
 // TestOriginIsProtected: whatever happens to the origin, no promise is broken, and visitors see no more
-// errors than without protection; nobody is admitted into one that is dead but in its first second.
+// errors than without protection; nobody is admitted into one that is dead but in its first second; and those whom it
+// has failed come back first.
 func TestOriginIsProtected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -39,17 +40,18 @@ func TestOriginIsProtected(t *testing.T) {
 }
 
 func protects(t *testing.T, what string, method anteroom.QueueingMethod) {
-	run := func(protect bool) *Result {
+	run := func(protect bool, back time.Duration) *Result {
 		sc := originWorld(what, protect)
-		sc.QueueingMethod = method
-		return mustRun(t, sc, 1, Options{})
-	}
-	bare, r := run(false), run(true)
-	for _, c := range r.Checks {
-		if c.Broken > 0 {
-			t.Errorf("%s: broken %d of %d times, first %s", c.Name, c.Broken, c.Looked, c.First)
+		sc.QueueingMethod, sc.ProtectReturn = method, back
+		r := mustRun(t, sc, 1, Options{})
+		for _, c := range r.Checks {
+			if c.Broken > 0 && protect {
+				t.Errorf("%s: broken %d of %d times, first %s", c.Name, c.Broken, c.Looked, c.First)
+			}
 		}
+		return r
 	}
+	bare, r := run(false, 0), run(true, 10*time.Minute)
 	slowest := r.Scenario.NewUsersPerMinute
 	for _, p := range r.Points {
 		if p.Pace > p.Rate || p.LastMinute > p.Rate {
@@ -70,6 +72,14 @@ func protects(t *testing.T, what string, method anteroom.QueueingMethod) {
 	if what != "" && (r.Origin.Recovered < 0 || r.Origin.Recovered > 5*time.Minute) {
 		t.Errorf("the pace was back at the limit after %v", r.Origin.Recovered)
 	}
+	if what != "" && what != "slow" {
+		// Whoever left because of an error and comes back waits for others who do, and for nobody else.
+		last := run(true, 0)
+		t.Logf("%d came back and half of them waited for %v; without credit %d and %v", r.Origin.Back, r.Origin.BackWait, last.Origin.Back, last.Origin.BackWait)
+		if r.Origin.Back < 100 || r.Origin.BackWait > last.Origin.BackWait*3/4 {
+			t.Errorf("%d came back and half of them waited for %v; without credit %v", r.Origin.Back, r.Origin.BackWait, last.Origin.BackWait)
+		}
+	}
 	if n := r.Numbers; n.Admitted < bare.Numbers.Admitted*9/10 {
 		t.Errorf("%d were admitted, without protection %d", n.Admitted, bare.Numbers.Admitted)
 	}
@@ -86,7 +96,8 @@ func TestDrawnWorldsWithAnOrigin(t *testing.T) {
 			t.Parallel()
 			sc := Drawn(seed)
 			what := OriginFaults[seed%4]
-			sc.Protect, sc.ProtectLatency = true, time.Second
+			sc.Protect, sc.ProtectLatency, sc.ProtectReturn = true, time.Second, 10*time.Minute
+			sc.Visitors.Returns = 0.5
 			for i := range sc.Changes {
 				sc.Changes[i].Settings.Protect = i%3 < 2
 			}

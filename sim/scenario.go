@@ -70,6 +70,7 @@ type Visitors struct {
 	Clones         float64 // share whose cookie is used by a second client as well
 	Replays        float64 // share that comes back with its waiting cookie after the session
 	Bare           float64 // share that loads nothing but the page itself
+	Returns        float64 // share that leaves when the origin fails, and comes back when the session is over
 	NoCookies      float64 // share that keeps no cookie: each request is a new visitor
 	LostCookies    float64 // chance of every Set-Cookie to be lost
 }

@@ -203,7 +203,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}
@@ -306,7 +306,8 @@ func splitRoom(s string) (zone, name string, err error) {
 }
 
 func roomCreate(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Create a room, and its zone if it does not exist", Args: names("ZONE/NAME")}
+	cmd := &cobra.Command{Use: "create ZONE/NAME", Short: "Create a room, and its zone if it does not exist",
+		Long: "Create a room, and its zone if it does not exist. With --protect --protect-return 10m, admission follows the health of your application.", Args: names("ZONE/NAME")}
 	given := settingFlags(cmd, anteroom.RoomFields())
 	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (o map[string]any, err error) {
 		zoneName, name, err := splitRoom(args[0])

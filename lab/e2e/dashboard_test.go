@@ -84,8 +84,10 @@ func (d *desk) says(text string) {
 // room asks the API about a room of the office's zone.
 func (d *desk) room(name string) (room struct {
 	ID        string
-	TotalUser int  `json:"total_active_users"`
-	QueueAll  bool `json:"queue_all"`
+	TotalUser int    `json:"total_active_users"`
+	QueueAll  bool   `json:"queue_all"`
+	Protect   bool   `json:"protect"`
+	Return    string `json:"protect_return"`
 }) {
 	d.t.Helper()
 	var all []json.RawMessage
@@ -98,6 +100,35 @@ func (d *desk) room(name string) (room struct {
 		}
 	}
 	return room
+}
+
+// A new room protects its origin unless the operator says otherwise.
+func TestDashboardSuggestsProtection(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	d := sitDown(t, o, operatorToken)
+	create := func(name, path string, change func()) {
+		d.goes("/")
+		d.presses("New room")
+		for _, f := range [][2]string{{"name", name}, {"host", "shop.example"}, {"path", path}, {"total_active_users", "2"}, {"new_users_per_minute", "2"}} {
+			d.fill(f[0], f[1])
+		}
+		change()
+		d.presses("Review")
+		d.presses("Create room")
+		d.says(name + " created.")
+	}
+	create("checkout", "/checkout", func() {})
+	if r := d.room("checkout"); !r.Protect || r.Return != "10m0s" {
+		t.Errorf("as suggested: %+v", r)
+	}
+	create("tickets", "/tickets", func() {
+		d.presses("Customize")
+		d.switches("protect")
+	})
+	if r := d.room("tickets"); r.ID == "" || r.Protect || r.Return != "0s" {
+		t.Errorf("switched off: %+v", r)
+	}
 }
 
 // An operator makes a room with five fields, sees a surge come, holds everybody with one button, and takes it back.

@@ -97,6 +97,21 @@ func boards(t *testing.T) (queries map[string]string) {
 	return queries
 }
 
+// TestDashboardsShowTheOrigin: what admission follows, and the pace that comes of it, are on a dashboard.
+func TestDashboardsShowTheOrigin(t *testing.T) {
+	t.Parallel()
+	all := ""
+	for _, query := range boards(t) {
+		all += query + "\n"
+	}
+	for _, name := range []string{"anteroom_origin_up", "anteroom_origin_failed_last_minute", "anteroom_origin_median_seconds", "anteroom_origin_tail_seconds",
+		"anteroom_origin_requests_in_flight", "anteroom_pace_per_minute", "anteroom_pace_reduced"} {
+		if !strings.Contains(all, name+"{") {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+}
+
 // ruleQueries reads the rules; recorded are their own metrics.
 func ruleQueries(t *testing.T) (queries map[string]string, recorded []string) {
 	t.Helper()

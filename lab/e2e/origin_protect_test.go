@@ -336,6 +336,50 @@ func TestFlappingOriginLosesNobody(t *testing.T) {
 	}
 }
 
+// A visitor who closes the page of a dead application comes back after the session and is admitted before one who has waited all the time.
+func TestInterruptedVisitorIsAdmittedFirst(t *testing.T) {
+	t.Parallel()
+	g, a := startProtected(t, `  - name: shop
+    host: "*"
+    total_active_users: 1
+    new_users_per_minute: 60
+    session_duration: 5s
+    protect: true
+    protect_return: 1m`)
+	ann, bob := newVisitor(t, g), newVisitor(t, g)
+	inside := func(v *visitor) bool { return v.get("/").Header.Get(appMark) != "" }
+	if !inside(ann) || inside(bob) {
+		t.Fatal("ann is not admitted, or bob is")
+	}
+	a.kill()
+	for range 3 {
+		ann.get("/")
+	}
+	always(t, 8*time.Second, func() string { // ann has gone
+		bob.get("/")
+		return ""
+	})
+	if back := ann.get("/"); back.StatusCode != http.StatusOK {
+		t.Fatalf("after the session: %s", back.Status)
+	}
+	a.start()
+	first := ""
+	eventually(t, 20*time.Second, func() string {
+		switch {
+		case inside(bob):
+			first = "bob"
+		case inside(ann):
+			first = "ann"
+		default:
+			return "nobody is admitted"
+		}
+		return ""
+	})
+	if first != "ann" {
+		t.Errorf("%s is admitted first", first)
+	}
+}
+
 // enoughTime lets the story go on for a while.
 func (c *crowd) enoughTime(d time.Duration) { always(c.t, d, func() string { return "" }) }
 

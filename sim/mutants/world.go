@@ -92,6 +92,19 @@ var small = map[string]func(sc *sim.Scenario, rng *rand.Rand){
 			return handover(sc, rng, at)
 		})
 	},
+	// The origin of a busy room dies for a while, and visitors whom it has failed come again later.
+	"outage": func(sc *sim.Scenario, rng *rand.Rand) {
+		sc.Sites = []sim.Site{{Name: "near", Share: 2, Nodes: 2, Delay: 2 * time.Millisecond}, {Name: "far", Share: 1, Nodes: 1, Delay: 30 * time.Millisecond}}
+		sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 500, 400, 30*time.Second
+		sc.Protect, sc.ProtectReturn = true, 10*time.Minute
+		if rng.IntN(2) == 0 {
+			sc.QueueingMethod = anteroom.Random
+		}
+		sc.Arrivals = []sim.Flow{{To: 5 * time.Minute, PerMinute: 300, ToPerMinute: 300}, {From: time.Minute, To: 2 * time.Minute, Visitors: 600}}
+		sc.Visitors.Browsing.Mean, sc.Visitors.Streams, sc.Visitors.Returns = time.Minute, 0.9, 0.4
+		sc.Origin = sim.Origin{PerSecond: 120, Latency: 50 * time.Millisecond,
+			Faults: []sim.OriginFault{{At: 2 * time.Minute, For: span(rng, time.Minute, 2*time.Minute), What: []string{"dead", "failing"}[rng.IntN(2)]}}}
+	},
 	// Roles change hands all the time.
 	"bouncing": func(sc *sim.Scenario, rng *rand.Rand) {
 		sc.Faults.Handovers = every(5*time.Second, rng, func(at time.Duration) sim.Handover { return handover(sc, rng, at) })

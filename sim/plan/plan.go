@@ -133,6 +133,7 @@ type visitors struct {
 	Clones         float64  `key:"clones" default:"0%" min:"0" max:"1" share:"true" doc:"Share whose cookie is used by a second client as well."`
 	Replays        float64  `key:"replays" default:"0%" min:"0" max:"1" share:"true" doc:"Share that comes back with its waiting cookie after the session."`
 	Bare           float64  `key:"bare" default:"5%" min:"0" max:"1" share:"true" doc:"Share whose browser loads nothing but the page itself."`
+	Returns        float64  `key:"returns" default:"0%" min:"0" max:"1" share:"true" doc:"Share that leaves when the origin fails and returns after the session has ended."`
 	NoCookies      float64  `key:"no_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Share that keeps no cookie: each request is a new visitor."`
 	LostCookies    float64  `key:"lost_cookies" default:"0%" min:"0" max:"1" share:"true" doc:"Probability that a Set-Cookie is lost."`
 }

@@ -21,6 +21,7 @@ interface Draft {
   session_duration: number | null
   disable_session_renewal: boolean
   queue_all: boolean
+  protect: boolean
   json_response_enabled: boolean
   default_template_language: string
   queueing_status_code: '200' | '202' | '429'
@@ -28,7 +29,7 @@ interface Draft {
 
 const empty: Draft = {
   name: '', host: '', path: '/', total_active_users: 300, new_users_per_minute: 200, description: '', queueing_method: 'fifo', session_duration: 5,
-  disable_session_renewal: false, queue_all: false, json_response_enabled: false, default_template_language: 'en-US', queueing_status_code: '200',
+  disable_session_renewal: false, queue_all: false, protect: true, json_response_enabled: false, default_template_language: 'en-US', queueing_status_code: '200',
 }
 
 const steps = ['Room', 'Customize', 'Review'] as const
@@ -59,7 +60,7 @@ export function Wizard() {
     name: d.name.trim(), host, path: d.path.trim() || '/', total_active_users: d.total_active_users, new_users_per_minute: d.new_users_per_minute,
     ...(d.description && { description: d.description }), ...(d.queueing_method !== 'fifo' && { queueing_method: d.queueing_method }),
     ...(d.session_duration !== 5 && { session_duration: d.session_duration }), ...(d.disable_session_renewal && { disable_session_renewal: true }),
-    ...(d.queue_all && { queue_all: true }), ...(d.json_response_enabled && { json_response_enabled: true }),
+    ...(d.queue_all && { queue_all: true }), ...(d.protect && { protect: true, protect_return: '10m0s' }), ...(d.json_response_enabled && { json_response_enabled: true }),
     ...(d.default_template_language !== 'en-US' && { default_template_language: d.default_template_language }),
     ...(d.queueing_status_code !== '200' && { queueing_status_code: Number(d.queueing_status_code) }),
   }
@@ -167,6 +168,12 @@ export function Wizard() {
             </div>
           </Card>
           <Card>
+            <h2>Your application</h2>
+            <div class="fields">
+              <Toggle label="Protect the origin" name="protect" value={d.protect} onChange={(protect) => put({ protect })} help="Admit fewer visitors while more than 10% of its requests fail, and no one new while it is down. Visitors who lose their session to an outage come back first for 10 minutes." />
+            </div>
+          </Card>
+          <Card>
             <h2>The waiting page</h2>
             <div class="fields">
               <SelectField label="Language" name="default_template_language" value={d.default_template_language} onChange={(v) => put({ default_template_language: v })} options={languages.map((l) => ({ value: l, text: languageName(l) }))} error={faults.default_template_language} help="For visitors whose browser asks for no available language" />
@@ -192,6 +199,7 @@ export function Wizard() {
               <div><dt>New users per minute</dt><dd>{d.new_users_per_minute}</dd></div>
               <div><dt>Session</dt><dd>{d.session_duration} min {d.disable_session_renewal ? 'from admission' : 'after the last request'}</dd></div>
               <div><dt>Order</dt><dd>{{ fifo: 'first come, first served', random: 'in random order', passthrough: 'every visitor is admitted', reject: 'no queue: visitors are turned away when the room is full' }[d.queueing_method]}</dd></div>
+              <div><dt>Origin</dt><dd>{d.protect ? 'protected: fewer visitors while it returns errors, no one new while it is down' : 'not protected: visitors are admitted while it is down'}</dd></div>
             </dl>
             {names.length > 1 && (
               <SelectField label="Zone" name="zone" value={zone} onChange={choose} options={names.map((n) => ({ value: n, text: zones.data?.some((z) => z.name === n) ? n : `${n} (new)` }))} help="The domain that the room belongs to. Token permissions and the crawler bypass apply to zones." />

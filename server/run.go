@@ -57,6 +57,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+	case <-s.over:
 	case err = <-failed:
 	case <-natslink.Removed(s.link):
 		s.log.Warn("the other cores have removed this one, so it stops; it does not start again as a core on its data directory")

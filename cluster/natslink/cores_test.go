@@ -72,7 +72,7 @@ func resize(ctx context.Context, l cluster.Link, cores []string) {
 		if len(cores) == 0 {
 			err = Shrink(ctx, l)
 		} else {
-			_, err = Grow(ctx, l, cores)
+			_, err = Grow(ctx, l, cores, agreed)
 		}
 		if (len(ListedCores(l)) > 0) == (len(cores) > 0) {
 			fmt.Println("resized", 1, 0)

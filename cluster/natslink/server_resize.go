@@ -53,9 +53,9 @@ const (
 
 // Grow makes the only core of its site one of several, which are cores by their addresses: the link's own is the first
 // among them. The others must run with the same list, and have no store yet. Nothing can be written meanwhile. After an
-// error of another kind than ctx's, the core is alone as before. complete reports whether the others have copies of
+// error the core is alone as before. sure is called when nothing speaks against it, and its error ends it. complete reports whether the others have copies of
 // everything; else they are still being made.
-func Grow(ctx context.Context, l cluster.Link, cores []string) (complete bool, err error) {
+func Grow(ctx context.Context, l cluster.Link, cores []string, sure func() error) (complete bool, err error) {
 	j, ok := l.(*joined)
 	if !ok {
 		return false, errNoCluster
@@ -63,7 +63,7 @@ func Grow(ctx context.Context, l cluster.Link, cores []string) (complete bool, e
 	if j.att.server == nil {
 		return false, errNotCore
 	}
-	return j.grow(ctx, cores)
+	return j.grow(ctx, cores, sure)
 }
 
 // Shrink makes the core of a link the only one of its site. Those that run end when they are removed; a majority must
@@ -77,6 +77,13 @@ func Shrink(ctx context.Context, l cluster.Link) error {
 		return errNotCore
 	}
 	return j.shrink(ctx)
+}
+
+// Founds reports whether the process of a link is the core that its site begins with: the first of several, or the only
+// one.
+func Founds(l cluster.Link) bool {
+	j, ok := l.(*joined)
+	return ok && j.att.core && j.att.founds(j.ctx)
 }
 
 // ListedCores returns the addresses of the cores of a link's site, as the core in this process has them; none where it
@@ -116,7 +123,7 @@ func (a *attachment) founds(ctx context.Context) bool {
 	return err != nil || own == cores[0]
 }
 
-func (j *joined) grow(ctx context.Context, cores []string) (complete bool, err error) {
+func (j *joined) grow(ctx context.Context, cores []string, sure func() error) (complete bool, err error) {
 	a := j.att
 	if n := len(a.coreList()); n > 1 {
 		return false, fmt.Errorf("cluster: this core is one of %d already", n)
@@ -148,7 +155,7 @@ func (j *joined) grow(ctx context.Context, cores []string) (complete bool, err e
 			return false, err
 		}
 	}
-	if err := a.meet(ctx, cores); err != nil {
+	if err := a.meet(ctx, cores, sure); err != nil {
 		return false, err
 	}
 	done := make(chan struct{})
@@ -196,12 +203,15 @@ func (a *attachment) probe(ctx context.Context, other address) error {
 }
 
 // meet makes the server one of several. If they do not let it in, it goes on as before.
-func (a *attachment) meet(ctx context.Context, cores []string) error {
+func (a *attachment) meet(ctx context.Context, cores []string, sure func() error) error {
 	s := a.server
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	dir := s.cfg.Dir
 	if err := a.introduce(ctx, cores); err != nil {
+		return err
+	}
+	if err := sure(); err != nil {
 		return err
 	}
 	err := writeFile(dir, coresName, strings.Join(cores, "\n")+"\n")
@@ -271,7 +281,7 @@ func (a *attachment) introduce(ctx context.Context, cores []string) error {
 		return err
 	}
 	defer nc.Close()
-	if err := a.await(ctx, nc, &watcher{}, "the other cores do not let this one in", func(ctx context.Context) error {
+	if err := a.await(ctx, nc, &watcher{}, "the other cores do not accept this one", func(ctx context.Context) error {
 		_, err := accountInfo(ctx, nc, "")
 		return err
 	}); err != nil {

@@ -88,6 +88,8 @@ func holdsCount(t *testing.T, l cluster.Link, keys, records int) {
 	}
 }
 
+func agreed() error { return nil }
+
 // A core alone becomes one of three and the only one again, while it and an edge write. Nothing is lost, revisions only
 // grow, and an open journal stays open.
 func TestOneCoreBecomesThreeAndOneAgain(t *testing.T) {
@@ -105,7 +107,7 @@ func TestOneCoreBecomesThreeAndOneAgain(t *testing.T) {
 	}
 	refused := func(cores []string, want string) {
 		t.Helper()
-		_, err := Grow(t.Context(), first, cores)
+		_, err := Grow(t.Context(), first, cores, agreed)
 		wantText(t, err, want)
 	}
 	refused(nil, "cores lists no others")
@@ -118,8 +120,8 @@ func TestOneCoreBecomesThreeAndOneAgain(t *testing.T) {
 	go func() { others <- joinAll(t, cfgs[1:]...) }()
 	var complete bool
 	within(t, 30*time.Second, func(ctx context.Context) (err error) {
-		for complete, err = Grow(ctx, first, cores); err != nil && pause(ctx, minBackoff); { // the others are starting
-			complete, err = Grow(ctx, first, cores)
+		for complete, err = Grow(ctx, first, cores, agreed); err != nil && pause(ctx, minBackoff); { // the others are starting
+			complete, err = Grow(ctx, first, cores, agreed)
 		}
 		return err
 	})

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -53,9 +54,23 @@ func (x sites) beginCluster(ctx context.Context, c config.Cluster, sure func() e
 	case c.Listen == "" || !c.IsHub():
 		return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "the configuration does not make this process a core of the hub, and only such a core can bring its data into a cluster: set cluster.listen, and remove cluster.join, hub and nats")
 	}
+	for _, other := range c.Cores {
+		if other == c.Listen || len(c.Cores) < 2 {
+			continue
+		}
+		// This finds what is most often forgotten; the new process finds the rest, and takes longer.
+		dialer := net.Dialer{Timeout: 2 * time.Second}
+		conn, err := dialer.DialContext(ctx, "tcp", other)
+		if err != nil {
+			return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "the core at %s does not answer (start it first, with the same cluster.cores and an empty data directory): %w", other, err)
+		}
+		conn.Close()
+	}
 	if err := sure(); err != nil {
 		return manage.AddedCores{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, resizeWithin)
+	defer cancel()
 	if err := x.s.HandOver(ctx); err != nil {
 		return manage.AddedCores{}, anteroom.Errorf(anteroom.Conflict, "nothing has changed: %w", err)
 	}

@@ -116,6 +116,9 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 	}
 	if own {
 		x.s.log.Warn("an operator removes this core: handing over its roles", "node", node)
+		aside, end := context.WithTimeout(ctx, asideWithin)
+		natslink.StepAside(aside, x.s.link)
+		end()
 		x.s.node.Release()
 		x.awaitNoRoles(ctx)
 	}

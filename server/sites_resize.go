@@ -123,6 +123,9 @@ func (x sites) askToLeave(ctx context.Context, node string) {
 func (s *Server) awaitLeave(ctx context.Context, node string) {
 	stop, err := s.link.Site().Subscribe(leaveSubject+node, func(m cluster.Message) {
 		s.log.Warn("this core is to be removed: handing over its roles", "node", node)
+		aside, end := context.WithTimeout(ctx, asideWithin)
+		natslink.StepAside(aside, s.link)
+		end()
 		s.node.Release()
 		sites{s}.awaitNoRoles(ctx)
 		if m.Reply != nil {

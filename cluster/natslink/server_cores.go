@@ -189,6 +189,37 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 	}
 }
 
+// StepAside has other cores lead what the core of a link leads, and waits for that, for as long as ctx lasts. A core does it
+// before it gives up its roles and ends: otherwise those who take them write to a leader that is going, and wait for the
+// next one. Where there are no other cores, it does nothing.
+func StepAside(ctx context.Context, l cluster.Link) {
+	j, ok := l.(*joined)
+	if !ok || len(j.att.coreList()) < 2 || j.att.system == nil {
+		return
+	}
+	a := j.att
+	own := a.siteOf() + "." + a.cfg.Node
+	for first := true; ; first = false {
+		f, err := a.look(ctx)
+		leads := f.Core != nil && f.Core.Leader == own
+		mine := slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return f.own(s) && s.Leader == own })
+		if err == nil && !leads && !mine {
+			return
+		}
+		if first && leads {
+			if err := askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil); err != nil {
+				a.cfg.Log.Debug("this core leads the others still", "error", err)
+			}
+		}
+		if first {
+			a.unlead(ctx, a.cfg.Node)
+		}
+		if !pause(ctx, minBackoff) {
+			return
+		}
+	}
+}
+
 // unlead has other cores lead the streams that a node leads, as far as that can be done now.
 func (a *attachment) unlead(ctx context.Context, node string) {
 	for _, account := range []struct {

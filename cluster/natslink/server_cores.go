@@ -198,23 +198,28 @@ func StepAside(ctx context.Context, l cluster.Link) {
 		return
 	}
 	a := j.att
-	own := a.siteOf() + "." + a.cfg.Node
-	for first := true; ; first = false {
-		f, err := a.look(ctx)
-		leads := f.Core != nil && f.Core.Leader == own
-		mine := slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return f.own(s) && s.Leader == own })
-		if err == nil && !leads && !mine {
-			return
+	srv := a.server.srv()
+	for again := false; ; again = true {
+		leads := srv.JetStreamIsLeader()
+		if leads && !again {
+			// An error shows in that it leads still.
+			askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil)
 		}
-		if first && leads {
-			if err := askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil); err != nil {
-				a.cfg.Log.Debug("this core leads the others still", "error", err)
+		for _, one := range []struct {
+			account, stream string
+			nc              *nats.Conn
+		}{
+			{accountSite, j.site.keys.stream, a.site}, {accountSite, j.books.store.stream, a.site},
+			{accountShared, j.hub.stream, a.shared}, {accountShared, mirrorPrefix + j.hub.stream, a.shared},
+		} {
+			if !srv.JetStreamIsStreamLeader(one.account, one.stream) {
+				continue
+			}
+			if leads = true; !again {
+				askFor(ctx, one.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+one.stream, nil, nil)
 			}
 		}
-		if first {
-			a.unlead(ctx, a.cfg.Node)
-		}
-		if !pause(ctx, minBackoff) {
+		if again && !leads || !pause(ctx, minBackoff) {
 			return
 		}
 	}

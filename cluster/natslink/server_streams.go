@@ -21,6 +21,9 @@ const (
 	// metaRetention is how long journals are kept, in the metadata of their stream.
 	metaRetention = "anteroom-retention"
 
+	// mirrorPrefix begins the name of a site's mirror of the shared keys, before that of their stream.
+	mirrorPrefix = "MIRROR_"
+
 	// markerLife is how long a stream keeps the mark of an expired key.
 	markerLife = time.Second
 )
@@ -149,7 +152,7 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 		return hub, info, nil
 	}
 	mirror := *hub
-	mirror.stream, mirror.api, mirror.put = "MIRROR_"+hub.stream, apiOf(""), ""
+	mirror.stream, mirror.api, mirror.put = mirrorPrefix+hub.stream, apiOf(""), ""
 	_, err = ensure(ctx, att.shared, "", jetstream.StreamConfig{
 		Name:         mirror.stream,
 		Storage:      jetstream.FileStorage,

@@ -162,7 +162,9 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 		}
 		// Without a leader, nothing is written until the others have elected one. That takes seconds, unless the leader
 		// hands over before it goes.
-		a.unlead(ctx, node)
+		if least > 0 {
+			a.unlead(ctx, node)
+		}
 		if all[i].leads {
 			if err := askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil); err != nil && ctx.Err() != nil {
 				return noLeader(err)

@@ -47,8 +47,9 @@ const (
 
 	// meetWithin bounds how long the other cores may take to let a core in.
 	meetWithin = 15 * time.Second
-	// leaveWithin bounds how long the last other core may take to end, before this one goes on alone.
-	leaveWithin = 3 * time.Second
+	// leaveWithin bounds how long the last other core may take to hear that it is removed, and to end. What is written
+	// meanwhile is kept by this one already.
+	leaveWithin = 8 * time.Second
 )
 
 // Grow makes the only core of its site one of several, which are cores by their addresses: the link's own is the first

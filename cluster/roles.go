@@ -26,7 +26,8 @@ import (
 // the role must be fenced by that.
 const (
 	memberPrefix = "members."
-	rolePrefix   = "roles."
+	// RolePrefix begins the keys of roles in a site's space. A role that was held once has a key for good.
+	RolePrefix = "roles."
 
 	// MemberTTL is how long a silent member counts as alive.
 	MemberTTL = 2500 * time.Millisecond
@@ -169,7 +170,7 @@ func NewRoles(cfg RolesConfig) (*Roles, error) {
 		return nil, err
 	}
 	for _, role := range cfg.Roles {
-		if err := CheckKey(rolePrefix + role); err != nil {
+		if err := CheckKey(RolePrefix + role); err != nil {
 			return nil, err
 		}
 	}
@@ -278,7 +279,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	// ended.
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	all.Go(func() { r.watch(inner, memberPrefix, 0, r.onMember, fail) })
-	all.Go(func() { r.watch(inner, rolePrefix, 1, r.onRole, fail) })
+	all.Go(func() { r.watch(inner, RolePrefix, 1, r.onRole, fail) })
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
@@ -508,7 +509,7 @@ func (r *Roles) write(ctx context.Context, role string, h holding, revision uint
 	if err != nil {
 		return 0, err
 	}
-	got, err := r.cfg.Space.Update(ctx, rolePrefix+role, value, revision)
+	got, err := r.cfg.Space.Update(ctx, RolePrefix+role, value, revision)
 	if err == nil {
 		r.mu.Lock()
 		if h.revision, h.since = got, time.Now(); got > r.roles[role].revision {

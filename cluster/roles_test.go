@@ -422,6 +422,40 @@ func TestRolesAreHandedOver(t *testing.T) {
 	})
 }
 
+// A member that comes back gets its share one by one, and none of the roles is without a holder for long: what is meant
+// for it, it takes at once.
+func TestRolesAreTakenAtOnceByWhomTheyAreGivenTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTroupe(t, 32)
+		defer x.end()
+		for _, node := range []string{"a", "b"} {
+			x.start(node)
+		}
+		x.pass(12 * time.Second)
+		x.start("c")
+		without := map[string]time.Duration{}
+		for range 300 {
+			x.pass(50 * time.Millisecond)
+			held := map[string]bool{}
+			for _, a := range x.actors {
+				for _, role := range x.names {
+					if _, ok := a.Held(role); ok {
+						held[role] = true
+					}
+				}
+			}
+			for _, role := range x.names {
+				if without[role] += 50 * time.Millisecond; held[role] {
+					without[role] = 0
+				} else if without[role] > 100*time.Millisecond {
+					t.Fatalf("nobody holds %s for %v", role, without[role])
+				}
+			}
+		}
+		x.balanced("a", "b", "c")
+	})
+}
+
 // TestRolesWithoutAStore: all lose them when nobody reaches the store, and have them again after.
 func TestRolesWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

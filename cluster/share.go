@@ -130,7 +130,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 		})
 		h := r.roles[role]
 		at, wait, first := h.freed, time.Duration(slices.Index(nodes, self))*takeStep, nodes[0]
-		if at.Before(start) {
+		if at.Before(start) && h.For != self { // one that is meant for this member is shared already
 			at = start
 		}
 		if _, hosts := load[h.For]; hosts {

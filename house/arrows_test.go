@@ -44,7 +44,7 @@ var table = []tableRow{
 
 	{pkg: "cluster", imports: []string{"internal/wire"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
-	{pkg: "cluster/natslink", imports: []string{"cluster", "internal/wire"}, modules: []string{"github.com/nats-io", "golang.org/x/sys"}},
+	{pkg: "cluster/natslink", imports: []string{"cluster", "internal/wire"}, modules: []string{"github.com/klauspost/compress", "github.com/nats-io", "golang.org/x/sys"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
 
 	{pkg: "analytics", imports: []string{".", "internal/wire"}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},

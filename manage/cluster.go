@@ -94,8 +94,19 @@ type Sites interface {
 	// ReplaceNode removes a core that does not run and whose place another core has taken, and waits a while for the
 	// copies there. complete reports whether they are.
 	ReplaceNode(ctx context.Context, node, by string, force bool, sure func() error) (complete bool, err error)
+	// AddCores makes the only core of a site one of those that the configuration lists, or a standalone process a core.
+	AddCores(ctx context.Context, sure func() error) (AddedCores, error)
+	// ShrinkCores makes the core that answers the only one of its site.
+	ShrinkCores(ctx context.Context, sure func() error) error
 	// ForgetSite writes off another site that is lost.
 	ForgetSite(ctx context.Context, site string, sure func() error) (ForgottenSite, error)
+}
+
+// AddedCores is what a process has become.
+type AddedCores struct {
+	Cores    int  `json:"cores" doc:"Number of cores that the site has now."`
+	Complete bool `json:"complete" doc:"Whether all cores have a complete copy of everything. If not, copying continues."`
+	Restarts bool `json:"restarts" doc:"Whether a standalone process is being replaced by one that is a core. It is ready when the cluster has a name."`
 }
 
 // ForgottenSite is what a site was charged for when it was written off.
@@ -123,6 +134,24 @@ func (m *Manager) ReplaceNode(ctx context.Context, by Caller, node, with string,
 	return sites.ReplaceNode(ctx, node, with, force, sure)
 }
 
+// AddCores makes this process one of several cores, see [Sites]. It requires the admin permission.
+func (m *Manager) AddCores(ctx context.Context, by Caller) (AddedCores, error) {
+	sites, sure, err := m.changeSites(ctx, by, "cluster.add_cores", "", nil)
+	if err != nil {
+		return AddedCores{}, err
+	}
+	return sites.AddCores(ctx, sure)
+}
+
+// ShrinkCores makes this core the only one of its site, see [Sites]. It requires the admin permission.
+func (m *Manager) ShrinkCores(ctx context.Context, by Caller) error {
+	sites, sure, err := m.changeSites(ctx, by, "cluster.shrink_cores", "", nil)
+	if err != nil {
+		return err
+	}
+	return sites.ShrinkCores(ctx, sure)
+}
+
 // ForgetSite writes off a site of the cluster, see [Sites]. It requires the admin permission.
 func (m *Manager) ForgetSite(ctx context.Context, by Caller, site string) (ForgottenSite, error) {
 	sites, sure, err := m.changeSites(ctx, by, "cluster.forget_site", site, nil)
@@ -138,7 +167,7 @@ func (m *Manager) changeSites(ctx context.Context, by Caller, operation, object 
 		return nil, nil, err
 	}
 	if m.cfg.Sites == nil {
-		return nil, nil, anteroom.Errorf(anteroom.Invalid, "this process is standalone: it has no other nodes or sites")
+		return nil, nil, anteroom.Errorf(anteroom.Unavailable, "this process serves no rooms")
 	}
 	return m.cfg.Sites, func() error { return m.act(ctx, by, operation, "", "", object, what) }, nil
 }

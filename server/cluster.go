@@ -27,17 +27,14 @@ import (
 func storeDir(data string) string   { return filepath.Join(data, "store") }
 func clusterDir(data string) string { return filepath.Join(data, "cluster") }
 
-// openCluster makes the process a node of its cluster.
-func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait time.Duration) (err error) {
+// joinCluster connects the process with its cluster, or makes it the first node of one.
+func (s *Server) joinCluster(ctx context.Context, cfg config.Config, lockWait time.Duration) error {
 	c := cfg.Cluster
 	secret, other, err := c.Secrets()
 	if err != nil {
 		return err
 	}
-	name, err := nodeName(cfg)
-	if natslink.IsEdgeSecret(secret) && c.Node == "" && err == nil {
-		name, err = natslink.EdgeName(secret)
-	}
+	name, err := ownName(cfg, secret)
 	if err != nil {
 		return err
 	}
@@ -53,12 +50,30 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	if s.link, err = natslink.Join(ctx, link); err != nil {
 		return err
 	}
-	health := s.link.Health()
-	if health.SiteName == "" {
+	if s.link.Health().SiteName == "" {
 		return anteroom.Errorf(anteroom.Unavailable, "the site of this node is not known, because it never reached a core: check cluster.join")
 	}
-	if err := s.grow(ctx, cfg, health.SiteName); err != nil {
+	return nil
+}
+
+// openCluster makes the process a node of its cluster, which it has joined.
+func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait time.Duration) error {
+	c, health := cfg.Cluster, s.link.Health()
+	secret, other, err := c.Secrets()
+	if err != nil {
 		return err
+	}
+	name, err := ownName(cfg, secret)
+	if err != nil {
+		return err
+	}
+	if err := s.grow(ctx, cfg, health.SiteName, lockWait); err != nil {
+		return err
+	}
+	if c.Listen != "" && health.Hub {
+		if err := s.found(ctx, cfg); err != nil {
+			return err
+		}
 	}
 	if s.ring, err = newSharedRing(s.link, c.Name, []string{secret, other}, s.log); err != nil {
 		return err
@@ -69,17 +84,23 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	return err
 }
 
+// wasStandalone reports whether a data directory has the store of a standalone process, which may still run.
+func wasStandalone(data string) bool {
+	_, err := os.Stat(storeDir(data))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // grow takes what the process left in its store when it was alone into the cluster, at the first
 // start after that, and puts the store aside: never is a cluster started on it.
-func (s *Server) grow(ctx context.Context, cfg config.Config, site string) error {
+func (s *Server) grow(ctx context.Context, cfg config.Config, site string, lockWait time.Duration) error {
 	dir := storeDir(cfg.Data)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if !wasStandalone(cfg.Data) {
 		return nil
 	}
 	if cfg.Cluster.Listen == "" || !s.link.Health().Hub {
 		return anteroom.Errorf(anteroom.Invalid, "%s holds data of a standalone process, which only a core of the hub can bring into a cluster: give this node another data directory, or move %s away if you do not need it", cfg.Data, dir)
 	}
-	old, err := natslink.Open(natslink.Config{Dir: dir, Log: s.log})
+	old, err := natslink.Open(natslink.Config{Dir: dir, LockWait: lockWait, Log: s.log})
 	if err != nil {
 		return fmt.Errorf("the data of the standalone process cannot be brought into the cluster: %w", err)
 	}
@@ -106,6 +127,14 @@ func (s *Server) useFirst(ctx context.Context, p prepared) error {
 		s.log.Info("the store of the cluster does not accept writes yet; retrying", "error", err)
 		wait(ctx, time.Second)
 	}
+}
+
+// ownName is nodeName, or the name in an edge's own secret.
+func ownName(cfg config.Config, secret string) (string, error) {
+	if cfg.Cluster.Node == "" && natslink.IsEdgeSecret(secret) {
+		return natslink.EdgeName(secret)
+	}
+	return nodeName(cfg)
 }
 
 // nodeName is the name of the node: the configured one, or one that is drawn at the first start
@@ -221,6 +250,9 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 func (s *Server) followCluster(ctx context.Context) {
 	go s.ring.follow(ctx, func() { s.Reload(ctx, "ticket keys changed") })
 	go s.manage.Follow(ctx)
+	if seen, ok := s.node.Cluster(ctx); ok {
+		go s.awaitLeave(ctx, seen.Node)
+	}
 	go func() {
 		for {
 			select {

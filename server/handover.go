@@ -128,7 +128,7 @@ func (in *Inheritance) close() (unused []string) {
 }
 
 // HandOver starts the program again with this server's listeners. It returns nil once the new process has its
-// configuration, its listeners and its keys; then end the context of Run. After an error, this process continues as if
+// configuration, its listeners and its keys; Run then ends. After an error, this process continues as if
 // nothing had happened.
 func (s *Server) HandOver(ctx context.Context) error {
 	if s.handed.Load() {
@@ -167,6 +167,7 @@ func (s *Server) HandOver(ctx context.Context) error {
 		return fmt.Errorf("the new process did not become ready: %w (see its messages in the log above); %v", err, cmd.Wait())
 	}
 	s.handed.Store(true)
+	close(s.over)
 	s.notify("MAINPID=" + strconv.Itoa(cmd.Process.Pid))
 	s.log.Info("a new process takes over; this one finishes its requests", "new_pid", cmd.Process.Pid)
 	go cmd.Wait()

@@ -23,6 +23,9 @@ import (
 // process waits for the data directory; what they do after that needs none of it.
 const decideTime = time.Second
 
+// asideWithin bounds how long a core that stops waits for others to lead the store in its place.
+const asideWithin = time.Second
+
 // Run serves until ctx ends or a listener fails, then lets requests finish. After HandOver
 // the data directory is let go of as soon as the requests that have arrived are decided.
 func (s *Server) Run(ctx context.Context) error {
@@ -57,6 +60,7 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+	case <-s.over:
 	case err = <-failed:
 	case <-natslink.Removed(s.link):
 		s.log.Warn("the other cores have removed this one, so it stops; it does not start again as a core on its data directory")
@@ -70,6 +74,11 @@ func (s *Server) Run(ctx context.Context) error {
 			s.log.Info("waiting for the load balancer to notice", "for", timeouts.DrainDelay.String())
 			wait(work, timeouts.DrainDelay)
 		}
+	}
+	if s.ring != nil {
+		aside, end := context.WithTimeout(work, asideWithin)
+		natslink.StepAside(aside, s.link)
+		end()
 	}
 	drain, done := context.WithTimeout(context.WithoutCancel(ctx), timeouts.Drain)
 	defer done()

@@ -87,8 +87,9 @@ type Server struct {
 
 	life    context.Context // of work that outlasts the request that began it
 	endLife context.CancelFunc
-	handed  atomic.Bool // the listeners are another process's now
-	program string      // where this program stood when it began; a new version stands there later
+	handed  atomic.Bool   // the listeners are another process's now
+	over    chan struct{} // closed with handed: Run ends
+	program string        // where this program stood when it began; a new version stands there later
 
 	visitors  []net.Listener
 	redirect  net.Listener
@@ -120,7 +121,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1), bridges: bridges{}}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1), over: make(chan struct{}), bridges: bridges{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -143,6 +144,13 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 			return nil, err
 		}
 	}
+	// A standalone process goes on when the cluster that is to take its place cannot be reached.
+	early := cfg.Cluster.On() && wasStandalone(cfg.Data)
+	if early {
+		if err := s.joinCluster(ctx, cfg, 0); err != nil {
+			return nil, err
+		}
+	}
 	lockWait := time.Duration(0)
 	if o.Inherited.handedOver() {
 		// Now the other process may stop: all that is left is what it lets go of.
@@ -152,6 +160,11 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		lockWait = takeOverTime
 	}
 	if cfg.Cluster.On() {
+		if !early {
+			if err := s.joinCluster(ctx, cfg, lockWait); err != nil {
+				return nil, err
+			}
+		}
 		if err := s.openCluster(ctx, cfg, lockWait); err != nil {
 			return nil, err
 		}

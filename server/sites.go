@@ -23,18 +23,16 @@ const (
 	copying = 7 * time.Second
 )
 
-// sites are what an operator does with the nodes and sites of the cluster; nil for a standalone process.
-func (s *Server) sites() manage.Sites {
-	if s.ring == nil {
-		return nil
-	}
-	return sites{s}
-}
-
+// sites are what an operator does with the nodes and sites of the cluster.
 type sites struct{ s *Server }
+
+var errStandalone = anteroom.Errorf(anteroom.Invalid, "this process is standalone: it has no other nodes or sites")
 
 // core finds a core of the site among all of them, and refuses to remove it when the others could not go on.
 func (x sites) core(ctx context.Context, node string) (core natslink.Core, all []natslink.Core, err error) {
+	if x.s.ring == nil {
+		return core, nil, errStandalone
+	}
 	all, err = natslink.Cores(ctx, x.s.link)
 	if err != nil {
 		return core, nil, asKind(err)
@@ -49,7 +47,7 @@ func (x sites) core(ctx context.Context, node string) (core natslink.Core, all [
 		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s is the only core of site %s, and keeps all of its data", node, site)
 	}
 	if len(rest) == 1 {
-		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s would be the only core left of site %s, and could not start again by itself: start another core first", rest[0].Node, site)
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s would be the only core left of site %s, and a majority of two is both: anteroom cluster shrink, sent to %s, makes it the only one", rest[0].Node, site, rest[0].Node)
 	}
 	run := 0
 	for _, c := range rest {
@@ -118,6 +116,9 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 	}
 	if own {
 		x.s.log.Warn("an operator removes this core: handing over its roles", "node", node)
+		aside, end := context.WithTimeout(ctx, asideWithin)
+		natslink.StepAside(aside, x.s.link)
+		end()
 		x.s.node.Release()
 		x.awaitNoRoles(ctx)
 	}
@@ -168,6 +169,9 @@ func (x sites) ReplaceNode(ctx context.Context, node, by string, force bool, sur
 
 // ForgetSite implements manage.Sites.
 func (x sites) ForgetSite(ctx context.Context, site string, sure func() error) (manage.ForgottenSite, error) {
+	if x.s.ring == nil {
+		return manage.ForgottenSite{}, errStandalone
+	}
 	all, err := x.s.node.ForgetSite(ctx, site, sure)
 	if err != nil {
 		return manage.ForgottenSite{}, err

@@ -29,6 +29,16 @@ func (f *face) replaceNode(r *api.Request, b schema.Replacement) (schema.Replace
 	return schema.Replaced{ID: node, By: b.By, Complete: complete}, err
 }
 
+// addCores makes the process one of several cores.
+func (f *face) addCores(r *api.Request) (manage.AddedCores, error) {
+	return f.manage.AddCores(r.Context(), r.By)
+}
+
+// shrinkCores makes the core the only one of its site.
+func (f *face) shrinkCores(r *api.Request) (schema.None, error) {
+	return nil, f.manage.ShrinkCores(r.Context(), r.By)
+}
+
 // forgetSite writes off a site.
 func (f *face) forgetSite(r *api.Request) (manage.ForgottenSite, error) {
 	return f.manage.ForgetSite(r.Context(), r.By, r.Param("site"))

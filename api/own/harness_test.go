@@ -362,6 +362,14 @@ func (clusterSites) ReplaceNode(_ context.Context, node, by string, force bool, 
 	return by == "node-4", sure()
 }
 
+// AddCores implements manage.Sites.
+func (clusterSites) AddCores(_ context.Context, sure func() error) (manage.AddedCores, error) {
+	return manage.AddedCores{Cores: 3, Complete: true}, sure()
+}
+
+// ShrinkCores implements manage.Sites.
+func (clusterSites) ShrinkCores(_ context.Context, sure func() error) error { return sure() }
+
 // ForgetSite implements manage.Sites.
 func (clusterSites) ForgetSite(_ context.Context, site string, sure func() error) (manage.ForgottenSite, error) {
 	if site != "tokyo" {

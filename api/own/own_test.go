@@ -82,11 +82,17 @@ func TestEveryOperation(t *testing.T) {
 	}
 	w.refused(adminToken, "POST", "/cluster/nodes/node-1/replace", `{"by":"node-4"}`, 400, "node-1 runs")
 	w.ok("POST", "/cluster/nodes/node-1/replace", `{"by":"node-4","force":true}`, nil)
+	var added manage.AddedCores
+	w.ok("POST", "/cluster/add", "", &added)
+	if added != (manage.AddedCores{Cores: 3, Complete: true}) {
+		t.Errorf("added: %+v", added)
+	}
+	w.ok("POST", "/cluster/shrink", "", nil)
 	w.refused(adminToken, "DELETE", "/cluster/sites/paris", "", 400, "no site paris")
 	w.ok("DELETE", "/cluster/sites/tokyo", "", nil)
 	var audit []struct{ Operation, Object string }
-	w.ok("GET", "/audit?last=5", "", &audit)
-	if got := fmt.Sprint(audit); got != "[{cluster.remove_node node-3} {cluster.remove_node node-1} {cluster.replace_node node-3} {cluster.replace_node node-1} {cluster.forget_site tokyo}]" {
+	w.ok("GET", "/audit?last=7", "", &audit)
+	if got := fmt.Sprint(audit); got != "[{cluster.remove_node node-3} {cluster.remove_node node-1} {cluster.replace_node node-3} {cluster.replace_node node-1} {cluster.add_cores } {cluster.shrink_cores } {cluster.forget_site tokyo}]" {
 		t.Errorf("audit: %s", got)
 	}
 

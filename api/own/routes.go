@@ -105,6 +105,10 @@ func (f *face) operations() [][]operation {
 		tagged("cluster",
 			op("GET", Prefix+"/cluster", "getCluster", "Show the state of the cluster", gives(f.getCluster)).
 				noted("Nodes and roles of the site that answers, all sites as the rooms' coordinators see them, and what is wrong. A standalone process has no name and one node. Requires the permission to read everything."),
+			op("POST", Prefix+"/cluster/add", "addCores", "Make this process one of several cores", gives(f.addCores)).
+				noted("Applies cluster.cores of the configuration file to the only core of a site, or makes a standalone process a core. Start the other cores first: they wait for this one, which brings the data. Requires the admin permission."),
+			op("POST", Prefix+"/cluster/shrink", "shrinkCores", "Make this core the only one of its site", gives(f.shrinkCores)).
+				noted("Remove cluster.cores from the configuration file of this core first. The other cores hand over their roles and stop. A majority of the cores must run. Requires the admin permission."),
 			op("DELETE", Prefix+"/cluster/nodes/{node}", "removeNode", "Remove a core", gives(f.removeNode),
 				parameter{name: "force", is: "boolean", doc: "Remove it even if it runs and this is another node."}).
 				noted("The core no longer counts toward the majority. Send the request to the core itself, which hands over its roles and stops, or, if it does not run, to another core of the same site. Refused if too few cores would be left. Requires the admin permission."),

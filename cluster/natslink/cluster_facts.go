@@ -210,7 +210,7 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 		}
 	}
 	if a.server != nil {
-		core, err := a.server.look(a.cfg)
+		core, err := a.server.look(len(a.coreList()))
 		f.Core, failed = core, errors.Join(failed, err)
 	}
 	for _, account := range []struct {
@@ -225,8 +225,8 @@ func (a *attachment) look(ctx context.Context) (Facts, error) {
 	return f, failed
 }
 
-func (s *coreServer) look(cfg ClusterConfig) (*CoreFacts, error) {
-	c := &CoreFacts{DiskFull: s.full.Load() != 0, Size: max(1, len(cfg.Cores)), Hub: len(cfg.Hub) == 0, Links: s.links()}
+func (s *coreServer) look(cores int) (*CoreFacts, error) {
+	c := &CoreFacts{DiskFull: s.full.Load() != 0, Size: max(1, cores), Hub: len(s.cfg.Hub) == 0, Links: s.links()}
 	routes, err := s.srv().Routez(nil)
 	if err != nil {
 		return c, fmt.Errorf("connections between cores: %w", err)

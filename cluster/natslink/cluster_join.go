@@ -135,8 +135,8 @@ func (j *joined) await(ctx context.Context) error {
 
 // tried returns the addresses at which others are looked for.
 func (j *joined) tried() string {
-	cfg := j.att.cfg
-	addresses := append(append(append([]string(nil), cfg.Join...), cfg.Cores...), cfg.Hub...)
+	cfg := &j.att.cfg
+	addresses := append(append(append([]string(nil), cfg.Join...), j.att.coreList()...), cfg.Hub...)
 	if cfg.External != nil {
 		addresses = append(addresses, cfg.External.URLs...)
 	}
@@ -149,6 +149,9 @@ func (j *joined) tried() string {
 // settle makes what must be there, tells await, and goes on with what has to be done for
 // as long as the link is open.
 func (j *joined) settle() {
+	if j.att.moving() {
+		j.until("the other cores", &j.touch.site, j.moveIn)
+	}
 	var both sync.WaitGroup
 	both.Go(func() { j.until("the site's store", &j.touch.site, j.settleSite) })
 	both.Go(func() { j.until("the shared store", &j.touch.shared, j.settleShared) })

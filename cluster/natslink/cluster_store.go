@@ -22,6 +22,9 @@ const (
 	// tryBound is the longest that one request of a call waits: it may have gone to a server that
 	// has just fallen silent.
 	tryBound = time.Second
+	// publishBound is the same for a write. One that was under way when the leader changed is never answered, and is as
+	// well repeated soon: it is done once, however often it is sent.
+	publishBound = 300 * time.Millisecond
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -154,7 +157,9 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	if ttl > 0 {
 		m.Header.Set(headerTTL, ttl.String())
 	}
-	reply, err := s.request(ctx, m)
+	bounded, cancel := context.WithTimeout(ctx, publishBound)
+	defer cancel()
+	reply, err := s.request(bounded, m)
 	if err != nil {
 		return 0, err
 	}

@@ -20,6 +20,7 @@ import (
 const (
 	configVariable = "NATSLINK_TEST_CONFIG"
 	quietVariable  = "NATSLINK_TEST_QUIET"
+	resizeVariable = "NATSLINK_TEST_RESIZE"
 )
 
 // runCore is a process that joins, says "ready", and unless it is to be quiet counts up a
@@ -40,6 +41,9 @@ func runCore() error {
 	if os.Getenv(quietVariable) != "" {
 		select {}
 	}
+	if cores, ok := os.LookupEnv(resizeVariable); ok {
+		go resize(ctx, l, strings.Fields(cores))
+	}
 	var j cluster.Journal
 	for j == nil {
 		if j, err = l.Journal(ctx, "of."+cfg.Node); err != nil && !errors.Is(err, cluster.ErrUnavailable) {
@@ -58,6 +62,24 @@ func runCore() error {
 		} else if !errors.Is(err, cluster.ErrUnavailable) {
 			return fmt.Errorf("append: %w", err)
 		}
+	}
+}
+
+// resize makes the core one of several, or the only one where there are no cores, and says "resized 1 0".
+func resize(ctx context.Context, l cluster.Link, cores []string) {
+	for {
+		var err error
+		if len(cores) == 0 {
+			err = Shrink(ctx, l)
+		} else {
+			_, err = Grow(ctx, l, cores, agreed)
+		}
+		if (len(ListedCores(l)) > 0) == (len(cores) > 0) {
+			fmt.Println("resized", 1, 0)
+			return
+		}
+		fmt.Fprintln(os.Stderr, "resize:", err)
+		pause(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -158,7 +180,7 @@ func (h *history) goesOn(t *testing.T, n int, names ...string) {
 }
 
 // startCoreProcess returns when the process has said that it is ready.
-func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string) *coreProcess {
+func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string, env ...string) *coreProcess {
 	t.Helper()
 	cfg.Log = nil
 	config, err := json.Marshal(cfg)
@@ -166,7 +188,7 @@ func startCoreProcess(t testing.TB, h *history, cfg ClusterConfig, quiet string)
 		t.Fatal(err)
 	}
 	p := &coreProcess{cfg: cfg, cmd: child(t, "core", ""), done: make(chan struct{})}
-	p.cmd.Env = append(p.cmd.Env, configVariable+"="+string(config), quietVariable+"="+quiet)
+	p.cmd.Env = append(append(p.cmd.Env, configVariable+"="+string(config), quietVariable+"="+quiet), env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

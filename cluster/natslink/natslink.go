@@ -5,7 +5,7 @@
 //
 // Files are named after what needs them: standalone_… a process by itself ([Open]), cluster_… a node of several ([Join]:
 // keys, roles, journals, messages), server_… the NATS server inside the process and how several form a cluster. envelope.go
-// seals every stored value; grow.go moves the data of a standalone process into a cluster.
+// seals every stored value; server_resize.go makes one core several, and several one.
 //
 // # What is in the directory
 //

@@ -361,16 +361,22 @@ func TestDirectoryOfSomethingElse(t *testing.T) {
 	cfg := single(t, "dublin")
 	stop(t, start(t, cfg))
 	for want, change := range map[string]func(*ClusterConfig){
-		`belongs to cluster "shop", not to "stage"`:       func(c *ClusterConfig) { c.Cluster = "stage" },
-		`belongs to site "dublin", not to "paris"`:        func(c *ClusterConfig) { c.Site = "paris" },
-		`belongs to node "dublin-1", not to "dublin-2"`:   func(c *ClusterConfig) { c.Node = "dublin-2" },
-		"the store of a single core and is to be that of": func(c *ClusterConfig) { c.Cores = []string{c.Listen, freeAddress(t), freeAddress(t)} },
+		`belongs to cluster "shop", not to "stage"`:     func(c *ClusterConfig) { c.Cluster = "stage" },
+		`belongs to site "dublin", not to "paris"`:      func(c *ClusterConfig) { c.Site = "paris" },
+		`belongs to node "dublin-1", not to "dublin-2"`: func(c *ClusterConfig) { c.Node = "dublin-2" },
 	} {
 		c := cfg
 		change(&c)
 		try(c, want)
 	}
 	stop(t, start(t, cfg))
+	several := cfg
+	several.Cores = []string{cfg.Listen, freeAddress(t), freeAddress(t)}
+	a := start(t, several)
+	if err := a.ready(t.Context()); err != nil || len(a.coreList()) > 0 {
+		t.Errorf("a core alone whose configuration lists others: %v, it goes on with %v", err, a.coreList())
+	}
+	stop(t, a)
 
 	alone := single(t, "dublin")
 	l, err := Open(Config{Dir: alone.Dir})

@@ -58,7 +58,8 @@ type coreServer struct {
 	log                  logger        // of what is said about the server
 	site, shared, system nkeys.KeyPair // of this start of the process; they enter in-process only
 
-	running  atomic.Pointer[server.Server] // another one after mend
+	changing sync.Mutex                    // while the server is started again; guards cfg.Cores and shape
+	running  atomic.Pointer[server.Server] // another one after mend, or when the site has more or fewer cores
 	full     atomic.Int64                  // when the disk refused a write first, in ns since 1970; 0: it takes them
 	refused  chan struct{}                 // full was set
 	retiring sync.Once
@@ -139,42 +140,57 @@ func startCore(ctx context.Context, cfg ClusterConfig, shape string, c *credenti
 	return s, nil
 }
 
-// launch starts a server; after an error none runs.
+// launch starts the server; after an error none runs.
 func (s *coreServer) launch(ctx context.Context) error {
+	srv, err := s.boot(ctx, s.cfg, s.shape)
+	if err == nil {
+		s.running.Store(srv)
+	}
+	return err
+}
+
+// boot starts a server, with options that others may change; after an error it does not run.
+func (s *coreServer) boot(ctx context.Context, cfg ClusterConfig, shape string, change ...func(*server.Options)) (*server.Server, error) {
 	hasten(s.cfg.Log)
-	opts, err := s.options(ctx, s.cfg, s.shape, s.credentials)
+	opts, err := s.options(ctx, cfg, shape, s.credentials)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for _, fn := range change {
+		fn(opts)
 	}
 	srv, err := server.NewServer(opts)
 	if err != nil {
-		return fmt.Errorf("natslink: embedded server: %w", err)
+		return nil, fmt.Errorf("natslink: embedded server: %w", err)
 	}
 	log := &coreLog{logger: logger{log: s.cfg.Log}, fatal: make(chan string, 1)}
 	log.onComplaint(s.heed)
 	srv.SetLoggerV2(log, false, false, false)
-	s.running.Store(srv)
 	srv.Start()
 	started := make(chan bool, 1)
 	go func() { started <- srv.ReadyForConnections(time.Minute) }()
 	fail := func(reason string) error {
-		srv.Shutdown()
-		srv.WaitForShutdown()
+		shut(srv)
 		return fmt.Errorf("natslink: embedded server does not start: %s", reason)
 	}
 	select {
 	case reason := <-log.fatal:
-		return fail(reason)
+		return nil, fail(reason)
 	case <-ctx.Done():
-		srv.Shutdown()
-		srv.WaitForShutdown()
-		return ctx.Err()
+		shut(srv)
+		return nil, ctx.Err()
 	case ok := <-started:
 		if !ok || !srv.JetStreamEnabled() {
-			return fail(cmp.Or(log.last(), "it says no reason"))
+			return nil, fail(cmp.Or(log.last(), "it says no reason"))
 		}
 	}
-	return nil
+	return srv, nil
+}
+
+// shut ends a server and waits for that.
+func shut(srv *server.Server) {
+	srv.Shutdown()
+	srv.WaitForShutdown()
 }
 
 func (s *coreServer) options(ctx context.Context, cfg ClusterConfig, shape string, c *credentials) (*server.Options, error) {
@@ -403,8 +419,7 @@ func deny(requests ...string) string {
 func (s *coreServer) stop() {
 	s.endMend()
 	s.mending.Wait()
-	s.srv().Shutdown()
-	s.srv().WaitForShutdown()
+	shut(s.srv())
 }
 
 var errStopTime = errors.New("natslink: the server did not stop in time")

@@ -72,7 +72,7 @@ func (a *attachment) cores(ctx context.Context) ([]Core, error) {
 	if a.system == nil {
 		return nil, errNotCore
 	}
-	if len(a.cfg.Cores) < 2 {
+	if len(a.coreList()) < 2 {
 		name := a.siteOf() + "." + a.cfg.Node
 		return []Core{{Node: a.cfg.Node, Runs: true, leads: true, id: peerID(name)}}, nil
 	}
@@ -136,15 +136,13 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 	if a.system == nil {
 		return errNotCore
 	}
+	return a.removePeer(ctx, peerID(a.siteOf()+"."+node), node, leastCores)
+}
+
+// removePeer removes the core with an id, so that at least so many are left.
+func (a *attachment) removePeer(ctx context.Context, id, node string, least int) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*apiTimeout)
 	defer cancel()
-	id := peerID(a.siteOf() + "." + node)
-	request, err := json.Marshal(struct {
-		ID string `json:"peer_id"`
-	}{id})
-	if err != nil {
-		return fmt.Errorf("natslink: %w", err)
-	}
 	for asked := false; ; {
 		all, err := a.cores(ctx)
 		if err != nil {
@@ -159,14 +157,16 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 			return nil // the answer was lost
 		case i < 0:
 			return fmt.Errorf("cluster: %q is no core of this site", node)
-		case len(all) <= leastCores:
-			return fmt.Errorf("cluster: %q is one of %d cores of its site, which needs %d: a core that is left alone does not start again", node, len(all), leastCores)
+		case len(all) <= least:
+			return fmt.Errorf("cluster: %q is one of %d cores of its site, which needs %d: only Shrink leaves one", node, len(all), least)
 		}
 		// Without a leader, nothing is written until the others have elected one. That takes seconds, unless the leader
 		// hands over before it goes.
-		a.unlead(ctx, node)
+		if least > 0 {
+			a.unlead(ctx, node)
+		}
 		if all[i].leads {
-			if err := ask(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil); err != nil && ctx.Err() != nil {
+			if err := askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil); err != nil && ctx.Err() != nil {
 				return noLeader(err)
 			}
 			if !pause(ctx, minBackoff) {
@@ -174,7 +174,7 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 			}
 			continue
 		}
-		err = ask(ctx, a.system, "$JS.API.SERVER.REMOVE", request)
+		err = askFor(ctx, a.system, "$JS.API.SERVER.REMOVE", map[string]string{"peer_id": id}, nil)
 		var refused refusedError
 		switch {
 		case err == nil:
@@ -187,6 +187,42 @@ func (a *attachment) removeCore(ctx context.Context, node string) error {
 		}
 		if !pause(ctx, maxBackoff/2) {
 			return noLeader(err)
+		}
+	}
+}
+
+// StepAside has other cores lead what the core of a link leads, and waits for that, for as long as ctx lasts. A core does it
+// before it gives up its roles and ends: otherwise those who take them write to a leader that is going, and wait for the
+// next one. Where there are no other cores, it does nothing.
+func StepAside(ctx context.Context, l cluster.Link) {
+	j, ok := l.(*joined)
+	if !ok || len(j.att.coreList()) < 2 || j.att.system == nil {
+		return
+	}
+	a := j.att
+	srv := a.server.srv()
+	for again := false; ; again = true {
+		leads := srv.JetStreamIsLeader()
+		if leads && !again {
+			// An error shows in that it leads still.
+			askFor(ctx, a.system, "$JS.API.META.LEADER.STEPDOWN", nil, nil)
+		}
+		for _, one := range []struct {
+			account, stream string
+			nc              *nats.Conn
+		}{
+			{accountSite, j.site.keys.stream, a.site}, {accountSite, j.books.store.stream, a.site},
+			{accountShared, j.hub.stream, a.shared}, {accountShared, mirrorPrefix + j.hub.stream, a.shared},
+		} {
+			if !srv.JetStreamIsStreamLeader(one.account, one.stream) {
+				continue
+			}
+			if leads = true; !again {
+				askFor(ctx, one.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+one.stream, nil, nil)
+			}
+		}
+		if again && !leads || !pause(ctx, minBackoff) {
+			return
 		}
 	}
 }
@@ -206,7 +242,7 @@ func (a *attachment) unlead(ctx context.Context, node string) {
 			if s.Leader != a.siteOf()+"."+node {
 				continue
 			}
-			if err := ask(ctx, account.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+s.Name, nil); err != nil {
+			if err := askFor(ctx, account.nc, "$JS.API.STREAM.LEADER.STEPDOWN."+s.Name, nil, nil); err != nil {
 				a.cfg.Log.Warn("a core that is removed leads a stream still", "core", node, "stream", s.Name, "error", err)
 			}
 		}
@@ -218,11 +254,19 @@ type refusedError struct{ text string }
 
 func (e refusedError) Error() string { return e.text }
 
-// ask sends a request to JetStream that is answered by success or an error.
-func ask(ctx context.Context, nc *nats.Conn, subject string, request []byte) error {
+// askFor sends a request to JetStream, without a body where that is nil, and reads its answer; into nothing where that is
+// nil.
+func askFor(ctx context.Context, nc *nats.Conn, subject string, request, result any) error {
+	var body []byte
+	if request != nil {
+		var err error
+		if body, err = json.Marshal(request); err != nil {
+			return fmt.Errorf("natslink: %w", err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	m, err := nc.RequestWithContext(ctx, subject, request)
+	m, err := nc.RequestWithContext(ctx, subject, body)
 	if err != nil {
 		return err
 	}
@@ -236,6 +280,12 @@ func ask(ctx context.Context, nc *nats.Conn, subject string, request []byte) err
 	}
 	if answer.Error != nil {
 		return refusedError{answer.Error.Description}
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(m.Data, result); err != nil {
+		return fmt.Errorf("natslink: answer %.80q: %w", m.Data, err)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ const (
 	shapeSingle = "single" // a core alone
 	shapeMember = "member" // one core of three or five
 
+	shapeGrowing = "growing" // a core alone that has asked others to let it in, see server_resize.go
 	shapeRemoved = "removed" // a core that the others have removed
 )
 
@@ -52,7 +53,7 @@ func parseLayout(text string) (layout, error) {
 
 // checkClusterLayout refuses a directory that belongs to something else, and writes down
 // what a new one belongs to. It returns what the directory says: an edge that does not name
-// its site takes the one that it was in.
+// its site takes the one that it was in, and a core stays what it is, alone or one of several.
 func checkClusterLayout(dir string, want layout) (layout, error) {
 	if _, err := os.Stat(filepath.Join(dir, markName)); err == nil {
 		return layout{}, fmt.Errorf("cluster: %s holds the store of a standalone process, which NATS would delete if it started clustered on it: choose an empty directory and copy the contents", dir)
@@ -87,12 +88,16 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 		return layout{}, differs("site", have.site, want.site)
 	case have.node != want.node:
 		return layout{}, differs("node", have.node, want.node)
+	case have.shape == shapeGrowing && want.shape != shapeNone:
+		if err := putBack(dir); err != nil {
+			return layout{}, err
+		}
+		want.shape = shapeSingle
 	case have.shape == want.shape, want.shape == shapeNone:
 	case have.shape == shapeRemoved:
 		return layout{}, fmt.Errorf("cluster: the other cores have removed this one: stop it for good, or delete %s and give it a new name to let it join as a new core", dir)
 	case have.shape != shapeNone:
-		return layout{}, fmt.Errorf("cluster: %s holds the store of %s and is to be that of %s, which NATS cannot do without losing it: choose an empty directory; a single core can grow to three, a member of three or five gets its data from the others",
-			dir, shapeText(have.shape), shapeText(want.shape))
+		want.shape = have.shape
 	}
 	if have.shape != shapeNone && want.shape == shapeNone {
 		want.shape = have.shape // the store of the core that it was stays
@@ -103,24 +108,25 @@ func checkClusterLayout(dir string, want layout) (layout, error) {
 	return want, writeLayout(dir, want)
 }
 
-func shapeText(shape string) string {
-	switch shape {
-	case shapeSingle:
-		return "a single core"
-	case shapeMember:
-		return "one of several cores"
+func writeLayout(dir string, l layout) error { return writeFile(dir, layoutName, l.String()) }
+
+// keptCores returns the list of cores that the store in a directory was shared with last.
+func keptCores(dir string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, coresName))
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %s holds the store of one of several cores: list them in cores as before; anteroom cluster shrink then makes this core the only one: %w", dir, err)
 	}
-	return "no core"
+	return strings.Fields(string(text)), nil
 }
 
-// writeLayout replaces the file so that it is there whole or not at all.
-func writeLayout(dir string, l layout) error {
-	path := filepath.Join(dir, layoutName)
-	f, err := os.CreateTemp(dir, layoutName+"-*")
+// writeFile replaces a file so that it is there whole or not at all.
+func writeFile(dir, name, text string) error {
+	path := filepath.Join(dir, name)
+	f, err := os.CreateTemp(dir, name+"-*")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	_, err = f.WriteString(l.String())
+	_, err = f.WriteString(text)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)

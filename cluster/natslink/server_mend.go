@@ -76,8 +76,9 @@ func (s *coreServer) mend(ctx context.Context) {
 
 // again ends the server and starts it. The connections to it come back by themselves.
 func (s *coreServer) again(ctx context.Context) error {
-	s.srv().Shutdown()
-	s.srv().WaitForShutdown()
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	shut(s.srv())
 	s.full.Store(0) // what it said at its end was about the same writes
 	return s.launch(ctx)
 }

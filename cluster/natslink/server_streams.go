@@ -21,6 +21,9 @@ const (
 	// metaRetention is how long journals are kept, in the metadata of their stream.
 	metaRetention = "anteroom-retention"
 
+	// mirrorPrefix begins the name of a site's mirror of the shared keys, before that of their stream.
+	mirrorPrefix = "MIRROR_"
+
 	// markerLife is how long a stream keeps the mark of an expired key.
 	markerLife = time.Second
 )
@@ -77,9 +80,11 @@ func ensure(ctx context.Context, nc *nats.Conn, domain string, want jetstream.St
 	return info, nil
 }
 
-// maker says whether this process may make streams: an edge does not know how many servers
-// there are.
-func maker(att *attachment) bool { return att.core || att.cfg.External != nil }
+// maker says whether this process makes streams and changes how many copies they have: an edge does not know how many
+// servers there are.
+func maker(ctx context.Context, att *attachment) bool {
+	return att.core && att.founds(ctx) || att.cfg.External != nil
+}
 
 func replicasOf(att *attachment) int {
 	att.mu.Lock()
@@ -107,7 +112,7 @@ func keysConfig(s *store, att *attachment, size int64) jetstream.StreamConfig {
 // ensureSite makes the keys and journals of the site.
 func ensureSite(ctx context.Context, att *attachment) error {
 	keys, size := siteStore(att)
-	if _, err := ensure(ctx, att.site, "", keysConfig(keys, att, size), maker(att)); err != nil {
+	if _, err := ensure(ctx, att.site, "", keysConfig(keys, att, size), maker(ctx, att)); err != nil {
 		return err
 	}
 	books, size := bookStore(att)
@@ -122,7 +127,7 @@ func ensureSite(ctx context.Context, att *attachment) error {
 		DenyDelete:  true,
 		AllowDirect: true,
 		Metadata:    map[string]string{metaRetention: cluster.DefaultRetention.String()},
-	}, maker(att))
+	}, maker(ctx, att))
 	return err
 }
 
@@ -133,7 +138,7 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 	hub, size := sharedStore(att, att.hubDomain)
 	want := keysConfig(hub, att, size)
 	want.Metadata = map[string]string{metaStore: rand.Text()}
-	if info, err = ensure(ctx, att.shared, att.hubDomain, want, maker(att) && att.isHub()); err != nil {
+	if info, err = ensure(ctx, att.shared, att.hubDomain, want, maker(ctx, att) && att.isHub()); err != nil {
 		return nil, nil, err
 	}
 	if info.Config.Metadata[metaStore] == "" {
@@ -147,7 +152,7 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 		return hub, info, nil
 	}
 	mirror := *hub
-	mirror.stream, mirror.api, mirror.put = "MIRROR_"+hub.stream, apiOf(""), ""
+	mirror.stream, mirror.api, mirror.put = mirrorPrefix+hub.stream, apiOf(""), ""
 	_, err = ensure(ctx, att.shared, "", jetstream.StreamConfig{
 		Name:         mirror.stream,
 		Storage:      jetstream.FileStorage,
@@ -158,7 +163,7 @@ func ensureShared(ctx context.Context, att *attachment) (near *store, info *jets
 			Name:   hub.stream,
 			Domain: att.hubDomain,
 		},
-	}, maker(att))
+	}, maker(ctx, att))
 	if err != nil {
 		return nil, nil, err
 	}

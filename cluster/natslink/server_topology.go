@@ -146,6 +146,9 @@ func (a *attachment) start(ctx context.Context, shape string) error {
 		return err
 	}
 	a.siteID = l.site
+	if shape, err = a.keep(shape, l.shape); err != nil {
+		return err
+	}
 	if a.cfg.External != nil {
 		return a.connectExternal()
 	}
@@ -160,6 +163,32 @@ func (a *attachment) start(ctx context.Context, shape string) error {
 		return err
 	}
 	return a.connectCore()
+}
+
+// keep makes a core what it was before, alone or one of several, where its configuration says something else: only
+// [Grow] and [Shrink] change that. It returns what it is.
+func (a *attachment) keep(want, have string) (shape string, err error) {
+	log := a.cfg.Log
+	switch {
+	case want == shapeSingle && have == shapeMember:
+		if a.cfg.Listen == "" {
+			return "", fmt.Errorf("cluster: %s holds the store of one of several cores, which needs listen", a.cfg.Dir)
+		}
+		cores, err := keptCores(a.cfg.Dir)
+		if err != nil {
+			return "", err
+		}
+		a.setCores(cores)
+		log.Warn("cores lists no others, and this core is one of several: it goes on with them; anteroom cluster shrink makes it the only one", "cores", cores)
+	case want == shapeMember && have == shapeSingle:
+		log.Warn("this core keeps its data alone, and cores lists others: it goes on alone; anteroom cluster add makes it one of them", "cores", a.cfg.Cores)
+		a.setCores(nil)
+	case want == shapeMember:
+		return want, writeFile(a.cfg.Dir, coresName, strings.Join(a.cfg.Cores, "\n")+"\n")
+	default:
+		return want, nil
+	}
+	return have, nil
 }
 
 // checkCluster refuses what cannot work, and returns what kind of server runs here.

@@ -129,3 +129,25 @@ func checkSpace(dir string, min int64) error {
 	}
 	return nil
 }
+
+// Retire puts a store that was copied aside, under the name that it returns, so that nobody
+// goes on with it by mistake. Its link must be closed. The operator deletes it.
+func Retire(dir string) (aside string, err error) {
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	lock, err := lockDir(dir, 0)
+	if err != nil {
+		return "", err
+	}
+	defer lock.release()
+	dir = filepath.Clean(dir)
+	aside = dir + ".moved"
+	if _, err := os.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("cluster: %s is there already: move or delete it, then the store in %s can be put aside", aside, dir)
+	}
+	if err := os.Rename(dir, aside); err != nil {
+		return "", fmt.Errorf("cluster: %w", err)
+	}
+	return aside, syncDir(filepath.Dir(dir))
+}

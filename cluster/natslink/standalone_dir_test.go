@@ -2,6 +2,7 @@ package natslink
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,5 +210,34 @@ func TestNewJournalReplacesADamagedOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
+	}
+}
+
+// A store that has become a cluster's is put aside, whole, and not while it is open.
+func TestRetire(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	alone := open(t, Config{Dir: dir})
+	for i := range 20 {
+		if _, err := alone.Put(t.Context(), fmt.Sprintf("manage.room.%d", i), fmt.Appendf(nil, "room %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Retire(dir); err == nil {
+		t.Error("a store that is open is put aside")
+	}
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	aside, err := Retire(dir)
+	if err != nil || aside != dir+".moved" {
+		t.Fatalf("%q, %v", aside, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the store is still there: %v", err)
+	}
+	back := open(t, Config{Dir: aside})
+	if keys, err := back.Keys(t.Context(), ""); err != nil || len(keys) != 20 {
+		t.Errorf("%d keys, %v", len(keys), err)
 	}
 }

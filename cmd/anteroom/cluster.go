@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/config"
@@ -29,18 +30,46 @@ func getCluster(ctx context.Context, c *client.Client, _ []string) (st manage.Cl
 func clusterCommand() *cobra.Command {
 	cmd := group("cluster", "Show and change the nodes of a cluster")
 	cmd.Long = `Show and change the nodes of a cluster. status shows the nodes of one site, which node holds which
-role, and all sites as the coordinators of the rooms see them. remove, replace and forget take a core
-or a site out of the cluster while visitors are served; they need a token with the admin permission.
-A node joins by starting with the configuration that docs/cluster.md describes; edge makes the secret
-of an edge.`
+role, and all sites as the coordinators of the rooms see them. The other commands change the cores and
+sites of a cluster while visitors are served; they need a token with the admin permission. A node joins
+by starting with the configuration that docs/cluster.md describes; edge makes the secret of an edge.`
 	cmd.Example = `  anteroom cluster status
   anteroom cluster status --api http://10.0.0.2:8081 --json
+  anteroom cluster add
+  anteroom cluster shrink
   anteroom cluster remove dublin-3 --api http://10.0.0.3:8081
   anteroom cluster replace dublin-3 dublin-4
   anteroom cluster forget tokyo
   anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(action(r, &cobra.Command{Use: "status", Short: "Show nodes, roles and sites", Args: noArgs}, getCluster, showCluster))
+
+	cmd.AddCommand(action(r, &cobra.Command{
+		Use: "add", Short: "Turn a standalone process into a core, or one core into several", Args: noArgs,
+		Long: `Turn a standalone process into a core, or the only core of a site into one of several. First list the
+cores in cluster.cores, the one that has the data first, in the configuration of each of them, and
+start the others with empty data directories: they wait. Then send this command to the one that has
+the data. It reads its configuration file again and brings its data to the others. Sessions and places
+continue, and new visitors wait a few seconds. If the others cannot be reached, nothing changes.`,
+		Example: `  anteroom cluster add --api http://10.0.0.1:8081`,
+	}, addCores, say(func(now manage.AddedCores) string {
+		switch {
+		case now.Cores == 1:
+			return "This process is a core now. Other nodes can join."
+		case !now.Complete:
+			return fmt.Sprintf("This core is one of %d now, and the others are still copying. anteroom doctor shows when they are done.", now.Cores)
+		}
+		return fmt.Sprintf("This core is one of %d now. All copies are complete.", now.Cores)
+	})))
+	cmd.AddCommand(action(r, &cobra.Command{
+		Use: "shrink", Short: "Make a core the only one of its site", Args: noArgs,
+		Long: `Make a core the only one of its site. First remove cluster.cores from its configuration file. Then send
+this command to it: the other cores hand over their roles and stop, and this one keeps all data. New
+visitors wait a few seconds. Disable the services of the other cores: they do not start again.`,
+		Example: `  anteroom cluster shrink --api http://10.0.0.1:8081`,
+	}, func(ctx context.Context, c *client.Client, _ []string) (out schema.None, err error) {
+		return out, c.Do(ctx, http.MethodPost, ours+"/cluster/shrink", nil, nil, &out)
+	}, say(func(schema.None) string { return "This core is the only one of its site now." })))
 
 	var force bool
 	remove := &cobra.Command{
@@ -125,6 +154,28 @@ without a new secret for all others.`,
 		return err
 	}
 	return cmd
+}
+
+// addWithin bounds how long a process may take to take the place of a standalone one.
+const addWithin = time.Minute
+
+// addCores asks for more cores. A standalone process is replaced by another one, whose answer it waits for.
+func addCores(ctx context.Context, c *client.Client, _ []string) (now manage.AddedCores, err error) {
+	if err := c.Do(ctx, http.MethodPost, ours+"/cluster/add", nil, nil, &now); err != nil || !now.Restarts {
+		return now, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, addWithin)
+	defer cancel()
+	for {
+		if st, err := getCluster(ctx, c, nil); err == nil && st.Name != "" {
+			return now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return now, anteroom.Errorf(anteroom.Unavailable, "the new process does not answer: its log says why")
+		case <-time.After(time.Second / 4):
+		}
+	}
 }
 
 // milliseconds writes seconds.

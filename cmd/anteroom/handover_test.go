@@ -44,7 +44,12 @@ func build(t *testing.T) string {
 
 func startProcess(t *testing.T, yaml string) *process {
 	t.Helper()
-	p := &process{t: t, binary: build(t), file: filepath.Join(t.TempDir(), "anteroom.yaml"), lines: make(chan map[string]any, 10_000)}
+	return startBinary(t, build(t), filepath.Join(t.TempDir(), "anteroom.yaml"), yaml)
+}
+
+func startBinary(t *testing.T, binary, file, yaml string) *process {
+	t.Helper()
+	p := &process{t: t, binary: binary, file: file, lines: make(chan map[string]any, 10_000)}
 	p.write(yaml)
 	// The successors inherit standard error, so the pipe has to be ours.
 	out, in, err := os.Pipe()

@@ -81,9 +81,7 @@ func serve(ctx context.Context, load func() (config.Config, error), newJournal b
 				}
 				if err := s.HandOver(ctx); err != nil {
 					log.Error("the restart failed; this process continues to serve", "error", err)
-					continue
 				}
-				stop()
 			}
 		}
 	}()

@@ -83,39 +83,40 @@ type Coordinator struct {
 }
 
 type siteView struct {
-	key     SiteKey
-	home    uint32 // see HomeOf
-	heard   anteroom.Time
-	seq     uint64
-	greeted bool // has reported to this coordinator
-	resync  bool
-	whole   bool // has told of all who wait there since Gather
-	bare    bool // silent: nothing is reserved ahead for it, as for one that has not reported yet
-	want    uint64
-	idle    uint64
-	adopted uint64
-	demand  demand
-	lostAt  anteroom.Time // when a newer incarnation replaced it; 0 while it lives
-	sent    anteroom.Time // by its clock: the newest report
-	since   anteroom.Time // by its clock: the first report after it had heard this coordinator; 0 before
-	lostFor time.Duration // how long processes of it that have ended have adopted, as far as that counts; see outlived
-	honors  time.Duration // of that, what the process has heard
-	echo    anteroom.Time
-	answer  bool
-	told    bool // has been sent a State by this coordinator
-	trip    time.Duration
-	term    uint64          // of the newest of its processes that was heard
-	weight  uint64          // of its share of what is idle
-	used    Units           // as reported last
-	ahead   time.Duration   // of its clock, by the last report
-	began   anteroom.Time   // when its process was heard first; see awaits
-	timed   bool            // has heard this coordinator, and so knows the time
-	parts   uint32          // of a full report, taken so far
-	here    map[uint32]bool // slots of who waits there, by those
-	inquire []Ask           // to be asked about
-	found   []Finding       // to be told
-	keys    []Placed        // to be told: the site has others
-	origin  OriginFacts     // as reported last
+	key      SiteKey
+	home     uint32 // see HomeOf
+	heard    anteroom.Time
+	seq      uint64
+	greeted  bool // has reported to this coordinator
+	resync   bool
+	whole    bool // has told of all who wait there since Gather
+	bare     bool // silent: nothing is reserved ahead for it, as for one that has not reported yet
+	want     uint64
+	idle     uint64
+	adopted  uint64
+	demand   demand
+	lostAt   anteroom.Time // when a newer incarnation replaced it; 0 while it lives
+	sent     anteroom.Time // by its clock: the newest report
+	since    anteroom.Time // by its clock: the first report after it had heard this coordinator; 0 before
+	lostFor  time.Duration // how long processes of it that have ended have adopted, as far as that counts; see outlived
+	honors   time.Duration // of that, what the process has heard
+	echo     anteroom.Time
+	answer   bool
+	told     bool // has been sent a State by this coordinator
+	trip     time.Duration
+	term     uint64          // of the newest of its processes that was heard
+	weight   uint64          // of its share of what is idle
+	used     Units           // as reported last
+	ahead    time.Duration   // of its clock, by the last report
+	began    anteroom.Time   // when its process was heard first; see awaits
+	gathered bool            // its doors have told it who is here
+	timed    bool            // has heard this coordinator, and so knows the time
+	parts    uint32          // of a full report, taken so far
+	here     map[uint32]bool // slots of who waits there, by those
+	inquire  []Ask           // to be asked about
+	found    []Finding       // to be told
+	keys     []Placed        // to be told: the site has others
+	origin   OriginFacts     // as reported last
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -241,6 +242,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		s.resync = !s.whole
 	}
 	s.seq = r.Seq
+	s.gathered = s.gathered || r.Gathered && s.whole
 	if !s.greeted {
 		s.began = now
 		// What was adopted before this coordinator began is in its predecessor's grants, or
@@ -366,7 +368,7 @@ func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s := c.sites[i]
 	s.lostFor = max(0, min(s.adoptedFor(), c.settings.SessionDuration-2*DoorDead))
 	s.term, s.seq, s.sent, s.since, s.honors = r.Term, 0, 0, 0, 0
-	s.told, s.trip, s.began = false, 0, now
+	s.told, s.trip, s.began, s.gathered = false, 0, now, false
 	s.found, s.keys = nil, nil
 	s.resync, s.answer, c.dirty = true, true, true
 	if r.Full {

@@ -13,13 +13,14 @@ func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
 	return func(i uint16) bool { return c.answers(now, i) && !c.originDownAt(c.sites[i]) }
 }
 
-// awaitFor is how long a site whose process has just begun may take to tell who of its line is there: every
+// awaitFor is how long a site whose process has just begun may take to tell who of its line is there, unless it says
+// that all its doors have told it (Report.Gathered): every
 // door in touch has spoken to it by then, and has told whose streams it has and who is due.
 const awaitFor = 2 * DoorBeat
 
 // awaits says whether a site is about to tell that.
 func (c *Coordinator) awaits(now anteroom.Time) func(uint16) bool {
-	return func(i uint16) bool { return now.Sub(c.sites[i].began) < awaitFor }
+	return func(i uint16) bool { return !c.sites[i].gathered && now.Sub(c.sites[i].began) < awaitFor }
 }
 
 // burst is how many releases may follow each other at once.

@@ -282,6 +282,9 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	m.Closed = slices.DeleteFunc(slices.Clone(m.Closed), anteroom.ID.IsZero)
 	m.Revokes, e.revokes = x.revokes.tell(idsAtOnce)
 	m.Polls, e.polls = x.polls.tell(pollsAtOnce)
+	if len(x.unsent) == 0 && len(m.Polls) == len(x.polls.items) {
+		m.Told = x.term
+	}
 	m.Batch, m.Touches = x.door.TakeTouches()
 	m.Ages = x.door.ages(now, m.Touches)
 	x.sent.add(m.Batch, e)

@@ -150,6 +150,9 @@ type Report struct {
 	LostFor time.Duration
 	// Origin is what the doors here saw of the origin; zero in rooms that do not protect theirs.
 	Origin OriginFacts
+	// Gathered: every door that the site's process can hear has told it who is here (see FromDoor.Told), and the
+	// coordinator has been told by this report or one before.
+	Gathered bool
 	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
 	// process of the site.
 	Timed bool
@@ -257,6 +260,9 @@ type FromDoor struct {
 	Origin OriginFacts
 	// Empty: the door knows no session and holds no request, so that it lets nobody in unasked.
 	Empty bool
+	// Told is the term of the site's process to which the door has told all that a new one has to hear: who has a stream
+	// here, and who is due. 0: to none.
+	Told uint64
 }
 
 // Asked is one visit that a door could not decide alone.

@@ -195,7 +195,8 @@ func (c *coder) report(r *Report) {
 	c.extensions(extension{func() bool { return r.Weight != 0 }, func(c *coder) { unsigned(c, &r.Weight) }},
 		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }},
 		extension{func() bool { return r.Timed }, func(c *coder) { c.flags(&r.Timed) }},
-		extension{func() bool { return r.Origin != OriginFacts{} }, func(c *coder) { c.origin(&r.Origin) }})
+		extension{func() bool { return r.Origin != OriginFacts{} }, func(c *coder) { c.origin(&r.Origin) }},
+		extension{func() bool { return r.Gathered }, func(c *coder) { c.flags(&r.Gathered) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -355,7 +356,8 @@ func (c *coder) fromDoor(m *FromDoor) {
 		extension{func() bool { return len(m.Ages) > 0 }, func(c *coder) {
 			list(c, &m.Ages, 1, func(c *coder, age *time.Duration) { signed(c, age) })
 		}},
-		extension{func() bool { return m.Origin != OriginFacts{} }, func(c *coder) { c.origin(&m.Origin) }})
+		extension{func() bool { return m.Origin != OriginFacts{} }, func(c *coder) { c.origin(&m.Origin) }},
+		extension{func() bool { return m.Told != 0 }, func(c *coder) { unsigned(c, &m.Told) }})
 }
 
 func (c *coder) origin(f *OriginFacts) {

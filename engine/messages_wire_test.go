@@ -339,6 +339,7 @@ func wireExamples() []wireExample {
 		{"7-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
 		{"7-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
 		{"7-report-timed", 0, &Report{From: site, Sent: now, Timed: true}},
+		{"7-report-gathered", 0, &Report{From: site, Sent: now, Term: 3, Gathered: true}},
 		{"7-report-origin", 0, &Report{From: site, Sent: now, Origin: OriginFacts{Known: true, Requests: 900, Failed: 12, P95: 340 * time.Millisecond}}},
 		{"7-state-lostfor", 1, &ToSite{Site: site, State: &State{Epoch: 1, Now: now, Lost: true, LostFor: 50 * time.Second}}},
 		{"7-todoor-parted", 3, &ToDoor{Site: site, Now: now, Parted: []anteroom.ID{a, b}}},
@@ -346,6 +347,7 @@ func wireExamples() []wireExample {
 		{"7-fromdoor-revokes", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Revokes: []anteroom.ID{a, b}}},
 		{"7-fromdoor-ages", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Touches: []anteroom.ID{a, b}, Ages: []time.Duration{0, 29 * time.Second}}},
 		{"7-fromdoor-origin", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Origin: OriginFacts{Known: true, Down: true}}},
+		{"7-fromdoor-told", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Told: 513}},
 		{"7-fromdoor-node", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Node: 9, Empty: true}},
 	}
 }

@@ -118,6 +118,7 @@ type Site struct {
 
 	origin  OriginFacts // of all doors here
 	outages outages
+	quiet   map[uint64]bool // processes that the host could not hear when this one began; see gathered
 
 	cut      cutLine
 	sweepPos uint32
@@ -602,6 +603,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	} else {
 		s.arrivals = make([]Arrival, 0, len(s.arrivals)) // as many may come again
 	}
+	r.Gathered = len(s.parts) == 0 && s.gathered()
 	s.departures, s.admitted, s.newcomers = nil, 0, 0
 	s.asks, s.found = nil, nil
 	clear(s.ends)

@@ -18,6 +18,7 @@ type witness struct {
 	over         anteroom.Time // when another process has spoken for the node; 0 while none has
 	told         bool          // has spoken to this process of the site, of all sessions that it has let in
 	empty        bool
+	gathered     bool // has told this process of the site who is here
 	recorded     anteroom.Time
 }
 
@@ -57,6 +58,7 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 	}
 	d.heard, d.empty, d.over = said, m.Empty, 0
 	d.told = d.told || len(m.Touches) < maxTouches
+	d.gathered = d.gathered || s.term != 0 && m.Told == s.term
 	if s.term != 0 && (d.recorded == 0 || now.Sub(d.recorded) >= recordDoor) {
 		d.recorded = now
 		e := Event{Kind: EventDoor, At: now}
@@ -124,6 +126,17 @@ func (s *Site) lastWord(w *witness, slot uint32) anteroom.Time {
 		return 0
 	}
 	return min(sure, w.over, heard.Add(speaksBy)).Add(s.settings.SessionDuration + TouchDelay)
+}
+
+// gathered reports whether each door has told this process who is here, but for those that the host could not hear when the
+// process began: whoever can come back from those to another door has had as long as that took to notice.
+func (s *Site) gathered() bool {
+	for i := range s.doors {
+		if w := &s.doors[i]; !w.gathered && w.over == 0 && !s.quiet[w.number] {
+			return false
+		}
+	}
+	return s.term != 0
 }
 
 const anyDoor = 1<<16 - 1 // of seat.doors

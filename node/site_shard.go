@@ -43,6 +43,7 @@ type siteShard struct {
 	mu     sync.Mutex
 	rooms  map[anteroom.RoomID]*siteRoom
 	past   map[anteroom.RoomID][]engine.Event // of rooms whose plan is not known here yet
+	silent map[uint64]bool                    // processes that were silent when this one took the role
 	doors  map[uint64]bool                    // processes heard from; true: seen among the members
 	outbox []parcel
 	due    time.Time // of the earliest Wake; zero: none
@@ -79,7 +80,10 @@ type parcel struct {
 
 func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
 	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1), passing: make(chan struct{}, maxVia),
-		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
+		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}, silent: map[uint64]bool{}}
+	for _, m := range x.roles.Silent() {
+		s.silent[processOf(m)] = true
+	}
 	// Records are in room time, which continues from the last one until the coordinator says how much time has passed.
 	// The wall clock of another machine cannot be trusted.
 	s.clock.own = x.node.clock
@@ -116,7 +120,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r := &siteRoom{id: id, schedule: schedule{plan: plan}, recorder: s.member.node.recorder(id)}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
-	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id]}.Desk(now)
+	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id], Silent: s.silent}.Desk(now)
 	r.site = r.desk.Site()
 	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))

@@ -166,7 +166,11 @@ func (x *product) fault(i int, over bool) {
 func (x *product) cut(f *fault, over bool) {
 	here, there := x.siteEnd(f.site), memlink.End(0)
 	if f.what == "node" {
-		here, there = x.nodeEnd(int(x.w.firstOf[f.site])+f.node), x.siteEnd(f.site)
+		node := int(x.w.firstOf[f.site]) + f.node
+		here, there = x.nodeEnd(node), x.siteEnd(f.site)
+		if f.up {
+			x.quiets(node, over)
+		}
 	}
 	for _, on := range []struct {
 		yes      bool
@@ -180,6 +184,27 @@ func (x *product) cut(f *fault, over bool) {
 			path.Break()
 		}
 	}
+}
+
+// quiets notes that the other nodes of its site cannot hear one, or can again.
+func (x *product) quiets(node int, over bool) {
+	d := &x.doors[node]
+	if over {
+		d.quiet--
+	} else if d.quiet++; d.quiet == 1 {
+		d.quietAt = x.w.now
+	}
+}
+
+// silent returns the doors of a site that have not been heard for long enough to be noticed.
+func (x *product) silent(site int) map[uint64]bool {
+	all := map[uint64]bool{}
+	for node := range x.doors {
+		if d := &x.doors[node]; d.site == site && d.up && d.quiet > 0 && x.w.now.Sub(d.quietAt) >= silentFor {
+			all[d.id] = true
+		}
+	}
+	return all
 }
 
 func (x *product) death(f *fault, over bool) {
@@ -247,6 +272,7 @@ func (x *product) pause(f *fault, over bool) {
 	case "node":
 		node := int(x.w.firstOf[f.site]) + f.node
 		d := &x.doors[node]
+		x.quiets(node, over)
 		if !over {
 			d.paused = d.up
 		} else if d.up && d.paused {

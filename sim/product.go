@@ -42,11 +42,12 @@ func (x *product) nodeEnd(i int) memlink.End { return memlink.End(1 + len(x.site
 
 const (
 	tickEvery = 100 * time.Millisecond
-	lanDelay  = 250 * time.Microsecond // one way between a node and its site
-	lanBatch  = 200 * time.Microsecond // requests of so long travel together
-	writing   = time.Millisecond       // a write to a journal
-	memberTTL = 3 * time.Second        // after so long a process is known to have ended
-	inboxMost = 10_000                 // messages that wait for a process that is stopped
+	lanDelay  = 250 * time.Microsecond  // one way between a node and its site
+	lanBatch  = 200 * time.Microsecond  // requests of so long travel together
+	writing   = time.Millisecond        // a write to a journal
+	memberTTL = 3 * time.Second         // after so long a process is known to have ended
+	silentFor = 2500 * time.Millisecond // and that it is silent
+	inboxMost = 10_000                  // messages that wait for a process that is stopped
 
 	// A decision that took longer than this after the request had to be asked for outside its site:
 	// two ways to the site, a batch at either end, a write to the journal.
@@ -125,6 +126,8 @@ type doorProcess struct {
 	door     *engine.Doorway
 	id       uint64 // of the process, as messages have it
 	site     int
+	quiet    int               // faults for which the other nodes of its site do not hear it
+	quietAt  anteroom.Time     // since when
 	flush    anteroom.Time     // when it says what it has to say; 0: with the next tick
 	waits    map[uint64]uint32 // token -> request
 	streams  map[int32]anteroom.ID
@@ -194,7 +197,8 @@ func (x *product) startSite(i int) {
 		p.clock.Begin(p.local(x.w.now), s.mark)
 	}
 	now := p.room(x.w.now)
-	p.desk = engine.Takeover{Key: p.key, Term: p.term, Settings: x.w.sc.settingsAt(x.w.since(x.w.now)), Events: s.journal}.Desk(now)
+	p.desk = engine.Takeover{Key: p.key, Term: p.term, Settings: x.w.sc.settingsAt(x.w.since(x.w.now)), Events: s.journal,
+		Silent: x.silent(i)}.Desk(now)
 	s.holders = append(s.holders, p)
 	x.settle(i, p)
 }
@@ -212,7 +216,7 @@ func (x *product) startDoor(i int) {
 		return
 	}
 	before := *d
-	*d = doorProcess{computer: before.computer, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}}
+	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}}
 	x.start(&d.process, &d.computer)
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))

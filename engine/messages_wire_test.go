@@ -262,7 +262,7 @@ func TestWireExtensions(t *testing.T) {
 	for _, c := range wireExamples() {
 		w := wires[c.wire]
 		b := w.encode(nil, c.message)
-		known := strings.Contains(c.file, "-weight") || strings.Contains(c.file, "-revokes") || strings.Contains(c.file, "-parted") || strings.Contains(c.file, "-lostfor") || strings.Contains(c.file, "-term") || strings.Contains(c.file, "-node") || strings.Contains(c.file, "-ages") || strings.Contains(c.file, "-timed") || strings.Contains(c.file, "-origin")
+		known := strings.Count(c.file, "-") > 1 // 7-report-weight
 		if !known && b[len(b)-1] != 0 {
 			t.Errorf("%s: it ends with %d, want no extensions", c.file, b[len(b)-1])
 		}

@@ -3,8 +3,11 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -47,6 +50,54 @@ func TestHandoverScenario(t *testing.T) {
 	for _, c := range mustRun(t, sc, 1, Options{}).Checks {
 		if c.Broken > 0 {
 			t.Errorf("%s: broken %d of %d times, first %s", c.Name, c.Broken, c.Looked, c.First)
+		}
+	}
+}
+
+// TestASilentDoorHoldsNobodyUp: the machine that stands still has the roles of coordinator and site, and a door. Visitors
+// with a stream there cannot be called; whoever takes the roles over waits for the doors that it hears, and not for that one.
+func TestASilentDoorHoldsNobodyUp(t *testing.T) {
+	const at, taken = time.Minute, 2500 * time.Millisecond
+	for seed := range uint64(6) {
+		sc, ok := Named("backlog")
+		if !ok {
+			t.Fatal("there is no scenario backlog")
+		}
+		sc.Length, sc.Drain = 90*time.Second, false
+		sc.TotalActiveUsers, sc.NewUsersPerMinute, sc.SessionDuration = 2000, 120, time.Minute
+		sc.Sites = []Site{{Name: "a", Share: 1, Nodes: 4}}
+		sc.Arrivals = []Flow{{To: 30 * time.Second, Visitors: 300}, {PerMinute: 120}}
+		sc.Visitors.Streams = 1
+		for _, what := range []string{"coordinator", "site", "node"} {
+			p := Pause{At: at, For: 8 * time.Second, What: what}
+			if what != "coordinator" {
+				p.Site = "a"
+			}
+			if what != "node" {
+				p.Replaced = taken
+			}
+			sc.Faults.Pauses = append(sc.Faults.Pauses, p)
+		}
+		var trace bytes.Buffer
+		if _, err := Run(t.Context(), sc, seed+1, Options{Trace: &trace}); err != nil {
+			t.Fatal(err)
+		}
+		admitted := 0
+		for line := range strings.Lines(trace.String()) {
+			f := strings.Fields(line)
+			if len(f) < 5 || f[1] != "admit" || f[4] == "session" {
+				continue
+			}
+			s, err := strconv.ParseFloat(f[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s > (at+taken).Seconds() && s < (at+taken+3*time.Second).Seconds() {
+				admitted++
+			}
+		}
+		if admitted < 2 { // of 6 whom the rate allows
+			t.Errorf("seed %d: %d are admitted in the three seconds after the roles were taken", seed+1, admitted)
 		}
 	}
 }

@@ -70,13 +70,13 @@ func (s *Server) openCluster(ctx context.Context, cfg config.Config, lockWait ti
 	if err := s.grow(ctx, cfg, health.SiteName, lockWait); err != nil {
 		return err
 	}
+	if s.ring, err = newSharedRing(s.link, c.Name, []string{secret, other}, s.log); err != nil {
+		return err
+	}
 	if c.Listen != "" && health.Hub {
 		if err := s.found(ctx, cfg); err != nil {
 			return err
 		}
-	}
-	if s.ring, err = newSharedRing(s.link, c.Name, []string{secret, other}, s.log); err != nil {
-		return err
 	}
 	s.node, err = node.New(ctx, node.Config{Link: s.link, Forgot: s.opts.NewJournal, Minutes: s.keepMinutes(cfg), Log: s.log,
 		Cluster: &node.Cluster{Site: health.SiteName, Node: name, Hub: health.Hub, Core: c.Listen != "", Edge: c.Listen == "" && len(c.NATS.URL) == 0, Weight: c.Weight, Version: s.opts.Version,

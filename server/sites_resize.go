@@ -155,14 +155,20 @@ const foundedKey = "founded"
 func (s *Server) found(ctx context.Context, cfg config.Config) error {
 	space := s.link.Site()
 	if natslink.Founds(s.link) {
-		_, err := space.Update(ctx, foundedKey, []byte(cfg.Cluster.Node), 0)
-		for ; errors.Is(err, cluster.ErrUnavailable) && ctx.Err() == nil; _, err = space.Update(ctx, foundedKey, []byte(cfg.Cluster.Node), 0) {
+		for {
+			// The keys first: another core would make new ones, and every ticket would be worthless.
+			_, err := s.clusterKeys(ctx, cfg.Data)
+			if err == nil {
+				_, err = space.Update(ctx, foundedKey, []byte(cfg.Cluster.Node), 0)
+			}
+			if errors.Is(err, cluster.ErrRevision) {
+				return nil
+			}
+			if !errors.Is(err, cluster.ErrUnavailable) || ctx.Err() != nil {
+				return err
+			}
 			wait(ctx, readyAgain)
 		}
-		if errors.Is(err, cluster.ErrRevision) {
-			return nil
-		}
-		return err
 	}
 	for said := false; ; said = true {
 		_, err := space.Get(ctx, foundedKey)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +44,7 @@ type stuck struct {
 	cluster.Space
 	mu     sync.Mutex
 	hang   bool
-	behind bool
+	behind atomic.Bool
 	kept   map[string]cluster.Change // what a watch of members holds back, of each key the newest; nil: nothing
 	told   map[string]cluster.Entry  // what it told last
 	tell   func(cluster.Change)
@@ -99,9 +100,7 @@ func (s *stuck) release(own string) {
 }
 
 func (s *stuck) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.behind {
+	if s.behind.Load() {
 		return 0, cluster.ErrUnavailable
 	}
 	return s.Space.Update(ctx, key, value, revision)
@@ -515,7 +514,7 @@ func TestRolesGoToWhoCanTakeThem(t *testing.T) {
 		defer x.end()
 		x.start("a")
 		x.pass(15 * time.Second)
-		x.start("b").space.behind = true
+		x.start("b").space.behind.Store(true)
 		began := x.latest["site.00"]
 		for _, epoch := range x.latest {
 			began = max(began, epoch)
@@ -531,7 +530,7 @@ func TestRolesGoToWhoCanTakeThem(t *testing.T) {
 			t.Errorf("%v hold roles, %d have moved", n, moved)
 		}
 		x.actors["b"].space.mu.Lock()
-		x.actors["b"].space.behind = false
+		x.actors["b"].space.behind.Store(false)
 		x.actors["b"].space.mu.Unlock()
 		x.pass(60 * time.Second)
 		x.balanced("a", "b")

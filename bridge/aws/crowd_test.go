@@ -1,7 +1,10 @@
 package aws
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,19 +25,40 @@ type entry struct {
 	at     time.Time
 }
 
-// wait lets a visitor look at the counter until the room admits the request id.
+// wait lets a visitor look at the counter until the room admits the request id. The entry counts from when the token says
+// that the session began, which may be a call before the one that brings the token.
 func (c *crowd) wait(id string) {
 	c.all.Go(func() {
 		for {
-			if p, r, _ := c.bridge.place(id); int64(p.number) <= r.Serving && c.claim(id).status == 200 {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				c.entered = append(c.entered, entry{int(p.number), time.Now()})
-				return
+			if p, r, _ := c.bridge.place(id); int64(p.number) <= r.Serving {
+				if a := c.claim(id); a.status == 200 {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.entered = append(c.entered, entry{int(p.number), a.began(c)})
+					return
+				}
 			}
 			c.pass(3 * time.Second) // as the sample site does
 		}
 	})
+}
+
+// began is when the session of an access token began, to the second.
+func (a said) began(t testing.TB) time.Time {
+	t.Helper()
+	token, _ := a.read("access_token").(string)
+	var claims struct {
+		At int64 `json:"iat"`
+	}
+	parts := strings.Split(token, ".")
+	body, err := base64.RawURLEncoding.DecodeString(parts[min(1, len(parts)-1)])
+	if err == nil {
+		err = json.Unmarshal(body, &claims)
+	}
+	if err != nil || claims.At == 0 {
+		t.Errorf("the access token %q has no iat: %v", token, err)
+	}
+	return time.Unix(claims.At, 0)
 }
 
 // inOrder waits until so many have entered, and checks both limits, and the order from an entry on.
@@ -44,12 +68,13 @@ func (c *crowd) inOrder(room anteroom.Room, visitors, from int) {
 	if len(c.entered) != visitors {
 		c.Fatalf("%d entered", len(c.entered))
 	}
+	slices.SortStableFunc(c.entered, func(a, b entry) int { return a.at.Compare(b.at) })
 	for i, e := range c.entered {
 		if j := i - room.NewUsersPerMinute; j >= 0 && e.at.Sub(c.entered[j].at) < time.Minute {
 			c.Errorf("entry %d came %v after entry %d", i, e.at.Sub(c.entered[j].at), j)
 		}
 		if j := i - room.TotalActiveUsers; j >= 0 && e.at.Sub(c.entered[j].at) < room.SessionDuration {
-			c.Errorf("entry %d came while %d sessions were active", i, room.TotalActiveUsers)
+			c.Errorf("entry %d came while %d sessions were active, %v after entry %d", i, room.TotalActiveUsers, e.at.Sub(c.entered[j].at), j)
 		}
 		if i < from {
 			continue

@@ -28,10 +28,14 @@ func busily(t *testing.T, l cluster.Link) (worst func() time.Duration) {
 
 func coresOf(t *testing.T, l cluster.Link) string {
 	t.Helper()
-	all, err := Cores(t.Context(), l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var all []Core
+	within(t, 20*time.Second, func(ctx context.Context) (err error) {
+		// NATS lists no streams for 4 s while one of them has no leader.
+		for all, err = Cores(ctx, l); err != nil && pause(ctx, minBackoff); {
+			all, err = Cores(ctx, l)
+		}
+		return err
+	})
 	var text []string
 	for _, c := range all {
 		text = append(text, fmt.Sprint(c.Node, c.Runs))

@@ -18,7 +18,7 @@ ARGS ?=
 # What make release makes.
 VERSION ?=
 
-.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report conformance edges sim mutants model fuzz clean help
+.PHONY: run build check test release lint race bench bench-peers shots load cluster cluster-report conformance edges kubernetes sim mutants model fuzz clean help
 
 run: build ## Start Anteroom before a demo shop, or before ORIGIN=http://localhost:3000
 ifeq ($(ORIGIN),)
@@ -70,6 +70,9 @@ conformance: ## HTTP/2 by h2spec, HTTP/1.1 beside net/http
 
 edges: ## The proxies that ask Anteroom (docs/edges.md), with Caddy, which takes minutes to build
 	scripts/edges $(ARGS)
+
+kubernetes: ## The Helm chart against a real API server with etcd, which take minutes to build
+	scripts/kubernetes $(ARGS)
 
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)

@@ -67,6 +67,17 @@ func renderAs(release, values string) ([]byte, error) {
 // read takes in what was rendered, as Kubernetes would.
 func read(t *testing.T, text []byte) (all objects) {
 	t.Helper()
+	for _, doc := range documents(t, text) {
+		if err := all.add(doc); err != nil {
+			t.Errorf("%v\n%s", err, doc)
+		}
+	}
+	return all
+}
+
+// documents returns the parts of a file between its lines of three hyphens.
+func documents(t *testing.T, text []byte) (all [][]byte) {
+	t.Helper()
 	in := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for {
 		doc, err := in.Read()
@@ -76,9 +87,7 @@ func read(t *testing.T, text []byte) (all objects) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := all.add(doc); err != nil {
-			t.Errorf("%v\n%s", err, doc)
-		}
+		all = append(all, doc)
 	}
 }
 
@@ -178,31 +187,34 @@ func TestKubernetesTakesTheChart(t *testing.T) {
 	}
 }
 
+// Replacements in the manifests that Kubernetes would refuse.
+var faults = map[string]string{
+	"periodSeconds: 10":             "periodSecond: 10",
+	"failureThreshold: 3":           "failureThreshold: -3",
+	"name: nodes, containerPort":    "name: nodes-of-the-site, containerPort",
+	"maxUnavailable: 1\n  selector": "maxUnavailable: 1\n  minAvailable: 1\n  selector",
+	"maxReplicas: 10":               "maxReplicas: 0",
+	"policyTypes: [Ingress]":        "policyTypes: [Inward]",
+	"- {name: http, port: 80,":      "- {name: http, port: 80000,",
+	"kind: ConfigMap":               "kind: ConfigMaps",
+}
+
 // What Kubernetes would refuse is noticed.
 func TestValidationBites(t *testing.T) {
 	text, err := render("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for old, broken := range map[string]string{
-		"periodSeconds: 10":             "periodSecond: 10",
-		"failureThreshold: 3":           "failureThreshold: -3",
-		"name: nodes, containerPort":    "name: nodes-of-the-site, containerPort",
-		"maxUnavailable: 1\n  selector": "maxUnavailable: 1\n  minAvailable: 1\n  selector",
-		"maxReplicas: 10":               "maxReplicas: 0",
-		"policyTypes: [Ingress]":        "policyTypes: [Inward]",
-		"- {name: http, port: 80,":      "- {name: http, port: 80000,",
-		"kind: ConfigMap":               "kind: ConfigMaps",
-	} {
+	for old, broken := range faults {
 		if !bytes.Contains(text, []byte(old)) {
 			t.Fatalf("the manifests have no %q", old)
 		}
 		var all objects
-		var faults error
-		for doc := range strings.SplitSeq(strings.ReplaceAll(string(text), old, broken), "\n---\n") {
-			faults = errors.Join(faults, all.add([]byte(doc)))
+		var refusals error
+		for _, doc := range documents(t, bytes.ReplaceAll(text, []byte(old), []byte(broken))) {
+			refusals = errors.Join(refusals, all.add(doc))
 		}
-		if faults == nil {
+		if refusals == nil {
 			t.Errorf("%q was taken", broken)
 		}
 	}

@@ -1,8 +1,12 @@
 package natslink
 
 import (
+	"cmp"
 	"fmt"
-	"sync/atomic"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
 
@@ -12,16 +16,20 @@ import (
 
 // A core that hears no other core can win no election. NATS lets it stand all the same, in one term after the other; and
 // the first message of it that arrives again ends the leaders of all others, so no store takes writes for two seconds
-// more. A leader whose messages arrive while it hears nothing keeps the others from electing one for 4 to 6 s. So
-// cores tell each other several times a second that they are there, and whoever hears nobody stands in no election and
-// gives up what it leads.
+// more. A leader whose messages arrive while it hears nothing keeps the others from electing one for 4 to 6 s. And when a
+// leader is gone, the others wait for 1 to 2 s, each for a time of its own, and again if two of them stand at once.
+// So cores tell each other several times a second that they are there. Whoever hears nobody stands in no election and
+// gives up what it leads; whoever hears others, but not a leader, has one elected at once.
 const (
 	hereEvery = 100 * time.Millisecond
-	// deafAfter is how long a core hears nobody until it stands in no election: less than the shortest time after which
-	// one begins (raftTimes), which counts from about the last message.
-	deafAfter = 600 * time.Millisecond
-	// yieldAfter is how long it hears nobody until it gives up what it leads.
-	yieldAfter = time.Second
+	// deafAfter is how long a core is not heard until it counts as gone: less than the shortest time after which an
+	// election begins by itself (raftTimes), which counts from about the last message.
+	deafAfter = 700 * time.Millisecond
+	// standStep is how much later each further core stands in the election for a leader that is gone, for those before it may
+	// lack records.
+	standStep = 300 * time.Millisecond
+	// goneFor is how long a core is not heard until it is forgotten: by then it leads nothing.
+	goneFor = 10 * time.Second
 
 	subjectHere = "anteroom.here"
 )
@@ -31,71 +39,143 @@ const (
 //go:linkname raftNode github.com/nats-io/nats-server/v2/server.(*Server).lookupRaftNode
 func raftNode(s *server.Server, group string) server.RaftNode
 
-// hearCores keeps this core out of elections while it hears no other core, until the connection is closed. A core that
-// has heard nobody yet is left alone: it may be the first one to start.
+// hearing is what a core hears of the others. Cores are named as in Raft groups.
+type hearing struct {
+	server *coreServer
+	own    string
+	start  time.Time
+
+	mu    sync.Mutex
+	heard map[string]time.Duration // when last, since start
+	last  time.Duration            // when any; 0: never
+
+	aside map[string]server.RaftNode // groups in which it stands in no election
+	stood map[string]string          // by group: the leader that was gone when it stood last
+}
+
+// hearCores follows which other cores are there until the connection is closed. A core that has heard nobody yet stands in
+// elections: it may be the first one to start.
 func (a *attachment) hearCores() error {
-	start := time.Now()
-	var heard atomic.Int64 // when, since start; 0: never
-	own := a.server.cfg.Node
-	_, err := a.system.Subscribe(subjectHere, func(m *nats.Msg) {
-		if string(m.Data) != own {
-			heard.Store(int64(time.Since(start)))
-		}
-	})
+	h := &hearing{server: a.server, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
+		aside: map[string]server.RaftNode{}, stood: map[string]string{}}
+	_, err := a.system.Subscribe(subjectHere, func(m *nats.Msg) { h.hear(string(m.Data)) })
 	if err != nil {
 		return fmt.Errorf("natslink: hearing of other cores: %w", err)
 	}
 	go func() {
 		tick := time.NewTicker(hereEvery)
 		defer tick.Stop()
-		shy := map[string]server.RaftNode{} // groups in which it stands in no election
-		yielded := false
 		for range tick.C {
 			if a.system.IsClosed() {
 				return
 			}
-			a.system.Publish(subjectHere, []byte(own)) // an error means that nobody hears it
-			last := time.Duration(heard.Load())
-			silent := time.Since(start) - last
-			switch {
-			case last == 0:
-			case silent < deafAfter:
-				for _, n := range shy {
-					n.SetObserver(false)
-				}
-				clear(shy)
-				yielded = false
-			default:
-				a.server.standAside(shy)
-				if silent >= yieldAfter && !yielded {
-					yielded = true
-					for _, n := range shy {
-						if n.Leader() {
-							n.StepDown()
-						}
-					}
-				}
-			}
+			a.system.Publish(subjectHere, []byte(h.own)) // an error means that nobody hears it
+			h.look()
 		}
 	}()
 	return nil
 }
 
-// standAside takes this core out of the elections of its groups and adds those to shy.
-func (s *coreServer) standAside(shy map[string]server.RaftNode) {
-	srv := s.srv()
+func (h *hearing) hear(core string) {
+	if core == h.own {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = time.Since(h.start)
+	h.heard[core] = h.last
+}
+
+// look acts on what is heard now.
+func (h *hearing) look() {
+	h.mu.Lock()
+	now, last := time.Since(h.start), h.last
+	silent := map[string]time.Duration{h.own: 0} // for how long
+	gone := false
+	for core, at := range h.heard {
+		silent[core] = now - at
+		gone = gone || now-at >= deafAfter
+		if now-at >= goneFor {
+			delete(h.heard, core)
+		}
+	}
+	h.mu.Unlock()
+	switch {
+	case last == 0:
+	case now-last >= deafAfter:
+		h.groups(h.standAside)
+	default:
+		for _, n := range h.aside {
+			n.SetObserver(false)
+		}
+		clear(h.aside)
+		if gone {
+			h.groups(func(group string, is server.RaftzGroup) { h.stand(group, is, silent) })
+		} else {
+			clear(h.stood)
+		}
+	}
+}
+
+// groups calls do with each group that this core is in.
+func (h *hearing) groups(do func(group string, is server.RaftzGroup)) {
 	for _, account := range []string{accountSite, accountShared, accountSystem} {
-		status := srv.Raftz(&server.RaftzOptions{AccountFilter: account})
+		status := h.server.srv().Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {
 			continue
 		}
 		for _, groups := range *status {
 			for group, is := range groups {
-				if n := raftNode(srv, group); n != nil && !is.Observer && shy[group] != n {
-					n.SetObserver(true)
-					shy[group] = n
-				}
+				do(group, is)
 			}
 		}
 	}
+}
+
+// standAside takes this core out of the elections of a group, and gives up its lead.
+func (h *hearing) standAside(group string, is server.RaftzGroup) {
+	n := raftNode(h.server.srv(), group)
+	if n == nil || is.Observer || h.aside[group] == n {
+		return
+	}
+	n.SetObserver(true)
+	h.aside[group] = n
+	if n.Leader() {
+		n.StepDown()
+	}
+}
+
+// stand makes this core stand in a group's election, once for each leader that is gone.
+func (h *hearing) stand(group string, is server.RaftzGroup, silent map[string]time.Duration) {
+	if stood, ok := h.stood[group]; is.Observer || ok && stood == is.Leader || !stands(h.own, group, is, silent) {
+		return
+	}
+	if n := raftNode(h.server.srv(), group); n != nil && n.CampaignImmediately() == nil {
+		h.stood[group] = is.Leader
+	}
+}
+
+// stands reports whether the leader of a group is gone, most members are heard, and this core is the next of those to
+// stand. The order differs from group to group, so that one core does not lead all. silent says for how long each core has
+// not been heard.
+func stands(own, group string, is server.RaftzGroup, silent map[string]time.Duration) bool {
+	since, known := silent[is.Leader]
+	if is.Leader == "" { // the one before stood in vain
+		since, known = slices.Max(slices.Collect(maps.Values(silent))), true
+	}
+	members := []string{own}
+	for core := range is.Peers {
+		if s, known := silent[core]; core != own && known && s < deafAfter {
+			members = append(members, core)
+		}
+	}
+	slices.SortFunc(members, func(a, b string) int { return cmp.Compare(turn(group, a), turn(group, b)) })
+	return known && len(members) >= is.QuorumNeeded && since >= deafAfter+time.Duration(slices.Index(members, own))*standStep
+}
+
+// turn orders the cores of a group.
+func turn(group, core string) uint64 {
+	f := fnv.New64a()
+	f.Write([]byte(group + " " + core))
+	return f.Sum64()
 }

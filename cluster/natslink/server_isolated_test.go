@@ -57,3 +57,57 @@ func TestACoreThatHearsNobodyStandsAside(t *testing.T) {
 	within(t, 30*time.Second, last.ready)
 	keep(t, last, last.shared, hubDomain, "shared")
 }
+
+// TestWhoStands: one core after the other, in an order that all of them know, and nobody while the leader is heard.
+func TestWhoStands(t *testing.T) {
+	t.Parallel()
+	const later = deafAfter + standStep
+	cores := []string{"a", "b", "c"}
+	first := map[string]bool{}
+	for _, tc := range []struct {
+		name   string
+		leader string
+		silent map[string]time.Duration
+		stand  int
+	}{
+		{"everybody is heard", "a", nil, 0},
+		{"the leader was heard a moment ago", "a", map[string]time.Duration{"a": deafAfter - 1}, 0},
+		{"the leader is gone", "a", map[string]time.Duration{"a": deafAfter}, 1},
+		{"and the first has not been elected", "a", map[string]time.Duration{"a": later}, 2},
+		{"another one is gone", "a", map[string]time.Duration{"b": later}, 0},
+		{"the leader and another one are gone", "a", map[string]time.Duration{"a": later, "b": later}, 0},
+		{"the first stood in vain", "", map[string]time.Duration{"a": later}, 2},
+		{"an election is under way, and everybody is heard", "", nil, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, group := range []string{"one", "two", "three", "four", "five"} {
+				stand := 0
+				for _, own := range cores {
+					if tc.silent[own] > 0 {
+						continue
+					}
+					is := server.RaftzGroup{Leader: tc.leader, QuorumNeeded: 2, Peers: map[string]server.RaftzGroupPeer{}}
+					silent := map[string]time.Duration{}
+					for _, core := range cores {
+						silent[core] = tc.silent[core]
+						if core != own {
+							is.Peers[core] = server.RaftzGroupPeer{}
+						}
+					}
+					if stands(own, group, is, silent) {
+						stand++
+						if tc.stand == 1 {
+							first[own] = true
+						}
+					}
+				}
+				if stand != tc.stand {
+					t.Errorf("group %s: %d cores stand, want %d", group, stand, tc.stand)
+				}
+			}
+		})
+	}
+	if len(first) < 2 {
+		t.Errorf("the first to stand is the same core in every group")
+	}
+}

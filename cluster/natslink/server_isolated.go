@@ -176,6 +176,6 @@ func stands(own, group string, is server.RaftzGroup, silent map[string]time.Dura
 // turn orders the cores of a group.
 func turn(group, core string) uint64 {
 	f := fnv.New64a()
-	f.Write([]byte(group + " " + core))
+	f.Write([]byte(core + " " + group))
 	return f.Sum64()
 }

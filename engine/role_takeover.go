@@ -98,7 +98,7 @@ const (
 	GuessAfter = 3 * time.Second
 	// followFor is how long it goes on listening to those: a report may have been long on its way, or
 	// have waited for a store, and says the time at which it was made.
-	followFor = 300 * time.Millisecond
+	followFor = 150 * time.Millisecond
 )
 
 // Follow takes a report that arrived at a local moment, since after the process took the role, and

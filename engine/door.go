@@ -104,7 +104,7 @@ func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 	k := d.known.at(slot)
 	end := max(k.sure, k.alone).Add(d.settings.SessionDuration)
 	if d.settings.DisableSessionRenewal {
-		end = d.settings.SessionEnd(k.accepted).Add(-TouchDelay) // then the site says, which goes by a clock of its own
+		end = d.settings.SessionEnd(k.accepted)
 	}
 	if now >= end {
 		return false

@@ -45,11 +45,9 @@ func (s *Site) lapse(slot uint32) anteroom.Time {
 	return end
 }
 
+// lapse is when a site lets go of a session: after every door, whose clocks may be behind its own.
 func lapse(s *anteroom.Settings, accepted, last anteroom.Time) anteroom.Time {
-	if s.DisableSessionRenewal {
-		return s.SessionEnd(accepted)
-	}
-	return last.Add(s.SessionDuration + TouchDelay)
+	return lasts(s, accepted, last).Add(TouchDelay)
 }
 
 // touch renews a session. It is recorded in each sixteenth of the session duration in which it

@@ -157,20 +157,20 @@ func (j *judge) revoked(id anteroom.ID) {
 	if !alive {
 		return
 	}
+	e := j.w.edges
+	if e.expire(j.w.now); e.valid[id] != 0 {
+		e.spent[id] = true // before the session ends: its seat stays used
+	}
 	j.book[i].last = j.w.now.Add(-j.set.SessionDuration)
 	all := j.expiry
 	j.expiry = nil
-	for _, e := range all {
-		if e.who == i {
-			e.at = j.w.now
+	for _, one := range all {
+		if one.who == i {
+			one.at = j.w.now
 		}
-		j.expiry.push(e)
+		j.expiry.push(one)
 	}
 	j.settle()
-	e := j.w.edges
-	if e.expire(j.w.now); e.valid[id] != 0 {
-		e.spent[id] = true
-	}
 	j.level()
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -169,6 +170,35 @@ func TestKeysAreTheClusters(t *testing.T) {
 	}
 	if err := (keys{r.s}).Import(t.Context(), []byte("{}")); anteroom.KindOf(err) != anteroom.Invalid {
 		t.Errorf("%v", err)
+	}
+}
+
+// Edges that share a secret have a name of their own each, for as long as their data directory.
+func TestEdgesThatShareASecretHaveNames(t *testing.T) {
+	named := func(data, node string) string {
+		t.Helper()
+		name, err := nodeName(config.Config{Data: data, Cluster: config.Cluster{Node: node}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	one, other := t.TempDir(), t.TempDir()
+	first := named(one, "edge-")
+	if !strings.HasPrefix(first, "edge-") || len(first) != len("edge-")+8 {
+		t.Errorf("the first edge is called %q", first)
+	}
+	if again := named(one, "edge-"); again != first {
+		t.Errorf("it is called %q after a restart, and was %q", again, first)
+	}
+	if second := named(other, "edge-"); second == first {
+		t.Error("two edges have one name")
+	}
+	if moved := named(one, "web-"); !strings.HasPrefix(moved, "web-") {
+		t.Errorf("with another beginning it is called %q", moved)
+	}
+	if whole := named(one, "edge-1"); whole != "edge-1" {
+		t.Errorf("with a name it is called %q", whole)
 	}
 }
 

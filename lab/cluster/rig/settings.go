@@ -20,6 +20,8 @@ const (
 	token = "rig-0123456789abcdefghijklmnopqrstuvwxyz_ABCDEF"
 	// siteName is the name that visitors ask for.
 	siteName = "shop.example"
+	// clusterName is what the nodes call their cluster.
+	clusterName = "rig"
 )
 
 // configure writes a node's file.
@@ -32,7 +34,7 @@ func (c *Cluster) configure(n *Node) error {
 	b.WriteString("log: {level: info, format: json}\nlimits: {connections_per_address: 0, requests_per_address: 0}\ntimeouts: {drain: 5s}\n")
 	if !c.o.Single {
 		b.WriteString("cluster:\n")
-		fmt.Fprintf(&b, "  name: rig\n  site: %s\n  node: %s\n  secret_file: %q\n", c.sites[n.site].Name, n.name, filepath.Join(c.dir, "secret"))
+		fmt.Fprintf(&b, "  name: %s\n  site: %s\n  node: %s\n  secret_file: %q\n", clusterName, c.sites[n.site].Name, n.name, n.secret())
 		if n.core {
 			fmt.Fprintf(&b, "  listen: %q\n  cores: [%s]\n", fmt.Sprintf("%s:%d", n.host.Inner, clusterPort), c.cores(n, n.site))
 		} else {

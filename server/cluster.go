@@ -213,7 +213,7 @@ func (s *Server) awaitShared(ctx context.Context, e *cluster.Entry) error {
 // that is done or ctx ends.
 func (s *Server) share(ctx context.Context, cfg config.Config) {
 	if s.ring.edge {
-		s.log.Warn("the sites or rooms in the configuration file of this edge are not given to nodes without sites: cores do that")
+		s.log.Info("nodes without sites take those of cores, not those in the configuration file of this edge")
 		return
 	}
 	text := cfg.Shared()
@@ -301,6 +301,7 @@ func (s *Server) clusterKeys(ctx context.Context, data string) (*ticket.Keyring,
 
 // clusterStatus is what operators see of the cluster.
 func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error) {
+	s.gateway.LookAtOrigins(ctx)
 	st := manage.ClusterStatus{Roles: []manage.ClusterRole{}, Sites: []manage.ClusterSite{}, Findings: []manage.ClusterFinding{}}
 	h := s.link.Health()
 	st.Store = manage.ClusterStore{Site: touchOf(h.Site), Shared: touchOf(h.Shared)}

@@ -91,15 +91,14 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	})
 
 	// What is changed at one is in force at the other, durable before it was answered.
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	if _, err := second.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+	if _, err := second.s.Manager().CreateZone(t.Context(), operator, "example.org"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other node does not know the zone", func() bool {
 		_, ok := r.s.Manager().State().ZoneNamed("example.org")
 		return ok
 	})
-	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.net"); err != nil {
+	if _, err := r.s.Manager().CreateZone(t.Context(), operator, "example.net"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other node does not know the zone", func() bool {
@@ -107,7 +106,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 		return ok
 	})
 
-	st, err := second.s.Manager().Cluster(t.Context(), by)
+	st, err := second.s.Manager().Cluster(t.Context(), operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +239,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	if !admitted(edge)() {
 		t.Error("a ticket is worthless after the rotation")
 	}
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+	if _, err := r.s.Manager().CreateZone(t.Context(), operator, "example.org"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the edge does not know the zone", func() bool {
@@ -249,7 +247,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 		return ok
 	})
 	tokens := func() int {
-		all, err := r.s.Manager().Tokens(by)
+		all, err := r.s.Manager().Tokens(operator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,13 +257,13 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 
 	m := edge.s.Manager()
 	for name, try := range map[string]func() error{
-		"a zone": func() error { _, err := m.CreateZone(t.Context(), by, "example.net"); return err },
+		"a zone": func() error { _, err := m.CreateZone(t.Context(), operator, "example.net"); return err },
 		"a token": func() error {
-			_, _, err := m.CreateToken(t.Context(), by, manage.TokenSpec{Name: "mine", Grants: by.Grants, NeverExpires: true})
+			_, _, err := m.CreateToken(t.Context(), operator, manage.TokenSpec{Name: "mine", Grants: operator.Grants, NeverExpires: true})
 			return err
 		},
-		"a backup":           func() error { return m.Backup(t.Context(), by, io.Discard, false) },
-		"a backup with keys": func() error { return m.Backup(t.Context(), by, io.Discard, true) },
+		"a backup":           func() error { return m.Backup(t.Context(), operator, io.Discard, false) },
+		"a backup with keys": func() error { return m.Backup(t.Context(), operator, io.Discard, true) },
 		"a rotation":         func() error { return (keys{edge.s}).Rotate(t.Context()) },
 		"the keys":           func() error { _, err := (keys{edge.s}).Export(); return err },
 	} {

@@ -26,7 +26,7 @@ func operated(queueing func(string, string, func(*Case)) Case, room Room, base f
 			c.Rooms = true
 			c.Length = 4 * time.Minute
 			// The published API counts sessions in minutes, and bounds the rate by the seats.
-			c.Room = Room{Active: 300, PerMinute: 300, Session: time.Minute}
+			c.Room = Room{Active: 300, PerMinute: 300, Session: time.Minute, First: time.Minute} // the judge knows no probation
 			c.Flows = []Flow{{To: c.Length, PerMinute: 230}, {To: 20 * time.Second, Visitors: 400}}
 			c.Script = limiting
 			c.NoSimulation = "the rig's moments of change are the machine's"

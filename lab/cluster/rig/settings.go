@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -123,7 +124,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 	if err := c.Call(ctx, n, "POST", "/client/v4/zones", fmt.Sprintf(`{"name":%q,"account":{"id":%q},"type":"full"}`, siteName, accounts[0].ID), &zone); err != nil {
 		return err
 	}
-	body := fmt.Sprintf(`{"name":"shop","host":%q,"json_response_enabled":true,"queueing_method":%q,%s}`, siteName, method(c.room), limitFields(c.room))
+	body := fmt.Sprintf(`{"name":"shop","host":%q,"json_response_enabled":true,"queueing_method":%q,"first_session":%q,%s}`, siteName, method(c.room), cmp.Or(c.room.First, 30*time.Second), limitFields(c.room))
 	if err := c.Call(ctx, n, "POST", "/client/v4/zones/"+zone.ID+"/waiting_rooms", body, &room); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes with different names never work together."`
 	Site       string      `key:"site" doc:"Name of the data center. The nodes of a site share its sessions and its part of the queue. Default: local for a core, and the name of the cores' site for an edge."`
-	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default Anteroom chooses one and keeps it in the data directory."`
+	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default Anteroom chooses one and keeps it in the data directory. If it ends with a hyphen, which edges may use, Anteroom chooses the rest."`
 	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Required in every cluster. To change it, put the secret that is still accepted on a second line. An edge gets a secret of its own from \"anteroom cluster edge\"."`
 	ShutOut    []string    `key:"shut_out" doc:"Names of edges that may no longer connect to this core, from its next start on. It works for edges with a secret of their own."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it stores nothing that others need."`
@@ -61,12 +61,18 @@ func (c Cluster) IsHub() bool { return len(c.Hub) == 0 && (len(c.NATS.URL) == 0 
 // minSecret is the least length of a cluster's secret, in bytes.
 const minSecret = 32
 
+// maxDrawn is the length of a beginning of a node's name, to which Anteroom adds eight characters.
+const maxDrawn = 24
+
 // checkCluster adds the faults of the section.
 func (l *loader) checkCluster(c *Cluster) {
 	for _, n := range [][2]string{{"name", c.Name}, {"site", c.Site}, {"node", c.Node}} {
 		if key, name := n[0], n[1]; (name != "" || key == "name") && !isLabel(name) {
 			l.At("cluster."+key, field.Quote(name)+" is not a name", "1 to 32 lower-case letters, digits and hyphens")
 		}
+	}
+	if strings.HasSuffix(c.Node, "-") && (c.Listen != "" || len(c.Node) > maxDrawn) {
+		l.At("cluster.node", field.Quote(c.Node)+" leaves the rest of the name to Anteroom", fmt.Sprintf("a whole name for a core; for an edge, at most %d characters with the hyphen", maxDrawn))
 	}
 	if !c.On() {
 		if len(c.Hub) > 0 || c.SecretFile != "" || c.TLS != (ClusterTLS{}) {

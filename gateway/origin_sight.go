@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -115,6 +116,17 @@ type SiteStatus struct {
 // Healthy reports whether any of the origins is.
 func (s SiteStatus) Healthy() bool {
 	return slices.ContainsFunc(s.Origins, func(o OriginStatus) bool { return o.Healthy })
+}
+
+// LookAtOrigins dials all origins that have no health check, so that [Gateway.Origins] knows of those that nobody has asked for
+// anything since they ended. It returns within 6 s, and earlier if ctx ends.
+func (g *Gateway) LookAtOrigins(ctx context.Context) {
+	s := g.live.Load()
+	var all sync.WaitGroup
+	for _, one := range s.inOrder {
+		all.Go(func() { one.look(ctx, s.transport) })
+	}
+	all.Wait()
 }
 
 // Origins returns what is known of the proxied sites' origins, in the configuration's order.

@@ -118,7 +118,8 @@ func (p *pool) notify() {
 }
 
 // check looks after the origins until ctx ends. It asks each for the health path; without one it
-// dials those that could not be reached, so that they are known to be back before a visitor tries.
+// dials those that the last request could not reach, so that it does not take three visitors to know
+// that one is gone, and none to know that it is back.
 func (p *pool) check(ctx context.Context, rt *http.Transport) {
 	every := probeEvery
 	if p.health.Path != "" {
@@ -153,14 +154,42 @@ func (p *pool) checkOne(ctx context.Context, rt *http.Transport, o *origin) {
 		if well {
 			p.report(o, true)
 		}
-	case o.failed.Load() >= ejectAfter:
-		within, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		if c, err := rt.DialContext(within, "tcp", addressOf(o.url)); err == nil {
+	case o.failed.Load() > 0:
+		p.dial(ctx, rt, o)
+	}
+}
+
+// dial tries to reach the origin, within 2 s, and reports how that went.
+func (p *pool) dial(ctx context.Context, rt *http.Transport, o *origin) (reached bool) {
+	within, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c, err := rt.DialContext(within, "tcp", addressOf(o.url))
+	if ctx.Err() != nil {
+		if err == nil {
 			c.Close()
-			p.report(o, true)
+		}
+		return false // it was not the origin that ended the try
+	}
+	if err == nil {
+		c.Close()
+	}
+	p.report(o, err == nil)
+	return err == nil
+}
+
+// look dials the origins without a health check, which nobody may have asked for anything lately, until
+// each is reached or counts as unhealthy.
+func (p *pool) look(ctx context.Context, rt *http.Transport) {
+	var all sync.WaitGroup
+	for _, o := range p.origins {
+		if p.health.Path == "" {
+			all.Go(func() {
+				for o.isHealthy() && ctx.Err() == nil && !p.dial(ctx, rt, o) {
+				}
+			})
 		}
 	}
+	all.Wait()
 }
 
 // addressOf is where to dial a URL's server.

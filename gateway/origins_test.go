@@ -92,6 +92,35 @@ func TestNextOrigin(t *testing.T) {
 	}
 }
 
+// After one visitor who could not reach the origin, no other one has to try before it counts as unhealthy.
+func TestOneFailureIsLookedInto(t *testing.T) {
+	origin := httptest.NewServer(http.NotFoundHandler())
+	p := poolOf(1)
+	o := p.origins[0]
+	o.url = parse(t, origin.URL)
+	turns := 0
+	p.turned = func() { turns++ }
+	rt := &http.Transport{DialContext: (&net.Dialer{}).DialContext}
+	p.checkOne(t.Context(), rt, o)
+	p.report(o, false)
+	p.checkOne(t.Context(), rt, o)
+	if o.failed.Load() != 0 {
+		t.Error("an origin that answers has failed")
+	}
+	origin.Close()
+	p.checkOne(t.Context(), rt, o)
+	if o.failed.Load() != 0 {
+		t.Error("an origin that nobody missed was dialed")
+	}
+	p.report(o, false)
+	for range ejectAfter - 1 {
+		p.checkOne(t.Context(), rt, o)
+	}
+	if o.isHealthy() || turns != 1 {
+		t.Errorf("healthy: %v, told %d times", o.isHealthy(), turns)
+	}
+}
+
 func TestHealthCheck(t *testing.T) {
 	ill := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500) }))
 	defer ill.Close()

@@ -109,10 +109,9 @@ func TestMetricsNeedATokenOffLoopback(t *testing.T) {
 	t.Setenv(firstTokenEnv, admin)
 	t.Setenv(scrapeTokenEnv, scrape)
 	r := prepareServer(t, strings.Replace(listenAnywhere, "localhost:0", "\":0\"\nadmin_plain: true", 1)+oneRoom).start()
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
 	made := func(may manage.Permission) string {
 		t.Helper()
-		_, secret, err := r.s.Manager().CreateToken(t.Context(), by, manage.TokenSpec{Name: string(may), Grants: []manage.Grant{{Permission: may}}})
+		_, secret, err := r.s.Manager().CreateToken(t.Context(), operator, manage.TokenSpec{Name: string(may), Grants: []manage.Grant{{Permission: may}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +146,7 @@ func TestMetricsNeedATokenOffLoopback(t *testing.T) {
 			t.Errorf("a token that may scrape sees %s: %s", list, a.body)
 		}
 	}
-	if _, _, err := r.s.Manager().CreateToken(t.Context(), by, manage.TokenSpec{Name: "x", Grants: []manage.Grant{{Permission: manage.Scrape, Zone: anteroom.ZoneID(strings.Repeat("a", 32))}}}); err == nil {
+	if _, _, err := r.s.Manager().CreateToken(t.Context(), operator, manage.TokenSpec{Name: "x", Grants: []manage.Grant{{Permission: manage.Scrape, Zone: anteroom.ZoneID(strings.Repeat("a", 32))}}}); err == nil {
 		t.Error("a token may scrape one zone")
 	}
 }

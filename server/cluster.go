@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -138,22 +139,23 @@ func ownName(cfg config.Config, secret string) (string, error) {
 }
 
 // nodeName is the name of the node: the configured one, or one that is drawn at the first start
-// and kept in the data directory.
+// and kept in the data directory. If the configured one ends with a hyphen, only the rest is drawn.
 func nodeName(cfg config.Config) (string, error) {
-	if cfg.Cluster.Node != "" {
-		return cfg.Cluster.Node, nil
+	first := cfg.Cluster.Node
+	if first != "" && !strings.HasSuffix(first, "-") {
+		return first, nil
 	}
 	file := filepath.Join(cfg.Data, "node")
 	kept, err := os.ReadFile(file)
-	if err == nil {
-		return strings.TrimSpace(string(kept)), nil
+	if name := strings.TrimSpace(string(kept)); err == nil && strings.HasPrefix(name, first) {
+		return name, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", anteroom.Errorf(anteroom.Unavailable, "the name of this node cannot be read: %w", err)
 	}
 	var b [4]byte
 	rand.Read(b[:])
-	name := "node-" + hex.EncodeToString(b[:])
+	name := cmp.Or(first, "node-") + hex.EncodeToString(b[:])
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return "", anteroom.Errorf(anteroom.Unavailable, "the data directory cannot be made: %w", err)
 	}
@@ -211,7 +213,7 @@ func (s *Server) awaitShared(ctx context.Context, e *cluster.Entry) error {
 // that is done or ctx ends.
 func (s *Server) share(ctx context.Context, cfg config.Config) {
 	if s.ring.edge {
-		s.log.Warn("the sites or rooms in the configuration file of this edge are not given to nodes without sites: cores do that")
+		s.log.Info("nodes without sites take those of cores, not those in the configuration file of this edge")
 		return
 	}
 	text := cfg.Shared()
@@ -299,6 +301,7 @@ func (s *Server) clusterKeys(ctx context.Context, data string) (*ticket.Keyring,
 
 // clusterStatus is what operators see of the cluster.
 func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error) {
+	s.gateway.LookAtOrigins(ctx)
 	st := manage.ClusterStatus{Roles: []manage.ClusterRole{}, Sites: []manage.ClusterSite{}, Findings: []manage.ClusterFinding{}}
 	h := s.link.Health()
 	st.Store = manage.ClusterStore{Site: touchOf(h.Site), Shared: touchOf(h.Shared)}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -90,15 +91,14 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	})
 
 	// What is changed at one is in force at the other, durable before it was answered.
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	if _, err := second.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+	if _, err := second.s.Manager().CreateZone(t.Context(), operator, "example.org"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other node does not know the zone", func() bool {
 		_, ok := r.s.Manager().State().ZoneNamed("example.org")
 		return ok
 	})
-	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.net"); err != nil {
+	if _, err := r.s.Manager().CreateZone(t.Context(), operator, "example.net"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the other node does not know the zone", func() bool {
@@ -106,7 +106,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 		return ok
 	})
 
-	st, err := second.s.Manager().Cluster(t.Context(), by)
+	st, err := second.s.Manager().Cluster(t.Context(), operator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,6 +172,35 @@ func TestKeysAreTheClusters(t *testing.T) {
 	}
 }
 
+// Edges that share a secret have a name of their own each, for as long as their data directory.
+func TestEdgesThatShareASecretHaveNames(t *testing.T) {
+	named := func(data, node string) string {
+		t.Helper()
+		name, err := nodeName(config.Config{Data: data, Cluster: config.Cluster{Node: node}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	one, other := t.TempDir(), t.TempDir()
+	first := named(one, "edge-")
+	if !strings.HasPrefix(first, "edge-") || len(first) != len("edge-")+8 {
+		t.Errorf("the first edge is called %q", first)
+	}
+	if again := named(one, "edge-"); again != first {
+		t.Errorf("it is called %q after a restart, and was %q", again, first)
+	}
+	if second := named(other, "edge-"); second == first {
+		t.Error("two edges have one name")
+	}
+	if moved := named(one, "web-"); !strings.HasPrefix(moved, "web-") {
+		t.Errorf("with another beginning it is called %q", moved)
+	}
+	if whole := named(one, "edge-1"); whole != "edge-1" {
+		t.Errorf("with a name it is called %q", whole)
+	}
+}
+
 // An edge with a secret of its own serves visitors as any node does. By that secret nobody makes a token of operators, a change
 // or a backup: not with its process, and not with another one that speaks the cluster's language.
 func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
@@ -210,8 +239,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	if !admitted(edge)() {
 		t.Error("a ticket is worthless after the rotation")
 	}
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	if _, err := r.s.Manager().CreateZone(t.Context(), by, "example.org"); err != nil {
+	if _, err := r.s.Manager().CreateZone(t.Context(), operator, "example.org"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the edge does not know the zone", func() bool {
@@ -219,7 +247,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 		return ok
 	})
 	tokens := func() int {
-		all, err := r.s.Manager().Tokens(by)
+		all, err := r.s.Manager().Tokens(operator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,13 +257,13 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 
 	m := edge.s.Manager()
 	for name, try := range map[string]func() error{
-		"a zone": func() error { _, err := m.CreateZone(t.Context(), by, "example.net"); return err },
+		"a zone": func() error { _, err := m.CreateZone(t.Context(), operator, "example.net"); return err },
 		"a token": func() error {
-			_, _, err := m.CreateToken(t.Context(), by, manage.TokenSpec{Name: "mine", Grants: by.Grants, NeverExpires: true})
+			_, _, err := m.CreateToken(t.Context(), operator, manage.TokenSpec{Name: "mine", Grants: operator.Grants, NeverExpires: true})
 			return err
 		},
-		"a backup":           func() error { return m.Backup(t.Context(), by, io.Discard, false) },
-		"a backup with keys": func() error { return m.Backup(t.Context(), by, io.Discard, true) },
+		"a backup":           func() error { return m.Backup(t.Context(), operator, io.Discard, false) },
+		"a backup with keys": func() error { return m.Backup(t.Context(), operator, io.Discard, true) },
 		"a rotation":         func() error { return (keys{edge.s}).Rotate(t.Context()) },
 		"the keys":           func() error { _, err := (keys{edge.s}).Export(); return err },
 	} {

@@ -45,6 +45,28 @@ func TestDoctorKnowsTheOrigins(t *testing.T) {
 	}
 }
 
+// An origin without a health check that nobody has asked for anything since it ended: doctor tries it.
+func TestDoctorTriesTheOrigins(t *testing.T) {
+	r := startServer(t, oneRoom+"\nsites:\n  - {hosts: [\"*\"], origins: [ORIGIN]}\n")
+	first := func() string {
+		st, err := r.s.clusterStatus(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(st.Findings) == 0 {
+			return ""
+		}
+		return st.Findings[0].What
+	}
+	if f := first(); f != "" {
+		t.Errorf("doctor says %q of an origin that is well", f)
+	}
+	r.origin.Close()
+	if f := first(); f != "the only origin of * does not answer: "+r.origin.URL {
+		t.Errorf("doctor says %q of an origin that is gone", f)
+	}
+}
+
 func TestFindingsOfOrigins(t *testing.T) {
 	t.Parallel()
 	site := func(host string, origins ...manage.Origin) manage.ProxiedSite {

@@ -20,10 +20,7 @@ func TestOneCoreBecomesThreeAndOneAgainWhileVisitorsCome(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	var at []string
-	for range 3 {
-		at = append(at, fmt.Sprintf("127.0.0.1:%d", corePort(t)))
-	}
+	at := coreAddresses(t)
 	const rooms = `
 rooms:
   - {name: big, host: "*", total_active_users: 100000, new_users_per_minute: 100000}
@@ -42,22 +39,15 @@ rooms:
 		return r
 	}
 	first := prepare(0).start()
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	refused := func(err error, kind anteroom.Kind, text string) {
-		t.Helper()
-		if err == nil || anteroom.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v; want kind %v and %q", err, kind, text)
-		}
-	}
-	add := func() (manage.AddedCores, error) { return first.s.Manager().AddCores(t.Context(), by) }
+	add := func() (manage.AddedCores, error) { return first.s.Manager().AddCores(t.Context(), operator) }
 	_, err := first.s.Manager().AddCores(t.Context(), manage.Caller{Grants: []manage.Grant{{Permission: manage.Edit}}})
-	refused(err, anteroom.Denied, "admin")
+	refused(t, err, anteroom.Denied, "admin")
 	_, err = add()
-	refused(err, anteroom.Conflict, "cluster.cores in the configuration lists no other cores")
-	refused(first.s.Manager().ShrinkCores(t.Context(), by), anteroom.Conflict, "core-1 is the only core of site local already")
+	refused(t, err, anteroom.Conflict, "cluster.cores in the configuration lists no other cores")
+	refused(t, first.s.Manager().ShrinkCores(t.Context(), operator), anteroom.Conflict, "core-1 is the only core of site local already")
 	first.write(config(0, at...))
 	_, err = add()
-	refused(err, anteroom.Conflict, "start it first")
+	refused(t, err, anteroom.Conflict, "start it first")
 
 	visitors(t, first)() // somebody is admitted: the roles have been taken
 	var tickets [3][]*http.Cookie
@@ -88,16 +78,7 @@ rooms:
 	}
 
 	others := []*running{prepare(1, at...), prepare(2, at...)}
-	servers := make([]*Server, len(others))
-	var starting sync.WaitGroup
-	for i, r := range others {
-		starting.Go(func() {
-			var err error
-			if servers[i], err = New(t.Context(), r.options()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	serve := startTogether(t, others...)
 	worst, end := visitors(t, first), watched()
 	var added manage.AddedCores
 	eventually(t, "the core does not become one of three", func() bool {
@@ -107,32 +88,19 @@ rooms:
 	if added != (manage.AddedCores{Cores: 3, Complete: true}) {
 		t.Errorf("added: %+v", added)
 	}
-	starting.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	for i, r := range others {
-		r.serve(servers[i])
-	}
-	nodes := func(r *running, want int) {
-		t.Helper()
-		eventually(t, fmt.Sprintf("no %d cores run", want), func() bool {
-			st, err := r.s.Manager().Cluster(t.Context(), by)
-			return err == nil && len(st.Nodes) == want
-		})
-	}
-	nodes(others[0], 3)
+	serve()
+	awaitNodes(t, others[0], 3)
 	end()
 	t.Logf("while one core became three, a visitor took at most %v to get in", worst())
 	eventually(t, "a new core does not know a session", func() bool { return others[0].visit("/small", tickets[0]...).isIn() })
 	_, err = add()
-	refused(err, anteroom.Conflict, "this core is one of 3 already")
+	refused(t, err, anteroom.Conflict, "this core is one of 3 already")
 
-	refused(first.s.Manager().ShrinkCores(t.Context(), by), anteroom.Conflict, "cluster.cores in the configuration lists 3 cores: remove it")
+	refused(t, first.s.Manager().ShrinkCores(t.Context(), operator), anteroom.Conflict, "cluster.cores in the configuration lists 3 cores: remove it")
 	first.write(config(0))
 	worst, end = visitors(t, first), watched()
 	marks := []int{others[0].log.mark(), others[1].log.mark()}
-	if err := first.s.Manager().ShrinkCores(t.Context(), by); err != nil {
+	if err := first.s.Manager().ShrinkCores(t.Context(), operator); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range others {
@@ -140,7 +108,7 @@ rooms:
 		r.log.await(t, marks[i], "msg=\"stopping")
 		r.broken = r.end() != nil // the last to go may find no store to write to
 	}
-	nodes(first, 1)
+	awaitNodes(t, first, 1)
 	end()
 	t.Logf("while three cores became one, a visitor took at most %v to get in", worst())
 	if err := first.end(); err != nil {

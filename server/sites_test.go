@@ -53,26 +53,29 @@ func visitors(t *testing.T, r *running) (worst func() time.Duration) {
 	return func() time.Duration { stop(); return <-longest }
 }
 
-// While visitors come, a core that runs is removed by itself, a new one takes its place, and a dead one is replaced by
-// another.
-func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
+// refused checks that an operator hears why something is not done.
+func refused(t *testing.T, err error, kind anteroom.Kind, text string) {
+	t.Helper()
+	if err == nil || anteroom.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v; want kind %v and %q", err, kind, text)
 	}
-	var at []string
+}
+
+// coreAddresses are those of three cores.
+func coreAddresses(t *testing.T) (at []string) {
+	t.Helper()
 	for range 3 {
 		at = append(at, fmt.Sprintf("127.0.0.1:%d", corePort(t)))
 	}
-	prepare := func(node string, i int) *running {
-		r := prepareServer(t, listenAnywhere+`rooms: [{name: shop, host: "*", total_active_users: 100000, new_users_per_minute: 100000}]`+
-			fmt.Sprintf("\ncluster: {node: %s, listen: %q, cores: [%s], secret_file: secret}\n", node, at[i], strings.Join(at, ", ")))
-		mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
-		return r
-	}
-	all := []*running{prepare("core-1", 0), prepare("core-2", 1), prepare("core-3", 2)}
+	return at
+}
+
+// startTogether starts nodes that wait for each other; serve returns when all of them serve.
+func startTogether(t *testing.T, nodes ...*running) (serve func()) {
+	t.Helper()
+	servers := make([]*Server, len(nodes))
 	var starting sync.WaitGroup
-	servers := make([]*Server, len(all))
-	for i, r := range all {
+	for i, r := range nodes {
 		starting.Go(func() {
 			var err error
 			if servers[i], err = New(t.Context(), r.options()); err != nil {
@@ -80,41 +83,56 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 			}
 		})
 	}
-	starting.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	for i, r := range all {
-		r.serve(servers[i])
-	}
-	by := manage.Caller{Name: "test", Grants: []manage.Grant{{Permission: manage.Admin}}}
-	refused := func(err error, kind anteroom.Kind, text string) {
+	return func() {
 		t.Helper()
-		if err == nil || anteroom.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v; want kind %v and %q", err, kind, text)
+		starting.Wait()
+		if t.Failed() {
+			t.FailNow()
+		}
+		for i, r := range nodes {
+			r.serve(servers[i])
 		}
 	}
-	runs := func(r *running, want int) {
-		t.Helper()
-		eventually(t, fmt.Sprintf("no %d nodes run", want), func() bool {
-			st, err := r.s.Manager().Cluster(t.Context(), by)
-			return err == nil && len(st.Nodes) == want
-		})
+}
+
+// awaitNodes waits until a node knows of so many of its site that run.
+func awaitNodes(t *testing.T, r *running, want int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("no %d nodes run", want), func() bool {
+		st, err := r.s.Manager().Cluster(t.Context(), operator)
+		return err == nil && len(st.Nodes) == want
+	})
+}
+
+// While visitors come, a core that runs is removed by itself, a new one takes its place, and a dead one is replaced by
+// another.
+func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
 	}
-	runs(all[0], 3)
+	at := coreAddresses(t)
+	prepare := func(node string, i int) *running {
+		r := prepareServer(t, listenAnywhere+`rooms: [{name: shop, host: "*", total_active_users: 100000, new_users_per_minute: 100000}]`+
+			fmt.Sprintf("\ncluster: {node: %s, listen: %q, cores: [%s], secret_file: secret}\n", node, at[i], strings.Join(at, ", ")))
+		mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+		return r
+	}
+	all := []*running{prepare("core-1", 0), prepare("core-2", 1), prepare("core-3", 2)}
+	startTogether(t, all...)()
+	awaitNodes(t, all[0], 3)
 	first, second, third := all[0].s.Manager(), all[1].s.Manager(), all[2].s.Manager()
-	refused(second.RemoveNode(t.Context(), manage.Caller{Grants: []manage.Grant{{Permission: manage.Edit}}}, "core-1", false), anteroom.Denied, "admin")
-	refused(second.RemoveNode(t.Context(), by, "core-1", false), anteroom.Conflict, "core-1 runs: send the command to its own admin address")
-	refused(second.RemoveNode(t.Context(), by, "core-9", true), anteroom.Invalid, "site local has no core core-9; its cores are core-1, core-2, core-3")
-	_, err := second.ReplaceNode(t.Context(), by, "core-1", "core-3", false)
-	refused(err, anteroom.Conflict, "core-1 runs: stop it first")
-	_, err = second.ForgetSite(t.Context(), by, "local")
-	refused(err, anteroom.Conflict, "local is the site that answers")
+	refused(t, second.RemoveNode(t.Context(), manage.Caller{Grants: []manage.Grant{{Permission: manage.Edit}}}, "core-1", false), anteroom.Denied, "admin")
+	refused(t, second.RemoveNode(t.Context(), operator, "core-1", false), anteroom.Conflict, "core-1 runs: send the command to its own admin address")
+	refused(t, second.RemoveNode(t.Context(), operator, "core-9", true), anteroom.Invalid, "site local has no core core-9; its cores are core-1, core-2, core-3")
+	_, err := second.ReplaceNode(t.Context(), operator, "core-1", "core-3", false)
+	refused(t, err, anteroom.Conflict, "core-1 runs: stop it first")
+	_, err = second.ForgetSite(t.Context(), operator, "local")
+	refused(t, err, anteroom.Conflict, "local is the site that answers")
 
 	visitors(t, all[2])() // somebody is let in: the roles have been taken
 	worst := visitors(t, all[2])
 	mark := all[0].log.mark()
-	if err := first.RemoveNode(t.Context(), by, "core-1", false); err != nil {
+	if err := first.RemoveNode(t.Context(), operator, "core-1", false); err != nil {
 		t.Fatal(err)
 	}
 	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")
@@ -122,12 +140,12 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	all[0].end()
 	t.Logf("while a core was removed, a visitor took at most %v to get in", worst())
 	_, err = New(t.Context(), all[0].options())
-	refused(err, anteroom.Other, "the other cores have removed this one")
-	refused(third.RemoveNode(t.Context(), by, "core-2", true), anteroom.Conflict, "core-3 would be the only core left of site local")
+	refused(t, err, anteroom.Other, "the other cores have removed this one")
+	refused(t, third.RemoveNode(t.Context(), operator, "core-2", true), anteroom.Conflict, "core-3 would be the only core left of site local")
 
 	// Another core takes its place; one more dies and is replaced.
 	all[0] = prepare("core-4", 0).start()
-	runs(all[0], 3)
+	awaitNodes(t, all[0], 3)
 	within, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if !natslink.AwaitWhole(within, all[2].s.link) {
@@ -135,15 +153,15 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 	}
 	worst = visitors(t, all[2])
 	all[1].end()
-	runs(all[0], 2)
+	awaitNodes(t, all[0], 2)
 	eventually(t, "the cores that are left have no leader", func() bool {
-		_, err = third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+		_, err = third.ReplaceNode(t.Context(), operator, "core-2", "core-5", false)
 		return anteroom.KindOf(err) != anteroom.Unavailable
 	})
-	refused(err, anteroom.Conflict, "core-5 is not another core of site local that runs")
+	refused(t, err, anteroom.Conflict, "core-5 is not another core of site local that runs")
 	all[1] = prepare("core-5", 1).start()
-	runs(all[0], 3)
-	complete, err := third.ReplaceNode(t.Context(), by, "core-2", "core-5", false)
+	awaitNodes(t, all[0], 3)
+	complete, err := third.ReplaceNode(t.Context(), operator, "core-2", "core-5", false)
 	if err != nil || !complete {
 		t.Errorf("replaced: complete %v, %v", complete, err)
 	}
@@ -154,7 +172,7 @@ func TestCoresAreRemovedAndReplacedWhileVisitorsCome(t *testing.T) {
 
 	// A core that runs is removed at another by force only, and stops by itself.
 	mark = all[0].log.mark()
-	if err := third.RemoveNode(t.Context(), by, "core-4", true); err != nil {
+	if err := third.RemoveNode(t.Context(), operator, "core-4", true); err != nil {
 		t.Fatal(err)
 	}
 	all[0].log.await(t, mark, "the other cores have removed this one, so it stops")

@@ -132,28 +132,44 @@ func edgeCommand() *cobra.Command {
 secret file of the edge and nowhere else; the edge then has the name NODE. Edges with names that begin
 with NODE and a hyphen, like the pods of a deployment, can share it. With it, it serves visitors,
 but cannot change rooms, tokens or ticket keys, and cores can shut it out by its name (cluster.shut_out)
-without a new secret for all others.`,
+without a new secret for all others. While the secret of the cluster is being changed, its file has two
+lines, and so has the output.`,
 		Example: `  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`,
 	}
 	c := config.Cluster{}
-	cmd.Flags().StringVar(&c.SecretFile, "secret-file", "", "`file` with the secret of the cluster, as cores have it")
+	cmd.Flags().StringVar(&c.SecretFile, "secret-file", "", "`file` with the secret of the cluster, as cores have it; - for standard input")
 	cmd.Flags().StringVar(&c.Name, "cluster-name", "anteroom", "`name` of the cluster (cluster.name)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if c.SecretFile == "" {
 			return usageError{errors.New("anteroom cluster edge needs --secret-file, the file with the secret of the cluster")}
 		}
-		secret, _, err := c.Secrets()
+		secrets, err := clusterSecrets(cmd, c)
 		if err != nil {
 			return err
 		}
-		made, err := server.EdgeSecret(secret, c.Name, args[0])
-		if err != nil {
-			return err
+		for _, secret := range secrets {
+			made, err := server.EdgeSecret(secret, c.Name, args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), made)
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), made)
-		return err
+		return nil
 	}
 	return cmd
+}
+
+// clusterSecrets reads the secret of the cluster, and the second one while it is being changed, from the file or from standard input.
+func clusterSecrets(cmd *cobra.Command, c config.Cluster) ([]string, error) {
+	if c.SecretFile != "-" {
+		secret, other, err := c.Secrets()
+		return slices.DeleteFunc([]string{secret, other}, func(s string) bool { return s == "" }), err
+	}
+	text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), 1<<12))
+	if secrets := strings.Fields(string(text)); err != nil || len(secrets) > 0 {
+		return secrets, err
+	}
+	return nil, errors.New("standard input holds no secret of a cluster")
 }
 
 // addWithin bounds how long a process may take to take the place of a standalone one.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -85,6 +87,8 @@ func TestCommandsOfTheReadMe(t *testing.T) {
 func runPage(t *testing.T, script string) {
 	t.Helper()
 	t.Setenv("ANTEROOM_API_TOKEN", adminToken)
+	origin := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(origin.Close)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "commands.txt"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
@@ -92,7 +96,7 @@ func runPage(t *testing.T, script string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			s, end, err := startAPI(env.WorkDir, "listen: 127.0.0.1:0\nadmin: localhost:0\ndata: data\nrooms: []\nsites: [{hosts: [shop.example.com, \"*\"], open_hosts: true, origins: \"http://127.0.0.1:9\"}]\n")
+			s, end, err := startAPI(env.WorkDir, "listen: 127.0.0.1:0\nadmin: localhost:0\ndata: data\nrooms: []\nsites: [{hosts: [shop.example.com, \"*\"], open_hosts: true, origins: \""+origin.URL+"\"}]\n")
 			if err != nil {
 				return err
 			}

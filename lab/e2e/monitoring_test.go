@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/config"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 )
@@ -109,6 +113,27 @@ func TestDashboardsShowTheOrigin(t *testing.T) {
 		if !strings.Contains(all, name+"{") {
 			t.Errorf("no panel shows %s", name)
 		}
+	}
+}
+
+// Prometheus takes the configurations of both set-ups, and finds the rules that they name.
+func TestPrometheusTakesItsConfiguration(t *testing.T) {
+	for _, name := range []string{"../../examples/monitoring/prometheus.yml", "../../examples/compose/prometheus.yml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(string(text), promslog.NewNopLogger())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.Equal(c.RuleFiles, []string{"rules.yml"}) || len(c.ScrapeConfigs) != 1 || c.ScrapeConfigs[0].JobName != "anteroom" {
+			t.Errorf("%s: rules %q, %d jobs", name, c.RuleFiles, len(c.ScrapeConfigs))
+		}
+	}
+	if _, faults := rulefmt.ParseFile("../../examples/monitoring/rules.yml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger()); len(faults) > 0 {
+		t.Error(faults)
 	}
 }
 

@@ -3,7 +3,7 @@ package deploy
 import (
 	"bufio"
 	"bytes"
-	"crypto/rand"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +22,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	yamls "sigs.k8s.io/yaml"
 )
 
@@ -33,35 +38,61 @@ const (
 	manifests = "../../examples/kubernetes/manifests.yaml"
 )
 
-// render returns the documents that the chart makes of values, by the templates' names and without the notes.
-func render(values string) ([]byte, error) { return renderAs("anteroom", values) }
+// render returns the documents that the chart makes of values for a new release, by the templates' names and without the notes.
+func render(values string) ([]byte, error) {
+	text, _, err := renderAs(common.ReleaseOptions{Name: "anteroom", IsInstall: true}, values, namespace{})
+	return text, err
+}
 
-// renderAs renders a release with a name.
-func renderAs(release, values string) ([]byte, error) {
+// renderAs renders a release for a namespace. The notes are what Helm shows to the operator.
+func renderAs(release common.ReleaseOptions, values string, in namespace) (text []byte, notes string, err error) {
 	c, err := loader.Load(folder)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var given map[string]any
 	if err := yamls.Unmarshal([]byte(values), &given); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: release, Namespace: "anteroom", IsInstall: true}, nil)
+	release.Namespace = "anteroom"
+	all, err := util.ToRenderValues(c, given, release, nil)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	files, err := engine.Render(c, all)
+	files, err := engine.RenderWithClientProvider(c, all, in)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var out bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text := strings.TrimSpace(files[name])
-		if strings.HasSuffix(name, ".yaml") && text != "" {
+		switch {
+		case strings.HasSuffix(name, "NOTES.txt"):
+			notes = text
+		case strings.HasSuffix(name, ".yaml") && text != "":
 			fmt.Fprintf(&out, "---\n%s\n", text)
 		}
 	}
-	return out.Bytes(), nil
+	return out.Bytes(), notes, nil
+}
+
+// namespace is what the chart finds in Kubernetes when it looks something up: Secrets, by their names.
+type namespace struct {
+	dynamic.NamespaceableResourceInterface
+	secrets []string
+}
+
+func (n namespace) GetClientFor(_, _ string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return n, true, nil
+}
+
+func (n namespace) Namespace(string) dynamic.ResourceInterface { return n }
+
+func (n namespace) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	if !slices.Contains(n.secrets, name) {
+		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"kind": "Secret"}}, nil
 }
 
 // read takes in what was rendered, as Kubernetes would.
@@ -98,7 +129,8 @@ var choices = map[string]string{
 image: {repository: registry.example/anteroom, tag: "1.2", pullPolicy: Always, pullSecrets: [{name: pull}]}
 api: {existingSecret: anteroom-api}
 cores: {replicas: 5, storage: {size: 20Gi, className: fast}, nodeSelector: {disk: ssd}, tolerations: [{key: core, operator: Exists}]}
-edges: {nodeSelector: {pool: web}, tolerations: [{key: web, operator: Exists}]}
+cluster: {shutOut: [edge, edge-2]}
+edges: {existingSecret: web, name: edge-3, nodeSelector: {pool: web}, tolerations: [{key: web, operator: Exists}]}
 service: {type: LoadBalancer, port: 443, annotations: {a: b}}
 scrape: {existingSecret: anteroom-scrape}
 serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}`,
@@ -160,6 +192,11 @@ func TestRefusedValues(t *testing.T) {
 		"config: null":                                "config",
 		"cluster: {existingSecret: ''}":               "existingSecret",
 		"cluster: {site: Dublin}":                     "site",
+		"cluster: {shutOut: [Edge]}":                  "shutOut",
+		"edges: {existingSecret: ''}":                 "existingSecret",
+		"edges: {existingSecret: anteroom-cluster}":   "secret of the cores",
+		"edges: {name: edge-}":                        "name",
+		"edges: {name: edges-of-the-second-deck}":     "name",
 		"service: {type: ExternalName}":               "type",
 		"service: {port: 70000}":                      "port",
 		"drain: {seconds: -1}":                        "seconds",
@@ -220,19 +257,95 @@ func TestValidationBites(t *testing.T) {
 	}
 }
 
-// Anteroom takes the configuration and environment that pods get.
+// Edges have a Secret of their own, which only the cores' of an older release stands in for, and then the notes say so.
+func TestOnlyCoresGetTheSecretOfTheCluster(t *testing.T) {
+	reused := "edges: {existingSecret: null, name: null}" // values of a release that is older than these keys
+	for _, c := range []struct {
+		name, values string
+		upgrade      bool
+		in           []string // Secrets of the namespace
+		edges        string
+	}{
+		{"a new release", "", false, nil, "anteroom-edge"},
+		{"a new release with other names", "edges: {existingSecret: web}", false, nil, "web"},
+		{"an upgrade before the Secret of edges is made", "", true, nil, "anteroom-cluster"},
+		{"an upgrade after that", "", true, []string{"anteroom-edge"}, "anteroom-edge"},
+		{"values that are reused, before that", reused, true, nil, "anteroom-cluster"},
+		{"values that are reused, after that", reused, true, []string{"anteroom-edge"}, "anteroom-edge"},
+	} {
+		release := common.ReleaseOptions{Name: "anteroom", IsInstall: !c.upgrade, IsUpgrade: c.upgrade}
+		text, notes, err := renderAs(release, c.values, namespace{secrets: c.in})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		all := read(t, text)
+		for _, p := range all.pods {
+			want := "anteroom-cluster"
+			if strings.HasSuffix(p.name, "-edge") {
+				want = c.edges
+			}
+			if got := p.secrets(); !slices.Equal(got, []string{want}) {
+				t.Errorf("%s: %s has the secrets %q, want %s", c.name, p.name, got, want)
+			}
+		}
+		if warned := strings.Contains(notes, "Warning: the edges have the secret of the cores"); warned != (c.edges == "anteroom-cluster") {
+			t.Errorf("%s: the notes are\n%s", c.name, notes)
+		}
+	}
+}
+
+// kubectl stands in for the command: Secrets are files of the folder.
+const kubectl = `#!/bin/sh
+case "$*" in
+*"create namespace"*) ;;
+*"get secret "*" --template {{.data.secret | base64decode}}") cat "${5:?}" ;;
+*"create secret generic "*" --from-literal=secret="*) printf %s "${7#*secret=}" > "${6:?}" ;;
+*"create secret generic "*" --from-file=secret=/dev/stdin") cat > "${6:?}" ;;
+*) echo "kubectl $*" >&2; exit 1 ;;
+esac
+`
+
+// The commands of the documents and of the notes make the Secrets, and Anteroom takes them with the configuration and environment
+// that pods get.
 func TestAnteroomTakesTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	binary := build(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(rand.Text()+rand.Text()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	sh := func(script string) {
+		t.Helper()
+		cmd := exec.Command("sh", "-euc", "umask 077\n"+script)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s\n%s", err, out, script)
+		}
+	}
+	guide, err := os.ReadFile("../../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(guide), "    kubectl create namespace")
+	install, _, found := strings.Cut(after, "    helm ")
+	if !found {
+		t.Fatal("docs/deploy.md has no commands from kubectl create namespace to helm")
+	}
+	sh("kubectl create namespace" + install)
+	upgrade := common.ReleaseOptions{Name: "anteroom", IsUpgrade: true}
+	_, notes, err := renderAs(upgrade, "edges: {existingSecret: web, name: edge-3}", namespace{})
+	_, command, found := strings.Cut(notes, "then upgrade again:\n")
+	if err != nil || !found {
+		t.Fatalf("%v: no command in the notes:\n%s", err, notes)
+	}
+	sh(command)
+
 	for name, values := range choices {
 		release := "anteroom"
 		if values == "" {
 			release = strings.Repeat("long-name-", 5) + "end" // the names of nodes are bounded, and those of releases less so
 		}
-		text, err := renderAs(release, values)
+		text, _, err := renderAs(common.ReleaseOptions{Name: release, IsInstall: true}, values, namespace{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,15 +354,16 @@ func TestAnteroomTakesTheConfiguration(t *testing.T) {
 		if err := os.WriteFile(file, []byte(all.configuration), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		pods := all.environments()
-		if len(pods) == 0 {
+		if len(all.pods) == 0 {
 			t.Errorf("%s: there are no pods", name)
 		}
-		for pod, environment := range pods {
-			cmd := exec.Command(binary, "validate", "--config", file)
-			cmd.Env = append(environment, "ANTEROOM_CLUSTER_SECRET_FILE="+filepath.Join(dir, "secret"), "HOME="+dir)
-			if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
-				t.Errorf("%s, %s: %v\n%s", name, pod, err, out)
+		for _, p := range all.pods {
+			for pod, environment := range p.environments() {
+				cmd := exec.Command(binary, "validate", "--config", file)
+				cmd.Env = append(environment, "ANTEROOM_CLUSTER_SECRET_FILE="+filepath.Join(dir, p.secrets()[0]), "HOME="+dir)
+				if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
+					t.Errorf("%s, %s: %v\n%s", name, pod, err, out)
+				}
 			}
 		}
 	}

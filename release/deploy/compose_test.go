@@ -19,13 +19,19 @@ import (
 
 const (
 	composeFolder = "../../examples/compose"
+	besideFolder  = "../../examples/monitoring"
 	scrapeToken   = "0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
 // project reads the compose file by the rules of its specification.
 func project(t *testing.T, environment types.Mapping) (*types.Project, error) {
 	t.Helper()
-	dir, err := filepath.Abs(composeFolder)
+	return projectIn(t, composeFolder, environment)
+}
+
+func projectIn(t *testing.T, folder string, environment types.Mapping) (*types.Project, error) {
+	t.Helper()
+	dir, err := filepath.Abs(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +49,9 @@ func text(t *testing.T, name string) string {
 	return string(b)
 }
 
-// The compose file keeps to its specification, what it mounts is there, and its parts name each other.
-func TestComposeFile(t *testing.T) {
-	if _, err := project(t, nil); err == nil || !strings.Contains(err.Error(), "ANTEROOM_VERSION") {
-		t.Errorf("without a version: %v", err)
-	}
-	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3", "ANTEROOM_SCRAPE_TOKEN": scrapeToken})
-	if err != nil {
-		t.Fatal(err)
-	}
+// mounts checks that the files are there that services have from this folder.
+func mounts(t *testing.T, p *types.Project) {
+	t.Helper()
 	for name, service := range p.Services {
 		for _, v := range service.Volumes {
 			if v.Type == types.VolumeTypeBind {
@@ -61,6 +61,30 @@ func TestComposeFile(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Prometheus and Grafana beside a node: the compose file keeps to its specification, and what it mounts is there.
+func TestComposeFileOfMonitoring(t *testing.T) {
+	p, err := projectIn(t, besideFolder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Services) != 2 {
+		t.Errorf("%d services", len(p.Services))
+	}
+	mounts(t, p)
+}
+
+// The compose file keeps to its specification, what it mounts is there, and its parts name each other.
+func TestComposeFile(t *testing.T) {
+	if _, err := project(t, nil); err == nil || !strings.Contains(err.Error(), "ANTEROOM_VERSION") {
+		t.Errorf("without a version: %v", err)
+	}
+	p, err := project(t, types.Mapping{"ANTEROOM_VERSION": "1.2.3", "ANTEROOM_SCRAPE_TOKEN": scrapeToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts(t, p)
 	anteroom := p.Services["anteroom"]
 	if anteroom.Image != "localhost/anteroom:1.2.3" || anteroom.Hostname != "anteroom" || !anteroom.ReadOnly {
 		t.Errorf("anteroom is %s at %q", anteroom.Image, anteroom.Hostname)

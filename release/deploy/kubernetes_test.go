@@ -214,18 +214,26 @@ func (p pod) has(port intstr.IntOrString) bool {
 	return false
 }
 
-// environments are those of the pods, by their names, with references to the pod's name followed.
-func (o *objects) environments() map[string][]string {
+// environments are those of a template's pods, by their names, with references to the pod's name followed.
+func (p pod) environments() map[string][]string {
 	out := map[string][]string{}
-	for _, p := range o.pods {
-		for i := range p.replicas {
-			name := fmt.Sprintf("%s-%d", p.name, i)
-			for _, e := range p.spec.Spec.Containers[0].Env {
-				if e.ValueFrom == nil {
-					out[name] = append(out[name], e.Name+"="+strings.ReplaceAll(e.Value, "$(POD_NAME)", name))
-				}
+	for i := range p.replicas {
+		name := fmt.Sprintf("%s-%d", p.name, i)
+		for _, e := range p.spec.Spec.Containers[0].Env {
+			if e.ValueFrom == nil {
+				out[name] = append(out[name], e.Name+"="+strings.ReplaceAll(e.Value, "$(POD_NAME)", name))
 			}
 		}
 	}
 	return out
+}
+
+// secrets are the names of the Secrets that a template's pods have as files.
+func (p pod) secrets() (names []string) {
+	for _, v := range p.spec.Spec.Volumes {
+		if v.Secret != nil {
+			names = append(names, v.Secret.SecretName)
+		}
+	}
+	return names
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func newCluster(ctx context.Context, o Options, kase Case) (*Cluster, error) {
 	if c.origin, err = newOrigin(c); err != nil {
 		return nil, errors.Join(err, c.net.Close())
 	}
-	err = os.WriteFile(filepath.Join(c.dir, "secret"), []byte(cryptorand.Text()+cryptorand.Text()+"\n"), 0o600)
+	err = c.secrets(ctx)
 	for _, n := range c.nodes {
 		if err == nil {
 			err = c.configure(n)
@@ -101,6 +102,30 @@ func newCluster(ctx context.Context, o Options, kase Case) (*Cluster, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// secrets writes the secret of the cluster for its cores, and one for each edge.
+func (c *Cluster) secrets(ctx context.Context) error {
+	ofCores := filepath.Join(c.dir, "secret")
+	if err := os.WriteFile(ofCores, []byte(cryptorand.Text()+cryptorand.Text()+"\n"), 0o600); err != nil {
+		return fmt.Errorf("rig: %w", err)
+	}
+	for _, n := range c.nodes {
+		if n.core {
+			continue
+		}
+		made, err := exec.CommandContext(ctx, c.o.Binary, "cluster", "edge", n.name, "--secret-file", ofCores, "--cluster-name", clusterName).Output()
+		if err == nil {
+			err = os.MkdirAll(n.dir, 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(n.secret(), made, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("rig: secret of %s: %w", n.name, err)
+		}
+	}
+	return nil
 }
 
 // way is what lies between two sites when nothing is wrong. All ways lead through the hub.
@@ -231,12 +256,18 @@ func (c *Cluster) Node(name string) *Node {
 	return c.nodes[i]
 }
 
-func (c *Cluster) Any() *Node {
-	up := c.Up()
-	if len(up) == 0 {
+func (c *Cluster) Any() *Node { return c.oneOf(c.Up()) }
+
+// AnyCore returns a core that serves, for what edges refuse to change.
+func (c *Cluster) AnyCore() *Node {
+	return c.oneOf(slices.DeleteFunc(c.Up(), func(n *Node) bool { return !n.core }))
+}
+
+func (c *Cluster) oneOf(nodes []*Node) *Node {
+	if len(nodes) == 0 {
 		return c.nodes[0]
 	}
-	return up[c.rnd.IntN(len(up))]
+	return nodes[c.rnd.IntN(len(nodes))]
 }
 
 func (c *Cluster) Up() []*Node {

@@ -50,6 +50,12 @@ type Node struct {
 func (n *Node) visitors() string  { return fmt.Sprintf("%s:%d", n.host.Front, visitorPort) }
 func (n *Node) operators() string { return fmt.Sprintf("%s:%d", n.host.Front, operatorPort) }
 func (n *Node) log() string       { return filepath.Join(n.dir, "log") }
+func (n *Node) secret() string {
+	if n.core {
+		return filepath.Join(n.c.dir, "secret")
+	}
+	return filepath.Join(n.dir, "secret")
+}
 func (n *Node) faultClock() string {
 	return filepath.Join(n.dir, "clock")
 }

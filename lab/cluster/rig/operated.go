@@ -26,7 +26,7 @@ func operated(queueing func(string, string, func(*Case)) Case, room Room, base f
 			c.Rooms = true
 			c.Length = 4 * time.Minute
 			// The published API counts sessions in minutes, and bounds the rate by the seats.
-			c.Room = Room{Active: 300, PerMinute: 300, Session: time.Minute}
+			c.Room = Room{Active: 300, PerMinute: 300, Session: time.Minute, First: time.Minute} // the judge knows no probation
 			c.Flows = []Flow{{To: c.Length, PerMinute: 230}, {To: 20 * time.Second, Visitors: 400}}
 			c.Script = limiting
 			c.NoSimulation = "the rig's moments of change are the machine's"
@@ -68,7 +68,7 @@ func adding(ctx context.Context, c *Cluster) error {
 func rotating(ctx context.Context, c *Cluster) error {
 	for c.pause(ctx, 5*time.Second) && c.Left() > 10*time.Second {
 		c.Mark("new key")()
-		if err := c.Call(ctx, c.Any(), "POST", "/anteroom/v1/keys/rotate", "", nil); err != nil {
+		if err := c.Call(ctx, c.AnyCore(), "POST", "/anteroom/v1/keys/rotate", "", nil); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func limiting(ctx context.Context, c *Cluster) error {
 		to := was
 		to.Active, to.PerMinute = int(float64(was.Active)*share), int(float64(was.PerMinute)*share)
 		c.Mark(fmt.Sprintf("%d seats", to.Active))()
-		if err := c.Limit(ctx, c.Any(), to); err != nil {
+		if err := c.Limit(ctx, c.AnyCore(), to); err != nil {
 			return err
 		}
 	}
@@ -136,5 +136,5 @@ func everything(ctx context.Context, c *Cluster) error {
 	to := c.room
 	to.Active = to.Active * 2 / 3
 	c.Mark(fmt.Sprintf("%d seats", to.Active))()
-	return c.Limit(ctx, c.Any(), to)
+	return c.Limit(ctx, c.AnyCore(), to)
 }

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,8 @@ const (
 	token = "rig-0123456789abcdefghijklmnopqrstuvwxyz_ABCDEF"
 	// siteName is the name that visitors ask for.
 	siteName = "shop.example"
+	// clusterName is what the nodes call their cluster.
+	clusterName = "rig"
 )
 
 // configure writes a node's file.
@@ -32,7 +35,7 @@ func (c *Cluster) configure(n *Node) error {
 	b.WriteString("log: {level: info, format: json}\nlimits: {connections_per_address: 0, requests_per_address: 0}\ntimeouts: {drain: 5s}\n")
 	if !c.o.Single {
 		b.WriteString("cluster:\n")
-		fmt.Fprintf(&b, "  name: rig\n  site: %s\n  node: %s\n  secret_file: %q\n", c.sites[n.site].Name, n.name, filepath.Join(c.dir, "secret"))
+		fmt.Fprintf(&b, "  name: %s\n  site: %s\n  node: %s\n  secret_file: %q\n", clusterName, c.sites[n.site].Name, n.name, n.secret())
 		if n.core {
 			fmt.Fprintf(&b, "  listen: %q\n  cores: [%s]\n", fmt.Sprintf("%s:%d", n.host.Inner, clusterPort), c.cores(n, n.site))
 		} else {
@@ -121,7 +124,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 	if err := c.Call(ctx, n, "POST", "/client/v4/zones", fmt.Sprintf(`{"name":%q,"account":{"id":%q},"type":"full"}`, siteName, accounts[0].ID), &zone); err != nil {
 		return err
 	}
-	body := fmt.Sprintf(`{"name":"shop","host":%q,"json_response_enabled":true,"queueing_method":%q,%s}`, siteName, method(c.room), limitFields(c.room))
+	body := fmt.Sprintf(`{"name":"shop","host":%q,"json_response_enabled":true,"queueing_method":%q,"first_session":%q,%s}`, siteName, method(c.room), cmp.Or(c.room.First, 30*time.Second), limitFields(c.room))
 	if err := c.Call(ctx, n, "POST", "/client/v4/zones/"+zone.ID+"/waiting_rooms", body, &room); err != nil {
 		return err
 	}

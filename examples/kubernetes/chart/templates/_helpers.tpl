@@ -114,8 +114,22 @@ securityContext:
 - name: configuration
   configMap:
     name: {{ include "anteroom.name" . }}
+{{- end -}}
+
+{{- define "anteroom.secret" -}}
 - name: secret
   secret:
-    secretName: {{ .Values.cluster.existingSecret }}
+    secretName: {{ . }}
     defaultMode: 0440
+{{- end -}}
+
+{{- /* The name of the Secret of edges. Values that a release reuses may be older than it. */ -}}
+{{- define "anteroom.edgesOwn" -}}
+{{- default "anteroom-edge" .Values.edges.existingSecret -}}
+{{- end -}}
+
+{{- /* The Secret that edges get: a release that is older than their own goes on with that of the cores until theirs exists. */ -}}
+{{- define "anteroom.edgeSecret" -}}
+{{- $own := include "anteroom.edgesOwn" . -}}
+{{- if or .Release.IsInstall (lookup "v1" "Secret" .Release.Namespace $own) }}{{ $own }}{{ else }}{{ .Values.cluster.existingSecret }}{{ end -}}
 {{- end -}}

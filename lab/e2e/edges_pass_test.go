@@ -18,34 +18,20 @@ import (
 
 	"golang.org/x/net/websocket"
 
-	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/examples/edges"
 )
 
-// verifying is what a recipe of an edge that verifies passes has to know.
-type verifying struct {
-	pem, kid, zone string
-	room           anteroom.RoomID
-	now            string // the edge's clock, as its configuration says it; empty: the machine's
-}
-
-// passEdges are the proxies with recipes that verify passes.
+// passEdges are the edges with recipes that verify passes. Now is the edge's clock, in seconds; 0: the machine's.
 var passEdges = []struct {
 	name  string
-	start func(t *testing.T, at addresses, with verifying)
+	start func(t *testing.T, dir string, at addresses, now int64)
 }{
-	{"haproxy", func(t *testing.T, at addresses, with verifying) {
-		dir := t.TempDir()
-		key := filepath.Join(dir, "pass.pem")
-		if err := os.WriteFile(key, []byte(with.pem), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	{"haproxy-pass", func(t *testing.T, dir string, at addresses, now int64) {
 		clock := "date()"
-		if with.now != "" {
-			clock = "int(" + with.now + ")"
+		if now != 0 {
+			clock = fmt.Sprintf("int(%d)", now)
 		}
-		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy-pass/haproxy.cfg", "bind :80", "bind "+at.listen, `"/etc/haproxy/pass.pem") if`, `"`+key+`") if`,
-			"-m str pass-1a2b3c4d", "-m str "+with.kid, "-m str shop.example.com", "-m str "+with.zone, "-m str 0123456789abcdef0123456789abcdef", "-m str "+string(with.room),
-			"set-var(txn.now) date()", "set-var(txn.now) "+clock, "server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
+		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
 	}},
 }
 
@@ -60,10 +46,9 @@ func upstream(t *testing.T, name string) string {
 func TestVectorsOfPassesAtEdges(t *testing.T) {
 	t.Parallel()
 	var vectors struct {
-		Audience, PEM string
-		Room          anteroom.RoomID
-		Now           int64
-		Cases         []struct {
+		Issuer, Audience, Room, PEM string
+		Now                         int64
+		Cases                       []struct {
 			Name, Alg, Cookie string
 			Good              bool
 		}
@@ -79,7 +64,20 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			at := addresses{listen: freeAddress(t), application: upstream(t, "the application"), anteroom: upstream(t, "Anteroom")}
-			e.start(t, at, verifying{pem: vectors.PEM, kid: firstKey(vectors.PEM), zone: vectors.Audience, room: vectors.Room, now: fmt.Sprint(vectors.Now)})
+			dir := t.TempDir()
+			recipe, _ := edges.Named(e.name)
+			written, err := recipe.Files(edges.Installation{Host: "127.0.0.1", Anteroom: at.anteroom, Verdicts: at.anteroom, Application: at.application, Folder: dir,
+				Zone: vectors.Audience, Room: vectors.Room, Pass: 30 * time.Second, Issuer: vectors.Issuer, Kid: firstKey(vectors.PEM)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			written["pass.pem"] = vectors.PEM
+			for name, text := range written {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.start(t, dir, at, vectors.Now)
 			ask := func(cookie string) (string, error) {
 				r, err := http.NewRequest(http.MethodGet, "http://"+at.listen+"/", nil)
 				if err != nil {
@@ -213,13 +211,12 @@ func TestEdgesWithPasses(t *testing.T) {
 			app := newCounted(t)
 			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
 			g := newGate(t, passingSeat, "trusted_proxies: [127.0.0.1]")
-			g.origin.url = app.URL
+			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 			g.configure(g.rooms)
 			g.start()
 			t.Cleanup(g.end)
 			at.anteroom = g.host
-			keys := g.command("key", "pass", "--pem", "--data", g.data())
-			e.start(t, at, verifying{pem: keys, kid: firstKey(keys), zone: "127.0.0.1", room: anteroom.RoomIDOf("127.0.0.1", "shop")})
+			e.start(t, writesEdge(t, g, e.name, "", at), at, 0)
 			g.host = at.listen
 
 			inside := newVisitor(t, g)

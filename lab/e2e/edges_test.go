@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,32 +29,40 @@ type addresses struct{ listen, anteroom, verdicts, application string }
 // anEdge is a proxy that keeps the traffic and asks Anteroom about each request.
 type anEdge struct {
 	name    string
-	waiting int // status of the waiting page
-	stopped int // of its answer while Anteroom does not run
-	start   func(t *testing.T, at addresses)
+	host    string // that its recipe is written for, with LISTEN for the address where visitors come; empty: the room's
+	waiting int    // status of the waiting page
+	stopped int    // of its answer while Anteroom does not run
+	start   func(t *testing.T, dir string, at addresses)
 	shares  bool // it cannot make an answer with a ticket private
 	aliased bool // it leaves other spellings of our headers to another setting
 }
 
-// edges are those that run everywhere. TestEdgeCaddy does not.
-var edges = []anEdge{
-	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, start: func(t *testing.T, at addresses) {
-		dir := t.TempDir()
-		server := recipe(t, "edges/nginx/anteroom.conf", "listen 80;", "listen "+at.listen+";", "server 127.0.0.1:8080;", "server "+at.anteroom+";",
-			"server 127.0.0.1:8082;", "server "+at.verdicts+";", "server 127.0.0.1:3000;", "server "+at.application+";")
+// askingEdges are those that run everywhere. TestEdgeCaddy does not.
+var askingEdges = []anEdge{
+	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, start: func(t *testing.T, dir string, at addresses) {
+		server := edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")
 		runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
 	}},
-	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, start: func(t *testing.T, at addresses) {
-		dir := t.TempDir()
-		script := filepath.Join(dir, "anteroom.lua")
-		if err := os.WriteFile(script, []byte(recipe(t, "edges/haproxy/anteroom.lua", "127.0.0.1:8082", at.verdicts)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy/haproxy.cfg", "bind :80", "bind "+at.listen, "lua-load /etc/haproxy/anteroom.lua", "lua-load "+script,
-			"server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
+	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, start: func(t *testing.T, dir string, at addresses) {
+		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen), "-db", "-f"))
 	}},
-	{name: "traefik", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
+	{name: "traefik", host: "LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
 	{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true},
+}
+
+// writesEdge has the binary write a recipe for the room shop, into the folder that it returns.
+func writesEdge(t *testing.T, g *gate, kind, host string, at addresses) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	args := []string{"edge", "init", kind, "--room", "shop", "--application", at.application, "--anteroom", at.anteroom, "--out", dir, "--api", g.operators(), "--token", operatorToken}
+	if at.verdicts != "" {
+		args = append(args, "--verdicts", at.verdicts)
+	}
+	if host != "" {
+		args = append(args, "--host", strings.ReplaceAll(host, "LISTEN", at.listen))
+	}
+	g.command(args...)
+	return dir
 }
 
 // runs runs a proxy until the test ends.
@@ -137,7 +144,7 @@ const twoSeats = `  - name: shop
 // proxy, everybody else gets the waiting page, and nobody gets past it while Anteroom does not run.
 func TestEdges(t *testing.T) {
 	t.Parallel()
-	for _, e := range edges {
+	for _, e := range askingEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			testEdge(t, e)
@@ -149,12 +156,12 @@ func testEdge(t *testing.T, e anEdge) {
 	app := newGuarded(t)
 	at := addresses{listen: freeAddress(t), verdicts: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
 	g := newGate(t, twoSeats, "trusted_proxies: [127.0.0.1]\nforward_auth: {listen: \""+at.verdicts+"\", peers: [127.0.0.1]}")
-	g.origin.url = app.URL
+	g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	g.configure(g.rooms)
 	g.start()
 	t.Cleanup(g.end)
 	at.anteroom = g.host
-	e.start(t, at)
+	e.start(t, writesEdge(t, g, e.name, e.host, at), at)
 	direct := *g
 	g.host = at.listen // visitors come through the edge from now on
 

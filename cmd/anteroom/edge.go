@@ -46,8 +46,8 @@ func edgesCommand() *cobra.Command {
 		Short: "Write the configuration of an edge for a room",
 		Long: `Write the configuration of an edge that keeps the traffic, with the addresses, names and keys of this
 installation, and say what to check. KIND is one of ` + strings.Join(kinds, ", ") + `.
-docs/edges.md says which to choose: those that end in -pass verify passes and send active users
-straight to the application, the others ask Anteroom about each request. Merge the files into your
+docs/edges.md says which to choose: worker and those that end in -pass verify passes and send active
+users straight to the application, the others ask Anteroom about each request. Merge the files into your
 configuration; they are the examples of examples/edges.`,
 		Example: `  anteroom edge init haproxy-pass --room shop --application 10.0.0.7:3000 --out /etc/haproxy`,
 		Args:    names("KIND"),
@@ -123,9 +123,12 @@ func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm ro
 	}
 	switch {
 	case settings.Edge != "":
-		return nil, fmt.Errorf("the passes of room %s are signed for the edge %q alone, with HS256; %s verifies ES256: remove pass_edge of the room", rm, settings.Edge, recipe.Name)
+		return nil, fmt.Errorf("the passes of room %s are signed for the edge %q alone, with HS256; the recipe %s verifies ES256: remove pass_edge of the room", rm, settings.Edge, recipe.Name)
 	case len(rm.Routes) != 1 || rm.Routes[0].Path != "/":
-		return nil, fmt.Errorf("room %s does not cover the whole of one host, and with %s a pass would be good for all of it: use a recipe that asks about each request", rm, recipe.Name)
+		return nil, fmt.Errorf("room %s does not cover the whole of one host, and with the recipe %s a pass would be good for all of it: use a recipe that asks about each request", rm, recipe.Name)
+	}
+	if !recipe.Keys {
+		return recipe.Files(i)
 	}
 	pem, err := fetchKeys(ctx, i.Anteroom, i.Host)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml javascript/pass.js javascript/worker.js
 var files embed.FS
 
 // Recipe is a way to put Anteroom beside an edge.
@@ -22,6 +22,8 @@ type Recipe struct {
 	Name string
 	// Passes reports whether the edge verifies passes; otherwise it asks Anteroom about each request.
 	Passes bool
+	// Keys reports whether the public keys have to be in the folder, as pass.pem.
+	Keys bool
 	// Check is what an operator has to do and to look at, one sentence each.
 	Check []string
 
@@ -41,11 +43,13 @@ var Recipes = []Recipe{
 	{Name: "caddy", files: []string{"caddy/Caddyfile"}, Check: []string{`Run: caddy validate --config Caddyfile`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "envoy", files: []string{"envoy/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
 	{Name: "haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},
-	{Name: "haproxy-pass", Passes: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
+	{Name: "haproxy-pass", Passes: true, Keys: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
 		`After each anteroom key rotate, write the files again and reload HAProxy; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},
 	{Name: "nginx", files: []string{"nginx/anteroom.conf"}, Check: []string{`Include the file in the http block, and run: nginx -t`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "traefik", files: []string{"traefik/dynamic.yaml"}, Check: []string{`Put the middleware before any that changes the path, like stripPrefix.`, checkVerdicts,
 		`List the cookie of each room with a cookie_suffix in addAuthCookiesToResponse.`, checkOrigin, checkOutside}},
+	{Name: "worker", Passes: true, files: []string{"javascript/worker.js", "javascript/pass.js"}, Check: []string{
+		`The DNS record that worker.js names as resolveOverride leads to Anteroom, in the same zone of the CDN.`, `The addresses of the CDN belong in trusted_proxies of Anteroom.`, checkEnds, checkOrigin, checkOutside}},
 }
 
 // Named returns the recipe with a name.
@@ -89,7 +93,7 @@ func (i Installation) words() ([]string, error) {
 	}
 	out := []string{
 		"$.aud') -m str " + i.Zone, "$.iss') -m str " + i.Issuer, i.Room, i.Kid, "-m int ge " + strconv.Itoa(int(i.Pass/time.Second)/2) + "\n",
-		"(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
+		"zone: '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
 	}
 	for _, address := range []string{i.Anteroom, i.Verdicts, i.Application} {
 		host, port, err := net.SplitHostPort(address)

@@ -24,7 +24,7 @@ func TestDoctorAtEdges(t *testing.T) {
 			g.start()
 			t.Cleanup(g.end)
 			at.anteroom = g.host
-			e.start(t, writesEdge(t, g, e.name, "", at), at, 0)
+			startPassEdge(t, e, g, at)
 			eventually(t, 15*time.Second, func() string {
 				if _, err := http.Get("http://" + at.listen + "/"); err != nil {
 					return err.Error()

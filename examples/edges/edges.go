@@ -15,6 +15,7 @@ import (
 )
 
 //go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml javascript/pass.js javascript/worker.js
+//go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
 // Recipe is a way to put Anteroom beside an edge.
@@ -48,6 +49,8 @@ var Recipes = []Recipe{
 	{Name: "nginx", files: []string{"nginx/anteroom.conf"}, Check: []string{`Include the file in the http block, and run: nginx -t`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "traefik", files: []string{"traefik/dynamic.yaml"}, Check: []string{`Put the middleware before any that changes the path, like stripPrefix.`, checkVerdicts,
 		`List the cookie of each room with a cookie_suffix in addAuthCookiesToResponse.`, checkOrigin, checkOutside}},
+	{Name: "traefik-pass", Passes: true, files: []string{"traefik-pass/traefik.yaml", "traefik-pass/dynamic.yaml", "traefik-pass/anteroompass/anteroompass.go", "traefik-pass/anteroompass/.traefik.yml"}, Check: []string{
+		`anteroompass.go and .traefik.yml belong in plugins-local/src/anteroompass below Traefik's working directory.`, `Name the entry point and the file provider as in your static configuration.`, checkPasses, checkEnds, checkOrigin, checkOutside}},
 	{Name: "worker", Passes: true, files: []string{"javascript/worker.js", "javascript/pass.js"}, Check: []string{
 		`The DNS record that worker.js names as resolveOverride leads to Anteroom, in the same zone of the CDN.`, `The addresses of the CDN belong in trusted_proxies of Anteroom.`, checkEnds, checkOrigin, checkOutside}},
 }

@@ -42,6 +42,7 @@ var passEdges = []passEdge{
 		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
 	}},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
+	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
 }
 
@@ -76,10 +77,10 @@ func startPassEdge(t *testing.T, e passEdge, g *gate, at addresses) {
 	e.start(t, dir, at, 0, "127.0.0.1", string(anteroom.RoomIDOf("127.0.0.1", "shop")))
 }
 
-// upstream is one that answers its name, and has the public keys of passes if there are any.
-func upstream(t *testing.T, name string, jwks []byte) string {
+// upstream is one that answers its name, and has the public keys of passes, for one host only, if there are any.
+func upstream(t *testing.T, name, host string, jwks []byte) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if jwks != nil && r.URL.Path == "/.well-known/anteroom/jwks.json" {
+		if jwks != nil && r.Host == host && r.URL.Path == "/.well-known/anteroom/jwks.json" {
 			w.Write(jwks)
 			return
 		}
@@ -111,15 +112,17 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 	for _, e := range passEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			at := addresses{listen: freeAddress(t), application: upstream(t, "the application", nil), anteroom: upstream(t, "Anteroom", vectors.JWKS)}
+			at := addresses{listen: freeAddress(t), application: upstream(t, "the application", "", nil), anteroom: upstream(t, "Anteroom", vectors.Audience, vectors.JWKS)}
 			dir := t.TempDir()
 			recipe, _ := edges.Named(e.recipe)
-			written, err := recipe.Files(edges.Installation{Host: "127.0.0.1", Anteroom: at.anteroom, Verdicts: at.anteroom, Application: at.application, Folder: dir,
+			written, err := recipe.Files(edges.Installation{Host: vectors.Audience, Anteroom: at.anteroom, Verdicts: at.anteroom, Application: at.application, Folder: dir,
 				Zone: vectors.Audience, Room: vectors.Room, Pass: 30 * time.Second, Issuer: vectors.Issuer, Kid: firstKey(vectors.PEM)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			written["pass.pem"] = vectors.PEM
+			if recipe.Keys {
+				written["pass.pem"] = vectors.PEM
+			}
 			for name, text := range written {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)

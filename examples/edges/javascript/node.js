@@ -7,11 +7,12 @@ import {Passes} from './pass.js'
 /**
  * Returns middleware that lets requests with a good pass through to the application and sends all others to Anteroom. Put it
  * before everything else, above all before what reads bodies. Give upgrade to the server's event of that name.
- * @param {ConstructorParameters<typeof Passes>[0] & {proxied?: boolean}} want what a pass must be for; proxied: a proxy in front sets
- *   X-Forwarded-Proto
+ * @param {ConstructorParameters<typeof Passes>[0] & {host?: string, proxied?: boolean}} want what a pass must be for; host: one that Anteroom serves, if
+ *   it is not the zone; proxied: a proxy in front sets X-Forwarded-Proto
  */
 export function anteroom(want) {
-  const passes = new Passes(want)
+  // Anteroom serves only hosts that it knows, and the address of its listener may be none of them.
+  const passes = new Passes({fetch: fetchAs(want.host ?? want.zone), ...want})
   const handler = async (req, res, next) => {
     const own = await passes.admits(req.url, name => req.headers[name])
     if (!own) return toAnteroom(want, req, res)
@@ -40,6 +41,14 @@ export function anteroom(want) {
   }
   return handler
 }
+
+// fetchAs is fetch for another host than that of the address, which fetch cannot.
+const fetchAs = host => (address, {signal}) => new Promise((resolve, reject) => {
+  http.get(address, {headers: {Host: host}, signal}, async answer => {
+    const parts = await answer.toArray().catch(reject)
+    resolve({ok: answer.statusCode === 200, status: answer.statusCode, json: () => JSON.parse(Buffer.concat(parts))})
+  }).on('error', reject)
+})
 
 // hide keeps the application's word to Anteroom from the visitor.
 function hide(res) {

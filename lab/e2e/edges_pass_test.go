@@ -394,3 +394,16 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 		t.Error("a bad pass led straight to the application")
 	}
 }
+
+// The snippet for applications in Python reads the vectors of HS256 as they are meant; those of ES256 need a package besides.
+func TestVectorsOfPassesInPython(t *testing.T) {
+	t.Parallel()
+	python, err := find("python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-B", "../../examples/edges/snippets/anteroom_pass.py", "../../ticket/pass/testdata/vectors.json", "--hs256").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " vectors, 0 wrong") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/examples/edges"
+	passes "github.com/anteroom/anteroom/ticket/pass"
 )
 
 // passEdge is an edge that verifies passes. Its recipe, if it has one, is in dir. Now is its clock, in seconds; 0: the machine's.
@@ -43,6 +44,7 @@ var passEdges = []passEdge{
 	}},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
+	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
 }
 
@@ -65,6 +67,15 @@ func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64,
 		}
 		runs(t, cmd)
 	}
+}
+
+// startHandler starts an edge in Go before the application.
+func startHandler(t *testing.T, _ string, at addresses, now int64, zone, room string) {
+	h := &passes.Handler{Origin: through(at.application, nil), Anteroom: &url.URL{Scheme: "http", Host: at.anteroom}, Want: passes.Want{Audience: zone, Room: anteroom.RoomID(room)}, Ends: []string{"/checkout/done"}}
+	if now != 0 {
+		h.Now = func() time.Time { return time.Unix(now, 0) }
+	}
+	serveEdge(t, at.listen, h.ServeHTTP)
 }
 
 // startPassEdge starts an edge for the room of a gate.

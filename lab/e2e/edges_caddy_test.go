@@ -11,8 +11,11 @@ import (
 // TestEdgeCaddy is apart because Caddy takes minutes to build, which scripts/edges does.
 func TestEdgeCaddy(t *testing.T) {
 	t.Parallel()
-	testEdge(t, anEdge{name: "caddy", host: "http://LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusBadGateway, start: func(t *testing.T, dir string, _ addresses) {
-		file := "{\n\tadmin off\n\tstorage file_system " + dir + "\n}\n" + edited(t, filepath.Join(dir, "Caddyfile"))
-		runs(t, program(t, "caddy", dir, file, "run", "--adapter", "caddyfile", "--config"))
-	}})
+	caddy := anEdge{name: "caddy", host: "http://LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusBadGateway, silent: http.StatusGatewayTimeout,
+		patient: [2]string{"response_header_timeout 10s", "response_header_timeout 200ms"}, start: func(t *testing.T, dir string, _ addresses) {
+			file := "{\n\tadmin off\n\tstorage file_system " + dir + "\n}\n" + edited(t, filepath.Join(dir, "Caddyfile"))
+			runs(t, program(t, "caddy", dir, file, "run", "--adapter", "caddyfile", "--config"))
+		}}
+	testEdge(t, caddy)
+	testSilence(t, caddy)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
+
+	"github.com/anteroom/anteroom/examples/edges"
 )
 
 // addresses are those that a recipe of examples/edges names: where visitors come, where Anteroom serves them, where it gives
@@ -29,9 +32,11 @@ type addresses struct{ listen, anteroom, verdicts, application string }
 // anEdge is a proxy that keeps the traffic and asks Anteroom about each request.
 type anEdge struct {
 	name    string
-	host    string // that its recipe is written for, with LISTEN for the address where visitors come; empty: the room's
-	waiting int    // status of the waiting page
-	stopped int    // of its answer while Anteroom does not run
+	host    string    // that its recipe is written for, with LISTEN for the address where visitors come; empty: the room's
+	waiting int       // status of the waiting page
+	stopped int       // of its answer while Anteroom does not run
+	silent  int       // of its answer while Anteroom takes a question and does not answer; not for doubles, which have no patience of their own
+	patient [2]string // how its recipe says how long it waits for that, and how to say a fifth of a second
 	start   func(t *testing.T, dir string, at addresses)
 	shares  bool // it cannot make an answer with a ticket private
 	aliased bool // it leaves other spellings of our headers to another setting
@@ -39,13 +44,15 @@ type anEdge struct {
 
 // askingEdges are those that run everywhere. TestEdgeCaddy does not.
 var askingEdges = []anEdge{
-	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, start: func(t *testing.T, dir string, at addresses) {
-		server := edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")
-		runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
-	}},
-	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, start: func(t *testing.T, dir string, at addresses) {
-		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen), "-db", "-f"))
-	}},
+	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, silent: http.StatusInternalServerError,
+		patient: [2]string{"proxy_read_timeout 10s", "proxy_read_timeout 200ms"}, start: func(t *testing.T, dir string, at addresses) {
+			server := edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")
+			runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
+		}},
+	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, silent: http.StatusTeapot, // Anteroom decides about the whole request
+		patient: [2]string{"timeout = 1000", "timeout = 200"}, start: func(t *testing.T, dir string, at addresses) {
+			runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen), "-db", "-f"))
+		}},
 	{name: "traefik", host: "LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
 	{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true},
 }
@@ -149,6 +156,68 @@ func TestEdges(t *testing.T) {
 			t.Parallel()
 			testEdge(t, e)
 		})
+	}
+}
+
+// While Anteroom takes questions and does not answer, each edge gives up in time, and nobody gets to the application.
+func TestEdgesWhileAnteroomIsSilent(t *testing.T) {
+	t.Parallel()
+	for _, e := range askingEdges {
+		if e.silent == 0 {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			testSilence(t, e)
+		})
+	}
+}
+
+func testSilence(t *testing.T, e anEdge) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	anteroom := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(func() {
+		silent.CloseClientConnections()
+		silent.Close()
+		anteroom.Close()
+	})
+	app := newGuarded(t)
+	address := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
+	at := addresses{listen: freeAddress(t), anteroom: address(anteroom), verdicts: address(silent), application: address(app.Server)}
+	dir, of := t.TempDir(), edges.Example
+	of.Anteroom, of.Verdicts, of.Application, of.Folder = at.anteroom, at.verdicts, at.application, dir
+	if of.Host = strings.ReplaceAll(e.host, "LISTEN", at.listen); of.Host == "" {
+		of.Host = "127.0.0.1"
+	}
+	recipe, _ := edges.Named(e.name)
+	texts, err := recipe.Files(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := 0
+	for name, text := range texts {
+		hurried += strings.Count(text, e.patient[0])
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(text, e.patient[0], e.patient[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hurried != 1 {
+		t.Fatalf("%q is %d times in the recipe", e.patient[0], hurried)
+	}
+	e.start(t, dir, at)
+	eventually(t, 15*time.Second, func() string {
+		res, err := http.Get("http://" + at.listen + "/silent")
+		if err != nil {
+			return err.Error()
+		}
+		res.Body.Close()
+		if res.StatusCode != e.silent {
+			t.Errorf("answered with %s", res.Status)
+		}
+		return ""
+	})
+	if n := len(app.saw("/silent")); n != 0 {
+		t.Errorf("%d requests got to the application", n)
 	}
 }
 

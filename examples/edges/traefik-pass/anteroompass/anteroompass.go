@@ -5,8 +5,8 @@ package anteroompass
 import (
 	"context"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -174,6 +174,9 @@ func (e *Edge) key(head string) *ecdsa.PublicKey {
 	return keys[head]
 }
 
+// spki is what stands before the coordinates of a P-256 key in its DER form (RFC 5480).
+const spki = "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00\x04"
+
 // fetch reads the public keys that Anteroom publishes.
 func (e *Edge) fetch() (map[string]*ecdsa.PublicKey, error) {
 	q, err := http.NewRequest(http.MethodGet, e.want.Anteroom+"/.well-known/anteroom/jwks.json", nil)
@@ -200,11 +203,16 @@ func (e *Edge) fetch() (map[string]*ecdsa.PublicKey, error) {
 	for _, k := range set.Keys {
 		x, err := base64.RawURLEncoding.DecodeString(k.X)
 		y, err2 := base64.RawURLEncoding.DecodeString(k.Y)
-		if k.Kty != "EC" || k.Crv != "P-256" || k.Alg != "ES256" || err != nil || err2 != nil {
+		if k.Kty != "EC" || k.Crv != "P-256" || k.Alg != "ES256" || err != nil || err2 != nil || len(x) != 32 || len(y) != 32 {
+			continue
+		}
+		parsed, err := x509.ParsePKIXPublicKey(append(append([]byte(spki), x...), y...))
+		key, ok := parsed.(*ecdsa.PublicKey)
+		if err != nil || !ok {
 			continue
 		}
 		head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","typ":"JWT","kid":"` + k.Kid + `"}`))
-		keys[head] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(x), Y: new(big.Int).SetBytes(y)}
+		keys[head] = key
 	}
 	return keys, nil
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/examples/edges"
+	"github.com/anteroom/anteroom/server"
+	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/pass"
 )
 
 // written is what "edge init" has done.
@@ -39,7 +42,7 @@ func edgesCommand() *cobra.Command {
 		kinds = append(kinds, r.Name)
 	}
 	i := edges.Installation{}
-	var roomName string
+	var roomName, data string
 	var replace bool
 	cmd := &cobra.Command{
 		Use:   "init KIND",
@@ -60,6 +63,7 @@ configuration; they are the examples of examples/edges.`,
 	f.StringVar(&i.Host, "host", "", "the `host` that visitors ask for (default that of the room)")
 	f.StringVar(&i.Issuer, "issuer", edges.Example.Issuer, "proof.issuer of the configuration")
 	f.StringVar(&i.Folder, "out", ".", "`directory` for the files, which name it")
+	f.StringVar(&data, "data", "./anteroom-data", "data `directory` with the keys, for nginx-pass")
 	f.BoolVar(&replace, "replace", false, "overwrite files that are there")
 	edge := group("edge", "Write configurations of proxies that keep the traffic", cmd)
 	r := remoteFlags(edge)
@@ -80,7 +84,7 @@ configuration; they are the examples of examples/edges.`,
 		if err != nil {
 			return written{}, err
 		}
-		texts, err := edgeFiles(ctx, c, recipe, rm, i)
+		texts, err := edgeFiles(ctx, c, recipe, rm, i, data)
 		if err != nil {
 			return written{}, err
 		}
@@ -96,7 +100,7 @@ configuration; they are the examples of examples/edges.`,
 }
 
 // edgeFiles returns the texts of a recipe for a room, by name.
-func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm room, i edges.Installation) (map[string]string, error) {
+func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm room, i edges.Installation, data string) (map[string]string, error) {
 	var settings struct {
 		Suffix string `json:"cookie_suffix"`
 		Pass   string `json:"pass"`
@@ -122,10 +126,17 @@ func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm ro
 		return nil, fmt.Errorf("room %s issues no passes: set its pass, for example to 30s, or use a recipe that asks about each request", rm)
 	}
 	switch {
-	case settings.Edge != "":
+	case recipe.Secret && settings.Edge == "":
+		return nil, fmt.Errorf("the passes of room %s are signed with ES256, and the recipe %s verifies HS256: name the edge in pass_edge of the room", rm, recipe.Name)
+	case !recipe.Secret && settings.Edge != "":
 		return nil, fmt.Errorf("the passes of room %s are signed for the edge %q alone, with HS256; the recipe %s verifies ES256: remove pass_edge of the room", rm, settings.Edge, recipe.Name)
 	case len(rm.Routes) != 1 || rm.Routes[0].Path != "/":
 		return nil, fmt.Errorf("room %s does not cover the whole of one host, and with the recipe %s a pass would be good for all of it: use a recipe that asks about each request", rm, recipe.Name)
+	}
+	if recipe.Secret {
+		if i.Secrets, err = edgeSecrets(data, settings.Edge); err != nil {
+			return nil, err
+		}
 	}
 	if !recipe.Keys {
 		return recipe.Files(i)
@@ -145,6 +156,27 @@ func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm ro
 	}
 	texts["pass.pem"] = pem
 	return texts, nil
+}
+
+// edgeSecrets returns the secrets of an edge, by the data directory.
+func edgeSecrets(data, edge string) (map[string]string, error) {
+	ring, err := ticket.Load(server.KeyFile(data))
+	if err != nil {
+		return nil, err
+	}
+	keys, err := pass.Of(ring)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := keys.Edge(edge)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, s := range secrets {
+		out[s.ID] = s.Text
+	}
+	return out, nil
 }
 
 // fetchKeys reads the public keys of passes, as Anteroom publishes them for a host.
@@ -171,19 +203,26 @@ func writeEdge(folder string, replace bool, recipe edges.Recipe, texts map[strin
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return done, err
 	}
+	mode := os.FileMode(0o644)
+	if recipe.Secret {
+		mode = 0o600
+	}
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if replace {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		file, err := os.OpenFile(filepath.Join(folder, name), how, 0o644)
+		file, err := os.OpenFile(filepath.Join(folder, name), how, mode)
 		if errors.Is(err, os.ErrExist) {
 			return done, anteroom.Errorf(anteroom.Conflict, "%s is there; pass --replace to overwrite it", filepath.Join(folder, name))
 		}
 		if err != nil {
 			return done, err
 		}
-		_, err = io.WriteString(file, texts[name])
+		err = file.Chmod(mode) // of a file that was there, too
+		if err == nil {
+			_, err = io.WriteString(file, texts[name])
+		}
 		if err := errors.Join(err, file.Close()); err != nil {
 			return done, err
 		}

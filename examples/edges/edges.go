@@ -5,6 +5,7 @@ package edges
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"net"
 	"path"
 	"regexp"
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -25,6 +26,10 @@ type Recipe struct {
 	Passes bool
 	// Keys reports whether the public keys have to be in the folder, as pass.pem.
 	Keys bool
+	// Secret reports whether the edge verifies passes with the secret of the room's pass_edge, which is in its files.
+	Secret bool
+	// Folder is where the files are in the example, without a slash at the end; empty if they do not name it.
+	Folder string
 	// Check is what an operator has to do and to look at, one sentence each.
 	Check []string
 
@@ -43,13 +48,16 @@ const (
 var Recipes = []Recipe{
 	{Name: "caddy", files: []string{"caddy/Caddyfile"}, Check: []string{`Run: caddy validate --config Caddyfile`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "envoy", files: []string{"envoy/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
-	{Name: "haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},
-	{Name: "haproxy-pass", Passes: true, Keys: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
+	{Name: "haproxy", Folder: "/etc/haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},
+	{Name: "haproxy-pass", Folder: "/etc/haproxy", Passes: true, Keys: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
 		`After each anteroom key rotate, write the files again and reload HAProxy; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},
 	{Name: "nginx", files: []string{"nginx/anteroom.conf"}, Check: []string{`Include the file in the http block, and run: nginx -t`, checkVerdicts, checkOrigin, checkOutside}},
+	{Name: "nginx-pass", Folder: "/etc/nginx", Passes: true, Secret: true, files: []string{"nginx-pass/anteroom.conf", "nginx-pass/pass.js"}, Check: []string{
+		`Load njs (load_module modules/ngx_http_js_module.so), include anteroom.conf in the http block, and run: nginx -t`, `pass.js holds secrets: only nginx may read it.`, checkPasses, checkEnds,
+		`After each anteroom key rotate, write the files again and reload nginx; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},
 	{Name: "traefik", files: []string{"traefik/dynamic.yaml"}, Check: []string{`Put the middleware before any that changes the path, like stripPrefix.`, checkVerdicts,
 		`List the cookie of each room with a cookie_suffix in addAuthCookiesToResponse.`, checkOrigin, checkOutside}},
-	{Name: "traefik-pass", Passes: true, files: []string{"traefik-pass/traefik.yaml", "traefik-pass/dynamic.yaml", "traefik-pass/anteroompass/anteroompass.go", "traefik-pass/anteroompass/.traefik.yml"}, Check: []string{
+	{Name: "traefik-pass", Folder: "/etc/traefik", Passes: true, files: []string{"traefik-pass/traefik.yaml", "traefik-pass/dynamic.yaml", "traefik-pass/anteroompass/anteroompass.go", "traefik-pass/anteroompass/.traefik.yml"}, Check: []string{
 		`anteroompass.go and .traefik.yml belong in plugins-local/src/anteroompass below Traefik's working directory.`, `Name the entry point and the file provider as in your static configuration.`, checkPasses, checkEnds, checkOrigin, checkOutside}},
 	{Name: "worker", Passes: true, files: []string{"javascript/worker.js", "javascript/pass.js"}, Check: []string{
 		`The DNS record that worker.js names as resolveOverride leads to Anteroom, in the same zone of the CDN.`, `The addresses of the CDN belong in trusted_proxies of Anteroom.`, checkEnds, checkOrigin, checkOutside}},
@@ -77,12 +85,15 @@ type Installation struct {
 	Pass               time.Duration
 	// The issuer of passes, and the name of the key that signs them.
 	Issuer, Kid string
+	// The secrets of the room's pass_edge, by their kid.
+	Secrets map[string]string
 }
 
 // Example is the installation for which the files of this folder are written.
 var Example = Installation{
-	Host: "shop.example.com", Anteroom: "127.0.0.1:8080", Verdicts: "127.0.0.1:8082", Application: "127.0.0.1:3000", Folder: "/etc/haproxy",
+	Host: "shop.example.com", Anteroom: "127.0.0.1:8080", Verdicts: "127.0.0.1:8082", Application: "127.0.0.1:3000",
 	Zone: "shop.example.com", Room: "0123456789abcdef0123456789abcdef", Pass: 30 * time.Second, Issuer: "anteroom", Kid: "pass-1a2b3c4d",
+	Secrets: map[string]string{"nginx-1a2b3c4d": "the-secret-of-43-characters"},
 }
 
 // plain is a value that means itself in every one of the files.
@@ -96,7 +107,7 @@ func (i Installation) words() ([]string, error) {
 	}
 	out := []string{
 		"$.aud') -m str " + i.Zone, "$.iss') -m str " + i.Issuer, i.Room, i.Kid, "-m int ge " + strconv.Itoa(int(i.Pass/time.Second)/2) + "\n",
-		"zone: '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
+		"zone: '" + i.Zone + "'", "zone = '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
 	}
 	for _, address := range []string{i.Anteroom, i.Verdicts, i.Application} {
 		host, port, err := net.SplitHostPort(address)
@@ -105,8 +116,14 @@ func (i Installation) words() ([]string, error) {
 		}
 		out = append(out, "address: "+host+", port_value: "+port+"}", address)
 	}
-	out = append(out, i.Host, i.Folder+"/")
-	for _, value := range []string{i.Host, i.Anteroom, i.Verdicts, i.Application, i.Folder, i.Zone, i.Room, "x" + i.Suffix, i.Issuer, i.Kid} {
+	values := []string{i.Host, i.Anteroom, i.Verdicts, i.Application, i.Zone, i.Room, "x" + i.Suffix, i.Issuer, i.Kid}
+	var secrets []string
+	for _, kid := range slices.Sorted(maps.Keys(i.Secrets)) {
+		secrets = append(secrets, "'"+kid+"': '"+i.Secrets[kid]+"'")
+		values = append(values, kid, i.Secrets[kid])
+	}
+	out = append(out, "{"+strings.Join(secrets, ", ")+"}", i.Host)
+	for _, value := range values {
 		if !plain.MatchString(value) {
 			return nil, fmt.Errorf("%q cannot stand in the configuration of a proxy: use letters, digits and . _ : / @ + -", value)
 		}
@@ -127,6 +144,12 @@ func (r Recipe) Files(i Installation) (map[string]string, error) {
 	var pairs []string
 	for n := range from {
 		pairs = append(pairs, from[n], to[n])
+	}
+	if r.Folder != "" {
+		if !plain.MatchString(i.Folder) {
+			return nil, fmt.Errorf("%q cannot stand in the configuration of a proxy: use another folder", i.Folder)
+		}
+		pairs = append(pairs, r.Folder+"/", i.Folder+"/")
 	}
 	swap := strings.NewReplacer(pairs...)
 	out := map[string]string{}

@@ -12,12 +12,15 @@ import (
 var another = Installation{
 	Host: "tickets.test", Anteroom: "anteroom.test:81", Verdicts: "verdicts.test:82", Application: "[::1]:83", Folder: "/srv/edge",
 	Zone: "zone.test", Room: "ffffffffffffffffffffffffffffffff", Suffix: "vip", Pass: 50 * time.Second, Issuer: "https://issuer.test", Kid: "pass-ffffffff",
+	Secrets: map[string]string{"edge-1": "secret-1", "edge-2": "secret-2"},
 }
 
 // For the installation of the examples, the recipes are the files of this folder, byte for byte.
 func TestTheExamplesAreWhatIsWritten(t *testing.T) {
 	for _, r := range Recipes {
-		written, err := r.Files(Example)
+		example := Example
+		example.Folder = r.Folder
+		written, err := r.Files(example)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,13 +45,13 @@ func TestAnotherInstallationHasItsOwnValues(t *testing.T) {
 		for _, text := range written {
 			all.WriteString(text)
 		}
-		for _, of := range []string{Example.Host, Example.Anteroom, Example.Verdicts, Example.Application, Example.Room, Example.Kid, "port_value: 8080", "port_value: 8082", "port_value: 3000"} {
+		for _, of := range []string{Example.Host, Example.Anteroom, Example.Verdicts, Example.Application, Example.Room, Example.Kid, "1a2b3c4d", "/etc/haproxy/", "the-secret", "port_value: 8080", "port_value: 8082", "port_value: 3000"} {
 			if strings.Contains(all.String(), of) {
 				t.Errorf("%s: %s is left of the example", r.Name, of)
 			}
 		}
 		for _, value := range []string{"[::1]:83", "address: ::1, port_value: 83}", "anteroom.test:81", "verdicts.test:82", "tickets.test", "-m str zone.test", "/srv/edge/",
-			"-m int ge 25\n", "-m str https://issuer.test\n", "req.cook_cnt(__anteroom_pass_vip)", "[__cfwaitingroom_vip]", "zone: 'zone.test'", "issuer: 'https://issuer.test'", "suffix: 'vip'", "'anteroom.tickets.test'", another.Room, another.Kid} {
+			"-m int ge 25\n", "-m str https://issuer.test\n", "req.cook_cnt(__anteroom_pass_vip)", "[__cfwaitingroom_vip]", "zone: 'zone.test'", "issuer: 'https://issuer.test'", "suffix: 'vip'", "'anteroom.tickets.test'", "{'edge-1': 'secret-1', 'edge-2': 'secret-2'}", "zone = 'zone.test'", another.Room, another.Kid} {
 			used[value] = used[value] || strings.Contains(all.String(), value)
 		}
 	}

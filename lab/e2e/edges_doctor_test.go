@@ -18,7 +18,7 @@ func TestDoctorAtEdges(t *testing.T) {
 			t.Parallel()
 			app := newCounted(t)
 			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
-			g := newGate(t, strings.Replace(passingSeat, "total_active_users: 1", "total_active_users: 50", 1), "trusted_proxies: [127.0.0.1]")
+			g := newGate(t, strings.Replace(passingSeat, "total_active_users: 1", "total_active_users: 50", 1)+e.setting(), "trusted_proxies: [127.0.0.1]")
 			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 			g.configure(g.rooms)
 			g.start()

@@ -30,7 +30,8 @@ type passEdge struct {
 	recipe  string // empty: it takes zone and room from its caller
 	stopped int    // its answer while Anteroom does not run
 	start   func(t *testing.T, dir string, at addresses, now int64, zone, room string)
-	fetches bool // the public keys while it runs, from Anteroom
+	fetches bool   // the public keys while it runs, from Anteroom
+	edge    string // pass_edge of the room, for passes with HS256
 }
 
 // passEdges are those that run here.
@@ -41,6 +42,18 @@ var passEdges = []passEdge{
 			clock = fmt.Sprintf("int(%d)", now)
 		}
 		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
+	}},
+	{name: "nginx", recipe: "nginx-pass", stopped: http.StatusBadGateway, edge: "nginx", start: func(t *testing.T, dir string, at addresses, now int64, _, _ string) {
+		clock := "Date.now()"
+		if now != 0 {
+			clock = fmt.Sprintf("%d", now*1000)
+		}
+		script := filepath.Join(dir, "pass.js")
+		if err := os.WriteFile(script, []byte(edited(t, script, "Date.now()", clock)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const module = "/usr/lib/nginx/modules/ngx_http_js_module.so" // of Debian
+		runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
 	}},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
@@ -78,6 +91,14 @@ func startHandler(t *testing.T, _ string, at addresses, now int64, zone, room st
 	serveEdge(t, at.listen, h.ServeHTTP)
 }
 
+// setting is the room's for this edge.
+func (e passEdge) setting() string {
+	if e.edge == "" {
+		return ""
+	}
+	return "    pass_edge: " + e.edge + "\n"
+}
+
 // startPassEdge starts an edge for the room of a gate.
 func startPassEdge(t *testing.T, e passEdge, g *gate, at addresses) {
 	t.Helper()
@@ -108,6 +129,7 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 		Issuer, Audience, Room, PEM string
 		JWKS                        json.RawMessage
 		Now                         int64
+		Secrets                     []struct{ Kid, Secret string }
 		Cases                       []struct {
 			Name, Alg, Cookie string
 			Good              bool
@@ -120,14 +142,19 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 	if err := json.Unmarshal(text, &vectors); err != nil {
 		t.Fatal(err)
 	}
+	secrets := map[string]string{}
+	for _, s := range vectors.Secrets {
+		secrets[s.Kid] = s.Secret
+	}
 	for _, e := range passEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
+			alg := map[bool]string{true: "HS256", false: "ES256"}[e.edge != ""]
 			at := addresses{listen: freeAddress(t), application: upstream(t, "the application", "", nil), anteroom: upstream(t, "Anteroom", vectors.Audience, vectors.JWKS)}
 			dir := t.TempDir()
 			recipe, _ := edges.Named(e.recipe)
 			written, err := recipe.Files(edges.Installation{Host: vectors.Audience, Anteroom: at.anteroom, Verdicts: at.anteroom, Application: at.application, Folder: dir,
-				Zone: vectors.Audience, Room: vectors.Room, Pass: 30 * time.Second, Issuer: vectors.Issuer, Kid: firstKey(vectors.PEM)})
+				Zone: vectors.Audience, Room: vectors.Room, Pass: 30 * time.Second, Issuer: vectors.Issuer, Kid: firstKey(vectors.PEM), Secrets: secrets})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +191,7 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 			for _, c := range vectors.Cases {
 				// With one key in a file, Anteroom is asked after a rotation until the file has the next.
 				want := "Anteroom"
-				if c.Good && c.Alg == "ES256" && (e.fetches || !strings.Contains(c.Name, "key that comes next")) {
+				if c.Good && c.Alg == alg && (e.fetches || e.edge != "" || !strings.Contains(c.Name, "key that comes next")) {
 					want = "the application"
 					good++
 				}
@@ -272,7 +299,7 @@ func TestEdgesWithPasses(t *testing.T) {
 			t.Parallel()
 			app := newCounted(t)
 			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
-			g := newGate(t, passingSeat, "trusted_proxies: [127.0.0.1]")
+			g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
 			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 			g.configure(g.rooms)
 			g.start()

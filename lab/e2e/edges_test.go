@@ -61,7 +61,7 @@ var askingEdges = []anEdge{
 func writesEdge(t *testing.T, g *gate, kind, host string, at addresses) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	args := []string{"edge", "init", kind, "--room", "shop", "--application", at.application, "--anteroom", at.anteroom, "--out", dir, "--api", g.operators(), "--token", operatorToken}
+	args := []string{"edge", "init", kind, "--room", "shop", "--application", at.application, "--anteroom", at.anteroom, "--out", dir, "--data", g.data(), "--api", g.operators(), "--token", operatorToken}
 	if at.verdicts != "" {
 		args = append(args, "--verdicts", at.verdicts)
 	}

@@ -120,9 +120,20 @@ func (x *exchange) passLife() time.Duration {
 
 // readPass notes how long the passes of the request seem to be valid still. The origin does not see them.
 func (x *exchange) readPass() {
+	shown := false
 	eachCookie(x.r.Header["Cookie"], x.room.passName, func(value string) {
+		shown = true
 		x.passLeft = max(x.passLeft, x.room.passes.Lasts(value, x.start))
 	})
+	switch {
+	case !shown:
+	case x.passLeft == 0:
+		x.g.count.passesShown[PassOver].Add(1)
+	case x.passLeft > x.room.door.Settings().PassLife()/2:
+		x.g.count.passesShown[PassFresh].Add(1)
+	default:
+		x.g.count.passesShown[PassLate].Add(1)
+	}
 }
 
 // setPass sets the cookie. The pass begins when the request came, which is before the engine began to hold the seat for it.

@@ -125,6 +125,29 @@ func TestWhenAPassIsIssued(t *testing.T) {
 	}
 }
 
+// Requests that come with a pass are counted by what is left of it: so an operator sees whether the edge verifies passes.
+func TestPassesThatComeAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		cookie func(*world) string
+		want   [PassStates]uint64
+	}{
+		"none":                   {func(*world) string { return "a=b" }, [PassStates]uint64{}},
+		"a young one":            {func(w *world) string { return w.aged(5 * time.Second) }, [PassStates]uint64{PassFresh: 1}},
+		"one past its half":      {func(w *world) string { return w.aged(20 * time.Second) }, [PassStates]uint64{PassLate: 1}},
+		"one that has ended":     {func(w *world) string { return w.aged(40 * time.Second) }, [PassStates]uint64{PassOver: 1}},
+		"one of another kind":    {func(*world) string { return pass.Cookie + "=x" }, [PassStates]uint64{PassOver: 1}},
+		"an old and a young one": {func(w *world) string { return w.aged(40*time.Second) + "; " + w.aged(0) }, [PassStates]uint64{PassFresh: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, admit, passing())
+			w.do("GET", "/", header("Cookie", w.seal(session())+"; "+c.cookie(w)))
+			if got := w.gw.Stats().PassesShown; got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func TestNoPass(t *testing.T) {
 	none := func(w *world, name string, edit func(*http.Request)) {
 		t.Helper()

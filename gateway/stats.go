@@ -31,10 +31,16 @@ type Stats struct {
 	// too long.
 	RulesExhausted uint64
 
-	Uncovered     uint64 // requests outside every room
-	Preflights    uint64 // CORS preflights, uncounted by the rooms
-	Revoked       uint64 // sessions ended by an origin command
-	Passes        uint64 // issued
+	Uncovered  uint64 // requests outside every room
+	Preflights uint64 // CORS preflights, uncounted by the rooms
+	Revoked    uint64 // sessions ended by an origin command
+	Passes     uint64 // issued
+
+	// PassesShown are requests that came here with a pass, by how much of it was left; index with the Pass constants.
+	PassesShown [PassStates]uint64
+	// Questions of proxies that keep the traffic, by their kind as EdgeKinds has it.
+	Questions [len(EdgeKinds)]uint64
+
 	ForeignHops   uint64 // forwarding headers from peers that are not trusted, ignored
 	Requests      uint64
 	InFlight      int64  // requests being served, streams and tunnels included
@@ -63,6 +69,17 @@ const (
 	TicketResults = 16
 )
 
+// What is left of a pass that comes here.
+const (
+	PassFresh = iota // more than half: an edge that verifies passes would not send it here, but for what Anteroom has to see
+	PassLate         // half or less: a page that is loaded to renew it
+	PassOver         // nothing: it has ended, or is of another key or room
+	PassStates
+)
+
+// PassWords name the states in metrics.
+var PassWords = [PassStates]string{"fresh", "late", "over"}
+
 // What can go wrong with an origin.
 const (
 	OriginUnreachable = iota // no connection: refused, no route, no name
@@ -88,6 +105,8 @@ type counters struct {
 	originErrors [OriginErrorKinds]atomic.Uint64
 	bypassed     [BypassReasons]atomic.Uint64
 	shared       [SharedActions]atomic.Uint64
+	passesShown  [PassStates]atomic.Uint64
+	questions    [len(EdgeKinds)]atomic.Uint64
 
 	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
 	inFlight, waiting, streams, tunnels                                                          atomic.Int64
@@ -140,6 +159,12 @@ func (g *Gateway) Stats() Stats {
 	}
 	for i := range c.shared {
 		s.SharedSessions[i] = c.shared[i].Load()
+	}
+	for i := range c.passesShown {
+		s.PassesShown[i] = c.passesShown[i].Load()
+	}
+	for i := range c.questions {
+		s.Questions[i] = c.questions[i].Load()
 	}
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()

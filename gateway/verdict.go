@@ -25,6 +25,7 @@ const TicketHeader = "X-Anteroom-Set-Ticket"
 
 // dialect is how a kind of proxy asks about a visitor's request (forward-auth).
 type dialect struct {
+	kind int // index of EdgeKinds
 	// prefix begins the headers for the visitor's method, host and address. Empty: they are the question's own, and the
 	// address follows its path.
 	prefix string
@@ -35,13 +36,16 @@ type dialect struct {
 	page bool
 }
 
-// dialects by their names in the path of the question.
+// EdgeKinds are the names of dialects in the path of the question and in metrics.
+var EdgeKinds = [...]string{"nginx", "haproxy", "caddy", "traefik", "envoy"}
+
+// dialects by their names.
 var dialects = map[string]dialect{
-	"nginx":   {prefix: "X-Original-", hosted: true},
-	"haproxy": {prefix: "X-Original-", hosted: true},
-	"caddy":   {prefix: "X-Forwarded-", hosted: true, page: true},
-	"traefik": {prefix: "X-Forwarded-", page: true},
-	"envoy":   {page: true},
+	EdgeKinds[0]: {kind: 0, prefix: "X-Original-", hosted: true},
+	EdgeKinds[1]: {kind: 1, prefix: "X-Original-", hosted: true},
+	EdgeKinds[2]: {kind: 2, prefix: "X-Forwarded-", hosted: true, page: true},
+	EdgeKinds[3]: {kind: 3, prefix: "X-Forwarded-", page: true},
+	EdgeKinds[4]: {kind: 4, page: true},
 }
 
 // loopback are the addresses that may ask unless Config.ForwardAuthPeers names them.
@@ -71,6 +75,7 @@ func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, "the path is not /check/ and nginx, haproxy, caddy, traefik or envoy", false})
 		return
 	}
+	g.count.questions[d.kind].Add(1)
 	r, err := s.asked(d, q, target)
 	if err != nil {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, err.Error(), false})

@@ -94,6 +94,11 @@ func TestVerdictAdmits(t *testing.T) {
 		if n := len(w.origin.requests()); n != 0 {
 			t.Errorf("the origin saw %d requests", n)
 		}
+		for i, n := range w.gw.Stats().Questions {
+			if (n == 1) != (EdgeKinds[i] == name) {
+				t.Errorf("%d questions of %s are counted", n, EdgeKinds[i])
+			}
+		}
 	})
 }
 

@@ -104,6 +104,12 @@ func (c *collector) requests(to sink) {
 	to.count(mUncovered, g.Uncovered)
 	to.count(mPreflights, g.Preflights)
 	to.count(mPasses, g.Passes)
+	for i, n := range g.PassesShown {
+		to.count(mPassesShown, n, gateway.PassWords[i])
+	}
+	for i, n := range g.Questions {
+		to.count(mQuestions, n, gateway.EdgeKinds[i])
+	}
 	for i, n := range g.SharedSessions {
 		to.count(mShared, n, gateway.SharedWords[i])
 	}

@@ -86,6 +86,8 @@ var (
 	mRequests      = counter("requests_total", "Requests from visitors.")
 	mUncovered     = counter("uncovered_requests_total", "Requests that no room covers.")
 	mPasses        = counter("passes_issued_total", "Passes issued to active users, by which edges send their requests straight to the origin.")
+	mPassesShown   = counter("passes_presented_total", "Requests that came to Anteroom with a pass. fresh: more than half of it was left. late: half or less. over: it had ended, or was of another key or room.", "left")
+	mQuestions     = counter("edge_questions_total", "Questions of proxies that keep the traffic and ask about each request (forward_auth).", "edge")
 	mShared        = counter("shared_sessions_total", "Sessions used from more networks than session_networks, by what was done about them.", "action")
 	mPreflights    = counter("preflight_requests_total", "CORS preflight requests; they bypass rooms and are not counted.")
 	mRefused       = counter("refused_requests_total", "Requests refused by Anteroom: malformed, oversized, or too many.", "status")

@@ -76,6 +76,8 @@ func TestAPIScripts(t *testing.T) {
 				env.Defer(end)
 				env.Setenv(name, "http://"+s.Addresses().Admin)
 				env.Setenv("SHOP_OF_"+name, "http://"+s.Addresses().Visitors[0])
+				env.Setenv("DATA_OF_"+name, filepath.Join(dir, "data"))
+				env.Setenv("VISITORS_OF_"+name, s.Addresses().Visitors[0])
 			}
 			env.Setenv("ANTEROOM_API_TOKEN", adminToken)
 			env.Setenv("TOKEN", adminToken)

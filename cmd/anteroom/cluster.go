@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -265,13 +266,29 @@ func doctorCommand() *cobra.Command {
 		Long: `Find problems in a running installation: clocks that differ, cores that are down or do not reach
 each other, versions that do not work together, two sites with the same name, roles that no node
 holds, stores that do not answer, rooms for hosts that no proxied site names. The exit code is 1 if
-any finding is an error.`,
+any finding is an error.
+
+With --url, look at a room from outside instead, without a token: whether it is in front, whether an
+edge verifies passes, whether forged headers or a cache get in the way, and with --origin whether the
+application answers beside it. This takes at most ` + strconv.Itoa(maxAsked) + ` requests, of up to nine new visitors.`,
 		Example: `  anteroom doctor
-  anteroom doctor --json`,
+  anteroom doctor --url https://shop.example.com --origin http://203.0.113.7:3000`,
 		Args: noArgs,
 	}
 	r := remoteFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	var at, origin string
+	o := &outside{transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, now: time.Now, sleep: sleep}
+	cmd.Flags().StringVar(&at, "url", "", "look from outside at the room that covers this `URL`")
+	cmd.Flags().StringVar(&origin, "origin", "", "with --url: `URL` of the application, which must not answer visitors")
+	cmd.Flags().StringVar(&o.cookie, "cookie", "__cfwaitingroom", "with --url: cookie_name of the configuration")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "with --url: wait until a pass has ended, and check that it is refused")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		switch {
+		case at != "":
+			return o.examine(cmd, r, at, origin)
+		case origin != "" || o.wait:
+			return usageError{errors.New("--origin and --wait need --url; see anteroom doctor --help")}
+		}
 		c, err := r.client()
 		if err != nil {
 			return err

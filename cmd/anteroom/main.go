@@ -91,11 +91,16 @@ func rootCommand() *cobra.Command {
 		}
 	}
 	inGroup("serve", runCommand(), validateCommand(), keyCommand())
-	inGroup("manage", statusCommand(), zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), doctorCommand())
+	inGroup("manage", statusCommand(), zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), edgesCommand(), doctorCommand())
 	root.SetHelpCommandGroupID("check")
 	root.InitDefaultHelpFlag()
 	root.Flags().MarkHidden("help") // the last line says it
 	inGroup("check", demoCommand(), simulateCommand(), rulesCommand(), verifyCommand(), versionCommand())
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		c.Hidden = c.Hidden || c.Name() == "help" // the last line says it
+	}
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), `(or .IsAvailableCommand (eq .Name "help"))`, ".IsAvailableCommand"))
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Version = versionLine()
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"bytes"
+	"fmt"
 	"go/constant"
 	"go/token"
 	"go/types"
@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ var matcher = regexp.MustCompile("(Host|Query|PathPrefix)\\(`([^`]*)`\\)")
 
 // startTraefik starts a double of Traefik 3: routers by priority, and the middleware forwardAuth
 // (pkg/middlewares/auth/forward.go of v3.7.13).
-func startTraefik(t *testing.T, at addresses) {
+func startTraefik(t *testing.T, dir string, at addresses) {
 	var file struct {
 		HTTP struct {
 			Routers map[string]struct {
@@ -101,8 +102,7 @@ func startTraefik(t *testing.T, at addresses) {
 			}
 		}
 	}
-	text := recipe(t, "edges/traefik/dynamic.yaml", "127.0.0.1:8080", at.anteroom, "127.0.0.1:8082", at.verdicts, "127.0.0.1:3000", at.application)
-	in := yaml.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "shop.example.com", at.listen)))
+	in := yaml.NewDecoder(strings.NewReader(edited(t, filepath.Join(dir, "dynamic.yaml"))))
 	in.KnownFields(true)
 	if err := in.Decode(&file); err != nil {
 		t.Fatal(err)
@@ -219,13 +219,16 @@ func in(node any, key string) any {
 
 // startEnvoy starts a double of Envoy: the routes in their order, and the filter ext_authz with an HTTP service
 // (extensions/filters/http/ext_authz/v3/ext_authz.proto).
-func startEnvoy(t *testing.T, at addresses) {
+func startEnvoy(t *testing.T, dir string, at addresses) {
 	var file map[string]any
-	text := recipe(t, "edges/envoy/envoy.yaml", "port_value: 3000", "port_value: 3001", "uri: \"http://127.0.0.1:8082\"", "uri: \"http://"+at.verdicts+"\"")
-	if err := yaml.NewDecoder(bytes.NewReader([]byte(text))).Decode(&file); err != nil {
+	if err := yaml.NewDecoder(strings.NewReader(edited(t, filepath.Join(dir, "envoy.yaml")))).Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	clusters := map[string]string{"application": at.application, "anteroom": at.anteroom}
+	clusters := map[string]string{}
+	for _, one := range in(file, "clusters").([]any) {
+		address := in(one, "socket_address").(map[string]any)
+		clusters[in(one, "name").(string)] = fmt.Sprint(address["address"], ":", address["port_value"])
+	}
 	service := in(file, "http_service").(map[string]any)
 	if in(file, "failure_mode_allow") != false {
 		t.Error("the recipe admits everyone while Anteroom does not answer")

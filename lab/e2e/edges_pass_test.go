@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,39 +20,104 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/examples/edges"
+	passes "github.com/anteroom/anteroom/ticket/pass"
 )
 
-// verifying is what a recipe of an edge that verifies passes has to know.
-type verifying struct {
-	pem, kid, zone string
-	room           anteroom.RoomID
-	now            string // the edge's clock, as its configuration says it; empty: the machine's
+// passEdge is an edge that verifies passes. Its recipe, if it has one, is in dir. Now is its clock, in seconds; 0: the machine's.
+type passEdge struct {
+	name    string
+	recipe  string // empty: it takes zone and room from its caller
+	stopped int    // its answer while Anteroom does not run
+	start   func(t *testing.T, dir string, at addresses, now int64, zone, room string)
+	fetches bool   // the public keys while it runs, from Anteroom
+	edge    string // pass_edge of the room, for passes with HS256
 }
 
-// passEdges are the proxies with recipes that verify passes.
-var passEdges = []struct {
-	name  string
-	start func(t *testing.T, at addresses, with verifying)
-}{
-	{"haproxy", func(t *testing.T, at addresses, with verifying) {
-		dir := t.TempDir()
-		key := filepath.Join(dir, "pass.pem")
-		if err := os.WriteFile(key, []byte(with.pem), 0o600); err != nil {
+// passEdges are those that run here.
+var passEdges = []passEdge{
+	{name: "haproxy", recipe: "haproxy-pass", stopped: http.StatusServiceUnavailable, start: func(t *testing.T, dir string, at addresses, now int64, _, _ string) {
+		clock := "date()"
+		if now != 0 {
+			clock = fmt.Sprintf("int(%d)", now)
+		}
+		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
+	}},
+	{name: "nginx", recipe: "nginx-pass", stopped: http.StatusBadGateway, edge: "nginx", start: func(t *testing.T, dir string, at addresses, now int64, _, _ string) {
+		clock := "Date.now()"
+		if now != 0 {
+			clock = fmt.Sprintf("%d", now*1000)
+		}
+		script := filepath.Join(dir, "pass.js")
+		if err := os.WriteFile(script, []byte(edited(t, script, "Date.now()", clock)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		clock := "date()"
-		if with.now != "" {
-			clock = "int(" + with.now + ")"
-		}
-		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy-pass/haproxy.cfg", "bind :80", "bind "+at.listen, `"/etc/haproxy/pass.pem") if`, `"`+key+`") if`,
-			"-m str pass-1a2b3c4d", "-m str "+with.kid, "-m str shop.example.com", "-m str "+with.zone, "-m str 0123456789abcdef0123456789abcdef", "-m str "+string(with.room),
-			"set-var(txn.now) date()", "set-var(txn.now) "+clock, "server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
+		const module = "/usr/lib/nginx/modules/ngx_http_js_module.so" // of Debian
+		runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
 	}},
+	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
+	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
+	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
+	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
 }
 
-// upstream is one that answers its name.
-func upstream(t *testing.T, name string) string {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
+// inNode starts an edge of clients/edge.mjs.
+func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
+	return func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
+		node, err := find("node", "nodejs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(node, "clients/edge.mjs")
+		cmd.Env = append(os.Environ(), "KIND="+kind, "LISTEN="+at.listen, "DIR="+dir, "ANTEROOM="+at.anteroom, "APPLICATION="+at.application, "ZONE="+zone, "ROOM="+room)
+		if now != 0 {
+			cmd.Env = append(cmd.Env, fmt.Sprintf("NOW=%d", now))
+		}
+		if dir != "" { // or Node takes the files for CommonJS
+			if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type": "module"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs(t, cmd)
+	}
+}
+
+// startHandler starts an edge in Go before the application.
+func startHandler(t *testing.T, _ string, at addresses, now int64, zone, room string) {
+	h := &passes.Handler{Origin: through(at.application, nil), Anteroom: &url.URL{Scheme: "http", Host: at.anteroom}, Want: passes.Want{Audience: zone, Room: anteroom.RoomID(room)}, Ends: []string{"/checkout/done"}}
+	if now != 0 {
+		h.Now = func() time.Time { return time.Unix(now, 0) }
+	}
+	serveEdge(t, at.listen, h.ServeHTTP)
+}
+
+// setting is the room's for this edge.
+func (e passEdge) setting() string {
+	if e.edge == "" {
+		return ""
+	}
+	return "    pass_edge: " + e.edge + "\n"
+}
+
+// startPassEdge starts an edge for the room of a gate.
+func startPassEdge(t *testing.T, e passEdge, g *gate, at addresses) {
+	t.Helper()
+	dir := ""
+	if e.recipe != "" {
+		dir = writesEdge(t, g, e.recipe, "", at)
+	}
+	e.start(t, dir, at, 0, "127.0.0.1", string(anteroom.RoomIDOf("127.0.0.1", "shop")))
+}
+
+// upstream is one that answers its name, and has the public keys of passes, for one host only, if there are any.
+func upstream(t *testing.T, name, host string, jwks []byte) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if jwks != nil && r.Host == host && r.URL.Path == "/.well-known/anteroom/jwks.json" {
+			w.Write(jwks)
+			return
+		}
+		io.WriteString(w, name)
+	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
@@ -60,10 +126,11 @@ func upstream(t *testing.T, name string) string {
 func TestVectorsOfPassesAtEdges(t *testing.T) {
 	t.Parallel()
 	var vectors struct {
-		Audience, PEM string
-		Room          anteroom.RoomID
-		Now           int64
-		Cases         []struct {
+		Issuer, Audience, Room, PEM string
+		JWKS                        json.RawMessage
+		Now                         int64
+		Secrets                     []struct{ Kid, Secret string }
+		Cases                       []struct {
 			Name, Alg, Cookie string
 			Good              bool
 		}
@@ -75,11 +142,31 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 	if err := json.Unmarshal(text, &vectors); err != nil {
 		t.Fatal(err)
 	}
+	secrets := map[string]string{}
+	for _, s := range vectors.Secrets {
+		secrets[s.Kid] = s.Secret
+	}
 	for _, e := range passEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			at := addresses{listen: freeAddress(t), application: upstream(t, "the application"), anteroom: upstream(t, "Anteroom")}
-			e.start(t, at, verifying{pem: vectors.PEM, kid: firstKey(vectors.PEM), zone: vectors.Audience, room: vectors.Room, now: fmt.Sprint(vectors.Now)})
+			alg := map[bool]string{true: "HS256", false: "ES256"}[e.edge != ""]
+			at := addresses{listen: freeAddress(t), application: upstream(t, "the application", "", nil), anteroom: upstream(t, "Anteroom", vectors.Audience, vectors.JWKS)}
+			dir := t.TempDir()
+			recipe, _ := edges.Named(e.recipe)
+			written, err := recipe.Files(edges.Installation{Host: vectors.Audience, Anteroom: at.anteroom, Verdicts: at.anteroom, Application: at.application, Folder: dir,
+				Zone: vectors.Audience, Room: vectors.Room, Pass: 30 * time.Second, Issuer: vectors.Issuer, Kid: firstKey(vectors.PEM), Secrets: secrets})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if recipe.Keys {
+				written["pass.pem"] = vectors.PEM
+			}
+			for name, text := range written {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.start(t, dir, at, vectors.Now, vectors.Audience, vectors.Room)
 			ask := func(cookie string) (string, error) {
 				r, err := http.NewRequest(http.MethodGet, "http://"+at.listen+"/", nil)
 				if err != nil {
@@ -102,9 +189,9 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 			})
 			good := 0
 			for _, c := range vectors.Cases {
-				// The recipe has one key, and after a rotation Anteroom is asked until it has the next.
+				// With one key in a file, Anteroom is asked after a rotation until the file has the next.
 				want := "Anteroom"
-				if c.Good && c.Alg == "ES256" && !strings.Contains(c.Name, "key that comes next") {
+				if c.Good && c.Alg == alg && (e.fetches || e.edge != "" || !strings.Contains(c.Name, "key that comes next")) {
 					want = "the application"
 					good++
 				}
@@ -212,14 +299,13 @@ func TestEdgesWithPasses(t *testing.T) {
 			t.Parallel()
 			app := newCounted(t)
 			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
-			g := newGate(t, passingSeat, "trusted_proxies: [127.0.0.1]")
-			g.origin.url = app.URL
+			g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
+			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 			g.configure(g.rooms)
 			g.start()
 			t.Cleanup(g.end)
 			at.anteroom = g.host
-			keys := g.command("key", "pass", "--pem", "--data", g.data())
-			e.start(t, at, verifying{pem: keys, kid: firstKey(keys), zone: "127.0.0.1", room: anteroom.RoomIDOf("127.0.0.1", "shop")})
+			startPassEdge(t, e, g, at)
 			g.host = at.listen
 
 			inside := newVisitor(t, g)
@@ -249,7 +335,7 @@ func TestEdgesWithPasses(t *testing.T) {
 				t.Errorf("an upload of a visitor who waits: %s", a.Status)
 			}
 
-			// After a rotation the edge does not know the key of new passes: Anteroom sees every request, and nothing is lost.
+			// After a rotation an edge may not know the key of new passes: then Anteroom sees every request, and nothing is lost.
 			kept := inside.pass()
 			g.command("key", "rotate", "--data", g.data())
 			eventually(t, 15*time.Second, func() string {
@@ -265,7 +351,7 @@ func TestEdgesWithPasses(t *testing.T) {
 			if a := inside.get("/new"); !a.admitted() {
 				t.Errorf("a pass whose key the edge does not have: %s", a.Status)
 			}
-			if _, direct := app.last(t, "/new"); direct {
+			if _, direct := app.last(t, "/new"); direct && !e.fetches {
 				t.Error("a pass whose key the edge does not have led straight to the application")
 			}
 			inside.holdPass(kept)
@@ -274,7 +360,7 @@ func TestEdgesWithPasses(t *testing.T) {
 			if a := inside.get("/stopped"); !a.admitted() {
 				t.Errorf("Anteroom does not run, and a good pass got %s", a.Status)
 			}
-			if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != http.StatusServiceUnavailable {
+			if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != e.stopped {
 				t.Errorf("Anteroom does not run: %s for a visitor who waits", a.Status)
 			}
 		})
@@ -344,5 +430,18 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 	v.holdPass(good)
 	if _, direct := app.last(t, "/bad"); direct {
 		t.Error("a bad pass led straight to the application")
+	}
+}
+
+// The snippet for applications in Python reads the vectors of HS256 as they are meant; those of ES256 need a package besides.
+func TestVectorsOfPassesInPython(t *testing.T) {
+	t.Parallel()
+	python, err := find("python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-B", "../../examples/edges/snippets/anteroom_pass.py", "../../ticket/pass/testdata/vectors.json", "--hs256").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " vectors, 0 wrong") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

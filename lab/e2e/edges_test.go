@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
+
+	"github.com/anteroom/anteroom/examples/edges"
 )
 
 // addresses are those that a recipe of examples/edges names: where visitors come, where Anteroom serves them, where it gives
@@ -30,32 +32,44 @@ type addresses struct{ listen, anteroom, verdicts, application string }
 // anEdge is a proxy that keeps the traffic and asks Anteroom about each request.
 type anEdge struct {
 	name    string
-	waiting int // status of the waiting page
-	stopped int // of its answer while Anteroom does not run
-	start   func(t *testing.T, at addresses)
+	host    string    // that its recipe is written for, with LISTEN for the address where visitors come; empty: the room's
+	waiting int       // status of the waiting page
+	stopped int       // of its answer while Anteroom does not run
+	silent  int       // of its answer while Anteroom takes a question and does not answer; not for doubles, which have no patience of their own
+	patient [2]string // how its recipe says how long it waits for that, and how to say a fifth of a second
+	start   func(t *testing.T, dir string, at addresses)
 	shares  bool // it cannot make an answer with a ticket private
 	aliased bool // it leaves other spellings of our headers to another setting
 }
 
-// edges are those that run everywhere. TestEdgeCaddy does not.
-var edges = []anEdge{
-	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, start: func(t *testing.T, at addresses) {
-		dir := t.TempDir()
-		server := recipe(t, "edges/nginx/anteroom.conf", "listen 80;", "listen "+at.listen+";", "server 127.0.0.1:8080;", "server "+at.anteroom+";",
-			"server 127.0.0.1:8082;", "server "+at.verdicts+";", "server 127.0.0.1:3000;", "server "+at.application+";")
-		runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
-	}},
-	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, start: func(t *testing.T, at addresses) {
-		dir := t.TempDir()
-		script := filepath.Join(dir, "anteroom.lua")
-		if err := os.WriteFile(script, []byte(recipe(t, "edges/haproxy/anteroom.lua", "127.0.0.1:8082", at.verdicts)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		runs(t, program(t, "haproxy", dir, recipe(t, "edges/haproxy/haproxy.cfg", "bind :80", "bind "+at.listen, "lua-load /etc/haproxy/anteroom.lua", "lua-load "+script,
-			"server one 127.0.0.1:3000", "server one "+at.application, "server one 127.0.0.1:8080", "server one "+at.anteroom), "-db", "-f"))
-	}},
-	{name: "traefik", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
+// askingEdges are those that run everywhere. TestEdgeCaddy does not.
+var askingEdges = []anEdge{
+	{name: "nginx", waiting: http.StatusOK, stopped: http.StatusInternalServerError, silent: http.StatusInternalServerError,
+		patient: [2]string{"proxy_read_timeout 10s", "proxy_read_timeout 200ms"}, start: func(t *testing.T, dir string, at addresses) {
+			server := edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")
+			runs(t, program(t, "nginx", dir, nginxMain(server), "-p", dir, "-e", "stderr", "-c"))
+		}},
+	{name: "haproxy", waiting: http.StatusOK, stopped: http.StatusServiceUnavailable, silent: http.StatusTeapot, // Anteroom decides about the whole request
+		patient: [2]string{"timeout = 1000", "timeout = 200"}, start: func(t *testing.T, dir string, at addresses) {
+			runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen), "-db", "-f"))
+		}},
+	{name: "traefik", host: "LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
 	{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true},
+}
+
+// writesEdge has the binary write a recipe for the room shop, into the folder that it returns.
+func writesEdge(t *testing.T, g *gate, kind, host string, at addresses) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	args := []string{"edge", "init", kind, "--room", "shop", "--application", at.application, "--anteroom", at.anteroom, "--out", dir, "--data", g.data(), "--api", g.operators(), "--token", operatorToken}
+	if at.verdicts != "" {
+		args = append(args, "--verdicts", at.verdicts)
+	}
+	if host != "" {
+		args = append(args, "--host", strings.ReplaceAll(host, "LISTEN", at.listen))
+	}
+	g.command(args...)
+	return dir
 }
 
 // runs runs a proxy until the test ends.
@@ -137,7 +151,7 @@ const twoSeats = `  - name: shop
 // proxy, everybody else gets the waiting page, and nobody gets past it while Anteroom does not run.
 func TestEdges(t *testing.T) {
 	t.Parallel()
-	for _, e := range edges {
+	for _, e := range askingEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			testEdge(t, e)
@@ -145,16 +159,78 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// While Anteroom takes questions and does not answer, each edge gives up in time, and nobody gets to the application.
+func TestEdgesWhileAnteroomIsSilent(t *testing.T) {
+	t.Parallel()
+	for _, e := range askingEdges {
+		if e.silent == 0 {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			testSilence(t, e)
+		})
+	}
+}
+
+func testSilence(t *testing.T, e anEdge) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	anteroom := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(func() {
+		silent.CloseClientConnections()
+		silent.Close()
+		anteroom.Close()
+	})
+	app := newGuarded(t)
+	address := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
+	at := addresses{listen: freeAddress(t), anteroom: address(anteroom), verdicts: address(silent), application: address(app.Server)}
+	dir, of := t.TempDir(), edges.Example
+	of.Anteroom, of.Verdicts, of.Application, of.Folder = at.anteroom, at.verdicts, at.application, dir
+	if of.Host = strings.ReplaceAll(e.host, "LISTEN", at.listen); of.Host == "" {
+		of.Host = "127.0.0.1"
+	}
+	recipe, _ := edges.Named(e.name)
+	texts, err := recipe.Files(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hurried := 0
+	for name, text := range texts {
+		hurried += strings.Count(text, e.patient[0])
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(text, e.patient[0], e.patient[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hurried != 1 {
+		t.Fatalf("%q is %d times in the recipe", e.patient[0], hurried)
+	}
+	e.start(t, dir, at)
+	eventually(t, 15*time.Second, func() string {
+		res, err := http.Get("http://" + at.listen + "/silent")
+		if err != nil {
+			return err.Error()
+		}
+		res.Body.Close()
+		if res.StatusCode != e.silent {
+			t.Errorf("answered with %s", res.Status)
+		}
+		return ""
+	})
+	if n := len(app.saw("/silent")); n != 0 {
+		t.Errorf("%d requests got to the application", n)
+	}
+}
+
 func testEdge(t *testing.T, e anEdge) {
 	app := newGuarded(t)
 	at := addresses{listen: freeAddress(t), verdicts: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
 	g := newGate(t, twoSeats, "trusted_proxies: [127.0.0.1]\nforward_auth: {listen: \""+at.verdicts+"\", peers: [127.0.0.1]}")
-	g.origin.url = app.URL
+	g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	g.configure(g.rooms)
 	g.start()
 	t.Cleanup(g.end)
 	at.anteroom = g.host
-	e.start(t, at)
+	e.start(t, writesEdge(t, g, e.name, e.host, at), at)
 	direct := *g
 	g.host = at.listen // visitors come through the edge from now on
 

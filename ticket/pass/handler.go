@@ -1,0 +1,194 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	keysLast  = 5 * time.Minute  // how long keys are used before they are fetched again
+	keysPause = 10 * time.Second // between two fetches for keys that are not known
+	keysTime  = 5 * time.Second  // for one
+)
+
+// Handler is an edge in Go, by the rules of docs/edges.md: a request with a good pass goes to Origin, every other one to Anteroom, which
+// decides about it. Set its fields before the first request. Anteroom's origin must be a listener without this handler; otherwise
+// requests would go in circles.
+type Handler struct {
+	// Origin is the application. It sees neither passes and tickets nor headers that visitors must not send.
+	Origin http.Handler
+	// Anteroom is where Anteroom listens for visitors. It has to trust the address of this process (trusted_proxies).
+	Anteroom *url.URL
+	// Want is what a pass must be for.
+	Want Want
+	// Host is one that Anteroom serves, for its public keys; empty means the room's zone.
+	Host string
+	// Suffix is the room's cookie_suffix.
+	Suffix string
+	// Ends are the paths at which the application ends sessions, with everything below them.
+	Ends []string
+	// Now is the time; nil means time.Now.
+	Now func() time.Time
+
+	mu       sync.Mutex
+	verifier *Verifier
+	asked    time.Time // when the keys were fetched last
+}
+
+// ServeHTTP sends the request on. Without Anteroom, those that it has to see get 502.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name := range r.Header {
+		if strings.HasPrefix(strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(name)), "x-anteroom-") {
+			delete(r.Header, name)
+		}
+	}
+	if !h.admits(r) {
+		h.proxy().ServeHTTP(w, r)
+		return
+	}
+	dropCookies(r.Header)
+	h.Origin.ServeHTTP(&straight{ResponseWriter: w}, r)
+}
+
+// admits reports whether a request goes to the origin.
+func (h *Handler) admits(r *http.Request) bool {
+	if r.Header.Get("Upgrade") != "" || strings.HasPrefix(r.URL.Path, "/.well-known/anteroom/") || r.URL.Query().Has("__anteroom") {
+		return false
+	}
+	for _, end := range h.Ends {
+		if r.URL.Path == end || strings.HasPrefix(r.URL.Path, end+"/") {
+			return false
+		}
+	}
+	now := time.Now()
+	if h.Now != nil {
+		now = h.Now()
+	}
+	name := Cookie
+	if h.Suffix != "" {
+		name += "_" + h.Suffix
+	}
+	c, err := h.keys(r.Context(), now, false).Cookies(r.Header["Cookie"], name, now)
+	if errors.Is(err, ErrKey) {
+		c, err = h.keys(r.Context(), now, true).Cookies(r.Header["Cookie"], name, now)
+	}
+	// Pages are loaded through Anteroom when half of a pass is over, so that there is always a good one.
+	return err == nil && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || now.Unix() < (c.IssuedAt+c.Expiry)/2)
+}
+
+// keys returns a verifier with the newest keys that are known. Missing says that a pass names another one. While one request
+// fetches them, others go on with those that are there.
+func (h *Handler) keys(ctx context.Context, now time.Time, missing bool) *Verifier {
+	h.mu.Lock()
+	if h.verifier == nil {
+		h.verifier = &Verifier{Want: h.Want}
+		missing = true
+	}
+	v, age := h.verifier, now.Sub(h.asked)
+	fetch := age >= keysLast || missing && age >= keysPause
+	if fetch {
+		h.asked = now
+	}
+	h.mu.Unlock()
+	if !fetch {
+		return v
+	}
+	fresh, err := h.fetch(ctx)
+	if err != nil {
+		return v
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.verifier = fresh
+	return fresh
+}
+
+// fetch reads the public keys that Anteroom publishes.
+func (h *Handler) fetch(ctx context.Context) (*Verifier, error) {
+	ctx, cancel := context.WithTimeout(ctx, keysTime)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, h.Anteroom.JoinPath("/.well-known/anteroom/jwks.json").String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if q.Host = h.Host; q.Host == "" {
+		q.Host = h.Want.Audience
+	}
+	res, err := http.DefaultTransport.RoundTrip(q)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxJWKS))
+	if err != nil || res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("no key set: %s, %w", res.Status, err)
+	}
+	return NewVerifier(text, h.Want)
+}
+
+// proxy sends requests to Anteroom as they came.
+func (h *Handler) proxy() http.Handler {
+	return &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(h.Anteroom)
+		r.Out.Host, r.Out.URL.RawQuery = r.In.Host, r.In.URL.RawQuery
+		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+		r.SetXForwarded()
+	}}
+}
+
+// dropCookies removes passes and tickets.
+func dropCookies(header http.Header) {
+	var others []string
+	for _, line := range header["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			if pair = strings.Trim(pair, " \t"); !strings.HasPrefix(pair, Cookie) && !strings.HasPrefix(pair, "__cfwaitingroom") {
+				others = append(others, pair)
+			}
+		}
+	}
+	if header.Del("Cookie"); len(others) > 0 {
+		header.Set("Cookie", strings.Join(others, "; "))
+	}
+}
+
+// straight keeps the application's word to Anteroom from the visitor.
+type straight struct {
+	http.ResponseWriter
+	began bool
+}
+
+func (s *straight) begin() {
+	if !s.began {
+		s.began = true
+		s.Header().Del("Cf-Waiting-Room-Command")
+	}
+}
+
+func (s *straight) WriteHeader(status int) {
+	if status >= 200 {
+		s.begin()
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *straight) Write(b []byte) (int, error) {
+	s.begin()
+	return s.ResponseWriter.Write(b)
+}
+
+// Flush is for applications that know no [http.ResponseController].
+func (s *straight) Flush() {
+	s.begin()
+	http.NewResponseController(s.ResponseWriter).Flush()
+}
+
+// Unwrap is for [http.ResponseController].
+func (s *straight) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -35,6 +35,7 @@ var limits = map[string][]string{
 	"api/rest":       {"maxPreviews", "maxPreviewBytes", "maxListPage", "maxOperations"},
 	"bridge":         {"joinEvery", "joinWithin", "maxNetworks"},
 	"bridge/aws":     {"maxBody", "maxBatches", "maxSigned", "maxIssued", "maxToken", "maxAuthorize", "maxSkew", "codeTime", "claimWithin", "joinTime"},
+	"bridge/queueit": {"maxReturns", "returnsWithin", "leastRedeem", "maxCanceled", "maxInvitation", "storeTime"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow"},
 	"gateway":        {"bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},

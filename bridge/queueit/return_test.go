@@ -49,6 +49,24 @@ func TestThereAndBack(t *testing.T) {
 	})
 }
 
+// Addresses as the published connectors write them lead to the same page.
+func TestAddressesOfConnectors(t *testing.T) {
+	inWorld(t, open(sale), nil, func(w *world) {
+		for name, address := range map[string]string{
+			"JavaScript 3.7": "/?c=acme&e=launch1&ver=v3-javascript-3.7.10&cver=7&man=checkout%20queue&cid=da-DK&l=Dark%20%26%20Light&t=https%3A%2F%2Fshop.example.com%2Fcheckout%3Fa%3D1%26b%3Dtwo%20words%27%28%29%2a%21",
+			"PHP 3.7":        "/?c=acme&e=launch1&ver=v3-php-3.7.4&cver=7&man=checkout%20queue&cid=da-DK&l=Dark%20%26%20Light&t=https%3A%2F%2Fshop.example.com%2Fcheckout%3Fa%3D1%26b%3Dtwo%20words%27%28%29%2A%21",
+			"Java 3.7":       "/?c=acme&e=launch1&ver=v3-java-3.7.0&kupver=tomcat&cver=7&man=checkout%20queue&t=https%3A%2F%2Fshop.example.com%2Fcheckout%3Fa%3D1%26b%3Dtwo%20words%27%28%29%2A%21",
+			"JavaScript 5.0": "/?c=acme&e=launch1&ver=javascript-5.0.1&cver=7&man=checkout%20queue&icr=ip%2Ccip%3A3139382e35312e3130302e39%2Chip%3Aaf39&enqueuetoken=QT1.abc.def&t=https%3A%2F%2Fshop.example.com%2Fcheckout%3Fa%3D1%26b%3Dtwo%20words%27%28%29%2a%21",
+			"an error":       "/error/timestamp/?c=acme&e=launch1&ver=v3-php-3.7.4&cver=-1&man=x&queueittoken=e_launch1~q_x~ts_1~ce_true~rt_queue~h_00&ts=4102440000&t=https%3A%2F%2Fshop.example.com%2Fcheckout%3Fa%3D1%26b%3Dtwo%20words%27%28%29%2A%21",
+		} {
+			res, _ := w.browser().follow(address)
+			if to := res.Header.Get("Location"); !strings.HasPrefix(to, "https://shop.example.com/checkout?a=1&b=two%20words'()*!&queueittoken=e_launch1~q_") || read(res) == nil {
+				t.Errorf("%s: %d %s", name, res.StatusCode, to)
+			}
+		}
+	})
+}
+
 // Connectors send some visitors round again. Who was admitted goes back at once, as the same visitor, and takes no other seat.
 func TestWhoComesBackPassesAtOnce(t *testing.T) {
 	inWorld(t, sale, nil, func(w *world) {

@@ -37,8 +37,8 @@ type connected struct {
 	requests []shop.Request // within a session, as the shop saw them
 }
 
-// startConnected starts both. Settings are those of the room, more are further keys of the bridge.
-func startConnected(t *testing.T, settings, more string) *connected {
+// startConnected starts both. Settings are those of the room, skew is how far the connector's clock is ahead.
+func startConnected(t *testing.T, settings string, skew time.Duration) *connected {
 	t.Helper()
 	node, err := find("node", "nodejs")
 	if err != nil {
@@ -50,14 +50,14 @@ func startConnected(t *testing.T, settings, more string) *connected {
 	if err := os.WriteFile(secret, []byte(connectorSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.others = fmt.Sprintf("trusted_proxies: [127.0.0.1]\nqueue_it:\n  - {customer_id: acme, event_id: launch1, room: sale, url: \"https://wait.example.com\", secret_file: %q%s}", secret, more)
+	p.others = fmt.Sprintf("trusted_proxies: [127.0.0.1]\nqueue_it:\n  - {customer_id: acme, event_id: launch1, room: sale, url: \"https://wait.example.com\", secret_file: %q}", secret)
 	p.environment = []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	p.configure("  - {name: sale, host: shop.example.com, path: /checkout, " + settings + "}")
 	p.start()
 	t.Cleanup(p.end)
 
 	cmd := exec.Command(node, "clients/queueit-shop.mjs")
-	cmd.Env = append(os.Environ(), "QUEUE="+p.host, "SECRET="+connectorSecret, "START="+strconv.FormatInt(p.began.UnixMicro(), 10))
+	cmd.Env = append(os.Environ(), "QUEUE="+p.host, "SECRET="+connectorSecret, "START="+strconv.FormatInt(p.began.UnixMicro(), 10), "SKEW="+strconv.FormatInt(skew.Milliseconds(), 10))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -181,7 +181,7 @@ func TestQueueItSale(t *testing.T) {
 		t.Skip("long")
 	}
 	const visitors, active, perMinute = 200, 40, 600
-	p := startConnected(t, fmt.Sprintf("total_active_users: %d, new_users_per_minute: %d, session_duration: 1m", active, perMinute), "")
+	p := startConnected(t, fmt.Sprintf("total_active_users: %d, new_users_per_minute: %d, session_duration: 1m", active, perMinute), 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	over := &http.Transport{MaxIdleConnsPerHost: 100, MaxConnsPerHost: 100}
@@ -275,7 +275,7 @@ func present(requests []shop.Request) (peak int) {
 // What happens at the edges of the protocol, with the connector's own answers.
 func TestQueueItConnector(t *testing.T) {
 	t.Parallel()
-	p := startConnected(t, "total_active_users: 1, new_users_per_minute: 100, session_duration: 1m", "")
+	p := startConnected(t, "total_active_users: 1, new_users_per_minute: 100, session_duration: 1m", 0)
 	ctx := t.Context()
 	a := p.shopper(1, http.DefaultTransport)
 	body, err := a.enter(ctx, checkout)
@@ -314,5 +314,24 @@ func TestQueueItConnector(t *testing.T) {
 	}
 	if body, err := c.enter(ctx, at); err != nil || !strings.HasPrefix(body, "Queue queue ") {
 		t.Error(body, err)
+	}
+}
+
+// A connector whose clock is five minutes behind accepts its visitors. One whose clock is as far ahead takes every token for an old one: its visitors
+// see a page instead of a loop.
+func TestQueueItClocks(t *testing.T) {
+	t.Parallel()
+	for skew, want := range map[time.Duration]string{-5 * time.Minute: "Queue safetynet", 5 * time.Minute: "429 Too Many Requests"} {
+		p := startConnected(t, "total_active_users: 1, new_users_per_minute: 100, session_duration: 1m", skew)
+		s := p.shopper(1, http.DefaultTransport)
+		s.CheckRedirect = func(_ *http.Request, before []*http.Request) error {
+			if len(before) > 40 {
+				return fmt.Errorf("redirected %d times", len(before))
+			}
+			return nil
+		}
+		if body, err := s.enter(t.Context(), checkout); !strings.HasPrefix(body, want) && !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v: %s %v", skew, body, err)
+		}
 	}
 }

@@ -1,10 +1,15 @@
 // A shop behind the published connector of Queue-it. It fetches what to protect from the queue's host, and writes a line for
 // each request within a session. QUEUE is the address of that host, START its clock's begin, in microseconds since 1970.
+// SKEW is by how many milliseconds the connector's clock is ahead.
 import { createHmac } from 'node:crypto';
 import { createServer, get } from 'node:http';
 import connector from '@queue-it/connector-javascript';
 
-const { QUEUE, SECRET, START } = process.env;
+const { QUEUE, SECRET, START, SKEW } = process.env;
+const RealDate = Date;
+globalThis.Date = class extends RealDate {
+  constructor(...given) { super(...(given.length ? given : [RealDate.now() + Number(SKEW)])); }
+};
 const page = 'text/html; charset=utf-8';
 
 const config = await new Promise((done, failed) => {

@@ -356,6 +356,9 @@ func (l *loader) rooms() []anteroom.Room {
 			owner[rooms[i].ID] = i
 		}
 		for j, rt := range one.Routes {
+			if rt.Host == "*" && l.isConnected(&rooms[i]) {
+				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), "is every host, and visitors could not go back to one", "name the host that the connectors protect")
+			}
 			if rt.Host != "*" && len(sites) > 0 && !l.isConnected(&rooms[i]) && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
 				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), field.Quote(rt.Host)+" belongs to no proxied site", "add it to the hosts of a proxied site")
 			}

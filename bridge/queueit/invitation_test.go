@@ -128,5 +128,11 @@ func TestInviteOnly(t *testing.T) {
 		if got := w.active(); got != 2 {
 			t.Errorf("%d seats", got)
 		}
+		// After the session the invitation is spent, although the browser has its ticket.
+		w.pass(10 * time.Minute)
+		for range 3 {
+			res, _ = a.follow(enqueue(page, "enqueuetoken", mine))
+			refused("after the session", res)
+		}
 	})
 }

@@ -111,6 +111,32 @@ func TestASeatIsHeldForItsTokens(t *testing.T) {
 	}
 }
 
+// Near the end of a session that is not renewed there is no token that would be over in time. The visitor waits for the end, and
+// joins again.
+func TestASessionThatIsAboutToEnd(t *testing.T) {
+	room := open(sale)
+	room.SessionDuration, room.DisableSessionRenewal = time.Minute, true
+	inWorld(t, room, nil, func(w *world) {
+		b := w.browser()
+		first := b.enter(page)
+		w.pass(52 * time.Second)
+		res, at := b.follow(enqueue(page))
+		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Refresh") != "5" {
+			t.Fatalf("%d %v", res.StatusCode, res.Header)
+		}
+		for i := 0; read(res) == nil; i++ {
+			if i > 40 {
+				t.Fatalf("%d %v", res.StatusCode, res.Header)
+			}
+			w.pass(5 * time.Second)
+			res, at = b.follow(at)
+		}
+		if got := read(res); got["q"] == first["q"] || got["cv"] != "1" {
+			t.Errorf("%v, before %v", got, first)
+		}
+	})
+}
+
 // A browser without cookies would be a new visitor each time: it is told, gets no token and keeps no seat.
 func TestNoCookies(t *testing.T) {
 	inWorld(t, sale, nil, func(w *world) {

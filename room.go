@@ -115,6 +115,9 @@ type Settings struct {
 	Draining bool
 	// ResetAt makes waiting tickets of an earlier arrival void. Zero voids none. [Room.At] sets it.
 	ResetAt Time
+	// Redeem is how long a visitor may take to redeem a token of a bridge, with which an application lets the visitor in for
+	// TokenLife without asking again. Zero: there are no such tokens. The server sets it.
+	Redeem time.Duration
 }
 
 // SameSite and secure modes of the room's cookie.
@@ -250,16 +253,29 @@ func (s Settings) SlowestPace() float64 {
 	return min(limit, max(1, floor))
 }
 
+// TokenLife is how long an application lets a visitor in who has redeemed a token of a bridge: SessionDuration, rounded up to
+// whole minutes, the unit of such tokens.
+func (s Settings) TokenLife() time.Duration {
+	return (s.SessionDuration + time.Minute - 1).Truncate(time.Minute)
+}
+
 // PassLife is how long a pass is valid, in whole seconds: Pass, but at most half of the session duration in force, which may be
-// an event's. Zero: the room issues none.
+// an event's. Zero: the room issues none. A token of a bridge is a pass for all of the session.
 func (s Settings) PassLife() time.Duration {
+	if s.Redeem > 0 {
+		return s.Redeem + s.TokenLife()
+	}
 	return min(s.Pass, s.SessionDuration/2).Truncate(time.Second)
 }
 
 // SeatDuration is how long a session holds its seat after the last request that Anteroom has seen. Where the room issues
 // passes, the visitor may have sent another one later, until the pass was over at the edge, of which Anteroom does not know;
-// the session lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes.
+// the session lasts SessionDuration from that. Sessions that are not renewed end with the last of their passes, and so do those
+// whose passes are tokens of a bridge.
 func (s Settings) SeatDuration() time.Duration {
+	if s.Redeem > 0 {
+		return s.PassLife() + PassSkew
+	}
 	if life := s.PassLife(); life > 0 && !s.DisableSessionRenewal {
 		return s.SessionDuration + life + PassSkew
 	}

@@ -73,6 +73,7 @@ func (l *loader) check() {
 		}
 	}
 	l.checkAWS(c.AWS)
+	l.checkQueueIt(c)
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
 }
@@ -122,6 +123,46 @@ func (l *loader) checkAWS(all []AWS) {
 			l.At(path+".client_secret_file", "holds fewer than 16 characters", "make one with: openssl rand -hex 32")
 		} else if len(c.RedirectURIs) == 0 {
 			l.At(path+".redirect_uris", "is missing", "the URLs to which the adapter may send visitors back")
+		}
+	}
+}
+
+// isConnected reports whether a room is for connectors, which stand before its hosts instead of Anteroom.
+func (l *loader) isConnected(r *anteroom.Room) bool {
+	return slices.ContainsFunc(l.doc.QueueIt, func(q QueueIt) bool { return q.Room == r.Name || q.Room == r.Zone+"/"+r.Name })
+}
+
+// reservedEvents are what connectors ask the queue's host for.
+var reservedEvents = []string{"error", "cancel", "status"}
+
+func (l *loader) checkQueueIt(c *Config) {
+	events, rooms := map[string]string{}, map[string]string{}
+	for i, b := range c.AWS {
+		rooms[b.Room] = fmt.Sprintf("aws[%d]", i)
+	}
+	for i, q := range c.QueueIt {
+		path := fmt.Sprintf("queue_it[%d]", i)
+		u, err := url.Parse(q.URL)
+		if q.URL != "" && (err != nil || !isWebURL(q.URL) || u.Path != "" || strings.ContainsAny(q.URL, "?#")) {
+			l.At(path+".url", field.Quote(q.URL)+" is not an http or https URL of a host", "like https://wait.example.com, without a slash at the end")
+			continue
+		}
+		if id := q.EventID; strings.ToLower(id) != id || strings.Contains(id, "_") || slices.Contains(reservedEvents, id) {
+			l.At(path+".event_id", field.Quote(id)+" cannot stand in an address or a token", "use lower-case letters, digits and -, and none of "+strings.Join(reservedEvents, ", "))
+		}
+		if other, taken := events[u.Hostname()+"/"+q.EventID]; taken && q.EventID != "" {
+			l.At(path+".event_id", field.Quote(q.EventID)+" is also that of "+other, "each event of a host has its own")
+		}
+		events[u.Hostname()+"/"+q.EventID] = path
+		if other, taken := rooms[q.Room]; taken && q.Room != "" {
+			l.At(path+".room", field.Quote(q.Room)+" is also that of "+other, "each bridge has its own")
+		}
+		rooms[q.Room] = path
+		if q.SecretFile == "" {
+			continue
+		}
+		if text, ok := l.Read(path+".secret_file", q.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
+			l.At(path+".secret_file", "holds fewer than 16 characters", "use the secret key of your connectors, or make one with: openssl rand -hex 36")
 		}
 	}
 }
@@ -237,7 +278,7 @@ func (l *loader) checkHost(path, host string) {
 }
 
 func (l *loader) checkSites(sites []Site) {
-	if len(sites) == 0 && !l.doc.Cluster.On() {
+	if len(sites) == 0 && !l.doc.Cluster.On() && len(l.doc.QueueIt) == 0 { // a queue's host needs no origin
 		l.At("sites", "no origin configured", "use --origin http://127.0.0.1:3000, or sites in the file")
 	}
 	owner := make(map[string]string)
@@ -315,7 +356,10 @@ func (l *loader) rooms() []anteroom.Room {
 			owner[rooms[i].ID] = i
 		}
 		for j, rt := range one.Routes {
-			if rt.Host != "*" && len(sites) > 0 && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
+			if rt.Host == "*" && l.isConnected(&rooms[i]) {
+				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), "is every host, and visitors could not go back to one", "name the host that the connectors protect")
+			}
+			if rt.Host != "*" && len(sites) > 0 && !l.isConnected(&rooms[i]) && !sites["*"] && !sites[strings.ToLower(rt.Host)] {
 				l.At(l.translate(fmt.Sprintf("%s.routes[%d].host", path, j)), field.Quote(rt.Host)+" belongs to no proxied site", "add it to the hosts of a proxied site")
 			}
 		}

@@ -52,6 +52,7 @@ type Config struct {
 	Sites          []Site         `key:"sites" doc:"Proxied sites: hosts and their origins. A node of a cluster can omit it; it then takes sites, rooms and cookie_name from the nodes that have them."`
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
 	AWS            []AWS          `key:"aws" doc:"Bridges for clients of AWS Virtual Waiting Room, each for one event id. Off by default."`
+	QueueIt        []QueueIt      `key:"queue_it" doc:"Bridges for connectors of Queue-it, each for one event. Off by default."`
 	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data center or in many. Without any address the process is standalone."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
@@ -218,6 +219,21 @@ type AWS struct {
 
 // InletCustom is the value of AWS.Inlet that leaves the counter to operators.
 const InletCustom = "custom"
+
+// QueueIt is a member of "queue_it".
+type QueueIt struct {
+	CustomerID string        `key:"customer_id" required:"true" word:"true" max:"64" doc:"Customer id that connectors send."`
+	EventID    string        `key:"event_id" required:"true" word:"true" max:"64" doc:"Event id that connectors send: lower-case letters, digits and -."`
+	Room       string        `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME. Its routes are what connectors protect, and must name their hosts; its visitors wait below url."`
+	URL        string        `key:"url" required:"true" doc:"URL of the queue's host, like https://wait.example.com. Connectors have its name as their queue domain. Several events may share it; it serves nothing else."`
+	SecretFile string        `key:"secret_file" required:"true" file:"true" doc:"File with the secret key of the connectors, which signs tokens."`
+	Redeem     time.Duration `key:"redeem" default:"1m" min:"10s" max:"10m" doc:"How long a visitor may take from the queue's host to the application. The clocks of both must agree within that time. A seat is held for that much longer."`
+	Cancel     string        `key:"cancel" default:"free" enum:"free,keep" doc:"What a cancellation by a connector does. free: the session ends, and its seat is free at once. keep: the seat is held until the token is over, for visitors could cancel with an address of their own and keep their cookie."`
+	InviteOnly bool          `key:"invite_only" default:"false" doc:"Admit only visitors with an enqueue token (QT1), each once."`
+}
+
+// CancelKeep is the value of QueueIt.Cancel that keeps the seats of canceled sessions.
+const CancelKeep = "keep"
 
 // Health is the key "health" of a site.
 type Health struct {

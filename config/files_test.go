@@ -116,6 +116,13 @@ func plain(t *testing.T, c Config) Config {
 			}
 		}
 	}
+	c.QueueIt = slices.Clone(c.QueueIt)
+	for i := range c.QueueIt {
+		name := &c.QueueIt[i].SecretFile
+		if *name, err = filepath.Abs(*name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return c
 }
 

@@ -124,6 +124,10 @@
 //     passes is on record, for a process that begins with other settings.
 //   - Sessions that are not renewed end when they are to end, and so do their passes, S earlier.
 //
+// The token of a bridge ([anteroom.Settings].Redeem) is a pass for all of the session: an application redeems it within R and then
+// lets the visitor in for D, so P is R + D, and the session ends with its last token, P + S after the last request known here. It
+// is not revoked, except when the application says that it does not let the visitor in any more: then the seat is free at once.
+//
 // Not promised: that a visitor whose browser was never told of the admission, because the answer took
 // longer than AskFor, enters in the minute that counts it; fewer sessions than there are, at once, after a limit was lowered (nobody
 // is thrown out, nobody enters until enough have left); order across a cut link; that

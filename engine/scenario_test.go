@@ -373,6 +373,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.SessionDuration = d
 		case "pass":
 			w.settings.Pass = d
+		case "redeem":
+			w.settings.Redeem = d
 		case "first_session":
 			w.settings.FirstSession = d
 		case "disable_session_renewal":

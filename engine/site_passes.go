@@ -56,8 +56,11 @@ func (s *Site) heldForPass(last anteroom.Time) anteroom.Time {
 }
 
 // keepSeat holds the seat of a session that has just been revoked, until its passes are over at every edge. It returns when
-// that is, 0 if there are none.
+// that is, 0 if there are none. Of a session by the token of a bridge, only the application says that it has ended.
 func (s *Site) keepSeat(now anteroom.Time) anteroom.Time {
+	if s.settings.Redeem > 0 {
+		return 0
+	}
 	until := s.passes.over(now)
 	if life := s.settings.Pass; life > 0 {
 		until = max(until, now.Add(life+anteroom.PassSkew))

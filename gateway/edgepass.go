@@ -86,8 +86,12 @@ func (s *setup) issuesPasses() bool {
 // mayPass reports whether the session of the request may get a pass: from its second request on. Before, it is on probation and
 // may end sooner than a pass would. Sessions in a header are not a browser's, and get no cookies.
 func (x *exchange) mayPass() bool {
-	return x.room.passes != nil && x.room.session == nil && x.decision.Verdict == anteroom.Admit && x.presented.Accepted() && x.presented.ID == x.decision.Ticket.ID &&
-		!x.websocket && x.verdict() == nil
+	return x.room.passes != nil && x.room.session == nil && x.settled() && !x.websocket && x.verdict() == nil
+}
+
+// settled reports whether the session of the request is not on probation: it had an earlier one.
+func (x *exchange) settled() bool {
+	return x.decision.Verdict == anteroom.Admit && x.presented.Accepted() && x.presented.ID == x.decision.Ticket.ID
 }
 
 // offerPass adds a pass to the headers of the origin's answer when the visitor has none, or when half of it is over and a page

@@ -149,13 +149,18 @@ func (s *setup) networks(client netip.Addr) (none anteroom.Networks) {
 	return s.Keys.Networks(client)
 }
 
-// Networks returns the networks of the client that sent a request: none behind a trusted proxy that has not named it.
-func (g *Gateway) Networks(r *http.Request) anteroom.Networks {
+// Client returns the address of the client that sent a request, as a trusted proxy names it.
+func (g *Gateway) Client(r *http.Request) netip.Addr {
 	s, client := g.live.Load(), peerOf(r.RemoteAddr)
 	if s.isTrusted(client) {
 		client = s.clientOf(r.Header, client)
 	}
-	return s.networks(client)
+	return client
+}
+
+// Networks returns the networks of the client that sent a request: none behind a trusted proxy that has not named it.
+func (g *Gateway) Networks(r *http.Request) anteroom.Networks {
+	return g.live.Load().networks(g.Client(r))
 }
 
 // open opens a cookie, or remembers what came of it on this connection. Only sessions are

@@ -62,6 +62,22 @@ func (w *handWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// Admission is what [AdmissionOf] says of a request.
+type Admission struct {
+	// Decision has the verdict Admit or Pass; the zero value is for a request that bypassed its room, or has none.
+	anteroom.Decision
+	// Settled says that the session is not on probation any more: its visitor has sent an earlier request with the ticket.
+	Settled bool
+}
+
+// AdmissionOf returns how the request came to a handler behind [Gateway.Middleware], which asks before it writes anything.
+func AdmissionOf(w http.ResponseWriter) (a Admission) {
+	if h, ok := w.(*handWriter); ok && h.x != nil {
+		a.Decision, a.Settled = h.x.decision, h.x.settled()
+	}
+	return a
+}
+
 // FlushError is for http.ResponseController, Flush for those who ask for http.Flusher.
 func (w *handWriter) FlushError() error {
 	w.finish()

@@ -69,7 +69,9 @@ var table = []tableRow{
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage"}, http: true},
-	{pkg: "bridge/...", imports: []string{".", "api", "manage", "cluster"}, http: true},
+	{pkg: "bridge", imports: []string{"."}},
+	{pkg: "bridge/aws", imports: []string{".", "bridge", "api", "manage", "cluster"}, http: true},
+	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge/aws"
+	"github.com/anteroom/anteroom/bridge/queueit"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/manage"
@@ -55,35 +56,98 @@ func (b bridges) run(ctx context.Context) {
 	all.Wait()
 }
 
-// isBridged reports whether a bridge is for a room.
-func isBridged(c config.AWS, r *anteroom.Room) bool {
-	zone, name, ok := strings.Cut(c.Room, "/")
-	return ok && r.Zone == zone && r.Name == name || r.Name == c.Room
+// isNamed reports whether the section of a bridge names a room.
+func isNamed(in string, r *anteroom.Room) bool {
+	zone, name, ok := strings.Cut(in, "/")
+	return ok && r.Zone == zone && r.Name == name || r.Name == in
 }
 
-// bridged returns what finds the room of a bridge: nil while it is not served; the id is known while there is the room.
-func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
+// namedRoom returns what finds the room that the section of a bridge names: nil while there is none.
+func (s *Server) namedRoom(name string) func() *anteroom.Room {
 	type found struct {
 		in *manage.State
-		id anteroom.RoomID
+		it *anteroom.Room
 	}
 	var last atomic.Pointer[found] // a state with ten thousand rooms is searched once
-	return func() (aws.Room, anteroom.RoomID) {
+	return func() *anteroom.Room {
 		f, state := last.Load(), s.manage.State()
 		if f == nil || f.in != state {
 			f = &found{in: state}
 			for r := range state.Rooms() {
-				if isBridged(c, &r.Room) {
-					f.id = r.ID
+				if isNamed(name, &r.Room) {
+					f.it = &r.Room
 				}
 			}
 			last.Store(f)
 		}
-		if n := s.node.Room(f.id); n != nil {
-			return n, f.id
-		}
-		return nil, f.id
+		return f.it
 	}
+}
+
+// bridged returns what finds the room of a bridge: nil while it is not served; the id is known while there is the room.
+func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
+	named := s.namedRoom(c.Room)
+	return func() (aws.Room, anteroom.RoomID) {
+		r := named()
+		if r == nil {
+			return nil, ""
+		}
+		if n := s.node.Room(r.ID); n != nil {
+			return n, r.ID
+		}
+		return nil, r.ID
+	}
+}
+
+// openQueueIt makes the bridge for connectors of Queue-it, unless there are no events for it. The first rooms are served after it.
+func (s *Server) openQueueIt(cfg config.Config, keys *ticket.Keyring) error {
+	bridge := queueit.Config{CookieName: cfg.CookieName, Space: s.link, Secret: keys.Fixed(ticket.PurposeBridge), Log: s.log,
+		Gateway: func() *gateway.Gateway { return s.gateway }, Keys: s.keyring.Load}
+	for _, c := range cfg.QueueIt {
+		secret, err := os.ReadFile(c.SecretFile)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "queue_it: secret_file: %w", err)
+		}
+		at, err := url.Parse(c.URL)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "queue_it: url: %w", err)
+		}
+		named := s.namedRoom(c.Room)
+		bridge.Events = append(bridge.Events, queueit.Event{Customer: c.CustomerID, ID: c.EventID, URL: at, Secret: strings.TrimSpace(string(secret)),
+			Redeem: c.Redeem, KeepCanceled: c.Cancel == config.CancelKeep, InviteOnly: c.InviteOnly,
+			Room: func() (*anteroom.Room, queueit.Live) {
+				r := named()
+				if r != nil {
+					if n := s.node.Room(r.ID); n != nil {
+						return r, n
+					}
+				}
+				return r, nil
+			}})
+	}
+	for i := range bridge.Events { // which grows no more
+		s.connected = append(s.connected, connected{cfg.QueueIt[i].Room, &bridge.Events[i]})
+	}
+	if len(bridge.Events) > 0 {
+		s.queueIt = queueit.New(bridge)
+	}
+	return nil
+}
+
+// connected is an event for connectors with the name of its room.
+type connected struct {
+	room  string
+	event *queueit.Event
+}
+
+// served returns a room as node and gateway serve it.
+func (s *Server) served(r anteroom.Room) anteroom.Room {
+	for _, c := range s.connected {
+		if isNamed(c.room, &r) {
+			return c.event.Bridged(r)
+		}
+	}
+	return r
 }
 
 // bridgeSessions returns, by room, what finds the session of a request that carries a token of a bridge.
@@ -94,7 +158,7 @@ func (s *Server) bridgeSessions(cfg config.Config, rooms []*manage.Served) map[a
 	out := map[anteroom.RoomID]gateway.FindSession{}
 	for _, c := range cfg.AWS {
 		for _, r := range rooms {
-			if isBridged(c, &r.Room) {
+			if isNamed(c.Room, &r.Room) {
 				out[r.ID] = func(ctx context.Context, authorization string) (anteroom.Ticket, bool) {
 					return s.bridges[c.EventID].Ticket(ctx, authorization)
 				}
@@ -107,6 +171,10 @@ func (s *Server) bridgeSessions(cfg config.Config, rooms []*manage.Served) map[a
 // withBridges answers the public APIs of bridges before the gateway sees the request.
 func (s *Server) withBridges(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.queueIt != nil && s.queueIt.Covers(r) {
+			s.queueIt.ServeHTTP(w, r)
+			return
+		}
 		for _, one := range s.bridges {
 			if one.Covers(r) {
 				one.ServeHTTP(w, r)

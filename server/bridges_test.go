@@ -2,11 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/anteroom/anteroom"
 )
 
 const bridged = `
@@ -135,5 +140,73 @@ func TestNoBridge(t *testing.T) {
 	}
 	if a := r.operate("POST", "/aws/Sample/reset_initial_state", `{"event_id":"Sample"}`); strings.Contains(a.body, "Missing Authentication Token") {
 		t.Errorf("%s %s", a.Status, a.body)
+	}
+}
+
+// A room for connectors is at the queue's host, and nowhere else. Its sessions are the connectors' to end. Changes of the section
+// need a restart, those of the room do not.
+func TestQueueIt(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("sample-secret-0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yaml := fmt.Sprintf(`
+queue_it:
+  - {customer_id: acme, event_id: launch1, room: shop, url: "http://wait.example.com", secret_file: %q, redeem: 30s}
+rooms:
+  - {name: shop, host: shop.example.com, path: /checkout, total_active_users: 1, new_users_per_minute: 100, session_duration: 1h}
+`, secret)
+	r := startServer(t, yaml)
+	jar := map[string]string{}
+	get := func(host, path string) answer {
+		t.Helper()
+		req, err := http.NewRequest("GET", "http://"+r.s.Addresses().Visitors[0]+path, nil)
+		req.Host = host
+		for name, value := range jar {
+			req.AddCookie(&http.Cookie{Name: name, Value: value})
+		}
+		a := r.do(req, err)
+		for _, c := range (&http.Response{Header: a.Header}).Cookies() {
+			jar[c.Name] = c.Value
+		}
+		return a
+	}
+	enter := func() string {
+		t.Helper()
+		at := "/?c=acme&e=launch1&ver=javascript-5.0.1&cver=1&man=shop&t=https%3A%2F%2Fshop.example.com%2Fcheckout"
+		for range 5 {
+			a := get("wait.example.com", at)
+			if at = a.Header.Get("Location"); !strings.HasPrefix(at, "/") {
+				break
+			}
+		}
+		return at
+	}
+	if to := enter(); !strings.HasPrefix(to, "https://shop.example.com/checkout?queueittoken=e_launch1~q_") || !strings.Contains(to, "~ce_false~cv_60~rt_safetynet~h_") {
+		t.Fatal(to)
+	}
+	if a := get("shop.example.com", "/checkout"); a.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("the connector's pages: %s", a.Status)
+	}
+	if a := get("wait.example.com", "/elsewhere"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("elsewhere at the queue's host: %s %s", a.Status, a.body)
+	}
+	if a := get("wait.example.com", "/status/integrationconfig/acme"); !strings.Contains(a.body, `"QueueDomain":"wait.example.com"`) {
+		t.Errorf("%s %s", a.Status, a.body)
+	}
+	for room := range r.s.manage.State().Rooms() {
+		if _, err := (doors{r.s}).Revoke(t.Context(), room.ID, anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Conflict {
+			t.Errorf("revoked: %v", err)
+		}
+	}
+	r.mustReload(strings.Replace(yaml, "session_duration: 1h", "session_duration: 2h", 1))
+	if to := enter(); !strings.Contains(to, "~cv_120~") {
+		t.Errorf("after a reload: %s", to)
+	}
+	mark := r.log.mark()
+	r.mustReload(strings.Replace(yaml, "redeem: 30s", "redeem: 40s", 1))
+	if line := r.log.await(t, mark, "restart"); !strings.Contains(line, "queue_it") {
+		t.Error(line)
 	}
 }

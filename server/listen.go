@@ -105,6 +105,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if !reflect.DeepEqual(cfg.AWS, first.AWS) {
 		keys = append(keys, "aws")
 	}
+	if !reflect.DeepEqual(cfg.QueueIt, first.QueueIt) {
+		keys = append(keys, "queue_it")
+	}
 	if cfg.Analytics != first.Analytics {
 		keys = append(keys, "analytics")
 	}

@@ -106,14 +106,14 @@ func (now inForce) changed(next inForce) (rooms []*manage.Served, ok bool) {
 func (s *Server) prepareRooms(ctx context.Context, changed []*manage.Served, next inForce) (finish func(bool), ok bool, err error) {
 	changes := make([]gateway.RoomChange, len(changed))
 	for i, r := range changed {
-		changes[i] = gateway.RoomChange{Room: r.Room, Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r), Unbounded: r.Unbounded}
+		changes[i] = gateway.RoomChange{Room: s.served(r.Room), Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r), Unbounded: r.Unbounded}
 	}
 	put, ok := s.gateway.PrepareRooms(changes)
 	if !ok {
 		return nil, false, nil
 	}
 	for _, r := range changed {
-		if err := s.node.PrepareRoom(ctx, r.Room); err != nil {
+		if err := s.node.PrepareRoom(ctx, s.served(r.Room)); err != nil {
 			return nil, false, err
 		}
 	}
@@ -123,7 +123,7 @@ func (s *Server) prepareRooms(ctx context.Context, changed []*manage.Served, nex
 		}
 		put()
 		for _, r := range changed {
-			s.node.SettleRoom(r.Room)
+			s.node.SettleRoom(s.served(r.Room))
 		}
 		s.inForce = next
 	}, true, nil
@@ -147,7 +147,7 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 	gw.Unbounded = map[anteroom.RoomID]*rules.Networks{}
 	gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
 	for _, r := range next.rooms {
-		gw.Rooms = append(gw.Rooms, r.Room)
+		gw.Rooms = append(gw.Rooms, s.served(r.Room))
 		if set := enabled(r); set != nil {
 			gw.Rules[r.ID] = set
 		}
@@ -196,7 +196,7 @@ func (s *Server) rooms() (rooms []anteroom.Room) {
 		return nil
 	}
 	for r := range s.manage.State().Rooms() {
-		rooms = append(rooms, r.Room)
+		rooms = append(rooms, s.served(r.Room))
 	}
 	return rooms
 }
@@ -252,6 +252,9 @@ func (d doors) Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.
 	r, err := d.room(id)
 	if err != nil {
 		return false, err
+	}
+	if r.Settings().Redeem > 0 {
+		return false, anteroom.Errorf(anteroom.Conflict, "the application accepts the token of this session until its end; only the connector can cancel it")
 	}
 	return r.EndSession(ctx, visitor)
 }

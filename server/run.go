@@ -170,7 +170,7 @@ func (s *Server) serve() (servers, <-chan error) {
 func (s *Server) visitorServer(cfg config.Config) *h1.Server {
 	srv := s.gateway.Server(s.log)
 	srv.Handler = s.withHealth(srv.Handler)
-	if len(s.bridges) > 0 {
+	if len(s.bridges) > 0 || s.queueIt != nil {
 		srv.Handler = s.withBridges(srv.Handler)
 	}
 	srv.ReadHeaderTimeout = cfg.Timeouts.ReadHeader

@@ -22,6 +22,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics/store"
+	"github.com/anteroom/anteroom/bridge/queueit"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/config"
@@ -72,7 +73,9 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
-	bridges   bridges // do not change after the start
+	bridges   bridges // do not change after the start, nor do the next two
+	queueIt   *queueit.Bridge
+	connected []connected
 	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
@@ -179,6 +182,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.openAnalytics(cfg)
 	s.certs = s.newCertificates(cfg.TLS.ACME)
+	if err := s.openQueueIt(cfg, p.ring); err != nil { // which says how the rooms are served
+		return nil, err
+	}
 	if err := s.useFirst(ctx, p); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,9 @@ func (e *edges) lets(w *world, p *person, page bool) bool {
 	if e == nil {
 		return false
 	}
+	if w.sc.Redeem > 0 { // the application lets in whoever has a token, and all that come here are those who get another one
+		return false
+	}
 	one, ok := e.passes[p.ticket.ID]
 	now := w.now.Add(-e.behind[p.site])
 	if page && now.Sub(one.issued) >= one.expires.Sub(one.issued)/2 {
@@ -73,7 +76,7 @@ func (e *edges) issue(w *world, q *request, d *anteroom.Decision) {
 	}
 	life := set.PassLife()
 	one, ok := e.passes[id]
-	if life < time.Second || ok && q.at.Sub(one.issued) < one.expires.Sub(one.issued)/2 {
+	if life < time.Second || ok && set.Redeem == 0 && q.at.Sub(one.issued) < one.expires.Sub(one.issued)/2 {
 		return
 	}
 	one = pass{q.at, anteroom.TimeOf(q.at.Add(life).Std().Truncate(time.Second))}
@@ -130,10 +133,11 @@ func (e *edges) expire(now anteroom.Time) {
 const logsOut = 0.3
 
 // logOut lets some visitors end their sessions: the origin revokes them, and an edge goes on accepting the pass. Tickets that
-// another client has are left out: it may be let in once more by a door that has yet to hear of the end.
+// another client has are left out: it may be let in once more by a door that has yet to hear of the end. So are the tokens of a bridge,
+// for which such a door would not have a seat.
 func (e *edges) logOut(w *world, who int32) {
 	p := &w.people[who]
-	if e == nil || p.state != inside || p.habits&(clone|clones|replays|parallel|noCookies) != 0 || p.marks&shared != 0 || p.pending > 0 || e.lag.Float64() >= logsOut {
+	if e == nil || w.sc.Redeem > 0 || p.state != inside || p.habits&(clone|clones|replays|parallel|noCookies) != 0 || p.marks&shared != 0 || p.pending > 0 || e.lag.Float64() >= logsOut {
 		return
 	}
 	if id := p.ticket.ID; w.system.revoke(w.nodeOf(p.site), id) {

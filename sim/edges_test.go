@@ -1,6 +1,21 @@
 package sim
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// tokens puts a bridge in front of a world with edges: its tokens are passes for all of the session.
+func tokens(sc Scenario) Scenario {
+	sc.Name += " with tokens"
+	sc.Pass, sc.Redeem = 0, 20*time.Second
+	sc.Changes = slices.Clone(sc.Changes)
+	for i := range sc.Changes {
+		sc.Changes[i].Settings.Pass, sc.Changes[i].Settings.Redeem = 0, sc.Redeem
+	}
+	return sc
+}
 
 // Every promise holds behind edges that accept passes and say nothing of the requests: their clocks are off, cookies are lost and
 // copied, and in drawn worlds anything else goes wrong as well and settings change.
@@ -10,10 +25,12 @@ func TestPasses(t *testing.T) {
 	if !ok {
 		t.Fatal("no such scenario")
 	}
-	worlds = append(worlds, sc)
-	for seed := uint64(1); len(worlds) < 12; seed++ {
+	worlds = append(worlds, sc, tokens(sc))
+	for seed := uint64(1); len(worlds) < 16; seed++ {
 		if sc := Drawn(seed); sc.Pass > 0 {
-			worlds = append(worlds, sc)
+			if worlds = append(worlds, sc); len(worlds) < 12 {
+				worlds = append(worlds, tokens(sc))
+			}
 		}
 	}
 	for _, sc := range worlds {

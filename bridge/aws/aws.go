@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/manage"
 )
@@ -64,7 +65,7 @@ type Config struct {
 type Bridge struct {
 	cfg   Config
 	line  line
-	joins budget
+	joins bridge.Budget
 
 	mu     sync.Mutex
 	ids    requestIDs
@@ -89,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (_ *Bridge, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	b := &Bridge{cfg: cfg, joins: budget{back: map[uint32]anteroom.Time{}}, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
+	b := &Bridge{cfg: cfg, ids: newRequestIDs(cfg.Secret, 0), signed: map[string]tokens{}, issued: map[string]int64{}}
 	b.line = line{space: cfg.Space, key: b.key("line"), room: b.room, custom: cfg.Custom, joins: make(chan chan<- joined)}
 	b.line.known, _, err = b.line.load(ctx)
 	return b, err
@@ -139,7 +140,7 @@ func (b *Bridge) join(r *http.Request, room Room) (requestID string, err error) 
 	if set := room.Settings(); set.Draining || set.QueueingMethod == anteroom.Reject {
 		return "", anteroom.Errorf(anteroom.Denied, "the room takes no new visitors")
 	}
-	if !b.joins.spend(b.cfg.Networks(r), room.Now()) {
+	if !b.joins.Spend(b.cfg.Networks(r), room.Now()) {
 		return "", errTooMany
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), joinTime)

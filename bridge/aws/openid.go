@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
 )
 
@@ -41,7 +42,7 @@ type code struct {
 	Until     int64  `json:"u"`           // seconds since 1970
 }
 
-func (b *Bridge) codes() cipher.AEAD { return sealer(derive(b.cfg.Secret, "code", 0)) }
+func (b *Bridge) codes() cipher.AEAD { return sealer(bridge.Derive(b.cfg.Secret, "code", 0)) }
 
 // openID is what the adapter serves. An answer with the status 0 was written already.
 var openID = map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -149,7 +150,7 @@ func assign(c *call) answer {
 		var b [16]byte
 		rand.Read(b[:])
 		b[6], b[8] = b[6]&15|4<<4, b[8]&63|2<<6
-		return good(member{"api_request_id", uuidText(b)})
+		return good(member{"api_request_id", bridge.UUID(b)})
 	}
 	id, err := c.b.join(c.Request, c.room)
 	switch kind := anteroom.KindOf(err); {

@@ -1,13 +1,12 @@
 package aws
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"encoding/binary"
-	"encoding/hex"
 	"regexp"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 )
 
 // position is a place in line as its request id holds it. Nothing else is kept of it: a request id is a sealed ticket
@@ -34,15 +33,7 @@ type requestIDs struct {
 }
 
 func newRequestIDs(secret [32]byte, generation uint32) requestIDs {
-	return requestIDs{seal: blockOf(derive(secret, "request-id", generation)), names: blockOf(derive(secret, "ticket", 0))}
-}
-
-func blockOf(key [32]byte) cipher.Block {
-	b, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic(err) // only for a key of another length
-	}
-	return b
+	return requestIDs{seal: bridge.Block(bridge.Derive(secret, "request-id", generation)), names: bridge.Block(bridge.Derive(secret, "ticket", 0))}
 }
 
 // isUUID reports whether the bytes have the marks of a UUID of version 4.
@@ -58,7 +49,7 @@ func (k requestIDs) of(p position) string {
 	for k.seal.Encrypt(b[:], b[:]); !isUUID(&b); {
 		k.seal.Encrypt(b[:], b[:])
 	}
-	return uuidText(b)
+	return bridge.UUID(b)
 }
 
 // open returns the position of a request id, or false for one that was not issued since the last reset.
@@ -87,16 +78,8 @@ func (k requestIDs) ticketID(id string) (out anteroom.ID, ok bool) {
 	return out, ok
 }
 
-func uuidText(b [16]byte) string {
-	s := hex.EncodeToString(b[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
-
 // uuidOf reads the lower-case text of a UUID of version 4.
 func uuidOf(s string) (b [16]byte, ok bool) {
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-		return b, false
-	}
-	n, err := hex.Decode(b[:], []byte(s[:8]+s[9:13]+s[14:18]+s[19:23]+s[24:]))
-	return b, err == nil && n == len(b) && isUUID(&b) && uuidText(b) == s
+	b, ok = bridge.ReadUUID(s)
+	return b, ok && isUUID(&b)
 }

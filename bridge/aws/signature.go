@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -38,7 +39,7 @@ type signature struct {
 
 // secretKey returns the secret of a token's access key.
 func (b *Bridge) secretKey(id manage.TokenID) string {
-	key := derive(b.cfg.Secret, "access-key "+string(id), 0)
+	key := bridge.Derive(b.cfg.Secret, "access-key "+string(id), 0)
 	return encode(key[:])
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto"
 	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,25 +16,17 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
 )
 
 // keyBits is the size of the RSA keys, as in the original.
 const keyBits = 2048
 
-// derive makes a secret of one purpose from that of the bridge.
-func derive(secret [32]byte, purpose string, number uint32) [32]byte {
-	h := hmac.New(sha256.New, secret[:])
-	h.Write([]byte(purpose))
-	h.Write([]byte{0})
-	h.Write(binary.BigEndian.AppendUint32(nil, number))
-	return [32]byte(h.Sum(nil))
-}
-
 // sealer encrypts what only this bridge may read. A nonce is random, and of the few million values of one key none is likely
 // to share another's.
 func sealer(key [32]byte) cipher.AEAD {
-	a, err := cipher.NewGCMWithRandomNonce(blockOf(key))
+	a, err := cipher.NewGCMWithRandomNonce(bridge.Block(key))
 	if err != nil {
 		panic(err) // only for a cipher with another block size than AES
 	}
@@ -119,7 +109,7 @@ func (s *signer) verify(token string) (c claims, err error) {
 
 // loadSigner returns the key of the event, and makes it where there is none yet. It is stored under the bridge's secret.
 func loadSigner(ctx context.Context, space cluster.Space, name string, secret [32]byte) (*signer, error) {
-	seal := sealer(derive(secret, "signing-key", 0))
+	seal := sealer(bridge.Derive(secret, "signing-key", 0))
 	for try := range changeTries {
 		e, err := space.Get(ctx, name)
 		if errors.Is(err, cluster.ErrNotFound) {

@@ -51,7 +51,7 @@ var fetchPackages = sync.OnceValue(func() error {
 		return p.Version + p.DevDependencies[name], nil
 	}
 	complete := true
-	for _, name := range []string{"axe-core", "cloudflare"} {
+	for _, name := range []string{"@queue-it/connector-javascript", "axe-core", "cloudflare"} {
 		wanted, err := version(".", name)
 		if err != nil {
 			return err

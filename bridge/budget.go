@@ -1,4 +1,4 @@
-package aws
+package bridge
 
 import (
 	"maps"
@@ -22,19 +22,22 @@ const (
 // widths say how many addresses' worth of joins a network has: an address, and the wider networks of [anteroom.Networks].
 var widths = [len(anteroom.Networks{})]time.Duration{1, 4, 8}
 
-// budget bounds how often each network joins at this node. It remembers the networks that have joined lately, by the moment at
-// which all their joins are back.
-type budget struct {
+// Budget bounds how often each network joins at this node, or asks for something else of that cost. It remembers the networks
+// that have joined lately, by the moment at which all their joins are back. The zero value is ready. Safe for concurrent use.
+type Budget struct {
 	mu    sync.Mutex
 	back  map[uint32]anteroom.Time
 	swept anteroom.Time
 }
 
-// spend takes a join from the budgets of a client's networks, and reports whether each had one. Otherwise it takes none. A
+// Spend takes a join from the budgets of a client's networks, and reports whether each had one. Otherwise it takes none. A
 // network that is zero has no bound, nor has one that comes when maxNetworks are remembered.
-func (b *budget) spend(networks anteroom.Networks, now anteroom.Time) bool {
+func (b *Budget) Spend(networks anteroom.Networks, now anteroom.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.back == nil {
+		b.back = map[uint32]anteroom.Time{}
+	}
 	if len(b.back) >= maxNetworks && now.Sub(b.swept) >= time.Second {
 		maps.DeleteFunc(b.back, func(_ uint32, at anteroom.Time) bool { return at <= now })
 		b.swept = now

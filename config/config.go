@@ -228,12 +228,12 @@ type QueueIt struct {
 	URL        string        `key:"url" required:"true" doc:"URL of the queue's host, like https://wait.example.com. Connectors have its name as their queue domain. Several events may share it; it serves nothing else."`
 	SecretFile string        `key:"secret_file" required:"true" file:"true" doc:"File with the secret key of the connectors, which signs tokens."`
 	Redeem     time.Duration `key:"redeem" default:"1m" min:"10s" max:"10m" doc:"How long a visitor may take from the queue's host to the application. The clocks of both must agree within that time. A seat is held for that much longer."`
-	Cancel     string        `key:"cancel" default:"free" enum:"free,keep" doc:"What a cancellation by a connector does. free: the session ends, and its seat is free at once. keep: the seat is held until the token is over, for visitors could cancel with an address of their own and keep their cookie."`
+	Cancel     string        `key:"cancel" default:"keep" enum:"keep,free" doc:"What a cancellation by a connector does. keep: the seat is held until the token is over. free: the session ends, and its seat is free at once; a visitor who cancels by hand and keeps the connector's cookie is then inside beyond the limit."`
 	InviteOnly bool          `key:"invite_only" default:"false" doc:"Admit only visitors with an enqueue token (QT1), each once."`
 }
 
-// CancelKeep is the value of QueueIt.Cancel that keeps the seats of canceled sessions.
-const CancelKeep = "keep"
+// CancelFree is the value of QueueIt.Cancel that frees the seats of canceled sessions.
+const CancelFree = "free"
 
 // Health is the key "health" of a site.
 type Health struct {

@@ -114,7 +114,7 @@ func (s *Server) openQueueIt(cfg config.Config, keys *ticket.Keyring) error {
 		}
 		named := s.namedRoom(c.Room)
 		bridge.Events = append(bridge.Events, queueit.Event{Customer: c.CustomerID, ID: c.EventID, URL: at, Secret: strings.TrimSpace(string(secret)),
-			Redeem: c.Redeem, KeepCanceled: c.Cancel == config.CancelKeep, InviteOnly: c.InviteOnly,
+			Redeem: c.Redeem, FreeCanceled: c.Cancel == config.CancelFree, InviteOnly: c.InviteOnly,
 			Room: func() (*anteroom.Room, queueit.Live) {
 				r := named()
 				if r != nil {

@@ -41,8 +41,9 @@ type Event struct {
 	// Redeem is how long a visitor may take from the queue's host to the application, at least 10 s. The clocks of both may
 	// differ by less.
 	Redeem time.Duration
-	// KeepCanceled leaves a seat taken when a connector cancels the session.
-	KeepCanceled bool
+	// FreeCanceled frees the seat when a connector cancels the session. Cancellations are not signed, so the limit then holds only
+	// as long as visitors make none by hand.
+	FreeCanceled bool
 	// InviteOnly admits only visitors with an enqueue token.
 	InviteOnly bool
 	// Room returns the room as it is for operators, and what serves it; nil while it is not served.

@@ -199,7 +199,7 @@ func (b *Bridge) cancel(w http.ResponseWriter, r *http.Request) {
 		event, queueID, _ := strings.Cut(name, "~")
 		e := b.named(r, customer, event)
 		id, ok := b.sessionOf(queueID)
-		if _, live := e.Room(); ok && live != nil && !e.KeepCanceled {
+		if _, live := e.Room(); ok && live != nil && e.FreeCanceled {
 			if _, err := live.EndSession(r.Context(), id); err != nil { // the seat comes free at its time
 				b.warn("a session could not be canceled", "event", e.ID, "error", err)
 			}

@@ -50,7 +50,7 @@ func startConnected(t *testing.T, settings string, skew time.Duration) *connecte
 	if err := os.WriteFile(secret, []byte(connectorSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.others = fmt.Sprintf("trusted_proxies: [127.0.0.1]\nqueue_it:\n  - {customer_id: acme, event_id: launch1, room: sale, url: \"https://wait.example.com\", secret_file: %q}", secret)
+	p.others = fmt.Sprintf("trusted_proxies: [127.0.0.1]\nqueue_it:\n  - {customer_id: acme, event_id: launch1, room: sale, url: \"https://wait.example.com\", secret_file: %q, cancel: free}", secret)
 	p.environment = []string{"ANTEROOM_API_TOKEN=" + operatorToken}
 	p.configure("  - {name: sale, host: shop.example.com, path: /checkout, " + settings + "}")
 	p.start()

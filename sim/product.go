@@ -858,11 +858,11 @@ func (x *product) silence(node int32) time.Duration {
 }
 
 func (x *product) roomTime(node int32) (anteroom.Time, bool) {
-	p := x.holder(x.doors[node].site)
-	if p == nil || !p.clock.Synced() {
-		return 0, false
+	d := &x.doors[node]
+	if p := x.holder(d.site); p != nil && p.clock.Synced() {
+		return p.room(x.w.now), true
 	}
-	return p.room(x.w.now), true
+	return d.room(x.w.now), d.clock.Synced()
 }
 
 // nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's

@@ -42,7 +42,7 @@ type system interface {
 	inLine(id anteroom.ID) bool
 	// silence is how long a node has been out of touch with its site.
 	silence(node int32) time.Duration
-	// roomTime is what the site of a node takes for the time, once it has heard a coordinator.
+	// roomTime is what the site of a node takes for the time, once it has heard a coordinator; without a process of the site, what the node does.
 	roomTime(node int32) (t anteroom.Time, known bool)
 	// settled says that every unit is back which nobody uses; while a grant is on its way, it is nowhere.
 	settled() bool

@@ -142,14 +142,14 @@ func (s *Site) lasting(now anteroom.Time, slot uint32) bool {
 	return now < g.sure.Add(s.settings.SessionDuration-awayMargin)
 }
 
-// sweepGuests forgets those who have been away for a session. It looks at a tenth of them.
+// sweepGuests forgets those whose sessions are over. It looks at a tenth of them.
 func (s *Site) sweepGuests(now anteroom.Time) {
 	if s.guests.len() == 0 {
 		return
 	}
 	end := s.guestPos + s.guests.next/10 + 1
 	s.guests.eachBetween(s.guestPos, end, func(slot uint32) {
-		if g := s.guests.at(slot); now >= max(g.sure, g.seen).Add(s.settings.SessionDuration) {
+		if g := s.guests.at(slot); now >= lapse(&s.settings, g.accepted, max(g.sure, g.seen)) {
 			s.guests.remove(slot)
 		}
 	})

@@ -235,7 +235,7 @@ func (x *product) request(r uint32) {
 	dec, held := d.door.Visit(d.room(w.now), q.visit)
 	if held == 0 {
 		if dec.Verdict == anteroom.Admit && w.judge.flows() {
-			x.agrees(d, dec.Ticket.ID)
+			x.agrees(d, &dec.Ticket)
 		}
 		if q.opens && dec.Verdict == anteroom.Wait {
 			d.streams[q.person] = dec.Ticket.ID
@@ -247,14 +247,15 @@ func (x *product) request(r uint32) {
 	x.flush(int(node))
 }
 
-// agrees holds a door to its site: whom it lets in has a session there.
-func (x *product) agrees(d *doorProcess, id anteroom.ID) {
+// agrees holds a door to its site: whom it lets in has a session there. A guest whose session is not renewed comes in by the cookie
+// while home does not answer, for home holds the seat until its end.
+func (x *product) agrees(d *doorProcess, t *anteroom.Ticket) {
 	s := x.holder(d.site)
-	if s == nil {
+	if s == nil || x.w.judge.set.DisableSessionRenewal && engine.Guest(x.sites[d.site].key.Name, t) {
 		return
 	}
-	_, ok := s.desk.Site().Session(id)
-	ok = ok || s.desk.Site().Hosts(id)
+	_, ok := s.desk.Site().Session(t.ID)
+	ok = ok || s.desk.Site().Hosts(t.ID)
 	x.w.judge.look(checkAgree, ok, func() string { return "a door lets in a session that its site does not know" })
 }
 
@@ -858,11 +859,11 @@ func (x *product) silence(node int32) time.Duration {
 }
 
 func (x *product) roomTime(node int32) (anteroom.Time, bool) {
-	d := &x.doors[node]
-	if p := x.holder(d.site); p != nil && p.clock.Synced() {
-		return p.room(x.w.now), true
+	p := &x.doors[node].process
+	if holder := x.holder(x.doors[node].site); holder != nil {
+		p = &holder.process
 	}
-	return d.room(x.w.now), d.clock.Synced()
+	return p.room(x.w.now), p.clock.Synced()
 }
 
 // nodeDies ends a node: requests fail and streams break. Its site hears of it when the node's

@@ -590,8 +590,11 @@ func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn) error {
 	}
 	for {
 		streams, err := lookStreams(ctx, nc, "", false)
-		if err != nil {
-			return err
+		if err != nil { // NATS lists none while one of them has no leader
+			if !pause(ctx, minBackoff) {
+				return fmt.Errorf("%w: %w", cluster.ErrUnavailable, err)
+			}
+			continue
 		}
 		rest := 0
 		for _, s := range streams {

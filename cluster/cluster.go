@@ -178,6 +178,9 @@ type Health struct {
 	SiteName string
 	Site     Touch // to the store of the site: journals and Site()
 	Shared   Touch // to the place where the shared space is written
+	// CutOff reports that this process runs one of several cores of its site and hears no other: what it asks or tells the
+	// site is lost.
+	CutOff bool
 }
 
 // Touch is the state of one connection.

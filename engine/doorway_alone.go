@@ -194,12 +194,21 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 }
 
 func (x *Doorway) page(now anteroom.Time, t anteroom.Ticket, why anteroom.Reason) anteroom.Decision {
-	f := x.door.figures
+	f, s := x.door.figures, &x.door.settings
 	rank := f.Rank(t.Arrival)
 	if !x.figured { // nothing has been heard of the line
 		rank = -1
 	}
-	return waitFor(now, t, why, x.door.settings, f, rank, f.Waiting)
+	d := waitFor(now, t, why, *s, f, rank, f.Waiting)
+	if x.quiet(now) && d.Refresh > MinInterval && s.Refresh == 0 && !held(s) && Near(&d, s) {
+		comeBack(&d, MinInterval, s.PlaceHold) // another door is perhaps in touch with the site
+	}
+	return d
+}
+
+// Near reports whether the turn of somebody who waits in line may come within StreamNear.
+func Near(d *anteroom.Decision, s *anteroom.Settings) bool {
+	return d.AheadKnown && s.NewUsersPerMinute > 0 && time.Duration(d.Ahead)*time.Minute/time.Duration(s.NewUsersPerMinute) < StreamNear
 }
 
 // waiting shows the page to somebody who has a place, and keeps it.

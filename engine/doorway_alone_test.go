@@ -425,3 +425,26 @@ func TestStreamThatOpensWhenTheSiteIsJustBack(t *testing.T) {
 	}
 	t.Errorf("the site does not hear of the stream, but of %d requests", len(m.Visits))
 }
+
+// Whose turn may come soon is told to come back soon by a door that does not hear its site: another door perhaps does.
+func TestDoorWithoutItsSiteSendsNobodyNearTheFrontAway(t *testing.T) {
+	t.Parallel()
+	const now = anteroom.Time(1_800_000_000_000_000)
+	for _, c := range []struct {
+		name   string
+		ahead  uint32
+		silent bool
+		long   bool
+	}{{"in touch", 15, false, true}, {"near the front", 15, true, false}, {"far from the front", 30, true, true}} {
+		x := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 60, PlaceHold: time.Minute})
+		f := Figures{At: now, Number: 1, Waiting: 200, Known: true, Step: baseStep, Released: 1000, Seconds: []SecondCount{{Second: int64(now)/1e6 - 60, Before: c.ahead, Count: 1}}}
+		x.Receive(now, ToDoor{Site: hereKey, Mode: Queue, Figures: &f, Now: now})
+		if c.silent {
+			x.silence = now.Add(-askAgain)
+		}
+		d := x.page(now, anteroom.Ticket{ID: anteroom.ID{1}, Arrival: now.Add(-time.Minute)}, anteroom.ReasonWaiting)
+		if d.Ahead != int(c.ahead) || (d.Refresh > MinInterval) != c.long || d.Ticket.Next != now.Add(d.Refresh) {
+			t.Errorf("%s: %d ahead, back in %v", c.name, d.Ahead, d.Refresh)
+		}
+	}
+}

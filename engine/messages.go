@@ -326,7 +326,7 @@ const (
 	MinInterval   = 2 * time.Second
 	MaxInterval   = 120 * time.Second
 	DrawInterval  = 20 * time.Second
-	StreamNear    = 20 * time.Second
-	holdLine      = 10 // a line this short holds requests
+	StreamNear    = 20 * time.Second // a turn that comes sooner is near
+	holdLine      = 10               // a line this short holds requests
 	nearFront     = 2 * time.Second
 )

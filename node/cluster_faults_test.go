@@ -103,6 +103,49 @@ func TestANodeThatReachesNobody(t *testing.T) {
 	}
 }
 
+// A node that is cut off ends the streams of those whose turn may come meanwhile: at another node they are called.
+func TestStreamsNearTheFrontLeaveANodeThatIsCutOff(t *testing.T) {
+	room := shop
+	room.NewUsersPerMinute = 6
+	together(t, room, three, func(t *testing.T, g *group) {
+		p := g.other("dublin", g.holder("dublin"))
+		for range 2 {
+			newGuest().want(t, p, anteroom.Admit)
+		}
+		first, last := newGuest(), newGuest()
+		open := func(v *guest) <-chan anteroom.Decision {
+			d, updates := p.Room(shop.ID).Watch(t.Context(), v.visit())
+			v.take(d)
+			return updates
+		}
+		streams := []<-chan anteroom.Decision{open(first)}
+		for range 5 {
+			newGuest().want(t, p, anteroom.Wait)
+		}
+		pass(2 * time.Second)
+		streams = append(streams, open(last))
+		g.world.CutNode(p.name, memlink.Both)
+		pass(2 * tickEvery)
+		for i, updates := range streams {
+			open := true
+			for more := true; more; {
+				select {
+				case _, open = <-updates:
+					more = open
+				default:
+					more = false
+				}
+			}
+			if open != (i == 1) {
+				t.Errorf("stream %d goes on: %v; want only the last in line to stay", i, open)
+			}
+		}
+		if open(first) != nil {
+			t.Error("it opens another stream for the first in line")
+		}
+	})
+}
+
 // A site that is cut off admits from the units that it holds, and no more.
 func TestASiteThatIsCutOff(t *testing.T) {
 	room := shop

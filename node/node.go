@@ -66,6 +66,7 @@ type Node struct {
 	streams atomic.Int64
 	figures figures
 	lenient atomic.Bool // set by AdmitUnrecorded
+	cutOff  atomic.Bool // no other core of the site is heard
 
 	kept time.Duration // retention of the journal; guarded by apply
 	// until is the time up to which the journal records everything, as far as it knows.
@@ -391,6 +392,10 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		// Places change with every admission. Sending each change would cost more than all decisions, and a visitor
 		// reads one in two seconds.
 		places := now.Sub(place) >= placeEvery
+		if n.member != nil {
+			cut := n.member.link.Health().CutOff
+			places = n.cutOff.Swap(cut) != cut || places
+		}
 		if places {
 			place = now
 		}

@@ -295,8 +295,8 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 
 // Watch opens the visitor's stream: it counts as presence, and a turn is announced at once. The decision is that of
 // Decide. While the place changes, an update follows about every two seconds, and one with Verdict Admit when it is the
-// visitor's turn; the next request then enters. The channel closes when ctx ends, when the visitor was called, or when
-// the room goes away. A nil channel means that no stream is available now (see the decision): poll.
+// visitor's turn; the next request then enters. The channel closes when ctx ends, when the visitor was called, when
+// the room goes away, or when another node serves the visitor better. A nil channel means that no stream is available now (see the decision): poll.
 func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
 	// Counted before the decision, so that a rush of requests cannot pass the limit together.
 	if r.node.streams.Add(1) > anteroom.MaxStreams {
@@ -315,7 +315,7 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Since the decision, the room may have closed or the visitor may have been called.
-	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits {
+	if _, waits := r.machine.Look(r.now(), d.Ticket); r.closed || !waits || r.elsewhere(&d) {
 		r.node.streams.Add(-1)
 		r.machine.CloseStream(r.now(), d.Ticket.ID)
 		r.settle()
@@ -368,6 +368,10 @@ func (r *Room) places(now anteroom.Time) {
 				break
 			}
 			r.complete(&d)
+			if r.elsewhere(&d) {
+				r.drop(id)
+				break
+			}
 			if d.InForce == w.last.InForce && d.Verdict == w.last.Verdict && d.Ahead == w.last.Ahead &&
 				// The page shows rounded minutes: a change of seconds is not worth a message to thousands of streams.
 				d.WaitTime.Round(10*time.Second) == w.last.WaitTime.Round(10*time.Second) &&
@@ -384,6 +388,12 @@ func (r *Room) places(now anteroom.Time) {
 			w.ticket.Told = d.Ticket.Told // a shown place never gets worse
 		}
 	}
+}
+
+// elsewhere reports whether somebody who waits is better off at another node, which the page finds when its stream ends: this one
+// hears nothing of its site, and the visitor's turn may come meanwhile. The caller holds the lock.
+func (r *Room) elsewhere(d *anteroom.Decision) bool {
+	return r.node.cutOff.Load() && engine.Near(d, &r.schedule.inForce.Settings)
 }
 
 // drop ends all streams of a visitor. The caller holds the lock.

@@ -85,7 +85,7 @@ func (l *link) Health() cluster.Health {
 	}
 	node := l.world.cutNodes[l.node]
 	h := cluster.Health{Alone: l.world.alone, Hub: l.site.hub, SiteName: l.site.name, Site: touch(node.cut, node.since), Shared: touch(node.cut|l.site.cut, l.site.since)}
-	if node.cut != None {
+	if h.CutOff = node.cut != None; h.CutOff {
 		h.Shared.Since, h.Shared.Lag = node.since, h.Site.Lag
 	}
 	return h

@@ -67,7 +67,7 @@ func (j *joined) watchSite() {
 
 // Health says what the link knows of its touch with the stores.
 func (j *joined) Health() cluster.Health {
-	h := cluster.Health{Hub: j.att.isHub(), SiteName: j.att.siteOf()}
+	h := cluster.Health{Hub: j.att.isHub(), SiteName: j.att.siteOf(), CutOff: j.att.deaf.Load()}
 	var heard time.Time
 	h.Site, _ = j.touch.site.state()
 	h.Shared, heard = j.touch.shared.state()

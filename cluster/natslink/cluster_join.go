@@ -19,6 +19,9 @@ const (
 	alonePatience = 3 * time.Second
 	// closeBound is how long Close waits for Raft leaders to be handed to other cores.
 	closeBound = 10 * time.Second
+
+	// lingerFor is how long a core that has stepped aside serves the store after its process has given up its roles.
+	lingerFor = 250 * time.Millisecond
 )
 
 // joined is a process's link into a cluster.
@@ -288,6 +291,9 @@ func (j *joined) Close() error {
 		j.stop()
 		j.work.Wait()
 		j.books.store.nc.Close()
+		if j.att.aside.Load() { // those who take the roles read what this core serves
+			time.Sleep(lingerFor)
+		}
 		j.closeErr = errors.Join(closeAttachment(j.att), j.copy.close())
 	})
 	return j.closeErr

@@ -22,9 +22,9 @@ const (
 	// tryBound is the longest that one request of a call waits: it may have gone to a server that
 	// has just fallen silent.
 	tryBound = time.Second
-	// publishBound is the same for a write. One that was under way when the leader changed is never answered, and is as
-	// well repeated soon: it is done once, however often it is sent.
-	publishBound = 300 * time.Millisecond
+	// soonBound is the same for a write, and for the first try of a read: one that was under way when the leader changed or
+	// a server ended is never answered. Both are as well repeated soon: a write is done once, however often it is sent.
+	soonBound = 300 * time.Millisecond
 
 	minBackoff = 20 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
@@ -54,8 +54,9 @@ type store struct {
 	// begins every subject of the stream; and what must come before it in a publish from
 	// another domain
 	subjects, put string
-	full          string   // what to say when the stream is full
-	cores         []string // keys that this process may not write, see coresShared
+	full          string      // what to say when the stream is full
+	cores         []string    // keys that this process may not write, see coresShared
+	deaf          func() bool // says that an answer would not be heard; nil: never
 }
 
 func apiOf(domain string) string {
@@ -104,6 +105,9 @@ func (s *store) unreachable(err error) error {
 func (s *store) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if !s.nc.IsConnected() {
 		return nil, s.unreachable(fmt.Errorf("no connection (%s)", s.nc.Status()))
+	}
+	if s.deaf != nil && s.deaf() {
+		return nil, s.unreachable(errors.New("this core hears no other"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
 	defer cancel()
@@ -157,7 +161,7 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	if ttl > 0 {
 		m.Header.Set(headerTTL, ttl.String())
 	}
-	bounded, cancel := context.WithTimeout(ctx, publishBound)
+	bounded, cancel := context.WithTimeout(ctx, soonBound)
 	defer cancel()
 	reply, err := s.request(bounded, m)
 	if err != nil {
@@ -200,7 +204,12 @@ func (s *store) get(ctx context.Context, question map[string]any) (row, error) {
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err := s.ask(ctx, "STREAM.MSG.GET."+s.stream, question, &answer)
+	soon, cancel := context.WithTimeout(ctx, soonBound)
+	defer cancel()
+	err := s.ask(soon, "STREAM.MSG.GET."+s.stream, question, &answer)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = s.ask(ctx, "STREAM.MSG.GET."+s.stream, question, &answer)
+	}
 	if e, ok := errors.AsType[*apiError](err); ok && e.ErrCode == codeNoMessage {
 		return row{}, errMissing
 	}
@@ -227,6 +236,18 @@ func (s *store) last(ctx context.Context, subject string) (row, error) {
 func (s *store) batch(ctx context.Context, question map[string]any) ([]row, error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
+	if question["batch"] == nil {
+		question["batch"], question["max_bytes"] = batchRecords, batchBytes
+	}
+	records, err := s.readBatch(ctx, question, soonBound)
+	if len(records) == 0 && errors.Is(err, nats.ErrTimeout) && ctx.Err() == nil {
+		return s.readBatch(ctx, question, tryBound)
+	}
+	return records, err
+}
+
+// readBatch is one try of batch, which waits so long for the first message.
+func (s *store) readBatch(ctx context.Context, question map[string]any, patience time.Duration) ([]row, error) {
 	if !s.nc.IsConnected() {
 		return nil, s.unreachable(fmt.Errorf("no connection (%s)", s.nc.Status()))
 	}
@@ -239,9 +260,6 @@ func (s *store) batch(ctx context.Context, question map[string]any) ([]row, erro
 	if err := sub.SetPendingLimits(-1, -1); err != nil { // the request bounds it
 		return nil, s.unreachable(err)
 	}
-	if question["batch"] == nil {
-		question["batch"], question["max_bytes"] = batchRecords, batchBytes
-	}
 	data, err := json.Marshal(question)
 	if err != nil {
 		return nil, err
@@ -251,13 +269,14 @@ func (s *store) batch(ctx context.Context, question map[string]any) ([]row, erro
 	}
 	var records []row
 	for before := "0"; ; {
-		m, err := sub.NextMsg(tryBound)
+		m, err := sub.NextMsg(patience)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return records, s.unreachable(err)
 		}
+		patience = tryBound
 		status := m.Header.Get(statusHeader)
 		switch status {
 		case "", "204":

@@ -200,6 +200,7 @@ func StepAside(ctx context.Context, l cluster.Link) {
 		return
 	}
 	a := j.att
+	a.aside.Store(true)
 	srv := a.server.srv()
 	for again := false; ; again = true {
 		leads := srv.JetStreamIsLeader()

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -18,8 +19,9 @@ import (
 // the first message of it that arrives again ends the leaders of all others, so no store takes writes for two seconds
 // more. A leader whose messages arrive while it hears nothing keeps the others from electing one for 4 to 6 s. And when a
 // leader is gone, the others wait for 1 to 2 s, each for a time of its own, and again if two of them stand at once.
-// So cores tell each other several times a second that they are there. Whoever hears nobody stands in no election and
-// gives up what it leads; whoever hears others, but not a leader, has one elected at once.
+// So cores tell each other several times a second that they are there. Whoever hears nobody stands in no election,
+// gives up what it leads and writes nothing, for it would not hear the answer. Whoever hears others, but not a leader, or
+// hears of one that it hears nobody, has another one elected at once.
 const (
 	hereEvery = 100 * time.Millisecond
 	// deafAfter is how long a core is not heard until it counts as gone: less than the shortest time after which an
@@ -31,7 +33,12 @@ const (
 	// goneFor is how long a core is not heard until it is forgotten: by then it leads nothing.
 	goneFor = 10 * time.Second
 
+	// doubtAfter is how long a core hears nobody until it says so.
+	doubtAfter = 3 * hereEvery
+
 	subjectHere = "anteroom.here"
+	// hearsNobody ends the message of a core that has not heard any other for a moment.
+	hearsNobody = " hears nobody"
 )
 
 // raftNode returns the part that the server has in a group, or nil.
@@ -41,9 +48,9 @@ func raftNode(s *server.Server, group string) server.RaftNode
 
 // hearing is what a core hears of the others. Cores are named as in Raft groups.
 type hearing struct {
-	server *coreServer
-	own    string
-	start  time.Time
+	att   *attachment
+	own   string
+	start time.Time
 
 	mu    sync.Mutex
 	heard map[string]time.Duration // when last, since start
@@ -56,7 +63,7 @@ type hearing struct {
 // hearCores follows which other cores are there until the connection is closed. A core that has heard nobody yet stands in
 // elections: it may be the first one to start.
 func (a *attachment) hearCores() error {
-	h := &hearing{server: a.server, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
+	h := &hearing{att: a, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
 		aside: map[string]server.RaftNode{}, stood: map[string]string{}}
 	_, err := a.system.Subscribe(subjectHere, func(m *nats.Msg) { h.hear(string(m.Data)) })
 	if err != nil {
@@ -69,21 +76,35 @@ func (a *attachment) hearCores() error {
 			if a.system.IsClosed() {
 				return
 			}
-			a.system.Publish(subjectHere, []byte(h.own)) // an error means that nobody hears it
+			a.system.Publish(subjectHere, h.here()) // an error means that nobody hears it
 			h.look()
 		}
 	}()
 	return nil
 }
 
-func (h *hearing) hear(core string) {
+// here is what this core says.
+func (h *hearing) here() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last != 0 && time.Since(h.start)-h.last >= doubtAfter {
+		return []byte(h.own + hearsNobody)
+	}
+	return []byte(h.own)
+}
+
+// hear takes what another core says. One that hears nobody is as good as gone.
+func (h *hearing) hear(says string) {
+	core, deaf := strings.CutSuffix(says, hearsNobody)
 	if core == h.own {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = time.Since(h.start)
-	h.heard[core] = h.last
+	if !deaf {
+		h.heard[core] = h.last
+	}
 }
 
 // look acts on what is heard now.
@@ -100,9 +121,12 @@ func (h *hearing) look() {
 		}
 	}
 	h.mu.Unlock()
+	alone := last == 0 || len(h.att.coreList()) < 2
+	deaf := !alone && now-last >= deafAfter
+	h.att.deaf.Store(deaf)
 	switch {
-	case last == 0:
-	case now-last >= deafAfter:
+	case alone:
+	case deaf:
 		h.groups(h.standAside)
 	default:
 		for _, n := range h.aside {
@@ -120,7 +144,7 @@ func (h *hearing) look() {
 // groups calls do with each group that this core is in.
 func (h *hearing) groups(do func(group string, is server.RaftzGroup)) {
 	for _, account := range []string{accountSite, accountShared, accountSystem} {
-		status := h.server.srv().Raftz(&server.RaftzOptions{AccountFilter: account})
+		status := h.att.server.srv().Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {
 			continue
 		}
@@ -134,7 +158,7 @@ func (h *hearing) groups(do func(group string, is server.RaftzGroup)) {
 
 // standAside takes this core out of the elections of a group, and gives up its lead.
 func (h *hearing) standAside(group string, is server.RaftzGroup) {
-	n := raftNode(h.server.srv(), group)
+	n := raftNode(h.att.server.srv(), group)
 	if n == nil || is.Observer || h.aside[group] == n {
 		return
 	}
@@ -150,7 +174,7 @@ func (h *hearing) stand(group string, is server.RaftzGroup, silent map[string]ti
 	if stood, ok := h.stood[group]; is.Observer || ok && stood == is.Leader || !stands(h.own, group, is, silent) {
 		return
 	}
-	if n := raftNode(h.server.srv(), group); n != nil && n.CampaignImmediately() == nil {
+	if n := raftNode(h.att.server.srv(), group); n != nil && n.CampaignImmediately() == nil {
 		h.stood[group] = is.Leader
 	}
 }

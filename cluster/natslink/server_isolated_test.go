@@ -3,10 +3,13 @@ package natslink
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/anteroom/anteroom/cluster"
 )
 
 // standing returns in how many of its groups the core stands in elections, and in how many it does not.
@@ -50,12 +53,36 @@ func TestACoreThatHearsNobodyStandsAside(t *testing.T) {
 	stop(t, cores[0])
 	stop(t, cores[1])
 	within(t, 10*time.Second, until(func(stands, aside int) bool { return stands == 0 && aside > 1 }))
+	keys, _ := siteStore(last)
+	if _, err := keys.publish(t.Context(), keys.subjects+"key", nil, 0, 0); !errors.Is(err, cluster.ErrUnavailable) || !strings.Contains(err.Error(), "hears no other") {
+		t.Errorf("a write: %v", err)
+	}
 	for _, cfg := range cfgs[:2] {
 		start(t, cfg)
 	}
 	within(t, 20*time.Second, until(func(stands, aside int) bool { return stands > 1 && aside == 0 }))
 	within(t, 30*time.Second, last.ready)
 	keep(t, last, last.shared, hubDomain, "shared")
+}
+
+// TestWhoHearsNobodyCountsAsGone: it says so, and is still a reason for the others to believe that they are heard.
+func TestWhoHearsNobodyCountsAsGone(t *testing.T) {
+	t.Parallel()
+	past := time.Now().Add(-time.Minute)
+	deaf := &hearing{own: "deaf", start: past, heard: map[string]time.Duration{}}
+	other := &hearing{own: "other", start: past, heard: map[string]time.Duration{}}
+	if says := string(deaf.here()); says != "deaf" {
+		t.Errorf("a core that starts says %q", says)
+	}
+	deaf.hear("other")
+	if says := string(deaf.here()); says != "deaf" {
+		t.Errorf("a core that hears another says %q", says)
+	}
+	deaf.last -= doubtAfter
+	other.hear(string(deaf.here()))
+	if _, heard := other.heard["deaf"]; heard || other.last == 0 {
+		t.Errorf("a core that hears nobody is heard: %v; anybody: %v", heard, other.last)
+	}
 }
 
 // TestWhoStands: one core after the other, in an order that all of them know, and nobody while the leader is heard.

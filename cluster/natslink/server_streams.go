@@ -34,16 +34,17 @@ func sharedStore(att *attachment, domain string) (*store, int64) {
 	if domain != "" {
 		s.put = s.api
 	}
+	s.deaf = func() bool { return att.deaf.Load() && att.isHub() }
 	return s, keysSpace(att)
 }
 
 func siteStore(att *attachment) (*store, int64) {
 	bucket := att.siteName + "_site"
-	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + "."}, keysSpace(att)
+	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + ".", deaf: att.deaf.Load}, keysSpace(att)
 }
 
 func bookStore(att *attachment) (*store, int64) {
-	return &store{nc: att.site, api: apiOf(""), stream: att.siteName + "_journal", subjects: att.siteName + ".journal."}, spaceOf(att) / 4 * 3
+	return &store{nc: att.site, api: apiOf(""), stream: att.siteName + "_journal", subjects: att.siteName + ".journal.", deaf: att.deaf.Load}, spaceOf(att) / 4 * 3
 }
 
 // keysSpace is what the shared keys, and those of the site, may take.

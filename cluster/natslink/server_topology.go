@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -106,7 +107,9 @@ type attachment struct {
 	// siteName and sharedName begin the names of streams, and with a dot the subjects, of
 	// this site and of the whole cluster: other clusters may use the same accounts.
 	siteName, sharedName string
-	core                 bool // a server runs in this process
+	core                 bool        // a server runs in this process
+	deaf                 atomic.Bool // the core in this process hears no other
+	aside                atomic.Bool // others lead what this core led, see StepAside
 
 	closing  sync.Once
 	closeErr error

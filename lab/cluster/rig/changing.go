@@ -68,6 +68,19 @@ func changing() []Case {
 	restart.Room, restart.Pauses = Room{Active: 4000, PerMinute: 600, Session: time.Minute}, Pause{Median: time.Second / 2, Worst: time.Second / 2}
 	restart.Flows = []Flow{{To: restart.Length, PerMinute: 590}, {From: time.Minute, To: 65 * time.Second, Visitors: 150}}
 	cases = append(cases, restart)
+	// silent is a run in which one core after the other has a fault for eight seconds.
+	silent := func(name, about string, length, rest time.Duration, pauses Pause, fault func(context.Context, *Cluster, *Node) (undo func() error, err error)) {
+		one := run(name, about, length, twoChanges, silencing(10, 8*time.Second, rest, fault))
+		// Seats of sessions that a silent node may have let in stay taken on purpose, so here it is the rate
+		// that holds the line up: evenly, for the first minute brings as many as it allows.
+		one.Room, one.Pauses = Room{Active: 2000, PerMinute: 120, Session: time.Minute}, pauses
+		one.Flows = []Flow{{To: one.Length, PerMinute: 118}, {From: time.Minute, To: 80 * time.Second, Visitors: 150}}
+		cases = append(cases, one)
+	}
+	cutOff := func(_ context.Context, c *Cluster, n *Node) (func() error, error) {
+		c.CutNode(n, true)
+		return func() error { c.CutNode(n, false); return nil }, nil
+	}
 	for _, way := range []struct {
 		name, about string
 		fault       func(context.Context, *Cluster, *Node) (undo func() error, err error)
@@ -78,23 +91,17 @@ func changing() []Case {
 		{"silent-stop", "a core stands still for eight seconds", func(_ context.Context, _ *Cluster, n *Node) (func() error, error) {
 			return func() error { return n.Signal(syscall.SIGCONT) }, n.Signal(syscall.SIGSTOP)
 		}},
-		{"silent-cut", "a core is cut off for eight seconds", func(_ context.Context, c *Cluster, n *Node) (func() error, error) {
-			c.CutNode(n, true)
-			return func() error { c.CutNode(n, false); return nil }, nil
-		}},
+		{"silent-cut", "a core is cut off for eight seconds", cutOff},
 		{"silent-deaf", "nothing that is sent reaches a core for eight seconds", func(_ context.Context, c *Cluster, n *Node) (func() error, error) {
 			self := func(m *Node) bool { return m == n }
 			c.across(self, false, true)
 			return func() error { c.across(self, false, false); return nil }, nil
 		}},
 	} {
-		one := run(way.name, way.about+", ten times, one core after the other", 5*time.Minute, twoChanges, silencing(10, 8*time.Second, 14*time.Second, way.fault))
-		// Seats of sessions that a silent node may have let in stay taken on purpose, so here it is the rate
-		// that holds the line up: evenly, for the first minute brings as many as it allows.
-		one.Room, one.Pauses = Room{Active: 2000, PerMinute: 120, Session: time.Minute}, Pause{Median: 3 * time.Second, Worst: 5 * time.Second}
-		one.Flows = []Flow{{To: one.Length, PerMinute: 118}, {From: time.Minute, To: 80 * time.Second, Visitors: 150}}
-		cases = append(cases, one)
+		silent(way.name, way.about+", ten times, one core after the other", 5*time.Minute, 14*time.Second, Pause{Median: 3 * time.Second, Worst: 5 * time.Second}, way.fault)
 	}
+	silent("silent-twice", "ten times, one core after the other, a core is cut off for eight seconds, two seconds after the one before is back", 3*time.Minute, 2*time.Second,
+		Pause{Median: 8 * time.Second, Worst: 8 * time.Second}, cutOff)
 	return cases
 }
 

@@ -183,6 +183,7 @@ type Room struct {
 
 	Settings
 
+	Shadow             bool `key:"shadow" label:"Shadow mode" group:"Queue" default:"false" ours:"true" doc:"Decide and record as always, and let every visitor pass: nobody sees the waiting page. Requests that bypass the room like this are counted apart. For choosing limits before they apply."`
 	QueueingStatusCode int  `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
 	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
 	JSONExact          bool `key:"json_response_exact" label:"JSON only if nothing else is accepted" group:"Waiting page" default:"false" ours:"true" doc:"With json_response_enabled, answer JSON only to exactly \"Accept: application/json\", and HTML to every other request."`

@@ -36,7 +36,7 @@ const (
 	NoShows                           // turns that were not taken in time
 	Overtakes                         // let in without a turn while somebody in touch was waiting at the same site
 	Revoked                           // sessions ended by the origin or an operator
-	Bypassed                          // requests that passed by a rule or as a crawler
+	Bypassed                          // requests that passed by a rule, as a crawler, or in shadow mode
 	Refused                           // tickets that were not accepted, all reasons together
 	TurnedAway                        // requests answered with Refuse
 	// Of challenges, by request.

@@ -63,10 +63,11 @@ type Bypass uint8
 const (
 	ByRule Bypass = iota
 	ByCrawler
+	InShadow // the room would have shown the waiting page
 	bypasses
 )
 
-var bypassWords = [bypasses]string{ByRule: "rule", ByCrawler: "crawler"}
+var bypassWords = [bypasses]string{ByRule: "rule", ByCrawler: "crawler", InShadow: "shadow"}
 
 // String returns the reason's word.
 func (b Bypass) String() string {

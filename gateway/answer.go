@@ -21,10 +21,11 @@ func (x *exchange) finish(h http.Header) {
 	x.s.stripSetCookies(h)
 	commands := h["Cf-Waiting-Room-Command"]
 	delete(h, "Cf-Waiting-Room-Command")
-	if x.room == nil || x.decision.Verdict != anteroom.Admit {
+	admitted := x.decision.Verdict == anteroom.Admit
+	if x.room == nil || !admitted && !x.room.Shadow {
 		return
 	}
-	if x.room.revoke && hasToken(commands, anteroom.CommandRevoke) {
+	if admitted && x.room.revoke && hasToken(commands, anteroom.CommandRevoke) {
 		x.room.door.Revoke(x.decision.Ticket.ID)
 		x.g.count.revoked.Add(1)
 		h["Set-Cookie"] = append(h["Set-Cookie"], x.dropCookie())
@@ -32,10 +33,10 @@ func (x *exchange) finish(h http.Header) {
 		keepPrivate(h)
 		return
 	}
-	if x.room.passes != nil {
+	if admitted && x.room.passes != nil {
 		x.offerPass(h)
 	}
-	if !x.decision.SetCookie && !x.stale {
+	if !x.decision.SetCookie && !(x.stale && admitted) || !admitted && !isNavigation(x.r) {
 		return
 	}
 	// A cookie on an answer that others may be given hands them this visitor's seat. A new

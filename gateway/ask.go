@@ -191,6 +191,10 @@ func (x *exchange) stream(v anteroom.Visit) {
 				return
 			}
 		case <-beat.C:
+			if s := g.live.Load(); x.room.shadowIn(s) { // since then
+				out.send(x.event(anteroom.Decision{Verdict: anteroom.Pass, At: s.now()}))
+				return
+			}
 			if !out.send([]byte(":\n\n")) {
 				return
 			}

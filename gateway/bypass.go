@@ -21,14 +21,15 @@ type Crawlers interface {
 const (
 	BypassByRule = iota
 	BypassByCrawler
+	BypassInShadow // the room has decided otherwise
 	BypassReasons
 )
 
 // bypassOf are the reasons as they are recorded.
-var bypassOf = [BypassReasons]analytics.Bypass{BypassByRule: analytics.ByRule, BypassByCrawler: analytics.ByCrawler}
+var bypassOf = [BypassReasons]analytics.Bypass{BypassByRule: analytics.ByRule, BypassByCrawler: analytics.ByCrawler, BypassInShadow: analytics.InShadow}
 
 // BypassWords name the reasons in metrics.
-var BypassWords = [BypassReasons]string{"rule", "crawler"}
+var BypassWords = [BypassReasons]string{"rule", "crawler", "shadow"}
 
 // passes reports whether the request bypasses its room, and why. The ask is the page's
 // question that the request holds; the rules see the request without it.
@@ -85,6 +86,9 @@ func (x *exchange) passes(ask int) (reason int, yes bool) {
 func (x *exchange) bypass(reason int) {
 	x.g.count.bypassed[reason].Add(1)
 	x.room.door.Recorder().Bypassed(bypassOf[reason])
+	if v := x.verdict(); v != nil {
+		v.decided(anteroom.Pass) // whatever the room has decided
+	}
 	x.forward()
 }
 

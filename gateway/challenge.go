@@ -102,7 +102,7 @@ func (c *challenger) bits(d *anteroom.Decision) int {
 // askedOf looks whether the visitor has solved the challenge, and says so in the ticket.
 func (x *exchange) askedOf(v *anteroom.Visit) {
 	c, t := x.s.challenge, &v.Ticket
-	if c == nil || t.Solved {
+	if c == nil || t.Solved || x.room.Shadow { // without a page, nobody can be asked
 		return
 	}
 	v.Unsolved = true

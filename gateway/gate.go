@@ -24,6 +24,10 @@ func (x *exchange) gate() {
 			x.bypass(reason)
 			return
 		}
+		if ask != askNone && rm.Shadow { // the page is from before
+			x.answerPassing(ask)
+			return
+		}
 	}
 	if ask == askNone && isPreflight(r) {
 		if !x.s.preflight.spend(x.client, x.s.now()) {
@@ -50,6 +54,10 @@ func (x *exchange) gate() {
 	case anteroom.Admit, anteroom.Pass:
 		x.forward()
 	case anteroom.Wait, anteroom.Refuse:
+		if rm.Shadow {
+			x.bypass(BypassInShadow)
+			return
+		}
 		x.turnAway(rm, false)
 	}
 }
@@ -102,7 +110,7 @@ func (x *exchange) visit() anteroom.Visit {
 	}
 	v := anteroom.Visit{
 		NewID:   x.ids.Next(),
-		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead,
+		NoHold:  r.Method != http.MethodGet && r.Method != http.MethodHead || rm.Shadow,
 		NoClaim: isPrefetch(r),
 		NoJoin:  x.websocket || isSubresource(r) || x.pageElsewhere(),
 	}

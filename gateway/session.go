@@ -26,6 +26,10 @@ func (x *exchange) gateSession() {
 		x.forward()
 		return
 	}
+	if x.room.Shadow {
+		x.bypass(BypassInShadow)
+		return
+	}
 	x.g.count.refuse(http.StatusUnauthorized)
 	x.conn.waits(true)
 	h := x.neverStored()

@@ -354,6 +354,12 @@ func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
 	return func() { g.put(&next) }, true
 }
 
+// shadowIn reports whether the room is in shadow mode in another setup.
+func (r *room) shadowIn(s *setup) bool {
+	i, served := s.byID[r.ID]
+	return served && s.rooms[i].Shadow
+}
+
 // find looks up room and site of a request.
 func (s *setup) find(x *exchange) refusal {
 	target := x.r.RequestURI

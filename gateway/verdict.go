@@ -235,10 +235,11 @@ func (x *exchange) verdict() *verdict {
 	return v
 }
 
-// pageElsewhere reports whether the waiting page of the request will come of another one, which then joins the queue.
+// pageElsewhere reports whether the waiting page of the request will come of another one, which then joins the queue. In shadow
+// mode there is no page, so this request joins.
 func (x *exchange) pageElsewhere() bool {
 	v := x.verdict()
-	return v != nil && !v.dialect.page
+	return v != nil && !v.dialect.page && !x.room.Shadow
 }
 
 // decided takes the decision of the room.

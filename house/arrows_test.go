@@ -67,6 +67,7 @@ var table = []tableRow{
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
+	{pkg: "api/inventory/moved", imports: []string{".", "internal/field", "api/inventory"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},
@@ -92,7 +93,7 @@ var table = []tableRow{
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -72,7 +72,7 @@ func (r *Report) order(f Facts, total *analytics.Row) {
 		}
 	}
 	if total.Stats[analytics.Bypassed].Sum > 0 {
-		say("%s the room by a rule or as a verified crawler.", people(total.Stats[analytics.Bypassed].Sum, "request bypassed", "requests bypassed"))
+		say("%s the room by a rule, as a verified crawler, or in shadow mode.", people(total.Stats[analytics.Bypassed].Sum, "request bypassed", "requests bypassed"))
 	}
 }
 

@@ -78,7 +78,7 @@ type Figures struct {
 	NoShowsOf   *float64 `json:"no_show_share" min:"0" max:"1" doc:"null when there is nothing to compare with."`
 	TurnedAway  int64    `json:"turned_away" doc:"Requests that were refused a place in the queue."`
 	Revoked     int64    `json:"revoked" doc:"Sessions ended by the origin or an operator."`
-	Bypassed    int64    `json:"bypassed" doc:"Requests that bypassed the room by a rule or as a crawler."`
+	Bypassed    int64    `json:"bypassed" doc:"Requests that bypassed the room by a rule, as a crawler, or in shadow mode."`
 	Refused     int64    `json:"refused" doc:"Tickets that were not accepted."`
 }
 

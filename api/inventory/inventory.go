@@ -244,6 +244,12 @@ func checkID(id string) error {
 	return nil
 }
 
+// ParseRoom returns a room from its JSON as the API has it.
+func ParseRoom(raw json.RawMessage) (*Room, error) {
+	o, err := writable(roomFields, raw)
+	return &Room{Object: o}, err
+}
+
 func (z *Zone) path() string { return "/zones/" + url.PathEscape(z.ID) + "/waiting_rooms" }
 
 func (r *Room) path(z *Zone) string { return z.path() + "/" + url.PathEscape(r.ID) }

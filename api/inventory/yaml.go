@@ -16,7 +16,7 @@ func (inv *Inventory) YAML(w io.Writer) error {
 	rooms := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, z := range inv.Zones {
 		for _, r := range z.Rooms {
-			n, err := r.yaml(z)
+			n, err := r.document(z)
 			if err != nil {
 				return err
 			}
@@ -32,8 +32,11 @@ func (inv *Inventory) YAML(w io.Writer) error {
 	return enc.Close()
 }
 
-func (r *Room) yaml(z *Zone) (*yaml.Node, error) {
-	n, err := section(roomFields, r.Object)
+// Document returns the room as a member of the key "rooms", without events and rules.
+func (r *Room) Document() (*yaml.Node, error) { return section(roomFields, r.Object) }
+
+func (r *Room) document(z *Zone) (*yaml.Node, error) {
+	n, err := r.Document()
 	if err != nil {
 		return nil, err
 	}

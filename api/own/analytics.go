@@ -261,7 +261,7 @@ func makeColumns() []column {
 		{"no_shows", "Turns that were not taken in time.", sum(analytics.NoShows)},
 		{"overtakes", "Visitors admitted without a turn while another one who was present waited at the same site.", sum(analytics.Overtakes)},
 		{"revoked", "Sessions ended by the origin or an operator.", sum(analytics.Revoked)},
-		{"bypassed", "Requests that bypassed the room by a rule or as a crawler.", sum(analytics.Bypassed)},
+		{"bypassed", "Requests that bypassed the room by a rule, as a crawler, or in shadow mode.", sum(analytics.Bypassed)},
 		{"refused", "Tickets that were not accepted.", sum(analytics.Refused)},
 		{"turned_away", "Requests that were refused.", sum(analytics.TurnedAway)},
 		{"estimate_seconds", "The longest estimated wait of a new visitor.", highest(analytics.Estimate)},

@@ -289,6 +289,7 @@ func TestWaysIn(t *testing.T) {
 	}{
 		"at once":    {func(*anteroom.Room, time.Time) {}, bySafetyNet},
 		"suspended":  {func(r *anteroom.Room, _ time.Time) { r.Suspended = true }, byDisabled},
+		"in shadow":  {func(r *anteroom.Room, _ time.Time) { r.Shadow, r.QueueAll = true, true }, byBypass},
 		"before":     {func(r *anteroom.Room, now time.Time) { r.Events = eventAt(now.Add(time.Hour)) }, byIdle},
 		"during":     {func(r *anteroom.Room, now time.Time) { r.Events = eventAt(now.Add(-time.Minute)) }, bySafetyNet},
 		"afterwards": {func(r *anteroom.Room, now time.Time) { r.Events = eventAt(now.Add(-3 * time.Hour)) }, byAfterEvent},
@@ -302,7 +303,7 @@ func TestWaysIn(t *testing.T) {
 				if got["rt"] != c.want {
 					t.Errorf("%v", got)
 				}
-				if c.want == byDisabled && (got["cv"] != "1" || w.active() != 0) {
+				if (c.want == byDisabled || c.want == byBypass) && (got["cv"] != "1" || w.active() != 0) {
 					t.Errorf("%v; %d active", got, w.active())
 				}
 			})

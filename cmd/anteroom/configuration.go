@@ -16,7 +16,10 @@ import (
 )
 
 func configCommand() *cobra.Command {
-	from := group("import", "Import zones, rooms, events, rules and settings", importCloudflare())
+	from := group("import", "Import rooms of other installations and other systems", importCloudflare(),
+		importFile("aws", "stacks of an AWS Virtual Waiting Room", "aws cloudformation describe-stacks > stacks.json", "stacks.json"),
+		importFile("queue-it", "the integration configuration of Queue-it's connectors", "", "integrationconfig.json"),
+		importFile("fastly", "the configuration of one of Fastly's two published starters", "", "config.js"))
 	to := group("export", "Export zones, rooms, events, rules and settings", exportTerraform())
 	return group("config", "Show, compare and format the configuration; import and export rooms", configShow(), configDiff(), configFormat(), from, to)
 }
@@ -29,16 +32,22 @@ func importCloudflare() *cobra.Command {
 	var out string
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use:   "cloudflare",
-		Short: "Import zones, rooms, events, rules and settings from a compatible API",
+		Use:   "cloudflare [FILE]",
+		Short: "Import zones, rooms, events, rules and settings from a compatible API, or rooms from its saved answer",
 		Long: `Read zones, rooms, events, rules and settings from a compatible API, and create or change them
 here until both are the same. Zones, rooms and events are matched by name. Nothing is deleted
 except rules, because a room's rules are one list. Running it again changes nothing more. Zones
-without rooms are skipped.`,
+without rooms are skipped. With FILE, an answer of that API, write its rooms to a configuration file.`,
 		Example: `  anteroom config import cloudflare --dry-run
   CLOUDFLARE_API_TOKEN=… anteroom config import cloudflare --zone example.com
-  anteroom config import cloudflare --out rooms.yaml`,
-		Args: noArgs,
+  anteroom config import cloudflare --out rooms.yaml
+  anteroom config import cloudflare waiting_rooms.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
 	}
 	r := remoteFlags(cmd)
 	f := cmd.Flags()
@@ -47,7 +56,15 @@ without rooms are skipped.`,
 	f.StringArrayVar(&zones, "zone", nil, "only the zone with this `name`; repeatable")
 	f.StringVar(&out, "out", "", "write the rooms to a YAML `file` for the configuration instead; - is standard output")
 	f.BoolVar(&dryRun, "dry-run", false, "only show what would change")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			for _, flag := range []string{"from", "from-token", "zone", "dry-run"} {
+				if f.Changed(flag) {
+					return usageError{fmt.Errorf("--%s is for the API, and does not go with a file", flag)}
+				}
+			}
+			return moveFile(cmd, r.output, "cloudflare", args[0], cmp.Or(out, "anteroom.yaml"))
+		}
 		if out != "" && dryRun {
 			return usageError{errors.New("--out already changes nothing here: use either --out or --dry-run")}
 		}

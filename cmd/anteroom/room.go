@@ -115,6 +115,8 @@ func roomList(r *remote) *cobra.Command {
 			switch {
 			case rm.Suspended:
 				state = "suspended"
+			case rm.Shadow:
+				state = "shadow"
 			case rm.Controls.Paused:
 				state = "paused"
 			case rm.QueueAll:

@@ -17,6 +17,7 @@ var kinds = []struct {
 	{"per_minute", []string{"from", "to", "per_minute", "to_per_minute"}},
 	{"visitors", []string{"at", "over", "visitors"}},
 	{"csv", []string{"at", "csv", "scale"}},
+	{"log", []string{"at", "log", "path", "absence", "scale"}},
 }
 
 // arrivals makes the flows, and checks that all of them fit.
@@ -44,6 +45,9 @@ func (b *builder) arrivals() []sim.Flow {
 		case "csv":
 			b.within(path+".at", a.At)
 			some = b.pastSale(path, a)
+		case "log":
+			b.within(path+".at", a.At)
+			some = b.pastLog(path, a)
 		}
 		for _, f := range some {
 			total += float64(f.Visitors) + (f.PerMinute+f.ToPerMinute)/2*(f.To-f.From).Minutes()
@@ -77,7 +81,7 @@ func (b *builder) kindOf(path string, a arrival) string {
 		kind = i
 	}
 	if kind < 0 {
-		b.At(path, "says nobody", "give it per_minute, visitors or csv")
+		b.At(path, "says nobody", "give it per_minute, visitors, csv or log")
 		return ""
 	}
 	own := map[string]bool{"site": true}

@@ -46,9 +46,13 @@ func (b *builder) pastSale(at string, a arrival) []sim.Flow {
 		steps = append(steps, rows[i+1].at-rows[i].at)
 	}
 	slices.Sort(steps)
-	width := usual(steps)
+	return b.flows(at+".csv", a, rows, usual(steps))
+}
+
+// flows makes flows of rows that each say what came within width.
+func (b *builder) flows(at string, a arrival, rows []row, width time.Duration) []sim.Flow {
 	if last := a.At + rows[len(rows)-1].at; last > b.doc.Length || last == b.doc.Length && rows[len(rows)-1].visitors > 0 {
-		b.At(at+".csv", fmt.Sprintf("has rows up to %s, and the plan ends at %s", field.Short(last), field.Short(b.doc.Length)), "make length longer than that, or at earlier")
+		b.At(at, fmt.Sprintf("has rows up to %s, and the plan ends at %s", field.Short(last), field.Short(b.doc.Length)), "make length longer than that, or at earlier")
 		return nil
 	}
 	var out []sim.Flow
@@ -57,7 +61,7 @@ func (b *builder) pastSale(at string, a arrival) []sim.Flow {
 	for i, r := range rows {
 		exact += r.visitors * a.Scale
 		if exact > sim.MaxVisitors {
-			b.At(at+".csv", fmt.Sprintf("has more than %d visitors up to row %d", sim.MaxVisitors, i+1), "a smaller scale")
+			b.At(at, fmt.Sprintf("has more than %d visitors up to row %d", sim.MaxVisitors, i+1), "a smaller scale")
 			return nil
 		}
 		n := int(math.Round(exact)) - whole
@@ -74,42 +78,54 @@ func (b *builder) pastSale(at string, a arrival) []sim.Flow {
 	return out
 }
 
-// readBeside reads a plain file in the folder of the plan or below, or adds a fault.
-func (b *builder) readBeside(at, name string) ([]byte, bool) {
+// openBeside opens a plain file in the folder of the plan or below, or adds a fault.
+func (b *builder) openBeside(at, name string) (io.ReadCloser, bool) {
 	clean := path.Clean(filepath.ToSlash(name))
 	if !fs.ValidPath(clean) || clean == "." {
 		b.At(at, field.Quote(name)+" is not a file beside the plan", "put the file into the plan's folder or below, and write its path from there")
 		return nil, false
 	}
-	cannot := func(err error) ([]byte, bool) {
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err
-		}
-		b.At(at, fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err), "the path starts at the plan's folder and does not leave it")
-		return nil, false
-	}
 	folder, done, err := b.beside()
 	if err != nil {
-		return cannot(err)
+		b.cannotRead(at, name, err)
+		return nil, false
 	}
 	defer done()
 	// First look, then open: opening a pipe would wait for its writer.
 	info, err := fs.Stat(folder, clean)
-	if err != nil {
-		return cannot(err)
-	}
-	if !info.Mode().IsRegular() {
-		b.At(at, field.Quote(name)+" is not a plain file", "name a CSV file")
+	if err == nil && !info.Mode().IsRegular() {
+		b.At(at, field.Quote(name)+" is not a plain file", "name a CSV file or a log")
 		return nil, false
 	}
-	in, err := folder.Open(clean)
+	var in fs.File
+	if err == nil {
+		in, err = folder.Open(clean)
+	}
 	if err != nil {
-		return cannot(err)
+		b.cannotRead(at, name, err)
+		return nil, false
+	}
+	return in, true
+}
+
+func (b *builder) cannotRead(at, name string, err error) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	b.At(at, fmt.Sprintf("%s cannot be read: %v", field.Quote(name), err), "the path starts at the plan's folder and does not leave it")
+}
+
+// readBeside reads a plain file in the folder of the plan or below, or adds a fault.
+func (b *builder) readBeside(at, name string) ([]byte, bool) {
+	in, ok := b.openBeside(at, name)
+	if !ok {
+		return nil, false
 	}
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, maxCSVBytes+1))
 	if err != nil {
-		return cannot(err)
+		b.cannotRead(at, name, err)
+		return nil, false
 	}
 	if len(data) > maxCSVBytes {
 		b.At(at, fmt.Sprintf("%s has more than %d MiB", field.Quote(name), maxCSVBytes>>20), "sum the visitors by the minute")
@@ -118,16 +134,21 @@ func (b *builder) readBeside(at, name string) ([]byte, bool) {
 	return data, true
 }
 
-// rows reads the table. Nothing comes back with a fault.
-func (b *builder) rows(at, file string, data []byte) []row {
-	faults := 0
-	fault := func(line, column int, problem, fix string) {
-		if faults++; faults < maxCSVFaults {
+// faultsIn returns what adds a fault in a file of data, of which it counts all and tells the first.
+func (b *builder) faultsIn(at, file string, count *int) func(line, column int, problem, fix string) {
+	return func(line, column int, problem, fix string) {
+		if *count++; *count < maxCSVFaults {
 			b.In(file, line, column, at, problem, fix)
-		} else if faults == maxCSVFaults {
+		} else if *count == maxCSVFaults {
 			b.In(file, line, column, at, "has more faults from here on", "check that it is the right file")
 		}
 	}
+}
+
+// rows reads the table. Nothing comes back with a fault.
+func (b *builder) rows(at, file string, data []byte) []row {
+	faults := 0
+	fault := b.faultsIn(at, file, &faults)
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // spreadsheets begin so
 	in := csv.NewReader(bytes.NewReader(data))
 	in.ReuseRecord, in.FieldsPerRecord, in.TrimLeadingSpace = true, -1, true

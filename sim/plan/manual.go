@@ -38,5 +38,27 @@ time,visitors
   if the next one is farther away.
 - Rows must be sorted by time; rows with the same time add up. At most 100,000 rows, 64 MiB.
 - The file must be in the plan's folder or below it.
+
+### Access logs
+
+A ` + "`log`" + ` is an access log of the web server that had the past sale: lines in the combined (or common) log format of Apache and nginx, or JSON objects, as nginx, Caddy,
+Traefik, Envoy and load balancers write them. The names of members differ, so Anteroom looks for the usual ones:
+
+| member | names |
+|---|---|
+| time, as text or in seconds | ` + nameList(timeNames) + ` |
+| address of the client | ` + nameList(clientNames) + ` |
+| user agent | ` + nameList(agentNames) + `, ` + "`request.headers.User-Agent`" + ` |
+| path | ` + nameList(pathNames) + `, ` + "`request.uri`" + ` |
+
+- A visitor is an address with a user agent. The first request is an arrival, and so is the first after an ` + "`absence`" + `. Visitors behind one address with the same
+  browser count as one, and a phone that changes networks counts twice: correct that with ` + "`scale`" + `.
+- ` + "`path`" + ` selects the requests that the room would cover.
+- Anteroom reads the log as a stream, of any size, and keeps 2,000,000 visitors in memory at most. The arrivals are exact to the second; over 13 hours, to ten seconds; over 5 days, to 100 seconds.
+- Lines may be up to 10 minutes late, because servers write them when the answer is done. Any line that cannot be read is an error with its number.
+- The file must be in the plan's folder or below it, and not compressed.
 `
 }
+
+// nameList shows names of members in Markdown.
+func nameList(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }

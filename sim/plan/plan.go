@@ -39,7 +39,7 @@ type document struct {
 	Limits   settings      `key:"limits" doc:"The room's settings at the start: the keys and defaults of a room. Both limits are required, and above 0."`
 	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two overlap, the later one wins."`
 	Sites    []site        `key:"sites" doc:"Data centers. Default: one, with one node."`
-	Arrivals []arrival     `key:"arrivals" required:"true" doc:"The arrivals: any number of rates (per_minute), bursts (visitors) and past sales (csv). They add up."`
+	Arrivals []arrival     `key:"arrivals" required:"true" doc:"The arrivals: any number of rates (per_minute), bursts (visitors) and past sales (csv, log). They add up."`
 	Visitors visitors      `key:"visitors" doc:"How visitors behave. Shares are of all visitors; a visitor can belong to several."`
 	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
 	Origin   origin        `key:"origin" doc:"The application behind the room. By default it answers everything at once, and no one watches it."`
@@ -99,11 +99,14 @@ type arrival struct {
 	To          time.Duration `key:"to" max:"168h" doc:"End of a rate. Default: the plan's length."`
 	PerMinute   float64       `key:"per_minute" min:"0" max:"5000000" doc:"A rate: visitors per minute at from."`
 	ToPerMinute float64       `key:"to_per_minute" min:"0" max:"5000000" doc:"The rate at to, rising or falling evenly from the rate at from. Default: the same."`
-	At          time.Duration `key:"at" max:"168h" doc:"Start of a burst, or of the first row of a csv file. Default: 0s."`
+	At          time.Duration `key:"at" max:"168h" doc:"Start of a burst, or of the first row of a csv file or a log. Default: 0s."`
 	Over        time.Duration `key:"over" default:"1m" min:"1s" max:"168h" doc:"Length of a burst."`
 	Visitors    int           `key:"visitors" min:"1" max:"5000000" doc:"A burst: the number of visitors, at random times."`
 	CSV         string        `key:"csv" doc:"A past sale: a file next to the plan with the columns time and visitors, see below."`
-	Scale       float64       `key:"scale" default:"1" min:"0.001" max:"1000" doc:"How many come for each visitor in the csv file."`
+	Log         string        `key:"log" doc:"A past sale: an access log next to the plan, see below."`
+	Path        string        `key:"path" doc:"Which requests of the log count: those to this path and everything below it. All by default."`
+	Absence     time.Duration `key:"absence" default:"30m" min:"1m" max:"168h" doc:"A visitor of the log who sends no request for that long, and then one, arrives again."`
+	Scale       float64       `key:"scale" default:"1" min:"0.001" max:"1000" doc:"How many come for each visitor in the csv file or the log."`
 	Site        string        `key:"site" doc:"Name of the site where they arrive. By default they spread by the sites' shares."`
 }
 

@@ -151,7 +151,7 @@ func TestOnlyPlainFilesAreRead(t *testing.T) {
 			t.Errorf("%s was read", name)
 		}
 	}
-	const want = "arrivals[pipe].csv: \"pipe\" is not a plain file (name a CSV file)\n" +
+	const want = "arrivals[pipe].csv: \"pipe\" is not a plain file (name a CSV file or a log)\n" +
 		"arrivals[large].csv: \"large\" has more than 64 MiB (sum the visitors by the minute)\n" +
 		"arrivals[gone].csv: \"gone\" cannot be read: file does not exist (the path starts at the plan's folder and does not leave it)"
 	if err := b.Err(); err == nil || err.Error() != want {
@@ -180,12 +180,12 @@ func TestPastSaleKeepsItsTotal(t *testing.T) {
 	}
 }
 
-// readText reads a plan and the file a.csv beside it from memory.
+// readText reads a plan and the file beside it, a.csv or a.log, from memory.
 func readText(text, csv string) (sim.Scenario, error) {
 	return read("plan.yaml",
 		func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
 		func() (fs.FS, func(), error) {
-			return fstest.MapFS{"a.csv": {Data: []byte(csv)}}, func() {}, nil
+			return fstest.MapFS{"a.csv": {Data: []byte(csv)}, "a.log": {Data: []byte(csv)}}, func() {}, nil
 		})
 }
 
@@ -341,6 +341,9 @@ func FuzzPlan(f *testing.F) {
 			f.Fatal(err)
 		}
 		f.Add("{name: a, length: 168h, limits: {total_active_users: 1, new_users_per_minute: 1}, arrivals: [{csv: a.csv}]}", string(rows))
+	}
+	for _, lines := range logs {
+		f.Add("{name: a, length: 168h, limits: {total_active_users: 1, new_users_per_minute: 1}, arrivals: [{log: a.log, path: /shop}]}", lines)
 	}
 	valid := schemaCheck(f)
 	f.Fuzz(func(t *testing.T, text, csv string) {

@@ -38,6 +38,7 @@ type Room struct {
 	QueueingMethod    anteroom.QueueingMethod `json:"queueing_method" setting:"room"`
 	QueueAll          bool                    `json:"queue_all" setting:"room"`
 	Suspended         bool                    `json:"suspended" setting:"room"`
+	Shadow            bool                    `json:"shadow" setting:"room"`
 	Controls          Controls                `json:"controls"`
 	Events            int                     `json:"events" doc:"Number of events."`
 	Rules             int                     `json:"rules" doc:"Number of bypass rules."`

@@ -63,6 +63,7 @@ export interface Room {
   queueing_method: string
   queue_all: boolean
   suspended: boolean
+  shadow: boolean
   controls: Controls
   events: number
   rules: number

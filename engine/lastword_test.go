@@ -85,3 +85,23 @@ func TestGuestsOfADoorThatEnds(t *testing.T) {
 	}
 	e.comesBack()
 }
+
+// A process of a site that has just begun guesses the time, too early: another process of a node ends the door before it only
+// when the time is known. Otherwise sessions that this door let in alone would be over.
+func TestTheEndOfADoorIsNotDatedByAGuess(t *testing.T) {
+	t.Parallel()
+	s := NewSite(midnight, hereKey, anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1, SessionDuration: time.Minute})
+	s.doors = []witness{{number: 1, node: 7, heard: midnight}}
+	guess, known := midnight.Add(time.Second), midnight.Add(20*time.Second)
+	next := FromDoor{Door: 2, Node: 7}
+	s.synced = false
+	s.spoke(guess, guess, &next)
+	if over := s.doors[0].over; over != 0 {
+		t.Errorf("the door is over at %v", over.Sub(midnight))
+	}
+	s.synced = true
+	s.spoke(known, known, &next)
+	if over := s.doors[0].over; over != known {
+		t.Errorf("the door is over at %v, want %v", over.Sub(midnight), known.Sub(midnight))
+	}
+}

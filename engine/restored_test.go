@@ -297,19 +297,3 @@ func TestTouchOfAProcessThatDidNotKnowTheTime(t *testing.T) {
 		t.Error("the session is over a minute after it was seen by a clock that was behind")
 	}
 }
-
-// The end of a door's process, as noticed by a clock that was set since, moves along with what else was
-// noted: else it looks as if the door had ended before it was heard last.
-func TestEndOfADoorIsMovedWithTheClock(t *testing.T) {
-	t.Parallel()
-	set := anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute}
-	recorded, step := midnight.Add(4*time.Minute), time.Minute
-	x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: set,
-		Events: []Event{{Kind: EventAdmitted, ID: anteroom.ID{1}, At: recorded}, doorEvent(3, recorded)}}.Desk(recorded)
-	early := recorded.Add(recordDoor + time.Second)
-	x.Receive(early, FromDoor{Door: 9, Node: 3, Batch: 1, Sent: early})
-	x.ClockSet(early.Add(step), step)
-	if d := x.Site().doors[0]; d.number != 3 || d.over != early.Add(step) {
-		t.Errorf("door %d has ended %v after the clock was set, want 0", d.number, d.over.Sub(early.Add(step)))
-	}
-}

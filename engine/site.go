@@ -333,10 +333,7 @@ func (s *Site) ClockSet(now anteroom.Time, step time.Duration) {
 		}
 	})
 	for i := range s.doors {
-		d := &s.doors[i]
-		if d.heard = min(d.heard, now); d.over > s.recorded { // by the clock of this process
-			d.over = d.over.Add(step)
-		}
+		s.doors[i].heard = min(s.doors[i].heard, now)
 	}
 	s.askedAt, s.flushedAt, s.lastKey = min(s.askedAt, now), min(s.flushedAt, now), min(s.lastKey, now)
 }

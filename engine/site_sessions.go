@@ -120,7 +120,7 @@ func (s *Site) stepped(by time.Duration) {
 	s.passes.until = s.passes.until.Add(by)
 	for i := range s.doors {
 		d := &s.doors[i]
-		if d.heard = d.heard.Add(by); d.over != 0 && d.over <= s.recorded {
+		if d.heard = d.heard.Add(by); d.over != 0 {
 			d.over = d.over.Add(by)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 		switch {
 		case d.number == m.Door:
 			at = i
-		case m.Node != 0 && d.node == m.Node && d.over == 0:
+		case m.Node != 0 && d.node == m.Node && d.over == 0 && s.synced: // until then, now may be a guess that is too early
 			d.over = now
 			s.seenLast(d)
 		}

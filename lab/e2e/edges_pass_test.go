@@ -433,15 +433,28 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 	}
 }
 
-// The snippet for applications in Python reads the vectors of HS256 as they are meant; those of ES256 need a package besides.
-func TestVectorsOfPassesInPython(t *testing.T) {
+// The files for applications in other languages read the vectors as they are meant. In Python, those of ES256 need a package besides.
+func TestVectorsOfPassesInOtherLanguages(t *testing.T) {
 	t.Parallel()
-	python, err := find("python3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(python, "-B", "../../examples/edges/snippets/anteroom_pass.py", "../../ticket/pass/testdata/vectors.json", "--hs256").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " vectors, 0 wrong") {
-		t.Errorf("%v: %s", err, out)
+	for _, command := range [][]string{
+		{"python3", "-B", "anteroom_pass.py", vectorsOfPasses, "--hs256"},
+		{"php", "anteroom_pass.php", vectorsOfPasses},
+		{"ruby", "anteroom_pass.rb", vectorsOfPasses},
+	} {
+		t.Run(command[0], func(t *testing.T) {
+			t.Parallel()
+			path, err := find(command[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := exec.Command(path, command[1:]...)
+			run.Dir = "../../examples/edges/snippets"
+			if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), " vectors, 0 wrong") {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
+
+// vectorsOfPasses are there from the folder of the snippets.
+const vectorsOfPasses = "../../../ticket/pass/testdata/vectors.json"

@@ -22,7 +22,7 @@ const glance = 3
 const filters: { value: string; text: string; has: (r: Room, now: number) => boolean }[] = [
   { value: '', text: 'All', has: () => true },
   { value: 'queueing', text: 'Queueing', has: (r) => !!r.status?.waiting },
-  { value: 'held', text: 'Held or failing', has: (r) => ['hold', 'bad'].includes(stateOf(r).tone) },
+  { value: 'stopped', text: 'Stopped or failing', has: (r) => ['hold', 'bad'].includes(stateOf(r).tone) },
   { value: 'event', text: 'Event today', has: (r, now) => (nextEvent(r, now)?.begins ?? Infinity) < now + 86400 },
   { value: 'off', text: 'Off', has: (r) => stateOf(r).tone === 'off' },
 ]

@@ -17,5 +17,11 @@ export function kept<T extends string>(name: string, words: readonly T[]): Store
   return store
 }
 
+/** By which clock times are shown and typed: that of this browser, or UTC. */
+export const clocks = kept('clocks', ['local', 'UTC'])
+
+/** The time zone of all times on the screen, by its IANA name. */
+export const shownZone = (): string => (clocks.value === 'UTC' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone)
+
 /** Whether labels show the names that fields have in the API, in Terraform and in the file. */
 export const names = kept('names', ['hidden', 'shown'])

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { call, Problem } from '../core/api'
 import { duration, full } from '../core/format'
+import { shownZone } from '../core/kept'
 import type { Room } from '../core/live'
 import { publishedPath } from '../core/room'
 import { Button, Card, Choice, curl, Dialog, done, Named, Names, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
@@ -22,8 +23,6 @@ interface Props {
   onClose: () => void
   onSaved: () => void
 }
-
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** An event: when, what it has instead of the room's settings, and both side by side. */
 export function EventForm({ room, settings, event, before, others, fixed, onClose, onSaved }: Props) {
@@ -77,7 +76,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
           {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
         </div>
       </div>
-      <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in your time zone (${zone}) and stored as UTC.`}>
+      <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in the time zone ${shownZone()} and stored as UTC.`}>
         {!fixed && !before && (
           <>
             <Choice small label="Kind of event" value={preset?.value ?? ''} options={presets} onChange={(v) => {
@@ -189,7 +188,7 @@ function Override({ field: f, e, settings, fixed, error, put }: { field: Field; 
 
 function Again({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: Values) => void; error?: string }) {
   const r: Values | null = e.repeat ?? null
-  const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: zone, ...r, ...v } })
+  const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: shownZone(), ...r, ...v } })
   return (
     <Card title="Repetition" lead="Clients of the published API see only the first occurrence; their changes keep the repetition.">
       <div class="fields">

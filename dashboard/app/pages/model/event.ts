@@ -1,6 +1,7 @@
 // Events: where one stands, what it would have instead of the room's settings, and what is wrong
 // with a plan before the API is asked.
 import { eventFields, type Field, fieldOf, type Values } from './fields'
+import { clocks } from '../../core/kept'
 import { same } from './diff'
 
 export type Phase = 'suspended' | 'upcoming' | 'prequeueing' | 'running' | 'over'
@@ -60,18 +61,19 @@ export function faults(e: Values, others: readonly Values[]): Record<string, str
   return out
 }
 
-/** A moment for <input type="datetime-local">, by the clock of this browser. */
+// What the clock that is shown is ahead of UTC at a moment, in milliseconds.
+const ahead = (t: Date) => (clocks.value === 'UTC' ? 0 : -t.getTimezoneOffset() * minute)
+
+/** A moment for <input type="datetime-local">, by the clock that is shown. */
 export function toLocal(moment: string | null | undefined): string {
   const t = new Date(moment ?? NaN)
   if (Number.isNaN(t.getTime())) return ''
-  const p = (n: number) => String(n).padStart(2, '0')
-  const s = t.getSeconds() ? `:${p(t.getSeconds())}` : ''
-  return `${t.getFullYear()}-${p(t.getMonth() + 1)}-${p(t.getDate())}T${p(t.getHours())}:${p(t.getMinutes())}${s}`
+  return new Date(+t + ahead(t)).toISOString().slice(0, t.getUTCSeconds() ? 19 : 16)
 }
 
 /** The moment that was typed, in UTC; null for none. */
 export function fromLocal(text: string): string | null {
-  const t = new Date(text || NaN)
+  const t = new Date(text ? text + (clocks.value === 'UTC' ? 'Z' : '') : NaN)
   return Number.isNaN(t.getTime()) ? null : plain(+t)
 }
 

@@ -52,7 +52,8 @@ func formFields() []formField {
 		}
 	}
 	var names []string
-	for _, f := range fields {
+	longestFirst := func(a, b field.Field) int { return len(b.Key) - len(a.Key) }
+	for _, f := range slices.SortedFunc(slices.Values(fields), longestFirst) {
 		if strings.Contains(f.Key, "_") {
 			names = append(names, f.Key, "“"+f.Label+"”")
 		}

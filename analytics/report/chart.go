@@ -62,7 +62,7 @@ func (r *Report) draw(f figure, heading string, axis func(most float64) chart.Sc
 	}
 	from, to := r.Timeline[0].At, r.Timeline[len(r.Timeline)-1].At.Add(time.Duration(r.Every)*time.Second)
 	p := chart.Panel{On: c, Left: chart.MarginLeft, Top: figureTop, Width: figureWidth - chart.MarginLeft - figureNames,
-		Height: figureHeight - figureTop - chart.FootHeight, X: chart.Clock(from, to, 6)}
+		Height: figureHeight - figureTop - chart.FootHeight, X: chart.Clock(from.In(r.zone), to, 6)}
 	var stack [][]float64
 	most := 0.0
 	for i, l := range layers {

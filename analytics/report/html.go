@@ -20,9 +20,10 @@ var body string
 // Words that somebody chose stand between tags only, where text/html escaping is all there is to
 // know: the style is fixed, and attributes and pictures have nothing but numbers and words of ours.
 var (
-	head  = template.Must(template.New("head").Parse(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title>`))
+	head = template.Must(template.New("head").Parse(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title>`))
+	// Never executed itself: every page is a copy of it, with the clocks of its zone.
 	pages = template.Must(template.New("page").Funcs(template.FuncMap{
-		"n": func(v int64) string { return grouped(float64(v)) }, "f": grouped, "dur": duration, "pct": percent, "at": moment, "clock": clock, "text": text,
+		"n": func(v int64) string { return grouped(float64(v)) }, "f": grouped, "dur": duration, "pct": percent, "at": moment, "clock": moment, "text": text,
 	}).Parse(body))
 )
 
@@ -33,9 +34,12 @@ var Policy = func() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }()
 
-// WriteHTML writes the report as one page.
-func (r *Report) WriteHTML(w io.Writer) error {
-	p := page{Report: r, Title: r.title(), Summary: r.summary(), Charts: r.figures(), Table: r.table()}
+// WriteHTML writes the report as one page, with the times of a zone.
+func (r *Report) WriteHTML(w io.Writer, zone *time.Location) error {
+	there := *r
+	there.zone = zone
+	r = &there
+	p := page{Report: r, Zone: zone, Title: r.title(), Summary: r.summary(), Charts: r.figures(), Table: r.table()}
 	for _, one := range []struct {
 		name   string
 		counts map[string]int64
@@ -54,12 +58,17 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if _, err := io.WriteString(w, `<meta http-equiv="Content-Security-Policy" content="`+template.HTMLEscapeString(Policy)+`"><style>`+style+`</style>`); err != nil {
 		return err
 	}
-	return pages.Execute(w, p)
+	whole, err := pages.Clone()
+	if err != nil {
+		return err
+	}
+	return whole.Funcs(template.FuncMap{"at": func(t time.Time) string { return moment(t.In(zone)) }, "clock": r.clock}).Execute(w, p)
 }
 
 // page is what the template shows.
 type page struct {
 	*Report
+	Zone    *time.Location
 	Title   string
 	Summary []string
 	Charts  []figure
@@ -80,9 +89,9 @@ type tallied struct {
 // title is what the page is called, and what a saved one is found by.
 func (r *Report) title() string {
 	if r.Event != nil {
-		return r.Room.Name + ", event " + r.Event.Name + ", " + r.Event.Start.Format("2 January 2006")
+		return r.Room.Name + ", event " + r.Event.Name + ", " + r.Event.Start.In(r.zone).Format("2 January 2006")
 	}
-	return r.Room.Name + ", " + r.From.Format("2 January 2006")
+	return r.Room.Name + ", " + r.From.In(r.zone).Format("2 January 2006")
 }
 
 // maxTable is how many rows the table below the charts has.

@@ -43,7 +43,7 @@ type DrawFact struct {
 
 // Make makes the report.
 func Make(f Facts) *Report {
-	r := &Report{Made: f.Made, From: f.From, To: f.To, AsOf: f.Rows.AsOf.UTC(), Notes: f.Notes, Every: int64(time.Duration(f.Rows.Every).Seconds()),
+	r := &Report{zone: time.UTC, Made: f.Made, From: f.From, To: f.To, AsOf: f.Rows.AsOf.UTC(), Notes: f.Notes, Every: int64(time.Duration(f.Rows.Every).Seconds()),
 		Room: Room{ID: f.Room.ID, Name: f.Room.Name, Zone: f.Room.Zone}}
 	for _, rt := range f.Room.Routes {
 		r.Room.Routes = append(r.Room.Routes, rt.Host+rt.Path)
@@ -263,11 +263,12 @@ func (r *Report) missing(f Facts) {
 		note("The report does not say who made the changes, because the token that asked may not read the audit log.")
 	}
 	if !f.History.Since.IsZero() {
-		note("The audit log begins at %s; earlier changes are not in the report.", moment(f.History.Since))
+		note("The audit log begins at %s; earlier changes are not in the report.", moment(f.History.Since.UTC()))
 	}
 	if f.History.Omitted {
 		note("Only the last %d changes are in the report.", manage.MaxHistory)
 	}
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+// moment writes a moment by the clocks of its zone.
+func moment(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }

@@ -19,14 +19,15 @@ import (
 // Report is what happened in a room between two moments. The sentences of the tags are those of the
 // OpenAPI document, as package api/own/schema describes. Nil means that something is not known.
 type Report struct {
-	_     struct{}  `doc:"What happened in a room. Times are in UTC, durations in seconds."`
-	Made  time.Time `json:"made"`
-	Room  Room      `json:"room"`
-	Event *Event    `json:"event" doc:"The event that the report is about; null for any other time."`
-	From  time.Time `json:"from"`
-	To    time.Time `json:"to"`
-	AsOf  time.Time `json:"as_of" doc:"Time of the newest figures. The report has nothing after it."`
-	Notes []string  `json:"notes" doc:"What is missing, and why."`
+	_     struct{}       `doc:"What happened in a room. Times are in UTC, durations in seconds."`
+	zone  *time.Location // in which texts say times; never nil
+	Made  time.Time      `json:"made"`
+	Room  Room           `json:"room"`
+	Event *Event         `json:"event" doc:"The event that the report is about; null for any other time."`
+	From  time.Time      `json:"from"`
+	To    time.Time      `json:"to"`
+	AsOf  time.Time      `json:"as_of" doc:"Time of the newest figures. The report has nothing after it."`
+	Notes []string       `json:"notes" doc:"What is missing, and why."`
 
 	Figures   Figures   `json:"figures"`
 	Peaks     Peaks     `json:"peaks"`

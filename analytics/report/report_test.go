@@ -129,7 +129,7 @@ func madeUp(minute int) *analytics.Minute {
 func written(t *testing.T, r *Report) (page, table string) {
 	t.Helper()
 	var h, c bytes.Buffer
-	if err := r.WriteHTML(&h); err != nil {
+	if err := r.WriteHTML(&h, time.UTC); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WriteCSV(&c); err != nil {
@@ -155,6 +155,31 @@ func TestReportOfASale(t *testing.T) {
 	if len(r.InForce) != 4 { // held, 200 a minute, 300 a minute, and on after the gap
 		t.Errorf("in force: %+v", r.InForce)
 	}
+}
+
+// TestReportInLocalTime: the page says every time by the clocks of a place, the figures stay in UTC.
+func TestReportInLocalTime(t *testing.T) {
+	kolkata, err := time.LoadLocation("Asia/Kolkata") // half an hour off, and another day in the evening
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Make(sale(""))
+	var there bytes.Buffer
+	if err := r.WriteHTML(&there, kolkata); err != nil {
+		t.Fatal(err)
+	}
+	page := there.String()
+	peak := r.Peaks.QueuedUsers.At
+	for _, want := range []string{"All times are Asia/Kolkata.", peak.In(kolkata).Format("2 Jan 2006, 15:04 MST"), r.From.In(kolkata).Format("2006-01-02 15:04:05 MST")} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if unwanted := r.From.Format("2006-01-02 15:04:05 MST"); strings.Contains(page, unwanted) {
+		t.Errorf("the page says %q", unwanted)
+	}
+	here, _ := written(t, r)
+	golden(t, "sale.html", here)
 }
 
 // TestNothingWasRecorded: an empty report says so, and is a page all the same.

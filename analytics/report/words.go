@@ -72,8 +72,8 @@ func people(n int64, one, many string) string {
 	return grouped(float64(n)) + " " + many
 }
 
-// clock writes a moment; near says that the day is known.
-func clock(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
+// clock writes a moment in the report's zone, without seconds.
+func (r *Report) clock(t time.Time) string { return t.In(r.zone).Format("2 Jan 2006, 15:04 MST") }
 
 // summary says the most important in sentences.
 func (r *Report) summary() []string {
@@ -82,7 +82,7 @@ func (r *Report) summary() []string {
 	f := r.Figures
 	say("%s admitted, %s of them without waiting.", people(f.LetIn, "visitor was", "visitors were"), grouped(float64(f.AtOnce)))
 	if p := r.Peaks.QueuedUsers; p != nil && p.Value > 0 {
-		say("At most %s in the queue at the same time (%s).", people(p.Value, "visitor was", "visitors were"), clock(p.At))
+		say("At most %s in the queue at the same time (%s).", people(p.Value, "visitor was", "visitors were"), r.clock(p.At))
 	}
 	if d := r.spread("waited"); d != nil {
 		say("Of the visitors who waited, half were admitted within %s and 95 %% within %s; the longest wait was %s.", duration(d.P50), duration(d.P95), duration(d.Max))
@@ -110,7 +110,7 @@ func (r *Report) peopleSummary() string {
 	if a == nil || q == nil {
 		return "Not known."
 	}
-	return fmt.Sprintf("At most %s active users (%s) and %s visitors in the queue (%s).", grouped(float64(a.Value)), clock(a.At), grouped(float64(q.Value)), clock(q.At))
+	return fmt.Sprintf("At most %s active users (%s) and %s visitors in the queue (%s).", grouped(float64(a.Value)), r.clock(a.At), grouped(float64(q.Value)), r.clock(q.At))
 }
 
 func (r *Report) newSummary() string {
@@ -118,7 +118,7 @@ func (r *Report) newSummary() string {
 	if n == nil {
 		return "Not known."
 	}
-	return fmt.Sprintf("%s in the busiest minute (%s).", people(n.Value, "visitor", "visitors"), clock(n.At))
+	return fmt.Sprintf("%s in the busiest minute (%s).", people(n.Value, "visitor", "visitors"), r.clock(n.At))
 }
 
 func (r *Report) waitSummary() string {

@@ -41,6 +41,10 @@ func (f *face) sendReport(w http.ResponseWriter, r *api.Request, q report.Query)
 	if err != nil {
 		return err
 	}
+	zone, err := time.LoadLocation(r.Query.Get("time_zone"))
+	if err != nil {
+		return api.Query("time_zone", "is not a time zone", "a name of the IANA database like Europe/Berlin")
+	}
 	format := r.Query.Get("format")
 	if format == "" || format == "json" {
 		api.SendAnswer(w, api.Answer{Result: made})
@@ -50,10 +54,11 @@ func (f *face) sendReport(w http.ResponseWriter, r *api.Request, q report.Query)
 	h := w.Header()
 	name := fmt.Sprintf("report-%s-%s", made.Room.Name, made.From.Format("20060102T1504Z"))
 	if format == "html" {
-		err = made.WriteHTML(&whole)
+		err = made.WriteHTML(&whole, zone)
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", name+".html"))
-		h.Set("Content-Security-Policy", report.Policy+"; frame-ancestors 'self'; sandbox")
+		// The dashboard, of the same origin, gives its frame the height of the report. Nothing runs in it.
+		h.Set("Content-Security-Policy", report.Policy+"; frame-ancestors 'self'; sandbox allow-same-origin")
 	} else {
 		err = made.WriteCSV(&whole)
 		h.Set("Content-Type", "text/csv; charset=utf-8")

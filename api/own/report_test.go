@@ -39,7 +39,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("a reader: %v %s", err, a.Text)
 	}
 
-	for query, want := range map[string]string{"?format=pdf": "format", "?from=2020-01-01T00:00:00Z": "at most 400 days", "?from=2026-11-28T00:00:00Z&to=2026-11-29T00:00:00Z": "in the future", "?from=soon": "from"} {
+	for query, want := range map[string]string{"?format=pdf": "format", "?from=2020-01-01T00:00:00Z": "at most 400 days", "?from=2026-11-28T00:00:00Z&to=2026-11-29T00:00:00Z": "in the future", "?from=soon": "from", "?format=html&time_zone=Moon/Base": "is not a time zone"} {
 		w.refused(adminToken, "GET", room+"/report"+query, "", 400, want)
 	}
 	for query, want := range map[string]string{"?number=1": "is not the number", "?number=-1": "number: is out of range", "?number=99999999999": "number: is out of range"} {
@@ -64,9 +64,12 @@ func TestReportsAsFiles(t *testing.T) {
 	}
 	rec := get("html")
 	policy := rec.Header().Get("Content-Security-Policy")
-	if !strings.HasPrefix(rec.Body.String(), "<!doctype html>") || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || !strings.HasSuffix(policy, "; sandbox") ||
+	if !strings.HasPrefix(rec.Body.String(), "<!doctype html>") || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || !strings.HasSuffix(policy, "; sandbox allow-same-origin") ||
 		rec.Header().Get("Content-Disposition") != `inline; filename="report-checkout-20261126T0900Z.html"` {
 		t.Errorf("%v", rec.Header())
+	}
+	if local := get("html&time_zone=Asia/Kolkata").Body.String(); !strings.Contains(local, "All times are Asia/Kolkata.") {
+		t.Errorf("the report in a time zone: %.1000s", local)
 	}
 	rec = get("csv")
 	cells, err := csv.NewReader(rec.Body).ReadAll()

@@ -12,6 +12,7 @@ var (
 	from   = parameter{name: "from", is: "date-time", doc: "RFC 3339; 24 hours before to by default."}
 	to     = parameter{name: "to", is: "date-time", doc: "RFC 3339; now by default."}
 	format = parameter{name: "format", enum: []string{"json", "html", "csv"}, doc: "json by default. html is one page without scripts and external requests."}
+	zoned  = parameter{name: "time_zone", is: "string", doc: "With html, the time zone of all times, by its IANA name like Europe/Berlin; UTC by default."}
 )
 
 // operations returns all operations, grouped by tag, in the order of the document.
@@ -79,9 +80,9 @@ func (f *face) operations() [][]operation {
 				parameter{name: "resolution", enum: resolutionNames, doc: "auto: the finest with at most 750 spans."},
 				parameter{name: "format", enum: []string{"json", "csv"}})),
 		tagged("report",
-			op("GET", room+"/report", "getReport", "Show what happened in a room", writes[report.Report](f.roomReport, reports...), from, to, format),
+			op("GET", room+"/report", "getReport", "Show what happened in a room", writes[report.Report](f.roomReport, reports...), from, to, format, zoned),
 			op("GET", event+"/report", "getEventReport", "Show what happened in an occurrence of an event, including its prequeue", writes[report.Report](f.eventReport, reports...),
-				parameter{name: "number", is: "integer", max: 1<<20 - 1, doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format)),
+				parameter{name: "number", is: "integer", max: 1<<20 - 1, doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format, zoned)),
 		tagged("events",
 			op("GET", event+"/repeat", "getRepeat", "Show when an event happens again", gives(f.getRepeat)),
 			op("PUT", event+"/repeat", "putRepeat", "Set when an event happens again", takes(f.putRepeat)),

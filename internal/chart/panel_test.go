@@ -65,6 +65,15 @@ func TestTimeMarks(t *testing.T) {
 	}
 }
 
+// TestClockMarksOfAZone: marks stand at whole hours of the zone, where it is half an hour off.
+func TestClockMarksOfAZone(t *testing.T) {
+	from := time.Date(2026, 11, 26, 9, 10, 0, 0, time.FixedZone("IST", 5*3600+1800))
+	s := Clock(from, from.Add(6*time.Hour), 6)
+	if s.First != 50*60 || s.Say(s.First) != "10:00" {
+		t.Errorf("the first mark is at %v s: %s", s.First, s.Say(s.First))
+	}
+}
+
 // TestClockMarks: marks stand at whole hours or days of the clock, wherever the time begins.
 func TestClockMarks(t *testing.T) {
 	t.Parallel()

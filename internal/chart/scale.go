@@ -61,12 +61,14 @@ func Times(length time.Duration, marks int) Scale {
 	return s
 }
 
-// Clock is a scale of the seconds since from, for the time until to, said in UTC as the clock and the
+// Clock is a scale of the seconds since from, for the time until to, said in the zone of from as the clock and the
 // calendar show it, with about so many marks.
 func Clock(from, to time.Time, marks int) Scale {
 	s := Times(to.Sub(from), marks)
 	step := time.Duration(s.Step * float64(time.Second))
-	s.First = from.Truncate(step).Sub(from).Seconds()
+	_, east := from.Zone()
+	local := from.Add(time.Duration(east) * time.Second) // so that marks stand at whole hours and days of the zone
+	s.First = local.Truncate(step).Sub(local).Seconds()
 	if s.First < 0 {
 		s.First += s.Step
 	}
@@ -80,7 +82,7 @@ func Clock(from, to time.Time, marks int) Scale {
 		layout = "15:04:05"
 	}
 	s.Unit, s.Say = "", func(v float64) string {
-		return from.Add(time.Duration(math.Round(v)) * time.Second).UTC().Format(layout)
+		return from.Add(time.Duration(math.Round(v)) * time.Second).Format(layout)
 	}
 	return s
 }

@@ -16,12 +16,25 @@ func TestDashboardScheduleTheFlashSale(t *testing.T) {
 	d.goes(toRoom("checkout", "events"))
 	d.says("No event is planned.")
 	d.presses("Schedule an event")
+	d.presses("Sale, random order") // gathers half an hour before the start, and shuffles
 	d.fill("name", "flash-sale")
 	start := time.Now().Add(48 * time.Hour).Truncate(time.Hour)
 	d.enters(field("event_start_time"), start.Format("2006-01-02T15:04"))
-	d.enters(field("event_end_time"), start.Add(2*time.Hour).Format("2006-01-02T15:04"))
+	d.presses("2h long")
+	if got, want := eval[string](d.tab, field("event_end_time")+".value"), start.Add(2*time.Hour).Format("2006-01-02T15:04"); got != want {
+		t.Errorf("two hours long: the end is %s, want %s", got, want)
+	}
+	d.presses("15m")
+	d.says("an event of your own")
 	d.presses("30m")
-	d.switches("shuffle_at_event_start")
+	d.says("random places: being early is no advantage")
+	if !eval[bool](d.tab, fmt.Sprintf(`((a, b) => a.top == b.top && a.right < b.left)(%s.getBoundingClientRect(), %s.getBoundingClientRect())`, field("event_start_time"), field("event_end_time"))) {
+		t.Error("the end does not stand beside the start")
+	}
+	if eval[bool](d.tab, "!!"+button("Override")) {
+		t.Error("the overrides are not folded")
+	}
+	eval[bool](d.tab, `document.querySelector('.overrides summary').click(), true`)
 	d.presses(`Override`) // the last of them: the turnstile's action, which stays as it is when taken back
 	overrides := func(label, choice string) {
 		t.Helper()

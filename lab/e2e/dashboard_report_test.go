@@ -17,9 +17,11 @@ func TestDashboardReadTheReport(t *testing.T) {
 	d := sitDown(t, o, operatorToken)
 	d.goes(toRoom("checkout", "report?range=1h"))
 	d.becomes(10*time.Second, `document.querySelector('iframe.report')?.src.includes('format=html')`)
-	if !eval[bool](d.tab, `document.querySelector('iframe.report').getAttribute('sandbox') === ''`) {
+	if !eval[bool](d.tab, `document.querySelector('iframe.report').getAttribute('sandbox') === 'allow-same-origin'`) {
 		t.Error("the report is framed without a sandbox")
 	}
+	// No script is in the frame, and the page scrolls instead of it.
+	d.becomes(10*time.Second, `(r => r && r.scripts.length == 0 && r.body.innerText.includes('All times are') && r.documentElement.scrollHeight <= r.defaultView.innerHeight)(document.querySelector('iframe.report').contentDocument)`)
 	page := d.href("Open the report")
 	report := d.another()
 	eventually(t, 15*time.Second, func() string {
@@ -40,6 +42,10 @@ func TestDashboardReadTheReport(t *testing.T) {
 	}
 	if n := eval[int](report, "document.scripts.length"); n != 0 {
 		t.Errorf("the report has %d scripts", n)
+	}
+	eval[bool](report, `(() => { const s = document.createElement('script'); s.textContent = 'window.ran = true'; document.body.append(s); s.remove(); return true })()`)
+	if eval[bool](report, "window.ran === true") {
+		t.Error("a script ran in the report")
 	}
 	// Nothing runs in the report itself, the checker neither: it looks at the same elements elsewhere.
 	paper := eval[string](report, "document.documentElement.outerHTML")

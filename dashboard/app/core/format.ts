@@ -1,4 +1,5 @@
 /** Numbers, moments and durations in the browser's language. */
+import { clocks } from './kept'
 
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
 const tenth = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
@@ -30,18 +31,22 @@ export function duration(s: number | null | undefined): string {
   return two(days(Math.floor(s / 86400)), Math.floor((s % 86400) / 3600), hours)
 }
 
-const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-const secondFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const dayFormat = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
-const momentFormat = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
-const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
+const zoned = (options: Intl.DateTimeFormatOptions) => {
+  const formats = { local: new Intl.DateTimeFormat(undefined, options), UTC: new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' }) }
+  return (d: Date) => formats[clocks.value].format(d)
+}
+const clockFormat = zoned({ hour: '2-digit', minute: '2-digit' })
+const secondFormat = zoned({ hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dayFormat = zoned({ day: 'numeric', month: 'short' })
+const momentFormat = zoned({ day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
+const fullFormat = zoned({ dateStyle: 'medium', timeStyle: 'long' })
 
 type Moment = string | number | Date | null | undefined
 /** Numbers are unix seconds. */
 const date = (m: Moment) => (m == null || m === '' ? null : new Date(typeof m === 'number' ? m * 1000 : m))
-const say = (f: Intl.DateTimeFormat) => (m: Moment) => {
+const say = (f: (d: Date) => string) => (m: Moment) => {
   const d = date(m)
-  return d && !Number.isNaN(+d) ? f.format(d) : '–'
+  return d && !Number.isNaN(+d) ? f(d) : '–'
 }
 
 /** 14:20 */

@@ -34,6 +34,22 @@ export function useMinutes(room: Room, seconds: number, to: number): Sample[] {
   return list
 }
 
+/**
+ * Those who came less those who left, in the minute before each sample; null where that minute is not known.
+ * A minute ago, the queue was as long as the samples before and after that moment say.
+ */
+export function arrivals(samples: Sample[]): (number | null)[] {
+  let j = 0
+  return samples.map((s, i) => {
+    const then = s.at - 60
+    while (j + 1 < i && samples[j + 1].at <= then) j++
+    const a = samples[j], b = samples[j + 1]
+    if (!b || a.at > then || b.at - a.at > 100) return null
+    const n = s.admitted + s.waiting - a.waiting - ((b.waiting - a.waiting) * (then - a.at)) / (b.at - a.at)
+    return Number.isNaN(n) ? null : Math.max(0, Math.round(n))
+  })
+}
+
 /** Samples with a hole, of figures that are no numbers, wherever some are missing. */
 export function holed(samples: Sample[]): Sample[] {
   return samples.flatMap((s, i) => {

@@ -24,6 +24,17 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   return { word: 'Open', tone: 'ok', why: 'Visitors are admitted right away.' }
 }
 
+const tones: Tone[] = ['off', 'ok', 'event', 'hold', 'busy', 'bad']
+
+/**
+ * How much a room needs eyes: first what fails, then where people wait, the longest queue first. It changes
+ * with the queue's digits only, so that rows do not swap places every second.
+ */
+export function urgency(r: Room): number {
+  const tone = stateOf(r).tone
+  return (tone === 'bad' ? 1000 : 0) + 10 * String(r.status?.waiting || '').length + tones.indexOf(tone)
+}
+
 /** The event of a room that runs or comes next, and how far it is at a second, line by line; null where none is planned. */
 export function nextEvent(r: Room, now: number): { name: string; on: boolean; words: string[]; begins: number } | null {
   const e = r.next_event

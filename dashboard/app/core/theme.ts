@@ -1,17 +1,9 @@
+import { kept } from './kept'
 import { Store } from './store'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const stored = () => {
-  try {
-    const t = localStorage.getItem('anteroom.theme')
-    return t === 'light' || t === 'dark' ? t : 'system'
-  } catch {
-    return 'system'
-  }
-}
-
-export const theme = new Store<Theme>(stored())
+export const theme = kept<Theme>('theme', ['system', 'light', 'dark'])
 
 /** Counts up whenever the colors change: charts draw themselves anew. */
 export const colors = new Store(0)
@@ -24,10 +16,6 @@ function show() {
 
 export function setTheme(t: Theme) {
   theme.set(t)
-  try {
-    if (t === 'system') localStorage.removeItem('anteroom.theme')
-    else localStorage.setItem('anteroom.theme', t)
-  } catch {}
   show()
 }
 

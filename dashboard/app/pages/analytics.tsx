@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
 import { address, useAsk } from '../core/api'
-import { count, decimal, duration, moment, number, second } from '../core/format'
+import { count, decimal, duration, full, moment, number, second } from '../core/format'
 import { ownPath, publishedPath, roomHref } from '../core/room'
 import { setQuery } from '../core/router'
 import { Button, Card, Chart, Choice, curl, Dialog, Empty, Failed, Note, type Series, Skeleton, Snippet } from '../ui'
@@ -9,6 +9,7 @@ import { begins, fromLocal, sorted, spanOf, toLocal } from './model/event'
 import type { Values } from './model/fields'
 import { bounded, moved, rangeOf, stamp, words, type Range } from './model/range'
 import { advice, type Analytics as Answer, graphql, recorded, series } from './model/series'
+import { telling } from './parts'
 import './analytics.css'
 
 /** What was measured of a room, over any time; a range drawn in one chart is that of all. */
@@ -30,6 +31,9 @@ export function Analytics({ room, query }: RoomPageProps) {
   const events = useAsk<Values[]>(publishedPath(room) + '/events').data ?? []
   const settings = useAsk<Values>(publishedPath(room)).data
   const [elsewhere, show] = useState(false)
+  // The report knows what was done to the room; to the minute, so that it is not asked for more often.
+  const minute = 60_000
+  const changes = useLast(useAsk<{ changes: Change[] }>(`${ownPath(room)}/report?from=${stamp(Math.floor(range.from / minute) * minute)}&to=${stamp(Math.ceil(range.to / minute) * minute)}`).data)?.changes ?? none
 
   const to = (r: Range) => setQuery({ range: r.live ?? null, from: r.live ? null : stamp(r.from), to: r.live ? null : stamp(r.to) })
   const zoom = (from: number, until: number) => to(bounded(from * 1000, until * 1000))
@@ -51,7 +55,7 @@ export function Analytics({ room, query }: RoomPageProps) {
             <>
               <Tiles a={a} than={than} />
               {settings && advice(a, settings).map((s) => <Note key={s}>{s}</Note>)}
-              <Charts a={a} than={than} words={other?.words} range={range} zoom={zoom} events={events} />
+              <Charts a={a} than={than} words={other?.words} range={range} zoom={zoom} events={events} changes={changes} />
             </>
           )}
           <div class="row between">
@@ -76,6 +80,22 @@ export function Analytics({ room, query }: RoomPageProps) {
       )}
     </>
   )
+}
+
+interface Change {
+  at: string
+  by: string
+  operation: string
+  name: string
+  fields: { name: string; before: string; after: string }[]
+}
+const none: Change[] = []
+
+const mostChanges = 50 // of the list; the report has all
+
+function inWords(c: Change): string {
+  const fields = (c.fields ?? []).filter((f) => telling(f.name))
+  return [c.by && `${c.by}:`, c.operation, fields.slice(0, 2).map((f) => `${f.name} ${f.before || 'none'} → ${f.after || 'none'}`).join(', '), fields.length > 2 && '…'].filter(Boolean).join(' ')
 }
 
 /** What was there last, until something else is: charts do not blink while the next answer comes. */
@@ -185,11 +205,13 @@ interface ChartsProps {
   range: Range
   zoom: (from: number, to: number) => void
   events: readonly Values[]
+  changes: Change[]
 }
 
-function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
+function Charts({ a, than, words, range, zoom, events, changes }: ChartsProps) {
+  const marks = useMemo(() => changes.map((c) => ({ at: Date.parse(c.at) / 1000, title: inWords(c) })), [changes])
   const common = {
-    times: a.time, from: range.from / 1000, to: range.to / 1000, sync: 'analytics', onZoom: zoom,
+    times: a.time, from: range.from / 1000, to: range.to / 1000, sync: 'analytics', onZoom: zoom, marks,
     spans: events.filter((e) => spanOf(e).from < range.to && spanOf(e).to > range.from).map((e) => ({ from: spanOf(e).from / 1000, to: spanOf(e).to / 1000, title: String(e.name) })),
   }
   const charts = useMemo(() => {
@@ -221,6 +243,11 @@ function Charts({ a, than, words, range, zoom, events }: ChartsProps) {
       <div class="grid wide">
         {charts.slice(1).map((c) => <Card key={c.title}><Chart {...common} {...c} /></Card>)}
       </div>
+      {changes.length > 0 && (
+        <Card title="Changes in this time" lead={`Each is a line with a triangle in the charts.${changes.length > mostChanges ? ` The report has all ${number(changes.length)}.` : ''}`}>
+          <ol class="changes">{changes.slice(-mostChanges).map((c, i) => <li key={i}><time dateTime={c.at} title={full(c.at)}>{moment(c.at)}</time> {inWords(c)}</li>)}</ol>
+        </Card>
+      )}
     </>
   )
 }

@@ -5,7 +5,7 @@ import { full, moment, number } from '../core/format'
 import { useRooms } from '../core/live'
 import { setQuery } from '../core/router'
 import { Button, Card, Empty, Failed, Head, Note, Skeleton, tell } from '../ui'
-import { saveAs } from './parts'
+import { saveAs, telling } from './parts'
 import './pages.css'
 
 interface Entry {
@@ -116,10 +116,7 @@ export function Audit({ query }: PageProps) {
 
 const plain = (field: string) => field.replace(/^room\./, '')
 
-// What follows from every change says nothing in a line.
-const usual = /(^|\.)(id|created_on|modified_on|created_by|revision|version|last_updated|made)$/
-
 function inShort(e: Entry): string {
-  const names = (e.changes ?? []).map((c) => plain(c.field)).filter((f) => !usual.test(f))
+  const names = (e.changes ?? []).map((c) => plain(c.field)).filter(telling)
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '')
 }

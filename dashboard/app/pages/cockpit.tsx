@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { RoomPageProps } from '../core/page'
 import { forecast, newcomer } from '../core/forecast'
 import { ago, clock, count, duration, moment, number, percent } from '../core/format'
-import { holed, useMinutes } from '../core/history'
+import { arrivals, holed, useMinutes } from '../core/history'
 import { kept, samplesOf, useLive, type Room, type Sample } from '../core/live'
 import { paceWhy } from '../core/pace'
 import { roomHref } from '../core/room'
@@ -77,16 +77,6 @@ function Figure({ title, value, of, note, strong, children }: { title: string; v
       </dd>
     </div>
   )
-}
-
-/** Those who came less those who left, in the minute before each sample; null where that minute is not known. */
-function arrivals(samples: Sample[]): (number | null)[] {
-  let j = 0
-  return samples.map((s, i) => {
-    while (samples[j].at < s.at - 60 && j < i) j++
-    const past = samples[j]
-    return !(s.at - past.at >= 45 && s.at - past.at <= 90) || Number.isNaN(past.waiting + s.waiting) ? null : Math.max(0, Math.round(s.admitted + s.waiting - past.waiting))
-  })
 }
 
 function Flow({ samples, now, room }: { samples: Sample[]; now: number; room: Room }) {

@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks'
 import { call, Problem } from '../core/api'
 import { duration, full } from '../core/format'
+import { shownZone } from '../core/kept'
 import type { Room } from '../core/live'
 import { publishedPath } from '../core/room'
-import { Button, Card, Choice, curl, Dialog, done, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
+import { Button, Card, Choice, curl, Dialog, done, Named, Names, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
 import { Input } from './inputs'
 import { inWords, same } from './model/diff'
-import { bodyOf, faults as wrongs, fromLocal, sideBySide, toLocal } from './model/event'
+import { bodyOf, faults as wrongs, fromLocal, gathering, gathers, labelOf, lasting, presets, sideBySide, startingAt, toLocal } from './model/event'
 import { eventFields, type Field, type Values } from './model/fields'
 import { eventInTerraform } from './model/snippet'
 import { useUnsaved } from './parts'
@@ -23,14 +24,13 @@ interface Props {
   onSaved: () => void
 }
 
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
-
 /** An event: when, what it has instead of the room's settings, and both side by side. */
 export function EventForm({ room, settings, event, before, others, fixed, onClose, onSaved }: Props) {
   const [e, set] = useState<Values>(event)
   const [told, tellFaults] = useState<Record<string, string>>({})
   const [reviewing, review] = useState(false)
   const [touched, touch] = useState(!!before)
+  const [folded, fold] = useState(() => !sideBySide(settings, event).some((x) => x.own))
   const here = wrongs(e, others.filter((o) => o.id !== e.id))
   const wrong = (name: string) => told[name] || (touched ? here[name] : undefined)
   const changed = !before || !same(bodyOf(e), bodyOf(before))
@@ -56,34 +56,54 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
   }
   const toReview = () => {
     touch(true)
-    if (Object.keys(here).length) tell('Please correct: ' + Object.entries(here).map(([k, v]) => `${k} ${v}`).join('; '), 'bad')
+    if (Object.keys(here).length) tell('Please correct: ' + Object.entries(here).map(([k, v]) => `${labelOf(k)}: ${v}`).join('; '), 'bad')
     else review(true)
   }
   const at = (name: string, label: string, help: string, required = false) => (
-    <TextField label={label} name={name} help={`${help}${e[name] ? ` ${full(e[name])}.` : ''}`} type="datetime-local" required={required} disabled={fixed} value={toLocal(e[name])} error={wrong(name)} onChange={(v) => put({ [name]: fromLocal(v) })} />
+    <TextField label={label} name={name} help={`${help}${e[name] ? ` ${full(e[name])}.` : ''}`} type="datetime-local" required={required} disabled={fixed} value={toLocal(e[name])} error={wrong(name)} onChange={(v) => put(name === 'event_start_time' ? startingAt(e, fromLocal(v)) : { [name]: fromLocal(v) })} />
   )
-  const gather = e.prequeue_start_time ? Math.round((Date.parse(e.event_start_time) - Date.parse(e.prequeue_start_time)) / 60_000) : 0
+  const gather = gathers(e)
+  const preset = presets.find((p) => p.gather === gather && p.shuffle === !!e.shuffle_at_event_start)
+  const length = (Date.parse(e.event_end_time) - Date.parse(e.event_start_time)) / 60_000
+  const own = sideBySide(settings, e).filter((x) => x.own)
 
   return (
     <form class="stack" onSubmit={(x) => { x.preventDefault(); toReview() }}>
       <div class="row between">
         <Button kind="quiet" icon="left" onClick={onClose}>All events</Button>
         <div class="actions">
+          <Names />
           {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
         </div>
       </div>
-      <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in your time zone (${zone}) and stored as UTC.`}>
+      <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in the time zone ${shownZone()} and stored as UTC.`}>
+        {!fixed && !before && (
+          <>
+            <Choice small label="Kind of event" value={preset?.value ?? ''} options={presets} onChange={(v) => {
+              const p = presets.find((x) => x.value === v)!
+              put({ shuffle_at_event_start: p.shuffle, ...gathering(e, p.gather) })
+              if (!p.gather) fold(false)
+            }} />
+            <p class="quiet">{preset?.help ?? 'Neither of these: an event of your own.'}</p>
+          </>
+        )}
         <div class="fields">
           <TextField label="Name" name="name" required disabled={fixed} value={e.name} error={wrong('name')} help="Letters, digits, _ and -; unique in the room." onChange={(v) => put({ name: v })} />
           <TextField label="Description" name="description" disabled={fixed} value={e.description ?? ''} error={wrong('description')} onChange={(v) => put({ description: v })} />
+        </div>
+        <div class="fields">
           {at('event_start_time', 'Start', 'Admissions begin.', true)}
           {at('event_end_time', 'End', 'The settings of the room apply again.', true)}
         </div>
+        {!fixed && (
+          <Choice small label="Length" value={String(length)} options={[60, 120, 240, 480, 1440].map((m) => ({ value: String(m), text: `${duration(m * 60)} long` }))}
+            onChange={(m) => put(lasting(e, Number(m)))} />
+        )}
       </Card>
       <Card title="Before the start" lead="During a prequeue, every visitor without a session waits, and the page counts down to the start.">
         {!fixed && (
           <Choice small label="Prequeue" value={String(gather)} options={[...new Set([0, 5, 15, 30, 60, gather])].sort((a, b) => a - b).map((m) => ({ value: String(m), text: m ? duration(m * 60) : 'None' }))}
-            onChange={(m) => put(m === '0' ? { prequeue_start_time: null, shuffle_at_event_start: false } : { prequeue_start_time: new Date(Date.parse(e.event_start_time) - Number(m) * 60_000).toISOString().replace('.000Z', 'Z') })} />
+            onChange={(m) => put(gathering(e, Number(m)))} />
         )}
         <div class="fields">
           {at('prequeue_start_time', 'Prequeue', 'At least five minutes before the start. Empty: no prequeue.')}
@@ -95,9 +115,12 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
         {gather > 0 && gather <= Number(e.session_duration ?? settings.session_duration) && <Note>Visitors who have a session when the prequeue begins stay active. To let them wait like the others, make the prequeue longer than a session, and let sessions end after their duration.</Note>}
       </Card>
       <Card title="During the event" lead="Settings that you do not override are inherited from the room.">
-        <div class="stack">
-          {eventFields.map((f) => <Override key={f.name} field={f} e={e} settings={settings} fixed={fixed} error={wrong(f.name)} put={put} />)}
-        </div>
+        <details class="overrides" open={!folded || eventFields.some((f) => wrong(f.name))} onToggle={(x) => fold(!x.currentTarget.open)}>
+          <summary>{own.length ? `Different from the room: ${own.map((x) => x.field.label).join(', ')}` : 'Everything as in the room. Open to set other limits, methods or pages.'}</summary>
+          <div class="stack">
+            {eventFields.map((f) => <Override key={f.name} field={f} e={e} settings={settings} fixed={fixed} error={wrong(f.name)} put={put} />)}
+          </div>
+        </details>
       </Card>
       <Again e={e} fixed={fixed} put={put} error={told.repeat ?? Object.entries(told).find(([k]) => k.startsWith('repeat.'))?.[1]} />
       {reviewing && (
@@ -158,14 +181,14 @@ function Override({ field: f, e, settings, fixed, error, put }: { field: Field; 
       <Choice small label={f.label} value={own ? 'own' : 'inherit'} options={[{ value: 'inherit', text: 'Inherit' }, { value: 'own', text: 'Override' }]} onChange={(v) => !fixed && turn(v === 'own')} />
       {own
         ? <Input field={{ ...f, required: false }} value={e[f.name]} disabled={fixed} error={error} onChange={(v) => put({ [f.name]: v })} />
-        : <p><b>{f.label}</b> <code>{f.name}</code><span class="below quiet">{short(f, settings[f.name])}, from the room</span>{error && <span class="below bad">{error}</span>}</p>}
+        : <p><b>{f.label}</b> <Named name={f.name} /><span class="below quiet">{short(f, settings[f.name])}, from the room</span>{error && <span class="below bad">{error}</span>}</p>}
     </div>
   )
 }
 
 function Again({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: Values) => void; error?: string }) {
   const r: Values | null = e.repeat ?? null
-  const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: zone, ...r, ...v } })
+  const set = (v: Values) => put({ repeat: { every: 'week', interval: 1, times: null, until: null, time_zone: shownZone(), ...r, ...v } })
   return (
     <Card title="Repetition" lead="Clients of the published API see only the first occurrence; their changes keep the repetition.">
       <div class="fields">

@@ -4,21 +4,31 @@ import { compact, count, duration, full, number } from '../core/format'
 import { newcomer } from '../core/forecast'
 import { useMinutes } from '../core/history'
 import { samplesOf, useLive, type Room } from '../core/live'
-import { covers, nextEvent, publishedPath, roomHref, stateOf } from '../core/room'
-import { go } from '../core/router'
+import { covers, nextEvent, publishedPath, roomHref, stateOf, urgency } from '../core/room'
+import type { PageProps } from '../core/page'
+import { go, setQuery } from '../core/router'
 import { may } from '../core/session'
-import { Bar, Button, Card, Chart, confirm, done, Empty, Head, Pill, Skeleton, Switch, Table, TextField } from '../ui'
+import { Bar, Button, Card, Chart, Choice, confirm, done, Empty, Head, Pill, Skeleton, Switch, Table } from '../ui'
 import './overview.css'
 import './pages.css'
 
 // What was recorded is asked for anew so often, in seconds.
 const every = 60
-// With more rooms than that, they can be searched, and the line of the last hour is not asked for each.
+// With more rooms than that, the line of the last hour is not asked for each.
 const few = 12
+// With more rooms than that, they can be searched and filtered.
+const glance = 3
 
-export function Overview() {
+const filters: { value: string; text: string; has: (r: Room, now: number) => boolean }[] = [
+  { value: '', text: 'All', has: () => true },
+  { value: 'queueing', text: 'Queueing', has: (r) => !!r.status?.waiting },
+  { value: 'stopped', text: 'Stopped or failing', has: (r) => ['hold', 'bad'].includes(stateOf(r).tone) },
+  { value: 'event', text: 'Event today', has: (r, now) => (nextEvent(r, now)?.begins ?? Infinity) < now + 86400 },
+  { value: 'off', text: 'Off', has: (r) => stateOf(r).tone === 'off' },
+]
+
+export function Overview({ query }: PageProps) {
   const { rooms, known, at } = useLive()
-  const [text, search] = useState('')
   const waits = useWaits()
   const make = (may('edit') || rooms.some((r) => may('edit', r.zone.id))) && <Button kind="main" icon="plus" href="/new">New room</Button>
   if (!known) return <><Head title="Overview" /><Card><Skeleton lines={5} /></Card></>
@@ -34,20 +44,30 @@ export function Overview() {
       </>
     )
   const sum = (pick: (r: Room) => number) => rooms.reduce((n, r) => n + pick(r), 0)
-  const shown = rooms.filter((r) => (r.name + ' ' + r.zone.name + ' ' + covers(r, 50)).toLowerCase().includes(text.trim().toLowerCase()))
+  const text = query.get('q') ?? ''
+  const filter = filters.find((f) => f.value === query.get('show')) ?? filters[0]
+  const shown = rooms.filter((r) => filter.has(r, at) && (r.name + ' ' + r.zone.name + ' ' + covers(r, 50)).toLowerCase().includes(text.trim().toLowerCase()))
+    .sort((a, b) => a.name.localeCompare(b.name))
   return (
     <>
       <Head title="Overview" lead={<>{count(rooms.length, 'room')} · <b>{number(sum((r) => r.status?.waiting ?? 0))}</b> waiting · <b>{number(sum((r) => r.status?.active_users ?? 0))}</b> active users</>}>{make}</Head>
-      {rooms.length > few && <TextField label="Search" type="search" value={text} onChange={search} placeholder="Name, zone or host" />}
+      {rooms.length > glance && (
+        <div class="row between">
+          <Choice small label="Show" value={filter.value} onChange={(v) => setQuery({ show: v || null }, { replace: true })}
+            options={filters.map((f) => ({ value: f.value, text: `${f.text} ${number(rooms.filter((r) => f.has(r, at)).length)}` }))} />
+          <input type="search" class="filter" aria-label="Search" placeholder="Name, zone or host" value={text} onInput={(e) => setQuery({ q: e.currentTarget.value || null }, { replace: true })} />
+        </div>
+      )}
       <Card flush class="rooms-table">
         <Table
           caption="Rooms"
           rows={shown}
+          sort={-1}
           id={(r) => r.id}
           onRow={(r) => go(roomHref(r))}
           columns={[
             { title: 'Room', name: true, by: (r) => r.name, cell: (r) => <><a class="strong" href={roomHref(r)}>{r.name}</a><span class="quiet below">{covers(r, 1)}</span></> },
-            { title: 'State', by: (r) => stateOf(r).word, cell: (r) => <State room={r} /> },
+            { title: 'State', by: urgency, cell: (r) => <State room={r} /> },
             { title: 'Active users', by: (r) => (r.status?.active_users ?? 0) / Math.max(1, r.status?.total_active_users ?? 1), cell: (r) => r.status ? <span class="gauge"><span>{compact(r.status.active_users)} <span class="quiet">of {compact(r.status.total_active_users)}</span></span><Bar value={r.status.active_users} of={r.status.total_active_users} label={`Active users of ${r.name}`} /></span> : '–' },
             { title: 'Waiting', figure: true, by: (r) => r.status?.waiting ?? 0, cell: (r) => <span class={r.status?.waiting ? 'big' : 'quiet'}>{number(r.status?.waiting)}</span> },
             { title: 'New users per minute', figure: true, by: (r) => r.status?.admitted_last_minute ?? 0, cell: (r) => <>{number(r.status?.admitted_last_minute)} <span class="quiet below">of {compact(r.status?.new_users_per_minute)}</span></> },

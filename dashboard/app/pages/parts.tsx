@@ -79,5 +79,11 @@ export function useList<T>(path: string): { data?: T[]; error?: Problem; reload:
   return { ...state, reload: () => again((n) => n + 1) }
 }
 
+// What follows from every change says nothing in a line.
+const usual = /(^|\.)(id|created_on|modified_on|created_by|revision|version|last_updated|made)$/
+
+/** Whether the field of a recorded change says what somebody did. */
+export const telling = (field: string): boolean => !usual.test(field)
+
 /** The head of the column with what can be done to a row. */
 export const deeds = <span class="unseen">Actions</span>

@@ -3,6 +3,7 @@ import type { RoomPageProps } from '../core/page'
 import { address, useAsk } from '../core/api'
 import { useLive } from '../core/live'
 import { moment } from '../core/format'
+import { shownZone } from '../core/kept'
 import { ownPath, publishedPath, roomHref } from '../core/room'
 import { setQuery } from '../core/router'
 import { Button, Card, curl, Failed, NumberField, Snippet } from '../ui'
@@ -23,7 +24,7 @@ export function Report({ room, query }: RoomPageProps) {
   const path = event
     ? `${ownPath(room)}/events/${event.id}/report${event.repeat && number !== null ? `?number=${number}` : ''}`
     : `${ownPath(room)}/report?from=${stamp(range.from)}&to=${stamp(range.to)}`
-  const as = (format: string) => `${path}${path.includes('?') ? '&' : '?'}format=${format}`
+  const as = (format: string) => `${path}${path.includes('?') ? '&' : '?'}format=${format}${format === 'html' ? `&time_zone=${encodeURIComponent(shownZone())}` : ''}`
   const name = `${room.name}-${event ? event.name : stamp(range.from).slice(0, 10)}`
   return (
     <>
@@ -53,9 +54,19 @@ export function Report({ room, query }: RoomPageProps) {
         </div>
         <Snippet parts={[{ title: 'curl', text: curl('GET', as('html')) }]} />
       </Card>
-      {asked.data && <Card flush><iframe class="report" title="The report" src={address(as('html'))} sandbox="" /></Card>}
+      {asked.data && <Card flush><iframe class="report" title="The report" src={address(as('html'))} sandbox="allow-same-origin" onLoad={grow} /></Card>}
     </>
   )
+}
+
+// The frame is as high as what is in it, also after something in it was unfolded: the page scrolls, the frame does not.
+function grow(e: Event) {
+  const frame = e.currentTarget as HTMLIFrameElement
+  const body = frame.contentDocument?.body
+  if (!body) return
+  const fit = () => { frame.style.height = `${frame.contentDocument!.documentElement.offsetHeight}px` }
+  new ResizeObserver(fit).observe(body)
+  fit()
 }
 
 function at(from: string | null, to: string | null) {

@@ -8,13 +8,13 @@ import { publishedPath, roomHref } from '../core/room'
 import { may } from '../core/session'
 import { Button, Card, Choice, Failed, Note, Skeleton } from '../ui/basic'
 import { confirm, Dialog } from '../ui/dialog'
-import { TextArea, Toggle } from '../ui/field'
+import { Named, Names, TextArea, Toggle } from '../ui/field'
 import { curl } from '../core/curl'
 import { Snippet } from '../ui/snippet'
 import { done, tell } from '../ui/toast'
 import { Input } from './inputs'
 import { changes, patchOf } from './model/diff'
-import { groups, roomFields, valueOf, type Values, withValue } from './model/fields'
+import { groups, inForce, roomFields, valueOf, type Values, withValue } from './model/fields'
 import { roomInTerraform } from './model/snippet'
 import { Changes, editable, useUnsaved, WhyNot } from './parts'
 import './pages.css'
@@ -70,7 +70,10 @@ export function Settings({ room }: RoomPageProps) {
   return (
     <>
       <div class="row between">
-        <Choice small label="View" value={view} onChange={show} options={[{ value: 'form', text: 'Form' }, { value: 'json', text: 'JSON' }]} />
+        <div class="actions">
+          <Choice small label="View" value={view} onChange={show} options={[{ value: 'form', text: 'Form' }, { value: 'json', text: 'JSON' }]} />
+          {view === 'form' && <Names />}
+        </div>
         {saved.modified_on && <p class="quiet">Changed {moment(saved.modified_on)}{may('admin') && <>, <a href={`/audit?room=${room.id}`}>by whom?</a></>}</p>}
       </div>
       <WhyNot room={room} />
@@ -79,7 +82,7 @@ export function Settings({ room }: RoomPageProps) {
         : groups.map((g) => (
           <Card key={g} title={g}>
             <div class="fields">
-              {roomFields.filter((f) => f.group === g).map((f) => f.kind === 'html'
+              {roomFields.filter((f) => f.group === g && inForce(f.name, now)).map((f) => f.kind === 'html'
                 ? <Own key={f.name} room={room} text={now.custom_page_html} />
                 : (
                   <Input key={f.name} field={f} value={valueOf(now, f.name)} error={faults[f.name] ?? (f.kind === 'routes' ? under(faults, f.name) : undefined)} disabled={fixed}
@@ -119,7 +122,7 @@ const under = (faults: Record<string, string>, name: string) => Object.entries(f
 function Own({ room, text }: { room: Room; text: string }) {
   return (
     <div class="field">
-      <div class="label"><span>Custom page</span><code>custom_page_html</code></div>
+      <div class="label"><span>Custom page</span><Named name="custom_page_html" /></div>
       <p class="help">{text ? `${number(new Blob([text]).size)} bytes.` : 'None: visitors see the built-in page.'} <a href={roomHref(room, 'template')}>Open the template editor</a></p>
     </div>
   )

@@ -6,7 +6,7 @@ import { useRooms } from '../core/live'
 import type { Tone } from '../core/room'
 import { setQuery } from '../core/router'
 import { may } from '../core/session'
-import { Button, Card, confirm, curl, Dialog, done, Empty, Failed, Head, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField, Toggle } from '../ui'
+import { Button, Card, confirm, curl, Dialog, done, Empty, Failed, Head, Named, Names, Note, NumberField, Pill, SelectField, Skeleton, Snippet, Table, tell, TextField, Toggle } from '../ui'
 import { changes } from '../ui/diff'
 import { deeds, useList } from './parts'
 import './pages.css'
@@ -179,7 +179,7 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
   }
   return (
     <Dialog wide title={webhook ? `Change ${webhook.name}` : 'New webhook'} onClose={onClose}
-      actions={<><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!w.name.trim() || !w.url.trim()} onClick={save}>Save</Button></>}>
+      actions={<><Names /><Button onClick={onClose}>Cancel</Button><Button kind="main" disabled={!w.name.trim() || !w.url.trim()} onClick={save}>Save</Button></>}>
       <div class="fields">
         <TextField label="Name" name="name" required autofocus value={w.name} error={faults.name} onChange={(name) => put({ name })} />
         <TextField label="URL" name="url" type="url" required value={w.url} error={faults.url} placeholder="https://hooks.example.com/…" help="Must use TLS. It can contain a secret: only tokens that can edit this webhook show it." onChange={(url) => put({ url })} />
@@ -189,10 +189,10 @@ function Form({ webhook, rooms, onClose, onSaved }: FormProps) {
           options={[{ value: '', text: 'All rooms (admin)' }, ...zones.map(([id, name]) => ({ value: `zone:${id}`, text: `Zone ${name}` })), ...rooms.map((r) => ({ value: `room:${r.id}`, text: `Room ${r.name} (${r.zone.name})` }))]} />
       </div>
       <fieldset class="choices">
-        <legend>Events <code>events</code></legend>
+        <legend>Events <Named name="events" /></legend>
         <label><input type="checkbox" checked={!w.events.length} onChange={(e) => put({ events: e.currentTarget.checked ? [] : ['room.queueing', 'room.recovered'] })} /> all, including future types</label>
         {w.events.length > 0 && events.map(([type, words]) => (
-          <label key={type}><input type="checkbox" checked={w.events.includes(type)} onChange={(e) => put({ events: e.currentTarget.checked ? [...w.events, type] : w.events.filter((x) => x !== type) })} /> {words} <code>{type}</code></label>
+          <label key={type}><input type="checkbox" checked={w.events.includes(type)} onChange={(e) => put({ events: e.currentTarget.checked ? [...w.events, type] : w.events.filter((x) => x !== type) })} /> {words} <Named name={type} /></label>
         ))}
         {faults.events && <p class="error">{faults.events}</p>}
       </fieldset>

@@ -5,7 +5,7 @@ import { useRooms } from '../core/live'
 import { roomHref } from '../core/room'
 import { go } from '../core/router'
 import { may } from '../core/session'
-import { Button, Card, Choice, curl, done, Head, Note, NumberField, SelectField, Snippet, TextArea, TextField, Toggle } from '../ui'
+import { Button, Card, Choice, curl, done, Head, Names, Note, NumberField, SelectField, Snippet, TextArea, TextField, Toggle } from '../ui'
 import { zonesOf } from './model/zones'
 import { roomInTerraform, zoneInTerraform } from './model/snippet'
 import './wizard.css'
@@ -115,7 +115,7 @@ export function Wizard() {
   if (!may('edit') && !rooms.some((r) => may('edit', r.zone.id))) return <><Head title="New room" /><Note tone="warn" title="Your token cannot create rooms">It needs the edit permission for a zone or for everything.</Note></>
   return (
     <div class="wizard" ref={top}>
-      <Head title="New room" lead="Five fields define a room. It works as soon as you create it, and you can change everything later." />
+      <Head title="New room" lead="Five fields define a room. It works as soon as you create it, and you can change everything later."><Names /></Head>
       <ol class="steps" aria-label="Steps">
         {steps.map((s, i) => (
           <li key={s} class={i < step ? 'past' : ''} aria-current={i === step ? 'step' : undefined}>

@@ -3,6 +3,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { compact, second } from '../core/format'
 import { reconnect, useLive, useRooms } from '../core/live'
 import { covers, roomHref, stateOf, zoneName } from '../core/room'
+import { clocks, shownZone } from '../core/kept'
 import { match, usePlace } from '../core/router'
 import { logout } from '../core/login'
 import { may, useSession } from '../core/session'
@@ -39,6 +40,7 @@ function find(path: string): { page: Page; params: Record<string, string> } | nu
 
 function Inside() {
   const { path, query } = usePlace()
+  useStore(clocks) // every time on the screen changes with it
   const [open, show] = useState(false)
   const main = useRef<HTMLElement>(null)
   const found = find(path)
@@ -157,6 +159,7 @@ function Side({ path }: { path: string }) {
         <AsOf />
         <div class="me">
           <span title={`Logged in until ${second(me.ends)}`}><Icon name="lock" size={15} /> <span class="name">{me.name}</span></span>
+          <ClockButton />
           <ThemeButton />
           <Button kind="quiet" small icon="keyboard" label="Help and keys (key ?)" onClick={() => { over.set('help') }} />
           <Button kind="quiet" small icon="logout" label="Log out" onClick={logout} />
@@ -174,12 +177,18 @@ function ThemeButton() {
   return <Button kind="quiet" small icon={t === 'light' ? 'sun' : t === 'dark' ? 'moon' : 'auto'} label={`Colors: ${themeWords[t]}. Change to ${themeWords[next[t]]}`} onClick={() => setTheme(next[t])} />
 }
 
+function ClockButton() {
+  const c = useStore(clocks)
+  const other = c === 'UTC' ? 'local' : 'UTC'
+  return <Button kind="quiet" small icon="clock" pressed={c === 'UTC'} label={`Times: ${shownZone()}. Change to ${other === 'UTC' ? 'UTC' : 'the time of this browser'}`} onClick={() => { clocks.set(other) }} />
+}
+
 function AsOf() {
   const l = useLive()
   return (
     <p class={'asof ' + l.state}>
       <span class="dot" aria-hidden="true" />
-      {l.state === 'connecting' ? 'Connecting …' : l.state === 'stale' ? `Not live since ${second(l.at)}` : `Live, as of ${second(l.at)}`}
+      {l.state === 'connecting' ? 'Connecting …' : l.state === 'stale' ? `Not live since ${second(l.at)}` : `Live, as of ${second(l.at)}${clocks.value === 'UTC' ? ' UTC' : ''}`}
     </p>
   )
 }

@@ -1,4 +1,5 @@
-import { bodyOf, faults, fromLocal, phaseOf, sideBySide, sorted, stampsAfter, toLocal } from '../pages/model/event'
+import { bodyOf, faults, fromLocal, gathering, gathers, lasting, phaseOf, sideBySide, sorted, stampsAfter, startingAt, toLocal } from '../pages/model/event'
+import { inForce } from '../pages/model/fields'
 import { check } from './check'
 
 const at = (s: string) => Date.parse(`2026-03-01T${s}Z`)
@@ -36,6 +37,20 @@ export const event = [
     ['one limit', () => Object.keys(faults({ ...e, total_active_users: 5 }, [])), ['new_users_per_minute']],
     ['the same name', () => Object.keys(faults(e, [{ ...e, id: '2', event_start_time: '2027-03-01T12:00:00Z', event_end_time: '2027-03-01T13:00:00Z', prequeue_start_time: null }])), ['name']],
     ['it overlaps', () => faults(e, [{ ...e, id: '2', name: 'other' }]), { event_start_time: 'overlaps with other' }],
+  ]),
+  check('presses of the form', [
+    ['gathering an hour before the start', () => gathering(e, 60), { prequeue_start_time: '2026-03-01T11:00:00Z' }],
+    ['without gathering nothing is shuffled', () => gathering(e, 0), { prequeue_start_time: null, shuffle_at_event_start: false }],
+    ['how long it gathers', () => [gathers(e), gathers({ ...e, prequeue_start_time: null })], [30, 0]],
+    ['two hours long', () => lasting(e, 120), { event_end_time: '2026-03-01T14:00:00Z' }],
+    ['another start takes end and prequeue along', () => startingAt(e, '2026-03-02T10:00:00Z'), { event_start_time: '2026-03-02T10:00:00Z', event_end_time: '2026-03-02T11:00:00Z', prequeue_start_time: '2026-03-02T09:30:00Z' }],
+    ['a start that is taken out takes nothing along', () => startingAt(e, null), { event_start_time: null }],
+  ]),
+  check('fields that do something', [
+    ['bounds of a protection that is off', () => inForce('protect_errors', { protect: false }), false],
+    ['bounds of one that is on', () => inForce('protect_errors', { protect: true }), true],
+    ['the edge of a pass that there is not', () => inForce('pass_edge', { pass: '0s' }), false],
+    ['every other field', () => inForce('name', {}), true],
   ]),
   check('moments of a form', [
     ['there and back', () => fromLocal(toLocal('2026-03-01T12:00:00Z')), '2026-03-01T12:00:00Z'],

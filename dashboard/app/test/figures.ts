@@ -1,6 +1,7 @@
 import { forecast, newcomer, trend, waitUnder } from '../core/forecast'
 import { ago, compact, count, decimal, duration, near, number, percent } from '../core/format'
-import { nextEvent } from '../core/room'
+import { arrivals } from '../core/history'
+import { nextEvent, urgency } from '../core/room'
 import type { Room, Sample } from '../core/live'
 import { inMinutes, stacked, typical } from '../pages/model/series'
 import { check } from './check'
@@ -17,7 +18,22 @@ const event = (prequeue: string | null, at: string) => {
   return [e.on, ...e.words]
 }
 
+const order = (...rooms: [string, Room][]) => rooms.sort((a, b) => urgency(b[1]) - urgency(a[1])).map(([name]) => name)
+const minutes = (...waiting: number[]): Sample[] => waiting.map((n, i) => ({ at: now - 30 - 60 * (waiting.length - 1 - i), active: 10, limit: 10, waiting: n, admitted: 5, pace: 5 }))
+
 export const figures = [
+  check('which room needs eyes', [
+    ['a queue before an open room, a long one before a short one', () => order(['open', room(0)], ['short', room(3)], ['long', room(300)]), ['long', 'short', 'open']],
+    ['what fails before what waits', () => order(['queue', room(300)], ['down', room(0, { pace_reason: 'origin_down' })]), ['down', 'queue']],
+    ['a paused room before an open one, a suspended one last', () => order(['off', { ...room(0), suspended: true } as Room], ['open', room(0)], ['paused', room(0, {}, { paused: true })]), ['paused', 'open', 'off']],
+    ['rooms do not swap places for a visitor', () => urgency(room(41)) - urgency(room(42)), 0],
+  ]),
+  check('arrivals', [
+    ['each second, when a minute is known', () => arrivals(samples(70, (ago) => 100 - ago)).map((n) => n ?? -1).slice(58), [-1, -1, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60]],
+    ['of recorded minutes', () => arrivals(minutes(0, 60, 180)), [null, 65, 125]],
+    ['no hole where the minutes end and the seconds begin', () => arrivals([...minutes(0, 60, 120), ...samples(25, (ago) => 150 - ago)]).slice(1).filter((n) => n === null || n < 59 || n > 66), []],
+    ['not across a time that nobody knows', () => arrivals([...minutes(0), ...samples(70, () => 0)].map((s, i) => (i ? s : { ...s, at: s.at - 900 }))).slice(0, 60).every((n) => n === null), true],
+  ]),
   check('numbers and durations', [
     ['durations', () => [null, 0, 45, 200, 599, 600, 7500, 90_000].map(duration), ['–', '0s', '45s', '3m 20s', '9m 59s', '10m', '2h 5m', '1d 1h']],
     ['less than nothing is none', () => duration(-3), '0s'],

@@ -2,6 +2,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { clock, duration, full, moment, number, second } from '../core/format'
+import { clocks } from '../core/kept'
 import { useStore } from '../core/store'
 import { color, colors } from '../core/theme'
 import { Button } from './basic'
@@ -34,6 +35,8 @@ export interface ChartProps {
   onZoom?: (from: number, to: number) => void
   /** Spans to be marked, like events. */
   spans?: { from: number; to: number; title: string }[]
+  /** What somebody changed, marked by lines; its words stand beside the time when the pointer is there. */
+  marks?: { at: number; title: string }[]
   /** What the chart shows, in a sentence, for whoever does not see it; made of the figures when left out. */
   summary?: string
   /** Without legend and table: for small charts. */
@@ -79,6 +82,7 @@ export function Chart(p: ChartProps) {
   const [at, point] = useState<number | null>(null)
   const [tabled, table] = useState(false)
   const drawn = useStore(colors)
+  const clockwork = useStore(clocks)
   const data = useMemo(() => [p.times, ...stack(p.series).toReversed()] as uPlot.AlignedData, [p.times, p.series])
   const shape = p.series.map((s) => s.title + s.color + s.kind + s.stacked).join('|') + p.unit + p.height + p.sync + !!p.onZoom + p.bare
   const w = write(p.unit)
@@ -94,6 +98,7 @@ export function Chart(p: ChartProps) {
       height: q.height ?? 200,
       padding: q.bare ? [2, 0, 0, 0] : [10, 22, 0, 0],
       legend: { show: false },
+      tzDate: (t) => (clocks.value === 'UTC' ? uPlot.tzDate(new Date(t * 1000), 'Etc/UTC') : new Date(t * 1000)),
       cursor: {
         x: true,
         y: false,
@@ -146,6 +151,18 @@ export function Chart(p: ChartProps) {
               const a = Math.max(bbox.left, u.valToPos(s.from, 'x', true)), b = Math.min(bbox.left + bbox.width, u.valToPos(s.to, 'x', true))
               if (b > a) ctx.fillRect(a, bbox.top, b - a, bbox.height)
             }
+            ctx.fillStyle = color('--event')
+            for (const m of latest.current.marks ?? []) {
+              const x = u.valToPos(m.at, 'x', true)
+              if (x < bbox.left || x > bbox.left + bbox.width) continue
+              const r = 4 * devicePixelRatio
+              ctx.fillRect(x - r / 8, bbox.top, r / 4, bbox.height)
+              ctx.beginPath()
+              ctx.moveTo(x - r, bbox.top)
+              ctx.lineTo(x + r, bbox.top)
+              ctx.lineTo(x, bbox.top + 1.5 * r)
+              ctx.fill()
+            }
             ctx.restore()
           },
         ],
@@ -162,11 +179,11 @@ export function Chart(p: ChartProps) {
       u.destroy()
       plot.current = null
     }
-  }, [shape, drawn, tabled])
+  }, [shape, drawn, clockwork, tabled])
 
   useEffect(() => {
     plot.current?.setData(data)
-  }, [data, p.from, p.to, tabled])
+  }, [data, p.from, p.to, p.marks, clockwork, tabled])
 
   const summary = p.summary ?? summarize(p)
   if (p.bare)
@@ -181,7 +198,7 @@ export function Chart(p: ChartProps) {
     <figure class="chart">
       <figcaption>
         <h3>{p.title}</h3>
-        <span class="when">{at != null && p.times[at] ? moment(p.times[at]) : ''}</span>
+        <span class="when">{at != null && p.times[at] ? [moment(p.times[at]), ...marked(p, at)].join(' · ') : ''}</span>
         <Button small kind="quiet" icon={tabled ? 'chart' : 'table'} label={tabled ? `${p.title}: show the chart` : `${p.title}: show as a table`} onClick={() => { table(!tabled) }} />
       </figcaption>
       <ul class="legend">
@@ -195,6 +212,12 @@ export function Chart(p: ChartProps) {
       {tabled ? <Figures {...p} /> : <div ref={box} class="plot" role="img" aria-label={`${p.title}. ${summary}`} style={{ minHeight: `${p.height ?? 200}px` }} />}
     </figure>
   )
+}
+
+// What was changed in the span of a value.
+function marked(p: ChartProps, i: number): string[] {
+  const span = (p.times[i + 1] ?? p.to ?? Infinity) - p.times[i]
+  return (p.marks ?? []).filter((m) => m.at >= p.times[i] && m.at < p.times[i] + span).map((m) => m.title)
 }
 
 // So many rows of a table are looked at by nobody: the ends of more are shown.

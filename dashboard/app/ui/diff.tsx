@@ -1,3 +1,5 @@
+import { Named } from './field'
+
 export interface Change {
   name: string
   before: unknown
@@ -21,7 +23,7 @@ export function Diff({ list, labels = {} }: { list: Change[]; labels?: Record<st
     <dl class="diff">
       {list.map((c) => (
         <div key={c.name}>
-          <dt>{labels[c.name] ?? c.name} {labels[c.name] && <code>{c.name}</code>}</dt>
+          <dt>{labels[c.name] ?? c.name} {labels[c.name] && <Named name={c.name} />}</dt>
           {c.before !== undefined && <dd class="before"><span class="unseen">before: </span><del>{show(c.before)}</del></dd>}
           {c.after !== undefined && <dd class="after"><span class="unseen">after: </span><ins>{show(c.after)}</ins></dd>}
         </div>

@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { names } from '../core/kept'
+import { useStore } from '../core/store'
+import { Button } from './basic'
 import { tell } from './toast'
 
-/** What every field has. `name` is the member of the API, which is shown. */
+/** What every field has. `name` is the member of the API, which is shown to whoever asks for names. */
 export interface FieldProps {
   label: string
   name?: string
@@ -14,6 +17,15 @@ export interface FieldProps {
   unit?: string
 }
 
+/** Shows and hides the names of the API, for whoever writes scripts. */
+export function Names() {
+  const shown = useStore(names) === 'shown'
+  return <Button small kind="quiet" pressed={shown} title="The names that fields have in the API, in Terraform and in the file" onClick={() => { names.set(shown ? 'hidden' : 'shown') }}>API names</Button>
+}
+
+/** The name of a field in the API. */
+export const Named = ({ name }: { name: string }) => <code class="name" hidden={useStore(names) !== 'shown'}>{name}</code>
+
 /** Label, help and fault around a control, which gets the ids that tie them together. */
 export function Field({ label, name, help, error, unit, required, children }: FieldProps & { children: (ids: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: true }) => ComponentChildren }) {
   const id = useId()
@@ -22,7 +34,7 @@ export function Field({ label, name, help, error, unit, required, children }: Fi
     <div class={'field' + (error ? ' wrong' : '')}>
       <div class="label">
         <label for={id}>{label}{required && <span class="required" title="required"> *</span>}</label>
-        {name && <code>{name}</code>}
+        {name && <Named name={name} />}
       </div>
       <div class="control">
         {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': error ? true : undefined })}
@@ -112,7 +124,7 @@ export function Toggle({ value, onChange, label, name, help, disabled, error }: 
     <div class={'field toggle' + (error ? ' wrong' : '')}>
       <button type="button" role="switch" id={id} aria-checked={value} aria-labelledby={id + 'l'} aria-describedby={help ? id + 'h' : undefined} disabled={disabled} onClick={() => onChange(!value)}><span /></button>
       <div>
-        <div class="label"><label id={id + 'l'} for={id}>{label}</label>{name && <code>{name}</code>}</div>
+        <div class="label"><label id={id + 'l'} for={id}>{label}</label>{name && <Named name={name} />}</div>
         {error && <p class="error">{error}</p>}
         {help && <p class="help" id={id + 'h'}>{help}</p>}
       </div>

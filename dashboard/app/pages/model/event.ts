@@ -1,6 +1,7 @@
 // Events: where one stands, what it would have instead of the room's settings, and what is wrong
 // with a plan before the API is asked.
-import { eventFields, type Field, type Values } from './fields'
+import { eventFields, type Field, fieldOf, type Values } from './fields'
+import { clocks } from '../../core/kept'
 import { same } from './diff'
 
 export type Phase = 'suspended' | 'upcoming' | 'prequeueing' | 'running' | 'over'
@@ -37,6 +38,7 @@ export const sideBySide = (room: Values, event: Values): Inherited[] =>
   })
 
 const minute = 60_000
+const plain = (t: number) => new Date(t).toISOString().replace('.000Z', 'Z')
 
 /** What is wrong with an event, by field. */
 export function faults(e: Values, others: readonly Values[]): Record<string, string> {
@@ -59,29 +61,58 @@ export function faults(e: Values, others: readonly Values[]): Record<string, str
   return out
 }
 
-/** A moment for <input type="datetime-local">, by the clock of this browser. */
+// What the clock that is shown is ahead of UTC at a moment, in milliseconds.
+const ahead = (t: Date) => (clocks.value === 'UTC' ? 0 : -t.getTimezoneOffset() * minute)
+
+/** A moment for <input type="datetime-local">, by the clock that is shown. */
 export function toLocal(moment: string | null | undefined): string {
   const t = new Date(moment ?? NaN)
   if (Number.isNaN(t.getTime())) return ''
-  const p = (n: number) => String(n).padStart(2, '0')
-  const s = t.getSeconds() ? `:${p(t.getSeconds())}` : ''
-  return `${t.getFullYear()}-${p(t.getMonth() + 1)}-${p(t.getDate())}T${p(t.getHours())}:${p(t.getMinutes())}${s}`
+  return new Date(+t + ahead(t)).toISOString().slice(0, t.getUTCSeconds() ? 19 : 16)
 }
 
 /** The moment that was typed, in UTC; null for none. */
 export function fromLocal(text: string): string | null {
-  const t = new Date(text || NaN)
-  return Number.isNaN(t.getTime()) ? null : t.toISOString().replace('.000Z', 'Z')
+  const t = new Date(text ? text + (clocks.value === 'UTC' ? 'Z' : '') : NaN)
+  return Number.isNaN(t.getTime()) ? null : plain(+t)
 }
 
 /** A new event as the form begins: an hour tomorrow at the full hour. */
 export function draft(now: number): Values {
   const start = Math.ceil(now / 3_600_000) * 3_600_000 + 24 * 3_600_000
-  const at = (t: number) => new Date(t).toISOString().replace('.000Z', 'Z')
-  const e: Values = { name: '', description: '', event_start_time: at(start), event_end_time: at(start + 3_600_000), prequeue_start_time: null, shuffle_at_event_start: false, suspended: false, repeat: null }
+  const e: Values = { name: '', description: '', event_start_time: plain(start), event_end_time: plain(start + 3_600_000), prequeue_start_time: null, shuffle_at_event_start: false, suspended: false, repeat: null }
   for (const f of eventFields) e[f.name] = null
   return e
 }
+
+/** What most events are, as the form offers it first. */
+export const presets: { value: string; text: string; help: string; gather: number; shuffle: boolean }[] = [
+  { value: 'draw', text: 'Sale, random order', help: 'Visitors gather for 30 minutes. At the start they get random places: being early is no advantage.', gather: 30, shuffle: true },
+  { value: 'first', text: 'Sale, first come', help: 'Visitors gather for 30 minutes and are admitted in the order in which they came.', gather: 30, shuffle: false },
+  { value: 'other', text: 'Other settings for a while', help: 'Nobody waits before the start. The event only changes settings of the room.', gather: 0, shuffle: false },
+]
+
+/** How many minutes before its start an event begins to gather visitors. */
+export const gathers = (e: Values): number => (e.prequeue_start_time ? Math.round((Date.parse(e.event_start_time) - Date.parse(e.prequeue_start_time)) / minute) : 0)
+
+/** The prequeue of an event as many minutes before its start; without one there is nothing to shuffle. */
+export const gathering = (e: Values, minutes: number): Values =>
+  minutes ? { prequeue_start_time: plain(Date.parse(e.event_start_time) - minutes * minute) } : { prequeue_start_time: null, shuffle_at_event_start: false }
+
+/** An event that starts at another moment: as long, and gathering as long before. */
+export function startingAt(e: Values, start: string | null): Values {
+  const by = Date.parse(start ?? '') - Date.parse(e.event_start_time)
+  const later = (m: string | null) => m && plain(Date.parse(m) + by)
+  return Number.isNaN(by) ? { event_start_time: start } : { event_start_time: start, event_end_time: later(e.event_end_time), prequeue_start_time: later(e.prequeue_start_time) }
+}
+
+/** An event that ends so many minutes after its start. */
+export const lasting = (e: Values, minutes: number): Values => ({ event_end_time: plain(Date.parse(e.event_start_time) + minutes * minute) })
+
+const labels: Record<string, string> = { name: 'Name', event_start_time: 'Start', event_end_time: 'End', prequeue_start_time: 'Prequeue', shuffle_at_event_start: 'Shuffle' }
+
+/** What a field is called on the screen. */
+export const labelOf = (name: string): string => labels[name] ?? fieldOf(name)?.label ?? name
 
 const written = ['name', 'description', 'event_start_time', 'event_end_time', 'prequeue_start_time', 'shuffle_at_event_start', 'suspended', 'repeat', ...eventFields.map((f) => f.name)]
 
@@ -97,6 +128,6 @@ export const spanOf = (e: Values): { from: number; to: number } => ({ from: begi
 export function stampsAfter(e: Values, now: number): Values {
   const week = 7 * 86_400_000
   const by = Math.max(1, Math.ceil((now - begins(e)) / week)) * week
-  const later = (m: string | null) => m && new Date(Date.parse(m) + by).toISOString().replace('.000Z', 'Z')
+  const later = (m: string | null) => m && plain(Date.parse(m) + by)
   return { prequeue_start_time: later(e.prequeue_start_time), event_start_time: later(e.event_start_time), event_end_time: later(e.event_end_time) }
 }

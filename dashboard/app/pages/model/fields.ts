@@ -32,6 +32,18 @@ export const eventFields: readonly Field[] = roomFields.filter((f) => f.event)
 
 export const fieldOf = (name: string): Field | undefined => roomFields.find((f) => f.name === name)
 
+// A field on the left does something only with the one on the right.
+const leans: Record<string, string> = {
+  protect_errors: 'protect', protect_latency: 'protect', protect_floor: 'protect', protect_return: 'protect',
+  json_response_exact: 'json_response_enabled', pass_edge: 'pass',
+}
+
+/** Whether a field does something in a room with these values. */
+export function inForce(name: string, v: Values): boolean {
+  const on = leans[name] ? v[leans[name]] : true
+  return !(on === false || on === 0 || on === '0s' || on === '' || on == null)
+}
+
 /** The value at a name with dots. */
 export function valueOf(v: Values | null | undefined, name: string): any {
   return name.split('.').reduce<any>((o, k) => (o == null ? undefined : o[k]), v)

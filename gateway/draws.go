@@ -104,6 +104,8 @@ func (x *exchange) serveWellKnown() bool {
 		answer = x.serveVerify
 	case strings.HasPrefix(path, page.LogoPath):
 		answer = x.serveLogo
+	case strings.HasPrefix(path, page.LivePath):
+		answer = x.serveLive
 	case strings.HasPrefix(path, DrawPath):
 		answer = func() { x.serveDraw(path[len(DrawPath):]) }
 	default:
@@ -132,6 +134,24 @@ func (x *exchange) serveLogo() {
 	h["Content-Security-Policy"] = []string{"default-src 'none'"}
 	h["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	x.write(http.StatusOK, brand.Logo)
+}
+
+// serveLive answers with the script that keeps an operator's page up to date. An upgrade may change what it does.
+func (x *exchange) serveLive() {
+	zip := acceptsGzip(x.r)
+	script, ok := page.AppendLive(x.buf[:0], x.r.URL.Path[len(page.LivePath):], zip)
+	if !ok {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no script with this name; they are named like en-US.js", false})
+		return
+	}
+	h := x.w.Header()
+	h["Content-Type"] = valueScript
+	h["Cache-Control"] = []string{"public, max-age=300"}
+	h["Vary"] = []string{"Accept-Encoding"}
+	if zip {
+		h["Content-Encoding"] = valueGzip
+	}
+	x.write(http.StatusOK, script)
 }
 
 func (x *exchange) serveVerify() {

@@ -8,6 +8,7 @@ var (
 	valueClose          = []string{"close"}
 	valueTextPlain      = []string{"text/plain; charset=utf-8"}
 	valueTextHTML       = []string{page.HTMLType}
+	valueScript         = []string{"text/javascript; charset=utf-8"}
 	valueJSON           = []string{page.JSONType}
 	valueNoStore        = []string{"private, no-store, max-age=0"}
 	valueCDN            = []string{"no-store"}

@@ -47,6 +47,7 @@ func variables(v View) map[string]any {
 		"timeUntilEventEndHourMinutes":   p.untilEnd % 60,
 		"shuffleAtEventStart":            p.shuffle,
 
+		"status":        string(appendStatus(nil, &v)), // as the script at LivePath reads it
 		"turnstile":     string(v.Challenge),
 		"infiniteQueue": v.Infinite,
 

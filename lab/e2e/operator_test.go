@@ -129,6 +129,38 @@ func TestCustomPageShowsEveryVariableAndLetsTheVisitorIn(t *testing.T) {
 	}
 }
 
+// One tag gives a custom page the live updates of the built-in one: in place, without the Refresh header, in a single tab's request.
+func TestCustomPageIsLiveByOneTag(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(`<!doctype html><html lang="en"><title>ours</title><h1>A line of our own</h1><p>Ahead: <b id="ahead">{{ahead}}</b></p>
+<p id="waitTime">{{waitTime}}</p><p id="message">{{message}}</p>
+<script src="/.well-known/anteroom/live/en-US.js" data-status="{{status}}" defer></script>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := startGate(t, oneSeat+"    custom_page_file: "+file+"\n")
+	inside := newVisitor(t, g).enter()
+	ahead := open(t)
+	ahead.visit(g.url("/"))
+	b := open(t)
+	b.visit(g.url("/cart?x=1"))
+	b.becomes(20*time.Second, `document.getElementById('ahead').textContent == '1' && !/^\d*$/.test(document.getElementById('waitTime').textContent)`)
+	if got := eval[string](b, `[...document.querySelectorAll('body > :not([hidden])')].map(e => e.innerText).join('|')`); !strings.HasPrefix(got, "A line of our own|Ahead: 1|") {
+		t.Errorf("the script shows %q", got)
+	}
+	inside.leave()
+	ahead.getsIn()
+	b.becomes(30*time.Second, `document.getElementById('ahead').textContent == '0'`)
+	if n := len(b.asked(func(r request) bool { return r.kind == "Document" })); n != 1 {
+		t.Errorf("the page was loaded %d times to show the place:\n%v", n, b)
+	}
+	ahead.try(`document.querySelector('footer form').submit()`) // leaves
+	b.becomes(30*time.Second, `document.title.startsWith('Your cart')`)
+	if got := eval[string](b, "location.search"); got != "?x=1" {
+		t.Errorf("admitted at %q", got)
+	}
+}
+
 func TestFaultyPageIsRefusedWithLineAndFix(t *testing.T) {
 	t.Parallel()
 	g := startGate(t, oneSeat)

@@ -17,7 +17,7 @@ func TestBrandOfTheWaitingPage(t *testing.T) {
 	}))
 	res, body := w.do("GET", "/", nil)
 	m := regexp.MustCompile(`<header><img src="([^"]+)" alt=""><p dir="auto">Dawn</p><p dir="auto">Spring</p></header>`).FindStringSubmatch(body)
-	if m == nil || !strings.Contains(body, "You are in line – Dawn – ") || !strings.Contains(body, "--deep:#00558c") {
+	if m == nil || !strings.Contains(body, "You are in line – Spring – Dawn – ") || !strings.Contains(body, "--deep:#00558c") {
 		t.Fatalf("the page is not of the site:\n%s", body)
 	}
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data: 'self'") {

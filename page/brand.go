@@ -28,8 +28,10 @@ func NewBrand(r *anteroom.Room) *Brand {
 		return nil
 	}
 	b := new(Brand)
-	if r.SiteName != "" {
-		b.name = " – " + html.EscapeString(r.SiteName)
+	for _, text := range []string{r.Title, r.SiteName} {
+		if text != "" {
+			b.name += " – " + html.EscapeString(text)
+		}
 	}
 	data, kind, err := r.Logo()
 	if err == nil && data != nil { // a room that was checked has no other
@@ -51,10 +53,11 @@ func NewBrand(r *anteroom.Room) *Brand {
 	style := ""
 	for _, c := range []struct{ color, scheme string }{{r.Color, "light"}, {r.ColorDark, "dark"}} {
 		if c.color != "" {
-			style += "@media (prefers-color-scheme:" + c.scheme + "){:root{--deep:" + c.color + "}main{border-top:.3rem solid " + c.color + "}}"
+			style += "@media (prefers-color-scheme:" + c.scheme + "){:root{--deep:" + c.color + "}}"
 		}
 	}
 	if style != "" {
+		style += "main{border-top:.3rem solid var(--deep)}"
 		b.style = "<style>" + style + "</style>"
 	}
 	also := " 'sha256-" + hash(style) + "'"

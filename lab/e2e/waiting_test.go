@@ -196,7 +196,7 @@ func TestPageSaysWhoseLineItIs(t *testing.T) {
 	if got := eval[string](b, `[...document.querySelectorAll('header p')].map(p => p.textContent).join('|')`); got != "Dawn & Co|Tickets for <Spring>" {
 		t.Errorf("the page says %q", got)
 	}
-	if got := eval[string](b, "document.title"); !strings.Contains(got, "You are in line – Dawn & Co – ") {
+	if got := eval[string](b, "document.title"); !strings.Contains(got, "You are in line – Tickets for <Spring> – Dawn & Co – ") {
 		t.Errorf("title: %q", got)
 	}
 	b.becomes(10*time.Second, "document.querySelector('header img').naturalWidth == 1")

@@ -183,7 +183,8 @@ func (x *exchange) stream(v anteroom.Visit) {
 	for {
 		select {
 		case d, open := <-updates:
-			if !open {
+			if !open { // a reset, or another node serves the visitor better
+				out.again()
 				return
 			}
 			x.decision = d
@@ -199,9 +200,7 @@ func (x *exchange) stream(v anteroom.Visit) {
 				return
 			}
 		case <-g.drain:
-			// Another process takes over in a moment; not everybody at once.
-			out.send(strconv.AppendInt([]byte("retry: "), 1000+rand.Int64N(5000), 10))
-			out.send([]byte("\n\n"))
+			out.again() // another process takes over in a moment
 			return
 		case <-r.Context().Done():
 			return
@@ -229,6 +228,12 @@ type eventWriter struct {
 	rc *http.ResponseController
 
 	within time.Duration
+}
+
+// again tells the page to open another stream soon, but not everybody at once. It also renews the time in which the end of the
+// answer may be written.
+func (e eventWriter) again() {
+	e.send(append(strconv.AppendInt([]byte("retry: "), 1000+rand.Int64N(5000), 10), "\n\n"...))
 }
 
 func (e eventWriter) send(b []byte) bool {

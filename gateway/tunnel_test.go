@@ -180,13 +180,18 @@ func TestStreamEnds(t *testing.T) {
 			ch := make(chan anteroom.Decision)
 			close(ch)
 			return line(v), ch
-		}, false, 200, "event: place\n"},
+		}, false, 200, "\n\nretry: "},
+		{"the room ends it later than the last event had to be written", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+			ch := make(chan anteroom.Decision)
+			time.AfterFunc(300*time.Millisecond, func() { close(ch) })
+			return line(v), ch
+		}, false, 200, "\n\nretry: "},
 		{"the process ends", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
 			return line(v), make(chan anteroom.Decision)
 		}, true, 200, "\n\nretry: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, line)
+			w := newWorld(t, line, withConfig(func(c *Config) { c.Timeouts.Page = 100 * time.Millisecond }))
 			w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
 				if c.drain {
 					go w.gw.Drain(context.Background())

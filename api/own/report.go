@@ -57,8 +57,13 @@ func (f *face) sendReport(w http.ResponseWriter, r *api.Request, q report.Query)
 		err = made.WriteHTML(&whole, zone)
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", name+".html"))
-		// The dashboard, of the same origin, gives its frame the height of the report. Nothing runs in it.
-		h.Set("Content-Security-Policy", report.Policy+"; frame-ancestors 'self'; sandbox allow-same-origin")
+		policy := report.Policy + "; frame-ancestors 'self'; sandbox"
+		// The dashboard gives its frame the height of the report, which it may measure only in its own origin. Nothing runs
+		// in it, and nobody else may have such a frame. By itself, the report has no origin.
+		if r.Header.Get("Sec-Fetch-Dest") == "iframe" {
+			policy += " allow-same-origin"
+		}
+		h.Set("Content-Security-Policy", policy)
 	} else {
 		err = made.WriteCSV(&whole)
 		h.Set("Content-Type", "text/csv; charset=utf-8")

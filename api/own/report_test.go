@@ -64,9 +64,17 @@ func TestReportsAsFiles(t *testing.T) {
 	}
 	rec := get("html")
 	policy := rec.Header().Get("Content-Security-Policy")
-	if !strings.HasPrefix(rec.Body.String(), "<!doctype html>") || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || !strings.HasSuffix(policy, "; sandbox allow-same-origin") ||
+	if !strings.HasPrefix(rec.Body.String(), "<!doctype html>") || !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || !strings.HasSuffix(policy, "; sandbox") ||
 		rec.Header().Get("Content-Disposition") != `inline; filename="report-checkout-20261126T0900Z.html"` {
 		t.Errorf("%v", rec.Header())
+	}
+	r := httptest.NewRequest("GET", Prefix+room+"/report?format=html", nil)
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	r.Header.Set("Sec-Fetch-Dest", "iframe")
+	framed := httptest.NewRecorder()
+	w.handler.ServeHTTP(framed, r)
+	if in := framed.Header().Get("Content-Security-Policy"); in != policy+" allow-same-origin" {
+		t.Errorf("in the dashboard's frame: %s", in)
 	}
 	if local := get("html&time_zone=Asia/Kolkata").Body.String(); !strings.Contains(local, "All times are Asia/Kolkata.") {
 		t.Errorf("the report in a time zone: %.1000s", local)

@@ -200,15 +200,15 @@ func (x *Doorway) page(now anteroom.Time, t anteroom.Ticket, why anteroom.Reason
 		rank = -1
 	}
 	d := waitFor(now, t, why, *s, f, rank, f.Waiting)
-	if x.quiet(now) && d.Refresh > MinInterval && s.Refresh == 0 && !held(s) && Near(&d, s) {
+	if x.quiet(now) && d.Refresh > MinInterval && s.Refresh == 0 && Near(&d, s) {
 		comeBack(&d, MinInterval, s.PlaceHold) // another door is perhaps in touch with the site
 	}
 	return d
 }
 
-// Near reports whether the turn of somebody who waits in line may come within StreamNear.
+// Near reports whether the turn of somebody who waits in line may come within StreamNear; not while nobody has a turn.
 func Near(d *anteroom.Decision, s *anteroom.Settings) bool {
-	return d.AheadKnown && s.NewUsersPerMinute > 0 && time.Duration(d.Ahead)*time.Minute/time.Duration(s.NewUsersPerMinute) < StreamNear
+	return d.AheadKnown && !held(s) && s.NewUsersPerMinute > 0 && time.Duration(d.Ahead)*time.Minute/time.Duration(s.NewUsersPerMinute) < StreamNear
 }
 
 // waiting shows the page to somebody who has a place, and keeps it.

@@ -296,7 +296,8 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 // Watch opens the visitor's stream: it counts as presence, and a turn is announced at once. The decision is that of
 // Decide. While the place changes, an update follows about every two seconds, and one with Verdict Admit when it is the
 // visitor's turn; the next request then enters. The channel closes when ctx ends, when the visitor was called, when
-// the room goes away, or when another node serves the visitor better. A nil channel means that no stream is available now (see the decision): poll.
+// the room goes away, or when another node serves the visitor better. A nil channel means that no stream is available
+// now (see the decision): poll.
 func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
 	// Counted before the decision, so that a rush of requests cannot pass the limit together.
 	if r.node.streams.Add(1) > anteroom.MaxStreams {

@@ -18,10 +18,9 @@ import (
 // will need. Exchanges are reused; each has its reverse proxy bound to itself once, so
 // that a request costs neither closures nor a context.
 type exchange struct {
-	g      *Gateway
-	proxy  httputil.ReverseProxy
-	told   func(status int, h http.Header) error // interim
-	fields http.Header                           // of the origin's answer
+	g     *Gateway
+	proxy httputil.ReverseProxy
+	told  func(status int, h http.Header) error // interim
 	request
 
 	tickets  []anteroom.Ticket // those that opened
@@ -67,6 +66,7 @@ type request struct {
 	body   *bodyReader // nil without a body
 
 	fast    bool         // the way to the origin is [h1.Transport]
+	inPlace bool         // the origin's answer has its fields where our own has them, if fast
 	sent    http.Request // what the origin sees, if fast
 	sentURL url.URL
 }
@@ -105,7 +105,6 @@ func (g *Gateway) release(x *exchange) {
 	}
 	x.request = request{}
 	x.tickets, x.buf = x.tickets[:0], x.buf[:0]
-	clear(x.fields)
 	if cap(x.buf) > 64<<10 {
 		x.buf = nil
 	}

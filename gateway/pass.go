@@ -100,11 +100,13 @@ func (x *exchange) answer(w http.ResponseWriter, res *http.Response) {
 	from, h := res.Header, w.Header()
 	dropConnectionFields(from, from["Connection"])
 	x.finish(from)
-	for name, values := range from {
-		if before, ok := h[name]; ok {
-			values = append(before, values...)
+	if !x.inPlace {
+		for name, values := range from {
+			if before, ok := h[name]; ok {
+				values = append(before, values...)
+			}
+			h[name] = values
 		}
-		h[name] = values
 	}
 	announced := len(res.Trailer)
 	for name := range res.Trailer {

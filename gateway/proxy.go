@@ -153,8 +153,8 @@ func addrString(a netip.Addr) string {
 // other origin.
 func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := time.Now()
-	res, err := x.roundTrip(r, began)
-	took := time.Since(began)
+	res, now, err := x.roundTrip(r, began)
+	took := now.Sub(began)
 	if err == nil {
 		x.g.count.origin.Observe(took)
 	}
@@ -164,16 +164,17 @@ func (x *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, error) {
-	res, err := x.try(r, began)
+// roundTrip also returns the time, so that a request asks for it once.
+func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, time.Time, error) {
+	res, now, err := x.try(r, began)
 	if err == nil || !isDialError(err) || r.Context().Err() != nil || r.Body != nil || len(x.site.origins) < 2 || !isIdempotent(r.Method) {
-		return res, err
+		return res, now, err
 	}
 	failed := x.origin
 	x.origin = x.site.pick(failed)
 	failed.pending.Add(-1)
 	if !x.enterOrigin(x.patience(began)) {
-		return res, err
+		return res, now, err
 	}
 	again := r.WithContext(r.Context())
 	u := *r.URL
@@ -182,27 +183,34 @@ func (x *exchange) roundTrip(r *http.Request, began time.Time) (*http.Response, 
 	return x.try(again, time.Now())
 }
 
-// try sends a request to the exchange's origin and notes what came of it.
-func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, error) {
+// try sends a request to the exchange's origin and notes what came of it, and when.
+func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, time.Time, error) {
 	res, err := x.send(r)
+	now := time.Now()
 	x.site.report(x.origin, err == nil || !isDialError(err) || r.Context().Err() != nil)
 	switch {
 	case err == nil:
-		x.origin.seen.answered(time.Since(began), res.StatusCode)
+		x.origin.seen.answered(now.Sub(began), res.StatusCode)
 	case x.body.failure() == nil && kindOf(r.Context(), err) != ClientGone:
 		x.origin.seen.unanswered.Add(1)
 	}
-	return res, err
+	return res, now, err
 }
 
 // send takes the way that pass has chosen.
 func (x *exchange) send(r *http.Request) (*http.Response, error) {
 	if x.fast {
-		if x.fields == nil {
-			x.fields = make(http.Header, 16)
+		// What the origin says becomes the header of our own answer, unless there is something in it already.
+		into := x.out.Header()
+		if len(into) > 0 {
+			into = nil
 		}
-		clear(x.fields)
-		return x.s.fast.Send(r, x.fields, x.told)
+		x.inPlace = into != nil
+		res, err := x.s.fast.Send(r, into, x.told)
+		if err != nil {
+			clear(into)
+		}
+		return res, err
 	}
 	return x.s.origins().RoundTrip(r)
 }

@@ -186,9 +186,32 @@ func noEOF(err error) error {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 // isValue reports whether b contains no control character but tabs (RFC 9110 §5.5).
-func isValue[T []byte | string](b T) bool {
+func isValue[T []byte | string](b T) bool { return isText(b, 0) }
+
+// isClear is isValue for ASCII alone: of bytes beyond it readers make different things.
+func isClear[T []byte | string](b T) bool { return isText(b, eachByte<<7) }
+
+// eachByte times a byte has that byte eight times.
+const eachByte = 0x0101010101010101
+
+// isText looks at eight bytes at a time, since a request with its cookie and proof has hundreds of them to look at, twice.
+// Beyond has the bits that no byte may have.
+func isText[T []byte | string](b T, beyond uint64) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		// A byte below n borrows from its highest bit, which it does not have itself; del is the one that is 0 here.
+		del := w ^ eachByte*0x7f
+		if ((w-eachByte*0x20)&^w|(del-eachByte)&^del)&(eachByte<<7)|w&beyond != 0 && !isTextSlowly(b[:8], beyond) {
+			return false
+		}
+	}
+	return isTextSlowly(b, beyond)
+}
+
+func isTextSlowly[T []byte | string](b T, beyond uint64) bool {
 	for i := range len(b) {
-		if c := b[i]; c < 0x20 && c != '\t' || c == 0x7f {
+		if c := b[i]; c < 0x20 && c != '\t' || c == 0x7f || uint64(c)&beyond != 0 {
 			return false
 		}
 	}

@@ -118,7 +118,10 @@ func appendRequest(b []byte, r *http.Request, length int64) ([]byte, error) {
 			}
 			b = append(b, name...)
 			b = append(b, ": "...)
-			b = append(b, strings.Trim(v, " \t")...)
+			if v != "" && (isBlank(v[0]) || isBlank(v[len(v)-1])) {
+				v = strings.Trim(v, " \t")
+			}
+			b = append(b, v...)
 			b = append(b, "\r\n"...)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -109,6 +110,7 @@ func (v *visitor) read() (int, error) {
 		v.takeBuffer()
 		return v.nc.Read(v.in[v.to:])
 	}
+	runtime.Gosched() // as in exchange.try: the next request may be there after the others' turns
 	if err := v.raw.Read(v.first); err != nil {
 		return 0, err
 	}

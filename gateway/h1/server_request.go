@@ -162,17 +162,6 @@ var plainPath = func() (is [256]bool) {
 	return is
 }()
 
-// isClear reports whether a value has neither control characters nor bytes beyond ASCII, of which readers make
-// different things.
-func isClear(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c < ' ' && c != '\t' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
 // request returns the request whose head was taken.
 func (a *asked) request() *http.Request {
 	r := a.req

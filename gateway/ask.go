@@ -30,7 +30,7 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 		x.decide(v)
 		x.status()
 	case askStream:
-		x.stream(v)
+		x.openStream(v)
 	case askHold:
 		switch x.decide(v).Verdict {
 		case anteroom.Admit, anteroom.Pass:
@@ -145,10 +145,10 @@ func (x *exchange) query() string {
 	return withoutAsk(from.RawQuery)
 }
 
-// stream keeps the visitor informed by server-sent events until the turn comes. Where no
-// stream is to be had the answer is 204, at which an EventSource gives up and the page
+// openStream begins to keep the visitor informed by server-sent events until the turn comes, which the stream goes on with
+// when the exchange is over. Where no stream is to be had the answer is 204, at which an EventSource gives up and the page
 // polls; the node bounds the number.
-func (x *exchange) stream(v anteroom.Visit) {
+func (x *exchange) openStream(v anteroom.Visit) {
 	g, w, r := x.g, x.w, x.r
 	v.Stream = true
 	if g.isDraining() || v.NoJoin {
@@ -156,8 +156,6 @@ func (x *exchange) stream(v anteroom.Visit) {
 		x.write(http.StatusNoContent, nil)
 		return
 	}
-	g.count.streams.Add(1)
-	defer g.count.streams.Add(-1)
 	d, updates := x.room.door.Watch(r.Context(), v)
 	x.decision = d
 	x.decided()
@@ -174,52 +172,83 @@ func (x *exchange) stream(v anteroom.Visit) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page}
-	if !out.send(x.event(d)) || admitted {
-		return
-	}
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
-	for {
-		select {
-		case d, open := <-updates:
-			if !open { // a reset, or another node serves the visitor better
-				out.again()
-				return
-			}
-			x.decision = d
-			if !out.send(x.event(d)) || d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
-				return
-			}
-		case <-beat.C:
-			if s := g.live.Load(); x.room.shadowIn(s) { // since then
-				out.send(x.event(anteroom.Decision{Verdict: anteroom.Pass, At: s.now()}))
-				return
-			}
-			if !out.send([]byte(":\n\n")) {
-				return
-			}
-		case <-g.drain:
-			out.again() // another process takes over in a moment
-			return
-		case <-r.Context().Done():
-			return
-		}
+	t := &stream{g: g, room: x.room, gone: r.Context().Done(), updates: updates, view: x.view(false),
+		eventWriter: eventWriter{w: w, rc: http.NewResponseController(w), within: x.s.Timeouts.Page}}
+	if t.event(&d) && !admitted {
+		t.span, x.span = x.span, nil
+		x.stream = t
 	}
 }
 
-// event is the decision as a server-sent event: "place", or "go" when the next request will
-// be served.
-func (x *exchange) event(d anteroom.Decision) []byte {
-	b := append(x.buf[:0], "event: place\ndata: "...)
-	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
-		b = append(x.buf[:0], "event: go\ndata: "...)
+// stream is an open stream of a visitor who waits. It is there for hours, and there are thousands: it keeps what it needs
+// of its exchange, which is given back, and its goroutine's stack stays small.
+type stream struct {
+	eventWriter
+	g       *Gateway
+	room    *room
+	gone    <-chan struct{} // the visitor has left
+	updates <-chan *anteroom.Decision
+	view    page.View // of the event before
+	pulse   *time.Ticker
+	span    Span // of the request; nil when it is not traced
+}
+
+// begin is called before the first step, end after the last one.
+func (t *stream) begin() {
+	t.g.count.streams.Add(1)
+	t.pulse = time.NewTicker(heartbeat)
+}
+
+func (t *stream) end() {
+	t.pulse.Stop()
+	t.g.count.streams.Add(-1)
+	if t.span != nil {
+		t.span.End(time.Now())
 	}
-	view := x.view(false)
-	view.Now = time.Now()
-	b = page.AppendStatus(b, view)
-	x.buf = append(b, "\n\n"...)
-	return x.buf
+}
+
+// step waits for one thing to happen and tells the visitor. It reports whether the stream goes on.
+func (t *stream) step() bool {
+	select {
+	case d := <-t.updates:
+		return t.changed(d)
+	case <-t.pulse.C:
+		return t.beat()
+	case <-t.g.drain:
+		t.again() // another process takes over in a moment
+	case <-t.gone:
+	}
+	return false
+}
+
+// changed takes an update; nil is the end of them: a reset, or another node serves the visitor better.
+func (t *stream) changed(d *anteroom.Decision) bool {
+	if d == nil {
+		t.again()
+		return false
+	}
+	return t.event(d) && d.Verdict != anteroom.Admit && d.Verdict != anteroom.Pass
+}
+
+func (t *stream) beat() bool {
+	if s := t.g.live.Load(); t.room.shadowIn(s) { // since then
+		t.event(&anteroom.Decision{Verdict: anteroom.Pass, At: s.now()})
+		return false
+	}
+	return t.send([]byte(":\n\n"))
+}
+
+// event sends the decision as a server-sent event: "place", or "go" when the next request will be served. It reports whether
+// the visitor is still there.
+func (t *stream) event(d *anteroom.Decision) bool {
+	buffer := t.g.buffers.Get()
+	defer t.g.buffers.Put(buffer)
+	b := append(buffer[:0], "event: place\ndata: "...)
+	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
+		b = append(buffer[:0], "event: go\ndata: "...)
+	}
+	t.view.Decision, t.view.Template, t.view.Now = *d, t.room.pageOf(d), time.Now()
+	return t.send(append(page.AppendStatus(b, t.view), "\n\n"...))
 }
 
 // eventWriter sends events, each within a time of its own.
@@ -232,11 +261,11 @@ type eventWriter struct {
 
 // again tells the page to open another stream soon, but not everybody at once. It also renews the time in which the end of the
 // answer may be written.
-func (e eventWriter) again() {
+func (e *eventWriter) again() {
 	e.send(append(strconv.AppendInt([]byte("retry: "), 1000+rand.Int64N(5000), 10), "\n\n"...))
 }
 
-func (e eventWriter) send(b []byte) bool {
+func (e *eventWriter) send(b []byte) bool {
 	e.rc.SetWriteDeadline(time.Now().Add(e.within))
 	if _, err := e.w.Write(b); err != nil {
 		return false

@@ -58,6 +58,7 @@ type request struct {
 	values []string      // free ones, see value
 	span   Span          // of the request; nil when it is not traced
 	held   time.Duration // for the decision; known when it is traced
+	stream *stream       // goes on when the exchange is over; nil: none does
 	out    stallWriter
 	reset  bool // by resetSlow
 	origin *origin

@@ -286,22 +286,42 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		g.refuse(w, r, no)
 		return
 	}
+	if t := g.exchange(s, w, r, next); t != nil {
+		forget(w)
+		t.begin()
+		for t.step() {
+		}
+		t.end()
+	}
+}
+
+// exchange takes the request through the gate. It returns the stream that has been opened, if one has.
+func (g *Gateway) exchange(s *setup, w http.ResponseWriter, r *http.Request, next http.Handler) *stream {
 	x := g.exchanges.Get().(*exchange)
 	defer g.release(x)
 	x.begin(s, w, r, next)
 	if no := x.prepare(); no.status != 0 {
 		g.refuse(w, r, no)
-		return
+		return nil
 	}
 	if strings.HasPrefix(r.URL.Path, wellKnown) && x.serveWellKnown() {
-		return
+		return nil
 	}
 	if x.room == nil {
 		g.count.uncovered.Add(1)
 		x.forward()
-		return
+		return nil
 	}
 	x.gate()
+	return x.stream
+}
+
+// forget tells the fast path that nobody looks at request and header any more. A server of others does not hear of it, nor
+// does one whose writer somebody has wrapped.
+func forget(w http.ResponseWriter) {
+	if f, ok := w.(interface{ Forget() }); ok {
+		f.Forget()
+	}
 }
 
 // prepare makes the request fit to be looked at and finds its room and site.

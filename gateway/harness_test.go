@@ -26,7 +26,7 @@ import (
 type programmed struct {
 	mu       sync.Mutex
 	decide   func(v anteroom.Visit) anteroom.Decision
-	watch    func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
+	watch    func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision)
 	best     func([]anteroom.Ticket) int
 	recorder *analytics.Recorder
 	visits   []anteroom.Visit
@@ -69,7 +69,7 @@ func (p *programmed) Best(ts []anteroom.Ticket) int {
 	return 0
 }
 
-func (p *programmed) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+func (p *programmed) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.visits = append(p.visits, v)

@@ -14,7 +14,7 @@ import (
 
 func (a answering) Decide(_ context.Context, v anteroom.Visit) anteroom.Decision { return a.decide(v) }
 func (a answering) Best([]anteroom.Ticket) int                                   { return 0 }
-func (a answering) Watch(context.Context, anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+func (a answering) Watch(context.Context, anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
 	return anteroom.Decision{}, nil
 }
 func (a answering) Touch(anteroom.ID) bool                                { return true }

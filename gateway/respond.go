@@ -90,7 +90,7 @@ func (x *exchange) view(hold bool) page.View {
 	return page.View{
 		Decision:  x.decision,
 		Language:  x.language(),
-		Template:  x.template(),
+		Template:  x.room.pageOf(&x.decision),
 		Brand:     x.room.brand,
 		Now:       time.Now(), // not the start: the request may have been held
 		Returning: len(x.tickets) > 0,
@@ -98,17 +98,17 @@ func (x *exchange) view(hold bool) page.View {
 	}
 }
 
-// template is the page of the active event, or else the room's; nil is the built-in page.
-func (x *exchange) template() *page.Template {
-	if f := x.decision.InForce; f != nil && f.Event != nil && f.Event.CustomPageHTML != nil {
+// pageOf is the page of the active event, or else the room's; nil is the built-in page.
+func (r *room) pageOf(d *anteroom.Decision) *page.Template {
+	if f := d.InForce; f != nil && f.Event != nil && f.Event.CustomPageHTML != nil {
 		if *f.Event.CustomPageHTML == "" {
 			return nil
 		}
-		if t := x.room.events[f.Event.ID]; t != nil {
+		if t := r.events[f.Event.ID]; t != nil {
 			return t
 		}
 	}
-	return x.room.template
+	return r.template
 }
 
 // value makes a header's value of s. The first few of an answer share one allocation; they

@@ -84,7 +84,7 @@ type room struct {
 type door interface {
 	Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision
 	Best(tickets []anteroom.Ticket) int
-	Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
+	Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision)
 	Touch(id anteroom.ID) bool
 	Revoke(id anteroom.ID) bool
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}

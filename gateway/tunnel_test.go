@@ -112,8 +112,8 @@ func TestTunnelRefusedByTheOrigin(t *testing.T) {
 // TestStream: the waiting page's stream says the place, then that it is the visitor's turn.
 func TestStream(t *testing.T) {
 	w := newWorld(t, line)
-	updates := make(chan anteroom.Decision)
-	w.door.watch = func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+	updates := make(chan *anteroom.Decision)
+	w.door.watch = func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
 		if !v.Stream || !v.NoHold {
 			t.Errorf("visit %+v", v)
 		}
@@ -150,14 +150,15 @@ func TestStream(t *testing.T) {
 	}
 	d := line(anteroom.Visit{Ticket: waiting()})
 	d.Ahead = 7
-	updates <- d
+	updates <- &d
 	if kind, data := event(); kind != "place" || !strings.Contains(data, `"ahead":7`) {
 		t.Errorf("second: %s %s", kind, data)
 	}
 	if n := w.gw.Stats().Streams; n != 1 {
 		t.Errorf("%d streams", n)
 	}
-	updates <- admit(anteroom.Visit{Ticket: waiting()})
+	turn := admit(anteroom.Visit{Ticket: waiting()})
+	updates <- &turn
 	if kind, data := event(); kind != "go" || !strings.Contains(data, `"admitted":true`) {
 		t.Errorf("third: %s %s", kind, data)
 	}
@@ -169,30 +170,30 @@ func TestStream(t *testing.T) {
 func TestStreamEnds(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		watch func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision)
+		watch func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision)
 		drain bool
 		want  int
 		body  string
 	}{
-		{"none to be had", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) { return line(v), nil }, false, 204, ""},
-		{"already admitted", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) { return admit(v), nil }, false, 200, "event: go\n"},
-		{"the room goes away", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
-			ch := make(chan anteroom.Decision)
+		{"none to be had", func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) { return line(v), nil }, false, 204, ""},
+		{"already admitted", func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) { return admit(v), nil }, false, 200, "event: go\n"},
+		{"the room goes away", func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+			ch := make(chan *anteroom.Decision)
 			close(ch)
 			return line(v), ch
 		}, false, 200, "\n\nretry: "},
-		{"the room ends it later than the last event had to be written", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
-			ch := make(chan anteroom.Decision)
+		{"the room ends it later than the last event had to be written", func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+			ch := make(chan *anteroom.Decision)
 			time.AfterFunc(300*time.Millisecond, func() { close(ch) })
 			return line(v), ch
 		}, false, 200, "\n\nretry: "},
-		{"the process ends", func(v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
-			return line(v), make(chan anteroom.Decision)
+		{"the process ends", func(v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+			return line(v), make(chan *anteroom.Decision)
 		}, true, 200, "\n\nretry: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, line, withConfig(func(c *Config) { c.Timeouts.Page = 100 * time.Millisecond }))
-			w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+			w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
 				if c.drain {
 					go w.gw.Drain(context.Background())
 				}

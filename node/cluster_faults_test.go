@@ -113,12 +113,12 @@ func TestStreamsNearTheFrontLeaveANodeThatIsCutOff(t *testing.T) {
 			newGuest().want(t, p, anteroom.Admit)
 		}
 		first, last := newGuest(), newGuest()
-		open := func(v *guest) <-chan anteroom.Decision {
+		open := func(v *guest) <-chan *anteroom.Decision {
 			d, updates := p.Room(shop.ID).Watch(t.Context(), v.visit())
 			v.take(d)
 			return updates
 		}
-		streams := []<-chan anteroom.Decision{open(first)}
+		streams := []<-chan *anteroom.Decision{open(first)}
 		for range 5 {
 			newGuest().want(t, p, anteroom.Wait)
 		}

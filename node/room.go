@@ -67,8 +67,8 @@ func newRoom(n *Node, room anteroom.Room) *Room {
 
 type watcher struct {
 	ticket anteroom.Ticket
-	last   anteroom.Decision
-	out    chan anteroom.Decision
+	last   *anteroom.Decision
+	out    chan *anteroom.Decision
 }
 
 // settle carries out the results of a call of the machine. The caller holds the lock. It returns the journal batch of
@@ -114,13 +114,16 @@ func (r *Room) settle() (b *batch) {
 
 // call tells every stream of a visitor that it is their turn, and ends these streams.
 func (r *Room) call(id anteroom.ID, d anteroom.Decision) {
+	if len(r.watchers[id]) == 0 {
+		return
+	}
 	r.complete(&d)
 	for _, w := range r.watchers[id] {
 		select { // an update that was not read yet is out of date now
 		case <-w.out:
 		default:
 		}
-		w.out <- d
+		w.out <- &d
 		close(w.out)
 		r.node.streams.Add(-1)
 	}
@@ -295,10 +298,10 @@ func (r *Room) Best(tickets []anteroom.Ticket) int {
 
 // Watch opens the visitor's stream: it counts as presence, and a turn is announced at once. The decision is that of
 // Decide. While the place changes, an update follows about every two seconds, and one with Verdict Admit when it is the
-// visitor's turn; the next request then enters. The channel closes when ctx ends, when the visitor was called, when
-// the room goes away, or when another node serves the visitor better. A nil channel means that no stream is available
-// now (see the decision): poll.
-func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan anteroom.Decision) {
+// visitor's turn; the next request then enters. Updates must not be changed. The channel closes when ctx ends, when the
+// visitor was called, when the room goes away, or when another node serves the visitor better. A nil channel means that no
+// stream is available now (see the decision): poll.
+func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
 	// Counted before the decision, so that a rush of requests cannot pass the limit together.
 	if r.node.streams.Add(1) > anteroom.MaxStreams {
 		r.node.streams.Add(-1)
@@ -322,7 +325,8 @@ func (r *Room) Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, 
 		r.settle()
 		return d, nil
 	}
-	w := &watcher{ticket: d.Ticket, last: d, out: make(chan anteroom.Decision, 1)}
+	first := d
+	w := &watcher{ticket: d.Ticket, last: &first, out: make(chan *anteroom.Decision, 1)}
 	if d.AheadKnown { // the site has shown this place, so no update may show a worse one
 		w.ticket.Told = uint32(d.Ahead) + 1
 	}
@@ -384,8 +388,9 @@ func (r *Room) places(now anteroom.Time) {
 			case <-w.out:
 			default:
 			}
-			w.out <- d
-			w.last = d
+			next := d
+			w.last = &next
+			w.out <- w.last
 			w.ticket.Told = d.Ticket.Told // a shown place never gets worse
 		}
 	}

@@ -30,9 +30,9 @@ func TestTurnThatComesWhileTheStreamOpensIsTold(t *testing.T) {
 			return
 		}
 		limit := time.After(3 * time.Second)
-		for d.Verdict != anteroom.Admit {
+		for called := &d; called == nil || called.Verdict != anteroom.Admit; {
 			select {
-			case d = <-updates:
+			case called = <-updates:
 			case <-limit:
 				t.Fatalf("the stream was not told of the turn: %+v", r.Status())
 			}

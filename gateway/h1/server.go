@@ -123,29 +123,36 @@ func (s *Server) begin(l net.Listener) error {
 	return nil
 }
 
-// serve serves one connection.
+// serve serves one connection. Its stack stays below the requests, which may last for hours.
 func (s *Server) serve(ctx context.Context, nc net.Conn) {
+	ctx = context.WithValue(ctx, http.LocalAddrContextKey, nc.LocalAddr())
+	if v := s.visitor(ctx, nc); v != nil {
+		v.serve(ctx)
+		s.remove(v)
+	}
+}
+
+// visitor returns the visitor of a new connection, or nil if the loop does not serve it.
+func (s *Server) visitor(ctx context.Context, nc net.Conn) *visitor {
 	if s.ReadTimeout > 0 || s.WriteTimeout > 0 || s.Off != nil && s.Off() {
 		s.other.take(nc)
-		return
+		return nil
 	}
-	ctx = context.WithValue(ctx, http.LocalAddrContextKey, nc.LocalAddr())
 	if t, ok := nc.(*tls.Conn); ok {
 		if !s.handshake(ctx, t) {
-			return
+			return nil
 		}
 		if p := t.ConnectionState().NegotiatedProtocol; p != "" && p != "http/1.1" {
 			s.other.take(nc)
-			return
+			return nil
 		}
 	}
 	v := newVisitor(s, nc)
 	if !s.add(v) {
 		nc.Close()
-		return
+		return nil
 	}
-	defer s.remove(v)
-	v.serve(ctx)
+	return v
 }
 
 // handshake completes the one of TLS, within the time for a head.

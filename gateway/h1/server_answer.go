@@ -3,6 +3,7 @@ package h1
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,6 +262,15 @@ func (w *reply) SetReadDeadline(by time.Time) error { return w.v.readBy(by) }
 func (w *reply) SetWriteDeadline(by time.Time) error {
 	w.v.slow = true
 	return w.v.nc.SetWriteDeadline(by)
+}
+
+// Forget says that the handler uses neither its request nor the header of its answer any more, whose head has left: an answer
+// that lasts for hours needs no memory for them.
+func (w *reply) Forget() {
+	if a := &w.v.asked; w.sent && a.body == nil && len(w.trailer) == 0 {
+		a.giveBack()
+		a.url, a.req.RequestURI, a.req.Host, w.header = url.URL{}, "", "", nil
+	}
 }
 
 // EnableFullDuplex is for http.ResponseController: a body may be read after the answer has begun anyway.

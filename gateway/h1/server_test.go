@@ -611,3 +611,32 @@ func FuzzPlain(f *testing.F) {
 		}
 	})
 }
+
+// TestForget is an answer whose handler gives request and header back before the body: it ends as it would have, and the
+// next request on the connection is read anew.
+func TestForget(t *testing.T) {
+	address := serving(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := r.RequestURI
+		io.WriteString(w, "of "+r.Header.Get("Who")+" ")
+		if asked == "/early" {
+			w.(interface{ Forget() }).Forget() // nothing has left yet: it has to be there
+		}
+		w.(http.Flusher).Flush()
+		w.(interface{ Forget() }).Forget()
+		if r.Header != nil || r.RequestURI != "" || w.Header() != nil {
+			t.Errorf("%s: still there: %v %q %v", asked, r.Header, r.RequestURI, w.Header())
+		}
+		io.WriteString(w, asked)
+	}), nil)
+	got := conversation(t, address, "GET /one HTTP/1.1\r\nHost: a\r\nWho: ann\r\n\r\nGET /early HTTP/1.1\r\nHost: a\r\nWho: bob\r\n\r\n")
+	in := bufio.NewReader(strings.NewReader(got))
+	for _, want := range []string{"of ann /one", "of bob /early"} {
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%v in %q", err, got)
+		}
+		if b, err := io.ReadAll(res.Body); string(b) != want || err != nil || len(res.Header["Date"]) != 1 {
+			t.Errorf("got %q %v %v, want %q", b, err, res.Header, want)
+		}
+	}
+}

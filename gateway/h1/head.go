@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"strings"
 )
 
 // maxFields bounds the fields of one head and of one trailer.
@@ -59,7 +60,7 @@ func (h *Head) parseFields(at int) error {
 		}
 		end := at + n - 1
 		colon := at + bytes.IndexByte(h.raw[at:end], ':')
-		if colon <= at || !isToken(h.raw[at:colon]) {
+		if name := h.raw[at:max(at, colon)]; !isCommon(name) && !isToken(name) {
 			return errField
 		}
 		value := colon + 1
@@ -100,7 +101,7 @@ func (h *Head) Header(out http.Header) http.Header {
 	values := make([]string, len(h.fields))
 	for i, f := range h.fields {
 		name := text[f.name:f.colon]
-		if !isCanonical(name) {
+		if !isCommon(name) && !isCanonical(name) {
 			name = textproto.CanonicalMIMEHeaderKey(name)
 		}
 		if before, ok := out[name]; ok {
@@ -246,6 +247,31 @@ func isCanonical(name string) bool {
 		upper = c == '-'
 	}
 	return true
+}
+
+// common are canonical names of fields that most messages have. To compare with one of them is cheaper than to look at every
+// byte, which a request would have done four times.
+var common = func() (names [256]string) {
+	for name := range strings.FieldsSeq(`Accept Accept-Encoding Accept-Language Cache-Control Connection Content-Encoding Content-Length Content-Type
+		Cookie Date Etag Host If-Modified-Since If-None-Match Last-Modified Origin Referer Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User
+		Server Set-Cookie Te Upgrade-Insecure-Requests User-Agent Vary X-Anteroom-Assertion X-Forwarded-For X-Forwarded-Host X-Forwarded-Proto X-Real-Ip
+		Anteroom-Hop`) {
+		if at := &names[commonPlace(name)]; *at == "" { // of two with one place, the other is looked at
+			*at = name
+		}
+	}
+	return names
+}()
+
+// commonPlace is where a name, which is not empty, is in common if it is there.
+func commonPlace[T []byte | string](name T) uint8 {
+	n := len(name)
+	return uint8(n)*7 ^ name[0]<<1 ^ name[n-1]<<3 ^ name[n/2]
+}
+
+// isCommon reports whether a name is a token and spelled as http.Header wants its keys, as far as that can be told at once.
+func isCommon[T []byte | string](name T) bool {
+	return len(name) > 0 && common[commonPlace(name)] == string(name)
 }
 
 // isNamed reports whether a name is the lower-case one, in any case.

@@ -97,7 +97,8 @@ func appendRequest(b []byte, r *http.Request, length int64) ([]byte, error) {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	for name, values := range r.Header {
-		if !isCanonical(name) {
+		known := isCommon(name)
+		if !known && !isCanonical(name) {
 			name = http.CanonicalHeaderKey(name)
 		}
 		switch name {
@@ -109,7 +110,7 @@ func appendRequest(b []byte, r *http.Request, length int64) ([]byte, error) {
 				continue
 			}
 		}
-		if !isToken(name) {
+		if !known && !isToken(name) {
 			return b, fmt.Errorf("h1: invalid field name %.60q", name)
 		}
 		for _, v := range values {

@@ -373,7 +373,7 @@ func appendFields(b []byte, h http.Header, later []string, untyped bool) []byte 
 
 // appendField writes a field, as net/http does: nothing with a name that is none, no line ends in values.
 func appendField(b []byte, name, value string) []byte {
-	if !isToken(name) {
+	if !isCommon(name) && !isToken(name) {
 		return b
 	}
 	b = append(b, name...)

@@ -79,7 +79,7 @@ func (v *visitor) plain(raw []byte) bool {
 	host, hosts, lengths := "", 0, 0
 	for i, f := range h.fields {
 		name, value := text[f.name:f.colon], text[f.value:f.end]
-		if !isCanonical(name) {
+		if !isCommon(name) && !isCanonical(name) {
 			name = textproto.CanonicalMIMEHeaderKey(name)
 		}
 		if !isClear(value) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
@@ -72,6 +73,7 @@ func (l *loader) check() {
 			l.At("traces.endpoint", field.Quote(e)+" is not an http or https URL", "like http://127.0.0.1:4318, without user and query")
 		}
 	}
+	l.checkSignIn(&c.SignIn)
 	l.checkAWS(c.AWS)
 	l.checkQueueIt(c)
 	l.checkCluster(&c.Cluster)
@@ -93,6 +95,48 @@ func (l *loader) checkForwardAuth(c *Config) {
 		}
 	}
 }
+
+func (l *loader) checkSignIn(c *SignIn) {
+	if !c.On() {
+		if c.ClientID != "" || c.URL != "" || len(c.Roles) > 0 {
+			l.At("sign_in.issuer", "is missing", "the URL of the provider, like https://login.example.com")
+		}
+		return
+	}
+	if !isWebURL(c.Issuer) || strings.ContainsAny(c.Issuer, "?#") {
+		l.At("sign_in.issuer", field.Quote(c.Issuer)+" is not an http or https URL", "like https://login.example.com")
+	}
+	if c.ClientID == "" {
+		l.At("sign_in.client_id", "is missing", "the id of Anteroom at the provider")
+	}
+	if u, err := url.Parse(c.URL); !isWebURL(c.URL) || err != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		l.At("sign_in.url", field.Quote(c.URL)+" is not the URL of the dashboard", "like https://anteroom.example.com, without a path")
+	}
+	if c.ClientSecretFile != "" {
+		if text, ok := l.Read("sign_in.client_secret_file", c.ClientSecretFile, 1<<12); ok && strings.TrimSpace(string(text)) == "" {
+			l.At("sign_in.client_secret_file", "is empty", "put the secret into it, or leave the key out for a public client")
+		}
+	}
+	if c.CAFile != "" {
+		if text, ok := l.Read("sign_in.ca_file", c.CAFile, 1<<20); ok && !x509.NewCertPool().AppendCertsFromPEM(text) {
+			l.At("sign_in.ca_file", "holds no certificate", "PEM, beginning with -----BEGIN CERTIFICATE-----")
+		}
+	}
+	if len(c.Roles) == 0 {
+		l.At("sign_in.roles", "is empty, so nobody could sign in", "for instance: [{value: operators, permission: edit}]")
+	}
+	if len(c.Roles) > maxRoles {
+		l.At("sign_in.roles", fmt.Sprintf("has %d members", len(c.Roles)), fmt.Sprintf("at most %d", maxRoles))
+	}
+	for i, r := range c.Roles {
+		if r.Permission == "admin" && r.Zone != "" {
+			l.At(fmt.Sprintf("sign_in.roles[%d].zone", i), "limits the permission admin", "admin is for everything; use read or edit for a zone")
+		}
+	}
+}
+
+// maxRoles is how many roles there may be: a token has no more grants.
+const maxRoles = 100
 
 func (l *loader) checkAWS(all []AWS) {
 	owner := map[string]string{}

@@ -35,6 +35,7 @@ type Config struct {
 	AdminTLS       AdminTLS       `key:"admin_tls" doc:"Certificate for the admin address. Without one, it serves plain HTTP."`
 	AdminPlain     bool           `key:"admin_plain" default:"false" doc:"Whether the admin address may serve plain HTTP to other machines: only where the network between is trusted, as inside a Kubernetes cluster. Otherwise an address that is not loopback needs admin_tls."`
 	API            API            `key:"api" doc:"The API."`
+	SignIn         SignIn         `key:"sign_in" doc:"An OpenID Connect provider at which people sign in to the dashboard, besides API tokens. None by default."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
 	Traces         Traces         `key:"traces" doc:"Request traces, sent to an OTLP receiver over HTTP. Off by default."`
 	TrustedProxies []netip.Prefix `key:"trusted_proxies" doc:"Proxies, as addresses or CIDR, whose X-Forwarded-* headers Anteroom trusts. None by default."`
@@ -79,6 +80,29 @@ func (a AdminTLS) On() bool { return a.Cert != "" }
 // API is the key "api".
 type API struct {
 	Strict bool `key:"strict" default:"false" doc:"Enforce the published minimums for rooms of the API: limits of at least 200, sessions of 1 to 30 minutes, at most five events."`
+}
+
+// SignIn is the key "sign_in". It is read at the start.
+type SignIn struct {
+	Issuer           string       `key:"issuer" doc:"URL of the provider, exactly as it calls itself (the iss claim), like https://login.example.com. Without one, nobody can sign in there."`
+	ClientID         string       `key:"client_id" doc:"Id of Anteroom at the provider."`
+	ClientSecretFile string       `key:"client_secret_file" file:"true" doc:"File with Anteroom's secret at the provider. None for a public client; PKCE is used either way."`
+	URL              string       `key:"url" doc:"URL at which browsers reach the dashboard, like https://anteroom.example.com. The provider must allow to send browsers back to it with the path /dash/sign-in/return."`
+	Label            string       `key:"label" default:"your organization" max:"64" doc:"What the login page calls the provider, after the words Sign in with."`
+	Scopes           []string     `key:"scopes" doc:"Scopes to ask for, besides openid, profile and email."`
+	Claim            string       `key:"claim" default:"groups" doc:"Claim of the ID token whose values say which roles somebody has: a list of texts, or one text."`
+	CAFile           string       `key:"ca_file" file:"true" doc:"PEM file with the certificates that vouch for the provider. Those of the system by default."`
+	Roles            []SignInRole `key:"roles" doc:"What people may do. Who has none of the roles cannot sign in; who has several may do what any of them allows."`
+}
+
+// On reports whether there is a provider.
+func (s SignIn) On() bool { return s.Issuer != "" }
+
+// SignInRole is a member of "sign_in.roles".
+type SignInRole struct {
+	Value      string `key:"value" required:"true" doc:"Value of the claim that gives the role."`
+	Permission string `key:"permission" required:"true" enum:"read,edit,admin" doc:"What the role allows, as for a token."`
+	Zone       string `key:"zone" doc:"Name of the one zone for which it does. All by default; admin is for everything."`
 }
 
 // Log is the key "log".

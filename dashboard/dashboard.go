@@ -1,13 +1,13 @@
 // Package dashboard is what operators see in a browser: a page that asks the APIs, and what
 // stands between a browser and them.
 //
-// A person logs in with an API token. The browser gets a cookie that names a session; the
-// token's secret stays here and goes with each call to the APIs, so that permission,
-// validation and audit are those of the token. The APIs themselves never read cookies.
+// A person logs in with an API token, or signs in at an OpenID provider, for which a secret is lent for as long as a
+// session may last. The browser gets a cookie that names a session; the secret stays here and goes with each call to the
+// APIs, so that permission, validation and audit are those of the token or the person. The APIs themselves never read cookies.
 //
 // The page is built by scripts/dashboard from app/ into dist/, which is in the binary.
 //
-// Where to read on: session.go for who is logged in, guard.go for what a browser may be made
+// Where to read on: session.go for who is logged in, signin.go for providers, guard.go for what a browser may be made
 // to do, calls.go for the way to the APIs, live.go for the stream of figures, assets.go for
 // the files.
 package dashboard
@@ -36,7 +36,7 @@ const (
 	assetsPrefix = "/assets" // files of the page
 )
 
-// Config is what the dashboard stands on. All but Now is required.
+// Config is what the dashboard stands on. All but SignIn and Now is required.
 type Config struct {
 	// API serves what is below the prefixes in APIs, with a bearer token.
 	API  http.Handler
@@ -46,6 +46,7 @@ type Config struct {
 	// Live returns the rooms that a caller may read with their figures of this moment. Each
 	// has a member "id" with its own text.
 	Live    func(by manage.Caller) ([]Room, error)
+	SignIn  *SignIn          // a way to log in without a token; nil means none
 	Version string           // of the program, to be shown
 	Now     func() time.Time // the wall clock; nil means time.Now
 	Log     *slog.Logger
@@ -61,6 +62,7 @@ type Room struct {
 type Dashboard struct {
 	Config
 	sessions *sessions
+	attempts attempts
 	files    *files
 	stop     func()
 	stopped  <-chan struct{}
@@ -83,7 +85,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	switch path := r.URL.Path; {
 	case strings.HasPrefix(path, Prefix+"/"):
-		if err := guard(r); err != nil {
+		if err := guard(r); err != nil && !comesBack(r) {
 			api.SendError(w, err)
 			return
 		}
@@ -102,6 +104,7 @@ func (d *Dashboard) dash(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	do := map[string]func(http.ResponseWriter, *http.Request) error{
 		"POST /login": d.login, "POST /logout": d.logout, "GET /session": d.session, "GET /live": d.live,
+		"GET /ways": d.ways, "GET " + signInPath: d.signIn, "GET " + returnPath: d.signedIn,
 	}[r.Method+" "+path]
 	if do == nil || r.URL.RawPath != "" {
 		api.SendError(w, api.Refuse(http.StatusNotFound, api.CodeNoRoute, "No route for that URI"))

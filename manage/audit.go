@@ -21,7 +21,7 @@ import (
 type AuditRecord struct {
 	Seq       uint64          `json:"seq" min:"1"`
 	At        time.Time       `json:"at"`
-	Actor     string          `json:"actor" doc:"Name of the token; anteroom for what Anteroom did itself."`
+	Actor     string          `json:"actor" doc:"Name of the token, or of the person who has signed in; anteroom for what Anteroom did itself."`
 	Token     TokenID         `json:"token,omitempty"`
 	Address   string          `json:"address,omitempty"`
 	Request   string          `json:"request,omitempty"`

@@ -149,6 +149,7 @@ const (
 	maxEvents        = 20_000 // of all rooms together
 	MaxListItems     = rules.MaxListItems
 	MaxTokens        = 1_000
+	MaxLent          = 1_000
 	MaxGrants        = 100       // of a token
 	MaxNetworks      = 100       // of a token
 	maxPages         = 128 << 20 // bytes of all custom pages together
@@ -173,6 +174,7 @@ type Manager struct {
 	scraper *token // of Config.ScrapeToken
 	fails   failures
 	used    lastUses
+	lent    lent
 
 	// changing has room for one: the goroutine that puts something in may change what follows.
 	changing chan struct{}

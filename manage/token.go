@@ -199,6 +199,9 @@ func (m *Manager) tokenOf(text string, from netip.Addr, now time.Time) *token {
 	sum := digest(sha256.Sum256([]byte(text)))
 	is := func(s secret) bool { return s.Token == sum || s.Key == sum }
 	t := m.State().secrets[sum]
+	if t == nil {
+		t = m.lent.find(sum, now)
+	}
 	for _, given := range []*token{m.scraper, m.env} {
 		if t == nil && given != nil && slices.ContainsFunc(given.Secrets, is) {
 			t = given
@@ -305,6 +308,9 @@ func (m *Manager) OwnToken(by Caller) (Token, error) {
 		if given != nil && by.Token == "" && given.Name == by.Name {
 			return m.shown(given), nil
 		}
+	}
+	if t := m.lent.named(by.Name, m.now()); t != nil && by.Token == "" {
+		return m.shown(t), nil
 	}
 	return Token{}, notFound("token", string(by.Token))
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -110,10 +111,14 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 }
 
 // onlyOurHost refuses requests that a page in somebody's browser made: a foreign Origin, or
-// a Host that is a name other than localhost, the configured one and those of the listener's
+// a Host that is a name other than localhost, the configured ones and those of the listener's
 // certificate (DNS rebinding).
 func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler {
 	name, _, _ := net.SplitHostPort(configured)
+	public := ""
+	if u, err := url.Parse(s.Config().SignIn.URL); err == nil {
+		public = u.Hostname()
+	}
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusForbidden, "request from a page of another origin; only programs and the pages of the admin address may use the API")
@@ -125,8 +130,8 @@ func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler 
 		} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 			host = host[1 : len(host)-1]
 		}
-		if _, err := netip.ParseAddr(host); err != nil && !strings.EqualFold(host, "localhost") && (name == "" || !strings.EqualFold(host, name)) && !s.certified(host) {
-			refuse(w, r, http.StatusMisdirectedRequest, "unknown host name; use an IP address, localhost, the name in the key admin, or a name of the admin certificate")
+		if _, err := netip.ParseAddr(host); err != nil && !strings.EqualFold(host, "localhost") && (name == "" || !strings.EqualFold(host, name)) && (public == "" || !strings.EqualFold(host, public)) && !s.certified(host) {
+			refuse(w, r, http.StatusMisdirectedRequest, "unknown host name; use an IP address, localhost, the name in the keys admin and sign_in.url, or a name of the admin certificate")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -108,7 +108,7 @@ type gate struct {
 }
 
 // startGate starts a gateway before a new origin. Rooms is the list of rooms as YAML, without
-// the key; others are further sections of the file.
+// the key; others are further sections of the file, in which {admin} stands for the operators' address.
 func startGate(t *testing.T, rooms string, others ...string) *gate {
 	t.Helper()
 	g := newGate(t, rooms, others...)
@@ -152,7 +152,7 @@ func (g *gate) data() string { return filepath.Join(g.dir, "data") }
 func (g *gate) configure(rooms string) {
 	g.t.Helper()
 	text := fmt.Sprintf("listen: %s\nadmin: %s\ndata: %s\nsites:\n  - hosts: [\"*\"]\n    origins: [%s]\n%s\nrooms:\n%s\n",
-		g.host, g.admin, g.data(), g.origin.url, g.others, rooms)
+		g.host, g.admin, g.data(), g.origin.url, strings.ReplaceAll(g.others, "{admin}", g.admin), rooms)
 	temporary := g.file() + ".new"
 	if err := os.WriteFile(temporary, []byte(text), 0o600); err != nil {
 		g.t.Fatal(err)

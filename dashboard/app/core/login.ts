@@ -11,6 +11,9 @@ export async function login(token: string, link = false) {
   session.set((await exchange<Session>('/dash/login', write({ token, link }))).result)
 }
 
+/** Where people can sign in without a token, in the words of the configuration; null when nowhere. */
+export const signIn = async () => (await exchange<{ sign_in: string | null }>('/dash/ways', {})).result.sign_in
+
 export async function logout() {
   await exchange('/dash/logout', write({})).catch(() => {})
   lose()

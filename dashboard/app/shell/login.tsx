@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks'
-import { login } from '../core/login'
+import { useEffect, useState } from 'preact/hooks'
+import { login, signIn } from '../core/login'
 import { Problem } from '../core/api'
 import { Button, Note } from '../ui/basic'
 import { Field } from '../ui/field'
@@ -8,6 +8,11 @@ export function Login() {
   const [token, set] = useState('')
   const [error, fail] = useState<Error | null>(null)
   const [busy, work] = useState(false)
+  const [provider, offer] = useState<string | null>(null)
+  const [failed] = useState(() => new URLSearchParams(location.search).get('sign_in_failed'))
+  useEffect(() => {
+    signIn().then(offer, () => {}) // the token still works
+  }, [])
   const enter = async (e: Event) => {
     e.preventDefault()
     work(true)
@@ -24,7 +29,9 @@ export function Login() {
       <form onSubmit={enter}>
         <Logo />
         <h1 tabIndex={-1}>Anteroom</h1>
-        <p class="lead">Log in with an API token.</p>
+        {failed && <Note tone="bad">The sign-in failed: {failed}.</Note>}
+        {provider && <a class="button main" href="/dash/sign-in">Sign in with {provider}</a>}
+        <p class="lead">{provider ? 'Or log in with an API token.' : 'Log in with an API token.'}</p>
         <Field label="Token" help="The first start of the server printed one. Create others on the Tokens page or with: anteroom token create" error={error instanceof Problem && error.status === 401 ? 'Invalid token, or not allowed from this address.' : undefined}>
           {(ids) => <input {...ids} type="password" name="token" autocomplete="current-password" value={token} autofocus required spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />}
         </Field>

@@ -109,8 +109,27 @@ func (r Room) CheckLimits() Faults {
 		if e.TotalActiveUsers != nil || e.NewUsersPerMinute != nil || e.SessionDuration != nil {
 			f = append(f, e.Over(r).Settings.checkLimits().under(fmt.Sprintf("events[%d]", i))...)
 		}
+		for j, step := range e.Ramp {
+			f = append(f, step.check(e.Over(r).Settings).under(fmt.Sprintf("events[%d].ramp[%d]", i, j))...)
+		}
 	}
 	return f
+}
+
+// check returns the faults of a step in an event with those settings: a limit that is a promise is not raised by a step.
+func (p Step) check(s Settings) (f Faults) {
+	for _, one := range []struct {
+		name       string
+		step, most int
+	}{{"total_active_users", p.TotalActiveUsers, s.TotalActiveUsers}, {"new_users_per_minute", p.NewUsersPerMinute, s.NewUsersPerMinute}} {
+		if one.step > one.most {
+			f = append(f, Fault{Path: one.name, Problem: fmt.Sprintf("%d is above the event's limit", one.step), Fix: fmt.Sprintf("at most %d, or raise the limit of the event", one.most)})
+		}
+	}
+	if len(f) > 0 {
+		return f
+	}
+	return p.over(s).checkLimits()
 }
 
 func (s Settings) checkLimits() Faults {

@@ -1,6 +1,7 @@
 package anteroom
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -60,6 +61,9 @@ type Event struct {
 
 	Overrides
 
+	// Ramp changes the limits while the event runs, in the order of its steps; empty means that they stay.
+	Ramp []Step `key:"ramp" label:"Ramp" group:"Event" ours:"true" doc:"Steps in which the limits rise after the start, so that the origin warms up: each holds until the next. No step may be above the event's limits, which hold before the first step."`
+
 	// Repeat makes further occurrences of the event; the zero value means none.
 	Repeat Repeat `key:"repeat" ours:"true" doc:"When the event repeats. It happens once by default."`
 
@@ -67,6 +71,19 @@ type Event struct {
 	Seed [32]byte
 
 	CreatedOn, ModifiedOn time.Time
+}
+
+// Step is a member of [Event.Ramp]. A limit of zero is the event's own.
+type Step struct {
+	After             time.Duration `key:"after" required:"true" min:"0s" max:"168h" doc:"Time since the start, like 10m."`
+	TotalActiveUsers  int           `key:"total_active_users" default:"0" min:"0" max:"2147483647" doc:"Active users from then on; 0 means as many as the event allows."`
+	NewUsersPerMinute int           `key:"new_users_per_minute" default:"0" min:"0" max:"2147483647" doc:"New users per minute from then on; 0 means as many as the event allows."`
+}
+
+// over returns settings with the limits of the step in the place of their own.
+func (p Step) over(s Settings) Settings {
+	s.TotalActiveUsers, s.NewUsersPerMinute = cmp.Or(p.TotalActiveUsers, s.TotalActiveUsers), cmp.Or(p.NewUsersPerMinute, s.NewUsersPerMinute)
+	return s
 }
 
 // Overrides are the settings of an event: the fields of a room that are marked for it, with the
@@ -327,6 +344,12 @@ func (r Room) At(now Time) *InForce {
 	if f.Event != nil {
 		asked = f.Event.Over(r)
 		f.Settings = asked.Settings
+		for _, step := range f.Event.Ramp {
+			begins := f.Occurrence.Start.Add(step.After)
+			if until(begins); !at.Before(begins) {
+				f.Settings = step.over(asked.Settings)
+			}
+		}
 		f.Settings.Prequeueing = f.Phase == Prequeueing
 		if f.Settings.DisableSessionRenewal {
 			f.Settings.RenewalEnded = r.renewalEnded(TimeOf(f.Occurrence.From))
@@ -421,7 +444,30 @@ func (e Event) Check() Faults {
 		add("shuffle_at_event_start", "needs a prequeue: without one, no visitor is waiting at the start", "set prequeue_start_time")
 	}
 	f = append(f, e.Overrides.check()...)
+	f = append(f, e.checkRamp(end.Sub(start), ok && ok2)...)
 	return append(f, e.Repeat.check(start, end, prequeue)...)
+}
+
+// checkRamp returns the faults of the ramp by itself. Timed says that the event's length is known.
+func (e Event) checkRamp(lasts time.Duration, timed bool) Faults {
+	if len(e.Ramp) > MaxRampSteps {
+		return Faults{{Path: "ramp", Problem: fmt.Sprintf("has %d steps", len(e.Ramp)), Fix: fmt.Sprintf("at most %d", MaxRampSteps)}}
+	}
+	var f Faults
+	for i, step := range e.Ramp {
+		path := fmt.Sprintf("ramp[%d]", i)
+		f = append(f, checkFields(ofStep, reflect.ValueOf(step)).under(path)...)
+		switch {
+		case timed && step.After >= lasts && lasts > 0:
+			f = append(f, Fault{Path: path + ".after", Problem: fmt.Sprintf("%v is not before the end of the event, which lasts %v", step.After, lasts), Fix: "end later, or leave the step out"})
+		case i > 0 && step.After <= e.Ramp[i-1].After:
+			f = append(f, Fault{Path: path + ".after", Problem: fmt.Sprintf("%v is not later than the step before", step.After), Fix: "put the steps in order"})
+		}
+		if step.TotalActiveUsers == 0 && step.NewUsersPerMinute == 0 {
+			f = append(f, Fault{Path: path, Problem: "changes nothing", Fix: "set new_users_per_minute, total_active_users or both"})
+		}
+	}
+	return f
 }
 
 func (o Overrides) check() Faults {

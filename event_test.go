@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,5 +223,67 @@ func TestMessageIsBounded(t *testing.T) {
 	now := anteroom.TimeOf(time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC))
 	if f := (anteroom.Room{Controls: anteroom.Controls{Message: "Hello."}}).At(now); f.Message != "Hello." {
 		t.Errorf("in force is %q", f.Message)
+	}
+}
+
+// A ramp's steps hold one after the other while the event runs, and the plan says when the next begins.
+func TestRamp(t *testing.T) {
+	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	e := anteroom.Event{ID: "e", Name: "drop", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour)), Prequeue: anteroom.StampOf(start.Add(-10 * time.Minute)),
+		Ramp: []anteroom.Step{{After: 0, NewUsersPerMinute: 50, TotalActiveUsers: 100}, {After: 10 * time.Minute, NewUsersPerMinute: 100}, {After: 30 * time.Minute, TotalActiveUsers: 500, NewUsersPerMinute: 300}}}
+	r := anteroom.Room{Name: "shop", Settings: anteroom.Settings{TotalActiveUsers: 600, NewUsersPerMinute: 400}, Events: []anteroom.Event{e}}.WithDefaults()
+	for _, c := range []struct {
+		at                time.Duration
+		active, perMinute int
+		until             time.Duration
+	}{
+		{-20 * time.Minute, 600, 400, -10 * time.Minute},
+		{-5 * time.Minute, 600, 400, 0},
+		{0, 100, 50, 10 * time.Minute},
+		{10*time.Minute - time.Microsecond, 100, 50, 10 * time.Minute},
+		{10 * time.Minute, 600, 100, 30 * time.Minute},
+		{45 * time.Minute, 500, 300, time.Hour},
+		{time.Hour, 600, 400, 0},
+	} {
+		f := r.At(anteroom.TimeOf(start.Add(c.at)))
+		until := anteroom.Time(0)
+		if c.at < time.Hour {
+			until = anteroom.TimeOf(start.Add(c.until))
+		}
+		if f.TotalActiveUsers != c.active || f.NewUsersPerMinute != c.perMinute || f.Until != until {
+			t.Errorf("at %v: %d and %d until %v, want %d and %d until %v", c.at, f.TotalActiveUsers, f.NewUsersPerMinute, f.Until.Std(), c.active, c.perMinute, until.Std())
+		}
+	}
+	if f := append(r.Check(), r.CheckLimits()...); len(f) > 0 {
+		t.Error(f)
+	}
+}
+
+func TestBadRamps(t *testing.T) {
+	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	for want, ramp := range map[string][]anteroom.Step{
+		"events[0].ramp[0]: changes nothing":                                               {{After: time.Minute}},
+		"events[0].ramp[0].after: 1h0m0s is not before the end":                            {{After: time.Hour, NewUsersPerMinute: 5}},
+		"events[0].ramp[1].after: 5m0s is not later than the step before":                  {{After: 10 * time.Minute, NewUsersPerMinute: 5}, {After: 5 * time.Minute, NewUsersPerMinute: 6}},
+		"events[0].ramp[0].new_users_per_minute: 301 is above the event's limit":           {{NewUsersPerMinute: 301}},
+		"events[0].ramp[0].total_active_users: 401 is above the event's limit":             {{TotalActiveUsers: 401}},
+		"events[0].ramp[0].new_users_per_minute: must be in range [0, total_active_users]": {{TotalActiveUsers: 10, NewUsersPerMinute: 20}},
+		"events[0].ramp[0].after: ":                                                        {{After: -time.Second, NewUsersPerMinute: 5}},
+		"events[0].ramp: has 101 steps":                                                    make([]anteroom.Step, 101),
+	} {
+		active, perMinute := 400, 300
+		e := anteroom.Event{Name: "drop", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour)), Ramp: ramp}
+		e.TotalActiveUsers, e.NewUsersPerMinute = &active, &perMinute
+		r := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: "a.example"}}, Settings: anteroom.Settings{TotalActiveUsers: 600, NewUsersPerMinute: 400}, Events: []anteroom.Event{e}}.WithDefaults()
+		var all []string
+		for _, f := range e.Check() {
+			all = append(all, "events[0]."+f.Path+": "+f.Problem)
+		}
+		for _, f := range r.CheckLimits() {
+			all = append(all, f.Path+": "+f.Problem)
+		}
+		if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%q is not among %q", want, all)
+		}
 	}
 }

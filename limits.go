@@ -38,6 +38,7 @@ const (
 	MinPrequeue      = 5 * time.Minute
 	MaxOccurrences   = 1000 // of a repeated event with an end
 	MaxStampLength   = 64
+	MaxRampSteps     = 100 // of an event
 
 	MaxMessageLength = 280 // characters of the message to the line
 

@@ -12,6 +12,7 @@ var (
 	ofRoom     = field.Of(reflect.TypeFor[Room]())
 	ofSettings = field.Of(reflect.TypeFor[Settings]())
 	ofEvent    = field.Of(reflect.TypeFor[Event]())
+	ofStep     = field.Of(reflect.TypeFor[Step]())
 	ofRule     = field.Of(reflect.TypeFor[Rule]())
 )
 

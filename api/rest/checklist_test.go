@@ -238,7 +238,7 @@ func TestNamesOfMembers(t *testing.T) {
 			"page_title pass pass_edge path place_hold protect protect_errors protect_floor protect_latency protect_return queue_all queueing_method queueing_status_code refresh " +
 			"resubmit_forms route_suffixes session_duration session_networks session_networks_action shadow suspended total_active_users turnstile_action turnstile_mode unpaced"},
 		{"event", names(eventFields.Of(&e)), "created_on custom_page_html description disable_session_renewal event_end_time event_start_time id modified_on name new_users_per_minute " +
-			"prequeue_start_time queueing_method repeat session_duration shuffle_at_event_start suspended total_active_users turnstile_action turnstile_mode"},
+			"prequeue_start_time queueing_method ramp repeat session_duration shuffle_at_event_start suspended total_active_users turnstile_action turnstile_mode"},
 		{"rule", names(ruleFields.Of(&r)), "action description enabled expression id last_updated version"},
 	} {
 		if got := strings.Join(c.got, " "); got != c.want {

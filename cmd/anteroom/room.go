@@ -174,6 +174,8 @@ func (s setting) usage() string {
 	switch {
 	case s.Key == "custom_page_html":
 		return "`file` with the HTML template of a custom page; - is standard input, \"\" the built-in page"
+	case s.Key == "ramp":
+		return s.Doc + " AFTER=NEW_USERS_PER_MINUTE or AFTER=NEW_USERS_PER_MINUTE/ACTIVE_USERS, separated by commas, like 0s=100,10m=300."
 	case s.IsSections():
 		return s.Doc + " HOST/PATH, separated by commas."
 	case s.Moment && !s.Required:
@@ -233,12 +235,33 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 	}
 }
 
+// rampSteps reads steps like 10m=300 or 10m=300/500.
+func rampSteps(list []string) (any, error) {
+	steps := []map[string]any{}
+	for _, text := range list {
+		after, limits, ok := strings.Cut(text, "=")
+		perMinute, active, both := strings.Cut(limits, "/")
+		if !both {
+			active = "0"
+		}
+		n, err := strconv.Atoi(perMinute)
+		most, err2 := strconv.Atoi(active)
+		if !ok || err != nil || err2 != nil {
+			return nil, fmt.Errorf("--ramp: %.40q is not a step; write it like 10m=300, or 10m=300/500 with active users", text)
+		}
+		steps = append(steps, map[string]any{"after": after, "new_users_per_minute": n, "total_active_users": most})
+	}
+	return steps, nil
+}
+
 // value is what was given, as the API takes it. Times without an offset are by the clock of tz.
 func (s setting) value(given *pflag.Flag, in io.Reader, tz string) (any, error) {
 	text := given.Value.String()
 	switch {
 	case s.Key == "custom_page_html":
 		return readTemplate(text, in)
+	case s.Key == "ramp":
+		return rampSteps(given.Value.(pflag.SliceValue).GetSlice())
 	case s.IsSections():
 		routes := []map[string]any{}
 		for _, route := range given.Value.(pflag.SliceValue).GetSlice() {

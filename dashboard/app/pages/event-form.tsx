@@ -7,7 +7,7 @@ import { publishedPath } from '../core/room'
 import { Button, Card, Choice, curl, Dialog, done, Named, Names, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
 import { Input } from './inputs'
 import { inWords, same } from './model/diff'
-import { bodyOf, faults as wrongs, fromLocal, gathering, gathers, labelOf, lasting, presets, sideBySide, startingAt, toLocal } from './model/event'
+import { bodyOf, faults as wrongs, fromLocal, gathering, gathers, labelOf, lasting, presets, sideBySide, startingAt, toLocal, rampText, readRamp } from './model/event'
 import { eventFields, type Field, type Values } from './model/fields'
 import { eventInTerraform } from './model/snippet'
 import { useUnsaved } from './parts'
@@ -122,6 +122,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
           </div>
         </details>
       </Card>
+      <Ramp e={e} fixed={fixed} put={put} error={Object.entries(told).find(([k]) => k.startsWith('ramp'))?.[1]} />
       <Again e={e} fixed={fixed} put={put} error={told.repeat ?? Object.entries(told).find(([k]) => k.startsWith('repeat.'))?.[1]} />
       {reviewing && (
         <Dialog wide title={`${before ? 'Save' : 'Schedule'} ${e.name}?`} onClose={() => review(false)}
@@ -183,6 +184,19 @@ function Override({ field: f, e, settings, fixed, error, put }: { field: Field; 
         ? <Input field={{ ...f, required: false }} value={e[f.name]} disabled={fixed} error={error} onChange={(v) => put({ [f.name]: v })} />
         : <p><b>{f.label}</b> <Named name={f.name} /><span class="below quiet">{short(f, settings[f.name])}, from the room</span>{error && <span class="below bad">{error}</span>}</p>}
     </div>
+  )
+}
+
+function Ramp({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: Values) => void; error?: string }) {
+  const [text, write] = useState(rampText(e.ramp))
+  const steps = readRamp(text)
+  return (
+    <Card title="Ramp" lead="Let the limits rise after the start, so that the application warms up. The event's own limits hold before the first step, and no step may be above them.">
+      <div class="fields">
+        <TextField label="Steps" name="ramp" disabled={fixed} value={text} error={error ?? (steps ? undefined : 'Write steps like 0s 100, 10m 300')} help="Time since the start and new users per minute, and after a slash active users: 0s 100, 10m 300, 30m 500/2000. Empty: no ramp."
+          onChange={(v) => { write(v); const read = readRamp(v); if (read) put({ ramp: read }) }} />
+      </div>
+    </Card>
   )
 }
 

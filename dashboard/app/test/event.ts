@@ -1,4 +1,4 @@
-import { bodyOf, faults, fromLocal, gathering, gathers, lasting, phaseOf, sideBySide, sorted, stampsAfter, startingAt, toLocal } from '../pages/model/event'
+import { bodyOf, faults, fromLocal, gathering, gathers, lasting, phaseOf, rampText, readRamp, sideBySide, sorted, stampsAfter, startingAt, toLocal } from '../pages/model/event'
 import { inForce } from '../pages/model/fields'
 import { check } from './check'
 
@@ -10,7 +10,18 @@ const row = (event: object, name: string) => {
   return [own, r, value]
 }
 
+const step = (after: string, new_users_per_minute: number, total_active_users = 0) => ({ after, new_users_per_minute, total_active_users })
+
 export const event = [
+  check('a ramp as text', [
+    ['written', () => rampText([step('0s', 100), step('10m0s', 300), step('1h0m0s', 500, 2000), step('1h30m20s', 1)]), '0s 100, 10m 300, 1h 500/2000, 1h30m20s 1'],
+    ['none', () => rampText(null), ''],
+    ['read', () => readRamp(' 0s 100,10m  300 , 1h30m 500/2000'), [step('0s', 100), step('10m', 300), step('1h30m', 500, 2000)]],
+    ['empty', () => readRamp(' '), []],
+    ['without a time', () => readRamp('0s 100, 300'), null],
+    ['without a unit', () => readRamp('10 300'), null],
+    ['half written', () => readRamp('0s 100, 10m'), null],
+  ]),
   check('where an event stands', [
     ['before', () => phaseOf(e, at('11:29:59')), 'upcoming'],
     ['prequeue', () => phaseOf(e, at('11:30:00')), 'prequeueing'],

@@ -80,7 +80,7 @@ export function fromLocal(text: string): string | null {
 /** A new event as the form begins: an hour tomorrow at the full hour. */
 export function draft(now: number): Values {
   const start = Math.ceil(now / 3_600_000) * 3_600_000 + 24 * 3_600_000
-  const e: Values = { name: '', description: '', event_start_time: plain(start), event_end_time: plain(start + 3_600_000), prequeue_start_time: null, shuffle_at_event_start: false, suspended: false, repeat: null }
+  const e: Values = { name: '', description: '', event_start_time: plain(start), event_end_time: plain(start + 3_600_000), prequeue_start_time: null, shuffle_at_event_start: false, suspended: false, ramp: [], repeat: null }
   for (const f of eventFields) e[f.name] = null
   return e
 }
@@ -114,11 +114,24 @@ const labels: Record<string, string> = { name: 'Name', event_start_time: 'Start'
 /** What a field is called on the screen. */
 export const labelOf = (name: string): string => labels[name] ?? fieldOf(name)?.label ?? name
 
-const written = ['name', 'description', 'event_start_time', 'event_end_time', 'prequeue_start_time', 'shuffle_at_event_start', 'suspended', 'repeat', ...eventFields.map((f) => f.name)]
+const written = ['name', 'description', 'event_start_time', 'event_end_time', 'prequeue_start_time', 'shuffle_at_event_start', 'suspended', 'ramp', 'repeat', ...eventFields.map((f) => f.name)]
 
 /** What the API is sent of an event: all of it, or what is not as before. */
 export function bodyOf(e: Values, before?: Values): Values {
   return Object.fromEntries(written.filter((n) => !before || !same(e[n], before[n])).map((n) => [n, e[n] ?? null]))
+}
+
+interface Step { after: string; new_users_per_minute: number; total_active_users: number }
+
+/** The steps of a ramp as a person writes them: 0s 100, 10m 300/500. */
+export const rampText = (steps: Step[] | null): string =>
+  (steps ?? []).map((s) => `${s.after.replace(/([hm])0[ms](0s)?$/, '$1')} ${s.new_users_per_minute}${s.total_active_users ? `/${s.total_active_users}` : ''}`).join(', ')
+
+/** Reads what rampText has written; null when it is none. */
+export function readRamp(text: string): Step[] | null {
+  const parts = text.split(',').map((s) => s.trim()).filter(Boolean)
+  const steps = parts.map((s) => /^((?:\d+h)?(?:\d+m)?(?:\d+s)?)\s+(\d+)(?:\/(\d+))?$/.exec(s))
+  return steps.every((m) => m?.[1]) ? steps.map((m) => ({ after: m![1], new_users_per_minute: Number(m![2]), total_active_users: Number(m![3] ?? 0) })) : null
 }
 
 /** The links to what was measured of an event: from its prequeue to its end. */

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ var passEdges = []passEdge{
 		runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
 	}},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
+	{name: "workerd", recipe: "worker", stopped: http.StatusInternalServerError, fetches: true, start: inWorkerd},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
 	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
@@ -80,6 +82,23 @@ func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64,
 		}
 		runs(t, cmd)
 	}
+}
+
+// inWorkerd starts the worker in its own runtime.
+func inWorkerd(t *testing.T, dir string, at addresses, now int64, _, _ string) {
+	node, err := find("node", "nodejs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	npmPackages(t)
+	cmd := exec.Command(node, "clients/workerd.mjs")
+	cmd.Env = append(os.Environ(), "LISTEN="+at.listen, "DIR="+dir, "ANTEROOM="+at.anteroom, "APPLICATION="+at.application)
+	if now != 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("NOW=%d", now))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // workerd is a child of its own, and has to end with it
+	runs(t, cmd)
+	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 }
 
 // startHandler starts an edge in Go before the application.

@@ -174,7 +174,7 @@ const requestsPerPass = 10
 func BenchmarkPeersPass(b *testing.B) {
 	const module = "/usr/lib/nginx/modules/ngx_http_js_module.so" // of Debian
 	if _, err := os.Stat(module); err != nil {
-		b.Skip("njs is not installed: ", err)
+		b.Fatalf("njs is not installed (apt-get install libnginx-mod-http-js): %v", err)
 	}
 	origin := startRole(b, "bare 1024").addr
 	anteroom := startRole(b, "room-on "+origin)

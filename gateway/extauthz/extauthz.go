@@ -1,8 +1,8 @@
 // Package extauthz reads and writes the two messages of Envoy's external authorization by gRPC
 // (envoy.service.auth.v3.Authorization/Check) and the frames around them.
 //
-// It knows the fields that a verdict needs, by their numbers, and skips all others. Envoy's own types bring 14 MB of
-// descriptors and their initialization into a program; the tests of module lab hold this package to them.
+// It knows the fields that a verdict needs, by their numbers, and skips all others. Envoy's own types would be a
+// dependency of every user for two messages; the tests of module lab hold this package to them.
 package extauthz
 
 import (

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/extauthz"
 	"github.com/anteroom/anteroom/route"
 )
 
@@ -56,7 +57,8 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 // addresses than Config.ForwardAuthPeers get 403.
 //
 // The path is /check/ and the kind of the proxy: nginx, haproxy, caddy, traefik or envoy. Before it, /rooms/NAME says which
-// room has to cover the request, or else it is refused.
+// room has to cover the request, or else it is refused. Envoy may also ask by gRPC, with HTTP/2 and [extauthz.Path]; then "room" in the
+// context_extensions of its route names the room.
 //
 // The status is 200 if the request may go to the origin, and 401 otherwise, whatever queueing_status_code is. A question
 // that does not say what the visitor asks for, or says it in two ways, gets 400. The verdict is in [VerdictHeader], the
@@ -70,6 +72,10 @@ func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
 		g.refuseQuestion(s, w, q, refusal{http.StatusForbidden, "not in forward_auth.peers", true})
 		return
 	}
+	if q.RequestURI == extauthz.Path {
+		g.serveCheck(s, w, q)
+		return
+	}
 	d, room, target, ok := dialectOf(q.RequestURI)
 	if !ok {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, "the path is not /check/ and nginx, haproxy, caddy, traefik or envoy", false})
@@ -81,7 +87,11 @@ func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, err.Error(), false})
 		return
 	}
-	v := &verdict{ResponseWriter: w, dialect: d, proofHeader: s.proofHeader, noBody: !d.page || r.Method == http.MethodHead}
+	g.judge(s, &verdict{ResponseWriter: w, dialect: d, proofHeader: s.proofHeader, noBody: !d.page || r.Method == http.MethodHead}, r, room)
+}
+
+// judge answers the question about the visitor's request r. A room that is named has to cover it.
+func (g *Gateway) judge(s *setup, v *verdict, r *http.Request, room string) {
 	if r.URL == nil || room != "" && !s.isCovered(r, room) {
 		g.refuse(v, r, refusal{http.StatusBadRequest, "The address is not valid here", false})
 		return
@@ -152,11 +162,18 @@ func (s *setup) asked(d dialect, q *http.Request, target string) (*http.Request,
 			return nil, errors.New("Host and " + d.prefix + "Host differ")
 		}
 	}
+	r := &http.Request{Method: method, Host: host, RequestURI: target, Proto: q.Proto, ProtoMajor: q.ProtoMajor, ProtoMinor: q.ProtoMinor, Header: h}
+	return s.visitors(r, s.clientOf(h, netip.Addr{}), q)
+}
+
+// visitors completes the visitor's request of a question q: method, host, target and headers are there.
+func (s *setup) visitors(r *http.Request, client netip.Addr, q *http.Request) (*http.Request, error) {
+	h, target := r.Header, r.RequestURI
+	r.Body = http.NoBody
 	scheme, err := only(h, "X-Forwarded-Proto")
 	if err != nil {
 		return nil, err
 	}
-	r := &http.Request{Method: method, Host: host, RequestURI: target, Proto: q.Proto, ProtoMajor: q.ProtoMajor, ProtoMinor: q.ProtoMinor, Header: h, Body: http.NoBody}
 	port := 80
 	switch strings.ToLower(scheme) {
 	case "http", "ws":
@@ -165,7 +182,7 @@ func (s *setup) asked(d dialect, q *http.Request, target string) (*http.Request,
 	default:
 		return nil, errors.New("X-Forwarded-Proto is neither http nor https")
 	}
-	if client := s.clientOf(h, netip.Addr{}); client.IsValid() {
+	if client.IsValid() {
 		r.RemoteAddr = client.String()
 	}
 	for name := range h {
@@ -227,6 +244,7 @@ type verdict struct {
 	asked    bool             // there is one
 	through  bool             // the request has arrived where the origin is otherwise
 	answered bool
+	shown    int // the status that a visitor would get
 }
 
 // verdict returns that of the question which the request comes from; nil if it comes from a visitor.
@@ -270,11 +288,11 @@ func (v *verdict) verdict() anteroom.Verdict {
 }
 
 // WriteHeader implements http.ResponseWriter. The status is for a visitor, and the proxy gets its own.
-func (v *verdict) WriteHeader(int) {
+func (v *verdict) WriteHeader(shown int) {
 	if v.answered {
 		return
 	}
-	v.answered = true
+	v.answered, v.shown = true, shown
 	is := v.verdict()
 	status := http.StatusUnauthorized
 	if is == anteroom.Admit || is == anteroom.Pass {

@@ -59,7 +59,8 @@ var table = []tableRow{
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "manage"}},
 
 	{pkg: "gateway/h1", http: true},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},

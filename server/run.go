@@ -191,7 +191,11 @@ const (
 
 // forwardAuthServer answers proxies that ask for verdicts. It leaves them to net/http, which bounds the whole answer.
 func (s *Server) forwardAuthServer(cfg config.Config) *h1.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // Envoy's gRPC
 	return h1.NewServer(&http.Server{
+		Protocols:         &protocols,
 		Handler:           s.gateway.ForwardAuth(),
 		ReadHeaderTimeout: cfg.Timeouts.ReadHeader,
 		ReadTimeout:       verdictTime,

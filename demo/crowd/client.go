@@ -57,6 +57,7 @@ func (c *client) close() {
 type ask struct {
 	number int
 	cookie string
+	pass   string
 	path   string
 	query  string
 	accept string
@@ -80,7 +81,11 @@ type answer struct {
 
 	cookie string // "name=value" of a ticket that was set
 	unset  bool   // the ticket was deleted
+	pass   string // "name=value" of a pass for the edge that was set
 }
+
+// passPrefix begins the name of the cookie with which an edge lets requests past the gateway.
+const passPrefix = "__anteroom_pass"
 
 const (
 	acceptHTML = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -104,7 +109,7 @@ func (c *client) request(ctx context.Context, a ask) *http.Request {
 		h["Sec-Fetch-Dest"], h["Sec-Fetch-Mode"] = []string{"document"}, []string{"navigate"}
 	}
 	if a.cookie != "" {
-		h["Cookie"] = []string{a.cookie}
+		h["Cookie"] = []string{strings.TrimSuffix(a.cookie+"; "+a.pass, "; ")}
 	}
 	host := u.Host
 	if a.to != "" {
@@ -150,6 +155,11 @@ func (c *client) do(ctx context.Context, a ask) answer {
 
 func (c *client) read(out *answer, a ask, resp *http.Response) {
 	out.cookie, out.unset = c.ticket(resp)
+	for _, set := range resp.Cookies() {
+		if strings.HasPrefix(set.Name, passPrefix) {
+			out.pass = set.Name + "=" + set.Value
+		}
+	}
 	if resp.Header.Get(shop.Mark) != "" {
 		out.inside = true
 		if resp.StatusCode >= 500 {

@@ -60,7 +60,7 @@ func (c *crowd) step(ctx context.Context, p *person) {
 
 // exchange sends the person's request and takes note of what its answer says about him.
 func (c *crowd) exchange(ctx context.Context, p *person) answer {
-	q := ask{number: p.Number, cookie: p.cookie, path: c.cfg.Paths[0], accept: acceptHTML}
+	q := ask{number: p.Number, cookie: p.cookie, pass: p.pass, path: c.cfg.Paths[0], accept: acceptHTML}
 	switch {
 	case p.inside:
 		q.path = c.cfg.Paths[p.rnd.IntN(len(c.cfg.Paths))]
@@ -108,6 +108,9 @@ func (p *person) heard(c *crowd, a *answer, fresh bool) {
 		default:
 			p.cookie = a.cookie
 		}
+	}
+	if a.pass != "" && p.Kind != Bot && p.rnd.Float64() >= c.cfg.LoseCookie {
+		p.pass = a.pass
 	}
 	if a.err != nil {
 		return

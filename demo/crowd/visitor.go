@@ -119,6 +119,7 @@ type person struct {
 	rnd    *rand.Rand
 	due    time.Duration // of the next step, since start
 	cookie string        // "name=value"; empty means none
+	pass   string        // "name=value"; an old one is sent on, as by a visitor whose clock is slow
 	best   int           // smallest place shown; -1 means none yet
 	bestAt int64         // when it was
 	leaves time.Duration // when he gives up; 0 means never

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -48,6 +48,7 @@ const (
 var Recipes = []Recipe{
 	{Name: "caddy", files: []string{"caddy/Caddyfile"}, Check: []string{`Run: caddy validate --config Caddyfile`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "envoy", files: []string{"envoy/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
+	{Name: "envoy-grpc", files: []string{"envoy-grpc/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
 	{Name: "haproxy", Folder: "/etc/haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "haproxy-pass", Folder: "/etc/haproxy", Passes: true, Keys: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
 		`After each anteroom key rotate, write the files again and reload HAProxy; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},

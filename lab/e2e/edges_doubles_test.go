@@ -217,9 +217,17 @@ func in(node any, key string) any {
 	return nil
 }
 
+// envoysAnswer is what a double of ext_authz makes of the answer to its question: either it answers the visitor, or the request has been
+// changed and goes on, and the origin's answer is changed by modify.
+type envoysAnswer func(w http.ResponseWriter, r *http.Request) (modify func(*http.Response) error, through bool)
+
 // startEnvoy starts a double of Envoy: the routes in their order, and the filter ext_authz with an HTTP service
 // (extensions/filters/http/ext_authz/v3/ext_authz.proto).
 func startEnvoy(t *testing.T, dir string, at addresses) {
+	serveEnvoy(t, dir, at, func(file map[string]any, _ map[string]string) envoysAnswer { return asksByHTTP(t, file) })
+}
+
+func serveEnvoy(t *testing.T, dir string, at addresses, asking func(file map[string]any, clusters map[string]string) envoysAnswer) {
 	var file map[string]any
 	if err := yaml.NewDecoder(strings.NewReader(edited(t, filepath.Join(dir, "envoy.yaml")))).Decode(&file); err != nil {
 		t.Fatal(err)
@@ -229,20 +237,10 @@ func startEnvoy(t *testing.T, dir string, at addresses) {
 		address := in(one, "socket_address").(map[string]any)
 		clusters[in(one, "name").(string)] = fmt.Sprint(address["address"], ":", address["port_value"])
 	}
-	service := in(file, "http_service").(map[string]any)
 	if in(file, "failure_mode_allow") != false {
 		t.Error("the recipe admits everyone while Anteroom does not answer")
 	}
-	listed := func(list, name string) bool {
-		for _, p := range in(in(service, list), "patterns").([]any) {
-			exact, _ := p.(map[string]any)["exact"].(string)
-			prefix, _ := p.(map[string]any)["prefix"].(string)
-			if strings.EqualFold(exact, name) || prefix != "" && strings.HasPrefix(strings.ToLower(name), prefix) {
-				return true
-			}
-		}
-		return false
-	}
+	ask := asking(file, clusters)
 	serveEdge(t, at.listen, func(w http.ResponseWriter, r *http.Request) {
 		cluster, asked := "", true
 		for _, one := range in(file, "routes").([]any) {
@@ -260,14 +258,34 @@ func startEnvoy(t *testing.T, dir string, at addresses) {
 			through(clusters[cluster], nil).ServeHTTP(w, r)
 			return
 		}
-		base, err := url.Parse(service["server_uri"].(map[string]any)["uri"].(string))
-		if err != nil {
-			t.Error(err)
-			return
-		}
 		// use_remote_address: what visitors claim of the scheme goes, and their address is added.
 		r.Header.Set("X-Forwarded-Proto", "http")
 		r.Header.Set("X-Forwarded-For", strings.TrimPrefix(r.Header.Get("X-Forwarded-For")+", 127.0.0.1", ", "))
+		if modify, ok := ask(w, r); ok {
+			through(clusters[cluster], modify).ServeHTTP(w, r)
+		}
+	})
+}
+
+// asksByHTTP is the question to an HTTP service.
+func asksByHTTP(t *testing.T, file map[string]any) envoysAnswer {
+	service := in(file, "http_service").(map[string]any)
+	listed := func(list, name string) bool {
+		for _, p := range in(in(service, list), "patterns").([]any) {
+			exact, _ := p.(map[string]any)["exact"].(string)
+			prefix, _ := p.(map[string]any)["prefix"].(string)
+			if strings.EqualFold(exact, name) || prefix != "" && strings.HasPrefix(strings.ToLower(name), prefix) {
+				return true
+			}
+		}
+		return false
+	}
+	return func(w http.ResponseWriter, r *http.Request) (func(*http.Response) error, bool) {
+		base, err := url.Parse(service["server_uri"].(map[string]any)["uri"].(string))
+		if err != nil {
+			t.Error(err)
+			return nil, false
+		}
 		base.Opaque, base.RawQuery = service["path_prefix"].(string)+r.URL.EscapedPath(), r.URL.RawQuery
 		q := (&http.Request{Method: r.Method, URL: base, Host: r.Host, Header: http.Header{"Content-Length": {"0"}}}).WithContext(r.Context())
 		for name, values := range r.Header {
@@ -279,10 +297,10 @@ func startEnvoy(t *testing.T, dir string, at addresses) {
 		switch {
 		case err != nil || res.StatusCode >= 500:
 			w.WriteHeader(http.StatusForbidden)
-			return
+			return nil, false
 		case res.StatusCode != http.StatusOK:
 			answers(w, res, body)
-			return
+			return nil, false
 		}
 		for name := range strings.SplitSeq(res.Header.Get("X-Envoy-Auth-Headers-To-Remove"), ",") {
 			r.Header.Del(name)
@@ -292,13 +310,13 @@ func startEnvoy(t *testing.T, dir string, at addresses) {
 				r.Header[name] = values
 			}
 		}
-		through(clusters[cluster], func(app *http.Response) error {
+		return func(app *http.Response) error {
 			for name, values := range res.Header {
 				if listed("allowed_client_headers_on_success", name) {
 					app.Header[name] = append(app.Header[name], values...)
 				}
 			}
 			return nil
-		}).ServeHTTP(w, r)
-	})
+		}, true
+	}
 }

@@ -8,6 +8,7 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3" // the types of the recipe's filters
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 )
@@ -20,10 +21,15 @@ func TestEnvoyReadsItsRecipe(t *testing.T) {
 	if err := readByEnvoy(good); err != nil {
 		t.Error(err)
 	}
+	grpc := edited(t, "../../examples/edges/envoy-grpc/envoy.yaml")
+	if err := readByEnvoy(grpc); err != nil {
+		t.Error(err)
+	}
 	for name, bad := range map[string]string{
 		"a field that is none":     edited(t, "../../examples/edges/envoy/envoy.yaml", "failure_mode_allow: false", "failure_mode_allowed: false"),
 		"a timeout that is none":   edited(t, "../../examples/edges/envoy/envoy.yaml", "timeout: 5s}", "timeout: soon}"),
 		"a filter that is unknown": edited(t, "../../examples/edges/envoy/envoy.yaml", "ext_authz.v3.ExtAuthz\n", "ext_authz.v3.ExtAuth\n"),
+		"no service of gRPC":       edited(t, "../../examples/edges/envoy-grpc/envoy.yaml", "cluster_name: verdicts}, timeout", "cluster: verdicts}, timeout"),
 		"a port out of bounds":     edited(t, "../../examples/edges/envoy/envoy.yaml", "port_value: 80}", "port_value: 80000}"),
 	} {
 		if readByEnvoy(bad) == nil {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ var passEdges = []passEdge{
 		runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
 	}},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
+	{name: "workerd", recipe: "worker", stopped: http.StatusInternalServerError, fetches: true, start: inWorkerd},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
 	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
@@ -80,6 +82,23 @@ func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64,
 		}
 		runs(t, cmd)
 	}
+}
+
+// inWorkerd starts the worker in its own runtime.
+func inWorkerd(t *testing.T, dir string, at addresses, now int64, _, _ string) {
+	node, err := find("node", "nodejs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	npmPackages(t)
+	cmd := exec.Command(node, "clients/workerd.mjs")
+	cmd.Env = append(os.Environ(), "LISTEN="+at.listen, "DIR="+dir, "ANTEROOM="+at.anteroom, "APPLICATION="+at.application)
+	if now != 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("NOW=%d", now))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // workerd is a child of its own, and has to end with it
+	runs(t, cmd)
+	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 }
 
 // startHandler starts an edge in Go before the application.
@@ -337,6 +356,24 @@ func TestEdgesWithPasses(t *testing.T) {
 
 			// After a rotation an edge may not know the key of new passes: then Anteroom sees every request, and nothing is lost.
 			kept := inside.pass()
+			rotated, load := make(chan struct{}), sync.WaitGroup{}
+			rotate := sync.OnceFunc(func() { close(rotated) })
+			t.Cleanup(rotate)
+			for range 4 {
+				load.Go(func() {
+					for done := false; !done; {
+						select {
+						case <-rotated:
+							done = true // one more, with the new key
+						default:
+						}
+						if a, err := inside.try(http.MethodGet, "/load", ""); err != nil || !a.admitted() {
+							t.Errorf("under load while the key is rotated: %v, %v", a, err)
+							return
+						}
+					}
+				})
+			}
 			g.command("key", "rotate", "--data", g.data())
 			eventually(t, 15*time.Second, func() string {
 				inside.holdPass("")
@@ -348,6 +385,8 @@ func TestEdgesWithPasses(t *testing.T) {
 				}
 				return ""
 			})
+			rotate()
+			load.Wait()
 			if a := inside.get("/new"); !a.admitted() {
 				t.Errorf("a pass whose key the edge does not have: %s", a.Status)
 			}
@@ -355,6 +394,22 @@ func TestEdgesWithPasses(t *testing.T) {
 				t.Error("a pass whose key the edge does not have led straight to the application")
 			}
 			inside.holdPass(kept)
+
+			// While Anteroom is silent, passes are good, and visitors who wait stay where they are.
+			g.signal(syscall.SIGSTOP)
+			if a := inside.get("/silent"); !a.admitted() {
+				t.Errorf("Anteroom is silent, and a good pass got %s", a.Status)
+			}
+			impatient := *waiting.client
+			impatient.Timeout = time.Second
+			if res, err := impatient.Get(g.url("/silent-too")); err == nil {
+				res.Body.Close()
+				t.Errorf("Anteroom is silent: %s for a visitor who waits", res.Status)
+			}
+			g.signal(syscall.SIGCONT)
+			if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
+				t.Errorf("when Anteroom answers again: %s for a visitor who waits", a.Status)
+			}
 
 			g.kill()
 			if a := inside.get("/stopped"); !a.admitted() {
@@ -404,6 +459,19 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 	}
 	if r, direct := app.last(t, "/big"); !direct || len(r.Header.Get("Cookie")) != len("big=")+8<<10 {
 		t.Errorf("with a cookie of 8 kB: straight %v, the cookie has %d bytes", direct, len(r.Header.Get("Cookie")))
+	}
+	for _, through := range []string{"", "bad"} { // straight, and through Anteroom, which adds a pass of its own
+		good := v.pass()
+		v.holdPass(good + through)
+		a := v.get("/cookies")
+		if own := slices.DeleteFunc(slices.Clone(a.Header["Set-Cookie"]), func(c string) bool { return strings.HasPrefix(c, "__") }); a.StatusCode != http.StatusInternalServerError ||
+			!slices.Equal(own, []string{"basket=1; Path=/", "theme=dark; Path=/"}) {
+			t.Errorf("two cookies of the application, with the pass %q: %s %q", through, a.Status, a.Header["Set-Cookie"])
+		}
+		if _, direct := app.last(t, "/cookies"); direct != (through == "") {
+			t.Errorf("/cookies with the pass %q came straight: %v", through, direct)
+		}
+		v.holdPass(good)
 	}
 	config, err := websocket.NewConfig("ws://"+v.g.host+"/echo", v.g.url("/"))
 	if err != nil {

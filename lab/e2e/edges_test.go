@@ -55,6 +55,7 @@ var askingEdges = []anEdge{
 		}},
 	{name: "traefik", host: "LISTEN", waiting: http.StatusUnauthorized, stopped: http.StatusInternalServerError, start: startTraefik, shares: true, aliased: true},
 	{name: "envoy", waiting: http.StatusUnauthorized, stopped: http.StatusForbidden, start: startEnvoy, shares: true, aliased: true},
+	{name: "envoy-grpc", waiting: http.StatusOK, stopped: http.StatusForbidden, start: startEnvoyGRPC},
 }
 
 // writesEdge has the binary write a recipe for the room shop, into the folder that it returns.

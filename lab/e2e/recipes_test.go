@@ -69,6 +69,10 @@ func application(arrived chan<- struct{}) http.Handler {
 	mux.HandleFunc("GET /client", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("X-Forwarded-For"), " ", r.Header.Get("X-Forwarded-Proto"), " ", r.Host)
 	})
+	mux.HandleFunc("GET /cookies", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Set-Cookie"] = []string{"basket=1; Path=/", "theme=dark; Path=/"}
+		w.WriteHeader(http.StatusInternalServerError) // as errors have them, too
+	})
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the shop") })
 	socket := websocket.Handler(func(ws *websocket.Conn) { io.Copy(ws, ws) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

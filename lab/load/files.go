@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
@@ -31,6 +32,7 @@ type runFile struct {
 	Active          int             `json:"active"`
 	PerMinute       int             `json:"per_minute"`
 	SessionDuration time.Duration   `json:"session_duration_ns"`
+	Pass            time.Duration   `json:"pass_ns,omitempty"` // of the passes that an edge verifies; 0: there is no edge
 	Outages         []judge.Outage  `json:"outages"`
 	Failures        []crowd.Failure `json:"failures"`
 }
@@ -89,6 +91,9 @@ func read(dir string) (judge.Case, error) {
 	if c.Requests, err = shop.ReadLog(log); err != nil {
 		return c, err
 	}
+	if f.Pass > 0 {
+		passed(c.Requests, f.Pass)
+	}
 	people, err := os.Open(filepath.Join(dir, visitorsFile))
 	if err != nil {
 		return c, err
@@ -103,6 +108,24 @@ func read(dir string) (judge.Case, error) {
 			return c, fmt.Errorf("%s, visitor %d: %w", people.Name(), len(c.Visitors)+1, err)
 		}
 		c.Visitors = append(c.Visitors, v)
+	}
+}
+
+// passed gives the requests that came straight from an edge, and so without a proof, to the session that their visitor had with the
+// gateway, as long as a pass of it may be valid. Later ones stay without a session, which the judge does not forgive.
+func passed(requests []shop.Request, pass time.Duration) {
+	type known struct {
+		session string
+		until   int64 // µs
+	}
+	sessions := map[string]known{}
+	for i := range requests {
+		q := &requests[i]
+		if q.Session != "" {
+			sessions[q.Visitor] = known{q.Session, q.Seen + (pass + anteroom.PassSkew).Microseconds()}
+		} else if k := sessions[q.Visitor]; q.Visitor != "" && q.Seen <= k.until {
+			q.Session = k.session
+		}
 	}
 }
 

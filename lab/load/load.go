@@ -21,6 +21,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -49,6 +50,7 @@ type Options struct {
 	Kills           int           // kill -9, spread evenly over the run
 	Fault           string        // what comes before each of them, one of Faults; empty means nothing
 	Down            time.Duration // (1 s) between a kill and the next start
+	Edge            string        // a proxy that verifies passes and stands before the gateway, one of Edges; empty means none
 	Streams         int           // (300, 100) visitors with a stream at once; -1 means none
 	Seed            uint64        // of the crowd
 	Out             io.Writer     // progress and verdict; nil means nowhere
@@ -69,6 +71,9 @@ func (o Options) withDefaults() Options {
 	}
 	otherwise(&o.Active, d.Active)
 	otherwise(&o.PerMinute, d.PerMinute)
+	if o.Edge != "" {
+		otherwise(&o.SessionDuration, 2*edgePass)
+	}
 	otherwise(&o.SessionDuration, d.SessionDuration)
 	otherwise(&o.Duration, d.Duration)
 	otherwise(&o.Streams, d.Streams)
@@ -98,6 +103,8 @@ func (o Options) check() error {
 		{"duration", o.Duration < time.Second || o.Duration > 24*time.Hour, "1s to 24h"},
 		{"kills", o.Kills < 0 || o.Kills > 1000, "0 to 1000"},
 		{"fault", o.Fault != "" && !slices.Contains(Faults, o.Fault), strings.Join(Faults, ", ")},
+		{"edge", o.Edge != "" && !slices.Contains(Edges, o.Edge), strings.Join(Edges, ", ")},
+		{"session", o.Edge != "" && o.SessionDuration < 2*edgePass, "at least 20s with an edge"},
 		{"down", o.Down < 0 || o.Down > o.Duration, "less than the duration"},
 	} {
 		if c.bad {
@@ -112,6 +119,10 @@ func (o Options) check() error {
 func (o Options) crowd() crowd.Config {
 	opening := o.Visitors / 10
 	surge := o.Visitors * 6 / 10
+	pages, think := 4, o.SessionDuration/4
+	if o.Edge != "" { // several requests with each pass
+		pages, think = 16, edgePass/5
+	}
 	return crowd.Config{
 		Paths: []string{"/", "/product/dawn-mug", "/product/moss-vase", "/cart", "/checkout"},
 		Arrivals: []crowd.Arrivals{
@@ -123,8 +134,8 @@ func (o Options) crowd() crowd.Config {
 		Patience: o.Duration / 3,
 		// Seats and rate should bind both, in turn: a visitor takes a seat for about
 		// 1.75 session durations.
-		Pages:      4,
-		Think:      o.SessionDuration / 4,
+		Pages:      pages,
+		Think:      think,
 		LoseCookie: 0.01,
 		Streams:    max(0, o.Streams),
 		Seed:       o.Seed,
@@ -185,11 +196,15 @@ func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	if err != nil {
 		return judge.Report{}, err
 	}
-	url, err := gate.open(ctx, origin)
+	seen := &counts{next: origin}
+	url, err := gate.open(ctx, seen)
 	if err != nil {
 		return judge.Report{}, err
 	}
 	f := runFile{Active: o.Active, PerMinute: o.PerMinute, SessionDuration: o.SessionDuration}
+	if o.Edge != "" {
+		f.Pass = edgePass
+	}
 	result, outages, err := evening(ctx, o, gate, url, start, origin)
 	before := ownCPU()
 	cost, closeErr := gate.close()
@@ -207,6 +222,12 @@ func run(ctx context.Context, o Options, gate gateway) (judge.Report, error) {
 	}
 	f.Outages, f.Failures = outages, result.Failures
 	took := time.Since(start)
+	if o.Edge != "" {
+		fmt.Fprintf(o.Out, "\n%d of %d requests at the origin came straight from %s\n", seen.straight.Load(), seen.all.Load(), o.Edge)
+		if seen.straight.Load() == 0 {
+			return judge.Report{}, errors.New("load: no verdict: no request came straight from the edge, so this was a run without one")
+		}
+	}
 	fmt.Fprintf(o.Out, "\n%d requests; CPU: gateway %v, crowd and origin together %v, of %v\n\n",
 		result.Stats.Requests, cost.Round(time.Second/10), before.Round(time.Second/10), took.Round(time.Second))
 	if err := writeRun(o.Dir, f, result.Visitors); err != nil {

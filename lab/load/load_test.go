@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
 )
 
@@ -136,5 +138,21 @@ func TestOptions(t *testing.T) {
 		if _, err := Run(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.fault) {
 			t.Errorf("%+v: %v, want %q", test.o, err, test.fault)
 		}
+	}
+}
+
+// Requests past the gateway belong to the session of their visitor while its pass may be valid, and to none before and after.
+func TestRequestsWithPasses(t *testing.T) {
+	at := func(s int64, visitor, session string) shop.Request {
+		return shop.Request{Seen: s * 1_000_000, Visitor: visitor, Session: session}
+	}
+	requests := []shop.Request{at(0, "1", ""), at(1, "1", "a"), at(2, "2", ""), at(3, "1", ""), at(15, "1", ""), at(16, "1", ""), at(17, "1", ""), at(18, "1", "b"), at(19, "1", ""), at(20, "", "")}
+	passed(requests, 10*time.Second)
+	var got []string
+	for _, q := range requests {
+		got = append(got, q.Session)
+	}
+	if want := []string{"", "a", "", "a", "a", "a", "", "b", "b", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -30,6 +30,7 @@ type process struct {
 	cmd           *exec.Cmd
 	exited        chan struct{} // closed when cmd has ended
 	cpu           time.Duration // of those that ended
+	edge          *exec.Cmd     // the proxy before it, if there is one
 	mounted       bool          // the data has a file system of its own
 }
 
@@ -37,6 +38,10 @@ func newProcess(o Options) *process { return &process{o: o} }
 
 // configuration is the whole file: one room before one origin, everything else as shipped.
 func (p *process) configuration(origin string) string {
+	host, trust := "*", ""
+	if p.o.Edge != "" { // recipes are for one host
+		host, trust = "127.0.0.1", "trusted_proxies: [127.0.0.1]\n"
+	}
 	return fmt.Sprintf(`listen: %q
 admin: %q
 data: %q
@@ -47,12 +52,12 @@ sites:
 rooms:
   - name: load
     zone: load.test
-    host: "*"
+    host: %q
     total_active_users: %d
     new_users_per_minute: %d
     session_duration: %s
     json_response_enabled: true
-`, p.listen, p.admin, p.data(), origin, p.o.Active, p.o.PerMinute, p.o.SessionDuration)
+%s`, p.listen, p.admin, p.data(), origin, host, p.o.Active, p.o.PerMinute, p.o.SessionDuration, p.roomAtEdge()) + trust
 }
 
 func (p *process) open(ctx context.Context, origin http.Handler) (string, error) {
@@ -93,7 +98,15 @@ func (p *process) open(ctx context.Context, origin http.Handler) (string, error)
 		p.close()
 		return "", err
 	}
-	return "http://" + p.listen, nil
+	if p.o.Edge == "" {
+		return "http://" + p.listen, nil
+	}
+	edge, err := p.startEdge(l.Addr().String())
+	if err != nil {
+		p.close()
+		return "", err
+	}
+	return "http://" + edge, nil
 }
 
 // freeAddresses finds two ports, below those that outgoing connections get: the gateway has to
@@ -121,6 +134,9 @@ func (p *process) restart(ctx context.Context) error {
 		if !strings.HasPrefix(v, "ANTEROOM_") {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
+	}
+	if p.o.Edge != "" {
+		p.cmd.Env = append(p.cmd.Env, "ANTEROOM_API_TOKEN="+edgeToken)
 	}
 	if err := p.cmd.Start(); err != nil {
 		p.cmd = nil
@@ -176,6 +192,7 @@ func (p *process) ended() {
 
 func (p *process) close() (time.Duration, error) {
 	var fault error
+	edge := p.stopEdge()
 	if p.cmd != nil {
 		select {
 		case <-p.exited:
@@ -199,5 +216,5 @@ func (p *process) close() (time.Duration, error) {
 	if p.log != nil {
 		p.log.Close()
 	}
-	return p.cpu, errors.Join(fault, p.unmount())
+	return p.cpu + edge, errors.Join(fault, p.unmount())
 }

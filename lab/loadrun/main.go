@@ -29,6 +29,7 @@ func run() int {
 	flag.DurationVar(&o.Duration, "duration", 0, "of the run (8m; small: 100s)")
 	flag.IntVar(&o.Kills, "kills", 1, "how often the gateway is killed")
 	flag.StringVar(&o.Fault, "fault", "", "`fault` before each kill: "+strings.Join(load.Faults, ", ")+"; all but the last need root")
+	flag.StringVar(&o.Edge, "edge", "", "a `proxy` that verifies passes, before the gateway: "+strings.Join(load.Edges, ", ")+"; the gateway's CPU time is then that of both")
 	flag.DurationVar(&o.Down, "down", 0, "between a kill and the next start (1s)")
 	flag.IntVar(&o.Streams, "streams", 0, "visitors with a stream at once, -1 for none (300; small: 100)")
 	flag.Uint64Var(&o.Seed, "seed", 1, "of everything random in the crowd")

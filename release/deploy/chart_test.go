@@ -132,6 +132,8 @@ cores: {replicas: 5, storage: {size: 20Gi, className: fast}, nodeSelector: {disk
 cluster: {shutOut: [edge, edge-2]}
 edges: {existingSecret: web, name: edge-3, nodeSelector: {pool: web}, tolerations: [{key: web, operator: Exists}]}
 service: {type: LoadBalancer, port: 443, annotations: {a: b}}
+config: {forward_auth: {peers: [10.0.0.0/8]}}
+forwardAuth: {enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: gateways}}}]}
 scrape: {existingSecret: anteroom-scrape}
 serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}`,
 	"one core": `
@@ -199,6 +201,8 @@ func TestRefusedValues(t *testing.T) {
 		"edges: {name: edges-of-the-second-deck}":     "name",
 		"service: {type: ExternalName}":               "type",
 		"service: {port: 70000}":                      "port",
+		"forwardAuth: {enabled: true}":                "from",
+		"forwardAuth: {listen: ':8082'}":              "listen",
 		"drain: {seconds: -1}":                        "seconds",
 		"serviceMonitor: {interval: soon}":            "interval",
 		"serviceMonitor: {enabled: true}":             "needs scrape.existingSecret",

@@ -32,6 +32,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   value: ":8081"
 - name: ANTEROOM_ADMIN_PLAIN
   value: "true"
+{{- if .Values.forwardAuth.enabled }}
+- name: ANTEROOM_FORWARD_AUTH_LISTEN
+  value: ":8082"
+{{- end }}
 - name: ANTEROOM_DATA
   value: /var/lib/anteroom
 - name: ANTEROOM_TIMEOUTS_DRAIN_DELAY

@@ -71,6 +71,7 @@ func AppendJSON(dst []byte, v View) []byte {
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
+//	offer     seconds that a page in the background counts down before it takes this turn; left out when a session has begun
 //	message   what the operator says to everybody who waits; left out when there is nothing
 func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
 
@@ -111,6 +112,9 @@ func appendStatus(dst []byte, v *View) []byte {
 	dst = append(dst, `,"ref":"`...)
 	dst = appendReference(dst, d.Ticket.ID)
 	dst = append(dst, '"')
+	if v.Countdown > 0 {
+		dst = appendField(dst, `,"offer":`, seconds(v.Countdown))
+	}
 	if m := messageOf(d); m != "" {
 		dst = append(dst, `,"message":"`...)
 		dst = appendQuotable(dst, m)

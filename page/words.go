@@ -51,6 +51,12 @@ type words struct {
 	Pause   string `json:"pause"`
 	Paused  string `json:"paused"`
 
+	Leave   string `json:"leave"`   // what a visitor can do, and the button of the page that asks whether to
+	Leaving saying `json:"leaving"` // that page
+	Stay    string `json:"stay"`    // its other link
+	Left    saying `json:"left"`    // the page that says that it is done
+	Rejoin  string `json:"rejoin"`  // its link
+
 	Lost    string `json:"lost"`
 	Over    string `json:"over"`
 	Used    string `json:"used"`
@@ -64,6 +70,9 @@ type words struct {
 	Turn string `json:"turn"`
 	Tell string `json:"tell"`
 	Told string `json:"told"`
+
+	Sound string `json:"sound"` // a switch, beside Told
+	Awake string `json:"awake"` // likewise
 
 	Check string `json:"check"` // where a shuffle can be recomputed
 

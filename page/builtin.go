@@ -120,6 +120,7 @@ type builtin struct {
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
 	start, check, unsent, resend                 string
+	available, unlikely                          string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -149,6 +150,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
 		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
+		available: e(w.Available), unlikely: e(w.Unlikely),
 	}
 	head := headOf(language, style)
 	told, err := json.Marshal(spoken(w, language)) // escapes <, > and &

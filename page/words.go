@@ -26,17 +26,21 @@ type words struct {
 	Prequeue saying `json:"prequeue"`
 	Shuffle  saying `json:"shuffle"`
 	Drained  saying `json:"drained"`
+	Sold     saying `json:"sold"`
 	Origin   saying `json:"origin"`
 
-	Ahead   string `json:"ahead"`   // label of the number of people ahead
-	Wait    string `json:"wait"`    // label of the forecast
-	Unknown string `json:"unknown"` // there is no forecast
-	Day     string `json:"day"`     // the forecast exceeds a day
-	Less    string `json:"less"`    // less than {}
-	More    string `json:"more"`    // at least {}
-	Min     string `json:"min"`     // {} minutes, short
-	Hour    string `json:"hour"`    // {} hours, short
-	Range   string `json:"range"`   // what stands between two bounds
+	Ahead     string `json:"ahead"`     // label of the number of people ahead
+	Wait      string `json:"wait"`      // label of the forecast
+	Unknown   string `json:"unknown"`   // there is no forecast
+	Day       string `json:"day"`       // the forecast exceeds a day
+	Available string `json:"available"` // label of how many are left
+	Unlikely  string `json:"unlikely"`  // more people are ahead than are left
+
+	Less  string `json:"less"`  // less than {}
+	More  string `json:"more"`  // at least {}
+	Min   string `json:"min"`   // {} minutes, short
+	Hour  string `json:"hour"`  // {} hours, short
+	Range string `json:"range"` // what stands between two bounds
 
 	Start  string `json:"start"`  // label of the time until an event starts
 	Begins string `json:"begins"` // the moment at which it does: {}
@@ -85,7 +89,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

@@ -1,7 +1,8 @@
-// What few visitors of the waiting page need, loaded when they do. page.js calls it with the words' address, the way in, and a store
+// What few visitors of the waiting page need, loaded when they do. page.js calls it with the folder of its files, the way in, and a store
 // for the tab. The session has not begun when a turn is offered here: the place is kept, and no seat.
-window.anteroomMore = async (url, base, enter, store) => {
-const doc = document, $ = id => doc.getElementById(id), words = await (await fetch(url)).json()
+window.anteroomMore = async (folder, enter, store) => {
+const doc = document, $ = id => doc.getElementById(id)
+const words = await (await fetch(folder + JSON.parse($('words').textContent).lang + '.json')).json()
 let audio, worker, lock, armed
 const isOn = key => store('anteroom-' + key) == 1
 // A checkbox below the button; start is tried at once where the tab has had it switched on before.
@@ -49,7 +50,7 @@ store('anteroom-tell', 1)
 if (navigator.wakeLock) option('awake', words.awake, stay)
 if (window.AudioContext) option('sound', words.sound, hear)
 // A phone shows notifications of a worker only. Its scope is a folder that has no pages.
-try { worker = await navigator.serviceWorker.register(base + 'worker.js') } catch (e) {}
+try { worker = await navigator.serviceWorker.register(folder + '../worker.js') } catch (e) {}
 }
 // Tells about the turn in every way that the visitor has chosen, and by the tab itself.
 const turn = () => {

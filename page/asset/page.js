@@ -25,11 +25,11 @@ const store = (key, value) => { try { return value ? sessionStorage[key] = value
 
 // What few visitors need is a file of its own.
 const rest = (use, otherwise) => (rests = rests || new Promise((ok, fail) => {
-const base = '/.well-known/anteroom/page/', folder = base + words.rest + '/', e = doc.createElement('script')
+const folder = '/.well-known/anteroom/page/' + words.rest + '/', e = doc.createElement('script')
 e.src = folder + 'more.js'
 e.integrity = 'sha256-' + words.rest + '='
 e.onerror = fail
-e.onload = () => ok(anteroomMore(folder + words.lang + '.json', base, enter, store))
+e.onload = () => ok(anteroomMore(folder, enter, store))
 doc.head.append(e)
 })).then(use, otherwise)
 const remark = reason => rest(m => warn(told = m.words.notes[reason] || m.words.slower), () => {})
@@ -48,6 +48,8 @@ const key = 'anteroom-' + s.ref, first = Math.max(+store(key) || 0, s.ahead)
 store(key, first)
 if (s.ref && first > s.ahead) { $('bar').hidden = 0; $('bar').value = 1 - s.ahead / first }
 }
+if (s.left) text('available', num(s.left))
+if ($('unlikely')) $('unlikely').hidden = !(s.ahead > s.left)
 text('kept', kept())
 if ($('kept')) $('kept').hidden = !s.kept
 text('ref', s.ref)
@@ -99,7 +101,7 @@ if (s.admitted) return go(s)
 if (s.reason == 'left') return gone || location.replace(ask('left'), gone = 1)
 // The cookie did not come along. It may have been deleted: once, the page begins anew.
 if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? remark(s.reason) : again()
-if (s.state != now.state && !window.onward) return again()
+if (s.state + !s.left != now.state + !now.left && !window.onward) return again()
 fails = 0
 show(s)
 }

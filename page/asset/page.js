@@ -178,11 +178,9 @@ else open()
 
 show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
-if (!navigator.cookieEnabled) remark('not_joining')
 const arm = () => rest(m => { notify = m; m.arm() }, () => {})
 tell.hidden = 0
 tell.onclick = () => window.Notification ? Promise.resolve(Notification.requestPermission()).then(arm, arm) : arm()
-if (store('anteroom-tell')) arm()
 // Back from sleep, another tab, another page, or without network: look at once.
 const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (fails ? 500 : 3e3)) check() }
 doc.addEventListener('visibilitychange', wake)
@@ -190,9 +188,11 @@ doc.addEventListener('resume', wake)
 addEventListener('online', wake)
 addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
 
-// Cancels the pending Refresh: from here on the script asks. It would cancel a stream, too.
+// Cancels the pending Refresh: from here on the script asks. It would cancel a stream and what is loaded, too.
 addEventListener('load', () => {
 stop()
+if (!navigator.cookieEnabled) remark('not_joining')
+if (store('anteroom-tell')) arm()
 later(now.refresh, 0)
 listen()
 })

@@ -83,13 +83,15 @@ const (
 	ReasonDraining
 	// ReasonOrigin: no origin is healthy, and the room protects it. Wait.
 	ReasonOrigin
+	// ReasonLeft: the visitor gave up the place. Refuse.
+	ReasonLeft
 	reasonCount
 )
 
 var reasonWords = [...]string{"none", "suspended", "session", "free_slot", "turn", "reopened",
 	"passthrough", "adopted", "full", "line", "waiting", "early", "queue_all", "place_lost",
 	"session_over", "used", "bound", "reject", "not_joining", "line_full",
-	"prequeue", "draining", "origin"}
+	"prequeue", "draining", "origin", "left"}
 
 // String returns the reason's word, as it stands in metrics and logs.
 func (r Reason) String() string {
@@ -106,7 +108,7 @@ func (r Reason) Verdict() Verdict {
 		return Pass
 	case ReasonSession, ReasonFreeSlot, ReasonTurn, ReasonReopened, ReasonPassthrough, ReasonAdopted:
 		return Admit
-	case ReasonReject, ReasonNotJoining, ReasonDraining:
+	case ReasonReject, ReasonNotJoining, ReasonDraining, ReasonLeft:
 		return Refuse
 	case ReasonNone, ReasonFull, ReasonLine, ReasonWaiting, ReasonEarly, ReasonQueueAll, ReasonPlaceLost, ReasonSessionOver,
 		ReasonUsed, ReasonBound, ReasonLineFull, ReasonPrequeue, ReasonOrigin:
@@ -191,4 +193,7 @@ type Visit struct {
 	NoHold bool
 	// Stream says that the request is the visitor's stream being opened.
 	Stream bool
+	// Leave gives up the visitor's place in line, with NoJoin and NoClaim. A session stays. A ticket without a place or a
+	// session is refused like any other that may not take one.
+	Leave bool
 }

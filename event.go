@@ -304,6 +304,8 @@ type InForce struct {
 	Challenge bool
 	// Message is the operator's to everybody who waits; empty means none.
 	Message string
+	// Remaining is what is left for visitors, as the operator says; with none left, the room is closed.
+	Remaining Remaining
 	// Until is the moment at which this ends; the zero Time when nothing is planned.
 	Until Time
 }
@@ -312,7 +314,7 @@ type InForce struct {
 // over them, and the operator's controls over both. A moment belongs to the event that ends
 // last among those active: the one that a mistake in planning would hide otherwise.
 func (r Room) At(now Time) *InForce {
-	f := &InForce{Settings: r.Settings, Message: r.Controls.Message}
+	f := &InForce{Settings: r.Settings, Message: r.Controls.Message, Remaining: r.Controls.Remaining}
 	at := now.Std()
 	until := func(t time.Time) {
 		if u := TimeOf(t); u > now && (f.Until == 0 || u < f.Until) {
@@ -360,6 +362,9 @@ func (r Room) At(now Time) *InForce {
 	f.Settings.QueueAll = f.Settings.QueueAll || r.Controls.Paused
 	f.Settings.Draining = r.Controls.Draining
 	f.Settings.ResetAt = r.Controls.ResetAt
+	if f.SoldOut() {
+		f.Settings.QueueingMethod, f.Settings.QueueAll, f.Settings.Prequeueing = Reject, false, false
+	}
 	if r.Suspended {
 		f.Phase, f.Event, f.Occurrence, f.Settings = NoEvent, nil, Occurrence{}, r.Settings
 	}
@@ -389,11 +394,25 @@ type Controls struct {
 	// Message is plain text that the waiting page shows to everybody, at most MaxMessageLength
 	// characters; empty means none.
 	Message string `json:",omitempty"`
+	// Remaining is what is left for visitors. At 0 the room is closed as with [Reject]: nobody new is admitted, and sessions stay.
+	Remaining Remaining `json:",omitzero"`
 }
+
+// Remaining is how many there are left of what visitors wait for. The zero value says nothing of that.
+type Remaining struct {
+	Told  bool // Count is known
+	Count int  // 0 to MaxRemaining
+}
+
+// SoldOut says that nothing is left.
+func (f *InForce) SoldOut() bool { return f.Remaining.Told && f.Remaining.Count == 0 }
 
 // Check returns the faults of the controls, with paths relative to them.
 func (c Controls) Check() Faults {
 	fault := func(problem, fix string) Faults { return Faults{{Path: "message", Problem: problem, Fix: fix}} }
+	if n := c.Remaining.Count; n < 0 || n > MaxRemaining || n > 0 && !c.Remaining.Told {
+		return Faults{{Path: "remaining", Problem: fmt.Sprintf("is %d", n), Fix: fmt.Sprintf("0 to %d", MaxRemaining)}}
+	}
 	if !utf8.ValidString(c.Message) {
 		return fault("is not UTF-8", "send it in UTF-8")
 	}

@@ -287,3 +287,29 @@ func TestBadRamps(t *testing.T) {
 		}
 	}
 }
+
+// With nothing left, a room admits nobody new, whatever else is on; only a room that is off is off.
+func TestSoldOutGoesBeforeEverything(t *testing.T) {
+	now := anteroom.TimeOf(time.Date(2026, 11, 27, 9, 30, 0, 0, time.UTC))
+	r := anteroom.Room{Name: "shop", Events: []anteroom.Event{{ID: "1", Name: "sale", Start: "2026-11-27T10:00:00Z", End: "2026-11-27T12:00:00Z", Prequeue: "2026-11-27T09:00:00Z"}}}.WithDefaults()
+	r.Controls.Paused = true
+	for _, c := range []struct {
+		left   anteroom.Remaining
+		closed bool
+	}{{anteroom.Remaining{}, false}, {anteroom.Remaining{Told: true, Count: 1}, false}, {anteroom.Remaining{Told: true}, true}} {
+		r.Controls.Remaining = c.left
+		f := r.At(now)
+		if f.SoldOut() != c.closed || (f.QueueingMethod == anteroom.Reject) != c.closed || f.QueueAll == c.closed || f.Settings.Prequeueing == c.closed || f.Remaining != c.left {
+			t.Errorf("%+v: sold out %v, method %s, queue all %v, prequeue %v", c.left, f.SoldOut(), f.QueueingMethod, f.QueueAll, f.Settings.Prequeueing)
+		}
+	}
+	r.Suspended = true
+	if f := r.At(now); !f.Suspended || f.QueueingMethod == anteroom.Reject {
+		t.Errorf("suspended: %+v", f.Settings)
+	}
+	for _, bad := range []anteroom.Remaining{{Told: true, Count: -1}, {Told: true, Count: anteroom.MaxRemaining + 1}, {Count: 5}} {
+		if (anteroom.Controls{Remaining: bad}).Check().Err() == nil {
+			t.Errorf("%+v passes", bad)
+		}
+	}
+}

@@ -42,6 +42,8 @@ const (
 
 	MaxMessageLength = 280 // characters of the message to the line
 
+	MaxRemaining = 1_000_000_000 // of what an operator says is left for visitors
+
 	MaxRulesPerRoom     = 100
 	MaxExpressionLength = 4096
 

@@ -188,6 +188,8 @@ type Room struct {
 	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
 	JSONExact          bool `key:"json_response_exact" label:"JSON only if nothing else is accepted" group:"Waiting page" default:"false" ours:"true" doc:"With json_response_enabled, answer JSON only to exactly \"Accept: application/json\", and HTML to every other request."`
 	ResubmitForms      bool `key:"resubmit_forms" label:"Send forms after the wait" group:"Waiting page" default:"false" ours:"true" doc:"Send a form that a visitor in the queue has submitted once the visitor is admitted. The built-in page holds its fields in the browser; needs JavaScript, and a form of the same site without files, of at most 16 KiB."`
+	// TurnCountdown zero means the default. See [Room.CountdownFor].
+	TurnCountdown time.Duration `key:"turn_countdown" label:"Countdown in the background" group:"Waiting page" default:"1m" min:"1s" max:"10m" ours:"true" doc:"How long a waiting page in the background counts down when it is the visitor's turn, before it enters by itself; it enters at once when the visitor looks at it. The session begins then. The turn is kept and no seat, so that the visitor may wait a little more. At most half of place_hold."`
 	Branding
 	DefaultTemplateLanguage Language `key:"default_template_language" label:"Language" group:"Waiting page" default:"en-US" doc:"Language of the built-in waiting page for visitors whose browsers ask for none of its 38."`
 	CustomPageHTML          string   `key:"custom_page_html" label:"Custom page" group:"Waiting page" event:"true" max:"1048576" doc:"Mustache template of the waiting page, at most 1 MiB. Defaults to the built-in page."`
@@ -237,6 +239,11 @@ func (r Room) WithDefaults() Room {
 func (s Settings) WithDefaults() Settings {
 	field.FillFields(ofSettings, reflect.ValueOf(&s).Elem())
 	return s
+}
+
+// CountdownFor is how long a page in the background counts down, in whole seconds: never so long that the place could expire.
+func (r *Room) CountdownFor() time.Duration {
+	return min(r.TurnCountdown, r.PlaceHold/2).Truncate(time.Second)
 }
 
 // SessionEnd is when a session ends that is not renewed any more.

@@ -42,6 +42,9 @@ func (x *Doorway) decideAlone(now anteroom.Time, v anteroom.Visit) anteroom.Deci
 			return x.sure(d, v)
 		}
 	}
+	if v.Leave { // the site passes over a visitor who does not come back
+		return x.refusal(now, anteroom.ReasonLeft)
+	}
 	if t.Next.Add(s.PlaceHold) < now || void(s, t.Arrival) {
 		return x.newcomer(now, v, v.NewID, anteroom.ReasonPlaceLost)
 	}

@@ -357,7 +357,38 @@ func (c *coder) fromDoor(m *FromDoor) {
 			list(c, &m.Ages, 1, func(c *coder, age *time.Duration) { signed(c, age) })
 		}},
 		extension{func() bool { return m.Origin != OriginFacts{} }, func(c *coder) { c.origin(&m.Origin) }},
-		extension{func() bool { return m.Told != 0 }, func(c *coder) { unsigned(c, &m.Told) }})
+		extension{func() bool { return m.Told != 0 }, func(c *coder) { unsigned(c, &m.Told) }},
+		extension{func() bool { return slices.ContainsFunc(m.Visits, leaves) }, func(c *coder) { c.leaving(m.Visits) }})
+}
+
+func leaves(a Asked) bool { return a.Visit.Leave }
+
+// leaving are the visits that give up a place, by their numbers from 1 on, each as the difference to the one before. A site of an
+// earlier release skips them, and answers that nothing has changed.
+func (c *coder) leaving(visits []Asked) {
+	var steps []uint64
+	if !c.reads {
+		last := 0
+		for i := range visits {
+			if visits[i].Visit.Leave {
+				steps = append(steps, uint64(i+1-last))
+				last = i + 1
+			}
+		}
+	}
+	at := uint64(0)
+	list(c, &steps, 1, func(c *coder, step *uint64) {
+		unsigned(c, step)
+		if !c.reads || c.Err() != nil {
+			return
+		}
+		if *step == 0 || *step > uint64(len(visits))-at {
+			c.Failf("visit %d after %d leaves, of %d: it was damaged", *step, at, len(visits))
+			return
+		}
+		at += *step
+		visits[at-1].Visit.Leave = true
+	})
 }
 
 func (c *coder) origin(f *OriginFacts) {
@@ -420,7 +451,7 @@ func (c *coder) toDoor(m *ToDoor, cache *FiguresCache) {
 
 func (c *coder) decision(d *anteroom.Decision, base anteroom.Time) {
 	named(c, &d.Verdict, anteroom.Wait, anteroom.Pass)
-	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonOrigin)
+	named(c, &d.Reason, anteroom.ReasonNone, anteroom.ReasonLeft)
 	method := uint8(1 + slices.Index(anteroom.QueueingMethods, d.Method))
 	named(c, &method, 0, uint8(len(anteroom.QueueingMethods)))
 	if c.reads && method > 0 {

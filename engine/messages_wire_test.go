@@ -304,6 +304,35 @@ func TestWireExtensions(t *testing.T) {
 	}
 }
 
+// The visits that leave are a list of numbers, which only fits the visits.
+func TestWireLeaving(t *testing.T) {
+	t.Parallel()
+	plain := (&FromDoor{Door: 1, Batch: 1, Visits: []Asked{{Token: 1}, {Token: 2}}}).AppendWire(nil)
+	plain = plain[:len(plain)-1]
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"the second", []byte{1, 8, 2, 1, 2}, ""},
+		{"both", []byte{1, 8, 3, 2, 1, 1}, ""},
+		{"a third", []byte{1, 8, 2, 1, 3}, "visit 3 after 0 leaves, of 2"},
+		{"one twice", []byte{1, 8, 3, 2, 1, 0}, "visit 0 after 1 leaves"},
+		{"none", []byte{1, 8, 1, 0}, "says nothing"},
+		{"one that overflows", []byte{1, 8, 12, 2, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, "after 1 leaves"},
+	} {
+		message := append(bytes.Clone(plain), c.b...)
+		m, err := ParseFromDoor(message)
+		if c.want == "" {
+			if err != nil || !m.Visits[1].Visit.Leave || !bytes.Equal(m.AppendWire(nil), message) {
+				t.Errorf("%s: %v, %+v", c.name, err, m.Visits)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
 type wireExample struct {
 	file    string // in testdata/wire
 	wire    int    // index of wires
@@ -336,6 +365,8 @@ func wireExamples() []wireExample {
 		{"7-todoor", 3, &ToDoor{Site: site, Answers: []Answer{{Token: 5, Decision: anteroom.Decision{Reason: anteroom.ReasonWaiting, Ticket: waiting, SetCookie: true, At: now, Method: anteroom.Random,
 			Ahead: 11, AheadKnown: true, Waiting: 20, WaitTime: time.Minute, WaitKnown: true, Wait25: time.Second, Wait75: time.Hour, Refresh: 20 * time.Second, KeptUntil: now + 300e6, Stream: true}}},
 			Pushes: []anteroom.ID{a}, Ended: []anteroom.ID{b}, Confirmed: 9, Mode: Cut, Now: now + 8, Echo: now + 5, Since: 2}},
+		{"7-fromdoor-leaving", 2, &FromDoor{Door: 77, Sent: now, Batch: 9, Visits: []Asked{{Token: 5, Visit: anteroom.Visit{Ticket: waiting, NewID: b}},
+			{Token: 6, Visit: anteroom.Visit{Ticket: waiting, NewID: a, NoJoin: true, NoClaim: true, Leave: true}}, {Token: 7, Visit: anteroom.Visit{Ticket: session, Leave: true}}}}},
 		{"7-report-weight", 0, &Report{From: site, Sent: now, Term: 3, Weight: 200}},
 		{"7-report-lostfor", 0, &Report{From: site, Sent: now, LostFor: 50 * time.Second}},
 		{"7-report-timed", 0, &Report{From: site, Sent: now, Timed: true}},
@@ -388,7 +419,7 @@ func TestWireErrors(t *testing.T) {
 		{"part without a name", 1, with(site, 3, 6), "6 has no name"},
 		{"mode that is not sent", 1, with(state, 13, byte(Cut)), "2 has no name, 0 to 1"},
 		{"verdict", 3, zeroAnswer(0, 4), "4 has no name, 0 to 3"},
-		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonOrigin)+1), "23 has no name, 0 to 22"},
+		{"reason", 3, zeroAnswer(1, byte(anteroom.ReasonLeft)+1), "24 has no name, 0 to 23"},
 		{"method", 3, zeroAnswer(2, 5), "5 has no name, 0 to 4"},
 		{"figures longer than the message", 3, with(figures, 8, 200), "ends too early"},
 		{"figures shorter than they are", 3, append(with(figures, 8, figures[8]-1), 0), "ends too early"},

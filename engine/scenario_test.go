@@ -23,6 +23,7 @@ import (
 //	visit NAME … [flags]            requests with the ticket the visitor holds
 //	lost NAME …                     the same, but the answer's cookie never arrives
 //	stream NAME … / close NAME …    the waiting page's stream opens / breaks
+//	leave NAME …                    visitors give up their places
 //	advance DURATION                time passes, in steps of 100 ms
 //	admit N                         the operator gives the next N in line their turn
 //	shuffle SPAN                    everybody in line gets a place by a seed
@@ -119,7 +120,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		w.store()
 		w.collect()
 		out.WriteString("ok\n")
-	case "arrive", "visit", "lost", "stream":
+	case "arrive", "visit", "lost", "stream", "leave":
 		for _, name := range names {
 			w.visit(t, &out, d.Cmd, name, flags)
 		}
@@ -267,6 +268,9 @@ func (w *story) visit(t *testing.T, out *strings.Builder, verb, name string, fla
 		w.visitors[name] = p
 	}
 	v := anteroom.Visit{Ticket: p.ticket, NewID: w.newID(), NoHold: true, Stream: verb == "stream"}
+	if verb == "leave" {
+		v.Leave, v.NoJoin, v.NoClaim = true, true, true
+	}
 	if p.ticket.ID.IsZero() {
 		v.Fresh, v.Ticket = true, anteroom.Ticket{ID: w.newID()}
 	}

@@ -194,6 +194,7 @@ const (
 	laneEarly   = 2
 	laneOnce    = 4
 	laneRevoked = 8
+	laneLeft    = 16 // the visitor gave up the place
 )
 
 func (s *Site) laneNow() uint8 {

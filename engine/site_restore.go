@@ -23,7 +23,7 @@ const (
 	EventShuffle                        // a shuffle begins, which ID names: Key is the number of tickets
 	EventDrawn                          // a ticket in line has another key: Key, Lane, At
 	EventShuffled                       // it ends: Key is the moment that Figures.Shuffled tells
-	EventForgotten                      // a ticket in line is not known any more but by its cookie: At
+	EventForgotten                      // a ticket in line is not known any more but by its cookie: At; Lane: see laneLeft
 	eventTook                           // of earlier releases, about sessions that moved
 	eventSettled                        // likewise
 	EventReturned                       // units were returned: At
@@ -111,6 +111,10 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 	case EventForgotten:
 		if slot := s.here.find(&e.ID); slot != 0 {
 			s.here.remove(slot)
+		}
+		if e.Lane&laneLeft != 0 {
+			s.consume(e.ID, at, at)
+			return
 		}
 		s.forgotten = at
 	case EventDrawn:

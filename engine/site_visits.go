@@ -36,7 +36,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 			if t.Accepted() {
 				anew = anteroom.ReasonSessionOver
 			}
-		case s.elsewhere(now, t) && (t.Accepted() || !v.NoClaim && !apart(&s.settings, &v)):
+		case s.elsewhere(now, t) && (t.Accepted() || v.Leave || !v.NoClaim && !apart(&s.settings, &v)):
 			return s.enquire(now, v, t)
 		case t.Accepted():
 			if s.adoptable(now, t) {
@@ -248,6 +248,9 @@ func or(v, from, to anteroom.Reason) anteroom.Reason {
 
 // checkIn is a request of a visitor who waits.
 func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (anteroom.Decision, uint64) {
+	if v.Leave {
+		return s.leave(now, t.ID), 0
+	}
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival, t.Lane = s.here.at(slot).key, s.here.at(slot).lane
@@ -330,6 +333,29 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
 	}
 	return s.page(now, slot, t, reason), 0
+}
+
+// leave gives up the place of a ticket for good: the ticket counts as used, so that no copy of it brings the place back. Every
+// other request that is held with it is answered alike.
+func (s *Site) leave(now anteroom.Time, id anteroom.ID) anteroom.Decision {
+	if slot := s.here.find(&id); slot != 0 {
+		s.dropOffer(slot)
+		s.forget(now, slot)
+		s.events[len(s.events)-1].Lane = laneLeft
+		s.urgent = true
+	}
+	s.consume(id, now, now)
+	d := s.refusal(now, anteroom.ReasonLeft)
+	for i := 0; i < len(s.held); {
+		if h := s.held[i]; h.ticket.ID == id && !h.asking {
+			s.held = append(s.held[:i], s.held[i+1:]...)
+			s.answer(h, d)
+			continue
+		}
+		i++
+	}
+	s.flush(now) // a turn that was offered is the next visitor's
+	return d
 }
 
 // rejected refuses somebody who waits. It is a check-in all the same, by which the place is

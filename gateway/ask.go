@@ -19,7 +19,7 @@ const heartbeat = 15 * time.Second
 // the decision. Forgetful says that the page has a place, and that its ticket did not come along: the
 // browser keeps no cookies. It gets no further place with each question, behind its own.
 func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
-	if !x.readsAsk() {
+	if !x.readsAsk(ask) {
 		return
 	}
 	// The page asks by fetch and EventSource; what it asks for is its own place.
@@ -45,14 +45,18 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 		x.languages()
 	case askLanguage:
 		x.chooseLanguage()
+	case askLeave:
+		x.leave(v)
+	case askLeft:
+		x.writeNotice(page.AppendLeft)
 	default:
 		x.refuseAsk()
 	}
 }
 
-// readsAsk refuses a question that is not asked with GET.
-func (x *exchange) readsAsk() bool {
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+// readsAsk refuses a question that is not asked with GET. To leave, a visitor posts.
+func (x *exchange) readsAsk(ask int) bool {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && ask == askLeave {
 		return true
 	}
 	x.w.Header()["Allow"] = valueAllowRead
@@ -61,7 +65,7 @@ func (x *exchange) readsAsk() bool {
 }
 
 func (x *exchange) refuseAsk() {
-	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages or language", false})
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave or left", false})
 }
 
 // languageCookie holds the language that the visitor has chosen on the page.
@@ -247,7 +251,10 @@ func (t *stream) event(d *anteroom.Decision) bool {
 	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		b = append(buffer[:0], "event: go\ndata: "...)
 	}
-	t.view.Decision, t.view.Template, t.view.Now = *d, t.room.pageOf(d), time.Now()
+	t.view.Decision, t.view.Template, t.view.Now, t.view.Countdown = *d, t.room.pageOf(d), time.Now(), 0
+	if d.Verdict == anteroom.Admit && d.Ticket.ID.IsZero() { // a turn, and no session yet
+		t.view.Countdown = t.room.CountdownFor()
+	}
 	return t.send(append(page.AppendStatus(b, t.view), "\n\n"...))
 }
 

@@ -97,7 +97,7 @@ func (x *exchange) bypass(reason int) {
 // own time, so that a rule which holds for the question and not for the page makes nobody
 // ask without a pause.
 func (x *exchange) answerPassing(ask int) {
-	if !x.readsAsk() {
+	if !x.readsAsk(ask) {
 		return
 	}
 	x.decision = anteroom.Decision{Verdict: anteroom.Pass, At: x.s.now()}
@@ -107,7 +107,7 @@ func (x *exchange) answerPassing(ask int) {
 	case askStream:
 		x.neverStored()
 		x.write(http.StatusNoContent, nil)
-	case askHold:
+	case askHold, askLeave, askLeft:
 		x.goOn()
 	default:
 		x.refuseAsk()

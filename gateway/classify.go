@@ -156,6 +156,8 @@ const (
 	askReceipt
 	askLanguages
 	askLanguage
+	askLeave
+	askLeft
 	askUnknown
 )
 
@@ -211,6 +213,10 @@ func askOf(query string) (ask, seen int) {
 			return askReceipt, seen
 		case "languages":
 			return askLanguages, seen
+		case "leave":
+			return askLeave, seen
+		case "left":
+			return askLeft, seen
 		}
 		return askUnknown, seenNothing
 	}

@@ -106,6 +106,8 @@ func (x *exchange) serveWellKnown() bool {
 		answer = x.serveLogo
 	case strings.HasPrefix(path, page.LivePath):
 		answer = x.serveLive
+	case strings.HasPrefix(path, page.MorePath):
+		answer = x.serveMore
 	case strings.HasPrefix(path, DrawPath):
 		answer = func() { x.serveDraw(path[len(DrawPath):]) }
 	default:
@@ -152,6 +154,31 @@ func (x *exchange) serveLive() {
 		h["Content-Encoding"] = valueGzip
 	}
 	x.write(http.StatusOK, script)
+}
+
+// serveMore answers with what the built-in page loads when a visitor needs it.
+func (x *exchange) serveMore() {
+	zip, name := acceptsGzip(x.r), x.r.URL.Path[len(page.MorePath):]
+	content, lasting, ok := page.AppendMore(x.buf[:0], name, zip)
+	if !ok {
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no such file in this release", false})
+		return
+	}
+	h := x.w.Header()
+	h["Content-Type"] = valueScript
+	if strings.HasSuffix(name, ".json") {
+		h["Content-Type"] = valueJSON
+	}
+	h["Cache-Control"] = []string{"public, max-age=300"}
+	if lasting {
+		h["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
+	}
+	h["Content-Security-Policy"] = []string{"default-src 'none'"} // the worker needs nothing either
+	h["Vary"] = []string{"Accept-Encoding"}
+	if zip {
+		h["Content-Encoding"] = valueGzip
+	}
+	x.write(http.StatusOK, content)
 }
 
 func (x *exchange) serveVerify() {

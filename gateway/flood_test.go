@@ -123,6 +123,7 @@ type place struct {
 	Ahead    int  `json:"ahead"`
 	Wait     int  `json:"wait"`
 	Refresh  int  `json:"refresh"`
+	Reason   string
 }
 
 func (g *guest) get(target string) *httptest.ResponseRecorder {

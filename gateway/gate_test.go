@@ -365,7 +365,7 @@ func TestAsk(t *testing.T) {
 		{"a;__anteroom=hold", askHold}, {"__anteroom", askUnknown}, {"__anteroom=Status", askUnknown},
 		{"%5f%5Fanteroom=status", askStatus}, {"__anteroo%6d=x", askUnknown}, {"__anteroomx=status", askNone},
 		{"__anteroom=status.12", askStatus}, {"__anteroom=stream.0", askStream}, {"__anteroom=hold.1", askUnknown},
-		{"__anteroom=status.", askStatus}, {"__anteroom=hold.", askUnknown}, {"__anteroom=status.-1", askUnknown}, {"__anteroom=status.99999999999", askUnknown},
+		{"__anteroom=leave", askLeave}, {"__anteroom=leave.", askLeave}, {"__anteroom=left.3", askLeft}, {"__anteroom=leave.x", askUnknown}, {"__anteroom=status.", askStatus}, {"__anteroom=hold.", askUnknown}, {"__anteroom=status.-1", askUnknown}, {"__anteroom=status.99999999999", askUnknown},
 		{"__anteroom=status.5000001", askUnknown}, {"x=__anteroom=status", askNone}, {"%", askNone}, {"%5", askNone}, {"__anteroo%", askNone}, {"%zz", askNone},
 	} {
 		if got, _ := askOf(c.query); got != c.want {

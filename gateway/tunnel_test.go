@@ -159,11 +159,25 @@ func TestStream(t *testing.T) {
 	}
 	turn := admit(anteroom.Visit{Ticket: waiting()})
 	updates <- &turn
-	if kind, data := event(); kind != "go" || !strings.Contains(data, `"admitted":true`) {
+	if kind, data := event(); kind != "go" || !strings.Contains(data, `"admitted":true`) || strings.Contains(data, `"offer"`) {
 		t.Errorf("third: %s %s", kind, data)
 	}
 	if kind, _ := event(); kind != "end" {
 		t.Errorf("after the end: %s", kind)
+	}
+}
+
+// A turn that is told on a stream has no session yet: a page in the background may count down.
+func TestStreamOffersTheTurn(t *testing.T) {
+	w := newWorld(t, line, withRoom(func(r *anteroom.Room) { r.TurnCountdown, r.PlaceHold = 5*time.Minute, 90*time.Second }))
+	updates := make(chan *anteroom.Decision, 1)
+	updates <- &anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: testNow()}
+	w.door.watch = func(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+		return line(v), updates
+	}
+	// Never for so long that the place could expire.
+	if res, body := w.do("GET", "/p?__anteroom=stream", nil); res.StatusCode != 200 || !strings.Contains(body, "event: go\ndata: {\"admitted\":true") || !strings.Contains(body, `"offer":45`) || strings.Count(body, "offer") != 1 {
+		t.Errorf("%s %s", res.Status, body)
 	}
 }
 

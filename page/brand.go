@@ -20,6 +20,7 @@ type Brand struct {
 
 	name, style, header    string // HTML
 	policies, formPolicies [numChallenges]string
+	leavePolicy            string
 }
 
 // NewBrand returns the brand of a room; nil when it has none.
@@ -65,6 +66,7 @@ func NewBrand(r *anteroom.Room) *Brand {
 		b.policies[kind] = branded(policy, also)
 		b.formPolicies[kind] = branded(library().formPolicies[kind], also)
 	}
+	b.leavePolicy = branded(library().leavePolicy, also)
 	return b
 }
 

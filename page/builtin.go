@@ -30,17 +30,19 @@ type shelf struct {
 	work         string                // script of the challenge
 	token        string                // likewise
 	form         string                // script of a form
+	leave        string                // script of the page on which a visitor leaves
+	leavePolicy  string
 	prints       map[string]func() *builtin
 }
 
 // library never changes once it is made.
 var library = sync.OnceValue(func() *shelf {
 	style, script, event := bare("asset/page.css"), bare("asset/page.js"), bare("asset/event.js")
-	s := &shelf{work: bare("asset/work.js"), token: bare("asset/token.js"), form: bare("asset/form.js"), prints: map[string]func() *builtin{}}
-	policies := func(more, forms string) [numChallenges]string {
+	s := &shelf{work: bare("asset/work.js"), token: bare("asset/token.js"), form: bare("asset/form.js"), leave: bare("asset/leave.js"), prints: map[string]func() *builtin{}}
+	policies := func(also, forms string) [numChallenges]string {
 		policy := func(scripts, others string) string {
 			return "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(script) +
-				"' 'sha256-" + hash(event) + "'" + more + scripts + "; img-src data:; connect-src 'self'" + others + "; base-uri 'none'" + forms
+				"' 'sha256-" + hash(event) + "' 'sha256-" + more().print + "='" + also + scripts + "; worker-src 'self'; img-src data:; connect-src 'self'" + others + "; base-uri 'none'" + forms
 		}
 		return [numChallenges]string{
 			NoChallenge: policy("", ""),
@@ -52,6 +54,7 @@ var library = sync.OnceValue(func() *shelf {
 	s.policies = policies("", "; form-action 'none'")
 	// A form's policy counts for the redirects of its answer too, and a shop may redirect to a bank.
 	s.formPolicies = policies(" 'sha256-"+hash(s.form)+"'", "")
+	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "'; script-src 'sha256-" + hash(s.leave) + "'; img-src data:; base-uri 'none'; form-action 'self'"
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
 			return newBuiltin(newDeflater(), language, style, script, event)
@@ -117,6 +120,7 @@ type builtin struct {
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
 	start, check, unsent, resend                 string
+	available, unlikely                          string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -146,17 +150,10 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
 		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
+		available: e(w.Available), unlikely: e(w.Unlikely),
 	}
-	direction := "ltr"
-	if rightToLeft[language] {
-		direction = "rtl"
-	}
-	// No text of the page stands before the title that is not ASCII: the charset comes first.
-	head := `<!doctype html><html lang="` + tagOf(language) + `" dir="` + direction + `"><head><meta charset="utf-8">` +
-		`<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
-		`<meta name="color-scheme" content="light dark"><link rel="icon" href="` + icon + `">` +
-		"<style>" + style + "</style>"
-	told, err := json.Marshal(spoken(w)) // escapes <, > and &
+	head := headOf(language, style)
+	told, err := json.Marshal(spoken(w, language)) // escapes <, > and &
 	if err != nil {
 		panic(err) // strings only
 	}
@@ -179,6 +176,18 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 	return b
 }
 
+// headOf is what stands before the title. No text stands there that is not ASCII: the charset comes first.
+func headOf(language, style string) string {
+	direction := "ltr"
+	if rightToLeft[language] {
+		direction = "rtl"
+	}
+	return `<!doctype html><html lang="` + tagOf(language) + `" dir="` + direction + `"><head><meta charset="utf-8">` +
+		`<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
+		`<meta name="color-scheme" content="light dark"><link rel="icon" href="` + icon + `">` +
+		"<style>" + style + "</style>"
+}
+
 // tagOf returns the language tag of the page's words, which says the script where a reader
 // could guess wrong.
 func tagOf(language string) string {
@@ -195,19 +204,12 @@ func tagOf(language string) string {
 	return language
 }
 
-// spoken are the words that the script needs.
-func spoken(w *words) map[string]any {
+// spoken are the words that the script needs, and where it finds what few visitors need (more.go).
+func spoken(w *words, language string) map[string]any {
 	return map[string]any{
 		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "more": w.More, "min": w.Min, "hour": w.Hour, "range": w.Range,
-		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "turn": w.Turn, "told": w.Told,
-		"soon": w.Soon,
-		"notes": map[string]string{
-			anteroom.ReasonPlaceLost.String():   w.Lost,
-			anteroom.ReasonSessionOver.String(): w.Over,
-			anteroom.ReasonUsed.String():        w.Used,
-			anteroom.ReasonBound.String():       w.Bound,
-			anteroom.ReasonNotJoining.String():  w.Cookies,
-		},
+		"kept": w.Kept, "offline": w.Offline, "turn": w.Turn, "soon": w.Soon,
+		"lang": tagOf(language), "rest": more().print,
 	}
 }
 
@@ -225,6 +227,9 @@ func foot(w *words, language string, st state, variant int) string {
 				b.WriteString(`<p class="quiet">` + e(w.Cookies) + `</p>`)
 			}
 			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
+		}
+		if st != lineFull {
+			b.WriteString(`<p class="quiet"><a href="?` + LeaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
 		}
 	}
 	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` + switchTo(language) +

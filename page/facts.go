@@ -106,7 +106,22 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 			dst = append(dst, `</dt><dd id="waitTime">`...)
 			dst = b.appendWait(dst, v)
 		}
-		dst = append(dst, `</dd></div></dl>`...)
+		dst = append(dst, `</dd></div>`...)
+		if left, told := remaining(d, st); told {
+			dst = append(dst, `<div><dt>`...)
+			dst = append(dst, b.available...)
+			dst = append(dst, `</dt><dd id="available">`...)
+			dst = b.numerals.append(dst, int64(left))
+			dst = append(dst, `</dd></div></dl><p id="unlikely"`...)
+			if !unlikely(d, left) {
+				dst = append(dst, ` hidden`...)
+			}
+			dst = append(dst, '>')
+			dst = append(dst, b.unlikely...)
+			dst = append(dst, `</p>`...)
+		} else {
+			dst = append(dst, `</dl>`...)
+		}
 		dst = b.appendEvent(dst, v, st)
 		dst = append(dst, `<progress id="bar" aria-labelledby="ahead-label" max="1" value="0" hidden></progress><p id="kept"`...)
 		if d.KeptUntil == 0 {

@@ -67,10 +67,12 @@ func AppendJSON(dst []byte, v View) []byte {
 //	stream    a stream may be opened
 //	reason    word of [anteroom.Reason]
 //	at        milliseconds since 1970 of the last counted attempt
-//	state     line, draw, held, long, full, closed, prequeue, shuffle or drained
+//	state     line, draw, held, long, full, closed, prequeue, shuffle, drained, origin or sold
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
+//	offer     seconds that a page in the background counts down before it takes this turn; left out when a session has begun
+//	left      how many are left of what the visitor waits for; left out when nobody has said
 //	message   what the operator says to everybody who waits; left out when there is nothing
 func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
 
@@ -111,6 +113,12 @@ func appendStatus(dst []byte, v *View) []byte {
 	dst = append(dst, `,"ref":"`...)
 	dst = appendReference(dst, d.Ticket.ID)
 	dst = append(dst, '"')
+	if v.Countdown > 0 {
+		dst = appendField(dst, `,"offer":`, seconds(v.Countdown))
+	}
+	if left, told := remaining(d, st); told {
+		dst = appendField(dst, `,"left":`, int64(left))
+	}
 	if m := messageOf(d); m != "" {
 		dst = append(dst, `,"message":"`...)
 		dst = appendQuotable(dst, m)

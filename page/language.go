@@ -110,12 +110,12 @@ func switchTo(now string) string {
 func AppendLanguages(dst []byte, query string) []byte {
 	dst = append(dst, `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">`+
 		`<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark"><link rel="icon" href="`...)
-	dst = append(dst, icon+`"><style>`+bare("asset/page.css")+`</style><title>Language</title></head><body><div id="wrapper"><main><h1>Language</h1><ul id="languages">`...)
+	dst = append(dst, icon+`"><style>`+bare("asset/page.css")+`</style><title>Language</title></head><body><div id="wrapper"><main><h1>Language</h1><nav id="languages" class="meta">`...)
 	if query != "" {
 		query = html.EscapeString(query) + "&amp;"
 	}
 	for _, name := range anteroom.Languages {
-		dst = append(dst, `<li><a href="?`+query+LanguageQuery+name+`" lang="`+tagOf(name)+`">`+selfNames()[name]+`</a></li>`...)
+		dst = append(dst, `<a href="?`+query+LanguageQuery+name+`" lang="`+tagOf(name)+`">`+selfNames()[name]+`</a>`...)
 	}
-	return append(dst, `</ul></main></div></body></html>`...)
+	return append(dst, `</nav></main></div></body></html>`...)
 }

@@ -82,6 +82,9 @@ type View struct {
 	// Form holds its fields, which the page sends again, once, when the visitor is admitted. Only the
 	// built-in page does.
 	Form []Field
+	// Countdown is how long a page in the background waits before it takes the turn that the decision tells of; zero: it takes it
+	// at once. It belongs to a turn without a session only.
+	Countdown time.Duration
 	// Infinite says that the visitor is admitted only after solving it.
 	Infinite bool
 }

@@ -100,6 +100,13 @@ func statesAt(now anteroom.Time) []State {
 		of("message", func(d *anteroom.Decision) {
 			d.InForce = &anteroom.InForce{Message: "Restocking & open again at 15:00. Your place is kept."}
 		}),
+		of("few", func(d *anteroom.Decision) {
+			d.InForce = &anteroom.InForce{Remaining: anteroom.Remaining{Told: true, Count: 50}}
+		}),
+		of("gone", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Verdict: anteroom.Refuse, Reason: anteroom.ReasonReject, Method: anteroom.Reject, At: now,
+				InForce: &anteroom.InForce{Remaining: anteroom.Remaining{Told: true}, Message: "More tickets in spring."}}
+		}),
 		of("lost", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonPlaceLost }),
 		of("over", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonSessionOver }),
 		of("used", func(d *anteroom.Decision) { d.Reason = anteroom.ReasonUsed }),

@@ -108,8 +108,8 @@ func TestPagesAreSmall(t *testing.T) {
 		t.Errorf("%s has %d bytes compressed, at most %d", name, largest, most)
 	}
 	press := newDeflater()
-	if n := len(press.text(bare("asset/page.js")).deflated); n > 2560 {
-		t.Errorf("the script has %d bytes compressed, at most 2560", n)
+	if n := len(press.text(bare("asset/page.js")).deflated); n > 2816 {
+		t.Errorf("the script has %d bytes compressed, at most 2816", n)
 	}
 	t.Logf("largest: %s, %d bytes", name, largest)
 }

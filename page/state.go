@@ -20,13 +20,14 @@ const (
 	shuffle                // an event is about to start; chance decides then
 	drained                // nobody new gets into the line; those in it are let in
 	broken                 // admitted, and the origin does not answer; the page comes back by its header alone
+	soldOut                // nothing is left of what visitors wait for
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "sold"}
 
 // static reports whether the page says nothing that changes.
-func (st state) static() bool { return st == closed || st == drained || st == broken }
+func (st state) static() bool { return st == closed || st == drained || st == broken || st == soldOut }
 
 // waitsForStart reports whether the page counts down to the start of an event.
 func (st state) waitsForStart() bool { return st == prequeue || st == shuffle }
@@ -34,6 +35,8 @@ func (st state) waitsForStart() bool { return st == prequeue || st == shuffle }
 func stateOf(d *anteroom.Decision) state {
 	h := happeningOf(d)
 	switch {
+	case d.InForce != nil && d.InForce.SoldOut() && d.Verdict == anteroom.Refuse:
+		return soldOut
 	case d.Reason == anteroom.ReasonDraining:
 		return drained
 	case d.Reason == anteroom.ReasonOrigin && d.Ticket.Accepted():
@@ -150,3 +153,14 @@ func waitRange(d *anteroom.Decision) (low, high int64, known bool) {
 	}
 	return min(low, high), high, true
 }
+
+// remaining is how many are left of what the visitor waits for; false where nobody has said, and while a page waits for a start.
+func remaining(d *anteroom.Decision, st state) (n int, told bool) {
+	if d.InForce == nil || st.static() || st.waitsForStart() {
+		return 0, false
+	}
+	return d.InForce.Remaining.Count, d.InForce.Remaining.Told
+}
+
+// unlikely says that more people are ahead of the visitor than are left.
+func unlikely(d *anteroom.Decision, left int) bool { return aheadKnown(d) && d.Ahead > left }

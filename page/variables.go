@@ -14,6 +14,7 @@ func variables(v View) map[string]any {
 	p := publish(&v)
 	low, high, _ := waitRange(d)
 	h := happeningOf(d)
+	left, told := remaining(d, stateOf(d))
 	return map[string]any{
 		"inWaitingRoom":        true,
 		"waitTimeKnown":        p.known,
@@ -68,6 +69,10 @@ func variables(v View) map[string]any {
 		"isDraining":         d.Reason == anteroom.ReasonDraining,
 		"isOriginDown":       d.Reason == anteroom.ReasonOrigin,
 		"isAdmitted":         stateOf(d) == broken,
+		"remaining":          left, // 0 when not told
+		"remainingKnown":     told,
+		"isUnlikely":         told && unlikely(d, left),
+		"isSoldOut":          stateOf(d) == soldOut,
 		"message":            messageOf(d), // an operator's words, empty without any
 
 		"eventStartUnixMilli": unixMilli(h.start), // 0 when not prequeueing

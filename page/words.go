@@ -26,17 +26,21 @@ type words struct {
 	Prequeue saying `json:"prequeue"`
 	Shuffle  saying `json:"shuffle"`
 	Drained  saying `json:"drained"`
+	Sold     saying `json:"sold"`
 	Origin   saying `json:"origin"`
 
-	Ahead   string `json:"ahead"`   // label of the number of people ahead
-	Wait    string `json:"wait"`    // label of the forecast
-	Unknown string `json:"unknown"` // there is no forecast
-	Day     string `json:"day"`     // the forecast exceeds a day
-	Less    string `json:"less"`    // less than {}
-	More    string `json:"more"`    // at least {}
-	Min     string `json:"min"`     // {} minutes, short
-	Hour    string `json:"hour"`    // {} hours, short
-	Range   string `json:"range"`   // what stands between two bounds
+	Ahead     string `json:"ahead"`     // label of the number of people ahead
+	Wait      string `json:"wait"`      // label of the forecast
+	Unknown   string `json:"unknown"`   // there is no forecast
+	Day       string `json:"day"`       // the forecast exceeds a day
+	Available string `json:"available"` // label of how many are left
+	Unlikely  string `json:"unlikely"`  // more people are ahead than are left
+
+	Less  string `json:"less"`  // less than {}
+	More  string `json:"more"`  // at least {}
+	Min   string `json:"min"`   // {} minutes, short
+	Hour  string `json:"hour"`  // {} hours, short
+	Range string `json:"range"` // what stands between two bounds
 
 	Start  string `json:"start"`  // label of the time until an event starts
 	Begins string `json:"begins"` // the moment at which it does: {}
@@ -50,6 +54,12 @@ type words struct {
 	Cookies string `json:"cookies"`
 	Pause   string `json:"pause"`
 	Paused  string `json:"paused"`
+
+	Leave   string `json:"leave"`   // what a visitor can do, and the button of the page that asks whether to
+	Leaving saying `json:"leaving"` // that page
+	Stay    string `json:"stay"`    // its other link
+	Left    saying `json:"left"`    // the page that says that it is done
+	Rejoin  string `json:"rejoin"`  // its link
 
 	Lost    string `json:"lost"`
 	Over    string `json:"over"`
@@ -65,6 +75,9 @@ type words struct {
 	Tell string `json:"tell"`
 	Told string `json:"told"`
 
+	Sound string `json:"sound"` // a switch, beside Told
+	Awake string `json:"awake"` // likewise
+
 	Check string `json:"check"` // where a shuffle can be recomputed
 
 	Group  string `json:"group"`  // between groups of digits
@@ -76,7 +89,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

@@ -40,6 +40,26 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("PUT", room+"/message", `{"text":"Doors open at 10."}`, nil)
 	w.ok("DELETE", room+"/message", "", nil)
 
+	var held struct{ Remaining *int }
+	w.refused(adminToken, "POST", room+"/remaining", `{"sold":1}`, 400, "it is not known how many were left")
+	for _, step := range []struct {
+		method, body string
+		left         int
+	}{{"PUT", `{"remaining":50}`, 50}, {"POST", `{"sold":3}`, 47}, {"POST", `{"sold":1000}`, 0}, {"PUT", `{"remaining":1000000000}`, 1_000_000_000}} {
+		if w.ok(step.method, room+"/remaining", step.body, &held); held.Remaining == nil || *held.Remaining != step.left {
+			t.Errorf("%s %s: %v, want %d", step.method, step.body, held.Remaining, step.left)
+		}
+	}
+	for _, bad := range []struct{ method, body, problem string }{
+		{"PUT", `{"remaining":-1}`, "0 to 1000000000"}, {"PUT", `{"remaining":1000000001}`, "0 to 1000000000"}, {"PUT", `{"remaining":1.5}`, "remaining"},
+		{"POST", `{"sold":0}`, "1 to 1000000000"}, {"POST", `{"sold":-5}`, "1 to 1000000000"}, {"POST", `{}`, "is missing"},
+	} {
+		w.refused(adminToken, bad.method, room+"/remaining", bad.body, 400, bad.problem)
+	}
+	if w.ok("DELETE", room+"/remaining", "", &held); held.Remaining != nil {
+		t.Errorf("removed: %d", *held.Remaining)
+	}
+
 	w.ok("GET", event+"/repeat", "", nil)
 	w.ok("PUT", event+"/repeat", `{"every":"week","times":10,"time_zone":"Europe/Berlin"}`, nil)
 	w.ok("GET", event+"/repeat", "", nil)

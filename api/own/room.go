@@ -29,7 +29,31 @@ func (f *face) shownRoom(r anteroom.Room) schema.Room {
 }
 
 func shownControls(c anteroom.Controls) schema.Controls {
-	return schema.Controls{Paused: c.Paused, Draining: c.Draining, ResetAt: roomMoment(c.ResetAt), Message: schema.Optional(c.Message)}
+	out := schema.Controls{Paused: c.Paused, Draining: c.Draining, ResetAt: roomMoment(c.ResetAt), Message: schema.Optional(c.Message)}
+	if c.Remaining.Told {
+		out.Remaining = &c.Remaining.Count
+	}
+	return out
+}
+
+// putRemaining sets how many are left of what visitors wait for.
+func (f *face) putRemaining(r *api.Request, b schema.Left) (schema.Controls, error) {
+	return f.control(func(c *anteroom.Controls) { c.Remaining = anteroom.Remaining{Told: true, Count: b.Remaining} })(r)
+}
+
+// countSold takes from it.
+func (f *face) countSold(r *api.Request, b schema.Sold) (schema.Controls, error) {
+	if b.Sold < 1 || b.Sold > anteroom.MaxRemaining {
+		return schema.Controls{}, api.Invalid("sold", fmt.Sprintf("is %d", b.Sold), fmt.Sprintf("1 to %d", anteroom.MaxRemaining))
+	}
+	c, err := f.manage.ChangeControls(r.Context(), r.By, zoneID(r), roomID(r), func(c *anteroom.Controls) error {
+		if !c.Remaining.Told {
+			return api.Invalid("sold", "has nothing to be taken from: it is not known how many were left", "set the number with PUT first")
+		}
+		c.Remaining.Count = max(0, c.Remaining.Count-b.Sold)
+		return nil
+	})
+	return shownControls(c), err
 }
 
 // putMessage sets what the waiting page says to everybody in line.

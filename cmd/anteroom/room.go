@@ -34,7 +34,7 @@ file can change their settings.`
   anteroom room set checkout --queue-all
   anteroom room find checkout 3f9a1-c07be`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomFind(r), roomRevoke(r))
+	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomFind(r), roomRevoke(r))
 	for _, o := range []struct{ word, short, done string }{
 		{"pause", "Stop admitting new visitors until resumed", `Room %[1]s is paused. Run "anteroom room resume %[1]s" to continue.`},
 		{"drain", "Close the queue to new visitors; those in it are admitted as usual", `Room %[1]s is draining: its queue is closed to new visitors. Run "anteroom room resume %[1]s" to open it.`},
@@ -117,6 +117,8 @@ func roomList(r *remote) *cobra.Command {
 				state = "suspended"
 			case rm.Shadow:
 				state = "shadow"
+			case rm.Controls.Remaining != nil && *rm.Controls.Remaining == 0:
+				state = "sold out"
 			case rm.Controls.Paused:
 				state = "paused"
 			case rm.QueueAll:
@@ -207,7 +209,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" || s.flag == "turn-countdown" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}
@@ -468,6 +470,55 @@ func roomMessage(r *remote) *cobra.Command {
 		told := "The message is now on the waiting page of room %s.\n"
 		if away {
 			told = "The waiting page of room %s no longer shows a message.\n"
+		}
+		_, err := fmt.Fprintf(w, told, shown(rm.String()))
+		return err
+	})
+}
+
+func roomRemaining(r *remote) *cobra.Command {
+	var clear bool
+	var sold int
+	cmd := &cobra.Command{Use: "remaining ROOM [COUNT]", Short: "Tell visitors how many are left; 0 closes the room as sold out",
+		Args: func(cmd *cobra.Command, args []string) error {
+			given := len(args) - 1
+			if cmd.Flags().Changed("sold") {
+				given++
+			}
+			if clear {
+				given++
+			}
+			if len(args) < 1 || given != 1 {
+				return usageError{fmt.Errorf("%s takes a room and a number, --sold or --clear; see %s --help", cmd.CommandPath(), cmd.CommandPath())}
+			}
+			return nil
+		},
+		Example: `  anteroom room remaining example.com/checkout 50
+  anteroom room remaining example.com/checkout --sold 2
+  anteroom room remaining example.com/checkout 0    # sold out
+  anteroom room remaining example.com/checkout --clear`}
+	cmd.Flags().BoolVar(&clear, "clear", false, "say nothing of what is left, and open a room that was sold out")
+	cmd.Flags().IntVar(&sold, "sold", 0, "take `N` from what is left")
+	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result schema.Controls, err error) {
+		path := rm.of(ours) + "/remaining"
+		switch {
+		case clear:
+			return result, c.Do(ctx, http.MethodDelete, path, nil, nil, &result)
+		case len(args) == 0:
+			return result, c.Do(ctx, http.MethodPost, path, nil, schema.Sold{Sold: sold}, &result)
+		}
+		n, err := strconv.Atoi(args[0])
+		if err != nil {
+			return result, usageError{fmt.Errorf("%q is no number; see %s --help", args[0], cmd.CommandPath())}
+		}
+		return result, c.Do(ctx, http.MethodPut, path, nil, schema.Left{Remaining: n}, &result)
+	}, func(w io.Writer, rm room, now schema.Controls) error {
+		told := "The waiting page of room %s no longer says how many are left.\n"
+		if now.Remaining != nil {
+			told = fmt.Sprintf("The waiting page of room %%s says that %d are left.\n", *now.Remaining)
+			if *now.Remaining == 0 {
+				told = "Room %s is sold out: no one new is admitted.\n"
+			}
 		}
 		_, err := fmt.Fprintf(w, told, shown(rm.String()))
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
@@ -138,6 +139,20 @@ func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 				}
 				for _, v := range b.violations(script) {
 					t.Errorf("%s, %s: %s (%s): %v", path, scheme, v.ID, v.Help, v.Nodes)
+				}
+			}
+			// What a visitor can switch on, and the pages on which a visitor leaves.
+			line := "/" + language + "/" + pages[0].name
+			b.visit(g.url(line))
+			eval[bool](b, "sessionStorage['anteroom-tell'] = 1, true")
+			b.visit(g.url(line))
+			b.becomes(10*time.Second, "document.querySelectorAll('label').length == 2")
+			for _, query := range []string{"", "?__anteroom=leave", "?__anteroom=left"} {
+				if query != "" {
+					b.visit(g.url(line + query))
+				}
+				for _, v := range b.violations(script) {
+					t.Errorf("%s%s, %s: %s (%s): %v", line, query, scheme, v.ID, v.Help, v.Nodes)
 				}
 			}
 		}

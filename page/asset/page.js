@@ -5,7 +5,7 @@ const doc = document, $ = id => doc.getElementById(id), lang = doc.documentEleme
 const words = JSON.parse($('words').textContent)
 let now = JSON.parse($('status').textContent)
 const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
-let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt = 0, saidAhead, notify
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt = 0, saidAhead, rests, notify
 
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
@@ -23,9 +23,19 @@ const kept = () => now.kept ? put(words.kept, clock(now.kept)) : ''
 const warn = value => { note.textContent = value; note.hidden = !value }
 const store = (key, value) => { try { return value ? sessionStorage[key] = value : sessionStorage[key] } catch (e) {} }
 
+// What few visitors need is a file of its own.
+const rest = (use, otherwise) => (rests = rests || new Promise((ok, fail) => {
+const folder = '/.well-known/anteroom/page/' + words.rest + '/', e = doc.createElement('script')
+e.src = folder + 'more.js'
+e.integrity = 'sha256-' + words.rest + '='
+e.onerror = fail
+e.onload = () => ok(anteroomMore(folder, enter, store))
+doc.head.append(e)
+})).then(use, otherwise)
+const remark = reason => rest(m => warn(told = m.words.notes[reason] || m.words.slower), () => {})
+
 const show = s => {
-if (now.hi && s.lo > now.hi) told = words.slower
-told = words.notes[s.reason] || told
+if (s.reason != now.reason && /lost|over|used|bound/.test(s.reason) || now.hi && s.lo > now.hi) remark(s.reason)
 now = s
 warn(told)
 text('message', s.message)
@@ -38,6 +48,8 @@ const key = 'anteroom-' + s.ref, first = Math.max(+store(key) || 0, s.ahead)
 store(key, first)
 if (s.ref && first > s.ahead) { $('bar').hidden = 0; $('bar').value = 1 - s.ahead / first }
 }
+if (s.left) text('available', num(s.left))
+if ($('unlikely')) $('unlikely').hidden = !(s.ahead > s.left)
 text('kept', kept())
 if ($('kept')) $('kept').hidden = !s.kept
 text('ref', s.ref)
@@ -68,21 +80,28 @@ if (window.onward) onward(u)
 else if (u == location.href && u.includes('#')) location.reload()
 else location.replace(u)
 }
-const go = () => {
-if (gone) return
+const enter = () => {
+gone = 0
 doc.title = '✓ ' + words.turn
 text('turn', words.turn)
-if (notify) {
-try { new Notification(words.turn) } catch (e) {}
-if (navigator.vibrate) navigator.vibrate(500)
-}
+if (notify) notify.turn()
 again()
 }
+// A page in the background is offered the turn: nobody would see the session begin.
+const go = s => {
+if (gone) return
+if (!doc.hidden || !s || !s.offer) return enter()
+gone = 1
+clearTimeout(timer)
+rest(m => m.offer(s.offer), enter)
+}
 const take = s => {
-if (s.admitted) return go()
+if (s.admitted) return go(s)
+// In another tab.
+if (s.reason == 'left') return gone || location.replace(ask('left'), gone = 1)
 // The cookie did not come along. It may have been deleted: once, the page begins anew.
-if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? warn(told = words.notes[s.reason]) : again()
-if (s.state != now.state && !window.onward) return again()
+if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? remark(s.reason) : again()
+if (s.state + !s.left != now.state + !now.left && !window.onward) return again()
 fails = 0
 show(s)
 }
@@ -144,7 +163,7 @@ take(s)
 if (channel) channel.postMessage(s)
 later(60, 0)
 })
-source.addEventListener('go', () => { if (channel) channel.postMessage({admitted: true}); go() })
+source.addEventListener('go', e => { const s = JSON.parse(e.data); if (channel) channel.postMessage(s); go(s) })
 source.onerror = () => {
 source.close()
 source = 0
@@ -159,13 +178,9 @@ else open()
 
 show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
-if (!navigator.cookieEnabled) warn(told = words.notes.not_joining)
-if (window.Notification && isSecureContext && Notification.permission != 'denied' || navigator.vibrate) {
-const armed = () => { notify = 1; tell.textContent = words.told; tell.disabled = 1; store('anteroom-tell', 1) }
+const arm = () => rest(m => { notify = m; m.arm() }, () => {})
 tell.hidden = 0
-tell.onclick = () => { if (window.Notification) Promise.resolve(Notification.requestPermission()).then(armed, armed); else armed() }
-if (store('anteroom-tell')) armed()
-}
+tell.onclick = () => window.Notification ? Promise.resolve(Notification.requestPermission()).then(arm, arm) : arm()
 // Back from sleep, another tab, another page, or without network: look at once.
 const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (fails ? 500 : 3e3)) check() }
 doc.addEventListener('visibilitychange', wake)
@@ -173,9 +188,11 @@ doc.addEventListener('resume', wake)
 addEventListener('online', wake)
 addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
 
-// Cancels the pending Refresh: from here on the script asks. It would cancel a stream, too.
+// Cancels the pending Refresh: from here on the script asks. It would cancel a stream and what is loaded, too.
 addEventListener('load', () => {
 stop()
+if (!navigator.cookieEnabled) remark('not_joining')
+if (store('anteroom-tell')) arm()
 later(now.refresh, 0)
 listen()
 })

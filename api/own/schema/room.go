@@ -52,11 +52,22 @@ type Route struct {
 
 // Controls are what an operator does to a room by hand.
 type Controls struct {
-	_        struct{}   `doc:"What an operator set by hand. Changing settings does not undo it."`
-	Paused   bool       `json:"paused" doc:"Visitors without a session wait."`
-	Draining bool       `json:"draining" doc:"The queue is closed to new visitors; visitors in it are admitted."`
-	ResetAt  *time.Time `json:"reset_at" doc:"Places from before this time are void."`
-	Message  *string    `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
+	_         struct{}   `doc:"What an operator set by hand. Changing settings does not undo it."`
+	Paused    bool       `json:"paused" doc:"Visitors without a session wait."`
+	Draining  bool       `json:"draining" doc:"The queue is closed to new visitors; visitors in it are admitted."`
+	ResetAt   *time.Time `json:"reset_at" doc:"Places from before this time are void."`
+	Message   *string    `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
+	Remaining *int       `json:"remaining" min:"0" max:"1000000000" doc:"How many are left of what visitors wait for; at 0 the room is closed. null: not said."`
+}
+
+// Left says how many are left of what visitors wait for.
+type Left struct {
+	Remaining int `json:"remaining" min:"0" max:"1000000000" doc:"At 0 the room is closed: visitors see that it is sold out, and no one new is admitted."`
+}
+
+// Sold says how many were sold.
+type Sold struct {
+	Sold int `json:"sold" min:"1" max:"1000000000" doc:"Taken from what is left, down to 0."`
 }
 
 // PageMessage is a message for the waiting page.

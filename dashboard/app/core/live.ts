@@ -6,6 +6,8 @@ export interface Controls {
   draining: boolean
   reset_at: string | null
   message: string | null
+  /** How many are left of what visitors wait for; null: not said. At 0 the room is closed. */
+  remaining: number | null
 }
 
 export interface InForce {

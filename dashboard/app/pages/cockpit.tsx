@@ -8,7 +8,7 @@ import { paceWhy } from '../core/pace'
 import { roomHref } from '../core/room'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, Note } from '../ui'
-import { Admit, Controls, Message } from './cockpit-controls'
+import { Admit, Controls, Message, Remaining } from './cockpit-controls'
 import { Limits } from './cockpit-limits'
 import { Origins } from './origin'
 import './cockpit.css'
@@ -54,6 +54,7 @@ export function Cockpit({ room }: RoomPageProps) {
             <Limits room={room} />
             <Message room={room} />
             <Admit room={room} />
+            <Remaining room={room} />
           </div>
         ) : (
           <div class="stack">

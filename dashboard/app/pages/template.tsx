@@ -181,7 +181,7 @@ type Device = keyof typeof devices
 
 const states: Record<string, string> = {
   line: 'Waiting', first: 'First visit', near: 'Nearly there', far: 'Far back', unknown: 'Wait unknown', draw: 'Random order', held: 'Paused or queue all', long: 'Longer than a day', full: 'Queue is full',
-  closed: 'Closed (reject)', prequeue: 'Before an event', shuffle: 'Before an event with a shuffle', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', message: 'With your message',
+  closed: 'Closed (reject)', prequeue: 'Before an event', shuffle: 'Before an event with a shuffle', event: 'During an event', sold: 'Closed by an event', drained: 'Draining', few: 'Few left', gone: 'Sold out', message: 'With your message',
   lost: 'Place lost', over: 'Session over', used: 'Ticket used', bound: 'Ticket of another network',
 }
 const stateWords = (s: string) => states[s] ?? s

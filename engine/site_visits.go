@@ -341,9 +341,12 @@ func (s *Site) leave(now anteroom.Time, id anteroom.ID) anteroom.Decision {
 	if slot := s.here.find(&id); slot != 0 {
 		s.dropOffer(slot)
 		s.forget(now, slot)
-		s.events[len(s.events)-1].Lane = laneLeft
-		s.urgent = true
+	} else { // by the cookie only, or the place has just come from another site
+		s.events = append(s.events, Event{Kind: EventForgotten, ID: id, At: now})
+		s.departures = append(s.departures, Departure{ID: id, Why: Left})
 	}
+	s.events[len(s.events)-1].Lane = laneLeft
+	s.urgent = true
 	s.consume(id, now, now)
 	d := s.refusal(now, anteroom.ReasonLeft)
 	for i := 0; i < len(s.held); {

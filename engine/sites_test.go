@@ -69,7 +69,7 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 		w.delay = 20 * time.Millisecond
 		w.pass(2 * time.Second)
 		out.WriteString("ok\n")
-	case "arrive", "visit", "stream":
+	case "arrive", "visit", "stream", "leave":
 		for _, name := range names {
 			g := w.names[name]
 			if d.Cmd == "arrive" {
@@ -78,6 +78,9 @@ func (w *sitesStory) run(t *testing.T, d *datadriven.TestData) string {
 			}
 			s := w.sites[at]
 			v := anteroom.Visit{Ticket: g.ticket, NewID: w.id(), Fresh: d.Cmd == "arrive", Stream: d.Cmd == "stream"}
+			if d.Cmd == "leave" {
+				v.Leave, v.NoJoin, v.NoClaim = true, true, true
+			}
 			switch dec, held := s.Visit(w.now, v); {
 			case held != 0:
 				s.held[held] = g

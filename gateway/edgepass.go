@@ -129,14 +129,19 @@ func (x *exchange) readPass() {
 		shown = true
 		x.passLeft = max(x.passLeft, x.room.passes.Lasts(value, x.start))
 	})
+	if !shown {
+		return
+	}
+	state := PassLate
 	switch {
-	case !shown:
 	case x.passLeft == 0:
-		x.g.count.passesShown[PassOver].Add(1)
+		state = PassOver
 	case x.passLeft > x.room.door.Settings().PassLife()/2:
-		x.g.count.passesShown[PassFresh].Add(1)
-	default:
-		x.g.count.passesShown[PassLate].Add(1)
+		state = PassFresh
+	}
+	x.g.count.passesShown[state].Add(1)
+	if x.verdict() == nil { // else the one in front has no use for passes, and is counted by its question
+		x.g.edges.saw(edgeKey{kind: KindPass, zone: x.room.Zone, name: x.room.PassEdge}, state, x.start)
 	}
 }
 

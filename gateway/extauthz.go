@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/anteroom/anteroom/gateway/extauthz"
 )
@@ -21,7 +22,8 @@ func (g *Gateway) serveCheck(s *setup, w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	d := dialect{kind: dialects["envoy"].kind, page: true}
-	g.count.questions[d.kind].Add(1)
+	at := time.Now()
+	asker := g.askedBy(d, peerOf(q.RemoteAddr), at)
 	message, code, err := extauthz.ReadFrame(q.Body)
 	if err != nil {
 		g.refuseCheck(s, w, q, code, err)
@@ -32,6 +34,7 @@ func (g *Gateway) serveCheck(s *setup, w http.ResponseWriter, q *http.Request) {
 		g.refuseCheck(s, w, q, extauthz.InvalidArgument, err)
 		return
 	}
+	asker.said(c.Time, at)
 	forged := s.forged(c.Header)
 	r, err := s.checked(c, q)
 	if err != nil {

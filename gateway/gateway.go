@@ -180,6 +180,7 @@ type Gateway struct {
 	swapping  sync.Mutex
 	swapped   chan struct{} // holds one value after a Swap that Run has not seen
 	count     counters
+	edges     seenEdges
 	exchanges sync.Pool
 	buffers   copyBuffers
 	lines     logBound

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/gateway/extauthz"
@@ -81,13 +82,19 @@ func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, "the path is not /check/ and nginx, haproxy, caddy, traefik or envoy", false})
 		return
 	}
-	g.count.questions[d.kind].Add(1)
+	g.askedBy(d, peer, time.Now())
 	r, err := s.asked(d, q, target)
 	if err != nil {
 		g.refuseQuestion(s, w, q, refusal{http.StatusBadRequest, err.Error(), false})
 		return
 	}
 	g.judge(s, &verdict{ResponseWriter: w, dialect: d, proofHeader: s.proofHeader, noBody: !d.page || r.Method == http.MethodHead}, r, room)
+}
+
+// askedBy counts a question.
+func (g *Gateway) askedBy(d dialect, peer netip.Addr, at time.Time) *edge {
+	g.count.questions[d.kind].Add(1)
+	return g.edges.saw(edgeKey{kind: EdgeKinds[d.kind], peer: peer}, edgeQuestion, at)
 }
 
 // judge answers the question about the visitor's request r. A room that is named has to cover it.

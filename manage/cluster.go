@@ -19,6 +19,7 @@ type ClusterStatus struct {
 	Roles    []ClusterRole    `json:"roles" doc:"The roles of this site, by name."`
 	Sites    []ClusterSite    `json:"sites" doc:"The sites that have served a room, by name."`
 	Store    ClusterStore     `json:"store"`
+	Edges    []EdgeSeen       `json:"edges_seen" doc:"The edges and proxies in front that the node that answers has seen since its start, the last 100."`
 	Findings []ClusterFinding `json:"findings" doc:"What is wrong, worst first."`
 }
 
@@ -56,6 +57,21 @@ type ClusterSite struct {
 type ClusterStore struct {
 	Site   ClusterTouch `json:"site" doc:"Connection to the store of its site."`
 	Shared ClusterTouch `json:"shared" doc:"Connection to the store of the configuration."`
+}
+
+// EdgeSeen is what a node has seen of an edge in front of it, or of a proxy that asks about requests. What an edge sends straight to
+// the origin, no node sees.
+type EdgeSeen struct {
+	Kind        string    `json:"kind" doc:"nginx, haproxy, caddy, traefik or envoy: a proxy that asks about each request (forward_auth). pass: an edge that verifies passes."`
+	Zone        string    `json:"zone,omitempty" doc:"Zone whose passes it verifies."`
+	Name        string    `json:"name,omitempty" doc:"Its name in pass_edge of the rooms; left out for edges that verify with the public keys."`
+	Peer        string    `json:"peer,omitempty" doc:"Address of the proxy that asks."`
+	LastSeen    time.Time `json:"last_seen" doc:"When it last asked, or a request with a pass last came."`
+	Requests    uint64    `json:"requests_last_minute" doc:"Questions in the last minute, or requests that came with a pass."`
+	FreshShare  float64   `json:"fresh_share" min:"0" max:"1" doc:"Share of these with a pass of which more than half was left. An edge that verifies passes sends few of them here."`
+	LateShare   float64   `json:"late_share" min:"0" max:"1" doc:"Share of these with a pass of which half or less was left."`
+	OverShare   float64   `json:"over_share" min:"0" max:"1" doc:"Share of these with a pass that had ended, or was of another key or room."`
+	ClockOffset *float64  `json:"clock_offset_seconds" doc:"How far its clock is ahead of that of the node that answers; null while it is not known. Only Envoy says its time, by gRPC."`
 }
 
 // ClusterTouch is the state of a connection.

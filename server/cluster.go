@@ -304,13 +304,14 @@ func (s *Server) clusterStatus(ctx context.Context) (manage.ClusterStatus, error
 	s.gateway.LookAtOrigins(ctx)
 	st := manage.ClusterStatus{Roles: []manage.ClusterRole{}, Sites: []manage.ClusterSite{}, Findings: []manage.ClusterFinding{}}
 	h := s.link.Health()
+	st.Edges = s.edgesSeen()
 	st.Store = manage.ClusterStore{Site: touchOf(h.Site), Shared: touchOf(h.Shared)}
 	seen, ok := s.node.Cluster(ctx)
 	if !ok {
 		st.Site, st.Hub = "local", true
 		st.Node, _ = os.Hostname()
 		st.Nodes = []manage.ClusterNode{{Node: st.Node, Version: s.opts.Version, Core: true, Started: s.started}}
-		s.findings(&st, examineOrigins(s.origins(), s.rooms()))
+		s.findings(&st, append(examineOrigins(s.origins(), s.rooms()), examineEdges(st.Edges)...))
 		st.Findings = append(st.Findings, s.doubtfulHosts()...)
 		return st, nil
 	}

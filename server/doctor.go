@@ -52,6 +52,7 @@ func (s *Server) diagnose(ctx context.Context, st *manage.ClusterStatus, seen no
 		v.Store = append(v.Store, doctor.Finding{Severity: severity, What: f.What, Why: f.Why, Fix: f.Fix})
 	}
 	v.Store = append(v.Store, examineOrigins(s.origins(), s.rooms())...)
+	v.Store = append(v.Store, examineEdges(st.Edges)...)
 	s.findings(st, doctor.Findings(v))
 }
 

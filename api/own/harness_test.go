@@ -158,6 +158,9 @@ func newWorld(t *testing.T) *world {
 		},
 		Cluster: func(context.Context) (manage.ClusterStatus, error) {
 			return manage.ClusterStatus{Site: "local", Nodes: []manage.ClusterNode{{Node: "n", Started: w.now}}, Roles: []manage.ClusterRole{},
+				Edges: []manage.EdgeSeen{
+					{Kind: "envoy", Peer: "10.0.0.7", LastSeen: w.now, Requests: 1200, ClockOffset: new(-0.004)},
+					{Kind: "pass", Zone: "shop.example.com", Name: "cdn", LastSeen: w.now, Requests: 100, FreshShare: 0.02, LateShare: 0.9, OverShare: 0.08}},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil
 		},
 		FileName: "anteroom.yaml", FileRooms: []anteroom.Room{{Name: "fixed", Routes: []anteroom.Route{{Host: "fixed.example.org"}}, Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}}})

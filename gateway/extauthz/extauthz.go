@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/textproto"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -43,6 +44,7 @@ type Check struct {
 	Source               string // the visitor's address, without port
 	Header               map[string][]string
 	Context              map[string]string // context_extensions of the route
+	Time                 time.Time         // when the request came, by Envoy's clock
 }
 
 // ReadFrame reads the only message of a call. The code is for the client if there is an error.
@@ -82,6 +84,7 @@ func Read(message []byte) (Check, error) {
 				}),
 			}),
 			4: within(map[protowire.Number]reader{ // request
+				1: stamp(&c.Time),
 				2: within(map[protowire.Number]reader{ // http
 					2: text(&c.Method, "http.method"),
 					3: pair(2, func(name, value string) error { // headers
@@ -170,6 +173,28 @@ func text(to *string, name string) reader {
 			return errors.New(name + " is there twice")
 		}
 		seen, *to = true, string(value)
+		return nil
+	}
+}
+
+// stamp reads a google.protobuf.Timestamp. One that is broken is no time: nothing is decided by it.
+func stamp(to *time.Time) reader {
+	return func(value []byte) error {
+		var parts [3]uint64 // by their numbers: 1 are the seconds, 2 the nanoseconds
+		for len(value) > 0 {
+			number, kind, n := protowire.ConsumeTag(value)
+			if n < 0 || kind != protowire.VarintType || number > 2 {
+				return nil
+			}
+			var m int
+			if parts[number], m = protowire.ConsumeVarint(value[n:]); m < 0 {
+				return nil
+			}
+			value = value[n+m:]
+		}
+		if parts[1] > 0 && parts[1] < 1<<34 && parts[2] < 1e9 {
+			*to = time.Unix(int64(parts[1]), int64(parts[2]))
+		}
 		return nil
 	}
 }

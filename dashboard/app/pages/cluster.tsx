@@ -1,6 +1,6 @@
 import type { PageProps } from '../core/page'
 import { useAsk } from '../core/api'
-import { ago, count, duration, full, moment, number } from '../core/format'
+import { ago, count, duration, full, moment, number, percent } from '../core/format'
 import type { Tone } from '../core/room'
 import { Button, Card, Empty, Failed, Head, Note, Pill, Skeleton, Table } from '../ui'
 import './pages.css'
@@ -16,6 +16,7 @@ interface Status {
   roles: { role: string; node: string; epoch: number }[]
   sites: { site: string; rooms: number; heard_seconds_ago: number; trip_seconds: number; seats_granted: number; seats_used: number; idle_permits: number }[]
   store: { site: Touch; shared: Touch }
+  edges_seen: { kind: string; zone?: string; name?: string; peer?: string; last_seen: string; requests_last_minute: number; fresh_share: number; late_share: number; over_share: number; clock_offset_seconds: number | null }[]
   findings: { severity: 'error' | 'warning' | 'note'; what: string; why: string; fix: string }[]
 }
 
@@ -70,6 +71,7 @@ export function Cluster(_: PageProps) {
           </Card>
         )}
       </div>
+      <Edges edges={s.edges_seen} />
       {s.name && (s.sites.length ? (
         <Card flush title="Sites" lead="As the coordinators of the rooms see them.">
           <Table caption="Sites" rows={s.sites} id={(x) => x.site} columns={[
@@ -92,4 +94,25 @@ const Heard = ({ s }: { s: number }) => (s >= 10 ? flagged('bad', `${duration(s)
 
 function Store({ title, t }: { title: string; t: Touch }) {
   return <div><dt>{title}</dt><dd><Pill tone={t.ok ? 'ok' : 'bad'}>{t.ok ? 'Connected' : 'Not reachable'}</Pill> {t.since && <span class="quiet" title={full(t.since)}>since {moment(t.since)}</span>}{t.lag_seconds > 0 && ` ${duration(t.lag_seconds)} behind`}{t.detail && <span class="below">{t.detail}</span>}</dd></div>
+}
+
+/** The proxies and edges in front. Of a proxy that asks, there are no passes; of a pass, no clock: what is not known is not a number. */
+function Edges({ edges }: { edges: Status['edges_seen'] }) {
+  if (!edges.length) return null
+  type Edge = Status['edges_seen'][number]
+  const share = (title: string, of: (e: Edge) => number) =>
+    ({ title, figure: true, cell: (e: Edge) => (e.kind === 'pass' && e.requests_last_minute ? percent(of(e)) : '–') })
+  return (
+    <Card flush title="Edges in front" lead="The last minute, as this node sees it. What an edge sends straight to the origin is not seen here.">
+      <Table caption="Edges in front" rows={edges} id={(e) => [e.kind, e.zone, e.name, e.peer].join(' ')} columns={[
+        { title: 'Edge', name: true, by: (e) => e.peer ?? e.zone ?? '', cell: (e) => <><b>{e.kind === 'pass' ? e.name || e.zone : `${e.kind} ${e.peer ?? ''}`}</b><span class="below quiet">{e.kind === 'pass' ? `verifies passes${e.name ? ` of ${e.zone}` : ''}` : 'asks about each request'}</span></> },
+        { title: 'Last seen', by: (e) => e.last_seen, cell: (e) => <span title={full(e.last_seen)}>{ago(e.last_seen)}</span> },
+        { title: 'Requests', figure: true, by: (e) => e.requests_last_minute, cell: (e) => number(e.requests_last_minute) },
+        share('Fresh passes', (e) => e.fresh_share),
+        share('Renewals', (e) => e.late_share),
+        share('Ended passes', (e) => e.over_share),
+        { title: 'Clock', figure: true, cell: (e) => (e.clock_offset_seconds == null ? 'not known' : <Skew s={e.clock_offset_seconds} />) },
+      ]} />
+    </Card>
+  )
 }

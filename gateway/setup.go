@@ -59,7 +59,7 @@ type setup struct {
 // room is a room as the gateway needs it.
 type room struct {
 	anteroom.Room
-	door     door
+	door     door // of the node, or a byLottery in front of it
 	sealer   *ticket.Sealer
 	scope    route.Scope
 	widePath string
@@ -300,7 +300,6 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 		}
 		one := &room{
 			door:     dr,
-			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),
 			scope:    m.Cookie,
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
@@ -322,6 +321,7 @@ func (r *room) set(s *setup, c RoomChange) {
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)
 	r.bind = c.Room.Bind == anteroom.BindIPPrefix
+	r.door, r.sealer = s.byLottery(r)
 }
 
 // RoomChange is a room with other settings and what was compiled of them.

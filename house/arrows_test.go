@@ -34,6 +34,7 @@ var table = []tableRow{
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "ticket/pass", imports: []string{".", "ticket"}, http: true},
+	{pkg: "ticket/lottery", imports: []string{"."}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
@@ -59,7 +60,7 @@ var table = []tableRow{
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "manage"}},
 
 	{pkg: "gateway/h1", http: true},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},

@@ -116,7 +116,7 @@ type builtin struct {
 	notes                                        map[anteroom.Reason]string
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
-	start, check, unsent, resend                 string
+	start, check, unsent, resend, chance, choice string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -145,7 +145,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		},
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
-		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
+		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend), chance: e(w.Chance), choice: e(w.Choice),
 	}
 	direction := "ltr"
 	if rightToLeft[language] {
@@ -156,11 +156,11 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		`<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
 		`<meta name="color-scheme" content="light dark"><link rel="icon" href="` + icon + `">` +
 		"<style>" + style + "</style>"
-	told, err := json.Marshal(spoken(w)) // escapes <, > and &
-	if err != nil {
-		panic(err) // strings only
-	}
 	for st, said := range w.sayings() {
+		told, err := json.Marshal(spoken(w, state(st))) // escapes <, > and &
+		if err != nil {
+			panic(err) // strings only
+		}
 		b.headings[st] = e(said[0])
 		lead := `<main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
 		for variant := range numVariants {
@@ -196,7 +196,10 @@ func tagOf(language string) string {
 }
 
 // spoken are the words that the script needs.
-func spoken(w *words) map[string]any {
+func spoken(w *words, st state) map[string]any {
+	if st == chances { // nothing is kept, and there is no place
+		return map[string]any{"kept": "", "offline": w.Offline, "turn": w.Turn, "told": w.Told, "notes": map[string]string{anteroom.ReasonNotJoining.String(): w.NoTry}}
+	}
 	return map[string]any{
 		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "more": w.More, "min": w.Min, "hour": w.Hour, "range": w.Range,
 		"kept": w.Kept, "slower": w.Slower, "offline": w.Offline, "turn": w.Turn, "told": w.Told,
@@ -220,9 +223,13 @@ func foot(w *words, language string, st state, variant int) string {
 		if variant == paused {
 			b.WriteString(`<noscript><p class="note">` + e(w.Paused) + `</p></noscript>`)
 		} else {
-			b.WriteString(`<p class="quiet">` + e(w.Auto) + `</p><noscript>`)
+			auto, cookies := `<p class="quiet">`+e(w.Auto)+`</p>`, w.Cookies
+			if st == chances {
+				auto, cookies = "", w.NoTry // its lead says that the page updates
+			}
+			b.WriteString(auto + `<noscript>`)
 			if variant == firstVisit {
-				b.WriteString(`<p class="quiet">` + e(w.Cookies) + `</p>`)
+				b.WriteString(`<p class="quiet">` + e(cookies) + `</p>`)
 			}
 			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
 		}

@@ -20,10 +20,11 @@ const (
 	shuffle                // an event is about to start; chance decides then
 	drained                // nobody new gets into the line; those in it are let in
 	broken                 // admitted, and the origin does not answer; the page comes back by its header alone
+	chances                // there is no line; each visitor has a chance, again and again
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "lottery"}
 
 // static reports whether the page says nothing that changes.
 func (st state) static() bool { return st == closed || st == drained || st == broken }
@@ -38,6 +39,8 @@ func stateOf(d *anteroom.Decision) state {
 		return drained
 	case d.Reason == anteroom.ReasonOrigin && d.Ticket.Accepted():
 		return broken
+	case d.Method == anteroom.ByLottery:
+		return chances
 	case d.QueueAll, d.Reason == anteroom.ReasonOrigin:
 		return held
 	case h.prequeueing && d.Reason != anteroom.ReasonLineFull:

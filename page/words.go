@@ -27,16 +27,19 @@ type words struct {
 	Shuffle  saying `json:"shuffle"`
 	Drained  saying `json:"drained"`
 	Origin   saying `json:"origin"`
+	Lottery  saying `json:"lottery"`
 
-	Ahead   string `json:"ahead"`   // label of the number of people ahead
-	Wait    string `json:"wait"`    // label of the forecast
-	Unknown string `json:"unknown"` // there is no forecast
-	Day     string `json:"day"`     // the forecast exceeds a day
-	Less    string `json:"less"`    // less than {}
-	More    string `json:"more"`    // at least {}
-	Min     string `json:"min"`     // {} minutes, short
-	Hour    string `json:"hour"`    // {} hours, short
-	Range   string `json:"range"`   // what stands between two bounds
+	Ahead   string `json:"ahead"`     // label of the number of people ahead
+	Wait    string `json:"wait"`      // label of the forecast
+	Chance  string `json:"chance"`    // label of the chance in a lottery
+	Choice  string `json:"selection"` // label of the moment at which it applies
+	Unknown string `json:"unknown"`   // there is no forecast
+	Day     string `json:"day"`       // the forecast exceeds a day
+	Less    string `json:"less"`      // less than {}
+	More    string `json:"more"`      // at least {}
+	Min     string `json:"min"`       // {} minutes, short
+	Hour    string `json:"hour"`      // {} hours, short
+	Range   string `json:"range"`     // what stands between two bounds
 
 	Start  string `json:"start"`  // label of the time until an event starts
 	Begins string `json:"begins"` // the moment at which it does: {}
@@ -48,6 +51,7 @@ type words struct {
 	Ref     string `json:"ref"`
 	Updated string `json:"updated"`
 	Cookies string `json:"cookies"`
+	NoTry   string `json:"lottery_cookies"` // in its place in a lottery
 	Pause   string `json:"pause"`
 	Paused  string `json:"paused"`
 
@@ -76,7 +80,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Lottery}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

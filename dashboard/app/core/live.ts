@@ -64,6 +64,7 @@ export interface Room {
   queue_all: boolean
   suspended: boolean
   shadow: boolean
+  lottery_percent: number
   controls: Controls
   events: number
   rules: number

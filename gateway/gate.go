@@ -119,6 +119,11 @@ func (x *exchange) visit() anteroom.Visit {
 	}
 	switch len(x.tickets) {
 	case 0:
+		if t, ok := x.formerPlace(); ok {
+			t.Bind, v.Ticket, v.Networks = v.Bind, t, x.networks()
+			x.askedOf(&v)
+			return v
+		}
 		v.Fresh = true
 		v.Ticket = anteroom.Ticket{ID: x.newcomer(v.NewID), Bind: v.Bind}
 		v.Networks = x.networks()

@@ -21,7 +21,12 @@ type hall struct {
 	room anteroom.Room
 	keys *ticket.Keyring
 	next http.Handler
+
+	former map[anteroom.RoomID]Former
 }
+
+// shopOfFormer is a shop that may see the cookies of another waiting room.
+var shopOfFormer = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the shop")) })
 
 func newHall(t *testing.T, l anteroom.Lottery, edit func(*anteroom.Room)) *hall {
 	t.Helper()
@@ -47,7 +52,7 @@ func newHall(t *testing.T, l anteroom.Lottery, edit func(*anteroom.Room)) *hall 
 // restart is another process: it has the room and the keys, and has seen nobody.
 func (h *hall) restart() {
 	h.t.Helper()
-	g, err := New(Config{Rooms: []anteroom.Room{h.room}, Node: h.n, Keys: h.keys})
+	g, err := New(Config{Rooms: []anteroom.Room{h.room}, Node: h.n, Keys: h.keys, Former: h.former})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -76,6 +76,8 @@ type room struct {
 	crawlers bool        // verified crawlers pass
 	session  FindSession // nil: sessions are in cookies
 
+	former *Former // nil: no other waiting room was here
+
 	unbounded *rules.Networks // whose first requests have no bound; nil: none
 }
 
@@ -304,6 +306,9 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 			session:  s.Sessions[m.Room.ID],
+		}
+		if f, ok := s.Former[m.Room.ID]; ok {
+			one.former = &f
 		}
 		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]}
 		one.set(s, change)

@@ -72,6 +72,7 @@ var table = []tableRow{
 	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},
+	{pkg: "bridge/fastly", imports: []string{"."}},
 	{pkg: "bridge/aws", imports: []string{".", "bridge", "api", "manage", "cluster"}, http: true},
 	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway"}, http: true},
 

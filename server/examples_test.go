@@ -29,7 +29,7 @@ func TestConfigurationsOfTheExamples(t *testing.T) {
 			switch {
 			case strings.HasPrefix(file, "/etc/anteroom/shop."):
 				return os.Open(filepath.Join(dir, filepath.Base(file)))
-			case filepath.Base(file) == "secret":
+			case filepath.Base(file) == "secret", filepath.Base(file) == "keys":
 				return io.NopCloser(bytes.NewReader(bytes.Repeat([]byte("5e"), 32))), nil
 			}
 			return os.Open(file)

@@ -21,7 +21,7 @@ func (r *Served) event(id anteroom.EventID) (int, error) {
 // checkEvent returns the faults of a room's event, alone and beside the others.
 func (s *State) checkEvent(r *anteroom.Room, i int) error {
 	e := &r.Events[i]
-	f := append(e.Check(), lotteryEvents(r)...)
+	f := e.Check()
 	alone := *r
 	alone.Events = []anteroom.Event{*e}
 	for _, one := range alone.CheckLimits() {

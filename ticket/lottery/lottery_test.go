@@ -347,6 +347,9 @@ func TestCrowd(t *testing.T) {
 
 // Visitors come all the time, far more than the room bears. The chance settles where both limits are about kept.
 func TestControlFollowsLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	for _, c := range []struct{ perMinute, active, wantNew, wantActive int }{
 		{200, 100_000, 200, 0},

@@ -81,7 +81,8 @@ type Ticket struct {
 	// Bind is a tag of what the operator binds tickets to; zero binds to nothing.
 	Bind uint16
 	// Told is the smallest number of people ahead that the visitor has been shown,
-	// plus one; zero when nothing has been shown. A shown place never gets worse.
+	// plus one; zero when nothing has been shown. A shown place never gets worse. In a lottery, where
+	// there is no place, it is the ticket's chance in billionths.
 	Told uint32
 	// Solved says that the visitor has solved the challenge; zero once accepted, when nobody asks any more.
 	Solved bool
@@ -92,6 +93,12 @@ type Ticket struct {
 
 // Accepted reports whether the ticket was admitted.
 func (t Ticket) Accepted() bool { return t.AcceptedAt != 0 }
+
+// Chance is that of a waiting ticket of a lottery, 0 to 1, at the moment Next.
+func (t Ticket) Chance() float64 { return float64(t.Told) / ChanceOfOne }
+
+// ChanceOfOne is a ticket's Told where the chance is 1.
+const ChanceOfOne = 1e9
 
 // Bucket returns the minute of the first request.
 func (t Ticket) Bucket() Bucket { return BucketOf(t.Arrival) }

@@ -36,6 +36,7 @@ func (r Room) Check() Faults {
 	if r.ProtectFloor > r.NewUsersPerMinute && r.NewUsersPerMinute > 0 {
 		add("protect_floor", fmt.Sprintf("%d is more than new_users_per_minute, %d", r.ProtectFloor, r.NewUsersPerMinute), fmt.Sprintf("at most %d, or a higher limit", r.NewUsersPerMinute))
 	}
+	f = append(f, r.CheckLottery()...)
 	f = append(f, r.Branding.check()...)
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)
@@ -46,6 +47,30 @@ func (r Room) Check() Faults {
 	}
 	for i, rule := range r.Rules {
 		f = append(f, rule.Check().under(fmt.Sprintf("rules[%d]", i))...)
+	}
+	return f
+}
+
+// CheckLottery returns the faults of a room by lottery: what it cannot have, because nothing is known there about visitors but what their tickets
+// say.
+func (r Room) CheckLottery() (f Faults) {
+	if r.LotteryPercent == 0 {
+		return nil
+	}
+	refuse := func(is bool, path, why string) {
+		if is {
+			f = append(f, Fault{Path: path, Problem: "cannot go with lottery_percent: " + why, Fix: "leave it out, or set lottery_percent to 0"})
+		}
+	}
+	refuse(r.QueueingMethod != "" && r.QueueingMethod != FIFO && r.QueueingMethod != Reject, "queueing_method", fmt.Sprintf("%s is an order of a queue", field.Quote(string(r.QueueingMethod))))
+	refuse(len(r.Events) > 0, "events", "an event changes a queue")
+	refuse(r.Protect, "protect", "it holds a queue while the origin is ill")
+	refuse(r.Pass > 0, "pass", "a pass makes sessions longer that nobody counts")
+	refuse(r.TurnstileAction == InfiniteQueue, "turnstile_action", "there is no queue to keep visitors in")
+	refuse(r.SessionNetworksAction == SharedChallenge || r.SessionNetworksAction == SharedRevoke, "session_networks_action", "a session cannot be ended: every copy of its ticket is as good")
+	refuse(slices.Contains(r.EnabledOriginCommands, CommandRevoke), "enabled_origin_commands", "a session cannot be ended: every copy of its ticket is as good")
+	if round := cmp.Or(r.LotteryRound, DefaultLotteryRound); r.LotteryMaxWait > 0 && r.LotteryMaxWait < 2*round {
+		f = append(f, Fault{Path: "lottery_max_wait", Problem: fmt.Sprintf("%v is less than two rounds of %v", r.LotteryMaxWait, round), Fix: "at least " + (2 * round).String() + ", or a shorter lottery_round"})
 	}
 	return f
 }

@@ -17,6 +17,12 @@ const (
 	MaxPass  = 5 * time.Minute
 	PassSkew = 5 * time.Second // of an edge's clock
 
+	DefaultLotteryRound = 30 * time.Second
+	MinLotteryRound     = 5 * time.Second
+	MaxLotteryRound     = 4 * time.Minute
+	MinLotteryMaxWait   = 10 * time.Second
+	MaxLotteryMaxWait   = 24 * time.Hour
+
 	MinRefresh = time.Second
 	MaxRefresh = 10 * time.Minute
 

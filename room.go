@@ -165,6 +165,19 @@ const (
 	SuffixesIgnore = "ignore"
 )
 
+// ByLottery is the method of decisions of a room with [Lottery].LotteryPercent. No room has it as a setting, and the engine does
+// not know it.
+const ByLottery QueueingMethod = "lottery"
+
+// Lottery is for rooms without a queue, which the gateway decides about without the engine (package ticket/lottery). The zero
+// value is none.
+type Lottery struct {
+	LotteryPercent int           `key:"lottery_percent" label:"Chance" unit:"%" group:"Lottery" default:"0" min:"0" max:"100" ours:"true" doc:"Admit by lottery, without a queue: the chance of each visitor in each round, as a percentage. It needs no state, and sets no limit: neither total_active_users nor new_users_per_minute is a promise then. 100 admits everyone; queueing_method reject admits no one new. 0 is a queue."`
+	LotteryRound   time.Duration `key:"lottery_round" label:"Round" group:"Lottery" default:"30s" min:"5s" max:"4m" ours:"true" doc:"Length of a round of the lottery. A visitor waits one to two rounds for each try."`
+	LotteryMaxWait time.Duration `key:"lottery_max_wait" label:"Longest wait" group:"Lottery" default:"0s" min:"10s" max:"24h" ours:"true" doc:"The chance rises with the time that a visitor has waited, and is 100% in the last round before this one is over. At least two rounds. 0s: the chance stays as it is, and a wait may take any time."`
+	LotteryFollow  bool          `key:"lottery_follow" label:"Follow the limits" group:"Lottery" default:"false" ours:"true" doc:"Lower the chance between rounds, so that total_active_users and new_users_per_minute are about kept, as far as one process sees its own visitors. No hard limit."`
+}
+
 // CommandRevoke is the origin command that ends the session of the request.
 const CommandRevoke = "revoke"
 
@@ -183,6 +196,7 @@ type Room struct {
 
 	Settings
 
+	Lottery
 	Shadow             bool `key:"shadow" label:"Shadow mode" group:"Queue" default:"false" ours:"true" doc:"Decide and record as always, and let every visitor pass: nobody sees the waiting page. Requests that bypass the room like this are counted apart. For choosing limits before they apply."`
 	QueueingStatusCode int  `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
 	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`

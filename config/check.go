@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/internal/field"
@@ -76,6 +77,7 @@ func (l *loader) check() {
 	l.checkSignIn(&c.SignIn)
 	l.checkAWS(c.AWS)
 	l.checkQueueIt(c)
+	l.checkFastly(c)
 	l.checkCluster(&c.Cluster)
 	l.checkSites(c.Sites)
 }
@@ -207,6 +209,35 @@ func (l *loader) checkQueueIt(c *Config) {
 		}
 		if text, ok := l.Read(path+".secret_file", q.SecretFile, 1<<12); ok && len(strings.TrimSpace(string(text))) < 16 {
 			l.At(path+".secret_file", "holds fewer than 16 characters", "use the secret key of your connectors, or make one with: openssl rand -hex 36")
+		}
+	}
+}
+
+// checkFastly checks the rooms that take over from Fastly, and that those of the other bridges have a queue.
+func (l *loader) checkFastly(c *Config) {
+	rooms := map[string]string{}
+	byLottery := func(path, name string) {
+		if slices.ContainsFunc(l.doc.Rooms, func(r room) bool { return r.LotteryPercent > 0 && (name == r.Name || name == r.Zone+"/"+r.Name) }) {
+			l.At(path+".room", field.Quote(name)+" has lottery_percent, and holds no seat for what a bridge gives out", "name a room with a queue")
+		}
+	}
+	for i, b := range c.AWS {
+		byLottery(fmt.Sprintf("aws[%d]", i), b.Room)
+	}
+	for i, q := range c.QueueIt {
+		byLottery(fmt.Sprintf("queue_it[%d]", i), q.Room)
+	}
+	for i, f := range c.Fastly {
+		path := fmt.Sprintf("fastly[%d]", i)
+		if other, taken := rooms[f.Room]; taken && f.Room != "" {
+			l.At(path+".room", field.Quote(f.Room)+" is also that of "+other, "a room takes over from one starter")
+		}
+		rooms[f.Room] = path
+		if _, err := time.Parse(time.RFC3339, f.Since); err != nil && f.Since != "" {
+			l.At(path+".since", field.Quote(f.Since)+" is not a time", "write it like 2026-11-27T10:00:00Z")
+		}
+		if f.SecretFile != "" {
+			l.Read(path+".secret_file", f.SecretFile, 1<<16)
 		}
 	}
 }

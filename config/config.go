@@ -54,6 +54,7 @@ type Config struct {
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
 	AWS            []AWS          `key:"aws" doc:"Bridges for clients of AWS Virtual Waiting Room, each for one event id. Off by default."`
 	QueueIt        []QueueIt      `key:"queue_it" doc:"Bridges for connectors of Queue-it, each for one event. Off by default."`
+	Fastly         []Fastly       `key:"fastly" doc:"Rooms that take over from a waiting room of Fastly, whose visitors keep their place. Read at the start. Off by default."`
 	Cluster        Cluster        `key:"cluster" doc:"Nodes that serve the same rooms, in one data center or in many. Without any address the process is standalone."`
 
 	// Rooms are the waiting rooms, defaults filled in, in the order of the file.
@@ -254,6 +255,15 @@ type QueueIt struct {
 	Redeem     time.Duration `key:"redeem" default:"1m" min:"10s" max:"10m" doc:"How long a visitor may take from the queue's host to the application. The clocks of both must agree within that time. A seat is held for that much longer."`
 	Cancel     string        `key:"cancel" default:"keep" enum:"keep,free" doc:"What a cancellation by a connector does. keep: the seat is held until the token is over. free: the session ends, and its seat is free at once; a visitor who cancels by hand and keeps the connector's cookie is then inside beyond the limit."`
 	InviteOnly bool          `key:"invite_only" default:"false" doc:"Admit only visitors with an enqueue token (QT1), each once."`
+}
+
+// Fastly is a member of "fastly".
+type Fastly struct {
+	Room       string `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME."`
+	Starter    string `key:"starter" required:"true" enum:"vcl,compute" doc:"Which of the published starters was there. vcl: the VCL pattern, with the cookie waiting_room. compute: the Compute starter, with the cookie queue."`
+	SecretFile string `key:"secret_file" required:"true" file:"true" doc:"File with its secret. vcl: a line for each key of the table, its name and its base64 text. compute: the secret of the JWTs."`
+	Since      string `key:"since" required:"true" moment:"true" doc:"The moment of the cut-over, like 2026-11-27T10:00:00Z. Visitors with a cookie of the starter are ahead of everyone who came later, for an hour from then."`
+	Length     int    `key:"length" default:"0" min:"0" max:"5000000" doc:"With compute, the last position that the starter has given (queue:length); later ones are not accepted. 0 accepts all."`
 }
 
 // CancelFree is the value of QueueIt.Cancel that frees the seats of canceled sessions.

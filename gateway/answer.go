@@ -41,10 +41,11 @@ func (x *exchange) finish(h http.Header) {
 	}
 	// A cookie on an answer that others may be given hands them this visitor's seat. A new
 	// session needs its cookie, and so does one whose cookie is about to lapse in the
-	// browser (it lives for two session durations): then the answer becomes private.
+	// browser (it lives for two session durations), or by a lottery, where nothing but the cookie says how long the session
+	// lasts: then the answer becomes private.
 	// Everything else is a renewal that can wait for a page that is not shared.
 	t := x.presented
-	urgent := !t.Accepted() || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.seatDuration()
+	urgent := !t.Accepted() || x.room.LotteryPercent > 0 && x.decision.At.Sub(t.LastCheckIn) > x.seatDuration()/2 || t.ID != x.decision.Ticket.ID || x.decision.At.Sub(t.LastCheckIn) > x.seatDuration()
 	shared := isShared(h)
 	if !urgent && (shared || !isNavigation(x.r)) {
 		return

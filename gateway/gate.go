@@ -44,7 +44,7 @@ func (x *exchange) gate() {
 	}
 	v := x.visit()
 	if ask != askNone {
-		if t := &v.Ticket; seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
+		if t := &v.Ticket; rm.LotteryPercent == 0 && seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
 			t.Told = uint32(seen) + 1
 		}
 		x.answerAsk(ask, v, v.Fresh && seen != seenNothing)
@@ -119,6 +119,11 @@ func (x *exchange) visit() anteroom.Visit {
 	}
 	switch len(x.tickets) {
 	case 0:
+		if t, ok := x.formerPlace(); ok {
+			t.Bind, v.Ticket, v.Networks = v.Bind, t, x.networks()
+			x.askedOf(&v)
+			return v
+		}
 		v.Fresh = true
 		v.Ticket = anteroom.Ticket{ID: x.newcomer(v.NewID), Bind: v.Bind}
 		v.Networks = x.networks()

@@ -79,6 +79,8 @@ type Config struct {
 	EventTemplates map[EventKey]*page.Template
 	// Sessions finds sessions in a header, by room. A room that is there admits nobody who has none.
 	Sessions map[anteroom.RoomID]FindSession
+	// Former finds, by room, the place that another waiting room has given to a visitor without a ticket.
+	Former map[anteroom.RoomID]Former
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.

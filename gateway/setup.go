@@ -59,7 +59,7 @@ type setup struct {
 // room is a room as the gateway needs it.
 type room struct {
 	anteroom.Room
-	door     door
+	door     door // of the node, or a byLottery in front of it
 	sealer   *ticket.Sealer
 	scope    route.Scope
 	widePath string
@@ -75,6 +75,8 @@ type room struct {
 	rules    *rules.Set  // nil: no rules
 	crawlers bool        // verified crawlers pass
 	session  FindSession // nil: sessions are in cookies
+
+	former *Former // nil: no other waiting room was here
 
 	unbounded *rules.Networks // whose first requests have no bound; nil: none
 }
@@ -300,11 +302,13 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 		}
 		one := &room{
 			door:     dr,
-			sealer:   s.Keys.Sealer(m.Room.Zone, m.Room.ID, m.Cookie.Name),
 			scope:    m.Cookie,
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 			session:  s.Sessions[m.Room.ID],
+		}
+		if f, ok := s.Former[m.Room.ID]; ok {
+			one.former = &f
 		}
 		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]}
 		one.set(s, change)
@@ -322,6 +326,7 @@ func (r *room) set(s *setup, c RoomChange) {
 	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)
 	r.bind = c.Room.Bind == anteroom.BindIPPrefix
+	r.door, r.sealer = s.byLottery(r)
 }
 
 // RoomChange is a room with other settings and what was compiled of them.

@@ -34,6 +34,7 @@ var table = []tableRow{
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "ticket/pass", imports: []string{".", "ticket"}, http: true},
+	{pkg: "ticket/lottery", imports: []string{"."}},
 	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
@@ -60,7 +61,7 @@ var table = []tableRow{
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -73,6 +74,7 @@ var table = []tableRow{
 	{pkg: "dashboard/signin", imports: []string{"."}, modules: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage", "dashboard/signin"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},
+	{pkg: "bridge/fastly", imports: []string{"."}},
 	{pkg: "bridge/aws", imports: []string{".", "bridge", "api", "manage", "cluster"}, http: true},
 	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway"}, http: true},
 

@@ -90,9 +90,9 @@ var wordings = []wording{
 	},
 	{
 		thing: "random", word: "random order; at the start of an event: shuffle", readers: everyone,
-		refused: `\blotter(y|ies)\b|\bby lot\b|\b(a|the|every|each|next|new|of) draws?\b|\bdrawn\b|\bdraws? (lots|the order|places|visitors)\b`,
+		refused: `\bby lot\b|\b(a|the|every|each|next|new|of) draws?\b|\bdrawn\b|\bdraws? (lots|the order|places|visitors)\b`,
 		allowed: map[string]string{`"drawn \d`: "a kind of worlds of sim/mutants"},
-		bad:     []string{"the lottery", "places by lot", "at the next draw"},
+		bad:     []string{"places by lot", "at the next draw"},
 	},
 	{
 		thing: "a page with the operator's HTML", word: "custom page", readers: operators,

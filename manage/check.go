@@ -146,11 +146,17 @@ func checkPublished(o anteroom.Overrides) anteroom.Faults {
 	return f
 }
 
+// lotteryEvents returns the fault of events in a room by lottery.
+func lotteryEvents(r *anteroom.Room) anteroom.Faults {
+	return slices.DeleteFunc(r.CheckLottery(), func(f anteroom.Fault) bool { return f.Path != "events" })
+}
+
 // checkRoom returns the faults of a room as the API may set it.
 func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
 	own := *r
 	own.Events, own.Rules = nil, nil // changed by methods of their own, and checked there
 	f := append(own.Check(), own.CheckLimits()...)
+	f = append(f, lotteryEvents(r)...)
 	if s.strict {
 		f = append(f, checkPublished(r.Overriding())...)
 	}

@@ -120,7 +120,7 @@ type builtin struct {
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
 	start, check, unsent, resend                 string
-	available, unlikely                          string
+	available, unlikely, chance, choice          string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -150,14 +150,14 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
 		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
-		available: e(w.Available), unlikely: e(w.Unlikely),
+		available: e(w.Available), unlikely: e(w.Unlikely), chance: e(w.Chance), choice: e(w.Choice),
 	}
 	head := headOf(language, style)
-	told, err := json.Marshal(spoken(w, language)) // escapes <, > and &
-	if err != nil {
-		panic(err) // strings only
-	}
 	for st, said := range w.sayings() {
+		told, err := json.Marshal(spoken(w, language, state(st))) // escapes <, > and &
+		if err != nil {
+			panic(err) // strings only
+		}
 		b.headings[st] = e(said[0])
 		lead := `<main>` + picture(state(st)) + `<h1>` + e(said[0]) + `</h1><p id="lead">` + e(said[1]) + `</p>`
 		for variant := range numVariants {
@@ -205,10 +205,14 @@ func tagOf(language string) string {
 }
 
 // spoken are the words that the script needs, and where it finds what few visitors need (more.go).
-func spoken(w *words, language string) map[string]any {
+func spoken(w *words, language string, st state) map[string]any {
+	kept := w.Kept
+	if st == chances { // there is no place that could be kept
+		kept = ""
+	}
 	return map[string]any{
 		"unknown": w.Unknown, "day": w.Day, "less": w.Less, "more": w.More, "min": w.Min, "hour": w.Hour, "range": w.Range,
-		"kept": w.Kept, "offline": w.Offline, "turn": w.Turn, "soon": w.Soon,
+		"kept": kept, "offline": w.Offline, "turn": w.Turn, "soon": w.Soon,
 		"lang": tagOf(language), "rest": more().print,
 	}
 }
@@ -222,9 +226,13 @@ func foot(w *words, language string, st state, variant int) string {
 		if variant == paused {
 			b.WriteString(`<noscript><p class="note">` + e(w.Paused) + `</p></noscript>`)
 		} else {
-			b.WriteString(`<p class="quiet">` + e(w.Auto) + `</p><noscript>`)
+			auto, cookies := `<p class="quiet">`+e(w.Auto)+`</p>`, w.Cookies
+			if st == chances {
+				auto, cookies = "", w.NoTry // its lead says that the page updates
+			}
+			b.WriteString(auto + `<noscript>`)
 			if variant == firstVisit {
-				b.WriteString(`<p class="quiet">` + e(w.Cookies) + `</p>`)
+				b.WriteString(`<p class="quiet">` + e(cookies) + `</p>`)
 			}
 			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
 		}

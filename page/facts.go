@@ -66,7 +66,7 @@ func (b *builtin) appendTitle(dst []byte, v *View) []byte {
 // kept, reference code, moment of the last attempt; and the same for the script.
 func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	d, st := &v.Decision, stateOf(&v.Decision)
-	if note := b.notes[d.Reason]; note != "" {
+	if note := b.notes[d.Reason]; note != "" && st != chances { // they are about a place in line
 		dst = append(dst, `<p id="note" class="note">`...)
 		dst = append(dst, note...)
 	} else {
@@ -80,7 +80,9 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	if v.Unsent {
 		dst = b.appendForm(dst, v)
 	}
-	if !st.static() {
+	if st == chances {
+		dst = b.appendChance(dst, v)
+	} else if !st.static() {
 		dst = append(dst, `<dl><div`...)
 		known := aheadKnown(d)
 		if !known {
@@ -148,6 +150,18 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	dst = appendStatus(dst, v)
 	dst = append(dst, "</script>"...)
 	return append(dst, v.Challenge...)
+}
+
+// appendChance writes the chance and the moment at which it applies.
+func (b *builtin) appendChance(dst []byte, v *View) []byte {
+	dst = append(dst, `<dl><div><dt id="wait-label">`...)
+	dst = append(dst, b.choice...)
+	dst = append(dst, " · "...)
+	dst = append(dst, b.chance...)
+	dst = append(dst, `</dt><dd id="waitTime">`...)
+	dst = b.appendTime(dst, "", v.at(v.Decision.Ticket.Next), v.wall())
+	dst = appendPercent(append(dst, " · "...), chanceOf(&v.Decision))
+	return append(dst, `</dd></div></dl>`...)
 }
 
 // untilStart is the time until the start of the event in minutes, if it is known.

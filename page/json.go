@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -67,12 +68,14 @@ func AppendJSON(dst []byte, v View) []byte {
 //	stream    a stream may be opened
 //	reason    word of [anteroom.Reason]
 //	at        milliseconds since 1970 of the last counted attempt
-//	state     line, draw, held, long, full, closed, prequeue, shuffle, drained, origin or sold
+//	state     line, draw, held, long, full, closed, prequeue, shuffle, drained, origin, sold or lottery
 //	start     seconds until the event starts, in the states prequeue and shuffle; else 0
 //	end       seconds until the event that has started ends; 0 without one
 //	ref       reference code, empty without a place
 //	offer     seconds that a page in the background counts down before it takes this turn; left out when a session has begun
 //	left      how many are left of what the visitor waits for; left out when nobody has said
+//	chance    in the state lottery: the chance in percent, rounded down to tenths, as the page shows it behind the moment
+//	next      likewise: milliseconds since 1970 at which it applies
 //	message   what the operator says to everybody who waits; left out when there is nothing
 func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
 
@@ -119,12 +122,29 @@ func appendStatus(dst []byte, v *View) []byte {
 	if left, told := remaining(d, st); told {
 		dst = appendField(dst, `,"left":`, int64(left))
 	}
+	if st == chances {
+		dst = appendPercent(append(dst, `,"chance":" · `...), chanceOf(d))
+		dst = appendField(dst, `","next":`, momentMilli(v, d.Ticket.Next))
+	}
 	if m := messageOf(d); m != "" {
 		dst = append(dst, `,"message":"`...)
 		dst = appendQuotable(dst, m)
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
+}
+
+// chanceOf is the chance that the page shows: none while the operator admits no one.
+func chanceOf(d *anteroom.Decision) float64 {
+	if d.QueueAll {
+		return 0
+	}
+	return d.Ticket.Chance()
+}
+
+// appendPercent writes a chance of 0 to 1 in percent, and never more than it is.
+func appendPercent(dst []byte, chance float64) []byte {
+	return append(strconv.AppendFloat(dst, math.Floor(chance*1000+1e-6)/10, 'f', -1, 64), '%')
 }
 
 // countdowns returns how long it is until the start, where a page waits for it, and until the
@@ -167,6 +187,8 @@ func publish(v *View) published {
 	switch {
 	case d.Reason == anteroom.ReasonDraining:
 		p.method = anteroom.Reject // for those who come now it is nothing else
+	case p.method == anteroom.ByLottery: // the published word that is nearest: there is no order
+		p.method = anteroom.Random
 	case p.method == "":
 		p.method = anteroom.FIFO
 	}

@@ -63,6 +63,11 @@ func statesAt(now anteroom.Time) []State {
 			d.Method, d.Ahead, d.AheadKnown = anteroom.Random, 0, false
 			d.Wait25, d.WaitTime, d.Wait75 = 5*time.Minute, 10*time.Minute, 15*time.Minute
 		}),
+		of("lottery", func(d *anteroom.Decision) {
+			*d = anteroom.Decision{Reason: anteroom.ReasonWaiting, Method: anteroom.ByLottery, At: now, Ticket: d.Ticket,
+				Refresh: 55 * time.Second, KeptUntil: now.Add(6 * time.Minute)}
+			d.Ticket.Next, d.Ticket.Told = now.Add(55*time.Second), anteroom.ChanceOfOne/8
+		}),
 		of("held", func(d *anteroom.Decision) {
 			d.Reason, d.QueueAll, d.WaitKnown, d.WaitTime = anteroom.ReasonQueueAll, true, false, 0
 		}),

@@ -21,10 +21,11 @@ const (
 	drained                // nobody new gets into the line; those in it are let in
 	broken                 // admitted, and the origin does not answer; the page comes back by its header alone
 	soldOut                // nothing is left of what visitors wait for
+	chances                // there is no line; each visitor has a chance, again and again
 	numStates = iota
 )
 
-var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "sold"}
+var stateWords = [numStates]string{"line", "draw", "held", "long", "full", "closed", "prequeue", "shuffle", "drained", "origin", "sold", "lottery"}
 
 // static reports whether the page says nothing that changes.
 func (st state) static() bool { return st == closed || st == drained || st == broken || st == soldOut }
@@ -41,6 +42,8 @@ func stateOf(d *anteroom.Decision) state {
 		return drained
 	case d.Reason == anteroom.ReasonOrigin && d.Ticket.Accepted():
 		return broken
+	case d.Method == anteroom.ByLottery:
+		return chances
 	case d.QueueAll, d.Reason == anteroom.ReasonOrigin:
 		return held
 	case h.prequeueing && d.Reason != anteroom.ReasonLineFull:

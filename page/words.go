@@ -28,9 +28,12 @@ type words struct {
 	Drained  saying `json:"drained"`
 	Sold     saying `json:"sold"`
 	Origin   saying `json:"origin"`
+	Lottery  saying `json:"lottery"`
 
 	Ahead     string `json:"ahead"`     // label of the number of people ahead
 	Wait      string `json:"wait"`      // label of the forecast
+	Chance    string `json:"chance"`    // label of the chance in a lottery
+	Choice    string `json:"selection"` // label of the moment at which it applies
 	Unknown   string `json:"unknown"`   // there is no forecast
 	Day       string `json:"day"`       // the forecast exceeds a day
 	Available string `json:"available"` // label of how many are left
@@ -52,6 +55,7 @@ type words struct {
 	Ref     string `json:"ref"`
 	Updated string `json:"updated"`
 	Cookies string `json:"cookies"`
+	NoTry   string `json:"lottery_cookies"` // in its place in a lottery
 	Pause   string `json:"pause"`
 	Paused  string `json:"paused"`
 
@@ -89,7 +93,7 @@ type words struct {
 }
 
 func (w *words) sayings() [numStates]saying {
-	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold}
+	return [numStates]saying{w.Line, w.Draw, w.Held, w.Long, w.Full, w.Closed, w.Prequeue, w.Shuffle, w.Drained, w.Origin, w.Sold, w.Lottery}
 }
 
 // around is a sentence cut at its value, escaped for HTML.

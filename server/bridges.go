@@ -8,9 +8,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/bridge/aws"
+	"github.com/anteroom/anteroom/bridge/fastly"
 	"github.com/anteroom/anteroom/bridge/queueit"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/gateway"
@@ -101,7 +104,7 @@ func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
 
 // openQueueIt makes the bridge for connectors of Queue-it, unless there are no events for it. The first rooms are served after it.
 func (s *Server) openQueueIt(cfg config.Config, keys *ticket.Keyring) error {
-	bridge := queueit.Config{CookieName: cfg.CookieName, Space: s.link, Secret: keys.Fixed(ticket.PurposeBridge), Log: s.log,
+	connectors := queueit.Config{CookieName: cfg.CookieName, Space: s.link, Secret: keys.Fixed(ticket.PurposeBridge), Log: s.log,
 		Gateway: func() *gateway.Gateway { return s.gateway }, Keys: s.keyring.Load}
 	for _, c := range cfg.QueueIt {
 		secret, err := os.ReadFile(c.SecretFile)
@@ -113,7 +116,7 @@ func (s *Server) openQueueIt(cfg config.Config, keys *ticket.Keyring) error {
 			return anteroom.Errorf(anteroom.Invalid, "queue_it: url: %w", err)
 		}
 		named := s.namedRoom(c.Room)
-		bridge.Events = append(bridge.Events, queueit.Event{Customer: c.CustomerID, ID: c.EventID, URL: at, Secret: strings.TrimSpace(string(secret)),
+		connectors.Events = append(connectors.Events, queueit.Event{Customer: c.CustomerID, ID: c.EventID, URL: at, Secret: strings.TrimSpace(string(secret)),
 			Redeem: c.Redeem, FreeCanceled: c.Cancel == config.CancelFree, InviteOnly: c.InviteOnly,
 			Room: func() (*anteroom.Room, queueit.Live) {
 				r := named()
@@ -125,13 +128,52 @@ func (s *Server) openQueueIt(cfg config.Config, keys *ticket.Keyring) error {
 				return r, nil
 			}})
 	}
-	for i := range bridge.Events { // which grows no more
-		s.connected = append(s.connected, connected{cfg.QueueIt[i].Room, &bridge.Events[i]})
+	for i := range connectors.Events { // which grows no more
+		s.connected = append(s.connected, connected{cfg.QueueIt[i].Room, &connectors.Events[i]})
 	}
-	if len(bridge.Events) > 0 {
-		s.queueIt = queueit.New(bridge)
+	if len(connectors.Events) > 0 {
+		s.queueIt = queueit.New(connectors)
 	}
 	return nil
+}
+
+// former is a waiting room of Fastly with the name of the room that takes over.
+type former struct {
+	room   string
+	reader *fastly.Reader
+}
+
+// openFastly makes the readers of the cookies of Fastly's starters.
+func (s *Server) openFastly(cfg config.Config, keys *ticket.Keyring) error {
+	for _, c := range cfg.Fastly {
+		secret, err := os.ReadFile(c.SecretFile)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "fastly: secret_file: %w", err)
+		}
+		since, err := time.Parse(time.RFC3339, c.Since)
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "fastly: since: %w", err)
+		}
+		r, err := fastly.New(c.Starter, secret, since, c.Length, bridge.Derive(keys.Fixed(ticket.PurposeBridge), "fastly", 0))
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "fastly: secret_file: %s %w", c.SecretFile, err)
+		}
+		s.former = append(s.former, former{c.Room, r})
+	}
+	return nil
+}
+
+// formerRooms returns, by room, what reads the cookies of a waiting room that it takes over from.
+func (s *Server) formerRooms(rooms []*manage.Served) map[anteroom.RoomID]gateway.Former {
+	out := map[anteroom.RoomID]gateway.Former{}
+	for _, f := range s.former {
+		for _, r := range rooms {
+			if isNamed(f.room, &r.Room) {
+				out[r.ID] = gateway.Former{Cookie: f.reader.Cookie, Read: f.reader.Read}
+			}
+		}
+	}
+	return out
 }
 
 // connected is an event for connectors with the name of its room.

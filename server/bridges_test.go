@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anteroom/anteroom"
 )
@@ -208,5 +209,40 @@ rooms:
 	r.mustReload(strings.Replace(yaml, "redeem: 30s", "redeem: 40s", 1))
 	if line := r.log.await(t, mark, "restart"); !strings.Contains(line, "queue_it") {
 		t.Error(line)
+	}
+}
+
+// A room takes over from Fastly's Compute starter: its first visitor is ahead of the one who came here earlier.
+func TestFastlyVisitorsKeepTheirOrder(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("sample-jwt-secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	yaml := fmt.Sprintf(`
+rooms:
+  - {name: shop, host: shop.example.com, total_active_users: 1, new_users_per_minute: 1, queue_all: true}
+fastly:
+  - {room: shop, starter: compute, secret_file: %q, since: %s, length: 100}
+`, secret, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+	r := startServer(t, yaml)
+	arrival := func(cookie string) string {
+		t.Helper()
+		req, err := http.NewRequest("GET", "http://"+r.s.Addresses().Visitors[0]+"/?__anteroom=status", nil)
+		req.Host = "shop.example.com"
+		if cookie != "" {
+			req.Header.Set("Cookie", cookie)
+		}
+		_, rest, _ := strings.Cut(r.do(req, err).body, `"ref":"`)
+		ref, _, _ := strings.Cut(rest, `"`)
+		return ref
+	}
+	// The published cookie of position 42.
+	const cookie = "queue=eyJhbGciOiJIUzI1NiJ9.eyJwb3NpdGlvbiI6NDIsImV4cGlyeSI6IjIxMDAtMDEtMDFUMDA6MDA6MDAuMDAwWiJ9.3hMz2_DD3NR_LUKKyUfRSRJnVWiSQrxrQKcZTYxLc-0"
+	first, again, other := arrival(cookie), arrival(cookie), arrival("")
+	if first == "" || first != again || first == other {
+		t.Errorf("the cookie's visitor is %q and %q, another is %q", first, again, other)
+	}
+	if forged := arrival(cookie + "A"); forged == first {
+		t.Error("a forged cookie is read")
 	}
 }

@@ -17,7 +17,7 @@ func TestConfigurationsOfTheExamples(t *testing.T) {
 	dir := t.TempDir()
 	writeCertificate(t, dir, "shop", 1, "shop.example.com")
 	var names []string
-	for _, pattern := range []string{"*.yaml", "nginx/*.yaml", "edges/*.yaml", "tls/*.yaml", "compose/*.yaml", "cluster/*.yaml", "aws/*.yaml", "queue-it/*.yaml", "sign-in/*.yaml"} {
+	for _, pattern := range []string{"*.yaml", "nginx/*.yaml", "edges/*.yaml", "tls/*.yaml", "compose/*.yaml", "cluster/*.yaml", "aws/*.yaml", "queue-it/*.yaml", "sign-in/*.yaml", "fastly/*.yaml"} {
 		found, err := filepath.Glob("../examples/" + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, found, err)
@@ -29,7 +29,7 @@ func TestConfigurationsOfTheExamples(t *testing.T) {
 			switch {
 			case strings.HasPrefix(file, "/etc/anteroom/shop."):
 				return os.Open(filepath.Join(dir, filepath.Base(file)))
-			case filepath.Base(file) == "secret":
+			case filepath.Base(file) == "secret", filepath.Base(file) == "keys":
 				return io.NopCloser(bytes.NewReader(bytes.Repeat([]byte("5e"), 32))), nil
 			}
 			return os.Open(file)

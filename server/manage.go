@@ -161,7 +161,7 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 			gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
 		}
 	}
-	gw.Sessions = s.bridgeSessions(p.cfg, next.rooms)
+	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()
 	if err := s.node.Prepare(ctx, gw.Rooms); err != nil {
 		return nil, err

@@ -73,9 +73,10 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
-	bridges   bridges // do not change after the start, nor do the next two
+	bridges   bridges // do not change after the start, nor do the next three
 	queueIt   *queueit.Bridge
 	connected []connected
+	former    []former
 	inForce   inForce
 	certs     *certificates
 	adminCert atomic.Pointer[tls.Certificate] // nil while operators are served over plain HTTP
@@ -183,6 +184,9 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	s.openAnalytics(cfg)
 	s.certs = s.newCertificates(cfg.TLS.ACME)
 	if err := s.openQueueIt(cfg, p.ring); err != nil { // which says how the rooms are served
+		return nil, err
+	}
+	if err := s.openFastly(cfg, p.ring); err != nil {
 		return nil, err
 	}
 	if err := s.useFirst(ctx, p); err != nil {

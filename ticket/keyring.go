@@ -26,6 +26,7 @@ const (
 	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
 	PurposeChallenge     = "challenge"      // binds challenges to tickets; Fixed
 	PurposeBridge        = "bridge"         // seals what clients of bridges hold; Fixed
+	PurposeLottery       = "lottery"        // makes the numbers of a room by lottery; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

@@ -25,7 +25,7 @@ func (f *face) shownRoom(r anteroom.Room) schema.Room {
 	}
 	return schema.Room{ID: r.ID, Name: r.Name, Zone: schema.ZoneName{ID: zone.ID, Name: r.Zone}, File: served != nil && served.File, Routes: routes,
 		TotalActiveUsers: r.TotalActiveUsers, NewUsersPerMinute: r.NewUsersPerMinute, QueueingMethod: r.QueueingMethod, QueueAll: r.QueueAll,
-		Suspended: r.Suspended, Shadow: r.Shadow, Controls: shownControls(r.Controls), Events: len(r.Events), Rules: len(r.Rules)}
+		Suspended: r.Suspended, Shadow: r.Shadow, LotteryPercent: r.LotteryPercent, Controls: shownControls(r.Controls), Events: len(r.Events), Rules: len(r.Rules)}
 }
 
 func shownControls(c anteroom.Controls) schema.Controls {

@@ -121,6 +121,8 @@ func roomList(r *remote) *cobra.Command {
 				state = "sold out"
 			case rm.Controls.Paused:
 				state = "paused"
+			case rm.LotteryPercent > 0:
+				state = "lottery"
 			case rm.QueueAll:
 				state = "queue-all"
 			case rm.Controls.Draining:
@@ -209,7 +211,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || s.flag == "first-request-list" || s.flag == "turn-countdown" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || s.flag == "first-request-list" || s.flag == "turn-countdown" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}

@@ -15,7 +15,7 @@ const many = (say, ...m) => m.map(say).join(words.range)
 const span = (...m) => m[m.length - 1] < 60 ? put(words.min, many(num, ...m)) : put(words.hour, m.some(x => x % 60) ? many(hours, ...m) : many(x => num(x / 60), ...m))
 const wait = s => {
 const a = s.lo / 60, b = s.hi / 60
-return s.state == 'long' || b > 1440 ? words.day : !b ? a ? put(words.more, span(a)) : words.unknown : !a ? put(words.less, span(b)) : a == b ? span(b) : span(a, b)
+return s.next ? clock(s.next) + s.chance : s.state == 'long' || b > 1440 ? words.day : !b ? a ? put(words.more, span(a)) : words.unknown : !a ? put(words.less, span(b)) : a == b ? span(b) : span(a, b)
 }
 const clock = (ms, second) => new Date(ms).toLocaleTimeString(lang, {hour: 'numeric', minute: '2-digit', second}).replace(/\s/g, '\xa0')
 const text = (id, value) => { const e = $(id); if (e && e.textContent != value) e.textContent = value }

@@ -87,7 +87,7 @@ func Of(results []*sim.Result) []Figure {
 			add("announced", announcedOrder(r), r)
 		case anteroom.Random:
 			add("announced", announcedDraw(r), r)
-		case anteroom.Passthrough, anteroom.Reject: // nobody is told of a wait
+		case anteroom.Passthrough, anteroom.Reject, anteroom.ByLottery: // nobody is told of a wait
 		}
 		add("idle", idle(r), r)
 		if siteCount(r) > 1 {

@@ -28,7 +28,8 @@ type fastlyItem struct {
 var line = regexp.MustCompile(`(?m)^[ \t]*"?([A-Za-z_]{1,64})"?[ \t]*:[ \t]*"?([^",\n\r{]{0,200}?)"?[ \t]*,?[ \t]*\r?$`)
 
 // Fastly reads the configuration of one of the two published starters: the table of the VCL pattern or the items of its
-// dictionary, or config.js of the Compute starter.
+// dictionary, or config.js of the Compute starter. Items of the latter may hold the keys of its store, queue:cursor and
+// queue:length.
 func Fastly(data []byte) (*Config, error) {
 	values := map[string]string{}
 	var names []string
@@ -117,7 +118,7 @@ func Fastly(data []byte) (*Config, error) {
 		case "refreshInterval":
 			c.note(Left, theirs, "", "the page adapts its refresh interval to the position; refresh sets a fixed one")
 		case "allow_percentage":
-			c.note(Left, theirs, "", "a percentage bounds neither the active users nor the new users per minute: choose both limits")
+			c.note(Left, theirs, "", "a percentage bounds neither the active users nor the new users per minute: choose both limits, or set lottery_percent to it")
 		case "wait_period_duration":
 			c.note(Left, theirs, "", "the wait follows from the queue and the limits")
 		case "cookie_lifetime":
@@ -128,6 +129,19 @@ func Fastly(data []byte) (*Config, error) {
 			c.note(Left, name, "", "Anteroom has keys and a store of its own")
 		case "path":
 			c.note(Left, theirs, "", "the dashboard is at the admin address")
+		case "queue:length":
+			length, ok := product(v)
+			if !ok || length == 0 || length > anteroom.MaxLine {
+				c.note(Choose, theirs, "fastly[0].length", fmt.Sprintf("it is not a number from 1 to %d; without it, every position is accepted", anteroom.MaxLine))
+				length = 0
+			} else {
+				c.note(Mapped, theirs, fmt.Sprintf("fastly[0].length: %d", length), "visitors of the starter come first, in its order")
+			}
+			c.fastly = append(c.fastly, mapping(pair{"room", "sale", ""}, pair{"starter", "compute", ""}, pair{"secret_file", "secret", "choose"},
+				pair{"since", "2000-01-01T00:00:00Z", "choose"}, pair{"length", length, ""}))
+			c.note(Choose, "", "fastly[0].secret_file, fastly[0].since", "a file with the secret of the JWTs, and the moment of the cut-over")
+		case "queue:cursor":
+			c.note(Left, theirs, "", "positions up to it are the lowest, so their visitors come first in any case")
 		case "automatic", "automaticQuantity": // above
 		default:
 			c.note(Left, name, "", "not a key of the starters; it may be a secret, so its value is not shown")

@@ -46,7 +46,7 @@ type Note struct {
 type Config struct {
 	Notes []Note
 
-	sites, rooms, aws, queueIt []*yaml.Node
+	sites, rooms, aws, queueIt, fastly []*yaml.Node
 }
 
 // Systems are the names of the systems, and what reads their exports.
@@ -65,7 +65,7 @@ func (c *Config) YAML(w io.Writer) error {
 	for _, part := range []struct {
 		key  string
 		list []*yaml.Node
-	}{{"sites", c.sites}, {"rooms", c.rooms}, {"aws", c.aws}, {"queue_it", c.queueIt}} {
+	}{{"sites", c.sites}, {"rooms", c.rooms}, {"aws", c.aws}, {"queue_it", c.queueIt}, {"fastly", c.fastly}} {
 		if len(part.list) > 0 {
 			doc.Content = append(doc.Content, scalar(part.key), &yaml.Node{Kind: yaml.SequenceNode, Content: part.list})
 		}

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // exports are the files of testdata and the system of each.
 var exports = map[string]string{"aws.json": "aws", "aws-parameters.json": "aws", "queue-it.json": "queue-it", "fastly-items.json": "fastly",
-	"fastly-table.vcl": "fastly", "fastly-config.js": "fastly", "cloudflare.json": "cloudflare"}
+	"fastly-table.vcl": "fastly", "fastly-config.js": "fastly", "fastly-store.json": "fastly", "cloudflare.json": "cloudflare"}
 
 // Each export becomes a configuration that loads, and a report that accounts for every value.
 func TestExports(t *testing.T) {

@@ -39,6 +39,7 @@ type Room struct {
 	QueueAll          bool                    `json:"queue_all" setting:"room"`
 	Suspended         bool                    `json:"suspended" setting:"room"`
 	Shadow            bool                    `json:"shadow" setting:"room"`
+	LotteryPercent    int                     `json:"lottery_percent" setting:"room" min:"0"`
 	Controls          Controls                `json:"controls"`
 	Events            int                     `json:"events" doc:"Number of events."`
 	Rules             int                     `json:"rules" doc:"Number of bypass rules."`

@@ -66,6 +66,7 @@ export interface Room {
   queue_all: boolean
   suspended: boolean
   shadow: boolean
+  lottery_percent: number
   controls: Controls
   events: number
   rules: number

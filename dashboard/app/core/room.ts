@@ -17,6 +17,7 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   if ((f?.queueing_method ?? r.queueing_method) === 'reject') return { word: 'Rejecting', tone: 'bad', why: 'New visitors are turned away when the room is full.' }
   if (r.controls.paused) return { word: 'Paused', tone: 'hold', why: 'Every visitor without a session waits.' }
   if (f?.queue_all ?? r.queue_all) return { word: 'Queue all', tone: 'hold', why: 'Every visitor without a session waits.' }
+  if (r.lottery_percent > 0) return { word: 'Lottery', tone: 'event', why: `There is no queue; each visitor has a chance of ${r.lottery_percent}% at most in each round.` }
   if (s.pace_reason) return { word: s.pace_reason === 'origin_down' ? 'Origin down' : 'Protecting', tone: s.pace_reason === 'origin_down' ? 'bad' : 'hold', why: paceWhy(s) }
   if (f?.phase === 'prequeueing') return { word: 'Prequeue', tone: 'event', why: `“${f.event?.name}” is about to start.` }
   if (s.mode === 'queue' || s.waiting > 0) return { word: 'Queueing', tone: 'busy', why: 'New visitors wait for their turn.' }

@@ -98,7 +98,8 @@ func checkOf(r *http.Request) *auth.CheckRequest {
 // setByEnvoy changes headers as an answer says.
 func setByEnvoy(h http.Header, options []*core.HeaderValueOption) {
 	for _, o := range options {
-		if !o.GetAppend().GetValue() { //lint:ignore SA1019 older releases of Envoy read it
+		//lint:ignore SA1019 older releases of Envoy read this field
+		if !o.GetAppend().GetValue() {
 			h.Del(o.GetHeader().GetKey())
 		}
 		h.Add(o.GetHeader().GetKey(), o.GetHeader().GetValue())

@@ -44,7 +44,7 @@ func (s *Server) adminServer() *http.Server {
 	below := maps.Clone(apis)
 	below["/-"], below["/metrics"], below[strings.TrimSuffix(rest.PreviewPath, "/")] = mux, mux, mux
 	srv := &http.Server{
-		Handler:           s.onlyOurHost(s.Config().Admin, whereAPIs(below, dash)),
+		Handler:           s.onlyOurHost(s.Config().Admin, s.Config().SignIn.URL, whereAPIs(below, dash)),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -113,10 +113,10 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 // onlyOurHost refuses requests that a page in somebody's browser made: a foreign Origin, or
 // a Host that is a name other than localhost, the configured ones and those of the listener's
 // certificate (DNS rebinding).
-func (s *Server) onlyOurHost(configured string, next http.Handler) http.Handler {
+func (s *Server) onlyOurHost(configured, signIn string, next http.Handler) http.Handler {
 	name, _, _ := net.SplitHostPort(configured)
 	public := ""
-	if u, err := url.Parse(s.Config().SignIn.URL); err == nil {
+	if u, err := url.Parse(signIn); err == nil {
 		public = u.Hostname()
 	}
 	guard := http.NewCrossOriginProtection()

@@ -288,8 +288,8 @@ func TestAdminAnswersOnlyToItsOwnNames(t *testing.T) {
 }
 
 func TestAdminAnswersToTheNameItIsConfiguredWith(t *testing.T) {
-	h := new(Server).onlyOurHost("Ops.internal:8081", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for host, want := range map[string]int{"ops.internal:9": 200, "ops.internal": 200, "other.internal": 421} {
+	h := new(Server).onlyOurHost("Ops.internal:8081", "https://Anteroom.example.com", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for host, want := range map[string]int{"ops.internal:9": 200, "ops.internal": 200, "anteroom.example.com": 200, "other.internal": 421} {
 		w, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		req.Host = host
 		if h.ServeHTTP(w, req); w.Code != want {

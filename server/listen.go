@@ -102,6 +102,9 @@ func (s *Server) needRestart(cfg config.Config) (keys []string) {
 	if cfg.AdminTLS.On() != first.AdminTLS.On() {
 		keys = append(keys, "admin_tls")
 	}
+	if !reflect.DeepEqual(cfg.SignIn, first.SignIn) {
+		keys = append(keys, "sign_in")
+	}
 	if !reflect.DeepEqual(cfg.AWS, first.AWS) {
 		keys = append(keys, "aws")
 	}

@@ -29,8 +29,9 @@ import (
 const (
 	listFile = "sim/mutants/mutants.txt" // from the root of the module
 	self     = "./sim/mutants"
-	// worldMost is how long a world may take: a defect can keep it from ending.
-	worldMost = time.Minute
+	// worldMost is how long a world may take: a defect can keep it from ending. The longest takes 20 s of a fast processor, and
+	// more than a minute of a slow one.
+	worldMost = 4 * time.Minute
 )
 
 func main() { os.Exit(run()) }

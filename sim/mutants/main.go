@@ -29,8 +29,8 @@ import (
 const (
 	listFile = "sim/mutants/mutants.txt" // from the root of the module
 	self     = "./sim/mutants"
-	// worldMost is how long a world may take: a defect can keep it from ending. The longest takes 20 s of a fast processor, and
-	// more than a minute of a slow one.
+	// worldMost is how long a world may take: a defect can keep it from ending. A slow processor was seen to need 70 s for
+	// the longest.
 	worldMost = 4 * time.Minute
 )
 

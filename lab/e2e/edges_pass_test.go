@@ -396,7 +396,7 @@ func TestEdgesWithPasses(t *testing.T) {
 			inside.holdPass(kept)
 
 			// While Anteroom is silent, passes are good, and visitors who wait stay where they are.
-			g.signal(syscall.SIGSTOP)
+			g.stands()
 			if a := inside.get("/silent"); !a.admitted() {
 				t.Errorf("Anteroom is silent, and a good pass got %s", a.Status)
 			}

@@ -201,6 +201,26 @@ func (g *gate) signal(sig syscall.Signal) {
 	}
 }
 
+// stands stops the process, for SIGCONT to let it go on, and returns when all of its threads stand: until then they answer.
+func (g *gate) stands() {
+	g.t.Helper()
+	g.signal(syscall.SIGSTOP)
+	eventually(g.t, 10*time.Second, func() string {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", g.process.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			return fmt.Sprint("no threads are shown: ", err)
+		}
+		for _, file := range threads {
+			// The state follows the name, which is in parentheses.
+			text, _ := os.ReadFile(file)
+			if _, rest, ok := strings.Cut(string(text), ") "); ok && !strings.HasPrefix(rest, "T") {
+				return "a thread runs: " + rest[:1]
+			}
+		}
+		return ""
+	})
+}
+
 // end stops every process of the gate and shows the log of a failed test.
 func (g *gate) end() {
 	if g.t.Failed() {

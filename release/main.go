@@ -140,7 +140,7 @@ func (r *release) goCommand(env []string, args ...string) error {
 // makePages has the test of the commands write them, which knows all commands.
 func (r *release) makePages() error {
 	r.pages = filepath.Join(r.work, "pages")
-	return r.goCommand(nil, "test", "-count=1", "-vet=off", "-ldflags=-s -w", "-run=^TestManPagesAndCompletions$", "./cmd/anteroom", "-pages="+r.pages)
+	return r.goCommand(nil, "test", "-count=1", "-vet=off", "-trimpath", "-ldflags=-s -w", "-run=^TestManPagesAndCompletions$", "./cmd/anteroom", "-pages="+r.pages)
 }
 
 func (r *release) build() error {

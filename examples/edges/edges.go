@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -47,6 +47,11 @@ const (
 // Recipes are all there are, by name.
 var Recipes = []Recipe{
 	{Name: "caddy", files: []string{"caddy/Caddyfile"}, Check: []string{`Run: caddy validate --config Caddyfile`, checkVerdicts, checkOrigin, checkOutside}},
+	{Name: "cloudfront", Passes: true, Secret: true, files: []string{"cloudfront/function.js"}, Check: []string{
+		`The behavior has the application as its origin, caches nothing (CachingDisabled), and passes on everything of the visitor (AllViewer).`,
+		`A response headers policy removes Cf-Waiting-Room-Command.`, `The DNS record that function.js names leads to Anteroom.`,
+		`function.js holds secrets: nobody else may read it. After each anteroom key rotate, write and publish it again; until then Anteroom gets all requests.`,
+		`The addresses of CloudFront belong in trusted_proxies of Anteroom.`, checkEnds, checkOrigin, checkOutside}},
 	{Name: "envoy", files: []string{"envoy/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
 	{Name: "envoy-grpc", files: []string{"envoy-grpc/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
 	{Name: "haproxy", Folder: "/etc/haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},

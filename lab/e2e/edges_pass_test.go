@@ -56,6 +56,7 @@ var passEdges = []passEdge{
 		const module = "/usr/lib/nginx/modules/ngx_http_js_module.so" // of Debian
 		runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
 	}},
+	{name: "cloudfront", recipe: "cloudfront", stopped: http.StatusBadGateway, edge: "cloudfront", start: inNode("cloudfront")},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
 	{name: "workerd", recipe: "worker", stopped: http.StatusInternalServerError, fetches: true, start: inWorkerd},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},

@@ -1,7 +1,11 @@
-// Serves LISTEN as an edge in JavaScript: the middleware of examples/edges/javascript before an application, or the worker that
-// "edge init" wrote into the folder DIR. The worker runs in Node with a double of what a CDN gives it: fetch goes to the zone's
-// origin (APPLICATION), or with resolveOverride to Anteroom (ANTEROOM). NOW is the clock in seconds, if it is not the machine's.
+// Serves LISTEN as an edge in JavaScript: the middleware of examples/edges/javascript before an application, or the worker or the
+// function that "edge init" wrote into the folder DIR. The worker runs in Node with a double of what a CDN gives it: fetch goes to the
+// zone's origin (APPLICATION), or with resolveOverride to Anteroom (ANTEROOM). The function gets events as CloudFront documents them,
+// and nothing of Node but Buffer and crypto's hashes. NOW is the clock in seconds, if it is not the machine's.
+import crypto from 'node:crypto'
+import {readFileSync} from 'node:fs'
 import http from 'node:http'
+import vm from 'node:vm'
 import {Readable} from 'node:stream'
 import {anteroom} from '../../../examples/edges/javascript/node.js'
 
@@ -25,6 +29,52 @@ const kinds = {
   async node() {
     const handler = anteroom({anteroom: `http://${ANTEROOM}`, zone: ZONE, room: ROOM, ends: ['/checkout/done']})
     return http.createServer((req, res) => handler(req, res, () => pass(req, res))).on('upgrade', handler.upgrade)
+  },
+  async cloudfront() {
+    const source = readFileSync(`${DIR}/function.js`, 'utf8')
+    if (source.length > 10_000) throw new Error(`the function has ${source.length} bytes, and CloudFront takes 10 kB`)
+    let origin
+    const {createHash, createHmac} = crypto
+    const context = vm.createContext({Buffer, cf: {updateRequestOrigin: to => origin = to}, require: name => {
+      if (name !== 'crypto') throw new Error(`there is no module ${name}`)
+      return {createHash, createHmac}
+    }})
+    vm.runInContext(`${NOW ? `Date.now = () => ${NOW} * 1000` : ''};${source.replace("import cf from 'cloudfront'", '')}`, context)
+    const valued = pairs => {
+      const all = {}
+      for (const [name, value] of pairs) {
+        const before = all[name]
+        all[name] = before ? {...before, multiValue: [...before.multiValue ?? [{value: before.value}], {value}]} : {value}
+      }
+      return all
+    }
+    // decided runs the function, and returns where a request goes and what it carries there.
+    const decided = req => {
+      const [uri, query = ''] = req.url.split('?')
+      const {cookie = '', ...headers} = req.headers
+      const cookies = cookie.split(';').map(pair => pair.trim()).filter(Boolean).map(pair => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)])
+      const event = {version: '1.0', context: {eventType: 'viewer-request'}, viewer: {ip: '127.0.0.1'},
+        request: {method: req.method, uri, querystring: valued(new URLSearchParams(query)), headers: valued(Object.entries(headers)), cookies: valued(cookies)}}
+      origin = undefined
+      const request = context.handler(event)
+      const kept = Object.entries(request.cookies).flatMap(([name, {value, multiValue}]) => (multiValue ?? [{value}]).map(({value}) => `${name}=${value}`))
+      return {to: origin ? ANTEROOM : APPLICATION, headers: {...Object.fromEntries(Object.entries(request.headers).map(([name, {value}]) => [name, value])),
+        ...(kept.length ? {cookie: kept.join('; ')} : {}), 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http'}}
+    }
+    return http.createServer((req, res) => {
+      const {to, headers: {connection, ...headers}} = decided(req)
+      const asked = http.request({...at(to), method: req.method, path: req.url, headers}, answer => {
+        delete answer.headers['cf-waiting-room-command'] // by a policy
+        res.writeHead(answer.statusCode, answer.headers)
+        res.flushHeaders()
+        answer.pipe(res)
+      })
+      asked.on('error', () => res.headersSent ? res.destroy() : res.writeHead(502).end())
+      req.pipe(asked)
+    }).on('upgrade', (req, socket, head) => {
+      if (decided(req).to === ANTEROOM) return anteroom({anteroom: `http://${ANTEROOM}`, zone: 'x', room: 'x'}).upgrade(req, socket, head)
+      socket.destroy()
+    })
   },
   async worker() {
     globalThis.fetch = async (input, options = {}) => {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -61,6 +61,9 @@ var Recipes = []Recipe{
 	{Name: "nginx-pass", Folder: "/etc/nginx", Passes: true, Secret: true, files: []string{"nginx-pass/anteroom.conf", "nginx-pass/pass.js"}, Check: []string{
 		`Load njs (load_module modules/ngx_http_js_module.so), include anteroom.conf in the http block, and run: nginx -t`, `pass.js holds secrets: only nginx may read it.`, checkPasses, checkEnds,
 		`After each anteroom key rotate, write the files again and reload nginx; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},
+	{Name: "nginx-pass-es256", Folder: "/etc/nginx", Passes: true, Keys: true, files: []string{"nginx-pass-es256/anteroom.conf", "nginx-pass-es256/pass.js"}, Check: []string{
+		`Load njs (load_module modules/ngx_http_js_module.so), include anteroom.conf in the http block, and run: nginx -t`, checkPasses, checkEnds,
+		`Write pass.pem again after each anteroom key rotate: it has the key that comes next, so nothing changes until the rotation after that.`, checkOrigin, checkOutside}},
 	{Name: "traefik", files: []string{"traefik/dynamic.yaml"}, Check: []string{`Put the middleware before any that changes the path, like stripPrefix.`, checkVerdicts,
 		`List the cookie of each room with a cookie_suffix in addAuthCookiesToResponse.`, checkOrigin, checkOutside}},
 	{Name: "traefik-pass", Folder: "/etc/traefik", Passes: true, files: []string{"traefik-pass/traefik.yaml", "traefik-pass/dynamic.yaml", "traefik-pass/anteroompass/anteroompass.go", "traefik-pass/anteroompass/.traefik.yml"}, Check: []string{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml envoy-pass/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -54,6 +54,8 @@ var Recipes = []Recipe{
 		`The addresses of CloudFront belong in trusted_proxies of Anteroom.`, checkEnds, checkOrigin, checkOutside}},
 	{Name: "envoy", files: []string{"envoy/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
 	{Name: "envoy-grpc", files: []string{"envoy-grpc/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkVerdicts, `The timeout of the question is 5s: Envoy's default of 200ms is too short.`, checkOrigin, checkOutside}},
+	{Name: "envoy-pass", Passes: true, files: []string{"envoy-pass/envoy.yaml"}, Check: []string{`Run: envoy --mode validate -c envoy.yaml`, checkPasses, checkEnds,
+		`Your application sees passes and tickets in Cookie, and must not log them.`, checkOrigin, checkOutside}},
 	{Name: "haproxy", Folder: "/etc/haproxy", files: []string{"haproxy/haproxy.cfg", "haproxy/anteroom.lua"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkVerdicts, checkOrigin, checkOutside}},
 	{Name: "haproxy-pass", Folder: "/etc/haproxy", Passes: true, Keys: true, files: []string{"haproxy-pass/haproxy.cfg"}, Check: []string{`Run: haproxy -c -f haproxy.cfg`, checkPasses, checkEnds,
 		`After each anteroom key rotate, write the files again and reload HAProxy; until then Anteroom gets all requests.`, checkOrigin, checkOutside}},
@@ -117,6 +119,7 @@ func (i Installation) words() ([]string, error) {
 	out := []string{
 		"$.aud') -m str " + i.Zone, "$.iss') -m str " + i.Issuer, i.Room, i.Kid, "-m int ge " + strconv.Itoa(int(i.Pass/time.Second)/2) + "\n",
 		"zone: '" + i.Zone + "'", "zone = '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
+		"[__anteroom_pass" + suffix + "]", "audiences: ['" + i.Zone + "']",
 	}
 	for _, address := range []string{i.Anteroom, i.Verdicts, i.Application} {
 		host, port, err := net.SplitHostPort(address)

@@ -119,7 +119,7 @@ func (i Installation) words() ([]string, error) {
 	out := []string{
 		"$.aud') -m str " + i.Zone, "$.iss') -m str " + i.Issuer, i.Room, i.Kid, "-m int ge " + strconv.Itoa(int(i.Pass/time.Second)/2) + "\n",
 		"zone: '" + i.Zone + "'", "zone = '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
-		"[__anteroom_pass" + suffix + "]", "audiences: ['" + i.Zone + "']",
+		"[__anteroom_pass" + suffix + "]", `'.*__anteroom_pass` + suffix + `=(".*|.*__anteroom_pass` + suffix + `=.*)'`, "audiences: ['" + i.Zone + "']",
 	}
 	for _, address := range []string{i.Anteroom, i.Verdicts, i.Application} {
 		host, port, err := net.SplitHostPort(address)

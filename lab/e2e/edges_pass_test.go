@@ -33,6 +33,8 @@ type passEdge struct {
 	start   func(t *testing.T, dir string, at addresses, now int64, zone, room string)
 	fetches bool   // the public keys while it runs, from Anteroom
 	ahead   bool   // has the key that comes next, too
+	leeway  bool   // a pass is good for a second before and after its time
+	whole   bool   // the application gets the visitor's cookies as they were sent
 	edge    string // pass_edge of the room, for passes with HS256
 }
 
@@ -48,6 +50,7 @@ var passEdges = []passEdge{
 	{name: "nginx", recipe: "nginx-pass", stopped: http.StatusBadGateway, edge: "nginx", start: startNginxPass},
 	{name: "nginx-es256", recipe: "nginx-pass-es256", stopped: http.StatusBadGateway, ahead: true, start: startNginxPass},
 	{name: "cloudfront", recipe: "cloudfront", stopped: http.StatusBadGateway, edge: "cloudfront", start: inNode("cloudfront")},
+	{name: "envoy", recipe: "envoy-pass", stopped: http.StatusBadGateway, ahead: true, leeway: true, whole: true, start: startEnvoyPass},
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
 	{name: "workerd", recipe: "worker", stopped: http.StatusInternalServerError, fetches: true, start: inWorkerd},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
@@ -211,20 +214,21 @@ func TestVectorsOfPassesAtEdges(t *testing.T) {
 				}
 				return ""
 			})
-			good := 0
+			passed := 0
 			for _, c := range vectors.Cases {
 				// Where one key is in a file, Anteroom is asked after a rotation until the file has the next.
 				want := "Anteroom"
-				if c.Good && c.Alg == alg && (e.fetches || e.ahead || e.edge != "" || !strings.Contains(c.Name, "key that comes next")) {
+				good := c.Good || e.leeway && (c.Name == "expired" || c.Name == "not yet valid")
+				if good && c.Alg == alg && (e.fetches || e.ahead || e.edge != "" || !strings.Contains(c.Name, "key that comes next")) {
 					want = "the application"
-					good++
+					passed++
 				}
 				if got, err := ask(c.Cookie); got != want {
 					t.Errorf("%s %s: answered by %q, %v; want %q", c.Alg, c.Name, got, err, want)
 				}
 			}
-			if good < 4 {
-				t.Errorf("%d vectors are good", good)
+			if passed < 4 {
+				t.Errorf("%d vectors are good", passed)
 			}
 		})
 	}
@@ -346,7 +350,7 @@ func TestEdgesWithPasses(t *testing.T) {
 			if _, direct := app.last(t, "/second"); direct || inside.pass() == "" {
 				t.Fatalf("the second request came past Anteroom, or brought no pass: %v", inside.cookies())
 			}
-			pastAnteroom(t, app, inside)
+			pastAnteroom(t, e, app, inside)
 
 			waiting := newVisitor(t, g)
 			if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
@@ -429,7 +433,7 @@ func TestEdgesWithPasses(t *testing.T) {
 
 // pastAnteroom checks that requests with a pass arrive as they were sent, straight from the edge, and those that Anteroom has to
 // see through it.
-func pastAnteroom(t *testing.T, app *counted, v *visitor) {
+func pastAnteroom(t *testing.T, e passEdge, app *counted, v *visitor) {
 	t.Helper()
 	const odd = "/a%2Fb//c;d/%41?x=1;y&z=%2F"
 	a := v.get(odd, "X-Anteroom-Assertion", "forged", "X_Anteroom_Assertion", "forged", "Sec-Fetch-Mode", "navigate")
@@ -438,6 +442,9 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 		t.Errorf("%s: %s, straight %v", odd, a.Status, direct)
 	}
 	for name, values := range r.Header {
+		if name == "Cookie" && e.whole {
+			continue
+		}
 		if strings.Contains(strings.ToLower(name), "anteroom") || strings.Contains(strings.Join(values, " "), "__") {
 			t.Errorf("the application sees %s: %q", name, values)
 		}
@@ -462,7 +469,7 @@ func pastAnteroom(t *testing.T, app *counted, v *visitor) {
 	if a := v.get("/big", "Cookie", "big="+strings.Repeat("x", 8<<10)); !a.admitted() {
 		t.Errorf("with a cookie of 8 kB: %s", a.Status)
 	}
-	if r, direct := app.last(t, "/big"); !direct || len(r.Header.Get("Cookie")) != len("big=")+8<<10 {
+	if r, direct := app.last(t, "/big"); !direct || !e.whole && len(r.Header.Get("Cookie")) != len("big=")+8<<10 {
 		t.Errorf("with a cookie of 8 kB: straight %v, the cookie has %d bytes", direct, len(r.Header.Get("Cookie")))
 	}
 	for _, through := range []string{"", "bad"} { // straight, and through Anteroom, which adds a pass of its own

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -45,7 +47,23 @@ var passEdges = []passEdge{
 		if now != 0 {
 			clock = fmt.Sprintf("int(%d)", now)
 		}
-		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", "bind "+at.listen, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
+		bind := "bind " + at.listen
+		if at.cert != "" {
+			both := ""
+			for _, name := range []string{at.cert, at.key} {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				both += string(text)
+			}
+			file := filepath.Join(dir, "both.pem")
+			if err := os.WriteFile(file, []byte(both), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			bind += " ssl crt " + file + " alpn h2"
+		}
+		runs(t, program(t, "haproxy", dir, edited(t, filepath.Join(dir, "haproxy.cfg"), "bind :80", bind, "set-var(txn.now) date()", "set-var(txn.now) "+clock), "-db", "-f"))
 	}},
 	{name: "nginx", recipe: "nginx-pass", stopped: http.StatusBadGateway, edge: "nginx", start: startNginxPass},
 	{name: "nginx-es256", recipe: "nginx-pass-es256", stopped: http.StatusBadGateway, ahead: true, start: startNginxPass},
@@ -67,8 +85,12 @@ func startNginxPass(t *testing.T, dir string, at addresses, now int64, _, _ stri
 	if err := os.WriteFile(script, []byte(edited(t, script, "Date.now()", clock)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	listen := "listen " + at.listen + ";"
+	if at.cert != "" {
+		listen = "listen " + at.listen + " ssl http2; ssl_certificate " + at.cert + "; ssl_certificate_key " + at.key + ";"
+	}
 	const module = "/usr/lib/nginx/modules/ngx_http_js_module.so" // of Debian
-	runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", "listen "+at.listen+";")), "-p", dir, "-e", "stderr", "-c"))
+	runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", listen)), "-p", dir, "-e", "stderr", "-c"))
 }
 
 // inNode starts an edge of clients/edge.mjs.
@@ -426,6 +448,80 @@ func TestEdgesWithPasses(t *testing.T) {
 			}
 			if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != e.stopped {
 				t.Errorf("Anteroom does not run: %s for a visitor who waits", a.Status)
+			}
+		})
+	}
+}
+
+// With HTTP/2 in front, where a browser's cookies come in fields of their own, edges decide as with HTTP/1.1.
+func TestEdgesWithPassesByHTTP2(t *testing.T) {
+	t.Parallel()
+	for _, e := range passEdges {
+		if e.name != "haproxy" && !strings.HasPrefix(e.name, "nginx") {
+			continue // the others have no HTTP/2 here
+		}
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			app := newCounted(t)
+			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+			at.cert, at.key = certificate(t)
+			g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
+			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
+			g.configure(g.rooms)
+			g.start()
+			t.Cleanup(g.end)
+			at.anteroom = g.host
+			startPassEdge(t, e, g, at)
+
+			newClient := func() func(method, target, body string) (*http.Response, string, error) {
+				jar, err := cookiejar.New(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				trust := &tls.Config{InsecureSkipVerify: true} // the edge's certificate is not what is tested
+				client := &http.Client{Jar: jar, Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: trust}, Timeout: 20 * time.Second}
+				t.Cleanup(client.CloseIdleConnections)
+				return func(method, target, body string) (*http.Response, string, error) {
+					r, err := http.NewRequest(method, "https://"+at.listen+target, strings.NewReader(body))
+					if err != nil {
+						return nil, "", err
+					}
+					r.Header.Set("Accept", "text/html")
+					r.Header.Add("Cookie", "theme=dark; basket=1")
+					res, err := client.Do(r)
+					if err != nil {
+						return nil, "", err
+					}
+					defer res.Body.Close()
+					if res.ProtoMajor != 2 {
+						return nil, "", fmt.Errorf("%s answers by %s", at.listen, res.Proto)
+					}
+					text, err := io.ReadAll(res.Body)
+					return res, string(text), err
+				}
+			}
+			inside, waiting := newClient(), newClient()
+			eventually(t, 15*time.Second, func() string {
+				if _, _, err := inside(http.MethodGet, "/", ""); err != nil {
+					return err.Error()
+				}
+				return ""
+			})
+			inside(http.MethodGet, "/second", "") // brings the pass
+			upload := strings.Repeat("x", 900<<10)
+			if _, text, err := inside(http.MethodPost, "/upload", upload); err != nil || !strings.HasPrefix(text, fmt.Sprintf("%d ", len(upload))) {
+				t.Errorf("an upload: %.100s, %v", text, err)
+			}
+			if r, direct := app.last(t, "/upload"); !direct {
+				t.Errorf("a good pass did not lead straight to the application: %v", r.Header)
+			} else if cookies := r.Header["Cookie"]; !e.whole && !slices.Equal(cookies, []string{"theme=dark; basket=1"}) {
+				t.Errorf("the application sees the cookies %q", cookies)
+			}
+			if _, text, err := waiting(http.MethodGet, "/", ""); err != nil || !strings.Contains(text, "You are in line") {
+				t.Errorf("the waiting page: %.100s, %v", text, err)
+			}
+			if res, text, err := waiting(http.MethodPost, "/upload", upload); err != nil || res.StatusCode >= 500 || strings.HasPrefix(text, fmt.Sprint(len(upload))) {
+				t.Errorf("an upload of a visitor who waits: %.100s, %v", text, err)
 			}
 		})
 	}

@@ -27,7 +27,10 @@ import (
 
 // addresses are those that a recipe of examples/edges names: where visitors come, where Anteroom serves them, where it gives
 // verdicts, and the application.
-type addresses struct{ listen, anteroom, verdicts, application string }
+type addresses struct {
+	listen, anteroom, verdicts, application string
+	cert, key                               string // files, for HTTP/2 by TLS; empty: HTTP/1.1
+}
 
 // anEdge is a proxy that keeps the traffic and asks Anteroom about each request.
 type anEdge struct {

@@ -37,28 +37,25 @@ func npmPackages(t *testing.T) string {
 
 // fetchPackages has npm fetch the packages unless they are here already.
 var fetchPackages = sync.OnceValue(func() error {
-	version := func(folder, name string) (string, error) {
-		var p struct {
-			Version         string            `json:"version"`
-			DevDependencies map[string]string `json:"devDependencies"`
-		}
+	type packed struct {
+		Version         string            `json:"version"`
+		DevDependencies map[string]string `json:"devDependencies"`
+	}
+	read := func(folder string) (p packed, err error) {
 		b, err := os.ReadFile(filepath.Join(folder, "package.json"))
-		if err != nil {
-			return "", err
+		if err == nil {
+			err = json.Unmarshal(b, &p)
 		}
-		if err := json.Unmarshal(b, &p); err != nil {
-			return "", err
-		}
-		return p.Version + p.DevDependencies[name], nil
+		return p, err
+	}
+	wanted, err := read(".")
+	if err != nil {
+		return err
 	}
 	complete := true
-	for _, name := range []string{"@queue-it/connector-javascript", "axe-core", "cloudflare"} {
-		wanted, err := version(".", name)
-		if err != nil {
-			return err
-		}
-		have, err := version(filepath.Join("node_modules", name), "")
-		complete = complete && err == nil && have == wanted
+	for name, version := range wanted.DevDependencies {
+		have, err := read(filepath.Join("node_modules", name))
+		complete = complete && err == nil && have.Version == version
 	}
 	if complete {
 		return nil

@@ -74,6 +74,8 @@ var passEdges = []passEdge{
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
 	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
+	{name: "express", stopped: http.StatusBadGateway, fetches: true, start: inNode("express")},
+	{name: "fastify", stopped: http.StatusBadGateway, fetches: true, start: inNode("fastify")},
 }
 
 func startNginxPass(t *testing.T, dir string, at addresses, now int64, _, _ string) {
@@ -99,6 +101,9 @@ func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64,
 		node, err := find("node", "nodejs")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if kind == "express" || kind == "fastify" {
+			npmPackages(t)
 		}
 		cmd := exec.Command(node, "clients/edge.mjs")
 		cmd.Env = append(os.Environ(), "KIND="+kind, "LISTEN="+at.listen, "DIR="+dir, "ANTEROOM="+at.anteroom, "APPLICATION="+at.application, "ZONE="+zone, "ROOM="+room)

@@ -25,10 +25,35 @@ const pass = (req, res) => {
   req.pipe(asked)
 }
 
+const inFront = () => anteroom({anteroom: `http://${ANTEROOM}`, zone: ZONE, room: ROOM, ends: ['/checkout/done']})
+
 const kinds = {
   async node() {
-    const handler = anteroom({anteroom: `http://${ANTEROOM}`, zone: ZONE, room: ROOM, ends: ['/checkout/done']})
+    const handler = inFront()
     return http.createServer((req, res) => handler(req, res, () => pass(req, res))).on('upgrade', handler.upgrade)
+  },
+  async express() {
+    const {default: express} = await import('express')
+    const handler = inFront()
+    return http.createServer(express().use(handler).use(pass)).on('upgrade', handler.upgrade)
+  },
+  async fastify() { // as docs/edges.md says
+    const {default: fastify} = await import('fastify')
+    const handler = inFront(), app = fastify()
+    app.addHook('onRequest', async (request, reply) => {
+      let own = false
+      await handler(request.raw, reply.raw, () => own = true)
+      if (!own) reply.hijack()
+    })
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (request, payload, done) => done(null)) // the handler reads the body itself
+    app.all('/*', (request, reply) => {
+      reply.hijack()
+      pass(request.raw, reply.raw)
+    })
+    app.server.on('upgrade', handler.upgrade)
+    await app.ready()
+    return app.server
   },
   async cloudfront() {
     const source = readFileSync(`${DIR}/function.js`, 'utf8')

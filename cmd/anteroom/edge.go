@@ -49,7 +49,7 @@ func edgesCommand() *cobra.Command {
 		Short: "Write the configuration of an edge for a room",
 		Long: `Write the configuration of an edge that keeps the traffic, with the addresses, names and keys of this
 installation, and say what to check. KIND is one of ` + strings.Join(kinds, ", ") + `.
-docs/edges.md says which to choose: worker and those that end in -pass verify passes and send active
+docs/edges.md says which to choose: worker, cloudfront and those with -pass verify passes and send active
 users straight to the application, the others ask Anteroom about each request. Merge the files into your
 configuration; they are the examples of examples/edges.`,
 		Example: `  anteroom edge init haproxy-pass --room shop --application 10.0.0.7:3000 --out /etc/haproxy`,

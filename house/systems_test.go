@@ -20,7 +20,7 @@ import (
 // of dependencies too, which takes a tenth of the time of a build; scripts/release builds.
 func TestOtherSystems(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads every dependency; make test runs it")
+		t.Skip("long")
 	}
 	for _, system := range []string{"darwin", "windows"} {
 		t.Run(system, func(t *testing.T) {

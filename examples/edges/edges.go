@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml envoy-pass/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
+//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile caddy-pass/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml envoy-pass/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
 //go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
 var files embed.FS
 
@@ -47,6 +47,8 @@ const (
 // Recipes are all there are, by name.
 var Recipes = []Recipe{
 	{Name: "caddy", files: []string{"caddy/Caddyfile"}, Check: []string{`Run: caddy validate --config Caddyfile`, checkVerdicts, checkOrigin, checkOutside}},
+	{Name: "caddy-pass", Passes: true, files: []string{"caddy-pass/Caddyfile"}, Check: []string{
+		`Build Caddy with Anteroom's module, xcaddy build --with github.com/anteroom/anteroom/caddy, and run: caddy validate --config Caddyfile`, checkPasses, checkEnds, checkOrigin, checkOutside}},
 	{Name: "cloudfront", Passes: true, Secret: true, files: []string{"cloudfront/function.js"}, Check: []string{
 		`The behavior has the application as its origin, caches nothing (CachingDisabled), and passes on everything of the visitor (AllViewer).`,
 		`A response headers policy removes Cf-Waiting-Room-Command.`, `The DNS record that function.js names leads to Anteroom.`,
@@ -120,6 +122,7 @@ func (i Installation) words() ([]string, error) {
 		"$.aud') -m str " + i.Zone, "$.iss') -m str " + i.Issuer, i.Room, i.Kid, "-m int ge " + strconv.Itoa(int(i.Pass/time.Second)/2) + "\n",
 		"zone: '" + i.Zone + "'", "zone = '" + i.Zone + "'", "issuer: '" + i.Issuer + "'", "suffix: '" + i.Suffix + "'", "(__anteroom_pass" + suffix + ")", "[__cfwaitingroom" + suffix + "]",
 		"[__anteroom_pass" + suffix + "]", `'.*__anteroom_pass` + suffix + `=(".*|.*__anteroom_pass` + suffix + `=.*)'`, "audiences: ['" + i.Zone + "']",
+		"zone `" + i.Zone + "`", "issuer `" + i.Issuer + "`", "suffix `" + i.Suffix + "`",
 	}
 	for _, address := range []string{i.Anteroom, i.Verdicts, i.Application} {
 		host, port, err := net.SplitHostPort(address)

@@ -51,7 +51,7 @@ func TestAnotherInstallationHasItsOwnValues(t *testing.T) {
 			}
 		}
 		for _, value := range []string{"[::1]:83", "address: ::1, port_value: 83}", "anteroom.test:81", "verdicts.test:82", "tickets.test", "-m str zone.test", "/srv/edge/",
-			"-m int ge 25\n", "-m str https://issuer.test\n", "req.cook_cnt(__anteroom_pass_vip)", "[__cfwaitingroom_vip]", "[__anteroom_pass_vip]", "audiences: ['zone.test']", "zone: 'zone.test'", "issuer: 'https://issuer.test'", "suffix: 'vip'", "'anteroom.tickets.test'", "{'edge-1': 'secret-1', 'edge-2': 'secret-2'}", "zone = 'zone.test'", another.Room, another.Kid} {
+			"-m int ge 25\n", "-m str https://issuer.test\n", "req.cook_cnt(__anteroom_pass_vip)", "[__cfwaitingroom_vip]", "[__anteroom_pass_vip]", "audiences: ['zone.test']", "zone `zone.test`", "issuer `https://issuer.test`", "suffix `vip`", "zone: 'zone.test'", "issuer: 'https://issuer.test'", "suffix: 'vip'", "'anteroom.tickets.test'", "{'edge-1': 'secret-1', 'edge-2': 'secret-2'}", "zone = 'zone.test'", another.Room, another.Kid} {
 			used[value] = used[value] || strings.Contains(all.String(), value)
 		}
 	}

@@ -19,3 +19,12 @@ func TestEdgeCaddy(t *testing.T) {
 	testEdge(t, caddy)
 	testSilence(t, caddy)
 }
+
+// TestEdgeCaddyWithPasses runs Caddy with Anteroom's module.
+func TestEdgeCaddyWithPasses(t *testing.T) {
+	t.Parallel()
+	testPassEdge(t, passEdge{name: "caddy", recipe: "caddy-pass", stopped: http.StatusBadGateway, fetches: true, start: func(t *testing.T, dir string, at addresses, _ int64, _, _ string) {
+		file := "{\n\tadmin off\n\tstorage file_system " + dir + "\n}\n" + edited(t, filepath.Join(dir, "Caddyfile"), "127.0.0.1 {\n", "http://"+at.listen+" {\n")
+		runs(t, program(t, "caddy", dir, file, "run", "--adapter", "caddyfile", "--config"))
+	}})
+}

@@ -352,109 +352,113 @@ func TestEdgesWithPasses(t *testing.T) {
 	for _, e := range passEdges {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			app := newCounted(t)
-			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
-			g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
-			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
-			g.configure(g.rooms)
-			g.start()
-			t.Cleanup(g.end)
-			at.anteroom = g.host
-			startPassEdge(t, e, g, at)
-			g.host = at.listen
+			testPassEdge(t, e)
+		})
+	}
+}
 
-			inside := newVisitor(t, g)
-			eventually(t, 15*time.Second, func() string {
-				if a, err := inside.try(http.MethodGet, "/", ""); err != nil || !a.admitted() {
-					return fmt.Sprintf("not through %s: %v", e.name, err)
+func testPassEdge(t *testing.T, e passEdge) {
+	app := newCounted(t)
+	at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+	g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
+	g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
+	g.configure(g.rooms)
+	g.start()
+	t.Cleanup(g.end)
+	at.anteroom = g.host
+	startPassEdge(t, e, g, at)
+	g.host = at.listen
+
+	inside := newVisitor(t, g)
+	eventually(t, 15*time.Second, func() string {
+		if a, err := inside.try(http.MethodGet, "/", ""); err != nil || !a.admitted() {
+			return fmt.Sprintf("not through %s: %v", e.name, err)
+		}
+		return ""
+	})
+	if inside.pass() != "" {
+		t.Fatal("a visitor on probation has a pass")
+	}
+	inside.get("/second")
+	if _, direct := app.last(t, "/second"); direct || inside.pass() == "" {
+		t.Fatalf("the second request came past Anteroom, or brought no pass: %v", inside.cookies())
+	}
+	pastAnteroom(t, e, app, inside)
+
+	waiting := newVisitor(t, g)
+	if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
+		t.Fatalf("the waiting page: %s", a.Status)
+	}
+	if a := waiting.get("/forged", "Cookie", "__anteroom_pass=x; __anteroom_pass="+inside.pass()); a.admitted() {
+		t.Error("two passes, one of them copied, let a visitor in")
+	}
+	if a := waiting.do(http.MethodPost, "/upload", strings.Repeat("x", 900<<10)); a.admitted() || a.StatusCode >= 500 {
+		t.Errorf("an upload of a visitor who waits: %s", a.Status)
+	}
+
+	// After a rotation an edge may not know the key of new passes: then Anteroom sees every request, and nothing is lost.
+	kept := inside.pass()
+	rotated, load := make(chan struct{}), sync.WaitGroup{}
+	rotate := sync.OnceFunc(func() { close(rotated) })
+	t.Cleanup(rotate)
+	for range 4 {
+		load.Go(func() {
+			for done := false; !done; {
+				select {
+				case <-rotated:
+					done = true // one more, with the new key
+				default:
 				}
-				return ""
-			})
-			if inside.pass() != "" {
-				t.Fatal("a visitor on probation has a pass")
-			}
-			inside.get("/second")
-			if _, direct := app.last(t, "/second"); direct || inside.pass() == "" {
-				t.Fatalf("the second request came past Anteroom, or brought no pass: %v", inside.cookies())
-			}
-			pastAnteroom(t, e, app, inside)
-
-			waiting := newVisitor(t, g)
-			if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
-				t.Fatalf("the waiting page: %s", a.Status)
-			}
-			if a := waiting.get("/forged", "Cookie", "__anteroom_pass=x; __anteroom_pass="+inside.pass()); a.admitted() {
-				t.Error("two passes, one of them copied, let a visitor in")
-			}
-			if a := waiting.do(http.MethodPost, "/upload", strings.Repeat("x", 900<<10)); a.admitted() || a.StatusCode >= 500 {
-				t.Errorf("an upload of a visitor who waits: %s", a.Status)
-			}
-
-			// After a rotation an edge may not know the key of new passes: then Anteroom sees every request, and nothing is lost.
-			kept := inside.pass()
-			rotated, load := make(chan struct{}), sync.WaitGroup{}
-			rotate := sync.OnceFunc(func() { close(rotated) })
-			t.Cleanup(rotate)
-			for range 4 {
-				load.Go(func() {
-					for done := false; !done; {
-						select {
-						case <-rotated:
-							done = true // one more, with the new key
-						default:
-						}
-						if a, err := inside.try(http.MethodGet, "/load", ""); err != nil || !a.admitted() {
-							t.Errorf("under load while the key is rotated: %v, %v", a, err)
-							return
-						}
-					}
-				})
-			}
-			g.command("key", "rotate", "--data", g.data())
-			eventually(t, 15*time.Second, func() string {
-				inside.holdPass("")
-				if a := inside.get("/rotated"); !a.admitted() {
-					t.Fatalf("while the key is rotated: %s", a.Status)
+				if a, err := inside.try(http.MethodGet, "/load", ""); err != nil || !a.admitted() {
+					t.Errorf("under load while the key is rotated: %v, %v", a, err)
+					return
 				}
-				if head, _, _ := strings.Cut(kept, "."); inside.pass() == "" || strings.HasPrefix(inside.pass(), head) {
-					return "no pass of the new key"
-				}
-				return ""
-			})
-			rotate()
-			load.Wait()
-			if a := inside.get("/new"); !a.admitted() {
-				t.Errorf("a pass whose key the edge does not have: %s", a.Status)
-			}
-			if _, direct := app.last(t, "/new"); direct && !e.fetches && !e.ahead {
-				t.Error("a pass whose key the edge does not have led straight to the application")
-			}
-			inside.holdPass(kept)
-
-			// While Anteroom is silent, passes are good, and visitors who wait stay where they are.
-			g.stands()
-			if a := inside.get("/silent"); !a.admitted() {
-				t.Errorf("Anteroom is silent, and a good pass got %s", a.Status)
-			}
-			impatient := *waiting.client
-			impatient.Timeout = time.Second
-			if res, err := impatient.Get(g.url("/silent-too")); err == nil {
-				res.Body.Close()
-				t.Errorf("Anteroom is silent: %s for a visitor who waits", res.Status)
-			}
-			g.signal(syscall.SIGCONT)
-			if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
-				t.Errorf("when Anteroom answers again: %s for a visitor who waits", a.Status)
-			}
-
-			g.kill()
-			if a := inside.get("/stopped"); !a.admitted() {
-				t.Errorf("Anteroom does not run, and a good pass got %s", a.Status)
-			}
-			if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != e.stopped {
-				t.Errorf("Anteroom does not run: %s for a visitor who waits", a.Status)
 			}
 		})
+	}
+	g.command("key", "rotate", "--data", g.data())
+	eventually(t, 15*time.Second, func() string {
+		inside.holdPass("")
+		if a := inside.get("/rotated"); !a.admitted() {
+			t.Fatalf("while the key is rotated: %s", a.Status)
+		}
+		if head, _, _ := strings.Cut(kept, "."); inside.pass() == "" || strings.HasPrefix(inside.pass(), head) {
+			return "no pass of the new key"
+		}
+		return ""
+	})
+	rotate()
+	load.Wait()
+	if a := inside.get("/new"); !a.admitted() {
+		t.Errorf("a pass whose key the edge does not have: %s", a.Status)
+	}
+	if _, direct := app.last(t, "/new"); direct && !e.fetches && !e.ahead {
+		t.Error("a pass whose key the edge does not have led straight to the application")
+	}
+	inside.holdPass(kept)
+
+	// While Anteroom is silent, passes are good, and visitors who wait stay where they are.
+	g.stands()
+	if a := inside.get("/silent"); !a.admitted() {
+		t.Errorf("Anteroom is silent, and a good pass got %s", a.Status)
+	}
+	impatient := *waiting.client
+	impatient.Timeout = time.Second
+	if res, err := impatient.Get(g.url("/silent-too")); err == nil {
+		res.Body.Close()
+		t.Errorf("Anteroom is silent: %s for a visitor who waits", res.Status)
+	}
+	g.signal(syscall.SIGCONT)
+	if a := waiting.get("/"); a.admitted() || !strings.Contains(a.text(t), "You are in line") {
+		t.Errorf("when Anteroom answers again: %s for a visitor who waits", a.Status)
+	}
+
+	g.kill()
+	if a := inside.get("/stopped"); !a.admitted() {
+		t.Errorf("Anteroom does not run, and a good pass got %s", a.Status)
+	}
+	if a := waiting.get("/stopped"); a.admitted() || a.StatusCode != e.stopped {
+		t.Errorf("Anteroom does not run: %s for a visitor who waits", a.Status)
 	}
 }
 

@@ -101,8 +101,8 @@ var table = []tableRow{
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.
-	{pkg: "caddy/cmd/caddy", imports: []string{"caddy"}},
 	{pkg: "caddy", imports: []string{".", "ticket/pass"}, http: true},
+	{pkg: "caddy/cmd/caddy", imports: []string{"caddy"}},
 	{pkg: "lab/...", imports: []string{"./..."}, http: true},
 	{pkg: "release"},
 	{pkg: "release/deploy"},

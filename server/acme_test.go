@@ -26,7 +26,7 @@ func TestCertificatesFromAnAuthority(t *testing.T) {
 	pebble := filepath.Join(t.TempDir(), "pebble")
 	build := exec.Command("go", "build", "-o", pebble, "github.com/letsencrypt/pebble/v2/cmd/pebble")
 	build.Dir = filepath.Join("testdata", "pebble")
-	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	build.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building Pebble: %v\n%s", err, out)
 	}

@@ -36,10 +36,20 @@ type process struct {
 func build(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "anteroom")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := buildInto(binary); err != nil {
+		t.Fatal(err)
 	}
 	return binary
+}
+
+// buildInto compiles the program into a file or folder, as it is shipped, so that the race detector's tests need nothing compiled anew.
+func buildInto(to string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", to, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
 }
 
 func startProcess(t *testing.T, yaml string) *process {

@@ -6,7 +6,6 @@ import (
 	"log"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,8 +27,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", dir, ".").CombinedOutput(); err != nil {
-		log.Fatalf("go build: %v\n%s", err, out)
+	if err := buildInto(dir); err != nil {
+		log.Fatal(err)
 	}
 	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	testscript.Main(tidily{m, dir}, nil)

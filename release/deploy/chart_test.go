@@ -377,8 +377,8 @@ func TestAnteroomTakesTheConfiguration(t *testing.T) {
 func build(t *testing.T, dir string) (binary string) {
 	t.Helper()
 	binary = filepath.Join(dir, "anteroom")
-	cmd := exec.Command("go", "build", "-o", binary, "./cmd/anteroom")
-	cmd.Dir = "../.."
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/anteroom")
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

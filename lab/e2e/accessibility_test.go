@@ -115,11 +115,15 @@ func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 		for _, p := range pages {
 			rooms.WriteString(pageRoom(language, p.name, p.settings))
 		}
+		rooms.WriteString(pageRoom(language, "lottery", "lottery_percent: 1\n    total_active_users: 1\n    new_users_per_minute: 600"))
 		// And with a brand.
 		rooms.WriteString(pageRoom(language, "brand", pages[0].settings+"\n    page_site_name: Dawn\n    page_title: Spring\n    page_color: \"#00558c\"\n    page_color_dark: \"#7cc7ff\"\n    page_logo: R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"))
 	}
-	shown := append(slices.Clone(pages), pages[0])
-	shown[len(pages)].name = "brand"
+	shown := slices.Clone(pages)
+	for _, name := range []string{"brand", "lottery"} {
+		shown = append(shown, pages[0])
+		shown[len(shown)-1].name = name
+	}
 	g := startGate(t, rooms.String())
 	b := open(t)
 	for _, scheme := range []string{"light", "dark"} {

@@ -23,6 +23,13 @@ func TestFewLeftAndSoldOut(t *testing.T) {
 		b.waits()
 	}
 	second.becomes(10*time.Second, `document.querySelector('#ahead').textContent == '1'`)
+	script := axe(t)
+	accessible := func(b *tab, state string) {
+		t.Helper()
+		for _, v := range b.violations(script) {
+			t.Errorf("%s: %s (%s): %v", state, v.ID, v.Help, v.Nodes)
+		}
+	}
 	hidden := func(b *tab) bool { return eval[bool](b, "document.querySelector('#unlikely').hidden") }
 	operate("room", "remaining", "shop", "5")
 	for _, b := range []*tab{first, second} {
@@ -31,10 +38,12 @@ func TestFewLeftAndSoldOut(t *testing.T) {
 			t.Error("it is unlikely with 5 left")
 		}
 	}
+	accessible(first, "few left")
 	operate("room", "remaining", "shop", "--sold", "5")
 	for _, b := range []*tab{first, second} {
 		b.becomes(20*time.Second, `document.querySelector('h1').textContent == 'Sold out'`)
 	}
+	accessible(first, "sold out")
 	operate("room", "message", "shop", "More in spring.")
 	inside.leave()
 	late := open(t)

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 )
 
 // A visitor leaves the line with and without JavaScript, and can take it back until the last step. Other tabs say so, and take no new place.
@@ -106,5 +107,41 @@ func TestTabInTheBackgroundIsOfferedTheTurn(t *testing.T) {
 			}
 			b.getsIn()
 		})
+	}
+}
+
+// A visitor who asks for it is told of the turn by a notification of the page's worker, the only kind that a phone shows, and by a
+// sound; the screen stays on meanwhile.
+func TestVisitorIsToldOfTheTurn(t *testing.T) {
+	t.Parallel()
+	g := startGate(t, oneSeat+"    turn_countdown: 3s\n")
+	inside := newVisitor(t, g).enter()
+	b := open(t)
+	// Chromium without a screen shows and plays nothing: what the page asks of it is noted, in a store that outlives the page.
+	do(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		const noted = what => { localStorage.told = (localStorage.told || '') + what + ' ' }
+		const note = (of, name, what) => { const was = of[name]; of[name] = function (...args) { noted(what(...args)); return was.apply(this, args) } }
+		note(WakeLock.prototype, 'request', kind => kind)
+		note(OscillatorNode.prototype, 'start', () => 'beep')
+		note(ServiceWorkerRegistration.prototype, 'showNotification', title => title)
+	`})
+	do(b, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted})
+	b.visit(g.url("/"))
+	b.waits()
+	b.becomes(10*time.Second, `(e => e && !e.hidden && (e.click(), true))(document.querySelector('#tell'))`)
+	for _, choice := range []string{"awake", "sound"} {
+		b.becomes(10*time.Second, fmt.Sprintf(`(e => e && (e.checked || e.click(), e.checked))(document.querySelector('#%s'))`, choice))
+	}
+	b.becomes(10*time.Second, `localStorage.told?.includes('screen ') && localStorage.told.includes('beep beep beep ')`)
+	b.becomes(10*time.Second, `navigator.serviceWorker.getRegistrations().then(all => all.some(r => r.active))`)
+	eval[bool](b, "localStorage.told = '', true")
+
+	window := do(b, browser.GetWindowForTarget, browser.GetWindowForTargetParams{})
+	do(b, browser.SetWindowBounds, browser.SetWindowBoundsParams{WindowID: window.WindowID, Bounds: &browser.Bounds{WindowState: browser.WindowStateMinimized}})
+	b.becomes(10*time.Second, "document.hidden")
+	inside.leave()
+	b.getsIn()
+	if told := eval[string](b, "localStorage.told"); !strings.Contains(told, "beep beep beep") || !strings.Contains(told, "It’s your turn") {
+		t.Errorf("of the turn the visitor was told by %q", told)
 	}
 }

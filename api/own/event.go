@@ -64,7 +64,7 @@ func (f *face) shuffle(r *api.Request) (e anteroom.Event, rec manage.ShuffleReco
 	if e, err = f.event(r); err != nil {
 		return e, rec, err
 	}
-	number, err := strconv.ParseUint(r.Param("number"), 10, 20)
+	number, err := strconv.ParseUint(r.PathValue("number"), 10, 20)
 	if err != nil {
 		return e, rec, api.Invalid("number", "is not the number of an occurrence", "0 for the first time that the event happens, 1 for the next")
 	}

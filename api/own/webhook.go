@@ -34,7 +34,7 @@ func shownDelivery(d manage.Delivery) schema.Delivery {
 		Status: schema.Optional(d.Status), Error: schema.Optional(d.Error), Milliseconds: d.Millis, LastOn: moment(d.LastOn), NextOn: moment(d.NextOn)}
 }
 
-func webhookID(r *api.Request) anteroom.WebhookID { return anteroom.WebhookID(r.Param("webhook")) }
+func webhookID(r *api.Request) anteroom.WebhookID { return anteroom.WebhookID(r.PathValue("webhook")) }
 
 func (f *face) listWebhooks(r *api.Request) ([]manage.ShownWebhook, func(manage.ShownWebhook) schema.Webhook, error) {
 	all, err := f.manage.Webhooks(r.By)

@@ -141,32 +141,22 @@ func (g *Gateway) Stats() Stats {
 		InFlight: c.inFlight.Load(), Waiting: c.waiting.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
 	}
 	for v := range c.decisions {
-		for r := range c.decisions[v] {
-			s.Decisions[v][r] = c.decisions[v][r].Load()
-		}
+		load(s.Decisions[v][:], c.decisions[v][:])
 	}
-	for i := range c.tickets {
-		s.Tickets[i] = c.tickets[i].Load()
-	}
-	for i := range c.refused {
-		s.Refused[i] = c.refused[i].Load()
-	}
-	for i := range c.originErrors {
-		s.OriginErrors[i] = c.originErrors[i].Load()
-	}
-	for i := range c.bypassed {
-		s.Bypassed[i] = c.bypassed[i].Load()
-	}
-	for i := range c.shared {
-		s.SharedSessions[i] = c.shared[i].Load()
-	}
-	for i := range c.passesShown {
-		s.PassesShown[i] = c.passesShown[i].Load()
-	}
-	for i := range c.questions {
-		s.Questions[i] = c.questions[i].Load()
-	}
+	load(s.Tickets[:], c.tickets[:])
+	load(s.Refused[:], c.refused[:])
+	load(s.OriginErrors[:], c.originErrors[:])
+	load(s.Bypassed[:], c.bypassed[:])
+	load(s.SharedSessions[:], c.shared[:])
+	load(s.PassesShown[:], c.passesShown[:])
+	load(s.Questions[:], c.questions[:])
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()
 	return s
+}
+
+func load(to []uint64, from []atomic.Uint64) {
+	for i := range from {
+		to[i] = from[i].Load()
+	}
 }

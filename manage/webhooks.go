@@ -3,11 +3,9 @@ package manage
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"net/url"
 	"reflect"
 	"slices"
@@ -103,24 +101,11 @@ const (
 	MaxWebhookOverlap = 30 * 24 * time.Hour
 )
 
-func webhookOrder(a, b *storedWebhook) int {
-	return byMade(func(w *storedWebhook) uint64 { return w.Made }, func(w *storedWebhook) string { return string(w.Webhook.ID) })(a, b)
-}
-
-// newSalt returns what a new secret is made from, beside the key.
-func newSalt() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
 // secretOfWebhook makes the secret of a salt: "anw_", 32 bytes in base 62 and their CRC-32.
 func secretOfWebhook(key [32]byte, id anteroom.WebhookID, salt string) string {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("anteroom-webhook\x00" + string(id) + "\x00" + salt))
-	body := encode62(mac.Sum(nil), 43)
-	crc := crc32.ChecksumIEEE([]byte(body))
-	return webhookPrefixText + body + encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
+	return spelled(webhookPrefixText, mac.Sum(nil))
 }
 
 func (m *Manager) webhooks() (Webhooks, error) {
@@ -256,7 +241,7 @@ func (m *Manager) CreateWebhook(ctx context.Context, by Caller, w anteroom.Webho
 
 // freshSecret puts a new secret before that of now, which signs for the overlap, too.
 func (w *storedWebhook) freshSecret(key [32]byte, now time.Time, overlap time.Duration) (text string) {
-	salt := newSalt()
+	salt := newID() // what the secret is made from, beside the key
 	text = secretOfWebhook(key, w.Webhook.ID, salt)
 	all := []salted{{Salt: salt, Prefix: text[:shownPrefix], CreatedOn: now}}
 	if overlap > 0 {

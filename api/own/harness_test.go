@@ -265,7 +265,7 @@ func (w *world) shop() (room, event string) {
 // doors are the live side of rooms with two visitors, one inside and one in line.
 type doors struct {
 	asked   []string
-	shuffle *manage.ShuffleRecord
+	shuffle *anteroom.Shuffle
 	event   *anteroom.Event
 }
 
@@ -306,11 +306,11 @@ func (d *doors) Revoke(_ context.Context, _ anteroom.RoomID, visitor anteroom.ID
 	return visitor == inside, nil
 }
 
-func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (manage.ShuffleRecord, bool, error) {
-	if d.shuffle == nil || number != d.shuffle.Number {
-		return manage.ShuffleRecord{}, false, nil
+func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (*anteroom.Shuffle, bool, error) {
+	if d.shuffle == nil || number != 0 {
+		return nil, false, nil
 	}
-	return *d.shuffle, true, nil
+	return d.shuffle, true, nil
 }
 
 // sender is where webhooks are sent from, with one delivery that waits for its next attempt.

@@ -188,9 +188,12 @@ func (b *backupWriter) end() error {
 
 // Restored says what a restore has brought.
 type Restored struct {
-	Made                        time.Time // when the backup was made
-	Zones, Rooms, Lists, Tokens int
-	Keys                        bool // ticket keys were in it and are in force
+	Made   time.Time `json:"made" doc:"When the backup was made."`
+	Zones  int       `json:"zones"`
+	Rooms  int       `json:"rooms"`
+	Lists  int       `json:"lists"`
+	Tokens int       `json:"tokens"`
+	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, which are now in force."`
 }
 
 // backup is what Restore has read, checked for itself.
@@ -220,7 +223,7 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 			return Restored{}, err
 		}
 	}
-	out := Restored{Made: b.header.Made, Keys: b.keys != nil}
+	out := Restored{Made: b.header.Made.UTC(), Keys: b.keys != nil}
 	err = m.changeWithin(ctx, restoreTime, by, func(t *tx) error {
 		return t.restore(b, &out)
 	})

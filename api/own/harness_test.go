@@ -325,15 +325,15 @@ func (sender) CheckURL(url string) error {
 	return nil
 }
 
-func (sender) Test(_ context.Context, w manage.SignedWebhook, by string) (manage.Delivery, error) {
+func (sender) Test(_ context.Context, w manage.SignedWebhook, by string) (anteroom.Delivery, error) {
 	at := doorTime.Std()
-	return manage.Delivery{ID: strings.Repeat("a", 32), Type: anteroom.WebhookTest, Text: w.Name + " " + by, CreatedOn: at, State: manage.DeliveryDelivered,
+	return anteroom.Delivery{ID: strings.Repeat("a", 32), Type: anteroom.WebhookTest, Text: w.Name + " " + by, CreatedOn: at, State: anteroom.DeliveryDelivered,
 		Attempts: 1, Status: 200, LastOn: at}, nil
 }
 
-func (sender) Deliveries(context.Context, anteroom.WebhookID) ([]manage.Delivery, error) {
+func (sender) Deliveries(context.Context, anteroom.WebhookID) ([]anteroom.Delivery, error) {
 	at := doorTime.Std()
-	return []manage.Delivery{{ID: strings.Repeat("b", 32), Type: anteroom.RoomQueueing, Text: "checkout", CreatedOn: at, State: manage.DeliveryPending,
+	return []anteroom.Delivery{{ID: strings.Repeat("b", 32), Type: anteroom.RoomQueueing, Text: "checkout", CreatedOn: at, State: anteroom.DeliveryPending,
 		Attempts: 1, Error: "it does not answer", LastOn: at, NextOn: at.Add(10 * time.Second)}}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/api/client"
-	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
 )
 
 func restoreCommand() *cobra.Command {
@@ -23,7 +23,7 @@ valid again: check them with anteroom token list.`,
 		Example: `  anteroom restore shop.backup --replace`}
 	r := remoteFlags(cmd)
 	cmd.Flags().BoolVar(&confirmed, "replace", false, "confirm that existing data is replaced")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (got schema.Restored, err error) {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (got manage.Restored, err error) {
 		if !confirmed {
 			return got, usageError{fmt.Errorf("restore replaces all existing data: make a backup first, then pass --replace to confirm")}
 		}
@@ -39,7 +39,7 @@ valid again: check them with anteroom token list.`,
 		ctx, cancel := context.WithTimeout(ctx, transferTime)
 		defer cancel()
 		return got, c.Upload(ctx, ours+"/restore", url.Values{"confirm": {"replace"}}, in, "application/gzip", &got)
-	}, say(func(got schema.Restored) string {
+	}, say(func(got manage.Restored) string {
 		keys := "The ticket keys are as they were."
 		if got.Keys {
 			keys = "The ticket keys are those of the backup."

@@ -31,11 +31,11 @@ type described struct {
 
 // answer is what -o json prints.
 type answer struct {
-	Valid      bool        `json:"valid"`
-	Match      bool        `json:"match"`
-	Expression string      `json:"expression"`
-	Readings   []reading   `json:"readings"`
-	Faults     []jsonFault `json:"faults"`
+	Valid      bool            `json:"valid"`
+	Match      bool            `json:"match"`
+	Expression string          `json:"expression"`
+	Readings   []reading       `json:"readings"`
+	Faults     anteroom.Faults `json:"faults"`
 }
 
 type reading struct {
@@ -95,7 +95,7 @@ interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or
 		if err != nil {
 			return usageError{err}
 		}
-		a := answer{Expression: expression, Readings: []reading{}, Faults: []jsonFault{}}
+		a := answer{Expression: expression, Readings: []reading{}, Faults: anteroom.Faults{}}
 		e, err := rules.Compile(expression, lists)
 		faults, invalid := errors.AsType[anteroom.Faults](err)
 		if err == nil {
@@ -109,9 +109,7 @@ interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or
 		} else if !invalid {
 			return err
 		}
-		for _, f := range faults {
-			a.Faults = append(a.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
-		}
+		a.Faults = append(a.Faults, faults...)
 		return a.show(cmd.OutOrStdout(), form)
 	}
 	return cmd

@@ -156,7 +156,7 @@ func webhookTest(r *remote) *cobra.Command {
 		if err := c.Do(ctx, http.MethodPost, webhookPath(w)+"/test", nil, nil, &d); err != nil {
 			return d, err
 		}
-		if d.State != webhook.Delivered && d.Error != nil {
+		if d.State != anteroom.DeliveryDelivered && d.Error != nil {
 			return d, fmt.Errorf("the receiver of webhook %s did not accept the test: %s", w.Name, *d.Error)
 		}
 		return d, nil

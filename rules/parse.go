@@ -26,8 +26,8 @@ type parser struct {
 	fault  *anteroom.Fault
 }
 
-// value is a part of an expression with its kind and the node that makes it: one of b, n, s
-// and ip for the simple kinds.
+// value is a part of an expression, or what a name of the language stands for, with its kind and the node that makes it:
+// one of b, n, s and ip for the simple kinds.
 type value struct {
 	kind  kind
 	start int // where it stands
@@ -41,8 +41,8 @@ type value struct {
 	text    string
 	number  int64
 
-	array *array // arrayKind: the array; else: the array for each of whose elements the value stands
-	keyed func(key string) strArray
+	array *array                    // arrayKind: the array; else: the array for each of whose elements the value stands
+	keyed func(key string) strArray // mapKind: the array under a key
 }
 
 // each reports whether the value stands for each element of an array.
@@ -596,14 +596,15 @@ func (p *parser) operand() (value, bool) {
 }
 
 func (p *parser) field(name string, at int) (value, bool) {
-	f, ok := fieldOf(name)
+	v, ok := fieldOf(name)
 	if !ok {
 		p.at = at + len(name)
 		return value{}, p.failName(name, at)
 	}
-	v := value{kind: f.kind, b: f.b, n: f.n, s: f.s, ip: f.ip, keyed: f.keyed}
-	if f.kind == arrayKind {
-		v.array = &array{base: name, size: f.array, kind: strKind, s: f.array}
+	if v.kind == arrayKind {
+		named := *v.array
+		named.base = name
+		v.array = &named
 	}
 	return v, true
 }

@@ -52,11 +52,11 @@ func KindOf(err error) Kind {
 
 // Fault is one thing wrong with an input.
 type Fault struct {
-	Path    string // dotted path of the field, like "rooms[0].routes[1].host"
-	Problem string // what is wrong, with the value
-	Fix     string // what to write instead; may be empty
-	Line    int    // 1-based; 0 when there is no file
-	Column  int
+	Path    string `json:"path"`           // dotted path of the field, like "rooms[0].routes[1].host"
+	Problem string `json:"problem"`        // what is wrong, with the value
+	Fix     string `json:"fix,omitempty"`  // what to write instead; may be empty
+	Line    int    `json:"line,omitempty"` // 1-based; 0 when there is no file
+	Column  int    `json:"column,omitempty"`
 }
 
 func (f Fault) String() string {

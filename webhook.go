@@ -161,3 +161,25 @@ func webhookURL(text string) (problem, fix string) {
 	}
 	return "", ""
 }
+
+// States of a [Delivery].
+const (
+	DeliveryPending   = "pending"   // to be sent, or again
+	DeliveryDelivered = "delivered" // the receiver took it
+	DeliveryFailed    = "failed"    // it was given up
+)
+
+// Delivery is one message to one webhook.
+type Delivery struct {
+	ID        string    `json:"id"` // the same at every attempt
+	Type      string    `json:"type"`
+	Text      string    `json:"text"`
+	CreatedOn time.Time `json:"created_on"`
+	State     string    `json:"state"`
+	Attempts  int       `json:"attempts"`
+	Status    int       `json:"status,omitempty"`       // of the last answer; 0 when there was none
+	Error     string    `json:"error,omitempty"`        // why the last attempt failed
+	LastOn    time.Time `json:"last_on,omitzero"`       // of the last attempt
+	NextOn    time.Time `json:"next_on,omitzero"`       // of the next one, while pending
+	Millis    int64     `json:"milliseconds,omitempty"` // that the last attempt took
+}

@@ -130,16 +130,19 @@ const (
 
 // Query says which rows are wanted.
 type Query struct {
-	Rooms    []anteroom.RoomID // required; at most MaxQueryRooms
-	From, To time.Time         // rows that begin at or after From and before To
+	Rooms []anteroom.RoomID `json:"rooms"` // required; at most MaxQueryRooms
+	From  time.Time         `json:"from"`  // of the first rows that may begin
+	To    time.Time         `json:"to"`    // rows begin before it
 	// Every is the resolution; zero chooses the finest of which a room has at most MaxPoints rows between From
 	// and To, and all rooms together at most MaxAutoRows, or days.
-	Every Resolution
+	Every Resolution `json:"every,omitempty"`
 	// Summaries asks for these of every row. Histograms asks for these and the summaries, which costs
 	// more; Details for the maps of Row.
-	Summaries, Histograms, Details bool
+	Summaries  bool `json:"summaries,omitempty"`
+	Histograms bool `json:"histograms,omitempty"`
+	Details    bool `json:"details,omitempty"`
 	// Total asks for one row for each room instead, over all the time.
-	Total bool
+	Total bool `json:"total,omitempty"`
 }
 
 // Answer is what a Query found.

@@ -103,16 +103,6 @@ func (h *Histogram) Mean() time.Duration {
 // Max returns the longest duration; 0 if there are none.
 func (h *Histogram) Max() time.Duration { return h.Quantile(100) }
 
-// Each calls fn with each different duration, ascending, and how often it is there.
-func (h *Histogram) Each(fn func(d time.Duration, n int64)) {
-	if h.Count() == 0 {
-		return
-	}
-	for ms, n := range h.h.ForEachBucket {
-		fn(time.Duration(ms)*time.Millisecond, n)
-	}
-}
-
 // Summary returns the published quantiles.
 func (h *Histogram) Summary() (s Summary) {
 	if s.N = h.Count(); s.N > 0 {

@@ -17,7 +17,7 @@ func Authenticate(manager func(secret string, from netip.Addr, id string) (manag
 	if err != nil {
 		return manage.Caller{}, err
 	}
-	by, err := manager(secret, addressOf(r), id)
+	by, err := manager(secret, AddressOf(r), id)
 	if err != nil {
 		return manage.Caller{}, unknown(err)
 	}
@@ -68,8 +68,8 @@ func isToken(s string) bool {
 	return s != "" && len(s) <= most
 }
 
-// addressOf returns the address that the request came from.
-func addressOf(r *http.Request) netip.Addr {
+// AddressOf returns the address that the request came from.
+func AddressOf(r *http.Request) netip.Addr {
 	ap, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return ap.Addr().Unmap()
 }

@@ -27,16 +27,13 @@ type Route struct {
 	Write func(http.ResponseWriter, *Request) error
 }
 
-// Request is a request whose route was found and whose caller is known.
+// Request is a request whose route was found and whose caller is known. PathValue returns the
+// path's segment in the place of {name}.
 type Request struct {
 	*http.Request
-	By     manage.Caller
-	Query  url.Values
-	params map[string]string
+	By    manage.Caller
+	Query url.Values
 }
-
-// Param returns the path's segment in the place of {name}.
-func (r *Request) Param(name string) string { return r.params[name] }
 
 // Config is what a face needs.
 type Config struct {
@@ -68,7 +65,8 @@ type handler struct {
 	root *node
 }
 
-// node is the routes that share the beginning of their path.
+// node is the routes that share the beginning of their path. [http.ServeMux] refuses two paths that are published,
+// lists/{list}/items and lists/bulk_operations/{operation}: neither is more specific than the other.
 type node struct {
 	literals map[string]*node
 	any      *node  // a parameter's
@@ -92,26 +90,24 @@ func (n *node) child(segment string) *node {
 	return n.literals[segment]
 }
 
-// find returns the node of a path. A path with an escape that it does not need has none.
-func (h *handler) find(u *url.URL) (*node, map[string]string) {
-	if u.RawPath != "" || !strings.HasPrefix(u.Path, "/") {
-		return nil, nil
+// find returns the routes of a request's path, by method, and sets the parameters. A path with an escape that it
+// does not need has none.
+func (h *handler) find(r *http.Request) map[string]Route {
+	if r.URL.RawPath != "" || !strings.HasPrefix(r.URL.Path, "/") {
+		return nil
 	}
-	n, params := h.root, map[string]string{}
-	for segment := range strings.SplitSeq(u.Path[1:], "/") {
+	n := h.root
+	for segment := range strings.SplitSeq(r.URL.Path[1:], "/") {
 		next := n.literals[segment]
 		if next == nil {
 			if next = n.any; next == nil || segment == "" || segment == "." || segment == ".." {
-				return nil, nil
+				return nil
 			}
-			params[next.name] = segment
+			r.SetPathValue(next.name, segment)
 		}
 		n = next
 	}
-	if n.routes == nil {
-		return nil, nil
-	}
-	return n, params
+	return n.routes
 }
 
 // ServeHTTP finds the route, authenticates the caller, and then lets the operation read the body.
@@ -129,18 +125,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error {
-	n, params := h.find(r.URL)
-	if n == nil {
+	routes := h.find(r)
+	if routes == nil {
 		return Refuse(http.StatusNotFound, CodeNoRoute, "No route for that URI")
 	}
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	route, ok := n.routes[method]
+	route, ok := routes[method]
 	if !ok {
-		p := Refuse(http.StatusMethodNotAllowed, CodeMethod, "Method not allowed: this path has "+strings.Join(slices.Sorted(maps.Keys(n.routes)), ", "))
-		p.Header = [2]string{"Allow", strings.Join(slices.Sorted(maps.Keys(n.routes)), ", ")}
+		allowed := strings.Join(slices.Sorted(maps.Keys(routes)), ", ")
+		p := Refuse(http.StatusMethodNotAllowed, CodeMethod, "Method not allowed: this path has "+allowed)
+		p.Header = [2]string{"Allow", allowed}
 		return p
 	}
 	by, err := Authenticate(h.Authenticate, r, id)
@@ -151,7 +148,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return Query("query", "cannot be read", "write it like ?page=1&per_page=25")
 	}
-	req := &Request{Request: r, By: by, Query: query, params: params}
+	req := &Request{Request: r, By: by, Query: query}
 	if route.Do == nil {
 		return route.Write(w, req)
 	}

@@ -32,7 +32,7 @@ const secret = "a-secret-of-some-length-0123456789-abcdef"
 // face is a handler with a few routes whose operations answer what they were asked.
 func face() http.Handler {
 	echo := func(r *Request) (Answer, error) {
-		return Answer{Result: Members{{"a", r.Param("a")}, {"b", r.Param("b")}, {"by", r.By.Name}}, ETag: `"1"`}, nil
+		return Answer{Result: Members{{"a", r.PathValue("a")}, {"b", r.PathValue("b")}, {"by", r.By.Name}}, ETag: `"1"`}, nil
 	}
 	fail := func(err error) func(*Request) (Answer, error) {
 		return func(*Request) (Answer, error) { return Answer{}, err }

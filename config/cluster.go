@@ -37,9 +37,6 @@ type ClusterTLS struct {
 	CA   string `key:"ca" file:"true" doc:"PEM file with the only authority whose certificates are trusted."`
 }
 
-// On reports whether certificates are given.
-func (t ClusterTLS) On() bool { return t.Cert != "" }
-
 // ClusterNATS is the key "cluster.nats".
 type ClusterNATS struct {
 	URL               []string `key:"url" doc:"Servers of this site, like nats://10.0.0.1:4222."`

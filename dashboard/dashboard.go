@@ -129,7 +129,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) error {
 	}
 	by, err := d.authenticate(strings.TrimSpace(body.Token), r)
 	if err != nil {
-		d.Log.Warn("a login to the dashboard failed", "address", addressOf(r), "error", err)
+		d.Log.Warn("a login to the dashboard failed", "address", api.AddressOf(r), "error", err)
 		return err
 	}
 	// A link of somebody else's must not put a person to work under another token.
@@ -204,7 +204,7 @@ func (d *Dashboard) who(r *http.Request) (session, manage.Caller, error) {
 func (d *Dashboard) authenticate(secret string, r *http.Request) (manage.Caller, error) {
 	var random [16]byte
 	rand.Read(random[:])
-	by, err := d.Authenticate(secret, addressOf(r), hex.EncodeToString(random[:]))
+	by, err := d.Authenticate(secret, api.AddressOf(r), hex.EncodeToString(random[:]))
 	switch {
 	case errors.Is(err, manage.ErrTooManyFailures):
 		p := api.Refuse(http.StatusTooManyRequests, api.CodeThrottled, "Please wait a minute: there were "+manage.ErrTooManyFailures.Error())
@@ -214,9 +214,4 @@ func (d *Dashboard) authenticate(secret string, r *http.Request) (manage.Caller,
 		return by, api.Refuse(http.StatusUnauthorized, api.CodeDenied, "Invalid token, or not allowed from this address")
 	}
 	return by, err
-}
-
-func addressOf(r *http.Request) netip.Addr {
-	ap, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return ap.Addr().Unmap()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own"
 	"github.com/anteroom/anteroom/api/rest"
 	"github.com/anteroom/anteroom/cluster/memlink"
@@ -128,7 +129,7 @@ func (w *world) login(token string) string {
 // admin is who makes what tests need.
 func (w *world) admin() manage.Caller {
 	w.Helper()
-	by, err := w.manage.Authenticate(adminToken, addressOf(request("GET", "/", "")), "test")
+	by, err := w.manage.Authenticate(adminToken, api.AddressOf(request("GET", "/", "")), "test")
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -155,14 +155,14 @@ func (d *Dashboard) signedIn(w http.ResponseWriter, r *http.Request) error {
 	d.sessions.end(sessionID(r))
 	session, _ := d.sessions.begin(secret)
 	http.SetCookie(w, cookie(r, session, int(sessionLife/time.Second)))
-	d.Log.Info("sign-in to the dashboard", "person", who.Name, "address", addressOf(r))
+	d.Log.Info("sign-in to the dashboard", "person", who.Name, "address", api.AddressOf(r))
 	leave(w, "/")
 	return nil
 }
 
 // signInFailed goes back to the page, which says why. The log says more.
 func (d *Dashboard) signInFailed(w http.ResponseWriter, r *http.Request, text string, err error) error {
-	d.Log.Warn("a sign-in to the dashboard failed", "address", addressOf(r), "reason", text, "error", err)
+	d.Log.Warn("a sign-in to the dashboard failed", "address", api.AddressOf(r), "reason", text, "error", err)
 	leave(w, "/?sign_in_failed="+url.QueryEscape(text))
 	return nil
 }

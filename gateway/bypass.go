@@ -17,33 +17,19 @@ type Crawlers interface {
 	Verified(addr netip.Addr, userAgent string) bool
 }
 
-// Why a request bypassed its room; index of Stats.Bypassed.
-const (
-	BypassByRule = iota
-	BypassByCrawler
-	BypassInShadow // the room has decided otherwise
-	BypassReasons
-)
-
-// bypassOf are the reasons as they are recorded.
-var bypassOf = [BypassReasons]analytics.Bypass{BypassByRule: analytics.ByRule, BypassByCrawler: analytics.ByCrawler, BypassInShadow: analytics.InShadow}
-
-// BypassWords name the reasons in metrics.
-var BypassWords = [BypassReasons]string{"rule", "crawler", "shadow"}
-
 // passes reports whether the request bypasses its room, and why. The ask is the page's
 // question that the request holds; the rules see the request without it.
 //
 // A room covers a request when any reading of its path lies inside. The exception has to hold
 // for every reading: an origin may take any of them for what was meant.
-func (x *exchange) passes(ask int) (reason int, yes bool) {
+func (x *exchange) passes(ask int) (reason analytics.Bypass, yes bool) {
 	s, r, rm := x.s, x.r, x.room
 	if rm.rules == nil && !rm.crawlers {
 		return 0, false
 	}
 	crawler := s.Crawlers != nil && s.Crawlers.Verified(x.client, x.userAgent())
 	if crawler && rm.crawlers {
-		return BypassByCrawler, true
+		return analytics.ByCrawler, true
 	}
 	if rm.rules == nil {
 		return 0, false
@@ -78,14 +64,13 @@ func (x *exchange) passes(ask int) (reason int, yes bool) {
 			return 0, false
 		}
 	}
-	return BypassByRule, true
+	return analytics.ByRule, true
 }
 
 // bypass sends the request on as if there were no room: no ticket is read or given, nothing is
 // counted but the bypass itself, and there is no proof of an admission that was none.
-func (x *exchange) bypass(reason int) {
-	x.g.count.bypassed[reason].Add(1)
-	x.room.door.Recorder().Bypassed(bypassOf[reason])
+func (x *exchange) bypass(reason analytics.Bypass) {
+	x.room.door.Recorder().Bypassed(reason)
 	if v := x.verdict(); v != nil {
 		v.decided(anteroom.Pass) // whatever the room has decided
 	}

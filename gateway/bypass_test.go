@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -145,11 +146,12 @@ func TestBypassInEveryState(t *testing.T) {
 				}
 			}
 			stats := w.gw.Stats()
-			if stats.Bypassed != [BypassReasons]uint64{BypassByRule: 6, BypassByCrawler: 2} {
-				t.Errorf("counted as bypassed: %v", stats.Bypassed)
+			total := w.recorded()
+			if total.Bypassed != [3]int64{analytics.ByRule: 6, analytics.ByCrawler: 2} {
+				t.Errorf("counted as bypassed: %v", total.Bypassed)
 			}
-			if stats.Decisions != [Verdicts][Reasons]uint64{} || stats.Tickets != [TicketResults]uint64{} || stats.Uncovered != 0 || stats.Gate.Sum != 0 {
-				t.Errorf("counted elsewhere: %+v", stats)
+			if len(total.TicketRefusals) != 0 || stats.Uncovered != 0 || stats.Gate.Count != 0 {
+				t.Errorf("counted elsewhere: %+v, %+v", stats, total)
 			}
 			after := w.room.Status()
 			if after.ActiveUsers != before.ActiveUsers || after.Waiting != before.Waiting || after.Dormant != before.Dormant || after.AdmittedLastMin != before.AdmittedLastMin {
@@ -161,7 +163,7 @@ func TestBypassInEveryState(t *testing.T) {
 			if in := len(w.origin.requests()) > n; in != admits {
 				t.Errorf("another request: at the origin %v, status %d", in, res.StatusCode)
 			}
-			if w.gw.Stats().Bypassed != stats.Bypassed {
+			if w.recorded().Bypassed != total.Bypassed {
 				t.Error("the other request counts as bypassed")
 			}
 		})
@@ -264,7 +266,7 @@ func TestBypassNeedsEveryReading(t *testing.T) {
 		}
 	}
 	// The absolute form is the same request.
-	if status := w.rawOne("GET http://" + testHost + "/x HTTP/1.1\nHost: " + testHost + "\nConnection: close\n\n"); status != 200 || w.gw.Stats().Bypassed[BypassByRule] != 1 {
+	if status := w.rawOne("GET http://" + testHost + "/x HTTP/1.1\nHost: " + testHost + "\nConnection: close\n\n"); status != 200 || w.recorded().Bypassed[analytics.ByRule] != 1 {
 		t.Errorf("absolute form: status %d", status)
 	}
 }
@@ -352,8 +354,8 @@ func TestAsksOfWhoPasses(t *testing.T) {
 	if res, _ = w.do("POST", "/open?__anteroom=status", nil); res.StatusCode != 405 {
 		t.Errorf("POST: %d", res.StatusCode)
 	}
-	if n, m := len(w.origin.requests()), len(w.door.seen()); n != 0 || m != 0 || w.gw.Stats().Bypassed != [BypassReasons]uint64{} {
-		t.Errorf("%d at the origin, %d at the door, %v counted", n, m, w.gw.Stats().Bypassed)
+	if n, m := len(w.origin.requests()), len(w.door.seen()); n != 0 || m != 0 || w.recorded().Bypassed != [3]int64{} {
+		t.Errorf("%d at the origin, %d at the door, %v counted", n, m, w.recorded().Bypassed)
 	}
 	if res, body = w.do("GET", "/other?__anteroom=status", cookie); !strings.HasPrefix(body, `{"admitted":false`) || len(w.door.seen()) != 1 {
 		t.Errorf("where no rule matches: %d %.60q", res.StatusCode, body)
@@ -367,8 +369,8 @@ func TestPreflightsThatBypass(t *testing.T) {
 			t.Fatalf("status %d", res.StatusCode)
 		}
 	}
-	if s := w.gw.Stats(); s.Bypassed[BypassByRule] != 10 || s.Preflights != 0 {
-		t.Errorf("bypassed %v, preflights %d", s.Bypassed, s.Preflights)
+	if s, total := w.gw.Stats(), w.recorded(); total.Bypassed[analytics.ByRule] != 10 || s.Preflights != 0 {
+		t.Errorf("bypassed %v, preflights %d", total.Bypassed, s.Preflights)
 	}
 }
 
@@ -395,7 +397,7 @@ func TestTunnelThatBypasses(t *testing.T) {
 	if io.WriteString(c, "still\n"); !readsLine(br, "still\n") {
 		t.Error("the tunnel has ended with somebody's session")
 	}
-	if n := len(w.door.seen()); n != 0 || w.gw.Stats().Bypassed[BypassByRule] != 1 || w.gw.Stats().Tunnels != 1 {
+	if n := len(w.door.seen()); n != 0 || w.recorded().Bypassed[analytics.ByRule] != 1 || w.gw.Stats().Tunnels != 1 {
 		t.Errorf("%d visits, %+v", n, w.gw.Stats())
 	}
 }

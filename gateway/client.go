@@ -40,29 +40,15 @@ func containsAddr(in []netip.Prefix, a netip.Addr) bool {
 // passes the other on as the client sent it.
 func (s *setup) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	client := peer
+	header, comma := "X-Forwarded-For", func(line string) int { return strings.LastIndexByte(line, ',') }
+	node := func(entry string) string { return entry }
 	if s.ForwardedHeader {
-		for _, line := range slices.Backward(h["Forwarded"]) {
-			for {
-				i := lastComma(line)
-				a, ok := parseHop(forParam(line[i+1:]))
-				if !ok {
-					return client
-				}
-				if client = a; !s.isTrusted(a) {
-					return client
-				}
-				if i < 0 {
-					break
-				}
-				line = line[:i]
-			}
-		}
-		return client
+		header, comma, node = "Forwarded", lastComma, forParam
 	}
-	for _, line := range slices.Backward(h["X-Forwarded-For"]) {
+	for _, line := range slices.Backward(h[header]) {
 		for {
-			i := strings.LastIndexByte(line, ',')
-			a, ok := parseHop(line[i+1:])
+			i := comma(line)
+			a, ok := parseHop(node(line[i+1:]))
 			if !ok {
 				return client
 			}

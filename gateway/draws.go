@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -257,48 +256,27 @@ func (x *exchange) serveIDs(d draw) {
 	h["Content-Type"] = []string{"application/octet-stream"}
 	h["Cache-Control"] = []string{"public, max-age=31536000, immutable"}
 	h["Etag"] = []string{`"` + d.Entries + `"`}
-	body := &idReader{ids: d.shuffle.IDs}
+	body := idReader(d.shuffle.IDs)
 	// 64 KiB a second is what a slow line brings.
 	http.NewResponseController(x.w).SetWriteDeadline(x.start.Add(x.s.Timeouts.Page + time.Duration(body.size())*time.Second/(64<<10)))
-	http.ServeContent(x.w, x.r, "", time.Time{}, body)
+	http.ServeContent(x.w, x.r, "", time.Time{}, io.NewSectionReader(body, 0, body.size()))
 }
 
 // idReader reads ids one behind the other.
-type idReader struct {
-	ids []anteroom.ID
-	at  int64
-}
+type idReader []anteroom.ID
 
-func (r *idReader) size() int64 { return int64(len(r.ids)) * int64(len(anteroom.ID{})) }
+func (r idReader) size() int64 { return int64(len(r)) * int64(len(anteroom.ID{})) }
 
-// Read implements io.Reader.
-func (r *idReader) Read(p []byte) (n int, err error) {
+// ReadAt implements io.ReaderAt.
+func (r idReader) ReadAt(p []byte, at int64) (n int, err error) {
 	for n < len(p) {
-		if r.at >= r.size() {
-			if n == 0 {
-				return 0, io.EOF
-			}
-			return n, nil
+		if at >= r.size() {
+			return n, io.EOF
 		}
-		c := copy(p[n:], r.ids[r.at/16][r.at%16:])
-		n, r.at = n+c, r.at+int64(c)
+		c := copy(p[n:], r[at/16][at%16:])
+		n, at = n+c, at+int64(c)
 	}
 	return n, nil
-}
-
-// Seek implements io.Seeker.
-func (r *idReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size()
-	}
-	if offset < 0 {
-		return 0, errors.New("gateway: a place before the first id")
-	}
-	r.at = offset
-	return offset, nil
 }
 
 // receipt answers a visitor's question for the shuffle that the own ticket takes or took

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -55,7 +56,7 @@ func (x *exchange) gate() {
 		x.forward()
 	case anteroom.Wait, anteroom.Refuse:
 		if rm.Shadow {
-			x.bypass(BypassInShadow)
+			x.bypass(analytics.InShadow)
 			return
 		}
 		x.turnAway(rm, false)
@@ -77,7 +78,7 @@ func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
 
 func (x *exchange) decided() {
 	took := time.Since(x.start)
-	x.g.count.decided(x.decision, took)
+	x.g.count.gate.Observe(took)
 	if v := x.verdict(); v != nil {
 		v.decided(x.decision.Verdict)
 	}
@@ -93,7 +94,6 @@ func (x *exchange) visit() anteroom.Visit {
 	stale := uint64(0) // bit i: tickets[i] was sealed by an old key
 	eachCookie(r.Header["Cookie"], rm.scope.Name, func(value string) {
 		o, result := x.open(value)
-		x.g.count.tickets[min(int(result), TicketResults-1)].Add(1)
 		if result != ticket.OK {
 			if result != ticket.Absent {
 				rm.door.Recorder().RefusedTicket(result.String())

@@ -35,7 +35,6 @@ package gateway
 
 import (
 	"crypto/rand"
-	"crypto/tls"
 	"encoding/hex"
 	"log/slog"
 	"net/http"
@@ -125,8 +124,6 @@ type Config struct {
 	PreflightsPerSecond int
 	// Timeouts of the origins' side.
 	Timeouts Timeouts
-	// OriginTLS is for https origins; nil means the system's roots.
-	OriginTLS *tls.Config
 	// NoFastPath leaves all connections to net/http. Otherwise package h1 serves the plain requests of visitors, and
 	// those to origins.
 	NoFastPath bool

@@ -230,7 +230,8 @@ func newWorld(t *testing.T, decide func(anteroom.Visit) anteroom.Decision, opts 
 		o(w, &cfg)
 	}
 	w.room = cfg.Rooms[0].WithDefaults()
-	w.door = &programmed{decide: decide, ended: make(chan struct{}), touched: make(chan struct{}, 8), in: w.room.Settings}
+	w.door = &programmed{decide: decide, ended: make(chan struct{}), touched: make(chan struct{}, 8), in: w.room.Settings,
+		recorder: analytics.NewRecorder(w.room.ID, 1, func() anteroom.Time { return anteroom.TimeOf(time.Now()) })}
 	w.gw = build(t, cfg, map[anteroom.RoomID]*programmed{w.room.ID: w.door})
 	w.front = httptest.NewUnstartedServer(w.gw)
 	w.front.EnableHTTP2 = true
@@ -376,4 +377,10 @@ func (w *world) rawOne(bytes string) int {
 		return 0
 	}
 	return all[0].StatusCode
+}
+
+// recorded is what the room has counted.
+func (w *world) recorded() *analytics.Totals {
+	total := w.gw.live.Load().rooms[0].door.Recorder().Totals()
+	return &total
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/ticket"
 )
 
 // shown is a log that a test can read while it is written.
@@ -124,7 +121,7 @@ func TestStats(t *testing.T) {
 	w.do("GET", "/", header("Cookie", "__cfwaitingroom=x"))
 	w.do("GET", "/", func(r *http.Request) { r.Host = "open.example.com"; r.Header.Set("Forwarded", "for=x") })
 	s := w.gw.Stats()
-	if s.Requests != 4 || s.Decisions[anteroom.Wait][anteroom.ReasonLine] != 2 || s.Uncovered != 1 || s.ForeignHops != 1 || s.Tickets[ticket.Malformed] != 1 {
+	if s.Requests != 4 || s.Gate.Count != 2 || s.Uncovered != 1 || s.ForeignHops != 1 || w.recorded().TicketRefusals["malformed"] != 1 {
 		t.Errorf("%+v", s)
 	}
 	refused := 0

@@ -107,7 +107,7 @@ func TestRoomHearsOfItsOrigin(t *testing.T) {
 		}
 	}
 	hears("that the origin is down", func(f engine.OriginFacts) bool { return f.Known && f.Down })
-	if sites := w.gw.Origins(); sites[0].Healthy() || sites[0].Origins[0].Failed != ejectAfter {
+	if sites := w.gw.Origins(); sites[0].Origins[0].Healthy || sites[0].Origins[0].Failed != ejectAfter {
 		t.Errorf("origins are shown as %+v", sites)
 	}
 	l, err := net.Listen("tcp", address)

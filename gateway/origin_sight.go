@@ -113,11 +113,6 @@ type SiteStatus struct {
 	Origins []OriginStatus
 }
 
-// Healthy reports whether any of the origins is.
-func (s SiteStatus) Healthy() bool {
-	return slices.ContainsFunc(s.Origins, func(o OriginStatus) bool { return o.Healthy })
-}
-
 // LookAtOrigins dials all origins that have no health check, so that [Gateway.Origins] knows of those that nobody has asked for
 // anything since they ended. It returns within 6 s, and earlier if ctx ends.
 func (g *Gateway) LookAtOrigins(ctx context.Context) {

@@ -74,7 +74,7 @@ func rolePlayed(name, argument string) (server, []string) {
 		return bare(make([]byte, 1<<10)), nil
 	case "plain", "plain-fast":
 		to := &url.URL{Scheme: "http", Host: argument}
-		base := newTransport(Timeouts{}.withDefaults(), nil)
+		base := newTransport(Timeouts{}.withDefaults())
 		var way http.RoundTripper = base
 		if name == "plain-fast" {
 			way = h1.Over(base)

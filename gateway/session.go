@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 )
 
 // FindSession returns the ticket of the session that the header Authorization names.
@@ -27,7 +28,7 @@ func (x *exchange) gateSession() {
 		return
 	}
 	if x.room.Shadow {
-		x.bypass(BypassInShadow)
+		x.bypass(analytics.InShadow)
 		return
 	}
 	x.g.count.refuse(http.StatusUnauthorized)

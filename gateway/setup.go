@@ -203,10 +203,10 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	if old != nil && old.Timeouts == s.Timeouts && old.OriginTLS == s.OriginTLS {
+	if old != nil && old.Timeouts == s.Timeouts {
 		s.transport, s.fast = old.transport, old.fast
 	} else {
-		s.transport = newTransport(s.Timeouts, s.OriginTLS)
+		s.transport = newTransport(s.Timeouts)
 		s.fast = h1.Over(s.transport)
 	}
 	return s, nil

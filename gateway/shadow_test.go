@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -46,9 +47,9 @@ func TestShadowShowsNobodyThePage(t *testing.T) {
 			if v := w.door.seen(); len(v) != 1 || !v[0].NoHold {
 				t.Errorf("the room saw %+v", v)
 			}
-			s := w.gw.Stats()
-			if s.Bypassed != [BypassReasons]uint64{BypassInShadow: 1} || s.Decisions[anteroom.Wait][anteroom.ReasonLine]+s.Decisions[anteroom.Refuse][anteroom.ReasonNotJoining]+s.Decisions[anteroom.Refuse][anteroom.ReasonReject] != 1 {
-				t.Errorf("counted: bypassed %v, decisions %v", s.Bypassed, s.Decisions)
+			s, total := w.gw.Stats(), w.recorded()
+			if total.Bypassed != [3]int64{analytics.InShadow: 1} || s.Gate.Count != 1 {
+				t.Errorf("counted: bypassed %v, decisions %d", total.Bypassed, s.Gate.Count)
 			}
 		})
 	}
@@ -60,7 +61,7 @@ func TestShadowNeedsNoSession(t *testing.T) {
 	if res, body := w.do("GET", "/cart", nil); res.StatusCode != 200 || body != "origin" || res.Header["Set-Cookie"] != nil {
 		t.Errorf("%d %q", res.StatusCode, body)
 	}
-	if n := w.gw.Stats().Bypassed[BypassInShadow]; n != 1 || len(w.door.seen()) != 0 {
+	if n := w.recorded().Bypassed[analytics.InShadow]; n != 1 || len(w.door.seen()) != 0 {
 		t.Errorf("%d bypassed, the room saw %+v", n, w.door.seen())
 	}
 }

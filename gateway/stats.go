@@ -4,24 +4,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 )
 
-// Stats are a gateway's figures since it was made. Everything but InFlight, Waiting, Streams and Tunnels only
+// Stats are a gateway's figures since it was made; what it has decided, the recorders of its rooms count. Everything but InFlight, Waiting, Streams and Tunnels only
 // grows.
 type Stats struct {
-	// Decisions by verdict and reason; index with the anteroom constants.
-	Decisions [Verdicts][Reasons]uint64
-	// Tickets by what opening them said; index with ticket.Result.
-	Tickets [TicketResults]uint64
 	// Refused requests by the status they got; index with RefusedStatus.
 	Refused [len(refusedStatus)]uint64
 	// OriginErrors by what went wrong; index with the OriginError constants.
 	OriginErrors [OriginErrorKinds]uint64
-
-	// Bypassed are requests that no room saw, by why; index with the Bypass constants.
-	Bypassed [BypassReasons]uint64
 
 	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
 	// constants.
@@ -62,13 +54,6 @@ type Example struct {
 	TraceID string
 }
 
-// Sizes of the arrays in Stats, with room to grow.
-const (
-	Verdicts      = 4
-	Reasons       = 32
-	TicketResults = 16
-)
-
 // What is left of a pass that comes here.
 const (
 	PassFresh = iota // more than half: an edge that verifies passes would not send it here, but for what Anteroom has to see
@@ -99,11 +84,8 @@ var refusedStatus = [...]int{0, 400, 405, 413, 414, 421, 429, 431, 503, 508}
 func RefusedStatus(i int) int { return refusedStatus[i] }
 
 type counters struct {
-	decisions    [Verdicts][Reasons]atomic.Uint64
-	tickets      [TicketResults]atomic.Uint64
 	refused      [len(refusedStatus)]atomic.Uint64
 	originErrors [OriginErrorKinds]atomic.Uint64
-	bypassed     [BypassReasons]atomic.Uint64
 	shared       [SharedActions]atomic.Uint64
 	passesShown  [PassStates]atomic.Uint64
 	questions    [len(EdgeKinds)]atomic.Uint64
@@ -113,13 +95,6 @@ type counters struct {
 
 	gate, origin               analytics.Buckets
 	gateExample, originExample atomic.Pointer[Example]
-}
-
-func (c *counters) decided(d anteroom.Decision, took time.Duration) {
-	if int(d.Verdict) < Verdicts && int(d.Reason) < Reasons {
-		c.decisions[d.Verdict][d.Reason].Add(1)
-	}
-	c.gate.Observe(took)
 }
 
 func (c *counters) refuse(status int) {
@@ -140,33 +115,18 @@ func (g *Gateway) Stats() Stats {
 		ForeignHops: c.foreignHops.Load(), Requests: c.requests.Load(), LogSuppressed: c.logSuppressed.Load(), RulesExhausted: c.rulesExhausted.Load(),
 		InFlight: c.inFlight.Load(), Waiting: c.waiting.Load(), Streams: c.streams.Load(), Tunnels: c.tunnels.Load(),
 	}
-	for v := range c.decisions {
-		for r := range c.decisions[v] {
-			s.Decisions[v][r] = c.decisions[v][r].Load()
-		}
-	}
-	for i := range c.tickets {
-		s.Tickets[i] = c.tickets[i].Load()
-	}
-	for i := range c.refused {
-		s.Refused[i] = c.refused[i].Load()
-	}
-	for i := range c.originErrors {
-		s.OriginErrors[i] = c.originErrors[i].Load()
-	}
-	for i := range c.bypassed {
-		s.Bypassed[i] = c.bypassed[i].Load()
-	}
-	for i := range c.shared {
-		s.SharedSessions[i] = c.shared[i].Load()
-	}
-	for i := range c.passesShown {
-		s.PassesShown[i] = c.passesShown[i].Load()
-	}
-	for i := range c.questions {
-		s.Questions[i] = c.questions[i].Load()
-	}
+	load(s.Refused[:], c.refused[:])
+	load(s.OriginErrors[:], c.originErrors[:])
+	load(s.SharedSessions[:], c.shared[:])
+	load(s.PassesShown[:], c.passesShown[:])
+	load(s.Questions[:], c.questions[:])
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()
 	return s
+}
+
+func load(to []uint64, from []atomic.Uint64) {
+	for i := range from {
+		to[i] = from[i].Load()
+	}
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -52,13 +51,12 @@ func (t Timeouts) withDefaults() Timeouts {
 // request above that. It speaks HTTP/1.1 only (Go's HTTP/2 client took malformed framing
 // headers of a response, CVE-2026-78660), reads no proxy from the environment, and leaves
 // Accept-Encoding and bodies as they are.
-func newTransport(t Timeouts, tlsConfig *tls.Config) *http.Transport {
+func newTransport(t Timeouts) *http.Transport {
 	dialer := &net.Dialer{Timeout: t.Dial, KeepAlive: 30 * time.Second}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		DialContext:           dialer.DialContext,
-		TLSClientConfig:       tlsConfig,
 		TLSHandshakeTimeout:   t.Dial,
 		ResponseHeaderTimeout: t.ResponseHeader,
 		ExpectContinueTimeout: time.Second,

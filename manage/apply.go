@@ -200,19 +200,18 @@ func (a *applying) lists() error {
 // order brings everything into its order, as a start does.
 func (a *applying) order() {
 	s := a.next
-	slices.SortFunc(s.tokens, tokenOrder)
-	slices.SortFunc(s.hooks, webhookOrder)
-	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
+	slices.SortFunc(s.tokens, byBirth)
+	slices.SortFunc(s.hooks, byBirth)
+	slices.SortFunc(s.lists, byBirth)
 	if !a.moved {
 		return
 	}
 	s.rooms = slices.Clone(s.rooms)
-	order := byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) })
 	slices.SortStableFunc(s.rooms, func(a, b *Served) int {
 		if a.File || b.File {
 			return cmp.Compare(rank(a), rank(b)) // those of the file stay as they are
 		}
-		return order(a, b)
+		return byBirth(a, b)
 	})
 	s.orderZones()
 }

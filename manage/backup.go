@@ -188,9 +188,12 @@ func (b *backupWriter) end() error {
 
 // Restored says what a restore has brought.
 type Restored struct {
-	Made                        time.Time // when the backup was made
-	Zones, Rooms, Lists, Tokens int
-	Keys                        bool // ticket keys were in it and are in force
+	Made   time.Time `json:"made" doc:"When the backup was made."`
+	Zones  int       `json:"zones"`
+	Rooms  int       `json:"rooms"`
+	Lists  int       `json:"lists"`
+	Tokens int       `json:"tokens"`
+	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, which are now in force."`
 }
 
 // backup is what Restore has read, checked for itself.
@@ -220,7 +223,7 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 			return Restored{}, err
 		}
 	}
-	out := Restored{Made: b.header.Made, Keys: b.keys != nil}
+	out := Restored{Made: b.header.Made.UTC(), Keys: b.keys != nil}
 	err = m.changeWithin(ctx, restoreTime, by, func(t *tx) error {
 		return t.restore(b, &out)
 	})
@@ -271,7 +274,7 @@ func (t *tx) restore(b backup, out *Restored) error {
 		// As it is now: whoever has changed its secret since must not lose it, nor get the old
 		// one back.
 		all := put(next.tokens, own, func(o *token) bool { return o.ID == own.ID })
-		slices.SortFunc(all, tokenOrder)
+		slices.SortFunc(all, byBirth)
 		next.setTokens(all)
 	}
 	if len(next.hooks) > anteroom.MaxWebhooks {
@@ -325,67 +328,55 @@ func (t *tx) restore(b backup, out *Restored) error {
 // checkRestored finds what no operation would have made: names and ids go into paths, logs and
 // files of others. The content of rooms and lists is checked apart.
 func (s *State) checkRestored() error {
-	seen := map[string]bool{}
-	once := func(kind, id string) error {
-		if !isID(id) {
-			return fmt.Errorf("%.64q is not the id of a %s", id, kind)
-		}
-		if seen[kind+id] {
-			return fmt.Errorf("there are two of the %s %s", kind, id)
-		}
-		seen[kind+id] = true
-		return nil
-	}
+	type named struct{ kind, id string }
+	var all []named
+	zones := map[string]bool{}
 	for _, z := range s.zones {
 		if !z.stored {
 			continue
 		}
-		if err := once("zone", string(z.ID)); err != nil {
-			return err
-		}
-		if _, err := zoneName(z.Name); err != nil || seen["name"+z.Name] {
+		if _, err := zoneName(z.Name); err != nil || zones[z.Name] {
 			return fmt.Errorf("%.80q cannot be a zone's name, or is another's, too", z.Name)
 		}
-		seen["name"+z.Name] = true
+		zones[z.Name] = true
+		all = append(all, named{"zone", string(z.ID)})
 	}
 	for _, r := range s.rooms {
 		if r.File {
 			continue
 		}
-		if err := once("waiting room", string(r.ID)); err != nil {
-			return err
-		}
+		all = append(all, named{"waiting room", string(r.ID)})
 		for _, e := range r.Events {
-			if err := once("event", string(e.ID)); err != nil {
-				return err
-			}
+			all = append(all, named{"event", string(e.ID)})
 		}
 		for _, rule := range r.Rules {
-			if err := once("rule", string(rule.ID)); err != nil {
-				return err
-			}
+			all = append(all, named{"rule", string(rule.ID)})
 		}
 	}
 	for _, l := range s.lists {
-		if err := once("list", string(l.ID)); err != nil {
-			return err
-		}
+		all = append(all, named{"list", string(l.ID)})
 	}
 	for _, t := range s.tokens {
-		if err := once("token", string(t.ID)); err != nil {
-			return err
-		}
 		if err := (TokenSpec{Name: t.Name, Grants: t.Grants, Networks: t.Networks}).check(time.Time{}); err != nil || len(t.Secrets) == 0 {
-			return fmt.Errorf("the token %s is not one that was made here: %w", t.ID, err)
+			return fmt.Errorf("the token %.64q is not one that was made here: %w", t.ID, err)
 		}
+		all = append(all, named{"token", string(t.ID)})
 	}
 	for _, w := range s.hooks {
-		if err := once("webhook", string(w.Webhook.ID)); err != nil {
-			return err
-		}
 		if f := w.Webhook.Check(); len(f) > 0 || len(w.Secrets) == 0 {
-			return fmt.Errorf("the webhook %s is not one that was made here: %w", w.Webhook.ID, f.Err())
+			return fmt.Errorf("the webhook %.64q is not one that was made here: %w", w.Webhook.ID, f.Err())
 		}
+		all = append(all, named{"webhook", string(w.Webhook.ID)})
+	}
+	seen := map[named]bool{}
+	for _, one := range all {
+		if !isID(one.id) {
+			return fmt.Errorf("%.64q is not the id of a %s", one.id, one.kind)
+		}
+		if seen[one] {
+			return fmt.Errorf("there are two of the %s %s", one.kind, one.id)
+		}
+		seen[one] = true
 	}
 	return nil
 }

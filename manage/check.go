@@ -63,16 +63,8 @@ func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[stri
 		}
 		c := cmp.Or(here[html], known[html])
 		if c == nil {
-			t, err := page.Compile(html)
-			if more, ok := errors.AsType[anteroom.Faults](err); ok {
-				for _, f := range more {
-					f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
-					f.Path, f.Line, f.Column = at+f.Path, 0, 0
-					faults = append(faults, f)
-				}
-			} else if err != nil {
-				faults = append(faults, anteroom.Fault{Path: at + "custom_page_html", Problem: err.Error()})
-			}
+			t, wrong := page.CompileAt(at, html)
+			faults = append(faults, wrong...)
 			c = &custom{pageKey(html), html, t}
 		}
 		here[html] = c

@@ -84,16 +84,16 @@ func (m *Manager) Revoke(ctx context.Context, by Caller, zone anteroom.ZoneID, r
 	return d.Revoke(ctx, room, visitor)
 }
 
-// Shuffle returns the record of an event's shuffle. The record is public to everyone who knows the room and the event,
+// Shuffle returns the shuffle of an event's occurrence. It is public to everyone who knows the room and the event,
 // so it takes no caller.
-func (m *Manager) Shuffle(room anteroom.RoomID, event anteroom.EventID, number int) (ShuffleRecord, error) {
+func (m *Manager) Shuffle(room anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, error) {
 	d, err := m.doors()
 	if err != nil {
-		return ShuffleRecord{}, err
+		return nil, err
 	}
-	rec, ok, err := d.Shuffle(room, event, number)
+	sh, ok, err := d.Shuffle(room, event, number)
 	if err == nil && !ok {
 		err = notFound("shuffle of the event", string(event))
 	}
-	return rec, err
+	return sh, err
 }

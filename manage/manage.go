@@ -96,8 +96,8 @@ type Doors interface {
 	Find(ctx context.Context, id anteroom.RoomID, reference string) ([]Visitor, error)
 	// Revoke ends a session, and reports whether there was one.
 	Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.ID) (bool, error)
-	// Shuffle returns the record of an event's shuffle, and whether there is one.
-	Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (ShuffleRecord, bool, error)
+	// Shuffle returns what is known of the shuffle of an event's occurrence, and whether there is one.
+	Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, bool, error)
 }
 
 // Keys are the ticket keys.
@@ -127,19 +127,6 @@ type Visitor struct {
 	LastSeen   anteroom.Time
 	Ahead      int // in line; valid when AheadKnown
 	AheadKnown bool
-}
-
-// ShuffleRecord is what anyone needs to recompute the places of a shuffle.
-type ShuffleRecord struct {
-	Event      anteroom.EventID
-	Number     int           // of the occurrence
-	At         anteroom.Time // of the shuffle
-	Commitment [32]byte      // SHA-256 of the seed, known since the prequeue
-	Seed       [32]byte      // valid when Done
-	Done       bool          // the shuffle has happened and the seed is public
-	Entries    [32]byte      // SHA-256 of the sorted ids
-	Count      int           // ids
-	IDs        []anteroom.ID // of everybody who took part, sorted as bytes; shared, and nil until Done
 }
 
 // Bounds of an installation.

@@ -167,7 +167,7 @@ func (s *State) setZone(z *storedZone) {
 // orderZones brings the zones into their order, as a start does.
 func (s *State) orderZones() {
 	s.zones = slices.Clone(s.zones)
-	slices.SortStableFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(*storedZone) string { return "" }))
+	slices.SortFunc(s.zones, byBirth)
 	s.zones = s.zonesWithFile()
 }
 
@@ -312,6 +312,21 @@ func claim(rt anteroom.Route) anteroom.Route {
 	return rt
 }
 
-func byMade[T any](made func(T) uint64, id func(T) string) func(a, b T) int {
-	return func(a, b T) int { return cmp.Or(cmp.Compare(made(a), made(b)), cmp.Compare(id(a), id(b))) }
+// kept is what a document is made into.
+type kept interface {
+	// birth returns the number of the audit record that created it, and its id.
+	birth() (made uint64, id string)
+}
+
+func (z *storedZone) birth() (made uint64, id string)    { return z.made, string(z.ID) }
+func (r *Served) birth() (made uint64, id string)        { return r.made, string(r.ID) }
+func (l *storedList) birth() (made uint64, id string)    { return l.made, string(l.ID) }
+func (t *token) birth() (made uint64, id string)         { return t.Made, string(t.ID) }
+func (w *storedWebhook) birth() (made uint64, id string) { return w.Made, string(w.Webhook.ID) }
+
+// byBirth is the order of creation.
+func byBirth[T kept](a, b T) int {
+	madeA, idA := a.birth()
+	madeB, idB := b.birth()
+	return cmp.Or(cmp.Compare(madeA, madeB), cmp.Compare(idA, idB))
 }

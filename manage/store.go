@@ -570,7 +570,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
 		}
 	}
-	slices.SortFunc(s.lists, byMade(func(l *storedList) uint64 { return l.made }, func(l *storedList) string { return string(l.ID) }))
+	slices.SortFunc(s.lists, byBirth)
 	if err := s.nameLists(); err != nil {
 		return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored lists cannot be used: %w; %s", err, wayBack)
 	}
@@ -594,10 +594,10 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 			unused = append(unused, key)
 		}
 	}
-	slices.SortFunc(s.rooms, byMade(func(r *Served) uint64 { return r.made }, func(r *Served) string { return string(r.ID) }))
-	slices.SortFunc(s.zones, byMade(func(z *storedZone) uint64 { return z.made }, func(z *storedZone) string { return string(z.ID) }))
-	slices.SortFunc(tokens, tokenOrder)
-	slices.SortFunc(s.hooks, webhookOrder)
+	slices.SortFunc(s.rooms, byBirth)
+	slices.SortFunc(s.zones, byBirth)
+	slices.SortFunc(tokens, byBirth)
+	slices.SortFunc(s.hooks, byBirth)
 	s.setTokens(tokens)
 	for _, r := range s.rooms {
 		if !slices.ContainsFunc(s.zones, func(z *storedZone) bool { return z.Name == r.Zone }) {

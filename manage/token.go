@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
@@ -79,11 +80,6 @@ type token struct {
 	Secrets   []secret       `json:"secrets"` // the newest first
 }
 
-// tokenOrder is that of their creation.
-func tokenOrder(a, b *token) int {
-	return byMade(func(t *token) uint64 { return t.Made }, func(t *token) string { return string(t.ID) })(a, b)
-}
-
 type secret struct {
 	Token     digest    `json:"token"` // of the secret itself
 	Key       digest    `json:"key"`   // of what AuthKey makes of it
@@ -104,9 +100,13 @@ const (
 func newSecret() string {
 	var b [32]byte
 	rand.Read(b[:])
-	body := encode62(b[:], 43)
-	crc := crc32.ChecksumIEEE([]byte(body))
-	return tokenPrefixText + body + encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
+	return spelled(tokenPrefixText, b[:])
+}
+
+// spelled writes 32 bytes as a secret.
+func spelled(prefix string, b []byte) string {
+	body := encode62(b, 43)
+	return prefix + body + encode62(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(body))), 6)
 }
 
 // encode62 writes a big-endian number in base 62, with a number of digits that holds it.
@@ -122,16 +122,6 @@ func encode62(number []byte, digits int) string {
 		out[i] = base62[rest]
 	}
 	return string(out)
-}
-
-// LooksLikeToken reports whether a text is a secret of ours that was copied whole.
-func LooksLikeToken(text string) bool {
-	body, ours := strings.CutPrefix(text, tokenPrefixText)
-	if !ours || len(body) != 49 {
-		return false
-	}
-	crc := crc32.ChecksumIEEE([]byte(body[:43]))
-	return body[43:] == encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
 }
 
 // AuthKey derives what clients that know no bearer tokens send as X-Auth-Key: 37 hexadecimal

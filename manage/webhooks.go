@@ -3,11 +3,9 @@ package manage
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"net/url"
 	"reflect"
 	"slices"
@@ -24,31 +22,9 @@ type Webhooks interface {
 	// CheckURL returns what is wrong with an address under the configuration of this process.
 	CheckURL(url string) error
 	// Test sends a webhook.test now, without retries, and returns the result.
-	Test(ctx context.Context, w SignedWebhook, by string) (Delivery, error)
+	Test(ctx context.Context, w SignedWebhook, by string) (anteroom.Delivery, error)
 	// Deliveries returns what was sent lately, the newest first.
-	Deliveries(ctx context.Context, id anteroom.WebhookID) ([]Delivery, error)
-}
-
-// States of a [Delivery].
-const (
-	DeliveryPending   = "pending"   // to be sent, or again
-	DeliveryDelivered = "delivered" // the receiver took it
-	DeliveryFailed    = "failed"    // it was given up
-)
-
-// Delivery is one message to one webhook.
-type Delivery struct {
-	ID        string    `json:"id"` // the same at every attempt
-	Type      string    `json:"type"`
-	Text      string    `json:"text"`
-	CreatedOn time.Time `json:"created_on"`
-	State     string    `json:"state"`
-	Attempts  int       `json:"attempts"`
-	Status    int       `json:"status,omitempty"`       // of the last answer; 0 when there was none
-	Error     string    `json:"error,omitempty"`        // why the last attempt failed
-	LastOn    time.Time `json:"last_on,omitzero"`       // of the last attempt
-	NextOn    time.Time `json:"next_on,omitzero"`       // of the next one, while pending
-	Millis    int64     `json:"milliseconds,omitempty"` // that the last attempt took
+	Deliveries(ctx context.Context, id anteroom.WebhookID) ([]anteroom.Delivery, error)
 }
 
 // SignedWebhook is a webhook with the secrets that sign what it sends, the newest first.
@@ -103,24 +79,11 @@ const (
 	MaxWebhookOverlap = 30 * 24 * time.Hour
 )
 
-func webhookOrder(a, b *storedWebhook) int {
-	return byMade(func(w *storedWebhook) uint64 { return w.Made }, func(w *storedWebhook) string { return string(w.Webhook.ID) })(a, b)
-}
-
-// newSalt returns what a new secret is made from, beside the key.
-func newSalt() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
 // secretOfWebhook makes the secret of a salt: "anw_", 32 bytes in base 62 and their CRC-32.
 func secretOfWebhook(key [32]byte, id anteroom.WebhookID, salt string) string {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte("anteroom-webhook\x00" + string(id) + "\x00" + salt))
-	body := encode62(mac.Sum(nil), 43)
-	crc := crc32.ChecksumIEEE([]byte(body))
-	return webhookPrefixText + body + encode62([]byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)}, 6)
+	return spelled(webhookPrefixText, mac.Sum(nil))
 }
 
 func (m *Manager) webhooks() (Webhooks, error) {
@@ -256,7 +219,7 @@ func (m *Manager) CreateWebhook(ctx context.Context, by Caller, w anteroom.Webho
 
 // freshSecret puts a new secret before that of now, which signs for the overlap, too.
 func (w *storedWebhook) freshSecret(key [32]byte, now time.Time, overlap time.Duration) (text string) {
-	salt := newSalt()
+	salt := newID() // what the secret is made from, beside the key
 	text = secretOfWebhook(key, w.Webhook.ID, salt)
 	all := []salted{{Salt: salt, Prefix: text[:shownPrefix], CreatedOn: now}}
 	if overlap > 0 {
@@ -340,23 +303,23 @@ func (m *Manager) DeleteWebhook(ctx context.Context, by Caller, id anteroom.Webh
 }
 
 // TestWebhook sends a webhook.test now, even to a disabled webhook.
-func (m *Manager) TestWebhook(ctx context.Context, by Caller, id anteroom.WebhookID) (Delivery, error) {
+func (m *Manager) TestWebhook(ctx context.Context, by Caller, id anteroom.WebhookID) (anteroom.Delivery, error) {
 	sender, err := m.webhooks()
 	if err != nil {
-		return Delivery{}, err
+		return anteroom.Delivery{}, err
 	}
 	w, err := m.State().overseen(by, id)
 	if err != nil {
-		return Delivery{}, err
+		return anteroom.Delivery{}, err
 	}
 	if err := m.act(ctx, by, "webhook.test", w.Webhook.Zone, w.Webhook.Room, string(id), nil); err != nil {
-		return Delivery{}, err
+		return anteroom.Delivery{}, err
 	}
 	return sender.Test(ctx, m.signed(w), by.Name)
 }
 
 // Deliveries returns the recent deliveries of a webhook, newest first.
-func (m *Manager) Deliveries(ctx context.Context, by Caller, id anteroom.WebhookID) ([]Delivery, error) {
+func (m *Manager) Deliveries(ctx context.Context, by Caller, id anteroom.WebhookID) ([]anteroom.Delivery, error) {
 	sender, err := m.webhooks()
 	if err != nil {
 		return nil, err

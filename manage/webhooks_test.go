@@ -26,12 +26,14 @@ func (*sender) CheckURL(url string) error {
 	return nil
 }
 
-func (s *sender) Test(_ context.Context, w SignedWebhook, _ string) (Delivery, error) {
+func (s *sender) Test(_ context.Context, w SignedWebhook, _ string) (anteroom.Delivery, error) {
 	s.tested = append(s.tested, w)
-	return Delivery{State: DeliveryDelivered}, nil
+	return anteroom.Delivery{State: anteroom.DeliveryDelivered}, nil
 }
 
-func (*sender) Deliveries(context.Context, anteroom.WebhookID) ([]Delivery, error) { return nil, nil }
+func (*sender) Deliveries(context.Context, anteroom.WebhookID) ([]anteroom.Delivery, error) {
+	return nil, nil
+}
 
 const slackURL = "https://hooks.slack.example/services/T0/B0/hushhush"
 

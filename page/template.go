@@ -2,7 +2,9 @@ package page
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -41,6 +43,25 @@ func Compile(page string) (*Template, error) {
 		return nil, anteroom.Faults{{Path: templatePath, Problem: err.Error()}}.Err()
 	}
 	return &Template{mustache: compiled}, nil
+}
+
+// CompileAt is [Compile] for the page of something that stands at a path of a larger document, like "rooms[0].": the
+// faults have that path, and say in words where they are in the page. An empty page has no template.
+func CompileAt(at, page string) (*Template, anteroom.Faults) {
+	if page == "" {
+		return nil, nil
+	}
+	t, err := Compile(page)
+	found, _ := errors.AsType[anteroom.Faults](err)
+	faults := slices.Clone(found)
+	for i := range faults {
+		f := &faults[i]
+		if f.Line > 0 {
+			f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
+		}
+		f.Path, f.Line, f.Column = at+f.Path, 0, 0
+	}
+	return t, faults
 }
 
 const templatePath = "custom_page_html"

@@ -10,9 +10,21 @@ import (
 
 // chart packs the Helm chart, for this version of the chart and of the image.
 func (r *release) chart() error {
-	dir := filepath.Join(r.root, "examples/kubernetes/chart")
-	var entries []entry
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	entries, err := folder(filepath.Join(r.root, "examples/kubernetes/chart"), "anteroom/")
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		if e := &entries[i]; e.name == "anteroom/Chart.yaml" {
+			e.content = bytes.ReplaceAll(e.content, []byte("ersion: 0.1.0\n"), []byte("ersion: "+r.version+"\n")) // version and appVersion
+		}
+	}
+	return r.write("anteroom_"+r.version+"_chart.tgz", func(w io.Writer) error { return r.writeTarGz(w, entries) })
+}
+
+// folder returns the files below a folder, with a prefix before their names.
+func folder(dir, prefix string) (entries []entry, err error) {
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -21,14 +33,8 @@ func (r *release) chart() error {
 			return err
 		}
 		content, err := os.ReadFile(file)
-		if name == "Chart.yaml" {
-			content = bytes.ReplaceAll(content, []byte("ersion: 0.1.0\n"), []byte("ersion: "+r.version+"\n")) // version and appVersion
-		}
-		entries = append(entries, entry{name: "anteroom/" + filepath.ToSlash(name), mode: 0o644, content: content})
+		entries = append(entries, entry{name: prefix + filepath.ToSlash(name), mode: 0o644, content: content})
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return r.write("anteroom_"+r.version+"_chart.tgz", func(w io.Writer) error { return r.writeTarGz(w, entries) })
+	return entries, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/pem"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -82,19 +81,7 @@ func (r *release) image() error {
 	if _, err := layout.Write(dir, named); err != nil {
 		return err
 	}
-	var entries []entry
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(dir, file)
-		if err != nil {
-			return err
-		}
-		content, err := os.ReadFile(file)
-		entries = append(entries, entry{name: filepath.ToSlash(name), mode: 0o644, content: content})
-		return err
-	})
+	entries, err := folder(dir, "")
 	if err != nil {
 		return err
 	}

@@ -22,41 +22,31 @@ func (k kind) String() string {
 	return [...]string{"", "true or false", "a number", "a string", "an address", "an array", "a map"}[k]
 }
 
-// field is what a name of the language stands for: the member that its kind says.
-type field struct {
-	kind  kind
-	b     boolNode
-	n     intNode
-	s     strNode
-	ip    ipNode
-	array column
-	keyed func(key string) strArray // mapKind: the array under a key
-}
-
-func stringField(f func(*Request) string) field {
-	return field{kind: strKind, s: strField(func(r *Request) (string, bool) { return f(r), true })}
+func stringField(f func(*Request) string) value {
+	return value{kind: strKind, s: strField(func(r *Request) (string, bool) { return f(r), true })}
 }
 
 // placeField is a field of the visitor's place: an unknown one is missing.
-func placeField(f func(*Place) string) field {
-	return field{kind: strKind, s: strField(func(r *Request) (string, bool) {
+func placeField(f func(*Place) string) value {
+	return value{kind: strKind, s: strField(func(r *Request) (string, bool) {
 		s := f(r.where())
 		return s, s != ""
 	})}
 }
 
-func mapField(list func(*Request) []pair) field {
-	return field{kind: mapKind, keyed: func(key string) strArray {
+func mapField(list func(*Request) []pair) value {
+	return value{kind: mapKind, keyed: func(key string) strArray {
 		return named{list, key}
 	}}
 }
 
-func arrayField(list func(*Request) []pair, values bool) field {
-	return field{kind: arrayKind, array: column{list, values}}
+func arrayField(list func(*Request) []pair, values bool) value {
+	all := column{list, values}
+	return value{kind: arrayKind, array: &array{size: all, kind: strKind, s: all}}
 }
 
 // fieldOf returns the field of a name.
-func fieldOf(name string) (field, bool) {
+func fieldOf(name string) (value, bool) {
 	if rest, ok := strings.CutPrefix(name, "ip.geoip."); ok {
 		name = "ip.src." + rest
 	}
@@ -65,7 +55,7 @@ func fieldOf(name string) (field, bool) {
 }
 
 // fields are the names that expressions may use. docs/rules.md has a row for each.
-var fields = map[string]field{
+var fields = map[string]value{
 	"http.host":            stringField(func(r *Request) string { return r.Host }),
 	"http.referer":         stringField(func(r *Request) string { return r.header("Referer", ", ") }),
 	"http.user_agent":      stringField(func(r *Request) string { return r.header("User-Agent", ", ") }),

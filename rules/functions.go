@@ -193,7 +193,7 @@ func (c call) compile() (value, bool) {
 		}
 		if part := c.args[1]; part.literal {
 			return value{kind: boolKind, b: c.p.spelled(first, []string{part.text}, func(of strNode, texts []string) boolNode {
-				return hasPart{of, strLiteral(texts[0]), has}
+				return hasPart{of, constant[string]{texts[0]}, has}
 			})}, true
 		}
 		return value{kind: boolKind, b: hasPart{first.s, c.args[1].s, has}}, true
@@ -304,21 +304,21 @@ type hasPart struct {
 }
 
 func (n hasPart) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	part, there := n.part.text(r, i)
+	s, ok := n.of.get(r, i)
+	part, there := n.part.get(r, i)
 	return r.spend(1+len(part)/16) && ok && there && n.has(s, part)
 }
 
 type strLength struct{ of strNode }
 
-func (n strLength) number(r *Request, i int) (int64, bool) {
-	s, ok := n.of.text(r, i)
+func (n strLength) get(r *Request, i int) (int64, bool) {
+	s, ok := n.of.get(r, i)
 	return int64(len(s)), ok
 }
 
 type arrayLength struct{ of lengther }
 
-func (n arrayLength) number(r *Request, _ int) (int64, bool) {
+func (n arrayLength) get(r *Request, _ int) (int64, bool) {
 	length, ok := n.of.length(r)
 	return int64(length), ok
 }
@@ -328,8 +328,8 @@ type folded struct {
 	to func(string) string
 }
 
-func (n folded) text(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+func (n folded) get(r *Request, i int) (string, bool) {
+	s, ok := n.of.get(r, i)
 	if !ok || !r.spend(1+len(s)/2) {
 		return "", false
 	}
@@ -338,17 +338,17 @@ func (n folded) text(r *Request, i int) (string, bool) {
 
 type decimal struct{ of intNode }
 
-func (n decimal) text(r *Request, i int) (string, bool) {
-	v, ok := n.of.number(r, i)
+func (n decimal) get(r *Request, i int) (string, bool) {
+	v, ok := n.of.get(r, i)
 	return strconv.FormatInt(v, 10), ok && r.spend(10)
 }
 
 type concat []strNode
 
-func (n concat) text(r *Request, i int) (string, bool) {
+func (n concat) get(r *Request, i int) (string, bool) {
 	var b strings.Builder
 	for _, part := range n {
-		s, ok := part.text(r, i)
+		s, ok := part.get(r, i)
 		if !ok || !r.spend(4+len(s)) {
 			return "", false
 		}
@@ -362,8 +362,8 @@ type substring struct {
 	start, end intNode // bytes, from the end when negative; no end is all
 }
 
-func (n substring) text(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+func (n substring) get(r *Request, i int) (string, bool) {
+	s, ok := n.of.get(r, i)
 	if !ok || !r.spend(1) {
 		return "", false
 	}
@@ -373,13 +373,13 @@ func (n substring) text(r *Request, i int) (string, bool) {
 		}
 		return int(max(0, min(v, int64(len(s)))))
 	}
-	start, ok := n.start.number(r, i)
+	start, ok := n.start.get(r, i)
 	if !ok {
 		return "", false
 	}
 	end := int64(len(s))
 	if n.end != nil {
-		if end, ok = n.end.number(r, i); !ok {
+		if end, ok = n.end.get(r, i); !ok {
 			return "", false
 		}
 	}
@@ -395,8 +395,8 @@ type urlDecode struct {
 	again, unicode bool
 }
 
-func (n urlDecode) text(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+func (n urlDecode) get(r *Request, i int) (string, bool) {
+	s, ok := n.of.get(r, i)
 	for ok {
 		if !r.spend(1 + len(s)) {
 			return "", false
@@ -412,8 +412,8 @@ func (n urlDecode) text(r *Request, i int) (string, bool) {
 
 type decodeBase64 struct{ of strNode }
 
-func (n decodeBase64) text(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+func (n decodeBase64) get(r *Request, i int) (string, bool) {
+	s, ok := n.of.get(r, i)
 	if !ok || !r.spend(4+len(s)) {
 		return "", false
 	}
@@ -426,8 +426,8 @@ type removeBytes struct {
 	gone [256]bool
 }
 
-func (n removeBytes) text(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+func (n removeBytes) get(r *Request, i int) (string, bool) {
+	s, ok := n.of.get(r, i)
 	if !ok || !r.spend(4+len(s)) {
 		return "", false
 	}
@@ -463,8 +463,8 @@ type network struct {
 	four, six int
 }
 
-func (n network) address(r *Request, i int) (netip.Addr, bool) {
-	a, ok := n.of.address(r, i)
+func (n network) get(r *Request, i int) (netip.Addr, bool) {
+	a, ok := n.of.get(r, i)
 	if !ok || !r.spend(2) {
 		return netip.Addr{}, false
 	}
@@ -519,8 +519,8 @@ type signed struct {
 }
 
 func (n signed) truth(r *Request, i int) bool {
-	s, ok := n.message.text(r, i)
-	now, there := n.now.number(r, i)
+	s, ok := n.message.get(r, i)
+	now, there := n.now.get(r, i)
 	if !ok || !there || !r.spend(1000+len(s)) {
 		return false
 	}

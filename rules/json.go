@@ -51,7 +51,7 @@ type (
 
 // find returns the text of the value. It walks over bytes, however deep they nest.
 func (n jsonValue) find(r *Request, i int) (string, bool) {
-	s, ok := n.of.text(r, i)
+	s, ok := n.of.get(r, i)
 	if !ok || !r.spend(20+2*len(s)) || deep(s) || !json.Valid([]byte(s)) {
 		return "", false
 	}
@@ -179,7 +179,7 @@ func unquote(s string) string {
 	return out
 }
 
-func (n jsonString) text(r *Request, i int) (string, bool) {
+func (n jsonString) get(r *Request, i int) (string, bool) {
 	s, ok := n.find(r, i)
 	if !ok || s[0] != '"' {
 		return "", false
@@ -187,7 +187,7 @@ func (n jsonString) text(r *Request, i int) (string, bool) {
 	return unquote(s), true
 }
 
-func (n jsonInteger) number(r *Request, i int) (int64, bool) {
+func (n jsonInteger) get(r *Request, i int) (int64, bool) {
 	s, ok := n.find(r, i)
 	if !ok {
 		return 0, false

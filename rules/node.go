@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 )
@@ -12,15 +13,13 @@ type (
 	boolNode interface {
 		truth(r *Request, i int) bool
 	}
-	intNode interface {
-		number(r *Request, i int) (int64, bool)
+	node[T any] interface {
+		get(r *Request, i int) (T, bool)
 	}
-	strNode interface {
-		text(r *Request, i int) (string, bool)
-	}
-	ipNode interface {
-		address(r *Request, i int) (netip.Addr, bool)
-	}
+	intNode = node[int64]
+	strNode = node[string]
+	ipNode  = node[netip.Addr]
+
 	lengther interface {
 		length(r *Request) (int, bool)
 	}
@@ -32,24 +31,21 @@ type (
 
 // Nodes that are functions of the request alone: fields.
 type (
-	boolField func(*Request) bool
-	intField  func(*Request) (int64, bool)
-	strField  func(*Request) (string, bool)
-	ipField   func(*Request) (netip.Addr, bool)
+	boolField      func(*Request) bool
+	valueOf[T any] func(*Request) (T, bool)
+
+	intField = valueOf[int64]
+	strField = valueOf[string]
+	ipField  = valueOf[netip.Addr]
 )
 
-func (f boolField) truth(r *Request, _ int) bool               { return r.spend(1) && f(r) }
-func (f intField) number(r *Request, _ int) (int64, bool)      { return f(r) }
-func (f strField) text(r *Request, _ int) (string, bool)       { return f(r) }
-func (f ipField) address(r *Request, _ int) (netip.Addr, bool) { return f(r) }
+func (f boolField) truth(r *Request, _ int) bool     { return r.spend(1) && f(r) }
+func (f valueOf[T]) get(r *Request, _ int) (T, bool) { return f(r) }
 
-type (
-	intLiteral int64
-	strLiteral string
-)
+// constant is a value as written.
+type constant[T any] struct{ is T }
 
-func (n intLiteral) number(*Request, int) (int64, bool) { return int64(n), true }
-func (s strLiteral) text(*Request, int) (string, bool)  { return string(s), true }
+func (c constant[T]) get(*Request, int) (T, bool) { return c.is, true }
 
 type allOf []boolNode
 
@@ -124,38 +120,21 @@ func (n forAll) truth(r *Request, _ int) bool {
 	return ok
 }
 
-type strEqual struct {
-	of   strNode
-	want string
-	not  bool
+// equal is eq, and with not is ne.
+type equal[T comparable] struct {
+	of    node[T]
+	want  T
+	not   bool
+	steps int // what a comparison costs
 }
 
-func (n strEqual) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	return r.spend(1+len(n.want)/16) && ok && (s == n.want) != n.not
+func (n equal[T]) truth(r *Request, i int) bool {
+	v, ok := n.of.get(r, i)
+	return r.spend(n.steps) && ok && (v == n.want) != n.not
 }
 
-type intEqual struct {
-	of   intNode
-	want int64
-	not  bool
-}
-
-func (n intEqual) truth(r *Request, i int) bool {
-	v, ok := n.of.number(r, i)
-	return r.spend(1) && ok && (v == n.want) != n.not
-}
-
-type ipEqual struct {
-	of   ipNode
-	want netip.Addr
-	not  bool
-}
-
-func (n ipEqual) truth(r *Request, i int) bool {
-	v, ok := n.of.address(r, i)
-	return r.spend(1) && ok && (v == n.want) != n.not
-}
+// stepsFor is what a comparison with a text costs.
+func stepsFor(text string) int { return 1 + len(text)/16 }
 
 // order is lt, le, gt or ge, as the signs of a comparison that satisfy it.
 type order struct{ below, equal, above bool }
@@ -170,32 +149,16 @@ func (o order) holds(cmp int) bool {
 	return o.equal
 }
 
-type strOrder struct {
-	of   strNode
-	want string
+type ordered[T cmp.Ordered] struct {
+	of   node[T]
+	want T
 	order
+	steps int // what a comparison costs
 }
 
-func (n strOrder) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	return r.spend(1+len(n.want)/16) && ok && n.holds(strings.Compare(s, n.want))
-}
-
-type intOrder struct {
-	of   intNode
-	want int64
-	order
-}
-
-func (n intOrder) truth(r *Request, i int) bool {
-	v, ok := n.of.number(r, i)
-	cmp := 0
-	if v < n.want {
-		cmp = -1
-	} else if v > n.want {
-		cmp = 1
-	}
-	return r.spend(1) && ok && n.holds(cmp)
+func (n ordered[T]) truth(r *Request, i int) bool {
+	v, ok := n.of.get(r, i)
+	return r.spend(n.steps) && ok && n.holds(cmp.Compare(v, n.want))
 }
 
 type contains struct {
@@ -204,7 +167,7 @@ type contains struct {
 }
 
 func (n contains) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
+	s, ok := n.of.get(r, i)
 	return ok && r.spend(1+len(s)/4) && strings.Contains(s, n.part)
 }
 
@@ -214,7 +177,7 @@ type matches struct {
 }
 
 func (n matches) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
+	s, ok := n.of.get(r, i)
 	return ok && r.spend(1) && n.re.match(r, s)
 }
 
@@ -224,49 +187,26 @@ type globs struct {
 }
 
 func (n globs) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
+	s, ok := n.of.get(r, i)
 	return ok && r.spend(1) && n.match(r, s)
 }
 
-type strIn struct {
-	of  strNode
-	set *strSet
+// isIn is in, for a set or a list.
+type isIn[T any] struct {
+	of    node[T]
+	set   interface{ has(T) bool }
+	steps func(T) int // what a look costs
 }
 
-func (n strIn) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	return ok && r.spend(8+len(s)/8) && n.set.has(s)
+func (n isIn[T]) truth(r *Request, i int) bool {
+	v, ok := n.of.get(r, i)
+	return ok && r.spend(n.steps(v)) && n.set.has(v)
 }
 
-type intIn struct {
-	of  intNode
-	set intSet
-}
-
-func (n intIn) truth(r *Request, i int) bool {
-	v, ok := n.of.number(r, i)
-	return ok && r.spend(8) && n.set.has(v)
-}
-
-type ipIn struct {
-	of  ipNode
-	set ipSet
-}
-
-func (n ipIn) truth(r *Request, i int) bool {
-	v, ok := n.of.address(r, i)
-	return ok && r.spend(16) && n.set.has(v)
-}
-
-type hostIn struct {
-	of  strNode
-	set *hostSet
-}
-
-func (n hostIn) truth(r *Request, i int) bool {
-	s, ok := n.of.text(r, i)
-	return ok && r.spend(16+len(s)) && n.set.has(s)
-}
+func stepsInTexts(s string) int { return 8 + len(s)/8 }
+func stepsInHosts(s string) int { return 16 + len(s) }
+func stepsInNumbers(int64) int  { return 8 }
+func stepsInIPs(netip.Addr) int { return 16 }
 
 // array is where elements come from; one of the nodes is set, by the kind of the elements.
 type array struct {
@@ -278,37 +218,33 @@ type array struct {
 	s    strNode
 }
 
-// element nodes take a fixed element of an array.
-type (
-	strElement struct {
-		of    *array
-		index int
-	}
-	intElement  struct{ strElement }
-	boolElement struct{ strElement }
-)
-
-func (n strElement) there(r *Request) bool {
-	length, ok := n.of.size.length(r)
-	return ok && n.index < length
+// element takes a fixed element of an array: of is the node of its kind.
+type element[T any] struct {
+	array *array
+	of    node[T]
+	index int
 }
 
-func (n strElement) text(r *Request, _ int) (string, bool) {
-	if !n.there(r) {
-		return "", false
+func (n element[T]) get(r *Request, _ int) (none T, ok bool) {
+	if !n.array.has(r, n.index) {
+		return none, false
 	}
-	return n.of.s.text(r, n.index)
+	return n.of.get(r, n.index)
 }
 
-func (n intElement) number(r *Request, _ int) (int64, bool) {
-	if !n.there(r) {
-		return 0, false
-	}
-	return n.of.n.number(r, n.index)
+type boolElement struct {
+	array *array
+	index int
 }
 
 func (n boolElement) truth(r *Request, _ int) bool {
-	return n.there(r) && n.of.b.truth(r, n.index)
+	return n.array.has(r, n.index) && n.array.b.truth(r, n.index)
+}
+
+// has reports whether there is an element.
+func (a *array) has(r *Request, index int) bool {
+	length, ok := a.size.length(r)
+	return ok && index < length
 }
 
 // headerValues is the array of one header's values.
@@ -320,7 +256,7 @@ func (n headerValues) length(r *Request) (int, bool) {
 	return len(values), ok
 }
 
-func (n headerValues) text(r *Request, i int) (string, bool) {
+func (n headerValues) get(r *Request, i int) (string, bool) {
 	r.spend(4)
 	values := r.Header[string(n)]
 	if i >= len(values) {
@@ -334,7 +270,7 @@ type hostHeader struct{}
 
 func (hostHeader) length(r *Request) (int, bool) { return 1, r.Host != "" }
 
-func (hostHeader) text(r *Request, _ int) (string, bool) { return r.Host, true }
+func (hostHeader) get(r *Request, _ int) (string, bool) { return r.Host, true }
 
 // named is the array of the values that go by one name.
 type named struct {
@@ -356,7 +292,7 @@ func (n named) length(r *Request) (int, bool) {
 	return count, count > 0
 }
 
-func (n named) text(r *Request, i int) (string, bool) {
+func (n named) get(r *Request, i int) (string, bool) {
 	list := n.list(r)
 	if len(list) == 0 {
 		return "", false
@@ -385,7 +321,7 @@ type column struct {
 
 func (n column) length(r *Request) (int, bool) { return len(n.list(r)), true }
 
-func (n column) text(r *Request, i int) (string, bool) {
+func (n column) get(r *Request, i int) (string, bool) {
 	list := n.list(r)
 	if !r.spend(1) || i >= len(list) {
 		return "", false

@@ -26,8 +26,8 @@ type parser struct {
 	fault  *anteroom.Fault
 }
 
-// value is a part of an expression with its kind and the node that makes it: one of b, n, s
-// and ip for the simple kinds.
+// value is a part of an expression, or what a name of the language stands for, with its kind and the node that makes it:
+// one of b, n, s and ip for the simple kinds.
 type value struct {
 	kind  kind
 	start int // where it stands
@@ -41,8 +41,8 @@ type value struct {
 	text    string
 	number  int64
 
-	array *array // arrayKind: the array; else: the array for each of whose elements the value stands
-	keyed func(key string) strArray
+	array *array                    // arrayKind: the array; else: the array for each of whose elements the value stands
+	keyed func(key string) strArray // mapKind: the array under a key
 }
 
 // each reports whether the value stands for each element of an array.
@@ -458,18 +458,18 @@ func (p *parser) compareInt(left value, op string, at int) (boolNode, bool) {
 	if op == "in" {
 		return p.inInts(left)
 	}
-	o, ordered := orderOf(op)
-	if !ordered && op != "eq" && op != "ne" {
+	o, isOrder := orderOf(op)
+	if !isOrder && op != "eq" && op != "ne" {
 		return nil, p.fail(at, fmt.Sprintf("%s does not go with numbers", op), "eq, ne, lt, le, gt, ge and in do")
 	}
 	n, ok := p.integer()
 	if !ok {
 		return nil, false
 	}
-	if ordered {
-		return intOrder{left.n, n, o}, true
+	if isOrder {
+		return ordered[int64]{left.n, n, o, 1}, true
 	}
-	return intEqual{left.n, n, op == "ne"}, true
+	return equal[int64]{left.n, n, op == "ne", 1}, true
 }
 
 func (p *parser) compareIP(left value, op string, at int) (boolNode, bool) {
@@ -492,7 +492,7 @@ func (p *parser) compareIP(left value, op string, at int) (boolNode, bool) {
 		}
 		return nil, p.fail(start, "a network or range stands only after in", fmt.Sprintf("write %s%s in {%s}", not, short(p.written(left)), text))
 	}
-	return ipEqual{left.ip, s.low, op == "ne"}, true
+	return equal[netip.Addr]{left.ip, s.low, op == "ne", 1}, true
 }
 
 func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
@@ -503,8 +503,8 @@ func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
 	if !ok {
 		return nil, false
 	}
-	if o, ordered := orderOf(op); ordered {
-		return strOrder{left.s, lit.text, o}, true
+	if o, isOrder := orderOf(op); isOrder {
+		return ordered[string]{left.s, lit.text, o, stepsFor(lit.text)}, true
 	}
 	switch op {
 	case "contains":
@@ -525,14 +525,16 @@ func (p *parser) compareStr(left value, op string, at int) (boolNode, bool) {
 		}
 		return p.spelled(left, g.parts, func(of strNode, parts []string) boolNode { return globs{of, globOf(parts, g.exact)} }), true
 	}
-	equal := p.spelled(left, []string{lit.text}, func(of strNode, texts []string) boolNode { return strEqual{of, texts[0], false} })
+	is := p.spelled(left, []string{lit.text}, func(of strNode, texts []string) boolNode {
+		return equal[string]{of, texts[0], false, stepsFor(texts[0])}
+	})
 	if op == "eq" {
-		return equal, true
+		return is, true
 	}
-	if _, is := equal.(anySpelling); is {
-		return notNode{equal}, true // a path is never missing
+	if _, path := is.(anySpelling); path {
+		return notNode{is}, true // a path is never missing
 	}
-	return strEqual{left.s, lit.text, true}, true
+	return equal[string]{left.s, lit.text, true, stepsFor(lit.text)}, true
 }
 
 // operand is a field or a call with its brackets, or a value.
@@ -555,13 +557,13 @@ func (p *parser) operand() (value, bool) {
 		if !ok {
 			return value{}, false
 		}
-		v = value{kind: strKind, literal: true, text: lit.text, s: strLiteral(lit.text)}
+		v = value{kind: strKind, literal: true, text: lit.text, s: constant[string]{lit.text}}
 	case isDigit(c) || c == '-' && p.at+1 < len(p.src) && isDigit(p.src[p.at+1]):
 		n, ok := p.integer()
 		if !ok {
 			return value{}, false
 		}
-		v = value{kind: intKind, literal: true, number: n, n: intLiteral(n)}
+		v = value{kind: intKind, literal: true, number: n, n: constant[int64]{n}}
 	case c == '\'':
 		return value{}, p.fail(start, "strings stand in double quotes", `write "…"`)
 	case c == '$':
@@ -594,14 +596,15 @@ func (p *parser) operand() (value, bool) {
 }
 
 func (p *parser) field(name string, at int) (value, bool) {
-	f, ok := fieldOf(name)
+	v, ok := fieldOf(name)
 	if !ok {
 		p.at = at + len(name)
 		return value{}, p.failName(name, at)
 	}
-	v := value{kind: f.kind, b: f.b, n: f.n, s: f.s, ip: f.ip, keyed: f.keyed}
-	if f.kind == arrayKind {
-		v.array = &array{base: name, size: f.array, kind: strKind, s: f.array}
+	if v.kind == arrayKind {
+		named := *v.array
+		named.base = name
+		v.array = &named
 	}
 	return v, true
 }
@@ -687,15 +690,14 @@ func (p *parser) index(v value) (value, bool) {
 		if n > 1<<30 {
 			return value{}, p.fail(at+1, "there is no element with that number", "elements count from 0")
 		}
-		e := strElement{v.array, int(n)}
 		out.kind = v.array.kind
 		switch out.kind {
 		case strKind:
-			out.s = e
+			out.s = element[string]{v.array, v.array.s, int(n)}
 		case intKind:
-			out.n = intElement{e}
+			out.n = element[int64]{v.array, v.array.n, int(n)}
 		case boolKind:
-			out.b = boolElement{e}
+			out.b = boolElement{v.array, int(n)}
 		}
 	default:
 		return value{}, p.fail(p.at, "expected a number, a string or * in the brackets, not "+p.here(), `write [0], ["name"] or [*]`)
@@ -877,9 +879,9 @@ func (p *parser) inInts(left value) (boolNode, bool) {
 		return nil, false
 	}
 	if l != nil {
-		return intIn{left.n, l.asns}, true
+		return isIn[int64]{left.n, l.asns, stepsInNumbers}, true
 	}
-	return intIn{left.n, newIntSet(spans)}, true
+	return isIn[int64]{left.n, newIntSet(spans), stepsInNumbers}, true
 }
 
 func (p *parser) inIPs(left value) (boolNode, bool) {
@@ -893,9 +895,9 @@ func (p *parser) inIPs(left value) (boolNode, bool) {
 		return nil, false
 	}
 	if l != nil {
-		return ipIn{left.ip, l.ips}, true
+		return isIn[netip.Addr]{left.ip, l.ips, stepsInIPs}, true
 	}
-	return ipIn{left.ip, newIPSet(spans)}, true
+	return isIn[netip.Addr]{left.ip, newIPSet(spans), stepsInIPs}, true
 }
 
 func (p *parser) inStrings(left value) (boolNode, bool) {
@@ -909,7 +911,7 @@ func (p *parser) inStrings(left value) (boolNode, bool) {
 		return nil, false
 	}
 	if l != nil {
-		return hostIn{left.s, l.hosts}, true
+		return isIn[string]{left.s, l.hosts, stepsInHosts}, true
 	}
-	return p.spelled(left, items, func(of strNode, texts []string) boolNode { return strIn{of, newStrSet(texts)} }), true
+	return p.spelled(left, items, func(of strNode, texts []string) boolNode { return isIn[string]{of, newStrSet(texts), stepsInTexts} }), true
 }

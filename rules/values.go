@@ -14,15 +14,15 @@ func (r *Request) Values() map[string]any {
 			r.work = maxWork
 			out[name] = f.b.truth(r, 0)
 		case intKind:
-			if n, ok := f.n.number(r, 0); ok {
+			if n, ok := f.n.get(r, 0); ok {
 				out[name] = n
 			}
 		case strKind:
-			if s, ok := f.s.text(r, 0); ok {
+			if s, ok := f.s.get(r, 0); ok {
 				out[name] = s
 			}
 		case ipKind:
-			if a, ok := f.ip.address(r, 0); ok {
+			if a, ok := f.ip.get(r, 0); ok {
 				out[name] = a.String()
 			}
 		}

@@ -161,34 +161,17 @@ func (s *Server) catchUpAnalytics(ctx context.Context) {
 
 // analyticsStatus is the part of /-/status.
 type analyticsStatus struct {
-	Kept     bool       `json:"kept"` // by this process
-	Failing  string     `json:"failing,omitempty"`
-	Since    *time.Time `json:"failing_since,omitempty"`
-	Bytes    int64      `json:"bytes"`
-	MaxBytes int64      `json:"max_bytes"`
-	Oldest   *time.Time `json:"oldest_minute,omitempty"`
-	// Shortened says that minutes were dropped for the size before their time.
-	Shortened bool   `json:"shortened,omitempty"`
-	Waiting   int    `json:"waiting"` // minutes of processes, to be written
-	Lost      uint64 `json:"lost"`
-	Refused   uint64 `json:"refused"`
-	Damaged   string `json:"damaged_file,omitempty"`
+	Kept bool `json:"kept"` // by this process
+	store.Health
+	OldestMinute time.Time `json:"oldest_minute,omitzero"`
 }
 
 func (s *Server) analyticsStatus() (st analyticsStatus) {
 	if s.analytics == nil {
 		return st
 	}
-	h := s.analytics.Health()
-	st = analyticsStatus{Kept: true, Failing: h.Failing, Bytes: h.Bytes, MaxBytes: h.MaxBytes, Shortened: h.Shortened,
-		Waiting: h.Waiting, Lost: h.Lost, Refused: h.Refused, Damaged: h.Damaged}
-	if !h.Since.IsZero() {
-		since := h.Since.UTC()
-		st.Since = &since
-	}
-	if oldest := h.Oldest[0]; !oldest.IsZero() {
-		st.Oldest = &oldest
-	}
+	st = analyticsStatus{Kept: true, Health: s.analytics.Health()}
+	st.Since, st.OldestMinute = st.Since.UTC(), st.Oldest[0]
 	return st
 }
 

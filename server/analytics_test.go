@@ -95,7 +95,7 @@ func TestAnalyticsThatCannotBeOpened(t *testing.T) {
 	if a := r.visit("/"); !a.isIn() {
 		t.Errorf("got %d", a.StatusCode)
 	}
-	if st := r.status().Analytics; st.Failing == "" || st.Since == nil {
+	if st := r.status().Analytics; st.Failing == "" || st.Since.IsZero() {
 		t.Errorf("status %+v", st)
 	}
 	if a := r.admin("GET", "/metrics"); !strings.Contains(a.body, "anteroom_analytics_failing 1") {

@@ -225,7 +225,7 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 		s.log.Warn("the rooms of the configuration file are too large for nodes without sites", "error", err)
 		return
 	}
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		e, err := s.link.Get(ctx, sharedKey)
 		if err == nil && bytes.Equal(e.Value, text) {
 			return
@@ -238,13 +238,7 @@ func (s *Server) share(ctx context.Context, cfg config.Config) {
 				return
 			}
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+		wait(ctx, pause)
 	}
 }
 

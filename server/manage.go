@@ -259,18 +259,14 @@ func (d doors) Revoke(ctx context.Context, id anteroom.RoomID, visitor anteroom.
 	return r.EndSession(ctx, visitor)
 }
 
-// Shuffle returns the record of an event's shuffle.
-func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (manage.ShuffleRecord, bool, error) {
+// Shuffle returns the shuffle of an event's occurrence.
+func (d doors) Shuffle(id anteroom.RoomID, event anteroom.EventID, number int) (*anteroom.Shuffle, bool, error) {
 	r, err := d.room(id)
 	if err != nil {
-		return manage.ShuffleRecord{}, false, err
+		return nil, false, err
 	}
 	sh, ok := r.Shuffle(event, number)
-	if !ok {
-		return manage.ShuffleRecord{}, false, nil
-	}
-	return manage.ShuffleRecord{Event: event, Number: number, At: sh.At, Commitment: sh.Commitment, Seed: sh.Seed, Done: sh.Done,
-		Entries: sh.Entries, Count: len(sh.IDs), IDs: sh.IDs}, true, nil
+	return sh, ok, nil
 }
 
 // keys are the ticket keys as operators see them.

@@ -237,9 +237,6 @@ func (s *Server) openWith(ctx context.Context, cfg config.Config, lockWait time.
 	return err
 }
 
-// Gateway returns the visitors' handler, for tests and embedding.
-func (s *Server) Gateway() http.Handler { return s.gateway }
-
 // Addresses are what the listeners are bound to: with port 0 configured, the real one.
 type Addresses struct {
 	Visitors []string

@@ -38,10 +38,12 @@ func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 	faults := route.Check(rooms, cookieName)
 	for i, r := range rooms {
 		at := fmt.Sprintf("rooms[%d].", i)
-		faults = append(faults, pageFaults(at, r.CustomPageHTML)...)
+		_, wrong := page.CompileAt(at, r.CustomPageHTML)
+		faults = append(faults, wrong...)
 		for j, e := range r.Events {
 			if e.CustomPageHTML != nil {
-				faults = append(faults, pageFaults(fmt.Sprintf("%sevents[%d].", at, j), *e.CustomPageHTML)...)
+				_, wrong := page.CompileAt(fmt.Sprintf("%sevents[%d].", at, j), *e.CustomPageHTML)
+				faults = append(faults, wrong...)
 			}
 		}
 		for j, rule := range r.Rules {
@@ -56,21 +58,6 @@ func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 				faults = append(faults, f)
 			}
 		}
-	}
-	return faults
-}
-
-// pageFaults are those of a custom page, with their places in its text.
-func pageFaults(at, html string) (faults anteroom.Faults) {
-	if html == "" {
-		return nil
-	}
-	_, err := page.Compile(html)
-	more, _ := errors.AsType[anteroom.Faults](err)
-	for _, f := range more {
-		f.Problem = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Problem)
-		f.Path, f.Line, f.Column = at+f.Path, 0, 0
-		faults = append(faults, f)
 	}
 	return faults
 }

@@ -81,10 +81,10 @@ func targetOf(w manage.SignedWebhook) webhook.Target {
 }
 
 // Test sends a test now, and stores the result.
-func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) (manage.Delivery, error) {
+func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) (anteroom.Delivery, error) {
 	m := webhook.Test(w.Webhook, time.Now().Truncate(time.Millisecond), by)
 	out := h.tests.Try(ctx, targetOf(w), m)
-	d := deliveryOf(webhook.DeliveryOf(m, out, time.Now().UTC().Truncate(time.Millisecond)))
+	d := webhook.DeliveryOf(m, out, time.Now().UTC().Truncate(time.Millisecond))
 	data, err := json.Marshal(d)
 	if err == nil {
 		saving, done := context.WithTimeout(context.WithoutCancel(ctx), webhookSave)
@@ -97,30 +97,21 @@ func (h *webhooks) Test(ctx context.Context, w manage.SignedWebhook, by string) 
 	return d, nil
 }
 
-func deliveryOf(d webhook.Delivery) manage.Delivery {
-	return manage.Delivery{ID: d.ID, Type: d.Type, Text: d.Text, CreatedOn: d.Created, State: d.State, Attempts: d.Attempts, Status: d.Status, Error: d.Error,
-		LastOn: d.Last, NextOn: d.Next, Millis: d.Took.Milliseconds()}
-}
-
 // Deliveries returns the recent deliveries of a webhook, whichever process sent them.
-func (h *webhooks) Deliveries(ctx context.Context, id anteroom.WebhookID) ([]manage.Delivery, error) {
-	out := []manage.Delivery{}
+func (h *webhooks) Deliveries(ctx context.Context, id anteroom.WebhookID) ([]anteroom.Delivery, error) {
 	queue, err := webhookStore{h.s}.Load(ctx, id)
 	if err != nil {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the deliveries of the webhook are not known: %w", err)
 	}
-	all, err := webhook.Deliveries(queue)
+	out, err := webhook.Deliveries(queue)
 	if err != nil {
 		return nil, anteroom.Errorf(anteroom.Unavailable, "the deliveries of the webhook are not known: %w", err)
 	}
-	for _, d := range all {
-		out = append(out, deliveryOf(d))
-	}
 	e, err := h.s.link.Get(ctx, webhookTried+string(id))
-	var test manage.Delivery
+	var test anteroom.Delivery
 	if err == nil && json.Unmarshal(e.Value, &test) == nil {
 		out = append(out, test)
-		slices.SortStableFunc(out, func(a, b manage.Delivery) int { return b.CreatedOn.Compare(a.CreatedOn) })
+		slices.SortStableFunc(out, func(a, b anteroom.Delivery) int { return b.CreatedOn.Compare(a.CreatedOn) })
 	}
 	return out, nil
 }

@@ -127,7 +127,7 @@ func TestWebhooksTellWhatHappens(t *testing.T) {
 	}
 	eventually(t, "the deliveries do not say so", func() bool {
 		all, err := r.s.Manager().Deliveries(t.Context(), hookOwner, made.ID)
-		return err == nil && len(all) == 2 && all[0].Type == anteroom.RoomRecovered && all[0].State == manage.DeliveryDelivered && all[1].State == manage.DeliveryDelivered
+		return err == nil && len(all) == 2 && all[0].Type == anteroom.RoomRecovered && all[0].State == anteroom.DeliveryDelivered && all[1].State == anteroom.DeliveryDelivered
 	})
 	if log := r.log.String(); strings.Contains(log, secret) || strings.Contains(log, "secret-path") {
 		t.Error("the log has the secret or the address")
@@ -171,7 +171,7 @@ func TestWebhooksTellOfChanges(t *testing.T) {
 	}
 	pending := func() bool {
 		d, err := r.s.Manager().Deliveries(t.Context(), hookOwner, hooks[1].ID)
-		return err == nil && len(d) == 1 && d[0].State == manage.DeliveryPending && d[0].Status == 500 && d[0].Attempts == 1 && !d[0].NextOn.IsZero()
+		return err == nil && len(d) == 1 && d[0].State == anteroom.DeliveryPending && d[0].Status == 500 && d[0].Attempts == 1 && !d[0].NextOn.IsZero()
 	}
 	eventually(t, "it is not tried again", pending)
 	if err := r.end(); err != nil {
@@ -201,13 +201,13 @@ func TestWebhooksReachOnlyWhatIsAllowed(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(l.URL, "http://"), ":")
 	named, _ := r.hook(anteroom.Webhook{Name: "by name", URL: "https://localhost:" + port + "/"})
 	d, err := m.TestWebhook(t.Context(), hookOwner, named.ID)
-	if err != nil || d.State != manage.DeliveryFailed || !strings.Contains(d.Error, "webhooks.allow_networks") || len(l.types()) != 0 {
+	if err != nil || d.State != anteroom.DeliveryFailed || !strings.Contains(d.Error, "webhooks.allow_networks") || len(l.types()) != 0 {
 		t.Errorf("%+v, %v, reached %v", d, err, l.types())
 	}
 	r.mustReload(loopbackAllowed + oneRoom)
 	made, secret := r.hook(anteroom.Webhook{Name: "allowed", URL: l.URL, Disabled: true})
 	d, err = m.TestWebhook(t.Context(), hookOwner, made.ID)
-	if err != nil || d.State != manage.DeliveryDelivered || d.Status != 200 {
+	if err != nil || d.State != anteroom.DeliveryDelivered || d.Status != 200 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	l.await(t, anteroom.WebhookTest)
@@ -249,7 +249,7 @@ func TestOneNodeSendsWebhooks(t *testing.T) {
 	for _, at := range []*running{r, second} {
 		eventually(t, "a node does not see the deliveries", func() bool {
 			all, err := at.s.Manager().Deliveries(t.Context(), hookOwner, made.ID)
-			return err == nil && len(all) == 2 && all[0].State == manage.DeliveryDelivered
+			return err == nil && len(all) == 2 && all[0].State == anteroom.DeliveryDelivered
 		})
 	}
 }

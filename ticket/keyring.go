@@ -19,14 +19,13 @@ import (
 // Purposes of derived secrets, for [Keyring.Derive] and [Keyring.Fixed]. No two purposes
 // share a secret.
 const (
-	PurposeProof         = "proof"          // Ed25519 seeds of the proof of admission; Derive
-	PurposeSubject       = "subject"        // names a session to the origin; Fixed
-	PurposePass          = "pass"           // P-256 keys and edges' secrets of passes; Derive
-	PurposeRefreshJitter = "refresh-jitter" // spreads check-ins; Fixed
-	PurposeWebhook       = "webhook"        // signs what webhooks send; Fixed
-	PurposeChallenge     = "challenge"      // binds challenges to tickets; Fixed
-	PurposeBridge        = "bridge"         // seals what clients of bridges hold; Fixed
-	PurposeLottery       = "lottery"        // makes the numbers of a room by lottery; Fixed
+	PurposeProof     = "proof"     // Ed25519 seeds of the proof of admission; Derive
+	PurposeSubject   = "subject"   // names a session to the origin; Fixed
+	PurposePass      = "pass"      // P-256 keys and edges' secrets of passes; Derive
+	PurposeWebhook   = "webhook"   // signs what webhooks send; Fixed
+	PurposeChallenge = "challenge" // binds challenges to tickets; Fixed
+	PurposeBridge    = "bridge"    // seals what clients of bridges hold; Fixed
+	PurposeLottery   = "lottery"   // makes the numbers of a room by lottery; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

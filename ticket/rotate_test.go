@@ -179,7 +179,7 @@ func TestDerivedSecrets(t *testing.T) {
 	if one.Fixed(PurposeSubject) != two.Fixed(PurposeSubject) {
 		t.Error("a rotation changed a fixed secret")
 	}
-	if one.Fixed(PurposeSubject) == other.Fixed(PurposeSubject) || one.Fixed(PurposeSubject) == one.Fixed(PurposeRefreshJitter) {
+	if one.Fixed(PurposeSubject) == other.Fixed(PurposeSubject) || one.Fixed(PurposeSubject) == one.Fixed(PurposeWebhook) {
 		t.Error("fixed secrets of two rings or purposes are the same")
 	}
 	a, b := one.Derive(PurposeProof), two.Derive(PurposeProof)
@@ -187,7 +187,7 @@ func TestDerivedSecrets(t *testing.T) {
 		t.Errorf("Derive does not give the current key first and the old behind it")
 	}
 	seen := map[Secret]bool{}
-	for _, p := range []string{PurposeProof, PurposeSubject, PurposeRefreshJitter, PurposeWebhook, purposeTicket, purposeBind, purposeID} {
+	for _, p := range []string{PurposeProof, PurposeSubject, PurposeWebhook, purposeTicket, purposeBind, purposeID} {
 		s := one.Derive(p)[0].Secret
 		if seen[s] || s == one.current.secret {
 			t.Errorf("purpose %s shares a secret", p)

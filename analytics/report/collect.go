@@ -101,12 +101,12 @@ func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q 
 		if !o.Event.ShuffleAtStart {
 			continue
 		}
-		rec, err := m.Shuffle(q.Room, o.Event.ID, o.Number)
+		sh, err := m.Shuffle(q.Room, o.Event.ID, o.Number)
 		if err != nil {
 			f.Notes = append(f.Notes, fmt.Sprintf("The shuffle of event %s, number %d, cannot be read: %v.", o.Event.Name, o.Number, err))
 			continue
 		}
-		f.Draws = append(f.Draws, DrawFact{o, rec})
+		f.Draws = append(f.Draws, DrawFact{o, sh})
 	}
 	return nil
 }

@@ -35,10 +35,10 @@ type Occurrence struct {
 	anteroom.Occurrence
 }
 
-// DrawFact is the record of an occurrence's shuffle.
+// DrawFact is an occurrence with its shuffle.
 type DrawFact struct {
 	Occurrence
-	manage.ShuffleRecord
+	*anteroom.Shuffle
 }
 
 // Make makes the report.

@@ -94,7 +94,7 @@ func drawn(room anteroom.Room, f DrawFact) Draw {
 	d := Draw{Event: f.Occurrence.Event.Name, Number: f.Occurrence.Number, Start: f.Start.UTC(), Commitment: hex.EncodeToString(f.Commitment[:]), Done: f.Done}
 	if f.Done {
 		at := f.At.Std()
-		d.At, d.Seed, d.Entries, d.Count = &at, hex.EncodeToString(f.Seed[:]), hex.EncodeToString(f.Entries[:]), int64(f.Count)
+		d.At, d.Seed, d.Entries, d.Count = &at, hex.EncodeToString(f.Seed[:]), hex.EncodeToString(f.Entries[:]), int64(len(f.IDs))
 	}
 	host := "HOST"
 	if len(room.Routes) > 0 && room.Routes[0].Host != "*" {

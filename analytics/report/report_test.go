@@ -51,7 +51,7 @@ func sale(word string) Facts {
 	one := Occurrence{&room.Events[0], o}
 	f := Facts{Made: start.Add(4 * time.Hour), Room: room, Event: &room.Events[0], From: o.From, To: o.End, Occurrences: []Occurrence{one},
 		Rows:  analytics.Answer{Every: analytics.EveryMinute, AsOf: start.Add(4 * time.Hour)},
-		Draws: []DrawFact{{one, manage.ShuffleRecord{Event: event.ID, At: anteroom.TimeOf(o.Start), Commitment: [32]byte{1, 2}, Seed: [32]byte{3}, Done: true, Entries: [32]byte{4}, Count: 8123}}},
+		Draws: []DrawFact{{one, &anteroom.Shuffle{At: anteroom.TimeOf(o.Start), Commitment: [32]byte{1, 2}, Seed: [32]byte{3}, Done: true, Entries: [32]byte{4}, IDs: make([]anteroom.ID, 8123)}}},
 	}
 	total := analytics.Row{Room: room.ID, Start: o.From}
 	for minute := range 210 {

@@ -98,23 +98,25 @@ type entry struct {
 type Health struct {
 	// Failing says why the file cannot be written or read, in the operator's words; empty means
 	// that it can. Since is when that began.
-	Failing string
-	Since   time.Time
+	Failing string    `json:"failing,omitempty"`
+	Since   time.Time `json:"failing_since,omitzero"`
 	// Bytes of the file and its log, and what they may become.
-	Bytes, MaxBytes int64
+	Bytes    int64 `json:"bytes"`
+	MaxBytes int64 `json:"max_bytes"`
 	// Oldest is where minutes, quarters, hours and days begin; zero if there are none.
-	Oldest [len(levels)]time.Time
+	Oldest [len(levels)]time.Time `json:"-"`
 	// Kept is how long minutes, quarters, hours and days are.
-	Kept [len(levels)]time.Duration
+	Kept [len(levels)]time.Duration `json:"-"`
 	// Waiting is the number of minutes of processes in memory that are not in the file.
-	Waiting int
+	Waiting int `json:"waiting"`
 	// Lost is the number of those that were dropped because the file could not be written for too
 	// long, Refused of those that came too late, or from the future.
-	Lost, Refused uint64
+	Lost    uint64 `json:"lost"`
+	Refused uint64 `json:"refused"`
 	// Shortened says that rows were dropped for MaxSize before their time.
-	Shortened bool
+	Shortened bool `json:"shortened,omitempty"`
 	// Damaged is where the last damaged file is now; empty: there was none.
-	Damaged string
+	Damaged string `json:"damaged_file,omitempty"`
 }
 
 // Open opens the file, or creates it. A failure is not an error: Health reports it, what is put stays in memory, and

@@ -19,21 +19,10 @@ const maxMessage = 900 << 10
 
 // question is a query on its way to a store, or the rest of one.
 type question struct {
-	Rooms      []anteroom.RoomID    `json:"rooms"`
-	From       time.Time            `json:"from"`
-	To         time.Time            `json:"to"`
-	Every      analytics.Resolution `json:"every,omitempty"`
-	Summaries  bool                 `json:"summaries,omitempty"`
-	Histograms bool                 `json:"histograms,omitempty"`
-	Details    bool                 `json:"details,omitempty"`
-	Total      bool                 `json:"total,omitempty"`
+	analytics.Query
 	// Room and Since say where the answer goes on: at rows of that room that begin then or later.
 	Room  int       `json:"room,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-}
-
-func (q *question) query() analytics.Query {
-	return analytics.Query{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Summaries: q.Summaries, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
 }
 
 // head is what comes before the rows of an answer.
@@ -61,7 +50,7 @@ func (s *Store) Serve(ctx context.Context, asked []byte) (answer []byte) {
 		err = anteroom.Errorf(anteroom.Invalid, "the answer has no room %d", q.Room)
 	}
 	if err == nil {
-		if h.Every, err = s.plan(ctx, q.query()); err == nil {
+		if h.Every, err = s.plan(ctx, q.Query); err == nil {
 			q.Every = h.Every
 			rows, err = s.serve(ctx, &q, &h)
 		}
@@ -79,7 +68,7 @@ func (s *Store) Serve(ctx context.Context, asked []byte) (answer []byte) {
 // serve returns rows from where the question goes on, and writes into the head where the next goes on.
 func (s *Store) serve(ctx context.Context, q *question, h *head) (rows []byte, err error) {
 	for i := q.Room; i < len(q.Rooms); {
-		some := q.query()
+		some := q.Query
 		some.Rooms = q.Rooms[i:min(i+together, len(q.Rooms))]
 		if i == q.Room && !q.Since.IsZero() && !q.Total {
 			some.Rooms, some.From = some.Rooms[:1], q.Since
@@ -125,7 +114,7 @@ var errAnswer = errors.New("analytics: the answer of another node cannot be read
 
 // Query asks until everything is there.
 func (r Remote) Query(ctx context.Context, q analytics.Query) (answer analytics.Answer, err error) {
-	ask := question{Rooms: q.Rooms, From: q.From, To: q.To, Every: q.Every, Summaries: q.Summaries, Histograms: q.Histograms, Details: q.Details, Total: q.Total}
+	ask := question{Query: q}
 	for first := true; ; first = false {
 		message, err := json.Marshal(&ask)
 		if err != nil {

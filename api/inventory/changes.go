@@ -16,12 +16,12 @@ import (
 
 // Change is one request that brings a place closer to the wanted state.
 type Change struct {
-	What  string // zone, settings, room, event or rules
-	Where string // names, from the zone down, with slashes between
-	New   bool   // it is created; else it is there and differs
+	What  string `json:"what"`  // zone, settings, room, event or rules
+	Where string `json:"where"` // names, from the zone down, with slashes between
+	New   bool   `json:"new"`   // it is created; else it is there and differs
 	// Differences are the members that change, in their published order; for a new object
 	// all that are not what they would be anyway.
-	Differences []Difference
+	Differences []Difference `json:"differences"`
 
 	apply func(ctx context.Context, c *client.Client) error
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/api"
-	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -55,6 +54,6 @@ func (f *face) restore(w http.ResponseWriter, r *api.Request) error {
 	if err != nil {
 		return err
 	}
-	api.SendAnswer(w, api.Answer{Result: schema.Restored{Made: got.Made.UTC(), Zones: got.Zones, Rooms: got.Rooms, Lists: got.Lists, Tokens: got.Tokens, Keys: got.Keys}})
+	api.SendAnswer(w, api.Answer{Result: got})
 	return nil
 }

@@ -18,13 +18,13 @@ func (f *face) listOrigins(r *api.Request) ([]manage.ProxiedSite, error) {
 
 // removeNode removes a core.
 func (f *face) removeNode(r *api.Request) (schema.Removed, error) {
-	node := r.Param("node")
+	node := r.PathValue("node")
 	return schema.Removed{ID: node}, f.manage.RemoveNode(r.Context(), r.By, node, r.Query.Get("force") == "true")
 }
 
 // replaceNode removes a core whose place another has taken.
 func (f *face) replaceNode(r *api.Request, b schema.Replacement) (schema.Replaced, error) {
-	node := r.Param("node")
+	node := r.PathValue("node")
 	complete, err := f.manage.ReplaceNode(r.Context(), r.By, node, b.By, b.Force)
 	return schema.Replaced{ID: node, By: b.By, Complete: complete}, err
 }
@@ -41,5 +41,5 @@ func (f *face) shrinkCores(r *api.Request) (schema.None, error) {
 
 // forgetSite writes off a site.
 func (f *face) forgetSite(r *api.Request) (manage.ForgottenSite, error) {
-	return f.manage.ForgetSite(r.Context(), r.By, r.Param("site"))
+	return f.manage.ForgetSite(r.Context(), r.By, r.PathValue("site"))
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom"
 )
 
 // ourPart is what docs/api.md says of this API.
@@ -29,7 +29,7 @@ func ourPart(t *testing.T) string {
 func TestTheExamplesOfThePage(t *testing.T) {
 	w := newWorld(t)
 	room, event := w.shop()
-	w.doors.shuffle = &manage.ShuffleRecord{}
+	w.doors.shuffle = &anteroom.Shuffle{}
 	ids := strings.NewReplacer("{zone}", strings.Split(room, "/")[2], "{room}", strings.Split(room, "/")[4], "{event}", strings.Split(event, "/")[6])
 	var last answer
 	n := 0

@@ -11,7 +11,6 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own/schema"
-	"github.com/anteroom/anteroom/manage"
 )
 
 // shownRepeat is when an event happens again; nil when it does not.
@@ -60,50 +59,50 @@ func (f *face) setRepeat(r *api.Request, p anteroom.Repeat) (anteroom.Event, err
 	})
 }
 
-func (f *face) shuffle(r *api.Request) (e anteroom.Event, rec manage.ShuffleRecord, err error) {
+func (f *face) shuffle(r *api.Request) (e anteroom.Event, number int, sh *anteroom.Shuffle, err error) {
 	if e, err = f.event(r); err != nil {
-		return e, rec, err
+		return e, 0, nil, err
 	}
-	number, err := strconv.ParseUint(r.Param("number"), 10, 20)
+	n, err := strconv.ParseUint(r.PathValue("number"), 10, 20)
 	if err != nil {
-		return e, rec, api.Invalid("number", "is not the number of an occurrence", "0 for the first time that the event happens, 1 for the next")
+		return e, 0, nil, api.Invalid("number", "is not the number of an occurrence", "0 for the first time that the event happens, 1 for the next")
 	}
-	rec, err = f.manage.Shuffle(roomID(r), e.ID, int(number))
-	return e, rec, err
+	sh, err = f.manage.Shuffle(roomID(r), e.ID, int(n))
+	return e, int(n), sh, err
 }
 
 // getShuffle gives what was promised before the shuffle, and once it was done what anybody
 // needs to recompute it: the same record that visitors get, in the envelope.
 func (f *face) getShuffle(r *api.Request) (schema.Shuffle, error) {
-	e, rec, err := f.shuffle(r)
+	e, number, sh, err := f.shuffle(r)
 	if err != nil {
 		return schema.Shuffle{}, err
 	}
-	o, _ := e.Occurrence(rec.Number)
-	out := schema.Shuffle{Room: roomID(r), Event: e.ID, Name: e.Name, Number: rec.Number, Start: moment(o.Start), Commitment: hex.EncodeToString(rec.Commitment[:]), Done: rec.Done}
-	if rec.Done {
-		seed, entries, ids := hex.EncodeToString(rec.Seed[:]), hex.EncodeToString(rec.Entries[:]), r.URL.Path+"/ids"
-		out.At, out.Seed, out.Entries, out.Count, out.IDs = roomMoment(rec.At), &seed, &entries, &rec.Count, &ids
+	o, _ := e.Occurrence(number)
+	out := schema.Shuffle{Room: roomID(r), Event: e.ID, Name: e.Name, Number: number, Start: moment(o.Start), Commitment: hex.EncodeToString(sh.Commitment[:]), Done: sh.Done}
+	if sh.Done {
+		seed, entries, ids, count := hex.EncodeToString(sh.Seed[:]), hex.EncodeToString(sh.Entries[:]), r.URL.Path+"/ids", len(sh.IDs)
+		out.At, out.Seed, out.Entries, out.Count, out.IDs = roomMoment(sh.At), &seed, &entries, &count, &ids
 	}
 	return out, nil
 }
 
 // getShuffleIDs sends the ids of everybody who took part, sorted, 16 bytes each.
 func (f *face) getShuffleIDs(w http.ResponseWriter, r *api.Request) error {
-	_, rec, err := f.shuffle(r)
+	_, _, sh, err := f.shuffle(r)
 	if err != nil {
 		return err
 	}
-	if !rec.Done {
+	if !sh.Done {
 		return api.Refuse(http.StatusNotFound, api.CodeNotFound, "The shuffle has not happened yet: the ids are known after it")
 	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime)) // what has none keeps its own
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(len(rec.IDs)*len(anteroom.ID{})))
+	w.Header().Set("Content-Length", strconv.Itoa(len(sh.IDs)*len(anteroom.ID{})))
 	w.Header().Set("Cache-Control", "no-store")
 	b := bufio.NewWriter(w)
-	for i := range rec.IDs {
-		b.Write(rec.IDs[i][:])
+	for i := range sh.IDs {
+		b.Write(sh.IDs[i][:])
 	}
 	b.Flush() // whoever went away misses the rest
 	return nil

@@ -265,7 +265,7 @@ func (w *world) shop() (room, event string) {
 // doors are the live side of rooms with two visitors, one inside and one in line.
 type doors struct {
 	asked   []string
-	shuffle *manage.ShuffleRecord
+	shuffle *anteroom.Shuffle
 	event   *anteroom.Event
 }
 
@@ -306,11 +306,11 @@ func (d *doors) Revoke(_ context.Context, _ anteroom.RoomID, visitor anteroom.ID
 	return visitor == inside, nil
 }
 
-func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (manage.ShuffleRecord, bool, error) {
-	if d.shuffle == nil || number != d.shuffle.Number {
-		return manage.ShuffleRecord{}, false, nil
+func (d *doors) Shuffle(_ anteroom.RoomID, _ anteroom.EventID, number int) (*anteroom.Shuffle, bool, error) {
+	if d.shuffle == nil || number != 0 {
+		return nil, false, nil
 	}
-	return *d.shuffle, true, nil
+	return d.shuffle, true, nil
 }
 
 // sender is where webhooks are sent from, with one delivery that waits for its next attempt.
@@ -325,15 +325,15 @@ func (sender) CheckURL(url string) error {
 	return nil
 }
 
-func (sender) Test(_ context.Context, w manage.SignedWebhook, by string) (manage.Delivery, error) {
+func (sender) Test(_ context.Context, w manage.SignedWebhook, by string) (anteroom.Delivery, error) {
 	at := doorTime.Std()
-	return manage.Delivery{ID: strings.Repeat("a", 32), Type: anteroom.WebhookTest, Text: w.Name + " " + by, CreatedOn: at, State: manage.DeliveryDelivered,
+	return anteroom.Delivery{ID: strings.Repeat("a", 32), Type: anteroom.WebhookTest, Text: w.Name + " " + by, CreatedOn: at, State: anteroom.DeliveryDelivered,
 		Attempts: 1, Status: 200, LastOn: at}, nil
 }
 
-func (sender) Deliveries(context.Context, anteroom.WebhookID) ([]manage.Delivery, error) {
+func (sender) Deliveries(context.Context, anteroom.WebhookID) ([]anteroom.Delivery, error) {
 	at := doorTime.Std()
-	return []manage.Delivery{{ID: strings.Repeat("b", 32), Type: anteroom.RoomQueueing, Text: "checkout", CreatedOn: at, State: manage.DeliveryPending,
+	return []anteroom.Delivery{{ID: strings.Repeat("b", 32), Type: anteroom.RoomQueueing, Text: "checkout", CreatedOn: at, State: anteroom.DeliveryPending,
 		Attempts: 1, Error: "it does not answer", LastOn: at, NextOn: at.Add(10 * time.Second)}}, nil
 }
 

@@ -84,9 +84,9 @@ func roomMoment(t anteroom.Time) *time.Time {
 	return moment(t.Std())
 }
 
-func zoneID(r *api.Request) anteroom.ZoneID   { return anteroom.ZoneID(r.Param("zone")) }
-func roomID(r *api.Request) anteroom.RoomID   { return anteroom.RoomID(r.Param("room")) }
-func eventID(r *api.Request) anteroom.EventID { return anteroom.EventID(r.Param("event")) }
+func zoneID(r *api.Request) anteroom.ZoneID   { return anteroom.ZoneID(r.PathValue("zone")) }
+func roomID(r *api.Request) anteroom.RoomID   { return anteroom.RoomID(r.PathValue("room")) }
+func eventID(r *api.Request) anteroom.EventID { return anteroom.EventID(r.PathValue("event")) }
 
 // deleted is the result of a deletion.
 func deleted[T ~string](id T) schema.Deleted { return schema.Deleted{ID: string(id)} }

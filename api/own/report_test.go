@@ -10,7 +10,6 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics/report"
-	"github.com/anteroom/anteroom/manage"
 )
 
 func TestReports(t *testing.T) {
@@ -18,7 +17,7 @@ func TestReports(t *testing.T) {
 	room, event := w.shop()
 	w.ok("POST", room+"/pause", "", nil)
 	w.ok("POST", room+"/admit", `{"count":20}`, nil)
-	w.doors.shuffle = &manage.ShuffleRecord{Event: anteroom.EventID(event[len(event)-32:]), Commitment: [32]byte{1}}
+	w.doors.shuffle = &anteroom.Shuffle{Commitment: [32]byte{1}}
 	w.refused(adminToken, "GET", event+"/report", "", 400, "in the future")
 	w.now = w.now.Add(2 * time.Hour) // 11:00; the event goes on until 12:00
 

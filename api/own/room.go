@@ -131,7 +131,7 @@ func isReference(s string) bool {
 }
 
 func (f *face) findVisitors(r *api.Request) ([]schema.Visitor, error) {
-	reference := strings.ToLower(r.Param("reference"))
+	reference := strings.ToLower(r.PathValue("reference"))
 	if !isReference(reference) {
 		return nil, api.Invalid("reference", "is not the code of a visitor", "two groups of five hexadecimal digits, like 3f9a1-c07be, or an id of 32")
 	}
@@ -159,7 +159,7 @@ func shownVisitor(v manage.Visitor) schema.Visitor {
 }
 
 func (f *face) revokeSession(r *api.Request) (schema.Deleted, error) {
-	text := r.Param("session")
+	text := r.PathValue("session")
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(anteroom.ID{}) {
 		return schema.Deleted{}, api.Invalid("session", "is not the id of a session", "32 hexadecimal digits; find the visitor by its code to get it")

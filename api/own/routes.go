@@ -3,7 +3,6 @@ package own
 import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics/report"
-	"github.com/anteroom/anteroom/api/own/schema"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -28,7 +27,7 @@ func (f *face) operations() [][]operation {
 		event  = room + "/events/{event}"
 	)
 	reports := []medium{{name: "text/html"}, {name: "text/csv"}}
-	restore := writes[schema.Restored](f.restore)
+	restore := writes[manage.Restored](f.restore)
 	restore.takes = "application/gzip"
 	return [][]operation{
 		tagged("tokens",

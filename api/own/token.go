@@ -43,7 +43,7 @@ func (f *face) getToken(r *api.Request) (schema.Token, error) {
 		return schema.Token{}, err
 	}
 	for _, t := range all {
-		if string(t.ID) == r.Param("token") {
+		if string(t.ID) == r.PathValue("token") {
 			return shownToken(t), nil
 		}
 	}
@@ -66,11 +66,11 @@ func (f *face) createToken(r *api.Request, p patch[schema.TokenSpec]) (schema.Ne
 }
 
 func (f *face) rotateToken(r *api.Request, b schema.Rotation) (schema.NewToken, error) {
-	return newToken(f.manage.RotateToken(r.Context(), r.By, manage.TokenID(r.Param("token")), time.Duration(b.OverlapSeconds)*time.Second))
+	return newToken(f.manage.RotateToken(r.Context(), r.By, manage.TokenID(r.PathValue("token")), time.Duration(b.OverlapSeconds)*time.Second))
 }
 
 func (f *face) deleteToken(r *api.Request) (schema.Deleted, error) {
-	id := manage.TokenID(r.Param("token"))
+	id := manage.TokenID(r.PathValue("token"))
 	return deleted(id), f.manage.DeleteToken(r.Context(), r.By, id)
 }
 

@@ -29,12 +29,12 @@ func shownWebhook(w manage.ShownWebhook) schema.Webhook {
 		Secrets: shownSecrets(w.Secrets)}
 }
 
-func shownDelivery(d manage.Delivery) schema.Delivery {
+func shownDelivery(d anteroom.Delivery) schema.Delivery {
 	return schema.Delivery{ID: d.ID, Type: d.Type, Text: d.Text, CreatedOn: d.CreatedOn.UTC(), State: d.State, Attempts: d.Attempts,
 		Status: schema.Optional(d.Status), Error: schema.Optional(d.Error), Milliseconds: d.Millis, LastOn: moment(d.LastOn), NextOn: moment(d.NextOn)}
 }
 
-func webhookID(r *api.Request) anteroom.WebhookID { return anteroom.WebhookID(r.Param("webhook")) }
+func webhookID(r *api.Request) anteroom.WebhookID { return anteroom.WebhookID(r.PathValue("webhook")) }
 
 func (f *face) listWebhooks(r *api.Request) ([]manage.ShownWebhook, func(manage.ShownWebhook) schema.Webhook, error) {
 	all, err := f.manage.Webhooks(r.By)
@@ -77,7 +77,7 @@ func (f *face) testWebhook(r *api.Request) (schema.Delivery, error) {
 	return shownDelivery(d), err
 }
 
-func (f *face) listDeliveries(r *api.Request) ([]manage.Delivery, func(manage.Delivery) schema.Delivery, error) {
+func (f *face) listDeliveries(r *api.Request) ([]anteroom.Delivery, func(anteroom.Delivery) schema.Delivery, error) {
 	all, err := f.manage.Deliveries(r.Context(), r.By, webhookID(r))
 	return all, shownDelivery, err
 }

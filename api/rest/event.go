@@ -32,7 +32,7 @@ func (a *API) eventOf(r *api.Request) (anteroom.Room, anteroom.Event, error) {
 		return room, anteroom.Event{}, err
 	}
 	for _, e := range room.Events {
-		if string(e.ID) == r.Param("event") {
+		if string(e.ID) == r.PathValue("event") {
 			return room, e, nil
 		}
 	}
@@ -41,26 +41,15 @@ func (a *API) eventOf(r *api.Request) (anteroom.Room, anteroom.Event, error) {
 
 func (a *API) listEvents(r *api.Request) (api.Answer, error) {
 	room, err := a.roomOf(r)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	return page(r, room.Events, eventFields.Of)
+	return page(r, eventFields.Of)(room.Events, err)
 }
 
-func (a *API) createEvent(r *api.Request) (api.Answer, error) {
-	z, err := a.zoneOf(r)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) createEvent(r *api.Request, zone anteroom.ZoneID, o api.Object) (api.Answer, error) {
 	var e anteroom.Event
 	if err := eventFields.Replace(&e, o); err != nil {
 		return api.Answer{}, err
 	}
-	return oneEvent(a.manage.CreateEvent(r.Context(), r.By, z.ID, roomID(r), e))
+	return oneEvent(a.manage.CreateEvent(r.Context(), r.By, zone, roomID(r), e))
 }
 
 func (a *API) getEvent(r *api.Request) (api.Answer, error) {
@@ -78,35 +67,15 @@ func (a *API) getEventDetails(r *api.Request) (api.Answer, error) {
 	return api.Answer{Result: eventFields.Of(&e)}, nil
 }
 
-func (a *API) changeEvent(write func(*anteroom.Event, api.Object) error) func(*api.Request) (api.Answer, error) {
-	return func(r *api.Request) (api.Answer, error) {
-		z, err := a.zoneOf(r)
-		if err != nil {
-			return api.Answer{}, err
-		}
-		o, err := r.Object()
-		if err != nil {
-			return api.Answer{}, err
-		}
-		return oneEvent(a.manage.ChangeEvent(r.Context(), r.By, z.ID, roomID(r), anteroom.EventID(r.Param("event")), func(e *anteroom.Event) error {
-			if err := r.Match(eventTag(e)); err != nil {
-				return err
-			}
-			return write(e, o)
-		}))
-	}
+func (a *API) changeEvent(write func(*anteroom.Event, api.Object) error) operation {
+	return a.inZone(func(r *api.Request, zone anteroom.ZoneID, o api.Object) (api.Answer, error) {
+		return oneEvent(a.manage.ChangeEvent(r.Context(), r.By, zone, roomID(r), anteroom.EventID(r.PathValue("event")), matched(r, eventTag, write, o)))
+	})
 }
 
 func (a *API) deleteEvent(r *api.Request) (api.Answer, error) {
 	room, e, err := a.eventOf(r)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	if err := r.Match(eventTag(&e)); err != nil {
-		return api.Answer{}, err
-	}
-	if err := a.manage.DeleteEvent(r.Context(), r.By, anteroom.ZoneID(r.Param("zone")), room.ID, e.ID); err != nil {
-		return api.Answer{}, err
-	}
-	return deleted(string(e.ID)), nil
+	return remove(r, string(e.ID), eventTag(&e), err, func() error {
+		return a.manage.DeleteEvent(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID, e.ID)
+	})
 }

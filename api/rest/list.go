@@ -53,10 +53,12 @@ func (a *API) oneList(l anteroom.List, err error) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	return api.Answer{Result: a.shownList(&l), ETag: tagOf(listFields.Of(&l))}, nil
+	return api.Answer{Result: a.shownList(&l), ETag: listTag(&l)}, nil
 }
 
-func listID(r *api.Request) anteroom.ListID { return anteroom.ListID(r.Param("list")) }
+func listTag(l *anteroom.List) string { return tagOf(listFields.Of(l)) }
+
+func listID(r *api.Request) anteroom.ListID { return anteroom.ListID(r.PathValue("list")) }
 
 // listLists returns all lists at once, as published: there are few.
 func (a *API) listLists(r *api.Request) (api.Answer, error) {
@@ -71,11 +73,7 @@ func (a *API) listLists(r *api.Request) (api.Answer, error) {
 	return api.Answer{Result: out}, nil
 }
 
-func (a *API) createList(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) createList(r *api.Request, o api.Object) (api.Answer, error) {
 	var l anteroom.List
 	if err := listFields.Replace(&l, o); err != nil {
 		return api.Answer{}, err
@@ -88,36 +86,21 @@ func (a *API) getList(r *api.Request) (api.Answer, error) {
 }
 
 // changeList changes the description: name and kind are what rules rely on.
-func (a *API) changeList(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) changeList(r *api.Request, o api.Object) (api.Answer, error) {
 	description, err := o.Get("description").Text()
 	if err != nil {
 		return api.Answer{}, err
 	}
-	return a.oneList(a.manage.ChangeList(r.Context(), r.By, listID(r), func(l *anteroom.List) error {
-		if err := r.Match(tagOf(listFields.Of(l))); err != nil {
-			return err
-		}
+	describe := func(l *anteroom.List, _ api.Object) error {
 		l.Description = description
 		return nil
-	}))
+	}
+	return a.oneList(a.manage.ChangeList(r.Context(), r.By, listID(r), matched(r, listTag, describe, o)))
 }
 
 func (a *API) deleteList(r *api.Request) (api.Answer, error) {
 	l, err := a.manage.List(r.By, listID(r))
-	if err != nil {
-		return api.Answer{}, err
-	}
-	if err := r.Match(tagOf(listFields.Of(&l))); err != nil {
-		return api.Answer{}, err
-	}
-	if err := a.manage.DeleteList(r.Context(), r.By, l.ID); err != nil {
-		return api.Answer{}, err
-	}
-	return deleted(string(l.ID)), nil
+	return remove(r, string(l.ID), listTag(&l), err, func() error { return a.manage.DeleteList(r.Context(), r.By, l.ID) })
 }
 
 // shownItem is the JSON form of an item of a list of the kind. Without a comment it has no
@@ -222,7 +205,7 @@ func (a *API) getItem(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	i := slices.IndexFunc(l.Items, func(i anteroom.ListItem) bool { return string(i.ID) == r.Param("item") })
+	i := slices.IndexFunc(l.Items, func(i anteroom.ListItem) bool { return string(i.ID) == r.PathValue("item") })
 	if i < 0 {
 		return api.Answer{}, api.NotFound()
 	}
@@ -299,11 +282,7 @@ func (a *API) writeItems(r *api.Request, replace bool) (api.Answer, error) {
 	})
 }
 
-func (a *API) deleteItems(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) deleteItems(r *api.Request, o api.Object) (api.Answer, error) {
 	values, err := o.Get("items").Array(manage.MaxListItems)
 	if err != nil {
 		return api.Answer{}, err
@@ -331,7 +310,7 @@ func (a *API) deleteItems(r *api.Request) (api.Answer, error) {
 }
 
 func (a *API) getOperation(r *api.Request) (api.Answer, error) {
-	id := r.Param("operation")
+	id := r.PathValue("operation")
 	at, ok := a.operations.when(id)
 	if !ok {
 		return api.Answer{}, api.NotFound()

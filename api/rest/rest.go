@@ -61,7 +61,7 @@ func (a *API) routes() []api.Route {
 	)
 	routes := []api.Route{
 		{Method: "GET", Path: rooms, Do: a.listRooms},
-		{Method: "POST", Path: rooms, Do: a.createRoom},
+		{Method: "POST", Path: rooms, Do: a.inZone(a.createRoom)},
 		{Method: "GET", Path: room, Do: a.getRoom},
 		{Method: "PUT", Path: room, Do: a.changeRoom(roomFields.Replace)},
 		{Method: "PATCH", Path: room, Do: a.changeRoom(roomFields.Merge)},
@@ -69,7 +69,7 @@ func (a *API) routes() []api.Route {
 		{Method: "GET", Path: room + "/status", Do: a.getStatus},
 
 		{Method: "GET", Path: room + "/events", Do: a.listEvents},
-		{Method: "POST", Path: room + "/events", Do: a.createEvent},
+		{Method: "POST", Path: room + "/events", Do: a.inZone(a.createEvent)},
 		{Method: "GET", Path: event, Do: a.getEvent},
 		{Method: "PUT", Path: event, Do: a.changeEvent(eventFields.Replace)},
 		{Method: "PATCH", Path: event, Do: a.changeEvent(eventFields.Merge)},
@@ -77,9 +77,9 @@ func (a *API) routes() []api.Route {
 		{Method: "GET", Path: event + "/details", Do: a.getEventDetails},
 
 		{Method: "GET", Path: room + "/rules", Do: a.listRules},
-		{Method: "POST", Path: room + "/rules", Do: a.createRule},
+		{Method: "POST", Path: room + "/rules", Do: withBody(a.createRule)},
 		{Method: "PUT", Path: room + "/rules", Do: a.replaceRules},
-		{Method: "PATCH", Path: room + "/rules/{rule}", Do: a.changeRule},
+		{Method: "PATCH", Path: room + "/rules/{rule}", Do: withBody(a.changeRule)},
 		{Method: "DELETE", Path: room + "/rules/{rule}", Do: a.deleteRule},
 
 		{Method: "GET", Path: rooms + "/settings", Do: a.getSettings},
@@ -88,7 +88,7 @@ func (a *API) routes() []api.Route {
 		{Method: "POST", Path: rooms + "/preview", Do: a.createPreview},
 
 		{Method: "GET", Path: Prefix + "/zones", Do: a.listZones},
-		{Method: "POST", Path: Prefix + "/zones", Do: a.createZone},
+		{Method: "POST", Path: Prefix + "/zones", Do: withBody(a.createZone)},
 		{Method: "GET", Path: zone, Do: a.getZone},
 		{Method: "DELETE", Path: zone, Do: a.deleteZone},
 
@@ -99,14 +99,14 @@ func (a *API) routes() []api.Route {
 		{Method: "GET", Path: account + "/waiting_rooms", Do: a.inAccount(a.listAllRooms)},
 
 		{Method: "GET", Path: lists, Do: a.inAccount(a.listLists)},
-		{Method: "POST", Path: lists, Do: a.inAccount(a.createList)},
+		{Method: "POST", Path: lists, Do: a.inAccount(withBody(a.createList))},
 		{Method: "GET", Path: list, Do: a.inAccount(a.getList)},
-		{Method: "PUT", Path: list, Do: a.inAccount(a.changeList)},
+		{Method: "PUT", Path: list, Do: a.inAccount(withBody(a.changeList))},
 		{Method: "DELETE", Path: list, Do: a.inAccount(a.deleteList)},
 		{Method: "GET", Path: list + "/items", Do: a.inAccount(a.listItems)},
 		{Method: "POST", Path: list + "/items", Do: a.inAccount(a.addItems)},
 		{Method: "PUT", Path: list + "/items", Do: a.inAccount(a.replaceItems)},
-		{Method: "DELETE", Path: list + "/items", Do: a.inAccount(a.deleteItems)},
+		{Method: "DELETE", Path: list + "/items", Do: a.inAccount(withBody(a.deleteItems))},
 		{Method: "GET", Path: list + "/items/{item}", Do: a.inAccount(a.getItem)},
 		{Method: "GET", Path: lists + "/bulk_operations/{operation}", Do: a.inAccount(a.getOperation)},
 	}
@@ -131,26 +131,80 @@ func stamp(t time.Time) any {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// deleted is the result of a deletion.
-func deleted(id string) api.Answer { return api.Answer{Result: api.Members{{Name: "id", Value: id}}} }
+// operation is what a route does.
+type operation = func(*api.Request) (api.Answer, error)
 
-// page returns the asked-for part of a list, in its JSON form.
-func page[T any](r *api.Request, all []T, form func(*T) api.Members) (api.Answer, error) {
-	p, err := api.PageOf(r.Query)
+// page returns what answers with the asked-for part of a list, in its JSON form.
+func page[T any](r *api.Request, form func(*T) api.Members) func(all []T, err error) (api.Answer, error) {
+	return func(all []T, err error) (api.Answer, error) {
+		if err != nil {
+			return api.Answer{}, err
+		}
+		p, err := api.PageOf(r.Query)
+		if err != nil {
+			return api.Answer{}, err
+		}
+		part, info := api.Part(all, p)
+		out := make([]api.Members, len(part))
+		for i := range part {
+			out[i] = form(&part[i])
+		}
+		return api.Answer{Result: out, Info: info}, nil
+	}
+}
+
+// withBody is an operation with an object as its body.
+func withBody(do func(*api.Request, api.Object) (api.Answer, error)) operation {
+	return func(r *api.Request) (api.Answer, error) {
+		o, err := r.Object()
+		if err != nil {
+			return api.Answer{}, err
+		}
+		return do(r, o)
+	}
+}
+
+// inZone is an operation with an object as its body in the zone that the path names.
+func (a *API) inZone(do func(*api.Request, anteroom.ZoneID, api.Object) (api.Answer, error)) operation {
+	return func(r *api.Request) (api.Answer, error) {
+		z, err := a.zoneOf(r)
+		if err != nil {
+			return api.Answer{}, err
+		}
+		return withBody(func(r *api.Request, o api.Object) (api.Answer, error) { return do(r, z.ID, o) })(r)
+	}
+}
+
+// matched is a change that is only made to the state that the request names, if it names one.
+func matched[T any](r *api.Request, tag func(*T) string, change func(*T, api.Object) error, o api.Object) func(*T) error {
+	return func(t *T) error {
+		if err := r.Match(tag(t)); err != nil {
+			return err
+		}
+		return change(t, o)
+	}
+}
+
+// remove deletes an object that was looked up, or answers with the error of that.
+func remove(r *api.Request, id, tag string, err error, do func() error) (api.Answer, error) {
+	if err == nil {
+		err = r.Match(tag)
+	}
+	if err == nil {
+		err = do()
+	}
 	if err != nil {
 		return api.Answer{}, err
 	}
-	part, info := api.Part(all, p)
-	out := make([]api.Members, len(part))
-	for i := range part {
-		out[i] = form(&part[i])
-	}
-	return api.Answer{Result: out, Info: info}, nil
+	return deleted(id), nil
 }
+
+// deleted is the result of a deletion.
+func deleted(id string) api.Answer { return api.Answer{Result: api.Members{{Name: "id", Value: id}}} }
 
 // zoneOf returns the zone that the path names.
 func (a *API) zoneOf(r *api.Request) (anteroom.Zone, error) {
-	z, err := a.manage.Zone(r.By, anteroom.ZoneID(r.Param("zone")))
+	z, err := a.manage.Zone(r.By, anteroom.ZoneID(r.PathValue("zone")))
 	if anteroom.KindOf(err) == anteroom.NotFound {
 		return z, noZone(r)
 	}

@@ -122,35 +122,19 @@ func (a *API) listRooms(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	rooms, err := a.manage.Rooms(r.By, z.ID)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	return page(r, rooms, a.shownRoom)
+	return page(r, a.shownRoom)(a.manage.Rooms(r.By, z.ID))
 }
 
 func (a *API) listAllRooms(r *api.Request) (api.Answer, error) {
-	rooms, err := a.manage.Rooms(r.By, "")
-	if err != nil {
-		return api.Answer{}, err
-	}
-	return page(r, rooms, a.shownRoom)
+	return page(r, a.shownRoom)(a.manage.Rooms(r.By, ""))
 }
 
-func (a *API) createRoom(r *api.Request) (api.Answer, error) {
-	z, err := a.zoneOf(r)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) createRoom(r *api.Request, zone anteroom.ZoneID, o api.Object) (api.Answer, error) {
 	var room anteroom.Room
 	if err := roomFields.Replace(&room, o); err != nil {
 		return api.Answer{}, err
 	}
-	return a.oneRoom(a.manage.CreateRoom(r.Context(), r.By, z.ID, room))
+	return a.oneRoom(a.manage.CreateRoom(r.Context(), r.By, zone, room))
 }
 
 func (a *API) getRoom(r *api.Request) (api.Answer, error) {
@@ -166,37 +150,17 @@ func (a *API) roomOf(r *api.Request) (anteroom.Room, error) {
 	return a.manage.Room(r.By, z.ID, roomID(r))
 }
 
-func roomID(r *api.Request) anteroom.RoomID { return anteroom.RoomID(r.Param("room")) }
+func roomID(r *api.Request) anteroom.RoomID { return anteroom.RoomID(r.PathValue("room")) }
 
-func (a *API) changeRoom(write func(*anteroom.Room, api.Object) error) func(*api.Request) (api.Answer, error) {
-	return func(r *api.Request) (api.Answer, error) {
-		z, err := a.zoneOf(r)
-		if err != nil {
-			return api.Answer{}, err
-		}
-		o, err := r.Object()
-		if err != nil {
-			return api.Answer{}, err
-		}
-		return a.oneRoom(a.manage.ChangeRoom(r.Context(), r.By, z.ID, roomID(r), func(room *anteroom.Room) error {
-			if err := r.Match(roomTag(room)); err != nil {
-				return err
-			}
-			return write(room, o)
-		}))
-	}
+func (a *API) changeRoom(write func(*anteroom.Room, api.Object) error) operation {
+	return a.inZone(func(r *api.Request, zone anteroom.ZoneID, o api.Object) (api.Answer, error) {
+		return a.oneRoom(a.manage.ChangeRoom(r.Context(), r.By, zone, roomID(r), matched(r, roomTag, write, o)))
+	})
 }
 
 func (a *API) deleteRoom(r *api.Request) (api.Answer, error) {
 	room, err := a.roomOf(r)
-	if err != nil {
-		return api.Answer{}, err
-	}
-	if err := r.Match(roomTag(&room)); err != nil {
-		return api.Answer{}, err
-	}
-	if err := a.manage.DeleteRoom(r.Context(), r.By, anteroom.ZoneID(r.Param("zone")), room.ID); err != nil {
-		return api.Answer{}, err
-	}
-	return deleted(string(room.ID)), nil
+	return remove(r, string(room.ID), roomTag(&room), err, func() error {
+		return a.manage.DeleteRoom(r.Context(), r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID)
+	})
 }

@@ -93,11 +93,7 @@ func (a *API) listRules(r *api.Request) (api.Answer, error) {
 }
 
 // createRule adds a rule at the end, or where its position says.
-func (a *API) createRule(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) createRule(r *api.Request, o api.Object) (api.Answer, error) {
 	var rule anteroom.Rule
 	if err := ruleFields.Replace(&rule, o); err != nil {
 		return api.Answer{}, err
@@ -149,13 +145,9 @@ func (a *API) replaceRules(r *api.Request) (api.Answer, error) {
 	})
 }
 
-func (a *API) changeRule(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) changeRule(r *api.Request, o api.Object) (api.Answer, error) {
 	return a.changeRules(r, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
-		i := indexOf(rules, r.Param("rule"))
+		i := indexOf(rules, r.PathValue("rule"))
 		if i < 0 {
 			return nil, api.NotFound()
 		}
@@ -168,7 +160,7 @@ func (a *API) changeRule(r *api.Request) (api.Answer, error) {
 
 func (a *API) deleteRule(r *api.Request) (api.Answer, error) {
 	return a.changeRules(r, func(rules []anteroom.Rule) ([]anteroom.Rule, error) {
-		i := indexOf(rules, r.Param("rule"))
+		i := indexOf(rules, r.PathValue("rule"))
 		if i < 0 {
 			return nil, api.NotFound()
 		}

@@ -27,7 +27,7 @@ func (a *API) getStatus(r *api.Request) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	live, err := a.manage.Status(r.By, anteroom.ZoneID(r.Param("zone")), room.ID)
+	live, err := a.manage.Status(r.By, anteroom.ZoneID(r.PathValue("zone")), room.ID)
 	if err != nil {
 		return api.Answer{}, err
 	}

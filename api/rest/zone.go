@@ -14,35 +14,23 @@ import (
 // settingFields are the settings of a zone.
 var settingFields = members[anteroom.Zone](field.Of(reflect.TypeFor[anteroom.Zone]()))
 
+func settingsTag(z *anteroom.Zone) string { return tagOf(settingFields.Of(z)) }
+
 func oneSettings(z anteroom.Zone, err error) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	form := settingFields.Of(&z)
-	return api.Answer{Result: form, ETag: tagOf(form)}, nil
+	return api.Answer{Result: settingFields.Of(&z), ETag: settingsTag(&z)}, nil
 }
 
 func (a *API) getSettings(r *api.Request) (api.Answer, error) {
 	return oneSettings(a.zoneOf(r))
 }
 
-func (a *API) changeSettings(write func(*anteroom.Zone, api.Object) error) func(*api.Request) (api.Answer, error) {
-	return func(r *api.Request) (api.Answer, error) {
-		z, err := a.zoneOf(r)
-		if err != nil {
-			return api.Answer{}, err
-		}
-		o, err := r.Object()
-		if err != nil {
-			return api.Answer{}, err
-		}
-		return oneSettings(a.manage.ChangeZone(r.Context(), r.By, z.ID, func(z *anteroom.Zone) error {
-			if err := r.Match(tagOf(settingFields.Of(z))); err != nil {
-				return err
-			}
-			return write(z, o)
-		}))
-	}
+func (a *API) changeSettings(write func(*anteroom.Zone, api.Object) error) operation {
+	return a.inZone(func(r *api.Request, zone anteroom.ZoneID, o api.Object) (api.Answer, error) {
+		return oneSettings(a.manage.ChangeZone(r.Context(), r.By, zone, matched(r, settingsTag, write, o)))
+	})
 }
 
 // shownZone is a zone's JSON form. What is said of name servers and plans is for clients that
@@ -90,7 +78,7 @@ func (a *API) listZones(r *api.Request) (api.Answer, error) {
 	zones = slices.DeleteFunc(slices.Clone(zones), func(z anteroom.Zone) bool {
 		return name != "" && !matches(z.Name) || status != "" && status != "active" || in != "" && in != account
 	})
-	return page(r, zones, a.shownZone)
+	return page(r, a.shownZone)(zones, nil)
 }
 
 // nameFilter returns what a name filter accepts; nil for one with an operator that is not known.
@@ -115,11 +103,7 @@ func nameFilter(filter string) func(name string) bool {
 	return nil
 }
 
-func (a *API) createZone(r *api.Request) (api.Answer, error) {
-	o, err := r.Object()
-	if err != nil {
-		return api.Answer{}, err
-	}
+func (a *API) createZone(r *api.Request, o api.Object) (api.Answer, error) {
 	name, err := o.Get("name").Text()
 	if err != nil {
 		return api.Answer{}, err
@@ -166,7 +150,7 @@ func (a *API) listAccounts(r *api.Request) (api.Answer, error) {
 	if _, own := a.manage.Account(); r.Query.Get("name") != "" && r.Query.Get("name") != own {
 		accounts = nil
 	}
-	return page(r, accounts, func(m *api.Members) api.Members { return *m })
+	return page(r, func(m *api.Members) api.Members { return *m })(accounts, nil)
 }
 
 func (a *API) getAccount(*api.Request) (api.Answer, error) {
@@ -174,9 +158,9 @@ func (a *API) getAccount(*api.Request) (api.Answer, error) {
 }
 
 // inAccount does what is asked of the one account.
-func (a *API) inAccount(do func(*api.Request) (api.Answer, error)) func(*api.Request) (api.Answer, error) {
+func (a *API) inAccount(do operation) operation {
 	return func(r *api.Request) (api.Answer, error) {
-		if id, _ := a.manage.Account(); r.Param("account") != id {
+		if id, _ := a.manage.Account(); r.PathValue("account") != id {
 			return api.Answer{}, noZone(r)
 		}
 		return do(r)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -29,7 +30,7 @@ func (w *world) token(may manage.Permission, room anteroom.RoomID) (id manage.To
 	return t.ID, secret
 }
 
-var anteroomAddress = addressOf(httptest.NewRequest("GET", "/", nil))
+var anteroomAddress = api.AddressOf(httptest.NewRequest("GET", "/", nil))
 
 // The private API tells and does what the original does, and says so where it does not.
 func TestPrivateAPI(t *testing.T) {

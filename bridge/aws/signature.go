@@ -4,14 +4,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/manage"
 )
@@ -63,16 +62,10 @@ func (c *call) signedBy(body []byte, authorization string) (by manage.Caller, no
 	if !ok || !hmac.Equal([]byte(want), []byte(s.value)) {
 		return by, wrongSignature
 	}
-	if by, err = c.b.cfg.Manager.CallerOf(manage.TokenID(s.key), addressOf(c.Request)); err != nil {
+	if by, err = c.b.cfg.Manager.CallerOf(manage.TokenID(s.key), api.AddressOf(c.Request)); err != nil {
 		return by, invalidToken
 	}
 	return by, answer{}
-}
-
-func addressOf(r *http.Request) netip.Addr {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	a, _ := netip.ParseAddr(host)
-	return a
 }
 
 func readSignature(authorization string) (s signature, ok bool) {

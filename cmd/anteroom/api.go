@@ -185,19 +185,43 @@ func harmless(s, but string) string {
 	}, s)
 }
 
-// findZone returns the zone with a name or an id.
-func findZone(ctx context.Context, c *client.Client, name string) (schema.Zone, error) {
-	zones, err := every[schema.Zone](ctx, c, ours+"/zones", nil)
-	if err != nil {
-		return schema.Zone{}, err
-	}
-	for _, z := range zones {
-		if z.Name == name || string(z.ID) == name {
-			return z, nil
+// pick returns the one of all that somebody means: by its id, or by a name that only one has. kind is what they are,
+// like "token", and what of says of each is its id and its name.
+func pick[T any](all []T, kind, meant string, of func(T) (id, name string)) (one T, err error) {
+	var same []T
+	for _, t := range all {
+		id, name := of(t)
+		if id == meant {
+			return t, nil
+		}
+		if name == meant {
+			same = append(same, t)
 		}
 	}
-	return schema.Zone{}, anteroom.Errorf(anteroom.NotFound, "there is no zone %q; anteroom zone list shows all", name)
+	switch len(same) {
+	case 1:
+		return same[0], nil
+	case 0:
+		return one, anteroom.Errorf(anteroom.NotFound, "there is no %[1]s %[2]q; anteroom %[1]s list shows all", kind, meant)
+	}
+	return one, anteroom.Errorf(anteroom.Invalid, "%d %ss have the name %q; give the id, which anteroom %s list shows", len(same), kind, meant, kind)
 }
+
+// finder returns what somebody means by a text.
+type finder[T any] func(ctx context.Context, c *client.Client, meant string) (T, error)
+
+// listed makes the finder of what a path of the API lists.
+func listed[T any](path, kind string, of func(T) (id, name string)) finder[T] {
+	return func(ctx context.Context, c *client.Client, meant string) (one T, err error) {
+		all, err := every[T](ctx, c, path, nil)
+		if err != nil {
+			return one, err
+		}
+		return pick(all, kind, meant, of)
+	}
+}
+
+var findZone = listed(ours+"/zones", "zone", func(z schema.Zone) (id, name string) { return string(z.ID), z.Name })
 
 // places are the names of zones and rooms by their ids.
 type places map[string]string
@@ -220,6 +244,17 @@ func readPlaces(ctx context.Context, c *client.Client) (places, error) {
 		known[string(rm.ID)] = rm.String()
 	}
 	return known, nil
+}
+
+// listing makes a command that lists what a path of the API has, with the names of the zones and rooms that it is for.
+func listing[T any](r *remote, cmd *cobra.Command, path string, show func(io.Writer, places, []T) error) *cobra.Command {
+	var known places
+	return action(r, cmd, func(ctx context.Context, c *client.Client, _ []string) (all []T, err error) {
+		if known, err = readPlaces(ctx, c); err != nil {
+			return nil, err
+		}
+		return every[T](ctx, c, path, nil)
+	}, func(w io.Writer, all []T) error { return show(w, known, all) })
 }
 
 // of names what something is for: a room, a zone, or everything, which is all. What is gone, or
@@ -313,6 +348,44 @@ func action[T any](r *remote, cmd *cobra.Command, do func(ctx context.Context, c
 		return put(r.output, cmd.OutOrStdout(), result, show)
 	}
 	return cmd
+}
+
+// on makes a command whose first argument is a T.
+func on[T, R any](r *remote, cmd *cobra.Command, find finder[T], do func(context.Context, *client.Client, T, []string) (R, error), show func(io.Writer, T, R) error) *cobra.Command {
+	var t T
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (result R, err error) {
+		if t, err = find(ctx, c, args[0]); err != nil {
+			return result, err
+		}
+		return do(ctx, c, t, args[1:])
+	}, func(w io.Writer, result R) error { return show(w, t, result) })
+}
+
+// asks makes what a command does of one request without a body.
+func asks[R, T any](method string, path func(T) string) func(context.Context, *client.Client, T, []string) (R, error) {
+	return func(ctx context.Context, c *client.Client, t T, _ []string) (result R, err error) {
+		return result, c.Do(ctx, method, path(t), nil, nil, &result)
+	}
+}
+
+// removal makes the command that deletes a T, and prints what it was. Name is what to call it, like "Zone example.com".
+func removal[T any](r *remote, cmd *cobra.Command, find finder[T], path, name func(T) string) *cobra.Command {
+	return on(r, cmd, find, func(ctx context.Context, c *client.Client, t T, _ []string) (T, error) {
+		return t, c.Do(ctx, http.MethodDelete, path(t), nil, nil, nil)
+	}, tell[T](func(t T) string { return name(t) + " deleted." }))
+}
+
+// tell makes a show that prints one sentence about a T, whatever the result is.
+func tell[R, T any](sentence func(T) string) func(io.Writer, T, R) error {
+	return func(w io.Writer, t T, _ R) error {
+		_, err := fmt.Fprintln(w, sentence(t))
+		return err
+	}
+}
+
+// show makes a show for on of one that needs only the result.
+func show[T, R any](print func(io.Writer, R) error) func(io.Writer, T, R) error {
+	return func(w io.Writer, _ T, result R) error { return print(w, result) }
 }
 
 // say makes a show that prints one sentence.

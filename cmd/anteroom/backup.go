@@ -46,20 +46,23 @@ never includes queues and sessions.`,
 			return err
 		}
 		q := url.Values{"keys": {strconv.FormatBool(keys)}}
-		if args[0] == "-" {
-			return advise(download(cmd.Context(), c, ours+"/backup", q, cmd.OutOrStdout()))
-		}
-		n, err := saveWhole(args[0], func(w io.Writer) error { return download(cmd.Context(), c, ours+"/backup", q, w) })
-		if err != nil {
-			return advise(err)
-		}
-		if !r.people() {
-			return r.data(cmd.OutOrStdout(), map[string]any{"file": args[0], "bytes": n})
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup written to %s, %d bytes.\n", args[0], n)
-		return err
+		return r.fetched(cmd, "Backup", args[0], func(w io.Writer) error { return download(cmd.Context(), c, ours+"/backup", q, w) })
 	}
 	return cmd
+}
+
+// fetched writes what comes from the API to a file, or to standard output for "-". What says what it is, like "Backup".
+func (r *remote) fetched(cmd *cobra.Command, what, name string, content func(io.Writer) error) error {
+	if name == "-" {
+		return advise(content(cmd.OutOrStdout()))
+	}
+	n, err := saveWhole(name, content)
+	if err != nil {
+		return advise(err)
+	}
+	return put(r.output, cmd.OutOrStdout(), map[string]any{"file": name, "bytes": n}, say(func(map[string]any) string {
+		return fmt.Sprintf("%s written to %s, %d bytes.", what, name, n)
+	}))
 }
 
 // saveWhole writes a file that nobody else may read, in one step: an old one stays until the

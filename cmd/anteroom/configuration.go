@@ -91,7 +91,7 @@ without rooms are skipped. With FILE, an answer of that API, write its rooms to 
 		failed := 0
 		results := make([]changeResult, 0, len(changes))
 		for _, ch := range changes {
-			one := changeResult{What: ch.What, Where: ch.Where, New: ch.New, Differences: ch.Differences}
+			one := changeResult{Change: ch}
 			if !dryRun {
 				if err := ch.Apply(cmd.Context(), here); err != nil {
 					failed++
@@ -144,11 +144,8 @@ func (r *remote) inventory(ctx context.Context, zones ...string) (*client.Client
 
 // changeResult is a change and what came of it.
 type changeResult struct {
-	What        string                 `json:"what"`
-	Where       string                 `json:"where"`
-	New         bool                   `json:"new"`
-	Differences []inventory.Difference `json:"differences"`
-	Error       string                 `json:"error,omitempty"`
+	inventory.Change
+	Error string `json:"error,omitempty"`
 }
 
 func (ch changeResult) show(w io.Writer) {

@@ -45,19 +45,18 @@ func findEvent(ctx context.Context, c *client.Client, rm room, name string) (eve
 	if err != nil {
 		return event{}, err
 	}
-	for _, e := range events {
-		if e.Name == name || e.ID == name {
-			return e, nil
-		}
+	e, err := pick(events, "event", name, func(e event) (id, name string) { return e.ID, e.Name })
+	if anteroom.KindOf(err) == anteroom.NotFound {
+		err = anteroom.Errorf(anteroom.NotFound, "room %s has no event %q; anteroom event list %s shows all", rm, name, rm)
 	}
-	return event{}, anteroom.Errorf(anteroom.NotFound, "room %s has no event %q; anteroom event list %s shows all", rm, name, rm)
+	return e, err
 }
 
 // onEvent makes a command whose first arguments are a room and an event.
 func onEvent[T any](r *remote, cmd *cobra.Command, do func(context.Context, *client.Client, room, event) (T, error), show func(io.Writer, room, event, T) error) *cobra.Command {
 	cmd.Args = names("ROOM", "EVENT")
 	var e event
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result T, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (result T, err error) {
 		if e, err = findEvent(ctx, c, rm, args[0]); err != nil {
 			return result, err
 		}
@@ -68,7 +67,7 @@ func onEvent[T any](r *remote, cmd *cobra.Command, do func(context.Context, *cli
 func (e event) of(api string, rm room) string { return rm.of(api) + "/events/" + url.PathEscape(e.ID) }
 
 func eventList(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "list ROOM", Short: "List the events of a room", Args: names("ROOM")},
+	return on(r, &cobra.Command{Use: "list ROOM", Short: "List the events of a room", Args: names("ROOM")}, findRoom,
 		func(ctx context.Context, c *client.Client, rm room, _ []string) ([]event, error) {
 			return every[event](ctx, c, rm.of(published)+"/events", nil)
 		}, func(w io.Writer, _ room, events []event) error {
@@ -100,7 +99,7 @@ func eventGet(r *remote) *cobra.Command {
 func eventCreate(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits from the room what no flag sets", Args: names("ROOM", "NAME")}
 	given, check := settingFlags(cmd, anteroom.EventFields()), forceFlag(cmd)
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
 			return nil, err

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,13 +10,15 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 )
 
+// sealingKey is a key without its secret.
+type sealingKey struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state"`
+	Created time.Time `json:"created"`
+}
+
 func keyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "key",
-		Short: "List and rotate the keys that seal tickets",
-		Args:  commandBelow,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := group("key", "List and rotate the keys that seal tickets")
 	var data string
 	cmd.PersistentFlags().StringVar(&data, "data", "./anteroom-data", "data `directory`")
 	form := outputFlags(cmd.PersistentFlags())
@@ -26,24 +27,17 @@ func keyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !form.people() {
-			type one struct {
-				ID      string    `json:"id"`
-				State   string    `json:"state"`
-				Created time.Time `json:"created"`
-			}
-			list := []one{}
-			for _, k := range keys {
-				list = append(list, one{k.ID, string(k.State), k.Created.UTC()})
-			}
-			return form.data(cmd.OutOrStdout(), list)
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-		fmt.Fprintln(w, "KEY\tSTATE\tCREATED")
+		list := []sealingKey{}
 		for _, k := range keys {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", k.ID, k.State, k.Created.UTC().Format(time.RFC3339))
+			list = append(list, sealingKey{k.ID, string(k.State), k.Created.UTC()})
 		}
-		return w.Flush()
+		return put(form, cmd.OutOrStdout(), list, func(w io.Writer, list []sealingKey) error {
+			t := newTable(w, "KEY", "STATE", "CREATED")
+			for _, k := range list {
+				t.row(k.ID, k.State, moment(&k.Created))
+			}
+			return t.Flush()
+		})
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List the keys, without their secrets", Args: noArgs,

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +9,13 @@ import (
 	"github.com/anteroom/anteroom/ticket"
 	"github.com/anteroom/anteroom/ticket/pass"
 )
+
+// passKey is what an edge verifies passes with.
+type passKey struct {
+	ID     string `json:"kid"`
+	Alg    string `json:"alg"`
+	Secret string `json:"secret,omitempty"`
+}
 
 // keyPassCommand shows what edges verify passes with.
 func keyPassCommand(data *string, form *output) *cobra.Command {
@@ -36,42 +42,33 @@ keep it like a password.`,
 				_, err := cmd.OutOrStdout().Write(keys.PEM())
 				return err
 			}
-			type one struct {
-				ID     string `json:"kid"`
-				Alg    string `json:"alg"`
-				Secret string `json:"secret,omitempty"`
-			}
-			list := []one{}
+			list := []passKey{}
 			if edge == "" {
 				for _, id := range keys.IDs() {
-					list = append(list, one{ID: id, Alg: "ES256"})
+					list = append(list, passKey{ID: id, Alg: "ES256"})
 				}
-			} else {
-				secrets, err := keys.Edge(edge)
-				if err != nil {
-					return err
+				return put(form, cmd.OutOrStdout(), list, func(w io.Writer, list []passKey) error {
+					t := newTable(w, "KID", "ALG")
+					for _, k := range list {
+						t.row(k.ID, k.Alg)
+					}
+					return t.Flush()
+				})
+			}
+			secrets, err := keys.Edge(edge)
+			if err != nil {
+				return err
+			}
+			for _, s := range secrets {
+				list = append(list, passKey{s.ID, "HS256", s.Text})
+			}
+			return put(form, cmd.OutOrStdout(), list, func(w io.Writer, list []passKey) error {
+				t := newTable(w, "KID", "ALG", "SECRET")
+				for _, k := range list {
+					t.row(k.ID, k.Alg, k.Secret)
 				}
-				for _, s := range secrets {
-					list = append(list, one{s.ID, "HS256", s.Text})
-				}
-			}
-			if !form.people() {
-				return form.data(cmd.OutOrStdout(), list)
-			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
-			if edge == "" {
-				fmt.Fprintln(w, "KID\tALG")
-			} else {
-				fmt.Fprintln(w, "KID\tALG\tSECRET")
-			}
-			for _, k := range list {
-				if edge == "" {
-					fmt.Fprintf(w, "%s\t%s\n", k.ID, k.Alg)
-				} else {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", k.ID, k.Alg, k.Secret)
-				}
-			}
-			return w.Flush()
+				return t.Flush()
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asPEM, "pem", false, "the public keys as PEM blocks")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,19 +69,12 @@ func valueLists(ctx context.Context, c *client.Client) ([]valueList, error) {
 	return all, nil
 }
 
-// onList makes a command whose first argument is a list.
-func onList[T any](r *remote, cmd *cobra.Command, do func(context.Context, *client.Client, valueList, []string) (T, error), show func(io.Writer, T) error) *cobra.Command {
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (result T, err error) {
-		all, err := valueLists(ctx, c)
-		if err != nil {
-			return result, err
-		}
-		i := slices.IndexFunc(all, func(l valueList) bool { return l.Name == args[0] || l.ID == args[0] })
-		if i < 0 {
-			return result, anteroom.Errorf(anteroom.NotFound, "there is no list %q; anteroom list list shows all", args[0])
-		}
-		return do(ctx, c, all[i], args[1:])
-	}, show)
+func findList(ctx context.Context, c *client.Client, meant string) (valueList, error) {
+	all, err := valueLists(ctx, c)
+	if err != nil {
+		return valueList{}, err
+	}
+	return pick(all, "list", meant, func(l valueList) (id, name string) { return l.ID, l.Name })
 }
 
 func listAll(r *remote) *cobra.Command {
@@ -101,13 +93,15 @@ func listAll(r *remote) *cobra.Command {
 
 // listItem is a value of a list, under the member that its kind has.
 type listItem struct {
-	ID       string `json:"id,omitempty"`
-	IP       string `json:"ip,omitempty"`
-	ASN      int    `json:"asn,omitempty"`
-	Hostname *struct {
-		URL string `json:"url_hostname"`
-	} `json:"hostname,omitempty"`
-	Comment string `json:"comment"`
+	ID       string    `json:"id,omitempty"`
+	IP       string    `json:"ip,omitempty"`
+	ASN      int       `json:"asn,omitempty"`
+	Hostname *listHost `json:"hostname,omitempty"`
+	Comment  string    `json:"comment"`
+}
+
+type listHost struct {
+	URL string `json:"url_hostname"`
 }
 
 func (i listItem) value() string {
@@ -144,10 +138,10 @@ func (l valueList) items(ctx context.Context, c *client.Client) ([]listItem, err
 }
 
 func listShow(r *remote) *cobra.Command {
-	return onList(r, &cobra.Command{Use: "show LIST", Short: "Show the entries of a list", Args: names("LIST")},
+	return on(r, &cobra.Command{Use: "show LIST", Short: "Show the entries of a list", Args: names("LIST")}, findList,
 		func(ctx context.Context, c *client.Client, l valueList, _ []string) ([]listItem, error) {
 			return l.items(ctx, c)
-		}, func(w io.Writer, items []listItem) error {
+		}, func(w io.Writer, _ valueList, items []listItem) error {
 			t := newTable(w, "VALUE", "COMMENT")
 			for _, i := range items {
 				t.row(i.value(), i.Comment)
@@ -172,10 +166,8 @@ func listCreate(r *remote) *cobra.Command {
 }
 
 func listDelete(r *remote) *cobra.Command {
-	return onList(r, &cobra.Command{Use: "delete LIST", Short: "Delete a list that no rule uses", Args: names("LIST")},
-		func(ctx context.Context, c *client.Client, l valueList, _ []string) (valueList, error) {
-			return l, c.Do(ctx, http.MethodDelete, l.path(), nil, nil, nil)
-		}, say(func(l valueList) string { return "List " + shown(l.Name) + " deleted." }))
+	return removal(r, &cobra.Command{Use: "delete LIST", Short: "Delete a list that no rule uses", Args: names("LIST")},
+		findList, valueList.path, func(l valueList) string { return "List " + shown(l.Name) })
 }
 
 // itemOf makes the item of a value.
@@ -189,9 +181,7 @@ func (l valueList) itemOf(value, comment string) (listItem, error) {
 		}
 		item.ASN = n
 	case anteroom.ListOfHostnames:
-		if err := json.Unmarshal([]byte(`{"url_hostname":`+strconv.Quote(value)+`}`), &item.Hostname); err != nil {
-			return item, usageError{fmt.Errorf("%q is not a host name", value)}
-		}
+		item.Hostname = &listHost{value}
 	default:
 		item.IP = value
 	}
@@ -202,7 +192,7 @@ func listAdd(r *remote) *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "add LIST VALUE...", Short: "Add entries to a list", Args: names("LIST", "VALUE...")}
 	cmd.Flags().StringVar(&comment, "comment", "", "comment for each entry")
-	return onList(r, cmd, func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
+	return on(r, cmd, findList, func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
 		var items []listItem
 		for _, v := range values {
 			item, err := l.itemOf(v, comment)
@@ -212,11 +202,11 @@ func listAdd(r *remote) *cobra.Command {
 			items = append(items, item)
 		}
 		return result, c.Do(ctx, http.MethodPost, l.path()+"/items", nil, items, &result)
-	}, say(func(any) string { return "List changed." }))
+	}, tell[any](func(valueList) string { return "List changed." }))
 }
 
 func listRemove(r *remote) *cobra.Command {
-	return onList(r, &cobra.Command{Use: "remove LIST VALUE...", Short: "Remove entries from a list", Args: names("LIST", "VALUE...")},
+	return on(r, &cobra.Command{Use: "remove LIST VALUE...", Short: "Remove entries from a list", Args: names("LIST", "VALUE...")}, findList,
 		func(ctx context.Context, c *client.Client, l valueList, values []string) (result any, err error) {
 			there, err := l.items(ctx, c)
 			if err != nil {
@@ -234,5 +224,5 @@ func listRemove(r *remote) *cobra.Command {
 				gone = append(gone, id{there[i].ID})
 			}
 			return result, c.Do(ctx, http.MethodDelete, l.path()+"/items", nil, map[string]any{"items": gone}, &result)
-		}, say(func(any) string { return "List changed." }))
+		}, tell[any](func(valueList) string { return "List changed." }))
 }

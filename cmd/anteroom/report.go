@@ -67,7 +67,7 @@ Without --event, the report covers the last 24 hours, or the time from --from to
 			}
 			path += "/events/" + url.PathEscape(e.ID)
 		}
-		content := func(w io.Writer) error {
+		return r.fetched(cmd, "Report", file, func(w io.Writer) error {
 			if format != "json" {
 				return download(cmd.Context(), c, path+"/report", q, w)
 			}
@@ -76,19 +76,7 @@ Without --event, the report covers the last 24 hours, or the time from --from to
 				return err
 			}
 			return printJSON(w, made)
-		}
-		if file == "-" {
-			return advise(content(cmd.OutOrStdout()))
-		}
-		n, err := saveWhole(file, content)
-		if err != nil {
-			return advise(err)
-		}
-		if !r.people() {
-			return r.data(cmd.OutOrStdout(), map[string]any{"file": file, "bytes": n})
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Report written to %s, %d bytes.\n", file, n)
-		return err
+		})
 	}
 	return cmd
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/manage"
 )
 
 func restoreCommand() *cobra.Command {
@@ -22,39 +23,28 @@ valid again: check them with anteroom token list.`,
 		Example: `  anteroom restore shop.backup --replace`}
 	r := remoteFlags(cmd)
 	cmd.Flags().BoolVar(&confirmed, "replace", false, "confirm that existing data is replaced")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (got manage.Restored, err error) {
 		if !confirmed {
-			return usageError{fmt.Errorf("restore replaces all existing data: make a backup first, then pass --replace to confirm")}
-		}
-		c, err := r.client()
-		if err != nil {
-			return err
+			return got, usageError{fmt.Errorf("restore replaces all existing data: make a backup first, then pass --replace to confirm")}
 		}
 		in := cmd.InOrStdin()
 		if args[0] != "-" {
 			file, err := os.Open(args[0])
 			if err != nil {
-				return err
+				return got, err
 			}
 			defer file.Close()
 			in = file
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), transferTime)
+		ctx, cancel := context.WithTimeout(ctx, transferTime)
 		defer cancel()
-		var got schema.Restored
-		if err := c.Upload(ctx, ours+"/restore", url.Values{"confirm": {"replace"}}, in, "application/gzip", &got); err != nil {
-			return advise(err)
-		}
-		if !r.people() {
-			return r.data(cmd.OutOrStdout(), got)
-		}
+		return got, c.Upload(ctx, ours+"/restore", url.Values{"confirm": {"replace"}}, in, "application/gzip", &got)
+	}, say(func(got manage.Restored) string {
 		keys := "The ticket keys are as they were."
 		if got.Keys {
 			keys = "The ticket keys are those of the backup."
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Restored the backup of %s: %s, %s, %s, %s. %s\n", got.Made.Format(time.RFC3339),
+		return fmt.Sprintf("Restored the backup of %s: %s, %s, %s, %s. %s", got.Made.Format(time.RFC3339),
 			count(got.Zones, "zone"), count(got.Rooms, "room"), count(got.Lists, "list"), count(got.Tokens, "token"), keys)
-		return err
-	}
-	return cmd
+	}))
 }

@@ -40,26 +40,15 @@ file can change their settings.`
 		{"drain", "Close the queue to new visitors; those in it are admitted as usual", `Room %[1]s is draining: its queue is closed to new visitors. Run "anteroom room resume %[1]s" to open it.`},
 		{"resume", "End a pause or a drain", "Room %[1]s resumed."},
 	} {
-		cmd.AddCommand(onRoom(r, &cobra.Command{Use: o.word + " ROOM", Short: o.short, Args: names("ROOM")},
-			func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
-				return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/"+o.word, nil, nil, &result)
-			}, func(w io.Writer, rm room, _ any) error {
-				_, err := fmt.Fprintf(w, o.done+"\n", shown(rm.String()))
-				return err
-			}))
+		cmd.AddCommand(on(r, &cobra.Command{Use: o.word + " ROOM", Short: o.short, Args: names("ROOM")}, findRoom,
+			asks[any](http.MethodPost, func(rm room) string { return rm.of(ours) + "/" + o.word }), tellRoom[any](o.done)))
 	}
 	return cmd
 }
 
-// onRoom makes a command whose first argument is a room.
-func onRoom[T any](r *remote, cmd *cobra.Command, do func(context.Context, *client.Client, room, []string) (T, error), show func(io.Writer, room, T) error) *cobra.Command {
-	var rm room
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (result T, err error) {
-		if rm, err = findRoom(ctx, c, args[0]); err != nil {
-			return result, err
-		}
-		return do(ctx, c, rm, args[1:])
-	}, func(w io.Writer, result T) error { return show(w, rm, result) })
+// tellRoom makes a show that prints a sentence about a room, with %[1]s for the room.
+func tellRoom[R any](sentence string) func(io.Writer, room, R) error {
+	return tell[R](func(rm room) string { return fmt.Sprintf(sentence, shown(rm.String())) })
 }
 
 // showMembers prints an object, a member a line: those of an object inside have its name
@@ -139,10 +128,8 @@ func roomList(r *remote) *cobra.Command {
 }
 
 func roomGet(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "get ROOM", Short: "Show the settings of a room", Args: names("ROOM")},
-		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
-			return o, c.Do(ctx, http.MethodGet, rm.of(published), nil, nil, &o)
-		}, showMembers)
+	return on(r, &cobra.Command{Use: "get ROOM", Short: "Show the settings of a room", Args: names("ROOM")}, findRoom,
+		asks[map[string]any](http.MethodGet, func(rm room) string { return rm.of(published) }), showMembers)
 }
 
 // setting is a field with the flag that sets it: of a section, one for each field inside.
@@ -387,7 +374,7 @@ func renameFlag(cmd *cobra.Command) func(body map[string]any) {
 func roomSet(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "set ROOM", Short: "Change the settings named by the flags", Args: names("ROOM")}
 	given, rename := settingFlags(cmd, anteroom.RoomFields()), renameFlag(cmd)
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
 		body, err := given()
 		if err != nil {
 			return nil, err
@@ -397,31 +384,21 @@ func roomSet(r *remote) *cobra.Command {
 			return nil, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}
 		}
 		return o, c.Do(ctx, http.MethodPatch, rm.of(published), nil, body, &o)
-	}, func(w io.Writer, rm room, _ map[string]any) error {
-		_, err := fmt.Fprintf(w, "Room %s changed.\n", shown(rm.String()))
-		return err
-	})
+	}, tellRoom[map[string]any]("Room %s changed."))
 }
 
 func roomDelete(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "delete ROOM", Short: "Delete a room with its events, rules, queue and sessions", Args: names("ROOM")},
-		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
-			return o, c.Do(ctx, http.MethodDelete, rm.of(published), nil, nil, &o)
-		}, func(w io.Writer, rm room, _ map[string]any) error {
-			_, err := fmt.Fprintf(w, "Room %s deleted.\n", shown(rm.String()))
-			return err
-		})
+	return on(r, &cobra.Command{Use: "delete ROOM", Short: "Delete a room with its events, rules, queue and sessions", Args: names("ROOM")}, findRoom,
+		asks[any](http.MethodDelete, func(rm room) string { return rm.of(published) }), tellRoom[any]("Room %s deleted."))
 }
 
 func roomStatus(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "status ROOM", Short: "Show the live figures of a room", Args: names("ROOM")},
-		func(ctx context.Context, c *client.Client, rm room, _ []string) (o map[string]any, err error) {
-			return o, c.Do(ctx, http.MethodGet, rm.of(ours)+"/status", nil, nil, &o)
-		}, showMembers)
+	return on(r, &cobra.Command{Use: "status ROOM", Short: "Show the live figures of a room", Args: names("ROOM")}, findRoom,
+		asks[map[string]any](http.MethodGet, func(rm room) string { return rm.of(ours) + "/status" }), showMembers)
 }
 
 func roomAdmit(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "admit ROOM N", Short: "Admit the next N visitors now, within the limits", Args: names("ROOM", "N")},
+	return on(r, &cobra.Command{Use: "admit ROOM N", Short: "Admit the next N visitors now, within the limits", Args: names("ROOM", "N")}, findRoom,
 		func(ctx context.Context, c *client.Client, rm room, args []string) (a schema.Admitted, err error) {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
@@ -440,12 +417,9 @@ func roomReset(r *remote) *cobra.Command {
 		Example: "  anteroom room reset example.com/checkout --confirm checkout"}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "repeat the room's `name` to confirm")
 	needs(cmd, "confirm")
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (result any, err error) {
 		return result, c.Do(ctx, http.MethodPost, rm.of(ours)+"/reset", nil, schema.Reset{Confirm: confirm}, &result)
-	}, func(w io.Writer, rm room, _ any) error {
-		_, err := fmt.Fprintf(w, "The queue of room %s is empty. Visitors who waited start over.\n", shown(rm.String()))
-		return err
-	})
+	}, tellRoom[any]("The queue of room %s is empty. Visitors who waited start over."))
 }
 
 func roomMessage(r *remote) *cobra.Command {
@@ -460,7 +434,7 @@ func roomMessage(r *remote) *cobra.Command {
 		Example: `  anteroom room message example.com/checkout 'We are restocking. Your place is kept.'
   anteroom room message example.com/checkout --clear`}
 	cmd.Flags().BoolVar(&away, "clear", false, "remove the message")
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
 		switch {
 		case away && len(args) == 0:
 			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/message", nil, nil, &result)
@@ -501,7 +475,7 @@ func roomRemaining(r *remote) *cobra.Command {
   anteroom room remaining example.com/checkout --clear`}
 	cmd.Flags().BoolVar(&clear, "clear", false, "say nothing of what is left, and open a room that was sold out")
 	cmd.Flags().IntVar(&sold, "sold", 0, "take `N` from what is left")
-	return onRoom(r, cmd, func(ctx context.Context, c *client.Client, rm room, args []string) (result schema.Controls, err error) {
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (result schema.Controls, err error) {
 		path := rm.of(ours) + "/remaining"
 		switch {
 		case clear:
@@ -528,7 +502,7 @@ func roomRemaining(r *remote) *cobra.Command {
 }
 
 func roomFind(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find a visitor by the reference code on the waiting page", Args: names("ROOM", "CODE")},
+	return on(r, &cobra.Command{Use: "find ROOM CODE", Short: "Find a visitor by the reference code on the waiting page", Args: names("ROOM", "CODE")}, findRoom,
 		func(ctx context.Context, c *client.Client, rm room, args []string) (found []schema.Visitor, err error) {
 			return found, c.Do(ctx, http.MethodGet, rm.of(ours)+"/visitors/"+url.PathEscape(args[0]), nil, nil, &found)
 		}, func(w io.Writer, _ room, found []schema.Visitor) error {
@@ -552,11 +526,8 @@ func moment(t *time.Time) any {
 }
 
 func roomRevoke(r *remote) *cobra.Command {
-	return onRoom(r, &cobra.Command{Use: "revoke ROOM ID", Short: "End a visitor's session; anteroom room find shows its id", Args: names("ROOM", "ID")},
+	return on(r, &cobra.Command{Use: "revoke ROOM ID", Short: "End a visitor's session; anteroom room find shows its id", Args: names("ROOM", "ID")}, findRoom,
 		func(ctx context.Context, c *client.Client, rm room, args []string) (result any, err error) {
 			return result, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/sessions/"+url.PathEscape(args[0]), nil, nil, &result)
-		}, func(w io.Writer, _ room, _ any) error {
-			_, err := fmt.Fprintln(w, "Session ended. The next request counts as a new visitor's.")
-			return err
-		})
+		}, tell[any](func(room) string { return "Session ended. The next request counts as a new visitor's." }))
 }

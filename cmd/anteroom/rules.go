@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -21,31 +19,23 @@ import (
 )
 
 func rulesCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "rules",
-		Short: "Test bypass rules",
-		Args:  commandBelow,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(rulesTestCommand())
-	return cmd
+	return group("rules", "Test bypass rules", rulesTestCommand())
 }
 
 // described is a request as the flags say it.
 type described struct {
-	method, version, url, ip, country, continent, zone, moment string
-	headers, lists, geoip                                      []string
-	asn                                                        uint32
-	bot                                                        bool
+	rules.Described
+	moment                string
+	headers, lists, geoip []string
 }
 
 // answer is what -o json prints.
 type answer struct {
-	Valid      bool        `json:"valid"`
-	Match      bool        `json:"match"`
-	Expression string      `json:"expression"`
-	Readings   []reading   `json:"readings"`
-	Faults     []jsonFault `json:"faults"`
+	Valid      bool            `json:"valid"`
+	Match      bool            `json:"match"`
+	Expression string          `json:"expression"`
+	Readings   []reading       `json:"readings"`
+	Faults     anteroom.Faults `json:"faults"`
 }
 
 type reading struct {
@@ -74,19 +64,19 @@ interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&d.url, "url", "https://example.com/", "`URL` of the request")
-	f.StringVar(&d.method, "method", "GET", "`method`")
-	f.StringVar(&d.version, "http-version", "HTTP/1.1", "HTTP `version`")
+	f.StringVar(&d.URL, "url", "https://example.com/", "`URL` of the request")
+	f.StringVar(&d.Method, "method", "GET", "`method`")
+	f.StringVar(&d.Version, "http-version", "HTTP/1.1", "HTTP `version`")
 	f.StringArrayVar(&d.headers, "header", nil, "header `\"Name: value\"`; repeatable")
-	f.StringVar(&d.ip, "ip", "192.0.2.1", "`address` of the visitor")
-	f.StringVar(&d.country, "country", "", "`code` of the visitor's country, like DE")
-	f.StringVar(&d.continent, "continent", "", "`code` of the visitor's continent, like EU")
-	f.Uint32Var(&d.asn, "asn", 0, "`number` of the visitor's autonomous system")
+	f.StringVar(&d.Address, "ip", "192.0.2.1", "`address` of the visitor")
+	f.StringVar(&d.Place.Country, "country", "", "`code` of the visitor's country, like DE")
+	f.StringVar(&d.Place.Continent, "continent", "", "`code` of the visitor's continent, like EU")
+	f.Uint32Var(&d.Place.ASN, "asn", 0, "`number` of the visitor's autonomous system")
 	f.StringArrayVar(&d.geoip, "geoip", nil, "MaxMind DB `file` to locate --ip with; repeatable")
 	f.StringArrayVar(&d.lists, "list", nil, "a list that the expression names: `name=value,value,…`; repeatable")
 	f.StringVar(&d.moment, "time", "", "`time` of the request, like 2026-11-27T08:00:00Z (default now)")
-	f.StringVar(&d.zone, "zone", "", "`name` of the zone (default the host of the URL)")
-	f.BoolVar(&d.bot, "bot", false, "the visitor is a verified crawler")
+	f.StringVar(&d.Zone, "zone", "", "`name` of the zone (default the host of the URL)")
+	f.BoolVar(&d.Bot, "bot", false, "the visitor is a verified crawler")
 	form := outputFlags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		expression := args[0]
@@ -105,7 +95,7 @@ interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or
 		if err != nil {
 			return usageError{err}
 		}
-		a := answer{Expression: expression, Readings: []reading{}, Faults: []jsonFault{}}
+		a := answer{Expression: expression, Readings: []reading{}, Faults: anteroom.Faults{}}
 		e, err := rules.Compile(expression, lists)
 		faults, invalid := errors.AsType[anteroom.Faults](err)
 		if err == nil {
@@ -119,9 +109,7 @@ interpretation matches. Exit codes: 0 match, 1 no match, 2 invalid expression or
 		} else if !invalid {
 			return err
 		}
-		for _, f := range faults {
-			a.Faults = append(a.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
-		}
+		a.Faults = append(a.Faults, faults...)
 		return a.show(cmd.OutOrStdout(), form)
 	}
 	return cmd
@@ -223,77 +211,41 @@ func readLists(texts []string) (*rules.Lists, error) {
 	return all, nil
 }
 
-// place is the visitor's place as the flags say it, over what the databases know.
-type place struct {
-	files *geo.Databases
-	known described
-}
-
-func (p place) Place(a netip.Addr) rules.Place {
-	var found rules.Place
-	if p.files != nil {
-		found = p.files.Place(a)
-	}
-	return rules.Place{Country: p.known.country, Continent: p.known.continent, ASN: p.known.asn}.Over(found)
-}
-
 // request makes the request and the ways in which its path may be read.
 func (d described) request() (*rules.Request, []string, error) {
-	u, err := url.Parse(d.url)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--url: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, nil, fmt.Errorf("--url %q is not a whole URL; write https://example.com/path?query", d.url)
-	}
-	// The path as it is written, which is what a visitor sends.
-	raw := u.EscapedPath()
-	if raw == "" {
-		raw = "/"
-	}
-	readings, err := route.Interpretations(raw)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--url: %w", err)
-	}
-	r := &rules.Request{Method: d.method, Version: d.version, Scheme: u.Scheme, RawPath: raw, Query: u.RawQuery,
-		Header: map[string][]string{}, SSL: u.Scheme == "https", Time: time.Now(), Zone: d.zone, VerifiedBot: d.bot}
-	r.Port = map[string]int{"http": 80, "https": 443}[u.Scheme]
-	if p, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		r.Port = int(p)
-	}
-	if r.Zone == "" {
-		r.Zone = u.Hostname()
-	}
-	host := u.Host
+	d.Time, d.Header = time.Now(), map[string][]string{}
 	for _, h := range d.headers {
 		name, v, ok := strings.Cut(h, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") {
 			return nil, nil, fmt.Errorf(`--header %q is not a header; write --header "Name: value"`, h)
 		}
-		if v = strings.TrimSpace(v); strings.EqualFold(name, "host") {
-			host = v
-			continue
-		}
-		name = http.CanonicalHeaderKey(name)
-		r.Header[name] = append(r.Header[name], v)
-	}
-	if r.Host, err = route.Host(host); err != nil {
-		return nil, nil, fmt.Errorf("host %.60q: %w", host, err)
-	}
-	if r.Client, err = netip.ParseAddr(d.ip); err != nil {
-		return nil, nil, fmt.Errorf("--ip %q is not an address; write 192.0.2.1 or 2001:db8::1", d.ip)
+		d.Header[name] = append(d.Header[name], strings.TrimSpace(v))
 	}
 	if d.moment != "" {
-		if r.Time, err = time.Parse(time.RFC3339Nano, d.moment); err != nil {
+		var err error
+		if d.Time, err = time.Parse(time.RFC3339Nano, d.moment); err != nil {
 			return nil, nil, fmt.Errorf("--time %q is not a time; write 2026-11-27T08:00:00Z", d.moment)
 		}
 	}
-	p := place{known: d}
+	var located rules.Geo
 	if len(d.geoip) > 0 {
-		if p.files, err = geo.Open(d.geoip, nil); err != nil {
+		files, err := geo.Open(d.geoip, nil)
+		if err != nil {
 			return nil, nil, err
 		}
+		located = files
 	}
-	r.Geo = p
+	r, err := d.Request(located)
+	if faults, ok := errors.AsType[anteroom.Faults](err); ok {
+		return nil, nil, fmt.Errorf("--%s %s; write one %s", faults[0].Path, faults[0].Problem, faults[0].Fix)
+	}
+	host := r.Host
+	if r.Host, err = route.Host(host); err != nil {
+		return nil, nil, fmt.Errorf("host %.60q: %w", host, err)
+	}
+	readings, err := route.Interpretations(r.RawPath)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--url: %w", err)
+	}
 	return r, readings, nil
 }

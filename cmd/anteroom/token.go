@@ -6,13 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
 )
@@ -31,33 +29,13 @@ only read metrics and status. The secret of a token is shown once, when you crea
 	return cmd
 }
 
-func findToken(ctx context.Context, c *client.Client, name string) (schema.Token, error) {
-	tokens, err := every[schema.Token](ctx, c, ours+"/tokens", nil)
-	if err != nil {
-		return schema.Token{}, err
-	}
-	if i := slices.IndexFunc(tokens, func(t schema.Token) bool { return t.ID == name }); i >= 0 {
-		return tokens[i], nil
-	}
-	same := slices.DeleteFunc(tokens, func(t schema.Token) bool { return t.Name != name })
-	switch len(same) {
-	case 1:
-		return same[0], nil
-	case 0:
-		return schema.Token{}, anteroom.Errorf(anteroom.NotFound, "there is no token %q; anteroom token list shows all", name)
-	}
-	return schema.Token{}, anteroom.Errorf(anteroom.Invalid, "%d tokens have the name %q; give the id, which anteroom token list shows", len(same), name)
-}
+var findToken = listed(ours+"/tokens", "token", func(t schema.Token) (id, name string) { return t.ID, t.Name })
+
+func tokenPath(t schema.Token) string { return ours + "/tokens/" + url.PathEscape(t.ID) }
 
 func tokenList(r *remote) *cobra.Command {
-	var known places
-	return action(r, &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) (all []schema.Token, err error) {
-			if known, err = readPlaces(ctx, c); err != nil {
-				return nil, err
-			}
-			return every[schema.Token](ctx, c, ours+"/tokens", nil)
-		}, func(w io.Writer, tokens []schema.Token) error {
+	return listing(r, &cobra.Command{Use: "list", Short: "List the tokens, without their secrets", Args: noArgs}, ours+"/tokens",
+		func(w io.Writer, known places, tokens []schema.Token) error {
 			t := newTable(w, "TOKEN", "PERMISSIONS", "NETWORKS", "EXPIRES", "LAST USED", "ID")
 			for _, one := range tokens {
 				var may, networks []string
@@ -126,27 +104,22 @@ func showSecret(w io.Writer, t schema.NewToken) error {
 }
 
 func tokenRotate(r *remote) *cobra.Command {
-	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate TOKEN", Short: "Rotate the secret of a token; the old one stays valid for a while", Args: names("TOKEN")}
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays valid; 0s ends it now")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (t schema.NewToken, err error) {
-		found, err := findToken(ctx, c, args[0])
-		if err != nil {
-			return t, err
+	return rotation(r, cmd, "how long the old secret stays valid; 0s ends it now", findToken, tokenPath, showSecret)
+}
+
+// rotation makes a command that gives a T a new secret.
+func rotation[T, R any](r *remote, cmd *cobra.Command, usage string, find finder[T], path func(T) string, print func(io.Writer, R) error) *cobra.Command {
+	overlap := cmd.Flags().Duration("overlap", 24*time.Hour, usage)
+	return on(r, cmd, find, func(ctx context.Context, c *client.Client, t T, _ []string) (made R, err error) {
+		if *overlap != overlap.Truncate(time.Second) {
+			return made, usageError{fmt.Errorf("--overlap %v: use whole seconds", *overlap)}
 		}
-		if overlap != overlap.Truncate(time.Second) {
-			return t, usageError{fmt.Errorf("--overlap %v: use whole seconds", overlap)}
-		}
-		return t, c.Do(ctx, http.MethodPost, ours+"/tokens/"+url.PathEscape(found.ID)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(overlap / time.Second)}, &t)
-	}, showSecret)
+		return made, c.Do(ctx, http.MethodPost, path(t)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(*overlap / time.Second)}, &made)
+	}, show[T](print))
 }
 
 func tokenDelete(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token; it is invalid at once", Args: names("TOKEN")},
-		func(ctx context.Context, c *client.Client, args []string) (t schema.Token, err error) {
-			if t, err = findToken(ctx, c, args[0]); err != nil {
-				return t, err
-			}
-			return t, c.Do(ctx, http.MethodDelete, ours+"/tokens/"+url.PathEscape(t.ID), nil, nil, nil)
-		}, say(func(t schema.Token) string { return "Token " + shown(t.Name) + " deleted." }))
+	return removal(r, &cobra.Command{Use: "delete TOKEN", Short: "Delete a token; it is invalid at once", Args: names("TOKEN")},
+		findToken, tokenPath, func(t schema.Token) string { return "Token " + shown(t.Name) })
 }

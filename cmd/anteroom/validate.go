@@ -30,17 +30,15 @@ func validateCommand() *cobra.Command {
 		out := cmd.OutOrStdout()
 		if !form.people() {
 			result := struct {
-				Valid  bool        `json:"valid"`
-				Faults []jsonFault `json:"faults"`
-				Error  string      `json:"error,omitempty"`
-				Rooms  int         `json:"rooms"`
+				Valid  bool            `json:"valid"`
+				Faults anteroom.Faults `json:"faults"`
+				Error  string          `json:"error,omitempty"`
+				Rooms  int             `json:"rooms"`
 				// Warnings are about what is valid and looks like a slip.
 				Warnings []string `json:"warnings,omitempty"`
-			}{Valid: err == nil, Faults: []jsonFault{}, Rooms: len(cfg.Rooms), Warnings: cfg.Warnings}
+			}{Valid: err == nil, Faults: anteroom.Faults{}, Rooms: len(cfg.Rooms), Warnings: cfg.Warnings}
 			if faults, ok := errors.AsType[anteroom.Faults](err); ok {
-				for _, f := range faults {
-					result.Faults = append(result.Faults, jsonFault{f.Path, f.Problem, f.Fix, f.Line, f.Column})
-				}
+				result.Faults = faults
 			} else if err != nil {
 				result.Error = err.Error()
 			}
@@ -66,14 +64,6 @@ func validateCommand() *cobra.Command {
 		return nil
 	}
 	return cmd
-}
-
-type jsonFault struct {
-	Path    string `json:"path"`
-	Problem string `json:"problem"`
-	Fix     string `json:"fix,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
 }
 
 func count(n int, what string) string {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,33 +35,12 @@ func webhookPath(w schema.Webhook) string {
 	return ours + "/webhooks/" + url.PathEscape(string(w.ID))
 }
 
-func findWebhook(ctx context.Context, c *client.Client, name string) (schema.Webhook, error) {
-	all, err := every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
-	if err != nil {
-		return schema.Webhook{}, err
-	}
-	if i := slices.IndexFunc(all, func(w schema.Webhook) bool { return string(w.ID) == name }); i >= 0 {
-		return all[i], nil
-	}
-	same := slices.DeleteFunc(all, func(w schema.Webhook) bool { return w.Name != name })
-	switch len(same) {
-	case 1:
-		return same[0], nil
-	case 0:
-		return schema.Webhook{}, anteroom.Errorf(anteroom.NotFound, "there is no webhook %q that this token may change; anteroom webhook list shows all", name)
-	}
-	return schema.Webhook{}, anteroom.Errorf(anteroom.Invalid, "%d webhooks have the name %q; give the id, which anteroom webhook list shows", len(same), name)
-}
+// findWebhook finds only those that the token may change: the API lists no others.
+var findWebhook = listed(ours+"/webhooks", "webhook", func(w schema.Webhook) (id, name string) { return string(w.ID), w.Name })
 
 func webhookList(r *remote) *cobra.Command {
-	var known places
-	return action(r, &cobra.Command{Use: "list", Short: "List the webhooks that your token can change", Args: noArgs},
-		func(ctx context.Context, c *client.Client, _ []string) (all []schema.Webhook, err error) {
-			if known, err = readPlaces(ctx, c); err != nil {
-				return nil, err
-			}
-			return every[schema.Webhook](ctx, c, ours+"/webhooks", nil)
-		}, func(w io.Writer, all []schema.Webhook) error {
+	return listing(r, &cobra.Command{Use: "list", Short: "List the webhooks that your token can change", Args: noArgs}, ours+"/webhooks",
+		func(w io.Writer, known places, all []schema.Webhook) error {
 			t := newTable(w, "WEBHOOK", "EVENTS", "SCOPE", "FORMAT", "ENABLED", "URL", "ID")
 			for _, one := range all {
 				host := one.URL
@@ -154,10 +132,7 @@ func webhookSet(r *remote) *cobra.Command {
 	flags.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "another `name`")
 	cmd.Flags().StringVar(&to, "url", "", "another `URL`")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.Webhook, err error) {
-		if w, err = findWebhook(ctx, c, args[0]); err != nil {
-			return w, err
-		}
+	return on(r, cmd, findWebhook, func(ctx context.Context, c *client.Client, w schema.Webhook, _ []string) (schema.Webhook, error) {
 		body, err := flags.body(ctx, c, cmd)
 		if err != nil {
 			return w, err
@@ -172,38 +147,30 @@ func webhookSet(r *remote) *cobra.Command {
 			return w, usageError{fmt.Errorf("no flag says what to change; see %s --help", cmd.CommandPath())}
 		}
 		return w, c.Do(ctx, http.MethodPatch, webhookPath(w), nil, body, &w)
-	}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " changed." }))
+	}, show[schema.Webhook](say(func(w schema.Webhook) string { return webhookCalled(w) + " changed." })))
 }
 
 func webhookTest(r *remote) *cobra.Command {
 	cmd := &cobra.Command{Use: "test WEBHOOK", Short: "Send a test event; exit code 1 if the receiver does not accept it", Args: names("WEBHOOK")}
-	do := func(ctx context.Context, c *client.Client, args []string) (d schema.Delivery, err error) {
-		w, err := findWebhook(ctx, c, args[0])
-		if err != nil {
-			return d, err
-		}
+	do := func(ctx context.Context, c *client.Client, w schema.Webhook, _ []string) (d schema.Delivery, err error) {
 		if err := c.Do(ctx, http.MethodPost, webhookPath(w)+"/test", nil, nil, &d); err != nil {
 			return d, err
 		}
-		if d.State != webhook.Delivered && d.Error != nil {
+		if d.State != anteroom.DeliveryDelivered && d.Error != nil {
 			return d, fmt.Errorf("the receiver of webhook %s did not accept the test: %s", w.Name, *d.Error)
 		}
 		return d, nil
 	}
-	return action(r, cmd, do, say(func(d schema.Delivery) string {
+	return on(r, cmd, findWebhook, do, show[schema.Webhook](say(func(d schema.Delivery) string {
 		return fmt.Sprintf("The receiver accepted it after %d ms.", d.Milliseconds)
-	}))
+	})))
 }
 
 func webhookDeliveries(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List recent deliveries, newest first", Args: names("WEBHOOK")},
-		func(ctx context.Context, c *client.Client, args []string) ([]schema.Delivery, error) {
-			w, err := findWebhook(ctx, c, args[0])
-			if err != nil {
-				return nil, err
-			}
+	return on(r, &cobra.Command{Use: "deliveries WEBHOOK", Short: "List recent deliveries, newest first", Args: names("WEBHOOK")}, findWebhook,
+		func(ctx context.Context, c *client.Client, w schema.Webhook, _ []string) ([]schema.Delivery, error) {
 			return every[schema.Delivery](ctx, c, webhookPath(w)+"/deliveries", nil)
-		}, func(w io.Writer, all []schema.Delivery) error {
+		}, func(w io.Writer, _ schema.Webhook, all []schema.Delivery) error {
 			t := newTable(w, "WHEN", "TYPE", "STATE", "ATTEMPTS", "NEXT", "ERROR", "TEXT")
 			for _, d := range all {
 				t.row(moment(&d.CreatedOn), d.Type, d.State, d.Attempts, moment(d.NextOn), schema.Value(d.Error), d.Text)
@@ -213,30 +180,15 @@ func webhookDeliveries(r *remote) *cobra.Command {
 }
 
 func webhookRotate(r *remote) *cobra.Command {
-	var overlap time.Duration
 	cmd := &cobra.Command{Use: "rotate WEBHOOK", Short: "Rotate the secret of a webhook; both secrets sign for a while", Args: names("WEBHOOK")}
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret also signs; 0s ends it now")
-	return action(r, cmd, func(ctx context.Context, c *client.Client, args []string) (w schema.NewWebhook, err error) {
-		if overlap != overlap.Truncate(time.Second) {
-			return w, usageError{fmt.Errorf("--overlap %v: use whole seconds", overlap)}
-		}
-		found, err := findWebhook(ctx, c, args[0])
-		if err != nil {
-			return w, err
-		}
-		return w, c.Do(ctx, http.MethodPost, webhookPath(found)+"/rotate", nil, schema.Rotation{OverlapSeconds: int(overlap / time.Second)}, &w)
-	}, showWebhookSecret)
+	return rotation(r, cmd, "how long the old secret also signs; 0s ends it now", findWebhook, webhookPath, showWebhookSecret)
 }
 
 func webhookDelete(r *remote) *cobra.Command {
-	return action(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook", Args: names("WEBHOOK")},
-		func(ctx context.Context, c *client.Client, args []string) (w schema.Webhook, err error) {
-			if w, err = findWebhook(ctx, c, args[0]); err != nil {
-				return w, err
-			}
-			return w, c.Do(ctx, http.MethodDelete, webhookPath(w), nil, nil, nil)
-		}, say(func(w schema.Webhook) string { return "Webhook " + shown(w.Name) + " deleted." }))
+	return removal(r, &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook", Args: names("WEBHOOK")}, findWebhook, webhookPath, webhookCalled)
 }
+
+func webhookCalled(w schema.Webhook) string { return "Webhook " + shown(w.Name) }
 
 // webhookVerify checks what a receiver got; it needs no running Anteroom.
 func webhookVerify() *cobra.Command {

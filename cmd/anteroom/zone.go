@@ -23,28 +23,21 @@ func zoneCommand() *cobra.Command {
 		Example: "  anteroom zone create example.com"},
 		func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
 			return z, c.Do(ctx, http.MethodPost, ours+"/zones", nil, schema.ZoneSpec{Name: args[0]}, &z)
-		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " has the id " + string(z.ID) + "." }))
+		}, say(func(z schema.Zone) string { return zoneCalled(z) + " has the id " + string(z.ID) + "." }))
 	var bypass bool
 	set := &cobra.Command{Use: "set ZONE", Short: "Change a zone", Args: names("ZONE"),
 		Example: "  anteroom zone set example.com --search-engine-crawler-bypass=false"}
 	set.Flags().BoolVar(&bypass, "search-engine-crawler-bypass", false, "let verified search-engine crawlers bypass every room of the zone")
 	needs(set, "search-engine-crawler-bypass")
-	action(r, set, func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
-		if z, err = findZone(ctx, c, args[0]); err != nil {
-			return z, err
-		}
+	on(r, set, findZone, func(ctx context.Context, c *client.Client, z schema.Zone, _ []string) (schema.Zone, error) {
 		return z, c.Do(ctx, http.MethodPatch, zonePath(z), nil, schema.ZoneSettings{SearchEngineCrawlerBypass: bypass}, &z)
-	}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " changed." }))
-	remove := action(r, &cobra.Command{Use: "delete ZONE", Short: "Delete a zone that has no rooms", Args: names("ZONE")},
-		func(ctx context.Context, c *client.Client, args []string) (z schema.Zone, err error) {
-			if z, err = findZone(ctx, c, args[0]); err != nil {
-				return z, err
-			}
-			return z, c.Do(ctx, http.MethodDelete, zonePath(z), nil, nil, nil)
-		}, say(func(z schema.Zone) string { return "Zone " + shown(z.Name) + " deleted." }))
+	}, tell[schema.Zone](func(z schema.Zone) string { return zoneCalled(z) + " changed." }))
+	remove := removal(r, &cobra.Command{Use: "delete ZONE", Short: "Delete a zone that has no rooms", Args: names("ZONE")}, findZone, zonePath, zoneCalled)
 	cmd.AddCommand(list, create, set, remove)
 	return cmd
 }
+
+func zoneCalled(z schema.Zone) string { return "Zone " + shown(z.Name) }
 
 func zonePath(z schema.Zone) string { return ours + "/zones/" + url.PathEscape(string(z.ID)) }
 

@@ -147,11 +147,6 @@ func (f Field) IsDuration() bool {
 	return f.Type == durationType || f.IsList() && f.Type.Elem() == durationType
 }
 
-// IsPrefix reports whether the field, or each of its values, is a network.
-func (f Field) IsPrefix() bool {
-	return f.Type == prefixType || f.IsList() && f.Type.Elem() == prefixType
-}
-
 // In returns the field's value in a struct, and whether it has one: a pointer that is nil has not.
 func (f Field) In(v reflect.Value) (value reflect.Value, ok bool) {
 	v = v.FieldByIndex(f.Index)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/anteroom/anteroom/lab/child"
 )
 
 // Faults that a run can have instead of a plain kill -9.
@@ -118,9 +120,9 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 		if err := tool("fsfreeze", "-f", p.data()); err != nil {
 			return ended, err
 		}
-		sleep(ctx, stallFor)
+		child.Sleep(ctx, stallFor)
 		ended = time.Now()
-		p.cmd.Process.Kill() // takes effect when its write returns
+		p.gateway.Process.Kill() // takes effect when its write returns
 		err = tool("fsfreeze", "-u", p.data())
 		p.ended()
 		return ended, err
@@ -128,16 +130,16 @@ func (p *process) disaster(ctx context.Context) (ended time.Time, err error) {
 		if err := p.fill(); err != nil {
 			return ended, err
 		}
-		sleep(ctx, fullFor)
+		child.Sleep(ctx, fullFor)
 	case faultRestore:
 		if err := errors.Join(os.RemoveAll(backup), tool("cp", "-a", p.data(), backup)); err != nil {
 			return ended, err
 		}
-		sleep(ctx, restoreAge)
+		child.Sleep(ctx, restoreAge)
 	}
 	ended = time.Now()
 	if p.o.Fault == faultTerm {
-		p.cmd.Process.Signal(syscall.SIGTERM)
+		p.gateway.Process.Signal(syscall.SIGTERM)
 		p.ended()
 	} else if err := p.kill(); err != nil {
 		return ended, err
@@ -156,6 +158,6 @@ func (p *process) after(ctx context.Context) error {
 	if p.o.Fault != faultStart {
 		return nil
 	}
-	sleep(ctx, fullFor)
+	child.Sleep(ctx, fullFor)
 	return p.empty()
 }

@@ -34,6 +34,7 @@ import (
 
 	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/judge"
 )
 
@@ -271,7 +272,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 	began := time.Now()
 	for i := range o.Kills {
 		at := began.Add(o.Duration * time.Duration(i+1) / time.Duration(o.Kills+1))
-		if !sleep(ctx, time.Until(at)) {
+		if !child.Sleep(ctx, time.Until(at)) {
 			return outages, nil
 		}
 		ended, err := gate.disaster(ctx)
@@ -282,7 +283,7 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		fmt.Fprintf(o.Out, "        %s\n", cmp.Or(o.Fault, "kill -9"))
 		// A run that ends during an outage ends with the gateway up, so that it can be
 		// closed and its log is whole.
-		sleep(ctx, o.Down)
+		child.Sleep(ctx, o.Down)
 		if err := gate.restart(context.WithoutCancel(ctx)); err != nil {
 			return outages, err
 		}
@@ -293,16 +294,4 @@ func killer(ctx context.Context, o Options, gate gateway, start time.Time) ([]ju
 		}
 	}
 	return outages, nil
-}
-
-// sleep reports whether it slept to the end.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

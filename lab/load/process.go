@@ -10,8 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/anteroom/anteroom/lab/child"
 )
 
 const (
@@ -27,11 +28,10 @@ type process struct {
 	listen, admin string
 	origin        *http.Server
 	log           *os.File
-	cmd           *exec.Cmd
-	exited        chan struct{} // closed when cmd has ended
-	cpu           time.Duration // of those that ended
-	edge          *exec.Cmd     // the proxy before it, if there is one
-	mounted       bool          // the data has a file system of its own
+	gateway       *child.Process // nil while there is none
+	cpu           time.Duration  // of those that ended
+	edge          *exec.Cmd      // the proxy before it, if there is one
+	mounted       bool           // the data has a file system of its own
 }
 
 func newProcess(o Options) *process { return &process{o: o} }
@@ -127,53 +127,32 @@ func freeAddresses() (a, b string, err error) {
 }
 
 func (p *process) restart(ctx context.Context) error {
-	p.cmd = exec.Command(p.o.Binary, "run", "--config", filepath.Join(p.o.Dir, configFile))
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	// Nothing of the caller's environment may change the gateway's settings.
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "ANTEROOM_") {
-			p.cmd.Env = append(p.cmd.Env, v)
-		}
-	}
+	cmd := exec.Command(p.o.Binary, "run", "--config", filepath.Join(p.o.Dir, configFile))
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	var token []string
 	if p.o.Edge != "" {
-		p.cmd.Env = append(p.cmd.Env, "ANTEROOM_API_TOKEN="+edgeToken)
+		token = []string{"ANTEROOM_API_TOKEN=" + edgeToken}
 	}
-	if err := p.cmd.Start(); err != nil {
-		p.cmd = nil
+	var err error
+	if p.gateway, err = child.Start(cmd, (*exec.Cmd).Start, nil, token...); err != nil {
 		return fmt.Errorf("load: the gateway: %w", err)
 	}
-	exited := make(chan struct{})
-	p.exited = exited
-	go func(cmd *exec.Cmd) { cmd.Wait(); close(exited) }(p.cmd)
-
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
-	for {
-		if resp, err := c.Get("http://" + p.admin + "/-/ready"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-exited:
-			return fmt.Errorf("load: the gateway ended (%v) before it was ready: see %s", p.cmd.ProcessState, p.log.Name())
-		default:
-		}
-		if !sleep(ctx, 10*time.Millisecond) {
-			return fmt.Errorf("load: the gateway was not ready within %v: see %s", startWithin, p.log.Name())
-		}
+	if err := p.gateway.Ready(ctx, p.admin, startWithin); err != nil {
+		return fmt.Errorf("load: the gateway %w: see %s", err, p.log.Name())
 	}
+	return nil
+}
+
+// endedItself is the error of a gateway that nobody has asked to end.
+func (p *process) endedItself() error {
+	return fmt.Errorf("the gateway has ended by itself (%v): see %s", p.gateway.ProcessState, p.log.Name())
 }
 
 func (p *process) kill() error {
-	select {
-	case <-p.exited:
-		return fmt.Errorf("load: the gateway has ended by itself (%v): see %s", p.cmd.ProcessState, p.log.Name())
-	default:
+	if !p.gateway.Running() {
+		return fmt.Errorf("load: %w", p.endedItself())
 	}
-	err := p.cmd.Process.Kill()
+	err := p.gateway.Process.Kill()
 	p.ended()
 	if err != nil {
 		return fmt.Errorf("load: kill: %w", err)
@@ -183,30 +162,21 @@ func (p *process) kill() error {
 
 // ended waits for the child and counts what it cost.
 func (p *process) ended() {
-	<-p.exited
-	if s := p.cmd.ProcessState; s != nil {
+	<-p.gateway.Exited
+	if s := p.gateway.ProcessState; s != nil {
 		p.cpu += s.UserTime() + s.SystemTime()
 	}
-	p.cmd = nil
+	p.gateway = nil
 }
 
 func (p *process) close() (time.Duration, error) {
 	var fault error
 	edge := p.stopEdge()
-	if p.cmd != nil {
-		select {
-		case <-p.exited:
-			fault = fmt.Errorf("the gateway has ended by itself (%v): see %s", p.cmd.ProcessState, p.log.Name())
-		default:
-			p.cmd.Process.Signal(os.Interrupt)
-			t := time.NewTimer(stopWithin)
-			defer t.Stop()
-			select {
-			case <-p.exited:
-			case <-t.C:
-				fault = fmt.Errorf("the gateway did not end within %v of an interrupt: see %s", stopWithin, p.log.Name())
-				p.cmd.Process.Kill()
-			}
+	if p.gateway != nil {
+		if !p.gateway.Running() {
+			fault = p.endedItself()
+		} else if err := p.gateway.Stop(os.Interrupt, stopWithin); err != nil {
+			fault = fmt.Errorf("the gateway %w: see %s", err, p.log.Name())
 		}
 		p.ended()
 	}

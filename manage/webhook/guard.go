@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -28,8 +27,6 @@ type Guard struct {
 	Own func() []netip.Addr
 	// Resolver looks names up; nil means the system's.
 	Resolver *net.Resolver
-	// Roots are the authorities that are believed; nil means the system's.
-	Roots *x509.CertPool
 }
 
 // refused are the networks that are not public, or lead to such: IANA's registries of special
@@ -141,7 +138,7 @@ func (g Guard) client(plain bool) *http.Client {
 		Timeout:       attemptTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext: d.DialContext, TLSHandshakeTimeout: dialTime, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: g.Roots},
+			DialContext: d.DialContext, TLSHandshakeTimeout: dialTime, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		},
 	}

@@ -102,7 +102,7 @@ func (s *Sender) Tell(ctx context.Context, id anteroom.WebhookID, m Message) {
 	q.mu.Lock()
 	m.Webhook = Named{string(id), q.target.Name}
 	m = m.bounded()
-	q.list = append(q.list, &delivery{ID: m.ID, Type: m.Type, Text: m.Text, Created: m.At, State: Pending, Next: s.now(), Message: &m})
+	q.list = append(q.list, &delivery{ID: m.ID, Type: m.Type, Text: m.Text, Created: m.At, State: anteroom.DeliveryPending, Next: s.now(), Message: &m})
 	q.trim()
 	q.mu.Unlock()
 	q.save(ctx)
@@ -117,7 +117,7 @@ func (q *queue) trim() {
 	pending, over := 0, 0
 	for i := len(q.list) - 1; i >= 0; i-- {
 		switch d := q.list[i]; {
-		case d.State != Pending:
+		case d.State != anteroom.DeliveryPending:
 			if over++; over > maxKept {
 				q.list[i] = nil
 			}
@@ -134,7 +134,7 @@ func (q *queue) trim() {
 
 // fail ends a delivery.
 func (d *delivery) fail(why string) {
-	d.State, d.Error, d.Next, d.Message = Failed, why, time.Time{}, nil
+	d.State, d.Error, d.Next, d.Message = anteroom.DeliveryFailed, why, time.Time{}, nil
 }
 
 // save stores the queue as it is.
@@ -192,7 +192,7 @@ func (q *queue) next() (*delivery, Target, Message, time.Duration) {
 	defer q.mu.Unlock()
 	var first *delivery
 	for _, d := range q.list {
-		if d.State == Pending && (first == nil || d.Next.Before(first.Next)) {
+		if d.State == anteroom.DeliveryPending && (first == nil || d.Next.Before(first.Next)) {
 			first = d
 		}
 	}
@@ -209,7 +209,7 @@ func (q *queue) next() (*delivery, Target, Message, time.Duration) {
 func (q *queue) settle(d *delivery, t Target, out Outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if d.State != Pending { // it was given up meanwhile
+	if d.State != anteroom.DeliveryPending { // it was given up meanwhile
 		return
 	}
 	now := q.s.now()
@@ -217,7 +217,7 @@ func (q *queue) settle(d *delivery, t Target, out Outcome) {
 	d.Status, d.Millis, d.Last, d.Error = out.Status, out.Took.Milliseconds(), now, ""
 	log := q.s.log.With("webhook", string(q.id), "name", t.Name, "type", d.Type, "delivery", d.ID, "attempts", d.Attempts)
 	if out.Err == nil {
-		d.State, d.Next, d.Message = Delivered, time.Time{}, nil
+		d.State, d.Next, d.Message = anteroom.DeliveryDelivered, time.Time{}, nil
 		log.Debug("webhook delivered")
 		q.trim()
 		return

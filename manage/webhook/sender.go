@@ -201,44 +201,26 @@ type delivery struct {
 	Message  *Message  `json:"message,omitempty"` // nil once it is over
 }
 
-// States of a Delivery.
-const (
-	Pending   = "pending"
-	Delivered = "delivered"
-	Failed    = "failed"
-)
-
-// Delivery is what has come of a message.
-type Delivery struct {
-	ID, Type, Text, State string
-	Created               time.Time
-	Attempts              int
-	Status                int // of the last answer; 0 when there was none
-	Error                 string
-	Took                  time.Duration // of the last attempt
-	Last, Next            time.Time     // attempts; zero when there is none
-}
-
 // DeliveryOf returns what has come of a single attempt at a moment.
-func DeliveryOf(m Message, o Outcome, at time.Time) Delivery {
-	d := Delivery{ID: m.ID, Type: m.Type, Text: m.Text, State: Delivered, Created: m.At, Attempts: 1, Status: o.Status, Took: o.Took, Last: at}
+func DeliveryOf(m Message, o Outcome, at time.Time) anteroom.Delivery {
+	d := anteroom.Delivery{ID: m.ID, Type: m.Type, Text: m.Text, State: anteroom.DeliveryDelivered, CreatedOn: m.At, Attempts: 1, Status: o.Status, Millis: o.Took.Milliseconds(), LastOn: at}
 	if o.Err != nil {
-		d.State, d.Error = Failed, o.Err.Error()
+		d.State, d.Error = anteroom.DeliveryFailed, o.Err.Error()
 	}
 	return d
 }
 
 // Deliveries reads what a queue's saved bytes say, the newest first.
-func Deliveries(queue []byte) ([]Delivery, error) {
+func Deliveries(queue []byte) ([]anteroom.Delivery, error) {
 	q, err := parseQueue(queue)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Delivery, 0, len(q))
+	out := make([]anteroom.Delivery, 0, len(q))
 	for i := len(q) - 1; i >= 0; i-- {
 		d := q[i]
-		out = append(out, Delivery{ID: d.ID, Type: d.Type, Text: d.Text, State: d.State, Created: d.Created, Attempts: d.Attempts, Status: d.Status,
-			Error: d.Error, Took: time.Duration(d.Millis) * time.Millisecond, Last: d.Last, Next: d.Next})
+		out = append(out, anteroom.Delivery{ID: d.ID, Type: d.Type, Text: d.Text, State: d.State, CreatedOn: d.Created, Attempts: d.Attempts, Status: d.Status,
+			Error: d.Error, Millis: d.Millis, LastOn: d.Last, NextOn: d.Next})
 	}
 	return out, nil
 }
@@ -262,7 +244,7 @@ func parseQueue(data []byte) ([]*delivery, error) {
 		return nil, fmt.Errorf("webhook: a saved queue is of version %d, and this program knows version %d", q.Version, queueVersion)
 	}
 	for _, d := range q.Deliveries {
-		if d == nil || d.State == Pending && d.Message == nil {
+		if d == nil || d.State == anteroom.DeliveryPending && d.Message == nil {
 			return nil, errors.New("webhook: a saved queue has a delivery without a message")
 		}
 	}

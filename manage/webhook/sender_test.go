@@ -43,7 +43,7 @@ func (s *shelf) Save(_ context.Context, id anteroom.WebhookID, data []byte) erro
 	return nil
 }
 
-func (s *shelf) deliveries(t *testing.T, id anteroom.WebhookID) []Delivery {
+func (s *shelf) deliveries(t *testing.T, id anteroom.WebhookID) []anteroom.Delivery {
 	t.Helper()
 	data, _ := s.Load(t.Context(), id)
 	all, err := Deliveries(data)
@@ -161,7 +161,7 @@ func TestDeliveryIsSigned(t *testing.T) {
 		if err := json.Unmarshal([]byte(got[0].body), &body); err != nil || body.ID != m.ID || body.Webhook.Name != "on call" || body.Text != "somebody waits" {
 			t.Errorf("%+v, %v", body, err)
 		}
-		if d := store.deliveries(t, to.ID); len(d) != 1 || d[0].State != Delivered || d[0].Status != 200 || d[0].Attempts != 1 || !d[0].Next.IsZero() {
+		if d := store.deliveries(t, to.ID); len(d) != 1 || d[0].State != anteroom.DeliveryDelivered || d[0].Status != 200 || d[0].Attempts != 1 || !d[0].NextOn.IsZero() {
 			t.Errorf("%+v", d)
 		}
 	})
@@ -180,7 +180,7 @@ func TestItIsTriedAgain(t *testing.T) {
 		s.Use(ctx, []Target{target("http://hooks.example.com/")})
 		s.Tell(ctx, "1", message("x"))
 		after(time.Second)
-		if d := store.deliveries(t, "1"); d[0].State != Pending || d[0].Attempts != 1 || d[0].Status != 500 || d[0].Error != "the receiver answered 500 Internal Server Error" || d[0].Next.IsZero() {
+		if d := store.deliveries(t, "1"); d[0].State != anteroom.DeliveryPending || d[0].Attempts != 1 || d[0].Status != 500 || d[0].Error != "the receiver answered 500 Internal Server Error" || d[0].NextOn.IsZero() {
 			t.Errorf("after the first attempt: %+v", d[0])
 		}
 		after(5 * time.Minute)
@@ -196,7 +196,7 @@ func TestItIsTriedAgain(t *testing.T) {
 				t.Error("the message has changed, or the signature has not")
 			}
 		}
-		if d := store.deliveries(t, "1"); d[0].State != Delivered || d[0].Attempts != 4 || d[0].Error != "" {
+		if d := store.deliveries(t, "1"); d[0].State != anteroom.DeliveryDelivered || d[0].Attempts != 4 || d[0].Error != "" {
 			t.Errorf("in the end: %+v", d[0])
 		}
 	})
@@ -213,7 +213,7 @@ func TestItIsGivenUpAfterADay(t *testing.T) {
 		if last := got[len(got)-1].at.Sub(begun); last > 24*time.Hour || last < 18*time.Hour || len(got) < 10 || len(got) > 20 {
 			t.Errorf("%d attempts, the last after %v", len(got), last)
 		}
-		if d := store.deliveries(t, "1"); d[0].State != Failed || !strings.Contains(d[0].Error, "after a day") || d[0].Status != 404 {
+		if d := store.deliveries(t, "1"); d[0].State != anteroom.DeliveryFailed || !strings.Contains(d[0].Error, "after a day") || d[0].Status != 404 {
 			t.Errorf("%+v", d[0])
 		}
 	})
@@ -226,7 +226,7 @@ func TestGoneIsGone(t *testing.T) {
 		s.Use(ctx, []Target{target("http://hooks.example.com/")})
 		s.Tell(ctx, "1", message("x"))
 		after(25 * time.Hour)
-		if d := store.deliveries(t, "1"); len(p.arrivals()) != 1 || d[0].State != Failed {
+		if d := store.deliveries(t, "1"); len(p.arrivals()) != 1 || d[0].State != anteroom.DeliveryFailed {
 			t.Errorf("%d attempts, %+v", len(p.arrivals()), d[0])
 		}
 	})
@@ -271,7 +271,7 @@ func TestSlowReceivers(t *testing.T) {
 			s.Tell(ctx, id, message("x"))
 		}
 		after(time.Second)
-		for id, state := range map[anteroom.WebhookID]string{"1": Pending, "2": Delivered, "3": Delivered} {
+		for id, state := range map[anteroom.WebhookID]string{"1": anteroom.DeliveryPending, "2": anteroom.DeliveryDelivered, "3": anteroom.DeliveryDelivered} {
 			if d := store.deliveries(t, id); d[0].State != state {
 				t.Errorf("%s: %+v", id, d[0])
 			}
@@ -342,7 +342,7 @@ func TestAQueueIsBounded(t *testing.T) {
 		pending := 0
 		all := store.deliveries(t, "1")
 		for _, d := range all {
-			if d.State == Pending {
+			if d.State == anteroom.DeliveryPending {
 				pending++
 			}
 		}

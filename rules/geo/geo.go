@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 
@@ -287,20 +286,4 @@ func fill(p, from *rules.Place) {
 		*p = *from
 		p.ASN = asn
 	}
-}
-
-// Info is what a file says about itself.
-type Info struct {
-	File  string
-	Type  string // like "GeoLite2-City"
-	Built time.Time
-}
-
-// Info returns what the files say about themselves, in their order.
-func (d *Databases) Info() []Info {
-	var out []Info
-	for _, db := range d.all {
-		out = append(out, Info{File: db.name, Type: db.reader.Metadata.DatabaseType, Built: db.reader.Metadata.BuildTime()})
-	}
-	return out
 }

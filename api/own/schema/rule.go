@@ -92,13 +92,3 @@ type Verified struct {
 	Records int    `json:"records"`
 	Head    string `json:"head" doc:"Hash of the newest record. Keep a copy elsewhere to detect a log that was rewritten."`
 }
-
-// Restored is what a restored backup contained.
-type Restored struct {
-	Made   time.Time `json:"made" doc:"When the backup was made."`
-	Zones  int       `json:"zones"`
-	Rooms  int       `json:"rooms"`
-	Lists  int       `json:"lists"`
-	Tokens int       `json:"tokens"`
-	Keys   bool      `json:"keys" doc:"Whether the backup contained ticket keys, which are now in force."`
-}

@@ -87,7 +87,6 @@ type People struct {
 	Pages    int           // seen on average
 	Think    time.Duration // between two, on average
 	Patience time.Duration // mean; zero: they never give up
-	Early    float64       // share that reloads before its time
 	Parallel float64       // share that sends six requests at once, each to a node of its own
 	Lost     float64       // of the Set-Cookie headers
 	Plain    float64       // share without a script

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/cluster/network"
 	"github.com/anteroom/anteroom/lab/judge"
 )
@@ -324,28 +325,17 @@ func (c *Cluster) carried() (t network.Traffic) {
 
 // Sleep waits for a time at scale 1 and reports whether it did to the end.
 func (c *Cluster) Sleep(ctx context.Context, d time.Duration) bool {
-	return sleep(ctx, scaled(d, c.o.Scale))
+	return child.Sleep(ctx, scaled(d, c.o.Scale))
 }
 
 // pause waits for a time that does not depend on the scale.
-func (c *Cluster) pause(ctx context.Context, d time.Duration) bool { return sleep(ctx, d) }
+func (c *Cluster) pause(ctx context.Context, d time.Duration) bool { return child.Sleep(ctx, d) }
 
 // Left is how long visitors still come.
 func (c *Cluster) Left() time.Duration { return c.length - time.Since(c.began) }
 
 func scaled(d time.Duration, scale float64) time.Duration {
 	return time.Duration(float64(d) * scale).Round(time.Millisecond)
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // listen finds a port for the origin at the address.

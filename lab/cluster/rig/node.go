@@ -3,16 +3,14 @@ package rig
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/cluster/network"
 )
 
@@ -38,10 +36,9 @@ type Node struct {
 	next bool // runs the second build
 
 	mu      sync.Mutex
-	cmd     *exec.Cmd
-	exited  chan struct{}
-	wanted  bool  // should run
-	since   int64 // when it stopped serving, µs; 0 while it serves
+	process *child.Process // the last one; nil before the first
+	wanted  bool           // should run
+	since   int64          // when it stopped serving, µs; 0 while it serves
 	until   time.Time
 	orderly bool // it was asked to stop: nobody's request may fail for that
 	faulted error
@@ -80,67 +77,40 @@ func (n *Node) launch() error {
 	}
 	cmd := n.c.net.Command(context.Background(), n.name, binary, "run", "--config", filepath.Join(n.dir, "anteroom.yaml"))
 	cmd.Stdout, cmd.Stderr = out, out
-	// Nothing of the caller's environment may change the settings.
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "ANTEROOM_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "ANTEROOM_API_TOKEN="+token, "ANTEROOM_FAULT_CLOCK="+n.faultClock())
-	if err := spawn(cmd); err != nil {
-		return fmt.Errorf("rig: %s: %w", n.name, err)
-	}
-	exited := make(chan struct{})
 	n.mu.Lock()
-	n.cmd, n.exited, n.wanted = cmd, exited, true
-	n.mu.Unlock()
-	go func() {
-		cmd.Wait()
+	defer n.mu.Unlock()
+	p, err := child.Start(cmd, spawn, func(p *child.Process) {
 		n.mu.Lock()
-		if n.wanted && n.cmd == cmd {
+		defer n.mu.Unlock()
+		if n.wanted && n.process == p {
 			n.faulted = fmt.Errorf("rig: %s ended by itself (%v): see %s", n.name, cmd.ProcessState, n.log())
 		}
-		n.mu.Unlock()
-		close(exited)
-	}()
+	}, "ANTEROOM_API_TOKEN="+token, "ANTEROOM_FAULT_CLOCK="+n.faultClock())
+	if err != nil {
+		return fmt.Errorf("rig: %s: %w", n.name, err)
+	}
+	n.process, n.wanted = p, true
 	return nil
 }
 
-func (n *Node) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
+// running returns the last process that was started; nil before the first.
+func (n *Node) running() *child.Process {
 	n.mu.Lock()
-	exited := n.exited
-	n.mu.Unlock()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
-	said := ""
-	for {
-		if resp, err := client.Get("http://" + n.operators() + "/-/ready"); err == nil {
-			b := make([]byte, 200)
-			k, _ := resp.Body.Read(b)
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				n.mu.Lock()
-				if n.since != 0 && !n.orderly {
-					n.c.outage(n, n.since)
-				}
-				n.since, n.orderly = 0, false
-				n.mu.Unlock()
-				return nil
-			}
-			said = string(b[:k])
-		} else {
-			said = err.Error()
-		}
-		select {
-		case <-exited:
-			return fmt.Errorf("rig: %s ended before it was ready: see %s", n.name, n.log())
-		default:
-		}
-		if !sleep(ctx, 20*time.Millisecond) {
-			return fmt.Errorf("rig: %s was not ready within %v (%s): see %s", n.name, startWithin, strings.TrimSpace(said), n.log())
-		}
+	defer n.mu.Unlock()
+	return n.process
+}
+
+func (n *Node) ready(ctx context.Context) error {
+	if err := n.running().Ready(ctx, n.operators(), startWithin); err != nil {
+		return fmt.Errorf("rig: %s %w: see %s", n.name, err, n.log())
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.since != 0 && !n.orderly {
+		n.c.outage(n, n.since)
+	}
+	n.since, n.orderly = 0, false
+	return nil
 }
 
 // leaves takes note that the node does not serve from now on.
@@ -157,18 +127,14 @@ func (n *Node) leaves(at int64, until time.Time) {
 // Kill is kill -9.
 func (n *Node) Kill() error {
 	n.leaves(n.c.now(), time.Now().Add(noticed))
-	n.mu.Lock()
-	cmd, exited := n.cmd, n.exited
-	n.mu.Unlock()
-	select {
-	case <-exited:
+	p := n.running()
+	if !p.Running() {
 		return n.fault()
-	default:
 	}
-	if err := cmd.Process.Kill(); err != nil {
+	if err := p.Process.Kill(); err != nil {
 		return fmt.Errorf("rig: kill %s: %w", n.name, err)
 	}
-	<-exited
+	<-p.Exited
 	return nil
 }
 
@@ -187,30 +153,20 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.orderly = !n.c.o.Single // there, nobody else takes the visitors
 	n.mu.Unlock()
 	n.c.pause(ctx, noticed)
-	n.mu.Lock()
-	cmd, exited := n.cmd, n.exited
-	n.mu.Unlock()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("rig: stop %s: %w", n.name, err)
+	p := n.running()
+	if err := p.Stop(syscall.SIGTERM, stopWithin); err != nil {
+		return fmt.Errorf("rig: %s %w: see %s", n.name, err, n.log())
 	}
-	t := time.NewTimer(stopWithin)
-	defer t.Stop()
-	select {
-	case <-exited:
-		if code := cmd.ProcessState.ExitCode(); code != 0 {
-			return fmt.Errorf("rig: %s ended with %d when asked to: see %s", n.name, code, n.log())
-		}
-		return nil
-	case <-t.C:
-		cmd.Process.Kill()
-		return fmt.Errorf("rig: %s did not end within %v when asked to: see %s", n.name, stopWithin, n.log())
+	if code := p.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("rig: %s ended with %d when asked to: see %s", n.name, code, n.log())
 	}
+	return nil
 }
 
 // Signal stops (SIGSTOP) the node or lets it go on (SIGCONT).
 func (n *Node) Signal(sig syscall.Signal) error {
 	n.mu.Lock()
-	cmd := n.cmd
+	p := n.process
 	switch {
 	case sig == syscall.SIGSTOP:
 		n.since = n.c.now()
@@ -220,7 +176,7 @@ func (n *Node) Signal(sig syscall.Signal) error {
 		n.since = 0
 	}
 	n.mu.Unlock()
-	if err := cmd.Process.Signal(sig); err != nil {
+	if err := p.Process.Signal(sig); err != nil {
 		return fmt.Errorf("rig: %v to %s: %w", sig, n.name, err)
 	}
 	return nil
@@ -243,14 +199,14 @@ func (n *Node) Clock(by time.Duration) error {
 func (n *Node) serves() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cmd != nil && (n.since == 0 || time.Now().Before(n.until))
+	return n.process != nil && (n.since == 0 || time.Now().Before(n.until))
 }
 
 // up reports whether the node serves for certain.
 func (n *Node) up() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cmd != nil && n.since == 0
+	return n.process != nil && n.since == 0
 }
 
 func (n *Node) fault() error {
@@ -262,17 +218,12 @@ func (n *Node) fault() error {
 // end kills the process group, whatever state it is in.
 func (n *Node) end() {
 	n.mu.Lock()
-	cmd, exited := n.cmd, n.exited
+	p := n.process
 	n.wanted = false
 	n.mu.Unlock()
-	if cmd == nil {
+	if p == nil || !p.Running() {
 		return
 	}
-	select {
-	case <-exited:
-		return
-	default:
-	}
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	<-exited
+	syscall.Kill(-p.Process.Pid, syscall.SIGKILL)
+	<-p.Exited
 }

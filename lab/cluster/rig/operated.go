@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/anteroom/anteroom/lab/child"
 )
 
 // operated are the runs in which operators do something.
@@ -78,7 +80,7 @@ func rotating(ctx context.Context, c *Cluster) error {
 func limiting(ctx context.Context, c *Cluster) error {
 	was := c.room
 	for _, share := range []float64{2. / 3, 1, 0.5, 1} {
-		if !sleep(ctx, c.length/6) {
+		if !child.Sleep(ctx, c.length/6) {
 			return nil
 		}
 		to := was

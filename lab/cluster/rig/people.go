@@ -175,7 +175,7 @@ func (c *Cluster) crowd(f Flow, n, first int) crowd.Config {
 		First:      first,
 		Paths:      []string{"/", "/product/dawn-mug", "/product/moss-vase", "/cart"},
 		Arrivals:   []crowd.Arrivals{{Visitors: n, Over: scaled(f.To-f.From, c.o.Scale)}},
-		Mix:        crowd.Mix{Early: p.Early, Parallel: p.Parallel, Plain: p.Plain / 2, Apps: p.Plain / 2},
+		Mix:        crowd.Mix{Parallel: p.Parallel, Plain: p.Plain / 2, Apps: p.Plain / 2},
 		Pages:      p.Pages,
 		Think:      p.Think,
 		LoseCookie: p.Lost,
@@ -187,7 +187,7 @@ func (c *Cluster) crowd(f Flow, n, first int) crowd.Config {
 	}
 	if p.Patience > 0 {
 		cfg.Patience = p.Patience
-		cfg.Mix.Leaving = 1 - cfg.Mix.Early - cfg.Mix.Parallel
+		cfg.Mix.Leaving = 1 - cfg.Mix.Parallel
 	}
 	return cfg
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/judge"
 )
 
@@ -137,7 +138,7 @@ func (c *Cluster) makeRoom(ctx context.Context) error {
 			if err == nil && bytes.Contains(b, []byte(room.ID)) {
 				break
 			}
-			if !sleep(ctx, 20*time.Millisecond) {
+			if !child.Sleep(ctx, 20*time.Millisecond) {
 				return fmt.Errorf("rig: %s has not heard of the room within %v (%v)", m.name, startWithin, err)
 			}
 		}

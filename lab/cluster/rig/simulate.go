@@ -15,7 +15,7 @@ func (c Case) scenario(scale float64) sim.Scenario {
 	sc := sim.Scenario{Name: c.Name, About: c.About, Length: length,
 		Settings: anteroom.Settings{TotalActiveUsers: c.Room.Active, NewUsersPerMinute: c.Room.PerMinute, SessionDuration: c.Room.Session, QueueingMethod: anteroom.QueueingMethod(method(c.Room))},
 		Visitors: sim.Visitors{Browsing: sim.Spread{Mean: time.Duration(c.People.Pages-1) * c.People.Think}, Think: sim.Spread{Mean: c.People.Think},
-			Streams: 1 - c.People.Plain, Parallel: c.People.Parallel, Early: c.People.Early, LostCookies: c.People.Lost,
+			Streams: 1 - c.People.Plain, Parallel: c.People.Parallel, LostCookies: c.People.Lost,
 			Roams: min(1, c.People.Roams+c.People.Anywhere)},
 	}
 	if p := c.People.Patience; p > 0 {

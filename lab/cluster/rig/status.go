@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/lab/child"
 )
 
 const warmUp = 5 * time.Second
@@ -50,14 +51,14 @@ func (c *Cluster) settled(ctx context.Context) error {
 			if word == "" {
 				break
 			}
-			if !sleep(ctx, 50*time.Millisecond) {
+			if !child.Sleep(ctx, 50*time.Millisecond) {
 				return fmt.Errorf("rig: at %s, after %v: %s", n.name, startWithin, word)
 			}
 		}
 	}
 	// A new coordinator waits some seconds for somebody who knows the time. Runs are about what
 	// comes then.
-	sleep(ctx, warmUp)
+	child.Sleep(ctx, warmUp)
 	return nil
 }
 

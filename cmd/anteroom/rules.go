@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -219,6 +220,7 @@ func (d described) request() (*rules.Request, []string, error) {
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") {
 			return nil, nil, fmt.Errorf(`--header %q is not a header; write --header "Name: value"`, h)
 		}
+		name = http.CanonicalHeaderKey(name) // values of one header stay in their order
 		d.Header[name] = append(d.Header[name], strings.TrimSpace(v))
 	}
 	if d.moment != "" {

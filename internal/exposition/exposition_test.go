@@ -159,7 +159,7 @@ func TestNegotiation(t *testing.T) {
 			t.Errorf("%q gets %T, want %T", accept, got, want)
 		}
 		h := http.Header{"Accept": {accept}}
-		theirs := expfmt.NegotiateIncludingOpenMetrics(h).FormatType()
+		theirs := expfmt.NegotiateAccept(h, expfmt.DefaultOpenMetricsAcceptedFormats()...).FormatType()
 		if got := expfmt.Format(want.contentType()).FormatType(); got != theirs && !strings.Contains(accept, "q=nonsense") && !strings.Contains(accept, "q=0.1") && !strings.HasSuffix(accept, "q=0") {
 			t.Errorf("%q gets %v, from the library %v", accept, got, theirs)
 		}

@@ -62,7 +62,7 @@ func hook(t *testing.T, asked *atomic.Pointer[hookQuestion]) string {
 
 func tokenOf(text string) token {
 	return token{question: strings.Repeat("0", 32), text: text, client: netip.MustParseAddr("192.0.2.1"),
-		room: &room{Room: anteroom.Room{ID: "1d", Name: "shop", Zone: "example.com"}}}
+		room: &room{Room: &anteroom.Room{ID: "1d", Name: "shop", Zone: "example.com"}}}
 }
 
 func TestHook(t *testing.T) {

@@ -74,7 +74,7 @@ func TestProofHeaderOfTheOperator(t *testing.T) {
 
 func TestMiddleware(t *testing.T) {
 	w := newWorld(t, admit, withProof(t))
-	cfg := w.gw.live.Load().Config
+	cfg := w.config()
 	cfg.Sites = nil
 	w.gw.put(w.again(cfg))
 	front := httptest.NewServer(w.gw.Middleware(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

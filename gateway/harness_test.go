@@ -295,6 +295,16 @@ func parse(t testing.TB, raw string) *url.URL {
 	return u
 }
 
+// config is what the world's gateway was made with.
+func (w *world) config() Config {
+	live := w.gw.live.Load()
+	cfg := live.Config
+	for _, m := range live.table.Rooms() {
+		cfg.Rooms = append(cfg.Rooms, *m.Room)
+	}
+	return cfg
+}
+
 // seal returns the cookie pair of a ticket of the world's room.
 func (w *world) seal(tk anteroom.Ticket) string {
 	rm := w.gw.live.Load().rooms[0]

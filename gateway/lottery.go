@@ -38,7 +38,7 @@ func (s *setup) byLottery(r *room) (door, *ticket.Sealer) {
 		control = new(lottery.Control)
 	}
 	rules := lottery.Lottery{Room: r.ID, Key: s.Keys.Fixed(ticket.PurposeLottery), Rules: r.Lottery}
-	return &byLottery{door: inner, room: r.Room, rules: rules, control: control, now: s.now}, s.Keys.Sealer(r.Zone, r.ID, r.scope.Name+"\x00lottery")
+	return &byLottery{door: inner, room: *r.Room, rules: rules, control: control, now: s.now}, s.Keys.Sealer(r.Zone, r.ID, r.scope.Name+"\x00lottery")
 }
 
 // Decide implements door.

@@ -143,7 +143,7 @@ func TestHealthCheck(t *testing.T) {
 		}
 	}
 	// Run goes on with what a swap brings.
-	w.gw.put(w.again(w.gw.live.Load().Config))
+	w.gw.put(w.again(w.config()))
 	for range 2 {
 		<-asked
 	}

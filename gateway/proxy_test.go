@@ -466,7 +466,7 @@ func TestStaleKeyIsRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := w.gw.live.Load().Config
+	cfg := w.config()
 	cfg.Keys = ring
 	w.gw.put(w.again(cfg))
 	res, _ := w.do("GET", "/", header("Cookie", cookie))
@@ -500,7 +500,7 @@ func TestSwapLetsRequestsFinish(t *testing.T) {
 		first <- body
 	}()
 	<-in
-	cfg := w.gw.live.Load().Config
+	cfg := w.config()
 	cfg.Sites = []Site{{Hosts: []string{"*"}, Origins: []*url.URL{parse(t, other.URL)}}}
 	w.gw.put(w.again(cfg))
 	if _, body := w.do("GET", "/", nil); body != "new" {
@@ -514,7 +514,7 @@ func TestSwapLetsRequestsFinish(t *testing.T) {
 
 func TestConfigFaults(t *testing.T) {
 	w := newWorld(t, admit)
-	good := w.gw.live.Load().Config
+	good := w.config()
 	for name, c := range map[string]struct {
 		edit func(*Config)
 		want string

@@ -58,23 +58,23 @@ type setup struct {
 
 // room is a room as the gateway needs it.
 type room struct {
-	anteroom.Room
-	door     door // of the node, or a byLottery in front of it
-	sealer   *ticket.Sealer
-	scope    route.Scope
-	widePath string
-	tail     cookieTail
-	wide     cookieTail // for spellings of the path that a browser would not send the ticket back to
-	template *page.Template
-	brand    *page.Brand                         // nil: none
-	events   map[anteroom.EventID]*page.Template // those with a page of their own
-	revoke   bool                                // the origin may end sessions
-	passes   *pass.Issuer                        // nil: it issues none
-	passName string                              // of the cookie
-	bind     bool
-	rules    *rules.Set  // nil: no rules
-	crawlers bool        // verified crawlers pass
-	session  FindSession // nil: sessions are in cookies
+	*anteroom.Room      // shared with the table of routes
+	door           door // of the node, or a byLottery in front of it
+	sealer         *ticket.Sealer
+	scope          route.Scope
+	widePath       string
+	tail           cookieTail
+	wide           cookieTail // for spellings of the path that a browser would not send the ticket back to
+	template       *page.Template
+	brand          *page.Brand                         // nil: none
+	events         map[anteroom.EventID]*page.Template // those with a page of their own
+	revoke         bool                                // the origin may end sessions
+	passes         *pass.Issuer                        // nil: it issues none
+	passName       string                              // of the cookie
+	bind           bool
+	rules          *rules.Set  // nil: no rules
+	crawlers       bool        // verified crawlers pass
+	session        FindSession // nil: sessions are in cookies
 
 	former *Former // nil: no other waiting room was here
 
@@ -198,6 +198,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		}
 		return nil, faults.Err()
 	}
+	s.Rooms = nil // the table has them
 	s.table = table
 	s.addRooms(d, add)
 	if err := faults.Err(); err != nil {
@@ -310,22 +311,21 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 		if f, ok := s.Former[m.Room.ID]; ok {
 			one.former = &f
 		}
-		change := RoomChange{Room: *m.Room, Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]}
-		one.set(s, change)
+		one.set(s, m.Room, &RoomChange{Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]})
 		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
 }
 
-// set makes what follows from a room's settings.
-func (r *room) set(s *setup, c RoomChange) {
-	r.Room = c.Room
-	r.tail = tailOf(c.Room.CookieAttributes, r.scope, r.scope.Path)
-	r.wide = tailOf(c.Room.CookieAttributes, r.scope, r.widePath)
-	r.brand = page.NewBrand(&c.Room)
+// set makes what follows from a room's settings, and what was compiled of them.
+func (r *room) set(s *setup, settings *anteroom.Room, c *RoomChange) {
+	r.Room = settings
+	r.tail = tailOf(r.CookieAttributes, r.scope, r.scope.Path)
+	r.wide = tailOf(r.CookieAttributes, r.scope, r.widePath)
+	r.brand = page.NewBrand(r.Room)
 	r.template, r.events, r.rules, r.unbounded = c.Template, c.EventTemplates, c.Rules, c.Unbounded
-	r.revoke = slices.Contains(c.Room.EnabledOriginCommands, anteroom.CommandRevoke)
-	r.passes, r.passName = s.passes.issuerOf(&c.Room), passCookie(c.Room.CookieSuffix)
-	r.bind = c.Room.Bind == anteroom.BindIPPrefix
+	r.revoke = slices.Contains(r.EnabledOriginCommands, anteroom.CommandRevoke)
+	r.passes, r.passName = s.passes.issuerOf(r.Room), passCookie(r.CookieSuffix)
+	r.bind = r.Bind == anteroom.BindIPPrefix
 	r.door, r.sealer = s.byLottery(r)
 }
 
@@ -353,7 +353,7 @@ func (g *Gateway) PrepareRooms(changes []RoomChange) (put func(), ok bool) {
 		if c.Room.Zone != one.Zone || c.Room.CookieSuffix != one.CookieSuffix || c.Room.RouteSuffixes != one.RouteSuffixes || !slices.Equal(c.Room.Routes, one.Routes) {
 			return nil, false
 		}
-		one.set(&next, c)
+		one.set(&next, &c.Room, &c)
 		next.rooms[i] = &one
 	}
 	return func() { g.put(&next) }, true

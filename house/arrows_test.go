@@ -30,7 +30,9 @@ var table = []tableRow{
 	{pkg: "internal/wire"},
 	{pkg: "engine", imports: []string{".", "internal/wire"}},
 	{pkg: "internal/walltime"},
-	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "codeberg.org/go-fonts/liberation", "golang.org/x/image"}},
+	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "golang.org/x/image"}},
+	{pkg: "internal/markup"},
+	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "ticket/pass", imports: []string{".", "ticket"}, http: true},
@@ -39,7 +41,7 @@ var table = []tableRow{
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "rules/crawler", imports: []string{"."}},
-	{pkg: "page/...", imports: []string{".", "page/..."}, modules: []string{"github.com/cbroglie/mustache", "golang.org/x/net", "golang.org/x/text"}},
+	{pkg: "page/...", imports: []string{".", "internal/markup", "page/..."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "config/strict", imports: []string{".", "internal/field"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
@@ -57,7 +59,7 @@ var table = []tableRow{
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "manage/webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},
-	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "manage"}},
+	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "internal/markup", "manage"}},
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
@@ -75,7 +77,7 @@ var table = []tableRow{
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "api", "manage", "dashboard/signin"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},
 	{pkg: "bridge/fastly", imports: []string{"."}},
-	{pkg: "bridge/aws", imports: []string{".", "bridge", "api", "manage", "cluster"}, http: true},
+	{pkg: "bridge/aws", imports: []string{".", "internal/markup", "bridge", "api", "manage", "cluster"}, http: true},
 	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
@@ -85,19 +87,19 @@ var table = []tableRow{
 	{pkg: "sim/outcome", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "server", http: true,
-		imports: []string{".", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
+		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
 			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
-		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "github.com/prometheus", "go.opentelemetry.io",
+		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
 	{pkg: "examples/edges"},
 	// What shows the product stands beside it and speaks HTTP to it.
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13", "github.com/schollz/progressbar/v3"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.
@@ -119,6 +121,11 @@ var testModules = []string{
 	"github.com/rogpeppe/go-internal",
 	"github.com/google/go-cmp",
 	"google.golang.org/protobuf",
+	// What the product does without, and is compared with.
+	"codeberg.org/go-fonts/liberation",
+	"github.com/cbroglie/mustache",
+	"github.com/prometheus",
+	"go.opentelemetry.io/proto/otlp",
 }
 
 // under reports whether the folder matches the pattern: itself, or "x/..." for x and below.

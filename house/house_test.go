@@ -42,6 +42,8 @@ func TestHouse(t *testing.T) {
 		{"package names", drawerNames},
 		{"no init", initFunctions},
 		{"no Director", directorUses},
+		{"nothing is called by name", calledByName},
+		{"raw markup", strayRawMarkup},
 		{"tests wait for events", sleepingTests},
 		{"tests run", skippedTests},
 		{"switches are whole", partialSwitches},

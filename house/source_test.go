@@ -267,6 +267,43 @@ func seedlessFuzzTargets(sources []source) []string {
 	return faults
 }
 
+// calledByName: the template packages call methods by names from elsewhere, with which the linker keeps every exported method of the
+// binary (ADR 0039).
+func calledByName(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		if s.test || s.nested {
+			continue
+		}
+		for _, p := range []string{"html/template", "text/template"} {
+			s.selects(p, []string{"New", "Must"}, func(n ast.Node, member string) {
+				faults = append(faults, s.at(n)+": "+p+"."+member+" adds megabytes to the binary (ADR 0039): write pages with internal/markup")
+			})
+		}
+	}
+	return faults
+}
+
+// rawMarkup are the files that may add markup to a page that is no constant: what they add is an embedded style and drawings of ours.
+var rawMarkup = []string{"analytics/report/page.go"}
+
+// strayRawMarkup: the words of users do not get past the escaping.
+func strayRawMarkup(sources []source) []string {
+	var faults []string
+	for _, s := range sources {
+		if s.test || len(s.names(modulePath+"/internal/markup")) == 0 || slices.Contains(rawMarkup, s.path) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Raw" {
+				faults = append(faults, s.at(n)+": Raw escapes nothing; use Put, or list the file here with the reason")
+			}
+			return true
+		})
+	}
+	return faults
+}
+
 // isTestingValue reports whether the expression is a parameter of type *testing.T, B or F, or
 // testing.TB. (A generator's own T, as rapid's, may skip: it discards a draw, not a test.)
 func isTestingValue(s source, e ast.Expr) bool {
@@ -327,6 +364,12 @@ func TestSourceRulesBite(t *testing.T) {
 		{"long for another reason", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { if testing.Short() { t.Skip("flaky") } }`, skippedTests, true},
 		{"long further below", "node/a_test.go", `import "testing"; func TestX(t *testing.T) { t.Log(); if testing.Short() { t.Skip("long") } }`, skippedTests, true},
 		{"fuzz target without seeds", "node/a_test.go", `import "testing"; func FuzzX(f *testing.F) {}`, seedlessFuzzTargets, true},
+		{"template", "gateway/a.go", `import "text/template"; var x = template.New("")`, calledByName, true},
+		{"template by another name", "gateway/a.go", `import t "html/template"; var x = t.Must(nil, nil)`, calledByName, true},
+		{"template in a test", "gateway/a_test.go", `import "text/template"; var x = template.New("")`, calledByName, false},
+		{"raw markup", "demo/a.go", `import "github.com/anteroom/anteroom/internal/markup"; func f(p *markup.Page) { p.Raw("") }`, strayRawMarkup, true},
+		{"raw markup of the report", "analytics/report/page.go", `import "github.com/anteroom/anteroom/internal/markup"; func f(p *markup.Page) { p.Raw("") }`, strayRawMarkup, false},
+		{"another Raw", "demo/a.go", `import "io"; func f(p io.Writer) { p.Raw("") }`, strayRawMarkup, false},
 		{"a generator's skip", "node/a_test.go", `import "pgregory.net/rapid"; func f(t *rapid.T) { t.Skip("no draw") }`, skippedTests, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,10 +1,9 @@
 package server
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/exposition"
 )
 
 // The bounds of the classic buckets, in seconds: of what takes microseconds, and of what takes minutes. The counts
@@ -14,68 +13,36 @@ var (
 	waits    = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400}
 )
 
-// distribution is a histogram in both forms: the native one for those who ask for it (protobuf), the
-// classic one for text. The library makes constant metrics with one of them only, and with a detour over
-// maps that costs seconds with thousands of rooms.
-type distribution struct {
-	desc   *prometheus.Desc
-	labels []*dto.LabelPair
-	h      *dto.Histogram
-}
-
-// newDistribution makes the metric of what was counted. Below, if not nil, is what counts as
-// negative.
-func newDistribution(d *prometheus.Desc, bounds []float64, above analytics.BucketCounts, below *analytics.BucketCounts, labels ...string) distribution {
+// distribution adds what was counted. Below, if not nil, is what counts as negative; the example is nil for none.
+func (to sink) distribution(f *exposition.Family, bounds []float64, above analytics.BucketCounts, below *analytics.BucketCounts, example *gateway.Example, labels ...string) {
 	var negative analytics.BucketCounts
 	if below != nil {
 		negative = *below
 	}
-	h := &dto.Histogram{
-		SampleCount: new(above.Count + negative.Count), SampleSum: new(above.Sum - negative.Sum),
-		Schema: new(int32(analytics.BucketSchema)), ZeroThreshold: new(analytics.BucketZero), ZeroCount: new(above.Zero + negative.Zero),
-	}
-	h.PositiveSpan, h.PositiveDelta = spansOf(above.Buckets)
-	h.NegativeSpan, h.NegativeDelta = spansOf(negative.Buckets)
-	bucket := func(bound float64, upto uint64) {
-		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(bound), CumulativeCount: new(upto)})
+	d := &exposition.Distribution{
+		Count: above.Count + negative.Count, Sum: above.Sum - negative.Sum,
+		Schema: analytics.BucketSchema, ZeroThreshold: analytics.BucketZero, Zero: above.Zero + negative.Zero,
+		Positive: native(above.Buckets), Negative: native(negative.Buckets),
 	}
 	if below != nil {
 		upto := negative.Upto(bounds...)
 		for i := len(bounds) - 1; i >= 0; i-- {
-			bucket(-bounds[i], negative.Count-upto[i])
+			d.Classic = append(d.Classic, exposition.Classic{Bound: -bounds[i], Upto: negative.Count - upto[i]})
 		}
 	}
 	for i, n := range above.Upto(bounds...) {
-		bucket(bounds[i], negative.Count+n)
+		d.Classic = append(d.Classic, exposition.Classic{Bound: bounds[i], Upto: negative.Count + n})
 	}
-	return distribution{d, prometheus.MakeLabelPairs(d, labels), h}
+	if example != nil {
+		d.Example = &exposition.Example{TraceID: example.TraceID, Value: example.Took.Seconds(), At: example.At}
+	}
+	to.Distribution(f, d, labels...)
 }
 
-// spansOf writes buckets as native histograms have them: runs of neighbours, each count as the difference from
-// the one before.
-func spansOf(buckets []analytics.Bucket) (spans []*dto.BucketSpan, deltas []int64) {
-	deltas = make([]int64, len(buckets))
-	last, before := 0, int64(0)
+func native(buckets []analytics.Bucket) []exposition.Bucket {
+	out := make([]exposition.Bucket, len(buckets))
 	for i, b := range buckets {
-		if i == 0 || b.Index != last+1 {
-			offset := b.Index - last - 1
-			if i == 0 {
-				offset = b.Index
-			}
-			spans = append(spans, &dto.BucketSpan{Offset: new(int32(offset)), Length: new(uint32(0))})
-		}
-		*spans[len(spans)-1].Length++
-		deltas[i] = int64(b.N) - before
-		last, before = b.Index, int64(b.N)
+		out[i] = exposition.Bucket(b)
 	}
-	return spans, deltas
-}
-
-// Desc implements prometheus.Metric.
-func (d distribution) Desc() *prometheus.Desc { return d.desc }
-
-// Write implements prometheus.Metric.
-func (d distribution) Write(m *dto.Metric) error {
-	m.Histogram, m.Label = d.h, d.labels
-	return nil
+	return out
 }

@@ -1,19 +1,14 @@
 package server
 
 import (
-	"log/slog"
 	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
-
 	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/internal/exposition"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -24,42 +19,25 @@ const scrapes = 4
 // when they are asked for; labels come from the configuration and from fixed lists, never
 // from requests.
 func (s *Server) newMetrics() http.Handler {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &collector{s: s})
-	opts := promhttp.HandlerOpts{MaxRequestsInFlight: scrapes, EnableOpenMetrics: true,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError}
-	both, today := promhttp.HandlerFor(bothNames{reg}, opts), promhttp.HandlerFor(reg, opts)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("former") == "no" {
-			today.ServeHTTP(w, r)
-			return
-		}
-		both.ServeHTTP(w, r)
-	})
+	return exposition.Handler(exposition.Config{AtOnce: scrapes, Former: formerName, Collect: func(to *exposition.Scrape) {
+		to.Runtime()
+		to.Process()
+		(&collector{s}).collect(sink{to})
+	}})
 }
 
-// bothNames gives each of our metrics under its former name, too, for whoever has not changed dashboards and alerts yet.
-type bothNames struct{ prometheus.Gatherer }
-
-// Gather implements prometheus.Gatherer.
-func (b bothNames) Gather() ([]*dto.MetricFamily, error) {
-	all, err := b.Gatherer.Gather()
-	for _, f := range all {
-		if name, ours := strings.CutPrefix(f.GetName(), prefix); ours {
-			all = append(all, &dto.MetricFamily{Name: new(oldPrefix + name), Help: new("Deprecated: use " + f.GetName() + "."), Type: f.Type, Metric: f.Metric})
-		}
+// formerName gives each of our metrics under its former name, too, for whoever has not changed dashboards and alerts yet.
+func formerName(name string) string {
+	if rest, ours := strings.CutPrefix(name, prefix); ours {
+		return oldPrefix + rest
 	}
-	return all, err
+	return ""
 }
 
 type collector struct{ s *Server }
 
-// Describe sends nothing: the collector is unchecked, since its rooms change.
-func (c *collector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect sends every figure.
-func (c *collector) Collect(out chan<- prometheus.Metric) {
-	to := sink(out)
+// collect adds every figure.
+func (c *collector) collect(to sink) {
 	c.rooms(to)
 	c.leases(to)
 	c.requests(to)
@@ -69,14 +47,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 // sink takes figures.
-type sink chan<- prometheus.Metric
+type sink struct{ *exposition.Scrape }
 
-func (to sink) gauge(f *family, v float64, labels ...string) {
-	to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, v, labels...)
-}
+func (to sink) gauge(f *exposition.Family, v float64, labels ...string) { to.Value(f, v, labels...) }
 
-func (to sink) count(f *family, n uint64, labels ...string) {
-	to <- prometheus.MustNewConstMetric(f.desc, prometheus.CounterValue, float64(n), labels...)
+func (to sink) count(f *exposition.Family, n uint64, labels ...string) {
+	to.Value(f, float64(n), labels...)
 }
 
 // requests are the figures of the gateway.
@@ -119,8 +95,8 @@ func (c *collector) requests(to sink) {
 	to.gauge(mHeldBack, float64(g.Waiting))
 	to.gauge(mStreams, float64(g.Streams))
 	to.gauge(mTunnels, float64(g.Tunnels))
-	to <- exemplified(newDistribution(mGate.desc, instants, g.Gate, nil), g.GateExample)
-	to <- exemplified(newDistribution(mOrigin.desc, instants, g.Origin, nil), g.OriginExample)
+	to.distribution(mGate, instants, g.Gate, nil, g.GateExample)
+	to.distribution(mOrigin, instants, g.Origin, nil, g.OriginExample)
 }
 
 // process are the figures of everything else that there is once.
@@ -154,18 +130,6 @@ func (c *collector) process(to sink) {
 	if expires := c.s.certs.expires(); !expires.IsZero() {
 		to.gauge(mCertificate, float64(expires.Unix()))
 	}
-}
-
-// exemplified adds the newest trace of a distribution to it.
-func exemplified(m prometheus.Metric, e *gateway.Example) prometheus.Metric {
-	if e == nil {
-		return m
-	}
-	with, err := prometheus.NewMetricWithExemplars(m, prometheus.Exemplar{Value: e.Took.Seconds(), Timestamp: e.At, Labels: prometheus.Labels{"trace_id": e.TraceID}})
-	if err != nil {
-		return m
-	}
-	return with
 }
 
 func oneIf(b bool) float64 {

@@ -1,14 +1,6 @@
 package server
 
-import "github.com/prometheus/client_golang/prometheus"
-
-// family is a metric with all its labels: what docs/monitoring.md has a row for.
-type family struct {
-	name, help string
-	kind       string // counter, gauge or histogram
-	labels     []string
-	desc       *prometheus.Desc
-}
+import "github.com/anteroom/anteroom/internal/exposition"
 
 // Metrics begin with the name of the program, as Prometheus advises. For one release they are there under their
 // former prefix, too.
@@ -17,24 +9,23 @@ const (
 	oldPrefix = "wr_"
 )
 
-// families are all of ours, in the order of the file below.
-var families []*family
+// families are all of ours, in the order of the file below: what docs/monitoring.md has a row for.
+var families []*exposition.Family
 
-func declare(kind, name, help string, labels ...string) *family {
-	f := &family{name: prefix + name, kind: kind, help: help, labels: labels}
-	f.desc = prometheus.NewDesc(f.name, help, labels, nil)
+func declare(kind exposition.Kind, name, help string, labels ...string) *exposition.Family {
+	f := exposition.New(kind, prefix+name, help, labels...)
 	families = append(families, f)
 	return f
 }
 
-func gauge(name, help string, labels ...string) *family {
-	return declare("gauge", name, help, labels...)
+func gauge(name, help string, labels ...string) *exposition.Family {
+	return declare(exposition.Gauge, name, help, labels...)
 }
-func counter(name, help string, labels ...string) *family {
-	return declare("counter", name, help, labels...)
+func counter(name, help string, labels ...string) *exposition.Family {
+	return declare(exposition.Counter, name, help, labels...)
 }
-func histogram(name, help string, labels ...string) *family {
-	return declare("histogram", name, help, labels...)
+func histogram(name, help string, labels ...string) *exposition.Family {
+	return declare(exposition.Histogram, name, help, labels...)
 }
 
 // Metrics of a room as a whole, from the process that answers for the room: a standalone process, or the room's

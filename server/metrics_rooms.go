@@ -6,6 +6,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/internal/exposition"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -103,15 +104,15 @@ func (c *collector) recorded(to sink, room string, t analytics.Totals) {
 			to.count(mChallenges, uint64(n), room, result)
 		}
 	}
-	spans := func(f *family, s analytics.Span) {
+	spans := func(f *exposition.Family, s analytics.Span) {
 		if t.Spans[s].Count > 0 {
-			to <- newDistribution(f.desc, waits, t.Spans[s], nil, room)
+			to.distribution(f, waits, t.Spans[s], nil, nil, room)
 		}
 	}
 	spans(mWait, analytics.Waited)
 	spans(mSession, analytics.OnOrigin)
 	if late, early := t.Spans[analytics.Late], t.Spans[analytics.Early]; late.Count+early.Count > 0 {
-		to <- newDistribution(mEstimateError.desc, waits, late, &early, room)
+		to.distribution(mEstimateError, waits, late, &early, nil, room)
 	}
 }
 

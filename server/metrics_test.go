@@ -16,6 +16,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/internal/exposition"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -163,26 +164,26 @@ func TestMetricsPage(t *testing.T) {
 		documented[m[1]] = m[2:]
 	}
 	for _, f := range families {
-		got := documented[f.name]
+		got := documented[f.Name]
 		if got == nil {
-			t.Errorf("docs/monitoring.md: no row for %s; add:\n| `%s` | %s | %s | %s |", f.name, f.name, f.kind, rowLabels(f), f.help)
+			t.Errorf("docs/monitoring.md: no row for %s; add:\n| `%s` | %s | %s | %s |", f.Name, f.Name, string(f.Kind), rowLabels(f), f.Help)
 			continue
 		}
-		if got[0] != f.kind || got[1] != rowLabels(f) || got[2] != f.help {
-			t.Errorf("docs/monitoring.md says of %s %q; want:\n| `%s` | %s | %s | %s |", f.name, got, f.name, f.kind, rowLabels(f), f.help)
+		if got[0] != string(f.Kind) || got[1] != rowLabels(f) || got[2] != f.Help {
+			t.Errorf("docs/monitoring.md says of %s %q; want:\n| `%s` | %s | %s | %s |", f.Name, got, f.Name, string(f.Kind), rowLabels(f), f.Help)
 		}
-		delete(documented, f.name)
+		delete(documented, f.Name)
 	}
 	for name := range documented {
 		t.Errorf("docs/monitoring.md: there is no metric %s", name)
 	}
 }
 
-func rowLabels(f *family) string {
-	if len(f.labels) == 0 {
+func rowLabels(f *exposition.Family) string {
+	if len(f.Labels) == 0 {
 		return "–"
 	}
-	return "`" + strings.Join(f.labels, "`, `") + "`"
+	return "`" + strings.Join(f.Labels, "`, `") + "`"
 }
 
 // TestOnlyDeclaredMetrics: what is sent was declared.
@@ -193,16 +194,16 @@ func TestOnlyDeclaredMetrics(t *testing.T) {
 		if !strings.HasPrefix(name, "anteroom_") {
 			continue
 		}
-		i := slices.IndexFunc(families, func(f *family) bool { return f.name == name })
+		i := slices.IndexFunc(families, func(f *exposition.Family) bool { return f.Name == name })
 		if i < 0 {
 			t.Errorf("%s is not declared", name)
 			continue
 		}
-		if f.GetHelp() != families[i].help || !strings.EqualFold(f.GetType().String(), families[i].kind) {
+		if f.GetHelp() != families[i].Help || !strings.EqualFold(f.GetType().String(), string(families[i].Kind)) {
 			t.Errorf("%s: %s %q", name, f.GetType(), f.GetHelp())
 		}
 		for _, m := range f.Metric {
-			if len(labelsOf(m)) != len(families[i].labels) {
+			if len(labelsOf(m)) != len(families[i].Labels) {
 				t.Errorf("%s: %v", name, labelsOf(m))
 			}
 		}
@@ -274,7 +275,7 @@ func TestMetricsKeepTheirNames(t *testing.T) {
 			for _, suffix := range []string{"_bucket", "_count", "_sum"} {
 				name = strings.TrimSuffix(name, suffix)
 			}
-			if !slices.ContainsFunc(families, func(f *family) bool { return f.name == name }) {
+			if !slices.ContainsFunc(families, func(f *exposition.Family) bool { return f.Name == name }) {
 				t.Errorf("docs/%s: there is no metric %s", p.Name(), m[1])
 			}
 		}

@@ -72,10 +72,10 @@ func startReceiver(t *testing.T) *receiver {
 // all are the spans that have come, when the server has sent what it had.
 func (r *receiver) all(t *testing.T, s *Server) []*otlp.Span {
 	t.Helper()
-	if now := s.tracing.Load(); now.provider != nil {
-		if err := now.provider.ForceFlush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	if now := s.tracing.Load(); now.spans != nil {
+		done := make(chan struct{})
+		now.flush <- done
+		<-done
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,7 +245,7 @@ func TestWhoIsTraced(t *testing.T) {
 			t.Errorf("%+v: %s, %s", c, span.TraceID(), span.Traceparent())
 		}
 		x.stop()
-		if x.Start(req, c.trusted, time.Now()) != nil && x.provider == nil {
+		if x.Start(req, c.trusted, time.Now()) != nil && x.spans == nil {
 			t.Error("it begins after its end")
 		}
 	}
@@ -332,5 +332,87 @@ func TestHoldIsInTheTrace(t *testing.T) {
 		if !within || h.StartTimeUnixNano >= h.EndTimeUnixNano {
 			t.Errorf("a hold outside of its gate: %v", h)
 		}
+	}
+}
+
+// TestReceiverThatIsBusy: a batch is sent again until the receiver takes it, and nothing is counted as lost.
+func TestReceiverThatIsBusy(t *testing.T) {
+	var busy atomic.Bool
+	busy.Store(true)
+	to := startReceiver(t)
+	behind := to.Config.Handler
+	to.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if busy.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		behind.ServeHTTP(w, r)
+	})
+	x := &tracer{cfg: config.Traces{Endpoint: to.URL, Sample: 1}, version: "test", log: slog.New(slog.DiscardHandler), failed: &atomic.Uint64{}}
+	flush := func() {
+		done := make(chan struct{})
+		x.flush <- done
+		<-done
+	}
+	span := x.Start(httptest.NewRequest("GET", "/", nil), false, time.Now())
+	span.Set("long", strings.Repeat("é", spanText))
+	span.End(time.Now())
+	flush()
+	if len(to.spans) != 0 || x.failed.Load() != 0 {
+		t.Fatalf("%d spans, %d failures", len(to.spans), x.failed.Load())
+	}
+	busy.Store(false)
+	flush()
+	x.stop()
+	if len(to.spans) != 1 || x.failed.Load() != 0 {
+		t.Fatalf("%d spans, %d failures", len(to.spans), x.failed.Load())
+	}
+	if got := said(to.spans[0])["long"]; got != strings.Repeat("é", spanText/2) {
+		t.Errorf("%d bytes of a long value", len(got))
+	}
+}
+
+// TestTooManySpans: what the receiver does not take in time is dropped, and no request waits.
+func TestTooManySpans(t *testing.T) {
+	x := &tracer{spans: make(chan []byte, 1)}
+	for range 3 {
+		(&requestSpan{of: x}).End(time.Now())
+	}
+	if len(x.spans) != 1 {
+		t.Error(len(x.spans))
+	}
+}
+
+// TestParentOf: what is not of the standard's form is no parent.
+func TestParentOf(t *testing.T) {
+	for f, want := range map[string]bool{
+		someParent: true, strings.Replace(someParent, "00-", "01-", 1): true, strings.Replace(someParent, "00-", "cc-", 1) + "-more": true,
+		strings.Replace(someParent, "00-", "ff-", 1): false, someParent + "-more": false, strings.Replace(someParent, "00-", "cc-", 1) + ".more": false,
+		strings.ToUpper(someParent): false, someParent[:54]: false, someParent + " ": false, "": false, strings.ReplaceAll(someParent, "-", "_"): false,
+		"00-" + strings.Repeat("0", 32) + "-b7ad6b7169203331-01": false, "00-" + someTrace + "-0000000000000000-01": false,
+		strings.Replace(someParent, "0af", "0ag", 1): false, someParent[:53] + "zz": false,
+	} {
+		p, sampled, ok := parentOf(http.Header{"Traceparent": {f}, "Tracestate": {"a=1", "b=2"}})
+		if ok != want || sampled != want || want != (p.state == "a=1,b=2") {
+			t.Errorf("%q: %v, %v, %+v", f, ok, sampled, p)
+		}
+	}
+	if _, _, ok := parentOf(http.Header{"Traceparent": {someParent, someParent}}); ok {
+		t.Error("two parents")
+	}
+	if p, _, _ := parentOf(http.Header{"Traceparent": {someParent}, "Tracestate": {strings.Repeat("x", maxTraceState+1)}}); p.state != "" {
+		t.Error("a long state is kept")
+	}
+}
+
+func TestHeadersForTheReceiver(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20a%2Cb, x-scope = one ,=2,bad=%zz")
+	h := traceHeaders()
+	if len(h) != 2 || h.Get("Authorization") != "Bearer a,b" || h.Get("X-Scope") != "one" {
+		t.Error(h)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=b")
+	if h := traceHeaders(); len(h) != 1 || h.Get("A") != "b" {
+		t.Error(h)
 	}
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"html/template"
 	"image/color"
 	"math"
 	"slices"
@@ -16,7 +15,7 @@ import (
 type figure struct {
 	Title   string
 	Summary string
-	SVG     template.HTML // what package chart has drawn of our numbers and words
+	SVG     string // markup: what package chart has drawn of our numbers and words
 }
 
 // line is one of the things that a figure shows.
@@ -113,7 +112,7 @@ func (r *Report) draw(f figure, heading string, axis func(most float64) chart.Sc
 		panic(err) // only for a writer that fails
 	}
 	// Inside of a page it needs no namespace, and the page names no address at all.
-	f.SVG = template.HTML(strings.Replace(b.String(), ` xmlns="http://www.w3.org/2000/svg"`, "", 1))
+	f.SVG = strings.Replace(b.String(), ` xmlns="http://www.w3.org/2000/svg"`, "", 1)
 	return f
 }
 

@@ -4,28 +4,13 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"html/template"
 	"io"
-	"maps"
 	"slices"
 	"time"
 )
 
 //go:embed asset/report.css
 var style string
-
-//go:embed asset/report.html
-var body string
-
-// Words that somebody chose stand between tags only, where text/html escaping is all there is to
-// know: the style is fixed, and attributes and pictures have nothing but numbers and words of ours.
-var (
-	head = template.Must(template.New("head").Parse(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{.Title}}</title>`))
-	// Never executed itself: every page is a copy of it, with the clocks of its zone.
-	pages = template.Must(template.New("page").Funcs(template.FuncMap{
-		"n": func(v int64) string { return grouped(float64(v)) }, "f": grouped, "dur": duration, "pct": percent, "at": moment, "clock": moment, "text": text,
-	}).Parse(body))
-)
 
 // Policy is the Content-Security-Policy of the page. It allows its style and nothing else. The page repeats it, for
 // readers who open it as a file.
@@ -38,52 +23,8 @@ var Policy = func() string {
 func (r *Report) WriteHTML(w io.Writer, zone *time.Location) error {
 	there := *r
 	there.zone = zone
-	r = &there
-	p := page{Report: r, Zone: zone, Title: r.title(), Summary: r.summary(), Charts: r.figures(), Table: r.table()}
-	for _, one := range []struct {
-		name   string
-		counts map[string]int64
-	}{{"Decisions", r.Decisions}, {"Tickets that were not accepted", r.TicketRefusals}, {"Requests that bypassed the room", r.Bypasses}} {
-		if t := (tally{Name: one.name}); len(one.counts) > 0 {
-			for _, word := range slices.Sorted(maps.Keys(one.counts)) {
-				t.Rows = append(t.Rows, tallied{word, one.counts[word]})
-			}
-			p.Tallies = append(p.Tallies, t)
-		}
-	}
-	if err := head.Execute(w, p); err != nil {
-		return err
-	}
-	// Outside of the templates, which would take its comments and so change its hash.
-	if _, err := io.WriteString(w, `<meta http-equiv="Content-Security-Policy" content="`+template.HTMLEscapeString(Policy)+`"><style>`+style+`</style>`); err != nil {
-		return err
-	}
-	whole, err := pages.Clone()
-	if err != nil {
-		return err
-	}
-	return whole.Funcs(template.FuncMap{"at": func(t time.Time) string { return moment(t.In(zone)) }, "clock": r.clock}).Execute(w, p)
-}
-
-// page is what the template shows.
-type page struct {
-	*Report
-	Zone    *time.Location
-	Title   string
-	Summary []string
-	Charts  []figure
-	Table   []tableRow
-	Tallies []tally
-}
-
-type tally struct {
-	Name string
-	Rows []tallied
-}
-
-type tallied struct {
-	Word  string
-	Count int64
+	_, err := w.Write(there.page())
+	return err
 }
 
 // title is what the page is called, and what a saved one is found by.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"flag"
-	"html/template"
 	"os"
 	"regexp"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/internal/markup"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -309,7 +309,7 @@ func TestThePageIsAlone(t *testing.T) {
 	if len(got) != 2 || got[1] != style || strings.Contains(page, "ZgotmplZ") || strings.Contains(page, "NaN") {
 		t.Error("the style is not the one that the policy allows")
 	}
-	if !strings.Contains(page, `content="`+template.HTMLEscapeString(Policy)+`"`) {
+	if !strings.Contains(page, `content="`+markup.Escape(Policy)+`"`) {
 		t.Errorf("the page does not say its policy %s", Policy)
 	}
 	if len(page) > 200<<10 {

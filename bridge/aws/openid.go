@@ -1,17 +1,14 @@
 package aws
 
 import (
-	"bytes"
 	"context"
 	"crypto/cipher"
 	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +19,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/internal/markup"
 )
 
 const (
@@ -98,11 +96,6 @@ func (b *Bridge) keySet(_ http.ResponseWriter, r *http.Request, _ Room) answer {
 	return answer{status: http.StatusOK, body: slices.Concat([]byte(`{"keys": [`), object(by.jwk()...), []byte("]}")), cache: "public, max-age=300"}
 }
 
-//go:embed authorize.html
-var authorizeText string
-
-var authorizePage = template.Must(template.New("authorize").Parse(authorizeText))
-
 // authorizePolicy lets the page do nothing but reload itself.
 const authorizePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -162,10 +155,25 @@ func (b *Bridge) sendCode(w http.ResponseWriter, q url.Values, s session, now an
 
 func (b *Bridge) sendPage(w http.ResponseWriter, requestID string) answer {
 	p, r, _ := b.place(requestID)
-	var page bytes.Buffer
-	if authorizePage.Execute(&page, struct{ Number, Serving int64 }{int64(p.number), min(r.Serving, int64(p.number))}) != nil {
-		return broken
-	}
+	var page markup.Page
+	number := int64(p.number)
+	page.Put(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>You are in line</title>
+</head>
+<body>
+<main>
+<h1>You are in line</h1>
+<p>Your number is <strong>{}</strong>. Now serving: <strong>{}</strong>.</p>
+<p>This page updates by itself. Keep it open: it continues when it's your turn.</p>
+</main>
+</body>
+</html>
+`, strconv.FormatInt(number, 10), strconv.FormatInt(min(r.Serving, number), 10))
 	h := w.Header()
 	h.Set("Content-Security-Policy", authorizePolicy)
 	h.Set("Referrer-Policy", "no-referrer")

@@ -72,7 +72,15 @@ func rootCommand() *cobra.Command {
   anteroom run --origin http://localhost:3000 --total-active-users 500 --new-users-per-minute 600`,
 	}
 	root.Args = commandBelow
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	versionFlag := root.Flags().BoolP("version", "v", false, "version for anteroom")
+	root.Flags().MarkHidden("version") // the command of that name says it
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *versionFlag {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+			return err
+		}
+		return cmd.Help()
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 			var known []string
@@ -100,12 +108,8 @@ func rootCommand() *cobra.Command {
 	for _, c := range root.Commands() {
 		c.Hidden = c.Hidden || c.Name() == "help" // the last line says it
 	}
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), `(or .IsAvailableCommand (eq .Name "help"))`, ".IsAvailableCommand"))
+	root.SetUsageFunc(usage)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.Version = versionLine()
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.InitDefaultVersionFlag()
-	root.Flags().MarkHidden("version") // the command of that name says it
 	return root
 }
 

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/internal/chart"
@@ -240,29 +239,32 @@ func (p *progressParts) set(i int, part float64, show func(float64)) {
 	show(p.sum)
 }
 
-// progress returns what shows how many of the jobs are done, a bar on a terminal once a
+// progress returns what shows how many of the jobs are done, a line on a terminal once a
 // second has passed, else nothing; and what takes it away, done or not.
 func progress(o simulateOptions, jobs int) (show func(float64), clear func()) {
 	st, err := o.progressOut.Stat()
 	if o.quiet || err != nil || st.Mode()&os.ModeCharDevice == 0 {
 		return func(float64) {}, func() {}
 	}
-	const steps = 1000 // of a job
+	const (
+		width = 40
+		line  = "\r\x1b[K" // to the start of the line, and nothing right of it
+	)
 	began := time.Now()
-	var bar *progressbar.ProgressBar
+	var shown time.Time
 	show = func(done float64) {
-		if bar == nil {
-			if time.Since(began) < time.Second {
-				return
-			}
-			bar = progressbar.NewOptions(jobs*steps, progressbar.OptionSetWriter(o.progressOut), progressbar.OptionSetDescription("simulating"),
-				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+		share, took := done/float64(jobs), time.Since(began)
+		if took < time.Second || time.Since(shown) < 100*time.Millisecond || share <= 0 || share > 1 {
+			return
 		}
-		bar.Set(int(done * steps)) // a bar that cannot be drawn harms nothing
+		shown = time.Now()
+		left := time.Duration(float64(took) * (1 - share) / share).Round(time.Second)
+		full := int(share * width)
+		fmt.Fprintf(o.progressOut, "%ssimulating %3.0f%% |%s%s| %v left", line, share*100, strings.Repeat("█", full), strings.Repeat(" ", width-full), left)
 	}
 	clear = func() {
-		if bar != nil {
-			bar.Clear()
+		if !shown.IsZero() {
+			fmt.Fprint(o.progressOut, line)
 		}
 	}
 	return show, clear

@@ -1,32 +1,19 @@
 package shop
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"strings"
+
+	"github.com/anteroom/anteroom/internal/markup"
 )
 
 const (
 	cartCookie = "demo_cart"
 	maxCart    = 12 // things in a cart
 )
-
-// view is what every page gets.
-type view struct {
-	Title    string
-	Admitted bool // a proof was there
-	Session  string
-	Inside   int
-	Cart     []product
-	Total    int
-	Goods    []product
-	Product  product
-	Stock    map[string]int
-	Order    string
-}
 
 func (s *Shop) routes(static fs.FS) {
 	files := http.FileServerFS(static)
@@ -51,31 +38,21 @@ func (s *Shop) routes(static fs.FS) {
 	}
 	s.mux.HandleFunc("GET /shop.css", asset)
 	s.mux.HandleFunc("GET /shop.js", asset)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, r, http.StatusNotFound, "missing.html", view{Title: "Nothing here"})
-	})
+	s.mux.HandleFunc("/", s.missing)
 }
 
-func (s *Shop) show(w http.ResponseWriter, r *http.Request, status int, page string, v view) {
-	v.Session = Subject(r.Header.Get(s.cfg.ProofHeader))
-	v.Admitted = v.Session != ""
-	v.Inside = s.Inside()
-	v.Stock = s.stock.all()
-	if v.Cart == nil {
-		v.Cart = inCart(r)
-	}
-	for _, p := range v.Cart {
-		v.Total += p.Cents
-	}
-	var b bytes.Buffer
-	if err := s.pages.ExecuteTemplate(&b, page, v); err != nil {
-		http.Error(w, "the shop's page "+page+" is broken: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
+// show answers with a page that write fills.
+func (s *Shop) show(w http.ResponseWriter, r *http.Request, status int, title string, cart []product, write func(*markup.Page)) {
+	var p markup.Page
+	s.head(&p, title, Subject(r.Header.Get(s.cfg.ProofHeader)) != "", len(cart), write)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.WriteHeader(status)
-	w.Write(b.Bytes())
+	w.Write(p.Bytes())
+}
+
+func (s *Shop) missing(w http.ResponseWriter, r *http.Request) {
+	s.show(w, r, http.StatusNotFound, "Nothing here", inCart(r), nothingHere)
 }
 
 func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
@@ -88,16 +65,16 @@ func (s *Shop) list(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	s.show(w, r, http.StatusOK, "list.html", view{Title: "The Little Kiln", Goods: goods[:]})
+	s.show(w, r, http.StatusOK, "The Little Kiln", inCart(r), s.shelf)
 }
 
 func (s *Shop) product(w http.ResponseWriter, r *http.Request) {
 	p, ok := find(r.PathValue("name"))
 	if !ok {
-		s.show(w, r, http.StatusNotFound, "missing.html", view{Title: "Nothing here"})
+		s.missing(w, r)
 		return
 	}
-	s.show(w, r, http.StatusOK, "product.html", view{Title: p.Name, Product: p})
+	s.show(w, r, http.StatusOK, p.Name, inCart(r), func(to *markup.Page) { s.piece(to, p) })
 }
 
 func (s *Shop) picture(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +116,8 @@ func setCart(w http.ResponseWriter, cart []product) {
 }
 
 func (s *Shop) cart(w http.ResponseWriter, r *http.Request) {
-	s.show(w, r, http.StatusOK, "cart.html", view{Title: "Your cart"})
+	cart := inCart(r)
+	s.show(w, r, http.StatusOK, "Your cart", cart, func(p *markup.Page) { basket(p, cart) })
 }
 
 func (s *Shop) addToCart(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +135,8 @@ func (s *Shop) addToCart(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Shop) checkout(w http.ResponseWriter, r *http.Request) {
-	s.show(w, r, http.StatusOK, "checkout.html", view{Title: "Checkout"})
+	cart := inCart(r)
+	s.show(w, r, http.StatusOK, "Checkout", cart, func(p *markup.Page) { till(p, cart) })
 }
 
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
@@ -170,13 +149,13 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 		s.stock.sell(p.Slug)
 	}
 	setCart(w, nil)
-	s.show(w, r, http.StatusOK, "thanks.html", view{Title: "Thank you", Cart: []product{}, Order: fmt.Sprintf("%d × wrapped with care", len(cart))})
+	s.show(w, r, http.StatusOK, "Thank you", nil, func(p *markup.Page) { thanks(p, len(cart)) })
 }
 
 func (s *Shop) leave(w http.ResponseWriter, r *http.Request) {
 	s.people.gone(Subject(r.Header.Get(s.cfg.ProofHeader)))
 	w.Header().Set("Cf-Waiting-Room-Command", "revoke")
-	s.show(w, r, http.StatusOK, "left.html", view{Title: "Goodbye"})
+	s.show(w, r, http.StatusOK, "Goodbye", inCart(r), goodbye)
 }
 
 func (s *Shop) headers(w http.ResponseWriter, r *http.Request) {

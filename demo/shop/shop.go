@@ -25,7 +25,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -67,7 +66,6 @@ type Config struct {
 type Shop struct {
 	cfg    Config
 	mux    *http.ServeMux
-	pages  *template.Template
 	people *people
 	stock  *stock
 }
@@ -75,7 +73,7 @@ type Shop struct {
 //go:embed assets
 var assets embed.FS
 
-// New returns a shop. It fails only if its own embedded pages are broken.
+// New returns a shop. It fails only if its own embedded files are broken.
 func New(cfg Config) (*Shop, error) {
 	if cfg.ProofHeader == "" {
 		cfg.ProofHeader = "X-Anteroom-Assertion"
@@ -86,15 +84,11 @@ func New(cfg Config) (*Shop, error) {
 	if cfg.Tick == 0 {
 		cfg.Tick = time.Second
 	}
-	pages, err := template.New("").Funcs(template.FuncMap{"price": price}).ParseFS(assets, "assets/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("shop: %w", err)
-	}
 	static, err := fs.Sub(assets, "assets")
 	if err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
-	s := &Shop{cfg: cfg, mux: http.NewServeMux(), pages: pages, people: newPeople(cfg.SessionDuration), stock: newStock()}
+	s := &Shop{cfg: cfg, mux: http.NewServeMux(), people: newPeople(cfg.SessionDuration), stock: newStock()}
 	s.routes(static)
 	return s, nil
 }

@@ -131,7 +131,7 @@ func TestInside(t *testing.T) {
 		get(s, "/", "X-Anteroom-Assertion", "not a token")
 		time.Sleep(30 * time.Second)
 		w := get(s, "/", "X-Anteroom-Assertion", token("two"))
-		if !strings.Contains(w.Body.String(), "You are inside.") || !strings.Contains(w.Body.String(), "2 people are inside now") {
+		if !strings.Contains(w.Body.String(), "You are in.") || !strings.Contains(w.Body.String(), "2 people are shopping now") {
 			t.Errorf("inside: %s", w.Body)
 		}
 		time.Sleep(30 * time.Second)

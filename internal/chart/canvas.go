@@ -11,6 +11,9 @@
 package chart
 
 import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
 	"fmt"
 	"image/color"
 	"io"
@@ -19,8 +22,6 @@ import (
 	"sync"
 	"unicode"
 
-	"codeberg.org/go-fonts/liberation/liberationsansbold"
-	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	xfont "golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
@@ -117,14 +118,32 @@ type Style struct {
 	Anchor float64
 }
 
+// The fonts are those of the module go-fonts/liberation, compressed to half their size (gzip -9n).
+var (
+	//go:embed fonts/LiberationSans-Regular.ttf.gz
+	regular []byte
+	//go:embed fonts/LiberationSans-Bold.ttf.gz
+	bold []byte
+)
+
+func unzipped(b []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 // fonts are read when the first text is measured.
 var fonts = sync.OnceValue(func() (both [2]*opentype.Font) {
-	for i, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF} {
-		f, err := opentype.Parse(ttf)
+	for i, zipped := range [][]byte{regular, bold} {
+		ttf, err := unzipped(zipped)
+		if err == nil {
+			both[i], err = opentype.Parse(ttf)
+		}
 		if err != nil {
 			panic(err) // only for a program that was built with a broken font
 		}
-		both[i] = f
 	}
 	return both
 })

@@ -54,6 +54,8 @@ type Field struct {
 	Index   []int        // for reflect.Value.FieldByIndex
 	Type    reflect.Type // what a pointer points to
 	Pointer bool
+
+	preset reflect.Value // the default, where it is one value and no pointer
 }
 
 var (
@@ -128,6 +130,11 @@ func one(key string, sf reflect.StructField) Field {
 	} else if v, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
 		f.Enum = v.Values()
 	}
+	if f.HasDefault && !f.Pointer && !f.IsList() && !f.IsSection() {
+		if v := reflect.New(f.Type).Elem(); f.SetOne(v, f.Default) == nil {
+			f.preset = v
+		}
+	}
 	return f
 }
 
@@ -174,14 +181,19 @@ func Fill(v reflect.Value) { FillFields(of(v.Type()), v) }
 
 // FillFields is [Fill] for those who have the struct's fields.
 func FillFields(fields []Field, v reflect.Value) {
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i] // a field is large, and this runs several times for every room
 		if f.Pointer {
 			continue
 		}
 		at := v.FieldByIndex(f.Index)
-		if f.IsSection() {
+		switch {
+		case f.IsSection():
 			Fill(at)
-		} else if f.HasDefault && at.IsZero() {
+		case !f.HasDefault || !at.IsZero():
+		case f.preset.IsValid():
+			at.Set(f.preset)
+		default:
 			f.Set(at, f.Default)
 		}
 	}

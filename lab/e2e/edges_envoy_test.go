@@ -104,7 +104,9 @@ func startEnvoyPass(t *testing.T, dir string, at addresses, now int64, _, _ stri
 		}
 		for _, k := range set.Keys {
 			if k.Kty == "EC" && k.Crv == "P-256" {
-				keys[k.Kid] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: new(big.Int).SetBytes(decoded(k.X)), Y: new(big.Int).SetBytes(decoded(k.Y))}
+				if keys[k.Kid], err = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, decoded(k.X), decoded(k.Y))); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		return ""

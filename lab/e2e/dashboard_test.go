@@ -71,7 +71,7 @@ func button(text string) string {
 // presses clicks a button or a link.
 func (d *desk) presses(text string) {
 	d.t.Helper()
-	d.becomes(10*time.Second, button(text))
+	d.becomes(20*time.Second, button(text))
 	eval[bool](d.tab, button(text)+`.click(), true`)
 }
 

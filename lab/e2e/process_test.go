@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -130,12 +131,18 @@ func newGate(t *testing.T, rooms string, others ...string) *gate {
 	return g
 }
 
-// freeAddress returns an address on which nobody listens. It lies below the ports that
+// givenAddresses are those of freeAddress.
+var givenAddresses sync.Map
+
+// freeAddress returns an address on which nobody listens, and none twice. It lies below the ports that
 // outgoing connections get, so that it stays free while a gateway restarts.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
+		if _, before := givenAddresses.LoadOrStore(address, true); before {
+			continue // to another test, which may not listen yet
+		}
 		if l, err := net.Listen("tcp", address); err == nil {
 			l.Close()
 			return address

@@ -31,6 +31,7 @@ func TestDashboardOverviewShowsWhatNeedsEyes(t *testing.T) {
 		})
 	}
 	shows("checkout", "books", "games", "music")
+	o.arrive("/") // the first ones may count as away by now, for they ask once
 	d.presses("Queueing 1")
 	shows("checkout")
 	d.presses("Off 1")

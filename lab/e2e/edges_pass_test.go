@@ -163,6 +163,21 @@ func startPassEdge(t *testing.T, e passEdge, g *gate, at addresses) {
 	e.start(t, dir, at, 0, "127.0.0.1", string(anteroom.RoomIDOf("127.0.0.1", "shop")))
 }
 
+// behindPassEdge starts an application, Anteroom, and an edge in front of both. It fills in their addresses.
+func behindPassEdge(t *testing.T, e passEdge, at addresses) (*counted, *gate, addresses) {
+	t.Helper()
+	app := newCounted(t)
+	at.listen, at.application = freeAddress(t), strings.TrimPrefix(app.URL, "http://")
+	g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
+	g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
+	g.configure(g.rooms)
+	g.start()
+	t.Cleanup(g.end)
+	at.anteroom = g.host
+	startPassEdge(t, e, g, at)
+	return app, g, at
+}
+
 // upstream is one that answers its name, and has the public keys of passes, for one host only, if there are any.
 func upstream(t *testing.T, name, host string, jwks []byte) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -358,15 +373,7 @@ func TestEdgesWithPasses(t *testing.T) {
 }
 
 func testPassEdge(t *testing.T, e passEdge) {
-	app := newCounted(t)
-	at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
-	g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
-	g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
-	g.configure(g.rooms)
-	g.start()
-	t.Cleanup(g.end)
-	at.anteroom = g.host
-	startPassEdge(t, e, g, at)
+	app, g, at := behindPassEdge(t, e, addresses{})
 	g.host = at.listen
 
 	inside := newVisitor(t, g)
@@ -471,16 +478,9 @@ func TestEdgesWithPassesByHTTP2(t *testing.T) {
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			app := newCounted(t)
-			at := addresses{listen: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+			var at addresses
 			at.cert, at.key = certificate(t)
-			g := newGate(t, passingSeat+e.setting(), "trusted_proxies: [127.0.0.1]")
-			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
-			g.configure(g.rooms)
-			g.start()
-			t.Cleanup(g.end)
-			at.anteroom = g.host
-			startPassEdge(t, e, g, at)
+			app, _, at := behindPassEdge(t, e, at)
 
 			newClient := func() func(method, target, body string) (*http.Response, string, error) {
 				jar, err := cookiejar.New(nil)

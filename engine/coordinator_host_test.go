@@ -166,3 +166,24 @@ func TestNothingIsReservedForASilentSite(t *testing.T) {
 		t.Errorf("%v is reserved after the start, %v granted", before, c.ledger.accounts[down].Granted)
 	}
 }
+
+// A room that nobody has visited has no machine; its live numbers are those that one would have.
+func TestLiveNumbersOfARoomThatNobodyHasVisited(t *testing.T) {
+	for name, s := range map[string]anteroom.Settings{
+		"limits":      {TotalActiveUsers: 20, NewUsersPerMinute: 300},
+		"queue all":   {TotalActiveUsers: 20, NewUsersPerMinute: 300, QueueAll: true},
+		"prequeue":    {TotalActiveUsers: 20, NewUsersPerMinute: 300, Prequeueing: true},
+		"reject":      {TotalActiveUsers: 20, NewUsersPerMinute: 300, QueueingMethod: anteroom.Reject},
+		"passthrough": {TotalActiveUsers: 20, NewUsersPerMinute: 300, QueueingMethod: anteroom.Passthrough},
+		"suspended":   {TotalActiveUsers: 20, NewUsersPerMinute: 300, Suspended: true},
+		"one":         {TotalActiveUsers: 1, NewUsersPerMinute: 1},
+		"nobody":      {NewUsersPerMinute: 300},
+		"no pace":     {TotalActiveUsers: 20},
+	} {
+		now := anteroom.TimeOf(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))
+		x := NewSingle(now, hereKey, s, LedgerRecord{}, []byte("seed"), nil, 0)
+		if got, want := Unvisited(now, s), x.Status(now); got != want {
+			t.Errorf("%s: got %+v\nwant %+v", name, got, want)
+		}
+	}
+}

@@ -74,6 +74,17 @@ func (c *Coordinator) Status(now anteroom.Time) anteroom.Status {
 	return c.status(now, f, c.mode, int(used[Seat]), int(used[RateSlot]))
 }
 
+// Unvisited are the live numbers of a room that nobody has visited yet, without a machine for it.
+func Unvisited(now anteroom.Time, s anteroom.Settings) anteroom.Status {
+	s = inForce(s)
+	mode := Open
+	if closed(&s) || s.TotalActiveUsers == 0 || s.NewUsersPerMinute == 0 {
+		mode = Queue
+	}
+	return anteroom.Status{At: now, Mode: mode.String(), TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute,
+		Pace: s.NewUsersPerMinute, PaceReason: anteroom.PaceLimits, WaitKnown: !closed(&s)}
+}
+
 // status are the numbers of the line with how many are inside and how many entered lately.
 func (c *Coordinator) status(now anteroom.Time, f *Figures, m Mode, active, lastMinute int) anteroom.Status {
 	n, s := c.Numbers(), c.settings

@@ -141,60 +141,12 @@ func unheardError(what string, unheard []string) error {
 	return anteroom.Errorf(anteroom.Unavailable, "%s; these sites did not answer: %s (try again, or run anteroom cluster status)", what, strings.Join(unheard, ", "))
 }
 
-// findFar is Find in all sites.
-func (r *Room) findFar(ctx context.Context, prefix []byte) ([]engine.Visitor, error) {
-	answers, unheard := r.node.member.askAll(ctx, r.shard.number, question{Op: "find", Room: r.id, ID: hex.EncodeToString(prefix)})
-	best := map[anteroom.ID]engine.Visitor{}
-	var order []anteroom.ID
-	for _, a := range answers {
-		for _, v := range a.Visitors {
-			old, known := best[v.ID]
-			if !known {
-				order = append(order, v.ID)
-			}
-			// A ticket may be known as used at one site and have a session at another.
-			if !known || old.Standing == engine.Used || v.Standing == engine.Seated {
-				best[v.ID] = v
-			}
-		}
-	}
-	var found []engine.Visitor
-	for _, id := range order[:min(len(order), maxFound)] {
-		v := best[id]
-		v.AheadKnown = v.AheadKnown && !r.shuffling()
-		found = append(found, v)
-	}
-	if len(found) == 0 && len(unheard) > 0 {
-		return nil, unheardError("no visitor was found", unheard)
-	}
-	return found, nil
-}
-
 // shuffling is shuffles for callers without the lock.
 func (r *Room) shuffling() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.follow()
 	return r.shuffles()
-}
-
-// EndSession ends the session of id now, wherever in the cluster it is, and reports whether there was one. The error
-// has kind Unavailable if none was found and a site did not answer.
-func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
-	if r.far == nil {
-		return r.Revoke(id), nil
-	}
-	answers, unheard := r.node.member.askAll(ctx, r.shard.number, question{Op: "revoke", Room: r.id, ID: hex.EncodeToString(id[:])})
-	if slices.ContainsFunc(answers, func(a reply) bool { return a.Done }) {
-		return true, nil
-	}
-	if len(unheard) == 0 {
-		return false, nil
-	}
-	if r.Revoke(id) { // ends it at this node, and at the site as soon as it hears of it
-		return true, nil
-	}
-	return false, unheardError("no session was found", unheard)
 }
 
 // asked answers a question. It runs in the goroutine of the subscription.

@@ -48,8 +48,8 @@ func TestTwoSitesOfOneName(t *testing.T) {
 		}
 		pass(claimAgain + 5*time.Second)
 		status(0, true)
-		p.member.node.cfg.Forgot, p.member.reclaimed = true, false // as at the next start
-		if err := p.member.claim(t.Context()); err != nil {
+		p.member().node.cfg.Forgot, p.member().reclaimed = true, false // as at the next start
+		if err := p.member().claim(t.Context()); err != nil {
 			t.Errorf("a site whose store was lost: %v", err)
 		}
 		if e, err := shared.Get(t.Context(), sitePrefix+"tokyo"); err != nil || string(e.Value) != string(own.Value) {

@@ -77,7 +77,7 @@ func BenchmarkDecision(b *testing.B) {
 			two, _ := benchNode(b, world.Join("dublin", "dublin-2"), "dublin-2")
 			warm(b, one.Room(shop.ID))
 			from := one // the one that does not decide
-			if one.member.siteRole(cluster.ShardOf(string(shop.ID))) != nil {
+			if one.member().siteRole(cluster.ShardOf(string(shop.ID))) != nil {
 				from = two
 			}
 			openLoop(b, from.Room(shop.ID), c.rate)

@@ -227,7 +227,7 @@ func TestLimitsAndRoomsAreChangedEverywhere(t *testing.T) {
 		}
 		pass(5 * time.Second)
 		for _, p := range g.nodes {
-			if role := p.member.siteRole(0); role != nil && len(role.now.Load().rooms) > 0 {
+			if role := p.member().siteRole(0); role != nil && len(role.now.Load().rooms) > 0 {
 				t.Error("a room that is no more is kept")
 			}
 		}

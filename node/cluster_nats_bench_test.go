@@ -65,7 +65,7 @@ func BenchmarkDecisionNATS(b *testing.B) {
 // system, over ten seconds.
 func BenchmarkIdleCore(b *testing.B) {
 	n, _ := benchNode(b, joinNATS(b, "core", freePorts(b), ""), "core")
-	for n.member.siteRole(cluster.Shards-1) == nil || n.member.siteRole(cluster.ShardOf(string(shop.ID))) == nil {
+	for n.member().siteRole(cluster.Shards-1) == nil || n.member().siteRole(cluster.ShardOf(string(shop.ID))) == nil {
 		<-time.After(10 * time.Millisecond)
 	}
 	<-time.After(2 * time.Second) // it has started

@@ -151,10 +151,10 @@ func (g *group) settled() {
 		served := map[string]int{}
 		for _, p := range g.nodes {
 			for i := range cluster.Shards {
-				if role := p.member.siteRole(i); role != nil && role.now.Load() != nil {
+				if role := p.member().siteRole(i); role != nil && role.now.Load() != nil {
 					served[p.site]++
 				}
-				if _, ok := p.member.roles.Held(fmt.Sprintf("%s%02d", coordRolePrefix, i)); ok {
+				if _, ok := p.member().roles.Held(fmt.Sprintf("%s%02d", coordRolePrefix, i)); ok {
 					served[""]++
 				}
 			}
@@ -173,7 +173,7 @@ func (g *group) settled() {
 // holder is the node that holds the site role of the room's shard in a site.
 func (g *group) holder(site string) *peer {
 	for _, p := range g.nodes {
-		if p.site == site && p.member.siteRole(cluster.ShardOf(string(g.room.ID))) != nil {
+		if p.site == site && p.member().siteRole(cluster.ShardOf(string(g.room.ID))) != nil {
 			return p
 		}
 	}
@@ -184,7 +184,7 @@ func (g *group) holder(site string) *peer {
 // coordinatorHolder is the node that coordinates the room.
 func (g *group) coordinatorHolder() *peer {
 	for _, p := range g.nodes {
-		if _, ok := p.member.roles.Held(fmt.Sprintf("%s%02d", coordRolePrefix, cluster.ShardOf(string(g.room.ID)))); ok {
+		if _, ok := p.member().roles.Held(fmt.Sprintf("%s%02d", coordRolePrefix, cluster.ShardOf(string(g.room.ID)))); ok {
 			return p
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // Lease is a site's share of the seats of a room, known where this process holds the role of the site.
@@ -22,12 +21,11 @@ type Lease struct {
 }
 
 // Leases calls fn for each room in use at this site whose role is held here. There is none in a standalone process.
-func (n *Node) Leases(fn func(Lease)) {
-	if n.member == nil {
-		return
-	}
-	for shard := range n.member.shards {
-		role := n.member.siteRole(shard)
+func (n *Node) Leases(fn func(Lease)) { n.part.leases(fn) }
+
+func (x *member) leases(fn func(Lease)) {
+	for shard := range x.shards {
+		role := x.siteRole(shard)
 		if role == nil {
 			continue
 		}
@@ -54,12 +52,11 @@ func (n *Node) Leases(fn func(Lease)) {
 
 // Skew returns how wrong the wall clock of this machine is, as far as can be told: in a cluster, how far it is ahead of
 // the median of the site's nodes; in a standalone process, how far it has been set back since the start.
-func (n *Node) Skew() time.Duration {
-	if n.member == nil {
-		return n.Now().Sub(anteroom.TimeOf(walltime.Now()))
-	}
+func (n *Node) Skew() time.Duration { return n.part.skew() }
+
+func (x *member) skew() time.Duration {
 	var ahead []time.Duration // of the others
-	for _, m := range n.member.roles.Heard() {
+	for _, m := range x.roles.Heard() {
 		ahead = append(ahead, m.Offset)
 	}
 	if len(ahead) == 0 {
@@ -73,15 +70,17 @@ func (n *Node) Skew() time.Duration {
 // standalone process, in a cluster the rooms whose coordinator is here. It sends no requests.
 func (n *Node) Known(id anteroom.RoomID) (st anteroom.Status, ok bool) {
 	r := n.Room(id)
-	switch {
-	case r == nil:
-		return st, false
-	case n.member == nil:
-		return r.Status(), true
-	case n.member.host == nil:
+	if r == nil {
 		return st, false
 	}
-	if st, ok = n.member.host.Status(id); ok {
+	return n.part.known(r)
+}
+
+func (x *member) known(r *Room) (st anteroom.Status, ok bool) {
+	if x.host == nil {
+		return st, false
+	}
+	if st, ok = x.host.Status(r.id); ok {
 		r.mu.Lock()
 		r.follow()
 		st.InForce = r.schedule.inForce

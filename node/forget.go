@@ -16,10 +16,10 @@ import (
 // call. The error is of kind Invalid if the cluster has no such site, Conflict while the site answers or was heard in
 // the last minute, and Unavailable if that cannot be found out. After an error, ForgetSite may be repeated.
 func (n *Node) ForgetSite(ctx context.Context, site string, sure func() error) (coordinator.Forgotten, error) {
-	x := n.member
-	if x == nil {
-		return coordinator.Forgotten{}, anteroom.Errorf(anteroom.Invalid, "this process is standalone: there is no site to forget")
-	}
+	return n.part.forgetSite(ctx, site, sure)
+}
+
+func (x *member) forgetSite(ctx context.Context, site string, sure func() error) (coordinator.Forgotten, error) {
 	if !siteName(site) {
 		return coordinator.Forgotten{}, anteroom.Errorf(anteroom.Invalid, "%.40q is not the name of a site", site)
 	}

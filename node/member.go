@@ -112,10 +112,12 @@ func newMember(n *Node) (*member, error) {
 	if cfg.Process == 0 {
 		cfg.Process = uniqueProcess()
 	}
+	n.clock, _ = startClock(mark{}) // time and journals belong to the roles
+	n.figures.process = cfg.Process
 	x := &member{node: n, cfg: cfg, link: n.cfg.Link, log: n.log, retaining: make(chan struct{}, 1), client: coordinator.NewClient(n.cfg.Link), number: numberOf(cfg.Node)}
 	x.leaving, x.leave = context.WithCancel(context.Background())
 	for i := range x.shards {
-		x.shards[i] = newShard(n, i)
+		x.shards[i] = newShard(x, i)
 	}
 	var names []string
 	// An edge is not a candidate: it has no part of the store, so it could hold a role only as long as its core
@@ -143,6 +145,28 @@ func newMember(n *Node) (*member, error) {
 		Self: cluster.Member{Node: cfg.Node, Boot: fmt.Sprintf("%016x", cfg.Process), Site: cfg.Site, Version: cfg.Version,
 			Wire: [2]int{engine.WireVersion, engine.WireVersion}, Core: cfg.Core, Started: time.Now()}})
 	return x, err
+}
+
+func (x *member) open(_ context.Context, rooms []anteroom.Room) (opened []*Room, _ error) {
+	for _, r := range rooms {
+		opened = append(opened, x.openFar(r))
+	}
+	return opened, nil
+}
+
+// release hands the roles over; the doors stay open.
+func (x *member) release() { x.leave() }
+
+func (x *member) tick(anteroom.Time, bool) { x.speak() }
+
+// stalled: the holders of roles send nothing that is not recorded.
+func (x *member) stalled() bool { return false }
+
+func (x *member) cutOff() bool { return x.link.Health().CutOff }
+
+// roomTime is the shard's, so that all processes mean the same minute.
+func (x *member) roomTime(id anteroom.RoomID) func() anteroom.Time {
+	return x.shards[cluster.ShardOf(string(id))].clock.now
 }
 
 // plan returns a room as configured.
@@ -186,15 +210,16 @@ func (x *member) siteRole(shard int) *siteRole {
 	return x.sites[shard]
 }
 
-// keep sets how long journals keep records; the holders of roles tell the store.
-func (x *member) keep(d time.Duration) {
+// keep leaves it to the holders of roles to tell the store.
+func (x *member) keep(_ context.Context, d time.Duration) error {
 	x.mu.Lock()
 	x.retain = d
 	x.mu.Unlock()
 	select {
-	case x.retaining <- struct{}{}: // a signal is pending already
-	default:
+	case x.retaining <- struct{}{}:
+	default: // a signal is pending already
 	}
+	return nil
 }
 
 // keepLong tells the store how long to keep records, until ctx ends.
@@ -309,6 +334,7 @@ func (x *member) lost(role string) {
 
 // run takes part in the cluster until ctx ends.
 func (x *member) run(ctx context.Context) error {
+	defer x.node.releaseRooms() // the site gets no more requests
 	var stops []func()
 	defer func() {
 		for _, stop := range stops {
@@ -378,7 +404,7 @@ func (x *member) hear(m cluster.Message) {
 		return
 	}
 	for raw, body := range frames {
-		if r := x.node.roomOf(raw); r != nil {
+		if r := x.roomOf(raw); r != nil {
 			r.hear(body)
 		}
 	}

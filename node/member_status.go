@@ -64,20 +64,16 @@ type DoorsStatus struct {
 // Cluster returns this node's view of its cluster, and asks the holders of the site's roles; ok
 // is false when the process is alone.
 func (n *Node) Cluster(ctx context.Context) (status ClusterStatus, ok bool) {
-	if n.member == nil {
-		return ClusterStatus{}, false
-	}
-	return n.member.status(ctx), true
+	return n.part.status(ctx)
 }
 
 // HoldsRoles reports whether this node decides for a part of the rooms of its cluster.
-func (n *Node) HoldsRoles() bool {
-	if n.member == nil {
-		return false
-	}
+func (n *Node) HoldsRoles() bool { return n.part.holdsRoles() }
+
+func (x *member) holdsRoles() bool {
 	for i := range cluster.Shards {
 		for _, prefix := range []string{siteRolePrefix, coordRolePrefix} {
-			if _, held := n.member.roles.Held(fmt.Sprintf("%s%02d", prefix, i)); held {
+			if _, held := x.roles.Held(fmt.Sprintf("%s%02d", prefix, i)); held {
 				return true
 			}
 		}
@@ -85,7 +81,7 @@ func (n *Node) HoldsRoles() bool {
 	return false
 }
 
-func (x *member) status(ctx context.Context) ClusterStatus {
+func (x *member) status(ctx context.Context) (ClusterStatus, bool) {
 	p := ClusterStatus{Site: x.cfg.Site, Node: x.cfg.Node, Process: fmt.Sprintf("%016x", x.cfg.Process), Hub: x.cfg.Hub, Weight: max(1, x.cfg.Weight),
 		Members: x.roles.Heard(), Link: x.link.Health(), Namesake: x.namesake.Load(), Garbled: x.garbled.Load(), Unsent: x.unsent.Load()}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
@@ -115,7 +111,7 @@ func (x *member) status(ctx context.Context) ClusterStatus {
 		})
 	}
 	work.Wait()
-	return p
+	return p, true
 }
 
 func (x *member) roleStatus(name string) (s RoleStatus) {
@@ -134,11 +130,12 @@ func (x *member) roleStatus(name string) (s RoleStatus) {
 
 func (s *shard) status() DoorsStatus {
 	d := DoorsStatus{Shard: s.number, Clock: s.clock.status()}
-	s.node.mu.RLock()
-	rooms := s.node.rooms
-	s.node.mu.RUnlock()
-	for _, r := range rooms {
-		if r.far == nil || r.shard != s || !r.active.Load() {
+	s.of.node.mu.RLock()
+	rooms := s.of.node.rooms
+	s.of.node.mu.RUnlock()
+	for _, one := range rooms {
+		r := one.decider.(*far)
+		if r.shard != s || !r.active.Load() {
 			continue
 		}
 		r.mu.Lock()
@@ -166,14 +163,14 @@ func (s *siteShard) status() ShardStatus {
 
 // Reaches reports whether the node's doors get answers: no room that has asked lately has none.
 // A process alone always does.
-func (n *Node) Reaches() bool {
-	if n.member == nil {
-		return true
-	}
-	n.mu.RLock()
-	rooms := n.rooms
-	n.mu.RUnlock()
-	for _, r := range rooms {
+func (n *Node) Reaches() bool { return n.part.reaches() }
+
+func (x *member) reaches() bool {
+	x.node.mu.RLock()
+	rooms := x.node.rooms
+	x.node.mu.RUnlock()
+	for _, one := range rooms {
+		r := one.decider.(*far)
 		if !r.active.Load() {
 			continue
 		}
@@ -190,17 +187,15 @@ func (n *Node) Reaches() bool {
 // Decided reports whether every room here has somebody who decides about it: the site's role of
 // its shard is served, and its coordinator knows the time. A process alone always has. It asks them,
 // and takes at most some seconds.
-func (n *Node) Decided(ctx context.Context) bool {
-	x := n.member
-	if x == nil {
-		return true
-	}
-	n.mu.RLock()
+func (n *Node) Decided(ctx context.Context) bool { return n.part.decided(ctx) }
+
+func (x *member) decided(ctx context.Context) bool {
+	x.node.mu.RLock()
 	one := map[int]anteroom.RoomID{} // a room of each shard
-	for id, r := range n.rooms {
-		one[r.shard.number] = id
+	for id := range x.node.rooms {
+		one[cluster.ShardOf(string(id))] = id
 	}
-	n.mu.RUnlock()
+	x.node.mu.RUnlock()
 	var missing atomic.Bool
 	var work sync.WaitGroup
 	for shard, room := range one {

@@ -32,7 +32,6 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/coordinator/shuffles"
-	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
@@ -61,21 +60,13 @@ type Node struct {
 	cfg     Config
 	log     *slog.Logger
 	clock   clock
-	journal *journal // nil in a cluster
-	member  *member  // nil in a standalone process
+	part    part
 	streams atomic.Int64
 	figures figures
 	lenient atomic.Bool // set by AdmitUnrecorded
 	cutOff  atomic.Bool // no other core of the site is heard
 
 	kept time.Duration // retention of the journal; guarded by apply
-	// until is the time up to which the journal records everything, as far as it knows.
-	until anteroom.Time
-	// forgot: there may be sessions that no node knows; see Config.Forgot.
-	forgot bool
-	// broken: the previous process did not stop in order. Its sessions may have been in use until now, without a record
-	// of it.
-	broken bool
 
 	mu    sync.RWMutex // of rooms and past
 	rooms map[anteroom.RoomID]*Room
@@ -84,55 +75,25 @@ type Node struct {
 	shuffles *shuffles.Store
 }
 
-// New returns a node without rooms. It reads how far the journal had come to set the clock: room time never goes back,
-// not even over a restart.
-func New(ctx context.Context, cfg Config) (*Node, error) {
+// New returns a node without rooms.
+func New(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Link == nil {
 		return nil, errors.New("node: Config.Link is missing")
 	}
 	if cfg.Name == "" {
 		cfg.Name = aloneSite
 	}
-	n := &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil),
+	n = &Node{cfg: cfg, log: cfg.Log, rooms: map[anteroom.RoomID]*Room{}, shuffles: shuffles.New(cfg.Link, nil),
 		figures: figures{process: uniqueProcess(), all: map[anteroom.RoomID]*analytics.Recorder{}}}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	// In a cluster, time and journal belong to the roles: a node without roles needs neither.
 	if cfg.Cluster != nil {
-		var err error
-		n.clock, _ = startClock(mark{})
-		if n.member, err = newMember(n); err == nil {
-			n.figures.process = n.member.cfg.Process
-		}
-		return n, err
+		n.part, err = newMember(n)
+	} else {
+		n.part, err = newStandalone(ctx, n)
 	}
-	own, err := cfg.Link.Journal(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	_, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return false })
-	if err != nil {
-		return nil, err
-	}
-	// The rooms' events are read by Prepare, which knows which rooms there are. Here only the time of the newest one
-	// counts.
-	var shift time.Duration
-	n.clock, shift = startClock(last)
-	n.broken, n.until = last.at != 0 && !last.ended, last.newest
-	// The journal was dropped by a process that did not live to start all rooms: they still have to start as new
-	// incarnations.
-	if _, err = cfg.Link.Get(ctx, forgottenKey); err != nil && !errors.Is(err, cluster.ErrNotFound) {
-		return nil, err
-	}
-	n.forgot = cfg.Forgot || err == nil
-	n.journal = newJournal(own, n.clock.now, n.log)
-	// The start is recorded before any event of this process. Events from before it are moved by the part of the
-	// interruption that cannot be known to have passed, so that sessions last longer, never shorter.
-	if err := n.journal.start(ctx, shift); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n, err
 }
 
 // AdmitUnrecorded says what happens while the journal cannot be written, because the disk is full or broken. Off, the
@@ -145,7 +106,7 @@ func New(ctx context.Context, cfg Config) (*Node, error) {
 func (n *Node) AdmitUnrecorded(on bool) { n.lenient.Store(on) }
 
 // holds reports whether no new visitor may be admitted now.
-func (n *Node) holds() bool { return n.journal != nil && n.journal.stalled() && !n.lenient.Load() }
+func (n *Node) holds() bool { return n.part.stalled() && !n.lenient.Load() }
 
 // Apply makes the node serve these rooms: [Node.Prepare], then [Node.Settle].
 func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
@@ -162,14 +123,14 @@ func (n *Node) Apply(ctx context.Context, rooms []anteroom.Room) error {
 func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.apply.Lock()
 	defer n.apply.Unlock()
-	fresh := map[anteroom.RoomID]bool{}
 	next := map[anteroom.RoomID]*Room{}
 	n.mu.RLock()
 	maps.Copy(next, n.rooms)
 	n.mu.RUnlock()
+	var fresh []anteroom.Room
 	for _, r := range rooms {
 		if r = r.WithDefaults(); next[r.ID] == nil {
-			fresh[r.ID] = true
+			fresh = append(fresh, r)
 		}
 	}
 	// A longer retention first: until it is in force, the store may delete what the rooms will need after a restart.
@@ -181,44 +142,16 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	var past map[anteroom.RoomID][]engine.Event
-	var kept shuffles.Kept
-	if n.member == nil {
-		// Events that are still in memory would be missing in the history read below.
-		within, cancel := context.WithTimeout(ctx, syncWithin)
-		err := n.journal.sync(within)
-		cancel()
-		if err != nil {
-			return err
-		}
-		// One pass over the journal for all rooms: reading it once per room would take minutes in a large installation.
-		if past, _, err = readHistory(ctx, n.journal.to, func(id anteroom.RoomID) bool { return fresh[id] }); err != nil {
-			return err
-		}
-		if kept, err = n.shuffles.List(ctx); err != nil {
-			return err
-		}
+	opened, err := n.part.open(ctx, fresh)
+	if err != nil {
+		return err
 	}
-	for _, r := range rooms {
-		if r = r.WithDefaults(); next[r.ID] != nil {
-			continue
-		}
-		if n.member != nil {
-			next[r.ID] = n.openFar(r)
-			continue
-		}
-		one, err := n.open(ctx, r, past[r.ID], kept)
-		if err != nil {
-			return err
-		}
-		next[r.ID] = one
+	for _, r := range opened {
+		next[r.id] = r
 	}
 	n.mu.Lock()
 	n.rooms = next
 	n.mu.Unlock()
-	if n.member == nil && n.forgot {
-		return n.cfg.Link.Delete(ctx, forgottenKey) // all rooms have started as new incarnations
-	}
 	return nil
 }
 
@@ -244,9 +177,7 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 	for id, r := range gone {
 		if next[id] == nil {
 			r.close()
-			if n.member != nil {
-				n.member.forget(id)
-			}
+			n.part.forget(id)
 		}
 	}
 	// A shorter retention last: now no room needs the old one.
@@ -260,16 +191,12 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 // configure puts the plan of a room in force. The caller holds apply.
 func (n *Node) configure(r *Room, plan anteroom.Room) {
 	r.configure(plan)
-	if n.member != nil {
-		n.member.configure(plan)
-	}
+	n.part.configure(plan)
 }
 
 // keep sets how long the journal keeps records. The caller holds apply.
 func (n *Node) keep(ctx context.Context, d time.Duration) error {
-	if n.member != nil {
-		n.member.keep(d)
-	} else if err := n.cfg.Link.Retain(ctx, d); err != nil {
+	if err := n.part.keep(ctx, d); err != nil {
 		return err
 	}
 	n.kept = d
@@ -319,13 +246,7 @@ func retention(rooms []anteroom.Room) time.Duration {
 // Release gives the rooms up for a successor that takes over the link: active sessions continue, but no visitor is
 // admitted and no place is given any more. Then end the context of Run, which writes the rest of the journal. In a
 // cluster the roles are handed over, and the doors stay open.
-func (n *Node) Release() {
-	if n.member != nil {
-		n.member.leave()
-		return
-	}
-	n.releaseRooms()
-}
+func (n *Node) Release() { n.part.release() }
 
 func (n *Node) releaseRooms() {
 	n.mu.RLock()
@@ -349,12 +270,7 @@ func (n *Node) Now() anteroom.Time { return n.clock.now() }
 func (n *Node) Streams() int { return int(n.streams.Load()) }
 
 // JournalStats returns what the journal has done; in a cluster, the journals of the site roles held here.
-func (n *Node) JournalStats() JournalStats {
-	if n.member != nil {
-		return n.member.journalStats()
-	}
-	return n.journal.stats()
-}
+func (n *Node) JournalStats() JournalStats { return n.part.journalStats() }
 
 const (
 	tickEvery  = 100 * time.Millisecond
@@ -366,23 +282,16 @@ const (
 // recorded.
 func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
-	if n.member != nil {
-		work.Go(func() { n.member.run(ctx) })
-	} else {
-		work.Go(func() { err = n.journal.run(ctx) })
-	}
+	work.Go(func() { err = n.part.run(ctx) })
 	work.Go(func() { n.tellAlways(ctx) })
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	var beat, place anteroom.Time
+	var place anteroom.Time
 	for {
 		select {
 		case <-ctx.Done():
 			// The journal first: figures that are told below count only what is recorded.
 			work.Wait()
-			if n.member != nil {
-				n.releaseRooms() // the site gets no more requests
-			}
 			n.tellFigures() // figures of the last second
 			return err
 		case <-tick.C:
@@ -391,11 +300,8 @@ func (n *Node) Run(ctx context.Context) (err error) {
 		now := n.clock.at(wall)
 		// Places change with every admission. Sending each change would cost more than all decisions, and a visitor
 		// reads one in two seconds.
-		places := now.Sub(place) >= placeEvery
-		if n.member != nil {
-			cut := n.member.link.Health().CutOff
-			places = n.cutOff.Swap(cut) != cut || places
-		}
+		cut := n.part.cutOff()
+		places := n.cutOff.Swap(cut) != cut || now.Sub(place) >= placeEvery
 		if places {
 			place = now
 		}
@@ -408,19 +314,11 @@ func (n *Node) Run(ctx context.Context) (err error) {
 			case r.active.Load():
 				active = true
 				r.tick(places)
-			// An idle room costs nothing until its next event, or until it has to store something.
-			case r.schedule.due(wall) || r.alone != nil && r.unkept.Load():
+			// An idle room costs nothing until its next event.
+			case r.schedule.due(wall):
 				r.tick(places)
 			}
 		}
-		if n.member != nil {
-			n.member.speak()
-		}
-		// The mark tells the next process until when this one lived. Without it, an idle minute would count as an
-		// interruption.
-		if active && now.Sub(beat) >= beatEvery && n.journal != nil {
-			beat = now
-			n.journal.beat()
-		}
+		n.part.tick(now, active)
 	}
 }

@@ -102,7 +102,7 @@ func TestAdmissionIsDurableBeforeItIsTold(t *testing.T) {
 		n, kill := begin(t, link, shop)
 		defer kill()
 		d := n.Room(shop.ID).Decide(t.Context(), newcomer())
-		h, _, err := readHistory(t.Context(), n.journal.to, func(id anteroom.RoomID) bool { return id == shop.ID })
+		h, _, err := readHistory(t.Context(), n.part.(*standalone).journal.to, func(id anteroom.RoomID) bool { return id == shop.ID })
 		if err != nil || len(h[shop.ID]) != 1 || h[shop.ID][0].ID != d.Ticket.ID {
 			t.Fatalf("journal: %v, %v; want the admission of %v", h, err, d.Ticket.ID.Reference())
 		}

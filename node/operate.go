@@ -17,44 +17,13 @@ import (
 // check-in. It returns how many got a turn. The error is of kind Unavailable when nobody can be
 // admitted, because admissions cannot be recorded or another process takes over.
 func (r *Room) AdmitNow(ctx context.Context, n int) (int, error) {
-	if r.far != nil {
-		return r.node.member.client.AdmitNow(ctx, r.id, n)
-	}
-	given := 0
-	for range admitTries {
-		more, stored, err := r.admitNow(n - given)
-		if given += more; err != nil || given == n || stored == nil {
-			return given, err
-		}
-		select {
-		case <-stored:
-		case <-ctx.Done():
-			return given, nil
-		}
-	}
-	return given, nil
+	return r.decider.admitNow(ctx, n)
 }
 
-// admitTries is how often AdmitNow tries: once with what is reserved, and then after the record of a room that nobody had
-// visited, and after one that reserves more.
-const admitTries = 3
-
-// admitNow returns a channel that closes when a ledger record is stored after which more may be admitted; nil if there is none.
-func (r *Room) admitNow(n int) (given int, stored <-chan struct{}, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.follow()
-	switch {
-	case r.released || r.closed:
-		return 0, nil, anteroom.Errorf(anteroom.Unavailable, "the room is being handed over to another process: try again in a moment")
-	case r.holding:
-		return 0, nil, anteroom.Errorf(anteroom.Unavailable, "admissions cannot be recorded, so no new visitor is admitted: the log says what is wrong with the disk")
-	}
-	r.visited = true
-	given = r.single.AdmitNow(now, n)
-	r.active.Store(true)
-	r.settle()
-	return given, r.stored, nil
+// EndSession ends the session of id now, wherever in the cluster it is, and reports whether there was one. The error
+// has kind Unavailable if none was found and a site did not answer.
+func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
+	return r.decider.endSession(ctx, id)
 }
 
 // maxFound bounds what one look-up returns. Ten hexadecimal digits hardly ever name two.
@@ -69,29 +38,7 @@ func (r *Room) Find(ctx context.Context, reference string) ([]engine.Visitor, er
 	if err != nil || len(raw) != len(anteroom.ID{}) && len(raw) != referenceBytes {
 		return nil, anteroom.Errorf(anteroom.Invalid, "use a code like 3f9a1-c07be, or an id of 32 hexadecimal digits")
 	}
-	if r.far != nil {
-		return r.findFar(ctx, raw)
-	}
-	ids, err := matching(raw, func(at engine.Place) (some []anteroom.ID, next engine.Place, more bool, err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		some, next, more = r.single.Search(raw, at)
-		return some, next, more, ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.follow()
-	var found []engine.Visitor
-	for _, id := range ids {
-		if v, ok := r.single.Visitor(now, id); ok {
-			v.AheadKnown = v.AheadKnown && !r.shuffles()
-			found = append(found, v)
-		}
-	}
-	return found, nil
+	return r.decider.find(ctx, raw)
 }
 
 // matching returns the ids that begin with the bytes, at most maxFound. It looks for them step by step:

@@ -44,12 +44,7 @@ func (n *Node) recorder(id anteroom.RoomID) *analytics.Recorder {
 	defer f.mu.Unlock()
 	r := f.all[id]
 	if r == nil {
-		now := n.clock.now
-		// Minutes are of the shard's room time, so that all processes mean the same minute.
-		if n.member != nil {
-			now = n.member.shards[cluster.ShardOf(string(id))].clock.now
-		}
-		r = analytics.NewRecorder(id, f.process, now)
+		r = analytics.NewRecorder(id, f.process, n.part.roomTime(id))
 		f.all[id] = r
 	}
 	return r
@@ -73,7 +68,7 @@ func (n *Node) takeFigures() (out []*analytics.Minute) {
 	}
 	f.mu.Unlock()
 	for _, r := range all {
-		out = append(out, r.Take(n.member != nil)...)
+		out = append(out, r.Take(n.part.shares())...)
 	}
 	return out
 }
@@ -88,9 +83,12 @@ func (n *Node) tellFigures() {
 	if n.cfg.Minutes != nil {
 		n.cfg.Minutes(minutes)
 	}
-	if n.member == nil {
-		return
-	}
+	n.part.share(minutes)
+}
+
+func (x *member) shares() bool { return true }
+
+func (x *member) share(minutes []*analytics.Minute) {
 	var frame, body []byte
 	var room [16]byte
 	for _, m := range minutes {
@@ -99,13 +97,13 @@ func (n *Node) tellFigures() {
 			continue
 		}
 		if len(frame)+len(body)+cluster.FrameOverhead > cluster.MaxMessage {
-			n.member.publish(figuresSubject, frame)
+			x.publish(figuresSubject, frame)
 			frame = nil
 		}
 		hex.Decode(room[:], []byte(m.Room))
 		frame = cluster.AppendFrame(frame, room, body)
 	}
-	n.member.publish(figuresSubject, frame)
+	x.publish(figuresSubject, frame)
 }
 
 // publish sends something to all sites. What gets lost is repeated later.
@@ -138,7 +136,7 @@ func (x *member) hearFigures(m cluster.Message) {
 	}
 	var minutes []*analytics.Minute
 	for raw, body := range frames {
-		r := x.node.roomOf(raw)
+		r := x.roomOf(raw)
 		if r == nil {
 			continue
 		}
@@ -169,16 +167,4 @@ func recordTally(r *analytics.Recorder, at anteroom.Time, t *engine.Tally) {
 	r.Spans(at, analytics.OnOrigin, t.Stayed...)
 	r.Spans(at, analytics.Late, t.Late...)
 	r.Spans(at, analytics.Early, t.Early...)
-}
-
-// sample records the live figures of a room of a standalone process once per second. The caller holds the lock.
-func (r *Room) sample(now anteroom.Time) {
-	const second = anteroom.Time(time.Second / time.Microsecond)
-	if now/second == r.sampled/second {
-		return
-	}
-	r.sampled = now
-	s := r.single.Status(now)
-	s.InForce = r.schedule.inForce
-	r.recorder.Sample(&s)
 }

@@ -111,7 +111,7 @@ func TestOnlyAJournalThatHadRecordsIsLost(t *testing.T) {
 			{"with records again", false, 2, false},
 			{"lost once more", true, 3, true},
 		} {
-			s, err := p.member.standing(t.Context(), shard, c.empty)
+			s, err := p.member().standing(t.Context(), shard, c.empty)
 			if err != nil || s.Incarnation != c.want || s.Begun != c.begun {
 				t.Errorf("%s: %+v, %v; want incarnation %d, begun %v", c.name, s, err, c.want, c.begun)
 			}

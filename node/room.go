@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -20,18 +19,17 @@ type Room struct {
 	recorder *analytics.Recorder
 	active   atomic.Bool // has visitors and needs ticks
 
-	*alone // what a standalone process decides itself; nil in a cluster
-	*far   // the connection to the site that decides; nil in a standalone process
+	decider decider
 
 	mu       sync.Mutex
-	machine  machine
+	machine  machine // nil until somebody comes, if this process decides
 	schedule schedule
 	held     map[uint64]chan anteroom.Decision // requests that wait for an answer, by token
 	watchers map[anteroom.ID][]*watcher
 	endings  map[anteroom.ID][]chan struct{}
-	origin   engine.OriginFacts
-	holding  bool // nobody new is admitted until the journal is written again
-	released bool // a successor takes over
+	facts    engine.OriginFacts // of the room's origins
+	holding  bool               // nobody new is admitted until the journal is written again
+	released bool               // a successor takes over
 	closed   bool
 }
 
@@ -56,7 +54,6 @@ type machine interface {
 	TakeAnswers(now anteroom.Time) []engine.Answer
 	TakePushes() []anteroom.ID
 	TakeEnded() []anteroom.ID
-	TakeEvents() []engine.Event
 	TakeTally() engine.Tally
 }
 
@@ -71,14 +68,11 @@ type watcher struct {
 	out    chan *anteroom.Decision
 }
 
-// settle carries out the results of a call of the machine. The caller holds the lock. It returns the journal batch of
-// the call's events, or nil if there were none.
-func (r *Room) settle() (b *batch) {
+// settle carries out the results of a call of the machine. The caller holds the lock.
+func (r *Room) settle() {
 	now := r.now()
-	// Events first: an answer below may be waiting for this batch.
-	if events := r.machine.TakeEvents(); len(events) > 0 {
-		b = r.node.journal.add(r.id, events)
-	}
+	// Events first: an answer below may be waiting for their record.
+	r.decider.record()
 	if t := r.machine.TakeTally(); !t.Empty() {
 		recordTally(r.recorder, now, &t)
 	}
@@ -102,14 +96,7 @@ func (r *Room) settle() (b *batch) {
 		}
 		delete(r.endings, id)
 	}
-	if r.alone != nil {
-		r.storeSoon()
-	} else if r.doorway.Urgent() {
-		// A visitor waits for the answer to this question; all other messages wait for the tick, where they share one
-		// message.
-		r.shard.say(r, true)
-	}
-	return b
+	r.decider.settled()
 }
 
 // call tells every stream of a visitor that it is their turn, and ends these streams.
@@ -151,27 +138,23 @@ func WithHeld(ctx context.Context, tell func(time.Duration)) context.Context {
 func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decision, made bool) {
 	r.mu.Lock()
 	now := r.follow()
+	r.wake()
 	// A successor has the journal: what this process decides now would be lost. Active sessions need no record.
 	if r.released && r.machine.Standing(now, v.Ticket) != sessionStanding {
 		defer r.mu.Unlock()
 		return r.hint(v), false
 	}
 	var held uint64
-	d, held = r.machine.Visit(now, v)
+	d, held = r.decider.visit(now, v)
 	r.complete(&d)
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
-		if r.alone != nil && !r.node.journal.recorded(d.Ticket.AcceptedAt) {
-			// Another request of the same visitor has started the session, and its record is not written yet.
-			return r.onRecord(ctx, d), true
-		}
-		return d, true
+		// Another request of the same visitor may have started the session, and its record not be written yet.
+		return r.decider.onRecord(ctx, d), true
 	}
-	// The cookie proves that the journal is older than the visitor's session (ADR 0016): every room has to start again
-	// before this visit can be judged.
-	if r.alone != nil && r.single.Older() {
+	if restart := r.decider.restart(); restart != nil {
 		r.mu.Unlock()
-		if err := r.node.outdated(ctx); err != nil {
+		if err := restart(ctx); err != nil {
 			r.node.log.Error("the rooms cannot be restarted", "error", err)
 			return d, false
 		}
@@ -184,9 +167,6 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	if held != 0 {
 		answer = make(chan anteroom.Decision, 1) // buffered: settle must not block under the lock
 		r.held[held] = answer
-	}
-	if r.alone != nil {
-		r.visited = true
 	}
 	r.settle()
 	if d.Verdict == anteroom.Admit {
@@ -208,34 +188,10 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	}
 	// Beyond the limit of streams, the page polls.
 	d.Stream = d.Stream && r.node.streams.Load() < anteroom.MaxStreams
-	if d.Verdict == anteroom.Admit && r.alone != nil {
-		d = r.onRecord(ctx, d)
+	if d.Verdict == anteroom.Admit {
+		d = r.decider.onRecord(ctx, d)
 	}
 	return d, true
-}
-
-// onRecord returns a decision that admits a visitor once the session is recorded. If nothing can be written, it is the
-// waiting page: without a record, a crash would give the same seat to another visitor. The session stays the visitor's,
-// and the next request finds it.
-func (r *Room) onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decision {
-	r.mu.Lock()
-	everybody := r.schedule.inForce.QueueingMethod == anteroom.Passthrough
-	r.mu.Unlock()
-	// Passthrough has no limit that a forgotten session could break.
-	if everybody || r.node.journal.wait(ctx, d.Ticket.AcceptedAt) || r.node.lenient.Load() {
-		return d
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := d.Ticket
-	// The page's ticket must not claim an admission that is not recorded, and its refresh is short, because the record
-	// may follow in a moment.
-	t.AcceptedAt, t.LastCheckIn, t.Refresh, t.Home = 0, d.At, engine.MinInterval, 0
-	t.Arrival, t.Next = cmp.Or(t.Arrival, d.At), d.At.Add(t.Refresh)
-	page := anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: d.At, Refresh: t.Refresh, Ticket: t, SetCookie: d.SetCookie,
-		KeptUntil: t.Next.Add(r.schedule.inForce.PlaceHold)}
-	r.complete(&page)
-	return page
 }
 
 func (r *Room) abandon(held uint64, answer chan anteroom.Decision, v anteroom.Visit) (d anteroom.Decision, made bool) {
@@ -284,6 +240,7 @@ func (r *Room) shuffles() bool {
 func (r *Room) Best(tickets []anteroom.Ticket) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wake()
 	best, grade := -1, 0
 	now := r.now()
 	for i, t := range tickets {
@@ -416,6 +373,7 @@ func (r *Room) drop(id anteroom.ID) {
 func (r *Room) Touch(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wake()
 	ok := r.machine.Touch(r.now(), id)
 	r.settle()
 	return ok
@@ -425,6 +383,7 @@ func (r *Room) Touch(id anteroom.ID) bool {
 func (r *Room) Revoke(id anteroom.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wake()
 	ok := r.machine.Revoke(r.now(), id)
 	r.settle()
 	return ok
@@ -439,15 +398,12 @@ func (r *Room) Origin(f engine.OriginFacts) {
 	if !r.schedule.inForce.Protect {
 		f = engine.OriginFacts{}
 	}
-	if f == r.origin || r.closed {
+	if f == r.facts || r.closed {
 		return
 	}
-	r.origin = f
-	if r.alone != nil {
-		r.single.Origin(now, f)
-	} else {
-		r.doorway.Origin(f)
-	}
+	r.facts = f
+	r.wake()
+	r.decider.origin(now, f)
 	r.settle()
 }
 
@@ -457,6 +413,7 @@ func (r *Room) Origin(f engine.OriginFacts) {
 func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wake()
 	ch := make(chan struct{})
 	if _, ok := r.machine.Session(id); !ok || r.closed {
 		close(ch)
@@ -482,12 +439,9 @@ func (r *Room) Ended(ctx context.Context, id anteroom.ID) <-chan struct{} {
 // Status returns the live figures of the room. In a cluster they are the coordinator's, at most a second old, or what
 // this node knows itself if the coordinator does not answer.
 func (r *Room) Status() anteroom.Status {
-	if r.far != nil {
-		return r.statusFar()
-	}
+	s := r.decider.status()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.single.Status(r.follow())
 	s.Room, s.InForce = r.id, r.schedule.inForce
 	return s
 }
@@ -511,16 +465,17 @@ func (r *Room) configure(room anteroom.Room) {
 
 // apply puts the settings in force, and stops admissions where no visitor may be admitted. The caller holds the lock.
 func (r *Room) apply() {
+	// Without events, there is nothing to do before somebody comes.
+	if r.machine == nil {
+		if len(r.schedule.plan.Events) > 0 {
+			r.decider.begin()
+		}
+		return
+	}
 	s := r.schedule.inForce.Settings
 	wall := walltime.Now()
-	now := r.timeAt(wall)
-	if r.alone != nil {
-		// The stage first: it may begin a shuffle, and the settings below then stop admissions until it is done.
-		r.advance(now)
-		r.single.Hold(now, r.holding || r.released)
-		// Visitors of a prequeue learn when it ends, so that those without a stream come back in time for their turn.
-		r.single.Expect(r.schedule.opening(now, wall))
-	}
+	now := r.decider.timeAt(wall)
+	r.decider.apply(now, wall)
 	r.machine.Configure(now, s)
 	r.settle()
 	r.places(now)
@@ -531,7 +486,7 @@ func (r *Room) apply() {
 // they cannot be recorded. It returns room time. The caller holds the lock.
 func (r *Room) follow() anteroom.Time {
 	wall := walltime.Now()
-	now, changed := r.timeAt(wall), r.schedule.due(wall)
+	now, changed := r.decider.timeAt(wall), r.schedule.due(wall)
 	if changed {
 		r.schedule.evaluate(wall)
 	}
@@ -550,15 +505,14 @@ func (r *Room) Now() anteroom.Time {
 	return r.now()
 }
 
-// now returns room time.
-func (r *Room) now() anteroom.Time { return r.timeAt(time.Now()) }
+// now returns room time. The caller holds the lock.
+func (r *Room) now() anteroom.Time { return r.decider.timeAt(time.Now()) }
 
-// timeAt returns the room time of a reading of the process's clock.
-func (r *Room) timeAt(wall time.Time) anteroom.Time {
-	if r.far != nil {
-		return r.far.timeAt(wall)
+// wake makes the machine of a room that nobody has visited yet. The caller holds the lock.
+func (r *Room) wake() {
+	if r.machine == nil {
+		r.decider.begin()
 	}
-	return r.node.clock.at(wall)
 }
 
 func (r *Room) release() {
@@ -566,8 +520,10 @@ func (r *Room) release() {
 	defer r.mu.Unlock()
 	r.released = true
 	r.apply()
-	r.abandonAll()
-	r.settle()
+	if r.machine != nil {
+		r.abandonAll()
+		r.settle()
+	}
 }
 
 // abandonAll asks visitors whose requests are held to come again: after the release no answer will come. The caller
@@ -594,21 +550,18 @@ func (r *Room) tick(places bool) {
 		return
 	}
 	now := r.follow()
+	if r.machine == nil {
+		r.active.Store(false)
+		return
+	}
 	r.machine.Tick(now)
 	r.settle()
-	if r.alone != nil {
-		r.keepSoon(now)
-		r.sample(now)
-	} else {
-		// The flag may change at any time, and doors have no other way to learn of it.
-		r.doorway.OnFailure(r.node.lenient.Load())
-		r.shard.say(r, false)
-	}
+	r.decider.ticked(now)
 	if places {
 		r.places(now)
 	}
 	// An idle room gets no ticks: with ten thousand rooms, ticks would cost more than the visitors.
-	if len(r.held) == 0 && len(r.watchers) == 0 && len(r.endings) == 0 && r.machine.Idle() {
+	if len(r.held) == 0 && len(r.watchers) == 0 && len(r.endings) == 0 && r.decider.idle() {
 		r.active.Store(false)
 	}
 }

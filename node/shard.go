@@ -12,8 +12,6 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/internal/walltime"
 )
 
 // gatherFor is how long requests collect after a message has left, to share the next one. The first request after a
@@ -33,27 +31,27 @@ func askViaHub(shard int) string                { return fmt.Sprintf("via.%02d",
 // shard connects the doors of a shard to their site.
 type shard struct {
 	number int
-	node   *Node
+	of     *member
 	site   cluster.Space
 	clock  roomClock
 	wake   chan struct{}
 
 	mu      sync.Mutex // taken after a room's lock
-	waiting []*Room    // rooms with something to send
+	waiting []*far     // rooms with something to send
 	lost    uint64     // messages that could not be sent
 
 	buffer, frame []byte // of flush, which only one goroutine calls
 }
 
-func newShard(n *Node, number int) *shard {
-	s := &shard{number: number, node: n, site: n.cfg.Link.Site(), wake: make(chan struct{}, 1)}
-	s.clock.own = n.clock
+func newShard(x *member, number int) *shard {
+	s := &shard{number: number, of: x, site: x.link.Site(), wake: make(chan struct{}, 1)}
+	s.clock.own = x.node.clock
 	return s
 }
 
 // say queues the room's message: an urgent one leaves at once, with everything else that waits, another one with the
 // next. The caller holds the room's lock.
-func (s *shard) say(r *Room, urgent bool) {
+func (s *shard) say(r *far, urgent bool) {
 	s.mu.Lock()
 	if !r.saying {
 		r.saying = true
@@ -165,115 +163,26 @@ const (
 func (s *shard) hear(m cluster.Message) {
 	frames, err := cluster.Frames(m.Data)
 	if err != nil {
-		s.node.member.malformed("", err)
+		s.of.malformed("", err)
 		return
 	}
 	for raw, body := range frames {
-		r := s.node.roomOf(raw)
-		if r == nil || r.shard != s {
-			continue // deleted, or not known here yet
-		}
-		r.hear(body)
-	}
-}
-
-// far is the part of a room whose site decides.
-type far struct {
-	doorway *engine.Doorway // the machine
-	shard   *shard
-	raw     [16]byte      // the room's id
-	step    time.Duration // by which the shard's clock was set, as far as the machine knows
-	saying  bool          // among shard.waiting; guarded by its lock
-	cache   engine.FiguresCache
-
-	asking  sync.Mutex // one request for the live figures at a time
-	asked   time.Time  // the last time; guarded by asking
-	numbers anteroom.Status
-
-	drawn draws
-}
-
-// openFar opens a room at a node of a cluster.
-func (n *Node) openFar(room anteroom.Room) *Room {
-	r := newRoom(n, room)
-	s := n.member.shards[cluster.ShardOf(string(room.ID))]
-	r.far = &far{doorway: engine.NewDoorway(n.member.cfg.Process, room.Settings), shard: s}
-	r.far.doorway.SetNode(n.member.number)
-	_, r.far.step = s.clock.read(time.Now())
-	hex.Decode(r.raw[:], []byte(room.ID))
-	r.machine = r.doorway
-	r.schedule.evaluate(walltime.Now())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doorway.OnFailure(n.lenient.Load())
-	r.apply()
-	return r
-}
-
-// hear handles a message of the site to this room.
-func (r *Room) hear(body []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return
-	}
-	m, err := r.cache.ParseToDoor(body)
-	if err != nil {
-		r.node.member.malformed(r.id, err)
-		return
-	}
-	if r.shard.clock.hear(m.Echo, m.Now); !r.shard.clock.synced() {
-		// While room time is not known here, an echo says nothing about the age of the answer.
-		m.Echo = 0
-	}
-	r.doorway.Receive(r.now(), m)
-	r.settle()
-}
-
-// timeAt returns room time. It also tells the machine by how much the clock has been set since the last call, possibly
-// by the answer to another room. The caller holds the room's lock.
-func (f *far) timeAt(wall time.Time) anteroom.Time {
-	now, step := f.shard.clock.read(wall)
-	if step != f.step {
-		f.doorway.ClockSet(step - f.step)
-		f.step = step
-	}
-	return now
-}
-
-// statusFar is Status in a cluster. It asks the coordinator at most once per statusFor, however many pages show the
-// room.
-func (r *Room) statusFar() anteroom.Status {
-	r.asking.Lock()
-	if time.Since(r.asked) >= statusFor {
-		ctx, cancel := context.WithTimeout(context.Background(), statusFor)
-		said, err := r.node.member.client.Status(ctx, r.id)
-		cancel()
-		r.asked = time.Now()
-		if r.numbers = said.Status; err != nil {
-			r.numbers = anteroom.Status{Mode: engine.Cut.String()}
+		if r := s.of.roomOf(raw); r != nil && r.shard == s { // else deleted, or not known here yet
+			r.hear(body)
 		}
 	}
-	s := r.numbers
-	r.asking.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.follow()
-	s.Room, s.InForce = r.id, r.schedule.inForce
-	if s.At == 0 { // the coordinator did not answer
-		set := s.InForce.Settings
-		s.At, s.TotalActiveUsers, s.NewPerMinute, s.Pace = now, set.TotalActiveUsers, set.NewUsersPerMinute, set.NewUsersPerMinute
-	}
-	return s
 }
 
 // roomOf returns the room with an id as messages carry it, or nil.
-func (n *Node) roomOf(raw [16]byte) *Room {
+func (x *member) roomOf(raw [16]byte) *far {
 	var id [32]byte
 	hex.Encode(id[:], raw[:])
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.rooms[anteroom.RoomID(id[:])]
+	x.node.mu.RLock()
+	defer x.node.mu.RUnlock()
+	if r := x.node.rooms[anteroom.RoomID(id[:])]; r != nil {
+		return r.decider.(*far)
+	}
+	return nil
 }
 
 // malformed counts messages that could not be read, because of a defect or another release, and logs one in a thousand:

@@ -34,9 +34,9 @@ type record struct {
 }
 
 // recall finds out how far the room's events had come before this process started.
-func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.Event) (err error) {
+func (r *near) recall(ctx context.Context, kept shuffles.Kept, events []engine.Event) (err error) {
 	for _, tag := range kept.Shuffles[r.id] {
-		r.records[tag] = &record{public: true}
+		r.known(tag, &record{public: true})
 	}
 	if !kept.Stages[r.id] {
 		return nil
@@ -49,11 +49,18 @@ func (r *Room) recall(ctx context.Context, kept shuffles.Kept, events []engine.E
 	tag := shuffles.Tag(r.stage.Event, r.stage.Number)
 	if e := r.event(r.stage.Event); e != nil && r.records[tag] == nil {
 		if sh, whole := shuffleIn(events, tag); whole {
-			r.records[tag] = &record{Record: shuffles.RecordOf(e, r.stage.Number, sh)}
-			r.unkept.Store(true)
+			r.known(tag, &record{Record: shuffles.RecordOf(e, r.stage.Number, sh)})
+			r.unkept = true
 		}
 	}
 	return nil
+}
+
+func (r *near) known(tag anteroom.ID, rec *record) {
+	if r.records == nil {
+		r.records = map[anteroom.ID]*record{}
+	}
+	r.records[tag] = rec
 }
 
 // shuffleIn finds the newest complete shuffle with the tag among the events of a journal. An incomplete one was never
@@ -86,7 +93,7 @@ func (r *Room) event(id anteroom.EventID) *anteroom.Event {
 
 // shuffleDue reports whether the event in force has just ended its prequeue and the queue is to be shuffled. The caller
 // holds the lock.
-func (r *Room) shuffleDue() bool {
+func (r *near) shuffleDue() bool {
 	f := r.schedule.inForce
 	return f.Phase == anteroom.Started && f.Event.ShuffleAtStart &&
 		r.stage == shuffles.Stage{Event: f.Event.ID, Number: f.Number} && r.records[shuffles.Tag(f.Event.ID, f.Number)] == nil
@@ -94,7 +101,7 @@ func (r *Room) shuffleDue() bool {
 
 // advance follows the phase of the event in force. At the start it shuffles the queue, before the event's settings are
 // in force. The caller holds the lock.
-func (r *Room) advance(now anteroom.Time) {
+func (r *near) advance(now anteroom.Time) {
 	if r.released {
 		return // the successor does it
 	}
@@ -109,20 +116,20 @@ func (r *Room) advance(now anteroom.Time) {
 		e := f.Event
 		tag, seed := shuffles.Tag(e.ID, f.Number), e.OccurrenceSeed(f.Number)
 		sh := r.single.Shuffle(now, tag, seed[:], f.Start.Sub(f.Prequeue))
-		r.records[tag] = &record{Record: shuffles.RecordOf(e, f.Number, sh)}
 		// No one may see the order before it is durable, so the record waits for this batch.
-		r.records[tag].recorded = r.settle()
-		r.unkept.Store(true)
+		r.known(tag, &record{Record: shuffles.RecordOf(e, f.Number, sh), recorded: r.recordAll()})
+		r.settle()
+		r.unkept = true
 	}
 	if next != r.stage {
 		r.stage, r.staged = next, false
-		r.unkept.Store(true)
+		r.unkept = true
 	}
 }
 
 // keepSoon writes what the store has to know about events, in the background. The caller holds the lock.
-func (r *Room) keepSoon(now anteroom.Time) {
-	if !r.unkept.Load() || r.keeping || r.closed || now < r.keepAt {
+func (r *near) keepSoon(now anteroom.Time) {
+	if !r.unkept || r.keeping || r.closed || now < r.keepAt {
 		return
 	}
 	r.keeping = true
@@ -139,13 +146,13 @@ func (r *Room) keepSoon(now anteroom.Time) {
 		if err != nil {
 			r.keepAt = r.now().Add(keepAgain)
 		} else if done && !r.mustKeep() {
-			r.unkept.Store(false)
+			r.unkept = false
 		}
 	}()
 }
 
 // mustKeep reports whether something is not in the store yet. The caller holds the lock.
-func (r *Room) mustKeep() bool {
+func (r *near) mustKeep() bool {
 	if !r.staged {
 		return true
 	}
@@ -159,7 +166,7 @@ func (r *Room) mustKeep() bool {
 
 // keep writes shuffles, and then the stage, which says that they are complete. done is false if the journal has to be
 // written first.
-func (r *Room) keep(ctx context.Context) (done bool, err error) {
+func (r *near) keep(ctx context.Context) (done bool, err error) {
 	r.mu.Lock()
 	at, staged := r.stage, r.staged
 	var unkept []*record
@@ -178,7 +185,7 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 			}
 		}
 		dropped, err := r.node.shuffles.Keep(ctx, r.id, rec.Record)
-		r.node.forgetShuffles(dropped)
+		r.of.forgetShuffles(dropped)
 		if err != nil {
 			return false, err
 		}
@@ -205,7 +212,7 @@ func (r *Room) keep(ctx context.Context) (done bool, err error) {
 }
 
 // prune deletes the oldest shuffles beyond the bounds of store and memory.
-func (r *Room) prune(ctx context.Context) error {
+func (r *near) prune(ctx context.Context) error {
 	r.mu.Lock()
 	var tags []anteroom.ID
 	for tag, rec := range r.records {
@@ -215,16 +222,16 @@ func (r *Room) prune(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 	dropped, err := r.node.shuffles.Prune(ctx, r.id, tags)
-	r.node.forgetShuffles(dropped)
+	r.of.forgetShuffles(dropped)
 	return err
 }
 
 // forgetShuffles notes which shuffles are no longer in the store.
-func (n *Node) forgetShuffles(dropped []shuffles.Dropped) {
+func (n *standalone) forgetShuffles(dropped []shuffles.Dropped) {
 	for _, d := range dropped {
 		if r := n.Room(d.Room); r != nil {
 			r.mu.Lock()
-			delete(r.records, d.Tag)
+			delete(r.decider.(*near).records, d.Tag)
 			r.mu.Unlock()
 		}
 	}
@@ -234,9 +241,10 @@ func (n *Node) forgetShuffles(dropped []shuffles.Dropped) {
 // everything once the order survives the process. It returns false before the prequeue, if there was no shuffle, and if
 // it is no longer known: the newest 20 of a room are kept. The result is shared and must not be changed.
 func (r *Room) Shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
-	if r.far != nil {
-		return r.shuffleFar(event, number)
-	}
+	return r.decider.shuffle(event, number)
+}
+
+func (r *near) shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
 	tag := shuffles.Tag(event, number)
 	r.mu.Lock()
 	r.follow()
@@ -284,8 +292,8 @@ const (
 	keptWithin = time.Minute // how long after the start a shuffle may still be on its way to the store
 )
 
-// shuffleFar is Shuffle in a cluster: there, the coordinator shuffles and stores.
-func (r *Room) shuffleFar(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
+// shuffle reads what the coordinator has stored: in a cluster, it shuffles.
+func (r *far) shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool) {
 	r.mu.Lock()
 	r.follow()
 	e, at := r.event(event), max(r.schedule.at, anteroom.TimeOf(walltime.Now()))
@@ -332,7 +340,7 @@ func (x *draws) keep(tag anteroom.ID, sh *anteroom.Shuffle) {
 }
 
 // load reads a shuffle from the store.
-func (r *Room) load(tag anteroom.ID) (*anteroom.Shuffle, bool) {
+func (r *near) load(tag anteroom.ID) (*anteroom.Shuffle, bool) {
 	r.loading.Lock() // one at a time, because they are large
 	defer r.loading.Unlock()
 	r.mu.Lock()
@@ -359,7 +367,7 @@ func (r *Room) load(tag anteroom.ID) (*anteroom.Shuffle, bool) {
 
 // unload drops shuffles beyond the bound from memory if the store has them, but not the given one. The caller holds the
 // lock.
-func (r *Room) unload(but *record) {
+func (r *near) unload(but *record) {
 	loaded := 1
 	for _, other := range r.records {
 		if other != but && other.public && other.Shuffle != nil {

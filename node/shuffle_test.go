@@ -62,7 +62,7 @@ func stand(t *testing.T, r *Room, want []anteroom.ID) {
 	now := r.node.Now()
 	last := anteroom.Time(0)
 	for place, id := range want {
-		v, ok := r.single.Visitor(now, id)
+		v, ok := r.decider.(*near).single.Visitor(now, id)
 		if !ok || v.Standing != engine.Waiting || v.Arrival <= last {
 			t.Fatalf("place %d: %+v is not behind %v", place, v, last)
 		}
@@ -360,7 +360,7 @@ func TestTheNewestShufflesAreKept(t *testing.T) {
 		loaded := 0
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, rec := range r.records {
+		for _, rec := range r.decider.(*near).records {
 			if rec.Shuffle != nil {
 				loaded++
 			}

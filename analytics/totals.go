@@ -28,7 +28,11 @@ type totals struct {
 	counts [Metrics - gauges]atomic.Int64
 	spans  [Spans]atomic.Pointer[Buckets]
 
-	// Of minutes that were forgotten; guarded by the recorder's lock.
+	forgotten *forgotten // guarded by the recorder's lock; nil until a minute was forgotten
+}
+
+// forgotten is what minutes that were forgotten had counted.
+type forgotten struct {
 	reasons  [mostReasons]int64
 	bypassed [bypasses]int64
 	refusals map[string]int64
@@ -47,6 +51,13 @@ func (t *totals) observe(s Span, all []time.Duration) {
 
 // fold adds a minute that is forgotten. The caller holds the recorder's lock.
 func (t *totals) fold(m *open) {
+	if t.forgotten == nil {
+		t.forgotten = &forgotten{}
+	}
+	t.forgotten.add(m)
+}
+
+func (t *forgotten) add(m *open) {
 	for i := range m.reasons {
 		t.reasons[i] += m.reasons[i].Load()
 	}
@@ -71,9 +82,12 @@ func (r *Recorder) Totals() (out Totals) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sum := totals{reasons: r.totals.reasons, bypassed: r.totals.bypassed, refusals: maps.Clone(r.totals.refusals)}
+	var sum forgotten
+	if f := r.totals.forgotten; f != nil {
+		sum = forgotten{f.reasons, f.bypassed, maps.Clone(f.refusals)}
+	}
 	for _, m := range r.open {
-		sum.fold(m)
+		sum.add(m)
 	}
 	out.Reasons, out.Bypassed, out.TicketRefusals = sum.reasons, sum.bypassed, sum.refusals
 	return out

@@ -40,7 +40,8 @@ func (x *member) openFar(room anteroom.Room) *Room {
 	r.doorway.SetNode(x.number)
 	_, r.step = s.clock.read(time.Now())
 	hex.Decode(r.raw[:], []byte(room.ID))
-	r.decider, r.machine = r, r.doorway
+	r.decider = r
+	r.use(r.doorway)
 	r.schedule.evaluate(walltime.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -122,7 +122,7 @@ func (r *near) start(before engine.LedgerRecord, revision uint64, events []engin
 		r.single.SeenUntil(seen)
 	}
 	r.single.KeepTally()
-	r.machine = r.single
+	r.use(r.single)
 	r.single.Origin(now, r.facts)
 	r.abandonAll()
 	r.Room.apply()

@@ -58,8 +58,14 @@ type machine interface {
 }
 
 func newRoom(n *Node, room anteroom.Room) *Room {
-	return &Room{id: room.ID, node: n, recorder: n.recorder(room.ID), schedule: schedule{plan: room}, held: map[uint64]chan anteroom.Decision{},
-		watchers: map[anteroom.ID][]*watcher{}, endings: map[anteroom.ID][]chan struct{}{}}
+	return &Room{id: room.ID, node: n, recorder: n.recorder(room.ID), schedule: schedule{plan: room}}
+}
+
+// use gives the room a machine, in place of the one it has. The caller holds the lock, or nobody else has the room yet.
+func (r *Room) use(m machine) {
+	if r.machine = m; r.held == nil {
+		r.held, r.watchers, r.endings = map[uint64]chan anteroom.Decision{}, map[anteroom.ID][]*watcher{}, map[anteroom.ID][]chan struct{}{}
+	}
 }
 
 type watcher struct {

@@ -66,6 +66,7 @@ func (r Room) CheckLottery() (f Faults) {
 	refuse(len(r.Events) > 0, "events", "an event changes a queue")
 	refuse(r.Protect, "protect", "it holds a queue while the origin is ill")
 	refuse(r.Pass > 0, "pass", "a pass makes sessions longer that nobody counts")
+	refuse(r.InviteOnly, "invite_only", "there is no queue to join")
 	refuse(r.TurnstileAction == InfiniteQueue, "turnstile_action", "there is no queue to keep visitors in")
 	refuse(r.SessionNetworksAction == SharedChallenge || r.SessionNetworksAction == SharedRevoke, "session_networks_action", "a session cannot be ended: every copy of its ticket is as good")
 	refuse(slices.Contains(r.EnabledOriginCommands, CommandRevoke), "enabled_origin_commands", "a session cannot be ended: every copy of its ticket is as good")

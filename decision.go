@@ -185,6 +185,8 @@ type Visit struct {
 	// Unsolved says that the visitor was asked to solve a challenge, and has not. It matters where
 	// [Settings.InfiniteQueue] is in force.
 	Unsolved bool
+	// Uninvited says that the ticket was not made for an invitation. It matters where [Settings.InviteOnly] is in force.
+	Uninvited bool
 	// NoJoin forbids taking a place in line: sub-resources.
 	NoJoin bool
 	// NoClaim forbids taking a slot and a place: prefetches. A session still passes.

@@ -95,6 +95,7 @@ type Overrides struct {
 	SessionDuration       *time.Duration
 	DisableSessionRenewal *bool
 	QueueingMethod        *QueueingMethod
+	InviteOnly            *bool
 	CustomPageHTML        *string
 	TurnstileMode         *string
 	TurnstileAction       *string

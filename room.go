@@ -78,6 +78,7 @@ type Settings struct {
 	QueueingMethod        QueueingMethod `key:"queueing_method" label:"Queueing method" group:"Queue" default:"fifo" event:"true" doc:"Which visitor is admitted next. fifo: the first in the queue. random: a random one. passthrough: everyone, at once. reject: no one."`
 	QueueAll              bool           `key:"queue_all" label:"Queue all" group:"Queue" default:"false" doc:"Stop admitting new visitors; they wait in the queue."`
 	Suspended             bool           `key:"suspended" label:"Suspended" group:"Queue" default:"false" doc:"Turn the room off: requests bypass it and are not counted, and its events do not run."`
+	InviteOnly            bool           `key:"invite_only" label:"Invited visitors only" group:"Queue" default:"false" event:"true" ours:"true" doc:"Only visitors with an invite code may join the queue and be admitted; all others see a page that asks for a code. Sessions go on. No effect while queueing_method is passthrough or reject."`
 	// Refresh zero is adaptive: 2 s near the front to 120 s far back (20 s for Random).
 	Refresh time.Duration `key:"refresh" label:"Refresh interval" group:"Queue" default:"0s" min:"1s" max:"10m" ours:"true" doc:"Refresh interval of the waiting page. 0s adapts it to the position."`
 	// Unpaced false smooths releases to twice the even pace after a burst.
@@ -177,6 +178,10 @@ type Lottery struct {
 	LotteryMaxWait time.Duration `key:"lottery_max_wait" label:"Longest wait" group:"Lottery" default:"0s" min:"10s" max:"24h" ours:"true" doc:"The chance rises with the time that a visitor has waited, and is 100% in the last round before this one is over. At least two rounds. 0s: the chance stays as it is, and a wait may take any time."`
 	LotteryFollow  bool          `key:"lottery_follow" label:"Follow the limits" group:"Lottery" default:"false" ours:"true" doc:"Lower the chance between rounds, so that total_active_users and new_users_per_minute are about kept, as far as one process sees its own visitors. No hard limit."`
 }
+
+// InviteQuery is the pair of a query by which a visitor enters an invite code. With a dot and a code behind it, it is a link to the page
+// with that code in its field.
+const InviteQuery = "__anteroom=invite"
 
 // CommandRevoke is the origin command that ends the session of the request.
 const CommandRevoke = "revoke"

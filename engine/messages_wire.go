@@ -315,7 +315,7 @@ func (c *coder) fromDoor(m *FromDoor) {
 	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
 		waited, known := a.Waited != 0, a.Visit.Networks != (anteroom.Networks{})
-		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known, &a.Visit.Unsolved)
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known, &a.Visit.Unsolved, &a.Visit.Uninvited)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)

@@ -36,7 +36,7 @@ import (
 //	tally                           what was counted since the last time
 //
 // Flags: nojoin (a sub-resource), noclaim (a prefetch), unsolved (the challenge is asked and not
-// solved), bind=N, hold (may be held; without it a request is answered at once).
+// solved), uninvited (the ticket was made for no invitation), bind=N, hold (may be held; without it a request is answered at once).
 func TestScenarios(t *testing.T) {
 	reached := map[anteroom.Reason]string{}
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -92,7 +92,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 		switch {
 		case len(a.Vals) > 0:
 			flags[a.Key] = a.Vals[0]
-		case a.Key == "nojoin" || a.Key == "noclaim" || a.Key == "hold" || a.Key == "forget" || a.Key == "quiet" || a.Key == "unsolved":
+		case a.Key == "nojoin" || a.Key == "noclaim" || a.Key == "hold" || a.Key == "forget" || a.Key == "quiet" || a.Key == "unsolved" || a.Key == "uninvited":
 			flags[a.Key] = ""
 		default:
 			names = append(names, expand(a.Key)...)
@@ -284,6 +284,8 @@ func (w *story) visit(t *testing.T, out *strings.Builder, verb, name string, fla
 			v.NoHold = false
 		case "unsolved":
 			v.Unsolved = true
+		case "uninvited":
+			v.Uninvited = true
 		case "net": // an address of a /24 of 16
 			n, _ := strconv.Atoi(val)
 			v.Networks = anteroom.Networks{1 + uint32(n), 1000 + uint32(n/16)}
@@ -391,6 +393,8 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 			w.settings.Prequeueing = v == "true"
 		case "opening", "shuffled_opening": // after so long
 			w.opening = Opening{At: w.now.Add(d), Shuffled: k != "opening"}
+		case "invite_only":
+			w.settings.InviteOnly = v == "true"
 		case "infinite_queue":
 			w.settings.InfiniteQueue = v == "true"
 		case "draining":

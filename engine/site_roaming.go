@@ -159,6 +159,7 @@ func (s *Site) fresh(now anteroom.Time, t anteroom.Ticket) bool {
 // anew goes on with a request whose ticket is worth nothing any more.
 func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (anteroom.Decision, uint64) {
 	t := anteroom.Ticket{ID: v.NewID, Bind: v.Bind}
+	v.Uninvited = true // an invitation is for one ticket
 	if why == anteroom.ReasonSessionOver {
 		t.Arrival, t.Lane = s.reentry(now, &v.Ticket)
 	}

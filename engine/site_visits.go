@@ -205,10 +205,10 @@ func (s *Site) comeFirst(now anteroom.Time, t anteroom.Ticket) anteroom.Decision
 	return d
 }
 
-// apart says that visitors have to solve the challenge first, and until then are neither admitted nor in line. A place that
+// apart says that visitors have to solve the challenge or be invited first, and until then are neither admitted nor in line. A place that
 // they had before this was asked is missed like any other, and a solved ticket takes its place again.
 func apart(s *anteroom.Settings, v *anteroom.Visit) bool {
-	return v.Unsolved && s.InfiniteQueue && s.QueueingMethod != anteroom.Passthrough && s.QueueingMethod != anteroom.Reject
+	return (v.Unsolved && s.InfiniteQueue || v.Uninvited && s.InviteOnly) && s.QueueingMethod != anteroom.Passthrough && s.QueueingMethod != anteroom.Reject
 }
 
 // unmoved answers such a visitor who comes back: the page looks like that of the others.

@@ -49,14 +49,16 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 		x.leave(v)
 	case askLeft:
 		x.writeNotice(page.AppendLeft)
+	case askInvite:
+		x.invite(v)
 	default:
 		x.refuseAsk()
 	}
 }
 
-// readsAsk refuses a question that is not asked with GET. To leave, a visitor posts.
+// readsAsk refuses a question that is not asked with GET. To leave, or to enter a code, a visitor posts.
 func (x *exchange) readsAsk(ask int) bool {
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && ask == askLeave {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && (ask == askLeave || ask == askInvite) {
 		return true
 	}
 	x.w.Header()["Allow"] = valueAllowRead
@@ -65,7 +67,7 @@ func (x *exchange) readsAsk(ask int) bool {
 }
 
 func (x *exchange) refuseAsk() {
-	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave or left", false})
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave, left or invite", false})
 }
 
 // languageCookie holds the language that the visitor has chosen on the page.
@@ -111,7 +113,11 @@ func (x *exchange) status() {
 	x.conn.waits(true)
 	x.giveTicket(h)
 	h["Content-Type"] = valueJSON
-	x.buf = page.AppendStatus(x.buf[:0], x.view(false))
+	view := x.view(false)
+	if x.room.isUninvited(&view.Decision) {
+		view.Decision.Verdict = anteroom.Pass // the page goes to its address, which asks for a code
+	}
+	x.buf = page.AppendStatus(x.buf[:0], view)
 	x.write(http.StatusOK, x.buf)
 }
 
@@ -247,6 +253,11 @@ func (t *stream) beat() bool {
 func (t *stream) event(d *anteroom.Decision) bool {
 	buffer := t.g.buffers.Get()
 	defer t.g.buffers.Put(buffer)
+	if t.room.isUninvited(d) { // as in status
+		gone := *d
+		gone.Verdict = anteroom.Pass
+		d = &gone
+	}
 	b := append(buffer[:0], "event: place\ndata: "...)
 	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		b = append(buffer[:0], "event: go\ndata: "...)

@@ -28,6 +28,14 @@ func newBudget(rate, burst float64) *budget {
 	return &budget{seed: maphash.MakeSeed(), rate: rate, burst: burst}
 }
 
+// restore gives one back.
+func (b *budget) restore(a netip.Addr) {
+	c := &b.cells[maphash.Comparable(b.seed, addressKey(a))%uint64(len(b.cells))]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.level = max(0, c.level-1)
+}
+
 // spend takes one from the address's budget and reports whether there was one.
 func (b *budget) spend(a netip.Addr, now anteroom.Time) bool {
 	c := &b.cells[maphash.Comparable(b.seed, addressKey(a))%uint64(len(b.cells))]

@@ -158,6 +158,7 @@ const (
 	askLanguage
 	askLeave
 	askLeft
+	askInvite
 	askUnknown
 )
 
@@ -190,6 +191,9 @@ func askOf(query string) (ask, seen int) {
 		if strings.HasPrefix(value, "language.") {
 			return askLanguage, seenNothing
 		}
+		if strings.HasPrefix(value, "invite.") {
+			return askInvite, seenNothing
+		}
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
 			if place == "" {
@@ -217,6 +221,8 @@ func askOf(query string) (ask, seen int) {
 			return askLeave, seen
 		case "left":
 			return askLeft, seen
+		case "invite":
+			return askInvite, seen
 		}
 		return askUnknown, seenNothing
 	}

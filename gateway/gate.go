@@ -8,6 +8,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/ticket"
 )
 
@@ -44,6 +45,7 @@ func (x *exchange) gate() {
 		return
 	}
 	v := x.visit()
+	v.Uninvited = rm.invited && !rm.mark.Has(v.Ticket.ID)
 	if ask != askNone {
 		if t := &v.Ticket; rm.LotteryPercent == 0 && seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
 			t.Told = uint32(seen) + 1
@@ -57,6 +59,10 @@ func (x *exchange) gate() {
 	case anteroom.Wait, anteroom.Refuse:
 		if rm.Shadow {
 			x.bypass(analytics.InShadow)
+			return
+		}
+		if rm.isUninvited(&x.decision) {
+			x.turnAwayUninvited("", page.Uninvited)
 			return
 		}
 		x.turnAway(rm, false)

@@ -80,6 +80,8 @@ type Config struct {
 	Sessions map[anteroom.RoomID]FindSession
 	// Former finds, by room, the place that another waiting room has given to a visitor without a ticket.
 	Former map[anteroom.RoomID]Former
+	// Redeem takes uses of invite codes; nil: there are none.
+	Redeem Redeem
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.

@@ -16,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway/h1"
+	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
@@ -43,6 +44,7 @@ type setup struct {
 	preflight *budget
 	drawings  *budget // of lists of ids
 	receipts  *budget
+	invites   *budget
 	now       func() anteroom.Time
 	log       *slog.Logger
 
@@ -77,6 +79,9 @@ type room struct {
 	session        FindSession // nil: sessions are in cookies
 
 	former *Former // nil: no other waiting room was here
+
+	invited bool        // there are times in which only invited visitors join
+	mark    invite.Mark // of their tickets
 
 	unbounded *rules.Networks // whose first requests have no bound; nil: none
 }
@@ -163,6 +168,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.preflight = newBudget(rate, 4*rate)
 	s.drawings = newBudget(drawsPerSecond, drawsBurst)
 	s.receipts = newBudget(receiptsPerSecond, receiptsBurst)
+	s.invites = newBudget(invitesPerMinute/60., inviteTries)
 	var err error
 	if s.passes, err = newPasses(&cfg); err != nil {
 		return nil, err
@@ -325,6 +331,7 @@ func (r *room) set(s *setup, settings *anteroom.Room, c *RoomChange) {
 	r.template, r.events, r.rules, r.unbounded = c.Template, c.EventTemplates, c.Rules, c.Unbounded
 	r.revoke = slices.Contains(r.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(r.Room), passCookie(r.CookieSuffix)
+	r.invited, r.mark = asksInvited(r.Room), InviteMark(s.Keys, r.ID)
 	r.bind = r.Bind == anteroom.BindIPPrefix
 	r.door, r.sealer = s.byLottery(r)
 }

@@ -15,6 +15,9 @@ type Stats struct {
 	// OriginErrors by what went wrong; index with the OriginError constants.
 	OriginErrors [OriginErrorKinds]uint64
 
+	// Invites are codes that visitors entered, by what came of it; index with the Invite constants.
+	Invites [InviteResults]uint64
+
 	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
 	// constants.
 	SharedSessions [SharedActions]uint64
@@ -88,6 +91,7 @@ type counters struct {
 	originErrors [OriginErrorKinds]atomic.Uint64
 	shared       [SharedActions]atomic.Uint64
 	passesShown  [PassStates]atomic.Uint64
+	invites      [InviteResults]atomic.Uint64
 	questions    [len(EdgeKinds)]atomic.Uint64
 
 	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
@@ -119,6 +123,7 @@ func (g *Gateway) Stats() Stats {
 	load(s.OriginErrors[:], c.originErrors[:])
 	load(s.SharedSessions[:], c.shared[:])
 	load(s.PassesShown[:], c.passesShown[:])
+	load(s.Invites[:], c.invites[:])
 	load(s.Questions[:], c.questions[:])
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()

@@ -46,6 +46,7 @@ var table = []tableRow{
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster", imports: []string{"internal/wire"}},
+	{pkg: "invite", imports: []string{".", "cluster"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
 	{pkg: "cluster/natslink", imports: []string{"cluster", "internal/wire"}, modules: []string{"github.com/klauspost/compress", "github.com/nats-io", "golang.org/x/sys"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
@@ -58,12 +59,12 @@ var table = []tableRow{
 	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "manage/webhook", imports: []string{"."}, http: true},
-	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire"}},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire", "invite"}},
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "internal/markup", "manage"}},
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -78,7 +79,7 @@ var table = []tableRow{
 	{pkg: "bridge", imports: []string{"."}},
 	{pkg: "bridge/fastly", imports: []string{"."}},
 	{pkg: "bridge/aws", imports: []string{".", "internal/markup", "bridge", "api", "manage", "cluster"}, http: true},
-	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway"}, http: true},
+	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway", "invite"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
 	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},

@@ -35,7 +35,7 @@ func (a *applying) apply(e entry) error {
 	a.next.seq, a.next.head = e.Seq, e.Hash
 	a.known, a.names, a.moved = 0, nil, false
 	// Rooms name lists, and what is held names rooms.
-	for _, prefix := range []string{listPrefix, tokenPrefix, webhookPrefix, zonePrefix, roomPrefix, heldPrefix} {
+	for _, prefix := range []string{listPrefix, tokenPrefix, webhookPrefix, invitesPrefix, zonePrefix, roomPrefix, heldPrefix} {
 		for _, w := range a.writes {
 			if strings.HasPrefix(w.Key, prefix) {
 				if err := a.write(prefix, w); err != nil {
@@ -99,6 +99,17 @@ func (a *applying) write(prefix string, w write) error {
 			return err
 		}
 		s.hooks = put(s.hooks, one, same)
+	case invitesPrefix:
+		same := func(b *storedInvites) bool { return b.Invites.ID == id }
+		if gone {
+			s.invites = without(s.invites, same)
+			return nil
+		}
+		one, err := readInvites(w.Key, data)
+		if err != nil {
+			return err
+		}
+		s.invites = put(s.invites, one, same)
 	case zonePrefix:
 		a.moved = true
 		if gone {

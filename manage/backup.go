@@ -154,6 +154,9 @@ func (s *State) documents() (docs map[string]any, pages map[string]string) {
 	for _, w := range s.hooks {
 		docs[webhookPrefix+string(w.Webhook.ID)] = webhookDocument{h, *w}
 	}
+	for _, b := range s.invites {
+		docs[invitesPrefix+b.Invites.ID] = invitesDocument{h, *b}
+	}
 	return docs, pages
 }
 
@@ -277,6 +280,9 @@ func (t *tx) restore(b backup, out *Restored) error {
 		slices.SortFunc(all, byBirth)
 		next.setTokens(all)
 	}
+	if len(next.invites) > MaxInviteBatches {
+		return invalid(fmt.Errorf("it has %d batches of invite codes; at most %d", len(next.invites), MaxInviteBatches))
+	}
 	if len(next.hooks) > anteroom.MaxWebhooks {
 		return invalid(fmt.Errorf("it has %d webhooks; at most %d", len(next.hooks), anteroom.MaxWebhooks))
 	}
@@ -321,7 +327,7 @@ func (t *tx) restore(b backup, out *Restored) error {
 		}
 	}
 	t.note("backup.restore", b.sum, "", nil, map[string]any{"made": b.header.Made, "seq": b.header.Seq, "keys": out.Keys,
-		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens, "webhooks": len(next.hooks)})
+		"zones": out.Zones, "rooms": out.Rooms, "lists": out.Lists, "tokens": out.Tokens, "webhooks": len(next.hooks), "invites": len(next.invites)})
 	return nil
 }
 
@@ -367,6 +373,12 @@ func (s *State) checkRestored() error {
 			return fmt.Errorf("the webhook %.64q is not one that was made here: %w", w.Webhook.ID, f.Err())
 		}
 		all = append(all, named{"webhook", string(w.Webhook.ID)})
+	}
+	for _, b := range s.invites {
+		if err := b.check(); err != nil {
+			return err
+		}
+		all = append(all, named{"batch of invite codes", b.Invites.ID})
 	}
 	seen := map[named]bool{}
 	for _, one := range all {

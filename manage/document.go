@@ -25,6 +25,7 @@ const (
 	heldPrefix    = "manage.controls."
 	tokenPrefix   = "manage.token."
 	webhookPrefix = "manage.webhook."
+	invitesPrefix = "manage.invites."
 	pagePrefix    = "manage.page."
 	auditPrefix   = "manage.audit."
 	anchorKey     = "manage.anchor"

@@ -414,6 +414,11 @@ func (m *Manager) DeleteRoom(ctx context.Context, by Caller, zone anteroom.ZoneI
 		t.entry.Zone, t.entry.Room = zone, id
 		t.note("room.delete", string(id), old.Name, diffable(documentOf(old, 0)), nil)
 		t.drop(roomPrefix + string(id))
+		for _, b := range t.old.invites {
+			if b.Invites.Room == id {
+				t.dropInvites(b)
+			}
+		}
 		return nil
 	})
 }

@@ -32,6 +32,7 @@ type State struct {
 	tokens  []*token      // in the order of their creation
 	secrets map[digest]*token
 	hooks   []*storedWebhook // in the order of their creation
+	invites []*storedInvites // likewise
 
 	cookieName string
 	strict     bool

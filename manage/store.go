@@ -566,6 +566,12 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 				return nil, nil, err
 			}
 			s.hooks = append(s.hooks, one)
+		case strings.HasPrefix(key, invitesPrefix):
+			one, err := readInvites(key, data)
+			if err != nil {
+				return nil, nil, err
+			}
+			s.invites = append(s.invites, one)
 		default:
 			return nil, nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s is none that this program knows: it was written by another Anteroom, start that one, or restore a backup; %s", key, wayBack)
 		}
@@ -598,6 +604,7 @@ func (m *Manager) build(docs map[string][]byte, file []anteroom.Room) (s *State,
 	slices.SortFunc(s.zones, byBirth)
 	slices.SortFunc(tokens, byBirth)
 	slices.SortFunc(s.hooks, byBirth)
+	slices.SortFunc(s.invites, byBirth)
 	s.setTokens(tokens)
 	for _, r := range s.rooms {
 		if !slices.ContainsFunc(s.zones, func(z *storedZone) bool { return z.Name == r.Zone }) {

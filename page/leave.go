@@ -28,7 +28,7 @@ func AppendLeft(dst []byte, v View, query string) []byte {
 	return appendNotice(dst, v, w.Left, `<p><a href="?`+e(query)+`" rel="nofollow">`+e(w.Rejoin)+`</a></p>`, "")
 }
 
-// LeavePolicy is the Content-Security-Policy of [AppendLeave] and [AppendLeft].
+// LeavePolicy is the Content-Security-Policy of [AppendLeave], [AppendLeft] and [AppendInvite].
 func LeavePolicy(v View) string {
 	if v.Brand != nil {
 		return v.Brand.leavePolicy

@@ -65,6 +65,12 @@ type words struct {
 	Left    saying `json:"left"`    // the page that says that it is done
 	Rejoin  string `json:"rejoin"`  // its link
 
+	Invitation saying `json:"invitation"` // the page that asks for an invite code
+	Code       string `json:"code"`       // its field
+	Enter      string `json:"enter"`      // its button
+	Refused    string `json:"refused"`    // the code is none, or spent
+	TryLater   string `json:"try_later"`  // nobody could say
+
 	Lost    string `json:"lost"`
 	Over    string `json:"over"`
 	Used    string `json:"used"`

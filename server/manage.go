@@ -161,6 +161,9 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 			gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
 		}
 	}
+	gw.Redeem = func(ctx context.Context, r gateway.Redemption) error {
+		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By) // there is no manager yet
+	}
 	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()
 	if err := s.node.Prepare(ctx, gw.Rooms); err != nil {

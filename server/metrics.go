@@ -79,6 +79,9 @@ func (c *collector) requests(to sink) {
 	to.count(mRequests, g.Requests)
 	to.count(mUncovered, g.Uncovered)
 	to.count(mPreflights, g.Preflights)
+	for i, result := range gateway.InviteWords {
+		to.count(mInvites, g.Invites[i], result)
+	}
 	to.count(mPasses, g.Passes)
 	for i, n := range g.PassesShown {
 		to.count(mPassesShown, n, gateway.PassWords[i])

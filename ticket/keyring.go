@@ -26,6 +26,7 @@ const (
 	PurposeChallenge = "challenge" // binds challenges to tickets; Fixed
 	PurposeBridge    = "bridge"    // seals what clients of bridges hold; Fixed
 	PurposeLottery   = "lottery"   // makes the numbers of a room by lottery; Fixed
+	PurposeInvite    = "invite"    // marks the tickets of invited visitors; Fixed
 
 	purposeTicket = "ticket"
 	purposeBind   = "bind"

@@ -32,6 +32,23 @@ func TestEveryOperation(t *testing.T) {
 	w.now = w.now.Add(-4 * time.Hour)
 	w.ok("GET", room+"/visitors/"+inside.Reference(), "", nil)
 	w.ok("DELETE", room+"/sessions/"+hex.EncodeToString(inside[:]), "", nil)
+	var batch struct {
+		ID    string
+		Codes []string
+		Uses  int
+	}
+	w.ok("POST", room+"/invites", `{"count":2,"name":"members","uses":3}`, &batch)
+	if len(batch.Codes) != 2 || batch.Uses != 3 {
+		t.Errorf("%+v", batch)
+	}
+	var batches []map[string]any
+	w.ok("GET", room+"/invites", "", &batches)
+	if len(batches) != 1 || batches[0]["codes"] != nil || batches[0]["used"] != 0. {
+		t.Errorf("%+v", batches)
+	}
+	w.refused(adminToken, "POST", room+"/invites", `{"count":0}`, 400, "1 to 10000")
+	w.refused(adminToken, "POST", room+"/invites", `{"count":1,"event":"00000000000000000000000000000001"}`, 400, "there is no event")
+	w.ok("DELETE", room+"/invites/"+batch.ID, "", nil)
 	w.ok("POST", room+"/admit", `{"count":20}`, nil)
 	for _, o := range []string{"pause", "drain", "resume"} {
 		w.ok("POST", room+"/"+o, "", nil)

@@ -64,6 +64,11 @@ func (f *face) operations() [][]operation {
 			op("GET", room+"/visitors/{reference}", "findVisitors", "Find a visitor by the code on the waiting page", gives(f.findVisitors)).
 				noted("Codes are short: in a large room two visitors may share one, and the answer has both."),
 			op("DELETE", room+"/sessions/{session}", "revokeSession", "End a session", gives(f.revokeSession))),
+		tagged("invites",
+			op("GET", room+"/invites", "listInvites", "List the batches of invite codes of a room, without the codes", counts(f.listInvites)),
+			op("POST", room+"/invites", "createInvites", "Make invite codes; the answer has them, once", takes(f.createInvites)),
+			op("DELETE", room+"/invites/{invites}", "deleteInvites", "Revoke the unused codes of a batch", gives(f.deleteInvites)).
+				noted("Visitors who have joined the queue with a code keep their place.")),
 		tagged("controls",
 			op("POST", room+"/admit", "admit", "Admit the next visitors now, even while the room is paused, but never beyond the limits", takes(f.admit)),
 			op("POST", room+"/pause", "pause", "Stop admitting new visitors", gives(f.control(func(c *anteroom.Controls) { c.Paused = true }))),

@@ -178,7 +178,7 @@ func (b *Bridge) claim(ctx context.Context, room Room, requestID string) (s sess
 	id, _ := b.keys(r.Generation).ticketID(requestID)
 	other := id
 	other[0] ^= 1
-	v := anteroom.Visit{NewID: other, NoHold: true, NoClaim: true, Unsolved: set.InfiniteQueue, // these clients can solve no challenge
+	v := anteroom.Visit{NewID: other, NoHold: true, NoClaim: true, Unsolved: set.InfiniteQueue, Uninvited: true, // these clients can solve no challenge, and have no code
 		// The place may be kept since the invitation. Next tells the room, which refuses a place that is over.
 		Ticket: anteroom.Ticket{ID: id, Arrival: p.arrival, LastCheckIn: p.arrival, Next: invited}}
 	// Without a claim first: where the ticket is used or its place lost, the visitor must not start anew.

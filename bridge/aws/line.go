@@ -164,7 +164,7 @@ func wanted(set anteroom.Settings, st anteroom.Status) int64 {
 		return 0
 	case set.Suspended, set.QueueingMethod == anteroom.Passthrough:
 		return anteroom.MaxUsers
-	case set.QueueAll, set.Prequeueing, set.OriginDown, set.InfiniteQueue, set.QueueingMethod == anteroom.Reject:
+	case set.QueueAll, set.Prequeueing, set.OriginDown, set.InfiniteQueue, set.InviteOnly, set.QueueingMethod == anteroom.Reject:
 		return 0
 	}
 	ahead := st.Pace * int(lookAhead/time.Second) / 60

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hmac"
 	"crypto/md5"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,7 +18,8 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge"
-	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/gateway"
+	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/ticket"
 )
@@ -82,10 +82,11 @@ func readInvitation(text, secret string) (i invitation, err error) {
 	return i, nil
 }
 
-// invited lets visitors through to the room whose ticket was made for an invitation. Who comes with an unused one gets
-// such a ticket, and comes again with it. Everybody else is answered, with false. A suspended room asks nobody.
+// invited exchanges an enqueue token for a ticket, with which the visitor comes again, and answers with false. It lets all others through
+// to the room, which asks for an invitation (see [Event.Bridged]), and so everybody whose ticket was made for one.
 func (b *Bridge) invited(e *Event, room *anteroom.Room, live Live, w http.ResponseWriter, r *http.Request) bool {
-	if live.Settings().Suspended {
+	q, now := r.URL.Query(), time.Now()
+	if !q.Has(invitationParameter) || live.Settings().Suspended || !live.Settings().InviteOnly {
 		return true
 	}
 	bridged := e.Bridged(*room)
@@ -95,13 +96,12 @@ func (b *Bridge) invited(e *Event, room *anteroom.Room, live Live, w http.Respon
 		return false
 	}
 	keys := b.cfg.Keys()
-	sealer := keys.Sealer(room.Zone, room.ID, scope.Name)
+	sealer, mark := keys.Sealer(room.Zone, room.ID, scope.Name), gateway.InviteMark(keys, room.ID)
 	for _, c := range r.CookiesNamed(scope.Name) {
-		if t, result := sealer.Open(c.Value); result == ticket.OK && b.isInvitation(e, t.ID) {
+		if t, result := sealer.Open(c.Value); result == ticket.OK && mark.Has(t.ID) {
 			return true
 		}
 	}
-	q, now := r.URL.Query(), time.Now()
 	i, err := readInvitation(q.Get(invitationParameter), e.Secret)
 	over := i.Expires != nil && *i.Expires <= now.UnixMilli()
 	if err != nil || over || r.Method != http.MethodGet || isAhead(r) || !strings.EqualFold(i.Customer, e.Customer) || i.Event != "" && !strings.EqualFold(i.Event, e.ID) {
@@ -110,15 +110,14 @@ func (b *Bridge) invited(e *Event, room *anteroom.Room, live Live, w http.Respon
 	}
 	if err := b.spend(r.Context(), e, i, now); err != nil {
 		status := http.StatusForbidden
-		if !errors.Is(err, cluster.ErrRevision) {
+		if !errors.Is(err, invite.ErrSpent) {
 			b.warn("an invitation could not be stored", "event", e.ID, "error", err)
 			status = http.StatusServiceUnavailable
 		}
 		say(w, status, usedInvitation, "")
 		return false
 	}
-	at := live.Now()
-	t := anteroom.Ticket{ID: b.invitationID(e), Arrival: at, LastCheckIn: at, Next: at}
+	t := gateway.InvitedTicket(mark, rand.Text(), live.Now())
 	if room.Bind == anteroom.BindIPPrefix {
 		t.Bind = keys.BindAddr(b.cfg.Gateway().Client(r))
 	}
@@ -128,35 +127,14 @@ func (b *Bridge) invited(e *Event, room *anteroom.Room, live Live, w http.Respon
 	return false
 }
 
-// spend notes, for as long as it is valid, that an invitation was used. The error is cluster.ErrRevision if it had been.
-func (b *Bridge) spend(ctx context.Context, e *Event, i invitation, now time.Time) (err error) {
+// spend notes, for as long as it is valid, that an invitation was used. The error is invite.ErrSpent if it had been.
+func (b *Bridge) spend(ctx context.Context, e *Event, i invitation, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	sum := sha256.Sum256([]byte(i.ID))
-	key := "bridge.queueit." + e.Customer + "." + e.ID + "." + hex.EncodeToString(sum[:])
-	if i.Expires == nil {
-		_, err = b.cfg.Space.Update(ctx, key, nil, 0)
-		return err
+	u := invite.Use{Key: "bridge.queueit." + e.Customer + "." + e.ID + "." + hex.EncodeToString(sum[:]), Most: 1, Now: now}
+	if i.Expires != nil {
+		u.Until = time.UnixMilli(*i.Expires)
 	}
-	left := time.UnixMilli(*i.Expires).Sub(now).Truncate(time.Second) + time.Second
-	_, err = b.cfg.Space.Lease(ctx, key, nil, 0, left)
-	return err
-}
-
-// invitationID returns the id of a ticket that nobody has without an invitation: half of it follows from the other.
-func (b *Bridge) invitationID(e *Event) (id anteroom.ID) {
-	rand.Read(id[:8])
-	copy(id[8:], b.half(e, id))
-	return id
-}
-
-func (b *Bridge) isInvitation(e *Event, id anteroom.ID) bool {
-	return hmac.Equal(id[8:], b.half(e, id))
-}
-
-func (b *Bridge) half(e *Event, id anteroom.ID) []byte {
-	key := bridge.Derive(b.cfg.Secret, "invitation "+e.Customer+"/"+e.ID, 0)
-	h := hmac.New(sha256.New, key[:])
-	h.Write(id[:8])
-	return h.Sum(nil)[:8]
+	return invite.Spend(ctx, b.cfg.Space, u)
 }

@@ -33,8 +33,8 @@ func hashed(text, secret string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// invite makes one for launch1, for a minute.
-func invite(ti string) string {
+// enqueueToken makes one for launch1, for a minute.
+func enqueueToken(ti string) string {
 	return seal(fmt.Sprintf(`{"typ":"QT1","enc":"AES256","iss":1,"exp":%d,"ti":%q,"c":"acme","e":"launch1"}`, time.Now().Add(time.Minute).UnixMilli(), ti), `{"k":"anna"}`, ti, secret)
 }
 
@@ -98,7 +98,7 @@ func TestInviteOnly(t *testing.T) {
 		a, b := w.browser(), w.browser()
 		res, _ := b.follow(enqueue(page))
 		refused("no invitation", res)
-		mine := invite("one")
+		mine := enqueueToken("one")
 		if res := a.send("HEAD", "/launch1?enqueuetoken="+mine); res.StatusCode != http.StatusForbidden {
 			t.Errorf("HEAD: %d", res.StatusCode)
 		}

@@ -44,7 +44,7 @@ type Event struct {
 	// FreeCanceled frees the seat when a connector cancels the session. Cancellations are not signed, so the limit then holds only
 	// as long as visitors make none by hand.
 	FreeCanceled bool
-	// InviteOnly admits only visitors with an enqueue token.
+	// InviteOnly admits only visitors with an enqueue token or an invite code, as [anteroom.Settings].InviteOnly does.
 	InviteOnly bool
 	// Room returns the room as it is for operators, and what serves it; nil while it is not served.
 	Room func() (*anteroom.Room, Live)
@@ -61,7 +61,7 @@ type Live interface {
 // connector's, and sessions last for as long as tokens let visitors in.
 func (e *Event) Bridged(r anteroom.Room) anteroom.Room {
 	r.Routes = []anteroom.Route{{Host: e.URL.Hostname(), Path: e.path()}}
-	r.Redeem = e.Redeem
+	r.Redeem, r.InviteOnly = e.Redeem, r.InviteOnly || e.InviteOnly
 	r.Pass, r.PassEdge, r.EnabledOriginCommands = 0, "", nil
 	if r.CookieAttributes.SameSite == anteroom.SameSiteStrict {
 		r.CookieAttributes.SameSite = anteroom.SameSiteLax // visitors come from the application's site

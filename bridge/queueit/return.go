@@ -35,7 +35,7 @@ func (b *Bridge) serveRoom(e *Event, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if e.InviteOnly && !b.invited(e, room, live, w, r) {
+	if !b.invited(e, room, live, w, r) {
 		return
 	}
 	b.cfg.Gateway().Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.back(e, room, live, w, r) })).ServeHTTP(w, r)
@@ -70,10 +70,6 @@ func (b *Bridge) back(e *Event, room *anteroom.Room, live Live, w http.ResponseW
 			return
 		}
 		t.queueID, t.why = b.queueID(a.Ticket.ID), why(room, a.Decision)
-		if e.InviteOnly && !b.isInvitation(e, a.Ticket.ID) {
-			say(w, http.StatusForbidden, usedInvitation, "")
-			return
-		}
 	case anteroom.Pass:
 		t.why = byDisabled
 	case anteroom.Wait, anteroom.Refuse: // nobody decided: the request bypasses the room

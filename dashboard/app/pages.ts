@@ -7,6 +7,7 @@ import { Audit } from './pages/audit'
 import { Cluster } from './pages/cluster'
 import { Cockpit } from './pages/cockpit'
 import { Events } from './pages/events'
+import { Invites } from './pages/invites'
 import { Overview } from './pages/overview'
 import { Report } from './pages/report'
 import { Rules } from './pages/rules'
@@ -47,6 +48,7 @@ export const pages: Page[] = [
   { of: 'room', path: roomBase + '/analytics', title: 'Analytics', icon: 'chart', key: 'a', view: Analytics },
   { of: 'room', path: roomBase + '/events', title: 'Events', icon: 'event', key: 'e', view: Events },
   { of: 'room', path: roomBase + '/rules', title: 'Rules', icon: 'rules', key: 'u', view: Rules },
+  { of: 'room', path: roomBase + '/invites', title: 'Invites', icon: 'token', key: 'y', view: Invites },
   { of: 'room', path: roomBase + '/template', title: 'Waiting page', icon: 'template', key: 'w', view: Template },
   { of: 'room', path: roomBase + '/visitors', title: 'Visitors', icon: 'visitors', key: 'v', view: Visitors },
   { of: 'room', path: roomBase + '/settings', title: 'Settings', icon: 'settings', key: 's', view: Settings },

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/api/client"
+	"github.com/anteroom/anteroom/api/own/schema"
+)
+
+func inviteCommand() *cobra.Command {
+	cmd := group("invite", "Make and revoke invite codes")
+	cmd.Long = `Make and revoke invite codes, with which visitors join the queue of a room, or of an event, that has the setting
+invite_only. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs/invites.md has more.`
+	cmd.Example = `  anteroom invite create example.com/checkout --count 500 > codes.csv
+  anteroom invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
+  anteroom invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
+  anteroom invite list example.com/checkout`
+	r := remoteFlags(cmd)
+	cmd.AddCommand(inviteList(r), inviteCreate(r), inviteDelete(r))
+	return cmd
+}
+
+func inviteList(r *remote) *cobra.Command {
+	return on(r, &cobra.Command{Use: "list ROOM", Short: "List the batches of invite codes of a room", Args: names("ROOM")}, findRoom,
+		func(ctx context.Context, c *client.Client, rm room, _ []string) (all []schema.Invites, err error) {
+			return all, c.Do(ctx, http.MethodGet, rm.of(ours)+"/invites", nil, nil, &all)
+		}, func(w io.Writer, _ room, all []schema.Invites) error {
+			t := newTable(w, "NAME", "CODES", "USES EACH", "USED", "EXPIRES", "EVENT", "ID")
+			for _, one := range all {
+				t.row(one.Name, one.Count, one.Uses, one.Used, moment(&one.ExpiresOn), schema.Value(one.Event), one.ID)
+			}
+			return t.Flush()
+		})
+}
+
+func inviteCreate(r *remote) *cobra.Command {
+	var name, event, link string
+	var count, uses int
+	var life time.Duration
+	cmd := &cobra.Command{Use: "create ROOM", Short: "Make invite codes and print them as CSV, once", Args: names("ROOM")}
+	f := cmd.Flags()
+	f.IntVar(&count, "count", 0, "how `many` codes to make, at most 10000")
+	f.IntVar(&uses, "uses", 1, "how many `visitors` can join the queue with each code")
+	f.StringVar(&event, "event", "", "accept the codes only while this `event` of the room is active")
+	f.StringVar(&name, "name", "", "who the codes are for")
+	f.DurationVar(&life, "expires-in", 30*24*time.Hour, "how long the codes are valid, at most 8784h")
+	f.StringVar(&link, "link", "", "add a column with links to this `URL`, which fill in the code")
+	needs(cmd, "count")
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (made schema.NewInvites, err error) {
+		if _, err := linkTo(link, ""); err != nil {
+			return made, usageError{err}
+		}
+		body := map[string]any{"name": name, "count": count, "uses": uses, "expires_on": time.Now().Add(life).UTC().Format(time.RFC3339)}
+		if event != "" {
+			e, err := findEvent(ctx, c, rm, event)
+			if err != nil {
+				return made, err
+			}
+			body["event"] = e.ID
+		}
+		return made, c.Do(ctx, http.MethodPost, rm.of(ours)+"/invites", nil, body, &made)
+	}, func(w io.Writer, _ room, made schema.NewInvites) error {
+		out := csv.NewWriter(w)
+		row := []string{"code"}
+		if link != "" {
+			row = append(row, "link")
+		}
+		out.Write(row)
+		for _, code := range made.Codes {
+			row := []string{code}
+			if to, _ := linkTo(link, code); to != "" {
+				row = append(row, to)
+			}
+			out.Write(row)
+		}
+		out.Flush()
+		return out.Error()
+	})
+}
+
+// linkTo returns the link that fills in a code at an address.
+func linkTo(address, code string) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
+		return "", fmt.Errorf("--link %q is not the URL of a page: write it like https://example.com/checkout", address)
+	}
+	if u.RawQuery = strings.TrimSuffix(u.RawQuery, "&"); u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += anteroom.InviteQuery + "." + code
+	return u.String(), nil
+}
+
+func inviteDelete(r *remote) *cobra.Command {
+	return on(r, &cobra.Command{Use: "delete ROOM ID", Short: "Revoke the unused codes of a batch", Args: names("ROOM", "ID")}, findRoom,
+		func(ctx context.Context, c *client.Client, rm room, args []string) (d schema.Deleted, err error) {
+			return d, c.Do(ctx, http.MethodDelete, rm.of(ours)+"/invites/"+url.PathEscape(args[0]), nil, nil, &d)
+		}, func(w io.Writer, rm room, d schema.Deleted) error {
+			_, err := fmt.Fprintf(w, "The unused codes of batch %s of room %s are revoked.\n", shown(d.ID), shown(rm.String()))
+			return err
+		})
+}

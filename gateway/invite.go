@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/page"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+// Redemption is a visitor who has entered an invite code.
+type Redemption struct {
+	Room  anteroom.RoomID
+	Event anteroom.EventID // the active one; empty: none
+	Code  invite.Hash
+	By    anteroom.ID // who may try again when the answer was lost
+}
+
+// Redeem takes a use of an invite code. An error of the kind [anteroom.Denied] says that the code is none, or spent.
+type Redeem func(ctx context.Context, r Redemption) error
+
+const (
+	// inviteTries is how many wrong codes an address (an IPv6 /64) may enter at once, and invitesPerMinute how many more in each minute.
+	inviteTries      = 10
+	invitesPerMinute = 5
+	// inviteTime is how long a visitor waits for the store, at most.
+	inviteTime = 5 * time.Second
+)
+
+// What came of invite codes; index of Stats.Invites.
+const (
+	InviteAccepted = iota
+	InviteRefused
+	InviteLimited // too many wrong ones from that address: it was not looked at
+	InviteFailed  // the store did not answer
+	InviteResults
+)
+
+// InviteWords name the results in metrics.
+var InviteWords = [InviteResults]string{"accepted", "refused", "limited", "failed"}
+
+// InviteMark returns what makes and recognizes the ids of tickets for an invitation to a room.
+func InviteMark(keys *ticket.Keyring, room anteroom.RoomID) invite.Mark {
+	return invite.MarkOf(keys.Fixed(ticket.PurposeInvite), room)
+}
+
+// InvitedTicket returns a ticket for an invitation. Its visitor joins the queue by coming back with it.
+func InvitedTicket(mark invite.Mark, seed string, now anteroom.Time) anteroom.Ticket {
+	return anteroom.Ticket{ID: mark.ID(seed), Arrival: now, LastCheckIn: now, Next: now}
+}
+
+// asksInvited reports whether the room has times in which only invited visitors join.
+func asksInvited(r *anteroom.Room) bool {
+	return r.InviteOnly || slices.ContainsFunc(r.Events, func(e anteroom.Event) bool { return e.InviteOnly != nil && *e.InviteOnly })
+}
+
+// isUninvited reports whether the visitor waits for want of an invitation. A ticket that was worth nothing any more has got another
+// id, which no invitation was for.
+func (r *room) isUninvited(d *anteroom.Decision) bool {
+	return r.invited && d.Verdict == anteroom.Wait && d.InForce != nil && d.InForce.InviteOnly && d.InForce.QueueingMethod != anteroom.Passthrough &&
+		d.InForce.QueueingMethod != anteroom.Reject && !r.mark.Has(d.Ticket.ID)
+}
+
+// turnAwayUninvited asks for a code.
+func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
+	r := x.r
+	h := x.neverStored()
+	x.conn.waits(true)
+	x.spareBody()
+	if isSubresource(r) || x.websocket {
+		x.turnAwayPart(h)
+		return
+	}
+	x.giveTicket(h)
+	status := http.StatusForbidden
+	if is == page.InviteUnchecked {
+		status = http.StatusServiceUnavailable
+		h["Retry-After"] = []string{"60"}
+	}
+	if x.room.JSONResponse && wantsJSON(r, x.room.JSONExact) {
+		x.buf = page.AppendJSON(x.buf[:0], x.view(false))
+		h["Content-Type"] = valueJSON
+		x.write(status, x.buf)
+		return
+	}
+	view := page.View{Decision: x.decision, Language: x.language(), Brand: x.room.brand}
+	h["Content-Type"] = valueTextHTML
+	h["X-Robots-Tag"] = valueNoindex
+	h["Content-Security-Policy"] = []string{page.LeavePolicy(view)}
+	x.buf = page.AppendInvite(x.buf[:0], view, x.query(), code, is)
+	x.write(status, x.buf)
+}
+
+// invite shows the page that asks for a code, and takes what is entered there. A code is never spent by a link: mail programs look at
+// links before people do.
+func (x *exchange) invite(v anteroom.Visit) {
+	rm, now := x.room, x.s.now()
+	switch {
+	case x.r.Method != http.MethodPost:
+		if x.decide(v); rm.isUninvited(&x.decision) {
+			x.turnAwayUninvited(x.givenCode(), page.Uninvited)
+			return
+		}
+		x.goOn()
+		return
+	case !rm.door.Settings().InviteOnly, v.Ticket.Accepted(), rm.mark.Has(v.Ticket.ID):
+		x.spareBody()
+		x.goOn() // which says what holds there
+		return
+	case !x.isFromHere():
+		x.spareBody()
+		x.g.refuse(x.w, x.r, refusal{http.StatusForbidden, "Enter the code on the page that asks for it", false})
+		return
+	}
+	code := ""
+	fields, _ := x.form()
+	for _, f := range fields {
+		if f.Name == page.InviteField && len(f.Value) <= 64 {
+			code = f.Value
+		}
+	}
+	if v.Fresh { // the code would be lost
+		x.turnAwayUninvited(code, page.InviteForgetful)
+		return
+	}
+	result, t := x.redeem(&v, code, now)
+	x.g.count.invites[result].Add(1)
+	switch result {
+	case InviteAccepted:
+		h := x.neverStored()
+		h["Set-Cookie"] = []string{x.setCookie(t)}
+		x.back()
+	case InviteRefused:
+		x.turnAwayUninvited(code, page.InviteRefused)
+	default:
+		x.turnAwayUninvited(code, page.InviteUnchecked)
+	}
+}
+
+// redeem takes a use of a code for the visitor, and returns the ticket.
+func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time) (result int, t anteroom.Ticket) {
+	if !x.s.invites.spend(x.client, now) {
+		return InviteLimited, t
+	}
+	hash, ok := invite.Read(code)
+	if !ok || x.s.Redeem == nil {
+		return InviteRefused, t
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), inviteTime)
+	defer cancel()
+	r := Redemption{Room: x.room.ID, Code: hash, By: v.Ticket.ID}
+	if e := x.room.At(anteroom.TimeOf(time.Now())).Event; e != nil {
+		r.Event = e.ID
+	}
+	if err := x.s.Redeem(ctx, r); err != nil {
+		if anteroom.KindOf(err) == anteroom.Denied {
+			return InviteRefused, t
+		}
+		x.s.invites.restore(x.client)
+		if x.s.log != nil {
+			x.s.log.Warn("an invite code could not be checked", "room", x.room.Name, "error", err)
+		}
+		return InviteFailed, t
+	}
+	x.s.invites.restore(x.client)
+	t = InvitedTicket(x.room.mark, string(v.Ticket.ID[:])+string(hash[:]), now)
+	t.Bind = v.Bind
+	return InviteAccepted, t
+}
+
+// givenCode is the code in the link by which the visitor came.
+func (x *exchange) givenCode() string {
+	_, code, _ := strings.Cut(x.r.URL.RawQuery, anteroom.InviteQuery+".")
+	code, _, _ = strings.Cut(code, "&")
+	if len(code) > 64 || strings.Trim(code, "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
+		return ""
+	}
+	return code
+}

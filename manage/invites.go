@@ -1,0 +1,255 @@
+package manage
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/invite"
+)
+
+// Bounds of invite codes.
+const (
+	MaxInviteCodes    = 10_000 // of a batch
+	MaxInviteUses     = 10_000 // of a code
+	MaxInviteBatches  = 100    // of all rooms together
+	MaxInviteLife     = 366 * 24 * time.Hour
+	DefaultInviteLife = 30 * 24 * time.Hour
+	// inviteMemory is how long an expired batch is listed.
+	inviteMemory = 30 * 24 * time.Hour
+)
+
+const hashSize = len(invite.Hash{})
+
+// InviteSpec is a batch of invite codes to be made.
+type InviteSpec struct {
+	Name      string           `json:"name"`
+	Event     anteroom.EventID `json:"event,omitempty"` // codes work only while it is active; empty: at any time
+	Count     int              `json:"count"`
+	Uses      int              `json:"uses"` // how many visitors each code admits to the queue
+	ExpiresOn time.Time        `json:"expires_on"`
+}
+
+// Invites is a batch of invite codes, without the codes.
+type Invites struct {
+	ID   string          `json:"id"`
+	Room anteroom.RoomID `json:"room"`
+	InviteSpec
+	CreatedOn time.Time `json:"created_on"`
+	CreatedBy string    `json:"created_by"`
+}
+
+// storedInvites is a batch as it is stored. Of the codes there are only hashes, sorted, one after the other.
+type storedInvites struct {
+	Made    uint64  `json:"made"`
+	Invites Invites `json:"invites"`
+	Hashes  []byte  `json:"hashes"`
+}
+
+type invitesDocument struct {
+	header
+	storedInvites
+}
+
+func (b *storedInvites) birth() (made uint64, id string) { return b.Made, b.Invites.ID }
+
+// has reports whether a code is one of the batch.
+func (b *storedInvites) has(h invite.Hash) bool {
+	n := len(b.Hashes) / hashSize
+	i := sort.Search(n, func(i int) bool { return bytes.Compare(b.Hashes[i*hashSize:(i+1)*hashSize], h[:]) >= 0 })
+	return i < n && bytes.Equal(b.Hashes[i*hashSize:(i+1)*hashSize], h[:])
+}
+
+// spentPrefix begins the keys that say which codes of a batch were used. They end with the batch, by themselves.
+func spentPrefix(batch string) string { return "invites." + batch + "." }
+
+// readInvites reads a document.
+func readInvites(key string, data []byte) (*storedInvites, error) {
+	var d invitesDocument
+	if err := decode(key, data, &d); err != nil {
+		return nil, err
+	}
+	if b := &d.storedInvites; invitesPrefix+b.Invites.ID != key || b.check() != nil {
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: it is no batch of invite codes, or another; %s", key, wayBack)
+	}
+	return &d.storedInvites, nil
+}
+
+// check finds what no operation would have made.
+func (b *storedInvites) check() error {
+	i := &b.Invites
+	if !isID(i.ID) || i.Count < 1 || i.Count > MaxInviteCodes || i.Uses < 1 || i.Uses > MaxInviteUses || i.ExpiresOn.IsZero() || len(b.Hashes) != i.Count*hashSize {
+		return fmt.Errorf("the batch of invite codes %.64q is not one that was made here", i.ID)
+	}
+	return nil
+}
+
+// Invites returns the batches of a room in the order of their creation.
+func (m *Manager) Invites(by Caller, zone anteroom.ZoneID, room anteroom.RoomID) (out []Invites, err error) {
+	s := m.State()
+	if _, err := s.room(by, Read, zone, room); err != nil {
+		return nil, err
+	}
+	for _, b := range s.invites {
+		if b.Invites.Room == room {
+			out = append(out, b.Invites)
+		}
+	}
+	return out, nil
+}
+
+// InviteUses returns how many uses of a batch's codes were taken.
+func (m *Manager) InviteUses(ctx context.Context, i Invites) (used int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	keys, err := m.cfg.Link.Keys(ctx, spentPrefix(i.ID))
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	if i.Uses == 1 {
+		return len(keys), nil
+	}
+	for _, key := range keys {
+		n, err := invite.Used(ctx, m.cfg.Link, key)
+		if err != nil {
+			return 0, unavailable(err)
+		}
+		used += n
+	}
+	return used, nil
+}
+
+// CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is DefaultInviteLife from now, zero
+// uses are one.
+func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, spec InviteSpec) (made Invites, codes []string, err error) {
+	err = m.change(ctx, by, func(t *tx) error {
+		r, err := t.old.room(t.by, Edit, zone, room)
+		if err != nil {
+			return err
+		}
+		spec := spec
+		if spec.Uses == 0 {
+			spec.Uses = 1
+		}
+		if spec.ExpiresOn.IsZero() {
+			spec.ExpiresOn = t.now.Add(DefaultInviteLife)
+		}
+		spec.ExpiresOn = spec.ExpiresOn.UTC()
+		if err := spec.check(r, t.now).Err(); err != nil {
+			return err
+		}
+		for _, b := range t.old.invites {
+			if t.old.byID[b.Invites.Room] == nil || t.now.Sub(b.Invites.ExpiresOn) > inviteMemory {
+				t.dropInvites(b)
+			}
+		}
+		if len(t.next.invites) >= MaxInviteBatches {
+			return anteroom.Errorf(anteroom.Invalid, "there are already %d batches of invite codes, the maximum: delete unused ones", len(t.next.invites))
+		}
+		one := &storedInvites{Made: t.seq(), Invites: Invites{ID: newID(), Room: room, InviteSpec: spec, CreatedOn: t.now, CreatedBy: t.by.Name}}
+		if codes, one.Hashes, err = newCodes(spec.Count); err != nil {
+			return err
+		}
+		t.next.invites = append(slices.Clone(t.next.invites), one)
+		made = one.Invites
+		t.entry.Zone, t.entry.Room = zone, room
+		t.note("invites.create", made.ID, made.Name, nil, made)
+		return t.put(invitesPrefix+made.ID, invitesDocument{t.header(), *one})
+	})
+	if err != nil {
+		return Invites{}, nil, err
+	}
+	return made, codes, nil
+}
+
+func newCodes(n int) (codes []string, hashes []byte, err error) {
+	all := make([]invite.Hash, n)
+	codes = make([]string, n)
+	for i := range all {
+		codes[i] = invite.NewCode()
+		var ok bool
+		if all[i], ok = invite.Read(codes[i]); !ok {
+			return nil, nil, errors.New("a new invite code is none")
+		}
+	}
+	slices.SortFunc(all, func(a, b invite.Hash) int { return bytes.Compare(a[:], b[:]) })
+	for _, h := range all {
+		hashes = append(hashes, h[:]...)
+	}
+	return codes, hashes, nil
+}
+
+func (spec InviteSpec) check(r *Served, now time.Time) (f anteroom.Faults) {
+	add := func(path, problem, fix string) {
+		f = append(f, anteroom.Fault{Path: path, Problem: problem, Fix: fix})
+	}
+	if n := len(spec.Name); n > 64 || strings.ContainsFunc(spec.Name, unicode.IsControl) {
+		add("name", "is too long or has control characters", "at most 64 bytes of text")
+	}
+	if spec.Count < 1 || spec.Count > MaxInviteCodes {
+		add("count", fmt.Sprintf("is %d", spec.Count), fmt.Sprintf("1 to %d; make several batches for more", MaxInviteCodes))
+	}
+	if spec.Uses < 1 || spec.Uses > MaxInviteUses {
+		add("uses", fmt.Sprintf("is %d", spec.Uses), fmt.Sprintf("1 to %d", MaxInviteUses))
+	}
+	if left := spec.ExpiresOn.Sub(now); left <= 0 || left > MaxInviteLife {
+		add("expires_on", "is not within the next 366 days", "RFC 3339, like 2026-11-27T09:00:00Z")
+	}
+	if spec.Event != "" && !slices.ContainsFunc(r.Events, func(e anteroom.Event) bool { return e.ID == spec.Event }) {
+		add("event", fmt.Sprintf("there is no event %.64q in that room", spec.Event), "the id of one of the room's events")
+	}
+	return f
+}
+
+// DeleteInvites revokes the codes of a batch that were not used. Visitors who have used theirs keep their place.
+func (m *Manager) DeleteInvites(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, id string) error {
+	return m.change(ctx, by, func(t *tx) error {
+		if _, err := t.old.room(t.by, Edit, zone, room); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(t.old.invites, func(b *storedInvites) bool { return b.Invites.ID == id && b.Invites.Room == room })
+		if i < 0 {
+			return notFound("batch of invite codes", id)
+		}
+		old := t.old.invites[i]
+		t.dropInvites(old)
+		t.entry.Zone, t.entry.Room = zone, room
+		t.note("invites.delete", id, old.Invites.Name, old.Invites, nil)
+		return nil
+	})
+}
+
+// dropInvites drops a batch. What says which of its codes were used expires with them.
+func (t *tx) dropInvites(b *storedInvites) {
+	t.next.invites = without(t.next.invites, func(o *storedInvites) bool { return o.Invites.ID == b.Invites.ID })
+	t.drop(invitesPrefix + b.Invites.ID)
+}
+
+// Redeem takes a use of a code for a visitor of a room, while the event is active; the same visitor has the same use again for a
+// minute. The error is Denied if there is no such code here now, or no use left.
+func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event anteroom.EventID, code invite.Hash, visitor anteroom.ID) error {
+	now := m.now()
+	for _, b := range m.State().invites {
+		i := &b.Invites
+		if i.Room != room || i.Event != "" && i.Event != event || over(i.ExpiresOn, now) || !b.has(code) {
+			continue
+		}
+		err := invite.Spend(ctx, m.cfg.Link, invite.Use{Key: spentPrefix(i.ID) + hex.EncodeToString(code[:]), Most: i.Uses, Until: i.ExpiresOn, By: hex.EncodeToString(visitor[:]), Now: now})
+		if errors.Is(err, invite.ErrSpent) {
+			return anteroom.Errorf(anteroom.Denied, "the invite code was used")
+		}
+		if err != nil {
+			return unavailable(err)
+		}
+		return nil
+	}
+	return anteroom.Errorf(anteroom.Denied, "there is no such invite code")
+}

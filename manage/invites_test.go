@@ -1,0 +1,226 @@
+package manage
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/invite"
+)
+
+// invitedRoom makes a zone with a room.
+func invitedRoom(t *testing.T, m *Manager) (anteroom.ZoneID, anteroom.RoomID) {
+	t.Helper()
+	zone := must[anteroom.Zone](t)(m.CreateZone(t.Context(), root, "example.com"))
+	return zone.ID, must[anteroom.Room](t)(m.CreateRoom(t.Context(), root, zone.ID, shop("sale"))).ID
+}
+
+func TestLifeOfInvites(t *testing.T) {
+	t.Parallel()
+	ctx, link := t.Context(), memlink.New()
+	now := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
+	m := open(t, Config{Link: link, Now: func() time.Time { return now }})
+	zone, room := invitedRoom(t, m)
+	made, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Name: "press", Count: 3})
+	if err != nil || len(codes) != 3 || made.Uses != 1 || !made.ExpiresOn.Equal(now.Add(DefaultInviteLife)) || made.CreatedBy != "root" {
+		t.Fatalf("%+v %v %v", made, codes, err)
+	}
+	redeem := func(code string, event anteroom.EventID, by byte) error {
+		t.Helper()
+		h, ok := invite.Read(code)
+		if !ok {
+			t.Fatalf("%q is no code", code)
+		}
+		return m.Redeem(ctx, room, event, h, anteroom.ID{by})
+	}
+	refused := func(err error, why string) {
+		t.Helper()
+		if anteroom.KindOf(err) != anteroom.Denied {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	for _, code := range codes {
+		if err := redeem(code, "", 1); err != nil {
+			t.Error(err)
+		}
+		refused(redeem(code, "", 2), "a spent code")
+	}
+	refused(redeem(invite.NewCode(), "", 1), "a code of nobody")
+	counted, more, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1, Uses: 3, ExpiresOn: now.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for by := range byte(3) {
+		if err := redeem(more[0], "", by+1); err != nil {
+			t.Error(err)
+		}
+	}
+	refused(redeem(more[0], "", 9), "a fourth use of three")
+	for _, c := range []struct {
+		of   Invites
+		want int
+	}{{made, 3}, {counted, 3}} {
+		if n, err := m.InviteUses(ctx, c.of); n != c.want || err != nil {
+			t.Errorf("%d uses are counted, %v", n, err)
+		}
+	}
+	// Nothing that is stored, logged or backed up has a code.
+	keys, err := link.Keys(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	if err := m.Backup(ctx, root, &all, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		e, err := link.Get(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := unpack(e.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(data)
+	}
+	for _, code := range append(codes, more...) {
+		if text := all.String(); strings.Contains(text, code) || strings.Contains(text, strings.ReplaceAll(code, "-", "")) {
+			t.Errorf("the store or the backup has the code %s", code)
+		}
+	}
+
+	// Another process reads the same, and a deleted batch is worth nothing.
+	_, fresh, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = open(t, Config{Link: link, Now: func() time.Time { return now }})
+	list, err := m.Invites(root, zone, room)
+	if err != nil || len(list) != 3 || list[0] != made {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if err := redeem(fresh[0], "", 1); err != nil {
+		t.Error(err)
+	}
+	if err := m.DeleteInvites(ctx, root, zone, room, list[2].ID); err != nil {
+		t.Error(err)
+	}
+	refused(redeem(fresh[1], "", 1), "a revoked code")
+	if err := m.DeleteInvites(ctx, root, zone, room, list[2].ID); anteroom.KindOf(err) != anteroom.NotFound {
+		t.Errorf("deleted twice: %v", err)
+	}
+
+	// An expired code is worth nothing, and its batch is forgotten after a month.
+	now = now.Add(time.Hour)
+	_, last, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1, ExpiresOn: now.Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Minute)
+	refused(redeem(last[0], "", 1), "an expired code")
+	now = now.Add(inviteMemory + 30*24*time.Hour)
+	if _, _, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := m.Invites(root, zone, room); err != nil || len(list) != 1 {
+		t.Errorf("%+v %v", list, err)
+	}
+	// With the room they are gone.
+	if err := m.DeleteRoom(ctx, root, zone, room); err != nil {
+		t.Error(err)
+	}
+	if keys, err := link.Keys(ctx, invitesPrefix); err != nil || len(keys) > 0 {
+		t.Errorf("%v %v", keys, err)
+	}
+}
+
+// A batch for an event is accepted while that event is active, and nowhere else.
+func TestInvitesOfAnEvent(t *testing.T) {
+	t.Parallel()
+	m := open(t, Config{Link: memlink.New()})
+	zone, room := invitedRoom(t, m)
+	at := time.Now().Add(time.Hour)
+	e, err := m.CreateEvent(t.Context(), root, zone, room, anteroom.Event{Name: "presale", Start: anteroom.StampOf(at), End: anteroom.StampOf(at.Add(time.Hour))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, codes, err := m.CreateInvites(t.Context(), root, zone, room, InviteSpec{Count: 1, Event: e.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _ := invite.Read(codes[0])
+	for _, other := range []anteroom.EventID{"", "00000000000000000000000000000001"} {
+		if err := m.Redeem(t.Context(), room, other, h, anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Denied {
+			t.Errorf("in the event %q: %v", other, err)
+		}
+	}
+	if err := m.Redeem(t.Context(), "00000000000000000000000000000001", e.ID, h, anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Denied {
+		t.Errorf("in another room: %v", err)
+	}
+	if err := m.Redeem(t.Context(), room, e.ID, h, anteroom.ID{1}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadInvites(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	m := open(t, Config{Link: memlink.New()})
+	zone, room := invitedRoom(t, m)
+	for path, spec := range map[string]InviteSpec{
+		"count":       {Count: 0},
+		"count ":      {Count: MaxInviteCodes + 1},
+		"uses":        {Count: 1, Uses: -1},
+		"uses ":       {Count: 1, Uses: MaxInviteUses + 1},
+		"expires_on":  {Count: 1, ExpiresOn: time.Now().Add(-time.Second)},
+		"expires_on ": {Count: 1, ExpiresOn: time.Now().Add(MaxInviteLife + time.Hour)},
+		"event":       {Count: 1, Event: "00000000000000000000000000000001"},
+		"name":        {Count: 1, Name: strings.Repeat("x", 65)},
+		"name ":       {Count: 1, Name: "a\nb"},
+	} {
+		_, codes, err := m.CreateInvites(ctx, root, zone, room, spec)
+		faults, _ := errors.AsType[anteroom.Faults](err)
+		if len(faults) != 1 || faults[0].Path != strings.TrimSpace(path) || codes != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	reader := Caller{Name: "reader", Grants: []Grant{{Permission: Read}}}
+	if _, _, err := m.CreateInvites(ctx, reader, zone, room, InviteSpec{Count: 1}); anteroom.KindOf(err) != anteroom.Denied {
+		t.Errorf("made by a reader: %v", err)
+	}
+	if err := m.DeleteInvites(ctx, reader, zone, room, "x"); anteroom.KindOf(err) != anteroom.Denied {
+		t.Errorf("deleted by a reader: %v", err)
+	}
+	for range MaxInviteBatches {
+		if _, _, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1}); err == nil || !strings.Contains(err.Error(), "delete unused ones") {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+// A full batch fits into a document, and is found in.
+func TestTheLargestBatch(t *testing.T) {
+	t.Parallel()
+	link := memlink.New()
+	m := open(t, Config{Link: link})
+	zone, room := invitedRoom(t, m)
+	_, codes, err := m.CreateInvites(t.Context(), root, zone, room, InviteSpec{Count: MaxInviteCodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = open(t, Config{Link: link})
+	for _, i := range []int{0, 1, MaxInviteCodes / 2, MaxInviteCodes - 1} {
+		h, _ := invite.Read(codes[i])
+		if err := m.Redeem(t.Context(), room, "", h, anteroom.ID{1}); err != nil {
+			t.Errorf("code %d: %v", i, err)
+		}
+	}
+}

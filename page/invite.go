@@ -1,0 +1,37 @@
+package page
+
+import (
+	"html"
+
+	"github.com/anteroom/anteroom"
+)
+
+// InviteField is the field of [AppendInvite]'s form with the code.
+const InviteField = "code"
+
+// Invitation says what the page that asks for an invite code has to say.
+type Invitation uint8
+
+const (
+	Uninvited       Invitation = iota // nothing was entered
+	InviteRefused                     // the code is none, or spent
+	InviteUnchecked                   // nobody could say, or the visitor has tried too often
+	InviteForgetful                   // the browser keeps no cookies, so the code was not spent
+)
+
+// inviteStyle is what page.css has no room for, which is counted.
+const inviteStyle = `label{display:block;margin:0 0 .75rem}input{display:block;width:100%;margin:.25rem 0 0;font:inherit;font-family:ui-monospace,monospace;letter-spacing:.05em;text-align:center;text-transform:uppercase;color:var(--ink);background:var(--bg);border:2px solid var(--soft);border-radius:.75rem;min-height:2.75rem;padding:.4rem 1rem}`
+
+// AppendInvite appends the page that asks for an invite code, without compression. query is that of the address that the visitor wants,
+// and code what stands in the field, both not escaped yet. It works without script, and has the policy [LeavePolicy].
+func AppendInvite(dst []byte, v View, query, code string, is Invitation) []byte {
+	w := wordsOf(known(v.Language))
+	e := html.EscapeString
+	note, described := "", ""
+	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
+		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
+	}
+	return appendNotice(dst, v, w.Invitation, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
+		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+
+		`></label><button>`+e(w.Enter)+`</button></form>`, "")
+}

@@ -17,15 +17,14 @@ import (
 	"github.com/anteroom/anteroom/api/own/schema"
 )
 
-func inviteCommand() *cobra.Command {
+func inviteCommand(r *remote) *cobra.Command {
 	cmd := group("invite", "Make and revoke invite codes")
 	cmd.Long = `Make and revoke invite codes, with which visitors join the queue of a room, or of an event, that has the setting
 invite_only. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs/invites.md has more.`
-	cmd.Example = `  anteroom invite create example.com/checkout --count 500 > codes.csv
-  anteroom invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
-  anteroom invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
-  anteroom invite list example.com/checkout`
-	r := remoteFlags(cmd)
+	cmd.Example = `  anteroom room invite create example.com/checkout --count 500 > codes.csv
+  anteroom room invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
+  anteroom room invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
+  anteroom room invite list example.com/checkout`
 	cmd.AddCommand(inviteList(r), inviteCreate(r), inviteDelete(r))
 	return cmd
 }

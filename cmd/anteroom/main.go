@@ -99,7 +99,7 @@ func rootCommand() *cobra.Command {
 		}
 	}
 	inGroup("serve", runCommand(), validateCommand(), keyCommand())
-	inGroup("manage", statusCommand(), zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), inviteCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), edgesCommand(), doctorCommand())
+	inGroup("manage", statusCommand(), zoneCommand(), roomCommand(), eventCommand(), listCommand(), tokenCommand(), webhookCommand(), auditCommand(), reportCommand(), backupCommand(), restoreCommand(), configCommand(), clusterCommand(), edgesCommand(), doctorCommand())
 	root.SetHelpCommandGroupID("check")
 	root.InitDefaultHelpFlag()
 	root.Flags().MarkHidden("help") // the last line says it

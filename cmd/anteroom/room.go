@@ -31,10 +31,9 @@ room has it. Rooms of the configuration file can be paused, drained, reset and s
 file can change their settings.`
 	cmd.Example = `  anteroom room create example.com/checkout --host shop.example.com --path /checkout \
       --total-active-users 500 --new-users-per-minute 300
-  anteroom room set checkout --queue-all
   anteroom room find checkout 3f9a1-c07be`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(roomList(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomFind(r), roomRevoke(r))
+	cmd.AddCommand(roomList(r), inviteCommand(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomFind(r), roomRevoke(r))
 	for _, o := range []struct{ word, short, done string }{
 		{"pause", "Stop admitting new visitors until resumed", `Room %[1]s is paused. Run "anteroom room resume %[1]s" to continue.`},
 		{"drain", "Close the queue to new visitors; those in it are admitted as usual", `Room %[1]s is draining: its queue is closed to new visitors. Run "anteroom room resume %[1]s" to open it.`},

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -203,6 +205,40 @@ func TestBadInvites(t *testing.T) {
 	}
 	if _, _, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1}); err == nil || !strings.Contains(err.Error(), "delete unused ones") {
 		t.Errorf("one more: %v", err)
+	}
+}
+
+// Two processes share a store: of the visitors who enter one code at the same moment, one gets its use.
+func TestACodeAtSeveralNodes(t *testing.T) {
+	t.Parallel()
+	link := memlink.New()
+	a := open(t, Config{Link: link})
+	_, room := invitedRoom(t, a)
+	zone, _ := a.State().ZoneNamed("example.com")
+	_, codes, err := a.CreateInvites(t.Context(), root, zone.ID, room, InviteSpec{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, Config{Link: link})
+	h, _ := invite.Read(codes[0])
+	var all sync.WaitGroup
+	var got atomic.Int32
+	for i := range 20 {
+		m := []*Manager{a, b}[i%2]
+		all.Go(func() {
+			switch err := m.Redeem(t.Context(), room, "", h, anteroom.ID{byte(i + 1)}); anteroom.KindOf(err) {
+			case anteroom.Denied:
+			default:
+				if err != nil {
+					t.Error(err)
+				}
+				got.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got.Load() != 1 {
+		t.Errorf("%d visitors have the one use", got.Load())
 	}
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -71,4 +72,44 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 	d.presses("Revoke members")
 	d.presses("Revoke the codes")
 	d.says("No invite codes")
+}
+
+// At a proxy that asks, a visitor enters a code as at a gateway: the form reaches Anteroom with its body.
+func TestInviteCodesAtAnEdge(t *testing.T) {
+	for _, e := range askingEdges {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			app := newGuarded(t)
+			at := addresses{listen: freeAddress(t), verdicts: freeAddress(t), application: strings.TrimPrefix(app.URL, "http://")}
+			g := newGate(t, strings.Replace(twoSeats, "    total_active_users: 2\n", "    total_active_users: 2\n    invite_only: true\n", 1), "trusted_proxies: [127.0.0.1]\nforward_auth: {listen: \""+at.verdicts+"\", peers: [127.0.0.1]}")
+			g.origin.url, g.environment = app.URL, []string{"ANTEROOM_API_TOKEN=" + operatorToken}
+			g.configure(g.rooms)
+			g.start()
+			t.Cleanup(g.end)
+			at.anteroom = g.host
+			e.start(t, writesEdge(t, g, e.name, e.host, at), at)
+			code := strings.TrimSpace(strings.TrimPrefix(g.command("room", "invite", "create", "shop", "--count", "1", "--api", g.operators(), "--token", operatorToken), "code\n"))
+			g.host = at.listen
+
+			v := newVisitor(t, g)
+			eventually(t, 15*time.Second, func() string {
+				if a, err := v.try(http.MethodGet, "/buy", ""); err != nil || a.admitted() || !strings.Contains(a.text(t), "By invitation only") || a.ticket() == "" {
+					return fmt.Sprintf("no page that asks for a code through %s: %v", e.name, err)
+				}
+				return ""
+			})
+			enter := func(code string) answer {
+				return v.do(http.MethodPost, "/buy?__anteroom=invite", "code="+code, "Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+at.listen, "Sec-Fetch-Site", "same-origin")
+			}
+			if a := enter("0000-0000-0000-0000"); !strings.Contains(a.text(t), "not valid") {
+				t.Errorf("a wrong code: %s", a.Status)
+			}
+			if a := enter(code); a.StatusCode != http.StatusSeeOther || a.ticket() == "" {
+				t.Errorf("a good code: %s %s", a.Status, a.body)
+			}
+			if a := v.get("/buy"); !a.admitted() {
+				t.Errorf("the invited visitor: %s", a.Status)
+			}
+		})
+	}
 }

@@ -78,8 +78,12 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 	}
 	x.giveTicket(h)
 	status := http.StatusForbidden
-	if is == page.InviteUnchecked {
+	switch is {
+	case page.InviteUnchecked:
 		status = http.StatusServiceUnavailable
+		h["Retry-After"] = []string{"60"}
+	case page.InviteLimited:
+		status = http.StatusTooManyRequests
 		h["Retry-After"] = []string{"60"}
 	}
 	if x.room.JSONResponse && wantsJSON(r, x.room.JSONExact) {
@@ -99,7 +103,7 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 // invite shows the page that asks for a code, and takes what is entered there. A code is never spent by a link: mail programs look at
 // links before people do.
 func (x *exchange) invite(v anteroom.Visit) {
-	rm, now := x.room, x.s.now()
+	rm, now, in := x.room, x.s.now(), x.room.door.Settings()
 	switch {
 	case x.r.Method != http.MethodPost:
 		if x.decide(v); rm.isUninvited(&x.decision) {
@@ -108,7 +112,7 @@ func (x *exchange) invite(v anteroom.Visit) {
 		}
 		x.goOn()
 		return
-	case !rm.door.Settings().InviteOnly, v.Ticket.Accepted(), rm.mark.Has(v.Ticket.ID):
+	case !in.InviteOnly, in.Suspended, in.QueueingMethod == anteroom.Passthrough, v.Ticket.Accepted(), rm.mark.Has(v.Ticket.ID):
 		x.spareBody()
 		x.goOn() // which says what holds there
 		return
@@ -128,6 +132,10 @@ func (x *exchange) invite(v anteroom.Visit) {
 		x.turnAwayUninvited(code, page.InviteForgetful)
 		return
 	}
+	if in.Draining || in.QueueingMethod == anteroom.Reject { // a ticket in hand would pass for that of a visitor in the queue
+		x.turnAwayUninvited(code, page.InviteUnchecked)
+		return
+	}
 	result, t := x.redeem(&v, code, now)
 	x.g.count.invites[result].Add(1)
 	switch result {
@@ -137,6 +145,8 @@ func (x *exchange) invite(v anteroom.Visit) {
 		x.back()
 	case InviteRefused:
 		x.turnAwayUninvited(code, page.InviteRefused)
+	case InviteLimited:
+		x.turnAwayUninvited(code, page.InviteLimited)
 	default:
 		x.turnAwayUninvited(code, page.InviteUnchecked)
 	}

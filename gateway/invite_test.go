@@ -19,6 +19,7 @@ import (
 // presale is a room for invited visitors, with three seats, and with codes.
 type presale struct {
 	booth
+	cfg    *Config
 	codes  []string
 	broken *error // of the store
 }
@@ -26,7 +27,7 @@ type presale struct {
 func inPresale(t *testing.T, edit func(*anteroom.Room), f func(presale)) {
 	var broken error
 	codes := map[invite.Hash]bool{}
-	p := presale{broken: &broken}
+	p := presale{broken: &broken, cfg: new(Config)}
 	for range 4 {
 		code := invite.NewCode()
 		h, _ := invite.Read(code)
@@ -55,7 +56,23 @@ func inPresale(t *testing.T, edit func(*anteroom.Room), f func(presale)) {
 			}
 			return err
 		}
+		*p.cfg = *c
 	})
+}
+
+// set changes the room.
+func (p presale) set(edit func(*anteroom.Room)) {
+	p.t.Helper()
+	rm := p.cfg.Rooms[0]
+	edit(&rm)
+	if err := p.cfg.Node.Apply(p.t.Context(), []anteroom.Room{rm}); err != nil {
+		p.t.Fatal(err)
+	}
+	put, ok := p.gw.PrepareRooms([]RoomChange{{Room: rm}})
+	if !ok {
+		p.t.Fatal("the change is refused")
+	}
+	put()
 }
 
 // enters posts a code on the page that asks for it, and keeps the cookie of the answer.
@@ -217,7 +234,7 @@ func TestGuessesOfCodesAreBounded(t *testing.T) {
 				t.Fatalf("try %d: %d", i, got)
 			}
 		}
-		if got := enter(p.codes[0]); got != http.StatusServiceUnavailable {
+		if got := enter(p.codes[0]); got != http.StatusTooManyRequests {
 			t.Errorf("after them: %d", got)
 		}
 		p.pass(13 * time.Second)
@@ -229,7 +246,7 @@ func TestGuessesOfCodesAreBounded(t *testing.T) {
 		if got := enter("x"); got != http.StatusForbidden {
 			t.Errorf("one more: %d", got)
 		}
-		if got := enter("x"); got != http.StatusServiceUnavailable {
+		if got := enter("x"); got != http.StatusTooManyRequests {
 			t.Errorf("and another: %d", got)
 		}
 	})
@@ -278,6 +295,34 @@ func TestAPresaleIsAnEvent(t *testing.T) {
 			t.Errorf("after the event: %d %.300s", rec.Code, rec.Body)
 		}
 	})
+}
+
+// While nobody may join the queue, codes are not spent.
+func TestCodesOutliveADrain(t *testing.T) {
+	for name, edit := range map[string]func(*anteroom.Room){
+		"drained":     func(r *anteroom.Room) { r.Controls.Draining = true },
+		"sold out":    func(r *anteroom.Room) { r.Controls.Remaining = anteroom.Remaining{Told: true} },
+		"reject":      func(r *anteroom.Room) { r.QueueingMethod = anteroom.Reject },
+		"suspended":   func(r *anteroom.Room) { r.Suspended = true },
+		"passthrough": func(r *anteroom.Room) { r.QueueingMethod = anteroom.Passthrough },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPresale(t, nil, func(p presale) {
+				ann := p.guest()
+				ann.get("/cart")
+				was := ann.cookie
+				p.set(edit)
+				open := name == "suspended" || name == "passthrough"
+				rec := p.enters(ann, p.codes[0])
+				if open != (rec.Code == http.StatusSeeOther) || p.gw.Stats().Invites != [InviteResults]uint64{} || ann.cookie != was {
+					t.Errorf("%d, %v", rec.Code, p.gw.Stats().Invites)
+				}
+				if got := isIn(ann); got != open {
+					t.Errorf("in the shop: %v", got)
+				}
+			})
+		})
+	}
 }
 
 // A program gets a status instead of the page.

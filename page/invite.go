@@ -15,7 +15,8 @@ type Invitation uint8
 const (
 	Uninvited       Invitation = iota // nothing was entered
 	InviteRefused                     // the code is none, or spent
-	InviteUnchecked                   // nobody could say, or the visitor has tried too often
+	InviteUnchecked                   // nobody could say
+	InviteLimited                     // too many wrong codes came from the visitor's address
 	InviteForgetful                   // the browser keeps no cookies, so the code was not spent
 )
 
@@ -28,7 +29,7 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation) []byte 
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
 	note, described := "", ""
-	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
+	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
 		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
 	}
 	return appendNotice(dst, v, w.Invitation, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+

@@ -85,8 +85,8 @@ func readInvitation(text, secret string) (i invitation, err error) {
 // invited exchanges an enqueue token for a ticket, with which the visitor comes again, and answers with false. It lets all others through
 // to the room, which asks for an invitation (see [Event.Bridged]), and so everybody whose ticket was made for one.
 func (b *Bridge) invited(e *Event, room *anteroom.Room, live Live, w http.ResponseWriter, r *http.Request) bool {
-	q, now := r.URL.Query(), time.Now()
-	if !q.Has(invitationParameter) || live.Settings().Suspended || !live.Settings().InviteOnly {
+	q, now, in := r.URL.Query(), time.Now(), live.Settings()
+	if !q.Has(invitationParameter) || !in.InviteOnly || in.Suspended || in.Draining || in.QueueingMethod == anteroom.Passthrough || in.QueueingMethod == anteroom.Reject {
 		return true
 	}
 	bridged := e.Bridged(*room)

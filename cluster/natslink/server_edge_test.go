@@ -45,6 +45,12 @@ func TestAnEdgeWritesNothingOfTheCores(t *testing.T) {
 	}
 	put(t, edge, "acme/certificate", "of the edge")
 	put(t, edge.Site(), "members.edge", "of the edge")
+	if _, err := edge.Lease(t.Context(), "invites.batch.code", []byte("{}"), 0, time.Minute); err != nil {
+		t.Errorf("the use of an invite code: %v", err)
+	}
+	if _, err := edge.Lease(t.Context(), "invites.batch.code", []byte("{}"), 0, time.Minute); !errors.Is(err, cluster.ErrRevision) {
+		t.Errorf("another use of it: %v", err)
+	}
 	heard := make(chan string, 1)
 	stop, err := core.Subscribe("coordinator.00", func(m cluster.Message) { heard <- string(m.Data); m.Reply([]byte("answer")) })
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/cluster/natslink"
+	"github.com/anteroom/anteroom/invite"
 )
 
 // crowded returns a backup with n rooms, which is the quick way to have them.
@@ -164,4 +166,36 @@ func benchFollow(b *testing.B, rooms int, links []cluster.Link) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/p50")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms/p99")
+}
+
+// BenchmarkRedeem takes uses of invite codes, each by another visitor: of codes with one use, and all of the same code.
+func BenchmarkRedeem(b *testing.B) {
+	for name, spec := range map[string]InviteSpec{"each its code": {Count: MaxInviteCodes}, "one code": {Count: 1, Uses: MaxInviteUses}} {
+		b.Run(name, func(b *testing.B) {
+			link, err := natslink.Open(natslink.Config{Dir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer link.Close()
+			m := open(b, Config{Link: link})
+			zone := must[anteroom.Zone](b)(m.CreateZone(b.Context(), root, "example.com"))
+			room := must[anteroom.Room](b)(m.CreateRoom(b.Context(), root, zone.ID, shop("sale")))
+			_, codes, err := m.CreateInvites(b.Context(), root, zone.ID, room.ID, spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var n atomic.Int64
+			b.SetParallelism(50)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := n.Add(1)
+					h, _ := invite.Read(codes[int(i)%len(codes)])
+					if err := m.Redeem(b.Context(), room.ID, "", h, anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16)}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
 }

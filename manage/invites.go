@@ -242,7 +242,14 @@ func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event antero
 		if i.Room != room || i.Event != "" && i.Event != event || over(i.ExpiresOn, now) || !b.has(code) {
 			continue
 		}
+		turn := m.redeeming[int(code[0])%len(m.redeeming)]
+		select {
+		case turn <- struct{}{}:
+		case <-ctx.Done():
+			return unavailable(ctx.Err())
+		}
 		err := invite.Spend(ctx, m.cfg.Link, invite.Use{Key: spentPrefix(i.ID) + hex.EncodeToString(code[:]), Most: i.Uses, Until: i.ExpiresOn, By: hex.EncodeToString(visitor[:]), Now: now})
+		<-turn
 		if errors.Is(err, invite.ErrSpent) {
 			return anteroom.Errorf(anteroom.Denied, "the invite code was used")
 		}

@@ -162,6 +162,9 @@ type Manager struct {
 	fails   failures
 	used    lastUses
 	lent    lent
+	// redeeming has room for one in each: visitors who enter one code at the same moment take turns here, and only those at
+	// other nodes are in each other's way.
+	redeeming [64]chan struct{}
 
 	// changing has room for one: the goroutine that puts something in may change what follows.
 	changing chan struct{}
@@ -184,6 +187,9 @@ func Open(ctx context.Context, cfg Config) (*Manager, error) {
 		return nil, errors.New("manage: Config.Link is missing")
 	}
 	m := &Manager{cfg: cfg, log: cfg.Log, changing: make(chan struct{}, 1), alone: cfg.Link.Health().Alone, spares: map[string]spare{}}
+	for i := range m.redeeming {
+		m.redeeming[i] = make(chan struct{}, 1)
+	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 		{"LargestAndTooLarge", largestAndTooLarge},
 		{"SlicesAreNotShared", slicesAreNotShared},
 		{"OneOfManyUpdatesWins", oneOfManyUpdatesWins},
+		{"ReadWhileItChanges", readWhileItChanges},
 		{"ReplayInOrder", replayInOrder},
 		{"ReplayStopsAtAnError", replayStopsAtAnError},
 		{"ReplayMayUseTheLink", replayMayUseTheLink},
@@ -268,6 +269,34 @@ func slicesAreNotShared(t *testing.T, l opened) {
 	if got := replayed(t, l); !slices.Equal(got, []string{"value"}) {
 		t.Errorf("journal %q", got)
 	}
+}
+
+func readWhileItChanges(t *testing.T, l opened) {
+	rev := put(t, l, "a", "first")
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if e, err := l.Get(t.Context(), "a"); err != nil || len(e.Value) == 0 {
+					t.Errorf("while it changes: %q, %v", e.Value, err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		var err error
+		rev, err = l.Update(t.Context(), "a", fmt.Append(nil, i), rev)
+		must(t, err)
+	}
+	close(done)
+	readers.Wait()
 }
 
 func oneOfManyUpdatesWins(t *testing.T, l opened) {

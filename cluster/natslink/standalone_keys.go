@@ -121,6 +121,13 @@ func (l *link) Get(ctx context.Context, key string) (cluster.Entry, error) {
 			if l.revision(key) != revision {
 				continue // it was changed in between
 			}
+			// A write under way may have replaced the record and not told yet: the next writer knows.
+			if err := l.write(ctx, func(context.Context) error { return nil }); err != nil {
+				return cluster.Entry{}, err
+			}
+			if l.revision(key) != revision {
+				continue
+			}
 			return cluster.Entry{}, &cluster.DamagedError{What: "key " + key, Err: err}
 		}
 		if err != nil {

@@ -60,9 +60,10 @@ func asksInvited(r *anteroom.Room) bool {
 }
 
 // isUninvited reports whether the visitor waits for want of an invitation. A ticket that was worth nothing any more has got another
-// id, which no invitation was for.
+// id, which no invitation was for. Who is given no ticket at all waits for something else: for a queue that is full, or for a site that
+// has lost its memory and has yet to find the session.
 func (r *room) isUninvited(d *anteroom.Decision) bool {
-	return r.invited && d.Verdict == anteroom.Wait && d.InForce != nil && d.InForce.InviteOnly && d.InForce.QueueingMethod != anteroom.Passthrough &&
+	return r.invited && !d.Ticket.ID.IsZero() && d.Verdict == anteroom.Wait && d.InForce != nil && d.InForce.InviteOnly && d.InForce.QueueingMethod != anteroom.Passthrough &&
 		d.InForce.QueueingMethod != anteroom.Reject && !r.mark.Has(d.Ticket.ID)
 }
 

@@ -325,6 +325,19 @@ func TestCodesOutliveADrain(t *testing.T) {
 	}
 }
 
+// A decision without a ticket says nothing of invitations: its visitor gets the waiting page, which comes back.
+func TestAnAnswerWithoutATicketAsksForNoCode(t *testing.T) {
+	r := room{Room: &anteroom.Room{}, invited: true}
+	d := anteroom.Decision{Verdict: anteroom.Wait, Ticket: anteroom.Ticket{ID: anteroom.ID{1}}, InForce: &anteroom.InForce{Settings: anteroom.Settings{InviteOnly: true}}}
+	if !r.isUninvited(&d) {
+		t.Error("a ticket for no invitation")
+	}
+	d.Ticket = anteroom.Ticket{}
+	if r.isUninvited(&d) {
+		t.Error("no ticket")
+	}
+}
+
 // A program gets a status instead of the page.
 func TestUninvitedPrograms(t *testing.T) {
 	inPresale(t, func(r *anteroom.Room) { r.JSONResponse = true }, func(p presale) {

@@ -31,6 +31,7 @@ room has it. Rooms of the configuration file can be paused, drained, reset and s
 file can change their settings.`
 	cmd.Example = `  anteroom room create example.com/checkout --host shop.example.com --path /checkout \
       --total-active-users 500 --new-users-per-minute 300
+  anteroom room set checkout --queue-all
   anteroom room find checkout 3f9a1-c07be`
 	r := remoteFlags(cmd)
 	cmd.AddCommand(roomList(r), inviteCommand(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomFind(r), roomRevoke(r))
@@ -197,7 +198,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || s.flag == "first-request-list" || s.flag == "turn-countdown" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || s.flag == "first-request-list" || s.flag == "turn-countdown" || s.flag == "route-suffixes" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}

@@ -2,6 +2,7 @@ package manage
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -98,7 +99,15 @@ func (m *Manager) Cluster(ctx context.Context, by Caller) (ClusterStatus, error)
 	if m.cfg.Cluster == nil {
 		return ClusterStatus{}, anteroom.Errorf(anteroom.Unavailable, "this process serves no rooms")
 	}
-	return m.cfg.Cluster(ctx)
+	st, err := m.cfg.Cluster(ctx)
+	if err != nil {
+		return st, err
+	}
+	st.Findings = append(st.Findings, m.soon(ctx, by)...)
+	slices.SortStableFunc(st.Findings, func(a, b ClusterFinding) int {
+		return slices.Index(checkResults, b.Severity) - slices.Index(checkResults, a.Severity)
+	})
+	return st, nil
 }
 
 // Sites changes what a cluster consists of. Each method calls sure once nothing speaks against the change, and makes none

@@ -59,6 +59,8 @@ type Config struct {
 	Webhooks Webhooks
 	// Cluster returns the state of the cluster; nil means that this process serves no rooms.
 	Cluster func(ctx context.Context) (ClusterStatus, error)
+	// Machine returns what this process knows of its clock and certificates; nil means that it serves no rooms.
+	Machine func() Machine
 	// Configuration returns what the process was started or last reloaded with; nil means nothing.
 	Configuration func() Configuration
 	// Origins tells what this process knows of the origins; nil means that it forwards nothing.

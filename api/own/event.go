@@ -11,6 +11,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
 )
 
 // shownRepeat is when an event happens again; nil when it does not.
@@ -32,6 +33,11 @@ func (f *face) event(r *api.Request) (anteroom.Event, error) {
 		}
 	}
 	return anteroom.Event{}, api.NotFound()
+}
+
+// getChecklist checks what an event needs.
+func (f *face) getChecklist(r *api.Request) (manage.Checklist, error) {
+	return f.manage.Checklist(r.Context(), r.By, zoneID(r), roomID(r), eventID(r))
 }
 
 func (f *face) getRepeat(r *api.Request) (*schema.Repeat, error) {

@@ -163,6 +163,7 @@ func newWorld(t *testing.T) *world {
 					{Kind: "pass", Zone: "shop.example.com", Name: "cdn", LastSeen: w.now, Requests: 100, FreshShare: 0.02, LateShare: 0.9, OverShare: 0.08}},
 				Sites: []manage.ClusterSite{{Site: "local"}}, Findings: []manage.ClusterFinding{{Severity: "note"}}}, nil
 		},
+		Machine:  func() manage.Machine { return manage.Machine{Clock: manage.ClockSynced} },
 		FileName: "anteroom.yaml", FileRooms: []anteroom.Room{{Name: "fixed", Routes: []anteroom.Route{{Host: "fixed.example.org"}}, Settings: anteroom.Settings{TotalActiveUsers: 1, NewUsersPerMinute: 1}}}})
 	if err != nil {
 		t.Fatal(err)

@@ -77,6 +77,11 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("removed: %d", *held.Remaining)
 	}
 
+	var list manage.Checklist
+	if w.ok("GET", event+"/checklist", "", &list); list.Result != manage.CheckWarning || len(list.Checks) != 8 {
+		t.Errorf("the checklist: %+v", list)
+	}
+	w.refused(adminToken, "GET", room+"/events/00000000000000000000000000000000/checklist", "", 404, "not found")
 	w.ok("GET", event+"/repeat", "", nil)
 	w.ok("PUT", event+"/repeat", `{"every":"week","times":10,"time_zone":"Europe/Berlin"}`, nil)
 	w.ok("GET", event+"/repeat", "", nil)

@@ -91,6 +91,8 @@ func (f *face) operations() [][]operation {
 			op("GET", event+"/report", "getEventReport", "Show what happened in an occurrence of an event, including its prequeue", writes[report.Report](f.eventReport, reports...),
 				parameter{name: "number", is: "integer", max: 1<<20 - 1, doc: "Number of the occurrence, from 0; the latest that has begun by default."}, format, zoned)),
 		tagged("events",
+			op("GET", event+"/checklist", "getChecklist", "Check what an event needs before it begins", gives(f.getChecklist)).
+				noted("Limits, waiting page, webhooks, challenge, clock, certificates and the doctor's findings, as the node that answers sees them. The doctor reports the same for the events of the next seven days."),
 			op("GET", event+"/repeat", "getRepeat", "Show when an event happens again", gives(f.getRepeat)),
 			op("PUT", event+"/repeat", "putRepeat", "Set when an event happens again", takes(f.putRepeat)),
 			op("DELETE", event+"/repeat", "deleteRepeat", "Let an event happen only once", gives(f.deleteRepeat)),

@@ -265,8 +265,8 @@ func doctorCommand() *cobra.Command {
 		Short: "Find problems in a running installation",
 		Long: `Find problems in a running installation: clocks that differ, cores that are down or do not reach
 each other, versions that do not work together, two sites with the same name, roles that no node
-holds, stores that do not answer, rooms for hosts that no proxied site names. The exit code is 1 if
-any finding is an error.
+holds, stores that do not answer, rooms for hosts that no proxied site names, and what anteroom event
+checklist finds about the events of the next seven days. The exit code is 1 if any finding is an error.
 
 With --url, look at a room from outside instead, without a token: whether it is in front, whether an
 edge verifies passes, whether forged headers or a cache get in the way, and with --origin whether the

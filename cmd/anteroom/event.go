@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api/client"
 	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/manage"
 )
 
 func eventCommand() *cobra.Command {
@@ -23,9 +25,10 @@ func eventCommand() *cobra.Command {
       --start 2026-11-27T10:00:00Z --end 2026-11-27T12:00:00Z --shuffle
   anteroom event create example.com/checkout early --start "2026-11-27 10:00" --end "2026-11-27 12:00" --tz Europe/Berlin
   anteroom event repeat example.com/checkout drop --every week --times 10
+  anteroom event checklist example.com/checkout drop
   anteroom event shuffle example.com/checkout drop --out shuffle`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(eventList(r), eventGet(r), eventCreate(r), eventSet(r), eventDelete(r), eventRepeat(r), eventShuffle(r))
+	cmd.AddCommand(eventList(r), eventGet(r), eventCreate(r), eventSet(r), eventDelete(r), eventRepeat(r), eventChecklist(r), eventShuffle(r))
 	return cmd
 }
 
@@ -251,6 +254,41 @@ func eventRepeat(r *remote) *cobra.Command {
 		_, err := fmt.Fprintf(w, "Event %s repeats %s, in the time zone %s.\n", shown(e.Name), shown(text), shown(got.TimeZone))
 		return err
 	})
+}
+
+// errNotReady ends checklist when something keeps the event from happening as planned: it was printed.
+var errNotReady = errors.New("the event is not ready, see above")
+
+func eventChecklist(r *remote) *cobra.Command {
+	var result string
+	cmd := onEvent(r, &cobra.Command{Use: "checklist ROOM EVENT", Short: "Check what an event needs before it begins",
+		Long: `Check what an event needs before it begins: limits that the application has carried before, a page that
+names the site, a webhook that arrives, a challenge, a clock in sync, certificates that are valid to
+the end, and what anteroom doctor finds. The exit code is 1 if any result is an error.`},
+		func(ctx context.Context, c *client.Client, rm room, e event) (list manage.Checklist, err error) {
+			err = c.Do(ctx, http.MethodGet, e.of(ours, rm)+"/checklist", nil, nil, &list)
+			result = list.Result
+			return list, err
+		}, func(w io.Writer, _ room, _ event, list manage.Checklist) error {
+			for _, one := range list.Checks {
+				fmt.Fprintf(w, "%-8s %-13s %s\n", shown(one.Result), shown(one.Check), shown(one.What))
+				if one.Fix == "" {
+					continue
+				}
+				if _, err := fmt.Fprintf(w, "  where: %s\n  why: %s\n  fix: %s\n", shown(one.Where), shown(one.Why), shown(one.Fix)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run(cmd, args); err != nil || result != manage.CheckError {
+			return err
+		}
+		return errNotReady
+	}
+	return cmd
 }
 
 func eventShuffle(r *remote) *cobra.Command {

@@ -109,3 +109,41 @@ func TestDashboardScheduleTheFlashSale(t *testing.T) {
 	d.says("opening runs until")
 	d.becomes(5*time.Second, `[...document.querySelectorAll('tbody tr')].find(r => r.innerText.includes('opening')).querySelector('.live-dot')`)
 }
+
+// The page of an event says what it lacks, with where to go; what was mended is gone when the operator looks again.
+func TestDashboardChecklist(t *testing.T) {
+	t.Parallel()
+	o := startOffice(t)
+	id := o.newRoom(fields{"name": "checkout", "page_site_name": "Example"})
+	start := time.Now().Add(48 * time.Hour).Truncate(time.Hour)
+	var event struct{ ID string }
+	o.good("POST", o.under("/"+id+"/events"), fields{"name": "flash-sale", "event_start_time": start.Format(time.RFC3339), "event_end_time": start.Add(time.Hour).Format(time.RFC3339), "suspended": true}.String(), &event)
+	d := sitDown(t, o, operatorToken)
+	d.goes(toRoom("checkout", "events") + "?event=" + event.ID)
+	d.says("flash-sale of room shop.example/checkout is suspended")
+	row := func(name string) string {
+		return eval[string](d.tab, fmt.Sprintf(`[...document.querySelectorAll('table tbody tr')].find(r => r.cells[0].innerText == %q)?.innerText.replace(/[^\x20-\x7e\s]/g, '').replace(/\s+/g, ' ') ?? 'none'`, name))
+	}
+	for name, want := range map[string]string{
+		"Event":        "Event Error event flash-sale of room shop.example/checkout is suspended It has no effect. Fix: Resume the event.",
+		"Limits":       "Limits Warning event flash-sale of room shop.example/checkout admits up to 200 new users per minute and 200 active users; the most in the last 90 days was 0 and 0",
+		"Waiting page": "Waiting page OK event flash-sale of room shop.example/checkout shows the built-in page with your name or logo",
+		"Webhook":      "Webhook Warning no webhook is told of room shop.example/checkout",
+		"Challenge":    "Challenge Warning no provider of challenges is configured",
+		"Certificate":  "Certificate Not known the certificate of shop.example is not known",
+	} {
+		if got := row(name); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if href := eval[string](d.tab, `[...document.querySelectorAll('table a')].find(a => a.innerText == 'Limits').getAttribute('href')`); !strings.HasSuffix(href, "/settings") {
+		t.Errorf("limits lead to %s", href)
+	}
+	o.good("PATCH", o.under("/"+id+"/events/"+event.ID), `{"suspended":false}`, nil)
+	o.change(id, fields{"protect": true})
+	d.presses("Check again")
+	d.says("flash-sale of room shop.example/checkout is planned for")
+	if got := row("Limits"); !strings.HasPrefix(got, "Limits OK") {
+		t.Errorf("with protect: %q", got)
+	}
+}

@@ -31,15 +31,16 @@ func TestDashboardPagesAreAccessibleAndQuiet(t *testing.T) {
 	id := busyRoom(t, o, 7)
 	o.good("POST", o.under("/"+id+"/rules"), `{"action":"bypass_waiting_room","expression":"starts_with(http.request.uri.path, \"/health/\")","description":"monitoring","enabled":true}`, nil)
 	start := time.Now().UTC().Add(24 * time.Hour)
+	var event struct{ ID string }
 	o.good("POST", o.under("/"+id+"/events"), fields{"name": "flash-sale", "event_start_time": start.Format(time.RFC3339), "event_end_time": start.Add(time.Hour).Format(time.RFC3339),
-		"prequeue_start_time": start.Add(-30 * time.Minute).Format(time.RFC3339), "shuffle_at_event_start": true}.String(), nil)
+		"prequeue_start_time": start.Add(-30 * time.Minute).Format(time.RFC3339), "shuffle_at_event_start": true}.String(), &event)
 	o.good("POST", "/anteroom/v1/tokens", `{"name":"colleague","grants":[{"permission":"read"}]}`, nil)
 	d := sitDown(t, o, operatorToken)
 	pages := d.pages()
 	if len(pages) < 14 {
 		t.Errorf("the navigation leads to %q only", pages)
 	}
-	pages = append(pages, toRoom("checkout", "events?event=new"), toRoom("checkout", "rules?rule=new"))
+	pages = append(pages, toRoom("checkout", "events?event=new"), toRoom("checkout", "events?event="+event.ID), toRoom("checkout", "rules?rule=new"))
 	for _, page := range pages {
 		d.screen(1280, 900, "light")
 		d.goes(page)

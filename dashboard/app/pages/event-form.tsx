@@ -5,6 +5,7 @@ import { shownZone } from '../core/kept'
 import type { Room } from '../core/live'
 import { publishedPath } from '../core/room'
 import { Button, Card, Choice, curl, Dialog, done, Named, Names, Note, SelectField, NumberField, Snippet, tell, TextField, Toggle } from '../ui'
+import { Checklist } from './checklist'
 import { Input } from './inputs'
 import { inWords, same } from './model/diff'
 import { bodyOf, faults as wrongs, fromLocal, gathering, gathers, labelOf, lasting, presets, sideBySide, startingAt, toLocal, rampText, readRamp } from './model/event'
@@ -76,6 +77,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
           {!fixed && <Button kind="main" type="submit" disabled={!changed}>Review and {before ? 'save' : 'schedule'}</Button>}
         </div>
       </div>
+      {before && <Checklist room={room} event={before.id} />}
       <Card title={before ? `Event ${before.name}` : 'New event'} lead={`Times are in the time zone ${shownZone()} and stored as UTC.`}>
         {!fixed && !before && (
           <>

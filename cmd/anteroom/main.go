@@ -41,9 +41,18 @@ type exitError struct {
 }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	stops := make(chan os.Signal, 1)
+	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-stops:
+		case <-ctx.Done():
+		}
+		signal.Stop(stops) // before anybody hears that the process stops: a second signal ends it at once
+		stop()
+	}()
 	root := rootCommand()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {

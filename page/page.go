@@ -126,7 +126,7 @@ func ContentSecurityPolicy(v View) string {
 }
 
 // RefreshSeconds returns the value of the Refresh header for the page of v, in whole
-// seconds rounded up, as refreshIntervalSeconds in the JSON; 0 means no header. A preview
+// seconds rounded up: refreshIntervalSeconds in the JSON, less what a visitor comes early; 0 means no header. A preview
 // has none, though it says the interval.
 func RefreshSeconds(v View) int {
 	if v.Paused || v.Preview {

@@ -80,6 +80,7 @@ func (r *far) admitNow(ctx context.Context, n int) (int, error) {
 func (r *far) begin()                                                            {}
 func (r *far) restart() func(context.Context) error                              { return nil }
 func (r *far) apply(anteroom.Time, time.Time)                                    {}
+func (r *far) recorded(anteroom.Time) bool                                       { return true }
 func (r *far) record()                                                           {}
 func (r *far) onRecord(_ context.Context, d anteroom.Decision) anteroom.Decision { return d }
 

@@ -200,11 +200,13 @@ func (r *near) ticked(now anteroom.Time) {
 
 func (r *near) idle() bool { return r.single.Idle() && !r.unkept }
 
+func (r *near) recorded(began anteroom.Time) bool { return r.of.journal.recorded(began) }
+
 // onRecord returns a decision that admits a visitor once the session is recorded. If nothing can be written, it is the
 // waiting page: without a record, a crash would give the same seat to another visitor. The session stays the visitor's,
 // and the next request finds it.
 func (r *near) onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decision {
-	if r.of.journal.recorded(d.Ticket.AcceptedAt) {
+	if r.recorded(d.Ticket.AcceptedAt) {
 		return d
 	}
 	r.mu.Lock()

@@ -68,6 +68,8 @@ type decider interface {
 	ticked(now anteroom.Time)
 	idle() bool
 
+	// recorded reports whether a crash can no longer undo a session that began at that time.
+	recorded(began anteroom.Time) bool
 	// onRecord returns a decision that admits a visitor once a crash cannot undo it.
 	onRecord(ctx context.Context, d anteroom.Decision) anteroom.Decision
 	status() anteroom.Status

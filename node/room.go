@@ -156,7 +156,10 @@ func (r *Room) decide(ctx context.Context, v anteroom.Visit) (d anteroom.Decisio
 	if held == 0 && d.Reason == anteroom.ReasonSession { // the common path: nothing else came of it
 		r.mu.Unlock()
 		// Another request of the same visitor may have started the session, and its record not be written yet.
-		return r.decider.onRecord(ctx, d), true
+		if !r.decider.recorded(d.Ticket.AcceptedAt) { // asked first: a decision is large to pass on
+			d = r.decider.onRecord(ctx, d)
+		}
+		return d, true
 	}
 	if restart := r.decider.restart(); restart != nil {
 		r.mu.Unlock()

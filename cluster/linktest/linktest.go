@@ -300,25 +300,5 @@ func readWhileItChanges(t *testing.T, l opened) {
 }
 
 func oneOfManyUpdatesWins(t *testing.T, l opened) {
-	const writers, rounds = 8, 10
-	rev := uint64(0)
-	for range rounds {
-		var wg sync.WaitGroup
-		won := make(chan uint64, writers)
-		for w := range writers {
-			wg.Go(func() {
-				r, err := l.Update(t.Context(), "a", fmt.Append(nil, w), rev)
-				if err == nil {
-					won <- r
-				} else if !errors.Is(err, cluster.ErrRevision) {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if len(won) != 1 {
-			t.Fatalf("%d of %d updates of the same revision succeeded", len(won), writers)
-		}
-		rev = <-won
-	}
+	oneWins(t, slices.Repeat([]cluster.Space{l}, 8))
 }

@@ -149,7 +149,7 @@ func apart(t *testing.T, one, two cluster.Link, key string) {
 // oneWins has many update one key at once.
 func oneWins(t *testing.T, spaces []cluster.Space) {
 	rev := uint64(0)
-	for range 5 {
+	for range 10 {
 		var wg sync.WaitGroup
 		won := make(chan uint64, len(spaces))
 		var unsure sync.Map // the values of writes of which nobody knows whether they were done: the store was too slow to say

@@ -547,10 +547,10 @@ func (j *joined) shrink(ctx context.Context) error {
 	if len(last) == 0 {
 		return errors.New("cluster: this core is the only one of its site already")
 	}
-	if err := a.takeCopies(ctx, a.site); err != nil {
+	if err := a.takeCopies(ctx, a.site, last[0].Node); err != nil {
 		return err
 	}
-	if err := a.takeCopies(ctx, a.shared); err != nil {
+	if err := a.takeCopies(ctx, a.shared, last[0].Node); err != nil {
 		return err
 	}
 	s.changing.Lock()
@@ -581,9 +581,10 @@ func (j *joined) shrink(ctx context.Context) error {
 	return a.ready(life)
 }
 
-// takeCopies makes this core keep the only copy of each stream of an account.
-func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn) error {
-	server := a.siteOf() + "." + a.cfg.Node
+// takeCopies makes this core keep the only copy of each stream of an account, of those that the last other core has too. A core that
+// was removed before is not waited for: when the leader changes at that moment, NATS counts it as a copy that never catches up.
+func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn, last string) error {
+	server, other := a.siteOf()+"."+a.cfg.Node, a.siteOf()+"."+last
 	js, err := newJetStream(nc, "")
 	if err != nil {
 		return err
@@ -596,7 +597,7 @@ func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn) error {
 			}
 			continue
 		}
-		rest := 0
+		var rest []StreamFacts
 		for _, s := range streams {
 			switch {
 			case s.Leader == server && s.Copies == 1 && len(s.Replicas) == 0:
@@ -604,7 +605,9 @@ func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn) error {
 			case s.Leader == "":
 			case s.Leader != server:
 				err = askFor(ctx, nc, "$JS.API.STREAM.LEADER.STEPDOWN."+s.Name, map[string]any{"placement": map[string]string{"preferred": server}}, nil)
-			case s.Copies > 1 && slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool { return !r.Current && !r.Offline }):
+			case s.Copies > 1 && slices.ContainsFunc(s.Replicas, func(r ReplicaFacts) bool {
+				return r.Server == other && !r.Current && !r.Offline
+			}):
 			case s.Copies > 1:
 				var there jetstream.Stream
 				if there, err = js.Stream(ctx, s.Name); err == nil {
@@ -616,13 +619,15 @@ func (a *attachment) takeCopies(ctx context.Context, nc *nats.Conn) error {
 			if err != nil {
 				a.cfg.Log.Debug("the only copy of a stream is not here yet", "stream", s.Name, "error", err)
 			}
-			rest++
+			rest = append(rest, s)
 		}
-		if rest == 0 {
+		if len(rest) == 0 {
 			return nil
 		}
 		if !pause(ctx, minBackoff) {
-			return fmt.Errorf("%w: %d streams are not here alone yet: %w", cluster.ErrUnavailable, rest, ctx.Err())
+			s := rest[0]
+			return fmt.Errorf("%w: %d streams are not here alone yet; %s has its leader at %q, %d copies, the others %+v: %w",
+				cluster.ErrUnavailable, len(rest), s.Name, s.Leader, s.Copies, s.Replicas, ctx.Err())
 		}
 	}
 }

@@ -1,3 +1,5 @@
+//go:build kubernetes
+
 package deploy
 
 import (
@@ -153,7 +155,7 @@ func TestManifestsAreRendered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = append([]byte("# Made from chart/ with its defaults by: go -C release/deploy test -update\n"), got...)
+	got = append([]byte("# Made from chart/ with its defaults by: go -C release/deploy test -tags kubernetes -update\n"), got...)
 	if *update {
 		if err := os.WriteFile(manifests, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -161,7 +163,7 @@ func TestManifestsAreRendered(t *testing.T) {
 	}
 	want, err := os.ReadFile(manifests)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s lags behind the chart; go -C release/deploy test -update rewrites it (%v)", manifests, err)
+		t.Errorf("%s lags behind the chart; go -C release/deploy test -tags kubernetes -update rewrites it (%v)", manifests, err)
 	}
 }
 
@@ -371,16 +373,4 @@ func TestAnteroomTakesTheConfiguration(t *testing.T) {
 			}
 		}
 	}
-}
-
-// build makes Anteroom in a folder.
-func build(t *testing.T, dir string) (binary string) {
-	t.Helper()
-	binary = filepath.Join(dir, "anteroom")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/anteroom")
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return binary
 }

@@ -180,3 +180,15 @@ func freeAddress(t *testing.T) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// build makes Anteroom in a folder.
+func build(t *testing.T, dir string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(dir, "anteroom")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/anteroom")
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}

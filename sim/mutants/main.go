@@ -3,7 +3,7 @@
 //
 // Each mutant of mutants.txt is built with "go build -overlay", so that nothing in the tree changes,
 // and runs the worlds that the list names for it. The command fails when the code without a
-// defect breaks a promise in one of these worlds, when a mutant survives all of its worlds, or when
+// defect breaks a promise in the world that killed a mutant, when a mutant survives all of its worlds, or when
 // a mutant does not fit the code any more.
 package main
 
@@ -128,14 +128,14 @@ func gate(ctx context.Context, only, in string, jobs int, all bool) error {
 	}
 	defer os.RemoveAll(dir)
 	g := &gater{root: root, dir: dir, jobs: jobs, all: all && searching}
-	if !searching {
-		if err := g.sound(ctx, list); err != nil {
-			return err
-		}
-	}
-	survived, err := g.kill(ctx, list)
+	survived, killers, err := g.kill(ctx, list)
 	if err != nil {
 		return err
+	}
+	if !searching {
+		if err := g.sound(ctx, killers); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("%d of %d mutants killed in %v\n", len(list)-len(survived), len(list), time.Since(began).Round(time.Second))
 	if len(survived) > 0 && !searching {
@@ -151,22 +151,13 @@ type gater struct {
 	all       bool // run all worlds, and show each that kills
 }
 
-// sound holds the code without a defect to the worlds of all mutants.
-func (g *gater) sound(ctx context.Context, list []mutant) error {
+// sound holds the code without a defect to the worlds that killed a mutant.
+func (g *gater) sound(ctx context.Context, worlds []worldID) error {
 	began := time.Now()
 	binary, err := g.build(ctx, "sound", nil)
 	if err != nil {
 		return err
 	}
-	var worlds []worldID
-	for _, m := range list {
-		for _, w := range m.worlds {
-			if !slices.Contains(worlds, w) {
-				worlds = append(worlds, w)
-			}
-		}
-	}
-	fmt.Printf("%d mutants, %d worlds; first the code as it is\n", len(list), len(worlds))
 	err = each(worlds, g.jobs, func(_ int, w worldID) error {
 		found, err := g.runs(ctx, binary, []worldID{w})
 		switch {
@@ -178,14 +169,14 @@ func (g *gater) sound(ctx context.Context, list []mutant) error {
 		return nil
 	})
 	if err == nil {
-		fmt.Printf("  keeps every promise in these worlds (%v)\n", time.Since(began).Round(time.Second))
+		fmt.Printf("the code as it is keeps every promise in the %d worlds that killed (%v)\n", len(worlds), time.Since(began).Round(time.Second))
 	}
 	return err
 }
 
-// kill runs every mutant and returns the names of those that no world notices. It shows each as
-// soon as it is done.
-func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, err error) {
+// kill runs every mutant and returns the names of those that no world notices, and the worlds that killed the others, each once. It shows
+// each mutant as soon as it is done.
+func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, killers []worldID, err error) {
 	widest := 0
 	for _, m := range list {
 		widest = max(widest, len(m.name))
@@ -215,7 +206,12 @@ func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, err
 			fmt.Printf("%3d/%-3d   %-*s  %-8s %-14s %4.1fs  %s\n", done, len(list), widest, m.name, check, world, took.Seconds(), why)
 		}
 		killed := false
-		for _, v := range found {
+		by := func(i int) {
+			if killed = true; !slices.Contains(killers, m.worlds[i]) {
+				killers = append(killers, m.worlds[i])
+			}
+		}
+		for i, v := range found {
 			if len(v.Broken) == 0 {
 				continue
 			}
@@ -224,7 +220,7 @@ func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, err
 				took = v.Took
 			}
 			row(v.Broken[0].Check, v.World, took, v.Broken[0].First)
-			if killed = true; !g.all {
+			if by(i); !g.all {
 				break
 			}
 		}
@@ -233,8 +229,9 @@ func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, err
 			if !errors.As(crash, &c) {
 				return crash
 			}
-			row("panic", m.worlds[min(len(found), len(m.worlds)-1)].String(), time.Since(began), c.Error())
-			killed = true
+			last := min(len(found), len(m.worlds)-1)
+			row("panic", m.worlds[last].String(), time.Since(began), c.Error())
+			by(last)
 		}
 		if !killed {
 			row("SURVIVED", "-", time.Since(began), m.breaks)
@@ -242,7 +239,7 @@ func (g *gater) kill(ctx context.Context, list []mutant) (survived []string, err
 		}
 		return nil
 	})
-	return survived, err
+	return survived, killers, err
 }
 
 // each calls fn for every element, several at a time, and returns the first error.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -101,7 +102,7 @@ func (f *feed) moved() {
 }
 
 // told notes how far the hub is. An announcement may have been under way for a while, so
-// it takes three that are behind what the copy had before to say that the hub lost something.
+// it takes two in a row that are behind what the copy had before to say that the hub lost something.
 func (f *feed) told(store string, target uint64) {
 	pos, _ := f.copy.position()
 	f.mu.Lock()
@@ -111,7 +112,7 @@ func (f *feed) told(store string, target uint64) {
 		f.older++
 	}
 	f.before = pos
-	last := pos
+	last := uint64(math.MaxUint64) // not pos, which the copy has passed by the time it is compared
 	if f.older > 1 {
 		last = target
 	}

@@ -160,6 +160,9 @@ func heap() uint64 {
 // TestFloods: requests without cookies take no more seats than their networks may, and everybody who comes back is admitted within
 // two seconds while seats are free.
 func TestFloods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for name, c := range map[string]struct {
 		perSecond, addresses int
 		most                 int // of 300 sessions a minute and 100 at a time
@@ -352,6 +355,9 @@ func TestCookielessFlood(t *testing.T) {
 // TestQueueStuffing is T18: programs that confirm their places and then stop are gone as soon
 // as everybody else who stops would be.
 func TestQueueStuffing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const bots = 5_000
 	inBooth(t, nil, func(b booth) {
 		stuffed := make([]*guest, bots)

@@ -13,6 +13,9 @@ import (
 // A form that was sent from a page of the same site is on the waiting page, so that the browser can send
 // it again. That of a foreign site never is: the origin would take it for its own.
 func TestWhichFormsTheWaitingPageKeeps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const kept = `<input type="hidden" name="product" value="mug &amp; cup"><input type="hidden" name="n" value="2">`
 	own := "http://" + testHost
 	for _, c := range []struct {

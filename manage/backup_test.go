@@ -127,6 +127,9 @@ func TestBackupAndRestore(t *testing.T) {
 // TestDamagedBackup changes bytes of a backup and cuts it at many lengths: it is refused and
 // nothing has changed.
 func TestDamagedBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	m := open(t, Config{FirstToken: envToken})
 	small := open(t, Config{FirstToken: envToken})

@@ -215,6 +215,9 @@ func TestWhatIsStoredCanBeRead(t *testing.T) {
 
 // TestABackupThatUnpacksToMuch is refused where it begins to be too much, not at its end.
 func TestABackupThatUnpacksToMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	m := open(t, Config{FirstToken: envToken})
 	large := strings.Repeat("a", anteroom.MaxTemplateBytes+1)

@@ -398,6 +398,9 @@ func TestDoorsThatRefuse(t *testing.T) {
 // TestDamagedDocuments: whatever is not what was written is refused at the start, by its key,
 // with the way back.
 func TestDamagedDocuments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	ctx := t.Context()
 	keys := must[[]string](t)(furnishedLink(t).Keys(ctx, keyPrefix))

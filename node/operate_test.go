@@ -114,6 +114,9 @@ func TestFindByReference(t *testing.T) {
 
 // Among many thousands a reference finds its owner, and a caller who has gone ends the search.
 func TestFindAmongMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		room := shop
 		room.QueueAll = true

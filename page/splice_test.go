@@ -38,6 +38,9 @@ func views(f func(name string, v View)) {
 }
 
 func TestGzipIsThePlainPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	before := []byte("kept")
 	views(func(name string, v View) {
 		plain := AppendPage(nil, v, false)
@@ -95,6 +98,9 @@ func TestAnOversizedHoleStaysDecodable(t *testing.T) {
 
 // The first flight of a connection holds about 14 kB; the issue asks for 8.
 func TestPagesAreSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const most = 8 << 10
 	largest, name := 0, ""
 	views(func(n string, v View) {

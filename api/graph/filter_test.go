@@ -133,6 +133,9 @@ func TestFiltersThatAreRefused(t *testing.T) {
 // TestGroupsAreExact compares groups, which are read at the longest resolution that fits, with
 // every minute held against the same filter.
 func TestGroupsAreExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	w := newWorld(t)
 	w.now = at("2026-11-28T00:00:00Z")
 	g := w.graph()

@@ -37,6 +37,9 @@ func TestASchoolJoins(t *testing.T) {
 
 // A network joins as often as it may, whatever it tries. Others do not notice.
 func TestJoinsOfANetworkAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	for name, c := range map[string]struct {
 		from  func(i int) string // one of 40 addresses
 		burst int

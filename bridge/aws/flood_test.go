@@ -10,6 +10,9 @@ import (
 // Visitors who come to a room with free seats are admitted within two or three looks at the serving counter, also while
 // somebody else joins a hundred times a second and claims nothing.
 func TestAFloodOfJoins(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	const (
 		every   = 3 * time.Second // as the sample site looks
 		longest = 3 * time.Minute

@@ -12,6 +12,9 @@ import (
 
 // Ctrl-C ends a run that would take hours, with its own exit code and without output.
 func TestSimulateStops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	plan := "{name: long, length: 168h, limits: {total_active_users: 5000, new_users_per_minute: 5000}, arrivals: [{per_minute: 450}]}"
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {

@@ -100,6 +100,9 @@ func TestWhatOthersWriteIsLeftAlone(t *testing.T) {
 // The store has space for other things, too: the oldest shuffles of all rooms go, and so does
 // what a process that ended while it wrote has left.
 func TestShufflesTakeABoundedSpace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	link := memlink.New()
 	s := New(link, nil)

@@ -64,6 +64,9 @@ func TestTicketsMatureAfterTheNextFullRound(t *testing.T) {
 // inequality bounds how far it may be off: by sqrt(n·ln(2/e)/2) with the probability e. With e = 1e-9, over the 40 numbers of
 // this test, a sound hash fails for one key in 25 million; the key is fixed.
 func TestChancesAreKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	t.Parallel()
 	const n = 20_000
 	off := math.Sqrt(n * math.Log(2/1e-9) / 2)

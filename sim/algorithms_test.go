@@ -31,8 +31,8 @@ var compared = []struct {
 // break the limit or the order. go test ./sim -run TestAlgorithms -v -sim.goals=20 prints
 // the table of docs/simulate.md.
 func TestAlgorithms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
+	if *goalSeeds < 3 {
+		t.Skip("compares medians: -sim.goals=3 or more")
 	}
 	table := []string{"| scenario | algorithm |"}
 	for _, c := range compared {

@@ -91,7 +91,7 @@ func TestDrawnWorldsWithAnOrigin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	for seed := uint64(1); seed <= max(1, 40/fewer); seed++ {
+	for seed := uint64(1); seed <= max(1, 16/fewer); seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			sc := Drawn(seed)

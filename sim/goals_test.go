@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-var goalSeeds = flag.Int("sim.goals", 1, "seeds of TestGoals, which looks only at the goals that every run reaches if there is one, and of TestAlgorithms, which needs three")
+var goalSeeds = flag.Int("sim.goals", 1, "seeds of TestGoals, which looks only at the goals that every run reaches if there is one, and of TestAlgorithms")
 
 // goal is a number that a group of scenarios has to reach.
 type goal struct {

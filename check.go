@@ -155,7 +155,7 @@ func (p Step) check(s Settings) (f Faults) {
 	if len(f) > 0 {
 		return f
 	}
-	return p.over(s).checkLimits()
+	return p.set(s).checkLimits()
 }
 
 func (s Settings) checkLimits() Faults {

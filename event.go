@@ -75,15 +75,50 @@ type Event struct {
 
 // Step is a member of [Event.Ramp]. A limit of zero is the event's own.
 type Step struct {
-	After             time.Duration `key:"after" required:"true" min:"0s" max:"168h" doc:"Time since the start, like 10m."`
+	After time.Duration `key:"after" required:"true" min:"0s" max:"168h" doc:"Time since the start, like 10m."`
+	// Over is how long the limits take to get there, from those that held until After; zero means at once.
+	Over              time.Duration `key:"over" default:"0s" min:"0s" max:"168h" doc:"How long the limits take to get there, along an S curve: slowly at first, fastest in the middle, slowly at the end. At once by default."`
 	TotalActiveUsers  int           `key:"total_active_users" default:"0" min:"0" max:"2147483647" doc:"Active users from then on; 0 means as many as the event allows."`
 	NewUsersPerMinute int           `key:"new_users_per_minute" default:"0" min:"0" max:"2147483647" doc:"New users per minute from then on; 0 means as many as the event allows."`
 }
 
-// over returns settings with the limits of the step in the place of their own.
-func (p Step) over(s Settings) Settings {
+// set returns settings with the limits of the step in the place of their own.
+func (p Step) set(s Settings) Settings {
 	s.TotalActiveUsers, s.NewUsersPerMinute = cmp.Or(p.TotalActiveUsers, s.TotalActiveUsers), cmp.Or(p.NewUsersPerMinute, s.NewUsersPerMinute)
 	return s
+}
+
+// curve is how far the limits are, in ten thousandths, after each twentieth of a step's Over: the logistic function with steepness 10
+// about the middle, from 0 to all. Whole numbers, so that every machine of a cluster has the same limits.
+var curve = [20]int{44, 114, 229, 413, 701, 1140, 1781, 2658, 3759, 5000, 6241, 7342, 8219, 8860, 9299, 9587, 9771, 9886, 9956, 10000}
+
+// curveLeast is the shortest Over: a second for each part of the curve.
+const curveLeast = time.Duration(len(curve)) * time.Second
+
+// Ramped returns an event's settings with the limits that its ramp has so long after the start, and when they change next, since the
+// start; 0 if the ramp has ended.
+func (e Event) Ramped(s Settings, since time.Duration) (now Settings, next time.Duration) {
+	now = s
+	for _, step := range e.Ramp {
+		from, to := now, step.set(s)
+		parts := curve[:]
+		if step.Over == 0 {
+			parts = curve[len(curve)-1:]
+		}
+		for i, part := range parts {
+			at := step.After
+			if step.Over > 0 {
+				at += step.Over * time.Duration(i+1) / time.Duration(len(curve))
+			}
+			if since < at {
+				return now, at
+			}
+			between := func(a, b int) int { return a + (b-a)*part/curve[len(curve)-1] }
+			now.TotalActiveUsers = between(from.TotalActiveUsers, to.TotalActiveUsers)
+			now.NewUsersPerMinute = between(from.NewUsersPerMinute, to.NewUsersPerMinute)
+		}
+	}
+	return now, 0
 }
 
 // Overrides are the settings of an event: the fields of a room that are marked for it, with the
@@ -311,10 +346,45 @@ type InForce struct {
 	Until Time
 }
 
+// Ahead are limits that are going to be in force, in the order of their beginning.
+type Ahead struct{ Limits []LimitsFrom }
+
+// LimitsFrom are limits that are in force from a moment on.
+type LimitsFrom struct {
+	From                                Time
+	TotalActiveUsers, NewUsersPerMinute int
+}
+
 // At returns what is in force at a moment: the room's settings, those of the active event
 // over them, and the operator's controls over both. A moment belongs to the event that ends
 // last among those active: the one that a mistake in planning would hide otherwise.
 func (r Room) At(now Time) *InForce {
+	f := r.at(now)
+	f.Ahead = r.ahead(f, now.Add(aheadMost))
+	return f
+}
+
+// ahead returns how the limits change until a moment, after what is in force now; nil if they do not.
+func (r Room) ahead(now *InForce, until Time) *Ahead {
+	var ahead Ahead
+	last := now
+	for range aheadChanges {
+		if last.Until == 0 || last.Until > until {
+			break
+		}
+		next := r.at(last.Until)
+		if next.TotalActiveUsers != last.TotalActiveUsers || next.NewUsersPerMinute != last.NewUsersPerMinute {
+			ahead.Limits = append(ahead.Limits, LimitsFrom{From: last.Until, TotalActiveUsers: next.TotalActiveUsers, NewUsersPerMinute: next.NewUsersPerMinute})
+		}
+		last = next
+	}
+	if len(ahead.Limits) == 0 {
+		return nil
+	}
+	return &ahead
+}
+
+func (r Room) at(now Time) *InForce {
 	f := &InForce{Settings: r.Settings, Message: r.Controls.Message, Remaining: r.Controls.Remaining}
 	at := now.Std()
 	until := func(t time.Time) {
@@ -347,12 +417,9 @@ func (r Room) At(now Time) *InForce {
 	if f.Event != nil {
 		asked = f.Event.Over(r)
 		f.Settings = asked.Settings
-		for _, step := range f.Event.Ramp {
-			begins := f.Occurrence.Start.Add(step.After)
-			if until(begins); !at.Before(begins) {
-				f.Settings = step.over(asked.Settings)
-			}
-		}
+		var next time.Duration
+		f.Settings, next = f.Event.Ramped(asked.Settings, at.Sub(f.Occurrence.Start))
+		until(f.Occurrence.Start.Add(next))
 		f.Settings.Prequeueing = f.Phase == Prequeueing
 		if f.Settings.DisableSessionRenewal {
 			f.Settings.RenewalEnded = r.renewalEnded(TimeOf(f.Occurrence.From))
@@ -375,7 +442,7 @@ func (r Room) At(now Time) *InForce {
 // renewalEnded is since when sessions are not renewed, given that they are not from a moment on
 // at which an event begins: that moment, unless it was so before.
 func (r Room) renewalEnded(from Time) Time {
-	if before := r.At(from - 1); before.DisableSessionRenewal {
+	if before := r.at(from - 1); before.DisableSessionRenewal {
 		return before.RenewalEnded
 	}
 	return from
@@ -482,6 +549,12 @@ func (e Event) checkRamp(lasts time.Duration, timed bool) Faults {
 			f = append(f, Fault{Path: path + ".after", Problem: fmt.Sprintf("%v is not before the end of the event, which lasts %v", step.After, lasts), Fix: "end later, or leave the step out"})
 		case i > 0 && step.After <= e.Ramp[i-1].After:
 			f = append(f, Fault{Path: path + ".after", Problem: fmt.Sprintf("%v is not later than the step before", step.After), Fix: "put the steps in order"})
+		case step.Over > 0 && step.Over < curveLeast:
+			f = append(f, Fault{Path: path + ".over", Problem: fmt.Sprintf("%v is too short for a curve", step.Over), Fix: fmt.Sprintf("at least %v, or 0s for at once", curveLeast)})
+		case timed && step.After+step.Over > lasts && lasts > 0:
+			f = append(f, Fault{Path: path + ".over", Problem: fmt.Sprintf("the limits are reached %v after the start, and the event lasts %v", step.After+step.Over, lasts), Fix: "end later, or let them rise faster"})
+		case step.Over > 0 && i+1 < len(e.Ramp) && step.After+step.Over > e.Ramp[i+1].After:
+			f = append(f, Fault{Path: path + ".over", Problem: fmt.Sprintf("the limits are reached %v after the start, and the next step begins at %v", step.After+step.Over, e.Ramp[i+1].After), Fix: "let them rise faster, or begin the next step later"})
 		}
 		if step.TotalActiveUsers == 0 && step.NewUsersPerMinute == 0 {
 			f = append(f, Fault{Path: path, Problem: "changes nothing", Fix: "set new_users_per_minute, total_active_users or both"})

@@ -259,6 +259,45 @@ func TestRamp(t *testing.T) {
 	}
 }
 
+// A step with Over gets there along a logistic curve about its middle, in twenty parts, from the limits of before.
+func TestRampAlongACurve(t *testing.T) {
+	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	e := anteroom.Event{ID: "e", Name: "drop", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour)),
+		Ramp: []anteroom.Step{{NewUsersPerMinute: 100}, {After: 5 * time.Minute, Over: 20 * time.Minute, NewUsersPerMinute: 1100}, {After: 30 * time.Minute, Over: 20 * time.Second, NewUsersPerMinute: 100, TotalActiveUsers: 1000}}}
+	r := anteroom.Room{Name: "shop", Settings: anteroom.Settings{TotalActiveUsers: 2000, NewUsersPerMinute: 1200}, Events: []anteroom.Event{e}}.WithDefaults()
+	for _, c := range []struct {
+		at                time.Duration
+		active, perMinute int
+		until             time.Duration
+	}{
+		{0, 2000, 100, 6 * time.Minute},
+		{5 * time.Minute, 2000, 100, 6 * time.Minute},
+		{6 * time.Minute, 2000, 104, 7 * time.Minute},
+		{10 * time.Minute, 2000, 170, 11 * time.Minute},
+		{15 * time.Minute, 2000, 600, 16 * time.Minute}, // half of the way at half of the time
+		{20 * time.Minute, 2000, 1029, 21 * time.Minute},
+		{25 * time.Minute, 2000, 1100, 30*time.Minute + time.Second},
+		{30*time.Minute + 10*time.Second, 1500, 600, 30*time.Minute + 11*time.Second}, // down as well
+		{30*time.Minute + 20*time.Second, 1000, 100, time.Hour},
+	} {
+		f := r.At(anteroom.TimeOf(start.Add(c.at)))
+		if until := anteroom.TimeOf(start.Add(c.until)); f.TotalActiveUsers != c.active || f.NewUsersPerMinute != c.perMinute || f.Until != until {
+			t.Errorf("at %v: %d and %d until %v, want %d and %d until %v", c.at, f.TotalActiveUsers, f.NewUsersPerMinute, f.Until.Std(), c.active, c.perMinute, until.Std())
+		}
+	}
+	// From moment to moment, what is in force is never above the higher end, and never goes back while it rises.
+	for at, last := start, 100; at.Before(start.Add(25 * time.Minute)); {
+		f := r.At(anteroom.TimeOf(at))
+		if f.NewUsersPerMinute < last || f.NewUsersPerMinute > 1100 {
+			t.Fatalf("%v after the start: %d after %d", at.Sub(start), f.NewUsersPerMinute, last)
+		}
+		last, at = f.NewUsersPerMinute, f.Until.Std()
+	}
+	if f := append(r.Check(), r.CheckLimits()...); len(f) > 0 {
+		t.Error(f)
+	}
+}
+
 func TestBadRamps(t *testing.T) {
 	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 	for want, ramp := range map[string][]anteroom.Step{
@@ -269,6 +308,10 @@ func TestBadRamps(t *testing.T) {
 		"events[0].ramp[0].total_active_users: 401 is above the event's limit":             {{TotalActiveUsers: 401}},
 		"events[0].ramp[0].new_users_per_minute: must be in range [0, total_active_users]": {{TotalActiveUsers: 10, NewUsersPerMinute: 20}},
 		"events[0].ramp[0].after: ":                                                        {{After: -time.Second, NewUsersPerMinute: 5}},
+		"events[0].ramp[0].over: 19s is too short for a curve":                             {{Over: 19 * time.Second, NewUsersPerMinute: 5}},
+		"events[0].ramp[0].over: ":                                                         {{Over: -time.Second, NewUsersPerMinute: 5}},
+		"events[0].ramp[0].over: the limits are reached 1h5m0s after the start":            {{After: 5 * time.Minute, Over: time.Hour, NewUsersPerMinute: 5}},
+		"events[0].ramp[0].over: the limits are reached 10m0s after the start, and the":    {{Over: 10 * time.Minute, NewUsersPerMinute: 5}, {After: 5 * time.Minute, NewUsersPerMinute: 6}},
 		"events[0].ramp: has 101 steps":                                                    make([]anteroom.Step, 101),
 	} {
 		active, perMinute := 400, 300

@@ -46,6 +46,10 @@ const (
 	MaxStampLength   = 64
 	MaxRampSteps     = 100 // of an event
 
+	// aheadMost and aheadChanges bound what [Settings.Ahead] knows: as far as a wait is told, and a few ramps.
+	aheadMost    = QueueIsFullAfter
+	aheadChanges = 200
+
 	MaxMessageLength = 280 // characters of the message to the line
 
 	MaxRemaining = 1_000_000_000 // of what an operator says is left for visitors

@@ -28,8 +28,10 @@ func (c *Coordinator) burst() float64 {
 	if c.throttle.on() {
 		return max(1, c.ratePerSecond())
 	}
-	return max(5, float64(c.settings.NewUsersPerMinute)/30)
+	return burstAt(c.settings.NewUsersPerMinute)
 }
+
+func burstAt(perMinute int) float64 { return max(5, float64(perMinute)/30) }
 
 // regather gives a line that has lost touch the time to come back before anybody is
 // called: after a restart whoever reconnected first would otherwise enter first.

@@ -69,6 +69,7 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 					from.pace = max(from.pace, float64(c.permits()))
 				}
 			}
+			from.ahead = c.ahead(now)
 			c.forecast.write(now, o, from)
 			if s := &c.settings; s.DisableSessionRenewal && !o.Known && !c.silent && !c.throttle.on() {
 				o.Ends = s.SessionDuration
@@ -79,6 +80,24 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 		f.CurveAt, f.CurveFrom = o.At, o.Released
 	}
 	c.figures, c.figuresAt = f, now
+}
+
+// ahead returns the changes of the limits that are planned. Nobody plans what the throttle does.
+func (c *Coordinator) ahead(now anteroom.Time) (out []planned) {
+	if c.settings.Ahead == nil || c.throttle.on() {
+		return nil
+	}
+	for _, l := range c.settings.Ahead.Limits {
+		if l.From <= now {
+			continue
+		}
+		p := planned{after: l.From.Sub(now).Seconds(), limit: [units]float64{Seat: float64(l.TotalActiveUsers), RateSlot: float64(l.NewUsersPerMinute)}}
+		if !c.settings.Unpaced {
+			p.burst, p.rate = burstAt(l.NewUsersPerMinute), rateAt(l.NewUsersPerMinute)
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // outdated reports whether the line has changed so much since a forecast that a new one is worth its

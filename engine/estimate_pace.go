@@ -224,6 +224,14 @@ type capacity struct {
 	// pace is how many turns may follow each other now, burst how many at most, 0 for any number, and rate by
 	// how many pace grows in a second.
 	pace, burst, rate float64
+	ahead             []planned
+}
+
+// planned are the limits and the pace from so many seconds on.
+type planned struct {
+	after       float64
+	limit       [units]float64
+	burst, rate float64
 }
 
 // known says that enough sessions have ended to tell how long others last, or that a line of n waits
@@ -296,6 +304,11 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 		}
 		end := t + length
 		for end-t > 1e-6 {
+			for len(c.ahead) > 0 && t >= c.ahead[0].after {
+				next := c.ahead[0]
+				seats += next.limit[Seat] - c.limit[Seat]
+				perMinute, c.limit, c.burst, c.rate, c.ahead = next.limit[RateSlot], next.limit, next.burst, next.rate, c.ahead[1:]
+			}
 			d := min(within, end-t)
 			seats += freed * d / length
 			n := max(0, min(seats, perMinute-held-rest*recent[1+whole]-recent[0]))

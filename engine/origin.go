@@ -266,5 +266,7 @@ func (c *Coordinator) ratePerSecond() float64 {
 	if c.throttle.on() {
 		return c.throttle.perMinute / 60
 	}
-	return 2 * float64(c.settings.NewUsersPerMinute) / 60
+	return rateAt(c.settings.NewUsersPerMinute)
 }
+
+func rateAt(perMinute int) float64 { return 2 * float64(perMinute) / 60 }

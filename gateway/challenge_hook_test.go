@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -100,13 +99,9 @@ func TestHook(t *testing.T) {
 }
 
 func TestHookThatIsGone(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
+	gone := "http://" + deadAddress(t)
 	for open, want := range map[bool]result{false: unverified, true: waived} {
-		v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: "http://" + l.Addr().String(), FailOpen: open}, nil)
+		v := newVerifier(Challenge{Kind: page.Hook, VerifyURL: gone, FailOpen: open}, nil)
 		if got := v.verify(t.Context(), tokenOf("good")); got != want {
 			t.Errorf("open %v: %d, want %d", open, got, want)
 		}

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,15 +18,18 @@ import (
 	"github.com/anteroom/anteroom/engine"
 )
 
-// deadAddress is one at which nobody listens.
+// deadAddress is one at which nobody listens. It lies below those that listeners of other tests are given, so that none gets it.
 func deadAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 // TestOriginFigures: what requests showed of an origin in the last minute.

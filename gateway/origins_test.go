@@ -62,14 +62,13 @@ func TestPickAvoids(t *testing.T) {
 
 // TestNextOrigin: what can be repeated goes to another origin when none of it has left.
 func TestNextOrigin(t *testing.T) {
-	dead, _ := net.Listen("tcp", "127.0.0.1:0")
-	dead.Close()
+	dead := "http://" + deadAddress(t)
 	for _, c := range []struct {
 		method string
 		want   map[int]bool
 	}{{"GET", map[int]bool{200: true}}, {"POST", map[int]bool{200: true, 502: true}}} {
 		w := newWorld(t, admit, withConfig(func(cfg *Config) {
-			cfg.Sites[0].Origins = append([]*url.URL{parse(t, "http://"+dead.Addr().String())}, cfg.Sites[0].Origins...)
+			cfg.Sites[0].Origins = append([]*url.URL{parse(t, dead)}, cfg.Sites[0].Origins...)
 		}))
 		seen := make(map[int]bool)
 		for range 4 {

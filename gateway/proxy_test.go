@@ -155,8 +155,6 @@ func TestHopByHopHeadersOfTheOrigin(t *testing.T) {
 
 // TestOriginFailures: what the visitor gets, and that the session is not lost with it.
 func TestOriginFailures(t *testing.T) {
-	closed, _ := net.Listen("tcp", "127.0.0.1:0")
-	closed.Close()
 	for _, c := range []struct {
 		name   string
 		origin http.HandlerFunc
@@ -164,7 +162,7 @@ func TestOriginFailures(t *testing.T) {
 		status int
 		kind   int
 	}{
-		{"refuses connections", nil, "http://" + closed.Addr().String(), 502, OriginUnreachable},
+		{"refuses connections", nil, "http://" + deadAddress(t), 502, OriginUnreachable},
 		{"takes too long", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", 504, OriginTimeout},
 		{"speaks nonsense", func(rw http.ResponseWriter, r *http.Request) {
 			c, _, _ := http.NewResponseController(rw).Hijack()

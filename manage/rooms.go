@@ -196,7 +196,7 @@ func tidy(r *anteroom.Room) {
 			r.Routes[i].Path = "/"
 		}
 	}
-	r.Prequeueing, r.Draining, r.ResetAt, r.RenewalEnded, r.Redeem = false, false, 0, 0, 0
+	r.Prequeueing, r.Draining, r.ResetAt, r.RenewalEnded, r.Redeem, r.Ahead = false, false, 0, 0, 0, nil
 }
 
 // CreateRoom makes a room in a zone. Its ID, zone, events, rules, controls and times are

@@ -226,13 +226,20 @@ func arrivalsOf(sc Scenario, rng *rand.Rand) []arrival {
 	return out
 }
 
-// settingsAt returns the settings in force at a moment.
+// settingsAt returns the settings in force at a moment, with the limits to come that are planned.
 func (sc Scenario) settingsAt(at time.Duration) anteroom.Settings {
-	s := sc.Settings
-	for _, c := range sc.Changes {
-		if c.At <= at {
-			s = c.Settings
+	s, coming := sc.Settings, sc.Changes
+	for len(coming) > 0 && coming[0].At <= at {
+		s, coming = coming[0].Settings, coming[1:]
+	}
+	var ahead anteroom.Ahead
+	for _, c := range coming {
+		if c.Planned {
+			ahead.Limits = append(ahead.Limits, anteroom.LimitsFrom{From: epoch.Add(c.At), TotalActiveUsers: c.Settings.TotalActiveUsers, NewUsersPerMinute: c.Settings.NewUsersPerMinute})
 		}
+	}
+	if len(ahead.Limits) > 0 {
+		s.Ahead = &ahead
 	}
 	return s
 }

@@ -29,6 +29,8 @@ type Scenario struct {
 type Change struct {
 	At       time.Duration
 	Settings anteroom.Settings
+	// Planned says that the change is known from the start: waits are estimated with its limits.
+	Planned bool
 }
 
 // Site is a data centre.

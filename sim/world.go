@@ -313,7 +313,7 @@ func (w *world) quiet() anteroom.Time {
 func (w *world) handle(e event) {
 	switch e.kind {
 	case evChange:
-		before, now := w.judge.set, w.sc.Changes[e.who].Settings
+		before, now := w.judge.set, w.sc.settingsAt(w.since(w.now))
 		w.judge.limits(now)
 		w.system.configure(now)
 		if before.QueueingMethod != now.QueueingMethod || before.QueueAll != now.QueueAll || before.Suspended != now.Suspended {

@@ -226,7 +226,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 	}
 }
 
-// rampSteps reads steps like 10m=300 or 10m=300/500.
+// rampSteps reads steps like 10m=300, 10m=300/500 with active users, or 10m+15m=300, reached along a curve.
 func rampSteps(list []string) (any, error) {
 	steps := []map[string]any{}
 	for _, text := range list {
@@ -238,9 +238,13 @@ func rampSteps(list []string) (any, error) {
 		n, err := strconv.Atoi(perMinute)
 		most, err2 := strconv.Atoi(active)
 		if !ok || err != nil || err2 != nil {
-			return nil, fmt.Errorf("--ramp: %.40q is not a step; write it like 10m=300, or 10m=300/500 with active users", text)
+			return nil, fmt.Errorf("--ramp: %.40q is not a step; write it like 10m=300, 10m=300/500 with active users, or 10m+15m=300 to take 15 minutes", text)
 		}
-		steps = append(steps, map[string]any{"after": after, "new_users_per_minute": n, "total_active_users": most})
+		step := map[string]any{"after": after, "new_users_per_minute": n, "total_active_users": most}
+		if after, over, curved := strings.Cut(after, "+"); curved {
+			step["after"], step["over"] = after, over
+		}
+		steps = append(steps, step)
 	}
 	return steps, nil
 }

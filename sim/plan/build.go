@@ -129,7 +129,8 @@ func (b *builder) changes() []sim.Change {
 			e.Until = sim.MaxLength + 1
 		}
 		w := window{e, path}
-		if !slices.ContainsFunc(field.Of(reflect.TypeFor[settings]()), func(f field.Field) bool { return b.given(path + "." + f.Key) }) {
+		moments = append(moments, b.ramp(w.event, path)...)
+		if !slices.ContainsFunc(field.Of(reflect.TypeFor[settings]()), func(f field.Field) bool { return b.given(path + "." + f.Key) }) && len(e.Ramp) == 0 {
 			b.At(path, "changes nothing", "add a key of limits, like total_active_users: 1000 or queue_all: true")
 		}
 		windows = append(windows, w)
@@ -147,11 +148,42 @@ func (b *builder) changes() []sim.Change {
 		for _, w := range windows {
 			if w.At <= at && at < w.Until {
 				b.overlay(&s, w.settings, w.path)
+				s.Settings, _ = anteroom.Event{Ramp: w.Ramp}.Ramped(s.Settings, at-w.At)
 			}
 		}
-		out = append(out, sim.Change{At: at, Settings: s.WithDefaults()})
+		out = append(out, sim.Change{At: at, Settings: s.WithDefaults(), Planned: true})
 	}
 	return out
+}
+
+// ramp checks the ramp of an event and returns the moments at which it changes the limits.
+func (b *builder) ramp(e event, path string) (moments []time.Duration) {
+	// A room's event is what checks it; its day says nothing.
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	room := anteroom.Event{Name: "plan", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(min(e.Until, sim.MaxLength) - e.At)), Ramp: e.Ramp}
+	limits := b.doc.Limits
+	b.overlay(&limits, e.settings, path)
+	faults := room.Check()
+	if len(faults) == 0 {
+		faults = anteroom.Room{Settings: limits.Settings, Events: []anteroom.Event{room}}.CheckLimits()
+	}
+	broken := false
+	for _, f := range faults {
+		if f.Path = strings.TrimPrefix(f.Path, "events[0]."); strings.HasPrefix(f.Path, "ramp") {
+			b.At(path+"."+f.Path, f.Problem, f.Fix)
+			broken = true
+		}
+	}
+	if broken {
+		return nil
+	}
+	for at := time.Duration(-1); ; {
+		_, next := room.Ramped(anteroom.Settings{}, at)
+		if next <= at {
+			return moments
+		}
+		moments, at = append(moments, e.At+next), next
+	}
 }
 
 // overlay puts what was given at a path over s.

@@ -78,8 +78,9 @@ func (settings) Fields() (of reflect.Type, out []field.Field) {
 
 // event is a member of "events".
 type event struct {
-	At    time.Duration `key:"at" required:"true" max:"168h" doc:"When the settings take effect, since the start."`
-	Until time.Duration `key:"until" max:"168h" doc:"When the former settings return. Never by default."`
+	At    time.Duration   `key:"at" required:"true" max:"168h" doc:"When the settings take effect, since the start."`
+	Until time.Duration   `key:"until" max:"168h" doc:"When the former settings return. Never by default."`
+	Ramp  []anteroom.Step `key:"ramp" doc:"Steps in which the limits rise from then on, as those of a room's event do. Before the first step the event's own hold."`
 	settings
 }
 

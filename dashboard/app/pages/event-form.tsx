@@ -195,7 +195,7 @@ function Ramp({ e, fixed, put, error }: { e: Values; fixed: boolean; put: (v: Va
   return (
     <Card title="Ramp" lead="Let the limits rise after the start, so that the application warms up. The event's own limits hold before the first step, and no step may be above them.">
       <div class="fields">
-        <TextField label="Steps" name="ramp" disabled={fixed} value={text} error={error ?? (steps ? undefined : 'Write steps like 0s 100, 10m 300')} help="Time since the start and new users per minute, and after a slash active users: 0s 100, 10m 300, 30m 500/2000. Empty: no ramp."
+        <TextField label="Steps" name="ramp" disabled={fixed} value={text} error={error ?? (steps ? undefined : 'Write steps like 0s 100, 10m 300')} help="Time since the start and new users per minute, and after a slash active users: 0s 100, 10m 300, 30m 500/2000. 10m+15m 300 takes 15 minutes, along an S curve. Empty: no ramp."
           onChange={(v) => { write(v); const read = readRamp(v); if (read) put({ ramp: read }) }} />
       </div>
     </Card>

@@ -10,16 +10,18 @@ const row = (event: object, name: string) => {
   return [own, r, value]
 }
 
-const step = (after: string, new_users_per_minute: number, total_active_users = 0) => ({ after, new_users_per_minute, total_active_users })
+const step = (after: string, new_users_per_minute: number, total_active_users = 0, over = '0s') => ({ after, over, new_users_per_minute, total_active_users })
 
 export const event = [
   check('a ramp as text', [
-    ['written', () => rampText([step('0s', 100), step('10m0s', 300), step('1h0m0s', 500, 2000), step('1h30m20s', 1)]), '0s 100, 10m 300, 1h 500/2000, 1h30m20s 1'],
+    ['written', () => rampText([step('0s', 100), step('10m0s', 300), step('1h0m0s', 500, 2000), step('1h30m20s', 1), step('2h0m0s', 900, 0, '15m0s')]), '0s 100, 10m 300, 1h 500/2000, 1h30m20s 1, 2h+15m 900'],
     ['none', () => rampText(null), ''],
     ['read', () => readRamp(' 0s 100,10m  300 , 1h30m 500/2000'), [step('0s', 100), step('10m', 300), step('1h30m', 500, 2000)]],
+    ['along a curve', () => readRamp('0s+1m30s 100, 10m+1h 300/500'), [step('0s', 100, 0, '1m30s'), step('10m', 300, 500, '1h')]],
     ['empty', () => readRamp(' '), []],
     ['without a time', () => readRamp('0s 100, 300'), null],
     ['without a unit', () => readRamp('10 300'), null],
+    ['without a length', () => readRamp('10m+ 300'), null],
     ['half written', () => readRamp('0s 100, 10m'), null],
   ]),
   check('where an event stands', [

@@ -121,17 +121,19 @@ export function bodyOf(e: Values, before?: Values): Values {
   return Object.fromEntries(written.filter((n) => !before || !same(e[n], before[n])).map((n) => [n, e[n] ?? null]))
 }
 
-interface Step { after: string; new_users_per_minute: number; total_active_users: number }
+interface Step { after: string; over: string; new_users_per_minute: number; total_active_users: number }
 
-/** The steps of a ramp as a person writes them: 0s 100, 10m 300/500. */
+const brief = (span: string): string => span.replace(/([hm])0[ms](0s)?$/, '$1')
+
+/** The steps of a ramp as a person writes them: 0s 100, 10m 300/500, 20m+15m 900. */
 export const rampText = (steps: Step[] | null): string =>
-  (steps ?? []).map((s) => `${s.after.replace(/([hm])0[ms](0s)?$/, '$1')} ${s.new_users_per_minute}${s.total_active_users ? `/${s.total_active_users}` : ''}`).join(', ')
+  (steps ?? []).map((s) => `${brief(s.after)}${s.over && s.over !== '0s' ? `+${brief(s.over)}` : ''} ${s.new_users_per_minute}${s.total_active_users ? `/${s.total_active_users}` : ''}`).join(', ')
 
 /** Reads what rampText has written; null when it is none. */
 export function readRamp(text: string): Step[] | null {
   const parts = text.split(',').map((s) => s.trim()).filter(Boolean)
-  const steps = parts.map((s) => /^((?:\d+h)?(?:\d+m)?(?:\d+s)?)\s+(\d+)(?:\/(\d+))?$/.exec(s))
-  return steps.every((m) => m?.[1]) ? steps.map((m) => ({ after: m![1], new_users_per_minute: Number(m![2]), total_active_users: Number(m![3] ?? 0) })) : null
+  const steps = parts.map((s) => /^((?:\d+h)?(?:\d+m)?(?:\d+s)?)(?:\+((?:\d+h)?(?:\d+m)?\d+[hms]))?\s+(\d+)(?:\/(\d+))?$/.exec(s))
+  return steps.every((m) => m?.[1]) ? steps.map((m) => ({ after: m![1], over: m![2] ?? '0s', new_users_per_minute: Number(m![3]), total_active_users: Number(m![4] ?? 0) })) : null
 }
 
 /** The links to what was measured of an event: from its prequeue to its end. */

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -295,6 +296,65 @@ func TestRampAlongACurve(t *testing.T) {
 	}
 	if f := append(r.Check(), r.CheckLimits()...); len(f) > 0 {
 		t.Error(f)
+	}
+}
+
+// What comes within four hours is known: the start of an event with limits of its own, the steps of its ramp, and its end.
+func TestLimitsAhead(t *testing.T) {
+	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	active, perMinute := 900, 400
+	e := anteroom.Event{ID: "e", Name: "drop", Start: anteroom.StampOf(start), End: anteroom.StampOf(start.Add(time.Hour)), Prequeue: anteroom.StampOf(start.Add(-10 * time.Minute)),
+		Ramp: []anteroom.Step{{NewUsersPerMinute: 40}, {After: 10 * time.Minute, Over: 10 * time.Minute, NewUsersPerMinute: 240}}}
+	e.TotalActiveUsers, e.NewUsersPerMinute = &active, &perMinute
+	r := anteroom.Room{Name: "shop", Settings: anteroom.Settings{TotalActiveUsers: 600, NewUsersPerMinute: 300}, Events: []anteroom.Event{e}}.WithDefaults()
+	limits := func(from time.Time) (out []anteroom.LimitsFrom) {
+		if f := r.AtWithAhead(anteroom.TimeOf(from)); f.Ahead != nil {
+			out = f.Ahead.Limits
+		}
+		return out
+	}
+	all := limits(start.Add(-time.Hour))
+	// The prequeue has the event's limits already. Then the first step, the parts of the second, the first of which is less than
+	// one user, and the room again.
+	if len(all) != 22 {
+		t.Fatalf("%d changes: %v", len(all), all)
+	}
+	for i, want := range map[int]anteroom.LimitsFrom{
+		0:  {anteroom.TimeOf(start.Add(-10 * time.Minute)), 900, 400},
+		1:  {anteroom.TimeOf(start), 900, 40},
+		10: {anteroom.TimeOf(start.Add(15 * time.Minute)), 900, 140},
+		20: {anteroom.TimeOf(start.Add(20 * time.Minute)), 900, 240},
+		21: {anteroom.TimeOf(start.Add(time.Hour)), 600, 300},
+	} {
+		if all[i] != want {
+			t.Errorf("change %d is %v, want %v", i, all[i], want)
+		}
+	}
+	if got := limits(start.Add(30 * time.Minute)); len(got) != 1 || got[0] != all[21] {
+		t.Errorf("in the last step: %v", got)
+	}
+	if got := limits(start.Add(-5 * time.Hour)); got != nil {
+		t.Errorf("more than four hours before: %v", got)
+	}
+	if got := limits(start.Add(time.Hour)); got != nil {
+		t.Errorf("after it: %v", got)
+	}
+	if r.At(anteroom.TimeOf(start)).Ahead != nil {
+		t.Error("At looks ahead")
+	}
+}
+
+func BenchmarkAtWithAhead(b *testing.B) {
+	start := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	r := anteroom.Room{Name: "shop", Settings: anteroom.Settings{TotalActiveUsers: 600, NewUsersPerMinute: 300}}
+	for i := range anteroom.MaxEventsPerRoom {
+		at := start.Add(time.Duration(i) * 10 * time.Minute)
+		r.Events = append(r.Events, anteroom.Event{ID: anteroom.EventID(fmt.Sprint(i)), Name: "drop", Start: anteroom.StampOf(at), End: anteroom.StampOf(at.Add(5 * time.Minute)), Repeat: anteroom.Repeat{Every: "day", TimeZone: "Europe/Berlin"},
+			Ramp: []anteroom.Step{{NewUsersPerMinute: 40}, {After: time.Minute, Over: time.Minute, NewUsersPerMinute: 240}}})
+	}
+	r = r.WithDefaults()
+	for b.Loop() {
+		r.AtWithAhead(anteroom.TimeOf(start.Add(720 * time.Hour)))
 	}
 }
 

@@ -46,9 +46,10 @@ const (
 	MaxStampLength   = 64
 	MaxRampSteps     = 100 // of an event
 
-	// aheadMost and aheadChanges bound what [Settings.Ahead] knows: as far as a wait is told, and a few ramps.
-	aheadMost    = QueueIsFullAfter
-	aheadChanges = 200
+	// aheadMost and aheadWork bound what [Settings.Ahead] knows: as far as waits are forecast, mostly, and how many events are looked
+	// at for it, each at every moment at which one of them changes something.
+	aheadMost = 4 * time.Hour
+	aheadWork = 400
 
 	MaxMessageLength = 280 // characters of the message to the line
 

@@ -117,7 +117,7 @@ type Settings struct {
 	// ResetAt makes waiting tickets of an earlier arrival void. Zero voids none. [Room.At] sets it.
 	ResetAt Time
 	// Ahead is how the limits are going to change, as far as that is planned: waits are estimated with it, nobody is admitted by it. Nil
-	// means that nothing is known. [Room.At] sets it.
+	// means that nothing is known. [Room.AtWithAhead] sets it.
 	Ahead *Ahead `json:",omitempty"`
 	// Redeem is how long a visitor may take to redeem a token of a bridge, with which an application lets the visitor in for
 	// TokenLife without asking again. Zero: there are no such tokens. The server sets it.

@@ -77,7 +77,7 @@ func newSeed() []byte {
 // it back: an event that has begun must not begin again. The caller holds the lock.
 func (r *room) evaluate(wall time.Time) {
 	r.at = max(r.at, anteroom.TimeOf(wall))
-	r.inForce = r.plan.At(r.at)
+	r.inForce = r.plan.AtWithAhead(r.at)
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil

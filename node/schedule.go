@@ -34,7 +34,7 @@ func (x *schedule) configure(room anteroom.Room) bool {
 // for those that set it back.
 func (x *schedule) evaluate(wall time.Time) {
 	x.at = max(x.at, anteroom.TimeOf(wall))
-	x.inForce = x.plan.At(x.at)
+	x.inForce = x.plan.AtWithAhead(x.at)
 	x.until.Store(int64(x.inForce.Until))
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -198,26 +197,26 @@ type Occurrence struct {
 // Occurrence returns the occurrence with the number, and whether there is one. The event has
 // passed [Event.Check].
 func (e Event) Occurrence(number int) (o Occurrence, ok bool) {
-	return e.occurrence(number, e.zone())
+	return e.occurrence(number, new(zones).of(&e))
 }
 
-// zones are the time zones that were read, by name: reading one takes a hundred times as long as all the rest of an occurrence. There are
-// some 600.
-var zones sync.Map
+// zones are the time zones that were read, by name: reading one takes longer than all the rest of an occurrence, so whoever looks at
+// many occurrences keeps them.
+type zones map[string]*time.Location
 
-// zone returns the time zone of the repetition; nil when there is none.
-func (e Event) zone() *time.Location {
+// of returns the time zone of an event's repetition; nil when there is none.
+func (z *zones) of(e *Event) *time.Location {
 	if e.Repeat.Every == "" {
 		return nil
 	}
-	if zone, ok := zones.Load(e.Repeat.TimeZone); ok {
-		return zone.(*time.Location)
+	zone, ok := (*z)[e.Repeat.TimeZone]
+	if !ok {
+		zone, _ = time.LoadLocation(e.Repeat.TimeZone)
+		if *z == nil {
+			*z = zones{}
+		}
+		(*z)[e.Repeat.TimeZone] = zone
 	}
-	zone, err := time.LoadLocation(e.Repeat.TimeZone)
-	if err != nil {
-		return nil
-	}
-	zones.Store(e.Repeat.TimeZone, zone)
 	return zone
 }
 
@@ -274,8 +273,10 @@ func (e Event) OccurrenceSeed(number int) [32]byte {
 }
 
 // Next returns the first occurrence that has not ended at a moment.
-func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
-	zone := e.zone()
+func (e Event) Next(at time.Time) (o Occurrence, ok bool) { return e.next(at, new(zones)) }
+
+func (e *Event) next(at time.Time, read *zones) (o Occurrence, ok bool) {
+	zone := read.of(e)
 	first, ok := e.occurrence(0, zone)
 	if !ok || at.Before(first.End) || e.Repeat.Every == "" {
 		return first, ok && at.Before(first.End)
@@ -296,9 +297,10 @@ func (e Event) Next(at time.Time) (o Occurrence, ok bool) {
 // NextEvent returns the event that is active at a moment, or else the one that becomes so first,
 // with its occurrence; nil when none is to come. Suspended events are left out.
 func (r Room) NextEvent(at time.Time) (next *Event, when Occurrence) {
+	read := new(zones)
 	for i := range r.Events {
 		e := &r.Events[i]
-		o, ok := e.Next(at)
+		o, ok := e.next(at, read)
 		if ok && !e.Suspended && (next == nil || o.From.Before(when.From)) {
 			next, when = e, o
 		}
@@ -308,8 +310,9 @@ func (r Room) NextEvent(at time.Time) (next *Event, when Occurrence) {
 
 // Latest returns the last occurrence that has become active by a moment, also when it is over.
 func (e Event) Latest(at time.Time) (o Occurrence, ok bool) {
-	number, zone := 0, e.zone()
-	if next, ok := e.Next(at); ok {
+	read := new(zones)
+	number, zone := 0, read.of(&e)
+	if next, ok := e.next(at, read); ok {
 		number = next.Number
 	} else if last := sort.Search(maxNumber+1, func(n int) bool { _, ok := e.occurrence(n, zone); return !ok }); last > 0 {
 		number = last - 1
@@ -366,7 +369,9 @@ type LimitsFrom struct {
 // At returns what is in force at a moment: the room's settings, those of the active event
 // over them, and the operator's controls over both. A moment belongs to the event that ends
 // last among those active: the one that a mistake in planning would hide otherwise.
-func (r Room) At(now Time) *InForce {
+func (r Room) At(now Time) *InForce { return r.at(now, new(zones)) }
+
+func (r Room) at(now Time, read *zones) *InForce {
 	f := &InForce{Settings: r.Settings, Message: r.Controls.Message, Remaining: r.Controls.Remaining}
 	at := now.Std()
 	until := func(t time.Time) {
@@ -379,7 +384,7 @@ func (r Room) At(now Time) *InForce {
 		if e.Suspended {
 			continue
 		}
-		o, ok := e.Next(at)
+		o, ok := e.next(at, read)
 		if !ok {
 			continue
 		}
@@ -423,14 +428,15 @@ func (r Room) At(now Time) *InForce {
 
 // AtWithAhead is At with [Settings.Ahead]: what the limits change to in the next four hours, or less of them for a room with many events.
 func (r Room) AtWithAhead(now Time) *InForce {
-	f := r.At(now)
+	read := new(zones)
+	f := r.at(now, read)
 	var ahead Ahead
 	last := f
 	for work := 0; work < aheadWork; work += len(r.Events) {
 		if last.Until == 0 || last.Until > now.Add(aheadMost) {
 			break
 		}
-		next := r.At(last.Until)
+		next := r.at(last.Until, read)
 		if next.TotalActiveUsers != last.TotalActiveUsers || next.NewUsersPerMinute != last.NewUsersPerMinute {
 			ahead.Limits = append(ahead.Limits, LimitsFrom{From: last.Until, TotalActiveUsers: next.TotalActiveUsers, NewUsersPerMinute: next.NewUsersPerMinute})
 		}
@@ -632,7 +638,7 @@ func CheckEvents(events []Event) Faults {
 			f = append(f, Fault{Path: fmt.Sprintf("events[%d].name", i), Problem: fmt.Sprintf("%s is another event's name", field.Quote(e.Name)), Fix: "names are unique in a room"})
 		}
 		names[e.Name] = true
-		zone := e.zone()
+		zone := new(zones).of(&e)
 		for n := range checkedOccurrences {
 			o, ok := e.occurrence(n, zone)
 			if !ok {

@@ -77,7 +77,7 @@ kubernetes: ## The Helm chart against a real API server with etcd, which take mi
 sim: ## Search RUNS (400) simulated worlds from SEED (1) on for a broken promise; ARGS="-sim.trace=FILE" shows the last
 	go -C sim test -run '^TestSearch$$' -count=1 -timeout 0 -sim.seed=$(SEED) -sim.runs=$(RUNS) $(ARGS)
 
-mutants: ## Break the engine on purpose, and fail unless the simulator notices every defect (three minutes); ARGS="-only epoch"
+mutants: ## Break the engine on purpose, and fail unless the simulator notices every defect (two minutes); ARGS="-only epoch"
 	scripts/mutants $(ARGS)
 
 model: ## Check every state of the models of ledger and homes (lab/model), then break one rule at a time

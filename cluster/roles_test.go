@@ -177,6 +177,7 @@ func (x *troupe) pass(d time.Duration) {
 	x.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
+		synctest.Wait() // a role that moves at this instant could be seen at both
 		for _, role := range x.names {
 			var holders []string
 			for node, a := range x.actors {

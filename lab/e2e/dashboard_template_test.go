@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // template reaches the dashboard.
 func TestDashboardBreakATemplateAndMendIt(t *testing.T) {
 	t.Parallel()
+	script := axe(t)
 	o := startOffice(t)
 	id := busyRoom(t, o, 2)
 	d := sitDown(t, o, operatorToken)
@@ -59,6 +61,32 @@ func TestDashboardBreakATemplateAndMendIt(t *testing.T) {
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox allow-scripts") || strings.Contains(policy, "allow-same-origin") || !strings.Contains(policy, "frame-ancestors 'self'") {
 		t.Errorf("the preview is served with %q", policy)
 	}
+	// It stands there in colors, with lines wrapped or not, and variables are inserted where the caret is.
+	const colors = `document.querySelector('.sheet .colors')`
+	if got := eval[string](d.tab, colors+`.querySelector('.value').textContent`); got != "{{waitTime}}" {
+		t.Errorf("the first value in color is %q", got)
+	}
+	if !eval[bool](d.tab, colors+`.textContent == `+area+`.value + '\n'`) {
+		t.Error("the colored text is another one")
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		d.screen(1280, 900, scheme)
+		for _, v := range d.violations(script) {
+			t.Errorf("a template in colors, %s: %s (%s): %v", scheme, v.ID, v.Help, v.Nodes)
+		}
+	}
+	for _, wrap := range []bool{true, false} {
+		d.presses("Wrap lines")
+		d.becomes(5*time.Second, fmt.Sprintf(`%s.scrollWidth > %[1]s.clientWidth == %t`, area, !wrap))
+		if unlike := eval[[]string](d.tab, fmt.Sprintf(`['fontFamily', 'fontSize', 'fontWeight', 'lineHeight', 'padding', 'borderWidth', 'whiteSpace', 'overflowWrap', 'tabSize', 'letterSpacing', 'width', 'height'].filter(p => getComputedStyle(%s)[p] != getComputedStyle(%s)[p])`, colors, area)); len(unlike) > 0 {
+			t.Errorf("wrapped %t: the colors are not where the text is: they differ in %q", wrap, unlike)
+		}
+	}
+	if !eval[bool](d.tab, fmt.Sprintf(`%s.setSelectionRange(15, 15), [...document.querySelectorAll('button')].find(b => b.ariaLabel == 'Insert ahead').click(), %[1]s.value.startsWith('<!doctype html>{{ahead}}\n<html')`, area)) {
+		t.Errorf("a variable is inserted: %.60q", eval[string](d.tab, area+`.value`))
+	}
+	d.becomes(5*time.Second, `document.querySelector('.sheet .colors .value').textContent == '{{ahead}}'`)
+	d.enters(area, good)
 	d.chooses("State", "Paused or queue all")
 	d.becomes(10*time.Second, `document.querySelector('.device iframe').src != `+quoted(preview)+` && document.querySelector('.device iframe').title.includes('Paused or queue all')`)
 	d.presses("Review and save")

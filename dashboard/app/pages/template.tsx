@@ -9,6 +9,7 @@ import type { Values } from './model/fields'
 import { roomInTerraform } from './model/snippet'
 import { editable, saveAs, TextDiff, useUnsaved, WhyNot } from './parts'
 import { example } from './model/example'
+import { pieces } from './model/highlight'
 import './template.css'
 
 interface Checked {
@@ -66,6 +67,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
   const [language, speak] = useState<string>(settings.default_template_language)
   const { checked, error, busy } = useCheck(text, language)
   const [reviewing, review] = useState(false)
+  const [wrapped, wrap] = useState(false)
   const area = useRef<HTMLTextAreaElement>(null)
   const fixed = !editable(room)
   const changed = text !== before
@@ -91,9 +93,15 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
     const lines = text.split('\n')
     const at = lines.slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0) + Math.max(0, column - 1)
     const t = area.current!
+    wrap(false)
+    t.wrap = 'off' // at once: a line of the text is a line of the field
     t.focus()
     t.setSelectionRange(at, at + Math.max(1, Math.min(12, (lines[line - 1] ?? '').length - column + 1)))
     t.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(t).lineHeight))
+  }
+  const insert = (name: string) => {
+    area.current!.focus()
+    document.execCommand('insertText', false, `{{${name}}}`) // unlike setRangeText, the browser can undo it
   }
   const load = async (f: File | undefined) => {
     if (!f) return
@@ -110,11 +118,15 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
             <Button small icon="download" label="Download the page" disabled={!text} onClick={() => saveAs(`${of.name}.html`, 'text/html', text)} />
             <Button small onClick={() => write(example)}>Example</Button>
             <Button small disabled={!text} onClick={() => write('')}>Built-in</Button>
+            <Button small pressed={wrapped} onClick={() => wrap(!wrapped)}>Wrap lines</Button>
           </>
         )}>
           <label class="unseen" for="template">Template</label>
-          <textarea id="template" ref={area} class="mono code" rows={21} spellcheck={false} disabled={fixed} value={text} wrap="off"
-            onInput={(e) => write(e.currentTarget.value)} onDragOver={(e) => e.preventDefault()} onDrop={(e) => { if (e.dataTransfer?.files.length) { e.preventDefault(); load(e.dataTransfer.files[0]) } }} />
+          <div class={wrapped ? 'sheet wrapped' : 'sheet'}>
+            <Colors text={text} of={area} />
+            <textarea id="template" ref={area} class="mono code" rows={21} spellcheck={false} disabled={fixed} value={text} wrap={wrapped ? 'soft' : 'off'}
+              onInput={(e) => write(e.currentTarget.value)} onDragOver={(e) => e.preventDefault()} onDrop={(e) => { if (e.dataTransfer?.files.length) { e.preventDefault(); load(e.dataTransfer.files[0]) } }} />
+          </div>
           {checked && <Size {...checked} />}
           {error && <Note tone="bad" title="This page cannot be checked">{error}</Note>}
           {checked?.faults.map((f) => (
@@ -122,7 +134,7 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
               {f.message}{f.fix && <span class="below">{f.fix}</span>}
             </Note>
           ))}
-          <Names />
+          <Names insert={fixed ? undefined : insert} />
           {!fixed && changed && (
             <div class="actions">
               <Button kind="main" disabled={!checked?.valid || busy} onClick={() => review(true)}>Review and save</Button>
@@ -150,6 +162,25 @@ function Editor({ room, settings, path, of, etag, put }: EditorProps) {
       )}
     </>
   )
+}
+
+/** The longest template that is colored, in characters: it is split again at every key. */
+const coloredMost = 100_000
+
+/** The text of the field behind it, in colors, if there are any; it scrolls with the field. */
+function Colors({ text, of }: { text: string; of: { current: HTMLTextAreaElement | null } }) {
+  const colors = useRef<HTMLPreElement>(null)
+  const shown = useMemo(() => (text.length <= coloredMost ? pieces(text) : []), [text])
+  useEffect(() => {
+    const area = of.current!
+    const follow = () => {
+      colors.current?.scrollTo(area.scrollLeft, area.scrollTop)
+    }
+    follow()
+    area.addEventListener('scroll', follow)
+    return () => area.removeEventListener('scroll', follow)
+  })
+  return shown.length > 0 && <pre ref={colors} class="mono code colors" aria-hidden="true">{shown.map(([kind, t]) => (kind ? <span class={kind}>{t}</span> : t))}{'\n'}</pre>
 }
 
 /** What the API says of a page, asked shortly after the last key. */
@@ -232,12 +263,12 @@ const values: [string, string][] = [
   ['isRejectQueue', 'no visitor is admitted'], ['waitingUsers', 'visitors in the queue'], ['reference', 'the code by which you find the visitor'], ['message', 'your message to the queue'], ['refreshIntervalSeconds', 'seconds until the page refreshes'],
 ]
 
-function Names() {
+function Names({ insert }: { insert?: (name: string) => void }) {
   return (
     <details>
       <summary>Variables for the page</summary>
       <p class="quiet"><code>{'{{ahead}}'}</code> inserts a value, <code>{'{{#ahead}}…{{/ahead}}'}</code> shows a part if it is true, <code>{'{{^ahead}}…{{/ahead}}'}</code> if it is false.</p>
-      <dl class="pairs">{values.map(([k, v]) => <div key={k}><dt><code>{k}</code></dt><dd>{v}</dd></div>)}</dl>
+      <dl class="pairs">{values.map(([k, v]) => <div key={k}><dt>{insert ? <Button small kind="quiet" label={`Insert ${k}`} onClick={() => insert(k)}><code>{k}</code></Button> : <code>{k}</code>}</dt><dd>{v}</dd></div>)}</dl>
     </details>
   )
 }

@@ -146,6 +146,9 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 	for asked := false; ; {
 		all, err := a.cores(ctx)
 		if err != nil {
+			if asked && a.server.isRemoved() {
+				return nil // it was this one
+			}
 			if errors.Is(err, cluster.ErrUnavailable) && pause(ctx, minBackoff) {
 				continue // another one is being elected
 			}
@@ -154,7 +157,8 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 		i := slices.IndexFunc(all, func(c Core) bool { return c.id == id })
 		switch {
 		case i < 0 && asked:
-			return nil // the answer was lost
+			a.system.Publish(subjectRemoved, []byte(id)) // an error means that nobody hears it
+			return nil
 		case i < 0:
 			return fmt.Errorf("cluster: %q is no core of this site", node)
 		case len(all) <= least:
@@ -177,10 +181,13 @@ func (a *attachment) removePeer(ctx context.Context, id, node string, least int)
 		err = askFor(ctx, a.system, "$JS.API.SERVER.REMOVE", map[string]string{"peer_id": id}, nil)
 		var refused refusedError
 		switch {
-		case err == nil:
-			return nil
-		case !errors.As(err, &refused):
+		// It is on its way, or the answer was lost. The removal is lost, too, if another one is elected before it is noted.
+		case err == nil, !errors.As(err, &refused):
 			asked = true
+			if !pause(ctx, minBackoff) {
+				return noLeader(ctx.Err())
+			}
+			continue
 		// The core that takes its place may have come a moment ago, or the removal is under way.
 		case !strings.Contains(err.Error(), "member change is in progress"):
 			return fmt.Errorf("cluster: core %q is not removed: %w", node, err)
@@ -303,6 +310,16 @@ func (s *coreServer) retire() {
 		}
 		close(s.removed)
 	})
+}
+
+// isRemoved reports whether the others have removed this core.
+func (s *coreServer) isRemoved() bool {
+	select {
+	case <-s.removed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Whole reports whether everything that the site of the link keeps has as many copies as it should have, all of them up

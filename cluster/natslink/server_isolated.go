@@ -37,6 +37,10 @@ const (
 	doubtAfter = 3 * hereEvery
 
 	subjectHere = "anteroom.here"
+	// subjectRemoved is on which a core hears that it was removed, by its name. NATS tells it in the log of the group alone, and
+	// nobody sends that to a core which is no longer in the group: one that was standing in an election at that moment would
+	// never hear of it.
+	subjectRemoved = "anteroom.removed"
 	// hearsNobody ends the message of a core that has not heard any other for a moment.
 	hearsNobody = " hears nobody"
 )
@@ -65,9 +69,10 @@ type hearing struct {
 func (a *attachment) hearCores() error {
 	h := &hearing{att: a, own: a.server.srv().Node(), start: time.Now(), heard: map[string]time.Duration{},
 		aside: map[string]server.RaftNode{}, stood: map[string]string{}}
-	_, err := a.system.Subscribe(subjectHere, func(m *nats.Msg) { h.hear(string(m.Data)) })
-	if err != nil {
-		return fmt.Errorf("natslink: hearing of other cores: %w", err)
+	for subject, says := range map[string]func(string){subjectHere: h.hear, subjectRemoved: h.removed} {
+		if _, err := a.system.Subscribe(subject, func(m *nats.Msg) { says(string(m.Data)) }); err != nil {
+			return fmt.Errorf("natslink: hearing of other cores: %w", err)
+		}
 	}
 	go func() {
 		tick := time.NewTicker(hereEvery)
@@ -104,6 +109,13 @@ func (h *hearing) hear(says string) {
 	h.last = time.Since(h.start)
 	if !deaf {
 		h.heard[core] = h.last
+	}
+}
+
+// removed takes that the others have removed a core.
+func (h *hearing) removed(core string) {
+	if core == h.own {
+		h.att.server.retire()
 	}
 }
 

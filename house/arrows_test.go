@@ -87,17 +87,16 @@ var table = []tableRow{
 	{pkg: "sim/plan", imports: []string{".", "internal/field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
+	// What shows the product stands beside it and speaks HTTP to it; the server sends the same crowd for operators who try a room.
+	{pkg: "demo/history", imports: []string{".", "analytics"}},
+	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
 		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "cluster/...", "node", "coordinator", "cluster/doctor",
-			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler"},
+			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "demo/crowd", "demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
 	{pkg: "examples/edges"},
-	// What shows the product stands beside it and speaks HTTP to it.
-	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
-
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
 	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},

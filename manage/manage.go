@@ -53,6 +53,8 @@ type Config struct {
 	Prepare Prepare
 	// Doors is the live side of the rooms; nil means that none is served.
 	Doors Doors
+	// Crowds sends simulated visitors; nil means that none can be sent.
+	Crowds Crowds
 	// Keys are the ticket keys; nil means that there are none.
 	Keys Keys
 	// Webhooks sends; nil means that nothing is sent and webhooks cannot be made.

@@ -30,7 +30,7 @@ func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
-		Prepare: s.prepareDoors(p), Doors: doors{s}, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Machine: s.machine, Origins: s.origins, Configuration: s.configuration, Sites: sites{s}, Analytics: s.analyticsReader(p.cfg), Edge: s.ring != nil && s.ring.edge, FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
+		Prepare: s.prepareDoors(p), Doors: doors{s}, Crowds: &s.crowds, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Machine: s.machine, Origins: s.origins, Configuration: s.configuration, Sites: sites{s}, Analytics: s.analyticsReader(p.cfg), Edge: s.ring != nil && s.ring.edge, FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
 	})
 	return err
 }

@@ -73,6 +73,7 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
+	crowds    crowds
 	bridges   bridges // do not change after the start, nor do the next three
 	queueIt   *queueit.Bridge
 	connected []connected
@@ -126,6 +127,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1), over: make(chan struct{}), bridges: bridges{}}
+	s.crowds.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

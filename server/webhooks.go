@@ -359,7 +359,7 @@ func (w *sending) views(state *manage.State, hooks []anteroom.Webhook) []webhook
 }
 
 // noChanges are operations that the audit log has and that change nothing of the configuration.
-var noChanges = []string{"account.create", "backup.create", "session.revoke", "room.admit_now", "webhook.test", "bridge.increment", "bridge.reset"}
+var noChanges = []string{"account.create", "backup.create", "session.revoke", "room.admit_now", "room.send_crowd", "webhook.test", "bridge.increment", "bridge.reset"}
 
 // changes returns whom to tell of what was changed since the last time, and up to where that is.
 func (w *sending) changes(ctx context.Context, state *manage.State, hooks []anteroom.Webhook) (out []webhook.Told, seq uint64) {

@@ -147,7 +147,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, doors: &doors{}, rows: &rows{}, schemas: documentSchemas(t), seen: map[string]bool{}, now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return w.now }
 	var err error
-	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, Webhooks: sender{}, FirstToken: adminToken, Now: clock, Analytics: w.rows,
+	w.manage, err = manage.Open(t.Context(), manage.Config{Link: memlink.New(), Doors: w.doors, Crowds: &crowds{}, Webhooks: sender{}, FirstToken: adminToken, Now: clock, Analytics: w.rows,
 		Sites: clusterSites{},
 		Configuration: func() manage.Configuration {
 			return manage.Configuration{File: "anteroom.yaml", YAML: "listen: [\":8080\"]\n", NeedsRestart: []string{"listen"}}
@@ -268,7 +268,20 @@ type doors struct {
 	asked   []string
 	shuffle *anteroom.Shuffle
 	event   *anteroom.Event
+	quiet   bool // nobody waits
 }
+
+// crowds notes the last crowd and sends nobody.
+type crowds struct{ last manage.CrowdStatus }
+
+func (c *crowds) Send(_ anteroom.Room, what manage.Crowd) error {
+	c.last = manage.CrowdStatus{Crowd: what, Began: doorTime.Std()}
+	return nil
+}
+
+func (c *crowds) Running() bool                             { return !c.last.Began.IsZero() && c.last.Ended.IsZero() }
+func (c *crowds) Status(anteroom.RoomID) manage.CrowdStatus { return c.last }
+func (c *crowds) Stop(anteroom.RoomID)                      { c.last.Ended = doorTime.Std() }
 
 var (
 	inside = anteroom.ID{0x3f, 0x9a, 0x1c, 0x07, 0xbe, 1}
@@ -280,6 +293,9 @@ const doorTime = anteroom.Time(1_795_770_000_000_000)
 func (d *doors) Status(id anteroom.RoomID) (anteroom.Status, bool) {
 	st := anteroom.Status{Room: id, At: doorTime, Mode: "queue", ActiveUsers: 1, Waiting: 1, TotalActiveUsers: 500, NewPerMinute: 600,
 		OldestWaiting: doorTime - 1, WaitKnown: true, WaitOfNewcomer: 90 * time.Second}
+	if d.quiet {
+		st.Waiting = 0
+	}
 	if d.event != nil {
 		r := anteroom.Room{Events: []anteroom.Event{*d.event}}
 		start, _ := d.event.Start.Time()

@@ -77,6 +77,27 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("removed: %d", *held.Remaining)
 	}
 
+	var crowd struct {
+		Visitors int
+		Began    *time.Time `json:"began_at"`
+		Ended    *time.Time `json:"ended_at"`
+	}
+	if w.ok("GET", room+"/crowd", "", &crowd); crowd.Began != nil {
+		t.Errorf("a crowd that nobody has sent: %+v", crowd)
+	}
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":2001}`, 400, "1 to 2000")
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1,"over_seconds":601}`, 400, "0 to 600")
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "visitors wait in room")
+	w.doors.quiet = true
+	if w.ok("POST", room+"/crowd", `{"visitors":3,"over_seconds":2}`, &crowd); crowd.Visitors != 3 || crowd.Began == nil || crowd.Ended != nil {
+		t.Errorf("the crowd: %+v", crowd)
+	}
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "one at a time")
+	w.ok("GET", room+"/crowd", "", &crowd)
+	if w.ok("DELETE", room+"/crowd", "", &crowd); crowd.Ended == nil {
+		t.Error("the crowd goes on")
+	}
+
 	var list manage.Checklist
 	if w.ok("GET", event+"/checklist", "", &list); list.Result != manage.CheckWarning || len(list.Checks) != 8 {
 		t.Errorf("the checklist: %+v", list)

@@ -36,6 +36,25 @@ func shownControls(c anteroom.Controls) schema.Controls {
 	return out
 }
 
+// sendCrowd sends simulated visitors to a room.
+func (f *face) sendCrowd(r *api.Request, b schema.Crowd) (schema.CrowdStatus, error) {
+	s, err := f.manage.SendCrowd(r.Context(), r.By, zoneID(r), roomID(r), manage.Crowd{Visitors: b.Visitors, Over: time.Duration(b.OverSeconds) * time.Second})
+	return shownCrowd(s), err
+}
+
+// crowd makes an operation that returns how the crowd of a room does.
+func (f *face) crowd(do func(by manage.Caller, zone anteroom.ZoneID, room anteroom.RoomID) (manage.CrowdStatus, error)) func(*api.Request) (schema.CrowdStatus, error) {
+	return func(r *api.Request) (schema.CrowdStatus, error) {
+		s, err := do(r.By, zoneID(r), roomID(r))
+		return shownCrowd(s), err
+	}
+}
+
+func shownCrowd(s manage.CrowdStatus) schema.CrowdStatus {
+	return schema.CrowdStatus{Visitors: s.Visitors, OverSeconds: int(s.Over / time.Second), BeganAt: moment(s.Began), EndedAt: moment(s.Ended), Arrived: s.Arrived,
+		Waiting: s.Waiting, Active: s.Active, Admitted: s.Admitted, GaveUp: s.GaveUp, Failed: s.Failed, Failure: schema.Optional(s.Failure)}
+}
+
 // putRemaining sets how many are left of what visitors wait for.
 func (f *face) putRemaining(r *api.Request, b schema.Left) (schema.Controls, error) {
 	return f.control(func(c *anteroom.Controls) { c.Remaining = anteroom.Remaining{Told: true, Count: b.Remaining} })(r)

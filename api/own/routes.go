@@ -80,6 +80,11 @@ func (f *face) operations() [][]operation {
 			op("PUT", room+"/remaining", "setRemaining", "Tell visitors how many are left; 0 closes the room as sold out", takes(f.putRemaining)),
 			op("POST", room+"/remaining", "countSold", "Take what was sold from the number that are left", takes(f.countSold)),
 			op("DELETE", room+"/remaining", "deleteRemaining", "No longer tell how many are left, and open a room that was sold out", gives(f.control(func(c *anteroom.Controls) { c.Remaining = anteroom.Remaining{} })))),
+		tagged("crowd",
+			op("POST", room+"/crowd", "sendCrowd", "Try a room with a crowd of simulated visitors", takes(f.sendCrowd)).
+				noted("They send real requests through the gateway of the process that answers, each from an address of its own in 198.18.0.0/15, and the room counts them like any visitors. Once admitted, they are answered by Anteroom: the origin hears nothing. Refused while anyone waits in the room, and while another crowd runs in this process. It ends when all have left, at the latest 10 minutes after the last arrival."),
+			op("GET", room+"/crowd", "getCrowd", "Show how the last crowd does", gives(f.crowd(f.manage.CrowdOf))),
+			op("DELETE", room+"/crowd", "stopCrowd", "Stop a crowd; its places and sessions end by themselves", gives(f.crowd(f.manage.StopCrowd)))),
 		tagged("analytics",
 			op("GET", Prefix+"/analytics", "totalAnalytics", "Show the totals of every room that the token may read", gives(f.totalAnalytics), from, to),
 			op("GET", room+"/analytics", "getAnalytics", "Show what was recorded of a room",

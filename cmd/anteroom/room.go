@@ -34,7 +34,7 @@ file can change their settings.`
   anteroom room set checkout --queue-all
   anteroom room find checkout 3f9a1-c07be`
 	r := remoteFlags(cmd)
-	cmd.AddCommand(roomList(r), inviteCommand(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomFind(r), roomRevoke(r))
+	cmd.AddCommand(roomList(r), inviteCommand(r), roomGet(r), roomCreate(r), roomSet(r), roomDelete(r), roomStatus(r), roomAdmit(r), roomReset(r), roomMessage(r), roomRemaining(r), roomCrowd(r), roomFind(r), roomRevoke(r))
 	for _, o := range []struct{ word, short, done string }{
 		{"pause", "Stop admitting new visitors until resumed", `Room %[1]s is paused. Run "anteroom room resume %[1]s" to continue.`},
 		{"drain", "Close the queue to new visitors; those in it are admitted as usual", `Room %[1]s is draining: its queue is closed to new visitors. Run "anteroom room resume %[1]s" to open it.`},
@@ -501,6 +501,56 @@ func roomRemaining(r *remote) *cobra.Command {
 			}
 		}
 		_, err := fmt.Fprintf(w, told, shown(rm.String()))
+		return err
+	})
+}
+
+func roomCrowd(r *remote) *cobra.Command {
+	var b schema.Crowd
+	var over time.Duration
+	var stop bool
+	cmd := &cobra.Command{Use: "crowd ROOM", Short: "Try a room with a crowd of simulated visitors, or see how the last one does", Args: names("ROOM"),
+		Long: `Send simulated visitors to a room in which nobody waits, by --visitors; without it, see how the last
+ones do. They queue like any visitors and count as such. Once admitted, they are answered by
+Anteroom: your application hears nothing of them.`,
+		Example: `  anteroom room crowd example.com/checkout --visitors 300 --over 30s
+  anteroom room crowd example.com/checkout
+  anteroom room crowd example.com/checkout --stop`}
+	cmd.Flags().IntVar(&b.Visitors, "visitors", 0, "send `N` visitors, 2000 at most")
+	cmd.Flags().DurationVar(&over, "over", 0, "the `time` over which they arrive, 10m at most")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end the crowd")
+	cmd.MarkFlagsMutuallyExclusive("visitors", "stop")
+	cmd.MarkFlagsMutuallyExclusive("over", "stop")
+	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (result schema.CrowdStatus, err error) {
+		method, body := http.MethodGet, any(nil)
+		switch {
+		case stop:
+			method = http.MethodDelete
+		case cmd.Flags().Changed("visitors"):
+			b.OverSeconds = int(over.Round(time.Second) / time.Second)
+			method, body = http.MethodPost, b
+		case over != 0:
+			return result, usageError{fmt.Errorf("--over needs --visitors; see %s --help", cmd.CommandPath())}
+		}
+		return result, c.Do(ctx, method, rm.of(ours)+"/crowd", nil, body, &result)
+	}, func(w io.Writer, rm room, st schema.CrowdStatus) error {
+		if st.BeganAt == nil {
+			_, err := fmt.Fprintf(w, "No crowd was sent to room %s since the process started.\n", shown(rm.String()))
+			return err
+		}
+		state := "is under way"
+		if st.EndedAt != nil {
+			state = "has ended"
+		}
+		_, err := fmt.Fprintf(w, "The crowd in room %s %s: %d of %d visitors have arrived, %d wait, %d were admitted, %d gave up.\n",
+			shown(rm.String()), state, st.Arrived, st.Visitors, st.Waiting, st.Admitted, st.GaveUp)
+		if err == nil && st.Failed > 0 {
+			reason := ""
+			if st.Failure != nil {
+				reason = ", the first: " + *st.Failure
+			}
+			_, err = fmt.Fprintf(w, "%d requests failed%s.\n", st.Failed, shown(reason))
+		}
 		return err
 	})
 }

@@ -53,3 +53,36 @@ func TestDashboardCockpitMessageDrainAndLimits(t *testing.T) {
 		t.Errorf("the API says %s", got)
 	}
 }
+
+// An operator tries a room: simulated visitors come, fill it and wait, and go when the operator stops them. Nobody else
+// notices, and the origin hears nothing.
+func TestDashboardTriesARoom(t *testing.T) {
+	t.Parallel()
+	script := axe(t)
+	o := startOffice(t)
+	o.zone = o.newZone("127.0.0.1")
+	o.newRoom(fields{"name": "checkout", "host": "127.0.0.1", "total_active_users": 10, "new_users_per_minute": 10})
+	d := sitDown(t, o, operatorToken)
+	d.goes("/rooms/127.0.0.1/checkout")
+	d.becomes(10*time.Second, field("visitors"))
+	d.fill("visitors", "2001")
+	d.becomes(5*time.Second, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Send' && b.disabled)`)
+	d.fill("visitors", "40")
+	d.fill("over_seconds", "1")
+	d.presses("Send")
+	d.becomes(5*time.Second, `(`+dialogText+`).includes('Your origin hears nothing')`)
+	d.presses("Send")
+	d.says("40 of 40 visitors arrived")
+	d.becomes(20*time.Second, `/\b10 were admitted/.test(document.body.innerText) && [...document.querySelectorAll('.figure-card')].some(f => f.innerText.includes('Active users') && f.innerText.includes('10 / 10'))`)
+	for _, v := range d.violations(script) {
+		t.Errorf("with a crowd: %s (%s): %v", v.ID, v.Help, v.Nodes)
+	}
+	d.goes("/rooms/127.0.0.1/checkout") // whoever comes back sees it, too
+	d.becomes(10*time.Second, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Stop the crowd')`)
+	d.presses("Stop the crowd")
+	d.says("The last crowd: 40 of 40 visitors arrived, 0 wait, 10 were admitted")
+	d.says("Visitors wait in this room. Try one that is quiet.")
+	if said := d.said("network", "exception"); len(said) > 0 {
+		t.Errorf("the console says %v", said)
+	}
+}

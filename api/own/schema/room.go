@@ -61,6 +61,28 @@ type Controls struct {
 	Remaining *int       `json:"remaining" min:"0" max:"1000000000" doc:"How many are left of what visitors wait for; at 0 the room is closed. null: not said."`
 }
 
+// Crowd is a crowd of simulated visitors, to try a room with.
+type Crowd struct {
+	Visitors    int `json:"visitors" min:"1" max:"2000" doc:"How many visitors come."`
+	OverSeconds int `json:"over_seconds" min:"0" max:"600" optional:"true" doc:"The time over which they arrive, 0 by default: all at once."`
+}
+
+// CrowdStatus is how a crowd does.
+type CrowdStatus struct {
+	_           struct{}   `doc:"The last crowd that the process which answers has sent to the room."`
+	Visitors    int        `json:"visitors"`
+	OverSeconds int        `json:"over_seconds"`
+	BeganAt     *time.Time `json:"began_at" doc:"null: none was sent since the process started."`
+	EndedAt     *time.Time `json:"ended_at" doc:"null while it runs."`
+	Arrived     int        `json:"arrived" doc:"Visitors who have arrived so far."`
+	Waiting     int        `json:"waiting" doc:"Visitors who wait now."`
+	Active      int        `json:"active" doc:"Visitors who look at pages now; their sessions last longer."`
+	Admitted    int        `json:"admitted" doc:"Visitors who have been admitted so far."`
+	GaveUp      int        `json:"gave_up" doc:"Visitors who have left the queue: 5% lose patience."`
+	Failed      int        `json:"failed" doc:"Requests without a proper answer."`
+	Failure     *string    `json:"failure" doc:"What the first of them got; null until the crowd has ended, and without failures."`
+}
+
 // Left says how many are left of what visitors wait for.
 type Left struct {
 	Remaining int `json:"remaining" min:"0" max:"1000000000" doc:"At 0 the room is closed: visitors see that it is sold out, and no one new is admitted."`

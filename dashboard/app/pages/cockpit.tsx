@@ -9,6 +9,7 @@ import { roomHref } from '../core/room'
 import { may } from '../core/session'
 import { Bar, Button, Card, Chart, Note } from '../ui'
 import { Admit, Controls, Message, Remaining } from './cockpit-controls'
+import { TryIt } from './cockpit-crowd'
 import { Limits } from './cockpit-limits'
 import { Origins } from './origin'
 import './cockpit.css'
@@ -55,6 +56,7 @@ export function Cockpit({ room }: RoomPageProps) {
             <Message room={room} />
             <Admit room={room} />
             <Remaining room={room} />
+            <TryIt room={room} />
           </div>
         ) : (
           <div class="stack">

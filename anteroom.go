@@ -89,6 +89,9 @@ type Ticket struct {
 	// Home names the site that holds the session of an accepted ticket; zero in cookies of
 	// earlier releases. A cookie has room for one of Told and Home.
 	Home uint32
+	// Moved is how often the place has moved to another device, while waiting. A copy that says less than the site knows was
+	// left behind on one of the others.
+	Moved uint8
 }
 
 // Accepted reports whether the ticket was admitted.

@@ -48,17 +48,19 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 	case askLeave:
 		x.leave(v)
 	case askLeft:
-		x.writeNotice(page.AppendLeft)
+		x.writeNotice(http.StatusOK, page.AppendLeft)
 	case askInvite:
 		x.invite(v)
+	case askMove:
+		x.move(v)
 	default:
 		x.refuseAsk()
 	}
 }
 
-// readsAsk refuses a question that is not asked with GET. To leave, or to enter a code, a visitor posts.
+// readsAsk refuses a question that is not asked with GET. To leave, to enter a code, or to continue on another device, a visitor posts.
 func (x *exchange) readsAsk(ask int) bool {
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && (ask == askLeave || ask == askInvite) {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && (ask == askLeave || ask == askInvite || ask == askMove) {
 		return true
 	}
 	x.w.Header()["Allow"] = valueAllowRead
@@ -67,7 +69,7 @@ func (x *exchange) readsAsk(ask int) bool {
 }
 
 func (x *exchange) refuseAsk() {
-	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave, left or invite", false})
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave, left, invite or move", false})
 }
 
 // languageCookie holds the language that the visitor has chosen on the page.
@@ -168,6 +170,7 @@ func (x *exchange) openStream(v anteroom.Visit) {
 	}
 	d, updates := x.room.door.Watch(r.Context(), v)
 	x.decision = d
+	x.keepMoved(&v)
 	x.decided()
 	h := x.neverStored()
 	x.giveTicket(h)

@@ -159,6 +159,7 @@ const (
 	askLeave
 	askLeft
 	askInvite
+	askMove
 	askUnknown
 )
 
@@ -194,6 +195,9 @@ func askOf(query string) (ask, seen int) {
 		if strings.HasPrefix(value, "invite.") {
 			return askInvite, seenNothing
 		}
+		if strings.HasPrefix(value, "move.") {
+			return askMove, seenNothing
+		}
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
 			if place == "" {
@@ -223,6 +227,8 @@ func askOf(query string) (ask, seen int) {
 			return askLeft, seen
 		case "invite":
 			return askInvite, seen
+		case "move":
+			return askMove, seen
 		}
 		return askUnknown, seenNothing
 	}

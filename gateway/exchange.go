@@ -50,6 +50,7 @@ type request struct {
 	start     time.Time
 
 	solved    bool            // the challenge, by this request
+	moved     bool            // a ticket that came was left behind: its place is at another device
 	stale     bool            // the ticket in use was sealed by an old key
 	presented anteroom.Ticket // the ticket in use; zero when there is none
 	passLeft  time.Duration   // of the pass, as far as it says

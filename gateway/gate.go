@@ -45,6 +45,9 @@ func (x *exchange) gate() {
 		return
 	}
 	v := x.visit()
+	if x.moved && v.Fresh && x.tellMoved(ask) {
+		return
+	}
 	v.Uninvited = rm.invited && !rm.mark.Has(v.Ticket.ID)
 	if ask != askNone {
 		if t := &v.Ticket; rm.LotteryPercent == 0 && seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {
@@ -76,10 +79,18 @@ func (x *exchange) decide(v anteroom.Visit) anteroom.Decision {
 		ctx = node.WithHeld(ctx, func(d time.Duration) { x.held = d })
 	}
 	x.decision = x.room.door.Decide(ctx, v)
+	x.keepMoved(&v)
 	x.countNetworks(&v)
 	x.kept(&v)
 	x.decided()
 	return x.decision
+}
+
+// keepMoved gives the ticket back what no site is told of.
+func (x *exchange) keepMoved(v *anteroom.Visit) {
+	if t := &x.decision.Ticket; t.ID == v.Ticket.ID {
+		t.Moved = v.Ticket.Moved
+	}
 }
 
 func (x *exchange) decided() {
@@ -106,6 +117,10 @@ func (x *exchange) visit() anteroom.Visit {
 			}
 			return
 		}
+		if x.leftBehind(&o.ticket) {
+			x.moved = true
+			return
+		}
 		if i := len(x.tickets); o.stale && i < 64 {
 			stale |= 1 << i
 		}
@@ -125,7 +140,7 @@ func (x *exchange) visit() anteroom.Visit {
 	}
 	switch len(x.tickets) {
 	case 0:
-		if t, ok := x.formerPlace(); ok {
+		if t, ok := x.formerPlace(); ok && !x.moved && !x.leftBehind(&t) {
 			t.Bind, v.Ticket, v.Networks = v.Bind, t, x.networks()
 			x.askedOf(&v)
 			return v

@@ -32,7 +32,7 @@ const (
 	inviteTime = 5 * time.Second
 )
 
-// What came of invite codes; index of Stats.Invites.
+// What came of invite codes, and of moves to another device; index of Stats.Invites and Stats.Moves.
 const (
 	InviteAccepted = iota
 	InviteRefused

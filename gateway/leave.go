@@ -17,7 +17,7 @@ func (x *exchange) leave(v anteroom.Visit) {
 		return
 	case x.r.Method != http.MethodPost:
 		x.decision = anteroom.Decision{At: x.s.now(), Ticket: v.Ticket}
-		x.writeNotice(page.AppendLeave)
+		x.writeNotice(http.StatusOK, page.AppendLeave)
 		return
 	}
 	x.spareBody()
@@ -42,12 +42,12 @@ func (x *exchange) leave(v anteroom.Visit) {
 }
 
 // writeNotice sends a page that is not about a place.
-func (x *exchange) writeNotice(appendTo func([]byte, page.View, string) []byte) {
+func (x *exchange) writeNotice(status int, appendTo func([]byte, page.View, string) []byte) {
 	view := page.View{Decision: x.decision, Language: x.language(), Brand: x.room.brand}
 	h := x.neverStored()
 	h["Content-Type"] = valueTextHTML
 	h["X-Robots-Tag"] = valueNoindex
 	h["Content-Security-Policy"] = []string{page.LeavePolicy(view)}
 	x.buf = appendTo(x.buf[:0], view, x.query())
-	x.write(http.StatusOK, x.buf)
+	x.write(status, x.buf)
 }

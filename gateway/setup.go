@@ -45,6 +45,7 @@ type setup struct {
 	drawings  *budget // of lists of ids
 	receipts  *budget
 	invites   *budget
+	moves     *budget // of places to other devices
 	now       func() anteroom.Time
 	log       *slog.Logger
 
@@ -169,6 +170,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.drawings = newBudget(drawsPerSecond, drawsBurst)
 	s.receipts = newBudget(receiptsPerSecond, receiptsBurst)
 	s.invites = newBudget(invitesPerMinute/60., inviteTries)
+	s.moves = newBudget(movesPerMinute/60., movesAtOnce)
 	var err error
 	if s.passes, err = newPasses(&cfg); err != nil {
 		return nil, err

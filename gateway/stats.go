@@ -17,6 +17,8 @@ type Stats struct {
 
 	// Invites are codes that visitors entered, by what came of it; index with the Invite constants.
 	Invites [InviteResults]uint64
+	// Moves are presses of the button that moves a place to another device, likewise.
+	Moves [InviteResults]uint64
 
 	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
 	// constants.
@@ -92,6 +94,7 @@ type counters struct {
 	shared       [SharedActions]atomic.Uint64
 	passesShown  [PassStates]atomic.Uint64
 	invites      [InviteResults]atomic.Uint64
+	moves        [InviteResults]atomic.Uint64
 	questions    [len(EdgeKinds)]atomic.Uint64
 
 	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
@@ -124,6 +127,7 @@ func (g *Gateway) Stats() Stats {
 	load(s.SharedSessions[:], c.shared[:])
 	load(s.PassesShown[:], c.passesShown[:])
 	load(s.Invites[:], c.invites[:])
+	load(s.Moves[:], c.moves[:])
 	load(s.Questions[:], c.questions[:])
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()

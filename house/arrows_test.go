@@ -32,6 +32,7 @@ var table = []tableRow{
 	{pkg: "internal/walltime"},
 	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "golang.org/x/image"}},
 	{pkg: "internal/markup"},
+	{pkg: "internal/qr"},
 	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
@@ -41,7 +42,7 @@ var table = []tableRow{
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "rules/crawler", imports: []string{"."}},
-	{pkg: "page/...", imports: []string{".", "internal/markup", "page/..."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
+	{pkg: "page/...", imports: []string{".", "internal/markup", "internal/qr", "page/..."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "config/strict", imports: []string{".", "internal/field"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
@@ -56,7 +57,7 @@ var table = []tableRow{
 
 	{pkg: "coordinator/shuffles", imports: []string{".", "engine", "cluster"}},
 	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "internal/walltime", "analytics"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire", "invite"}},
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "manage/webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire", "invite"}},

@@ -39,7 +39,7 @@ var limits = map[string][]string{
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow", "DefaultInviteLife", "inviteMemory"},
 	"invite":         {"maxText", "Again", "attempts"},
-	"gateway":        {"inviteTries", "invitesPerMinute", "inviteTime", "bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
+	"gateway":        {"moveTime", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},

@@ -65,6 +65,7 @@ type Node struct {
 	figures figures
 	lenient atomic.Bool // set by AdmitUnrecorded
 	cutOff  atomic.Bool // no other core of the site is heard
+	moves   moves
 
 	kept time.Duration // retention of the journal; guarded by apply
 
@@ -284,6 +285,7 @@ func (n *Node) Run(ctx context.Context) (err error) {
 	var work sync.WaitGroup
 	work.Go(func() { err = n.part.run(ctx) })
 	work.Go(func() { n.tellAlways(ctx) })
+	work.Go(func() { n.followMoves(ctx) })
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	var place anteroom.Time

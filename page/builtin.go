@@ -54,7 +54,7 @@ var library = sync.OnceValue(func() *shelf {
 	s.policies = policies("", "; form-action 'none'")
 	// A form's policy counts for the redirects of its answer too, and a shop may redirect to a bank.
 	s.formPolicies = policies(" 'sha256-"+hash(s.form)+"'", "")
-	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "'; script-src 'sha256-" + hash(s.leave) + "'; img-src data:; base-uri 'none'; form-action 'self'"
+	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "' 'sha256-" + hash(moveStyle) + "'; script-src 'sha256-" + hash(s.leave) + "'; img-src data:; base-uri 'none'; form-action 'self'"
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
 			return newBuiltin(newDeflater(), language, style, script, event)
@@ -97,7 +97,9 @@ func bare(name string) string {
 			line = tight.Replace(line)
 		}
 		b.WriteString(line)
-		b.WriteByte('\n')
+		if !strings.HasSuffix(name, ".css") { // whose rules end with a brace
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }
@@ -238,6 +240,9 @@ func foot(w *words, language string, st state, variant int) string {
 		}
 		if st != lineFull {
 			b.WriteString(`<p class="quiet"><a href="?` + LeaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
+			if st != chances { // else there is no place
+				b.WriteString(`<p class="quiet"><a href="?` + MoveQuery + `" rel="nofollow">` + e(w.Moving[0]) + `</a></p>`)
+			}
 		}
 	}
 	b.WriteString(`<p id="say" role="status"></p><p id="turn" role="alert"></p></main>` + switchTo(language) +

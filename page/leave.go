@@ -23,12 +23,10 @@ func AppendLeave(dst []byte, v View, query string) []byte {
 
 // AppendLeft appends the page that says that the visitor has no place any more. It does not come back by itself: that would be a new place.
 func AppendLeft(dst []byte, v View, query string) []byte {
-	w := wordsOf(known(v.Language))
-	e := html.EscapeString
-	return appendNotice(dst, v, w.Left, `<p><a href="?`+e(query)+`" rel="nofollow">`+e(w.Rejoin)+`</a></p>`, "")
+	return appendRejoin(dst, v, wordsOf(known(v.Language)).Left, query)
 }
 
-// LeavePolicy is the Content-Security-Policy of [AppendLeave], [AppendLeft] and [AppendInvite].
+// LeavePolicy is the Content-Security-Policy of [AppendLeave], [AppendLeft], [AppendInvite], [AppendMoving], [AppendArriving], [AppendMoved] and [AppendStale].
 func LeavePolicy(v View) string {
 	if v.Brand != nil {
 		return v.Brand.leavePolicy

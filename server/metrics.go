@@ -81,6 +81,7 @@ func (c *collector) requests(to sink) {
 	to.count(mPreflights, g.Preflights)
 	for i, result := range gateway.InviteWords {
 		to.count(mInvites, g.Invites[i], result)
+		to.count(mMoves, g.Moves[i], result)
 	}
 	to.count(mPasses, g.Passes)
 	for i, n := range g.PassesShown {

@@ -80,6 +80,7 @@ var (
 	mPassesShown   = counter("passes_presented_total", "Requests that came to Anteroom with a pass. fresh: more than half of it was left. late: half or less. over: it had ended, or was of another key or room.", "left")
 	mQuestions     = counter("edge_questions_total", "Questions of proxies that keep the traffic and ask about each request (forward_auth).", "edge")
 	mShared        = counter("shared_sessions_total", "Sessions used from more networks than session_networks, by what was done about them.", "action")
+	mMoves         = counter("moves_total", "Places that visitors wanted to move to another device, by result: accepted, refused (the link was used or is too old, or the place no longer exists), limited (too many from the address) and failed (the store did not answer).", "result")
 	mInvites       = counter("invite_codes_total", "Invite codes from visitors, by result: accepted, refused (unknown, spent, expired), limited (too many wrong codes from the address) and failed (the store did not answer).", "result")
 	mPreflights    = counter("preflight_requests_total", "CORS preflight requests; they bypass rooms and are not counted.")
 	mRefused       = counter("refused_requests_total", "Requests refused by Anteroom: malformed, oversized, or too many.", "status")

@@ -3,7 +3,6 @@ package ticket
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"math"
 	"time"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -36,7 +35,7 @@ func putBody(dst []byte, t anteroom.Ticket) []byte {
 	dst = append(dst, t.Lane)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.LastCheckIn))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Next))
-	dst = binary.BigEndian.AppendUint32(dst, millis(t.Refresh))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(t.Moved)<<refreshBits|millis(t.Refresh))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.AcceptedAt))
 	dst = binary.BigEndian.AppendUint16(dst, t.Bind)
 	if t.Accepted() {
@@ -61,7 +60,8 @@ func body(b []byte) (t anteroom.Ticket) {
 	t.Lane = r.Byte()
 	t.LastCheckIn = anteroom.Time(r.Big64())
 	t.Next = anteroom.Time(r.Big64())
-	t.Refresh = time.Duration(r.Big32()) * time.Millisecond
+	refresh := r.Big32()
+	t.Refresh, t.Moved = time.Duration(refresh&(1<<refreshBits-1))*time.Millisecond, uint8(refresh>>refreshBits)
 	t.AcceptedAt = anteroom.Time(r.Big64())
 	t.Bind = r.Big16()
 	// Earlier releases wrote Told here in every ticket, which was zero once accepted.
@@ -73,8 +73,11 @@ func body(b []byte) (t anteroom.Ticket) {
 	return t
 }
 
-// millis returns d in whole milliseconds, rounded down and held within what four bytes
-// can say (49 days; [anteroom.MaxRefresh] is ten minutes).
+// refreshBits are enough for 4 h; [anteroom.MaxRefresh] is ten minutes. Above them stands Moved: an earlier release reads it as
+// an interval of some hours, keeps the cookie for that long at most, and writes none.
+const refreshBits = 24
+
+// millis returns d in whole milliseconds, rounded down and held within refreshBits.
 func millis(d time.Duration) uint32 {
-	return uint32(min(max(d.Milliseconds(), 0), math.MaxUint32))
+	return uint32(min(max(d.Milliseconds(), 0), 1<<refreshBits-1))
 }

@@ -63,9 +63,10 @@ func TestRoundTripOfAnyTicket(t *testing.T) {
 			Lane:        rapid.Uint8().Draw(r, "lane"),
 			LastCheckIn: moment.Draw(r, "last"),
 			Next:        moment.Draw(r, "next"),
-			Refresh:     time.Duration(rapid.Uint32().Draw(r, "refresh")) * time.Millisecond,
+			Refresh:     time.Duration(rapid.Uint32Range(0, 1<<refreshBits-1).Draw(r, "refresh")) * time.Millisecond,
 			AcceptedAt:  moment.Draw(r, "accepted"),
 			Bind:        rapid.Uint16().Draw(r, "bind"),
+			Moved:       rapid.Uint8().Draw(r, "moved"),
 		}
 		if last := rapid.Uint32().Draw(r, "told or home"); want.Accepted() {
 			want.Home = last
@@ -90,7 +91,7 @@ func TestRefreshIsHeldInRange(t *testing.T) {
 		{-time.Second, 0},
 		{1500*time.Millisecond + 999*time.Microsecond, 1500 * time.Millisecond},
 		{anteroom.MaxRefresh, anteroom.MaxRefresh},
-		{math.MaxInt64, math.MaxUint32 * time.Millisecond},
+		{math.MaxInt64, (1<<refreshBits - 1) * time.Millisecond},
 	} {
 		got, res := s.Open(seal(s, anteroom.Ticket{ID: NewID(), Refresh: c.in}))
 		if res != OK || got.Refresh != c.want {

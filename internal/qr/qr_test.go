@@ -1,0 +1,61 @@
+package qr
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+// The example of annex I of ISO/IEC 18004, as every textbook computes it: "01234567" in version 1, level M.
+func TestErrorCorrection(t *testing.T) {
+	block := []byte{0x10, 0x20, 0x0c, 0x56, 0x61, 0x80, 0xec, 0x11, 0xec, 0x11, 0xec, 0x11, 0xec, 0x11, 0xec, 0x11}
+	want := []byte{0xa5, 0x24, 0xd4, 0xc1, 0xed, 0x36, 0xc7, 0x87, 0x2c, 0x55}
+	if got := remainder(block, 10); !bytes.Equal(got, want) {
+		t.Errorf("%x, want %x", got, want)
+	}
+}
+
+// The tables of annexes C and D: format of level L with mask 0, and version 7.
+func TestCheckedNumbers(t *testing.T) {
+	if got := (1<<3<<10 | checked(1<<3, 10, 0x537)) ^ 0x5412; got != 0b111011111000100 {
+		t.Errorf("format %015b", got)
+	}
+	if got := 7<<12 | checked(7, 12, 0x1f25); got != 0b000111110010010100 {
+		t.Errorf("version %018b", got)
+	}
+}
+
+// Codes as another encoder draws them (qrcode 1.5.4 of npm, with level L and mask 0), as SHA-256 of their rows. Another program (jsQR 1.4.0)
+// reads the text in each.
+func TestCodes(t *testing.T) {
+	text := "https://shop.example.com/?" + strings.Repeat("aB3-_x9", 130)
+	for _, c := range []struct {
+		length, size int
+		sum          string
+	}{
+		{3, 21, "ce3b6ac481d7855a"}, {17, 21, "c8dca8de172d0b92"}, {18, 25, "4be3199ef0c0ce58"}, {100, 37, "1c507849109cd343"},
+		{154, 45, "9057a66780cb8569"}, {192, 49, "29c5440699aa8857"}, {230, 53, "38f9ee66a5ca5bee"}, {231, 57, "87a7e0abe8ee7d1d"},
+		{300, 61, "4a0c7429a57bb161"}, {400, 69, "b7695bc17384beba"}, {520, 77, "32ce55fd9d6b64bd"}, {586, 81, "02498e154c3a6a1e"},
+		{644, 85, "a2db78e2fdd36342"}, {718, 89, "814367a88df6f1f5"}, {792, 93, "0848380264e6b751"}, {Most, 97, "b5d1e146022de713"},
+	} {
+		code := Of(text[:c.length])
+		h := sha256.New()
+		for y := range code.Size {
+			for x := range code.Size {
+				h.Write([]byte{map[bool]byte{true: '#', false: '.'}[code.Dark(x, y)]})
+			}
+			h.Write([]byte("\n"))
+		}
+		if sum := hex.EncodeToString(h.Sum(nil)[:8]); code.Size != c.size || sum != c.sum {
+			t.Errorf("%d bytes: size %d, sum %s; want %d, %s", c.length, code.Size, sum, c.size, c.sum)
+		}
+	}
+	if Of(text[:Most+1]) != nil {
+		t.Error("a text beyond the bound has a code")
+	}
+	if Of("") == nil {
+		t.Error("no text has no code")
+	}
+}

@@ -1,0 +1,60 @@
+package page
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/anteroom/anteroom"
+)
+
+// The pages around a move, in English and in a language that is written from right to left.
+func TestGoldenMoves(t *testing.T) {
+	const link = "https://shop.example.com/cart?id=5&x=%3Cb&__anteroom=move.6927f0a0.AbC-_9"
+	style := regexp.MustCompile(`(?s)<style>.*?</style>`)
+	for _, language := range []string{"en-US", "ar-EG"} {
+		v := View{Language: language}
+		for name, page := range map[string][]byte{
+			"moving":    AppendMoving(nil, v, "id=5&x=%3Cb", link),
+			"long":      AppendMoving(nil, v, "", link+strings.Repeat("x", 800)),
+			"arriving":  AppendArriving(nil, v, "id=5&x=%3Cb", "6927f0a0.AbC-_9", false, false),
+			"replacing": AppendArriving(nil, v, "", "6927f0a0.AbC-_9", true, true),
+			"moved":     AppendMoved(nil, v, "id=5&x=%3Cb"),
+			"stale":     AppendStale(nil, v, "id=5"),
+		} {
+			golden(t, "move/"+language+"/"+name+".html", style.ReplaceAllString(string(page), "<style>…</style>"))
+			if found := Barriers(string(page)); len(found) > 0 {
+				t.Errorf("%s: %v", name, found)
+			}
+			if strings.Contains(string(page), `<svg class="code"`) != (name == "moving") {
+				t.Errorf("%s: a code where there is none, or none", name)
+			}
+		}
+	}
+}
+
+// What comes of a request, or of a link that somebody else has made, stays text.
+func TestMovesEscape(t *testing.T) {
+	const bad = `"><script>alert(1)</script>`
+	for name, page := range map[string][]byte{
+		"moving":   AppendMoving(nil, View{}, bad, "https://x/"+bad),
+		"arriving": AppendArriving(nil, View{}, bad, bad, true, true),
+		"moved":    AppendMoved(nil, View{}, bad),
+		"stale":    AppendStale(nil, View{}, bad),
+	} {
+		if strings.Contains(string(page), "<script>alert") {
+			t.Errorf("%s: %s", name, page)
+		}
+	}
+}
+
+// In a lottery there is no place that could move, and without a place neither.
+func TestWhoIsOfferedToMove(t *testing.T) {
+	for _, s := range States() {
+		page := string(AppendPage(nil, View{Decision: s.Decision}, false))
+		waits := s.Decision.Verdict == anteroom.Wait && !s.Decision.Ticket.Accepted() && s.Name != "lottery" && s.Name != "full"
+		if strings.Contains(page, MoveQuery+`"`) != waits {
+			t.Errorf("%s: offered: %v, want %v", s.Name, !waits, waits)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -323,7 +324,7 @@ func TestArrivalAsksBeforeItReplaces(t *testing.T) {
 		if p := laptop.ask(); p.Ahead != 0 {
 			t.Errorf("the laptop: %+v", p)
 		}
-		b.pass(5 * time.Second)
+		b.pass(2 * time.Second)
 		if p := last.ask(); p.Ahead != 1 {
 			t.Errorf("the place that was given up still counts: %+v", p)
 		}
@@ -414,11 +415,12 @@ func TestMoveEndsTheOldStream(t *testing.T) {
 		}
 		link := phone.link()
 		laptop.get(link)
+		at := time.Now()
 		laptop.press(link, "")
-		for {
-			if _, open := <-updates; !open {
-				break
-			}
+		for range updates {
+		}
+		if took := time.Since(at); took > 0 {
+			t.Errorf("the stream ended after %v", took)
 		}
 	})
 }
@@ -467,4 +469,31 @@ func TestMovesOfAnAddressAreBounded(t *testing.T) {
 			t.Errorf("%v", codes)
 		}
 	})
+}
+
+// A site of a cluster does not tell how often a place has moved: the ticket keeps it.
+func TestTicketKeepsItsMoves(t *testing.T) {
+	seen := uint8(0)
+	decide := func(v anteroom.Visit) anteroom.Decision {
+		seen = v.Ticket.Moved
+		d := line(v)
+		d.Ticket.Moved = 0
+		return d
+	}
+	w := newWorld(t, decide)
+	w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) { return decide(v), nil }
+	seal := w.gw.live.Load().rooms[0].sealer
+	cookie := string(seal.Seal(nil, anteroom.Ticket{ID: ticket.NewID(), Arrival: 1, Next: anteroom.TimeOf(time.Now()), Moved: 3}))
+	for _, target := range []string{"/", "/?__anteroom=status", "/?__anteroom=stream"} {
+		res, _ := w.do("GET", target, header("Cookie", "__cfwaitingroom="+cookie))
+		for _, c := range res.Cookies() {
+			if got, _ := seal.Open(c.Value); seen != 3 || got.Moved != 3 {
+				t.Errorf("%s: moved %d times, the door hears %d", target, got.Moved, seen)
+			}
+			seen = 0
+		}
+		if seen != 0 {
+			t.Errorf("%s: no cookie", target)
+		}
+	}
 }

@@ -287,14 +287,18 @@ func TestLinksThatAreNone(t *testing.T) {
 			t.Fatalf("%+v", p)
 		}
 		// It works until it is over.
-		b.pass(4 * time.Minute)
-		phone.ask()
-		b.pass(moveTime - 4*time.Minute - 20*time.Second)
-		phone.ask()
+		for range 9 {
+			b.pass(time.Minute)
+			phone.ask()
+		}
+		b.pass(40 * time.Second)
 		if rec := other.get(link); !headed(rec, continueHere) {
 			t.Errorf("before its end: %d", rec.Code)
 		}
 		b.pass(20 * time.Second)
+		if rec := other.get(link); rec.Code != http.StatusGone {
+			t.Errorf("after its end: %d", rec.Code)
+		}
 		if rec := other.press(link, ""); rec.Code != http.StatusGone || !headed(rec, noLink) {
 			t.Errorf("after its end: %d", rec.Code)
 		}
@@ -304,7 +308,16 @@ func TestLinksThatAreNone(t *testing.T) {
 // A device with a place of its own says so before it loses it: a visitor may be talked into pressing the button of a stranger's link.
 func TestArrivalAsksBeforeItReplaces(t *testing.T) {
 	inBooth(t, nil, func(b booth) {
-		phone, laptop, last := b.device().waits(), b.device().waits(), b.device().waits()
+		phone, laptop, last := b.device(), b.device(), b.device()
+		for range 3 {
+			for _, m := range []*mover{phone, laptop, last} {
+				m.ask()
+			}
+			b.pass(2 * time.Second)
+		}
+		if p := last.ask(); p.Ahead != 2 {
+			b.t.Fatalf("the last visitor: %+v", p)
+		}
 		link := phone.link()
 		const note = "You already have a place in line on this device"
 		rec := laptop.get(link)
@@ -324,7 +337,7 @@ func TestArrivalAsksBeforeItReplaces(t *testing.T) {
 		if p := laptop.ask(); p.Ahead != 0 {
 			t.Errorf("the laptop: %+v", p)
 		}
-		b.pass(2 * time.Second)
+		b.pass(time.Second)
 		if p := last.ask(); p.Ahead != 1 {
 			t.Errorf("the place that was given up still counts: %+v", p)
 		}

@@ -142,13 +142,13 @@ func TestPagesHaveNoAccessibilityViolation(t *testing.T) {
 					t.Errorf("%s, %s: %s (%s): %v", path, scheme, v.ID, v.Help, v.Nodes)
 				}
 			}
-			// What a visitor can switch on, and the pages on which a visitor leaves.
+			// What a visitor can switch on, and the pages on which a visitor leaves or makes a link for another device.
 			line := "/" + language + "/" + pages[0].name
 			b.visit(g.url(line))
 			eval[bool](b, "sessionStorage['anteroom-tell'] = 1, true")
 			b.visit(g.url(line))
 			b.becomes(10*time.Second, "document.querySelectorAll('label').length == 2")
-			for _, query := range []string{"", "?__anteroom=leave", "?__anteroom=left"} {
+			for _, query := range []string{"", "?__anteroom=leave", "?__anteroom=left", "?__anteroom=move"} {
 				if query != "" {
 					b.visit(g.url(line + query))
 				}

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+)
+
+// A visitor continues on another device, with and without JavaScript. Opening the link moves nothing, and the first device says where
+// the place is. The turn comes at the other device.
+func TestVisitorContinuesOnAnotherDevice(t *testing.T) {
+	for _, scripts := range []bool{true, false} {
+		t.Run(fmt.Sprintf("scripts=%v", scripts), func(t *testing.T) {
+			t.Parallel()
+			g := startGate(t, oneSeat)
+			inside := newVisitor(t, g).enter()
+			phone, laptop, behind := open(t), open(t), open(t)
+			if !scripts {
+				for _, b := range []*tab{phone, laptop} {
+					do(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+				}
+			}
+			do(phone, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true})
+			heading := func(b *tab, text string) {
+				b.t.Helper()
+				b.becomes(20*time.Second, fmt.Sprintf("document.querySelector('h1')?.textContent == '%s'", text))
+			}
+			// Without script the page may be about to load itself again.
+			press := func(b *tab, selector string) {
+				b.t.Helper()
+				b.becomes(10*time.Second, fmt.Sprintf(`(e => e && (e.click(), true))(document.querySelector('%s'))`, selector))
+			}
+			fits := func(b *tab) {
+				b.t.Helper()
+				if !scripts {
+					return
+				}
+				for _, v := range b.violations(axe(t)) {
+					t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
+				}
+				if w, have := eval[int](b, "document.documentElement.scrollWidth"), eval[int](b, "innerWidth"); w > have {
+					t.Errorf("%d pixels wide, at most %d", w, have)
+				}
+			}
+			address := g.url("/product/dawn-mug?color=red&x=%3Cb%3E")
+			phone.visit(address)
+			phone.waits()
+			place := phone.reference()
+			behind.visit(g.url("/"))
+			behind.waits()
+
+			press(phone, `a[href*="__anteroom=move"]`)
+			heading(phone, "Continue on another device")
+			fits(phone)
+			if size := eval[int](phone, "document.querySelector('svg.code').clientWidth"); size < 200 {
+				t.Errorf("the code is %d pixels wide", size)
+			}
+			link := phone.text(".link a")
+
+			// The visitor looks at the link, and thinks better of it.
+			laptop.visit(link)
+			heading(laptop, "Continue here")
+			fits(laptop)
+			press(phone, `a[href*="color=red"]:not([href*="__anteroom"])`)
+			phone.becomes(10*time.Second, "!!document.querySelector('#ref')")
+			if got := phone.reference(); got != place || eval[string](phone, "location.href") != address {
+				t.Errorf("back at %s with %s, was at %s with %s", eval[string](phone, "location.href"), got, address, place)
+			}
+
+			press(laptop, "form button")
+			laptop.becomes(10*time.Second, "!!document.querySelector('#ref')")
+			if got := laptop.reference(); got != place || eval[string](laptop, "location.href") != address {
+				t.Errorf("the laptop is at %s with %s", eval[string](laptop, "location.href"), got)
+			}
+			heading(phone, "You continue on another device")
+			fits(phone)
+			if cookies := do(phone, network.GetCookies, network.GetCookiesParams{URLs: []string{g.url("/")}}).Cookies; len(cookies) != 0 {
+				t.Errorf("a cookie is still there: %+v", cookies)
+			}
+			if got := laptop.text("#ahead"); got != "0" {
+				t.Errorf("people ahead on the laptop: %q", got)
+			}
+			phone.visit(link)
+			heading(phone, "This link does not work")
+			fits(phone)
+
+			inside.leave()
+			laptop.getsIn()
+			behind.becomes(20*time.Second, `document.querySelector('#ahead').textContent == '0'`)
+		})
+	}
+}

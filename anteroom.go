@@ -86,12 +86,12 @@ type Ticket struct {
 	Told uint32
 	// Solved says that the visitor has solved the challenge; zero once accepted, when nobody asks any more.
 	Solved bool
+	// Moved is how often the place has moved to another device. A waiting copy that says less than what is known of the id was left behind
+	// on one of the others.
+	Moved uint8
 	// Home names the site that holds the session of an accepted ticket; zero in cookies of
 	// earlier releases. A cookie has room for one of Told and Home.
 	Home uint32
-	// Moved is how often the place has moved to another device, while waiting. A copy that says less than the site knows was
-	// left behind on one of the others.
-	Moved uint8
 }
 
 // Accepted reports whether the ticket was admitted.

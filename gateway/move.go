@@ -22,7 +22,7 @@ const (
 	movesAtOnce    = 30
 	movesPerMinute = 30
 	// moveRefresh is the least time for which such a link is shown before the page makes another, in seconds.
-	moveRefresh = 10
+	moveRefresh = 20
 	// moveCookie names a device for a move. Where it does not come back, the browser keeps no cookies: the place would be lost.
 	moveCookie = "__anteroom_move"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"sync"
@@ -494,7 +495,9 @@ func TestTicketKeepsItsMoves(t *testing.T) {
 		return d
 	}
 	w := newWorld(t, decide)
-	w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) { return decide(v), nil }
+	w.door.watch = func(_ context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision) {
+		return decide(v), nil
+	}
 	seal := w.gw.live.Load().rooms[0].sealer
 	cookie := string(seal.Seal(nil, anteroom.Ticket{ID: ticket.NewID(), Arrival: 1, Next: anteroom.TimeOf(time.Now()), Moved: 3}))
 	for _, target := range []string{"/", "/?__anteroom=status", "/?__anteroom=stream"} {
@@ -509,4 +512,61 @@ func TestTicketKeepsItsMoves(t *testing.T) {
 			t.Errorf("%s: no cookie", target)
 		}
 	}
+}
+
+// Who passes a room without a page passes it with a ticket that was left behind, too. Another waiting room's cookie brings no place back.
+func TestTicketsLeftBehind(t *testing.T) {
+	id := ticket.NewID()
+	var cfg Config
+	inEmptyBooth(t, nil, func(b booth) {
+		room := cfg.Rooms[0]
+		if err := cfg.Node.Move(b.t.Context(), room.ID, &anteroom.Ticket{ID: id}, "a"); err != nil {
+			b.t.Fatal(err)
+		}
+		old := b.device()
+		sealed := string(b.gw.live.Load().rooms[0].sealer.Seal(nil, anteroom.Ticket{ID: id, Arrival: cfg.Node.Now(), Next: cfg.Node.Now()}))
+		old.jar["__cfwaitingroom"] = sealed
+		for _, edit := range []func(*anteroom.Room){func(r *anteroom.Room) { r.Suspended = true }, func(r *anteroom.Room) { r.Shadow = true }, nil} {
+			changed := room
+			if edit != nil {
+				edit(&changed)
+			}
+			if err := cfg.Node.Apply(b.t.Context(), []anteroom.Room{changed}); err != nil {
+				b.t.Fatal(err)
+			}
+			put, ok := b.gw.PrepareRooms([]RoomChange{{Room: changed}})
+			if !ok {
+				b.t.Fatal("the change is refused")
+			}
+			put()
+			if edit != nil {
+				if rec := old.get("/cart"); rec.Header().Get("X-Origin") != "shop" {
+					t.Errorf("%d\n%s", rec.Code, rec.Body)
+				}
+				old.jar["__cfwaitingroom"] = sealed
+			}
+		}
+		// The session of a visit in shadow mode is over, and the room is full.
+		if rec := old.get("/cart"); !headed(rec, movedAway) {
+			t.Errorf("%d\n%s", rec.Code, rec.Body)
+		}
+		for method, want := range map[string]int{"GET": http.StatusOK, "POST": http.StatusForbidden} {
+			old.jar["__cfwaitingroom"] = sealed
+			if rec := old.do(method, "/cart", ""); rec.Code != want || !headed(rec, movedAway) {
+				t.Errorf("%s: %d\n%s", method, rec.Code, rec.Body)
+			}
+		}
+		old.jar = map[string]string{"queue": "x"}
+		if old.get("/cart"); old.jar["__cfwaitingroom"] == "" {
+			t.Fatal("no ticket")
+		}
+		if now, _ := b.gw.live.Load().rooms[0].sealer.Open(old.jar["__cfwaitingroom"]); now.ID == id {
+			t.Error("the old cookie brings the place back")
+		}
+	}, func(c *Config) {
+		c.Former = map[anteroom.RoomID]Former{c.Rooms[0].ID: {Cookie: "queue", Read: func(string, netip.Addr, string, time.Time) (anteroom.Ticket, bool, bool) {
+			return anteroom.Ticket{ID: id, Arrival: 1, Next: c.Node.Now()}, false, true
+		}}}
+		cfg = *c
+	})
 }

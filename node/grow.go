@@ -83,6 +83,12 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 		if err != nil {
 			return err
 		}
+		if strings.HasPrefix(key, movesPrefix) { // it has to expire there too
+			if _, err := new.Lease(ctx, key, entry.Value, 0, movesFor); err != nil && !errors.Is(err, cluster.ErrRevision) {
+				return err
+			}
+			continue
+		}
 		if err := putOnce(ctx, new, key, entry.Value, func(there []byte) bool { return bytes.Equal(there, entry.Value) }); err != nil {
 			return err
 		}

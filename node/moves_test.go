@@ -119,3 +119,26 @@ func TestMoveKeys(t *testing.T) {
 		}
 	}
 }
+
+// A process that becomes a cluster takes its moves along, and forgets them in time.
+func TestMovesGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, grown := memlink.New(), memlink.NewWorld().Join("dublin", "dublin-1")
+		n, kill := begin(t, old, shop)
+		t1 := anteroom.Ticket{ID: anteroom.ID{7}}
+		if err := n.Move(t.Context(), shop.ID, &t1, "a"); err != nil {
+			t.Fatal(err)
+		}
+		kill()
+		if err := Grow(t.Context(), old, grown, "dublin"); err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := grown.Keys(t.Context(), movesPrefix); len(keys) != 1 || err != nil {
+			t.Errorf("%v %v", keys, err)
+		}
+		time.Sleep(movesFor + time.Minute)
+		if keys, err := grown.Keys(t.Context(), movesPrefix); len(keys) != 0 || err != nil {
+			t.Errorf("%v %v", keys, err)
+		}
+	})
+}

@@ -51,6 +51,9 @@ func TestAnEdgeWritesNothingOfTheCores(t *testing.T) {
 	if _, err := edge.Lease(t.Context(), "invites.batch.code", []byte("{}"), 0, time.Minute); !errors.Is(err, cluster.ErrRevision) {
 		t.Errorf("another use of it: %v", err)
 	}
+	if _, err := edge.Lease(t.Context(), "moves.room.ticket.1", []byte("{}"), 0, time.Minute); err != nil {
+		t.Errorf("the move of a place: %v", err)
+	}
 	heard := make(chan string, 1)
 	stop, err := core.Subscribe("coordinator.00", func(m cluster.Message) { heard <- string(m.Data); m.Reply([]byte("answer")) })
 	if err != nil {

@@ -87,7 +87,7 @@ type Ticket struct {
 	// Solved says that the visitor has solved the challenge; zero once accepted, when nobody asks any more.
 	Solved bool
 	// Moved is how often the place has moved to another device. A waiting copy that says less than what is known of the id was left behind
-	// on one of the others.
+	// on one of the others. Gateways see to it; sites are not told.
 	Moved uint8
 	// Home names the site that holds the session of an accepted ticket; zero in cookies of
 	// earlier releases. A cookie has room for one of Told and Home.

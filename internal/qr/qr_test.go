@@ -27,8 +27,8 @@ func TestCheckedNumbers(t *testing.T) {
 	}
 }
 
-// Codes as another encoder draws them (qrcode 1.5.4 of npm, with level L and mask 0), as SHA-256 of their rows. Another program (jsQR 1.4.0)
-// reads the text in each.
+// Codes as an independent encoder draws them with level L and mask 0, as SHA-256 of their rows. An independent reader found the text in
+// each.
 func TestCodes(t *testing.T) {
 	text := "https://shop.example.com/?" + strings.Repeat("aB3-_x9", 130)
 	for _, c := range []struct {

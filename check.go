@@ -3,6 +3,7 @@ package anteroom
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ func (r Room) Check() Faults {
 		add("protect_floor", fmt.Sprintf("%d is more than new_users_per_minute, %d", r.ProtectFloor, r.NewUsersPerMinute), fmt.Sprintf("at most %d, or a higher limit", r.NewUsersPerMinute))
 	}
 	f = append(f, r.CheckLottery()...)
+	f = append(f, r.CheckAccounts()...)
 	f = append(f, r.Branding.check()...)
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)
@@ -74,6 +76,39 @@ func (r Room) CheckLottery() (f Faults) {
 		f = append(f, Fault{Path: "lottery_max_wait", Problem: fmt.Sprintf("%v is less than two rounds of %v", r.LotteryMaxWait, round), Fix: "at least " + (2 * round).String() + ", or a shorter lottery_round"})
 	}
 	return f
+}
+
+// CheckAccounts returns the faults of what a room says about accounts, its keys left aside: those are found by reading them.
+func (r Room) CheckAccounts() (f Faults) {
+	add := func(is bool, path, problem, fix string) {
+		if is {
+			f = append(f, Fault{Path: path, Problem: problem, Fix: fix})
+		}
+	}
+	a := r.Accounts
+	if a.AccountIssuer == "" {
+		add(a.AccountAudience+a.AccountKeys+a.AccountCookie+a.AccountSignIn != "", "account_issuer", "is missing", "what the claim iss of the tokens says; or leave out all about accounts")
+		return f
+	}
+	add(a.AccountAudience == "", "account_audience", "is missing", "without it, a token for any other application of the issuer would do")
+	u, err := url.Parse(a.AccountKeys)
+	add(a.AccountKeysURL() != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil), "account_keys", "is neither a URL nor a JWK set", "write it like https://login.example.com/jwks.json")
+	add(a.AccountKeys == "", "account_keys", "is missing", "where the issuer publishes its keys, like https://login.example.com/jwks.json")
+	if u, err := url.Parse(a.AccountSignIn); a.AccountSignIn != "" {
+		path := strings.HasPrefix(a.AccountSignIn, "/") && !strings.HasPrefix(a.AccountSignIn, "//") && !strings.HasPrefix(a.AccountSignIn, "/\\")
+		add(err != nil || !path && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil), "account_sign_in_url", "is not a page that visitors can be linked to", "a URL with https, or a path like /login")
+	}
+	add(strings.ContainsFunc(a.AccountCookie+a.AccountHeader, isNoToken), "account_cookie", "or account_header has characters that no such name can have", "letters, digits, _ and -")
+	add(r.LotteryPercent > 0, "account_issuer", "cannot go with lottery_percent: there are no places", "leave it out, or set lottery_percent to 0")
+	both := "cannot go with account_issuer: a ticket is for an account or for an invitation"
+	add(r.InviteOnly, "invite_only", both, "use one of both")
+	add(slices.ContainsFunc(r.Events, func(e Event) bool { return e.InviteOnly != nil && *e.InviteOnly }), "events", "one has invite_only, which "+both, "use one of both")
+	return f
+}
+
+// isNoToken reports whether the name of a cookie or header cannot have a character (RFC 9110, section 5.6.2).
+func isNoToken(c rune) bool {
+	return c <= ' ' || c >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
 }
 
 // Check returns the faults of the rule, its expression's left aside: those are found by

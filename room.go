@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/anteroom/anteroom/internal/field"
@@ -182,6 +183,18 @@ type Lottery struct {
 	LotteryFollow  bool          `key:"lottery_follow" label:"Follow the limits" group:"Lottery" default:"false" ours:"true" doc:"Lower the chance between rounds, so that total_active_users and new_users_per_minute are about kept, as far as one process sees its own visitors. No hard limit."`
 }
 
+// Accounts makes an account of the operator's identity provider the identity of a visitor: one place and one session for each, on all
+// its devices. The zero value asks nobody for one. The gateway sees to it (package account).
+type Accounts struct {
+	AccountIssuer   string `key:"account_issuer" label:"Issuer" group:"Accounts" max:"512" ours:"true" doc:"Let visitors join the queue only with a signed token (JWT) of this issuer, exactly as its claim iss says, and give each account one place and one session on all its devices. Needs account_audience and account_keys. Empty: no accounts."`
+	AccountAudience string `key:"account_audience" label:"Audience" group:"Accounts" max:"512" ours:"true" doc:"What the claim aud of such a token has to contain: the name of your application at the issuer."`
+	AccountKeys     string `key:"account_keys" label:"Keys" group:"Accounts" max:"65536" ours:"true" doc:"The issuer's public keys: the URL of its JWK set (jwks_uri), with https, or the set itself in JSON. The server's key webhooks.allow_networks decides about addresses that are not public, as for webhooks. A URL is fetched every 10 minutes; the last good keys count while it does not answer."`
+	AccountClaim    string `key:"account_claim" label:"Claim" group:"Accounts" default:"sub" max:"64" ours:"true" doc:"Claim whose text names the account. It must be one that people cannot choose or change themselves."`
+	AccountCookie   string `key:"account_cookie" label:"Cookie with the token" group:"Accounts" max:"64" ours:"true" doc:"Cookie in which the token comes. Without one, or where the request has none, it is read from account_header."`
+	AccountHeader   string `key:"account_header" label:"Header with the token" group:"Accounts" default:"Authorization" max:"64" ours:"true" doc:"Request header in which the token comes, with or without the word Bearer before it."`
+	AccountSignIn   string `key:"account_sign_in_url" label:"Sign-in page" group:"Accounts" max:"2048" ours:"true" doc:"Page to which visitors without a token are linked: a URL, or a path of the same site outside the room. Empty: they are told to sign in, and not where."`
+}
+
 // InviteQuery is the pair of a query by which a visitor enters an invite code. With a dot and a code behind it, it is a link to the page
 // with that code in its field.
 const InviteQuery = "__anteroom=invite"
@@ -205,6 +218,7 @@ type Room struct {
 	Settings
 
 	Lottery
+	Accounts
 	Shadow             bool `key:"shadow" label:"Shadow mode" group:"Queue" default:"false" ours:"true" doc:"Decide and record as always, and let every visitor pass: nobody sees the waiting page. Requests that bypass the room like this are counted apart. For choosing limits before they apply."`
 	QueueingStatusCode int  `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
 	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
@@ -266,6 +280,14 @@ func (s Settings) WithDefaults() Settings {
 // CountdownFor is how long a page in the background counts down, in whole seconds: never so long that the place could expire.
 func (r *Room) CountdownFor() time.Duration {
 	return min(r.TurnCountdown, r.PlaceHold/2).Truncate(time.Second)
+}
+
+// AccountKeysURL is where the keys are, unless they are there already.
+func (a Accounts) AccountKeysURL() string {
+	if strings.HasPrefix(strings.TrimSpace(a.AccountKeys), "{") {
+		return ""
+	}
+	return a.AccountKeys
 }
 
 // SessionEnd is when a session ends that is not renewed any more.

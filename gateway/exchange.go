@@ -54,6 +54,7 @@ type request struct {
 	stale     bool            // the ticket in use was sealed by an old key
 	presented anteroom.Ticket // the ticket in use; zero when there is none
 	passLeft  time.Duration   // of the pass, as far as it says
+	signed    signed          // the account that the request comes with; zero: none
 	decision  anteroom.Decision
 
 	values []string      // free ones, see value

@@ -45,6 +45,9 @@ func (x *exchange) gate() {
 		return
 	}
 	v := x.visit()
+	if rm.accounts != nil && x.account(&v, ask) {
+		return
+	}
 	if x.moved && v.Fresh && x.tellMoved(ask) {
 		return
 	}
@@ -56,7 +59,9 @@ func (x *exchange) gate() {
 		x.answerAsk(ask, v, v.Fresh && seen != seenNothing)
 		return
 	}
-	switch x.decide(v).Verdict {
+	x.decide(v)
+	x.merge(v)
+	switch x.decision.Verdict {
 	case anteroom.Admit, anteroom.Pass:
 		x.forward()
 	case anteroom.Wait, anteroom.Refuse:
@@ -94,6 +99,7 @@ func (x *exchange) keepMoved(v *anteroom.Visit) {
 }
 
 func (x *exchange) decided() {
+	x.keepPlace()
 	took := time.Since(x.start)
 	x.g.count.gate.Observe(took)
 	if v := x.verdict(); v != nil {

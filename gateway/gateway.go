@@ -46,6 +46,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/rules"
@@ -82,6 +83,9 @@ type Config struct {
 	Former map[anteroom.RoomID]Former
 	// Redeem takes uses of invite codes; nil: there are none.
 	Redeem Redeem
+	// Accounts keep the places of accounts, and AccountKeys the keys of their issuers, for rooms with accounts.
+	Accounts    account.Places
+	AccountKeys *account.Sources
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.

@@ -56,9 +56,10 @@ func (x *exchange) openMove(token string, v *anteroom.Visit) (t anteroom.Ticket,
 	return t, result == ticket.OK && (v.Bind == 0 || t.Bind == 0 || v.Bind == t.Bind)
 }
 
-// leftBehind reports whether a ticket is a copy of one whose place has moved to another device. Sessions do not move.
+// leftBehind reports whether a ticket is a copy of one whose place has moved to another device. Sessions do not move, and an account has
+// its place on every device.
 func (x *exchange) leftBehind(t *anteroom.Ticket) bool {
-	return !t.Accepted() && x.s.Node != nil && x.s.Node.Moved(t.ID) > t.Moved
+	return !t.Accepted() && x.room.accounts == nil && x.s.Node != nil && x.s.Node.Moved(t.ID) > t.Moved
 }
 
 // tellMoved tells a visitor whose only ticket was left behind that the place is at another device, and takes the ticket back when the
@@ -109,6 +110,9 @@ func (x *exchange) tellMoved(ask int) bool {
 func (x *exchange) move(v anteroom.Visit) {
 	token := x.givenMove()
 	switch {
+	case x.room.accounts != nil: // signing in there is enough
+		x.goOn()
+		return
 	case token != "":
 		x.arrive(v, token)
 		return

@@ -84,6 +84,8 @@ type room struct {
 	invited bool        // there are times in which only invited visitors join
 	mark    invite.Mark // of their tickets
 
+	accounts *accounts // nil: nobody is asked for one
+
 	unbounded *rules.Networks // whose first requests have no bound; nil: none
 }
 
@@ -334,6 +336,7 @@ func (r *room) set(s *setup, settings *anteroom.Room, c *RoomChange) {
 	r.revoke = slices.Contains(r.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(r.Room), passCookie(r.CookieSuffix)
 	r.invited, r.mark = asksInvited(r.Room), InviteMark(s.Keys, r.ID)
+	r.accounts = s.accountsOf(r)
 	r.bind = r.Bind == anteroom.BindIPPrefix
 	r.door, r.sealer = s.byLottery(r)
 }

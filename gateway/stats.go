@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/analytics"
 )
 
@@ -19,6 +20,8 @@ type Stats struct {
 	Invites [InviteResults]uint64
 	// Moves are presses of the button that moves a place to another device, likewise.
 	Moves [InviteResults]uint64
+	// AccountTokens are requests in rooms with accounts, by what their token was worth; index with account.Result.
+	AccountTokens [account.Results]uint64
 
 	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
 	// constants.
@@ -95,6 +98,7 @@ type counters struct {
 	passesShown  [PassStates]atomic.Uint64
 	invites      [InviteResults]atomic.Uint64
 	moves        [InviteResults]atomic.Uint64
+	tokens       [account.Results]atomic.Uint64
 	questions    [len(EdgeKinds)]atomic.Uint64
 
 	uncovered, preflights, revoked, passes, foreignHops, requests, logSuppressed, rulesExhausted atomic.Uint64
@@ -128,6 +132,7 @@ func (g *Gateway) Stats() Stats {
 	load(s.PassesShown[:], c.passesShown[:])
 	load(s.Invites[:], c.invites[:])
 	load(s.Moves[:], c.moves[:])
+	load(s.AccountTokens[:], c.tokens[:])
 	load(s.Questions[:], c.questions[:])
 	s.Gate, s.Origin = c.gate.Counts(), c.origin.Counts()
 	s.GateExample, s.OriginExample = c.gateExample.Load(), c.originExample.Load()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
@@ -87,6 +88,11 @@ func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[stri
 			e.CustomPageHTML, one.EventTemplates[e.ID] = &c.html, c.template
 		}
 	}
+	if r.AccountKeys != "" && r.AccountKeysURL() == "" && r.AccountKeys != before.AccountKeys {
+		if _, err := account.Fixed(r.AccountKeys); err != nil {
+			faults = append(faults, anteroom.Fault{Path: "account_keys", Problem: err.Error(), Fix: `public keys like {"keys":[{"kty":"RSA","kid":"1","n":"…","e":"AQAB"}]}`})
+		}
+	}
 	if name := r.FirstRequestList; name != "" {
 		var fault *anteroom.Fault
 		if one.Unbounded, fault = lists.Networks(name); fault != nil {
@@ -138,9 +144,9 @@ func checkPublished(o anteroom.Overrides) anteroom.Faults {
 	return f
 }
 
-// lotteryEvents returns the fault of events in a room by lottery.
-func lotteryEvents(r *anteroom.Room) anteroom.Faults {
-	return slices.DeleteFunc(r.CheckLottery(), func(f anteroom.Fault) bool { return f.Path != "events" })
+// refusedEvents returns the faults of events in a room that cannot have them.
+func refusedEvents(r *anteroom.Room) anteroom.Faults {
+	return slices.DeleteFunc(append(r.CheckLottery(), r.CheckAccounts()...), func(f anteroom.Fault) bool { return f.Path != "events" })
 }
 
 // checkRoom returns the faults of a room as the API may set it.
@@ -148,7 +154,7 @@ func (s *State) checkRoom(r *anteroom.Room) anteroom.Faults {
 	own := *r
 	own.Events, own.Rules = nil, nil // changed by methods of their own, and checked there
 	f := append(own.Check(), own.CheckLimits()...)
-	f = append(f, lotteryEvents(r)...)
+	f = append(f, refusedEvents(r)...)
 	if s.strict {
 		f = append(f, checkPublished(r.Overriding())...)
 	}

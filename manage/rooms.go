@@ -289,6 +289,11 @@ func within(host, zone string) bool {
 func (t *tx) setRoom(operation, object string, before *Served, r anteroom.Room) (anteroom.Room, error) {
 	tidy(&r)
 	faults := slices.Concat(t.next.checkRoom(&r), t.strangeHosts(before, &r), t.unreachableHosts(before, &r))
+	if u := r.AccountKeysURL(); u != "" && t.m.cfg.Webhooks != nil && (before == nil || before.AccountKeys != u) {
+		if err := t.m.cfg.Webhooks.CheckURL(u); err != nil {
+			faults = append(faults, anteroom.Fault{Path: "account_keys", Problem: err.Error()})
+		}
+	}
 	if len(faults) == 0 {
 		r = r.WithDefaults()
 		faults = t.m.checkAmong(t.next, &r, t.by)

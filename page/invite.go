@@ -36,3 +36,17 @@ func AppendInvite(dst []byte, v View, query, code string, is Invitation) []byte 
 		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+
 		`></label><button>`+e(w.Enter)+`</button></form>`, "")
 }
+
+// AppendSignIn appends the page that asks to sign in, without compression: with a link to where that is, if it is known. Unchecked says
+// that the visitor may be signed in, and nobody can tell now. It has the policy [LeavePolicy].
+func AppendSignIn(dst []byte, v View, link string, unchecked bool) []byte {
+	w := wordsOf(known(v.Language))
+	said, body := w.SignIn, ""
+	switch {
+	case unchecked:
+		said = saying{w.Held[0], w.Offline}
+	case link != "":
+		body = `<p><a href="` + html.EscapeString(link) + `" rel="nofollow">` + html.EscapeString(w.SignIn[0]) + `</a></p>`
+	}
+	return appendNotice(dst, v, said, body, "")
+}

@@ -77,6 +77,8 @@ type words struct {
 	Refused    string `json:"refused"`    // the code is none, or spent
 	TryLater   string `json:"try_later"`  // nobody could say
 
+	SignIn saying `json:"sign_in"` // the page that asks to sign in; its button has the first line
+
 	Lost    string `json:"lost"`
 	Over    string `json:"over"`
 	Used    string `json:"used"`

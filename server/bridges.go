@@ -95,7 +95,7 @@ func (s *Server) bridged(c config.AWS) func() (aws.Room, anteroom.RoomID) {
 		if r == nil {
 			return nil, ""
 		}
-		if n := s.node.Room(r.ID); n != nil {
+		if n := s.node.Room(r.ID); n != nil && r.AccountIssuer == "" { // its clients have no account
 			return n, r.ID
 		}
 		return nil, r.ID

@@ -30,7 +30,9 @@ rooms:
 	for _, one := range all {
 		rooms[one.Name] = one
 	}
-	of := func(name string) (anteroom.ZoneID, anteroom.RoomID) { return anteroom.ZoneIDOf(rooms[name].Zone), rooms[name].ID }
+	of := func(name string) (anteroom.ZoneID, anteroom.RoomID) {
+		return anteroom.ZoneIDOf(rooms[name].Zone), rooms[name].ID
+	}
 	zone, id := of("shop")
 	refused := func(room string, c manage.Crowd, want string) {
 		t.Helper()

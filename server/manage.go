@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway"
@@ -28,6 +29,7 @@ const scrapeTokenEnv = "ANTEROOM_SCRAPE_TOKEN"
 // the configuration and those of the API.
 func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
+	s.accounts = &account.Sources{Fetch: s.webhooks.guard.Get, Log: s.log}
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
 		Prepare: s.prepareDoors(p), Doors: doors{s}, Crowds: &s.crowds, Webhooks: s.webhooks, Keys: keys{s}, Cluster: s.clusterStatus, Machine: s.machine, Origins: s.origins, Configuration: s.configuration, Sites: sites{s}, Analytics: s.analyticsReader(p.cfg), Edge: s.ring != nil && s.ring.edge, FirstToken: os.Getenv(firstTokenEnv), ScrapeToken: os.Getenv(scrapeTokenEnv), Log: s.log,
@@ -164,6 +166,7 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 	gw.Redeem = func(ctx context.Context, r gateway.Redemption) error {
 		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By) // there is no manager yet
 	}
+	gw.Accounts, gw.AccountKeys = account.Places{Space: s.link}, s.accounts
 	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()
 	if err := s.node.Prepare(ctx, gw.Rooms); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/exposition"
 	"github.com/anteroom/anteroom/ticket"
@@ -82,6 +83,9 @@ func (c *collector) requests(to sink) {
 	for i, result := range gateway.InviteWords {
 		to.count(mInvites, g.Invites[i], result)
 		to.count(mMoves, g.Moves[i], result)
+	}
+	for i, result := range account.ResultWords {
+		to.count(mAccounts, g.AccountTokens[i], result)
 	}
 	to.count(mPasses, g.Passes)
 	for i, n := range g.PassesShown {

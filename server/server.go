@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/analytics/store"
 	"github.com/anteroom/anteroom/bridge/queueit"
 	"github.com/anteroom/anteroom/cluster"
@@ -74,7 +75,8 @@ type Server struct {
 	manage    *manage.Manager
 	webhooks  *webhooks
 	crowds    crowds
-	bridges   bridges // do not change after the start, nor do the next three
+	accounts  *account.Sources // keys for rooms with accounts
+	bridges   bridges          // do not change after the start, nor do the next three
 	queueIt   *queueit.Bridge
 	connected []connected
 	former    []former

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,7 +16,7 @@ import (
 )
 
 // ErrRefused is in the chain of the error of a connection that a Guard has refused.
-var ErrRefused = errors.New("webhooks may not reach it; webhooks.allow_networks in the configuration allows more networks")
+var ErrRefused = errors.New("it may not be reached; webhooks.allow_networks in the configuration allows more networks")
 
 // Guard decides which addresses deliveries may go to. The zero Guard allows public addresses.
 type Guard struct {
@@ -142,4 +143,26 @@ func (g Guard) client(plain bool) *http.Client {
 			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		},
 	}
+}
+
+// Get returns what a URL answers to GET, of at most limit bytes: for what operators let Anteroom fetch.
+func (g Guard) Get(ctx context.Context, url string, limit int64) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	res, err := g.client(r.URL.Scheme != "https").Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the answer is %s", res.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		err = fmt.Errorf("the answer is longer than %d bytes", limit)
+	}
+	return body, err
 }

@@ -228,3 +228,37 @@ func TestErrorsAreSilentAboutTheURL(t *testing.T) {
 		}
 	}
 }
+
+// What operators let Anteroom fetch is guarded like what it sends, and bounded.
+func TestGet(t *testing.T) {
+	t.Parallel()
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/keys":
+			w.Write([]byte("keys"))
+		case "/moved":
+			http.Redirect(w, r, "/keys", http.StatusFound)
+		case "/endless":
+			for range 100 {
+				w.Write(make([]byte, 1<<10))
+			}
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer inside.Close()
+	for _, closed := range []string{inside.URL + "/keys", strings.Replace(inside.URL, "127.0.0.1", "localhost", 1) + "/keys", "https://169.254.169.254/keys", "file:///etc/passwd"} {
+		if text, err := (Guard{}).Get(t.Context(), closed, 1<<10); err == nil || text != nil {
+			t.Errorf("%s: %q", closed, text)
+		}
+	}
+	open := Guard{Allow: allow("127.0.0.0/8")}
+	if text, err := open.Get(t.Context(), inside.URL+"/keys", 4); string(text) != "keys" || err != nil {
+		t.Errorf("%q %v", text, err)
+	}
+	for _, path := range []string{"/moved", "/endless", "/broken"} {
+		if _, err := open.Get(t.Context(), inside.URL+path, 1<<10); err == nil {
+			t.Errorf("%s is taken", path)
+		}
+	}
+}

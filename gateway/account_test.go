@@ -239,6 +239,28 @@ func (d *device) entersSoon(before *device) int {
 }
 
 // Whose session is over goes on with the next place, the same one on all devices, also on one that was asleep for two of them.
+// The waiting page's link to another device makes none here: the place is wherever the account signs in.
+func TestPlaceOfAnAccountIsNotMoved(t *testing.T) {
+	inMembers(t, nil, func(m members) {
+		if !m.device(loginOf(t, "ann")).isIn() {
+			t.Fatal("the first one waits")
+		}
+		phone, laptop := m.device(loginOf(t, "bob")), m.device(loginOf(t, "bob"))
+		if !phone.waits() {
+			t.Fatal("the second one is in")
+		}
+		before := phone.ticket()
+		for _, ask := range []string{"move", "move.1." + phone.cookie} {
+			if rec := phone.get("/cart?__anteroom=" + ask); rec.Code != http.StatusSeeOther || rec.Header().Get("Location") != "?" {
+				t.Errorf("%s: %d %v", ask, rec.Code, rec.Header())
+			}
+		}
+		if !laptop.waits() || !phone.waits() || phone.ticket().ID != before.ID || laptop.ticket().ID != before.ID || phone.ticket().Arrival != before.Arrival {
+			t.Error("a device of the account has another place")
+		}
+	})
+}
+
 func TestAccountAfterItsSession(t *testing.T) {
 	inMembers(t, func(r *anteroom.Room) {
 		r.SessionDuration, r.FirstSession = time.Minute, time.Minute

@@ -110,10 +110,7 @@ func (x *exchange) tellMoved(ask int) bool {
 func (x *exchange) move(v anteroom.Visit) {
 	token := x.givenMove()
 	switch {
-	case x.room.accounts != nil: // signing in there is enough
-		x.goOn()
-		return
-	case token != "":
+	case token != "" && x.room.accounts == nil:
 		x.arrive(v, token)
 		return
 	case x.r.Method == http.MethodPost:
@@ -125,7 +122,8 @@ func (x *exchange) move(v anteroom.Visit) {
 		return
 	}
 	d := x.decide(v)
-	if d.Verdict != anteroom.Wait || d.Ticket.ID != v.Ticket.ID || x.room.isUninvited(&d) {
+	// In a room with accounts, signing in on the other device is enough.
+	if d.Verdict != anteroom.Wait || d.Ticket.ID != v.Ticket.ID || x.room.isUninvited(&d) || x.room.accounts != nil {
 		x.goOn()
 		return
 	}

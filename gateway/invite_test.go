@@ -106,7 +106,7 @@ func TestInvitedVisitorsOnly(t *testing.T) {
 		ann, bob := p.guest(), p.guest()
 		asked := ann.get("/cart?id=5&x=%3Cb")
 		if !asks(asked) || !strings.Contains(asked.Body.String(), `<form method="post" action="?id=5&amp;x=%3Cb&amp;__anteroom=invite">`) || asked.Header().Get("Refresh") != "" ||
-			!strings.Contains(asked.Header().Get("Content-Security-Policy"), "form-action 'self'") {
+			strings.Contains(asked.Header().Get("Content-Security-Policy"), "form-action") { // redirects count for it, and the application may send one
 			t.Fatalf("%d %v\n%s", asked.Code, asked.Header(), asked.Body)
 		}
 		for range 3 {

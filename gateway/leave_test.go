@@ -33,7 +33,7 @@ func TestVisitorLeavesTheLine(t *testing.T) {
 				t.Errorf("no %s in\n%s", part, asked.Body)
 			}
 		}
-		if policy := asked.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self'") || asked.Header().Get("Refresh") != "" {
+		if policy := asked.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "form-action") || asked.Header().Get("Refresh") != "" {
 			t.Errorf("policy %q, Refresh %q", policy, asked.Header().Get("Refresh"))
 		}
 

@@ -83,7 +83,8 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasPrefix(key, movesPrefix) { // it has to expire there too
+		// What visitors leave has to expire there too: moves, and the places of accounts (package account), which last for less.
+		if strings.HasPrefix(key, movesPrefix) || strings.HasPrefix(key, accountsPrefix) {
 			if _, err := new.Lease(ctx, key, entry.Value, 0, movesFor); err != nil && !errors.Is(err, cluster.ErrRevision) {
 				return err
 			}
@@ -96,6 +97,9 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 	_, err = new.Site().Put(ctx, grownKey, []byte(site))
 	return err
 }
+
+// accountsPrefix begins the keys of package account.
+const accountsPrefix = "accounts."
 
 // putOnce sets a key that has no value; an existing value must be right.
 func putOnce(ctx context.Context, to cluster.Space, key string, value []byte, right func(there []byte) bool) error {

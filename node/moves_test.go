@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 )
@@ -120,7 +121,7 @@ func TestMoveKeys(t *testing.T) {
 	}
 }
 
-// A process that becomes a cluster takes its moves along, and forgets them in time.
+// A process that becomes a cluster takes moves and the places of accounts along, and forgets them in time.
 func TestMovesGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, grown := memlink.New(), memlink.NewWorld().Join("dublin", "dublin-1")
@@ -129,16 +130,26 @@ func TestMovesGrow(t *testing.T) {
 		if err := n.Move(t.Context(), shop.ID, &t1, "a"); err != nil {
 			t.Fatal(err)
 		}
+		places := account.Places{Space: old}
+		who := account.MarkOf([32]byte{1}, shop.ID).Of("ann")
+		if _, err := places.Raise(t.Context(), shop.ID, who, account.Place{Number: 3, Arrival: 5}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
 		kill()
 		if err := Grow(t.Context(), old, grown, "dublin"); err != nil {
 			t.Fatal(err)
 		}
-		if keys, err := grown.Keys(t.Context(), movesPrefix); len(keys) != 1 || err != nil {
-			t.Errorf("%v %v", keys, err)
+		places.Space = grown
+		if p, err := places.Get(t.Context(), shop.ID, who); p != (account.Place{Number: 3, Arrival: 5}) || err != nil {
+			t.Errorf("%+v %v", p, err)
 		}
-		time.Sleep(movesFor + time.Minute)
-		if keys, err := grown.Keys(t.Context(), movesPrefix); len(keys) != 0 || err != nil {
-			t.Errorf("%v %v", keys, err)
+		for _, left := range []int{1, 0} {
+			for _, prefix := range []string{movesPrefix, accountsPrefix} {
+				if keys, err := grown.Keys(t.Context(), prefix); len(keys) != left || err != nil {
+					t.Errorf("%s: %v %v", prefix, keys, err)
+				}
+			}
+			time.Sleep(movesFor + time.Minute)
 		}
 	})
 }

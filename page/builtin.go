@@ -54,7 +54,8 @@ var library = sync.OnceValue(func() *shelf {
 	s.policies = policies("", "; form-action 'none'")
 	// A form's policy counts for the redirects of its answer too, and a shop may redirect to a bank.
 	s.formPolicies = policies(" 'sha256-"+hash(s.form)+"'", "")
-	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "' 'sha256-" + hash(moveStyle) + "'; script-src 'sha256-" + hash(s.leave) + "'; img-src data:; base-uri 'none'; form-action 'self'"
+	// So too a visitor who gets in by an invite code.
+	s.leavePolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "' 'sha256-" + hash(inviteStyle) + "' 'sha256-" + hash(moveStyle) + "'; script-src 'sha256-" + hash(s.leave) + "'; img-src data:; base-uri 'none'"
 	for _, language := range anteroom.Languages {
 		s.prints[language] = sync.OnceValue(func() *builtin {
 			return newBuiltin(newDeflater(), language, style, script, event)

@@ -87,6 +87,13 @@ func TestAccountsOfAProvider(t *testing.T) {
 	if a := newVisitor(t, g).get("/buy?nobody"); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.text(t), `href="`+issuer+`"`) || a.ticket() != "" {
 		t.Fatalf("nobody: %s", a.Status)
 	}
+	script, b := axe(t), open(t)
+	b.visit(g.url("/buy"))
+	b.becomes(10*time.Second, `document.querySelector('h1').textContent == 'Sign in' && document.querySelector('main a').href == '`+issuer+`/'`)
+	for _, v := range b.violations(script) {
+		t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
+	}
+
 	phone, laptop := newDevice("ann"), newDevice("ann")
 	eventually(t, 20*time.Second, func() string { // the keys are fetched beside
 		if a := phone.get("/buy?ann=phone"); !a.admitted() {

@@ -17,6 +17,7 @@ func TestCrowd(t *testing.T) {
 	r := startServer(t, `
 rooms:
   - {name: shop, host: "*", path: /sale, total_active_users: 20, new_users_per_minute: 1000}
+  - {name: invited, host: invited.example, total_active_users: 20, new_users_per_minute: 1000, invite_only: true}
   - {name: other, host: other.example, total_active_users: 20, new_users_per_minute: 1000}
 `)
 	var asked atomic.Int64
@@ -46,6 +47,7 @@ rooms:
 	}
 	refused("shop", manage.Crowd{Visitors: 1, Over: -1}, "over_seconds: ")
 	refused("shop", manage.Crowd{Visitors: 1, Over: 601 * time.Second}, "over_seconds: ")
+	refused("invited", manage.Crowd{Visitors: 1}, "need an account or an invite code")
 	reader := manage.Caller{Name: "reader", Grants: []manage.Grant{{Permission: manage.Read}}}
 	if _, err := m.SendCrowd(ctx, reader, zone, id, manage.Crowd{Visitors: 1}); anteroom.KindOf(err) != anteroom.Denied {
 		t.Errorf("by a reader: %v", err)

@@ -70,7 +70,7 @@ func formFields() []formField {
 		}
 		out = append(out, one)
 	}
-	groups := []string{"Room", "Limits", "Queue", "Lottery", "Origin", "Waiting page", "Cookie", "Other"}
+	groups := []string{"Room", "Limits", "Queue", "Lottery", "Accounts", "Origin", "Waiting page", "Cookie", "Other"}
 	slices.SortStableFunc(out, func(a, b formField) int { return slices.Index(groups, a.Group) - slices.Index(groups, b.Group) })
 	return out
 }

@@ -84,6 +84,34 @@ type Use struct {
 
 // Spend takes a use, or returns ErrSpent. The same visitor has the same use again for a minute. After another error it may have been taken.
 func Spend(ctx context.Context, space cluster.Space, u Use) error {
+	return u.change(ctx, space, func(was *spent) error {
+		switch {
+		case u.By != "" && was.By == u.By && u.Now.Sub(was.At).Abs() < Again:
+			return errSame
+		case was.Uses >= u.Most:
+			return ErrSpent
+		}
+		was.Uses++
+		return nil
+	})
+}
+
+// Keep notes that at least so many uses were taken, as known from elsewhere.
+func Keep(ctx context.Context, space cluster.Space, u Use, uses int) error {
+	return u.change(ctx, space, func(was *spent) error {
+		if was.Uses >= uses {
+			return errSame
+		}
+		was.Uses = uses
+		return nil
+	})
+}
+
+// errSame: what is stored is right already.
+var errSame = errors.New("invite: nothing to change")
+
+// change writes what was spent of an invitation as change makes it.
+func (u Use) change(ctx context.Context, space cluster.Space, change func(was *spent) error) error {
 	for try := range attempts {
 		var was spent
 		e, err := space.Get(ctx, u.Key)
@@ -96,13 +124,12 @@ func Spend(ctx context.Context, space cluster.Space, u Use) error {
 				return err
 			}
 		}
-		switch {
-		case u.By != "" && was.By == u.By && u.Now.Sub(was.At).Abs() < Again:
+		if err := change(&was); errors.Is(err, errSame) {
 			return nil
-		case was.Uses >= u.Most:
-			return ErrSpent
+		} else if err != nil {
+			return err
 		}
-		value, err := json.Marshal(spent{was.Uses + 1, u.By, u.Now.UTC()})
+		value, err := json.Marshal(spent{was.Uses, u.By, u.Now.UTC()})
 		if err != nil {
 			return err
 		}

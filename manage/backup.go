@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/rules"
 )
 
@@ -28,6 +29,7 @@ import (
 //	{"key":"manage.room.5c…","document":{…}}
 //	{"key":"manage.page.9a…","text":"<p>…"}
 //	{"key":"manage.audit.0000000000000001","text":"7d… {…}"}
+//	{"key":"invites.3a….9f…","document":2}
 //	{"key":"keys.json","text":"{…}"}
 //	{"lines":4,"sha256":"…"}
 type backupHeader struct {
@@ -96,10 +98,33 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	if err := m.backupAudit(ctx, b, s.seq); err != nil {
 		return err
 	}
+	if err := m.backupUses(ctx, b, s); err != nil {
+		return err
+	}
 	if keys {
 		b.line(backupLine{Key: keysLine, Text: string(secret)})
 	}
 	return b.end()
+}
+
+// backupUses writes how often invite codes were used.
+func (m *Manager) backupUses(ctx context.Context, b *backupWriter, s *State) error {
+	for _, batch := range s.invites {
+		keys, err := m.cfg.Link.Keys(ctx, spentPrefix(batch.Invites.ID))
+		if err != nil {
+			return unavailable(err)
+		}
+		for _, key := range keys {
+			uses, err := invite.Used(ctx, m.cfg.Link, key)
+			if err != nil {
+				return unavailable(err)
+			}
+			if uses > 0 { // else it has expired meanwhile
+				b.line(backupLine{Key: key, Document: fmt.Append(nil, uses)})
+			}
+		}
+	}
+	return b.err
 }
 
 // backupAudit writes the records up to a number. Old ones may go while it does: then it
@@ -204,6 +229,7 @@ type backup struct {
 	header backupHeader
 	docs   map[string][]byte
 	pages  map[string]string
+	uses   map[string]int // of invite codes, by key
 	keys   []byte
 	sum    string
 }
@@ -226,6 +252,9 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 			return Restored{}, err
 		}
 	}
+	if err := m.restoreUses(ctx, b); err != nil {
+		return Restored{}, err
+	}
 	out := Restored{Made: b.header.Made.UTC(), Keys: b.keys != nil}
 	err = m.changeWithin(ctx, restoreTime, by, func(t *tx) error {
 		return t.restore(b, &out)
@@ -239,6 +268,34 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 		}
 	}
 	return out, nil
+}
+
+// restoreUses notes how often codes were used, before they are valid: nobody uses one once more in between. Of codes that are here
+// already, the greater number counts.
+func (m *Manager) restoreUses(ctx context.Context, b backup) error {
+	ctx, cancel := context.WithTimeout(ctx, restoreTime)
+	defer cancel()
+	var uses []invite.Use
+	for _, key := range slices.Sorted(maps.Keys(b.uses)) {
+		id, code, _ := strings.Cut(strings.TrimPrefix(key, spentPrefixes), ".")
+		batch, err := readInvites(invitesPrefix+id, b.docs[invitesPrefix+id])
+		if err == nil && (key != spentPrefix(id)+code || !batch.hasKey(code) || b.uses[key] < 1 || b.uses[key] > batch.Invites.Uses) {
+			err = errors.New("no such code")
+		}
+		if err != nil {
+			return anteroom.Errorf(anteroom.Invalid, "the backup cannot be restored, and nothing was changed: %.100s is no use of an invite code: %w", key, err)
+		}
+		uses = append(uses, invite.Use{Key: key, Until: batch.Invites.ExpiresOn, Now: m.now()})
+	}
+	for _, u := range uses {
+		if u.Until.Before(u.Now) {
+			continue
+		}
+		if err := invite.Keep(ctx, m.cfg.Link, u, b.uses[u.Key]); err != nil {
+			return unavailable(err)
+		}
+	}
+	return nil
 }
 
 func (t *tx) restore(b backup, out *Restored) error {
@@ -406,7 +463,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 	limited := &io.LimitedReader{R: zip, N: MaxBackup + 1}
 	in := bufio.NewScanner(limited)
 	in.Buffer(make([]byte, 64<<10), maxBackupLine)
-	b = backup{docs: map[string][]byte{}, pages: map[string]string{}}
+	b = backup{docs: map[string][]byte{}, pages: map[string]string{}, uses: map[string]int{}}
 	sum := sha256.New()
 	prev, ended, pages := "", false, 0
 	for in.Scan() {
@@ -429,6 +486,9 @@ func readBackup(r io.Reader) (b backup, err error) {
 			return invalid("it is damaged: %w", err)
 		}
 		_, twice := b.docs[one.Key]
+		if _, used := b.uses[one.Key]; used {
+			twice = true
+		}
 		switch {
 		case one.SHA256 != "":
 			if b.sum = hex.EncodeToString(sum.Sum(nil)); one.SHA256 != b.sum || one.Lines != line-1 {
@@ -445,6 +505,12 @@ func readBackup(r io.Reader) (b backup, err error) {
 				return invalid("%.100s is no custom page, or one too many", one.Key)
 			}
 			b.pages[one.Key] = one.Text
+		case strings.HasPrefix(one.Key, spentPrefixes):
+			uses := 0
+			if err := json.Unmarshal(one.Document, &uses); err != nil {
+				return invalid("%.100s: %w", one.Key, err)
+			}
+			b.uses[one.Key] = uses
 		case strings.HasPrefix(one.Key, auditPrefix):
 			e, err := unseal(one.Key, []byte(one.Text))
 			if err != nil {

@@ -68,8 +68,17 @@ func (b *storedInvites) has(h invite.Hash) bool {
 	return i < n && bytes.Equal(b.Hashes[i*hashSize:(i+1)*hashSize], h[:])
 }
 
-// spentPrefix begins the keys that say which codes of a batch were used. They end with the batch, by themselves.
-func spentPrefix(batch string) string { return "invites." + batch + "." }
+// spentPrefixes begins the keys of all codes that were used, spentPrefix those of a batch. They end with the batch, by themselves.
+const spentPrefixes = "invites."
+
+func spentPrefix(batch string) string { return spentPrefixes + batch + "." }
+
+// hasKey is has for the last part of a key.
+func (b *storedInvites) hasKey(code string) bool {
+	var h invite.Hash
+	raw, err := hex.DecodeString(code)
+	return err == nil && copy(h[:], raw) == len(raw) && len(raw) == len(h) && b.has(h) && hex.EncodeToString(raw) == code
+}
 
 // readInvites reads a document.
 func readInvites(key string, data []byte) (*storedInvites, error) {
@@ -225,6 +234,37 @@ func (m *Manager) DeleteInvites(ctx context.Context, by Caller, zone anteroom.Zo
 		t.note("invites.delete", id, old.Invites.Name, old.Invites, nil)
 		return nil
 	})
+}
+
+// ErrNoCode: a room has no such invite code now.
+var ErrNoCode = errors.New("there is no such invite code, or it has expired")
+
+// RevokeInvite takes the uses that are left of a code, and returns its batch. The error is ErrNoCode if the room has no such code.
+func (m *Manager) RevokeInvite(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, code string) (Invites, error) {
+	s := m.State()
+	if _, err := s.room(by, Edit, zone, room); err != nil {
+		return Invites{}, err
+	}
+	h, ok := invite.Read(code)
+	if !ok {
+		return Invites{}, anteroom.Faults{{Path: "code", Problem: "is not an invite code", Fix: "16 letters and digits, like K7QM-2XHP-9D4T-W3FN"}}.Err()
+	}
+	now := m.now()
+	for _, b := range s.invites {
+		i := b.Invites
+		if i.Room != room || over(i.ExpiresOn, now) || !b.has(h) {
+			continue
+		}
+		// Of the code, the log gets what the store has: its hash.
+		if err := m.act(ctx, by, "invites.revoke", zone, room, i.ID, map[string]string{"code": hex.EncodeToString(h[:])}); err != nil {
+			return Invites{}, err
+		}
+		if err := invite.Keep(ctx, m.cfg.Link, invite.Use{Key: spentPrefix(i.ID) + hex.EncodeToString(h[:]), Until: i.ExpiresOn, Now: now}, i.Uses); err != nil {
+			return Invites{}, unavailable(err)
+		}
+		return i, nil
+	}
+	return Invites{}, anteroom.Errorf(anteroom.NotFound, "%w", ErrNoCode)
 }
 
 // dropInvites drops a batch. What says which of its codes were used expires with them.

@@ -2,7 +2,10 @@ package manage
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +99,39 @@ func TestLifeOfInvites(t *testing.T) {
 		}
 	}
 
+	// One code can be revoked, with all uses that are left.
+	leaked, three, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 2, Uses: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := redeem(three[0], "", 1); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // once more changes nothing
+		if got, err := m.RevokeInvite(ctx, root, zone, room, " "+strings.ToLower(three[0])); err != nil || got != leaked {
+			t.Errorf("%+v %v", got, err)
+		}
+		refused(redeem(three[0], "", 2), "a revoked code")
+	}
+	if err := redeem(three[1], "", 2); err != nil {
+		t.Errorf("the other code of the batch: %v", err)
+	}
+	for code, kind := range map[string]anteroom.Kind{"": anteroom.Invalid, "K7QM-2XHP": anteroom.Invalid, invite.NewCode(): anteroom.NotFound} {
+		if _, err := m.RevokeInvite(ctx, root, zone, room, code); anteroom.KindOf(err) != kind {
+			t.Errorf("%q: %v", code, err)
+		}
+	}
+	if _, err := m.RevokeInvite(ctx, Caller{Name: "reader", Grants: []Grant{{Permission: Read}}}, zone, room, three[1]); anteroom.KindOf(err) != anteroom.Denied {
+		t.Errorf("by a reader: %v", err)
+	}
+	log, err := m.Audit(ctx, root, 0, 0)
+	if last := log[len(log)-1]; err != nil || last.Operation != "invites.revoke" || strings.Contains(fmt.Sprintf("%+v", last), three[0]) {
+		t.Errorf("%+v %v", last, err)
+	}
+	if err := m.DeleteInvites(ctx, root, zone, room, leaked.ID); err != nil {
+		t.Error(err)
+	}
+
 	// Another process reads the same, and a deleted batch is worth nothing.
 	_, fresh, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 2})
 	if err != nil {
@@ -138,6 +174,84 @@ func TestLifeOfInvites(t *testing.T) {
 	}
 	if keys, err := link.Keys(ctx, invitesPrefix); err != nil || len(keys) > 0 {
 		t.Errorf("%v %v", keys, err)
+	}
+}
+
+// What was used of the codes is in a backup: a restore into an empty store, or into one that knows less, gives nobody another use, and one
+// into a store that knows more gives none back.
+func TestBackupKnowsWhichCodesWereUsed(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	m := open(t, Config{Link: memlink.New(), FirstToken: envToken})
+	zone, room := invitedRoom(t, m)
+	made, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 2, Uses: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	redeem := func(m *Manager, code string, by byte) error {
+		h, _ := invite.Read(code)
+		return m.Redeem(ctx, room, "", h, anteroom.ID{by})
+	}
+	used := func(m *Manager, want int) {
+		t.Helper()
+		if n, err := m.InviteUses(ctx, made); n != want || err != nil {
+			t.Errorf("%d uses, %v; want %d", n, err, want)
+		}
+	}
+	early := backupOf(t, m, false)
+	for by := range byte(2) {
+		if err := redeem(m, codes[0], by+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := backupOf(t, m, false)
+	if _, err := m.Restore(ctx, root, bytes.NewReader(early)); err != nil {
+		t.Fatal(err)
+	}
+	used(m, 2)
+	other := open(t, Config{Link: memlink.New(), FirstToken: envToken})
+	for range 2 {
+		if _, err := other.Restore(ctx, root, bytes.NewReader(late)); err != nil {
+			t.Fatal(err)
+		}
+		used(other, 2)
+	}
+	if err := redeem(other, codes[0], 7); err != nil {
+		t.Error(err)
+	}
+	if err := redeem(other, codes[0], 8); anteroom.KindOf(err) != anteroom.Denied {
+		t.Errorf("a fourth use: %v", err)
+	}
+	if _, err := other.Restore(ctx, root, bytes.NewReader(late)); err != nil {
+		t.Fatal(err)
+	}
+	used(other, 3)
+
+	// Uses that cannot be.
+	lines := strings.Split(strings.TrimSpace(string(unzip(t, late))), "\n")
+	lines = lines[:len(lines)-1]
+	i := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"key":"`+spentPrefix(made.ID)) })
+	if i < 0 {
+		t.Fatal("the backup has no uses")
+	}
+	fresh := open(t, Config{Link: memlink.New(), FirstToken: envToken})
+	for name, bad := range map[string]string{
+		"more than there are": strings.Replace(lines[i], `"document":2`, `"document":4`, 1),
+		"none":                strings.Replace(lines[i], `"document":2`, `"document":0`, 1),
+		"a text":              strings.Replace(lines[i], `"document":2`, `"document":"2"`, 1),
+		"another batch":       strings.Replace(lines[i], made.ID, strings.Repeat("a", len(made.ID)), 1),
+		"another code":        strings.Replace(lines[i], made.ID+".", made.ID+".00", 1),
+		"a code of nobody":    `{"key":"` + spentPrefix(made.ID) + strings.Repeat("0", 32) + `","document":1}`,
+		"twice":               lines[i] + "\n" + lines[i],
+	} {
+		all := slices.Clone(lines)
+		all[i] = bad
+		text := strings.Join(all, "\n") + "\n"
+		sum := sha256.Sum256([]byte(text))
+		text += fmt.Sprintf(`{"lines":%d,"sha256":"%x"}`, strings.Count(text, "\n"), sum) + "\n"
+		if _, err := fresh.Restore(ctx, root, bytes.NewReader(zipped(t, []byte(text)))); anteroom.KindOf(err) != anteroom.Invalid || len(fresh.State().Zones()) > 0 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

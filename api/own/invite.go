@@ -1,6 +1,9 @@
 package own
 
 import (
+	"errors"
+	"net/http"
+
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -42,4 +45,17 @@ func (f *face) createInvites(r *api.Request, b schema.InvitesSpec) (schema.NewIn
 func (f *face) deleteInvites(r *api.Request) (schema.Deleted, error) {
 	id := r.PathValue("invites")
 	return deleted(id), f.manage.DeleteInvites(r.Context(), r.By, zoneID(r), roomID(r), id)
+}
+
+// revokeInvite takes what is left of one code.
+func (f *face) revokeInvite(r *api.Request, b schema.InviteCode) (schema.Invites, error) {
+	batch, err := f.manage.RevokeInvite(r.Context(), r.By, zoneID(r), roomID(r), b.Code)
+	if errors.Is(err, manage.ErrNoCode) {
+		err = api.Refuse(http.StatusNotFound, api.CodeNotFound, "The room has no such invite code, or it has expired")
+	}
+	if err != nil {
+		return schema.Invites{}, err
+	}
+	used, err := f.manage.InviteUses(r.Context(), batch)
+	return shownInvites(batch, used), err
 }

@@ -48,6 +48,12 @@ func TestEveryOperation(t *testing.T) {
 	}
 	w.refused(adminToken, "POST", room+"/invites", `{"count":0}`, 400, "1 to 10000")
 	w.refused(adminToken, "POST", room+"/invites", `{"count":1,"event":"00000000000000000000000000000001"}`, 400, "there is no event")
+	var revoked struct{ Used int }
+	if w.ok("POST", room+"/invites/revoke", `{"code":"`+strings.ToLower(batch.Codes[0])+`"}`, &revoked); revoked.Used != 3 {
+		t.Errorf("revoked: %+v", revoked)
+	}
+	w.refused(adminToken, "POST", room+"/invites/revoke", `{"code":"K7QM-2XHP-9D4T-W3FN"}`, 404, "no such invite code")
+	w.refused(adminToken, "POST", room+"/invites/revoke", `{"code":"K7QM"}`, 400, "16 letters and digits")
 	w.ok("DELETE", room+"/invites/"+batch.ID, "", nil)
 	w.ok("POST", room+"/admit", `{"count":20}`, nil)
 	for _, o := range []string{"pause", "drain", "resume"} {

@@ -67,6 +67,8 @@ func (f *face) operations() [][]operation {
 		tagged("invites",
 			op("GET", room+"/invites", "listInvites", "List the batches of invite codes of a room, without the codes", counts(f.listInvites)),
 			op("POST", room+"/invites", "createInvites", "Make invite codes; the answer has them, once", takes(f.createInvites)),
+			op("POST", room+"/invites/revoke", "revokeInvite", "Revoke one code, with all uses that are left", takes(f.revokeInvite)).
+				noted("The answer is its batch; the uses that were left count as used."),
 			op("DELETE", room+"/invites/{invites}", "deleteInvites", "Revoke the unused codes of a batch", gives(f.deleteInvites)).
 				noted("Visitors who have joined the queue with a code keep their place.")),
 		tagged("controls",

@@ -24,8 +24,9 @@ invite_only. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs
 	cmd.Example = `  anteroom room invite create example.com/checkout --count 500 > codes.csv
   anteroom room invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
   anteroom room invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
-  anteroom room invite list example.com/checkout`
-	cmd.AddCommand(inviteList(r), inviteCreate(r), inviteDelete(r))
+  anteroom room invite list example.com/checkout
+  anteroom room invite revoke example.com/checkout K7QM-2XHP-9D4T-W3FN`
+	cmd.AddCommand(inviteList(r), inviteCreate(r), inviteRevoke(r), inviteDelete(r))
 	return cmd
 }
 
@@ -101,6 +102,16 @@ func linkTo(address, code string) (string, error) {
 	}
 	u.RawQuery += anteroom.InviteQuery + "." + code
 	return u.String(), nil
+}
+
+func inviteRevoke(r *remote) *cobra.Command {
+	return on(r, &cobra.Command{Use: "revoke ROOM CODE", Short: "Revoke one code, with all uses that are left", Args: names("ROOM", "CODE")}, findRoom,
+		func(ctx context.Context, c *client.Client, rm room, args []string) (batch schema.Invites, err error) {
+			return batch, c.Do(ctx, http.MethodPost, rm.of(ours)+"/invites/revoke", nil, schema.InviteCode{Code: args[0]}, &batch)
+		}, func(w io.Writer, rm room, batch schema.Invites) error {
+			_, err := fmt.Fprintf(w, "The code of batch %s of room %s is revoked.\n", shown(batch.ID), shown(rm.String()))
+			return err
+		})
 }
 
 func inviteDelete(r *remote) *cobra.Command {

@@ -69,6 +69,13 @@ func TestInviteCodesFromTheDashboardToTheShop(t *testing.T) {
 
 	d.goes("/rooms/127.0.0.1/checkout/invites")
 	d.becomes(10*time.Second, `/members[\s\S]*\s2\s+2\s/.test(document.querySelector('main table')?.innerText ?? '')`)
+	d.presses("Revoke a code")
+	d.fill("code", "K7QM")
+	d.presses("Revoke")
+	d.says("16 letters and digits")
+	d.fill("code", codes[1])
+	d.presses("Revoke")
+	d.says("Code revoked")
 	d.presses("Revoke members")
 	d.presses("Revoke the codes")
 	d.says("No invite codes")

@@ -15,6 +15,11 @@ type InvitesSpec struct {
 	ExpiresOn *time.Time        `json:"expires_on" optional:"true" doc:"At most 366 days from now; 30 days by default."`
 }
 
+// InviteCode is a code to be revoked.
+type InviteCode struct {
+	Code string `json:"code" min:"1" doc:"As a visitor may write it: in any case, with or without hyphens."`
+}
+
 // Invites is a batch of invite codes without the codes.
 type Invites struct {
 	_         struct{}          `doc:"A batch of invite codes, without the codes."`

@@ -33,6 +33,7 @@ export function Invites({ room }: RoomPageProps) {
   const settings = useAsk<{ invite_only: boolean }>(publishedPath(room))
   const events = useAsk<(Named & { invite_only: boolean | null })[]>(`${publishedPath(room)}/events`)
   const [making, make] = useState(false)
+  const [revoking, revoke] = useState(false)
   const [fresh, show] = useState<Fresh | null>(null)
   const can = may('edit', room.zone.id, room.id)
   if (asked.error && !asked.data) return <Failed error={asked.error} retry={asked.reload} />
@@ -47,7 +48,7 @@ export function Invites({ room }: RoomPageProps) {
   return (
     <>
       {idle && <Note title="No one is asked for a code yet">Turn on “Invited visitors only” in the settings of this room or of one of its events.</Note>}
-      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only." actions={can && <Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button>}>
+      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only." actions={can && <>{!!asked.data?.length && <Button onClick={() => revoke(true)}>Revoke a code</Button>}<Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button></>}>
         {!asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="token" title="No invite codes">Make a batch for each group of people, so that you can revoke it alone.</Empty> : (
           <Table caption="Batches of invite codes" rows={asked.data} id={(b) => b.id} columns={[
             { title: 'Name', name: true, by: (b) => b.name, cell: (b) => <><b>{b.name || 'Unnamed'}</b><span class="below quiet">by {b.created_by}, {moment(b.created_on)}</span></> },
@@ -59,6 +60,7 @@ export function Invites({ room }: RoomPageProps) {
           ]} />
         )}
       </Card>
+      {revoking && <Revoke path={path} onClose={() => revoke(false)} onDone={() => { revoke(false); tell('Code revoked'); asked.reload() }} />}
       {making && <Make path={path} events={events.data ?? []} onClose={() => make(false)} onMade={(f) => { make(false); show(f); asked.reload() }} />}
       {fresh && (
         <Dialog wide title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} onClose={() => show(null)}
@@ -94,6 +96,25 @@ function Make({ path, events, onClose, onMade }: { path: string; events: Named[]
       <NumberField label="Uses of each code" name="uses" required min={1} max={10000} value={uses} error={faults.uses} help="How many visitors can join the queue with the same code." onChange={often} />
       <SelectField label="Valid during" name="event" value={event} error={faults.event} onChange={at} options={[{ value: '', text: 'any time' }, ...events.map((e) => ({ value: e.id, text: `event ${e.name}` }))]} />
       <SelectField label="Expire after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '366', text: '366 days' }]} />
+    </Dialog>
+  )
+}
+
+function Revoke({ path, onClose, onDone }: { path: string; onClose: () => void; onDone: () => void }) {
+  const [code, write] = useState('')
+  const [fault, say] = useState('')
+  const revoke = async () => {
+    try {
+      await post(`${path}/revoke`, { code })
+      onDone()
+    } catch (e) {
+      if (!(e instanceof Problem)) throw e
+      say(e.fields.code ?? e.message)
+    }
+  }
+  return (
+    <Dialog title="Revoke a code" onClose={onClose} actions={<><Button onClick={onClose}>Cancel</Button><Button kind="danger" disabled={!code.trim()} onClick={revoke}>Revoke</Button></>}>
+      <TextField label="Code" name="code" autofocus maxLength={64} value={code} error={fault} help="Its uses that are left are taken. Visitors who have joined the queue with it keep their place." onChange={write} />
     </Dialog>
   )
 }

@@ -69,6 +69,15 @@ func (c *crowds) Stop(room anteroom.RoomID) {
 	}
 }
 
+// end stops the crowd that runs, whatever its room.
+func (c *crowds) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
 func (c *crowds) run(ctx context.Context, room anteroom.Room, what manage.Crowd) {
 	l := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := &http.Server{Handler: c.s.gateway.Middleware(http.HandlerFunc(insideCrowd)), ConnContext: c.s.gateway.ConnContext,

@@ -96,6 +96,13 @@ rooms:
 		t.Fatal(err)
 	}
 	eventually(t, "nobody is in", func() bool { st, err = m.CrowdOf(operator, zone, id); return err == nil && st.Admitted == 3 })
+	if !st.Ended.IsZero() {
+		t.Errorf("nobody looks around: %+v", st)
+	}
+	if err := r.end(); err != nil { // and it does not outlast the process
+		t.Error(err)
+	}
+	eventually(t, "the crowd outlasts the server", func() bool { return !r.s.crowds.Running() })
 }
 
 func TestCrowdAddresses(t *testing.T) {

@@ -253,6 +253,7 @@ func (s *Server) setStopping() {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.state.ready, s.state.stopping = false, true
+	s.crowds.end()
 }
 
 // close lets go of everything; safe at any stage.

@@ -86,8 +86,16 @@ const attempts = 10
 // Places are the accounts' places in the store.
 type Places struct{ Space cluster.Space }
 
+// KeyPrefix begins the keys of places, and of former places that were merged into one. All of them expire.
+const KeyPrefix = "accounts."
+
+// MergedKey is the key that says for which account a former place was taken.
+func MergedKey(room anteroom.RoomID, former anteroom.ID) string {
+	return KeyPrefix + string(room) + ".merged." + hex.EncodeToString(former[:])
+}
+
 func placeKey(room anteroom.RoomID, of ID) string {
-	return "accounts." + string(room) + "." + hex.EncodeToString(of[:])
+	return KeyPrefix + string(room) + "." + hex.EncodeToString(of[:])
 }
 
 // Get returns the place of an account: the zero Place if there is none.

@@ -3,6 +3,7 @@ package account
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,7 +117,7 @@ func (v *Verifier) verify(keys *keySet, token string, now time.Time) (found veri
 		return found, false
 	}
 	name, _ := all[v.rules.Claim].(string)
-	if c.Issuer != v.rules.Issuer || !c.Audience.has(v.rules.Audience) || c.Expires == nil || *c.Expires < 0 || *c.Expires > 1<<40 ||
+	if c.Issuer != v.rules.Issuer || !slices.Contains(c.Audience, v.rules.Audience) || c.Expires == nil || *c.Expires < 0 || *c.Expires > 1<<40 ||
 		c.NotBefore > float64(now.Add(Leeway).Unix()) || name == "" || len(name) > maxName {
 		return found, false
 	}
@@ -160,13 +161,4 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	}
 	*a = make(audience, 1)
 	return json.Unmarshal(b, &(*a)[0])
-}
-
-func (a audience) has(want string) bool {
-	for _, one := range a {
-		if one == want {
-			return true
-		}
-	}
-	return false
 }

@@ -216,7 +216,7 @@ func (x *exchange) merge(v anteroom.Visit) {
 	if ok && of == who && d.Verdict == anteroom.Wait && former.Arrival < d.Ticket.Arrival {
 		ctx, cancel := context.WithTimeout(x.r.Context(), accountTime)
 		defer cancel()
-		err := invite.Spend(ctx, x.s.Accounts.Space, invite.Use{Key: "accounts." + string(rm.ID) + ".merged." + hex.EncodeToString(former.ID[:]), Most: 1,
+		err := invite.Spend(ctx, x.s.Accounts.Space, invite.Use{Key: account.MergedKey(rm.ID, former.ID), Most: 1,
 			Until: x.start.Add(accountMemory), By: hex.EncodeToString(who[:]), Now: x.start})
 		if err != nil && err != invite.ErrSpent {
 			x.accountFailed(err)
@@ -285,16 +285,10 @@ func (x *exchange) turnAwayUnknown(worth account.Result) {
 		x.write(status, append(x.buf[:0], "The visitor is not signed in.\n"...))
 		return
 	}
-	if x.room.JSONResponse && wantsJSON(x.r, x.room.JSONExact) {
-		x.buf = page.AppendJSON(x.buf[:0], x.view(false))
-		h["Content-Type"] = valueJSON
-		x.write(status, x.buf)
+	if x.writeViewAsJSON(status, x.view(false)) {
 		return
 	}
-	view := page.View{Decision: x.decision, Language: x.language(), Brand: x.room.brand}
-	h["Content-Type"] = valueTextHTML
-	h["X-Robots-Tag"] = valueNoindex
-	h["Content-Security-Policy"] = []string{page.LeavePolicy(view)}
-	x.buf = page.AppendSignIn(x.buf[:0], view, x.room.AccountSignIn, worth == account.Unchecked)
-	x.write(status, x.buf)
+	x.writeNotice(status, func(dst []byte, view page.View, _ string) []byte {
+		return page.AppendSignIn(dst, view, x.room.AccountSignIn, worth == account.Unchecked)
+	})
 }

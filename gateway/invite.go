@@ -87,18 +87,12 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 		status = http.StatusTooManyRequests
 		h["Retry-After"] = []string{"60"}
 	}
-	if x.room.JSONResponse && wantsJSON(r, x.room.JSONExact) {
-		x.buf = page.AppendJSON(x.buf[:0], x.view(false))
-		h["Content-Type"] = valueJSON
-		x.write(status, x.buf)
+	if x.writeViewAsJSON(status, x.view(false)) {
 		return
 	}
-	view := page.View{Decision: x.decision, Language: x.language(), Brand: x.room.brand}
-	h["Content-Type"] = valueTextHTML
-	h["X-Robots-Tag"] = valueNoindex
-	h["Content-Security-Policy"] = []string{page.LeavePolicy(view)}
-	x.buf = page.AppendInvite(x.buf[:0], view, x.query(), code, is)
-	x.write(status, x.buf)
+	x.writeNotice(status, func(dst []byte, view page.View, query string) []byte {
+		return page.AppendInvite(dst, view, query, code, is)
+	})
 }
 
 // invite shows the page that asks for a code, and takes what is entered there. A code is never spent by a link: mail programs look at

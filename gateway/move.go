@@ -82,24 +82,21 @@ func (x *exchange) tellMoved(ask int) bool {
 	}
 	x.conn.waits(true)
 	x.spareBody()
+	h := x.neverStored()
 	switch {
 	case ask == askStatus:
 		x.status()
 	case ask == askStream:
-		x.neverStored()
 		x.write(http.StatusNoContent, nil)
 	case isSubresource(x.r) || x.websocket:
-		x.turnAwayPart(x.neverStored())
-	case x.room.JSONResponse && wantsJSON(x.r, x.room.JSONExact):
-		x.neverStored()["Content-Type"] = valueJSON
-		x.buf = page.AppendJSON(x.buf[:0], x.view(false))
-		x.write(http.StatusForbidden, x.buf)
+		x.turnAwayPart(h)
+	case x.writeViewAsJSON(http.StatusForbidden, x.view(false)):
 	default:
 		status := x.room.QueueingStatusCode
 		if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
 			status = http.StatusForbidden // what was sent has not been done: no 2xx
 		}
-		x.neverStored()["Set-Cookie"] = []string{x.dropCookie()}
+		h["Set-Cookie"] = []string{x.dropCookie()}
 		x.writeNotice(status, page.AppendMoved)
 	}
 	return true

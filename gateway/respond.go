@@ -49,10 +49,7 @@ func (x *exchange) turnAway(rm *room, hold bool) {
 			h["Retry-After"] = seconds
 		}
 	}
-	if rm.JSONResponse && wantsJSON(r, rm.JSONExact) {
-		x.buf = page.AppendJSON(x.buf[:0], view)
-		h["Content-Type"] = valueJSON
-		x.write(status, x.buf)
+	if x.writeViewAsJSON(status, view) {
 		return
 	}
 	if back := x.unsent(&view); back != "" && n > 0 {
@@ -83,6 +80,17 @@ func (x *exchange) turnAwayPart(h http.Header) {
 	seconds := max(page.RefreshSeconds(x.view(false)), 5)
 	h["Retry-After"] = x.value(strconv.Itoa(seconds))
 	x.write(http.StatusTooManyRequests, append(x.buf[:0], "The visitor is in the queue.\n"...))
+}
+
+// writeViewAsJSON answers with what the page would say, if the request prefers JSON and the room has it.
+func (x *exchange) writeViewAsJSON(status int, view page.View) bool {
+	if !x.room.JSONResponse || !wantsJSON(x.r, x.room.JSONExact) {
+		return false
+	}
+	x.buf = page.AppendJSON(x.buf[:0], view)
+	x.w.Header()["Content-Type"] = valueJSON
+	x.write(status, x.buf)
+	return true
 }
 
 // view is what the page is made from.

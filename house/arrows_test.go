@@ -58,7 +58,7 @@ var table = []tableRow{
 
 	{pkg: "coordinator/shuffles", imports: []string{".", "engine", "cluster"}},
 	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "internal/walltime", "analytics"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire", "invite"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire", "invite", "account"}},
 	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
 	{pkg: "manage/webhook", imports: []string{"."}, http: true},
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire", "invite", "account"}},

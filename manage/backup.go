@@ -252,12 +252,12 @@ func (m *Manager) Restore(ctx context.Context, by Caller, r io.Reader) (Restored
 			return Restored{}, err
 		}
 	}
-	if err := m.restoreUses(ctx, b); err != nil {
-		return Restored{}, err
-	}
 	out := Restored{Made: b.header.Made.UTC(), Keys: b.keys != nil}
 	err = m.changeWithin(ctx, restoreTime, by, func(t *tx) error {
-		return t.restore(b, &out)
+		if err := t.restore(b, &out); err != nil {
+			return err
+		}
+		return m.restoreUses(ctx, b)
 	})
 	if err != nil {
 		return Restored{}, err
@@ -276,9 +276,13 @@ func (m *Manager) restoreUses(ctx context.Context, b backup) error {
 	ctx, cancel := context.WithTimeout(ctx, restoreTime)
 	defer cancel()
 	var uses []invite.Use
-	for _, key := range slices.Sorted(maps.Keys(b.uses)) {
+	batch := &storedInvites{}
+	for _, key := range slices.Sorted(maps.Keys(b.uses)) { // those of a batch one after the other
 		id, code, _ := strings.Cut(strings.TrimPrefix(key, spentPrefixes), ".")
-		batch, err := readInvites(invitesPrefix+id, b.docs[invitesPrefix+id])
+		var err error
+		if batch == nil || batch.Invites.ID != id {
+			batch, err = readInvites(invitesPrefix+id, b.docs[invitesPrefix+id])
+		}
 		if err == nil && (key != spentPrefix(id)+code || !batch.hasKey(code) || b.uses[key] < 1 || b.uses[key] > batch.Invites.Uses) {
 			err = errors.New("no such code")
 		}
@@ -510,7 +514,9 @@ func readBackup(r io.Reader) (b backup, err error) {
 			if err := json.Unmarshal(one.Document, &uses); err != nil {
 				return invalid("%.100s: %w", one.Key, err)
 			}
-			b.uses[one.Key] = uses
+			if b.uses[one.Key] = uses; len(b.uses) > MaxInviteBatches*MaxInviteCodes {
+				return invalid("it has more uses of invite codes than there can be")
+			}
 		case strings.HasPrefix(one.Key, auditPrefix):
 			e, err := unseal(one.Key, []byte(one.Text))
 			if err != nil {

@@ -49,14 +49,14 @@ type Crowds interface {
 }
 
 func (m *Manager) crowds(by Caller, p Permission, zone anteroom.ZoneID, room anteroom.RoomID) (Crowds, anteroom.Room, error) {
-	r, err := m.Room(by, zone, room)
-	if err == nil {
-		_, err = m.State().room(by, p, zone, room)
+	r, err := m.State().room(by, p, zone, room)
+	if err != nil {
+		return nil, anteroom.Room{}, err
 	}
-	if err == nil && m.cfg.Crowds == nil {
-		err = anteroom.Errorf(anteroom.Unavailable, "this process serves no rooms")
+	if m.cfg.Crowds == nil {
+		return nil, anteroom.Room{}, anteroom.Errorf(anteroom.Unavailable, "this process serves no rooms")
 	}
-	return m.cfg.Crowds, r, err
+	return m.cfg.Crowds, r.Room, nil
 }
 
 // SendCrowd sends a crowd to a room in which nobody waits: its visitors queue like any others.

@@ -75,9 +75,8 @@ func spentPrefix(batch string) string { return spentPrefixes + batch + "." }
 
 // hasKey is has for the last part of a key.
 func (b *storedInvites) hasKey(code string) bool {
-	var h invite.Hash
 	raw, err := hex.DecodeString(code)
-	return err == nil && copy(h[:], raw) == len(raw) && len(raw) == len(h) && b.has(h) && hex.EncodeToString(raw) == code
+	return err == nil && len(raw) == hashSize && b.has(invite.Hash(raw)) && hex.EncodeToString(raw) == code
 }
 
 // readInvites reads a document.

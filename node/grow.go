@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/engine"
 )
@@ -84,7 +85,7 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 			return err
 		}
 		// What visitors leave has to expire there too: moves, and the places of accounts (package account), which last for less.
-		if strings.HasPrefix(key, movesPrefix) || strings.HasPrefix(key, accountsPrefix) {
+		if strings.HasPrefix(key, movesPrefix) || strings.HasPrefix(key, account.KeyPrefix) {
 			if _, err := new.Lease(ctx, key, entry.Value, 0, movesFor); err != nil && !errors.Is(err, cluster.ErrRevision) {
 				return err
 			}
@@ -97,9 +98,6 @@ func Grow(ctx context.Context, old, new cluster.Link, site string) error {
 	_, err = new.Site().Put(ctx, grownKey, []byte(site))
 	return err
 }
-
-// accountsPrefix begins the keys of package account.
-const accountsPrefix = "accounts."
 
 // putOnce sets a key that has no value; an existing value must be right.
 func putOnce(ctx context.Context, to cluster.Space, key string, value []byte, right func(there []byte) bool) error {

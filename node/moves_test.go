@@ -144,7 +144,7 @@ func TestMovesGrow(t *testing.T) {
 			t.Errorf("%+v %v", p, err)
 		}
 		for _, left := range []int{1, 0} {
-			for _, prefix := range []string{movesPrefix, accountsPrefix} {
+			for _, prefix := range []string{movesPrefix, account.KeyPrefix} {
 				if keys, err := grown.Keys(t.Context(), prefix); len(keys) != left || err != nil {
 					t.Errorf("%s: %v %v", prefix, keys, err)
 				}

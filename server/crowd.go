@@ -85,15 +85,12 @@ func (c *crowds) run(ctx context.Context, room anteroom.Room, what manage.Crowd)
 	go srv.Serve(l)
 	defer srv.Close()
 	at := room.Routes[0]
-	host, path := at.Host, at.Path
+	host := at.Host
 	if host == "*" {
 		host = "localhost"
 	}
-	if path == "" {
-		path = "/"
-	}
 	result, err := crowd.Run(ctx, crowd.Config{
-		Target: "http://" + host, Paths: []string{path}, Dial: l.dial, Route: crowdAddress,
+		Target: "http://" + host, Paths: []string{at.Path}, Dial: l.dial, Route: crowdAddress,
 		Arrivals: []crowd.Arrivals{{Visitors: what.Visitors, Over: what.Over}},
 		Mix:      crowd.Mix{Leaving: 0.05, Plain: 0.2},
 		Prompt:   true, Streams: what.Visitors, Timeout: crowdTimeout, Seed: uint64(time.Now().UnixNano()),

@@ -37,9 +37,8 @@ const (
 	doubtAfter = 3 * hereEvery
 
 	subjectHere = "anteroom.here"
-	// subjectRemoved is on which a core hears that it was removed, by its name. NATS tells it in the log of the group alone, and
-	// nobody sends that to a core which is no longer in the group: one that was standing in an election at that moment would
-	// never hear of it.
+	// subjectRemoved carries the name of a core that was removed. NATS says so only in the log of the group, and sends that only to
+	// members: a core that was standing in an election at that moment would never hear of it.
 	subjectRemoved = "anteroom.removed"
 	// hearsNobody ends the message of a core that has not heard any other for a moment.
 	hearsNobody = " hears nobody"
@@ -112,7 +111,7 @@ func (h *hearing) hear(says string) {
 	}
 }
 
-// removed takes that the others have removed a core.
+// removed hears that the others have removed a core, which may be this one.
 func (h *hearing) removed(core string) {
 	if core == h.own {
 		h.att.server.retire()

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { del, post, useAsk } from '../core/api'
 import { count, number } from '../core/format'
 import type { Room } from '../core/live'
@@ -28,7 +28,7 @@ export function TryIt({ room }: { room: Room }) {
   const crowd = asked.data
   const known = !!crowd?.began_at
   const on = known && !crowd.ended_at
-  if (running !== on && crowd) run(on)
+  useEffect(() => run(on), [on])
   const waiting = room.status ? room.status.waiting + room.status.dormant : 0
   const send = async () => {
     if (!(await confirm({ title: `Send ${count(visitors!, 'visitor')} to ${room.name}?`, action: 'Send', body: <p>They queue like any visitors, take slots, and count in the analytics. Real visitors who come meanwhile wait behind them. Your origin hears nothing of them.</p> }))) return

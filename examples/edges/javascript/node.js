@@ -86,9 +86,9 @@ function toAnteroom(want, req, res) {
     answer.on('error', () => res.destroy())
   })
   asked.on('error', () => {
-    if (res.headersSent) return res.destroy()
-    res.writeHead(502).end()
+    if (!res.headersSent) res.writeHead(502).end() // later errors cut the answer, if it is not whole yet
   })
+  asked.on('close', () => req.resume()) // many clients read the answer only when their whole upload is taken
   res.on('close', () => asked.destroy())
   req.pipe(asked)
 }

@@ -90,11 +90,14 @@ const kinds = {
       const {to, headers: {connection, ...headers}} = decided(req)
       const asked = http.request({...at(to), method: req.method, path: req.url, headers}, answer => {
         delete answer.headers['cf-waiting-room-command'] // by a policy
+        delete answer.headers.connection // of this hop; a server in Node that closes with unread data resets the connection
+        answer.on('error', () => res.destroy())
         res.writeHead(answer.statusCode, answer.headers)
         res.flushHeaders()
         answer.pipe(res)
       })
-      asked.on('error', () => res.headersSent ? res.destroy() : res.writeHead(502).end())
+      asked.on('error', () => res.headersSent || res.writeHead(502).end())
+      asked.on('close', () => req.resume())
       req.pipe(asked)
     }).on('upgrade', (req, socket, head) => {
       if (decided(req).to === ANTEROOM) return anteroom({anteroom: `http://${ANTEROOM}`, zone: 'x', room: 'x'}).upgrade(req, socket, head)

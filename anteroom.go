@@ -66,7 +66,7 @@ func (id ID) Reference() string {
 type Ticket struct {
 	ID      ID
 	Arrival Time  // order key: the moment of the first request
-	Lane    uint8 // 0 is the ordinary lane
+	Lane    uint8 // priority of the lane, or LaneBack; 0 is the ordinary lane
 
 	// LastCheckIn is the last counted attempt while waiting, or the request that
 	// renewed the cookie after admission.
@@ -135,6 +135,7 @@ type Status struct {
 	InForce          *InForce      // settings and event at the moment
 	Pace             int           // new users per minute that are called at the moment, at most NewPerMinute
 	PaceReason       PaceReason    // why it is that
+	Lanes            []LaneStatus  // the highest priority first; none where the room has no lanes
 }
 
 // PaceReason says why a room admits as many as it does.

@@ -187,6 +187,8 @@ type Visit struct {
 	Unsolved bool
 	// Uninvited says that the ticket was not made for an invitation. It matters where [Settings.InviteOnly] is in force.
 	Uninvited bool
+	// Lane is the priority of the lane to which the visitor belongs by this request. A place in a lower one moves up; none moves down.
+	Lane uint8
 	// NoJoin forbids taking a place in line: sub-resources.
 	NoJoin bool
 	// NoClaim forbids taking a slot and a place: prefetches. A session still passes.

@@ -120,6 +120,8 @@ type Settings struct {
 	// Ahead is how the limits are going to change, as far as that is planned: waits are estimated with it, nobody is admitted by it. Nil
 	// means that nothing is known. [Room.AtWithAhead] sets it.
 	Ahead *Ahead `json:",omitempty"`
+	// Lanes are those of the room; nil for none. [Room.At] sets it.
+	Lanes *Lanes `json:",omitempty"`
 	// Redeem is how long a visitor may take to redeem a token of a bridge, with which an application lets the visitor in for
 	// TokenLife without asking again. Zero: there are no such tokens. The server sets it.
 	Redeem time.Duration

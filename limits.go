@@ -55,6 +55,8 @@ const (
 
 	MaxRemaining = 1_000_000_000 // of what an operator says is left for visitors
 
+	MaxLanes = 8 // of a room
+
 	MaxRulesPerRoom     = 100
 	MaxExpressionLength = 4096
 

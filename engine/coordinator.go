@@ -117,6 +117,7 @@ type siteView struct {
 	found    []Finding       // to be told
 	keys     []Placed        // to be told: the site has others
 	origin   OriginFacts     // as reported last
+	lanes    []LaneUse       // likewise
 }
 
 // NewCoordinator returns the coordinator of a room. before is what its predecessor stored;
@@ -157,7 +158,7 @@ func (c *Coordinator) Configure(now anteroom.Time, s anteroom.Settings) {
 	c.protect(now, &s)
 	c.settings = s
 	c.ledger.Limit = [units]int64{int64(s.TotalActiveUsers), int64(s.NewUsersPerMinute)}
-	c.line.setRandom(s.QueueingMethod == anteroom.Random)
+	c.line.configure(s.QueueingMethod == anteroom.Random, s.Lanes)
 	c.forecast.configure(s.SessionDuration)
 	c.pace = min(c.pace, c.burst())
 	if c.mode == Open && (c.closed() || c.ledger.Pool(Seat) < 0 || c.ledger.Pool(RateSlot) < 0) {
@@ -270,6 +271,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	c.demand.add(now, float64(r.Newcomers))
 	s.honors = r.LostFor
 	c.hearOrigin(now, uint16(i), r.Origin)
+	c.hearLanes(s, r.Lanes)
 	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()
@@ -295,6 +297,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 		}
 		if joined {
 			c.joined++
+			c.line.laneOf(a.Lane).joined++
 		}
 		if s.parts > 0 {
 			s.here[slot] = true
@@ -691,7 +694,7 @@ func (c *Coordinator) grantWants(now anteroom.Time) {
 			s.want, s.answer = 0, true
 			continue
 		}
-		pool := uint64(c.permits())
+		pool := uint64(c.spare(nil)) // what is kept for a lane is its visitors' turn
 		n := min(pool, max(s.want, c.target(now, s)))
 		got := c.grant(s.key, n)
 		if got > 0 {

@@ -52,8 +52,10 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 		batch := map[SiteKey][]anteroom.ID(nil)
 		at := now.Add(c.effectDelay(now))
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
+		r := turn{seed: c.seed, draws: &c.draws, reachable: c.reachable(now), awaits: c.awaits(now), away: away,
+			spare: func(x *lane) bool { return c.spare(x) >= 1 }}
 		for c.permits() >= 1 {
-			slot := c.line.next(now, c.seed, &c.draws, c.reachable(now), c.awaits(now), away)
+			slot := c.line.next(now, r)
 			if slot == 0 {
 				break
 			}
@@ -85,7 +87,7 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
 			}
 		}
-		if c.line.waiting() == 0 && now >= c.lastAt && c.permits() > c.reopenAbove() && !c.throttle.on() {
+		if c.line.waiting() == 0 && now >= c.lastAt && c.spare(nil) > c.reopenAbove() && !c.throttle.on() {
 			c.setMode(Open)
 		}
 	}
@@ -170,7 +172,7 @@ func (c *Coordinator) target(now anteroom.Time, s *siteView) uint64 {
 	if c.mode != Open || c.closed() {
 		return 0
 	}
-	free := float64(c.permits()) + float64(c.idle)
+	free := float64(c.spare(nil)) + float64(c.idle)
 	if free < max(float64(c.settings.TotalActiveUsers)/50, 10) {
 		return 0
 	}

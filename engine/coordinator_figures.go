@@ -53,8 +53,10 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 	}
 	c.forecast.advance(now)
 	c.forecast.line(now.Sub(c.lineAt), f.Waiting, c.line.left, c.joined)
+	c.line.joinRates(now.Sub(c.lineAt))
 	c.lineAt, c.line.left, c.joined = now, 0, 0
 	f.Step, f.Known, f.CurveAt = c.forecast.step, !c.closed(), now
+	var outlook *Figures
 	if c.mode == Queue && f.Known {
 		o := c.outlook
 		if o == nil || !o.Known && c.forecast.known(f.Waiting, float64(c.ledger.Pool(Seat))) || now.Sub(o.At) >= baseStep || c.outdated(o) || o.short(f.Waiting, c.forecast.reach()) {
@@ -62,6 +64,10 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 			var from capacity
 			for k := range units {
 				from.limit[k], from.free[k] = float64(c.ledger.Limit[k]), float64(c.ledger.Pool(k))
+			}
+			for k, n := range c.unused() {
+				from.limit[k] -= n
+				from.free[k] -= n
 			}
 			if !c.settings.Unpaced || c.throttle.on() {
 				from.pace, from.burst, from.rate = c.pace, c.burst(), c.ratePerSecond()
@@ -74,10 +80,17 @@ func (c *Coordinator) refigure(now anteroom.Time) {
 			if s := &c.settings; s.DisableSessionRenewal && !o.Known && !c.silent && !c.throttle.on() {
 				o.Ends = s.SessionDuration
 			}
+			if c.line.parted() {
+				c.divide(o)
+			}
 			c.outlook = o
 		}
 		f.Known, f.Step, f.Curve, f.Leave, f.Draw, f.Seats, f.Ends = o.Known, o.Step, o.Curve, o.Leave, o.Draw, o.Seats, o.Ends
 		f.CurveAt, f.CurveFrom = o.At, o.Released
+		outlook = o
+	}
+	if c.line.parted() {
+		c.refigureLanes(f, outlook)
 	}
 	c.figures, c.figuresAt = f, now
 }

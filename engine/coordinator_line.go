@@ -52,9 +52,8 @@ type line struct {
 	places   slab[place]
 	base     anteroom.Time
 	random   bool
-	order    queue    // those in line who are not drawn, by lane, key, id
-	alive    []uint32 // Random: those in line or parked in the ordinary lane who have not won yet
-	ready    queue    // Random: winners that have come back, by win
+	lanes    []*lane // the highest first
+	turns    []*lane // see favored
 	wins     map[uint32]uint64
 	nwins    uint64
 	drawn    []anteroom.ID // in the dispatch under way or the last
@@ -73,8 +72,7 @@ type line struct {
 
 func newLine(base anteroom.Time) *line {
 	l := &line{base: base, wins: map[uint32]uint64{}, offers: map[uint32]anteroom.Time{}}
-	l.order = queue{less: l.before, moved: func(s uint32, pos int) { l.places.at(s).pos = int32(pos) }}
-	l.ready = queue{less: func(a, b uint32) bool { return l.wins[a] < l.wins[b] }}
+	l.lanes = l.lanesOf(nil)
 	return l
 }
 
@@ -151,6 +149,9 @@ func (s placeState) counted() bool { return s != dormant }
 // setState moves a place between the structures. It is the only writer of state.
 func (l *line) setState(slot uint32, to placeState) {
 	p := l.places.at(slot)
+	x := l.laneOf(p.lane)
+	l.note(p, x, p.state, -1)
+	l.note(p, x, to, 1)
 	l.counts[p.state]--
 	l.counts[to]++
 	if p.flags&flagWinner != 0 {
@@ -175,54 +176,42 @@ func (l *line) setState(slot uint32, to placeState) {
 // arrange puts the slot into the structures where its state and the method want it.
 func (l *line) arrange(slot uint32) {
 	p := l.places.at(slot)
-	drawn := l.draws(p)
+	drawn, x := l.draws(p), l.laneOf(p.lane)
 	want := p.state == inLine || (drawn && p.state == parked)
 	want = want && p.flags&flagWinner == 0 && !(drawn && p.proving())
 	switch {
 	case want && p.pos < 0 && drawn:
-		p.pos = int32(len(l.alive))
-		l.alive = append(l.alive, slot)
+		p.pos = int32(len(x.alive))
+		x.alive = append(x.alive, slot)
 	case want && p.pos < 0:
-		l.order.push(slot)
+		x.order.push(slot)
 	case !want && p.pos >= 0 && drawn:
-		last := l.alive[len(l.alive)-1]
-		l.alive[p.pos] = last
-		l.places.at(last).pos = p.pos
-		l.alive = l.alive[:len(l.alive)-1]
-		p.pos = -1
+		l.outOfDraw(p)
 	case !want && p.pos >= 0:
-		l.order.removeAt(int(p.pos))
+		x.order.removeAt(int(p.pos))
 	}
 }
 
-// draws says that a place gets its turn by draws: whoever has come back in a lane of its own is called before, in order.
-func (l *line) draws(p *place) bool { return l.random && p.lane == 0 }
-
-// setRandom switches between order and draw; every key stays.
-func (l *line) setRandom(random bool) {
-	if random == l.random {
-		return
-	}
-	for _, s := range l.alive {
-		l.places.at(s).pos = -1
-	}
-	for _, s := range l.order.slots {
-		l.places.at(s).pos = -1
-	}
-	l.alive, l.order.slots = nil, nil
-	l.ready.slots, l.nearing = nil, nil
-	clear(l.wins)
-	l.asleep = 0
-	l.random = random
-	l.places.each(func(slot uint32) {
-		l.places.at(slot).flags &^= flagWinner
-		l.arrange(slot)
-	})
+func (l *line) outOfDraw(p *place) {
+	x := l.laneOf(p.lane)
+	last := x.alive[len(x.alive)-1]
+	x.alive[p.pos] = last
+	l.places.at(last).pos = p.pos
+	x.alive = x.alive[:len(x.alive)-1]
+	p.pos = -1
 }
+
+// draws says that a place gets its turn by draws: whoever comes back after an outage is called before, in order.
+func (l *line) draws(p *place) bool { return l.random && p.lane != anteroom.LaneBack }
 
 // paced reports whether the next turns are paced: those of visitors who have seen the page.
 func (l *line) paced() bool {
-	return len(l.order.slots) > 0 && l.places.at(l.order.slots[0]).flags&flagShown != 0
+	for _, x := range l.lanes {
+		if x.order.len() > 0 {
+			return l.places.at(x.order.top()).flags&flagShown != 0
+		}
+	}
+	return false
 }
 
 func (l *line) waiting() int { return l.counts[inLine] + l.counts[parked] + l.counts[offered] }
@@ -261,13 +250,16 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 		p := l.places.at(slot)
 		*p = place{key: a.Key, pos: -1, lane: a.Lane, state: dormant}
 		l.counts[dormant]++
+		l.note(p, l.laneOf(p.lane), dormant, 1)
 		joined = true
 		if a.Shown {
 			p.flags |= flagUnsure
 		}
 	}
 	p := l.places.at(slot)
-	p.site = site
+	if p.site = site; a.Lane > p.lane {
+		l.raise(slot, a.Lane)
+	}
 	if a.Shown {
 		p.flags |= flagShown
 	}
@@ -320,10 +312,12 @@ func (l *line) setKey(slot uint32, key anteroom.Time) {
 		l.seconds.add(p.key, -1)
 		l.seconds.add(key, 1)
 	}
-	if p.pos >= 0 && !l.draws(p) {
-		l.order.removeAt(int(p.pos))
+	x := l.laneOf(p.lane)
+	if l.note(p, x, p.state, -1); p.pos >= 0 && !l.draws(p) {
+		x.order.removeAt(int(p.pos))
 	}
 	p.key = key
+	l.note(p, x, p.state, 1)
 	l.arrange(slot)
 }
 
@@ -401,8 +395,8 @@ func (l *line) setAside(slot uint32) {
 }
 
 func (l *line) winnerBack(slot uint32) {
-	if !slices.Contains(l.ready.slots, slot) {
-		l.ready.push(slot)
+	if x := l.laneAt(slot); !slices.Contains(x.ready.slots, slot) {
+		x.ready.push(slot)
 	}
 }
 
@@ -424,8 +418,9 @@ func (l *line) remove(slot uint32) {
 		l.streams--
 	}
 	delete(l.offers, slot)
-	if i := slices.Index(l.ready.slots, slot); i >= 0 {
-		l.ready.removeAt(i)
+	x := l.laneOf(p.lane)
+	if i := slices.Index(x.ready.slots, slot); i >= 0 {
+		x.ready.removeAt(i)
 	}
 	l.setState(slot, dormant)
 	if p.flags&flagWinner != 0 {
@@ -433,6 +428,7 @@ func (l *line) remove(slot uint32) {
 		delete(l.wins, slot)
 	}
 	l.counts[dormant]--
+	l.note(p, x, dormant, -1)
 	l.places.remove(slot)
 }
 
@@ -440,24 +436,46 @@ func (l *line) remove(slot uint32) {
 // away; the next one goes on where it ended.
 const maxLooks = 4_000
 
-// next takes the ticket whose turn it is out of the order, or returns 0. reachable says
-// whether a ticket's site answers; away bounds how many absent winners may be set aside.
-func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, awaits func(site uint16) bool, away int) uint32 {
+// turn is what next needs to know besides the line.
+type turn struct {
+	seed  []byte
+	draws *uint64
+	// reachable says whether a ticket's site answers, and awaits whether it is about to tell who is there.
+	reachable, awaits func(site uint16) bool
+	away              int // how many absent winners may be set aside
+	spare             func(*lane) bool
+}
+
+// next takes the ticket whose turn it is out of the order, or returns 0.
+func (l *line) next(now anteroom.Time, r turn) uint32 {
 	t := l.tick(now)
 	l.unpark(t)
-	for ; l.order.len() > 0 && l.looks > 0; l.looks-- {
-		slot := l.order.top()
+	for _, x := range l.favored() {
+		if l.parted() && (!x.inLine() || !r.spare(x)) {
+			continue
+		}
+		if slot, stop := l.nextOf(x, t, r); slot != 0 || stop {
+			return slot
+		}
+	}
+	return 0
+}
+
+// nextOf is next for one lane. With stop, none of another lane is to be called either.
+func (l *line) nextOf(x *lane, t tick, r turn) (slot uint32, stop bool) {
+	for ; x.order.len() > 0 && l.looks > 0; l.looks-- {
+		slot := x.order.top()
 		p := l.places.at(slot)
 		if p.proving() || l.waits(p, t) {
 			l.setState(slot, parked) // until it is shown the page, and comes back
 			continue
 		}
-		if reachable(p.site) && l.present(p, t) {
-			l.order.pop()
-			return slot
+		if r.reachable(p.site) && l.present(p, t) {
+			x.order.pop()
+			return slot, false
 		}
-		if p.flags&flagUnheard != 0 && awaits(p.site) {
-			return 0 // nobody is called past a visitor of whom it will soon be known
+		if p.flags&flagUnheard != 0 && r.awaits(p.site) {
+			return 0, true // nobody is called past a visitor of whom it will soon be known
 		}
 		if l.overdue(p, t) {
 			l.setState(slot, dormant)
@@ -467,36 +485,36 @@ func (l *line) next(now anteroom.Time, seed []byte, draws *uint64, reachable, aw
 		}
 	}
 	if !l.random {
-		return 0
+		return 0, false
 	}
-	for l.ready.len() > 0 {
-		slot := l.ready.pop()
+	for x.ready.len() > 0 {
+		slot := x.ready.pop()
 		p := l.places.at(slot)
-		if p.state == inLine && reachable(p.site) && l.present(p, t) {
-			return slot
+		if p.state == inLine && r.reachable(p.site) && l.present(p, t) {
+			return slot, false
 		}
 	}
-	for ; len(l.alive) > 0 && len(l.wins)-l.asleep <= away && l.looks > 0; l.looks-- {
-		*draws++
-		slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
+	for ; len(x.alive) > 0 && len(l.wins)-l.asleep <= r.away && l.looks > 0; l.looks-- {
+		*r.draws++
+		slot := x.alive[uniform(r.seed, *r.draws, uint32(len(x.alive)))]
 		p := l.places.at(slot)
 		switch {
 		case l.waits(p, t):
-		case reachable(p.site) && l.present(p, t):
+		case r.reachable(p.site) && l.present(p, t):
 			l.drawn = append(l.drawn, l.places.id(slot))
-			return slot
+			return slot, false
 		case l.overdue(p, t):
 			l.setState(slot, dormant)
 			l.left++
 		default:
 			l.drawn = append(l.drawn, l.places.id(slot))
-			if l.setAside(slot); !reachable(p.site) { // who wins at a site that is silent holds up nobody
+			if l.setAside(slot); !r.reachable(p.site) { // who wins at a site that is silent holds up nobody
 				l.setState(slot, dormant)
 				l.left++
 			}
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // first returns the next n in line, whether they are here at the moment or not: in order, or by
@@ -520,17 +538,20 @@ func (l *line) first(now anteroom.Time, n int, seed []byte, draws *uint64, reach
 		}
 		slices.SortFunc(won, func(a, b uint32) int { return cmp.Compare(l.wins[a], l.wins[b]) })
 		slots = append(slots, won...)
-		for looks := maxLooks; len(slots) < n && len(l.alive) > 0 && looks > 0; looks-- {
-			*draws++
-			slot := l.alive[uniform(seed, *draws, uint32(len(l.alive)))]
-			switch {
-			case can(slot):
-				l.drawn = append(l.drawn, l.places.id(slot))
-				l.setAside(slot) // out of the draw; the win stands until the turn is given
-				slots = append(slots, slot)
-			case l.overdue(l.places.at(slot), t):
-				l.setState(slot, dormant)
-				l.left++
+		looks := maxLooks
+		for _, x := range l.lanes {
+			for ; len(slots) < n && len(x.alive) > 0 && looks > 0; looks-- {
+				*draws++
+				slot := x.alive[uniform(seed, *draws, uint32(len(x.alive)))]
+				switch {
+				case can(slot):
+					l.drawn = append(l.drawn, l.places.id(slot))
+					l.setAside(slot) // out of the draw; the win stands until the turn is given
+					slots = append(slots, slot)
+				case l.overdue(l.places.at(slot), t):
+					l.setState(slot, dormant)
+					l.left++
+				}
 			}
 		}
 	}
@@ -612,7 +633,14 @@ func (h *nearingHeap) Pop() any {
 
 // offer marks the slot as having a turn that takes effect at a moment.
 func (l *line) offer(slot uint32, at anteroom.Time) {
-	l.places.at(slot).flags &^= flagWinner // no dormant ticket is offered anything: asleep stays
+	p := l.places.at(slot)
+	if l.parted() {
+		x := l.laneOf(p.lane)
+		l.pay(x)
+		x.released++
+		x.front = max(x.front, p.key)
+	}
+	p.flags &^= flagWinner // no dormant ticket is offered anything: asleep stays
 	delete(l.wins, slot)
 	l.setState(slot, offered)
 	l.offers[slot] = at

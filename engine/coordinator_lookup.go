@@ -40,7 +40,7 @@ func (s *Site) Visitor(now anteroom.Time, id anteroom.ID) (v Visitor, ok bool) {
 			v.LastSeen = now
 		}
 		if s.settings.QueueingMethod != anteroom.Random {
-			v.Ahead, v.AheadKnown = s.rank(w.key), true
+			v.Ahead, v.AheadKnown = s.rank(w.key, w.lane), true
 			if w.told != 0 {
 				v.Ahead = min(v.Ahead, int(w.told)-1)
 			}

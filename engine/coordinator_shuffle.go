@@ -153,14 +153,25 @@ func (l *line) reorder(ranked []uint32) {
 		slices.SortStableFunc(ranked, func(a, b uint32) int { return -cmp.Compare(l.places.at(a).lane, l.places.at(b).lane) })
 	}
 	l.seconds = secondRing{}
+	for _, x := range l.lanes {
+		x.seconds = secondRing{}
+	}
+	var of *lane
 	ordered := 0
 	for _, slot := range ranked {
 		p := l.places.at(slot)
+		x := l.laneOf(p.lane)
+		if x != of {
+			of, ordered = x, 0
+		}
 		if p.state.counted() {
 			l.seconds.add(p.key, 1)
+			if l.parted() {
+				x.seconds.add(p.key, 1)
+			}
 		}
 		if !l.draws(p) && p.pos >= 0 {
-			l.order.set(ordered, slot) // what is sorted is a heap
+			x.order.set(ordered, slot) // what is sorted is a heap
 			ordered++
 		}
 	}

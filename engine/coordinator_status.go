@@ -93,9 +93,14 @@ func (c *Coordinator) status(now anteroom.Time, f *Figures, m Mode, active, last
 		Waiting: n.Waiting, Unproven: min(c.line.unprovenNow(), n.Waiting), Dormant: n.Dormant, Streams: n.Streams,
 		TotalActiveUsers: s.TotalActiveUsers, NewPerMinute: s.NewUsersPerMinute, OldestWaiting: f.Oldest}
 	st.Pace, st.PaceReason = c.Pace()
+	st.Lanes = c.laneStatus(now, f)
 	if !held(&s) && n.Waiting > 0 {
-		if st.WaitOfNewcomer, st.WaitKnown = f.Told(n.Waiting, now); !st.WaitKnown && s.QueueingMethod == anteroom.FIFO {
-			st.WaitAtLeast, st.WaitAtMost = f.Bounds(n.Waiting, now, &s)
+		of, waiting := f.Of(0), n.Waiting
+		if c.line.parted() {
+			waiting = c.line.laneOf(0).waiting()
+		}
+		if st.WaitOfNewcomer, st.WaitKnown = of.Told(waiting, now); !st.WaitKnown && s.QueueingMethod == anteroom.FIFO {
+			st.WaitAtLeast, st.WaitAtMost = of.Bounds(waiting, now, &s)
 		}
 	}
 	if n.Waiting == 0 {

@@ -86,7 +86,8 @@ func (d *Door) Decide(now anteroom.Time, v anteroom.Visit) (dec anteroom.Decisio
 		return dec, true // another door may have seen the visitor since
 	}
 	if rank, far := d.far(now, v); far {
-		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, d.figures, rank, d.figures.Waiting)
+		f := d.figures.Of(t.Lane)
+		dec = waitFor(now, t, anteroom.ReasonWaiting, d.settings, f, rank, f.Waiting)
 		if !apart(&d.settings, &v) {
 			d.polls = append(d.polls, Poll{ID: t.ID, Key: t.Arrival, Lane: t.Lane, Due: dec.Ticket.Next, Last: t.LastCheckIn})
 		}
@@ -120,14 +121,14 @@ func (d *Door) touch(now anteroom.Time, id anteroom.ID) bool {
 // far: a counted check-in of somebody whose turn cannot come before the report of it. It
 // returns the rank as well.
 func (d *Door) far(now anteroom.Time, v anteroom.Visit) (rank int, far bool) {
-	t := v.Ticket
+	t, f := v.Ticket, d.figures.Of(v.Ticket.Lane)
 	if d.mode != Queue || d.settings.QueueingMethod != anteroom.FIFO || held(&d.settings) || void(&d.settings, t.Arrival) ||
-		t.Accepted() || v.Stream || v.NoClaim || t.Lane != 0 ||
-		d.figures.Hot != 0 || d.figures.Waiting <= holdLine || t.Arrival <= d.figures.Front.Add(nearFront) ||
+		t.Accepted() || v.Stream || v.NoClaim || v.Lane > t.Lane || !d.figures.tells(t.Lane) ||
+		f.Hot != 0 || f.Waiting <= holdLine || t.Arrival <= f.Front.Add(nearFront) ||
 		d.shuffled != 0 && t.LastCheckIn <= d.shuffled || now < t.Next || now.Sub(t.Next) >= d.settings.PlaceHold/2 {
 		return 0, false
 	}
-	rank = d.figures.Rank(t.Arrival)
+	rank = f.Rank(t.Arrival)
 	return rank, rank > 2*holdLine+d.settings.NewUsersPerMinute/30
 }
 

@@ -185,7 +185,7 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 	case !x.timed: // a place could not be told from others
 		return anteroom.Decision{Verdict: anteroom.Wait, Reason: anteroom.ReasonFull, At: now, Method: s.QueueingMethod, Refresh: 2 * MinInterval}
 	}
-	t := anteroom.Ticket{ID: id, Arrival: x.came, Bind: v.Bind}
+	t := anteroom.Ticket{ID: id, Arrival: x.came, Bind: v.Bind, Lane: v.Lane}
 	if t.Arrival == 0 || t.Arrival > x.lastKey {
 		x.lastKey = max(x.lastKey+1, or0(x.came, now))
 		t.Arrival = x.lastKey
@@ -197,7 +197,7 @@ func (x *Doorway) newcomer(now anteroom.Time, v anteroom.Visit, id anteroom.ID, 
 }
 
 func (x *Doorway) page(now anteroom.Time, t anteroom.Ticket, why anteroom.Reason) anteroom.Decision {
-	f, s := x.door.figures, &x.door.settings
+	f, s := x.door.figures.Of(t.Lane), &x.door.settings
 	rank := f.Rank(t.Arrival)
 	if !x.figured { // nothing has been heard of the line
 		rank = -1

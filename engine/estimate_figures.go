@@ -41,6 +41,36 @@ type Figures struct {
 	Seats uint32
 	// Ends is by when all sessions of CurveAt have ended; 0 when nobody can tell.
 	Ends time.Duration
+
+	// Lanes are the same for each lane, the highest first; none in a room without lanes.
+	Lanes []LaneFigures
+}
+
+// LaneFigures are what of the [Figures] concerns the places of a number or above it, up to the lane before.
+type LaneFigures struct {
+	Lane uint8
+	Figures
+}
+
+// Of are the figures for somebody in a lane: of that lane alone, if the room has any.
+func (f *Figures) Of(lane uint8) *Figures {
+	for i := range f.Lanes {
+		if lane >= f.Lanes[i].Lane {
+			return &f.Lanes[i].Figures
+		}
+	}
+	return f
+}
+
+// tells says that the figures count the places of a lane in their order: where a lane is gone, or a visitor comes back after an
+// outage, the arrival alone does not say how many are ahead.
+func (f *Figures) tells(lane uint8) bool {
+	for i := range f.Lanes {
+		if lane == f.Lanes[i].Lane {
+			return true
+		}
+	}
+	return lane == 0
 }
 
 // SecondCount is the number of people who arrived in a second and how many arrived before.

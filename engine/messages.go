@@ -153,6 +153,8 @@ type Report struct {
 	// Gathered: every door that the site's process can hear has told it who is here (see FromDoor.Told), and the
 	// coordinator has been told by this report or one before.
 	Gathered bool
+	// Lanes is what their visitors use of the limits here, in a room that has lanes.
+	Lanes []LaneUse
 	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
 	// process of the site.
 	Timed bool

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+
+	"github.com/anteroom/anteroom"
 )
 
 // FiguresCache remembers the two newest [Figures] in both forms, for the sake of long lines: a
@@ -106,8 +108,8 @@ func (c *coder) figuresBody(f *Figures) {
 	c.moment(&f.CurveAt, f.At)
 	served := f.Released
 	c.follow(&f.CurveFrom, &served)
-	sums, bounds := !c.reads && f.sums(), f.Seats != 0 || f.Ends != 0
-	c.flags(&f.Known, &sums, &bounds)
+	sums, bounds, lanes := !c.reads && f.sums(), f.Seats != 0 || f.Ends != 0, len(f.Lanes) > 0
+	c.flags(&f.Known, &sums, &bounds, &lanes)
 	signed(c, &f.Step)
 	if c.reads {
 		f.Leave = math.Float64frombits(c.Little64())
@@ -126,6 +128,27 @@ func (c *coder) figuresBody(f *Figures) {
 		}
 	}
 	c.seconds(f, sums)
+	if lanes {
+		c.laneFigures(f)
+	}
+}
+
+// mostLanes bounds those of a message: all that a room may have, and the ordinary one.
+const mostLanes = anteroom.MaxLanes + 1
+
+// laneFigures are those of each lane, which have none themselves.
+func (c *coder) laneFigures(f *Figures) {
+	before := 256
+	list(c, &f.Lanes, 20, func(c *coder, of *LaneFigures) {
+		unsigned(c, &of.Lane)
+		if c.figuresBody(&of.Figures); c.reads && (len(of.Lanes) > 0 || int(of.Lane) >= before) {
+			c.Failf("lane %d comes after lane %d, or has lanes: it was damaged", of.Lane, before)
+		}
+		before = int(of.Lane)
+	})
+	if c.reads && c.Err() == nil && (len(f.Lanes) == 0 || len(f.Lanes) > mostLanes) {
+		c.Failf("%d lanes: it was damaged", len(f.Lanes))
+	}
 }
 
 func (c *coder) point(p *float32) {

@@ -196,7 +196,13 @@ func (c *coder) report(r *Report) {
 		extension{func() bool { return r.LostFor != 0 }, func(c *coder) { signed(c, &r.LostFor) }},
 		extension{func() bool { return r.Timed }, func(c *coder) { c.flags(&r.Timed) }},
 		extension{func() bool { return r.Origin != OriginFacts{} }, func(c *coder) { c.origin(&r.Origin) }},
-		extension{func() bool { return r.Gathered }, func(c *coder) { c.flags(&r.Gathered) }})
+		extension{func() bool { return r.Gathered }, func(c *coder) { c.flags(&r.Gathered) }},
+		extension{func() bool { return len(r.Lanes) > 0 }, func(c *coder) {
+			list(c, &r.Lanes, 3, func(c *coder, u *LaneUse) {
+				unsigned(c, &u.Lane)
+				c.units(&u.Used)
+			})
+		}})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -314,8 +320,8 @@ func (c *coder) fromDoor(m *FromDoor) {
 	var base anteroom.Time
 	list(c, &m.Visits, 2*idBytes+11, func(c *coder, a *Asked) {
 		c.follow(&a.Token, &token)
-		waited, known := a.Waited != 0, a.Visit.Networks != (anteroom.Networks{})
-		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known, &a.Visit.Unsolved, &a.Visit.Uninvited)
+		waited, known, lane := a.Waited != 0, a.Visit.Networks != (anteroom.Networks{}), a.Visit.Lane != 0
+		c.flags(&a.Visit.Fresh, &a.Visit.NoJoin, &a.Visit.NoClaim, &a.Visit.NoHold, &a.Visit.Stream, &waited, &known, &a.Visit.Unsolved, &a.Visit.Uninvited, &lane)
 		c.ticket(&a.Visit.Ticket, base)
 		c.id(&a.Visit.NewID)
 		unsigned(c, &a.Visit.Bind)
@@ -325,6 +331,11 @@ func (c *coder) fromDoor(m *FromDoor) {
 			}
 			if a.Visit.Networks == (anteroom.Networks{}) {
 				c.Failf("networks that are none: it was damaged")
+			}
+		}
+		if lane {
+			if unsigned(c, &a.Visit.Lane); a.Visit.Lane == 0 {
+				c.Failf("a lane that is none: it was damaged")
 			}
 		}
 		if waited {

@@ -65,6 +65,18 @@ func draw(t *rapid.T, v reflect.Value) {
 		return
 	case *anteroom.InForce: // each node knows it
 		return
+	case []LaneFigures: // the highest first, and without lanes of their own
+		for n := uint8(rapid.IntRange(0, 3).Draw(t, "lanes")); n > 0; n-- {
+			one := LaneFigures{Lane: n * 85}
+			f := reflect.ValueOf(&one.Figures).Elem()
+			for i := range f.NumField() {
+				if f.Type().Field(i).Name != "Lanes" {
+					draw(t, f.Field(i))
+				}
+			}
+			v.Set(reflect.Append(v, reflect.ValueOf(one)))
+		}
+		return
 	case anteroom.Ticket: // but for Moved, which gateways keep to themselves
 		for i := range v.NumField() {
 			if v.Type().Field(i).Name != "Moved" {

@@ -148,8 +148,8 @@ func (w *trial) agree(t failer) {
 		}
 	}
 	if !c.line.random { // the heap
-		for i, slot := range c.line.order.slots {
-			if i > 0 && c.line.before(slot, c.line.order.slots[(i-1)/2]) || c.line.places.at(slot).pos != int32(i) {
+		for i, slot := range c.line.lanes[0].order.slots {
+			if i > 0 && c.line.before(slot, c.line.lanes[0].order.slots[(i-1)/2]) || c.line.places.at(slot).pos != int32(i) {
 				t.Fatalf("at %v the order is damaged", w.now.Std())
 			}
 		}

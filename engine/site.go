@@ -49,7 +49,8 @@ type Site struct {
 	seats   slab[seat]
 	expiry  queue
 	passes  passes
-	rates   ring // ends of rate slots, ascending
+	rates   ring               // ends of rate slots, ascending
+	lanes   map[uint8]*laneUse // nil in a room without lanes
 	used    slab[usedTicket]
 	usedAge queue // by the moment at which they are forgotten
 	maxUsed int   // bound of used
@@ -185,6 +186,7 @@ func (s *Site) configure(now anteroom.Time, st anteroom.Settings) {
 		st.RenewalEnded != s.settings.RenewalEnded
 	before := s.settings
 	s.settings = st
+	s.countLanes()
 	if shorter && before.Pass > 0 {
 		s.passes.issued(before.Pass, now)
 	}
@@ -600,7 +602,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	} else {
 		s.arrivals = make([]Arrival, 0, len(s.arrivals)) // as many may come again
 	}
-	r.Gathered = len(s.parts) == 0 && s.gathered()
+	r.Gathered, r.Lanes = len(s.parts) == 0 && s.gathered(), s.laneUses(now)
 	s.departures, s.admitted, s.newcomers = nil, 0, 0
 	s.asks, s.found = nil, nil
 	clear(s.ends)

@@ -61,21 +61,26 @@ func (s *Site) serveLocal(now anteroom.Time) {
 	if s.closed() || s.permits() < 1 {
 		return
 	}
-	gone := func(p cutPlace) bool { return s.here.at(p.slot).key != p.key }
+	gone := func(p cutPlace) bool { w := s.here.at(p.slot); return w.key != p.key || w.lane != p.lane }
 	s.cut.places = slices.DeleteFunc(s.cut.places, gone)
 	s.cut.won = slices.DeleteFunc(s.cut.won, gone)
 	if s.settings.QueueingMethod == anteroom.Random {
 		s.drawLocal(now)
 	} else {
-		limit := anteroom.Time(math.MaxInt64)
-		if key, known := s.figures.Reached(now.Add(time.Second)); known && !s.cut.free {
-			limit = key
-		}
+		limits := map[uint8]anteroom.Time{}
 		for _, p := range s.cut.places {
-			if s.permits() < 1 || p.key > limit {
+			limit, asked := limits[p.lane]
+			if !asked {
+				limit = math.MaxInt64
+				if key, known := s.figures.Of(p.lane).Reached(now.Add(time.Second)); known && !s.cut.free {
+					limit = key
+				}
+				limits[p.lane] = limit
+			}
+			if s.permits() < 1 || p.lane == 0 && p.key > limit { // that lane is the last
 				break
 			}
-			if s.isHere(now, p.slot) {
+			if p.key <= limit && s.isHere(now, p.slot) {
 				s.offerLocal(now, p.slot)
 			}
 		}
@@ -93,17 +98,26 @@ func (s *Site) drawLocal(now anteroom.Time) {
 		}
 	}
 	s.cut.won = slices.DeleteFunc(s.cut.won, func(p cutPlace) bool { return s.here.at(p.slot).flags&hereWon == 0 })
-	var in []uint32
+	lane, in := uint8(0), []uint32(nil)
 	for _, p := range s.cut.places {
 		switch {
-		case p.lane != 0: // has come back, and is not drawn
+		case p.lane == anteroom.LaneBack: // is not drawn
 			if s.permits() >= 1 && s.isHere(now, p.slot) {
 				s.offerLocal(now, p.slot)
 			}
 		case s.here.at(p.slot).flags&(hereOffered|hereWon) == 0:
-			in = append(in, p.slot)
+			if len(in) > 0 && p.lane != lane { // the lanes draw one after the other
+				s.drawFrom(now, in)
+				in = in[:0]
+			}
+			lane, in = p.lane, append(in, p.slot)
 		}
 	}
+	s.drawFrom(now, in)
+}
+
+// drawFrom draws among those of one lane.
+func (s *Site) drawFrom(now anteroom.Time, in []uint32) {
 	away := min(setAside(float64(s.settings.NewUsersPerMinute)), setAside(float64(s.rates.len()))+int(min(s.permits(), 1<<20)))
 	for s.permits() >= 1 && len(in) > 0 && len(s.cut.won) <= away {
 		s.cut.draws++

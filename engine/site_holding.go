@@ -60,12 +60,12 @@ const HoldSoon = time.Second
 
 // soon reports whether somebody of an arrival can expect a turn within HoldSoon: there are permits
 // for everybody ahead, which are on their way, or the forecast says so.
-func (s *Site) soon(now, key anteroom.Time) bool {
-	f := s.figures
+func (s *Site) soon(now, key anteroom.Time, lane uint8) bool {
+	f := s.figures.Of(lane)
 	if s.mode != Queue || !s.figured || s.settings.QueueingMethod != anteroom.FIFO || held(&s.settings) {
 		return false
 	}
-	rank := s.rank(key)
+	rank := s.rank(key, lane)
 	wait, known := f.Told(rank, now)
 	return int64(rank) < f.Hot || known && wait < HoldSoon
 }
@@ -77,7 +77,7 @@ func (s *Site) holdsOn(now anteroom.Time, h heldVisit) bool {
 		return false
 	}
 	slot := s.here.find(&h.ticket.ID)
-	return slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival)
+	return slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival, h.ticket.Lane)
 }
 
 // endHolds shows the page to requests that have been held long enough.
@@ -128,7 +128,7 @@ func (s *Site) settleHeld(now anteroom.Time) {
 			s.refused(now, h)
 		case h.forTurn:
 			s.finish(now, h)
-		case s.mode == Queue && s.answered >= h.since && (h.visit.NoHold || s.rank(h.ticket.Arrival) > 1+s.expectedSoon()) && !s.holdsOn(now, h):
+		case s.mode == Queue && s.answered >= h.since && (h.visit.NoHold || s.rank(h.ticket.Arrival, h.ticket.Lane) > 1+s.expectedSoon()) && !s.holdsOn(now, h):
 			s.finish(now, h)
 		default:
 			s.held = append(s.held, h)
@@ -198,7 +198,7 @@ func (s *Site) refused(now anteroom.Time, h heldVisit) {
 			return
 		}
 	}
-	if s.mayHold() || !h.visit.NoHold && s.soon(now, h.ticket.Arrival) {
+	if s.mayHold() || !h.visit.NoHold && s.soon(now, h.ticket.Arrival, h.ticket.Lane) {
 		s.here.at(slot).due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true

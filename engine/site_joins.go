@@ -8,7 +8,25 @@ type joinsHere struct {
 	since   int // all of them
 	fresh   int // of those, not reported yet
 	flights []joinsSent
-	seconds [4]secondJoins // the latest, as a ring by second
+	seconds [4]secondJoins       // the latest, as a ring by second
+	lanes   map[uint8]*joinsHere // of each lane, in a room that has lanes
+}
+
+// joinsOf are those of one lane.
+func (s *Site) joinsOf(lane uint8) *joinsHere {
+	if s.settings.Lanes == nil {
+		return &s.joins
+	}
+	number := laneNumber(s.settings.Lanes, lane)
+	of := s.joins.lanes[number]
+	if of == nil {
+		of = new(joinsHere)
+		if s.joins.lanes == nil {
+			s.joins.lanes = map[uint8]*joinsHere{}
+		}
+		s.joins.lanes[number] = of
+	}
+	return of
 }
 
 // joinsSent is a report that is not known to be in the figures, and how many joins it told of.
@@ -39,6 +57,9 @@ func (j *joinsHere) reported(now anteroom.Time) {
 		j.flights = append(j.flights, joinsSent{now, j.fresh})
 		j.fresh = 0
 	}
+	for _, of := range j.lanes {
+		of.reported(now)
+	}
 }
 
 // heardOf takes figures that count what was reported up to a moment.
@@ -50,6 +71,9 @@ func (j *joinsHere) heardOf(sent anteroom.Time) {
 	}
 	if j.flights = j.flights[n:]; len(j.flights) == 0 {
 		j.flights = nil
+	}
+	for _, of := range j.lanes {
+		of.heardOf(sent)
 	}
 }
 

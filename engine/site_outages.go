@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// laneBack is the lane of visitors who come back: they are called before everybody in lane 0, in the order of their first
-	// arrivals. Their next session gives no more credit, so that nobody can stay at the front for as long as an origin fails.
-	laneBack = 1
 	// maxOutages bounds the outages that a site remembers; an origin that flaps has many.
 	maxOutages = 64
 	// recordOutage is how often an outage that goes on is on record.
@@ -98,8 +95,8 @@ func (s *Site) reentry(now anteroom.Time, t *anteroom.Ticket) (anteroom.Time, ui
 		was = *s.used.at(slot)
 	}
 	switch {
-	case s.inOutage(t) && t.Lane == 0 && !was.revoked && (was.next.IsZero() || s.used.find(&was.next) == 0):
-		return t.Arrival, laneBack
+	case s.inOutage(t) && t.Lane != anteroom.LaneBack && !was.revoked && (was.next.IsZero() || s.used.find(&was.next) == 0):
+		return t.Arrival, anteroom.LaneBack // whose next session gives no more credit, or a visitor could stay at the front for as long as an origin fails
 	case was.early && now < t.AcceptedAt.Add(s.settings.SessionDuration):
 		return t.Arrival, t.Lane
 	}

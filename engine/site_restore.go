@@ -14,7 +14,7 @@ import (
 type EventKind uint8
 
 const (
-	EventAdmitted  EventKind = iota + 1 // a session began: At; Lane: see laneOnce
+	EventAdmitted  EventKind = iota + 1 // a session began: At; Lane: see admittedLane
 	EventTouched                        // a session was renewed: At; Lane: see laneAway
 	EventEnded                          // a session has ended: At; Lane: see laneRevoked; Key: until when its seat is held for its passes; 0: not
 	EventJoined                         // a ticket joined the line, or still waits: Key, Lane, At
@@ -61,11 +61,13 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			slot = s.seats.add(e.ID)
 			s.balance.Used[Seat]++
 		}
-		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true, doors: anyDoor}
+		lane := laneOfAdmitted(e.Lane)
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true, doors: anyDoor, lane: lane}
 		if e.Lane&laneOnce != 0 {
 			s.seats.at(slot).once, s.seats.at(slot).last = true, at.Add(slack-s.short())
 		}
 		s.rates.push(at.Add(RateHold))
+		s.useLane(lane, at.Add(RateHold))
 		s.balance.Used[RateSlot]++
 	case EventTouched:
 		if slot := s.seats.find(&e.ID); slot != 0 {
@@ -81,6 +83,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			if used := s.used.find(&e.ID); used != 0 {
 				s.used.at(used).revoked = e.Lane&laneRevoked != 0
 			}
+			s.freeLane(s.seats.at(slot).lane)
 			s.seats.remove(slot)
 			s.balance.Used[Seat]--
 		}

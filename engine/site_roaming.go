@@ -163,6 +163,7 @@ func (s *Site) anew(now anteroom.Time, v anteroom.Visit, why anteroom.Reason) (a
 	if why == anteroom.ReasonSessionOver {
 		t.Arrival, t.Lane = s.reentry(now, &v.Ticket)
 	}
+	t.Lane = max(t.Lane, v.Lane)
 	return s.newcomer(now, v, t, why)
 }
 
@@ -206,7 +207,7 @@ func (s *Site) findHere(now anteroom.Time, a Ask) Finding {
 	}
 	slot := s.seats.find(&id)
 	if slot == 0 && a.Home == s.home && a.Accepted != 0 && !a.Over && s.believes(now, id, false) {
-		s.takeOver(now, id, a.Accepted)
+		s.takeOver(now, id, a.Accepted, 0)
 		slot = s.seats.find(&id)
 		s.lend(now, slot, a.Seen)
 	}

@@ -17,6 +17,7 @@ type seat struct {
 	wake     anteroom.Time // when expiry looks at it again
 	pos      int32         // in expiry
 	once     bool          // its visitor has sent one request, see probation
+	lane     uint8         // in which its visitor waited; after an outage, 0
 	early    bool          // was touched before the site knew the time
 	restored bool          // and not seen since: last is up to Site.slack too late
 	doors    uint16        // that may let it in without asking, by doorBit
@@ -115,6 +116,9 @@ func (s *Site) stepped(by time.Duration) {
 		}
 	})
 	s.rates.shift(by)
+	for _, u := range s.lanes {
+		u.rates.shift(by)
+	}
 	s.outages.stepped(by)
 	s.passes.ends.shift(by)
 	s.passes.until = s.passes.until.Add(by)
@@ -138,7 +142,7 @@ func (s *Site) Touch(now, seen anteroom.Time, id anteroom.ID) (known bool) {
 	case away != 0:
 		s.visits(seen, away)
 	case s.believes(now, id, true) && !s.settings.DisableSessionRenewal:
-		s.takeOver(now, id, now)
+		s.takeOver(now, id, now, 0)
 	default:
 		if s.roaming() && s.used.find(&id) == 0 {
 			// A guest of the process before this one, perhaps: the request counts at home.
@@ -196,7 +200,7 @@ func (s *Site) provesLoss(now anteroom.Time, t anteroom.Ticket) bool {
 }
 
 func (s *Site) adopt(now anteroom.Time, t anteroom.Ticket) anteroom.Decision {
-	s.takeOver(now, t.ID, t.AcceptedAt)
+	s.takeOver(now, t.ID, t.AcceptedAt, t.Lane)
 	return s.atHome(now, t, t.AcceptedAt, anteroom.ReasonAdopted)
 }
 
@@ -211,7 +215,8 @@ func (s *Site) atHome(now anteroom.Time, t anteroom.Ticket, accepted anteroom.Ti
 
 // takeOver begins to hold a session of the lost memory. Its unit is that one's until the
 // coordinator has moved it.
-func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Time) {
+func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Time, lane uint8) {
+	lane = laneNumber(s.settings.Lanes, lane)
 	s.adopted++
 	s.owe()
 	s.urgent = true
@@ -223,11 +228,12 @@ func (s *Site) takeOver(now anteroom.Time, id anteroom.ID, accepted anteroom.Tim
 	s.balance.Used[Seat]++
 	s.gone.drop(id)
 	slot := s.seats.add(id)
-	*s.seats.at(slot) = seat{accepted: accepted, last: now, pos: -1}
+	*s.seats.at(slot) = seat{accepted: accepted, last: now, pos: -1, lane: lane}
 	s.seats.at(slot).wake = s.lapse(slot)
 	s.expiry.push(slot)
 	// Recorded as an admission: after a restart its rate slot is held once more, which is safe.
-	s.events = append(s.events, Event{Kind: EventAdmitted, ID: id, At: now})
+	s.useLane(lane, now.Add(RateHold))
+	s.events = append(s.events, Event{Kind: EventAdmitted, Lane: admittedLane(lane, 0), ID: id, At: now})
 }
 
 // grant takes what was granted, ever, and for how many of the adopted sessions a seat is in it:
@@ -258,16 +264,17 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	s.checkSound()
 	s.gone.drop(t.ID)
 	slot := s.seats.add(t.ID)
-	*s.seats.at(slot) = seat{accepted: now, last: now, once: once}
-	lane := uint8(0)
+	lane, flags := laneNumber(s.settings.Lanes, t.Lane), uint8(0)
+	*s.seats.at(slot) = seat{accepted: now, last: now, once: once, lane: lane}
 	if once {
-		s.seats.at(slot).last, lane = now.Add(-s.short()), laneOnce
+		s.seats.at(slot).last, flags = now.Add(-s.short()), laneOnce
 	}
 	s.seats.at(slot).wake = s.lapse(slot)
 	s.expiry.push(slot)
 	s.rates.push(now.Add(RateHold))
+	s.useLane(lane, now.Add(RateHold))
 	s.admitted++
-	s.events = append(s.events, Event{Kind: EventAdmitted, Lane: lane, ID: t.ID, At: now, Key: t.Arrival})
+	s.events = append(s.events, Event{Kind: EventAdmitted, Lane: admittedLane(lane, flags), ID: t.ID, At: now, Key: t.Arrival})
 	d := s.atHome(now, t, now, reason)
 	d.Ticket.LastCheckIn, d.SetCookie = s.seats.at(slot).last, true
 	// Every other request with this ticket gets the same answer.
@@ -315,6 +322,7 @@ func (s *Site) end(now anteroom.Time, slot uint32) {
 	s.consume(id, st.accepted, now)
 	s.ends[s.age(now, st.accepted)]++
 	s.seats.remove(slot)
+	s.freeLane(st.lane)
 	s.balance.Used[Seat]--
 	s.ended = append(s.ended, id)
 }

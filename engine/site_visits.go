@@ -54,7 +54,7 @@ func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, 
 	case anew != anteroom.ReasonNone:
 		return s.anew(now, v, anew)
 	case v.Fresh:
-		t.Bind = v.Bind
+		t.Bind, t.Lane = v.Bind, v.Lane
 		return s.newcomer(now, v, t, anew)
 	}
 	if t.Bind == 0 {
@@ -181,6 +181,9 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
 	} else {
 		s.joins.add(t.Arrival)
+		if of := s.joinsOf(t.Lane); of != &s.joins {
+			of.add(t.Arrival)
+		}
 		if !s.synced {
 			w.flags = hereUndated
 		}
@@ -188,7 +191,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	if v.Stream {
 		w.streams++
 	}
-	if v.Stream || t.Lane != 0 { // who comes back has shown the cookie of a session
+	if v.Stream || t.Lane == anteroom.LaneBack { // who comes back has shown the cookie of a session
 		s.proves(slot)
 	}
 	s.recordPlace(now, slot)
@@ -230,7 +233,7 @@ func (s *Site) join(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket, reas
 	if why := holding(&s.settings); why != anteroom.ReasonNone {
 		reason = or(reason, anteroom.ReasonLine, why)
 	}
-	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival)) && len(s.held) < anteroom.MaxHeld && s.trusts(now, &v, t.ID) {
+	if !v.Stream && (s.mayHold() || !v.NoHold && s.soon(now, t.Arrival, t.Lane)) && len(s.held) < anteroom.MaxHeld && s.trusts(now, &v, t.ID) {
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = true
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
@@ -254,8 +257,15 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
 		t.Arrival, t.Lane = s.here.at(slot).key, s.here.at(slot).lane
+		if v.Lane > t.Lane && !v.NoClaim {
+			s.raise(now, slot, v.Lane)
+			t.Lane, t.Told = v.Lane, 0
+		}
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
 		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
+	}
+	if slot == 0 && v.Lane > t.Lane {
+		t.Lane, t.Told = v.Lane, 0
 	}
 	if apart(&s.settings, &v) {
 		return s.unmoved(now, t), 0
@@ -275,7 +285,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		w := s.here.at(slot)
 		w.streams++
 		s.arrivals = append(s.arrivals, s.arrival(slot))
-		s.urgent = s.urgent || s.near(w.key)
+		s.urgent = s.urgent || s.near(w.key, w.lane)
 	}
 	why := holding(&s.settings)
 	if why == anteroom.ReasonNone && s.settings.QueueingMethod == anteroom.Passthrough {
@@ -316,14 +326,14 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	w := s.here.at(slot)
 	// Whoever has just come from another site near the front has perhaps been told there that it is
 	// his turn, and the turn follows him.
-	follows := s.again.found && reason == anteroom.ReasonWaiting && !v.Stream && s.ask(w.key)
+	follows := s.again.found && reason == anteroom.ReasonWaiting && !v.Stream && s.ask(w.key, w.lane)
 	if early(now, &t) && !follows {
 		return s.unchanged(now, t), 0
 	}
 	s.recordAgain(now, t.LastCheckIn, slot)
 	// At the front a check-in waits for the coordinator's word, for the turn may be now.
 	if reason == anteroom.ReasonWaiting && !v.Stream && len(s.held) < anteroom.MaxHeld &&
-		s.mode != Cut && s.ask(w.key) {
+		s.mode != Cut && s.ask(w.key, w.lane) {
 		w.due = now
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = s.urgent || !s.together()
@@ -418,9 +428,9 @@ func (s *Site) recordPlace(now anteroom.Time, slot uint32) {
 
 // ask says that only the coordinator can answer a check-in: the turn may be now. With a
 // draw it may be anybody's at any time.
-func (s *Site) ask(key anteroom.Time) bool {
-	return s.settings.QueueingMethod == anteroom.Random || s.figures.Hot > 0 ||
-		s.rank(key) <= holdLine/2+s.expectedSoon()
+func (s *Site) ask(key anteroom.Time, lane uint8) bool {
+	return s.settings.QueueingMethod == anteroom.Random || s.figures.Of(lane).Hot > 0 ||
+		s.rank(key, lane) <= holdLine/2+s.expectedSoon()
 }
 
 // together: with a draw every check-in is worth a report, and with several sites they
@@ -428,9 +438,10 @@ func (s *Site) ask(key anteroom.Time) bool {
 func (s *Site) together() bool { return s.settings.QueueingMethod == anteroom.Random && s.sites > 1 }
 
 // near says that a ticket may be offered a turn soon, so that its presence is told at once.
-func (s *Site) near(key anteroom.Time) bool {
+func (s *Site) near(key anteroom.Time, lane uint8) bool {
+	f := s.figures.Of(lane)
 	return s.settings.QueueingMethod == anteroom.Random && !s.together() ||
-		s.settings.QueueingMethod != anteroom.Random && key <= s.figures.Front.Add(nearFront) || s.figures.Waiting <= holdLine
+		s.settings.QueueingMethod != anteroom.Random && key <= f.Front.Add(nearFront) || f.Waiting <= holdLine
 }
 
 // Polls takes check-ins that a door answered alone.
@@ -485,7 +496,7 @@ func (s *Site) page(now anteroom.Time, slot uint32, t anteroom.Ticket, reason an
 	t.Arrival = w.key // a shuffle has perhaps changed it while the request was held
 	d := s.waitDecision(now, t, reason)
 	if first {
-		s.shown(w.key, &d)
+		s.shown(w.key, w.lane, &d)
 	}
 	if w.flags&hereCame == 0 {
 		comeBack(&d, s.first(d.Refresh), s.settings.PlaceHold)
@@ -510,24 +521,33 @@ func (s *Site) first(later time.Duration) time.Duration {
 	return min(later, FirstInterval)
 }
 
-// rank is the number of people ahead of an arrival.
-func (s *Site) rank(key anteroom.Time) int {
+// rank is the number of people ahead of an arrival in its lane.
+func (s *Site) rank(key anteroom.Time, lane uint8) int {
+	f := s.figures.Of(lane)
 	switch {
 	case s.settings.QueueingMethod == anteroom.Random:
-		return max(0, s.line()-1)
-	case key > s.figures.At: // joined after the figures were made
-		return max(0, s.line()-1+s.joinedElsewhere(key))
+		return max(0, s.lineOf(lane)-1)
+	case key > f.At: // joined after the figures were made
+		return max(0, s.lineOf(lane)-1+s.joinedElsewhere(key, lane))
 	}
-	return s.figures.Rank(key)
+	return f.Rank(key)
 }
 
 // line is the number of people in line, as far as this site knows.
 func (s *Site) line() int { return s.figures.Waiting + s.joins.since }
 
+// lineOf is line for one lane.
+func (s *Site) lineOf(lane uint8) int {
+	if len(s.figures.Lanes) == 0 {
+		return s.line()
+	}
+	return s.figures.Of(lane).Waiting + s.joinsOf(lane).since
+}
+
 // joinedElsewhere estimates how many have joined at other sites before an arrival that the figures
 // do not count: as many as did lately, for as long as word of them is on its way.
-func (s *Site) joinedElsewhere(key anteroom.Time) int {
-	f := s.figures
+func (s *Site) joinedElsewhere(key anteroom.Time, lane uint8) int {
+	f := s.figures.Of(lane)
 	if s.sites <= 1 || !s.figured || s.mode == Cut {
 		return 0
 	}
@@ -537,7 +557,7 @@ func (s *Site) joinedElsewhere(key anteroom.Time) int {
 	for i := len(f.Seconds) - 1; i >= 0 && f.Seconds[i].Second >= from; i-- {
 		n += int(f.Seconds[i].Count)
 	}
-	n -= s.joins.after(from, f.At)
+	n -= s.joinsOf(lane).after(from, f.At)
 	over := f.At.Add(-late - s.trip/2).Sub(anteroom.Time(from * 1e6))
 	since := min(key.Sub(f.At), maxDelay) + late + s.trip/2
 	return int(float64(max(0, n)) * since.Seconds() / over.Seconds())
@@ -556,15 +576,16 @@ func (s *Site) waitDecision(now anteroom.Time, t anteroom.Ticket, reason anteroo
 	}
 	slot := s.here.find(&t.ID)
 	if slot != 0 {
+		t.Lane = s.here.at(slot).lane
 		if told := s.here.at(slot).told; told != 0 && (t.Told == 0 || told < t.Told) {
 			t.Told = told
 		}
 	}
-	rank := s.rank(t.Arrival)
+	rank := s.rank(t.Arrival, t.Lane)
 	if !s.figured { // the line is the coordinator's, who has not been heard yet
 		rank = -1
 	}
-	d := waitFor(now, t, reason, s.settings, s.figures, rank, s.line())
+	d := waitFor(now, t, reason, s.settings, s.figures.Of(t.Lane), rank, s.lineOf(t.Lane))
 	if holding(&s.settings) == anteroom.ReasonPrequeue && s.settings.Refresh == 0 && !t.ID.IsZero() {
 		comeBack(&d, s.untilOpening(now, t.ID, max(rank, 0), d.Refresh), s.settings.PlaceHold)
 	}

@@ -80,13 +80,13 @@ func (c *counting) ofMinute(key anteroom.Time) *toldMinute {
 }
 
 // shown counts somebody to whom the page is shown for the first time.
-func (s *Site) shown(key anteroom.Time, d *anteroom.Decision) {
+func (s *Site) shown(key anteroom.Time, lane uint8, d *anteroom.Decision) {
 	c := s.counting
 	if c == nil {
 		return
 	}
 	c.Joined++
-	if !d.WaitKnown {
+	if !d.WaitKnown || lane != 0 {
 		return
 	}
 	m, b := c.ofMinute(key), anteroom.BucketOf(key)

@@ -15,8 +15,8 @@ func TestWaitsOfTheShuffled(t *testing.T) {
 	s.KeepTally()
 	told := &anteroom.Decision{WaitKnown: true, WaitTime: time.Minute}
 	early, late := at.Add(-5*time.Minute), at.Add(time.Minute)
-	s.shown(early, told)
-	s.shown(late, told)
+	s.shown(early, 0, told)
+	s.shown(late, 0, told)
 	s.shuffled = at
 	now := at.Add(3 * time.Minute)
 	s.entered(now, early, true)

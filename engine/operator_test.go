@@ -79,6 +79,18 @@ func TestOperatorsDoAnything(t *testing.T) {
 				m := rapid.SampledFrom([]anteroom.QueueingMethod{anteroom.FIFO, anteroom.FIFO, anteroom.Random, anteroom.Reject}).Draw(t, "method")
 				set(func(s *anteroom.Settings) { s.QueueingMethod = m })
 			},
+			"belong": func(t *rapid.T) { w.lane = rapid.SampledFrom([]uint8{0, 0, 1, 2, 5, 100}).Draw(t, "lane") },
+			"lanes": func(t *rapid.T) {
+				var lanes *anteroom.Lanes
+				for _, priority := range rapid.SliceOfDistinct(rapid.SampledFrom([]int{0, 1, 2, 5}), rapid.ID).Draw(t, "lanes") {
+					if lanes == nil {
+						lanes = new(anteroom.Lanes)
+					}
+					lanes.List = append(lanes.List, anteroom.Lane{Priority: priority,
+						Share: rapid.IntRange(0, 25).Draw(t, "share"), Reserved: rapid.SampledFrom([]int{0, 0, 20}).Draw(t, "reserved")})
+				}
+				set(func(s *anteroom.Settings) { s.Lanes = lanes })
+			},
 			"limits": func(t *rapid.T) {
 				l := rapid.IntRange(0, 9).Draw(t, "limit")
 				if len(w.room.site.offers) > 0 { // turns that were given stand when a limit is lowered
@@ -125,6 +137,9 @@ func (w *trial) agree(t failer) {
 		if place := c.line.places.find(&id); place != 0 && c.line.places.at(place).key != p.key {
 			t.Fatalf("at %v a ticket has the key %v at the site and %v at the coordinator", w.now.Std(), p.key, c.line.places.at(place).key)
 		}
+		if place := c.line.places.find(&id); place != 0 && c.line.places.at(place).lane != p.lane {
+			t.Fatalf("at %v a ticket is in lane %d at the site and %d at the coordinator", w.now.Std(), p.lane, c.line.places.at(place).lane)
+		}
 		if void(&w.set, p.key) {
 			t.Fatalf("at %v a void place is left at the site", w.now.Std())
 		}
@@ -147,11 +162,53 @@ func (w *trial) agree(t failer) {
 			}
 		}
 	}
-	if !c.line.random { // the heap
-		for i, slot := range c.line.lanes[0].order.slots {
-			if i > 0 && c.line.before(slot, c.line.lanes[0].order.slots[(i-1)/2]) || c.line.places.at(slot).pos != int32(i) {
+	for _, x := range c.line.lanes {
+		for i, slot := range x.order.slots { // the heap
+			if i > 0 && c.line.before(slot, x.order.slots[(i-1)/2]) || c.line.places.at(slot).pos != int32(i) {
 				t.Fatalf("at %v the order is damaged", w.now.Std())
 			}
+		}
+	}
+	w.agreeOnLanes(t)
+}
+
+// agreeOnLanes checks what is counted for each lane.
+func (w *trial) agreeOnLanes(t failer) {
+	t.Helper()
+	site, c := w.room.site, w.room.coordinator
+	if !c.line.parted() {
+		return
+	}
+	counts, seats := map[uint8][4]int{}, map[uint8]uint64{}
+	c.line.places.each(func(slot uint32) {
+		p := c.line.places.at(slot)
+		x := c.line.laneOf(p.lane)
+		n := counts[x.number]
+		n[p.state]++
+		counts[x.number] = n
+		if p.pos >= 0 && (c.line.draws(p) && x.alive[p.pos] != slot || !c.line.draws(p) && x.order.slots[p.pos] != slot) {
+			t.Fatalf("at %v a place of lane %d stands elsewhere", w.now.Std(), x.number)
+		}
+	})
+	site.seats.each(func(slot uint32) { seats[site.seats.at(slot).lane]++ })
+	for _, x := range c.line.lanes {
+		if x.counts != counts[x.number] {
+			t.Fatalf("at %v lane %d counts %v, there are %v", w.now.Std(), x.number, x.counts, counts[x.number])
+		}
+		waiting := 0
+		for _, s := range x.seconds.list() {
+			waiting += int(s.Count)
+		}
+		if waiting != x.waiting() {
+			t.Fatalf("at %v %d in the seconds of lane %d, %d wait", w.now.Std(), waiting, x.number, x.waiting())
+		}
+		if x.credit < -maxCredit || x.credit > maxCredit {
+			t.Fatalf("at %v lane %d has a credit of %d", w.now.Std(), x.number, x.credit)
+		}
+	}
+	for lane, u := range site.lanes {
+		if u.seats != seats[lane] {
+			t.Fatalf("at %v %d seats are counted in lane %d, there are %d", w.now.Std(), u.seats, lane, seats[lane])
 		}
 	}
 }

@@ -36,7 +36,7 @@ import (
 //	tally                           what was counted since the last time
 //
 // Flags: nojoin (a sub-resource), noclaim (a prefetch), unsolved (the challenge is asked and not
-// solved), uninvited (the ticket was made for no invitation), bind=N, hold (may be held; without it a request is answered at once).
+// solved), uninvited (the ticket was made for no invitation), lane=N (the visitor belongs to it), bind=N, hold (may be held; without it a request is answered at once).
 func TestScenarios(t *testing.T) {
 	reached := map[anteroom.Reason]string{}
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -200,6 +200,13 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&out, ", at most %d a minute: %s", s.Pace, s.PaceReason)
 		}
 		out.WriteString("\n")
+		for _, l := range s.Lanes {
+			fmt.Fprintf(&out, "lane %d %q: %d waiting, %d active", l.Priority, l.Name, l.Waiting, l.ActiveUsers)
+			if l.WaitKnown {
+				fmt.Fprintf(&out, ", about %v", l.WaitOfNewcomer.Round(time.Second))
+			}
+			out.WriteString("\n")
+		}
 	case "tally":
 		w.room.Tick(w.now)
 		w.collect()
@@ -286,6 +293,9 @@ func (w *story) visit(t *testing.T, out *strings.Builder, verb, name string, fla
 			v.Unsolved = true
 		case "uninvited":
 			v.Uninvited = true
+		case "lane":
+			n, _ := strconv.Atoi(val)
+			v.Lane = uint8(n)
 		case "net": // an address of a /24 of 16
 			n, _ := strconv.Atoi(val)
 			v.Networks = anteroom.Networks{1 + uint32(n), 1000 + uint32(n/16)}
@@ -418,6 +428,18 @@ func (w *story) apply(t *testing.T, flags map[string]string) {
 		case "max_line", "max_used": // a bound so low that a story can meet it
 		case "place_hold":
 			w.settings.PlaceHold = d
+		case "lanes": // priority/share/reserved,…
+			w.settings.Lanes = nil
+			for text := range strings.SplitSeq(v, ",") {
+				var l anteroom.Lane
+				if n, _ := fmt.Sscanf(text, "%d/%d/%d", &l.Priority, &l.Share, &l.Reserved); n > 0 {
+					l.Name = fmt.Sprintf("lane%d", l.Priority)
+					if w.settings.Lanes == nil {
+						w.settings.Lanes = new(anteroom.Lanes)
+					}
+					w.settings.Lanes.List = append(w.settings.Lanes.List, l)
+				}
+			}
 		default:
 			t.Fatalf("no such setting: %s", k)
 		}

@@ -25,6 +25,7 @@ type trial struct {
 	polite  bool            // waiting visitors without a stream check in when they were told to
 	hasty   bool            // visitors with a stream follow its call at once
 	keep    bool            // those inside renew their session
+	lane    uint8           // to which the next requests belong
 }
 
 type failer interface {
@@ -118,7 +119,10 @@ func (w *trial) close(v *visitor) {
 
 func (w *trial) request(v *visitor, r anteroom.Visit) {
 	w.t.Helper()
-	r.Ticket, r.NewID = v.ticket, w.newID()
+	r.Ticket, r.NewID, r.Lane = v.ticket, w.newID(), w.lane
+	if w.lane > v.ticket.Lane {
+		v.ahead = -1 // moves up, and is told of that lane
+	}
 	w.byID[v.ticket.ID] = v
 	d, held := w.room.Visit(w.now, r)
 	if held != 0 {

@@ -22,6 +22,8 @@ type lane struct {
 	alive []uint32 // Random: those in line or parked who have not won yet
 	ready queue    // Random: winners that have come back, by win
 
+	unproven []unproven // places that have yet to be proven, about in the order of arrival
+
 	// With several lanes only:
 	counts   [4]int // by state
 	seconds  secondRing
@@ -68,7 +70,7 @@ func (l *line) configure(random bool, of *anteroom.Lanes) {
 		return
 	}
 	if !same {
-		l.lanes = lanes
+		l.keepUnproven(lanes)
 	}
 	for _, x := range l.lanes {
 		x.order.slots, x.alive, x.ready.slots = nil, nil, nil
@@ -91,6 +93,22 @@ func (l *line) configure(random bool, of *anteroom.Lanes) {
 			l.laneOf(p.lane).ready.push(slot)
 		}
 	})
+}
+
+// keepUnproven takes what has yet to be proven into other lanes.
+func (l *line) keepUnproven(lanes []*lane) {
+	var all []unproven
+	for _, x := range l.lanes {
+		all = append(all, x.unproven...)
+	}
+	slices.SortStableFunc(all, func(a, b unproven) int { return cmp.Compare(a.key, b.key) })
+	l.lanes = lanes
+	for _, u := range all {
+		if u.slot < l.places.next && l.places.at(u.slot).key == u.key {
+			x := l.laneAt(u.slot)
+			x.unproven = append(x.unproven, u)
+		}
+	}
 }
 
 func (l *line) lanesOf(of *anteroom.Lanes) []*lane {
@@ -120,6 +138,20 @@ func (l *line) note(p *place, x *lane, s placeState, n int) {
 	}
 }
 
+// won is how many of a lane keep a win while they are away. Those of other lanes hold up nobody.
+func (l *line) won(x *lane) int {
+	if !l.parted() {
+		return len(l.wins) - l.asleep
+	}
+	n := 0
+	for slot := range l.wins {
+		if p := l.places.at(slot); p.state != dormant && l.laneOf(p.lane) == x {
+			n++
+		}
+	}
+	return n
+}
+
 // raise moves a place into a higher lane. It keeps its key.
 func (l *line) raise(slot uint32, number uint8) {
 	p := l.places.at(slot)
@@ -143,61 +175,44 @@ func (l *line) raise(slot uint32, number uint8) {
 	}
 }
 
-// maxCredit bounds what a lane saves up while those who wait in it are away: two turns.
-const maxCredit = 200
+// A turn is worth 100 and earns each lane its share of it. maxCredit bounds what a lane saves up while those who wait in it are away:
+// two turns.
+const (
+	turnPrice = 100
+	maxCredit = 2 * turnPrice
+)
 
-// favored returns the lanes in the order in which the next turn is theirs. It is the smooth weighted round robin of nginx
-// (ngx_http_upstream_round_robin.c): each turn is worth 100, of which every lane with visitors in line is credited its share and
-// the highest of them what is left; the lane with the most credit has the turn and pays for it. So a lane gets its share at least,
-// evenly, and without shares the highest lane gets everything.
+// favored returns the lanes in the order in which the next turn is theirs: first those that have earned it by their shares, the
+// richest first, as in deficit round robin (Shreedhar and Varghese, SIGCOMM 1995); then the highest. So every lane gets its share at
+// least, evenly, and what nobody has earned goes to the highest lane in which somebody can be called.
 func (l *line) favored() []*lane {
 	if !l.parted() {
 		return l.lanes
 	}
 	l.turns = append(l.turns[:0], l.lanes...)
-	slices.SortStableFunc(l.turns, func(a, b *lane) int { return cmp.Compare(b.credit+l.due(b), a.credit+l.due(a)) })
+	earned := func(x *lane) int {
+		if own := x.credit + x.share; own >= turnPrice {
+			return own
+		}
+		return 0
+	}
+	slices.SortStableFunc(l.turns, func(a, b *lane) int { return cmp.Compare(earned(b), earned(a)) })
 	return l.turns
 }
 
 // inLine says that somebody of the lane could be called some time.
 func (x *lane) inLine() bool { return x.counts[inLine]+x.counts[parked] > 0 }
 
-// due is what a lane is credited for the next turn.
-func (l *line) due(x *lane) int {
-	if !x.inLine() {
-		return 0
-	}
-	left := 100
-	for _, y := range l.lanes {
-		if y.inLine() {
-			left -= y.share
-		}
-	}
-	for _, y := range l.lanes {
-		if y.inLine() {
-			if y == x {
-				return x.share + left
-			}
-			break
-		}
-	}
-	return x.share
-}
-
 // pay settles a turn that is given to a visitor of the lane, who is in line still.
 func (l *line) pay(served *lane) {
-	due := make([]int, len(l.lanes))
-	for i, x := range l.lanes {
-		due[i] = l.due(x)
-	}
-	for i, x := range l.lanes {
-		switch x.credit += due[i]; {
-		case x == served:
-			x.credit = max(x.credit-100, -maxCredit)
+	for _, x := range l.lanes {
+		switch {
 		case !x.inLine():
 			x.credit = 0 // nobody was there to be called
+		case x == served && x.credit+x.share >= turnPrice:
+			x.credit += x.share - turnPrice
 		default:
-			x.credit = min(x.credit, maxCredit)
+			x.credit = min(x.credit+x.share, maxCredit)
 		}
 	}
 }

@@ -49,17 +49,16 @@ type tick uint32
 
 // line is the coordinator's order of everybody waiting.
 type line struct {
-	places   slab[place]
-	base     anteroom.Time
-	random   bool
-	lanes    []*lane // the highest first
-	turns    []*lane // see favored
-	wins     map[uint32]uint64
-	nwins    uint64
-	drawn    []anteroom.ID // in the dispatch under way or the last
-	asleep   int           // winners who are dormant: they keep the win and hold up nobody
-	unproven []unproven    // places that have yet to be proven, about in the order of arrival
-	looks    int           // how many who are away next may still pass over, see maxLooks
+	places slab[place]
+	base   anteroom.Time
+	random bool
+	lanes  []*lane // the highest first
+	turns  []*lane // see favored
+	wins   map[uint32]uint64
+	nwins  uint64
+	drawn  []anteroom.ID // in the dispatch under way or the last
+	asleep int           // winners who are dormant: they keep the win and hold up nobody
+	looks  int           // how many who are away next may still pass over, see maxLooks
 
 	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
 	counts   [4]int                   // by state
@@ -111,30 +110,32 @@ type unproven struct {
 // waits says that a newcomer, who has yet to see the page, came well after somebody who was told to come back for the
 // first time and may still be in time.
 func (l *line) waits(p *place, now tick) bool {
-	return p.flags&flagUnproven != 0 && l.late(now) && l.unproven[0].key.Add(newcomersTogether) < p.key
+	return p.flags&flagUnproven != 0 && l.late(l.laneOf(p.lane), now) && l.laneOf(p.lane).unproven[0].key.Add(newcomersTogether) < p.key
 }
 
-// late drops from the beginning of unproven whoever has come back or is late, and says whether anybody is left.
-func (l *line) late(now tick) bool {
+// late drops from the beginning of a lane's unproven whoever has come back or is late, and says whether anybody is left.
+func (l *line) late(x *lane, now tick) bool {
 	n := 0
-	for n < len(l.unproven) {
-		u := l.unproven[n]
+	for n < len(x.unproven) {
+		u := x.unproven[n]
 		if q := l.places.at(u.slot); now <= u.due && q.key == u.key && q.proving() && q.state == parked {
 			break
 		}
 		n++
 	}
-	if l.unproven = l.unproven[n:]; len(l.unproven) == 0 {
-		l.unproven = nil
+	if x.unproven = x.unproven[n:]; len(x.unproven) == 0 {
+		x.unproven = nil
 	}
-	return l.unproven != nil
+	return x.unproven != nil
 }
 
 // unprovenNow is how many were told to come back for the first time.
 func (l *line) unprovenNow() (n int) {
-	for _, u := range l.unproven {
-		if p := l.places.at(u.slot); p.key == u.key && p.proving() && p.state == parked {
-			n++
+	for _, x := range l.lanes {
+		for _, u := range x.unproven {
+			if p := l.places.at(u.slot); p.key == u.key && p.proving() && p.state == parked {
+				n++
+			}
 		}
 	}
 	return n
@@ -286,8 +287,9 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 			l.left--
 		}
 		l.setState(slot, parked)
-		l.late(t)
-		l.unproven = append(l.unproven, unproven{p.key, slot, p.due})
+		x := l.laneOf(p.lane)
+		l.late(x, t)
+		x.unproven = append(x.unproven, unproven{p.key, slot, p.due})
 	case p.flags&flagStream != 0 || t <= p.due+lateBy:
 		if p.state == dormant && !joined {
 			l.left-- // was taken for gone
@@ -454,7 +456,8 @@ func (l *line) next(now anteroom.Time, r turn) uint32 {
 		if l.parted() && (!x.inLine() || !r.spare(x)) {
 			continue
 		}
-		if slot, stop := l.nextOf(x, t, r); slot != 0 || stop {
+		slot, stop := l.nextOf(x, t, r)
+		if slot != 0 || stop || l.looks <= 0 { // the next dispatch goes on with this lane
 			return slot
 		}
 	}
@@ -494,7 +497,12 @@ func (l *line) nextOf(x *lane, t tick, r turn) (slot uint32, stop bool) {
 			return slot, false
 		}
 	}
-	for ; len(x.alive) > 0 && len(l.wins)-l.asleep <= r.away && l.looks > 0; l.looks-- {
+	looks := l.looks
+	if l.parted() { // those of one lane who may not be drawn yet must not use up the looks of all
+		looks = min(looks, 16*len(x.alive)+64)
+	}
+	for ; len(x.alive) > 0 && l.won(x) <= r.away && looks > 0; looks-- {
+		l.looks--
 		*r.draws++
 		slot := x.alive[uniform(r.seed, *r.draws, uint32(len(x.alive)))]
 		p := l.places.at(slot)
@@ -514,7 +522,7 @@ func (l *line) nextOf(x *lane, t tick, r turn) (slot uint32, stop bool) {
 			}
 		}
 	}
-	return 0, false
+	return 0, len(x.alive) > 0 && l.won(x) > r.away // as without lanes, nobody is called before they are back
 }
 
 // first returns the next n in line, whether they are here at the moment or not: in order, or by

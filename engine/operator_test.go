@@ -202,7 +202,7 @@ func (w *trial) agreeOnLanes(t failer) {
 		if waiting != x.waiting() {
 			t.Fatalf("at %v %d in the seconds of lane %d, %d wait", w.now.Std(), waiting, x.number, x.waiting())
 		}
-		if x.credit < -maxCredit || x.credit > maxCredit {
+		if x.credit < 0 || x.credit > maxCredit {
 			t.Fatalf("at %v lane %d has a credit of %d", w.now.Std(), x.number, x.credit)
 		}
 	}

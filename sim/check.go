@@ -17,6 +17,7 @@ func (sc Scenario) withDefaults() Scenario {
 	for i := range sc.Changes {
 		sc.Changes[i].Settings = sc.Changes[i].Settings.WithDefaults()
 	}
+	sc.lanes()
 	if len(sc.Sites) == 0 {
 		sc.Sites = []Site{{Name: "here"}}
 	}
@@ -57,6 +58,9 @@ func (sc Scenario) Check() error {
 	}
 	if len(sc.Sites) > MaxSites || len(sc.Arrivals) > MaxFlows || len(sc.Changes) > MaxChanges {
 		return bad("at most %d sites, %d flows of arrivals and %d changes fit", MaxSites, MaxFlows, MaxChanges)
+	}
+	if err := sc.checkLanes(); err != nil {
+		return err
 	}
 	names, share := map[string]bool{}, 0.0
 	for _, s := range sc.Sites {

@@ -25,6 +25,7 @@ type person struct {
 	marks    marks
 	pending  uint8
 	state    personState
+	lane     uint8
 
 	arrived anteroom.Time
 	left    anteroom.Time
@@ -104,7 +105,7 @@ func (w *world) arrive() {
 	a := w.arrivals[w.arrived]
 	w.arrived++
 	v := w.sc.Visitors
-	p := person{arrived: w.now, site: a.site}
+	p := person{arrived: w.now, site: a.site, lane: w.belongs()}
 	for _, h := range [...]struct {
 		share float64
 		habit habits
@@ -161,7 +162,7 @@ func (w *world) send(who int32, primary bool) {
 }
 
 func (w *world) visitOf(p *person) anteroom.Visit {
-	v := anteroom.Visit{NewID: w.newID(), Ticket: p.ticket}
+	v := anteroom.Visit{NewID: w.newID(), Ticket: p.ticket, Lane: p.lane}
 	if p.ticket.ID.IsZero() {
 		v.Fresh, v.Ticket = true, anteroom.Ticket{ID: v.NewID}
 		v.Networks[0] = binary.BigEndian.Uint32(v.NewID[:]) | 1 // all are from somewhere else

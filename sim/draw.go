@@ -21,6 +21,7 @@ import (
 //	clocks               in one of three: off by up to 10 s, drifting; steps of up to a minute
 //	passes               in one of five, of 1 s to half of a session; a change of the settings may end them
 //	store                in one of four: a write takes up to 3 s
+//	lanes                in one of five: one to three, with shares and reserves
 //	hand-overs           in one of eight: up to three, the process before goes on for up to 3 s
 //	roles                in one of two, one of: hand-overs of all in turn; a role that bounces; two coordinators; processes
 //	                     that are stopped, replaced, and go on; a node with a role that ends; everything at once; a node
@@ -117,6 +118,7 @@ func Drawn(seed uint64) Scenario {
 	drawRoles(&sc, rng)
 	drawPasses(&sc, rand.New(rand.NewPCG(seed, 10)))
 	drawEnds(&sc, rand.New(rand.NewPCG(seed, 11)))
+	drawLanes(&sc, rand.New(rand.NewPCG(seed, 12)))
 	return sc
 }
 

@@ -45,30 +45,32 @@ type judge struct {
 	draws           int
 	rankSum         float64
 
-	idleSince []anteroom.Time
-	listeners int        // people who wait with an open stream
-	freeSince []freeSlot // slots that were free while a listener waited
-	idleAt    anteroom.Time
-	idleArea  float64 // slot-seconds
-	slotArea  float64
-	pointIdle float64
-	idleTook  histogram
-	held      histogram
-	decisions int
-	wentOut   int
-	refused   int
-	admitted  int
-	premature int
-	arrived   int
-	order     calm
-	flow      calm
-	changed   anteroom.Time                   // the last change of roles
-	restored  anteroom.Time                   // when a site last began from its journal
-	turns     map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
-	told      map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
-	backs     map[int32]anteroom.Time         // visitors who come back first, since when they wait
-	lossy     bool                            // messages are lost or late all the time
-	disturbs  bool                            // there was a fault of the plan
+	idleSince  []anteroom.Time
+	listeners  int        // people who wait with an open stream
+	freeSince  []freeSlot // slots that were free while a listener waited
+	idleAt     anteroom.Time
+	idleArea   float64 // slot-seconds
+	slotArea   float64
+	pointIdle  float64
+	idleTook   histogram
+	held       histogram
+	decisions  int
+	wentOut    int
+	refused    int
+	admitted   int
+	premature  int
+	arrived    int
+	order      calm
+	flow       calm
+	changed    anteroom.Time                   // the last change of roles
+	restored   anteroom.Time                   // when a site last began from its journal
+	turns      map[int32]anteroom.Time         // turns of visitors with a stream that they have not heard of, by the moment they were given
+	told       map[anteroom.Time]anteroom.Time // when the first turn of a moment was told
+	backs      map[int32]anteroom.Time         // visitors who come back first, since when they wait
+	owed, over []float64                       // turns that each lane is behind its share, and before it
+	proved     map[int32]anteroom.Time         // with lanes: when a visitor has come back for the first time
+	lossy      bool                            // messages are lost or late all the time
+	disturbs   bool                            // there was a fault of the plan
 
 	checks  [checkCount]Check
 	points  []Point
@@ -113,7 +115,7 @@ const (
 var checks = []struct{ Name, Means string }{
 	{"cap", "never more active sessions than total_active_users"},
 	{"rate", "never more new sessions than new_users_per_minute in any 60 s"},
-	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or who comes back first because the origin has failed; nobody else comes back first; turns given at the same moment take effect at the same moment"},
+	{"order", "no visitor gets a turn before one who arrived more than a second earlier and is in touch (fifo), or who comes back first because the origin has failed; nor before one of a higher lane, beyond the lane's own share, which it gets; nobody else comes back first; turns given at the same moment take effect at the same moment"},
 	{"count", "arrived = admitted + waiting + left + refused; every visitor with a stream has a place in the queue; at the end every unit is back"},
 	{"once", "one ticket has one session, however many clients use it and however often"},
 	{"stay", "a request within a session never gets the waiting page"},
@@ -146,7 +148,7 @@ type group struct {
 }
 
 func newJudge(w *world) *judge {
-	j := &judge{w: w, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
+	j := &judge{w: w, owed: make([]float64, len(w.sc.Lanes)), over: make([]float64, len(w.sc.Lanes)), proved: map[int32]anteroom.Time{}, set: w.sc.Settings, cap: w.sc.TotalActiveUsers, rate: w.sc.NewUsersPerMinute,
 		sessions: map[anteroom.ID]int32{}, twins: map[anteroom.ID]int32{}, used: map[anteroom.ID]past{}, forgot: make([]anteroom.Time, len(w.sc.Sites)), idleAt: epoch,
 		bySite: make([]int32, len(w.sc.Sites)), turns: map[int32]anteroom.Time{}, backs: map[int32]anteroom.Time{}, told: map[anteroom.Time]anteroom.Time{}, lossy: w.sc.Faults.Loss > 0 || w.sc.Faults.Reorder > 0}
 	for i, c := range checks {
@@ -193,7 +195,8 @@ func (j *judge) slots() int {
 	if j.set.QueueAll || j.set.QueueingMethod == anteroom.Reject {
 		return 0
 	}
-	return max(0, min(j.set.TotalActiveUsers-j.active, j.set.NewUsersPerMinute-j.recent.n))
+	free := func(limit, used int) int { return limit - int(j.w.reserved()*float64(limit)) - used }
+	return max(0, min(free(j.set.TotalActiveUsers, j.active), free(j.set.NewUsersPerMinute, j.recent.n)))
 }
 
 // settle brings the book to now: sessions that have lapsed end, minutes pass.

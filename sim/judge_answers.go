@@ -279,6 +279,9 @@ func (j *judge) hears(p *person, d *anteroom.Decision) {
 // proves: the visitor has come back for the first time.
 func (j *judge) proves(who int32) {
 	p := &j.w.people[who]
+	if p.marks&proven == 0 && len(j.owed) > 0 {
+		j.proved[who] = j.w.now
+	}
 	p.marks |= proven
 	if p.marks&inLine != 0 && p.marks&released == 0 {
 		j.inTouch(who, true)

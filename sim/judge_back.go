@@ -16,7 +16,7 @@ func (j *judge) credits(who int32, q *request, d *anteroom.Decision) bool {
 	p, set := &j.w.people[who], j.set
 	was, used := j.used[q.visit.Ticket.ID]
 	busy := j.w.sc.Origin.PerSecond >= 100 // else few requests fail at a site, which may not notice
-	return busy && j.undisturbed() && q.visit.Ticket.Lane == 0 && d.Reason == anteroom.ReasonSessionOver &&
+	return busy && j.undisturbed() && q.visit.Ticket.Lane != anteroom.LaneBack && d.Reason == anteroom.ReasonSessionOver &&
 		p.habits&^streams == 0 && set.Protect && set.ProtectReturn > 0 && used &&
 		was.site == j.w.nodes[q.node].site && j.w.now.Sub(j.w.origin.over) < set.ProtectReturn-time.Minute
 }
@@ -29,7 +29,7 @@ func (j *judge) undisturbed() bool {
 // credited looks at an answer: only a ticket that had a session when the origin failed comes back first.
 func (j *judge) credited(who int32, q *request, d *anteroom.Decision) {
 	// A waiting ticket may be of before the answer that said it has come back.
-	if t := &q.visit.Ticket; d.Ticket.Lane > t.Lane && (q.visit.Fresh || t.Accepted() && j.undisturbed()) {
+	if t := &q.visit.Ticket; d.Ticket.Lane == anteroom.LaneBack && t.Lane != anteroom.LaneBack && (q.visit.Fresh || t.Accepted() && j.undisturbed()) {
 		was, used := j.used[q.visit.Ticket.ID]
 		j.look(checkOrder, used && j.w.origin.failedSince(was.from), func() string {
 			return fmt.Sprintf("visitor %d comes back first, and was not inside while the origin failed", who)
@@ -42,7 +42,7 @@ func (j *judge) comesBack(who int32) {
 	w := j.w
 	p := &w.people[who]
 	// The answer that admits brings the ticket of somebody who was inside.
-	if p.ticket.Lane != 0 || p.ticket.Accepted() || len(j.backs) == 0 || !j.ordered() {
+	if p.ticket.Lane == anteroom.LaneBack || p.ticket.Accepted() || len(j.backs) == 0 || !j.ordered() {
 		return
 	}
 	passed := int32(-1)

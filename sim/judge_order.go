@@ -94,6 +94,7 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 	}
 	for _, id := range ids {
 		if who, ok := j.w.byID[id]; ok {
+			j.inLanes(who)
 			j.overtakes(who)
 		}
 	}
@@ -157,7 +158,7 @@ func (j *judge) unrelease(id anteroom.ID) {
 // overtakes marks those whom a turn for who has passed by.
 func (j *judge) overtakes(who int32) {
 	j.comesBack(who)
-	if j.w.people[who].ticket.Lane != 0 {
+	if j.w.people[who].ticket.Lane == anteroom.LaneBack {
 		return
 	}
 	if j.set.QueueingMethod == anteroom.Random || j.set.QueueingMethod == anteroom.Passthrough {
@@ -180,7 +181,7 @@ func (j *judge) overtakes(who int32) {
 		if p.arrived.Add(time.Second) >= mine {
 			break
 		}
-		if !w.present(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last
+		if p.lane != w.people[who].lane || !w.present(p) || p.habits&clones != 0 || p.marks&undated != 0 { // a shared cookie is where it was seen last
 			continue
 		}
 		p.marks |= overtaken
@@ -217,7 +218,7 @@ func (j *judge) drawn(ids []anteroom.ID) {
 		if !j.touch.has(who) {
 			j.proves(who) // the draw fell on somebody whose first return is not answered yet
 		}
-		if n := j.touch.n; n >= 20 && j.touch.has(who) && j.flows() {
+		if n := j.touch.n; n >= 20 && j.touch.has(who) && j.flows() && len(j.w.sc.Lanes) == 0 {
 			j.draws++
 			j.rankSum += (float64(j.alive.before(who)) + 0.5) / float64(n)
 			for g := range j.groups {

@@ -95,16 +95,13 @@ func (w *world) stories(r *Result) {
 			continue
 		}
 		waits = append(waits, p.entered.Sub(p.arrived).Seconds())
-		if p.tellAt == 0 || p.entered < p.tellAt {
-			continue
-		}
-		actual := p.entered.Sub(p.tellAt)
-		if !random && actual >= 30*time.Second {
-			errors = append(errors, p.told.Seconds()/actual.Seconds()-1)
+		if e, told := w.toldWrong(p); told {
+			errors = append(errors, e)
 		}
 	}
 	n.Waited(waits)
 	n.Told(errors)
+	n.Lanes = w.laneNumbers()
 	if random {
 		n.LotteryError, n.LotteryTold = w.quartilesOff()
 	}
@@ -134,6 +131,18 @@ func (w *world) stories(r *Result) {
 		}
 		r.Visits = append(r.Visits, v)
 	}
+}
+
+// toldWrong is by how much of a wait of 30 s and more its announcement was off.
+func (w *world) toldWrong(p *person) (by float64, told bool) {
+	if p.tellAt == 0 || p.entered < p.tellAt {
+		return 0, false
+	}
+	actual := p.entered.Sub(p.tellAt)
+	if w.sc.QueueingMethod == anteroom.Random || actual < 30*time.Second {
+		return 0, false
+	}
+	return p.told.Seconds()/actual.Seconds() - 1, true
 }
 
 // Waited sets what Numbers say of waits, in seconds, which it sorts.

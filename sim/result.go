@@ -69,6 +69,8 @@ type Numbers struct {
 	SentBack          float64       // of the admitted: shown the page within their session
 
 	VisitorHours float64 // waiting and browsing
+
+	Lanes []LaneNumbers // the highest first; nil: the scenario has none
 }
 
 // Point is a moment of the run.

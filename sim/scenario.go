@@ -21,6 +21,7 @@ type Scenario struct {
 	Sites    []Site // none: one site with one node
 	Arrivals []Flow
 	Visitors Visitors
+	Lanes    []Lane // put into Settings and all Changes
 	Faults   Faults
 	Origin   Origin
 }

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anteroom/anteroom"
+)
+
+// A sale in which a fifth are members: their lane is called first, everybody else has a tenth of the turns at least, and both are told
+// how long that takes.
+func TestLanesAreToldTheTruth(t *testing.T) {
+	sc := Scenario{Name: "lanes", Length: 20 * time.Minute, Drain: true, Settings: limits(200, 200, 2*time.Minute),
+		Sites:    []Site{{Name: "a", Nodes: 2, Delay: 5 * time.Millisecond}, {Name: "b", Nodes: 2, Delay: 40 * time.Millisecond}},
+		Arrivals: []Flow{{To: time.Minute, Visitors: 600}, {To: 20 * time.Minute, PerMinute: 90, ToPerMinute: 40}},
+		Visitors: Visitors{Browsing: Spread{Mean: time.Minute}, Think: Spread{Mean: 15 * time.Second}, Streams: 0.7, LeavePerMinute: 0.01},
+		Lanes:    []Lane{{Priority: 1, Visitors: 0.2}, {Priority: 0, Share: 10}},
+	}
+	r, err := Run(context.Background(), sc, 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Checks {
+		if c.Broken > 0 {
+			t.Errorf("%s: %s", c.Name, c.First)
+		}
+	}
+	members, others := r.Numbers.Lanes[0], r.Numbers.Lanes[1]
+	if members.Priority != 1 || members.WaitP50 > time.Minute || others.WaitP50 < 5*time.Minute || others.Admitted < 1000 {
+		t.Errorf("got %+v and %+v", members, others)
+	}
+	if others.EtaTold < 500 || others.EtaError > 0.12 {
+		t.Errorf("half of the waits of everybody else are off by more than %.3f of what was announced, of %d", others.EtaError, others.EtaTold)
+	}
+}
+
+// In one room in five lanes are drawn; these are worlds with little else in them.
+func TestLanesInCalmWorlds(t *testing.T) {
+	for _, method := range []anteroom.QueueingMethod{anteroom.FIFO, anteroom.Random} {
+		for seed := range uint64(6) {
+			sc := Drawn(100 + seed)
+			sc.Faults, sc.Changes, sc.QueueingMethod, sc.Lanes = Faults{}, nil, method, nil
+			for n := uint64(0); len(sc.Lanes) == 0; n++ {
+				drawLanes(&sc, rand.New(rand.NewPCG(seed, n)))
+			}
+			r, err := Run(context.Background(), sc, seed, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range r.Checks {
+				if c.Broken > 0 {
+					t.Errorf("%s, seed %d, %+v: %s: %s", method, seed, sc.Lanes, c.Name, c.First)
+				}
+			}
+		}
+	}
+}

@@ -69,10 +69,11 @@
 // slot in use at t; T1 bounds them. One mechanism serves both limits, and a sliding minute
 // has no turn at which two budgets meet.
 //
-// T4: while the links are up, nobody is called before somebody who arrived more than a
-// second earlier and is here. Newcomers enter directly only in mode [Open], which one
+// T4: while the links are up, nobody is called before somebody of the same lane who arrived more than a
+// second earlier and is here, nor before somebody of a higher lane who is here, but for what the lane has earned by its share
+// and what is reserved for it (coordinator_lanes.go). Newcomers enter directly only in mode [Open], which one
 // process decides and which means that nobody is known to wait. In mode [Queue] only offers
-// admit; they are cut from one order (lane, arrival, id) and take effect everywhere at the
+// admit; they are cut from one order for each lane (arrival, id) and take effect everywhere at the
 // same moment, so a faster link overtakes nobody; the mode returns to Open only after the
 // last offer has taken effect. "Here" is an open stream, or a check-in that is due within
 // [ClaimHorizon]: whoever is neither is passed over without losing the key, and is first on

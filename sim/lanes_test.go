@@ -9,14 +9,14 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// A sale in which a fifth are members: their lane is called first, everybody else has a tenth of the turns at least, and both are told
-// how long that takes.
+// A sale in which most visitors are members: their lane is called first, everybody else has three tenths of the turns at least, and both
+// are told how long that takes.
 func TestLanesAreToldTheTruth(t *testing.T) {
 	sc := Scenario{Name: "lanes", Length: 20 * time.Minute, Drain: true, Settings: limits(200, 200, 2*time.Minute),
 		Sites:    []Site{{Name: "a", Nodes: 2, Delay: 5 * time.Millisecond}, {Name: "b", Nodes: 2, Delay: 40 * time.Millisecond}},
 		Arrivals: []Flow{{To: time.Minute, Visitors: 600}, {To: 20 * time.Minute, PerMinute: 90, ToPerMinute: 40}},
 		Visitors: Visitors{Browsing: Spread{Mean: time.Minute}, Think: Spread{Mean: 15 * time.Second}, Streams: 0.7, LeavePerMinute: 0.01},
-		Lanes:    []Lane{{Priority: 1, Visitors: 0.2}, {Priority: 0, Share: 10}},
+		Lanes:    []Lane{{Priority: 1, Visitors: 0.6}, {Priority: 0, Share: 30}},
 	}
 	r, err := Run(context.Background(), sc, 1, Options{})
 	if err != nil {
@@ -27,12 +27,16 @@ func TestLanesAreToldTheTruth(t *testing.T) {
 			t.Errorf("%s: %s", c.Name, c.First)
 		}
 	}
-	members, others := r.Numbers.Lanes[0], r.Numbers.Lanes[1]
-	if members.Priority != 1 || members.WaitP50 > time.Minute || others.WaitP50 < 5*time.Minute || others.Admitted < 1000 {
-		t.Errorf("got %+v and %+v", members, others)
+	for i, l := range r.Numbers.Lanes {
+		if l.EtaTold < 400 || l.EtaError > 0.12 {
+			t.Errorf("lane %d: half of the waits are off by more than %.3f of what was announced, of %d", l.Priority, l.EtaError, l.EtaTold)
+		}
+		if want := 1 - i; l.Priority != want || l.Admitted < 600 {
+			t.Errorf("got %+v, want lane %d", l, want)
+		}
 	}
-	if others.EtaTold < 500 || others.EtaError > 0.12 {
-		t.Errorf("half of the waits of everybody else are off by more than %.3f of what was announced, of %d", others.EtaError, others.EtaTold)
+	if members, others := r.Numbers.Lanes[0], r.Numbers.Lanes[1]; members.WaitP50 > others.WaitP50*2/3 {
+		t.Errorf("members waited for %v, everybody else for %v", members.WaitP50, others.WaitP50)
 	}
 }
 

@@ -92,6 +92,18 @@ type (
 		Requests     float64 `json:"requests"`
 		SentBack     float64 `json:"sent_back"`
 		VisitorHours float64 `json:"visitor_hours"`
+
+		Lanes []jsonLane `json:"lanes,omitempty"` // the highest first
+	}
+	// jsonLane is sim.LaneNumbers.
+	jsonLane struct {
+		Priority int      `json:"priority"`
+		Arrived  int      `json:"arrived"`
+		Admitted int      `json:"admitted"`
+		WaitP50  seconds  `json:"wait_p50_seconds"`
+		WaitP95  seconds  `json:"wait_p95_seconds"`
+		EtaError *float64 `json:"eta_error"`
+		EtaTold  int      `json:"eta_told"`
 	}
 	// jsonOrigin is sim.OriginNumbers.
 	jsonOrigin struct {
@@ -137,7 +149,12 @@ func known(v float64, of int) *float64 {
 }
 
 func numbersOf(n sim.Numbers) jsonNumbers {
+	var lanes []jsonLane
+	for _, l := range n.Lanes {
+		lanes = append(lanes, jsonLane{l.Priority, l.Arrived, l.Admitted, seconds(l.WaitP50), seconds(l.WaitP95), known(l.EtaError, l.EtaTold), l.EtaTold})
+	}
 	return jsonNumbers{
+		Lanes: lanes,
 		Arrived: n.Arrived, Admitted: n.Admitted, Left: n.Left, Refused: n.Refused, Waiting: n.Waiting, Queued: n.Queued,
 		PeakActive: n.PeakActive, PeakPerMinute: n.PeakPerMinute, PeakWaiting: n.PeakWaiting, LineEmpty: seconds(n.LineEmpty),
 		OverActive: n.OverActive, OverMinute: n.OverMinute, OverAnyMinute: n.OverAnyMinute,

@@ -101,6 +101,18 @@ func numbers(b *strings.Builder, plan []*sim.Result) {
 	}
 	line("end", "%s", strings.Join(out, ", "))
 	line("requests", "%s for each visitor, until let in or gone", span(plan, func(r *sim.Result) float64 { return r.Numbers.Requests }, func(x float64) string { return fmt.Sprintf("%.1f", x) }))
+	for i, l := range n.Lanes {
+		of := func(f func(sim.LaneNumbers) time.Duration) string {
+			return long(func(n sim.Numbers) time.Duration { return f(n.Lanes[i]) })
+		}
+		waited := "nobody waited"
+		if slices.ContainsFunc(plan, func(r *sim.Result) bool { return r.Numbers.Lanes[i].WaitP95 > 0 }) {
+			waited = fmt.Sprintf("half waited up to %s, 95 %% up to %s",
+				of(func(l sim.LaneNumbers) time.Duration { return l.WaitP50 }), of(func(l sim.LaneNumbers) time.Duration { return l.WaitP95 }))
+		}
+		line(fmt.Sprintf("lane %d", l.Priority), "%s of %s let in; %s",
+			people(func(n sim.Numbers) int { return n.Lanes[i].Admitted }), people(func(n sim.Numbers) int { return n.Lanes[i].Arrived }), waited)
+	}
 	if plan[0].Origin != nil {
 		origin(line, plan)
 	}

@@ -77,9 +77,38 @@ func (b *builder) scenario() sim.Scenario {
 		LeavePerMinute: v.LeavePerMinute, Streams: v.Streams, Parallel: v.Parallel, Tabs: v.Tabs, Reloads: v.Reloads, Early: v.Early,
 		Sleeps: v.Sleeps, Roams: v.Roams, Clones: v.Clones, Replays: v.Replays, Bare: v.Bare, Returns: v.Returns, NoCookies: v.NoCookies, LostCookies: v.LostCookies,
 	}
+	sc.Lanes = b.lanes()
 	sc.Faults = b.faults()
 	sc.Origin = b.origin()
 	return sc
+}
+
+func (b *builder) lanes() (out []sim.Lane) {
+	sums := sim.Lane{}
+	for i, l := range b.doc.Lanes {
+		at := fmt.Sprintf("lanes[%d]", i)
+		if i >= anteroom.MaxLanes {
+			b.At(at, "is one too many", fmt.Sprintf("at most %d lanes", anteroom.MaxLanes))
+			return nil
+		}
+		if slices.ContainsFunc(out, func(o sim.Lane) bool { return o.Priority == l.Priority }) {
+			b.At(at+".priority", fmt.Sprintf("%d is that of another lane", l.Priority), "a priority for each lane, 0 to 100")
+		}
+		if l.Priority == 0 && l.Visitors > 0 {
+			b.At(at+".visitors", "is given for the lane of all others", "leave it out, or give the lane a priority of 1 to 100")
+		}
+		sums.Share, sums.Reserved, sums.Visitors = sums.Share+l.Share, sums.Reserved+l.Reserved, sums.Visitors+l.Visitors
+		out = append(out, sim.Lane{Priority: l.Priority, Share: l.Share, Reserved: l.Reserved, Visitors: l.Visitors})
+	}
+	for _, s := range []struct {
+		key       string
+		sum, most float64
+	}{{"share", float64(sums.Share), 100}, {"reserved", float64(sums.Reserved), 90}, {"visitors", 100 * sums.Visitors, 100}} {
+		if s.sum > s.most {
+			b.At("lanes", fmt.Sprintf("the values of %s add up to %g %%", s.key, s.sum), fmt.Sprintf("at most %g %% for all lanes together", s.most))
+		}
+	}
+	return out
 }
 
 func (b *builder) origin() sim.Origin {

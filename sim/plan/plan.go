@@ -40,6 +40,7 @@ type document struct {
 	Events   []event       `key:"events" doc:"Times at which other settings are in force. Where two overlap, the later one wins."`
 	Sites    []site        `key:"sites" doc:"Data centers. Default: one, with one node."`
 	Arrivals []arrival     `key:"arrivals" required:"true" doc:"The arrivals: any number of rates (per_minute), bursts (visitors) and past sales (csv, log). They add up."`
+	Lanes    []lane        `key:"lanes" doc:"Lanes of the room, and which visitors belong to them. None by default."`
 	Visitors visitors      `key:"visitors" doc:"How visitors behave. Shares are of all visitors; a visitor can belong to several."`
 	Faults   faults        `key:"faults" doc:"What goes wrong. Nothing by default."`
 	Origin   origin        `key:"origin" doc:"The application behind the room. By default it answers everything at once, and no one watches it."`
@@ -120,6 +121,14 @@ type browsing struct {
 type think struct {
 	Mean  time.Duration `key:"mean" default:"15s" min:"1s" max:"24h" doc:"On average; the spread is exponential."`
 	Least time.Duration `key:"least" default:"1s" max:"24h" doc:"At least."`
+}
+
+// lane is a member of "lanes": what a room says of a lane, and how many belong to it.
+type lane struct {
+	Priority int     `key:"priority" default:"0" min:"0" max:"100" doc:"Visitors of a lane are called before those of lanes with a smaller number. 0 is the lane of all visitors who are in no other."`
+	Share    int     `key:"share" default:"0" min:"0" max:"100" doc:"Percent of the turns that the lane gets at least, as long as visitors of it wait."`
+	Reserved int     `key:"reserved" default:"0" min:"0" max:"90" doc:"Percent of both limits that only visitors of the lane can use."`
+	Visitors float64 `key:"visitors" default:"0%" min:"0" max:"1" share:"true" doc:"Share of the visitors who belong to the lane. All others are in the lane of priority 0."`
 }
 
 // visitors is the key "visitors".

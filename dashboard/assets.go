@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,10 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/anteroom/anteroom/internal/packed"
 )
 
+// What is large is in dist as a gzip member, under its name and packedSuffix.
+//
 //go:embed dist
 var dist embed.FS
+
+const packedSuffix = ".gz"
 
 // types are the kinds of files that there are.
 var types = map[string]string{
@@ -25,24 +29,25 @@ var types = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// file is a file in both codings that it is sent in. It is compressed when somebody first
+// file is a file in both codings that it is sent in. The one that is not stored is made when somebody first
 // asks: most processes are never looked at.
 type file struct {
-	kind  string
-	tag   string
-	plain []byte
-	zip   func() []byte
+	kind       string
+	tag        string
+	plain, zip func() []byte
 }
 
 func newFile(name string, content []byte) *file {
+	stored := func() []byte { return content }
 	sum := sha256.Sum256(content)
-	return &file{kind: types[path.Ext(name)], tag: hex.EncodeToString(sum[:8]), plain: content, zip: sync.OnceValue(func() []byte {
-		var b bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		w.Write(content)
-		w.Close()
-		return b.Bytes()
-	})}
+	f := &file{tag: hex.EncodeToString(sum[:8]), plain: stored, zip: stored}
+	if base, is := strings.CutSuffix(name, packedSuffix); is {
+		name, f.plain = base, sync.OnceValue(func() []byte { return packed.Unpack(content) })
+	} else {
+		f.zip = sync.OnceValue(func() []byte { return packed.Pack(content) })
+	}
+	f.kind = types[path.Ext(name)]
+	return f
 }
 
 // files are served under names with a digest of their content, which therefore never change.
@@ -71,10 +76,11 @@ func loadFiles() *files {
 			continue
 		}
 		f := newFile(e.Name(), content)
-		ext := path.Ext(e.Name())
-		hashed := strings.TrimSuffix(e.Name(), ext) + "-" + f.tag + ext
+		name := strings.TrimSuffix(e.Name(), packedSuffix)
+		ext := path.Ext(name)
+		hashed := strings.TrimSuffix(name, ext) + "-" + f.tag + ext
 		fs.assets[hashed] = f
-		names = append(names, assetsPrefix+"/"+e.Name(), assetsPrefix+"/"+hashed)
+		names = append(names, assetsPrefix+"/"+name, assetsPrefix+"/"+hashed)
 	}
 	fs.shell = newFile("index.html", []byte(strings.NewReplacer(names...).Replace(string(page))))
 	return fs
@@ -113,7 +119,7 @@ func (f *file) write(w http.ResponseWriter, r *http.Request) {
 	content, tag := f.plain, f.tag
 	h.Add("Vary", "Accept-Encoding")
 	if accepts(r.Header.Get("Accept-Encoding")) {
-		content, tag = f.zip(), f.tag+"-gzip"
+		content, tag = f.zip, f.tag+"-gzip"
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("ETag", strconv.Quote(tag))
@@ -125,9 +131,10 @@ func (f *file) write(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.Set("Content-Type", f.kind)
-	h.Set("Content-Length", strconv.Itoa(len(content)))
+	body := content()
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method == http.MethodGet {
-		w.Write(content)
+		w.Write(body)
 	}
 }
 

@@ -43,7 +43,7 @@ var table = []tableRow{
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "rules/crawler", imports: []string{"."}},
-	{pkg: "page/...", imports: []string{".", "internal/markup", "internal/qr", "page/..."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
+	{pkg: "page/...", imports: []string{".", "internal/markup", "internal/packed", "internal/qr", "page/..."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "config/strict", imports: []string{".", "internal/field"}, modules: []string{"go.yaml.in/yaml/v3"}},
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
@@ -71,12 +71,12 @@ var table = []tableRow{
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
-	{pkg: "api/own", imports: []string{".", "api/own/schema", "api", "manage", "analytics", "analytics/report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
+	{pkg: "api/own", imports: []string{".", "internal/packed", "api/own/schema", "api", "manage", "analytics", "analytics/report", "rules", "page"}, modules: []string{"github.com/santhosh-tekuri/jsonschema/v6"}, http: true},
 	// What talks to an API, ours or another of its shape, knows of it what goes over the wire.
 	{pkg: "api/client", imports: []string{"."}, http: true},
 	{pkg: "api/inventory", imports: []string{".", "internal/field", "api/client"}, modules: []string{"go.yaml.in/yaml/v3"}, http: true},
 	{pkg: "api/inventory/moved", imports: []string{".", "internal/field", "api/inventory"}, modules: []string{"go.yaml.in/yaml/v3"}},
-	{pkg: "api/graph", imports: []string{".", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
+	{pkg: "api/graph", imports: []string{".", "internal/packed", "api", "manage", "analytics"}, modules: []string{"github.com/vektah/gqlparser/v2"}, http: true},
 	{pkg: "dashboard/signin", imports: []string{"."}, modules: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}, http: true},
 	{pkg: "dashboard/...", imports: []string{".", "internal/field", "internal/packed", "api", "manage", "dashboard/signin"}, http: true},
 	{pkg: "bridge", imports: []string{"."}},

@@ -18,19 +18,24 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/internal/field"
+	"github.com/anteroom/anteroom/internal/packed"
 )
 
-var update = flag.Bool("update", false, "rewrite openapi.json")
+var update = flag.Bool("update", false, "rewrite openapi.json and openapi.json.gz")
 
-// TestTheDocumentIsMadeFromRoutesAndTypes fails when openapi.json is stale; -update writes it.
+// TestTheDocumentIsMadeFromRoutesAndTypes fails when openapi.json or what is in the binary of it is stale; -update writes both.
 func TestTheDocumentIsMadeFromRoutesAndTypes(t *testing.T) {
 	made := makeDocument(t)
 	if *update {
-		if err := os.WriteFile("openapi.json", made, 0o644); err != nil {
-			t.Fatal(err)
+		for name, content := range map[string][]byte{"openapi.json": made, "openapi.json.gz": packed.Pack(made)} {
+			if err := os.WriteFile(name, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-	} else if !bytes.Equal(made, document) {
-		t.Error("openapi.json is stale: run go test ./api/own -update")
+		return
+	}
+	if read, err := os.ReadFile("openapi.json"); err != nil || !bytes.Equal(made, read) || !bytes.Equal(made, document()) {
+		t.Error("openapi.json or openapi.json.gz is stale: run go test ./api/own -update", err)
 	}
 }
 

@@ -48,7 +48,7 @@ func operations(t testing.TB) []documented {
 	var doc struct {
 		Paths map[string]map[string]documented
 	}
-	if err := json.Unmarshal(document, &doc); err != nil {
+	if err := json.Unmarshal(document(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	var all []documented
@@ -69,7 +69,7 @@ type schemas struct {
 
 func documentSchemas(t testing.TB) *schemas {
 	t.Helper()
-	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(document()))
 	if err != nil {
 		t.Fatal(err)
 	}

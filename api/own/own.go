@@ -12,11 +12,13 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/api"
 	"github.com/anteroom/anteroom/api/own/schema"
+	"github.com/anteroom/anteroom/internal/packed"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/rules"
@@ -25,8 +27,13 @@ import (
 // Prefix is where the API lives.
 const Prefix = "/anteroom/v1"
 
-//go:embed openapi.json
-var document []byte
+// openapi.json.gz is openapi.json, packed by the test that makes it.
+//
+//go:embed openapi.json.gz
+var packedDocument []byte
+
+// document is kept from when somebody first asks.
+var document = sync.OnceValue(func() []byte { return packed.Unpack(packedDocument) })
 
 // Config configures the API. Manager and Log are required.
 type Config struct {
@@ -58,7 +65,7 @@ func New(c Config) http.Handler {
 		if r.URL.Path == Prefix+"/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			w.Header().Set("Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Write(document)
+			w.Write(document())
 			return
 		}
 		operations.ServeHTTP(w, r)

@@ -5,6 +5,7 @@ package packed
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 )
 
@@ -28,4 +29,22 @@ func Pack(content []byte) []byte {
 	w.Write(content)
 	w.Close()
 	return b.Bytes()
+}
+
+// UnpackFiles returns the texts of files by their names.
+func UnpackFiles(member []byte) map[string]string {
+	var out map[string]string
+	if err := json.Unmarshal(Unpack(member), &out); err != nil {
+		panic("packed: " + err.Error())
+	}
+	return out
+}
+
+// PackFiles is Pack for texts of files by their names.
+func PackFiles(files map[string]string) []byte {
+	content, err := json.Marshal(files)
+	if err != nil {
+		panic("packed: " + err.Error()) // never: strings
+	}
+	return Pack(content)
 }

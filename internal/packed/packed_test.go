@@ -2,6 +2,7 @@ package packed
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -31,5 +32,13 @@ func TestADamagedMemberPanics(t *testing.T) {
 			}()
 			Unpack(damaged)
 		}()
+	}
+}
+
+func TestUnpackFilesReturnsThemByName(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a/b.json": "{\n\t\"a\": \"<ü&\"}", "c": ""}
+	if got := UnpackFiles(PackFiles(files)); !maps.Equal(got, files) {
+		t.Errorf("%q", got)
 	}
 }

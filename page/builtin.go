@@ -11,10 +11,18 @@ import (
 	"sync"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/packed"
 )
 
-//go:embed asset lang
+//go:embed asset
 var files embed.FS
+
+// lang.gz holds the files of lang, one for each of [anteroom.Languages]. go test ./page -update packs them.
+//
+//go:embed lang.gz
+var packedLanguages []byte
+
+var languages = sync.OnceValue(func() map[string]string { return packed.UnpackFiles(packedLanguages) })
 
 // titleTail ends every title, in every language: monitors, load tests and extensions know
 // the page by it, as by the class of its footer and the ids wrapper, waitTime and last-updated.
@@ -128,13 +136,9 @@ type builtin struct {
 
 // wordsOf reads the words of one of [anteroom.Languages].
 func wordsOf(language string) *words {
-	raw, err := files.ReadFile("lang/" + language + ".json")
-	if err != nil {
-		panic(err) // embedded: a test holds the files to the list
-	}
 	w := new(words)
-	if err := json.Unmarshal(raw, w); err != nil {
-		panic(fmt.Sprintf("page: lang/%s.json: %v", language, err)) // likewise
+	if err := json.Unmarshal([]byte(languages()[language+".json"]), w); err != nil {
+		panic(fmt.Sprintf("page: lang/%s.json: %v", language, err)) // a test holds the files to the list
 	}
 	return w
 }

@@ -1,34 +1,63 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/packed"
 )
 
+// readLanguages reads the files of lang, which are in the binary as lang.gz.
+func readLanguages() (map[string]string, error) {
+	out := map[string]string{}
+	entries, err := os.ReadDir("lang")
+	for _, e := range entries {
+		raw, err := os.ReadFile("lang/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		out[e.Name()] = string(raw)
+	}
+	return out, err
+}
+
+// TestMain packs the languages first, so that the golden pages are written with their words.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update {
+		read, err := readLanguages()
+		packedLanguages = packed.PackFiles(read)
+		if err = errors.Join(err, os.WriteFile("lang.gz", packedLanguages, 0o644)); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
 func TestEveryLanguageSaysEverything(t *testing.T) {
-	entries, err := files.ReadDir("lang")
+	read, err := readLanguages()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != len(anteroom.Languages) {
-		t.Errorf("%d files, %d languages", len(entries), len(anteroom.Languages))
+	if !maps.Equal(read, languages()) {
+		t.Error("lang.gz is stale: run go test ./page -update")
+	}
+	if len(read) != len(anteroom.Languages) {
+		t.Errorf("%d files, %d languages", len(read), len(anteroom.Languages))
 	}
 	// Words that languages share.
 	same := map[string]bool{"Min": true, "Hour": true, "Range": true, "Ref": true, "Group": true, "Digits": true, "Begins": true}
 	withValue := map[string]bool{"Less": true, "More": true, "Min": true, "Hour": true, "Kept": true, "Begins": true, "Ends": true}
 	english := reflect.ValueOf(*wordsOf("en-US"))
 	for _, language := range anteroom.Languages {
-		raw, err := files.ReadFile("lang/" + language + ".json")
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		strict := json.NewDecoder(bytes.NewReader(raw))
+		strict := json.NewDecoder(strings.NewReader(read[language+".json"]))
 		strict.DisallowUnknownFields()
 		var w words
 		if err := strict.Decode(&w); err != nil {

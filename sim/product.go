@@ -502,6 +502,14 @@ func (x *product) stored(c *coordinatorProcess, stored func()) {
 	case x.stalled:
 		x.w.later(tickEvery, func() { x.stored(c, stored) })
 		return
+	case c.revision != x.revision && c.machine == nil && c == x.coord[len(x.coord)-1]:
+		c.writing = false // as its host does: it begins from what the one before has written meanwhile
+		x.w.later(tickEvery/2, func() {
+			if slices.Contains(x.coord, c) {
+				x.begin(c)
+			}
+		})
+		return
 	case c.revision != x.revision: // another has written the record
 		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
 		return

@@ -152,6 +152,31 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
+// freeCore is an address for a core, which takes the two ports after it as well.
+func freeCore(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		first := freeAddress(t)
+		host, text, _ := net.SplitHostPort(first)
+		port, _ := strconv.Atoi(text)
+		free := func(n int) bool {
+			address := net.JoinHostPort(host, strconv.Itoa(port+n))
+			l, err := net.Listen("tcp", address)
+			if err != nil {
+				return false
+			}
+			l.Close()
+			_, before := givenAddresses.LoadOrStore(address, true)
+			return !before
+		}
+		if free(1) && free(2) {
+			return first
+		}
+	}
+	t.Fatal("found no three free ports")
+	return ""
+}
+
 func (g *gate) file() string { return filepath.Join(g.dir, "anteroom.yaml") }
 func (g *gate) data() string { return filepath.Join(g.dir, "data") }
 

@@ -39,6 +39,7 @@ func (r Room) Check() Faults {
 	}
 	f = append(f, r.CheckLottery()...)
 	f = append(f, r.CheckAccounts()...)
+	f = append(f, r.CheckLanes()...)
 	f = append(f, r.Branding.check()...)
 	for i, e := range r.Events {
 		f = append(f, e.Check().under(fmt.Sprintf("events[%d]", i))...)
@@ -87,7 +88,7 @@ func (r Room) CheckAccounts() (f Faults) {
 	}
 	a := r.Accounts
 	if a.AccountIssuer == "" {
-		add(a.AccountAudience+a.AccountKeys+a.AccountCookie+a.AccountSignIn != "", "account_issuer", "is missing", "what the claim iss of the tokens says; or leave out all about accounts")
+		add(a.AccountAudience+a.AccountKeys+a.AccountCookie+a.AccountSignIn+a.AccountLaneClaim != "", "account_issuer", "is missing", "what the claim iss of the tokens says; or leave out all about accounts")
 		return f
 	}
 	add(a.AccountAudience == "", "account_audience", "is missing", "without it, a token for any other application of the issuer would do")

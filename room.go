@@ -120,7 +120,7 @@ type Settings struct {
 	// Ahead is how the limits are going to change, as far as that is planned: waits are estimated with it, nobody is admitted by it. Nil
 	// means that nothing is known. [Room.AtWithAhead] sets it.
 	Ahead *Ahead `json:",omitempty"`
-	// Lanes are those of the room; nil for none. [Room.At] sets it.
+	// Lanes are those of the room; nil for none. [Room.WithDefaults] sets it.
 	Lanes *Lanes `json:",omitempty"`
 	// Redeem is how long a visitor may take to redeem a token of a bridge, with which an application lets the visitor in for
 	// TokenLife without asking again. Zero: there are no such tokens. The server sets it.
@@ -192,9 +192,11 @@ type Accounts struct {
 	AccountAudience string `key:"account_audience" label:"Audience" group:"Accounts" max:"512" ours:"true" doc:"What the claim aud of such a token has to contain: the name of your application at the issuer."`
 	AccountKeys     string `key:"account_keys" label:"Keys" group:"Accounts" max:"65536" ours:"true" doc:"The issuer's public keys: the URL of its JWK set (jwks_uri), with https, or the set itself in JSON. The server's key webhooks.allow_networks decides about addresses that are not public, as for webhooks. A URL is fetched every 10 minutes; the last good keys count while it does not answer."`
 	AccountClaim    string `key:"account_claim" label:"Claim" group:"Accounts" default:"sub" max:"64" ours:"true" doc:"Claim whose text names the account. It must be one that people cannot choose or change themselves."`
-	AccountCookie   string `key:"account_cookie" label:"Cookie with the token" group:"Accounts" max:"64" ours:"true" doc:"Cookie in which the token comes. Without one, or where the request has none, it is read from account_header."`
-	AccountHeader   string `key:"account_header" label:"Header with the token" group:"Accounts" default:"Authorization" max:"64" ours:"true" doc:"Request header in which the token comes, with or without the word Bearer before it."`
-	AccountSignIn   string `key:"account_sign_in_url" label:"Sign-in page" group:"Accounts" max:"2048" ours:"true" doc:"Page to which visitors without a token are linked: a URL, or a path of the same site outside the room. Empty: they are told to sign in, and not where."`
+	// AccountLaneClaim is about [Lane.Claim].
+	AccountLaneClaim string `key:"account_lane_claim" label:"Claim that names a lane" group:"Accounts" max:"64" ours:"true" doc:"Claim whose text, or one of whose list of texts, names the visitor's lane by the lane's claim. Empty: no token names a lane."`
+	AccountCookie    string `key:"account_cookie" label:"Cookie with the token" group:"Accounts" max:"64" ours:"true" doc:"Cookie in which the token comes. Without one, or where the request has none, it is read from account_header."`
+	AccountHeader    string `key:"account_header" label:"Header with the token" group:"Accounts" default:"Authorization" max:"64" ours:"true" doc:"Request header in which the token comes, with or without the word Bearer before it."`
+	AccountSignIn    string `key:"account_sign_in_url" label:"Sign-in page" group:"Accounts" max:"2048" ours:"true" doc:"Page to which visitors without a token are linked: a URL, or a path of the same site outside the room. Empty: they are told to sign in, and not where."`
 }
 
 // InviteQuery is the pair of a query by which a visitor enters an invite code. With a dot and a code behind it, it is a link to the page
@@ -221,6 +223,9 @@ type Room struct {
 
 	Lottery
 	Accounts
+	// Lanes become those of the settings, in [Room.WithDefaults].
+	Lanes []Lane `key:"lanes" label:"Lanes" group:"Lanes" ours:"true" doc:"Lanes of the queue: classes of visitors with a priority, a share of the turns or a part of the limits of their own. At most 8. No effect while queueing_method is passthrough or reject."`
+
 	Shadow             bool `key:"shadow" label:"Shadow mode" group:"Queue" default:"false" ours:"true" doc:"Decide and record as always, and let every visitor pass: nobody sees the waiting page. Requests that bypass the room like this are counted apart. For choosing limits before they apply."`
 	QueueingStatusCode int  `key:"queueing_status_code" label:"Status code" group:"Waiting page" default:"200" enum:"200,202,429" doc:"HTTP status of the waiting page."`
 	JSONResponse       bool `key:"json_response_enabled" label:"JSON" group:"Waiting page" default:"false" doc:"Answer JSON to scripts and apps in the queue: requests with \"Sec-Fetch-Dest: empty\", and those that prefer JSON to HTML by their Accept header."`
@@ -270,6 +275,7 @@ func (r Room) WithDefaults() Room {
 		r.ID = RoomIDOf(r.Zone, r.Name)
 	}
 	field.FillFields(ofRoom, reflect.ValueOf(&r).Elem())
+	r.Settings = r.Settings.withLanes(r.Lanes)
 	return r
 }
 

@@ -13,6 +13,7 @@ var (
 	ofSettings = field.Of(reflect.TypeFor[Settings]())
 	ofEvent    = field.Of(reflect.TypeFor[Event]())
 	ofStep     = field.Of(reflect.TypeFor[Step]())
+	ofLane     = field.Of(reflect.TypeFor[Lane]())
 	ofRule     = field.Of(reflect.TypeFor[Rule]())
 )
 
@@ -59,7 +60,7 @@ func RoomFields() []field.Field {
 		switch {
 		case f.Key == "routes":
 			out = append(out, field.Of(reflect.TypeFor[Coverage]())...)
-		case f.Key != "zone" && !f.IsSections():
+		case f.Key != "zone" && f.Key != "events":
 			out = append(out, f)
 		}
 	}

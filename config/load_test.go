@@ -257,7 +257,7 @@ func TestCertificatesAreRead(t *testing.T) {
 // A member that anteroom.Room gains must get a key.
 func TestEveryMemberOfARoomHasAKey(t *testing.T) {
 	// What the process sets while it runs, and what the API gives.
-	elsewhere := []string{"ID", "Settings.Prequeueing", "Settings.OriginDown", "Settings.InfiniteQueue", "Settings.Draining", "Settings.ResetAt", "Settings.RenewalEnded", "Settings.Redeem", "Settings.Ahead", "Controls", "Revision", "CreatedOn", "ModifiedOn",
+	elsewhere := []string{"ID", "Settings.Prequeueing", "Settings.OriginDown", "Settings.InfiniteQueue", "Settings.Draining", "Settings.ResetAt", "Settings.RenewalEnded", "Settings.Redeem", "Settings.Ahead", "Settings.Lanes", "Controls", "Revision", "CreatedOn", "ModifiedOn",
 		"Events[].ID", "Events[].Seed", "Events[].Overrides", "Events[].CreatedOn", "Events[].ModifiedOn", "Rules[].ID", "Rules[].Version", "Rules[].LastUpdated", "Rules[].Disabled"}
 	keyed := func(typ reflect.Type) map[string]bool {
 		out := map[string]bool{}

@@ -70,7 +70,7 @@ func formFields() []formField {
 		}
 		out = append(out, one)
 	}
-	groups := []string{"Room", "Limits", "Queue", "Lottery", "Accounts", "Origin", "Waiting page", "Cookie", "Other"}
+	groups := []string{"Room", "Limits", "Queue", "Lanes", "Lottery", "Accounts", "Origin", "Waiting page", "Cookie", "Other"}
 	slices.SortStableFunc(out, func(a, b formField) int { return slices.Index(groups, a.Group) - slices.Index(groups, b.Group) })
 	return out
 }
@@ -79,6 +79,8 @@ func kindOf(f field.Field) string {
 	switch {
 	case f.Key == "custom_page_html":
 		return "html"
+	case f.Key == "lanes":
+		return "lanes"
 	case f.IsSections():
 		return "routes"
 	case f.IsList():

@@ -114,6 +114,19 @@ func compile(r anteroom.Room, before *Served, lists *rules.Lists, known map[stri
 		}
 		one.Bypass = set
 	}
+	switch {
+	case len(r.Lanes) == 0:
+	case before.lists == lists && slices.Equal(before.Lanes, r.Lanes):
+		one.LaneConditions = before.LaneConditions
+	default:
+		lanes, err := rules.NewLanes(r.Lanes, lists)
+		if more, ok := errors.AsType[anteroom.Faults](err); ok {
+			faults = append(faults, more...)
+		} else if err != nil {
+			return nil, err
+		}
+		one.LaneConditions = lanes
+	}
 	return one, faults.Err()
 }
 
@@ -205,13 +218,13 @@ func (m *Manager) checkAmong(s *State, r *anteroom.Room, by Caller) anteroom.Fau
 func (s *State) checkTotals() error {
 	events, expressions := 0, 0
 	for _, r := range s.rooms {
-		events, expressions = events+len(r.Events), expressions+len(r.Rules)
+		events, expressions = events+len(r.Events), expressions+len(r.Rules)+len(r.Lanes)
 	}
 	if events > maxEvents {
 		return anteroom.Faults{{Path: "events", Problem: fmt.Sprintf("all rooms together would have %d events", events), Fix: fmt.Sprintf("at most %d; delete some", maxEvents)}}.Err()
 	}
 	if expressions > maxRules {
-		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", maxRules)}}.Err()
+		return anteroom.Faults{{Path: "rules", Problem: fmt.Sprintf("all rooms together would have %d rules and lanes", expressions), Fix: fmt.Sprintf("at most %d; lists make rules shorter and fewer", maxRules)}}.Err()
 	}
 	return nil
 }
@@ -283,6 +296,7 @@ func (a accountDocument) name(r anteroom.Room) anteroom.Room {
 func copyRoom(r anteroom.Room) anteroom.Room {
 	r.Routes = slices.Clone(r.Routes)
 	r.EnabledOriginCommands = slices.Clone(r.EnabledOriginCommands)
+	r.Lanes = slices.Clone(r.Lanes)
 	r.Rules = slices.Clone(r.Rules)
 	r.Events = slices.Clone(r.Events)
 	for i := range r.Events {

@@ -122,7 +122,7 @@ func (s *State) unused(name string) error {
 			return anteroom.Errorf(anteroom.Invalid, "first_request_list of the waiting room %[2]s in %[3]s is the list %[1]s: change it first", name, r.Name, r.Zone)
 		}
 		if r.uses(name) {
-			return anteroom.Errorf(anteroom.Invalid, "a rule of the waiting room %[2]s in %[3]s uses the list %[1]s: change the rule first", name, r.Name, r.Zone)
+			return anteroom.Errorf(anteroom.Invalid, "a rule or a lane of the waiting room %[2]s in %[3]s uses the list %[1]s: change it first", name, r.Name, r.Zone)
 		}
 	}
 	return nil

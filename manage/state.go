@@ -52,15 +52,18 @@ type Served struct {
 	Bypass *rules.Set
 	// Unbounded are the networks whose first requests have no bound; nil if there are none.
 	Unbounded *rules.Networks
+	// LaneConditions are the compiled expressions of the lanes; nil if there are none.
+	LaneConditions *rules.Lanes
 
-	lists *rules.Lists // with which the rules were compiled
+	lists *rules.Lists // with which rules and lanes were compiled
 	made  uint64       // the number of the audit record that created it
 	pages []*custom
 }
 
 // uses reports whether the room names a list.
 func (r *Served) uses(list string) bool {
-	return r.FirstRequestList == list || slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, list) })
+	return r.FirstRequestList == list || slices.ContainsFunc(r.Rules, func(rule anteroom.Rule) bool { return UsesList(rule.Expression, list) }) ||
+		slices.ContainsFunc(r.Lanes, func(l anteroom.Lane) bool { return UsesList(l.Expression, list) })
 }
 
 type storedZone struct {

@@ -46,16 +46,24 @@ func Check(cookieName string, rooms []anteroom.Room) anteroom.Faults {
 				faults = append(faults, wrong...)
 			}
 		}
-		for j, rule := range r.Rules {
-			_, err := rules.Compile(rule.Expression, nil)
+		check := func(path, expression string) {
+			_, err := rules.Compile(expression, nil)
 			more, _ := errors.AsType[anteroom.Faults](err)
 			for _, f := range more {
-				if f.Column > 0 && strings.HasPrefix(rule.Expression[f.Column-1:], "$") {
+				if f.Column > 0 && strings.HasPrefix(expression[f.Column-1:], "$") {
 					continue // lists are in the store, and asked for when there is one
 				}
 				f.Problem = fmt.Sprintf("column %d: %s", f.Column, f.Problem)
-				f.Path, f.Column = fmt.Sprintf("%srules[%d].expression", at, j), 0
+				f.Path, f.Column = at+path+".expression", 0
 				faults = append(faults, f)
+			}
+		}
+		for j, rule := range r.Rules {
+			check(fmt.Sprintf("rules[%d]", j), rule.Expression)
+		}
+		for j, lane := range r.Lanes {
+			if lane.Expression != "" {
+				check(fmt.Sprintf("lanes[%d]", j), lane.Expression)
 			}
 		}
 	}

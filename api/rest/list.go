@@ -45,6 +45,11 @@ func (a *API) shownList(l *anteroom.List) api.Members {
 				uses++
 			}
 		}
+		for _, lane := range room.Lanes {
+			if manage.UsesList(lane.Expression, l.Name) {
+				uses++
+			}
+		}
 	}
 	return append(listFields.Of(l), api.Member{Name: "num_referencing_filters", Value: uses})
 }

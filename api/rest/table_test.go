@@ -49,7 +49,7 @@ func unlike(t *testing.T, f field.Field) any {
 	case f.Moment:
 		return map[string]string{"event_start_time": "2046-11-27T10:00:00Z", "event_end_time": "2046-11-27T11:00:00Z", "prequeue_start_time": "2046-11-27T09:00:00Z", "until": "2047-01-01T00:00:00Z"}[f.Key]
 	}
-	if v, ok := map[string]any{"host": "shop.example.com", "path": "/shop", "name": "all", "time_zone": "Europe/Berlin", "new_users_per_minute": 201, "protect_errors": 20, "session_networks": 3, "protect_floor": 20, "lottery_percent": 0, "account_keys": "https://login.example.com/jwks", "account_sign_in_url": "/login",
+	if v, ok := map[string]any{"host": "shop.example.com", "path": "/shop", "name": "all", "time_zone": "Europe/Berlin", "new_users_per_minute": 201, "protect_errors": 20, "session_networks": 3, "protect_floor": 20, "lottery_percent": 0, "priority": 60, "share": 30, "reserved": 20, "expression": `http.host eq "shop.example.com"`, "account_keys": "https://login.example.com/jwks", "account_sign_in_url": "/login",
 		"page_color": "#00558c", "page_color_dark": "#7cc7ff", "page_logo": "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"}[f.Key]; ok {
 		return v
 	}

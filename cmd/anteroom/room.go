@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -167,6 +168,8 @@ func (s setting) usage() string {
 		return "`file` with the HTML template of a custom page; - is standard input, \"\" the built-in page"
 	case s.Key == "ramp":
 		return s.Doc + " AFTER=NEW_USERS_PER_MINUTE or AFTER=NEW_USERS_PER_MINUTE/ACTIVE_USERS, separated by commas, like 0s=100,10m=300."
+	case s.Key == "lanes":
+		return s.Doc + " JSON as in the API, or a `file` with it; - is standard input, [] removes all."
 	case s.IsSections():
 		return s.Doc + " HOST/PATH, separated by commas."
 	case s.Moment && !s.Required:
@@ -189,7 +192,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 	}
 	for _, s := range all {
 		switch {
-		case s.IsList():
+		case s.IsList() && s.Key != "lanes":
 			f.StringSlice(s.flag, nil, s.usage())
 		case s.Type.Kind() == reflect.Bool:
 			f.Bool(s.flag, false, s.usage())
@@ -198,7 +201,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || strings.HasPrefix(s.flag, "account-") || s.flag == "first-request-list" || s.flag == "turn-countdown" || s.flag == "route-suffixes" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || strings.HasPrefix(s.flag, "account-") || s.flag == "first-request-list" || s.flag == "lanes" || s.flag == "turn-countdown" || s.flag == "route-suffixes" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}
@@ -257,6 +260,8 @@ func (s setting) value(given *pflag.Flag, in io.Reader, tz string) (any, error) 
 		return readTemplate(text, in)
 	case s.Key == "ramp":
 		return rampSteps(given.Value.(pflag.SliceValue).GetSlice())
+	case s.Key == "lanes":
+		return readLanes(text, in)
 	case s.IsSections():
 		routes := []map[string]any{}
 		for _, route := range given.Value.(pflag.SliceValue).GetSlice() {
@@ -297,6 +302,22 @@ func readTemplate(name string, in io.Reader) (string, error) {
 	}
 	b, err := readInput(name, in, anteroom.MaxTemplateBytes)
 	return string(b), err
+}
+
+// readLanes takes a list of lanes as the API has it, or reads it from a file. What is in it is the API's to judge.
+func readLanes(text string, in io.Reader) (any, error) {
+	b := []byte(text)
+	if !strings.HasPrefix(text, "[") {
+		var err error
+		if b, err = readInput(text, in, 64<<10); err != nil {
+			return nil, err
+		}
+	}
+	lanes := []map[string]any{}
+	if err := json.Unmarshal(b, &lanes); err != nil {
+		return nil, usageError{fmt.Errorf("--lanes: not a list of lanes (%v); write it like [{\"name\": \"members\", \"priority\": 50}]", err)}
+	}
+	return lanes, nil
 }
 
 // readInput reads a file, or in for "-", of at most so many bytes.

@@ -34,6 +34,8 @@ export function Input({ field: f, value, onChange, error, disabled }: Props) {
       )
     case 'routes':
       return <Routes {...common} value={value ?? []} onChange={onChange} />
+    case 'lanes':
+      return <Lanes {...common} value={value ?? []} onChange={onChange} />
     case 'html':
       return <TextArea {...common} mono rows={6} value={value ?? ''} onChange={onChange} />
     default:
@@ -60,6 +62,38 @@ function Routes({ value, onChange, disabled, ...f }: { label: string; name: stri
             </div>
           ))}
           {!disabled && <div><Button small icon="plus" onClick={() => onChange([...value, { host: '', path: '/' }])}>Add a route</Button></div>}
+          {disabled && !value.length && <span class="quiet">none</span>}
+        </div>
+      )}
+    </Labelled>
+  )
+}
+
+type Lane = Record<string, string | number>
+
+const laneParts = [
+  ['name', 'Name', 'members'], ['priority', 'Priority, 0 to 100', '0'], ['share', 'Share of the turns in percent', '0'], ['reserved', 'Reserved part of both limits in percent', '0'],
+  ['expression', 'Expression: which requests join it', 'ip.src in $members'], ['claim', 'Claim: which tokens join it', 'gold'],
+] as const
+
+const numbers = ['priority', 'share', 'reserved']
+
+function Lanes({ value, onChange, disabled, ...f }: { label: string; name: string; help: string; error?: string; value: Lane[]; onChange: (v: Lane[]) => void; disabled?: boolean }) {
+  const put = (i: number, part: string, to: string) => onChange(value.map((x, j) => (j === i ? { ...x, [part]: numbers.includes(part) && /^\d{1,9}$/.test(to) ? Number(to) : to } : x)))
+  return (
+    <Labelled {...f}>
+      {(ids) => (
+        <div class="stack" role="group" {...ids} tabIndex={-1}>
+          {value.map((lane, i) => (
+            <fieldset key={i} disabled={disabled}>
+              <legend>Lane {i + 1}</legend>
+              {laneParts.map(([part, label, example]) => (
+                <label class="lane" key={part}><span class="quiet">{label}</span><input placeholder={example} value={lane[part] ?? ''} onInput={(e) => put(i, part, e.currentTarget.value)} /></label>
+              ))}
+              {!disabled && <Button small kind="quiet" icon="trash" label={`Remove lane ${i + 1}`} onClick={() => onChange(value.filter((_, j) => j !== i))} />}
+            </fieldset>
+          ))}
+          {!disabled && <div><Button small icon="plus" onClick={() => onChange([...value, { name: '', priority: 0, share: 0, reserved: 0, expression: '', claim: '' }])}>Add a lane</Button></div>}
           {disabled && !value.length && <span class="quiet">none</span>}
         </div>
       )}

@@ -85,7 +85,7 @@ export function Settings({ room }: RoomPageProps) {
               {roomFields.filter((f) => f.group === g && inForce(f.name, now)).map((f) => f.kind === 'html'
                 ? <Own key={f.name} room={room} text={now.custom_page_html} />
                 : (
-                  <Input key={f.name} field={f} value={valueOf(now, f.name)} error={faults[f.name] ?? (f.kind === 'routes' ? under(faults, f.name) : undefined)} disabled={fixed}
+                  <Input key={f.name} field={f} value={valueOf(now, f.name)} error={faults[f.name] ?? (f.kind === 'routes' || f.kind === 'lanes' ? under(faults, f.name) : undefined)} disabled={fixed}
                     onChange={(v) => { edit((x) => withValue(x ?? saved, f.name, v)); fault((x) => ({ ...x, [f.name]: '' })) }} />
                 ))}
             </div>
@@ -117,7 +117,7 @@ export function Settings({ room }: RoomPageProps) {
 }
 
 /** The first fault of a member's parts. */
-const under = (faults: Record<string, string>, name: string) => Object.entries(faults).find(([k, v]) => v && k.startsWith(name + '.'))?.[1]
+const under = (faults: Record<string, string>, name: string) => Object.entries(faults).find(([k, v]) => v && (k.startsWith(name + '.') || k.startsWith(name + '[')))?.[1]
 
 function Own({ room, text }: { room: Room; text: string }) {
   return (

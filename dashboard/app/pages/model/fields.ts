@@ -2,7 +2,7 @@
 // ask for each. The API judges values; bounds here only help to fill in.
 import table from './fields.json'
 
-export type Kind = 'text' | 'number' | 'bool' | 'choice' | 'choices' | 'routes' | 'html' | 'duration'
+export type Kind = 'text' | 'number' | 'bool' | 'choice' | 'choices' | 'routes' | 'lanes' | 'html' | 'duration'
 
 export interface Field {
   name: string // of the API; a dot leads into an object
@@ -35,7 +35,7 @@ export const fieldOf = (name: string): Field | undefined => roomFields.find((f) 
 // A field on the left does something only with the one on the right.
 const leans: Record<string, string> = {
   protect_errors: 'protect', protect_latency: 'protect', protect_floor: 'protect', protect_return: 'protect',
-  account_audience: 'account_issuer', account_keys: 'account_issuer', account_claim: 'account_issuer', account_cookie: 'account_issuer', account_header: 'account_issuer', account_sign_in_url: 'account_issuer',
+  account_audience: 'account_issuer', account_keys: 'account_issuer', account_claim: 'account_issuer', account_lane_claim: 'account_issuer', account_cookie: 'account_issuer', account_header: 'account_issuer', account_sign_in_url: 'account_issuer',
   json_response_exact: 'json_response_enabled', pass_edge: 'pass',
 }
 

@@ -136,20 +136,56 @@ func TestVerify(t *testing.T) {
 		"claims that are no object":      {must(must(must(jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: edKey, KeyID: "d"}}, nil)).Sign([]byte("null"))).CompactSerialize()), None},
 	} {
 		for range 2 { // the second one may be from memory
-			who, got := v.Verify(c.token, now)
+			who, _, got := v.Verify(c.token, now)
 			if got != c.want || got >= Expired && who != mark.Of("ann") || got < Expired && who != (ID{}) {
 				t.Errorf("%s: %v, not %v", name, ResultWords[got], ResultWords[c.want])
 			}
 		}
 	}
-	if who, _ := v.Verify(sign(jose.EdDSA, edKey, "d", good("sub", "Ann")), now); who == mark.Of("ann") {
+	if who, _, _ := v.Verify(sign(jose.EdDSA, edKey, "d", good("sub", "Ann")), now); who == mark.Of("ann") {
 		t.Error("two names are one account")
 	}
 	if len(v.young) != 9 { // those above that were good
 		t.Errorf("%d tokens are remembered", len(v.young))
 	}
-	if _, got := v.Verify(rs, now.Add(2*time.Hour)); got != Expired {
+	if _, _, got := v.Verify(rs, now.Add(2*time.Hour)); got != Expired {
 		t.Errorf("a token in memory does not expire: %v", ResultWords[got])
+	}
+}
+
+// A claim names a lane by its text, or by one of its list of texts, and the highest lane counts; that of an expired token is none.
+func TestTokensNameLanes(t *testing.T) {
+	r := rules
+	r.LaneClaim, r.Lanes = "tier", []anteroom.Lane{{Name: "gold", Priority: 80, Claim: "g"}, {Name: "silver", Priority: 40, Claim: "s"}, {Name: "codes", Priority: 90}, {Name: "everyone"}}
+	keys := must(Fixed(public(jose.JSONWebKey{Key: edKey.Public(), KeyID: "d"})))
+	v, now := NewVerifier(r, mark, keys), time.Now()
+	token := func(claims ...any) string { return sign(jose.EdDSA, edKey, "d", good(claims...)) }
+	for name, c := range map[string]struct {
+		token string
+		want  uint8
+	}{
+		"a text":               {token("tier", "s"), 40},
+		"a list":               {token("tier", []string{"x", "s", "g"}), 80},
+		"a list of all kinds":  {token("tier", []any{5, nil, map[string]any{"s": 1}, []string{"g"}, "s"}), 40},
+		"none":                 {token(), 0},
+		"an unknown one":       {token("tier", "gold"), 0},
+		"an empty one":         {token("tier", ""), 0},
+		"an empty one, listed": {token("tier", []string{""}), 0},
+		"an object":            {token("tier", map[string]any{"g": "g"}), 0},
+		"another claim":        {token("tiers", "g"), 0},
+		"expired":              {token("tier", "g", "exp", now.Add(-time.Minute).Unix()), 0},
+		"forged":               {sign(jose.RS256, otherRSA, "d", good("tier", "g")), 0},
+		"another audience":     {token("tier", "g", "aud", "forum"), 0},
+	} {
+		for range 2 { // the second one may be from memory
+			if _, lane, _ := v.Verify(c.token, now); lane != c.want {
+				t.Errorf("%s: %d", name, lane)
+			}
+		}
+	}
+	r.LaneClaim = ""
+	if _, lane, _ := NewVerifier(r, mark, keys).Verify(token("", "g"), now); lane != 0 {
+		t.Errorf("without a claim to look at: %d", lane)
 	}
 }
 
@@ -178,7 +214,7 @@ func TestKeySets(t *testing.T) {
 		t.Error("keys of other kinds are in the way:", err)
 	}
 	twice := must(Fixed(public(jose.JSONWebKey{Key: edKey.Public(), KeyID: "d"}, jose.JSONWebKey{Key: ed25519.NewKeyFromSeed([]byte(strings.Repeat("a", 32))).Public(), KeyID: "d"})))
-	if _, got := NewVerifier(rules, mark, twice).Verify(sign(jose.EdDSA, edKey, "d", good()), time.Now()); got != None {
+	if _, _, got := NewVerifier(rules, mark, twice).Verify(sign(jose.EdDSA, edKey, "d", good()), time.Now()); got != None {
 		t.Error("one of two keys with a name is chosen")
 	}
 }
@@ -204,7 +240,7 @@ func TestKeysAreFetched(t *testing.T) {
 		first, other := sign(jose.EdDSA, edKey, "1", good("exp", late)), sign(jose.ES256, ecKey, "2", good("exp", late))
 		check := func(what, token string, want Result, fetches int) {
 			t.Helper()
-			_, got := v.Verify(token, time.Now())
+			_, _, got := v.Verify(token, time.Now())
 			synctest.Wait()
 			if got != want || asked != fetches {
 				t.Errorf("%s: %v after %d fetches, not %v after %d", what, ResultWords[got], asked, ResultWords[want], fetches)
@@ -328,7 +364,7 @@ func keysOf(t *testing.T, link interface {
 func FuzzVerify(f *testing.F) {
 	v := NewVerifier(rules, mark, must(Fixed(public(jose.JSONWebKey{Key: edKey.Public(), KeyID: "d"}))))
 	f.Fuzz(func(t *testing.T, token string) {
-		if _, got := v.Verify(token, time.Unix(0, 0)); got != None {
+		if _, _, got := v.Verify(token, time.Unix(0, 0)); got != None {
 			t.Errorf("%q is %v", token, ResultWords[got])
 		}
 	})

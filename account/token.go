@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/anteroom/anteroom"
 )
 
 const (
@@ -39,10 +41,26 @@ const (
 // ResultWords name the results in metrics.
 var ResultWords = [Results]string{"none", "unchecked", "expired", "valid"}
 
-// Rules say which tokens are good. All are required.
+// Rules say which tokens are good, and what they say. Issuer, Audience and Claim are required.
 type Rules struct {
 	Issuer, Audience string // iss, and one of aud
 	Claim            string // whose text names the account
+	LaneClaim        string // whose text, or one of whose list of texts, names a lane; empty: none does
+	Lanes            []anteroom.Lane
+}
+
+// lane is the highest priority of a lane that a claim names: a text, or a list of texts.
+func (r *Rules) lane(claim any) (priority uint8) {
+	named, list := claim.([]any)
+	if !list {
+		named = []any{claim}
+	}
+	for _, l := range r.Lanes {
+		if l.Claim != "" && slices.Contains(named, any(l.Claim)) {
+			priority = max(priority, uint8(l.Priority))
+		}
+	}
+	return priority
 }
 
 // Verifier verifies the tokens of a room. It remembers those that were good, so that a visitor who waits costs a hash each time. Safe for
@@ -60,6 +78,7 @@ type Verifier struct {
 type verified struct {
 	account ID
 	expires int64
+	lane    uint8
 }
 
 // NewVerifier returns a verifier of tokens that are signed with one of the keys.
@@ -67,27 +86,27 @@ func NewVerifier(rules Rules, mark Mark, keys *Keys) *Verifier {
 	return &Verifier{rules: rules, mark: mark, keys: keys}
 }
 
-// Verify returns the account that a token names.
-func (v *Verifier) Verify(token string, now time.Time) (ID, Result) {
+// Verify returns the account that a token names, and the priority of the lane that a valid one names: 0 for none.
+func (v *Verifier) Verify(token string, now time.Time) (who ID, lane uint8, worth Result) {
 	if token == "" || len(token) > MaxToken {
-		return ID{}, None
+		return ID{}, 0, None
 	}
 	keys := v.keys.current(now)
 	if keys == nil {
-		return ID{}, Unchecked
+		return ID{}, 0, Unchecked
 	}
 	sum := sha256.Sum256([]byte(token))
 	found, ok := v.recall(keys, sum)
 	if !ok {
 		if found, ok = v.verify(keys, token, now); !ok {
-			return ID{}, None
+			return ID{}, 0, None
 		}
 		v.remember(keys, sum, found)
 	}
 	if now.Unix() >= found.expires+int64(Leeway/time.Second) {
-		return found.account, Expired
+		return found.account, 0, Expired
 	}
-	return found.account, Valid
+	return found.account, found.lane, Valid
 }
 
 func (v *Verifier) verify(keys *keySet, token string, now time.Time) (found verified, ok bool) {
@@ -121,7 +140,11 @@ func (v *Verifier) verify(keys *keySet, token string, now time.Time) (found veri
 		c.NotBefore > float64(now.Add(Leeway).Unix()) || name == "" || len(name) > maxName {
 		return found, false
 	}
-	return verified{v.mark.Of(name), int64(*c.Expires)}, true
+	if v.rules.LaneClaim != "" {
+		found.lane = v.rules.lane(all[v.rules.LaneClaim])
+	}
+	found.account, found.expires = v.mark.Of(name), int64(*c.Expires)
+	return found, true
 }
 
 func (v *Verifier) recall(keys *keySet, sum [sha256.Size]byte) (verified, bool) {

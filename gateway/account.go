@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ const (
 // accounts are what a room needs whose visitors are accounts.
 type accounts struct {
 	anteroom.Accounts
+	lanes    []anteroom.Lane
 	mark     account.Mark
 	verifier *account.Verifier
 }
@@ -38,10 +40,10 @@ func (s *setup) accountsOf(r *room) *accounts {
 	switch was := r.accounts; {
 	case r.AccountIssuer == "":
 		return nil
-	case was != nil && was.Accounts == r.Accounts:
+	case was != nil && was.Accounts == r.Accounts && slices.Equal(was.lanes, r.Lanes):
 		return was
 	}
-	a := &accounts{Accounts: r.Accounts, mark: account.MarkOf(s.Keys.Fixed(ticket.PurposeAccount), r.ID)}
+	a := &accounts{Accounts: r.Accounts, lanes: r.Lanes, mark: account.MarkOf(s.Keys.Fixed(ticket.PurposeAccount), r.ID)}
 	keys := new(account.Keys)
 	if u := r.AccountKeysURL(); u == "" {
 		if fixed, err := account.Fixed(r.AccountKeys); err == nil { // it was checked
@@ -50,7 +52,7 @@ func (s *setup) accountsOf(r *room) *accounts {
 	} else if s.AccountKeys != nil {
 		keys = s.AccountKeys.Of(u)
 	}
-	a.verifier = account.NewVerifier(account.Rules{Issuer: r.AccountIssuer, Audience: r.AccountAudience, Claim: r.AccountClaim}, a.mark, keys)
+	a.verifier = account.NewVerifier(account.Rules{Issuer: r.AccountIssuer, Audience: r.AccountAudience, Claim: r.AccountClaim, LaneClaim: r.AccountLaneClaim, Lanes: r.Lanes}, a.mark, keys)
 	return a
 }
 
@@ -62,15 +64,15 @@ type signed struct {
 	former  anteroom.Ticket // a place in the room that the account has not got; zero: none
 }
 
-// verify returns the account of the request's token. Of several cookies the best counts.
-func (x *exchange) verify() (who account.ID, worth account.Result) {
+// verify returns the account of the request's token, and its lane. Of several cookies the best counts.
+func (x *exchange) verify() (who account.ID, lane uint8, worth account.Result) {
 	a, tried := x.room.accounts, 0
 	try := func(token string) {
 		if tried++; tried > accountTokens || worth == account.Valid {
 			return
 		}
-		if w, is := a.verifier.Verify(token, x.start); is > worth {
-			who, worth = w, is
+		if w, l, is := a.verifier.Verify(token, x.start); is > worth {
+			who, lane, worth = w, l, is
 		}
 	}
 	if a.AccountCookie != "" {
@@ -83,7 +85,7 @@ func (x *exchange) verify() (who account.ID, worth account.Result) {
 		}
 		try(token)
 	}
-	return who, worth
+	return who, lane, worth
 }
 
 // account makes the visit that of an account, whatever ticket the visitor has brought. It answers the request itself if the visitor is not
@@ -96,7 +98,7 @@ func (x *exchange) account(v *anteroom.Visit, ask int) (answered bool) {
 	if in := rm.door.Settings(); in.Suspended || in.QueueingMethod == anteroom.Passthrough {
 		return false
 	}
-	who, worth := x.verify()
+	who, lane, worth := x.verify()
 	x.g.count.tokens[worth].Add(1)
 	of, number, marked := a.mark.Read(v.Ticket.ID)
 	own := marked && worth >= account.Expired && of == who
@@ -121,6 +123,7 @@ func (x *exchange) account(v *anteroom.Visit, ask int) (answered bool) {
 	if !known {
 		return x.unknown(ask, worth)
 	}
+	v.Lane = lane
 	ctx, cancel := context.WithTimeout(x.r.Context(), accountTime)
 	defer cancel()
 	place, err := x.s.Accounts.Get(ctx, rm.ID, who)

@@ -8,6 +8,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/rules"
 )
 
 // Crawlers verifies search-engine crawlers.
@@ -23,25 +24,45 @@ type Crawlers interface {
 // A room covers a request when any reading of its path lies inside. The exception has to hold
 // for every reading: an origin may take any of them for what was meant.
 func (x *exchange) passes(ask int) (reason analytics.Bypass, yes bool) {
-	s, r, rm := x.s, x.r, x.room
+	rm := x.room
 	if rm.rules == nil && !rm.crawlers {
 		return 0, false
 	}
-	crawler := s.Crawlers != nil && s.Crawlers.Verified(x.client, x.userAgent())
+	crawler := x.isCrawler()
 	if crawler && rm.crawlers {
 		return analytics.ByCrawler, true
 	}
 	if rm.rules == nil {
 		return 0, false
 	}
+	q := x.asRulesSee(ask, crawler)
+	if q == nil {
+		return 0, false
+	}
+	for _, q.Path = range x.readings {
+		if !rm.rules.Bypass(q) {
+			if q.Exhausted() {
+				x.g.count.rulesExhausted.Add(1)
+			}
+			return 0, false
+		}
+	}
+	return analytics.ByRule, true
+}
+
+// asRulesSee returns the request as expressions see it, for each of the readings of its path; nil if it has none.
+func (x *exchange) asRulesSee(ask int, crawler bool) *rules.Request {
+	s, r := x.s, x.r
 	target := r.RequestURI
 	if target == "" {
 		target = r.URL.RequestURI()
 	}
 	readings, err := route.AppendInterpretations(x.readings[:0], target)
-	x.readings = readings
 	if err != nil {
-		return 0, false
+		readings = readings[:0]
+	}
+	if x.readings = readings; len(readings) == 0 {
+		return nil
 	}
 	q := &x.tested
 	q.Method, q.Version, q.Scheme, q.Port = r.Method, r.Proto, "http", localPort(r)
@@ -54,17 +75,42 @@ func (x *exchange) passes(ask int) (reason analytics.Bypass, yes bool) {
 		q.Query = withoutAsk(q.Query)
 	}
 	q.Client, q.Geo, q.VerifiedBot = x.client, s.Geo, crawler
-	q.Time, q.Zone = x.start, rm.Zone
+	q.Time, q.Zone = x.start, x.room.Zone
 	q.RawPath = readings[0]
-	for _, q.Path = range readings {
-		if !rm.rules.Bypass(q) {
-			if q.Exhausted() {
-				x.g.count.rulesExhausted.Add(1)
-			}
-			return 0, false
+	return q
+}
+
+func (x *exchange) isCrawler() bool {
+	return x.s.Crawlers != nil && x.s.Crawlers.Verified(x.client, x.userAgent())
+}
+
+// laneOf returns the priority of the lane to which the request entitles by what it is: the highest whose expression it meets. Only
+// requests of visitors who wait or join are looked at. What a session costs does not grow, and neither does what a page's parts cost.
+func (x *exchange) laneOf(v *anteroom.Visit, ask int) uint8 {
+	rm := x.room
+	if rm.lanes == nil || v.Ticket.Accepted() && x.s.now() < v.Ticket.LastCheckIn.Add(rm.SessionDuration) {
+		return 0
+	}
+	switch ask {
+	case askNone:
+		if v.NoJoin || v.NoClaim {
+			return 0
+		}
+	case askStatus, askStream, askHold, askInvite, askMove:
+	default: // it changes nothing about the place
+		return 0
+	}
+	q := &x.tested
+	if len(x.readings) == 0 { // else the rules have read it
+		if q = x.asRulesSee(ask, x.isCrawler()); q == nil {
+			return 0
 		}
 	}
-	return analytics.ByRule, true
+	lane := rm.lanes.Of(q, x.readings)
+	if q.Exhausted() && lane == 0 {
+		x.g.count.rulesExhausted.Add(1)
+	}
+	return lane
 }
 
 // bypass sends the request on as if there were no room: no ticket is read or given, nothing is

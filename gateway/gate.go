@@ -51,6 +51,7 @@ func (x *exchange) gate() {
 	if x.moved && v.Fresh && x.tellMoved(ask) {
 		return
 	}
+	v.Lane = max(v.Lane, x.laneOf(&v, ask))
 	v.Uninvited = rm.invited && !rm.mark.Has(v.Ticket.ID)
 	if ask != askNone {
 		if t := &v.Ticket; rm.LotteryPercent == 0 && seen >= 0 && !v.Fresh && !t.Accepted() && (t.Told == 0 || uint32(seen) < t.Told-1) {

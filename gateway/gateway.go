@@ -63,6 +63,8 @@ type Config struct {
 	Rooms []anteroom.Room
 	// Rules are the compiled rules by room; a room that is not there has none.
 	Rules map[anteroom.RoomID]*rules.Set
+	// Lanes are the compiled expressions of lanes by room; one that is not there has none.
+	Lanes map[anteroom.RoomID]*rules.Lanes
 	// Unbounded are networks whose first requests have no bound, by room.
 	Unbounded map[anteroom.RoomID]*rules.Networks
 	// Geo knows where addresses are, for rules and lists of ASNs. Nil: nothing is known.

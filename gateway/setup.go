@@ -75,9 +75,10 @@ type room struct {
 	passes         *pass.Issuer                        // nil: it issues none
 	passName       string                              // of the cookie
 	bind           bool
-	rules          *rules.Set  // nil: no rules
-	crawlers       bool        // verified crawlers pass
-	session        FindSession // nil: sessions are in cookies
+	rules          *rules.Set   // nil: no rules
+	lanes          *rules.Lanes // nil: no lane has an expression
+	crawlers       bool         // verified crawlers pass
+	session        FindSession  // nil: sessions are in cookies
 
 	former *Former // nil: no other waiting room was here
 
@@ -321,7 +322,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 		if f, ok := s.Former[m.Room.ID]; ok {
 			one.former = &f
 		}
-		one.set(s, m.Room, &RoomChange{Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]})
+		one.set(s, m.Room, &RoomChange{Template: s.Templates[m.Room.ID], EventTemplates: events[m.Room.ID], Rules: s.Rules[m.Room.ID], Lanes: s.Lanes[m.Room.ID], Unbounded: s.Unbounded[m.Room.ID]})
 		s.rooms[i], s.byID[m.Room.ID] = one, i
 	}
 }
@@ -332,7 +333,7 @@ func (r *room) set(s *setup, settings *anteroom.Room, c *RoomChange) {
 	r.tail = tailOf(r.CookieAttributes, r.scope, r.scope.Path)
 	r.wide = tailOf(r.CookieAttributes, r.scope, r.widePath)
 	r.brand = page.NewBrand(r.Room)
-	r.template, r.events, r.rules, r.unbounded = c.Template, c.EventTemplates, c.Rules, c.Unbounded
+	r.template, r.events, r.rules, r.lanes, r.unbounded = c.Template, c.EventTemplates, c.Rules, c.Lanes, c.Unbounded
 	r.revoke = slices.Contains(r.EnabledOriginCommands, anteroom.CommandRevoke)
 	r.passes, r.passName = s.passes.issuerOf(r.Room), passCookie(r.CookieSuffix)
 	r.invited, r.mark = asksInvited(r.Room), InviteMark(s.Keys, r.ID)
@@ -347,6 +348,7 @@ type RoomChange struct {
 	Template       *page.Template
 	EventTemplates map[anteroom.EventID]*page.Template
 	Rules          *rules.Set
+	Lanes          *rules.Lanes
 	Unbounded      *rules.Networks
 }
 

@@ -557,3 +557,47 @@ func TestRulesAndEventsOfAllRoomsTogetherAreBounded(t *testing.T) {
 		t.Errorf("one event too many: %v", err)
 	}
 }
+
+// The expressions of lanes are compiled with the lists, which they keep from going, and again when a list or a lane changes; what is wrong
+// with one is said of it.
+func TestLanesUseLists(t *testing.T) {
+	t.Parallel()
+	m, ctx := open(t, Config{FirstToken: envToken}), t.Context()
+	zone := must[anteroom.Zone](t)(m.CreateZone(ctx, root, "example.com")).ID
+	room := must[anteroom.Room](t)(m.CreateRoom(ctx, root, zone, shop("sale"))).ID
+	set := func(lanes ...anteroom.Lane) error {
+		_, err := m.ChangeRoom(ctx, root, zone, room, func(r *anteroom.Room) error { r.Lanes = lanes; return nil })
+		return err
+	}
+	lane := func(address string) uint8 {
+		return m.State().Room(room).LaneConditions.Of(&rules.Request{Client: netip.MustParseAddr(address)}, []string{"/"})
+	}
+	staff := anteroom.Lane{Name: "staff", Priority: 50, Expression: "ip.src in $staff"}
+	faults, _ := errors.AsType[anteroom.Faults](set(anteroom.Lane{Name: "codes", Priority: 60}, staff))
+	if len(faults) != 1 || faults[0].Path != "lanes[1].expression" || faults[0].Column == 0 {
+		t.Errorf("a list that is not there: %+v", faults)
+	}
+	list := must[anteroom.List](t)(m.CreateList(ctx, root, anteroom.List{Name: "staff", Kind: anteroom.ListOfIPs, Items: []anteroom.ListItem{{Value: "192.0.2.0/24"}}}))
+	if err := set(staff); err != nil {
+		t.Fatal(err)
+	}
+	if lane("192.0.2.1") != 50 || lane("198.51.100.1") != 0 {
+		t.Error("not those of the list")
+	}
+	must[anteroom.List](t)(m.ChangeList(ctx, root, list.ID, func(l *anteroom.List) error {
+		l.Items = append(l.Items, anteroom.ListItem{Value: "198.51.100.1"})
+		return nil
+	}))
+	if lane("198.51.100.1") != 50 {
+		t.Error("the list's change has no effect")
+	}
+	if m.DeleteList(ctx, root, list.ID) == nil {
+		t.Error("a list in use was deleted")
+	}
+	if staff.Priority = 70; set(staff) != nil || lane("192.0.2.1") != 70 {
+		t.Error("the lane's change has no effect")
+	}
+	if err := errors.Join(set(), m.DeleteList(ctx, root, list.ID)); err != nil || lane("192.0.2.1") != 0 {
+		t.Errorf("without lanes: %v", err)
+	}
+}

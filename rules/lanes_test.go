@@ -20,7 +20,7 @@ func TestLanes(t *testing.T) {
 		want     uint8
 	}{
 		{"GET", []string{"/vip/a"}, 50}, {"GET", []string{"/a"}, 10}, {"POST", []string{"/a"}, 0}, {"POST", []string{"/vip"}, 50},
-		{"GET", []string{"/vip/a", "/a"}, 10}, {"POST", []string{"/vip/a", "/a"}, 0}, {"GET", nil, 0},
+		{"GET", []string{"/vip/a", "/a"}, 10}, {"POST", []string{"/vip/a", "/a"}, 0}, {"POST", []string{"/a", "/vip/a"}, 0}, {"GET", nil, 0},
 	} {
 		if got := lanes.Of(&Request{Method: c.method}, c.readings); got != c.want {
 			t.Errorf("%s %q: %d", c.method, c.readings, got)

@@ -17,7 +17,7 @@ func TestConfigurationsOfTheExamples(t *testing.T) {
 	dir := t.TempDir()
 	writeCertificate(t, dir, "shop", 1, "shop.example.com")
 	var names []string
-	for _, pattern := range []string{"*.yaml", "nginx/*.yaml", "edges/*.yaml", "tls/*.yaml", "compose/*.yaml", "cluster/*.yaml", "aws/*.yaml", "queue-it/*.yaml", "sign-in/*.yaml", "fastly/*.yaml", "zones/*.yaml"} {
+	for _, pattern := range []string{"*.yaml", "nginx/*.yaml", "edges/*.yaml", "tls/*.yaml", "compose/*.yaml", "cluster/*.yaml", "aws/*.yaml", "queue-it/*.yaml", "sign-in/*.yaml", "fastly/*.yaml", "zones/*.yaml", "lanes/*.yaml"} {
 		found, err := filepath.Glob("../examples/" + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, found, err)

@@ -108,7 +108,7 @@ func (now inForce) changed(next inForce) (rooms []*manage.Served, ok bool) {
 func (s *Server) prepareRooms(ctx context.Context, changed []*manage.Served, next inForce) (finish func(bool), ok bool, err error) {
 	changes := make([]gateway.RoomChange, len(changed))
 	for i, r := range changed {
-		changes[i] = gateway.RoomChange{Room: s.served(r.Room), Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r), Unbounded: r.Unbounded}
+		changes[i] = gateway.RoomChange{Room: s.served(r.Room), Template: r.Template, EventTemplates: r.EventTemplates, Rules: enabled(r), Lanes: r.LaneConditions, Unbounded: r.Unbounded}
 	}
 	put, ok := s.gateway.PrepareRooms(changes)
 	if !ok {
@@ -146,12 +146,15 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 		return nil, err
 	}
 	gw.Rules, gw.CrawlerBypass = map[anteroom.RoomID]*rules.Set{}, next.bypass
-	gw.Unbounded = map[anteroom.RoomID]*rules.Networks{}
+	gw.Unbounded, gw.Lanes = map[anteroom.RoomID]*rules.Networks{}, map[anteroom.RoomID]*rules.Lanes{}
 	gw.Templates, gw.EventTemplates = map[anteroom.RoomID]*page.Template{}, map[gateway.EventKey]*page.Template{}
 	for _, r := range next.rooms {
 		gw.Rooms = append(gw.Rooms, s.served(r.Room))
 		if set := enabled(r); set != nil {
 			gw.Rules[r.ID] = set
+		}
+		if r.LaneConditions != nil {
+			gw.Lanes[r.ID] = r.LaneConditions
 		}
 		if r.Unbounded != nil {
 			gw.Unbounded[r.ID] = r.Unbounded

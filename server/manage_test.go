@@ -209,6 +209,7 @@ rooms:
     new_users_per_minute: 5
     events: [{name: sale, event_start_time: %s, event_end_time: %s, queueing_method: reject, custom_page_html: "<p>sold out"}]
     rules: [{expression: 'http.request.uri.path eq "/health"'}]
+    lanes: [{name: a, priority: 5}, {name: b, priority: 4, expression: 'http.host contains "b"'}]
 `, stamp(-time.Minute), stamp(time.Hour))
 	r := startServer(t, sale)
 	if a := r.visit("/"); a.body != "<p>sold out" {
@@ -216,7 +217,7 @@ rooms:
 	}
 	room := r.s.Manager().State()
 	for one := range room.Rooms() {
-		if len(one.Events) != 1 || one.Events[0].Seed == [32]byte{} || one.Bypass == nil {
+		if len(one.Events) != 1 || one.Events[0].Seed == [32]byte{} || one.Bypass == nil || one.LaneConditions == nil || one.Settings.Lanes == nil {
 			t.Errorf("%+v", one.Room)
 		}
 	}
@@ -227,6 +228,13 @@ rooms:
 	r.write(listenAnywhere + strings.ReplaceAll(sale, "http.request.uri.path eq", "ip.src in $nobody or ssl and http.host eq"))
 	if err := r.reload(); err == nil || !strings.Contains(err.Error(), "rooms[0].rules[0].expression") {
 		t.Errorf("a list that is not there: %v", err)
+	}
+	r.write(listenAnywhere + strings.ReplaceAll(sale, "contains", "has"))
+	if err := r.reload(); err == nil || !strings.Contains(err.Error(), "rooms[0].lanes[1].expression") {
+		t.Errorf("a wrong expression of a lane: %v", err)
+	}
+	if f := Check("", []anteroom.Room{{Lanes: []anteroom.Lane{{Name: "a"}, {Name: "b", Priority: 1, Expression: "ip.src in $list"}, {Name: "c", Priority: 2, Expression: "x"}}}}); len(f) != 1 || f[0].Path != "rooms[0].lanes[2].expression" {
+		t.Errorf("before there is a store with lists: %v", f)
 	}
 }
 

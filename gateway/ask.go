@@ -265,7 +265,7 @@ func (t *stream) event(d *anteroom.Decision) bool {
 	if d.Verdict == anteroom.Admit || d.Verdict == anteroom.Pass {
 		b = append(buffer[:0], "event: go\ndata: "...)
 	}
-	t.view.Decision, t.view.Template, t.view.Now, t.view.Countdown = *d, t.room.pageOf(d), time.Now(), 0
+	t.view.Decision, t.view.Template, t.view.Lane, t.view.Now, t.view.Countdown = *d, t.room.pageOf(d), t.room.laneShown(d), time.Now(), 0
 	if d.Verdict == anteroom.Admit && d.Ticket.ID.IsZero() { // a turn, and no session yet
 		t.view.Countdown = t.room.CountdownFor()
 	}

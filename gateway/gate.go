@@ -71,7 +71,7 @@ func (x *exchange) gate() {
 			return
 		}
 		if rm.isUninvited(&x.decision) {
-			x.turnAwayUninvited("", page.Uninvited)
+			x.askCode("", page.Uninvited, false)
 			return
 		}
 		x.turnAway(rm, false)

@@ -85,6 +85,8 @@ type Config struct {
 	Former map[anteroom.RoomID]Former
 	// Redeem takes uses of invite codes; nil: there are none.
 	Redeem Redeem
+	// LaneCodes reports whether there are codes for lanes of a room; nil: there are none.
+	LaneCodes func(anteroom.RoomID) bool
 	// Accounts keep the places of accounts, and AccountKeys the keys of their issuers, for rooms with accounts.
 	Accounts    account.Places
 	AccountKeys *account.Sources

@@ -19,10 +19,15 @@ type Redemption struct {
 	Event anteroom.EventID // the active one; empty: none
 	Code  invite.Hash
 	By    anteroom.ID // who may try again when the answer was lost
+	// Placed says that the visitor has a place already, in the lane with that priority: only a code for a lane counts, and one that
+	// does not raise the visitor is not spent.
+	Placed bool
+	Lane   uint8
 }
 
-// Redeem takes a use of an invite code. An error of the kind [anteroom.Denied] says that the code is none, or spent.
-type Redeem func(ctx context.Context, r Redemption) error
+// Redeem takes a use of an invite code, and returns the priority of the lane that it is for; 0 for none. An error of the kind
+// [anteroom.Denied] says that the code is none here, or spent.
+type Redeem func(ctx context.Context, r Redemption) (lane uint8, err error)
 
 const (
 	// inviteTries is how many wrong codes an address (an IPv6 /64) may enter at once, and invitesPerMinute how many more in each minute.
@@ -67,8 +72,26 @@ func (r *room) isUninvited(d *anteroom.Decision) bool {
 		d.InForce.QueueingMethod != anteroom.Reject && !r.mark.Has(d.Ticket.ID)
 }
 
-// turnAwayUninvited asks for a code.
-func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
+// risesByCode reports whether a code can raise the visitor to a lane of the room: one who waits, with a place. Nobody else needs it.
+func (r *room) risesByCode(d *anteroom.Decision) bool {
+	return r.hasLanes() && d.Verdict == anteroom.Wait && !d.Ticket.ID.IsZero() && !d.Ticket.Accepted() && !r.isUninvited(d)
+}
+
+// laneShown is the name of the lane of a visitor who waits; empty for none, or one that the room does not name.
+func (r *room) laneShown(d *anteroom.Decision) string {
+	if d.Verdict != anteroom.Wait || d.Ticket.ID.IsZero() || r.isUninvited(d) {
+		return ""
+	}
+	return r.LaneName(d.Ticket.Lane)
+}
+
+// hasLanes reports whether there is a lane to rise to.
+func (r *room) hasLanes() bool {
+	return slices.ContainsFunc(r.Lanes, func(l anteroom.Lane) bool { return l.Priority > 0 })
+}
+
+// askCode asks for a code: a visitor without an invitation, or one who has a place and may have a code for a lane.
+func (x *exchange) askCode(code string, is page.Invitation, placed bool) {
 	r := x.r
 	h := x.neverStored()
 	x.conn.waits(true)
@@ -79,6 +102,9 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 	}
 	x.giveTicket(h)
 	status := http.StatusForbidden
+	if placed && is == page.Uninvited {
+		status = http.StatusOK
+	}
 	switch is {
 	case page.InviteUnchecked:
 		status = http.StatusServiceUnavailable
@@ -91,7 +117,7 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 		return
 	}
 	x.writeNotice(status, func(dst []byte, view page.View, query string) []byte {
-		return page.AppendInvite(dst, view, query, code, is)
+		return page.AppendInvite(dst, view, query, code, is, placed)
 	})
 }
 
@@ -99,15 +125,10 @@ func (x *exchange) turnAwayUninvited(code string, is page.Invitation) {
 // links before people do.
 func (x *exchange) invite(v anteroom.Visit) {
 	rm, now, in := x.room, x.s.now(), x.room.door.Settings()
+	posts, joins := x.r.Method == http.MethodPost, in.InviteOnly && !rm.mark.Has(v.Ticket.ID)
 	switch {
-	case x.r.Method != http.MethodPost:
-		if x.decide(v); rm.isUninvited(&x.decision) {
-			x.turnAwayUninvited(x.givenCode(), page.Uninvited)
-			return
-		}
-		x.goOn()
-		return
-	case !in.InviteOnly, in.Suspended, in.QueueingMethod == anteroom.Passthrough, v.Ticket.Accepted(), rm.mark.Has(v.Ticket.ID):
+	case !posts:
+	case !joins && !rm.hasLanes(), in.Suspended, in.QueueingMethod == anteroom.Passthrough, v.Ticket.Accepted():
 		x.spareBody()
 		x.goOn() // which says what holds there
 		return
@@ -115,6 +136,23 @@ func (x *exchange) invite(v anteroom.Visit) {
 		x.spareBody()
 		x.g.refuse(x.w, x.r, refusal{http.StatusForbidden, "Enter the code on the page that asks for it", false})
 		return
+	}
+	if !posts || !joins {
+		x.decide(v)
+		rises := rm.risesByCode(&x.decision)
+		switch {
+		case !posts && (rises || rm.isUninvited(&x.decision)):
+			x.askCode(x.givenCode(), page.Uninvited, rises)
+			return
+		case !rises:
+			x.spareBody()
+			x.goOn()
+			return
+		}
+		if t := &x.decision.Ticket; t.ID == v.Ticket.ID {
+			t.Lane = max(t.Lane, v.Ticket.Lane)
+		}
+		v.Ticket = x.decision.Ticket
 	}
 	code := ""
 	fields, _ := x.form()
@@ -124,58 +162,79 @@ func (x *exchange) invite(v anteroom.Visit) {
 		}
 	}
 	if v.Fresh { // the code would be lost
-		x.turnAwayUninvited(code, page.InviteForgetful)
+		x.askCode(code, page.InviteForgetful, !joins)
 		return
 	}
-	if in.Draining || in.QueueingMethod == anteroom.Reject { // a ticket in hand would pass for that of a visitor in the queue
-		x.turnAwayUninvited(code, page.InviteUnchecked)
+	if joins && (in.Draining || in.QueueingMethod == anteroom.Reject) { // a ticket in hand would pass for that of a visitor in the queue
+		x.askCode(code, page.InviteUnchecked, false)
 		return
 	}
-	result, t := x.redeem(&v, code, now)
+	result, lane := x.redeem(&v, code, now, !joins)
 	x.g.count.invites[result].Add(1)
-	switch result {
-	case InviteAccepted:
-		h := x.neverStored()
-		h["Set-Cookie"] = []string{x.setCookie(t)}
-		x.back()
-	case InviteRefused:
-		x.turnAwayUninvited(code, page.InviteRefused)
-	case InviteLimited:
-		x.turnAwayUninvited(code, page.InviteLimited)
+	switch {
+	case result == InviteRefused:
+		x.askCode(code, page.InviteRefused, !joins)
+	case result == InviteLimited:
+		x.askCode(code, page.InviteLimited, !joins)
+	case result == InviteFailed:
+		x.askCode(code, page.InviteUnchecked, !joins)
+	case joins:
+		hash, _ := invite.Read(code)
+		t := InvitedTicket(rm.mark, string(v.Ticket.ID[:])+string(hash[:]), now)
+		t.Bind, t.Lane = v.Bind, lane
+		x.takeTicket(t)
 	default:
-		x.turnAwayUninvited(code, page.InviteUnchecked)
+		x.rise(v, lane)
 	}
 }
 
-// redeem takes a use of a code for the visitor, and returns the ticket.
-func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time) (result int, t anteroom.Ticket) {
+// rise moves a visitor who waits to a lane, with the ticket that is in hand. The code is spent: if the site is out of reach, the ticket
+// says so until it is told.
+func (x *exchange) rise(v anteroom.Visit, lane uint8) {
+	v.Lane = max(v.Lane, lane)
+	d := x.decide(v)
+	if d.Verdict != anteroom.Wait || d.Ticket.ID != v.Ticket.ID {
+		x.goOn()
+		return
+	}
+	d.Ticket.Lane = max(d.Ticket.Lane, v.Lane, v.Ticket.Lane)
+	x.takeTicket(d.Ticket)
+}
+
+// takeTicket gives the visitor a ticket and goes back to the page, which shows what it is worth.
+func (x *exchange) takeTicket(t anteroom.Ticket) {
+	x.neverStored()["Set-Cookie"] = []string{x.setCookie(t)}
+	x.back()
+}
+
+// redeem takes a use of a code for the visitor, and returns the lane that it is for. Placed visitors have a place and want a lane.
+func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time, placed bool) (result int, lane uint8) {
 	if !x.s.invites.spend(x.client, now) {
-		return InviteLimited, t
+		return InviteLimited, 0
 	}
 	hash, ok := invite.Read(code)
 	if !ok || x.s.Redeem == nil {
-		return InviteRefused, t
+		return InviteRefused, 0
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), inviteTime)
 	defer cancel()
-	r := Redemption{Room: x.room.ID, Code: hash, By: v.Ticket.ID}
+	r := Redemption{Room: x.room.ID, Code: hash, By: v.Ticket.ID, Placed: placed, Lane: v.Ticket.Lane}
 	if e := x.room.At(anteroom.TimeOf(time.Now())).Event; e != nil {
 		r.Event = e.ID
 	}
-	if err := x.s.Redeem(ctx, r); err != nil {
+	lane, err := x.s.Redeem(ctx, r)
+	if err != nil {
 		if anteroom.KindOf(err) == anteroom.Denied {
-			return InviteRefused, t
+			return InviteRefused, 0
 		}
 		x.s.invites.restore(x.client)
 		if x.s.log != nil {
 			x.s.log.Warn("an invite code could not be checked", "room", x.room.Name, "error", err)
 		}
-		return InviteFailed, t
+		return InviteFailed, 0
 	}
 	x.s.invites.restore(x.client)
-	t = InvitedTicket(x.room.mark, string(v.Ticket.ID[:])+string(hash[:]), now)
-	t.Bind = v.Bind
-	return InviteAccepted, t
+	return InviteAccepted, lane
 }
 
 // givenCode is the code in the link by which the visitor came.

@@ -43,18 +43,18 @@ func inPresale(t *testing.T, edit func(*anteroom.Room), f func(presale)) {
 		f(p)
 	}, func(c *Config) {
 		link := memlink.New()
-		c.Redeem = func(ctx context.Context, r Redemption) error {
+		c.Redeem = func(ctx context.Context, r Redemption) (uint8, error) {
 			if broken != nil {
-				return broken
+				return 0, broken
 			}
 			err := anteroom.Errorf(anteroom.Denied, "no such code")
 			if codes[r.Code] {
 				err = invite.Spend(ctx, link, invite.Use{Key: "invites." + hex.EncodeToString(r.Code[:]), Most: 1, By: hex.EncodeToString(r.By[:]), Now: time.Now()})
 			}
 			if errors.Is(err, invite.ErrSpent) {
-				return anteroom.Errorf(anteroom.Denied, "it was used")
+				return 0, anteroom.Errorf(anteroom.Denied, "it was used")
 			}
-			return err
+			return 0, err
 		}
 		*p.cfg = *c
 	})

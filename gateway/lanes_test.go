@@ -2,13 +2,17 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/rules"
+	"github.com/anteroom/anteroom/ticket"
 )
 
 // listening is a door that notes what it is asked.
@@ -189,4 +193,197 @@ func TestLaneByClaim(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A visitor who waits enters a code for a lane and rises to it, with the same ticket; the code is spent once, and not at all by those whom
+// it does not raise.
+func TestLaneByCode(t *testing.T) {
+	lanes := []anteroom.Lane{{Name: "gold", Priority: 80}, {Name: "silver", Priority: 40}, {Name: "everyone"}}
+	uses := map[string]int{}
+	gold, silver := invite.NewCode(), invite.NewCode()
+	redeem := func(_ context.Context, r Redemption) (uint8, error) {
+		for code, lane := range map[string]uint8{gold: 80, silver: 40} {
+			if h, _ := invite.Read(code); h != r.Code {
+				continue
+			}
+			if !r.Placed || lane > r.Lane {
+				uses[code]++
+			}
+			return lane, nil
+		}
+		return 0, anteroom.Errorf(anteroom.Denied, "no such code")
+	}
+	inEmptyBooth(t, func(r *anteroom.Room) { r.Lanes = lanes }, func(b booth) {
+		p, first := presale{booth: b}, b.guest()
+		if !isIn(first) {
+			t.Fatal("nobody is in")
+		}
+		door, g := b.listen(), b.guest()
+		g.get("/cart")
+		before := b.ticketOf(g)
+		page := g.get("/cart?id=5&__anteroom=invite." + gold)
+		if text := page.Body.String(); page.Code != 200 || !strings.Contains(text, `action="?id=5&amp;__anteroom=invite"`) || !strings.Contains(text, `value="`+gold+`"`) || !strings.Contains(text, `<a href="?id=5">`) ||
+			strings.Contains(text, "By invitation only") || len(uses) > 0 {
+			t.Errorf("the page with a link's code: %d, %v\n%s", page.Code, uses, text)
+		}
+		if rec := p.enters(g, "0000-0000-0000-0000"); rec.Code != http.StatusForbidden || !strings.Contains(rec.Body.String(), "not valid") {
+			t.Errorf("a wrong code: %d", rec.Code)
+		}
+		if rec := p.enters(g, silver, "Sec-Fetch-Site", "cross-site"); rec.Code != http.StatusForbidden || len(uses) > 0 {
+			t.Errorf("from another site: %d", rec.Code)
+		}
+		door.visits = nil
+		for _, c := range []struct {
+			code string
+			lane uint8
+			uses int
+		}{{silver, 40, 1}, {silver, 40, 1}, {gold, 80, 1}, {silver, 80, 1}} {
+			rec := p.enters(g, c.code)
+			after := b.ticketOf(g)
+			if rec.Code != http.StatusSeeOther || rec.Header().Get("Location") != "?id=5" || after.Lane != c.lane || after.ID != before.ID || after.Arrival != before.Arrival || uses[c.code] != c.uses {
+				t.Errorf("%s: %d %v, %+v, used %v", c.code, rec.Code, rec.Header(), after, uses)
+			}
+			if got := door.last(t); got != 40 && got != 80 {
+				t.Errorf("the door is told of lane %d", got)
+			}
+		}
+		fresh := b.guest()
+		if rec := p.enters(fresh, gold); rec.Code != http.StatusForbidden || !strings.Contains(rec.Body.String(), "cookies") || uses[gold] != 1 {
+			t.Errorf("a visitor without a ticket: %d, used %v", rec.Code, uses)
+		}
+		if rec := p.enters(first, gold); rec.Code != http.StatusSeeOther || uses[gold] != 1 {
+			t.Errorf("an active user: %d, used %v", rec.Code, uses)
+		}
+		if rec := first.get("/cart?__anteroom=invite"); rec.Code != http.StatusSeeOther {
+			t.Errorf("the page for an active user: %d", rec.Code)
+		}
+		if got := b.gw.Stats().Invites; got != [InviteResults]uint64{4, 1, 0, 0} {
+			t.Errorf("accepted, refused, limited, failed: %v", got)
+		}
+		for range inviteTries {
+			p.enters(g, "0000-0000-0000-0000")
+		}
+		if rec := p.enters(g, gold); rec.Code != http.StatusTooManyRequests {
+			t.Errorf("after many wrong codes: %d", rec.Code)
+		}
+	}, func(c *Config) { c.Redeem = redeem })
+}
+
+// In a room without lanes, a code is nothing to a visitor who waits; in one for invited visitors only, a code with a lane does both.
+func TestCodesOfOtherRooms(t *testing.T) {
+	code, uses := invite.NewCode(), 0
+	redeem := func(_ context.Context, r Redemption) (uint8, error) {
+		if !r.Placed || r.Lane < 80 {
+			uses++
+		}
+		return 80, nil
+	}
+	inEmptyBooth(t, nil, func(b booth) {
+		p, g := presale{booth: b}, b.guest()
+		isIn(b.guest())
+		g.get("/cart")
+		if rec := p.enters(g, code); rec.Code != http.StatusSeeOther || uses != 0 || g.get("/cart?__anteroom=invite").Code != http.StatusSeeOther {
+			t.Errorf("without lanes: %d, %d used", rec.Code, uses)
+		}
+	}, func(c *Config) { c.Redeem = redeem })
+	inEmptyBooth(t, func(r *anteroom.Room) {
+		r.InviteOnly, r.Lanes = true, []anteroom.Lane{{Name: "gold", Priority: 80}}
+	}, func(b booth) {
+		p, g := presale{booth: b}, b.guest()
+		if !asks(g.get("/cart")) {
+			t.Fatal("a visitor without an invitation is not asked")
+		}
+		before := b.ticketOf(g)
+		if rec := p.enters(g, code); rec.Code != http.StatusSeeOther || uses != 1 {
+			t.Errorf("%d, %d used", rec.Code, uses)
+		}
+		if after := b.ticketOf(g); after.Lane != 80 || after.ID == before.ID {
+			t.Errorf("%+v", after)
+		}
+		if !isIn(g) {
+			t.Error("an invited visitor waits although a seat is free")
+		}
+		h := b.guest()
+		h.get("/cart")
+		p.enters(h, code)
+		if rec := h.get("/cart"); rec.Code != http.StatusOK || uses != 2 {
+			t.Fatalf("an invited visitor does not wait for the one seat: %d, %d used", rec.Code, uses)
+		}
+		if rec := h.get("/cart?__anteroom=invite"); rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), `name="code"`) {
+			t.Errorf("the page for another lane: %d", rec.Code)
+		}
+		if rec := p.enters(h, code); rec.Code != http.StatusSeeOther || uses != 2 || b.ticketOf(h).Lane != 80 {
+			t.Errorf("the same again: %d, %d used", rec.Code, uses)
+		}
+	}, func(c *Config) { c.Redeem = redeem })
+}
+
+// ticketOf is the ticket in a visitor's cookie.
+func (b booth) ticketOf(g *guest) anteroom.Ticket {
+	b.t.Helper()
+	_, value, _ := strings.Cut(g.cookie, "=")
+	t, result := b.gw.live.Load().rooms[0].sealer.Open(value)
+	if result != ticket.OK {
+		b.t.Fatalf("%q: %v", g.cookie, result)
+	}
+	return t
+}
+
+// The page, its status and the JSON say the lane; and the page leads to the field for codes while there are some.
+func TestPagesSayTheLane(t *testing.T) {
+	edit, more := laned(anteroom.Lane{Name: "gold", Priority: 80, Expression: `http.cookie contains "gold"`}, anteroom.Lane{Name: "every-one"})
+	codes := false
+	inEmptyBooth(t, func(r *anteroom.Room) { edit(r); r.JSONResponse = true }, func(b booth) {
+		isIn(b.guest())
+		rm := b.gw.live.Load().rooms[0]
+		rm.door = raising{rm.door}
+		g := b.guest()
+		get := func(target string, gold bool, headers ...string) string {
+			r := httptest.NewRequest("GET", target, nil)
+			header(headers...)(r)
+			r.Header.Set("Cookie", g.cookie)
+			if gold {
+				r.Header.Set("Cookie", g.cookie+"; gold=1")
+			}
+			rec := httptest.NewRecorder()
+			b.h.ServeHTTP(rec, r)
+			for _, line := range rec.Header()["Set-Cookie"] {
+				g.cookie, _, _ = strings.Cut(line, ";")
+			}
+			return rec.Body.String()
+		}
+		const link = `<a href="?__anteroom=invite"`
+		if page := get("/cart", false); !strings.Contains(page, `<b id="lane" dir="auto">every-one</b>`) || strings.Contains(page, link) {
+			t.Errorf("the lane of all others:\n%s", page)
+		}
+		codes = true
+		if page := get("/cart", true); !strings.Contains(page, `<b id="lane" dir="auto">gold</b>`) || !strings.Contains(page, link) {
+			t.Errorf("a lane, with codes:\n%s", page)
+		}
+		if status := get("/cart?__anteroom=status", false); !strings.Contains(status, `,"lane":"gold"`) {
+			t.Errorf("status: %s", status)
+		}
+		if object := get("/cart", false, "Accept", "application/json"); !strings.HasSuffix(object, `,"infiniteQueue":false,"lane":"gold"}}`) {
+			t.Errorf("JSON: %s", object)
+		}
+		rm.Lanes = rm.Lanes[1:]
+		if page := get("/cart", false); strings.Contains(page, `id="lane"`) || strings.Contains(page, link) {
+			t.Errorf("the lane is gone:\n%s", page)
+		}
+		back := rm.laneShown(&anteroom.Decision{Ticket: anteroom.Ticket{ID: anteroom.ID{1}, Lane: anteroom.LaneBack}})
+		if in := rm.laneShown(&anteroom.Decision{Verdict: anteroom.Admit, Ticket: anteroom.Ticket{ID: anteroom.ID{1}}}); in+back != "" {
+			t.Errorf("an active user, and one who comes back: %q %q", in, back)
+		}
+	}, more, func(c *Config) { c.LaneCodes = func(anteroom.RoomID) bool { return codes } })
+}
+
+// raising is a door that raises visitors to the lane of their visit, and keeps them in that of their ticket.
+type raising struct{ door }
+
+func (r raising) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
+	d := r.door.Decide(ctx, v)
+	if d.Ticket.ID == v.Ticket.ID || v.Fresh {
+		d.Ticket.Lane, d.SetCookie = max(d.Ticket.Lane, v.Lane, v.Ticket.Lane), true
+	}
+	return d
 }

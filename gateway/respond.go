@@ -100,6 +100,8 @@ func (x *exchange) view(hold bool) page.View {
 		Language:  x.language(),
 		Template:  x.room.pageOf(&x.decision),
 		Brand:     x.room.brand,
+		Lane:      x.room.laneShown(&x.decision),
+		Codes:     x.room.risesByCode(&x.decision) && x.s.LaneCodes != nil && x.s.LaneCodes(x.room.ID),
 		Now:       time.Now(), // not the start: the request may have been held
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,

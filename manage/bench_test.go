@@ -190,7 +190,7 @@ func BenchmarkRedeem(b *testing.B) {
 				for pb.Next() {
 					i := n.Add(1)
 					h, _ := invite.Read(codes[int(i)%len(codes)])
-					if err := m.Redeem(b.Context(), room.ID, "", h, anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16)}); err != nil {
+					if _, err := m.Redeem(b.Context(), room.ID, "", h, anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16)}, AnyCode); err != nil {
 						b.Error(err)
 						return
 					}

@@ -34,7 +34,8 @@ type InviteSpec struct {
 	Name      string           `json:"name"`
 	Event     anteroom.EventID `json:"event,omitempty"` // codes work only while it is active; empty: at any time
 	Count     int              `json:"count"`
-	Uses      int              `json:"uses"` // how many visitors each code admits to the queue
+	Lane      string           `json:"lane,omitempty"` // of the room, by name, which the codes are for; empty: none
+	Uses      int              `json:"uses"`           // how many visitors each code admits to the queue
 	ExpiresOn time.Time        `json:"expires_on"`
 }
 
@@ -214,6 +215,9 @@ func (spec InviteSpec) check(r *Served, now time.Time) (f anteroom.Faults) {
 	if spec.Event != "" && !slices.ContainsFunc(r.Events, func(e anteroom.Event) bool { return e.ID == spec.Event }) {
 		add("event", fmt.Sprintf("there is no event %.64q in that room", spec.Event), "the id of one of the room's events")
 	}
+	if spec.Lane != "" && !slices.ContainsFunc(r.Lanes, func(l anteroom.Lane) bool { return l.Name == spec.Lane && l.Priority > 0 }) {
+		add("lane", fmt.Sprintf("the room has no lane %.64q with a priority", spec.Lane), "the name of one of the room's lanes whose priority is 1 or more")
+	}
 	return f
 }
 
@@ -272,30 +276,65 @@ func (t *tx) dropInvites(b *storedInvites) {
 	t.drop(invitesPrefix + b.Invites.ID)
 }
 
+// AnyCode is for visitors whom every code serves, in [Manager.Redeem].
+const AnyCode = -1
+
 // Redeem takes a use of a code for a visitor of a room, while the event is active; the same visitor has the same use again for a
-// minute. The error is Denied if there is no such code here now, or no use left.
-func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event anteroom.EventID, code invite.Hash, visitor anteroom.ID) error {
-	now := m.now()
-	for _, b := range m.State().invites {
+// minute. The error is Denied if there is no such code here now, or no use left. It returns the priority of the lane that the code is
+// for; 0 for none, or one that the room has no more.
+//
+// A visitor who has a place already gives its lane: only a code for a lane counts then, and one that would not raise the visitor
+// keeps its use.
+func (m *Manager) Redeem(ctx context.Context, room anteroom.RoomID, event anteroom.EventID, code invite.Hash, visitor anteroom.ID, placed int) (lane uint8, err error) {
+	now, s := m.now(), m.State()
+	for _, b := range s.invites {
 		i := &b.Invites
 		if i.Room != room || i.Event != "" && i.Event != event || over(i.ExpiresOn, now) || !b.has(code) {
 			continue
+		}
+		lane := s.laneOf(i)
+		switch {
+		case placed == AnyCode:
+		case lane == 0:
+			return 0, anteroom.Errorf(anteroom.Denied, "the invite code is for no lane")
+		case int(lane) <= placed:
+			return lane, nil
 		}
 		turn := m.redeeming[int(code[0])%len(m.redeeming)]
 		select {
 		case turn <- struct{}{}:
 		case <-ctx.Done():
-			return unavailable(ctx.Err())
+			return 0, unavailable(ctx.Err())
 		}
 		err := invite.Spend(ctx, m.cfg.Link, invite.Use{Key: spentPrefix(i.ID) + hex.EncodeToString(code[:]), Most: i.Uses, Until: i.ExpiresOn, By: hex.EncodeToString(visitor[:]), Now: now})
 		<-turn
 		if errors.Is(err, invite.ErrSpent) {
-			return anteroom.Errorf(anteroom.Denied, "the invite code was used")
+			return 0, anteroom.Errorf(anteroom.Denied, "the invite code was used")
 		}
 		if err != nil {
-			return unavailable(err)
+			return 0, unavailable(err)
 		}
-		return nil
+		return lane, nil
 	}
-	return anteroom.Errorf(anteroom.Denied, "there is no such invite code")
+	return 0, anteroom.Errorf(anteroom.Denied, "there is no such invite code")
+}
+
+// laneOf is the priority of the lane that a batch is for, as the room has it now; 0 for none.
+func (s *State) laneOf(i *Invites) uint8 {
+	if r := s.byID[i.Room]; r != nil && i.Lane != "" {
+		for _, l := range r.Lanes {
+			if l.Name == i.Lane {
+				return uint8(l.Priority)
+			}
+		}
+	}
+	return 0
+}
+
+// HasLaneCodes reports whether there are codes by which visitors of a room get into one of its lanes.
+func (m *Manager) HasLaneCodes(room anteroom.RoomID) bool {
+	s, now := m.State(), m.now()
+	return slices.ContainsFunc(s.invites, func(b *storedInvites) bool {
+		return b.Invites.Room == room && s.laneOf(&b.Invites) > 0 && !over(b.Invites.ExpiresOn, now)
+	})
 }

@@ -40,7 +40,8 @@ func TestLifeOfInvites(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is no code", code)
 		}
-		return m.Redeem(ctx, room, event, h, anteroom.ID{by})
+		_, err := m.Redeem(ctx, room, event, h, anteroom.ID{by}, AnyCode)
+		return err
 	}
 	refused := func(err error, why string) {
 		t.Helper()
@@ -190,7 +191,8 @@ func TestBackupKnowsWhichCodesWereUsed(t *testing.T) {
 	}
 	redeem := func(m *Manager, code string, by byte) error {
 		h, _ := invite.Read(code)
-		return m.Redeem(ctx, room, "", h, anteroom.ID{by})
+		_, err := m.Redeem(ctx, room, "", h, anteroom.ID{by}, AnyCode)
+		return err
 	}
 	used := func(m *Manager, want int) {
 		t.Helper()
@@ -271,14 +273,14 @@ func TestInvitesOfAnEvent(t *testing.T) {
 	}
 	h, _ := invite.Read(codes[0])
 	for _, other := range []anteroom.EventID{"", "00000000000000000000000000000001"} {
-		if err := m.Redeem(t.Context(), room, other, h, anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Denied {
+		if _, err := m.Redeem(t.Context(), room, other, h, anteroom.ID{1}, AnyCode); anteroom.KindOf(err) != anteroom.Denied {
 			t.Errorf("in the event %q: %v", other, err)
 		}
 	}
-	if err := m.Redeem(t.Context(), "00000000000000000000000000000001", e.ID, h, anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Denied {
+	if _, err := m.Redeem(t.Context(), "00000000000000000000000000000001", e.ID, h, anteroom.ID{1}, AnyCode); anteroom.KindOf(err) != anteroom.Denied {
 		t.Errorf("in another room: %v", err)
 	}
-	if err := m.Redeem(t.Context(), room, e.ID, h, anteroom.ID{1}); err != nil {
+	if _, err := m.Redeem(t.Context(), room, e.ID, h, anteroom.ID{1}, AnyCode); err != nil {
 		t.Error(err)
 	}
 }
@@ -340,7 +342,7 @@ func TestACodeAtSeveralNodes(t *testing.T) {
 	for i := range 20 {
 		m := []*Manager{a, b}[i%2]
 		all.Go(func() {
-			switch err := m.Redeem(t.Context(), room, "", h, anteroom.ID{byte(i + 1)}); anteroom.KindOf(err) {
+			switch _, err := m.Redeem(t.Context(), room, "", h, anteroom.ID{byte(i + 1)}, AnyCode); anteroom.KindOf(err) {
 			case anteroom.Denied:
 			default:
 				if err != nil {
@@ -369,8 +371,71 @@ func TestTheLargestBatch(t *testing.T) {
 	m = open(t, Config{Link: link})
 	for _, i := range []int{0, 1, MaxInviteCodes / 2, MaxInviteCodes - 1} {
 		h, _ := invite.Read(codes[i])
-		if err := m.Redeem(t.Context(), room, "", h, anteroom.ID{1}); err != nil {
+		if _, err := m.Redeem(t.Context(), room, "", h, anteroom.ID{1}, AnyCode); err != nil {
 			t.Errorf("code %d: %v", i, err)
 		}
+	}
+}
+
+// Codes for a lane say which one it is now, to visitors without a place, and to those whom they raise. Others are told that they need none, or
+// that the code does not count, and keep its use.
+func TestInvitesForALane(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	now := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
+	m := open(t, Config{Link: memlink.New(), Now: func() time.Time { return now }})
+	zone, room := invitedRoom(t, m)
+	set := func(lanes ...anteroom.Lane) {
+		t.Helper()
+		must[anteroom.Room](t)(m.ChangeRoom(ctx, root, zone, room, func(r *anteroom.Room) error { r.Lanes = lanes; return nil }))
+	}
+	set(anteroom.Lane{Name: "gold", Priority: 80}, anteroom.Lane{Name: "everyone"})
+	for _, lane := range []string{"silver", "everyone", "Gold"} {
+		_, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1, Lane: lane})
+		if faults, _ := errors.AsType[anteroom.Faults](err); len(faults) != 1 || faults[0].Path != "lane" || codes != nil {
+			t.Errorf("%s: %v", lane, err)
+		}
+	}
+	if m.HasLaneCodes(room) {
+		t.Error("there are no codes yet")
+	}
+	_, plain, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1})
+	if err != nil || m.HasLaneCodes(room) {
+		t.Fatal(err)
+	}
+	made, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 3, Lane: "gold", ExpiresOn: now.Add(time.Hour)})
+	if err != nil || made.Lane != "gold" || !m.HasLaneCodes(room) {
+		t.Fatalf("%+v %v", made, err)
+	}
+	redeem := func(code string, by byte, placed int) (uint8, error) {
+		h, _ := invite.Read(code)
+		return m.Redeem(ctx, room, "", h, anteroom.ID{by}, placed)
+	}
+	expect := func(what string, code string, by byte, placed int, lane uint8, kind anteroom.Kind, used int) {
+		t.Helper()
+		got, err := redeem(code, by, placed)
+		if n, failed := m.InviteUses(ctx, made); got != lane || anteroom.KindOf(err) != kind || n != used || failed != nil {
+			t.Errorf("%s: lane %d, %v, %d used, %v", what, got, err, n, failed)
+		}
+	}
+	var fine anteroom.Kind = anteroom.KindOf(nil)
+	expect("a code for no lane, in line", plain[0], 1, 0, 0, anteroom.Denied, 0)
+	expect("a code that does not raise", codes[0], 1, 80, 80, fine, 0)
+	expect("a code that raises", codes[0], 1, 79, 80, fine, 1)
+	expect("likewise, again", codes[0], 1, 0, 80, fine, 1)
+	expect("of another", codes[0], 2, 0, 0, anteroom.Denied, 1)
+	expect("to join", codes[1], 3, AnyCode, 80, fine, 2)
+	set(anteroom.Lane{Name: "gold", Priority: 30})
+	expect("after a change of the lane", codes[2], 4, 0, 30, fine, 3)
+	set(anteroom.Lane{Name: "platinum", Priority: 30})
+	if m.HasLaneCodes(room) {
+		t.Error("the lane is gone, and has codes")
+	}
+	expect("the lane is gone", codes[2], 4, 0, 0, anteroom.Denied, 3)
+	expect("likewise, to join", codes[2], 4, AnyCode, 0, fine, 3)
+	expect("a code for no lane, to join", plain[0], 5, AnyCode, 0, fine, 3)
+	set(anteroom.Lane{Name: "gold", Priority: 30})
+	if now = now.Add(2 * time.Hour); m.HasLaneCodes(room) {
+		t.Error("the codes have expired")
 	}
 }

@@ -131,7 +131,7 @@ type builtin struct {
 	ahead, wait, unknown, day, ref, updated, sep string
 	less, more, min, hour, kept, begins, ends    around
 	start, check, unsent, resend                 string
-	available, unlikely, chance, choice          string
+	available, unlikely, chance, choice, code    string
 }
 
 // wordsOf reads the words of one of [anteroom.Languages].
@@ -157,7 +157,7 @@ func newBuiltin(press *deflater, language, style, script, event string) *builtin
 		ahead: e(w.Ahead), wait: e(w.Wait), unknown: e(w.Unknown), day: e(w.Day), ref: e(w.Ref), updated: e(w.Updated), sep: e(w.Range),
 		less: cut(w.Less), more: cut(w.More), min: cut(w.Min), hour: cut(w.Hour), kept: cut(w.Kept),
 		begins: cut(w.Begins), ends: cut(w.Ends), start: e(w.Start), check: e(w.Check), unsent: e(w.Unsent), resend: e(w.Resend),
-		available: e(w.Available), unlikely: e(w.Unlikely), chance: e(w.Chance), choice: e(w.Choice),
+		available: e(w.Available), unlikely: e(w.Unlikely), chance: e(w.Chance), choice: e(w.Choice), code: e(w.Code),
 	}
 	head := headOf(language, style)
 	for st, said := range w.sayings() {

@@ -2,6 +2,8 @@ package page
 
 import (
 	"time"
+
+	"github.com/anteroom/anteroom"
 )
 
 const (
@@ -83,6 +85,10 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 	if st == chances {
 		dst = b.appendChance(dst, v)
 	} else if !st.static() {
+		if v.Lane != "" {
+			dst = append(dst, `<p><b id="lane" dir="auto">`...)
+			dst = append(appendEscaped(dst, v.Lane), `</b></p>`...)
+		}
 		dst = append(dst, `<dl><div`...)
 		known := aheadKnown(d)
 		if !known {
@@ -133,6 +139,10 @@ func (b *builtin) appendFacts(dst []byte, v *View) []byte {
 			dst = b.appendAt(dst, b.kept, v.at(d.KeptUntil), v.wall())
 		}
 		dst = append(dst, "</p>"...)
+		if v.Codes {
+			dst = append(dst, `<p class="quiet"><a href="?`+anteroom.InviteQuery+`" rel="nofollow">`...)
+			dst = append(append(dst, b.code...), `</a></p>`...)
+		}
 	}
 	dst = append(dst, `<p class="meta"><span`...)
 	if d.Ticket.ID.IsZero() {

@@ -24,17 +24,22 @@ const (
 const inviteStyle = `label{display:block;margin:0 0 .75rem}input{display:block;width:100%;margin:.25rem 0 0;font:inherit;font-family:ui-monospace,monospace;letter-spacing:.05em;text-align:center;text-transform:uppercase;color:var(--ink);background:var(--bg);border:2px solid var(--soft);border-radius:.75rem;min-height:2.75rem;padding:.4rem 1rem}`
 
 // AppendInvite appends the page that asks for an invite code, without compression. query is that of the address that the visitor wants,
-// and code what stands in the field, both not escaped yet. It works without script, and has the policy [LeavePolicy].
-func AppendInvite(dst []byte, v View, query, code string, is Invitation) []byte {
+// and code what stands in the field, both not escaped yet. Placed visitors are in line, and enter a code for a lane. It works without
+// script, and has the policy [LeavePolicy].
+func AppendInvite(dst []byte, v View, query, code string, is Invitation, placed bool) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
 	note, described := "", ""
 	if text := [...]string{Uninvited: "", InviteRefused: w.Refused, InviteUnchecked: w.TryLater, InviteLimited: w.TryLater, InviteForgetful: w.Cookies}[is]; text != "" {
 		note, described = `<p class="note" id="why" role="alert">`+e(text)+`</p>`, ` aria-invalid="true" aria-describedby="why"`
 	}
-	return appendNotice(dst, v, w.Invitation, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
+	said, enter, back := w.Invitation, w.Enter, ""
+	if placed {
+		said, enter, back = saying{w.Code, ""}, w.Arriving[0], `<p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`
+	}
+	return appendNotice(dst, v, said, `<style>`+inviteStyle+`</style>`+note+`<form method="post" action="?`+withQuery(query, anteroom.InviteQuery)+`"><label>`+e(w.Code)+
 		`<input name="`+InviteField+`" value="`+e(code)+`" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" dir="ltr"`+described+
-		`></label><button>`+e(w.Enter)+`</button></form>`, "")
+		`></label><button>`+e(enter)+`</button></form>`+back, "")
 }
 
 // AppendSignIn appends the page that asks to sign in, without compression: with a link to where that is, if it is known. Unchecked says

@@ -54,10 +54,10 @@ func AppendJSON(dst []byte, v View) []byte {
 	dst = appendQuotable(dst, string(v.Challenge))
 	dst = append(dst, `","infiniteQueue":`...)
 	dst = strconv.AppendBool(dst, v.Infinite)
-	return append(dst, `}}`...)
+	return append(appendLane(dst, &v), `}}`...)
 }
 
-// AppendStatus appends what the page's script works with, at most 350 bytes beside the message:
+// AppendStatus appends what the page's script works with, at most 350 bytes beside the message and the lane:
 //
 //	admitted  the next request of the page's own URL passes
 //	ahead     people before the visitor, or null
@@ -126,12 +126,21 @@ func appendStatus(dst []byte, v *View) []byte {
 		dst = appendPercent(append(dst, `,"chance":" · `...), chanceOf(d))
 		dst = appendField(dst, `","next":`, momentMilli(v, d.Ticket.Next))
 	}
+	dst = appendLane(dst, v)
 	if m := messageOf(d); m != "" {
 		dst = append(dst, `,"message":"`...)
 		dst = appendQuotable(dst, m)
 		dst = append(dst, '"')
 	}
 	return append(dst, '}')
+}
+
+// appendLane appends the name of the visitor's lane, which the published object has not; nothing without one.
+func appendLane(dst []byte, v *View) []byte {
+	if v.Lane == "" {
+		return dst
+	}
+	return append(appendQuotable(append(dst, `,"lane":"`...), v.Lane), '"')
 }
 
 // chanceOf is the chance that the page shows: none while the operator admits no one.

@@ -85,6 +85,10 @@ type View struct {
 	// Countdown is how long a page in the background waits before it takes the turn that the decision tells of; zero: it takes it
 	// at once. It belongs to a turn without a session only.
 	Countdown time.Duration
+	// Lane is the name of the visitor's lane; empty: none, or one without a name.
+	Lane string
+	// Codes says that the room has invite codes by which visitors who wait rise to a lane. The built-in page leads to where they enter one.
+	Codes bool
 	// Infinite says that the visitor is admitted only after solving it.
 	Infinite bool
 }

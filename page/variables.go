@@ -64,6 +64,7 @@ func variables(v View) map[string]any {
 		"sessionOver":        d.Reason == anteroom.ReasonSessionOver,
 		"ticketUsed":         d.Reason == anteroom.ReasonUsed || d.Reason == anteroom.ReasonBound,
 		"lineFull":           d.Reason == anteroom.ReasonLineFull,
+		"laneName":           v.Lane, // empty without one
 		"isPaused":           v.Paused,
 		"isFormUnsent":       v.Unsent,
 		"isDraining":         d.Reason == anteroom.ReasonDraining,

@@ -166,9 +166,14 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 			gw.EventTemplates[gateway.EventKey{Room: r.ID, Event: event}] = t
 		}
 	}
-	gw.Redeem = func(ctx context.Context, r gateway.Redemption) error {
-		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By) // there is no manager yet
+	gw.Redeem = func(ctx context.Context, r gateway.Redemption) (uint8, error) {
+		placed := manage.AnyCode
+		if r.Placed {
+			placed = int(r.Lane)
+		}
+		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By, placed) // there is no manager yet
 	}
+	gw.LaneCodes = func(room anteroom.RoomID) bool { return s.manage.HasLaneCodes(room) }
 	gw.Accounts, gw.AccountKeys = account.Places{Space: s.link}, s.accounts
 	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()

@@ -13,7 +13,7 @@ import (
 )
 
 func shownInvites(i manage.Invites, used int) schema.Invites {
-	return schema.Invites{ID: i.ID, Name: i.Name, Event: schema.Optional(i.Event), Count: i.Count, Uses: i.Uses, Used: used,
+	return schema.Invites{ID: i.ID, Name: i.Name, Event: schema.Optional(i.Event), Lane: schema.Optional(i.Lane), Count: i.Count, Uses: i.Uses, Used: used,
 		ExpiresOn: i.ExpiresOn.UTC(), CreatedOn: i.CreatedOn.UTC(), CreatedBy: i.CreatedBy}
 }
 
@@ -31,7 +31,7 @@ func (f *face) listInvites(r *api.Request) ([]schema.Invites, error) {
 }
 
 func (f *face) createInvites(r *api.Request, b schema.InvitesSpec) (schema.NewInvites, error) {
-	spec := manage.InviteSpec{Name: b.Name, Event: anteroom.EventID(schema.Value(b.Event)), Count: b.Count, Uses: 1}
+	spec := manage.InviteSpec{Name: b.Name, Event: anteroom.EventID(schema.Value(b.Event)), Lane: b.Lane, Count: b.Count, Uses: 1}
 	if b.Uses != nil {
 		spec.Uses = *b.Uses
 	}

@@ -20,10 +20,11 @@ import (
 func inviteCommand(r *remote) *cobra.Command {
 	cmd := group("invite", "Make and revoke invite codes")
 	cmd.Long = `Make and revoke invite codes, with which visitors join the queue of a room, or of an event, that has the setting
-invite_only. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs/invites.md has more.`
+invite_only, or rise to a lane of the room. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs/invites.md has more.`
 	cmd.Example = `  anteroom room invite create example.com/checkout --count 500 > codes.csv
   anteroom room invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
   anteroom room invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
+  anteroom room invite create example.com/checkout --count 100 --lane members > codes.csv
   anteroom room invite list example.com/checkout
   anteroom room invite revoke example.com/checkout K7QM-2XHP-9D4T-W3FN`
 	cmd.AddCommand(inviteList(r), inviteCreate(r), inviteRevoke(r), inviteDelete(r))
@@ -35,16 +36,16 @@ func inviteList(r *remote) *cobra.Command {
 		func(ctx context.Context, c *client.Client, rm room, _ []string) (all []schema.Invites, err error) {
 			return all, c.Do(ctx, http.MethodGet, rm.of(ours)+"/invites", nil, nil, &all)
 		}, func(w io.Writer, _ room, all []schema.Invites) error {
-			t := newTable(w, "NAME", "CODES", "USES EACH", "USED", "EXPIRES", "EVENT", "ID")
+			t := newTable(w, "NAME", "CODES", "USES EACH", "USED", "EXPIRES", "EVENT", "LANE", "ID")
 			for _, one := range all {
-				t.row(one.Name, one.Count, one.Uses, one.Used, moment(&one.ExpiresOn), schema.Value(one.Event), one.ID)
+				t.row(one.Name, one.Count, one.Uses, one.Used, moment(&one.ExpiresOn), schema.Value(one.Event), schema.Value(one.Lane), one.ID)
 			}
 			return t.Flush()
 		})
 }
 
 func inviteCreate(r *remote) *cobra.Command {
-	var name, event, link string
+	var name, event, lane, link string
 	var count, uses int
 	var life time.Duration
 	cmd := &cobra.Command{Use: "create ROOM", Short: "Make invite codes and print them as CSV, once", Args: names("ROOM")}
@@ -52,6 +53,7 @@ func inviteCreate(r *remote) *cobra.Command {
 	f.IntVar(&count, "count", 0, "how `many` codes to make, at most 10000")
 	f.IntVar(&uses, "uses", 1, "how many `visitors` can join the queue with each code")
 	f.StringVar(&event, "event", "", "accept the codes only while this `event` of the room is active")
+	f.StringVar(&lane, "lane", "", "the codes are for this `lane` of the room")
 	f.StringVar(&name, "name", "", "who the codes are for")
 	f.DurationVar(&life, "expires-in", 30*24*time.Hour, "how long the codes are valid, at most 8784h")
 	f.StringVar(&link, "link", "", "add a column with links to this `URL`, which fill in the code")
@@ -68,6 +70,9 @@ func inviteCreate(r *remote) *cobra.Command {
 			}
 			body["event"] = e.ID
 		}
+		if lane != "" {
+			body["lane"] = lane
+		}
 		return made, c.Do(ctx, http.MethodPost, rm.of(ours)+"/invites", nil, body, &made)
 	}, func(w io.Writer, _ room, made schema.NewInvites) error {
 		out := csv.NewWriter(w)
@@ -75,11 +80,17 @@ func inviteCreate(r *remote) *cobra.Command {
 		if link != "" {
 			row = append(row, "link")
 		}
+		if made.Lane != nil {
+			row = append(row, "lane")
+		}
 		out.Write(row)
 		for _, code := range made.Codes {
 			row := []string{code}
 			if to, _ := linkTo(link, code); to != "" {
 				row = append(row, to)
+			}
+			if made.Lane != nil {
+				row = append(row, *made.Lane)
 			}
 			out.Write(row)
 		}

@@ -5,7 +5,7 @@ const doc = document, $ = id => doc.getElementById(id), lang = doc.documentEleme
 const words = JSON.parse($('words').textContent)
 let now = JSON.parse($('status').textContent)
 const note = $('note'), tell = $('tell'), title = doc.title.replace(/^\(.*?\) /, '')
-let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt = 0, saidAhead, rests, notify
+let told = note.textContent, timer, source, busy, gone, checked = Date.now(), fails = 0, said, saidAt, saidAhead, rests, notify
 
 // Words and numbers, as facts.go says them.
 const put = (text, value) => text.replace('{}', value)
@@ -101,7 +101,7 @@ if (s.admitted) return go(s)
 if (s.reason == 'left') return gone || location.replace(ask('left'), gone = 1)
 // The cookie did not come along. It may have been deleted: once, the page begins anew.
 if (s.reason == 'not_joining') return store('anteroom-new') || !store('anteroom-new', 1) ? remark(s.reason) : again()
-if (s.state + !s.left != now.state + !now.left && !window.onward) return again()
+if (s.state + !s.left + s.lane != now.state + !now.left + now.lane && !window.onward) return again()
 fails = 0
 show(s)
 }
@@ -150,7 +150,7 @@ const channel = now.ref && window.BroadcastChannel && new BroadcastChannel('ante
 if (channel) channel.onmessage = e => { take(e.data); later(e.data.refresh * 1.3, 2) }
 
 // The stream, near the front, held by one tab. Where none is to be had (204), not again soon.
-let mute = 0
+let mute
 const listen = () => {
 if (source || gone || !now.stream || !window.EventSource || Date.now() < mute) return
 const open = () => new Promise(done => {
@@ -180,13 +180,14 @@ show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
 const arm = () => rest(m => { notify = m; m.arm() }, () => {})
 tell.hidden = 0
-tell.onclick = () => window.Notification ? Promise.resolve(Notification.requestPermission()).then(arm, arm) : arm()
+// Whatever comes of it, and where there are none: the tab tells.
+tell.onclick = async () => { try { await Notification.requestPermission() } catch (e) {} arm() }
 // Back from sleep, another tab, another page, or without network: look at once.
 const wake = () => { if (now.refresh && !doc.hidden && Date.now() - checked > (fails ? 500 : 3e3)) check() }
 doc.addEventListener('visibilitychange', wake)
 doc.addEventListener('resume', wake)
 addEventListener('online', wake)
-addEventListener('pageshow', e => { if (e.persisted) { gone = 0; checked = 0; wake() } })
+addEventListener('pageshow', e => { if (e.persisted) { gone = checked = 0; wake() } })
 
 // Cancels the pending Refresh: from here on the script asks. It would cancel a stream and what is loaded, too.
 addEventListener('load', () => {

@@ -12,6 +12,7 @@ interface Batch {
   id: string
   name: string
   event: string | null
+  lane: string | null
   count: number
   uses: number
   used: number
@@ -24,20 +25,23 @@ interface Fresh extends Batch {
   codes: string[]
 }
 
+type Lane = { name: string; priority: number }
+
 type Named = { id: string; name: string }
 
 /** Batches of invite codes. The codes themselves are shown once. */
 export function Invites({ room }: RoomPageProps) {
   const path = `${ownPath(room)}/invites`
   const asked = useAsk<Batch[]>(path, 15)
-  const settings = useAsk<{ invite_only: boolean }>(publishedPath(room))
+  const settings = useAsk<{ invite_only: boolean; lanes: Lane[] }>(publishedPath(room))
   const events = useAsk<(Named & { invite_only: boolean | null })[]>(`${publishedPath(room)}/events`)
   const [making, make] = useState(false)
   const [revoking, revoke] = useState(false)
   const [fresh, show] = useState<Fresh | null>(null)
   const can = may('edit', room.zone.id, room.id)
   if (asked.error && !asked.data) return <Failed error={asked.error} retry={asked.reload} />
-  const idle = settings.data && events.data && !settings.data.invite_only && !events.data.some((e) => e.invite_only)
+  const lanes = settings.data?.lanes.filter((l) => l.priority > 0) ?? []
+  const idle = settings.data && events.data && !lanes.length && !settings.data.invite_only && !events.data.some((e) => e.invite_only)
   const remove = (b: Batch) => async () => {
     if (!(await confirm({ title: 'Revoke these codes?', danger: true, action: 'Revoke the codes', body: <p>Codes that are not used yet stop working. Visitors who have joined the queue with one keep their place. You cannot undo this.</p> }))) return
     await call('DELETE', `${path}/${b.id}`)
@@ -47,21 +51,22 @@ export function Invites({ room }: RoomPageProps) {
   const save = (f: Fresh) => () => saveAs(`invites-${room.name}.csv`, 'text/csv', ['code', ...f.codes].join('\r\n') + '\r\n')
   return (
     <>
-      {idle && <Note title="No one is asked for a code yet">Turn on “Invited visitors only” in the settings of this room or of one of its events.</Note>}
-      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only." actions={can && <>{!!asked.data?.length && <Button onClick={() => revoke(true)}>Revoke a code</Button>}<Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button></>}>
+      {idle && <Note title="No one is asked for a code yet">Turn on “Invited visitors only” in the settings of this room or of one of its events, or give the room lanes.</Note>}
+      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only, or rises to a lane." actions={can && <>{!!asked.data?.length && <Button onClick={() => revoke(true)}>Revoke a code</Button>}<Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button></>}>
         {!asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="token" title="No invite codes">Make a batch for each group of people, so that you can revoke it alone.</Empty> : (
           <Table caption="Batches of invite codes" rows={asked.data} id={(b) => b.id} columns={[
             { title: 'Name', name: true, by: (b) => b.name, cell: (b) => <><b>{b.name || 'Unnamed'}</b><span class="below quiet">by {b.created_by}, {moment(b.created_on)}</span></> },
             { title: 'Codes', figure: true, by: (b) => b.count, cell: (b) => <>{number(b.count)}{b.uses > 1 && <span class="below quiet">{number(b.uses)} uses each</span>}</> },
             { title: 'Used', figure: true, by: (b) => b.used, cell: (b) => number(b.used) },
             { title: 'Event', cell: (b) => (b.event ? events.data?.find((e) => e.id === b.event)?.name ?? 'deleted' : <span class="quiet">any time</span>) },
+            { title: 'Lane', cell: (b) => b.lane ?? <span class="quiet">none</span> },
             { title: 'Expires', by: (b) => b.expires_on, cell: (b) => (Date.parse(b.expires_on) <= Date.now() ? <Pill tone="off">Expired</Pill> : <span title={full(b.expires_on)}>{moment(b.expires_on)}</span>) },
             { title: deeds, cell: (b) => can && <div class="actions end"><Button small kind="quiet" icon="trash" label={`Revoke ${b.name || 'the unnamed codes'}`} onClick={remove(b)} /></div> },
           ]} />
         )}
       </Card>
       {revoking && <Revoke path={path} onClose={() => revoke(false)} onDone={() => { revoke(false); tell('Code revoked'); asked.reload() }} />}
-      {making && <Make path={path} events={events.data ?? []} onClose={() => make(false)} onMade={(f) => { make(false); show(f); asked.reload() }} />}
+      {making && <Make path={path} events={events.data ?? []} lanes={lanes} onClose={() => make(false)} onMade={(f) => { make(false); show(f); asked.reload() }} />}
       {fresh && (
         <Dialog wide title={`${number(fresh.codes.length)} new ${fresh.codes.length === 1 ? 'code' : 'codes'}`} onClose={() => show(null)}
           actions={<><Button icon="download" onClick={save(fresh)}>Download CSV</Button><Button kind="main" onClick={() => show(null)}>I have saved them</Button></>}>
@@ -73,16 +78,17 @@ export function Invites({ room }: RoomPageProps) {
   )
 }
 
-function Make({ path, events, onClose, onMade }: { path: string; events: Named[]; onClose: () => void; onMade: (f: Fresh) => void }) {
+function Make({ path, events, lanes, onClose, onMade }: { path: string; events: Named[]; lanes: Lane[]; onClose: () => void; onMade: (f: Fresh) => void }) {
   const [name, entitle] = useState('')
   const [count, many] = useState<number | null>(100)
   const [uses, often] = useState<number | null>(1)
   const [event, at] = useState('')
+  const [lane, rise] = useState('')
   const [days, last] = useState('30')
   const [faults, fault] = useState<Record<string, string>>({})
   const make = async () => {
     try {
-      onMade(await post<Fresh>(path, { name, count, uses, event: event || null, expires_on: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }))
+      onMade(await post<Fresh>(path, { name, count, uses, event: event || null, ...(lane && { lane }), expires_on: new Date(Date.now() + Number(days) * 86_400_000).toISOString() }))
     } catch (e) {
       if (!(e instanceof Problem)) throw e
       fault(e.fields)
@@ -95,6 +101,7 @@ function Make({ path, events, onClose, onMade }: { path: string; events: Named[]
       <NumberField label="Codes" name="count" required min={1} max={10000} value={count} error={faults.count} onChange={many} />
       <NumberField label="Uses of each code" name="uses" required min={1} max={10000} value={uses} error={faults.uses} help="How many visitors can join the queue with the same code." onChange={often} />
       <SelectField label="Valid during" name="event" value={event} error={faults.event} onChange={at} options={[{ value: '', text: 'any time' }, ...events.map((e) => ({ value: e.id, text: `event ${e.name}` }))]} />
+      {lanes.length > 0 && <SelectField label="Lane" name="lane" value={lane} error={faults.lane} onChange={rise} options={[{ value: '', text: 'none' }, ...lanes.map((l) => ({ value: l.name, text: l.name }))]} />}
       <SelectField label="Expire after" name="expires_on" value={days} error={faults.expires_on} onChange={last} options={[{ value: '1', text: 'a day' }, { value: '7', text: 'a week' }, { value: '30', text: '30 days' }, { value: '90', text: '90 days' }, { value: '366', text: '366 days' }]} />
     </Dialog>
   )

@@ -336,7 +336,6 @@ func TestPagesSayTheLane(t *testing.T) {
 	inEmptyBooth(t, func(r *anteroom.Room) { edit(r); r.JSONResponse = true }, func(b booth) {
 		isIn(b.guest())
 		rm := b.gw.live.Load().rooms[0]
-		rm.door = raising{rm.door}
 		g := b.guest()
 		get := func(target string, gold bool, headers ...string) string {
 			r := httptest.NewRequest("GET", target, nil)
@@ -375,15 +374,4 @@ func TestPagesSayTheLane(t *testing.T) {
 			t.Errorf("an active user, and one who comes back: %q %q", in, back)
 		}
 	}, more, func(c *Config) { c.LaneCodes = func(anteroom.RoomID) bool { return codes } })
-}
-
-// raising is a door that raises visitors to the lane of their visit, and keeps them in that of their ticket.
-type raising struct{ door }
-
-func (r raising) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
-	d := r.door.Decide(ctx, v)
-	if d.Ticket.ID == v.Ticket.ID || v.Fresh {
-		d.Ticket.Lane, d.SetCookie = max(d.Ticket.Lane, v.Lane, v.Ticket.Lane), true
-	}
-	return d
 }

@@ -37,6 +37,7 @@ var (
 	mLimitNew    = gauge("limit_new_per_minute", "Limit of new users in any 60 seconds.", "room")
 	mRecent      = gauge("new_sessions_last_minute", "New users in the last 60 seconds.", "room")
 	mWaiting     = gauge("waiting", "Visitors in the queue. present: in touch. unproven: have yet to come back for the first time. away: not in touch, within the place hold.", "room", "state")
+	mLane        = gauge("lane_waiting", "Visitors in the queue who are present, by the lane of the room.", "room", "lane")
 	mOffered     = gauge("offered_turns", "Visitors who have been called and are not admitted yet.", "room")
 	mOldest      = gauge("oldest_waiting_seconds", "How long the first visitor in the queue has waited; 0 while the queue is empty.", "room")
 	mForecast    = gauge("wait_forecast_seconds", "Estimated wait of a visitor who joins the queue now; absent while unknown.", "room")

@@ -34,6 +34,11 @@ func live(to sink, room string, st *anteroom.Status) {
 	to.gauge(mWaiting, float64(st.Waiting-st.Unproven), room, "present")
 	to.gauge(mWaiting, float64(st.Unproven), room, "unproven")
 	to.gauge(mWaiting, float64(st.Dormant), room, "away")
+	for _, l := range st.Lanes {
+		if l.Name != "" { // else the lane of all others, which the room does not name
+			to.gauge(mLane, float64(l.Waiting), room, l.Name)
+		}
+	}
 	to.gauge(mOffered, float64(st.Offered), room)
 	waited := time.Duration(0)
 	if st.OldestWaiting != 0 {

@@ -269,6 +269,7 @@ type doors struct {
 	shuffle *anteroom.Shuffle
 	event   *anteroom.Event
 	quiet   bool // nobody waits
+	lanes   []anteroom.LaneStatus
 }
 
 // crowds notes the last crowd and sends nobody.
@@ -297,10 +298,11 @@ func (d *doors) Status(id anteroom.RoomID) (anteroom.Status, bool) {
 		st.Waiting = 0
 	}
 	if d.event != nil {
-		r := anteroom.Room{Events: []anteroom.Event{*d.event}}
+		r := anteroom.Room{Events: []anteroom.Event{*d.event}, Lanes: []anteroom.Lane{{Name: "everyone"}, {Name: "gold", Priority: 80, Share: 5, Reserved: 7}}}
 		start, _ := d.event.Start.Time()
 		st.InForce = r.WithDefaults().At(anteroom.TimeOf(start))
 	}
+	st.Lanes = d.lanes
 	return st, true
 }
 

@@ -407,6 +407,14 @@ func TestStatusInFull(t *testing.T) {
 	if w.ok("GET", room+"/status", "", &st); st.In == nil || st.In.Phase != "started" || st.In.Event.Name != "drop" || st.In.Seconds != 300 || st.In.Until == nil {
 		t.Errorf("%+v", st)
 	}
+	if a := w.ok("GET", room+"/status", "", nil); !strings.Contains(string(a.Result), `"lanes":[{"name":"gold","priority":80,"share":5,"reserved":7,"waiting":0,"active_users":0,"wait_of_newcomer_seconds":90},{"name":"everyone","priority":0,`) {
+		t.Errorf("nobody has counted: %s", a.Result)
+	}
+	w.doors.lanes = []anteroom.LaneStatus{{Name: "gold", Priority: 80, Waiting: 3, ActiveUsers: 2, WaitKnown: true, WaitOfNewcomer: 1500 * time.Millisecond}, {Waiting: 1}}
+	if a := w.ok("GET", room+"/status", "", nil); !strings.Contains(string(a.Result), `"lanes":[{"name":"gold","priority":80,"share":5,"reserved":7,"waiting":3,"active_users":2,"wait_of_newcomer_seconds":1.5},`+
+		`{"name":null,"priority":0,"share":0,"reserved":0,"waiting":1,"active_users":0,"wait_of_newcomer_seconds":null}]`) {
+		t.Errorf("%s", a.Result)
+	}
 }
 
 func TestRepeat(t *testing.T) {

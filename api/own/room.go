@@ -1,6 +1,7 @@
 package own
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -117,7 +118,32 @@ func shownStatus(st anteroom.Status) schema.Status {
 		AdmittedLastMinute: st.AdmittedLastMin, NewUsersPerMinute: st.NewPerMinute, Waiting: st.Waiting, Dormant: st.Dormant, Offered: st.Offered,
 		PacePerMinute: st.Pace, PaceReason: schema.Optional(string(st.PaceReason)),
 		WaitOfNewcomer: secondsOf(st.WaitOfNewcomer, st.WaitKnown), WaitAtLeast: secondsOf(st.WaitAtLeast, st.WaitAtLeast > 0), WaitAtMost: secondsOf(st.WaitAtMost, st.WaitAtMost > 0),
-		Streams: st.Streams, OldestWaitingSince: roomMoment(st.OldestWaiting), InForce: shownInForce(st.InForce)}
+		Streams: st.Streams, OldestWaitingSince: roomMoment(st.OldestWaiting), Lanes: shownLanes(&st), InForce: shownInForce(st.InForce)}
+}
+
+// shownLanes are the lanes of a room, with what the settings in force say of each. Nobody has counted those of a room without visitors.
+func shownLanes(st *anteroom.Status) []schema.LaneStatus {
+	var set []anteroom.Lane
+	if st.InForce != nil && st.InForce.Lanes != nil {
+		set = st.InForce.Lanes.List
+	}
+	lanes := st.Lanes
+	if len(lanes) == 0 {
+		for _, l := range set {
+			lanes = append(lanes, anteroom.LaneStatus{Name: l.Name, Priority: l.Priority, WaitKnown: st.WaitKnown, WaitOfNewcomer: st.WaitOfNewcomer})
+		}
+		slices.SortFunc(lanes, func(a, b anteroom.LaneStatus) int { return cmp.Compare(b.Priority, a.Priority) })
+	}
+	out := make([]schema.LaneStatus, len(lanes))
+	for i, l := range lanes {
+		out[i] = schema.LaneStatus{Name: schema.Optional(l.Name), Priority: l.Priority, Waiting: l.Waiting, ActiveUsers: l.ActiveUsers, WaitOfNewcomer: secondsOf(l.WaitOfNewcomer, l.WaitKnown)}
+		for _, of := range set {
+			if of.Priority == l.Priority {
+				out[i].Share, out[i].Reserved = of.Share, of.Reserved
+			}
+		}
+	}
+	return out
 }
 
 // secondsOf is a duration, or nothing.

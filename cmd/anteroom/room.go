@@ -63,7 +63,13 @@ func showMembers(w io.Writer, _ room, o map[string]any) error {
 			case map[string]any:
 				show(before+k+".", v)
 			case []any:
-				t.row(before+k, inline(v))
+				if len(v) == 0 || slices.ContainsFunc(v, func(one any) bool { _, is := one.(map[string]any); return !is }) {
+					t.row(before+k, inline(v))
+					continue
+				}
+				for i, one := range v {
+					show(fmt.Sprintf("%s%s[%d].", before, k, i), one.(map[string]any))
+				}
 			case string:
 				t.row(before+k, short(v))
 			default:

@@ -157,7 +157,19 @@ type Status struct {
 	WaitOfNewcomer     *float64        `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a new visitor; null while it is unknown."`
 	WaitAtLeast        *float64        `json:"wait_of_newcomer_at_least_seconds" min:"0" doc:"While it is unknown: how long a new visitor waits at least, by the limits, if no visitor ahead leaves; null if nothing can be said."`
 	WaitAtMost         *float64        `json:"wait_of_newcomer_at_most_seconds" min:"0" doc:"Likewise, at most: known where sessions end by themselves."`
+	Lanes              []LaneStatus    `json:"lanes" doc:"Those of the room, the highest priority first; empty for a room without lanes."`
 	InForce            *InForce        `json:"in_force" doc:"null until the first visit of the room."`
+}
+
+// LaneStatus is a lane of a room at the moment.
+type LaneStatus struct {
+	Name           *string  `json:"name" doc:"null: that of all visitors who are in no other lane, if the room does not name it."`
+	Priority       int      `json:"priority" min:"0" max:"100"`
+	Share          int      `json:"share" min:"0" max:"100" doc:"Percentage of the turns that the lane gets at least while visitors wait in it."`
+	Reserved       int      `json:"reserved" min:"0" max:"90" doc:"Percentage of both limits that only visitors of this lane can use."`
+	Waiting        int      `json:"waiting" doc:"Visitors of the lane who are in the queue and present."`
+	ActiveUsers    int      `json:"active_users" doc:"Sessions of visitors of the lane."`
+	WaitOfNewcomer *float64 `json:"wait_of_newcomer_seconds" min:"0" doc:"Estimated wait of a new visitor of the lane; null while it is unknown."`
 }
 
 // Visitor is a visitor who waits or has a session.

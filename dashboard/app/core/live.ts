@@ -22,6 +22,17 @@ export interface InForce {
   disable_session_renewal: boolean
 }
 
+export interface LaneStatus {
+  /** null: that of all others, which the room does not name. */
+  name: string | null
+  priority: number
+  share: number
+  reserved: number
+  waiting: number
+  active_users: number
+  wait_of_newcomer_seconds: number | null
+}
+
 export interface Status {
   mode: 'open' | 'queue' | 'cut'
   active_users: number
@@ -39,6 +50,8 @@ export interface Status {
   wait_of_newcomer_seconds: number | null
   wait_of_newcomer_at_least_seconds: number | null
   wait_of_newcomer_at_most_seconds: number | null
+  /** The highest priority first. */
+  lanes: LaneStatus[]
   in_force: InForce | null
 }
 

@@ -3,11 +3,11 @@ import type { RoomPageProps } from '../core/page'
 import { forecast, newcomer } from '../core/forecast'
 import { ago, clock, count, duration, moment, number, percent } from '../core/format'
 import { arrivals, holed, useMinutes } from '../core/history'
-import { kept, samplesOf, useLive, type Room, type Sample } from '../core/live'
+import { kept, samplesOf, useLive, type LaneStatus, type Room, type Sample } from '../core/live'
 import { paceWhy } from '../core/pace'
 import { roomHref } from '../core/room'
 import { may } from '../core/session'
-import { Bar, Button, Card, Chart, Note } from '../ui'
+import { Bar, Button, Card, Chart, Note, Table } from '../ui'
 import { Admit, Controls, Message, Remaining } from './cockpit-controls'
 import { TryIt } from './cockpit-crowd'
 import { Limits } from './cockpit-limits'
@@ -45,6 +45,7 @@ export function Cockpit({ room }: RoomPageProps) {
       )}
       <div class="halves">
         <div class="stack charts">
+          {!!s?.lanes.length && <Lanes lanes={s.lanes} />}
           <Flow samples={samples} now={at} room={room} />
           <Origins room={room} />
           {edits && <InForce room={room} />}
@@ -66,6 +67,22 @@ export function Cockpit({ room }: RoomPageProps) {
         )}
       </div>
     </div>
+  )
+}
+
+/** The lanes of the queue, each with what the room promises it. */
+function Lanes({ lanes }: { lanes: LaneStatus[] }) {
+  return (
+    <Card flush title="Lanes" lead="In the order in which visitors are called. A share is what a lane gets at least while visitors wait in it.">
+      <Table caption="Lanes" rows={lanes} id={(l) => String(l.priority)} columns={[
+        { title: 'Lane', name: true, cell: (l) => <><b>{l.name ?? 'All others'}</b><span class="below quiet">priority {l.priority}</span></> },
+        { title: 'Waiting', figure: true, cell: (l) => number(l.waiting) },
+        { title: 'Active', figure: true, cell: (l) => number(l.active_users) },
+        { title: 'New visitors wait', figure: true, cell: (l) => (l.wait_of_newcomer_seconds == null ? 'not known yet' : duration(l.wait_of_newcomer_seconds)) },
+        { title: 'Share', figure: true, cell: (l) => (l.share ? l.share + '%' : '') },
+        { title: 'Reserved', figure: true, cell: (l) => (l.reserved ? l.reserved + '%' : '') },
+      ]} />
+    </Card>
   )
 }
 

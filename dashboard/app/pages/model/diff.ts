@@ -23,12 +23,9 @@ export function inWords(v: unknown): string {
   if (v === undefined || v === null) return 'not set'
   if (v === '') return 'empty'
   if (typeof v === 'boolean') return v ? 'on' : 'off'
-  if (Array.isArray(v)) return v.length ? v.map((x) => (x && typeof x === 'object' ? part(x) : String(x))).join(', ') : 'none'
+  if (Array.isArray(v)) return v.length ? v.map((x) => (x && typeof x === 'object' ? `${x.host}${x.path}` : String(x))).join(', ') : 'none'
   return String(v)
 }
-
-/** A route or a lane. */
-const part = (x: Values): string => (x.host ? `${x.host}${x.path}` : Object.entries(x).filter(([, v]) => v).map(([k, v]) => (k === 'name' ? v : `${k} ${v}`)).join(' '))
 
 export interface Line {
   sign: ' ' | '-' | '+'

@@ -25,7 +25,7 @@ export const change = [
     ['far from a change is counted', () => around(lines('1\n2\n3\n4\n5\n6\n7', '1\n2\n3\n4\n5\n6\nx'), 1).map((l) => (typeof l === 'number' ? l : l.sign + l.text)), [5, ' 6', '-7', '+x']],
   ]),
   check('fields', [
-    ['groups in the order of the form', () => groups, ['Room', 'Limits', 'Queue', 'Lottery', 'Accounts', 'Origin', 'Waiting page', 'Cookie', 'Other']],
+    ['groups in the order of the form', () => groups, ['Room', 'Limits', 'Queue', 'Lanes', 'Lottery', 'Accounts', 'Origin', 'Waiting page', 'Cookie', 'Other']],
     ['every field has a group and a name of its own', () => new Set(roomFields.map((f) => f.name)).size === roomFields.length && roomFields.every((f) => groups.includes(f.group)), true],
     ['a value within', () => valueOf({ a: { b: 1 } }, 'a.b'), 1],
     ['a value of nothing', () => valueOf(null, 'a.b') === undefined, true],

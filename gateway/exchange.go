@@ -64,7 +64,7 @@ type request struct {
 	out    stallWriter
 	reset  bool // by resetSlow
 	origin *origin
-	in     inLanes
+	in     inLimiters
 	ask    Span        // of the request to the origin
 	body   *bodyReader // nil without a body
 
@@ -94,7 +94,7 @@ func (x *exchange) begin(s *setup, w http.ResponseWriter, r *http.Request, next 
 
 // release makes the exchange forget the request and keeps it for another.
 func (g *Gateway) release(x *exchange) {
-	x.leaveLanes()
+	x.leaveLimiters()
 	if x.origin != nil {
 		x.origin.pending.Add(-1)
 	}

@@ -194,8 +194,8 @@ type Gateway struct {
 	buffers   copyBuffers
 	lines     logBound
 	draws     draws
-	addresses *lanes[netip.Addr]
-	sessions  *lanes[anteroom.ID]
+	addresses *limiters[netip.Addr]
+	sessions  *limiters[anteroom.ID]
 	crowds    *crowds
 	alarms    logBound
 	token     string // names this process in hopHeader
@@ -221,8 +221,8 @@ func newGateway() *Gateway {
 	g := &Gateway{
 		swapped:   make(chan struct{}, 1),
 		draws:     newDraws(),
-		addresses: newLanes[netip.Addr](),
-		sessions:  newLanes[anteroom.ID](),
+		addresses: newLimiters[netip.Addr](),
+		sessions:  newLimiters[anteroom.ID](),
 		crowds:    newCrowds(),
 		token:     "anteroom-" + hex.EncodeToString(id[:]),
 		drain:     make(chan struct{}),

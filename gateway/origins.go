@@ -25,8 +25,8 @@ type origin struct {
 	sick atomic.Bool
 	seen sight
 
-	mu   sync.Mutex
-	lane lane // of requests under way, where the site bounds them
+	mu      sync.Mutex
+	limiter limiter // of requests under way, where the site bounds them
 }
 
 // pool is the origins of one site.

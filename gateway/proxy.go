@@ -32,7 +32,7 @@ func (x *exchange) forward() {
 	if x.next == nil {
 		x.origin = x.site.pick(nil)
 	}
-	if !x.enterLanes() {
+	if !x.enterLimiters() {
 		return
 	}
 	if r.ContentLength != 0 && r.Body != nil {

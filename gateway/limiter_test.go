@@ -132,8 +132,8 @@ func TestRequestsBeyondTheBoundAreRefusedInTime(t *testing.T) {
 
 func TestLaneKeepsItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLanes[int]()
-		by, gone, waiting := time.Now().Add(laneTime), make(chan struct{}), new(atomic.Int64)
+		l := newLimiters[int]()
+		by, gone, waiting := time.Now().Add(limiterTime), make(chan struct{}), new(atomic.Int64)
 		l.enter(7, 1, patience{by, nil, waiting})
 		var mu sync.Mutex
 		var order []string
@@ -161,7 +161,7 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 		synctest.Wait()
 		l.leave(7)
 		synctest.Wait()
-		<-time.After(laneTime)
+		<-time.After(limiterTime)
 		synctest.Wait()
 		if got := strings.Join(order, ", "); got != "left in vain, one, two, three in vain" || waiting.Load() != 0 {
 			t.Error(got, waiting.Load())
@@ -169,7 +169,7 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 		l.leave(7)
 		for i := range l.parts {
 			if n := len(l.parts[i].open); n != 0 {
-				t.Errorf("%d lanes are left", n)
+				t.Errorf("%d limiters are left", n)
 			}
 		}
 	})
@@ -177,10 +177,10 @@ func TestLaneKeepsItsOrder(t *testing.T) {
 
 func TestLaneHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLanes[int]()
-		wait := patience{time.Now().Add(laneTime), nil, new(atomic.Int64)}
+		l := newLimiters[int]()
+		wait := patience{time.Now().Add(limiterTime), nil, new(atomic.Int64)}
 		l.enter(1, 1, wait)
-		for range laneLeast {
+		for range limiterLeast {
 			go l.enter(1, 1, wait)
 		}
 		synctest.Wait()
@@ -189,9 +189,9 @@ func TestLaneHasAnEnd(t *testing.T) {
 			t.Errorf("the last one waited %v", time.Since(began))
 		}
 		if !l.enter(2, 1, wait) {
-			t.Error("another lane is full as well")
+			t.Error("another limiter is full as well")
 		}
-		<-time.After(laneTime)
+		<-time.After(limiterTime)
 	})
 }
 

@@ -13,23 +13,23 @@ import (
 
 // Bounds on requests to the origin that wait because too many others are under way.
 const (
-	// laneTime is how long a request waits, at most, from its start.
-	laneTime = 5 * time.Second
-	// laneWaiting and laneLeast are how many wait: so many times as may be under way, and at least
+	// limiterTime is how long a request waits, at most, from its start.
+	limiterTime = 5 * time.Second
+	// limiterWaiting and limiterLeast are how many wait: so many times as may be under way, and at least
 	// so many. A browser's hundred parallel requests, or a class that opens a page together, wait
 	// for moments instead of failing.
-	laneWaiting = 4
-	laneLeast   = 500
+	limiterWaiting = 4
+	limiterLeast   = 500
 )
 
-// lane is what is under way for one address, session or origin, and what waits behind it, in
+// limiter is what is under way for one address, session or origin, and what waits behind it, in
 // order.
-type lane struct {
+type limiter struct {
 	under   int
 	waiting []chan struct{} // closed when the turn has come
 }
 
-// patience is how long a request waits in lanes.
+// patience is how long a request waits at limiters.
 type patience struct {
 	by    time.Time
 	gone  <-chan struct{} // the visitor has left
@@ -38,13 +38,13 @@ type patience struct {
 
 // enter is called with mu held and returns without it. It reports whether the caller may go on,
 // and then has to leave.
-func (l *lane) enter(mu *sync.Mutex, most int, p patience) bool {
+func (l *limiter) enter(mu *sync.Mutex, most int, p patience) bool {
 	if l.under < most {
 		l.under++
 		mu.Unlock()
 		return true
 	}
-	if len(l.waiting) >= max(laneLeast, laneWaiting*most) {
+	if len(l.waiting) >= max(limiterLeast, limiterWaiting*most) {
 		mu.Unlock()
 		return false
 	}
@@ -73,7 +73,7 @@ func (l *lane) enter(mu *sync.Mutex, most int, p patience) bool {
 }
 
 // leave is called with the lock held.
-func (l *lane) leave() {
+func (l *limiter) leave() {
 	if len(l.waiting) == 0 {
 		l.under--
 		return
@@ -82,29 +82,29 @@ func (l *lane) leave() {
 	l.waiting = l.waiting[1:]
 }
 
-func (l *lane) isEmpty() bool { return l.under == 0 && len(l.waiting) == 0 }
+func (l *limiter) isEmpty() bool { return l.under == 0 && len(l.waiting) == 0 }
 
-// lanes are those of all addresses, or of all sessions. There are as many as requests are in
+// limiters are those of all addresses, or of all sessions. There are as many as requests are in
 // flight, at most.
-type lanes[K comparable] struct {
+type limiters[K comparable] struct {
 	seed  maphash.Seed
 	parts [64]struct {
 		mu    sync.Mutex
-		open  map[K]*lane
-		spare []*lane
+		open  map[K]*limiter
+		spare []*limiter
 	}
 }
 
-func newLanes[K comparable]() *lanes[K] {
-	l := &lanes[K]{seed: maphash.MakeSeed()}
+func newLimiters[K comparable]() *limiters[K] {
+	l := &limiters[K]{seed: maphash.MakeSeed()}
 	for i := range l.parts {
-		l.parts[i].open = make(map[K]*lane)
+		l.parts[i].open = make(map[K]*limiter)
 	}
 	return l
 }
 
-// enter is that of the key's lane.
-func (l *lanes[K]) enter(key K, most int, wait patience) bool {
+// enter is that of the key's limiter.
+func (l *limiters[K]) enter(key K, most int, wait patience) bool {
 	p := &l.parts[maphash.Comparable(l.seed, key)%uint64(len(l.parts))]
 	p.mu.Lock()
 	one := p.open[key]
@@ -112,14 +112,14 @@ func (l *lanes[K]) enter(key K, most int, wait patience) bool {
 		if n := len(p.spare); n > 0 {
 			one, p.spare = p.spare[n-1], p.spare[:n-1]
 		} else {
-			one = new(lane)
+			one = new(limiter)
 		}
 		p.open[key] = one
 	}
 	return one.enter(&p.mu, most, wait)
 }
 
-func (l *lanes[K]) leave(key K) {
+func (l *limiters[K]) leave(key K) {
 	p := &l.parts[maphash.Comparable(l.seed, key)%uint64(len(l.parts))]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,18 +131,18 @@ func (l *lanes[K]) leave(key K) {
 	}
 }
 
-// inLanes is what an exchange has entered.
-type inLanes struct {
+// inLimiters is what an exchange has entered.
+type inLimiters struct {
 	address   netip.Addr // the zero one: none
 	session   anteroom.ID
 	bySession bool
 	origin    *origin
 }
 
-// enterLanes waits until address, session and origin have room for one more request. When they
+// enterLimiters waits until address, session and origin have room for one more request. When they
 // do not in time, it answers the visitor, who keeps the place, and returns false.
-func (x *exchange) enterLanes() bool {
-	s, wait := x.s, x.patience(x.start.Add(laneTime))
+func (x *exchange) enterLimiters() bool {
+	s, wait := x.s, x.patience(x.start.Add(limiterTime))
 	// A trusted proxy that names no client stands for many.
 	if s.MaxPerAddress > 0 && x.client.IsValid() && !(x.trusted && x.client == x.peer) {
 		key := addressKey(x.client)
@@ -168,8 +168,8 @@ func (x *exchange) patience(by time.Time) patience {
 	return patience{by, x.r.Context().Done(), &x.g.count.waiting}
 }
 
-// enterOrigin waits, in the lane of x.origin, for one of the site's connections to it, and
-// leaves the lane in which the exchange was.
+// enterOrigin waits, at the limiter of x.origin, for one of the site's connections to it, and
+// leaves the one at which the exchange was.
 func (x *exchange) enterOrigin(wait patience) bool {
 	x.leaveOrigin()
 	most := x.site.maxConnections
@@ -177,7 +177,7 @@ func (x *exchange) enterOrigin(wait patience) bool {
 		return true
 	}
 	x.origin.mu.Lock()
-	if !x.origin.lane.enter(&x.origin.mu, most, wait) {
+	if !x.origin.limiter.enter(&x.origin.mu, most, wait) {
 		return false
 	}
 	x.in.origin = x.origin
@@ -187,13 +187,13 @@ func (x *exchange) enterOrigin(wait patience) bool {
 func (x *exchange) leaveOrigin() {
 	if o := x.in.origin; o != nil {
 		o.mu.Lock()
-		o.lane.leave()
+		o.limiter.leave()
 		o.mu.Unlock()
 		x.in.origin = nil
 	}
 }
 
-func (x *exchange) leaveLanes() {
+func (x *exchange) leaveLimiters() {
 	x.leaveOrigin()
 	if x.in.bySession {
 		x.g.sessions.leave(x.in.session)
@@ -201,7 +201,7 @@ func (x *exchange) leaveLanes() {
 	if x.in.address.IsValid() {
 		x.g.addresses.leave(x.in.address)
 	}
-	x.in = inLanes{}
+	x.in = inLimiters{}
 }
 
 // turnBack refuses an admitted request that must wait too long.

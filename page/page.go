@@ -85,6 +85,8 @@ type View struct {
 	// Countdown is how long a page in the background waits before it takes the turn that the decision tells of; zero: it takes it
 	// at once. It belongs to a turn without a session only.
 	Countdown time.Duration
+	// Push says that the page may offer web push.
+	Push bool
 	// Infinite says that the visitor is admitted only after solving it.
 	Infinite bool
 }

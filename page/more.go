@@ -16,6 +16,9 @@ import (
 // [WorkerName].
 const MorePath = "/.well-known/anteroom/page/"
 
+// BackQuery begins the query pair by which a notification leads back: a dot and a token follow.
+const BackQuery = "__anteroom=back"
+
 // WorkerName is the file of [MorePath] by which a phone shows notifications.
 const WorkerName = "worker.js"
 

@@ -139,20 +139,22 @@ type Key struct {
 }
 
 // NewKey makes the key of a seed: the same for the same seed.
-func NewKey(seed [32]byte) (*Key, error) {
-	var private *ecdsa.PrivateKey
-	for try := 0; private == nil; try++ { // one in four billion outputs is no key
-		private, _ = ecdsa.ParseRawPrivateKey(elliptic.P256(), expand(seed[:], nil, fmt.Sprintf("anteroom/1/push/es256/%d", try), 32))
+func NewKey(seed [32]byte) *Key {
+	for try := 0; ; try++ { // one in four billion outputs is no key
+		private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), expand(seed[:], nil, fmt.Sprintf("anteroom/1/push/es256/%d", try), 32))
+		if err != nil {
+			continue
+		}
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private}, (&jose.SignerOptions{}).WithType("JWT"))
+		if err != nil {
+			panic(err) // only for another kind of key
+		}
+		point, err := private.PublicKey.Bytes()
+		if err != nil {
+			panic(err) // only for a point that is not on the curve
+		}
+		return &Key{signer, encoding.EncodeToString(point)}
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private}, (&jose.SignerOptions{}).WithType("JWT"))
-	if err != nil {
-		return nil, fmt.Errorf("push: %w", err)
-	}
-	point, err := private.PublicKey.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("push: %w", err)
-	}
-	return &Key{signer, encoding.EncodeToString(point)}, nil
 }
 
 // Public is the public key as browsers want it (applicationServerKey): an uncompressed point as base64url.

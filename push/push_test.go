@@ -1,26 +1,16 @@
 package push
 
 import (
-	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/ecdh"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"io"
-	"math/big"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/push/pushtest"
 )
 
 func decode(t *testing.T, text string) []byte {
@@ -51,92 +41,32 @@ func TestEncryptsAsPublished(t *testing.T) {
 	}
 }
 
-// browser is the other end: what it does is written from RFC 8291 and 8188, not with the functions of the package.
-type browser struct {
-	private *ecdh.PrivateKey
-	auth    [16]byte
-}
-
-func newBrowser(t *testing.T, endpoint string) (*browser, Subscription) {
+func newBrowser(t *testing.T, endpoint string) (*pushtest.Browser, Subscription) {
 	t.Helper()
-	private, err := ecdh.P256().GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &browser{private: private}
-	rand.Read(b.auth[:])
-	text := base64.RawURLEncoding.EncodeToString
-	return b, Subscription{Endpoint: endpoint, P256DH: text(private.PublicKey().Bytes()), Auth: text(b.auth[:])}
+	b := pushtest.NewBrowser(t, endpoint)
+	return b, Subscription{Endpoint: b.Endpoint, P256DH: b.P256DH, Auth: b.Auth}
 }
 
-func (b *browser) read(t *testing.T, body []byte) string {
-	t.Helper()
-	salt, size, id := body[:16], binary.BigEndian.Uint32(body[16:]), int(body[20])
-	theirs, err := ecdh.P256().NewPublicKey(body[21 : 21+id])
-	if err != nil || size != 4096 || len(body) > 4096 {
-		t.Fatalf("header: record size %d, %d bytes: %v", size, len(body), err)
-	}
-	shared, err := b.private.ECDH(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ikm := expand(shared, b.auth[:], "WebPush: info\x00"+string(b.private.PublicKey().Bytes())+string(theirs.Bytes()), sha256.Size)
-	block, _ := aes.NewCipher(expand(ikm, salt, "Content-Encoding: aes128gcm\x00", 16))
-	open, _ := cipher.NewGCM(block)
-	plain, err := open.Open(nil, expand(ikm, salt, "Content-Encoding: nonce\x00", 12), body[21+id:], nil)
-	if err != nil || len(plain) == 0 || plain[len(plain)-1] != 2 {
-		t.Fatalf("the record does not open: %v", err)
-	}
-	return string(plain[:len(plain)-1])
-}
-
-func TestARequestIsSignedAndForOneBrowser(t *testing.T) {
+func TestARequestIsAsPublished(t *testing.T) {
 	t.Parallel()
-	key, err := NewKey([32]byte{1, 2, 3})
+	key := NewKey([32]byte{1, 2, 3})
+	if NewKey([32]byte{1, 2, 3}).Public() != key.Public() || NewKey([32]byte{1, 2, 4}).Public() == key.Public() {
+		t.Error("the key is not that of the seed")
+	}
+	service := pushtest.Serve(t) // which verifies
+	b := service.Browser()
+	now := time.Now()
+	r, err := key.Request(t.Context(), Subscription{b.Endpoint, b.P256DH, b.Auth}, []byte(`{"title":"It’s your turn"}`), "https://shop.example.com", now, now.Add(5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := NewKey([32]byte{1, 2, 3}); again.Public() != key.Public() {
-		t.Error("the same seed made another key")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatal(res, err)
 	}
-	b, s := newBrowser(t, "https://push.example.net:8443/p/abc?x=1")
-	now := time.Unix(1_800_000_000, 0)
-	r, err := key.Request(context.Background(), s, []byte(`{"title":"It’s your turn"}`), "https://shop.example.com", now, now.Add(5*time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"Ttl": "300", "Urgency": "high", "Topic": "anteroom", "Content-Encoding": "aes128gcm"} {
-		if got := r.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	body, _ := io.ReadAll(r.Body)
-	if got := b.read(t, body); got != `{"title":"It’s your turn"}` {
-		t.Errorf("the browser reads %q", got)
-	}
-	// RFC 8292, section 3, verified with the standard library.
-	var token, public string
-	if _, err := fmt.Sscanf(strings.ReplaceAll(r.Header.Get("Authorization"), ",", ""), "vapid t=%s k=%s", &token, &public); err != nil || public != key.Public() {
-		t.Fatalf("%q: %v", r.Header.Get("Authorization"), err)
-	}
-	parts := strings.Split(token, ".")
-	signature := decode(t, parts[2])
-	point, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), decode(t, public))
-	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err != nil || len(signature) != 64 || !ecdsa.Verify(point, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
-		t.Errorf("the signature is wrong: %v", err)
-	}
-	var head struct{ Alg, Typ string }
-	var claims struct {
-		Aud, Sub string
-		Exp      int64
-	}
-	if json.Unmarshal(decode(t, parts[0]), &head) != nil || head.Alg != "ES256" || head.Typ != "JWT" {
-		t.Errorf("header %+v", head)
-	}
-	if json.Unmarshal(decode(t, parts[1]), &claims) != nil || claims.Aud != "https://push.example.net:8443" || claims.Sub != "https://shop.example.com" ||
-		claims.Exp <= now.Unix() || claims.Exp > now.Add(24*time.Hour).Unix() {
-		t.Errorf("claims %+v", claims)
+	res.Body.Close()
+	if got, want := <-service.Got, (pushtest.Message{Text: `{"title":"It’s your turn"}`, TTL: 300, Topic: "anteroom", Contact: "https://shop.example.com", Key: key.Public()}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -179,7 +109,10 @@ func TestAMessageIsBounded(t *testing.T) {
 	b, s := newBrowser(t, "https://push.example.net/p/abc")
 	long := strings.Repeat("x", MaxMessage)
 	body, err := s.encrypt([]byte(long))
-	if err != nil || len(body) != 4096 || b.read(t, body) != long {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Read(body); err != nil || len(body) != 4096 || got != long {
 		t.Errorf("%d bytes: %v", len(body), err)
 	}
 	if _, err := s.encrypt([]byte(long + "x")); anteroom.KindOf(err) != anteroom.Invalid {

@@ -176,7 +176,7 @@ func TestWhatComesBackCanBeWritten(t *testing.T) {
 		`"cookie_attributes":{"samesite":"none","secure":"always"},"total_active_users":300,"new_users_per_minute":200,"session_duration":30,` +
 		`"disable_session_renewal":true,"queueing_method":"random","queueing_status_code":429,"queue_all":true,"suspended":true,"custom_page_html":"<p>\u2028{{waitTime}}",` +
 		`"default_template_language":"de-DE","json_response_enabled":true,"enabled_origin_commands":["revoke"],"turnstile_mode":"off",` +
-		`"turnstile_action":"infinite_queue","refresh":"20s","unpaced":true,"first_session":"45s","place_hold":"10m0s","turn_countdown":"2m0s","pass":"30s","protect":true,"protect_errors":5,"protect_latency":"2s","protect_floor":20,"protect_return":"15m0s","pass_edge":"cdn","bind":"ip-prefix","route_suffixes":"ignore",` +
+		`"turnstile_action":"infinite_queue","refresh":"20s","unpaced":true,"first_session":"45s","place_hold":"10m0s","turn_countdown":"2m0s","web_push":true,"pass":"30s","protect":true,"protect_errors":5,"protect_latency":"2s","protect_floor":20,"protect_return":"15m0s","pass_edge":"cdn","bind":"ip-prefix","route_suffixes":"ignore",` +
 		`"json_response_exact":true,"resubmit_forms":true,"shadow":true,"account_issuer":"https://login.example.com","account_audience":"shop","account_keys":"https://login.example.com/jwks","account_claim":"email","account_cookie":"login","account_header":"X-Login","account_sign_in_url":"/login","lottery_round":"40s","lottery_max_wait":"2m","lottery_follow":true,"page_site_name":"Dawn","page_title":"Spring","page_logo":"R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7","page_color":"#00558c","page_color_dark":"#7cc7ff","session_networks":3,"session_networks_action":"revoke","first_request_list":"schools"}`
 	rooms := room[:strings.LastIndex(room, "/")]
 	in.list(t, "schools")
@@ -236,7 +236,7 @@ func TestNamesOfMembers(t *testing.T) {
 		{"room", names(open(t).shownRoom(&anteroom.Room{})), "account_audience account_claim account_cookie account_header account_issuer account_keys account_sign_in_url additional_routes bind cookie_attributes cookie_suffix created_on custom_page_html default_template_language description disable_session_renewal enabled_origin_commands first_request_list first_session host id invite_only " +
 			"json_response_enabled json_response_exact lottery_follow lottery_max_wait lottery_percent lottery_round modified_on name new_users_per_minute next_event_prequeue_start_time next_event_start_time page_color page_color_dark page_logo page_site_name " +
 			"page_title pass pass_edge path place_hold protect protect_errors protect_floor protect_latency protect_return queue_all queueing_method queueing_status_code refresh " +
-			"resubmit_forms route_suffixes session_duration session_networks session_networks_action shadow suspended total_active_users turn_countdown turnstile_action turnstile_mode unpaced"},
+			"resubmit_forms route_suffixes session_duration session_networks session_networks_action shadow suspended total_active_users turn_countdown turnstile_action turnstile_mode unpaced web_push"},
 		{"event", names(eventFields.Of(&e)), "created_on custom_page_html description disable_session_renewal event_end_time event_start_time id invite_only modified_on name new_users_per_minute " +
 			"prequeue_start_time queueing_method ramp repeat session_duration shuffle_at_event_start suspended total_active_users turnstile_action turnstile_mode"},
 		{"rule", names(ruleFields.Of(&r)), "action description enabled expression id last_updated version"},

@@ -48,6 +48,8 @@ var table = []tableRow{
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster", imports: []string{"internal/wire"}},
+	{pkg: "push", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}, http: true},
+	{pkg: "push/pushtest", http: true},
 	{pkg: "invite", imports: []string{".", "cluster"}},
 	{pkg: "account", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
@@ -67,7 +69,7 @@ var table = []tableRow{
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite", "account"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite", "account", "push"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -94,7 +96,7 @@ var table = []tableRow{
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
 	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
-		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "account", "cluster/...", "node", "coordinator", "cluster/doctor",
+		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "account", "push", "cluster/...", "node", "coordinator", "cluster/doctor",
 			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "demo/crowd", "demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},

@@ -20,7 +20,7 @@ func TestAStreamHeldForAVisitorKeepsThePlaceAndNoSeat(t *testing.T) {
 		defer kill()
 		r := n.Room(room.ID)
 		ann := r.Decide(t.Context(), newcomer())
-		r.Decide(t.Context(), with(ann.Ticket)) // whose session is not on probation any more
+		r.Decide(t.Context(), with(ann.Ticket))  // whose session is not on probation any more
 		bob := r.Decide(t.Context(), newcomer()) // closes the page
 		held := with(bob.Ticket)
 		held.NoJoin, held.NoHold = true, true
@@ -84,3 +84,40 @@ func TestAStreamHeldForAVisitorKeepsThePlaceAndNoSeat(t *testing.T) {
 		}
 	})
 }
+
+// The journal goes back for a while only. A stream that is opened again and again keeps the place in it, so that the next process knows
+// it, by the ticket of the beginning too.
+func TestAStreamThatIsOpenedAgainSurvivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := shop
+		room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration, room.PlaceHold = 1, 60, time.Minute, time.Minute
+		link := memlink.New()
+		n, kill := begin(t, link, room)
+		ann := r0(n, room).Decide(t.Context(), newcomer())
+		bob := r0(n, room).Decide(t.Context(), newcomer()) // closes the page
+		last := bob.Ticket
+		for range 2 * 60 {
+			ctx, stop := context.WithCancel(t.Context())
+			held := with(last)
+			held.NoJoin, held.NoHold = true, true
+			d, updates := r0(n, room).Watch(ctx, held)
+			if updates == nil || d.Ticket.ID != bob.Ticket.ID {
+				t.Fatalf("the place is lost: %+v", d)
+			}
+			last = d.Ticket
+			r0(n, room).Decide(t.Context(), with(ann.Ticket))
+			time.Sleep(room.PlaceHold / 2)
+			stop()
+		}
+		kill()
+		n, kill = begin(t, link, room)
+		defer kill()
+		held := with(bob.Ticket)
+		held.NoJoin, held.NoHold = true, true
+		if d, updates := r0(n, room).Watch(t.Context(), held); updates == nil || d.Ticket.Arrival != bob.Ticket.Arrival {
+			t.Errorf("after an hour and a restart: %+v", d)
+		}
+	})
+}
+
+func r0(n *Node, room anteroom.Room) *Room { return n.Room(room.ID) }

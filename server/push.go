@@ -93,20 +93,24 @@ func (x *pushes) send(ctx context.Context) {
 const (
 	pushWaits = iota // or nobody knows
 	pushTurn
-	pushOver // nothing is left to tell
+	pushOver   // nothing is left to tell
+	pushRenews // the visitor checks in
 )
 
 // follow waits for the turn of a visitor and tells the visitor's browser.
 func (x *pushes) follow(ctx context.Context, e *push.Entry) {
 	wait(ctx, mathrand.N(time.Second)) // after a start there may be thousands
+	own := *e                          // whose ticket changes
 	for ctx.Err() == nil {
-		switch x.await(ctx, e) {
+		switch x.await(ctx, &own) {
 		case pushTurn:
 			x.call(ctx, e)
 			return
 		case pushOver:
 			x.drop(ctx, e)
 			return
+		case pushRenews:
+			continue
 		}
 		wait(ctx, pushAgain+mathrand.N(pushAgain))
 	}
@@ -135,18 +139,29 @@ func (x *pushes) await(ctx context.Context, e *push.Entry) int {
 	if room.Status().Mode == "open" { // there is no line any more
 		return pushTurn
 	}
-	v := anteroom.Visit{Ticket: e.Ticket, NoJoin: true, NoHold: true}
+	v := anteroom.Visit{Ticket: e.Ticket, NoJoin: true, NoClaim: true, NoHold: true}
 	rand.Read(v.NewID[:])
+	// A look, which changes nothing: who has lost the place would be a new visitor.
+	if d := room.Decide(ctx, v); d.Verdict == anteroom.Refuse && d.Reason != anteroom.ReasonReject || d.Verdict == anteroom.Wait && d.Ticket.ID != e.Ticket.ID {
+		return pushOver
+	}
+	v.NoClaim = false
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	d, updates := room.Watch(watching, v)
 	if was := stateOf(&d); was != pushWaits || updates == nil {
 		return was
 	}
+	// Opening a stream is a check-in, and the journal of a site forgets who has not checked in for long.
+	e.Ticket = d.Ticket
+	renew := time.NewTimer(room.Settings().PlaceHold / 2)
+	defer renew.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return pushWaits
+		case <-renew.C:
+			return pushRenews
 		case d := <-updates:
 			if d == nil {
 				return pushWaits

@@ -89,7 +89,7 @@ why.id = 'no-push'
 why.className = 'quiet'
 why.setAttribute('role', 'alert')
 $('tell').after(why)
-// Whoever wants to be told wants this, too, unless the tab has had it switched off before.
+// On from the beginning, unless the tab has had it switched off before.
 if (!store('anteroom-push')) store('anteroom-push', 1)
 option('push', words.push, push)
 }

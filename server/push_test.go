@@ -2,8 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -295,5 +297,38 @@ func TestRoomsThatDoNotOfferWebPush(t *testing.T) {
 	}
 	if page := r.visit("/", cookies...); strings.Contains(page.body, `"push":1`) {
 		t.Error("the page offers web push")
+	}
+}
+
+// In a cluster one process tells, wherever the visitor has subscribed, and the link leads in at every node.
+func TestOneNodeTellsByWebPush(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	service := pushtest.Serve(t)
+	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	first := func(rooms string) string {
+		return loopbackAllowed + rooms + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n"
+	}
+	r := prepareServer(t, listenAnywhere+first(pushRoom))
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r.impatient()
+	second := prepareServer(t, listenAnywhere+loopbackAllowed+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second.impatient()
+	eventually(t, "nobody is let in", func() bool { return r.visit("/").isIn() })
+	second.waits(service.Browser())
+	eventually(t, "the core does not know the subscription", func() bool { return r.s.pushes.book.Len() == 1 })
+	r.write(listenAnywhere + strings.Replace(first(pushRoom), "total_active_users: 1", "total_active_users: 2", 1))
+	if err := r.reload(); err != nil {
+		t.Fatal(err)
+	}
+	p := readPushed(t, next(t, service))
+	for _, at := range []*running{r, second} {
+		eventually(t, "the subscription stays", func() bool { return at.s.pushes.book.Len() == 0 })
+	}
+	eventually(t, "the visitor is not let in", func() bool { return second.enters(p.URL) })
+	if got := service.Tries(); got != 1 {
+		t.Errorf("told %d times", got)
 	}
 }

@@ -159,6 +159,33 @@ func TestAVisitorWhoIsThereIsNotTold(t *testing.T) {
 	}
 }
 
+// Nothing is kept of a visitor who leaves.
+func TestAVisitorWhoLeavesIsNotTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	service := pushtest.Serve(t)
+	r := newQueue(t, loopbackAllowed+pushRoom)
+	cookies := r.waits(service.Browser())
+	at := "http://" + r.s.Addresses().Visitors[0]
+	req, err := http.NewRequest("POST", at+"/?__anteroom=leave", nil)
+	for _, c := range cookies {
+		req.AddCookie(c)
+	}
+	req.Header.Set("Origin", at)
+	if a := r.do(req, err); a.StatusCode != http.StatusSeeOther {
+		t.Fatal(a.StatusCode, a.body)
+	}
+	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
+	r.seats(loopbackAllowed+pushRoom, "2")
+	if a := r.subscribe(service.Browser(), cookies); a.StatusCode != http.StatusConflict {
+		t.Errorf("a place that was given up: %d %s", a.StatusCode, a.body)
+	}
+	if got := service.Tries(); got != 0 {
+		t.Errorf("told %d times", got)
+	}
+}
+
 // A restart forgets nobody, and a push service that is busy is asked again when it says.
 func TestWebPushSurvivesARestartAndABusyService(t *testing.T) {
 	if testing.Short() {

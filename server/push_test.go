@@ -151,7 +151,9 @@ func TestAVisitorWhoIsThereIsNotTold(t *testing.T) {
 	r := newQueue(t, loopbackAllowed+pushRoom)
 	r.s.pushes.look = 3 * time.Second
 	cookies := r.waits(service.Browser())
+	eventually(t, "no stream is held", func() bool { return r.room("shop").Streams == 1 })
 	r.seats(loopbackAllowed+pushRoom, "2")
+	eventually(t, "the stream does not hear of the turn", func() bool { return r.room("shop").Streams == 0 })
 	eventually(t, "the visitor is not let in", func() bool { return r.visit("/", cookies...).isIn() })
 	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })
 	if got := service.Tries(); got != 0 {

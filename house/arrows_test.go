@@ -33,6 +33,7 @@ var table = []tableRow{
 	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "golang.org/x/image"}},
 	{pkg: "internal/markup"},
 	{pkg: "internal/packed"},
+	{pkg: "internal/zones", imports: []string{"internal/packed"}},
 	{pkg: "internal/qr"},
 	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
@@ -104,7 +105,7 @@ var table = []tableRow{
 	{pkg: "examples/edges"},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -102,7 +102,7 @@ var table = []tableRow{
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
-	{pkg: "examples/edges"},
+	{pkg: "examples/edges", imports: []string{"internal/packed"}},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
 	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},

@@ -136,14 +136,14 @@ func (x *pushes) await(ctx context.Context, e *push.Entry) int {
 	if was := x.standing(ctx, room, e); was != pushWaits {
 		return was
 	}
-	if room.Status().Mode == "open" { // there is no line any more
-		return pushTurn
-	}
 	v := anteroom.Visit{Ticket: e.Ticket, NoJoin: true, NoClaim: true, NoHold: true}
 	rand.Read(v.NewID[:])
 	// A look, which changes nothing: who has lost the place would be a new visitor.
 	if d := room.Decide(ctx, v); d.Verdict == anteroom.Refuse && d.Reason != anteroom.ReasonReject || d.Verdict == anteroom.Wait && d.Ticket.ID != e.Ticket.ID {
 		return pushOver
+	}
+	if in := room.Settings(); room.Status().Mode == "open" && !in.QueueAll && !in.Prequeueing && !in.OriginDown && in.QueueingMethod != anteroom.Reject {
+		return pushTurn // there is no line any more: a stream would begin a session
 	}
 	v.NoClaim = false
 	watching, stop := context.WithCancel(ctx)

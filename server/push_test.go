@@ -161,6 +161,24 @@ func TestAVisitorWhoIsThereIsNotTold(t *testing.T) {
 	}
 }
 
+// While everybody is held, nobody is told, although seats are free.
+func TestNobodyIsToldWhileTheRoomIsHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	service := pushtest.Serve(t)
+	held := loopbackAllowed + strings.Replace(pushRoom, "web_push: true", "web_push: true, queue_all: true", 1)
+	r := prepareServer(t, listenAnywhere+held).impatient()
+	r.waits(service.Browser())
+	eventually(t, "no stream is held", func() bool { return r.room("shop").Streams == 1 })
+	if got := service.Tries(); got != 0 {
+		t.Errorf("told %d times", got)
+	}
+	r.mustReload(loopbackAllowed + pushRoom)
+	p := readPushed(t, next(t, service))
+	eventually(t, "the visitor is not let in", func() bool { return r.enters(p.URL) })
+}
+
 // Nothing is kept of a visitor who leaves.
 func TestAVisitorWhoLeavesIsNotTold(t *testing.T) {
 	if testing.Short() {
@@ -209,7 +227,10 @@ func TestWebPushSurvivesARestartAndABusyService(t *testing.T) {
 		return http.StatusCreated, 0
 	})
 	r.impatient()
-	eventually(t, "the subscription is gone", func() bool { return r.s.pushes.book.Len() == 1 })
+	eventually(t, "no stream is held after a restart", func() bool { return r.s.pushes.book.Len() == 1 && r.room("shop").Streams == 1 })
+	if got := service.Tries(); got != 0 {
+		t.Errorf("told %d times, with no seat free", got)
+	}
 	r.seats(loopbackAllowed+pushRoom, "2")
 	p := readPushed(t, next(t, service))
 	if got := service.Tries(); got != 3 {

@@ -46,7 +46,7 @@ func TestVisitorClosesThePageAndIsTold(t *testing.T) {
 	b.visit(g.url("/product/dawn-mug?color=red"))
 	b.waits()
 	b.becomes(10*time.Second, `(e => e && !e.hidden && (e.click(), true))(document.querySelector('#tell'))`)
-	b.becomes(20*time.Second, `document.querySelector('#push')?.checked && document.querySelector('#tell').textContent == 'We will notify you, even if this page is closed.'`)
+	b.becomes(20*time.Second, `document.querySelector('#push')?.checked && document.querySelector('#tell').textContent == 'We will notify you, even if this page is closed.' && document.querySelector('#kept').offsetParent == null`)
 	for _, v := range b.violations(axe(t)) {
 		t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
 	}

@@ -66,6 +66,8 @@ const {endpoint, keys} = made.toJSON()
 await post({endpoint, p256dh: keys.p256dh, auth: keys.auth})
 } else await post({off: 1})
 tell.textContent = on ? words.pushed : words.told
+// The place is kept for as long as it takes.
+if ($('kept')) $('kept').style.display = on ? 'none' : ''
 } catch (e) {
 tell.textContent = words.told
 if (!on) return

@@ -187,11 +187,11 @@ func (s *Service) check(r *http.Request, b *Browser, body []byte) (m Message, er
 		return m, fmt.Errorf("%s, Content-Encoding %q, Urgency %q", r.Method, h.Get("Content-Encoding"), h.Get("Urgency"))
 	}
 	if m.TTL, err = strconv.Atoi(h.Get("TTL")); err != nil || m.TTL < 0 {
-		return m, fmt.Errorf("TTL %q", h.Get("TTL"))
+		return m, fmt.Errorf("the TTL is %q", h.Get("TTL"))
 	}
 	// RFC 8030, section 5.4: 32 characters of base64url at most.
 	if m.Topic = h.Get("Topic"); len(m.Topic) > 32 || strings.Trim(m.Topic, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-		return m, fmt.Errorf("Topic %q", m.Topic)
+		return m, fmt.Errorf("the topic is %q", m.Topic)
 	}
 	if m.Contact, m.Key, err = s.signed(h.Get("Authorization")); err != nil {
 		return m, err
@@ -204,7 +204,7 @@ func (s *Service) check(r *http.Request, b *Browser, body []byte) (m Message, er
 func (s *Service) signed(authorization string) (contact, key string, err error) {
 	var token string
 	if _, err := fmt.Sscanf(strings.ReplaceAll(authorization, ",", " "), "vapid t=%s k=%s", &token, &key); err != nil {
-		return "", "", fmt.Errorf("Authorization %q: %w", authorization, err)
+		return "", "", fmt.Errorf("the authorization is %q: %w", authorization, err)
 	}
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

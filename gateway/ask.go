@@ -53,14 +53,19 @@ func (x *exchange) answerAsk(ask int, v anteroom.Visit, forgetful bool) {
 		x.invite(v)
 	case askMove:
 		x.move(v)
+	case askPush:
+		x.push(v)
+	case askBack:
+		x.comeBack(v)
 	default:
 		x.refuseAsk()
 	}
 }
 
-// readsAsk refuses a question that is not asked with GET. To leave, to enter a code, or to continue on another device, a visitor posts.
+// readsAsk refuses a question that is not asked with GET. To leave, to enter a code, to continue on another device, or to be notified, a
+// visitor posts.
 func (x *exchange) readsAsk(ask int) bool {
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && (ask == askLeave || ask == askInvite || ask == askMove) {
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead || x.r.Method == http.MethodPost && (ask == askLeave || ask == askInvite || ask == askMove || ask == askPush) {
 		return true
 	}
 	x.w.Header()["Allow"] = valueAllowRead
@@ -69,7 +74,7 @@ func (x *exchange) readsAsk(ask int) bool {
 }
 
 func (x *exchange) refuseAsk() {
-	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave, left, invite or move", false})
+	x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "The parameter " + reservedParam + " is status, stream, hold, receipt, languages, language, leave, left, invite, move, push or back", false})
 }
 
 // languageCookie holds the language that the visitor has chosen on the page.

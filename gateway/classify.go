@@ -160,6 +160,8 @@ const (
 	askLeft
 	askInvite
 	askMove
+	askPush
+	askBack
 	askUnknown
 )
 
@@ -198,6 +200,9 @@ func askOf(query string) (ask, seen int) {
 		if strings.HasPrefix(value, "move.") {
 			return askMove, seenNothing
 		}
+		if strings.HasPrefix(value, "back.") {
+			return askBack, seenNothing
+		}
 		if what, place, ok := strings.Cut(value, "."); ok {
 			n, err := strconv.ParseUint(place, 10, 32)
 			if place == "" {
@@ -229,6 +234,8 @@ func askOf(query string) (ask, seen int) {
 			return askInvite, seen
 		case "move":
 			return askMove, seen
+		case "push":
+			return askPush, seen
 		}
 		return askUnknown, seenNothing
 	}

@@ -90,6 +90,8 @@ type Config struct {
 	// Accounts keep the places of accounts, and AccountKeys the keys of their issuers, for rooms with accounts.
 	Accounts    account.Places
 	AccountKeys *account.Sources
+	// Push keeps what visitors want to be told by web push, in rooms with web_push; the zero value: nothing.
+	Push Push
 	// Node decides.
 	Node *node.Node
 	// Keys seal the tickets.

@@ -27,32 +27,51 @@ const (
 	moveCookie = "__anteroom_move"
 )
 
-// moveKey seals the tickets in links of a room: at the host, until a moment. Nothing is kept of a link before somebody uses it.
-func (x *exchange) moveKey(until string) *ticket.Sealer {
-	return x.s.Keys.Sealer(x.room.Zone, x.room.ID, x.room.scope.Name+"\x00move\x00"+strings.ToLower(x.r.Host)+"\x00"+until)
+// Links with a ticket in them.
+const (
+	linkMove = "move" // to another device
+	linkBack = "back" // of a notification
+)
+
+// linkKey seals the tickets in links of a room: at the host, until a moment. Nothing is kept of a link before somebody uses it.
+func (x *exchange) linkKey(kind, until string) *ticket.Sealer {
+	return x.s.Keys.Sealer(x.room.Zone, x.room.ID, x.room.scope.Name+"\x00"+kind+"\x00"+strings.ToLower(x.r.Host)+"\x00"+until)
 }
 
-// moveToken is what makes a link, for a ticket.
-func (x *exchange) moveToken(t anteroom.Ticket) string {
-	until := strconv.FormatInt(x.start.Add(moveTime).Unix(), 16)
-	return until + "." + string(x.moveKey(until).Seal(nil, t))
+// linkToken is what makes a link, for a ticket.
+func (x *exchange) linkToken(kind string, t anteroom.Ticket, works time.Duration) string {
+	until := strconv.FormatInt(x.start.Add(works).Unix(), 16)
+	return until + "." + string(x.linkKey(kind, until).Seal(nil, t))
 }
 
-// givenMove is the token of the link by which the visitor came; "" without one.
-func (x *exchange) givenMove() string {
-	_, token, _ := strings.Cut(x.r.URL.RawQuery, page.MoveQuery+".")
+// linkTo is the address at which the visitor waits, with a pair behind its query.
+func (x *exchange) linkTo(pair string) string {
+	link := "http://"
+	if x.https {
+		link = "https://"
+	}
+	link += x.r.Host + x.r.URL.EscapedPath() + "?"
+	if query := x.query(); query != "" {
+		link += query + "&"
+	}
+	return link + pair
+}
+
+// givenLink is the token of the link by which the visitor came; "" without one.
+func (x *exchange) givenLink(kind string) string {
+	_, token, _ := strings.Cut(x.r.URL.RawQuery, reservedParam+"="+kind+".")
 	token, _, _ = strings.Cut(token, "&")
 	return token
 }
 
-// openMove returns the ticket in a token that may still be used here. To what it says of other networks, a room that binds tickets
+// openLink returns the ticket in a token that may still be used here. To what it says of other networks, a room that binds tickets
 // does not listen.
-func (x *exchange) openMove(token string, v *anteroom.Visit) (t anteroom.Ticket, ok bool) {
+func (x *exchange) openLink(kind, token string, v *anteroom.Visit) (t anteroom.Ticket, ok bool) {
 	until, sealed, _ := strings.Cut(token, ".")
 	if end, err := strconv.ParseInt(until, 16, 64); err != nil || len(until) > 16 || x.start.Unix() >= end {
 		return t, false
 	}
-	t, result := x.moveKey(until).Open(sealed)
+	t, result := x.linkKey(kind, until).Open(sealed)
 	return t, result == ticket.OK && (v.Bind == 0 || t.Bind == 0 || v.Bind == t.Bind)
 }
 
@@ -69,7 +88,7 @@ func (x *exchange) tellMoved(ask int) bool {
 	case askReceipt, askLanguages, askLanguage:
 		return false
 	case askMove:
-		if x.givenMove() != "" { // the place comes back
+		if x.givenLink(linkMove) != "" { // the place comes back
 			return false
 		}
 	}
@@ -105,7 +124,7 @@ func (x *exchange) tellMoved(ask int) bool {
 // move shows a visitor who waits a link for another device, and moves the place when somebody presses the button that is behind it.
 // Opening the link does nothing: programs look at links before people do.
 func (x *exchange) move(v anteroom.Visit) {
-	token := x.givenMove()
+	token := x.givenLink(linkMove)
 	switch {
 	case token != "" && x.room.accounts == nil:
 		x.arrive(v, token)
@@ -127,15 +146,7 @@ func (x *exchange) move(v anteroom.Visit) {
 	x.giveTicket(x.neverStored())
 	// It keeps the place, and comes to an end when the turn or another device does.
 	x.w.Header()["Refresh"] = []string{strconv.Itoa(max(page.RefreshSeconds(x.view(false)), moveRefresh))}
-	link := "http://"
-	if x.https {
-		link = "https://"
-	}
-	link += x.r.Host + x.r.URL.EscapedPath() + "?"
-	if query := x.query(); query != "" {
-		link += query + "&"
-	}
-	link += page.MoveQuery + "." + x.moveToken(d.Ticket)
+	link := x.linkTo(page.MoveQuery + "." + x.linkToken(linkMove, d.Ticket, moveTime))
 	x.writeNotice(http.StatusOK, func(dst []byte, view page.View, query string) []byte {
 		return page.AppendMoving(dst, view, query, link)
 	})
@@ -144,7 +155,7 @@ func (x *exchange) move(v anteroom.Visit) {
 // arrive is a visitor who comes by a link.
 func (x *exchange) arrive(v anteroom.Visit, token string) {
 	x.spareBody()
-	t, ok := x.openMove(token, &v)
+	t, ok := x.openLink(linkMove, token, &v)
 	posts := x.r.Method == http.MethodPost
 	known := uint8(0)
 	if x.s.Node != nil {

@@ -105,6 +105,7 @@ func (x *exchange) view(hold bool) page.View {
 		Now:       time.Now(), // not the start: the request may have been held
 		Returning: len(x.tickets) > 0,
 		Paused:    hold,
+		Push:      x.offersPush(),
 	}
 }
 

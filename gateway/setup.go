@@ -46,6 +46,7 @@ type setup struct {
 	receipts  *budget
 	invites   *budget
 	moves     *budget // of places to other devices
+	pushes    *budget // of subscriptions to web push
 	now       func() anteroom.Time
 	log       *slog.Logger
 
@@ -174,6 +175,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s.receipts = newBudget(receiptsPerSecond, receiptsBurst)
 	s.invites = newBudget(invitesPerMinute/60., inviteTries)
 	s.moves = newBudget(movesPerMinute/60., movesAtOnce)
+	s.pushes = newBudget(pushesPerMinute/60., pushesAtOnce)
 	var err error
 	if s.passes, err = newPasses(&cfg); err != nil {
 		return nil, err

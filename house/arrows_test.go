@@ -33,6 +33,7 @@ var table = []tableRow{
 	{pkg: "internal/chart", modules: []string{"gonum.org/v1/plot", "golang.org/x/image"}},
 	{pkg: "internal/markup"},
 	{pkg: "internal/packed"},
+	{pkg: "internal/zones", imports: []string{"internal/packed"}},
 	{pkg: "internal/qr"},
 	{pkg: "internal/exposition", modules: []string{"google.golang.org/protobuf"}, http: true},
 	{pkg: "ticket", imports: []string{".", "internal/wire"}, modules: []string{"golang.org/x/crypto"}},
@@ -48,6 +49,8 @@ var table = []tableRow{
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster", imports: []string{"internal/wire"}},
+	{pkg: "push", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}, http: true},
+	{pkg: "push/pushtest", http: true},
 	{pkg: "invite", imports: []string{".", "cluster"}},
 	{pkg: "account", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
@@ -67,7 +70,7 @@ var table = []tableRow{
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite", "account"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite", "account", "push"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -94,15 +97,15 @@ var table = []tableRow{
 	{pkg: "demo/history", imports: []string{".", "analytics"}},
 	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
-		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "account", "cluster/...", "node", "coordinator", "cluster/doctor",
+		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "account", "push", "cluster/...", "node", "coordinator", "cluster/doctor",
 			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "demo/crowd", "demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
-	{pkg: "examples/edges"},
+	{pkg: "examples/edges", imports: []string{"internal/packed"}},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

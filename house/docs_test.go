@@ -38,9 +38,10 @@ var limits = map[string][]string{
 	"bridge/queueit": {"maxReturns", "returnsWithin", "leastRedeem", "maxCanceled", "maxInvitation", "storeTime"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow", "DefaultInviteLife", "inviteMemory"},
+	"push":           {"KeptFor", "tries"},
 	"invite":         {"maxText", "Again", "attempts"},
 	"account":        {"Leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
-	"gateway":        {"moveTime", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
+	"gateway":        {"moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},
@@ -50,7 +51,7 @@ var limits = map[string][]string{
 	},
 	"rules/crawler": {"maxVerified", "maxImpostors", "maxPending", "maxPendingPerNetwork"},
 	"rules/geo":     {"maxFiles", "maxFileBytes"},
-	"server":        {"spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
+	"server":        {"pushesAtOnce", "pushLook", "pushPause", "pushLongPause", "pushAgain", "pushSlack", "spanText", "spansWaiting", "spansAtOnce", "traceKeep", "maxTraceState"},
 }
 
 // limitsPageFaults compares docs/limits.md with the constants of limits.go, with every other exported constant of the

@@ -76,6 +76,7 @@ func AppendJSON(dst []byte, v View) []byte {
 //	left      how many are left of what the visitor waits for; left out when nobody has said
 //	chance    in the state lottery: the chance in percent, rounded down to tenths, as the page shows it behind the moment
 //	next      likewise: milliseconds since 1970 at which it applies
+//	push      1: the page may offer web push; left out otherwise
 //	message   what the operator says to everybody who waits; left out when there is nothing
 func AppendStatus(dst []byte, v View) []byte { return appendStatus(dst, &v) }
 
@@ -127,6 +128,9 @@ func appendStatus(dst []byte, v *View) []byte {
 		dst = appendField(dst, `","next":`, momentMilli(v, d.Ticket.Next))
 	}
 	dst = appendLane(dst, v)
+	if v.Push {
+		dst = append(dst, `,"push":1`...)
+	}
 	if m := messageOf(d); m != "" {
 		dst = append(dst, `,"message":"`...)
 		dst = appendQuotable(dst, m)

@@ -16,6 +16,9 @@ import (
 // [WorkerName].
 const MorePath = "/.well-known/anteroom/page/"
 
+// BackQuery begins the query pair by which a notification leads back: a dot and a token follow.
+const BackQuery = "__anteroom=back"
+
 // WorkerName is the file of [MorePath] by which a phone shows notifications.
 const WorkerName = "worker.js"
 
@@ -34,7 +37,7 @@ var more = sync.OnceValue(func() *extras {
 	for _, language := range anteroom.Languages {
 		w := wordsOf(language)
 		raw, err := json.Marshal(map[string]any{
-			"turn": w.Turn, "told": w.Told, "sound": w.Sound, "awake": w.Awake, "slower": w.Slower,
+			"turn": w.Turn, "told": w.Told, "sound": w.Sound, "awake": w.Awake, "push": w.Push, "pushed": w.Pushed, "no_push": w.NoPush, "slower": w.Slower,
 			"notes": map[string]string{
 				anteroom.ReasonPlaceLost.String():   w.Lost,
 				anteroom.ReasonSessionOver.String(): w.Over,
@@ -64,6 +67,14 @@ var more = sync.OnceValue(func() *extras {
 	x.files[WorkerName] = [2][]byte{worker, appendZipped(nil, worker)}
 	return x
 })
+
+// Notification returns title and text of a notification by web push, in one of [anteroom.Languages], and their language's tag. The text
+// holds "{}" where the time stands until which the turn is kept.
+func Notification(language string) (title, text, tag string) {
+	language = known(language)
+	w := wordsOf(language)
+	return w.Turn, w.Claim, tagOf(language)
+}
 
 // AppendMore appends a file of [MorePath], gzip-compressed when gzip is set; false for a name that is none. lasting says that the
 // name stands for this content for ever.

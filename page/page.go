@@ -89,6 +89,8 @@ type View struct {
 	Lane string
 	// Codes says that the room has invite codes by which visitors who wait rise to a lane. The built-in page leads to where they enter one.
 	Codes bool
+	// Push says that the page may offer web push.
+	Push bool
 	// Infinite says that the visitor is admitted only after solving it.
 	Infinite bool
 }

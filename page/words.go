@@ -96,6 +96,11 @@ type words struct {
 	Sound string `json:"sound"` // a switch, beside Told
 	Awake string `json:"awake"` // likewise
 
+	Push   string `json:"push"`    // likewise
+	Pushed string `json:"pushed"`  // in the place of Told, while it is on
+	NoPush string `json:"no_push"` // it cannot be switched on
+	Claim  string `json:"claim"`   // in the notification, below Turn: until {}
+
 	Check string `json:"check"` // where a shuffle can be recomputed
 
 	Group  string `json:"group"`  // between groups of digits

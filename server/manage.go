@@ -29,6 +29,7 @@ const scrapeTokenEnv = "ANTEROOM_SCRAPE_TOKEN"
 // the configuration and those of the API.
 func (s *Server) openManager(ctx context.Context, p prepared) (err error) {
 	s.webhooks = s.newWebhooks(p)
+	s.pushes = s.newPushes(p)
 	s.accounts = &account.Sources{Fetch: s.webhooks.guard.Get, Log: s.log}
 	s.manage, err = manage.Open(ctx, manage.Config{
 		Link: s.link, CookieName: p.cfg.CookieName, Strict: p.cfg.API.Strict, Hosts: proxiedHosts(p.cfg), FileName: p.cfg.File, FileRooms: p.cfg.Rooms,
@@ -174,6 +175,7 @@ func (s *Server) prepareAll(ctx context.Context, p prepared, next inForce) (func
 		return s.manage.Redeem(ctx, r.Room, r.Event, r.Code, r.By, placed) // there is no manager yet
 	}
 	gw.LaneCodes = func(room anteroom.RoomID) bool { return s.manage.HasLaneCodes(room) }
+	gw.Push = gateway.Push{Book: s.pushes.book, Key: s.pushes.key.Load(), CheckURL: s.webhooks.CheckURL}
 	gw.Accounts, gw.AccountKeys = account.Places{Space: s.link}, s.accounts
 	gw.Sessions, gw.Former = s.bridgeSessions(p.cfg, next.rooms), s.formerRooms(next.rooms)
 	before := s.rooms()

@@ -84,6 +84,10 @@ func (c *collector) requests(to sink) {
 		to.count(mInvites, g.Invites[i], result)
 		to.count(mMoves, g.Moves[i], result)
 	}
+	for i, result := range pushWords {
+		to.count(mPushes, c.s.pushes.sent[i].Load(), result)
+	}
+	to.gauge(mSubscriptions, float64(c.s.pushes.book.Len()))
 	for i, result := range account.ResultWords {
 		to.count(mAccounts, g.AccountTokens[i], result)
 	}

@@ -82,6 +82,8 @@ var (
 	mQuestions     = counter("edge_questions_total", "Questions of proxies that keep the traffic and ask about each request (forward_auth).", "edge")
 	mShared        = counter("shared_sessions_total", "Sessions used from more networks than session_networks, by what was done about them.", "action")
 	mMoves         = counter("moves_total", "Places that visitors wanted to move to another device, by result: accepted, refused (the link was used or is too old, or the place no longer exists), limited (too many from the address) and failed (the store did not answer).", "result")
+	mPushes        = counter("push_messages_total", "Visitors of whose turn Anteroom told the push service of their browser, by result: sent, gone (the browser had ended the subscription) and failed (the service did not take it before the turn was over).", "result")
+	mSubscriptions = gauge("push_subscriptions", "Visitors who are to be told by web push, in all rooms.")
 	mAccounts      = counter("account_tokens_total", "Requests in rooms with accounts, by what their token was worth: none (none, or not good), unchecked (the issuer's keys are not known yet), expired (it counts with a ticket of the account) and valid.", "result")
 	mInvites       = counter("invite_codes_total", "Invite codes from visitors, by result: accepted, refused (unknown, spent, expired), limited (too many wrong codes from the address) and failed (the store did not answer).", "result")
 	mPreflights    = counter("preflight_requests_total", "CORS preflight requests; they bypass rooms and are not counted.")

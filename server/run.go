@@ -40,6 +40,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.watch(work) })
 	background.Go(func() { s.crawlers.Run(work) })
 	background.Go(func() { s.runAnalytics(nodeEnded) })
+	background.Go(func() { s.pushes.book.Follow(work) })
 	background.Go(func() { s.webhooks.run(work) })
 	background.Go(func() { s.bridges.run(work) })
 	if s.ring != nil {

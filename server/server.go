@@ -74,6 +74,7 @@ type Server struct {
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
 	webhooks  *webhooks
+	pushes    *pushes
 	crowds    crowds
 	accounts  *account.Sources // keys for rooms with accounts
 	bridges   bridges          // do not change after the start, nor do the next three

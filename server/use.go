@@ -144,6 +144,7 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 		s.log.Warn("the configuration may contain a mistake", "at", w)
 	}
 	s.webhooks.use(p)
+	s.pushes.use(p)
 	s.node.AdmitUnrecorded(p.cfg.OnFailure == "admit_new")
 	s.certs.use(s.life, p.certs)
 	s.keyring.Store(p.ring)

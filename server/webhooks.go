@@ -134,17 +134,17 @@ func (w webhookStore) Save(ctx context.Context, id anteroom.WebhookID, queue []b
 	return err
 }
 
-// run sends until ctx ends; in a cluster, while this process has the lease.
+// run sends until ctx ends, with what visitors are told by web push; in a cluster, while this process has the lease.
 func (h *webhooks) run(ctx context.Context) {
 	if h.s.link.Health().Alone {
-		h.send(ctx)
+		h.sendAll(ctx)
 		return
 	}
 	if h.s.ring.edge {
 		return // what was sent is kept in the store, where cores write
 	}
 	for ctx.Err() == nil {
-		if len(h.s.manage.SignedWebhooks()) > 0 {
+		if len(h.s.manage.SignedWebhooks()) > 0 || h.s.pushes.book.Len() > 0 {
 			if revision, ok := h.take(ctx); ok {
 				h.term(ctx, revision)
 			}
@@ -177,7 +177,7 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	var sending sync.WaitGroup
-	sending.Go(func() { h.send(working) })
+	sending.Go(func() { h.sendAll(working) })
 	self := h.self()
 	for renewed := time.Now(); ; {
 		wait(ctx, webhookRenew)
@@ -205,6 +205,13 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 	releasing, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer done()
 	h.s.link.Lease(releasing, webhookLeader, []byte{}, revision, cluster.MinLease) // else it ends by itself
+}
+
+func (h *webhooks) sendAll(ctx context.Context) {
+	var sending sync.WaitGroup
+	sending.Go(func() { h.s.pushes.send(ctx) })
+	h.send(ctx)
+	sending.Wait()
 }
 
 // told is what is kept beside the queues.

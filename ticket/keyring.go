@@ -27,6 +27,7 @@ const (
 	PurposeBridge    = "bridge"    // seals what clients of bridges hold; Fixed
 	PurposeLottery   = "lottery"   // makes the numbers of a room by lottery; Fixed
 	PurposeInvite    = "invite"    // marks the tickets of invited visitors; Fixed
+	PurposePush      = "push"      // makes the P-256 key that signs requests to push services; Fixed
 	PurposeAccount   = "account"   // makes and reads the ids of accounts' tickets; Fixed
 
 	purposeTicket = "ticket"

@@ -23,6 +23,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/api"
+	"github.com/anteroom/anteroom/internal/packed"
 	"github.com/anteroom/anteroom/manage"
 )
 
@@ -60,8 +61,10 @@ const (
 	longestQuery = 5 * time.Second
 )
 
-//go:embed schema.graphql
-var schemaText string
+// schema.graphql.gz is schema.graphql, packed by the test that makes it.
+//
+//go:embed schema.graphql.gz
+var packedSchema []byte
 
 // Config configures the API. Manager and Log are required.
 type Config struct {
@@ -106,7 +109,7 @@ func newGraph(c Config, from reader) *graph {
 	}
 	g := &graph{Config: c, manage: from}
 	g.budget.now = c.Now
-	g.schema = gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: schemaText})
+	g.schema = gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: string(packed.Unpack(packedSchema))})
 	delete(g.schema.Directives, "defer") // the parser knows it, nothing here does
 	return g
 }

@@ -171,7 +171,7 @@ func TestIntrospection(t *testing.T) {
 
 // A schema that parses by itself is one that clients can build from the file.
 func TestTheSchemaFileIsWhole(t *testing.T) {
-	if _, err := gqlparser.LoadSchema(&ast.Source{Input: schemaText}); err != nil {
+	if _, err := gqlparser.LoadSchema(&ast.Source{Input: published()}); err != nil {
 		t.Fatal(err)
 	}
 }

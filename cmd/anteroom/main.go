@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // events repeat by the clocks of a place, also on a machine that knows none
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/internal/zones"
 )
 
 // Exit codes: done, failed, not understood, stopped by Ctrl-C.
@@ -29,7 +29,10 @@ const (
 	exitInterrupted = 130
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	zones.Use() // events repeat by the clocks of a place, also on a machine that knows none
+	os.Exit(run(os.Args[1:]))
+}
 
 // usageError marks mistakes in the command line.
 type usageError struct{ error }

@@ -207,7 +207,7 @@ func settingFlags(cmd *cobra.Command, fields []field.Field) func() (map[string]a
 		default:
 			f.String(s.flag, "", s.usage())
 		}
-		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || strings.HasPrefix(s.flag, "account-") || s.flag == "first-request-list" || s.flag == "lanes" || s.flag == "turn-countdown" || s.flag == "route-suffixes" { // in the documents; help is a screen long
+		if strings.HasPrefix(s.flag, "turnstile-") || strings.HasPrefix(s.flag, "pass") || strings.HasPrefix(s.flag, "protect-") && s.flag != "protect-return" || s.flag == "json-response-exact" || s.flag == "resubmit-forms" || strings.HasPrefix(s.flag, "page-") || strings.HasPrefix(s.flag, "session-networks") || strings.HasPrefix(s.flag, "lottery-") || strings.HasPrefix(s.flag, "account-") || s.flag == "first-request-list" || s.flag == "lanes" || s.flag == "turn-countdown" || s.flag == "web-push" || s.flag == "route-suffixes" { // in the documents; help is a screen long
 			f.MarkHidden(s.flag)
 		}
 	}

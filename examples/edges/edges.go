@@ -3,7 +3,7 @@
 package edges
 
 import (
-	"embed"
+	_ "embed"
 	"fmt"
 	"maps"
 	"net"
@@ -12,12 +12,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/packed"
 )
 
-//go:embed nginx/anteroom.conf haproxy haproxy-pass/haproxy.cfg caddy/Caddyfile caddy-pass/Caddyfile cloudfront traefik/dynamic.yaml envoy/envoy.yaml envoy-grpc/envoy.yaml envoy-pass/envoy.yaml nginx-pass nginx-pass-es256 javascript/pass.js javascript/worker.js
-//go:embed traefik-pass traefik-pass/anteroompass/.traefik.yml
-var files embed.FS
+// recipes.gz holds the files of all recipes. go test ./examples/edges -update packs them.
+//
+//go:embed recipes.gz
+var member []byte
+
+var files = sync.OnceValue(func() map[string]string { return packed.UnpackFiles(member) })
 
 // Recipe is a way to put Anteroom beside an edge.
 type Recipe struct {
@@ -169,11 +175,7 @@ func (r Recipe) Files(i Installation) (map[string]string, error) {
 	swap := strings.NewReplacer(pairs...)
 	out := map[string]string{}
 	for _, name := range r.files {
-		text, err := files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		out[path.Base(name)] = swap.Replace(string(text))
+		out[path.Base(name)] = swap.Replace(files()[name])
 	}
 	return out, nil
 }

@@ -1,13 +1,40 @@
 package edges
 
 import (
+	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/anteroom/anteroom/internal/packed"
 )
+
+var update = flag.Bool("update", false, "write recipes.gz")
+
+// What is in the binary are the files of this folder that recipes name.
+func TestTheFilesArePacked(t *testing.T) {
+	want := map[string]string{}
+	for _, r := range Recipes {
+		for _, name := range r.files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[name] = string(text)
+		}
+	}
+	if *update {
+		if err := os.WriteFile("recipes.gz", packed.PackFiles(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if !maps.Equal(files(), want) {
+		t.Error("recipes.gz is stale: run go test ./examples/edges -update")
+	}
+}
 
 var another = Installation{
 	Host: "tickets.test", Anteroom: "anteroom.test:81", Verdicts: "verdicts.test:82", Application: "[::1]:83", Folder: "/srv/edge",

@@ -145,6 +145,20 @@ func (g Guard) client(plain bool) *http.Client {
 	}
 }
 
+// Do sends a request, once. The answer's body is not returned: nobody must read by it what is behind an address. The error does not say
+// the URL, which may be a secret.
+func (g Guard) Do(r *http.Request) (status int, header http.Header, err error) {
+	res, err := g.client(r.URL.Scheme != "https").Do(r)
+	if errors.Is(err, ErrRefused) {
+		return 0, nil, fmt.Errorf("the address: %w", ErrRefused)
+	} else if err != nil {
+		return 0, nil, bare(err)
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	return res.StatusCode, res.Header, nil
+}
+
 // Get returns what a URL answers to GET, of at most limit bytes: for what operators let Anteroom fetch.
 func (g Guard) Get(ctx context.Context, url string, limit int64) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

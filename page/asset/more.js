@@ -1,6 +1,6 @@
-// What few visitors of the waiting page need, loaded when they do. page.js calls it with the folder of its files, the way in, and a store
-// for the tab. The session has not begun when a turn is offered here: the place is kept, and no seat.
-window.anteroomMore = async (folder, enter, store) => {
+// What few visitors of the waiting page need, loaded when they do. page.js calls it with the folder of its files, the way in, a store
+// for the tab, and the address of a question. The session has not begun when a turn is offered here: the place is kept, and no seat.
+window.anteroomMore = async (folder, enter, store, ask) => {
 const doc = document, $ = id => doc.getElementById(id)
 const words = await (await fetch(folder + JSON.parse($('words').textContent).lang + '.json')).json()
 let audio, worker, lock, armed
@@ -41,6 +41,40 @@ lock = on && !doc.hidden && await navigator.wakeLock.request('screen')
 } catch (e) {}
 }
 doc.addEventListener('visibilitychange', () => { if (isOn('awake') && !doc.hidden) stay(true) })
+// Tells Anteroom where this browser's push service can be reached, so that a notification comes with the page closed, too.
+const post = fields => fetch(ask('push'), {method: 'POST', body: new URLSearchParams(fields)}).then(r => { if (!r.ok) throw r })
+const active = async () => {
+const w = worker.installing || worker.waiting
+if (w && !worker.active) await new Promise(ok => { w.onstatechange = () => { if (w.state == 'activated') ok() } })
+return worker.pushManager
+}
+const push = async on => {
+const tell = $('tell'), why = $('no-push')
+why.textContent = ''
+try {
+if (on) {
+const manager = await active(), {key} = await (await fetch(ask('push'), {cache: 'no-store'})).json()
+const options = {userVisibleOnly: true, applicationServerKey: key}
+// A subscription of before, for another key, is in the way.
+const made = await manager.subscribe(options).catch(async e => {
+const old = await manager.getSubscription()
+if (!old) throw e
+await old.unsubscribe()
+return manager.subscribe(options)
+})
+const {endpoint, keys} = made.toJSON()
+await post({endpoint, p256dh: keys.p256dh, auth: keys.auth})
+} else await post({off: 1})
+tell.textContent = on ? words.pushed : words.told
+// The place is kept for as long as it takes.
+if ($('kept')) $('kept').style.display = on ? 'none' : ''
+} catch (e) {
+tell.textContent = words.told
+if (!on) return
+$('push').checked = false
+why.textContent = words.no_push
+}
+}
 const arm = async () => {
 if (armed) return
 armed = 1
@@ -51,6 +85,15 @@ if (navigator.wakeLock) option('awake', words.awake, stay)
 if (window.AudioContext) option('sound', words.sound, hear)
 // A phone shows notifications of a worker only. Its scope is a folder that has no pages.
 try { worker = await navigator.serviceWorker.register(folder + '../worker.js') } catch (e) {}
+if (!JSON.parse($('status').textContent).push || !worker || !worker.pushManager || Notification.permission != 'granted') return
+const why = doc.createElement('p')
+why.id = 'no-push'
+why.className = 'quiet'
+why.setAttribute('role', 'alert')
+$('tell').after(why)
+// On from the beginning, unless the tab has had it switched off before.
+if (!store('anteroom-push')) store('anteroom-push', 1)
+option('push', words.push, push)
 }
 // Tells about the turn in every way that the visitor has chosen, and by the tab itself.
 const turn = () => {

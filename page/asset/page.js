@@ -29,7 +29,7 @@ const folder = '/.well-known/anteroom/page/' + words.rest + '/', e = doc.createE
 e.src = folder + 'more.js'
 e.integrity = 'sha256-' + words.rest + '='
 e.onerror = fail
-e.onload = () => ok(anteroomMore(folder, enter, store))
+e.onload = () => ok(anteroomMore(folder, enter, store, ask))
 doc.head.append(e)
 })).then(use, otherwise)
 const remark = reason => rest(m => warn(told = m.words.notes[reason] || m.words.slower), () => {})
@@ -178,7 +178,7 @@ else open()
 
 show(now)
 if (!now.refresh || !window.fetch || !window.AbortController) return
-const arm = () => rest(m => { notify = m; m.arm() }, () => {})
+const arm = () => rest(m => (notify = m).arm(), () => {})
 tell.hidden = 0
 // Whatever comes of it, and where there are none: the tab tells.
 tell.onclick = async () => { try { await Notification.requestPermission() } catch (e) {} arm() }

@@ -1,0 +1,272 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/manage/webhook"
+	"github.com/anteroom/anteroom/node"
+	"github.com/anteroom/anteroom/push"
+	"github.com/anteroom/anteroom/ticket"
+)
+
+const (
+	pushesAtOnce = 16 // requests to push services under way
+	// pushAgain is after how long a visitor's place is looked for again.
+	pushAgain = 5 * time.Second
+	// pushLook is how long a page that the visitor looks at has to enter before its browser is told.
+	pushLook = 2 * time.Second
+	// pushSlack is by how much less is promised than the place is kept for.
+	pushSlack = 10 * time.Second
+	// pushPause is how long after a failure a push service is asked again, doubled each time up to the other.
+	pushPause, pushLongPause = 2 * time.Second, time.Minute
+)
+
+// pushes tells visitors by web push that it is their turn. The process that sends webhooks does: it holds a stream for each, as a page in
+// the background does, so that the place is kept, and no seat.
+type pushes struct {
+	s     *Server
+	book  *push.Book
+	key   atomic.Pointer[push.Key]
+	guard webhook.Guard
+	under chan struct{} // has room for as many requests as may be under way
+	sent  [pushResults]atomic.Uint64
+	look  time.Duration
+}
+
+// What came of what visitors were to be told by web push; index of pushes.sent.
+const (
+	pushSent   = iota // the push service has it
+	pushGone          // the browser has ended the subscription
+	pushFailed        // the push service did not take it before the turn was over
+	pushResults
+)
+
+var pushWords = [pushResults]string{"sent", "gone", "failed"}
+
+func (s *Server) newPushes(p prepared) *pushes {
+	x := &pushes{s: s, book: push.NewBook(s.link), guard: s.webhooks.guard, under: make(chan struct{}, pushesAtOnce), look: pushLook}
+	if s.opts.webhookLook > 0 {
+		x.look = s.opts.webhookLook
+	}
+	x.use(p)
+	return x
+}
+
+// use puts a configuration in force.
+func (x *pushes) use(p prepared) { x.key.Store(push.NewKey(p.ring.Fixed(ticket.PurposePush))) }
+
+// send tells whoever is to be told, until ctx ends.
+func (x *pushes) send(ctx context.Context) {
+	var following sync.WaitGroup
+	stops := map[string]context.CancelFunc{}
+	x.book.Tell(func(key string, e *push.Entry) {
+		if stop := stops[key]; stop != nil {
+			stop()
+			delete(stops, key)
+		}
+		if e == nil || ctx.Err() != nil {
+			return
+		}
+		one, stop := context.WithCancel(ctx)
+		stops[key] = stop
+		following.Go(func() {
+			defer stop()
+			x.follow(one, e)
+		})
+	})
+	<-ctx.Done()
+	x.book.Tell(nil)
+	following.Wait()
+}
+
+// What has become of a visitor who is to be told.
+const (
+	pushWaits = iota // or nobody knows
+	pushTurn
+	pushOver   // nothing is left to tell
+	pushRenews // the visitor checks in
+)
+
+// follow waits for the turn of a visitor and tells the visitor's browser.
+func (x *pushes) follow(ctx context.Context, e *push.Entry) {
+	wait(ctx, mathrand.N(time.Second)) // after a start there may be thousands
+	own := *e                          // whose ticket changes
+	for ctx.Err() == nil {
+		switch x.await(ctx, &own) {
+		case pushTurn:
+			x.call(ctx, e)
+			return
+		case pushOver:
+			x.drop(ctx, e)
+			return
+		case pushRenews:
+			continue
+		}
+		wait(ctx, pushAgain+mathrand.N(pushAgain))
+	}
+}
+
+// drop ends a subscription. Where the store does not answer, it is found to be over after the next start.
+func (x *pushes) drop(ctx context.Context, e *push.Entry) {
+	saving, done := context.WithTimeout(ctx, webhookSave)
+	defer done()
+	if err := x.book.Delete(saving, e.Room, e.Ticket.ID); err != nil && ctx.Err() == nil {
+		x.s.log.Warn("a subscription to web push that is over cannot be removed", "error", err)
+	}
+}
+
+// await holds a stream for the visitor until something becomes of it.
+func (x *pushes) await(ctx context.Context, e *push.Entry) int {
+	room := x.s.node.Room(e.Room)
+	if kept := x.s.manage.State().Room(e.Room); kept == nil || !kept.WebPush {
+		return pushOver
+	} else if room == nil {
+		return pushWaits
+	}
+	if was := x.standing(ctx, room, e); was != pushWaits {
+		return was
+	}
+	v := anteroom.Visit{Ticket: e.Ticket, NoJoin: true, NoClaim: true, NoHold: true}
+	rand.Read(v.NewID[:])
+	// A look, which changes nothing: who has lost the place would be a new visitor.
+	if d := room.Decide(ctx, v); d.Verdict == anteroom.Refuse && d.Reason != anteroom.ReasonReject || d.Verdict == anteroom.Wait && d.Ticket.ID != e.Ticket.ID {
+		return pushOver
+	}
+	if in := room.Settings(); room.Status().Mode == "open" && !in.QueueAll && !in.Prequeueing && !in.OriginDown && in.QueueingMethod != anteroom.Reject {
+		return pushTurn // there is no line any more: a stream would begin a session
+	}
+	v.NoClaim = false
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	d, updates := room.Watch(watching, v)
+	if was := stateOf(&d); was != pushWaits || updates == nil {
+		return was
+	}
+	// Opening a stream is a check-in, and the journal of a site forgets who has not checked in for long.
+	e.Ticket = d.Ticket
+	renew := time.NewTimer(room.Settings().PlaceHold / 2)
+	defer renew.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return pushWaits
+		case <-renew.C:
+			return pushRenews
+		case d := <-updates:
+			if d == nil {
+				return pushWaits
+			}
+			if was := stateOf(d); was != pushWaits {
+				return was
+			}
+		}
+	}
+}
+
+// stateOf is what a decision says of a visitor who is to be told.
+func stateOf(d *anteroom.Decision) int {
+	switch {
+	case d.Reason == anteroom.ReasonSession, d.Reason == anteroom.ReasonLeft, d.Reason == anteroom.ReasonNotJoining:
+		return pushOver
+	case d.Verdict == anteroom.Admit, d.Verdict == anteroom.Pass:
+		return pushTurn
+	}
+	return pushWaits
+}
+
+// standing says whether the visitor has entered. Somebody who is not found may be known again by the ticket.
+func (x *pushes) standing(ctx context.Context, room *node.Room, e *push.Entry) int {
+	found, err := room.Find(ctx, hex.EncodeToString(e.Ticket.ID[:]))
+	if err == nil && len(found) == 1 && (found[0].Standing == engine.Seated || found[0].Standing == engine.Used) {
+		return pushOver
+	}
+	return pushWaits
+}
+
+// call tells a browser that it is its visitor's turn, and tries until the turn is over.
+func (x *pushes) call(ctx context.Context, e *push.Entry) {
+	room := x.s.node.Room(e.Room)
+	if room == nil {
+		return // and again after the next start
+	}
+	until := time.Now().Add(room.Settings().PlaceHold - pushSlack)
+	log := x.s.log.With("visitor", e.Ticket.ID.Reference(), "service", hostOf(e.Subscription.Endpoint))
+	wait(ctx, x.look)
+	for pause := pushPause; ctx.Err() == nil; pause = min(2*pause, pushLongPause) {
+		now := time.Now()
+		if x.standing(ctx, room, e) == pushOver {
+			x.drop(ctx, e)
+			return
+		}
+		answer, after, err := push.Later, time.Duration(0), errors.New("it was not reached in time")
+		if now.Before(until) {
+			answer, after, err = x.post(ctx, e, now, until)
+		} else {
+			answer = push.Never
+		}
+		switch answer {
+		case push.Sent:
+			x.sent[pushSent].Add(1)
+		case push.Gone:
+			x.sent[pushGone].Add(1)
+		case push.Never:
+			if ctx.Err() != nil {
+				return
+			}
+			x.sent[pushFailed].Add(1)
+			log.Warn("a visitor could not be told by web push", "error", err)
+		case push.Later:
+			wait(ctx, min(max(after, pause), time.Until(until)))
+			continue
+		}
+		x.drop(ctx, e)
+		return
+	}
+}
+
+// post makes one attempt.
+func (x *pushes) post(ctx context.Context, e *push.Entry, now, until time.Time) (push.Answer, time.Duration, error) {
+	select {
+	case x.under <- struct{}{}:
+		defer func() { <-x.under }()
+	case <-ctx.Done():
+		return push.Later, 0, ctx.Err()
+	}
+	message, err := e.Message(until)
+	if err != nil {
+		return push.Never, 0, err
+	}
+	r, err := x.key.Load().Request(ctx, e.Subscription, message, e.Contact, now, until)
+	if err != nil {
+		return push.Never, 0, err
+	}
+	r.Header.Set("User-Agent", "Anteroom-Push/"+x.s.opts.Version)
+	status, header, err := x.guard.Do(r)
+	switch {
+	case errors.Is(err, webhook.ErrRefused):
+		return push.Never, 0, err
+	case err != nil:
+		return push.Later, 0, err
+	}
+	answer, after := push.AnswerOf(status, header)
+	return answer, after, anteroom.Errorf(anteroom.Unavailable, "the push service answered %d", status)
+}
+
+// hostOf is all of an endpoint that logs may say.
+func hostOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

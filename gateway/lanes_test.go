@@ -375,3 +375,29 @@ func TestPagesSayTheLane(t *testing.T) {
 		}
 	}, more, func(c *Config) { c.LaneCodes = func(anteroom.RoomID) bool { return codes } })
 }
+
+// An account rises by a code as well, with its ticket.
+func TestAnAccountRisesByCode(t *testing.T) {
+	code, placed := invite.NewCode(), 0
+	inMembers(t, func(r *anteroom.Room) { r.Lanes = []anteroom.Lane{{Name: "gold", Priority: 80}} }, func(m members) {
+		m.gw.live.Load().Redeem = func(_ context.Context, r Redemption) (uint8, error) {
+			if r.Placed && r.Lane == 0 {
+				placed++
+			}
+			return 80, nil
+		}
+		if !m.device(loginOf(t, "first")).isIn() {
+			t.Fatal("nobody is in")
+		}
+		ann := m.device(loginOf(t, "ann"))
+		ann.get("/cart")
+		before := m.ticketOf(ann.guest)
+		rec := m.enters(ann.guest, code, "Sec-Fetch-Site", "same-origin", "Authorization", "Bearer "+ann.token)
+		if after := m.ticketOf(ann.guest); rec.Code != http.StatusSeeOther || after.ID != before.ID || after.Lane != 80 || placed != 1 {
+			t.Errorf("%d, %d, %+v", rec.Code, placed, after)
+		}
+		if rec := ann.get("/cart"); !strings.Contains(rec.Body.String(), `<b id="lane" dir="auto">gold</b>`) {
+			t.Errorf("the page: %d", rec.Code)
+		}
+	})
+}

@@ -247,6 +247,13 @@ func TestLaneByCode(t *testing.T) {
 				t.Errorf("the door is told of lane %d", got)
 			}
 		}
+		// A site out of reach does not know of the code that was spent: the ticket does.
+		rm := b.gw.live.Load().rooms[0]
+		rm.door = forgetting{rm.door}
+		p.enters(g, gold)
+		if rm.door = door; b.ticketOf(g).Lane != 80 {
+			t.Errorf("the code is lost: %+v", b.ticketOf(g))
+		}
 		fresh := b.guest()
 		if rec := p.enters(fresh, gold); rec.Code != http.StatusForbidden || !strings.Contains(rec.Body.String(), "cookies") || uses[gold] != 1 {
 			t.Errorf("a visitor without a ticket: %d, used %v", rec.Code, uses)
@@ -257,7 +264,7 @@ func TestLaneByCode(t *testing.T) {
 		if rec := first.get("/cart?__anteroom=invite"); rec.Code != http.StatusSeeOther {
 			t.Errorf("the page for an active user: %d", rec.Code)
 		}
-		if got := b.gw.Stats().Invites; got != [InviteResults]uint64{4, 1, 0, 0} {
+		if got := b.gw.Stats().Invites; got != [InviteResults]uint64{5, 1, 0, 0} {
 			t.Errorf("accepted, refused, limited, failed: %v", got)
 		}
 		for range inviteTries {
@@ -292,6 +299,9 @@ func TestCodesOfOtherRooms(t *testing.T) {
 		p, g := presale{booth: b}, b.guest()
 		if !asks(g.get("/cart")) {
 			t.Fatal("a visitor without an invitation is not asked")
+		}
+		if rec := g.get("/cart?__anteroom=invite"); !asks(rec) || !strings.Contains(rec.Body.String(), "By invitation only") {
+			t.Errorf("a visitor without an invitation is taken for one in line: %d", rec.Code)
 		}
 		before := b.ticketOf(g)
 		if rec := p.enters(g, code); rec.Code != http.StatusSeeOther || uses != 1 {
@@ -365,6 +375,16 @@ func TestPagesSayTheLane(t *testing.T) {
 		if object := get("/cart", false, "Accept", "application/json"); !strings.HasSuffix(object, `,"infiniteQueue":false,"lane":"gold"}}`) {
 			t.Errorf("JSON: %s", object)
 		}
+		here := anteroom.Ticket{ID: anteroom.ID{1}, Lane: 80}
+		rec := httptest.NewRecorder()
+		live := &stream{g: b.gw, room: rm, eventWriter: eventWriter{w: rec, rc: http.NewResponseController(rec), within: time.Second}}
+		if live.event(&anteroom.Decision{Ticket: here}); !strings.Contains(rec.Body.String(), `,"lane":"gold"`) {
+			t.Errorf("the stream: %s", rec.Body)
+		}
+		ill := anteroom.Decision{Ticket: here, Reason: anteroom.ReasonOrigin} // the origin does not answer an active user
+		if ill.Ticket.AcceptedAt = 1; !rm.risesByCode(&anteroom.Decision{Ticket: here}) || rm.risesByCode(&ill) {
+			t.Error("a code is for those who wait, and for nobody else")
+		}
 		rm.Lanes = rm.Lanes[1:]
 		if page := get("/cart", false); strings.Contains(page, `id="lane"`) || strings.Contains(page, link) {
 			t.Errorf("the lane is gone:\n%s", page)
@@ -400,4 +420,13 @@ func TestAnAccountRisesByCode(t *testing.T) {
 			t.Errorf("the page: %d", rec.Code)
 		}
 	})
+}
+
+// forgetting is a door that knows of no lanes.
+type forgetting struct{ door }
+
+func (f forgetting) Decide(ctx context.Context, v anteroom.Visit) anteroom.Decision {
+	d := f.door.Decide(ctx, v)
+	d.Ticket.Lane = 0
+	return d
 }

@@ -41,7 +41,7 @@ var limits = map[string][]string{
 	"push":           {"KeptFor", "tries"},
 	"invite":         {"maxText", "Again", "attempts"},
 	"account":        {"Leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
-	"gateway":        {"moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "laneTime", "maxFormBytes", "maxFormFields", "laneWaiting", "laneLeast", "crowdsPerPart"},
+	"gateway":        {"moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "limiterTime", "maxFormBytes", "maxFormFields", "limiterWaiting", "limiterLeast", "crowdsPerPart"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},
 	"manage/webhook": {"maxKept", "maxSignature"},

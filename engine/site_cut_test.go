@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -177,5 +178,35 @@ func TestCutSiteDraws(t *testing.T) {
 	x.Tick(now)
 	if !x.Called(win) {
 		t.Error("a winner came back and is not called")
+	}
+}
+
+// What a ticket says of its lane counts where the site knows a lower one: a code was spent while it was out of reach.
+func TestATicketRaisesItsPlace(t *testing.T) {
+	for name, come := range map[string]func(s *Site, now anteroom.Time, ticket anteroom.Ticket){
+		"a visit": func(s *Site, now anteroom.Time, ticket anteroom.Ticket) {
+			s.Visit(now, anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{9}, NoHold: true})
+		},
+		"a check-in that a door answered": func(s *Site, now anteroom.Time, ticket anteroom.Ticket) {
+			s.Polls(now, []Poll{{ID: ticket.ID, Key: ticket.Arrival, Lane: ticket.Lane, Due: now.Add(time.Second), Last: now}})
+		},
+	} {
+		now := midnight
+		set := anteroom.Settings{NewUsersPerMinute: 1, Lanes: &anteroom.Lanes{List: []anteroom.Lane{{Name: "gold", Priority: 7}}}}.WithDefaults()
+		s := NewSite(now, hereKey, set)
+		d, _ := s.Visit(now, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: anteroom.ID{1}}, NewID: anteroom.ID{2}, NoHold: true})
+		if d.Ticket.ID.IsZero() || d.Ticket.Lane != 0 {
+			t.Fatalf("%s: %+v", name, d)
+		}
+		s.TakeEvents()
+		now = d.Ticket.Next
+		d.Ticket.Lane = 7
+		come(s, now, d.Ticket)
+		if at := s.here.find(&d.Ticket.ID); at == 0 || s.here.at(at).lane != 7 {
+			t.Errorf("%s: the place is not in the ticket's lane", name)
+		}
+		if !slices.ContainsFunc(s.TakeEvents(), func(e Event) bool { return e.Kind == EventJoined && e.Lane == 7 }) {
+			t.Errorf("%s: the lane is not on record", name)
+		}
 	}
 }

@@ -256,11 +256,12 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	}
 	slot := s.here.find(&t.ID)
 	if slot != 0 { // the key the server knows is the one that counts
-		t.Arrival, t.Lane = s.here.at(slot).key, s.here.at(slot).lane
-		if v.Lane > t.Lane && !v.NoClaim {
-			s.raise(now, slot, v.Lane)
-			t.Lane, t.Told = v.Lane, 0
+		// The ticket says what was decided while this site was out of reach.
+		if lane := max(t.Lane, v.Lane); lane > s.here.at(slot).lane && !v.NoClaim {
+			s.raise(now, slot, lane)
+			t.Told = 0
 		}
+		t.Arrival, t.Lane = s.here.at(slot).key, s.here.at(slot).lane
 	} else if s.unshuffled(t) { // was not there when the line was shuffled
 		t.Arrival, t.Told = max(t.Arrival, s.shuffled), 0
 	}
@@ -466,6 +467,9 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 			}
 		}
 		w := s.here.at(slot)
+		if p.Lane > w.lane {
+			s.raise(now, slot, p.Lane)
+		}
 		if w.flags&hereUnheard != 0 {
 			w.due = p.Due
 		}

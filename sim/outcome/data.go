@@ -154,7 +154,7 @@ func numbersOf(n sim.Numbers) jsonNumbers {
 		lanes = append(lanes, jsonLane{l.Priority, l.Arrived, l.Admitted, seconds(l.WaitP50), seconds(l.WaitP95), known(l.EtaError, l.EtaTold), l.EtaTold})
 	}
 	return jsonNumbers{
-		Lanes: lanes,
+		Lanes:   lanes,
 		Arrived: n.Arrived, Admitted: n.Admitted, Left: n.Left, Refused: n.Refused, Waiting: n.Waiting, Queued: n.Queued,
 		PeakActive: n.PeakActive, PeakPerMinute: n.PeakPerMinute, PeakWaiting: n.PeakWaiting, LineEmpty: seconds(n.LineEmpty),
 		OverActive: n.OverActive, OverMinute: n.OverMinute, OverAnyMinute: n.OverAnyMinute,

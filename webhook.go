@@ -27,12 +27,15 @@ const (
 	RoomLimitSaturated = "room.limit_saturated"
 	// ConfigChanged: an operator has changed something.
 	ConfigChanged = "config.changed"
+	// VisitorCalled: it is the turn of a visitor who is away and asked to be written to. It says what the visitor has entered for that,
+	// so that it is sent only where Events names it.
+	VisitorCalled = "visitor.called"
 	// WebhookTest: an operator wants to see it work. It is sent whatever Events says.
 	WebhookTest = "webhook.test"
 )
 
 // Happenings are those that a webhook can name.
-var happenings = []string{RoomQueueing, RoomRecovered, RoomQueueLonger, RoomEventStarting, RoomStuck, RoomLimitSaturated, ConfigChanged}
+var happenings = []string{RoomQueueing, RoomRecovered, RoomQueueLonger, RoomEventStarting, RoomStuck, RoomLimitSaturated, ConfigChanged, VisitorCalled}
 
 // Happenings returns what a webhook can name in Events.
 func Happenings() []string { return slices.Clone(happenings) }
@@ -52,7 +55,7 @@ type Webhook struct {
 	Name   string // 1 to MaxNameLength bytes of text
 	URL    string // https, or http where the operator of the process allows it
 	Format string // FormatJSON, FormatSlack or FormatTeams
-	// Events are those of Happenings that it is told; empty means all, also those of later
+	// Events are those of Happenings that it is told; empty means all but VisitorCalled, also those of later
 	// releases.
 	Events []string
 	// Zone and Room say of which rooms it is told; empty means of all. What belongs to no zone
@@ -86,7 +89,7 @@ func (w Webhook) WithDefaults() Webhook {
 
 // Wants reports whether it is to be told.
 func (w Webhook) Wants(happening string) bool {
-	return len(w.Events) == 0 || slices.Contains(w.Events, happening)
+	return len(w.Events) == 0 && happening != VisitorCalled || slices.Contains(w.Events, happening)
 }
 
 // Covers reports whether it is about a room; for what belongs to no room, or to no zone, these

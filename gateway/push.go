@@ -3,6 +3,9 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/page"
@@ -24,6 +27,8 @@ type Push struct {
 	Key  *push.Key
 	// CheckURL returns what is wrong with the endpoint of a push service; nil: nothing that is known.
 	CheckURL func(url string) error
+	// Webhook reports whether a webhook hears of visitors of a room whose turn it is; nil: none does.
+	Webhook func(anteroom.RoomID) bool
 }
 
 // offersPush reports whether the page may ask for web push. In a room by lottery there is no turn of which it could tell.
@@ -55,7 +60,7 @@ func (x *exchange) push(v anteroom.Visit) {
 	fields, read := x.form()
 	x.spareBody()
 	var s push.Subscription
-	off := false
+	off, contact := false, ""
 	for _, f := range fields {
 		switch f.Name {
 		case "endpoint":
@@ -64,6 +69,8 @@ func (x *exchange) push(v anteroom.Visit) {
 			s.P256DH = f.Value
 		case "auth":
 			s.Auth = f.Value
+		case "contact":
+			contact = f.Value
 		case "off":
 			off = true
 		}
@@ -72,7 +79,7 @@ func (x *exchange) push(v anteroom.Visit) {
 	defer cancel()
 	switch {
 	case !read:
-		refuse(http.StatusBadRequest, "Send a form with endpoint, p256dh and auth, or with off")
+		refuse(http.StatusBadRequest, "Send a form with endpoint, p256dh and auth, or with contact, or with off")
 		return
 	case v.Fresh || v.Ticket.Accepted():
 		refuse(http.StatusConflict, "There is no place of which a turn could be told")
@@ -86,7 +93,9 @@ func (x *exchange) push(v anteroom.Visit) {
 		return
 	}
 	err := s.Check()
-	if err == nil && x.s.Push.CheckURL != nil {
+	if contact != "" {
+		err = x.checkContact(contact)
+	} else if err == nil && x.s.Push.CheckURL != nil {
 		if no := x.s.Push.CheckURL(s.Endpoint); no != nil {
 			err = anteroom.Errorf(anteroom.Invalid, "endpoint %w", no)
 		}
@@ -108,7 +117,10 @@ func (x *exchange) push(v anteroom.Visit) {
 		return
 	}
 	d.Ticket.Moved = v.Ticket.Moved
-	e := push.Entry{Room: x.room.ID, Ticket: d.Ticket, Subscription: s, Contact: "https://" + x.r.Host,
+	if contact != "" {
+		s = push.Subscription{}
+	}
+	e := push.Entry{Room: x.room.ID, Ticket: d.Ticket, Subscription: s, Visitor: contact, Contact: "https://" + x.r.Host,
 		URL: x.linkTo(page.BackQuery + "." + x.linkToken(linkBack, d.Ticket, push.KeptFor))}
 	e.Title, e.Text, e.Language = page.Notification(x.language())
 	if len(e.URL) > maxBackURL {
@@ -120,6 +132,19 @@ func (x *exchange) push(v anteroom.Visit) {
 		return
 	}
 	x.write(http.StatusNoContent, nil)
+}
+
+// checkContact returns what is wrong with what a visitor has entered to be written to.
+func (x *exchange) checkContact(contact string) error {
+	switch {
+	case x.s.Push.Webhook == nil || !x.s.Push.Webhook(x.room.ID):
+		return anteroom.Errorf(anteroom.Invalid, "no webhook of this room hears of visitor.called")
+	case len(contact) > push.MaxContact:
+		return anteroom.Errorf(anteroom.Invalid, "contact has %d bytes, at most %d are allowed", len(contact), push.MaxContact)
+	case !utf8.ValidString(contact) || strings.ContainsFunc(contact, unicode.IsControl):
+		return anteroom.Errorf(anteroom.Invalid, "contact is not one line of text")
+	}
+	return nil
 }
 
 // pushFailed says that a subscription could not be kept or removed.

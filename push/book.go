@@ -29,6 +29,8 @@ type Entry struct {
 	Subscription Subscription    `json:"subscription"`
 	// Contact is the URL of the site, for the push service.
 	Contact string `json:"contact"`
+	// Visitor is how the operator's system reaches the visitor, as entered: then webhooks are told, and there is no subscription.
+	Visitor string `json:"visitor,omitempty"`
 	// Title, Text and Language are of the notification; Text holds "{}" where the time stands until which the turn is kept.
 	Title    string `json:"title"`
 	Text     string `json:"text"`

@@ -32,6 +32,8 @@ import (
 const (
 	// MaxEndpoint bounds the address at a push service, in bytes. Those of browsers have 150 to 600.
 	MaxEndpoint = 1024
+	// MaxContact bounds what a visitor enters to be written to, in bytes.
+	MaxContact = 254
 	// MaxMessage bounds what is encrypted: push services take requests of 4096 bytes (RFC 8030, section 7.2).
 	MaxMessage = recordSize - headerSize - 17
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	mathrand "math/rand/v2"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,8 +66,8 @@ func (s *Server) newPushes(p prepared) *pushes {
 // use puts a configuration in force.
 func (x *pushes) use(p prepared) { x.key.Store(push.NewKey(p.ring.Fixed(ticket.PurposePush))) }
 
-// send tells whoever is to be told, until ctx ends.
-func (x *pushes) send(ctx context.Context) {
+// send tells whoever is to be told, until ctx ends: browsers by itself, and webhooks by their sender.
+func (x *pushes) send(ctx context.Context, sender *webhook.Sender) {
 	var following sync.WaitGroup
 	stops := map[string]context.CancelFunc{}
 	x.book.Tell(func(key string, e *push.Entry) {
@@ -81,7 +82,7 @@ func (x *pushes) send(ctx context.Context) {
 		stops[key] = stop
 		following.Go(func() {
 			defer stop()
-			x.follow(one, e)
+			x.follow(one, e, sender)
 		})
 	})
 	<-ctx.Done()
@@ -98,13 +99,13 @@ const (
 )
 
 // follow waits for the turn of a visitor and tells the visitor's browser.
-func (x *pushes) follow(ctx context.Context, e *push.Entry) {
+func (x *pushes) follow(ctx context.Context, e *push.Entry, sender *webhook.Sender) {
 	wait(ctx, mathrand.N(time.Second)) // after a start there may be thousands
 	own := *e                          // whose ticket changes
 	for ctx.Err() == nil {
 		switch x.await(ctx, &own) {
 		case pushTurn:
-			x.call(ctx, e)
+			x.call(ctx, e, sender)
 			return
 		case pushOver:
 			x.drop(ctx, e)
@@ -193,8 +194,8 @@ func (x *pushes) standing(ctx context.Context, room *node.Room, e *push.Entry) i
 	return pushWaits
 }
 
-// call tells a browser that it is its visitor's turn, and tries until the turn is over.
-func (x *pushes) call(ctx context.Context, e *push.Entry) {
+// call tells a browser, or webhooks, that it is a visitor's turn, and tries until the turn is over.
+func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender) {
 	room := x.s.node.Room(e.Room)
 	if room == nil {
 		return // and again after the next start
@@ -209,10 +210,13 @@ func (x *pushes) call(ctx context.Context, e *push.Entry) {
 			return
 		}
 		answer, after, err := push.Later, time.Duration(0), errors.New("it was not reached in time")
-		if now.Before(until) {
-			answer, after, err = x.post(ctx, e, now, until)
-		} else {
+		switch {
+		case !now.Before(until):
 			answer = push.Never
+		case e.Visitor != "":
+			answer, err = x.tell(ctx, e, now, until, sender)
+		default:
+			answer, after, err = x.post(ctx, e, now, until)
 		}
 		switch answer {
 		case push.Sent:
@@ -232,6 +236,38 @@ func (x *pushes) call(ctx context.Context, e *push.Entry) {
 		x.drop(ctx, e)
 		return
 	}
+}
+
+// tell hands the turn to the queues of the webhooks that hear of it, which try for a day.
+func (x *pushes) tell(ctx context.Context, e *push.Entry, now, until time.Time, sender *webhook.Sender) (push.Answer, error) {
+	state := x.s.manage.State()
+	room := state.Room(e.Room)
+	if room == nil {
+		return push.Never, errors.New("the room is gone")
+	}
+	zone, _ := state.ZoneNamed(room.Zone)
+	about := &webhook.Room{Named: webhook.Named{ID: string(room.ID), Name: room.Name}, Zone: webhook.Named{ID: string(zone.ID), Name: zone.Name}}
+	told := webhook.Called(webhook.Visitor{Reference: e.Ticket.ID.Reference(), Contact: e.Visitor, URL: e.URL, Until: until.UTC().Truncate(time.Second)}, now, about, x.s.webhooks.enabled())
+	for _, one := range told {
+		sender.Tell(ctx, one.Webhook, one.Message)
+	}
+	if len(told) == 0 {
+		return push.Never, errors.New("no webhook of the room hears of visitor.called")
+	}
+	return push.Sent, nil
+}
+
+// hears reports whether a webhook hears of visitors of a room whose turn it is.
+func (x *pushes) hears(id anteroom.RoomID) bool {
+	state := x.s.manage.State()
+	room := state.Room(id)
+	if room == nil {
+		return false
+	}
+	zone, _ := state.ZoneNamed(room.Zone)
+	return slices.ContainsFunc(x.s.webhooks.enabled(), func(h anteroom.Webhook) bool {
+		return h.Wants(anteroom.VisitorCalled) && h.Covers(zone.ID, id)
+	})
 }
 
 // post makes one attempt.

@@ -6,10 +6,14 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/manage/webhook"
+	"github.com/anteroom/anteroom/push"
 	"github.com/anteroom/anteroom/push/pushtest"
 )
 
@@ -21,8 +25,14 @@ rooms:
 // subscribe posts a subscription as the page does.
 func (r *running) subscribe(b *pushtest.Browser, cookies []*http.Cookie, header ...string) answer {
 	r.t.Helper()
+	return r.asksToBeTold(url.Values{"endpoint": {b.Endpoint}, "p256dh": {b.P256DH}, "auth": {b.Auth}}, cookies, header...)
+}
+
+// asksToBeTold posts a form to where subscriptions go.
+func (r *running) asksToBeTold(form url.Values, cookies []*http.Cookie, header ...string) answer {
+	r.t.Helper()
 	at := "http://" + r.s.Addresses().Visitors[0]
-	req, err := http.NewRequest("POST", at+"/cart?item=7&__anteroom=push", strings.NewReader(url.Values{"endpoint": {b.Endpoint}, "p256dh": {b.P256DH}, "auth": {b.Auth}}.Encode()))
+	req, err := http.NewRequest("POST", at+"/cart?item=7&__anteroom=push", strings.NewReader(form.Encode()))
 	for _, c := range cookies {
 		req.AddCookie(c)
 	}
@@ -139,6 +149,57 @@ func TestAVisitorIsToldByWebPush(t *testing.T) {
 	}
 	if log := r.log.String(); strings.Contains(log, "/push/1") || strings.Contains(log, "back.") {
 		t.Errorf("the log has the endpoint or the link:\n%s", log)
+	}
+}
+
+// A visitor leaves an address and closes the page. The webhook that asks for it is told once when it is his turn, and by its link he enters.
+// A webhook that names no types does not hear what visitors have entered.
+func TestAVisitorIsToldByAWebhook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	l, other := newHookReceiver(t), newHookReceiver(t)
+	r := newQueue(t, loopbackAllowed+pushRoom)
+	waiting := r.visit("/cart?item=7")
+	contact := func(text string) answer { return r.asksToBeTold(url.Values{"contact": {text}}, waiting.Cookies()) }
+	r.hook(anteroom.Webhook{Name: "all", URL: other.URL})
+	if a := contact("ann@example.com"); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "visitor.called") {
+		t.Errorf("no webhook wants to know: %d %s", a.StatusCode, a.body)
+	}
+	_, secret := r.hook(anteroom.Webhook{Name: "mail", URL: l.URL, Events: []string{anteroom.VisitorCalled}})
+	for text, want := range map[string]int{
+		strings.Repeat("a", push.MaxContact+1):    http.StatusBadRequest,
+		"ann@example.com\r\nBcc: all@example.com": http.StatusBadRequest,
+		"\xff": http.StatusBadRequest,
+	} {
+		if a := contact(text); a.StatusCode != want {
+			t.Errorf("%q: %d %s", text, a.StatusCode, a.body)
+		}
+	}
+	if a := contact("ann@example.com"); a.StatusCode != http.StatusNoContent {
+		t.Fatal(a.StatusCode, a.body)
+	}
+	r.seats(loopbackAllowed+pushRoom, "2")
+	l.await(t, anteroom.VisitorCalled)
+	var m webhook.Message
+	if err := json.Unmarshal([]byte(l.bodies[0]), &m); err != nil || m.Room.Name != "shop" || m.Visitor.Contact != "ann@example.com" || len(m.Visitor.Reference) != 11 || time.Until(m.Visitor.Until) < 30*time.Second {
+		t.Fatalf("%s, %v", l.bodies[0], err)
+	}
+	if err := webhook.Verify(l.got[0].Header.Get(webhook.SignatureHeader), []byte(l.bodies[0]), secret, time.Now(), webhook.DefaultTolerance); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(m.Text, "ann") || strings.Contains(m.Text, "back.") {
+		t.Errorf("people read %q", m.Text)
+	}
+	eventually(t, "what is to be told stays", func() bool { return r.s.pushes.book.Len() == 0 })
+	if !r.enters(m.Visitor.URL) {
+		t.Error("the visitor does not enter by the link")
+	}
+	if slices.Contains(other.types(), anteroom.VisitorCalled) || len(l.types()) != 1 {
+		t.Errorf("told %v and %v", l.types(), other.types())
+	}
+	if log := r.log.String(); strings.Contains(log, "ann@") || strings.Contains(log, "back.") {
+		t.Errorf("the log has the address or the link:\n%s", log)
 	}
 }
 

@@ -76,6 +76,16 @@ func (h *webhooks) Key() [32]byte { return *h.key.Load() }
 // CheckURL returns what is wrong with an address here.
 func (h *webhooks) CheckURL(url string) error { return h.guard.CheckURL(url) }
 
+// enabled are those that are not disabled.
+func (h *webhooks) enabled() (out []anteroom.Webhook) {
+	for _, one := range h.s.manage.SignedWebhooks() {
+		if !one.Disabled {
+			out = append(out, one.Webhook)
+		}
+	}
+	return out
+}
+
 func targetOf(w manage.SignedWebhook) webhook.Target {
 	return webhook.Target{Webhook: w.Webhook, Secrets: w.Secrets}
 }
@@ -209,8 +219,9 @@ func (h *webhooks) term(ctx context.Context, revision uint64) {
 
 func (h *webhooks) sendAll(ctx context.Context) {
 	var sending sync.WaitGroup
-	sending.Go(func() { h.s.pushes.send(ctx) })
-	h.send(ctx)
+	sender := webhook.NewSender(h.config())
+	sending.Go(func() { h.s.pushes.send(ctx, sender) })
+	h.send(ctx, sender)
 	sending.Wait()
 }
 
@@ -232,8 +243,8 @@ type sending struct {
 }
 
 // send looks at the rooms and sends, until ctx ends.
-func (h *webhooks) send(ctx context.Context) {
-	w := &sending{webhooks: h, sender: webhook.NewSender(h.config())}
+func (h *webhooks) send(ctx context.Context, sender *webhook.Sender) {
+	w := &sending{webhooks: h, sender: sender}
 	if !w.load(ctx) {
 		return
 	}

@@ -23,6 +23,17 @@ func Changed(c Change, at time.Time, zone anteroom.ZoneID, room anteroom.RoomID,
 	return told
 }
 
+// Called returns which webhooks hear that it is a visitor's turn.
+func Called(v Visitor, at time.Time, about *Room, hooks []anteroom.Webhook) (told []Told) {
+	for _, h := range hooks {
+		if h.Wants(anteroom.VisitorCalled) && h.Covers(anteroom.ZoneID(about.Zone.ID), anteroom.RoomID(about.ID)) {
+			text := fmt.Sprintf("%s (%s): it is the turn of visitor %s, until %s", about.Name, about.Zone.Name, v.Reference, v.Until.UTC().Format("15:04 UTC"))
+			told = append(told, Told{h.ID, Message{ID: newID(), Type: anteroom.VisitorCalled, At: at.UTC(), Text: text, Room: about, Visitor: &v}})
+		}
+	}
+	return told
+}
+
 var pasts = map[string]string{"create": "made", "change": "changed", "delete": "deleted", "rotate": "rotated"}
 
 // text says a change in a sentence.

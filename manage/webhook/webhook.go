@@ -24,10 +24,11 @@ type Message struct {
 	Webhook Named     `json:"webhook"`
 	Room    *Room     `json:"room,omitempty"`
 	Figures *Figures  `json:"figures,omitempty"`
-	Line    *Line     `json:"line,omitempty"`   // of room.recovered
-	Event   *Event    `json:"event,omitempty"`  // of room.event_starting
-	Limit   *Limit    `json:"limit,omitempty"`  // of room.limit_saturated
-	Change  *Change   `json:"change,omitempty"` // of config.changed
+	Line    *Line     `json:"line,omitempty"`    // of room.recovered
+	Event   *Event    `json:"event,omitempty"`   // of room.event_starting
+	Limit   *Limit    `json:"limit,omitempty"`   // of room.limit_saturated
+	Change  *Change   `json:"change,omitempty"`  // of config.changed
+	Visitor *Visitor  `json:"visitor,omitempty"` // of visitor.called
 	// LongerThan is the queue length that the webhook asked room.queue_longer to report.
 	LongerThan int `json:"longer_than,omitempty"`
 }
@@ -84,6 +85,14 @@ type Change struct {
 	Name      string  `json:"name,omitempty"`
 	Fields    []Field `json:"fields"`            // secrets are masked, long values cut
 	Omitted   int     `json:"omitted,omitempty"` // fields that Fields leaves out
+}
+
+// Visitor is somebody whose turn it is.
+type Visitor struct {
+	Reference string    `json:"reference"` // see anteroom.ID
+	Contact   string    `json:"contact"`   // what the visitor has entered
+	URL       string    `json:"url"`       // brings the place along, whoever opens it
+	Until     time.Time `json:"until"`     // how long the turn is kept
 }
 
 // Field is a field before and after, as JSON; empty means that it was not there.

@@ -12,7 +12,7 @@ type WebhookSpec struct {
 	Name             string           `json:"name" optional:"true" min:"1" max:"64"`
 	URL              string           `json:"url" optional:"true" max:"2048" doc:"An https URL. Only those who may change the webhook can see it."`
 	Format           string           `json:"format" optional:"true" enum:"json,slack,teams"`
-	Events           []string         `json:"events" optional:"true" enum:"room.queueing,room.recovered,room.queue_longer,room.event_starting,room.stuck,room.limit_saturated,config.changed" doc:"Event types to send; empty means all, including those of later releases."`
+	Events           []string         `json:"events" optional:"true" enum:"room.queueing,room.recovered,room.queue_longer,room.event_starting,room.stuck,room.limit_saturated,config.changed,visitor.called" doc:"Event types to send; empty means all but visitor.called, including those of later releases."`
 	Zone             *anteroom.ZoneID `json:"zone" optional:"true" doc:"Only for rooms in this zone."`
 	Room             *anteroom.RoomID `json:"room" optional:"true" doc:"Only for this room; needs zone too."`
 	LongerThan       int              `json:"longer_than" optional:"true" min:"1" max:"2147483647" doc:"Queue length above which room.queue_longer is sent."`
@@ -41,7 +41,7 @@ type NewWebhook struct {
 // Delivery is the delivery of one message to a webhook.
 type Delivery struct {
 	ID           string     `json:"id" pattern:"^[0-9a-f]{32}$"`
-	Type         string     `json:"type" enum:"room.queueing,room.recovered,room.queue_longer,room.event_starting,room.stuck,room.limit_saturated,config.changed,webhook.test"`
+	Type         string     `json:"type" enum:"room.queueing,room.recovered,room.queue_longer,room.event_starting,room.stuck,room.limit_saturated,config.changed,visitor.called,webhook.test"`
 	Text         string     `json:"text"`
 	CreatedOn    time.Time  `json:"created_on"`
 	State        string     `json:"state" enum:"pending,delivered,failed"`

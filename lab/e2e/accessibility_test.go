@@ -187,3 +187,16 @@ func TestPageFitsSmallScreensAndLargeText(t *testing.T) {
 		}
 	}
 }
+
+// isAccessible reports what axe finds on the page as it is, in light and in dark.
+func (b *tab) isAccessible(script string) {
+	b.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		do(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+		for _, v := range b.violations(script) {
+			b.t.Errorf("%s: %s (%s): %v", scheme, v.ID, v.Help, v.Nodes)
+		}
+	}
+	do(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+}

@@ -47,9 +47,7 @@ func TestVisitorClosesThePageAndIsTold(t *testing.T) {
 	b.waits()
 	b.becomes(10*time.Second, `(e => e && !e.hidden && (e.click(), true))(document.querySelector('#tell'))`)
 	b.becomes(20*time.Second, `document.querySelector('#push')?.checked && document.querySelector('#tell').textContent == 'We will notify you, even if this page is closed.' && document.querySelector('#kept').offsetParent == null`)
-	for _, v := range b.violations(axe(t)) {
-		t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
-	}
+	b.isAccessible(axe(t))
 
 	key := eval[string](b, "localStorage.key")
 	worker := make(chan serviceworker.RegistrationID, 1)
@@ -111,9 +109,7 @@ func TestBrowserWithoutPushServiceSaysSo(t *testing.T) {
 	if got := b.text("#tell"); got != "We will notify you here. Keep this page open." {
 		t.Errorf("the button says %q", got)
 	}
-	for _, v := range b.violations(axe(t)) {
-		t.Errorf("%s (%s): %v", v.ID, v.Help, v.Nodes)
-	}
+	b.isAccessible(axe(t))
 }
 
 // A room that does not offer it has no checkbox.

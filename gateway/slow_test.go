@@ -90,13 +90,13 @@ func TestReaderWhoTakesAllInTimeIsNotCut(t *testing.T) {
 }
 
 func TestSilentStreamsAreNotCut(t *testing.T) {
-	w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Write = 20 * time.Millisecond }),
+	w := newWorld(t, admit, withConfig(func(c *Config) { c.Timeouts.Write = 100 * time.Millisecond }),
 		withOrigin(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
 			for range 3 {
 				io.WriteString(rw, ":\n\n")
 				http.NewResponseController(rw).Flush()
-				<-time.After(60 * time.Millisecond)
+				<-time.After(300 * time.Millisecond)
 			}
 		}))
 	secure := w.tlsFront()

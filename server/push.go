@@ -129,7 +129,7 @@ func (x *pushes) drop(ctx context.Context, e *push.Entry) {
 // await holds a stream for the visitor until something becomes of it.
 func (x *pushes) await(ctx context.Context, e *push.Entry) int {
 	room := x.s.node.Room(e.Room)
-	if kept := x.s.manage.State().Room(e.Room); kept == nil || !kept.WebPush {
+	if !x.offered(e.Room) {
 		return pushOver
 	} else if room == nil {
 		return pushWaits
@@ -157,10 +157,16 @@ func (x *pushes) await(ctx context.Context, e *push.Entry) int {
 	e.Ticket = d.Ticket
 	renew := time.NewTimer(room.Settings().PlaceHold / 2)
 	defer renew.Stop()
+	again := time.NewTicker(pushAgain)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return pushWaits
+		case <-again.C:
+			if !x.offered(e.Room) {
+				return pushOver
+			}
 		case <-renew.C:
 			return pushRenews
 		case d := <-updates:
@@ -172,6 +178,12 @@ func (x *pushes) await(ctx context.Context, e *push.Entry) int {
 			}
 		}
 	}
+}
+
+// offered reports whether a room is there and offers web push.
+func (x *pushes) offered(id anteroom.RoomID) bool {
+	room := x.s.manage.State().Room(id)
+	return room != nil && room.WebPush
 }
 
 // stateOf is what a decision says of a visitor who is to be told.

@@ -131,7 +131,7 @@ func (s *Site) drawFrom(now anteroom.Time, in []uint32) {
 			s.offerLocal(now, slot)
 		case now.Sub(w.due) <= Grace:
 			w.flags |= hereWon
-			s.cut.won = append(s.cut.won, cutPlace{key: w.key, slot: slot})
+			s.cut.won = append(s.cut.won, cutPlace{key: w.key, slot: slot, lane: w.lane})
 		}
 	}
 }

@@ -155,29 +155,34 @@ func TestCutSiteDraws(t *testing.T) {
 		t.Error("the draw is the order of arrival")
 	}
 
-	x, now, tickets := cutSite(t, Queue, s, &Figures{Step: baseStep}, arrivals[:5]...)
-	x.offers, x.balance.Offers = map[uint32]offer{}, 0
-	x.balance.Granted = Units{1, 1}
-	away := map[anteroom.ID]bool{}
-	x.here.each(func(slot uint32) { // all are away for half a minute
-		w := x.here.at(slot)
-		w.flags &^= hereOffered
-		w.streams, w.due = 0, now.Add(30*time.Second)
-		away[x.here.id(slot)] = true
-	})
-	x.Tick(now)
-	if len(x.cut.won) == 0 || len(x.offers) != 0 {
-		t.Fatalf("%d won while away, %d were offered a turn", len(x.cut.won), len(x.offers))
-	}
-	win := x.here.id(x.cut.won[len(x.cut.won)-1].slot)
-	for _, ticket := range tickets {
-		if ticket.ID == win {
-			x.Visit(now, anteroom.Visit{Ticket: ticket, Stream: true})
+	for _, lane := range []uint8{0, 7} {
+		x, now, tickets := cutSite(t, Queue, s, &Figures{Step: baseStep}, arrivals[:5]...)
+		x.offers, x.balance.Offers = map[uint32]offer{}, 0
+		x.balance.Granted = Units{1, 1}
+		away := map[anteroom.ID]bool{}
+		x.here.each(func(slot uint32) { // all are away for half a minute
+			w := x.here.at(slot)
+			w.flags &^= hereOffered
+			w.streams, w.due, w.lane = 0, now.Add(30*time.Second), lane
+			away[x.here.id(slot)] = true
+		})
+		for i := range x.cut.places {
+			x.cut.places[i].lane = lane
 		}
-	}
-	x.Tick(now)
-	if !x.Called(win) {
-		t.Error("a winner came back and is not called")
+		x.Tick(now)
+		if len(x.cut.won) == 0 || len(x.offers) != 0 {
+			t.Fatalf("%d won while away, %d were offered a turn", len(x.cut.won), len(x.offers))
+		}
+		win := x.here.id(x.cut.won[len(x.cut.won)-1].slot)
+		for _, ticket := range tickets {
+			if ticket.ID == win {
+				x.Visit(now, anteroom.Visit{Ticket: ticket, Stream: true, Lane: lane})
+			}
+		}
+		x.Tick(now)
+		if !x.Called(win) {
+			t.Errorf("a winner in lane %d came back and is not called", lane)
+		}
 	}
 }
 

@@ -85,6 +85,7 @@ func (s *Site) laneUses(now anteroom.Time) (out []LaneUse) {
 func (s *Site) raise(now anteroom.Time, slot uint32, lane uint8) {
 	w := s.here.at(slot)
 	w.lane, w.told = lane, 0
+	w.flags &^= hereWon // in the other lane
 	if s.recordPlace(now, slot); s.mode == Cut {
 		s.lineUp(slot)
 	}

@@ -414,7 +414,8 @@ func TestLotteryFollowsLimits(t *testing.T) {
 			t.Errorf("within the round, the chance is %s", got)
 		}
 		toRound()
-		if got := chance(); got != "10%" { // 10 per round of those 100
+		// 10 per round of those 100. Visitors are counted by random bits of a map (lottery.Control): in one run of fifty two have the same.
+		if got := chance(); got != "10%" && got != "10.1%" && got != "10.2%" {
 			t.Errorf("a hundred have tried, and the chance is %s", got)
 		}
 		toRound()

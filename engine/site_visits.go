@@ -542,9 +542,6 @@ func (s *Site) line() int { return s.figures.Waiting + s.joins.since }
 
 // lineOf is line for one lane.
 func (s *Site) lineOf(lane uint8) int {
-	if len(s.figures.Lanes) == 0 {
-		return s.line()
-	}
 	return s.figures.Of(lane).Waiting + s.joinsOf(lane).since
 }
 

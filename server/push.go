@@ -252,13 +252,10 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 
 // tell hands the turn to the queues of the webhooks that hear of it, which try for a day.
 func (x *pushes) tell(ctx context.Context, e *push.Entry, now, until time.Time, sender *webhook.Sender) (push.Answer, error) {
-	state := x.s.manage.State()
-	room := state.Room(e.Room)
-	if room == nil {
+	about := roomOf(x.s.manage.State(), e.Room)
+	if about == nil {
 		return push.Never, errors.New("the room is gone")
 	}
-	zone, _ := state.ZoneNamed(room.Zone)
-	about := &webhook.Room{Named: webhook.Named{ID: string(room.ID), Name: room.Name}, Zone: webhook.Named{ID: string(zone.ID), Name: zone.Name}}
 	told := webhook.Called(webhook.Visitor{Reference: e.Ticket.ID.Reference(), Contact: e.Visitor, URL: e.URL, Until: until.UTC().Truncate(time.Second)}, now, about, x.s.webhooks.enabled())
 	for _, one := range told {
 		sender.Tell(ctx, one.Webhook, one.Message)
@@ -271,14 +268,9 @@ func (x *pushes) tell(ctx context.Context, e *push.Entry, now, until time.Time, 
 
 // hears reports whether a webhook hears of visitors of a room whose turn it is.
 func (x *pushes) hears(id anteroom.RoomID) bool {
-	state := x.s.manage.State()
-	room := state.Room(id)
-	if room == nil {
-		return false
-	}
-	zone, _ := state.ZoneNamed(room.Zone)
-	return slices.ContainsFunc(x.s.webhooks.enabled(), func(h anteroom.Webhook) bool {
-		return h.Wants(anteroom.VisitorCalled) && h.Covers(zone.ID, id)
+	about := roomOf(x.s.manage.State(), id)
+	return about != nil && slices.ContainsFunc(x.s.webhooks.enabled(), func(h anteroom.Webhook) bool {
+		return h.Wants(anteroom.VisitorCalled) && h.Covers(anteroom.ZoneID(about.Zone.ID), id)
 	})
 }
 

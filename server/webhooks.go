@@ -402,7 +402,7 @@ func (w *sending) changes(ctx context.Context, state *manage.State, hooks []ante
 		}
 		// Who is told is whom there was before the change.
 		before := slices.DeleteFunc(slices.Clone(hooks), func(h anteroom.Webhook) bool { return !r.At.After(h.CreatedOn) })
-		out = append(out, webhook.Changed(changeOf(r), r.At, r.Zone, r.Room, roomOf(state, r), before)...)
+		out = append(out, webhook.Changed(changeOf(r), r.At, r.Zone, r.Room, roomOf(state, r.Room), before)...)
 	}
 	return out, seq
 }
@@ -415,9 +415,9 @@ func changeOf(r manage.AuditRecord) webhook.Change {
 	return c
 }
 
-// roomOf is the room that a record is about; nil when it is about none, or that is gone.
-func roomOf(state *manage.State, r manage.AuditRecord) *webhook.Room {
-	room := state.Room(r.Room)
+// roomOf is the room that a message is about; nil when it is about none, or that is gone.
+func roomOf(state *manage.State, id anteroom.RoomID) *webhook.Room {
+	room := state.Room(id)
 	if room == nil {
 		return nil
 	}

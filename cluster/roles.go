@@ -198,19 +198,6 @@ func (r *Roles) Members() []Member {
 	return all
 }
 
-// Silent returns the members that have not ended, as far as this process knows, and are not alive.
-func (r *Roles) Silent() []Member {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []Member
-	for _, node := range slices.Sorted(maps.Keys(r.members)) {
-		if m := r.members[node]; r.silent(m, time.Now()) {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
 // Heard returns the Members that this process has heard from within twice MemberTTL, and itself. While the site's store
 // cannot be reached, no member can be found silent, so Members keeps all of them.
 func (r *Roles) Heard() []Member {

@@ -353,9 +353,10 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	}
 }
 
-// Gone says that a door's process has ended: its streams are broken, and nobody waits for its
+// Gone says that a door's process has ended, or is not heard any more: its streams are broken, and nobody waits for its
 // requests.
 func (x *Desk) Gone(now anteroom.Time, door uint64) {
+	x.site.lostDoor(door)
 	d := x.doors[door]
 	if d == nil {
 		return

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -295,5 +296,28 @@ func TestTouchOfAProcessThatDidNotKnowTheTime(t *testing.T) {
 	x.pass(now, 47*time.Second)
 	if _, here := x.Site().Session(id); !here {
 		t.Error("the session is over a minute after it was seen by a clock that was behind")
+	}
+}
+
+// A site that has just begun tells the coordinator as soon as each door on record has told it who is here, before it knows the
+// time, and waits for none that is gone.
+func TestASiteWaitsForTheDoorsThatAreThere(t *testing.T) {
+	t.Parallel()
+	recorded := midnight.Add(time.Minute)
+	x := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
+		Events: []Event{doorEvent(1, recorded), doorEvent(2, recorded)}}.Desk(recorded)
+	s := x.Site()
+	now := recorded.Add(10 * time.Millisecond)
+	s.Report(now)
+	x.Receive(now, FromDoor{Door: 1, Node: 1, Batch: 1, Known: now, Told: 7})
+	if r, ok := s.Report(now); ok && r.Gathered {
+		t.Error("the site says that all doors have told it, and one has not")
+	}
+	x.Gone(now, 2)
+	if r, ok := s.Report(now); !ok || !r.Gathered {
+		t.Errorf("the site does not say at once that all doors that are there have told it: %v, %v", ok, r.Gathered)
+	}
+	if !slices.Equal(slices.Sorted(s.Doors()), []uint64{1, 2}) {
+		t.Errorf("on record are the doors %v", slices.Collect(s.Doors()))
 	}
 }

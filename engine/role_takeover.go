@@ -14,10 +14,7 @@ type Takeover struct {
 	Term     uint64 // see Site.SetTerm
 	Weight   uint32 // see Site.SetWeight
 	Settings anteroom.Settings
-	Events   []Event // of the journal, in order
-	// Silent are the processes, by their doors' numbers, that have been silent to the host for some seconds. Nil: none
-	// is known to be.
-	Silent map[uint64]bool
+	Events   []Event // of the journal, in order; tell the desk which of their doors are Gone, see [Site.Doors]
 }
 
 // Desk begins the site where its journal ends.
@@ -25,7 +22,6 @@ func (t Takeover) Desk(now anteroom.Time) *Desk {
 	s := NewSite(now, t.Key, t.Settings)
 	s.SetTerm(t.Term)
 	s.SetWeight(t.Weight)
-	s.quiet = t.Silent
 	slack := TouchSlack(s.settings.SessionDuration)
 	for _, e := range t.Events {
 		s.Restore(e, 0, slack)

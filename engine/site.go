@@ -119,7 +119,6 @@ type Site struct {
 
 	origin  OriginFacts // of all doors here
 	outages outages
-	quiet   map[uint64]bool // processes that the host could not hear when this one began; see gathered
 
 	cut      cutLine
 	sweepPos uint32

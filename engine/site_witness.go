@@ -6,6 +6,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"iter"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -53,12 +54,15 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 		at = s.witness(now, m.Door, m.Node)
 	}
 	d := &s.doors[at]
+	// Whatever came after it: what the message says of the line is taken.
+	if s.term != 0 && m.Told == s.term {
+		s.gather(d)
+	}
 	if said < d.heard {
 		return // it was overtaken by a later one
 	}
 	d.heard, d.empty, d.over = said, m.Empty, 0
 	d.told = d.told || len(m.Touches) < maxTouches
-	d.gathered = d.gathered || s.term != 0 && m.Told == s.term
 	if s.term != 0 && (d.recorded == 0 || now.Sub(d.recorded) >= recordDoor) {
 		d.recorded = now
 		e := Event{Kind: EventDoor, At: now}
@@ -128,15 +132,43 @@ func (s *Site) lastWord(w *witness, slot uint32) anteroom.Time {
 	return min(sure, w.over, heard.Add(speaksBy)).Add(s.settings.SessionDuration + TouchDelay)
 }
 
-// gathered reports whether each door has told this process who is here, but for those that the host could not hear when the
-// process began: whoever can come back from those to another door has had as long as that took to notice.
+// gathered reports whether each door has told this process who is here, but for those that are gone: whoever can come back
+// from those to another door has had as long as that took to notice.
 func (s *Site) gathered() bool {
 	for i := range s.doors {
-		if w := &s.doors[i]; !w.gathered && w.over == 0 && !s.quiet[w.number] {
+		if w := &s.doors[i]; !w.gathered && w.over == 0 {
 			return false
 		}
 	}
 	return s.term != 0
+}
+
+// lostDoor notes that nothing more is heard of a door. It may have let sessions in until then, so this ends none of them.
+func (s *Site) lostDoor(door uint64) {
+	for i := range s.doors {
+		if w := &s.doors[i]; w.number == door {
+			s.gather(w)
+		}
+	}
+}
+
+// gather notes that a door has told this process who is here, or never will. The coordinator may be waiting for the last.
+func (s *Site) gather(w *witness) {
+	if !w.gathered {
+		w.gathered = true
+		s.urgent = s.urgent || s.gathered()
+	}
+}
+
+// Doors returns the numbers of the doors that have let sessions in, as far as is on record.
+func (s *Site) Doors() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range s.doors {
+			if !yield(s.doors[i].number) {
+				return
+			}
+		}
+	}
 }
 
 const anyDoor = 1<<16 - 1 // of seat.doors

@@ -27,6 +27,9 @@ const (
 	soonest = time.Millisecond
 	// idleTick is the interval of ticks while all rooms of the shard are empty.
 	idleTick = time.Second
+	// youngFor is how long after a start it looks for ended processes at every tick: the coordinator waits for what their
+	// doors would have told.
+	youngFor = 2 * time.Second
 )
 
 // siteShard is a shard in a data center, with one handle of its journal.
@@ -43,8 +46,7 @@ type siteShard struct {
 	mu     sync.Mutex
 	rooms  map[anteroom.RoomID]*siteRoom
 	past   map[anteroom.RoomID][]engine.Event // of rooms whose plan is not known here yet
-	silent map[uint64]bool                    // processes that were silent when this one took the role
-	doors  map[uint64]bool                    // processes heard from; true: seen among the members
+	doors  map[uint64]bool                    // processes heard from, or on record; true: seen among the members
 	outbox []parcel
 	due    time.Time // of the earliest Wake; zero: none
 	awake  bool      // a room needs ticks that did not
@@ -80,10 +82,7 @@ type parcel struct {
 
 func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
 	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1), passing: make(chan struct{}, maxVia),
-		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}, silent: map[uint64]bool{}}
-	for _, m := range x.roles.Silent() {
-		s.silent[processOf(m)] = true
-	}
+		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
 	// Records are in room time, which continues from the last one until the coordinator says how much time has passed.
 	// The wall clock of another machine cannot be trusted.
 	s.clock.own = x.node.clock
@@ -120,8 +119,11 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r := &siteRoom{id: id, schedule: schedule{plan: plan}, recorder: s.member.node.recorder(id)}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
-	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id], Silent: s.silent}.Desk(now)
+	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id]}.Desk(now)
 	r.site = r.desk.Site()
+	for door := range r.site.Doors() {
+		s.doors[door] = true
+	}
 	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))
 	// The events are in the machines now; in memory twice, they would double what a takeover needs.
@@ -367,6 +369,7 @@ func (s *siteShard) clockSet(step time.Duration) {
 // run does what time requires, until ctx ends.
 func (s *siteShard) run(ctx context.Context) {
 	var beat, looked, tick time.Time
+	began := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -389,7 +392,7 @@ func (s *siteShard) run(ctx context.Context) {
 				}
 				beat = wall
 			}
-			if wall.Sub(looked) >= idleTick {
+			if wall.Sub(looked) >= idleTick || wall.Sub(began) < youngFor {
 				looked = wall
 				s.lookForDoors()
 			}

@@ -196,15 +196,14 @@ func (x *product) quiets(node int, over bool) {
 	}
 }
 
-// silent returns the doors of a site that have not been heard for long enough to be noticed.
-func (x *product) silent(site int) map[uint64]bool {
-	all := map[uint64]bool{}
+// unheard returns the doors of a site that have ended or fallen silent so long ago that it has been noticed.
+func (x *product) unheard(site int) (doors []uint64) {
 	for node := range x.doors {
-		if d := &x.doors[node]; d.site == site && d.up && d.quiet > 0 && x.w.now.Sub(d.quietAt) >= silentFor {
-			all[d.id] = true
+		if d := &x.doors[node]; d.site == site && (!d.up || d.quiet > 0) && x.w.now.Sub(d.quietAt) >= silentFor {
+			doors = append(doors, d.id)
 		}
 	}
-	return all
+	return doors
 }
 
 func (x *product) death(f *fault, over bool) {

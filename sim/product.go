@@ -197,8 +197,10 @@ func (x *product) startSite(i int) {
 		p.clock.Begin(p.local(x.w.now), s.mark)
 	}
 	now := p.room(x.w.now)
-	p.desk = engine.Takeover{Key: p.key, Term: p.term, Settings: x.w.sc.settingsAt(x.w.since(x.w.now)), Events: s.journal,
-		Silent: x.silent(i)}.Desk(now)
+	p.desk = engine.Takeover{Key: p.key, Term: p.term, Settings: x.w.sc.settingsAt(x.w.since(x.w.now)), Events: s.journal}.Desk(now)
+	for _, door := range x.unheard(i) {
+		p.desk.Gone(now, door)
+	}
 	s.holders = append(s.holders, p)
 	x.settle(i, p)
 }
@@ -882,6 +884,9 @@ func (x *product) nodeDies(node int) {
 		return
 	}
 	d.up = false
+	if d.quiet == 0 {
+		d.quietAt = w.now
+	}
 	x.net.Drop(x.nodeEnd(node))
 	waits, people := d.waits, x.listeners(d)
 	d.waits, d.streams = nil, nil

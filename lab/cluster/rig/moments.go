@@ -1,29 +1,44 @@
 package rig
 
-import "time"
+import (
+	"sort"
+	"time"
+
+	"github.com/anteroom/anteroom/engine"
+)
 
 // Moment is the cluster at a second, by site.
 type Moment struct {
 	Active, Waiting, Admitted []int // Admitted within the second
 }
 
-// pauses are the longest times without a new session, from the beginning of each fault until it has been
-// over for aftermath.
+// pauses are the longest times without a new session that the rate allowed, from the beginning of each fault until it has
+// been over for aftermath. While the rate is used up nobody may enter: a pause comes back a minute later, with no fault.
 func (s *story) pauses() (out []time.Duration) {
 	const aftermath = 5 * time.Second
 	seats := s.seats()
 	for _, m := range s.marks {
-		last, longest := m.From, int64(0)
-		for _, t := range seats {
-			if t.seen <= m.From || t.seen > m.Until+aftermath.Microseconds() {
+		last, longest, until := m.From, int64(0), m.Until+aftermath.Microseconds()
+		for i, t := range seats {
+			if t.seen <= m.From || t.seen > until {
 				continue
 			}
-			longest, last = max(longest, t.seen-last), max(last, t.seen)
+			longest, last = max(longest, t.seen-max(last, s.allowed(seats[:i]))), max(last, t.seen)
 		}
-		longest = max(longest, min(m.Until+aftermath.Microseconds(), s.end)-last)
+		end := min(until, s.end)
+		before := sort.Search(len(seats), func(i int) bool { return seats[i].seen > end })
+		longest = max(longest, end-max(last, s.allowed(seats[:before])))
 		out = append(out, time.Duration(longest)*time.Microsecond)
 	}
 	return out
+}
+
+// allowed is from when on the rate allows a session after these; 0: at any time.
+func (s *story) allowed(before []seat) int64 {
+	if i := len(before) - s.kase.PerMinute; i >= 0 {
+		return before[i].seen + engine.RateHold.Microseconds()
+	}
+	return 0
 }
 
 // moments counts what happened at each site, second by second. A session is at the site

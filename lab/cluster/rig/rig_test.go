@@ -101,6 +101,27 @@ func TestNumbersOfATale(t *testing.T) {
 	}
 }
 
+func TestPausesAreThoseThatTheRateAllows(t *testing.T) {
+	st := tale() // a session begins at 1 s, and another one at 20 s
+	st.hits = append(st.hits, hit{Request: shop.Request{Visitor: "2", Session: "y", Sent: 20 * s, Seen: 20 * s}})
+	st.marks = []Mark{{From: 2 * s, Until: 25 * s}}
+	for perMinute, want := range map[int]time.Duration{
+		60: 18 * time.Second,
+		2:  18 * time.Second, // the second of a minute may come at once, and the third not before the run ends
+		1:  0,
+	} {
+		st.kase.PerMinute = perMinute
+		if got := st.pauses(); got[0] != want {
+			t.Errorf("with %d a minute: a pause of %v, want %v", perMinute, got[0], want)
+		}
+	}
+	st.kase.PerMinute, st.hits[2].Seen, st.end = 1, 63*s, 70*s
+	st.marks[0].Until = 63 * s
+	if got := st.pauses()[0].Round(time.Millisecond); got != 1739*time.Millisecond { // from 1.001 s and RateHold to 63 s
+		t.Errorf("a pause of %v", got)
+	}
+}
+
 func TestPageAlthoughASeatIsFree(t *testing.T) {
 	st := tale()
 	v := &st.kase.Visitors[1]

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sort"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -40,4 +41,18 @@ func (r *ring) shift(by time.Duration) {
 		at := &r.buf[(r.head+i)%len(r.buf)]
 		*at = at.Add(by)
 	}
+}
+
+// move replaces a moment by a later one. It reports whether the first was there.
+func (r *ring) move(from, to anteroom.Time) bool {
+	at := func(i int) *anteroom.Time { return &r.buf[(r.head+i)%len(r.buf)] }
+	i := sort.Search(r.size, func(i int) bool { return *at(i) >= from })
+	if i == r.size || *at(i) != from {
+		return false
+	}
+	for ; i+1 < r.size && *at(i + 1) < to; i++ {
+		*at(i) = *at(i + 1)
+	}
+	*at(i) = to
+	return true
 }

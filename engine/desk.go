@@ -178,6 +178,9 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 			d.reply = false // it is perhaps of a memory that was lost: the door tells again
 		}
 	}
+	for _, id := range m.Late {
+		x.site.cameLate(d.said, id)
+	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)
 	}

@@ -59,6 +59,7 @@ type Doorway struct {
 
 	abandoned telling[uint64]
 	closed    telling[anteroom.ID]
+	late      telling[anteroom.ID]   // let in by answers that were long on their way
 	closing   map[anteroom.ID]uint64 // positions in closed
 	revokes   telling[anteroom.ID]
 	polls     telling[Poll]
@@ -120,8 +121,8 @@ type stream struct {
 
 // ends is how far the lists of a message go.
 type ends struct {
-	sent                              anteroom.Time
-	abandoned, closed, revokes, polls uint64
+	sent                                    anteroom.Time
+	abandoned, closed, late, revokes, polls uint64
 }
 
 // NewDoorway returns a door that knows nobody, of a process that has this number and no other.
@@ -279,6 +280,7 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	e := ends{sent: now}
 	m.Abandoned, e.abandoned = x.abandoned.tell(tokensAtOnce)
 	m.Closed, e.closed = x.closed.tell(idsAtOnce)
+	m.Late, e.late = x.late.tell(idsAtOnce)
 	m.Closed = slices.DeleteFunc(slices.Clone(m.Closed), anteroom.ID.IsZero)
 	m.Revokes, e.revokes = x.revokes.tell(idsAtOnce)
 	m.Polls, e.polls = x.polls.tell(pollsAtOnce)
@@ -334,7 +336,7 @@ func (x *Doorway) again(now anteroom.Time) {
 }
 
 func (x *Doorway) unconfirmed() bool {
-	return len(x.abandoned.items)+len(x.closed.items)+len(x.revokes.items)+len(x.polls.items)+len(x.door.touches.items) > 0
+	return len(x.abandoned.items)+len(x.closed.items)+len(x.late.items)+len(x.revokes.items)+len(x.polls.items)+len(x.door.touches.items) > 0
 }
 
 // inhabited says that the site must not take this door for gone.
@@ -444,6 +446,7 @@ func (x *Doorway) confirm(m ToDoor) {
 		delete(x.closing, id)
 	}
 	x.closed.heard(e.closed)
+	x.late.heard(e.late)
 	x.silence, x.heardBy = 0, max(x.heardBy, e.sent)
 	if len(x.sent.list) > 0 {
 		x.silence = x.sent.list[0].what.sent
@@ -530,6 +533,7 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 		return false
 	}
 	x.news = true
+	x.late.add(d.Ticket.ID)
 	if seenAt(d) < d.At { // on probation: a late answer is no second request
 		return true
 	}

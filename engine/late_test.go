@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestAnswerThatWaitedInAStoppedDoor(t *testing.T) {
 		}
 		told := false
 		for m, ok := x.Take(late); ok; m, ok = x.Take(late) {
-			told = told || len(m.Touches) > 0
+			told = told || len(m.Touches) > 0 && slices.Contains(m.Late, id)
 		}
 		if told != c.told {
 			t.Errorf("%s: the site is told: %v", c.name, told)
@@ -67,5 +68,68 @@ func TestStateThatWasOvertaken(t *testing.T) {
 	}
 	if says(2, 1, Open, 4); s.Figures().Number != 1 || s.Mode() != Open {
 		t.Errorf("figures %d, mode %v: the next coordinator counts anew", s.Figures().Number, s.Mode())
+	}
+}
+
+// The rate is of those who come in. An answer that lets somebody in may be lost, or long on its way: then the rate slot is held
+// from when the visitor came in, after a restart too.
+func TestTheRateIsOfThoseWhoComeIn(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: 5 * time.Minute, FirstSession: 5 * time.Minute}
+	id, key := anteroom.ID{1}, SiteKey{Name: "a", Incarnation: 1}
+	waiting := anteroom.Ticket{ID: id, Arrival: midnight, LastCheckIn: midnight, Next: midnight.Add(2 * time.Second)}
+	accepted := waiting
+	accepted.AcceptedAt = midnight
+	const later = 5 * time.Second
+	comes := func(x *Desk, now anteroom.Time, ticket anteroom.Ticket) {
+		x.Receive(now, FromDoor{Door: 2, Node: 2, Batch: uint64(now), Known: now, Visits: []Asked{{Token: 1, Visit: anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{2}}}}})
+	}
+	tells := func(m FromDoor) func(x *Desk, now anteroom.Time) {
+		return func(x *Desk, now anteroom.Time) {
+			m.Door, m.Node, m.Batch, m.Known = 1, 1, uint64(now), now
+			x.Receive(now, m)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, then func(x *Desk, now anteroom.Time)
+		held         time.Duration // from the admission on
+	}{
+		"nobody comes": {held: RateHold},
+		"the answer was lost": {
+			then: func(x *Desk, now anteroom.Time) { comes(x, now, waiting) }, held: later + RateHold},
+		"it was lost twice": {
+			before: func(x *Desk, now anteroom.Time) { comes(x, now, waiting) },
+			then:   func(x *Desk, now anteroom.Time) { comes(x, now, waiting) }, held: later + RateHold},
+		"it was long on its way":                             {then: tells(FromDoor{Late: []anteroom.ID{id}}), held: later + RateHold},
+		"the visitor has come in and sends another request":  {then: func(x *Desk, now anteroom.Time) { comes(x, now, accepted) }, held: RateHold},
+		"the door tells of another request":                  {then: tells(FromDoor{Touches: []anteroom.ID{id}}), held: RateHold},
+		"a cookie of before, of somebody who has come in":    {before: tells(FromDoor{Touches: []anteroom.ID{id}}), then: func(x *Desk, now anteroom.Time) { comes(x, now, waiting) }, held: RateHold},
+		"a late answer to another request":                   {before: func(x *Desk, now anteroom.Time) { comes(x, now, accepted) }, then: tells(FromDoor{Late: []anteroom.ID{id}}), held: RateHold},
+		"an answer that was late is told of once more later": {before: tells(FromDoor{Late: []anteroom.ID{id}}), then: tells(FromDoor{Late: []anteroom.ID{id}}), held: later/2 + RateHold},
+	} {
+		for _, restarted := range []bool{false, true} {
+			s := NewSite(midnight, key, set)
+			s.SetTerm(1)
+			state := State{Epoch: 1, Now: midnight, Granted: Units{10, 10}, Mode: Queue, Sites: 1, Figures: &Figures{At: midnight, Step: baseStep}}
+			s.Receive(midnight, state)
+			s.admit(midnight, waiting, anteroom.ReasonTurn)
+			x := NewDesk(s)
+			if c.before != nil {
+				c.before(x, midnight.Add(later/2))
+			}
+			if c.then != nil {
+				c.then(x, midnight.Add(later))
+			}
+			if restarted {
+				at := midnight.Add(later + time.Second)
+				x = Takeover{Key: key, Term: 2, Settings: set, Events: s.TakeEvents()}.Desk(at)
+				s = x.Site()
+				state.Now = at
+				s.Receive(at, state)
+			}
+			if s.RateSlots() != 1 || s.rates.first() != midnight.Add(c.held) {
+				t.Errorf("%s, restarted %v: %d rate slots are held, the first until %v after the admission", name, restarted, s.RateSlots(), s.rates.first().Sub(midnight))
+			}
+		}
 	}
 }

@@ -265,6 +265,8 @@ type FromDoor struct {
 	// Told is the term of the site's process to which the door has told all that a new one has to hear: who has a stream
 	// here, and who is due. 0: to none.
 	Told uint64
+	// Late are sessions whose visitors the door has let in later than the site said so: by an answer that was long on its way.
+	Late []anteroom.ID
 }
 
 // Asked is one visit that a door could not decide alone.

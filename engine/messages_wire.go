@@ -369,7 +369,8 @@ func (c *coder) fromDoor(m *FromDoor) {
 		}},
 		extension{func() bool { return m.Origin != OriginFacts{} }, func(c *coder) { c.origin(&m.Origin) }},
 		extension{func() bool { return m.Told != 0 }, func(c *coder) { unsigned(c, &m.Told) }},
-		extension{func() bool { return slices.ContainsFunc(m.Visits, leaves) }, func(c *coder) { c.leaving(m.Visits) }})
+		extension{func() bool { return slices.ContainsFunc(m.Visits, leaves) }, func(c *coder) { c.leaving(m.Visits) }},
+		extension{func() bool { return len(m.Late) > 0 }, func(c *coder) { c.ids(&m.Late) }})
 }
 
 func leaves(a Asked) bool { return a.Visit.Leave }

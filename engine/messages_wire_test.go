@@ -398,6 +398,7 @@ func wireExamples() []wireExample {
 		{"7-fromdoor-ages", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Touches: []anteroom.ID{a, b}, Ages: []time.Duration{0, 29 * time.Second}}},
 		{"7-fromdoor-origin", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Origin: OriginFacts{Known: true, Down: true}}},
 		{"7-fromdoor-told", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Told: 513}},
+		{"7-fromdoor-late", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Late: []anteroom.ID{a, b}}},
 		{"7-fromdoor-node", 2, &FromDoor{Door: 77, Sent: now, Batch: 1, Node: 9, Empty: true}},
 	}
 }

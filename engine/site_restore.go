@@ -32,6 +32,7 @@ const (
 	EventUnasked                        // like EventJoined, of a ticket that may have a place or a session at another site
 	EventPasses                         // the room issues passes: At, Key is their life in microseconds
 	EventOutage                         // the origin fails since Key, and did so until At at least
+	EventCame                           // the visitor of a session came in later than it began: At
 )
 
 // Event is what must survive the process: a site that is restarted from its events knows
@@ -62,7 +63,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]++
 		}
 		lane := laneOfAdmitted(e.Lane)
-		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), restored: true, doors: anyDoor, lane: lane}
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), slot: at, restored: true, doors: anyDoor, lane: lane}
 		if e.Lane&laneOnce != 0 {
 			s.seats.at(slot).once, s.seats.at(slot).last = true, at.Add(slack-s.short())
 		}
@@ -76,6 +77,10 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 				st.away = st.last
 			}
 			st.early = e.Lane&laneEarly != 0
+		}
+	case EventCame:
+		if slot := s.seats.find(&e.ID); slot != 0 {
+			s.holdSlot(at, slot)
 		}
 	case EventEnded:
 		if slot := s.seats.find(&e.ID); slot != 0 {

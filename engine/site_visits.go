@@ -71,6 +71,11 @@ func (s *Site) placeLost(now anteroom.Time, t anteroom.Ticket) bool {
 // renew is a request within a session. One without a ticket is a first request still, of several at once or asked about again.
 func (s *Site) renew(now anteroom.Time, slot uint32, t anteroom.Ticket, fresh bool) anteroom.Decision {
 	st := s.seats.at(slot)
+	if t.Accepted() {
+		st.came = true
+	} else {
+		s.comesIn(now, slot)
+	}
 	if !fresh || !st.once {
 		s.touch(now, slot)
 	}

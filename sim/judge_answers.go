@@ -103,10 +103,7 @@ func (j *judge) letIn(who int32, q *request, d *anteroom.Decision) {
 		last = last.Add(j.set.SeatDuration() - j.set.SessionDuration - t.AcceptedAt.Sub(t.LastCheckIn))
 	}
 	j.open(id, site, q.node, d.Ticket.AcceptedAt, last)
-	// An answer that came too late let the visitor in with the next request: the rate counts admissions.
-	if d.Reason != anteroom.ReasonSession || d.At.Sub(d.Ticket.AcceptedAt) <= time.Second {
-		j.recent.push(w.now)
-	}
+	j.recent.push(w.now)
 	j.admitted++
 	if m := int64(w.now) / 60e6; m != j.minute {
 		j.minute, j.inMinute = m, 0

@@ -182,6 +182,9 @@ func (w *world) post(who int32, v anteroom.Visit, primary, opens bool) {
 	}
 	r := w.newRequest()
 	w.requests[r] = request{person: who, node: node, at: w.now, visit: v, primary: primary, opens: opens}
+	if len(w.sc.Lanes) > 0 {
+		w.lanes[v.NewID] = max(p.lane, p.ticket.Lane)
+	}
 	if v.Fresh && p.habits&(noCookies|clone) == 0 {
 		w.byID[v.Ticket.ID] = who
 	}

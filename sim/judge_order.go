@@ -93,8 +93,10 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
+		if lane, ok := j.w.lanes[id]; ok { // whoever has left uses up a turn of the lane all the same
+			j.inLanes(lane, id)
+		}
 		if who, ok := j.w.byID[id]; ok {
-			j.inLanes(who)
 			j.overtakes(who)
 		}
 	}

@@ -133,10 +133,9 @@ func (j *judge) owes(share int) float64 {
 
 // inLanes looks at a turn: nobody has it before somebody of a higher lane who is here, but for the share of the lane; and the other lanes
 // whose visitors are here get their shares.
-func (j *judge) inLanes(who int32) {
+func (j *judge) inLanes(mine uint8, id anteroom.ID) {
 	w := j.w
-	mine := &w.people[who]
-	if len(w.sc.Lanes) == 0 || mine.ticket.Lane == anteroom.LaneBack {
+	if mine == anteroom.LaneBack {
 		return
 	}
 	here := map[uint8]int32{}
@@ -148,14 +147,14 @@ func (j *judge) inLanes(who int32) {
 	}
 	var own Lane
 	for _, l := range w.sc.Lanes {
-		if l.Priority == int(mine.lane) {
+		if l.Priority == int(mine) {
 			own = l
 		}
 	}
 	for lane, one := range here {
-		if lane > mine.lane && own.Share == 0 && own.Reserved == 0 && j.ordered() {
+		if lane > mine && own.Share == 0 && own.Reserved == 0 && j.ordered() {
 			j.look(checkOrder, false, func() string {
-				return fmt.Sprintf("visitor %d of lane %d gets a turn before visitor %d of lane %d, who is here", who, mine.lane, one, lane)
+				return fmt.Sprintf("visitor %x of lane %d gets a turn before visitor %d of lane %d, who is here", id[:4], mine, one, lane)
 			})
 		}
 	}
@@ -168,7 +167,7 @@ func (j *judge) inLanes(who int32) {
 		switch o := &j.over[i]; { // what a lane gets more than its share while somebody of a higher one is here
 		case !higher || l.Reserved > 0 || !j.ordered():
 			*o = 0
-		case l.Priority == int(mine.lane):
+		case l.Priority == int(mine):
 			*o += 1 - float64(l.Share)/100
 			j.look(checkOrder, *o < j.owes(100), func() string {
 				return fmt.Sprintf("lane %d gets %.1f turns more than its share while visitors of higher lanes are here", l.Priority, *o)
@@ -179,7 +178,7 @@ func (j *judge) inLanes(who int32) {
 		switch o := &j.owed[i]; {
 		case !waits || !j.ordered():
 			*o = 0
-		case l.Priority == int(mine.lane):
+		case l.Priority == int(mine):
 			*o = max(0, *o-1+float64(l.Share)/100)
 		default:
 			*o += float64(l.Share) / 100

@@ -68,6 +68,7 @@ type world struct {
 
 	people   []person
 	byID     map[anteroom.ID]int32     // waiting tickets that a stream or an offer may name
+	lanes    map[anteroom.ID]uint8     // of all tickets, in a world with lanes
 	fetched  int64                     // the stretch of the queue whose people are at hand
 	unused   anteroom.Time             // what fetch has read
 	kept     map[int32]anteroom.Ticket // waiting cookies to come back with after the session
@@ -163,7 +164,7 @@ func newWorld(sc Scenario, seed uint64, opt Options) (*world, error) {
 	if opt.Algorithm == "" {
 		opt.Algorithm = Anteroom
 	}
-	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, kept: map[int32]anteroom.Ticket{},
+	w := &world{sc: sc, opt: opt, now: epoch, end: epoch.Add(sc.Length), byID: map[anteroom.ID]int32{}, lanes: map[anteroom.ID]uint8{}, kept: map[int32]anteroom.Ticket{},
 		ids:    rand.New(rand.NewPCG(seed, 1)),
 		crowd:  rand.New(rand.NewPCG(seed, 2)),
 		chance: rand.New(rand.NewPCG(seed, 3)),

@@ -24,7 +24,8 @@
 //
 // A limit is a number of units. There are two: a seat, used until the session ends
 // ([Seat]; [anteroom.Settings].TotalActiveUsers of them), and a rate slot, used for
-// [RateHold] from the admission ([RateSlot]; NewUsersPerMinute of them). One of each is a
+// [RateHold] from the admission ([RateSlot]; NewUsersPerMinute of them), or from when the visitor came in
+// if the answer was lost or late (EventCame). One of each is a
 // permit; whoever enters uses one. A [Coordinator] is the one authority of a room and
 // grants permits to sites; a [Site] admits from its own. Each keeps counters that only
 // grow, for each unit k and site i:

@@ -68,8 +68,9 @@ type Server struct {
 	node      *node.Node
 	ring      *sharedRing                   // of the cluster; nil for a process alone, whose keys are in a file
 	taken     atomic.Pointer[cluster.Entry] // of other nodes' configurations; nil: nothing
-	sharing   chan config.Config
-	shared    []byte // what share has told last
+	sharing   chan []byte                   // what share tells
+	digest    atomic.Pointer[string]        // see useShared
+	shared    []byte                        // what share has told last
 	gateway   *gateway.Gateway
 	analytics *store.Store // nil: this process keeps none
 	manage    *manage.Manager
@@ -129,7 +130,7 @@ func New(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan config.Config, 1), over: make(chan struct{}), bridges: bridges{}}
+	s := &Server{opts: o, log: o.Log, listeners: map[string]net.Listener{}, started: time.Now(), sharing: make(chan []byte, 1), over: make(chan struct{}), bridges: bridges{}}
 	s.crowds.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -155,12 +155,8 @@ func (s *Server) use(ctx context.Context, p prepared) error {
 	s.cfg.Store(&p.cfg)
 	s.geo.Store(p.geo)
 	s.first.CompareAndSwap(nil, &p.cfg)
-	if s.ring != nil && s.taken.Load() == nil {
-		select { // the newest counts
-		case <-s.sharing:
-		default:
-		}
-		s.sharing <- p.cfg
+	if s.ring != nil {
+		s.useShared(p.cfg)
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ type Config struct {
 	// Warnings are lines about values that are accepted but look like mistakes.
 	Warnings []string
 
-	shown shown
+	// shown reads the configuration again, from the same texts: kept, it would take twice the memory of the rooms.
+	shown func() shown
 }
 
 // AdminTLS is the key "admin_tls".

@@ -102,7 +102,7 @@ func plain(t *testing.T, c Config) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.shown, c.File, c.Files, c.Data = shown{}, "", nil, abs
+	c.shown, c.File, c.Files, c.Data = nil, "", nil, abs
 	if c.Cluster.SecretFile != "" {
 		if c.Cluster.SecretFile, err = filepath.Abs(c.Cluster.SecretFile); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"bytes"
 	"io"
+	"maps"
+	"os"
 	"reflect"
 
 	"github.com/anteroom/anteroom"
@@ -35,17 +38,12 @@ type LoadOptions struct {
 // error of kind Invalid that wraps [anteroom.Faults] and whose message has a line for each:
 // "anteroom.yaml:12:5: rooms[0].name: is missing (…)".
 func Load(o LoadOptions) (Config, error) {
-	l := loader{Reader: strict.New(o.File, o.Open), o: o}
-	field.Fill(reflect.ValueOf(&l.doc).Elem())
-	field.FillFields(quickFields(), reflect.ValueOf(&l.quick).Elem())
-	if o.File != "" {
-		l.Load(&l.doc)
-	}
-	l.environment()
-	l.flags()
+	texts := texts{}
+	l := loader{Reader: strict.New(o.File, texts.keep(o.Open)), o: o}
+	l.read()
+	kept := maps.Clone(texts) // without what check reads: certificates, keys, pages
 	var rooms []anteroom.Room
 	if !l.Broken {
-		l.expandQuick()
 		l.check()
 		rooms = l.rooms()
 	}
@@ -54,7 +52,11 @@ func Load(o LoadOptions) (Config, error) {
 	}
 	c := l.doc.Config
 	c.Rooms, c.File, c.Files, c.Warnings = rooms, o.File, l.Files, l.Warnings
-	c.shown = shown{doc: &l.doc, where: l.Where}
+	c.shown = func() shown {
+		again := loader{Reader: strict.New(o.File, kept.keep(o.Open)), o: o}
+		again.read()
+		return shown{doc: &again.doc, where: again.Where}
+	}
 	return c, nil
 }
 
@@ -63,4 +65,42 @@ type loader struct {
 	o     LoadOptions
 	doc   document
 	quick Quick
+}
+
+// read resolves the values, without checking them.
+func (l *loader) read() {
+	field.Fill(reflect.ValueOf(&l.doc).Elem())
+	field.FillFields(quickFields(), reflect.ValueOf(&l.quick).Elem())
+	if l.o.File != "" {
+		l.Load(&l.doc)
+	}
+	l.environment()
+	l.flags()
+	if !l.Broken {
+		l.expandQuick()
+	}
+}
+
+// texts are files as they were read.
+type texts map[string]*bytes.Buffer
+
+// keep opens files as open does, keeps what is read of them, and gives the same later.
+func (t texts) keep(open func(name string) (io.ReadCloser, error)) func(name string) (io.ReadCloser, error) {
+	if open == nil {
+		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
+	}
+	return func(name string) (io.ReadCloser, error) {
+		if text := t[name]; text != nil {
+			return io.NopCloser(bytes.NewReader(text.Bytes())), nil
+		}
+		in, err := open(name)
+		if err != nil {
+			return nil, err
+		}
+		t[name] = &bytes.Buffer{}
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(in, t[name]), in}, nil
+	}
 }

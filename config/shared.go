@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -20,12 +19,12 @@ var sharedKeys = []string{"cookie_name", "sites", "rooms"}
 // Shared returns what the configuration gives to nodes that have no sites of their own: a file
 // with those keys, custom pages in it. The zero Config gives an empty one.
 func (c Config) Shared() []byte {
-	if c.shown.doc == nil {
+	if c.shown == nil {
 		return nil
 	}
-	doc := *c.shown.doc
-	doc.Rooms = slices.Clone(doc.Rooms)
-	where := maps.Clone(c.shown.where)
+	s := c.shown()
+	s.brief = true
+	doc, where := s.doc, s.where
 	for i := range doc.Rooms {
 		if doc.Rooms[i].CustomPageFile != "" {
 			at := fmt.Sprintf("rooms[%d].custom_page_", i)
@@ -33,7 +32,7 @@ func (c Config) Shared() []byte {
 			doc.Rooms[i].CustomPageHTML, doc.Rooms[i].CustomPageFile = c.Rooms[i].CustomPageHTML, ""
 		}
 	}
-	all := shown{doc: &doc, where: where, brief: true}.section(reflect.ValueOf(&doc).Elem(), "")
+	all := s.section(reflect.ValueOf(doc).Elem(), "")
 	some := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(all.Content); i += 2 {
 		if slices.Contains(sharedKeys, all.Content[i].Value) {
@@ -57,14 +56,16 @@ func (c Config) WithShared(shared []byte, check func(cookieName string, rooms []
 		return Config{}, err
 	}
 	c.CookieName, c.Sites, c.Rooms = other.CookieName, other.Sites, other.Rooms
-	if c.shown.doc != nil {
-		doc, where := *c.shown.doc, maps.Clone(c.shown.where)
-		doc.CookieName, doc.Sites, doc.Rooms = other.shown.doc.CookieName, other.shown.doc.Sites, other.shown.doc.Rooms
-		for path, place := range other.shown.where {
-			place.Source = "the cluster"
-			where[path] = place
+	if own := c.shown; own != nil {
+		c.shown = func() shown {
+			s, theirs := own(), other.shown()
+			s.doc.CookieName, s.doc.Sites, s.doc.Rooms = theirs.doc.CookieName, theirs.doc.Sites, theirs.doc.Rooms
+			for path, place := range theirs.where {
+				place.Source = "the cluster"
+				s.where[path] = place
+			}
+			return s
 		}
-		c.shown = shown{doc: &doc, where: where}
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -87,5 +88,24 @@ func TestSharedOfFlags(t *testing.T) {
 	got, err := bare.WithShared(c.Shared(), nil)
 	if err != nil || !reflect.DeepEqual(got.Rooms, c.Rooms) || !reflect.DeepEqual(got.Sites, c.Sites) {
 		t.Errorf("%v\n%s", err, c.Shared())
+	}
+}
+
+// A configuration is shown as it was read, whatever has become of its files.
+func TestShownAsRead(t *testing.T) {
+	gone := false
+	read := only("/etc/c.yaml", []byte("sites: [{hosts: [a], origins: [http://f]}]"), "/etc/listen", []byte(":81"))
+	c, err := Load(LoadOptions{File: "/etc/c.yaml", Env: []string{"ANTEROOM_LISTEN_FILE=/etc/listen"}, Open: func(name string) (io.ReadCloser, error) {
+		if gone {
+			t.Errorf("%s was opened again", name)
+		}
+		return read(name)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone = true
+	if all, some := c.Effective(), string(c.Shared()); !strings.Contains(all, "http://f") || !strings.Contains(all, ":81") || !strings.Contains(some, "http://f") {
+		t.Errorf("%s\n%s", all, some)
 	}
 }

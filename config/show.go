@@ -14,7 +14,7 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// shown is what [Config.Effective] needs beyond the values.
+// shown is what [Config.Effective] shows, and what it needs beyond the values.
 type shown struct {
 	doc   *document
 	where map[string]strict.Place
@@ -26,10 +26,11 @@ type shown struct {
 // Paths are absolute. No key of the configuration is a secret: keys and tokens live in
 // the data directory. The zero Config gives an empty file.
 func (c Config) Effective() string {
-	if c.shown.doc == nil {
+	if c.shown == nil {
 		return ""
 	}
-	top := c.shown.section(reflect.ValueOf(c.shown.doc).Elem(), "")
+	s := c.shown()
+	top := s.section(reflect.ValueOf(s.doc).Elem(), "")
 	out, err := encode(top)
 	if err != nil {
 		return "# " + err.Error() + "\n" // a tree of plain nodes encodes

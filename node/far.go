@@ -19,7 +19,7 @@ import (
 type far struct {
 	*Room
 	of      *member
-	doorway *engine.Doorway // the machine
+	doorway *engine.Doorway // the machine; nil until somebody comes
 	shard   *shard
 	raw     [16]byte      // the room's id
 	step    time.Duration // by which the shard's clock was set, as far as the machine knows
@@ -33,21 +33,22 @@ type far struct {
 	drawn draws
 }
 
-// openFar opens a room at a node of a cluster.
-func (x *member) openFar(room anteroom.Room) *Room {
-	s := x.shards[cluster.ShardOf(string(room.ID))]
-	r := &far{Room: newRoom(x.node, room), of: x, doorway: engine.NewDoorway(x.cfg.Process, room.Settings), shard: s}
-	r.doorway.SetNode(x.number)
-	_, r.step = s.clock.read(time.Now())
+// openFar opens a room at a node of a cluster. A door that nobody has come to has nothing to tell and need not hear: it begins as that of a new
+// process would.
+func (x *member) openFar(room *anteroom.Room) *Room {
+	r := &far{Room: newRoom(x.node, room), of: x, shard: x.shards[cluster.ShardOf(string(room.ID))]}
 	hex.Decode(r.raw[:], []byte(room.ID))
 	r.decider = r
-	r.use(r.doorway)
 	r.schedule.evaluate(walltime.Now())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doorway.OnFailure(x.node.lenient.Load())
-	r.Room.apply()
 	return r.Room
+}
+
+func (r *far) begin() {
+	r.doorway = engine.NewDoorway(r.of.cfg.Process, r.schedule.inForce.Settings)
+	r.doorway.SetNode(r.of.number)
+	r.doorway.OnFailure(r.node.lenient.Load())
+	r.use(r.doorway)
+	r.Room.apply()
 }
 
 func (r *far) visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
@@ -77,7 +78,6 @@ func (r *far) admitNow(ctx context.Context, n int) (int, error) {
 
 // What is not a door's to do: the site records, restarts and calls.
 
-func (r *far) begin()                                                            {}
 func (r *far) restart() func(context.Context) error                              { return nil }
 func (r *far) apply(anteroom.Time, time.Time)                                    {}
 func (r *far) recorded(anteroom.Time) bool                                       { return true }
@@ -88,7 +88,7 @@ func (r *far) onRecord(_ context.Context, d anteroom.Decision) anteroom.Decision
 func (r *far) hear(body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.doorway == nil {
 		return
 	}
 	m, err := r.cache.ParseToDoor(body)
@@ -109,7 +109,9 @@ func (r *far) hear(body []byte) {
 func (r *far) timeAt(wall time.Time) anteroom.Time {
 	now, step := r.shard.clock.read(wall)
 	if step != r.step {
-		r.doorway.ClockSet(step - r.step)
+		if r.doorway != nil {
+			r.doorway.ClockSet(step - r.step)
+		}
 		r.step = step
 	}
 	return now

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,7 +95,7 @@ type member struct {
 	forgot [cluster.Shards]bool      // Config.Forgot was applied to the shard
 
 	retaining chan struct{} // signals that retain has changed, or that the first role was gained
-	plans     sync.Map      // anteroom.RoomID -> anteroom.Room
+	plans     sync.Map      // anteroom.RoomID -> *anteroom.Room
 }
 
 const (
@@ -147,7 +146,7 @@ func newMember(n *Node) (*member, error) {
 	return x, err
 }
 
-func (x *member) open(_ context.Context, rooms []anteroom.Room) (opened []*Room, _ error) {
+func (x *member) open(_ context.Context, rooms []*anteroom.Room) (opened []*Room, _ error) {
 	for _, r := range rooms {
 		opened = append(opened, x.openFar(r))
 	}
@@ -175,17 +174,14 @@ func (x *member) plan(id anteroom.RoomID) (anteroom.Room, bool) {
 	if !ok {
 		return anteroom.Room{}, false
 	}
-	return v.(anteroom.Room), true
+	return *v.(*anteroom.Room), true
 }
 
 // configure puts the plan of a room in force in the roles held here.
-func (x *member) configure(room anteroom.Room) {
-	// A reload applies all rooms, and most have not changed.
-	if v, ok := x.plans.Load(room.ID); ok && reflect.DeepEqual(v, room) {
-		return
+func (x *member) configure(room *anteroom.Room) {
+	if before, _ := x.plans.Swap(room.ID, room); before != any(room) {
+		x.planned(room.ID)
 	}
-	x.plans.Store(room.ID, room)
-	x.planned(room.ID)
 }
 
 // forget ends what the roles held here decide about a room.

@@ -43,7 +43,7 @@ func ledgerKey(id anteroom.RoomID) string { return ledgerPrefix + string(id) }
 
 // openNear opens a room from its ledger record and its events. Most rooms of a large installation have neither, and nothing planned:
 // their machine is made when somebody comes.
-func (s *standalone) openNear(ctx context.Context, plan anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {
+func (s *standalone) openNear(ctx context.Context, plan *anteroom.Room, events []engine.Event, kept shuffles.Kept) (*Room, error) {
 	r := &near{Room: newRoom(s.Node, plan), of: s, opened: s.Now(), staged: true}
 	r.Room.decider = r
 	if err := r.recall(ctx, kept, events); err != nil {

@@ -22,7 +22,7 @@ func TestARoomHasAMachineOnceSomebodyComes(t *testing.T) {
 		"a look-up":             func(t *testing.T, r *Room) { r.Find(t.Context(), "3f9a1-c07be") },
 		"trouble at the origin": func(t *testing.T, r *Room) { r.Origin(engine.OriginFacts{Known: true, Down: true}) },
 		"an event": func(t *testing.T, r *Room) {
-			plan := r.schedule.plan
+			plan := *r.schedule.plan
 			plan.Events = []anteroom.Event{{ID: "e", Name: "sale", Start: anteroom.StampOf(time.Now().Add(time.Hour)), End: anteroom.StampOf(time.Now().Add(2 * time.Hour))}}
 			r.configure(plan.WithDefaults())
 		},
@@ -31,7 +31,7 @@ func TestARoomHasAMachineOnceSomebodyComes(t *testing.T) {
 		"figures":       func(t *testing.T, r *Room) { r.Status() },
 		"settings":      func(t *testing.T, r *Room) { r.Settings() },
 		"time":          func(t *testing.T, r *Room) { time.Sleep(time.Minute) },
-		"a new limit":   func(t *testing.T, r *Room) { p := r.schedule.plan; p.TotalActiveUsers = 7; r.configure(p) },
+		"a new limit":   func(t *testing.T, r *Room) { p := *r.schedule.plan; p.TotalActiveUsers = 7; r.configure(p) },
 		"a calm origin": func(t *testing.T, r *Room) { r.Origin(engine.OriginFacts{}) },
 	}
 	try := func(name string, do func(t *testing.T, r *Room), want bool) {

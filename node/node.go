@@ -128,10 +128,10 @@ func (n *Node) Prepare(ctx context.Context, rooms []anteroom.Room) error {
 	n.mu.RLock()
 	maps.Copy(next, n.rooms)
 	n.mu.RUnlock()
-	var fresh []anteroom.Room
+	var fresh []*anteroom.Room
 	for _, r := range rooms {
 		if r = r.WithDefaults(); next[r.ID] == nil {
-			fresh = append(fresh, r)
+			fresh = append(fresh, &r)
 		}
 	}
 	// A longer retention first: until it is in force, the store may delete what the rooms will need after a restart.
@@ -191,8 +191,7 @@ func (n *Node) Settle(ctx context.Context, rooms []anteroom.Room) {
 
 // configure puts the plan of a room in force. The caller holds apply.
 func (n *Node) configure(r *Room, plan anteroom.Room) {
-	r.configure(plan)
-	n.part.configure(plan)
+	n.part.configure(r.configure(plan))
 }
 
 // keep sets how long the journal keeps records. The caller holds apply.

@@ -16,10 +16,10 @@ import (
 // part is what a node is: a standalone process (standalone.go), or a member of a cluster (member.go).
 type part interface {
 	// open opens rooms that the node does not serve yet. The caller holds Node.apply.
-	open(ctx context.Context, rooms []anteroom.Room) ([]*Room, error)
+	open(ctx context.Context, rooms []*anteroom.Room) ([]*Room, error)
 	// configure puts the plan of a room in force, and forget ends a room, wherever else than in Node.rooms this process
 	// decides about it.
-	configure(room anteroom.Room)
+	configure(room *anteroom.Room)
 	forget(id anteroom.RoomID)
 	// keep sets how long the journal keeps records.
 	keep(ctx context.Context, d time.Duration) error

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ type Room struct {
 	decider decider
 
 	mu       sync.Mutex
-	machine  machine // nil until somebody comes, if this process decides
+	machine  machine // nil until somebody comes
 	schedule schedule
 	held     map[uint64]chan anteroom.Decision // requests that wait for an answer, by token
 	watchers map[anteroom.ID][]*watcher
@@ -57,7 +58,7 @@ type machine interface {
 	TakeTally() engine.Tally
 }
 
-func newRoom(n *Node, room anteroom.Room) *Room {
+func newRoom(n *Node, room *anteroom.Room) *Room {
 	return &Room{id: room.ID, node: n, recorder: n.recorder(room.ID), schedule: schedule{plan: room}}
 }
 
@@ -463,13 +464,14 @@ func (r *Room) Settings() anteroom.Settings {
 	return r.schedule.inForce.Settings
 }
 
-// configure puts a changed plan in force: settings, events and controls.
-func (r *Room) configure(room anteroom.Room) {
+// configure puts a plan in force and returns it: the one there was, where nothing has changed, as in most rooms of a reload.
+func (r *Room) configure(room anteroom.Room) *anteroom.Room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.schedule.configure(room) {
+	if !reflect.DeepEqual(*r.schedule.plan, room) && r.schedule.configure(&room) {
 		r.apply()
 	}
+	return r.schedule.plan
 }
 
 // apply puts the settings in force, and stops admissions where no visitor may be admitted. The caller holds the lock.

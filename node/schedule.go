@@ -13,19 +13,19 @@ import (
 // schedule is a room's plan and what of it is in force. Each process finds that out by itself.
 // Guarded by the lock of whose it is, but for due.
 type schedule struct {
-	plan    anteroom.Room // as configured: settings, events, controls
+	plan    *anteroom.Room // as configured; not changed, as others have it too
 	inForce *anteroom.InForce
 	at      anteroom.Time // when inForce was found: it never goes back
 	until   atomic.Int64  // InForce.Until: idle rooms follow it too
 }
 
 // configure takes another plan and reports whether it is another.
-func (x *schedule) configure(room anteroom.Room) bool {
-	p := &x.plan
+func (x *schedule) configure(room *anteroom.Room) bool {
+	p := x.plan
+	x.plan = room
 	if room.Settings == p.Settings && room.Controls == p.Controls && reflect.DeepEqual(room.Events, p.Events) {
 		return false
 	}
-	x.plan = room
 	x.evaluate(walltime.Now())
 	return true
 }

@@ -116,7 +116,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	}
 	wall := walltime.Now()
 	now := s.clock.at(wall)
-	r := &siteRoom{id: id, schedule: schedule{plan: plan}, recorder: s.member.node.recorder(id)}
+	r := &siteRoom{id: id, schedule: schedule{plan: &plan}, recorder: s.member.node.recorder(id)}
 	hex.Decode(r.raw[:], []byte(id))
 	r.schedule.evaluate(wall)
 	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id]}.Desk(now)
@@ -146,7 +146,7 @@ func (s *siteShard) configure(id anteroom.RoomID) {
 		delete(s.past, id)
 	case r == nil && s.past[id] != nil:
 		s.room(id)
-	case r != nil && r.schedule.configure(plan):
+	case r != nil && r.schedule.configure(&plan):
 		s.apply(r)
 	}
 	s.ship()

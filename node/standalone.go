@@ -66,7 +66,7 @@ func Forget(ctx context.Context, store cluster.Space) error {
 }
 
 // open opens rooms from their ledger records and their events.
-func (s *standalone) open(ctx context.Context, rooms []anteroom.Room) (opened []*Room, err error) {
+func (s *standalone) open(ctx context.Context, rooms []*anteroom.Room) (opened []*Room, err error) {
 	// Events that are still in memory would be missing in the history read below.
 	within, cancel := context.WithTimeout(ctx, syncWithin)
 	err = s.journal.sync(within)
@@ -176,7 +176,7 @@ func (s *standalone) forgetSite(context.Context, string, func() error) (coordina
 
 // What is always so in a standalone process.
 
-func (s *standalone) configure(anteroom.Room)                          {}
+func (s *standalone) configure(*anteroom.Room)                         {}
 func (s *standalone) forget(anteroom.RoomID)                           {}
 func (s *standalone) cutOff() bool                                     { return false }
 func (s *standalone) roomTime(anteroom.RoomID) func() anteroom.Time    { return s.clock.now }

@@ -16,7 +16,8 @@ import (
 )
 
 // BenchmarkConnections reports the bytes that a connection needs between two requests, and one with an open stream: heap
-// and stacks, after garbage collections. The visitor's end of the connections is in the same process and counts too.
+// and stacks, after garbage collections; and what is left of each once all have closed. The visitor's end of the connections is in
+// the same process and counts too.
 func BenchmarkConnections(b *testing.B) {
 	const many = 2000
 	room := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}}.WithDefaults()
@@ -44,7 +45,11 @@ func BenchmarkConnections(b *testing.B) {
 		cookies[i], _, _ = strings.Cut(rec.Header().Get("Set-Cookie"), ";")
 	}
 	for b.Loop() {
-		for name, path := range map[string]string{"idle": "/", "stream": "/?" + reservedParam + "=stream"} {
+		for _, name := range []string{"idle", "stream"} {
+			path := "/"
+			if name == "stream" {
+				path = "/?" + reservedParam + "=stream"
+			}
 			heap, stacks := used()
 			var conns []net.Conn
 			for _, cookie := range cookies[1:] {
@@ -69,6 +74,9 @@ func BenchmarkConnections(b *testing.B) {
 			for _, c := range conns {
 				c.Close()
 			}
+			<-time.After(time.Second)
+			h, s = used()
+			b.ReportMetric(float64(h+s-heap-stacks)/many, name+"-left-B")
 		}
 	}
 }

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -48,9 +50,15 @@ func play(role string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	fmt.Print(l.Addr(), " ")
+	l = Limit(l, 10_000, nil) // as package server does
+	if name == "tls" {
+		name, argument, _ = strings.Cut(argument, " ")
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{roleCertificate()}, NextProtos: []string{"h2", "http/1.1"}})
+	}
 	srv, cookies := rolePlayed(name, argument)
-	go srv.Serve(Limit(l, 10_000, nil)) // as package server does
-	fmt.Println(l.Addr(), strings.Join(cookies, " "))
+	go srv.Serve(l)
+	fmt.Println(strings.Join(cookies, " "))
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		var u syscall.Rusage
@@ -253,6 +261,7 @@ type role struct {
 	hosts   []string     // where they are; nil is testHost for all
 	headers string       // of every request to it, beside the usual
 	body    string       // of every request, which is a POST then
+	over    string       // with TLS, the protocol that visitors agree on: "h2" or "http/1.1"
 	ask     func() usage // so far
 }
 
@@ -310,13 +319,9 @@ func (r role) request(i int) []byte {
 // answer sends one request of visitor i and returns the answer, its body read.
 func (r role) answer(b *testing.B, i int) *http.Response {
 	b.Helper()
-	c, err := net.Dial("tcp", r.addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := r.client(b, i)
 	defer c.Close()
-	c.Write(r.request(i))
-	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	res, err := c.send()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -332,6 +337,42 @@ type client struct {
 	net.Conn
 	in      *bufio.Reader
 	message []byte
+	secure  *http.Transport // nil without TLS
+	request *http.Request   // with TLS
+}
+
+// client opens the connection of visitor i.
+func (r role) client(b *testing.B, i int) client {
+	b.Helper()
+	c, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := client{Conn: c, message: r.request(i)}
+	if r.over == "" {
+		v.in = bufio.NewReaderSize(c, 32<<10)
+		return v
+	}
+	v.secure = &http.Transport{Protocols: &http.Protocols{}, DisableCompression: true, MaxConnsPerHost: 1, IdleConnTimeout: time.Hour,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DialContext: func(context.Context, string, string) (net.Conn, error) { return c, nil }}
+	v.secure.Protocols.SetHTTP1(r.over != "h2")
+	v.secure.Protocols.SetHTTP2(r.over == "h2")
+	if v.request, err = http.ReadRequest(bufio.NewReader(bytes.NewReader(v.message))); err != nil {
+		b.Fatal(err)
+	}
+	v.request.URL.Scheme, v.request.URL.Host, v.request.RequestURI = "https", v.request.Host, ""
+	return v
+}
+
+// send sends the request and reads the head of the answer.
+func (v *client) send() (*http.Response, error) {
+	if v.secure != nil {
+		return v.secure.RoundTrip(v.request)
+	}
+	if _, err := v.Write(v.message); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(v.in, nil)
 }
 
 // clients opens connections, which stay open to the end of the benchmark: what a
@@ -340,12 +381,8 @@ func (r role) clients(b *testing.B, many int) []client {
 	b.Helper()
 	var all []client
 	for i := range many {
-		c, err := net.Dial("tcp", r.addr)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { c.Close() })
-		all = append(all, client{c, bufio.NewReaderSize(c, 32<<10), r.request(i)})
+		all = append(all, r.client(b, i))
+		b.Cleanup(func() { all[i].Close() })
 	}
 	return all
 }
@@ -359,11 +396,7 @@ func (r role) drive(b *testing.B, n int, clients []client) usage {
 	for _, v := range clients {
 		all.Go(func() {
 			for range n / len(clients) {
-				if _, err := v.Write(v.message); err != nil {
-					b.Error(err)
-					return
-				}
-				res, err := http.ReadResponse(v.in, nil)
+				res, err := v.send()
 				if err != nil {
 					b.Error(err)
 					return
@@ -372,7 +405,12 @@ func (r role) drive(b *testing.B, n int, clients []client) usage {
 					b.Errorf("status %d, length %d", res.StatusCode, res.ContentLength)
 					return
 				}
-				v.in.Discard(int(res.ContentLength))
+				if v.secure == nil {
+					v.in.Discard(int(res.ContentLength))
+				} else if _, err := io.Copy(io.Discard, res.Body); err != nil {
+					b.Error(err)
+					return
+				}
 			}
 		})
 	}

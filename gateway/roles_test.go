@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -23,7 +24,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/cluster/natslink"
 	"github.com/anteroom/anteroom/gateway/h1"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
@@ -107,6 +110,9 @@ func rolePlayed(name, argument string) (server, []string) {
 		return roleRooms(origin, rooms)
 	case "queued":
 		return roleQueued(room)
+	case "newcomers", "joining":
+		dir, origin, _ := strings.Cut(argument, " ")
+		return roleNewcomers(dir, origin, room), nil
 	}
 	panic("there is no role " + name)
 }
@@ -126,8 +132,12 @@ func bare(body []byte) *http.Server {
 
 // roleNode is a gateway with all that a visitor's request goes through in production.
 func roleNode(origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway, *node.Node) {
+	return roleNodeAt(memlink.New(), origin, noFastPath, rooms...)
+}
+
+func roleNodeAt(link cluster.Link, origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 	ctx := context.Background()
-	n, err := node.New(ctx, node.Config{Link: memlink.New()})
+	n, err := node.New(ctx, node.Config{Link: link})
 	if err == nil {
 		err = n.Apply(ctx, rooms)
 	}
@@ -137,6 +147,7 @@ func roleNode(origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway,
 	go n.Run(ctx)
 	cfg := roleConfig(origin)
 	cfg.Rooms, cfg.Node, cfg.Proof, cfg.NoFastPath = rooms, n, roleSigner(), noFastPath
+	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	g, err := New(cfg)
 	if err != nil {
 		panic(err)
@@ -216,6 +227,25 @@ func roleQueued(room anteroom.Room) (server, []string) {
 	}
 	all.Wait()
 	return g.Server(nil), cookies[len(cookies)/2:]
+}
+
+// roleNewcomers is that gateway with its journal on disk, in a folder. It admits everybody; without an origin everybody waits, and it
+// has two cores.
+func roleNewcomers(dir, origin string, room anteroom.Room) server {
+	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = anteroom.MaxUsers, anteroom.MaxUsers, time.Hour
+	if origin == "" {
+		runtime.GOMAXPROCS(2)
+		room.TotalActiveUsers, room.NewUsersPerMinute, origin = 1, 1, "127.0.0.1:9"
+	}
+	link, err := natslink.Open(natslink.Config{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	g, n := roleNodeAt(link, origin, false, room)
+	if room.TotalActiveUsers == 1 {
+		n.Room(room.ID).Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
+	}
+	return g.Server(nil)
 }
 
 func roleConfig(origin string) Config {

@@ -112,7 +112,7 @@ func rolePlayed(name, argument string) (server, []string) {
 		return roleQueued(room)
 	case "newcomers", "joining":
 		dir, origin, _ := strings.Cut(argument, " ")
-		return roleNewcomers(dir, origin, room), nil
+		return roleNewcomers(dir, origin, room)
 	}
 	panic("there is no role " + name)
 }
@@ -230,8 +230,8 @@ func roleQueued(room anteroom.Room) (server, []string) {
 }
 
 // roleNewcomers is that gateway with its journal on disk, in a folder. It admits everybody; without an origin everybody waits, and it
-// has two cores.
-func roleNewcomers(dir, origin string, room anteroom.Room) server {
+// has two cores. The cookies are of visitors who have come before.
+func roleNewcomers(dir, origin string, room anteroom.Room) (server, []string) {
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = anteroom.MaxUsers, anteroom.MaxUsers, time.Hour
 	if origin == "" {
 		runtime.GOMAXPROCS(2)
@@ -242,16 +242,25 @@ func roleNewcomers(dir, origin string, room anteroom.Room) server {
 		panic(err)
 	}
 	g, n := roleNodeAt(link, origin, false, room)
-	if room.TotalActiveUsers == 1 {
-		n.Room(room.ID).Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
+	if room.TotalActiveUsers > 1 {
+		return g.Server(nil), roleSessions(g, testHost)
 	}
-	return g.Server(nil)
+	n.Room(room.ID).Decide(context.Background(), anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: ticket.NewID()}})
+	var cookies []string
+	for range 100 {
+		rec := httptest.NewRecorder()
+		g.ServeHTTP(rec, httptest.NewRequest("GET", "http://"+testHost+"/", nil))
+		pair, _, _ := strings.Cut(rec.Header().Get("Set-Cookie"), ";")
+		cookies = append(cookies, pair)
+	}
+	return g.Server(nil), cookies
 }
 
 func roleConfig(origin string) Config {
 	return Config{
-		Keys:  ticket.NewKeyring(time.Now()),
-		Sites: []Site{{Hosts: []string{"*"}, Origins: []*url.URL{{Scheme: "http", Host: origin}}, PreserveHost: true}},
+		Keys:     ticket.NewKeyring(time.Now()),
+		Timeouts: Timeouts{IdleWaiting: time.Hour}, // clients wait for the rounds of others
+		Sites:    []Site{{Hosts: []string{"*"}, Origins: []*url.URL{{Scheme: "http", Host: origin}}, PreserveHost: true}},
 	}
 }
 

@@ -118,7 +118,19 @@ func TestAProcessBecomesACluster(t *testing.T) {
 		t.Errorf("status: %s, %+v", got, st)
 	}
 
-	// What the configuration file of the first says reaches the second.
+	// What the configuration file of the first says reaches the second, and both say that theirs is the same.
+	files := func(not string) (same string) {
+		eventually(t, "the nodes have different configurations, or that of before", func() bool {
+			st, err := second.s.Manager().Cluster(t.Context(), operator)
+			if err != nil || len(st.Nodes) != 2 {
+				return false
+			}
+			same = st.Nodes[0].Files
+			return same == st.Nodes[1].Files && same != "" && same != not
+		})
+		return same
+	}
+	before := files("")
 	mark := second.log.mark()
 	r.write(listenAnywhere + strings.ReplaceAll(roomForTwo, "total_active_users: 2", "total_active_users: 3") + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n")
 	if err := r.s.Reload(t.Context(), "test"); err != nil {
@@ -128,6 +140,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 	if n := second.s.Config().Rooms[0].TotalActiveUsers; n != 3 {
 		t.Errorf("%d at the second node", n)
 	}
+	files(before)
 }
 
 // A new key seals when every node knows it, and what the old one sealed stays good.

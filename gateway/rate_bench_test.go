@@ -120,11 +120,11 @@ func syncs(b *testing.B, dir string) (took []time.Duration) {
 	return took
 }
 
-// BenchmarkNewcomers sends new visitors at a rate, with the journal on disk, and reports how long they waited: to be admitted and proxied to
+// BenchmarkNewVisitors sends new visitors at a rate, with the journal on disk, and reports how long they waited: to be admitted and proxied to
 // an origin, by a server with one core (budget: 10,000 a second with a p99 of less than 20 ms over the disk's), and to get a place and the page, by
 // one with two (budget: 20,000 a second). new-µs is the server's processor time for each; what it has is 100 at those rates. In alternating rounds,
 // visitors who have been there before make as many requests: new/known is the ratio of times. The disk's own times are of the same run.
-func BenchmarkNewcomers(b *testing.B) {
+func BenchmarkNewVisitors(b *testing.B) {
 	const many = 5
 	for _, c := range []struct {
 		role string

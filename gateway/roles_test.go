@@ -132,10 +132,12 @@ func bare(body []byte) *http.Server {
 
 // roleNode is a gateway with all that a visitor's request goes through in production.
 func roleNode(origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway, *node.Node) {
-	return roleNodeAt(memlink.New(), origin, noFastPath, rooms...)
+	cfg := roleConfig(origin)
+	cfg.NoFastPath = noFastPath
+	return roleNodeAt(memlink.New(), cfg, rooms...)
 }
 
-func roleNodeAt(link cluster.Link, origin string, noFastPath bool, rooms ...anteroom.Room) (*Gateway, *node.Node) {
+func roleNodeAt(link cluster.Link, cfg Config, rooms ...anteroom.Room) (*Gateway, *node.Node) {
 	ctx := context.Background()
 	n, err := node.New(ctx, node.Config{Link: link})
 	if err == nil {
@@ -145,9 +147,7 @@ func roleNodeAt(link cluster.Link, origin string, noFastPath bool, rooms ...ante
 		panic(err)
 	}
 	go n.Run(ctx)
-	cfg := roleConfig(origin)
-	cfg.Rooms, cfg.Node, cfg.Proof, cfg.NoFastPath = rooms, n, roleSigner(), noFastPath
-	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	cfg.Rooms, cfg.Node, cfg.Proof = rooms, n, roleSigner()
 	g, err := New(cfg)
 	if err != nil {
 		panic(err)
@@ -241,7 +241,9 @@ func roleNewcomers(dir, origin string, room anteroom.Room) (server, []string) {
 	if err != nil {
 		panic(err)
 	}
-	g, n := roleNodeAt(link, origin, false, room)
+	cfg := roleConfig(origin)
+	cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	g, n := roleNodeAt(link, cfg, room)
 	if room.TotalActiveUsers > 1 {
 		return g.Server(nil), roleSessions(g, testHost)
 	}

@@ -20,8 +20,8 @@ type Branding struct {
 	SiteName  string `key:"page_site_name" label:"Name of the site" group:"Waiting page" max:"64" ours:"true" doc:"Name of the site, at the top of the built-in waiting page and in its title."`
 	Title     string `key:"page_title" label:"What visitors wait for" group:"Waiting page" max:"120" ours:"true" doc:"What visitors wait for, like the name of the sale, at the top of the built-in waiting page."`
 	LogoFile  string `key:"page_logo" label:"Logo" group:"Waiting page" max:"43692" ours:"true" doc:"Logo at the top of the built-in waiting page: a PNG, JPEG or GIF of at most 32 KiB and 1000 pixels a side, in base64."`
-	Color     string `key:"page_color" label:"Color" group:"Waiting page" ours:"true" doc:"Color of buttons, links and the upper edge of the built-in waiting page, like #7a4a12. It has to stand out from the light background by 4.5 to 1."`
-	ColorDark string `key:"page_color_dark" label:"Color in dark mode" group:"Waiting page" ours:"true" doc:"The same for visitors who prefer dark pages. It has to stand out from the dark background by 4.5 to 1."`
+	Color     string `key:"page_color" label:"Color" group:"Waiting page" ours:"true" doc:"Color of buttons, links and the upper edge of the built-in waiting page, like #7a4a12. Its contrast with the light background has to be at least 4.5 to 1."`
+	ColorDark string `key:"page_color_dark" label:"Color in dark mode" group:"Waiting page" ours:"true" doc:"The same for visitors who prefer dark pages. Its contrast with the dark background has to be at least 4.5 to 1."`
 }
 
 // Backgrounds of the built-in page, that of its card first.

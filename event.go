@@ -56,7 +56,7 @@ type Event struct {
 	// Prequeue is when the event begins to hold everybody without a session; empty means
 	// that it does not.
 	Prequeue       Stamp `key:"prequeue_start_time" label:"Prequeue" group:"Event" moment:"true" doc:"Start of the prequeue, in which new visitors wait; at least 5 minutes before the event starts. No prequeue by default."`
-	ShuffleAtStart bool  `key:"shuffle_at_event_start" label:"Shuffle" group:"Event" default:"false" doc:"Put the visitors who wait at the start in random order, before all visitors who arrive later. Requires prequeue_start_time."`
+	ShuffleAtStart bool  `key:"shuffle_at_event_start" label:"Shuffle" group:"Event" default:"false" doc:"Put the visitors who are waiting at the start in random order, before all visitors who arrive later. Requires prequeue_start_time."`
 	Suspended      bool  `key:"suspended" label:"Suspended" group:"Event" default:"false" doc:"Turn the event off, even while it runs."`
 
 	Overrides

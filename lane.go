@@ -14,9 +14,9 @@ import (
 type Lane struct {
 	Name string `key:"name" label:"Name" required:"true" word:"true" max:"50" doc:"1 to 50 letters, digits, _ and -; unique in the room. The waiting page shows it to the lane's visitors."`
 	// Priority 0 is the lane of all visitors who are in no other one: such an entry gives them a name, a share and a reserve.
-	Priority int `key:"priority" label:"Priority" min:"0" max:"100" default:"0" doc:"Visitors of a lane are called before those of lanes with a smaller number; unique in the room. 0 is the lane of all visitors who are in no other one."`
-	Share    int `key:"share" label:"Share" unit:"%" min:"0" max:"100" default:"0" doc:"Percentage of the turns that the lane gets at least while visitors wait in it. All shares together are at most 100."`
-	Reserved int `key:"reserved" label:"Reserved" unit:"%" min:"0" max:"90" default:"0" doc:"Percentage of both limits that only visitors of this lane can use. All reserves together are at most 90."`
+	Priority int `key:"priority" label:"Priority" min:"0" max:"100" default:"0" doc:"Visitors of a lane are called before those of lanes with a smaller number; unique in the room. 0 is the lane of all visitors who are in no other lane."`
+	Share    int `key:"share" label:"Share" unit:"%" min:"0" max:"100" default:"0" doc:"Percentage of the turns that the lane gets at least, while visitors wait in it. The shares of a room add up to at most 100."`
+	Reserved int `key:"reserved" label:"Reserved" unit:"%" min:"0" max:"90" default:"0" doc:"Percentage of both limits that only visitors of this lane can use. The reserves of a room add up to at most 90."`
 	// Expression and Claim say which visitors belong to the lane. Those with an invite code for it belong to it, too.
 	Expression string `key:"expression" label:"Expression" max:"4096" doc:"Condition on the request, in the Rules language. Visitors whose request meets it join this lane."`
 	Claim      string `key:"claim" label:"Claim" max:"128" doc:"Visitors join this lane if the claim account_lane_claim of their token has this value."`

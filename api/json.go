@@ -40,7 +40,7 @@ func Parse(text []byte) (Value, error) {
 			return Value{}, Invalid(pathOf(d.StackPointer()), "is nested too deeply", fmt.Sprintf("at most %d objects and arrays in each other", maxBodyDepth))
 		}
 		if d.StackDepth() == 0 && len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
-			return Value{}, Invalid("", fmt.Sprintf("body goes on after its end at byte %d", d.InputOffset()), "send one JSON document")
+			return Value{}, Invalid("", fmt.Sprintf("body continues after its end at byte %d", d.InputOffset()), "send one JSON document")
 		}
 	}
 	return Value{raw: jsontext.Value(bytes.TrimSpace(text))}, nil

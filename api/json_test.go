@@ -108,7 +108,7 @@ func TestBadBodiesNameTheField(t *testing.T) {
 		{"single quotes", `{'name':'x'}`, ": body is not JSON at byte 1 (send a JSON document)"},
 		{"trailing comma", `{"name":"x",}`, ": body is not JSON at byte 11 (send a JSON document)"},
 		{"comment", `{/*x*/}`, ": body is not JSON at byte 1 (send a JSON document)"},
-		{"two documents", `{"name":"x"}{}`, ": body goes on after its end at byte 12 (send one JSON document)"},
+		{"two documents", `{"name":"x"}{}`, ": body continues after its end at byte 12 (send one JSON document)"},
 		{"byte order mark", "\ufeff{}", ": body is not JSON at byte 0 (send a JSON document)"},
 		{"not UTF-8", "{\"name\":\"\xff\"}", "name: body is not UTF-8 at byte 9 (send a JSON document)"},
 		{"lone surrogate", `{"name":"\ud800"}`, "name: body is not JSON at byte 9 (send a JSON document)"},

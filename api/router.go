@@ -165,7 +165,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, id string) error
 func (r *Request) JSON() (Value, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
 	if err != nil {
-		return Value{}, Invalid("", "the body ended early", "send all of it, and faster")
+		return Value{}, Invalid("", "the body ended early", "send all of it, faster")
 	}
 	if len(text) > maxBodyBytes {
 		return Value{}, Refuse(http.StatusRequestEntityTooLarge, CodeInvalid, fmt.Sprintf("body has more than %d bytes: invalid data", maxBodyBytes))

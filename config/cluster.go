@@ -19,14 +19,14 @@ type Cluster struct {
 	Name       string      `key:"name" default:"anteroom" doc:"Name of the cluster. Nodes with different names never work together."`
 	Site       string      `key:"site" doc:"Name of the data center. The nodes of a site share its sessions and its part of the queue. Default: local for a core, and the name of the cores' site for an edge."`
 	Node       string      `key:"node" doc:"Name of this node, unique in its site and kept for as long as its data. By default Anteroom chooses one and keeps it in the data directory. If it ends with a hyphen, which edges may use, Anteroom chooses the rest."`
-	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret that all nodes share, at least 32 characters, like openssl rand -hex 32 makes. Everything between nodes is encrypted and authenticated with certificates made from it, and the ticket keys are stored under it. Required in every cluster. To change it, put the secret that is still accepted on a second line. An edge gets a secret of its own from \"anteroom cluster edge\"."`
-	ShutOut    []string    `key:"shut_out" doc:"Names of edges that may no longer connect to this core, from its next start on. It works for edges with a secret of their own."`
+	SecretFile string      `key:"secret_file" file:"true" doc:"File with the secret of the cluster, at least 32 characters, such as the output of openssl rand -hex 32. Required in every cluster. Certificates derived from it encrypt and authenticate everything between nodes, and it encrypts the stored ticket keys. To change it, put the secret that is still accepted on a second line. An edge gets a secret of its own from \"anteroom cluster edge\"."`
+	ShutOut    []string    `key:"shut_out" doc:"Names of edges that this core refuses from its next start on. Only for edges with a secret of their own."`
 	Listen     string      `key:"listen" doc:"Address at which other nodes reach this one, which makes it a core: host:port. The port is for nodes of the same site, the next one for other cores, the one after that for other sites. A node without it is an edge: it stores nothing that others need."`
 	Cores      []string    `key:"cores" doc:"The cores of this site by their listen addresses, this one among them: 3 or 5, and the same list on each. By default this core is the only one."`
 	Join       []string    `key:"join" doc:"Addresses of cores of this site, one or more: joins their cluster as an edge. The flag --cluster is a shorter spelling."`
 	Hub        []string    `key:"hub" doc:"Addresses of cores of the hub, for the cores of every other site. The hub is the site without this key; it keeps the configuration and the order of the queue across all sites."`
-	Weight     int         `key:"weight" default:"1" min:"1" max:"1000" doc:"This site's share of the free slots, relative to other sites, before it is known where visitors arrive."`
-	TLS        ClusterTLS  `key:"tls" doc:"Certificates between nodes, instead of those made from the secret."`
+	Weight     int         `key:"weight" default:"1" min:"1" max:"1000" doc:"This site's share of the free slots, relative to other sites, until Anteroom knows where visitors arrive."`
+	TLS        ClusterTLS  `key:"tls" doc:"Certificates between nodes, instead of those derived from the secret."`
 	NATS       ClusterNATS `key:"nats" doc:"NATS servers of your own, version 2.12 or later with JetStream, instead of those inside the nodes."`
 }
 
@@ -42,7 +42,7 @@ type ClusterNATS struct {
 	URL               []string `key:"url" doc:"Servers of this site, like nats://10.0.0.1:4222."`
 	Credentials       string   `key:"credentials" file:"true" doc:"Credentials file of the account of this site."`
 	SharedCredentials string   `key:"shared_credentials" file:"true" doc:"Credentials file of the account that is bridged between sites. By default the account of this site, for a cluster of one site."`
-	SharedDomain      string   `key:"shared_domain" doc:"JetStream domain where the bridged account keeps its streams, when that is not the one of these servers: the hub's, at every other site."`
+	SharedDomain      string   `key:"shared_domain" doc:"JetStream domain where the bridged account keeps its streams, if it is not that of these servers: the hub's, at every other site."`
 	Hub               bool     `key:"hub" default:"true" doc:"Whether this site keeps the order of the queue across all sites. Exactly one site does."`
 	Replicas          int      `key:"replicas" default:"0" min:"0" max:"5" doc:"Copies of all stored data: 1, 3 or 5. 0 means 3 if the servers are a cluster, otherwise 1."`
 }

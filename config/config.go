@@ -33,7 +33,7 @@ type Config struct {
 	Admin          string         `key:"admin" default:"127.0.0.1:8081" doc:"Admin address: API, metrics, health checks and dashboard. Keep it off the public network."`
 	Data           string         `key:"data" default:"./anteroom-data" file:"true" doc:"Directory for keys and state. Created if it does not exist."`
 	AdminTLS       AdminTLS       `key:"admin_tls" doc:"Certificate for the admin address. Without one, it serves plain HTTP."`
-	AdminPlain     bool           `key:"admin_plain" default:"false" doc:"Whether the admin address may serve plain HTTP to other machines: only where the network between is trusted, as inside a Kubernetes cluster. Otherwise an address that is not loopback needs admin_tls."`
+	AdminPlain     bool           `key:"admin_plain" default:"false" doc:"Whether the admin address may serve plain HTTP to other machines. Set it only on a trusted network, such as inside a Kubernetes cluster. Otherwise an address that is not loopback needs admin_tls."`
 	API            API            `key:"api" doc:"The API."`
 	SignIn         SignIn         `key:"sign_in" doc:"An OpenID Connect provider at which people sign in to the dashboard, besides API tokens. None by default."`
 	Log            Log            `key:"log" doc:"The process's own log, on standard error."`
@@ -46,9 +46,9 @@ type Config struct {
 	Limits         Limits         `key:"limits" doc:"Limits of this process."`
 	OnFailure      string         `key:"on_failure" default:"queue_new" enum:"queue_new,admit_new" doc:"What happens to new visitors while admissions cannot be recorded, because the disk is full or broken. queue_new: they wait. admit_new: they are admitted, but a crash in that time forgets them, so that there may be more active users than the limit afterwards. Sessions continue either way, and passthrough still admits everyone."`
 	CookieName     string         `key:"cookie_name" default:"__cfwaitingroom" doc:"Name of the ticket cookie; a room's suffix follows after an underscore. If you change it, every visitor starts over. With the prefix __Host-, browsers accept it only over HTTPS from the host itself; every room then needs a single host and the path /."`
-	FastPath       bool           `key:"fast_path" default:"true" doc:"Whether Anteroom's own HTTP/1.1 code carries plain requests, at less CPU time. false leaves all of them to Go's HTTP library, and is for finding out whether a fault is in that code. Both behave the same, except that our own code refuses answers of an origin that can be read in two ways."`
+	FastPath       bool           `key:"fast_path" default:"true" doc:"Whether Anteroom's own HTTP/1.1 code carries plain requests, which takes less CPU time. false uses Go's HTTP library for all of them, to find out whether a fault is in that code. Both behave the same, except that our own code refuses answers of an origin that can be read in two ways."`
 	Proof          Proof          `key:"proof" doc:"The signed header by which the origin can verify that a request came through a room."`
-	Challenge      Challenge      `key:"challenge" doc:"What visitors who wait are asked to solve, in rooms whose turnstile_mode is not off. Nothing by default: turnstile_mode and turnstile_action have no effect then."`
+	Challenge      Challenge      `key:"challenge" doc:"Challenge that waiting visitors are asked to solve, in rooms whose turnstile_mode is not off. None by default; turnstile_mode and turnstile_action then have no effect."`
 	GeoIP          []string       `key:"geoip" file:"true" doc:"MaxMind DB files that tell rules the country, city and network of an address: country, city or ASN databases, like GeoLite2-Country.mmdb. Each file adds what the files before it lack. Anteroom reads a changed file again on reload; replace files atomically."`
 	Sites          []Site         `key:"sites" doc:"Proxied sites: hosts and their origins. A node of a cluster can omit it; it then takes sites, rooms and cookie_name from the nodes that have them."`
 	Webhooks       Webhooks       `key:"webhooks" doc:"Settings for webhooks. You create the webhooks themselves with the API."`
@@ -89,12 +89,12 @@ type SignIn struct {
 	Issuer           string       `key:"issuer" doc:"URL of the provider, exactly as it calls itself (the iss claim), like https://login.example.com. Without one, nobody can sign in there."`
 	ClientID         string       `key:"client_id" doc:"Id of Anteroom at the provider."`
 	ClientSecretFile string       `key:"client_secret_file" file:"true" doc:"File with Anteroom's secret at the provider. None for a public client; PKCE is used either way."`
-	URL              string       `key:"url" doc:"URL at which browsers reach the dashboard, like https://anteroom.example.com. The provider must allow to send browsers back to it with the path /dash/sign-in/return."`
+	URL              string       `key:"url" doc:"URL at which browsers reach the dashboard, like https://anteroom.example.com. Register it at the provider as a redirect URI, with the path /dash/sign-in/return."`
 	Label            string       `key:"label" default:"your organization" max:"64" doc:"What the login page calls the provider, after the words Sign in with."`
 	Scopes           []string     `key:"scopes" doc:"Scopes to ask for, besides openid, profile and email."`
-	Claim            string       `key:"claim" default:"groups" doc:"Claim of the ID token whose values say which roles somebody has: a list of texts, or one text."`
+	Claim            string       `key:"claim" default:"groups" doc:"Claim of the ID token that lists a person's roles: a list of texts, or one text."`
 	CAFile           string       `key:"ca_file" file:"true" doc:"PEM file with the certificates that vouch for the provider. Those of the system by default."`
-	Roles            []SignInRole `key:"roles" doc:"What people may do. Who has none of the roles cannot sign in; who has several may do what any of them allows."`
+	Roles            []SignInRole `key:"roles" doc:"What people may do. People with none of the roles cannot sign in; with several roles, they may do what any of them allows."`
 }
 
 // On reports whether there is a provider.
@@ -104,7 +104,7 @@ func (s SignIn) On() bool { return s.Issuer != "" }
 type SignInRole struct {
 	Value      string `key:"value" required:"true" doc:"Value of the claim that gives the role."`
 	Permission string `key:"permission" required:"true" enum:"read,edit,admin" doc:"What the role allows, as for a token."`
-	Zone       string `key:"zone" doc:"Name of the one zone for which it does. All by default; admin is for everything."`
+	Zone       string `key:"zone" doc:"Zone to which the role is restricted. All zones by default; admin cannot be restricted."`
 }
 
 // Log is the key "log".
@@ -116,12 +116,12 @@ type Log struct {
 // Traces is the key "traces".
 type Traces struct {
 	Endpoint string  `key:"endpoint" doc:"URL of a receiver of OTLP over HTTP, like http://127.0.0.1:4318; the default path is /v1/traces. Set credentials in the variable OTEL_EXPORTER_OTLP_HEADERS. None by default, which turns tracing off."`
-	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests that are traced. A decision of one of trusted_proxies (header traceparent) takes precedence."`
+	Sample   float64 `key:"sample" default:"1%" min:"0" max:"1" share:"true" doc:"Share of requests to trace. A decision by one of trusted_proxies (header traceparent) takes precedence."`
 }
 
 // ForwardAuth is the key "forward_auth".
 type ForwardAuth struct {
-	Listen string         `key:"listen" doc:"Address on which Anteroom answers proxies, like 127.0.0.1:8082, over plain HTTP. Nobody else may reach it. None by default, which turns forward-auth off."`
+	Listen string         `key:"listen" doc:"Address on which Anteroom answers proxies, like 127.0.0.1:8082, over plain HTTP. Let nobody else reach it. None by default, which turns forward-auth off."`
 	Peers  []netip.Prefix `key:"peers" doc:"Proxies, as addresses or CIDR, that may ask. Anteroom believes what they say about the visitor's request; all others get 403. By default only those on this machine."`
 }
 
@@ -166,8 +166,8 @@ type Timeouts struct {
 type Limits struct {
 	ConnectionsPerAddress int `key:"connections_per_address" default:"200" min:"0" max:"1000000" doc:"Connections from one address, or one IPv6 /64; 0 means no limit. Trusted proxies are not counted."`
 	RequestsInFlight      int `key:"requests_in_flight" default:"10000" min:"1" max:"1000000" doc:"Requests in flight, including open streams and WebSockets. Further requests get 503 with Retry-After."`
-	RequestsPerAddress    int `key:"requests_per_address" default:"1000" min:"0" max:"1000000" doc:"Requests of one address, or one IPv6 /64, under way to the origin; 0 means no limit. Further requests wait up to 5 s, then get 429. Trusted proxies that name no client are not counted."`
-	RequestsPerSession    int `key:"requests_per_session" default:"200" min:"0" max:"1000000" doc:"Requests of one session under way to the origin, including WebSockets; 0 means no limit. Further requests wait up to 5 s, then get 429."`
+	RequestsPerAddress    int `key:"requests_per_address" default:"1000" min:"0" max:"1000000" doc:"Requests of one address, or one IPv6 /64, under way to the origin at a time; 0 means no limit. Further requests wait up to 5 s, then get 429. Requests of trusted proxies that name no visitor are not counted."`
+	RequestsPerSession    int `key:"requests_per_session" default:"200" min:"0" max:"1000000" doc:"Requests of one session under way to the origin at a time, including WebSockets; 0 means no limit. Further requests wait up to 5 s, then get 429."`
 	BodyRate              int `key:"body_rate" default:"500" min:"0" max:"1000000000" doc:"Lowest average rate, in bytes per second, at which a request body may arrive, counted after 20 s of waiting for it; 0 means no limit."`
 }
 
@@ -190,12 +190,12 @@ type Proof struct {
 // Challenge is the key "challenge".
 type Challenge struct {
 	Provider      string        `key:"provider" default:"none" enum:"none,work,turnstile,ext" doc:"work: the visitor's browser computes for a moment, without interaction and without a third party. turnstile: Cloudflare Turnstile; the page loads its script. ext: the page loads your script (script_url), and your hook (verify_url) verifies the tokens that it makes."`
-	Difficulty    int           `key:"difficulty" default:"10" min:"1" max:"20" doc:"With work, how much is computed while the queue is shorter than a minute; each step doubles it."`
-	MaxDifficulty int           `key:"max_difficulty" default:"13" min:"1" max:"20" doc:"With work, how much is computed at most. The work doubles when the queue is a minute long, and each time that its length doubles from there. A value below difficulty keeps the difficulty."`
-	Patience      time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait until nothing is asked of them any more. 0s always asks; then such visitors are never admitted where turnstile_action is infinite_queue."`
+	Difficulty    int           `key:"difficulty" default:"10" min:"1" max:"20" doc:"With work, how much browsers compute while the queue is shorter than a minute; each step doubles it."`
+	MaxDifficulty int           `key:"max_difficulty" default:"13" min:"1" max:"20" doc:"With work, how much browsers compute at most. The work doubles when the queue is a minute long, and each time that its length doubles after that. A value below difficulty keeps it at difficulty."`
+	Patience      time.Duration `key:"patience" default:"10m" min:"0s" max:"24h" doc:"How long visitors without JavaScript wait before they no longer have to solve the challenge. 0s: never, so where turnstile_action is infinite_queue they are not admitted."`
 	SiteKey       string        `key:"site_key" doc:"With turnstile, the widget's site key."`
 	SecretFile    string        `key:"secret_file" file:"true" doc:"With turnstile, file with the widget's secret key. With ext, file with a token that the hook gets in its Authorization header; none by default."`
-	VerifyURL     string        `key:"verify_url" doc:"URL that verifies tokens: with turnstile, https://challenges.cloudflare.com/turnstile/v0/siteverify by default; with ext, the hook's. A visitor whose token cannot be verified within 3 s waits on, and the next request tries again."`
+	VerifyURL     string        `key:"verify_url" doc:"URL that verifies tokens: with turnstile, https://challenges.cloudflare.com/turnstile/v0/siteverify by default; with ext, the hook's. If a token cannot be verified within 3 s, the visitor keeps waiting, and the next request tries again."`
 	ScriptURL     string        `key:"script_url" doc:"With ext, URL of the script that the waiting page loads. It calls anteroomSolved with a token."`
 	FailOpen      bool          `key:"fail_open" default:"false" doc:"With ext, whether a visitor with a token counts as having solved the challenge while the hook does not answer."`
 }
@@ -219,26 +219,26 @@ func (c Challenge) Secret() (string, error) {
 
 // Webhooks is the key "webhooks".
 type Webhooks struct {
-	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks and web push may reach although they are not public, also over plain http. None by default: Anteroom refuses to connect to loopback, link-local, private and other special addresses and to those of this machine, whatever a name resolves to."`
+	AllowNetworks []netip.Prefix `key:"allow_networks" doc:"Networks, as addresses or CIDR, that webhooks and web push may reach although they are not public, even over plain http. None by default: Anteroom refuses to connect to loopback, link-local, private and other special addresses and to those of this machine, whatever a name resolves to."`
 }
 
 // Site is a member of "sites".
 type Site struct {
 	Hosts          []string `key:"hosts" required:"true" doc:"Host names of the proxied site; \"*\" is every host that no other site names."`
-	OpenHosts      bool     `key:"open_hosts" default:"false" doc:"Whether \"*\" serves every host even if rooms name hosts. Otherwise a host that neither a site nor a room names then gets 421 unless a room for \"*\" covers the request, so that no other host name leads past a room."`
+	OpenHosts      bool     `key:"open_hosts" default:"false" doc:"Whether \"*\" serves every host even if rooms name hosts. By default, a host that neither a site nor a room names then gets 421 unless a room for \"*\" covers the request, so that no other host name bypasses a room."`
 	Origins        []string `key:"origins" required:"true" doc:"URLs of the servers, http or https, host and port only. Several share the load."`
 	Health         Health   `key:"health" doc:"Health check; Anteroom sends no requests to an origin that fails it. Off without a path."`
-	MaxConnections int      `key:"max_connections" default:"0" min:"0" max:"1000000" doc:"Requests under way to each origin, including WebSockets; each takes a connection. 0 means no limit. Further requests wait up to 5 s, then get 503."`
+	MaxConnections int      `key:"max_connections" default:"0" min:"0" max:"1000000" doc:"Requests under way to each origin at a time, including WebSockets; each takes a connection. 0 means no limit. Further requests wait up to 5 s, then get 503."`
 	PreserveHost   bool     `key:"preserve_host" default:"true" doc:"Whether the origin sees the visitor's Host header, or its own name."`
 }
 
 // AWS is a member of "aws".
 type AWS struct {
 	EventID          string   `key:"event_id" required:"true" word:"true" max:"64" doc:"Event id that clients send: letters, digits, _ and -."`
-	Room             string   `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME. Its visitors come by the bridge only: a request that it covers needs an access token."`
+	Room             string   `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME. Visitors enter it only through the bridge: a request that it covers needs an access token."`
 	URL              string   `key:"url" required:"true" doc:"URL of the public API as visitors reach it, like https://wait.example.com/aws/sample. The private API is at the admin address, below /aws/ and the event id."`
 	Issuer           string   `key:"issuer" doc:"The iss claim of tokens, which authorizers compare. Defaults to url."`
-	Inlet            string   `key:"inlet" default:"auto" enum:"auto,custom" doc:"What moves the serving counter. auto: as many positions as total_active_users and new_users_per_minute admit. custom: only increment_serving_counter; the limits apply all the same."`
+	Inlet            string   `key:"inlet" default:"auto" enum:"auto,custom" doc:"What moves the serving counter. auto: as many positions as total_active_users and new_users_per_minute admit. custom: only increment_serving_counter; the limits still apply."`
 	RedirectURIs     []string `key:"redirect_uris" doc:"URLs to which the OpenID adapter may send visitors back, compared exactly."`
 	ClientSecretFile string   `key:"client_secret_file" file:"true" doc:"File with the secret of the OpenID adapter's one client, whose id is event_id. Without it, the adapter is off."`
 }
@@ -253,8 +253,8 @@ type QueueIt struct {
 	Room       string        `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME. Its routes are what connectors protect, and must name their hosts; its visitors wait below url."`
 	URL        string        `key:"url" required:"true" doc:"URL of the queue's host, like https://wait.example.com. Connectors have its name as their queue domain. Several events may share it; it serves nothing else."`
 	SecretFile string        `key:"secret_file" required:"true" file:"true" doc:"File with the secret key of the connectors, which signs tokens."`
-	Redeem     time.Duration `key:"redeem" default:"1m" min:"10s" max:"10m" doc:"How long a visitor may take from the queue's host to the application. The clocks of both must agree within that time. A seat is held for that much longer."`
-	Cancel     string        `key:"cancel" default:"keep" enum:"keep,free" doc:"What a cancellation by a connector does. keep: the seat is held until the token is over. free: the session ends, and its seat is free at once; a visitor who cancels by hand and keeps the connector's cookie is then inside beyond the limit."`
+	Redeem     time.Duration `key:"redeem" default:"1m" min:"10s" max:"10m" doc:"How long a visitor may take from the queue's host to the application. The clocks of both must agree within this time. A seat is held for that much longer."`
+	Cancel     string        `key:"cancel" default:"keep" enum:"keep,free" doc:"What a cancellation by a connector does. keep: the seat is held until the token expires. free: the session ends, and its seat is free at once; a visitor who cancels by hand and keeps the connector's cookie is then admitted above the limit."`
 	InviteOnly bool          `key:"invite_only" default:"false" doc:"Admit only visitors with an enqueue token (QT1), each once."`
 }
 
@@ -262,9 +262,9 @@ type QueueIt struct {
 type Fastly struct {
 	Room       string `key:"room" required:"true" doc:"Name of the room, or ZONE/NAME."`
 	Starter    string `key:"starter" required:"true" enum:"vcl,compute" doc:"Which of the published starters was there. vcl: the VCL pattern, with the cookie waiting_room. compute: the Compute starter, with the cookie queue."`
-	SecretFile string `key:"secret_file" required:"true" file:"true" doc:"File with its secret. vcl: a line for each key of the table, its name and its base64 text. compute: the secret of the JWTs."`
+	SecretFile string `key:"secret_file" required:"true" file:"true" doc:"File with its secret. vcl: one line per key of the table, with its name and its base64 text. compute: the secret of the JWTs."`
 	Since      string `key:"since" required:"true" moment:"true" doc:"The moment of the cut-over, like 2026-11-27T10:00:00Z. Visitors with a cookie of the starter are ahead of everyone who came later, for an hour from then."`
-	Length     int    `key:"length" default:"0" min:"0" max:"5000000" doc:"With compute, the last position that the starter has given (queue:length); later ones are not accepted. 0 accepts all."`
+	Length     int    `key:"length" default:"0" min:"0" max:"5000000" doc:"With compute, the last position that the starter gave (queue:length); later ones are refused. 0 accepts all."`
 }
 
 // CancelFree is the value of QueueIt.Cancel that frees the seats of canceled sessions.

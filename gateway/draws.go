@@ -237,7 +237,7 @@ func (x *exchange) writeJSON(v any) {
 // it and a download can be resumed.
 func (x *exchange) serveIDs(d draw) {
 	if !d.Done {
-		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "The shuffle has not happened yet: it determines the ids", false})
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "The shuffle has not happened yet; the ids are available after it", false})
 		return
 	}
 	if !x.s.drawings.spend(x.client, x.s.now()) {

@@ -82,7 +82,7 @@ func (x *exchange) push(v anteroom.Visit) {
 		refuse(http.StatusBadRequest, "Send a form with endpoint, p256dh and auth, or with contact, or with off")
 		return
 	case v.Fresh || v.Ticket.Accepted():
-		refuse(http.StatusConflict, "There is no place of which a turn could be told")
+		refuse(http.StatusConflict, "This visitor has no place in line")
 		return
 	case off:
 		if err := x.s.Push.Book.Delete(ctx, x.room.ID, v.Ticket.ID); err != nil {
@@ -113,7 +113,7 @@ func (x *exchange) push(v anteroom.Visit) {
 	look := anteroom.Visit{Ticket: v.Ticket, NewID: v.NewID, NoJoin: true, NoClaim: true, NoHold: true}
 	d := x.room.door.Decide(x.r.Context(), look)
 	if d.Verdict != anteroom.Wait || d.Ticket.ID != v.Ticket.ID || x.room.isUninvited(&d) {
-		refuse(http.StatusConflict, "There is no place of which a turn could be told")
+		refuse(http.StatusConflict, "This visitor has no place in line")
 		return
 	}
 	d.Ticket.Moved = v.Ticket.Moved
@@ -138,7 +138,7 @@ func (x *exchange) push(v anteroom.Visit) {
 func (x *exchange) checkContact(contact string) error {
 	switch {
 	case x.s.Push.Webhook == nil || !x.s.Push.Webhook(x.room.ID):
-		return anteroom.Errorf(anteroom.Invalid, "no webhook of this room hears of visitor.called")
+		return anteroom.Errorf(anteroom.Invalid, "no webhook of this room has the event visitor.called")
 	case len(contact) > push.MaxContact:
 		return anteroom.Errorf(anteroom.Invalid, "contact has %d bytes, at most %d are allowed", len(contact), push.MaxContact)
 	case !utf8.ValidString(contact) || strings.ContainsFunc(contact, unicode.IsControl):

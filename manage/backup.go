@@ -287,7 +287,7 @@ func (m *Manager) restoreUses(ctx context.Context, b backup) error {
 			err = errors.New("no such code")
 		}
 		if err != nil {
-			return anteroom.Errorf(anteroom.Invalid, "the backup cannot be restored, and nothing was changed: %.100s is no use of an invite code: %w", key, err)
+			return anteroom.Errorf(anteroom.Invalid, "the backup cannot be restored, and nothing was changed: %.100s is not a use of an invite code: %w", key, err)
 		}
 		uses = append(uses, invite.Use{Key: key, Until: batch.Invites.ExpiresOn, Now: m.now()})
 	}
@@ -472,7 +472,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 	prev, ended, pages := "", false, 0
 	for in.Scan() {
 		if line++; ended {
-			return invalid("it goes on after its end")
+			return invalid("it continues after its end")
 		}
 		if line == 1 {
 			if err := strictly(in.Bytes(), &b.header); err != nil || b.header.Version == 0 {
@@ -506,7 +506,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 		case strings.HasPrefix(one.Key, pagePrefix):
 			// At once, and not with the rest: a small file unpacks to much.
 			if pages += len(one.Text); one.Key != pageKey(one.Text) || len(one.Text) > anteroom.MaxTemplateBytes || pages > maxPages {
-				return invalid("%.100s is no custom page, or one too many", one.Key)
+				return invalid("%.100s is not a custom page, or one too many", one.Key)
 			}
 			b.pages[one.Key] = one.Text
 		case strings.HasPrefix(one.Key, spentPrefixes):

@@ -228,22 +228,22 @@ func (x *eve) limits(ctx context.Context) Check {
 	case x.on.QueueingMethod == anteroom.Reject:
 		return ok(where, "%s admits no new visitors (queueing_method reject)", x.eventName())
 	case x.on.QueueingMethod == anteroom.Passthrough || x.on.LotteryPercent > 0:
-		return finding(CheckNote, where, x.eventName()+" has no limits", "It is a lottery, or its queueing_method is passthrough: every visitor gets to the application at once, or by chance.", "Choose queueing_method fifo or random, without lottery_percent, for hard limits.")
+		return finding(CheckNote, where, x.eventName()+" has no limits", "It is a lottery, or its queueing_method is passthrough: every visitor reaches the application, at once or by chance.", "Choose queueing_method fifo or random, without lottery_percent, for hard limits.")
 	case active == 0 || perMinute == 0:
 		return finding(CheckError, where, x.eventName()+" admits nobody", "total_active_users or new_users_per_minute is 0.", "Set both, or queueing_method reject if that is meant.")
 	}
 	mostActive, mostNew, known := x.carried(ctx)
 	switch {
 	case x.on.Protect:
-		return ok(where, "%s admits up to %d new users per minute and %d at once, and fewer while the application is slow or fails (protect)", x.eventName(), perMinute, active)
+		return ok(where, "%s admits up to %d new users per minute and %d active users, and fewer while the application is slow or fails (protect)", x.eventName(), perMinute, active)
 	case !known:
-		return finding(CheckUnknown, where, "what the application carries is not known: this process keeps no figures of "+x.roomName(), "The limits cannot be compared with anything.", "Keep analytics (analytics.store), or compare the limits with a load test.")
+		return finding(CheckUnknown, where, "what the application can carry is not known: this process keeps no figures of "+x.roomName(), "There is nothing to compare the limits with.", "Keep analytics (analytics.store), or compare the limits with a load test.")
 	case mostActive >= int64(active) && mostNew >= int64(perMinute):
 		return ok(where, "the application has carried %d new users in a minute and %d active users; %s admits up to %d and %d", mostNew, mostActive, x.eventName(), perMinute, active)
 	}
 	return finding(CheckWarning, where,
 		fmt.Sprintf("%s admits up to %d new users per minute and %d active users; the most in the last 90 days was %d and %d", x.eventName(), perMinute, active, mostNew, mostActive),
-		"The application has not yet carried so many behind this room, and may fail in front of everybody.",
+		"The application has not carried this many behind this room yet, and may fail when everybody is watching.",
 		"Run a load test through the room, lower the limits, or set protect, which admits fewer visitors while the application fails.")
 }
 
@@ -273,7 +273,7 @@ func (x *eve) page(context.Context) Check {
 
 // webhook looks whether somebody is told what happens in the room, and whether that arrives.
 func (x *eve) webhook(ctx context.Context) Check {
-	const why = "Nobody is told when a queue forms, when the room is stuck or when the limits are used up."
+	const why = "Nobody is notified when a queue forms, when the room is stuck or when the limits are used up."
 	var untold, untested, failed, unknown string // the first webhook of each kind
 	covered := false
 	for _, w := range x.m.State().hooks {
@@ -293,7 +293,7 @@ func (x *eve) webhook(ctx context.Context) Check {
 		case !known:
 			unknown = cmp.Or(unknown, name)
 		case last.State == anteroom.DeliveryDelivered:
-			return ok(name, "%s is told of %s, and its last delivery arrived", name, x.roomName())
+			return ok(name, "%s is notified about %s, and its last delivery arrived", name, x.roomName())
 		case last.State == "":
 			untested = cmp.Or(untested, name)
 		default:
@@ -302,7 +302,7 @@ func (x *eve) webhook(ctx context.Context) Check {
 	}
 	switch {
 	case !covered:
-		return finding(CheckWarning, x.roomName(), "no webhook is told of "+x.roomName(), why, "Create a webhook for the room, and send a test event.")
+		return finding(CheckWarning, x.roomName(), "no webhook is notified about "+x.roomName(), why, "Create a webhook for the room, and send a test event.")
 	case failed != "":
 		return finding(CheckWarning, failed, "the last delivery of "+failed+" has not arrived", why, "Look at its deliveries, fix the receiver, and send a test event.")
 	case untested != "":
@@ -338,7 +338,7 @@ func (x *eve) challenge(context.Context) Check {
 	case x.on.TurnstileMode == anteroom.ChallengeOff:
 		return finding(CheckWarning, mode, "the challenge of "+x.eventName()+" is off", bots, "Set turnstile_mode to invisible.")
 	case x.on.TurnstileAction != anteroom.InfiniteQueue:
-		return finding(CheckNote, action, x.eventName()+" counts visitors who have not solved the challenge, and admits them", bots, "Set turnstile_action to infinite_queue, if bots are to be expected.")
+		return finding(CheckNote, action, x.eventName()+" counts visitors who have not solved the challenge, and admits them", bots, "Set turnstile_action to infinite_queue if you expect bots.")
 	}
 	return ok(mode, "%s admits only visitors who have solved the challenge", x.eventName())
 }
@@ -352,7 +352,7 @@ func (x *eve) clock(context.Context) Check {
 	case ClockUnsynced:
 		return finding(CheckWarning, where, "nothing keeps the clock of this node right", "Events may start and end at another time than visitors expect.", "Let NTP or chrony set the clock of this machine.")
 	}
-	return finding(CheckUnknown, where, "whether the clock of this node is in sync is not known", "The system does not say.", "Compare it with another clock: events begin by it.")
+	return finding(CheckUnknown, where, "whether the clock of this node is in sync is not known", "The system does not say.", "Compare it with another clock: events start by this one.")
 }
 
 // certificate looks whether browsers trust the site until the event is over.
@@ -365,25 +365,25 @@ func (x *eve) certificate(context.Context) Check {
 	}
 	all := strings.Join(hosts, ", ")
 	if !x.in.TLS || x.in.Certificate == nil {
-		return Check{Result: CheckUnknown, Where: all, What: "the certificate of " + all + " is not known: this process serves visitors without TLS", Why: "What ends TLS in front has the certificate.",
-			Fix: "Look there: it has to be valid until the event is over."}
+		return Check{Result: CheckUnknown, Where: all, What: "the certificate of " + all + " is not known: this process serves visitors without TLS", Why: "The proxy or load balancer in front has the certificate.",
+			Fix: "Check it there: it has to be valid until the event ends."}
 	}
 	first := time.Time{}
 	for _, host := range hosts {
 		name := "the certificate of " + host
 		if host == "*" {
-			name = "the certificate that ends first"
+			name = "the certificate that expires first"
 		}
 		ends, renewed := x.in.Certificate(host)
-		const why = "Browsers show visitors a warning in the place of the page."
+		const why = "Browsers show visitors a warning instead of the page."
 		switch {
 		case ends.IsZero():
-			return finding(CheckError, host, "there is no certificate for "+host, why, "Add one to tls.certificates, or the host to tls.acme.hosts; the log says why ACME has got none.")
+			return finding(CheckError, host, "there is no certificate for "+host, why, "Add one to tls.certificates, or the host to tls.acme.hosts; the log says why ACME could not get one.")
 		case renewed && ends.After(x.now.Add(renewalFailing)):
 		case renewed:
-			return finding(CheckError, host, fmt.Sprintf("%s ends on %s and has not been renewed", name, ends.UTC().Format(time.RFC3339)), why, "The log says why ACME does not renew it: mostly the ports 80 and 443 do not lead here.")
+			return finding(CheckError, host, fmt.Sprintf("%s expires on %s and has not been renewed", name, ends.UTC().Format(time.RFC3339)), why, "The log says why ACME does not renew it; often ports 80 and 443 do not lead here.")
 		case ends.Before(x.when.End):
-			return finding(CheckError, host, fmt.Sprintf("%s ends on %s, before %s does", name, ends.UTC().Format(time.RFC3339), x.eventName()), why, "Replace the files in tls.certificates; they are read again at once.")
+			return finding(CheckError, host, fmt.Sprintf("%s expires on %s, before %s ends", name, ends.UTC().Format(time.RFC3339), x.eventName()), why, "Replace the files in tls.certificates; Anteroom reads them again at once.")
 		}
 		if first.IsZero() || ends.Before(first) {
 			first = ends

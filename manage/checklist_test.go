@@ -144,7 +144,7 @@ func TestChecklist(t *testing.T) {
 		{"page", CheckWarning, "room example.com/sale: page_site_name", "names neither", func(s *sale) { s.setRoom(func(r *anteroom.Room) { r.SiteName = "" }) }},
 		{"page", CheckOK, "event drop of room example.com/sale: custom_page_html", "custom page", func(s *sale) { s.setEvent(func(e *anteroom.Event) { e.CustomPageHTML = new("<p>hello</p>") }) }},
 
-		{"webhook", CheckWarning, "room example.com/sale", "no webhook is told", func(s *sale) { s.setHook(func(w *anteroom.Webhook) { w.Events = []string{anteroom.ConfigChanged} }) }},
+		{"webhook", CheckWarning, "room example.com/sale", "no webhook is notified", func(s *sale) { s.setHook(func(w *anteroom.Webhook) { w.Events = []string{anteroom.ConfigChanged} }) }},
 		{"webhook", CheckWarning, "webhook ops", "disabled", func(s *sale) { s.setHook(func(w *anteroom.Webhook) { w.Disabled = true }) }},
 		{"webhook", CheckWarning, "webhook ops", "never been tested", func(s *sale) { s.sent.all = nil }},
 		{"webhook", CheckWarning, "webhook ops", "has not arrived", func(s *sale) { s.sent.all[0].State = anteroom.DeliveryFailed }},

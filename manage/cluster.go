@@ -69,17 +69,17 @@ type EdgeSeen struct {
 	Peer        string    `json:"peer,omitempty" doc:"Address of the proxy that asks."`
 	LastSeen    time.Time `json:"last_seen" doc:"When it last asked, or a request with a pass last came."`
 	Requests    uint64    `json:"requests_last_minute" doc:"Questions in the last minute, or requests that came with a pass."`
-	FreshShare  float64   `json:"fresh_share" min:"0" max:"1" doc:"Share of these with a pass of which more than half was left. An edge that verifies passes sends few of them here."`
-	LateShare   float64   `json:"late_share" min:"0" max:"1" doc:"Share of these with a pass of which half or less was left."`
-	OverShare   float64   `json:"over_share" min:"0" max:"1" doc:"Share of these with a pass that had ended, or was of another key or room."`
-	ClockOffset *float64  `json:"clock_offset_seconds" doc:"How far its clock is ahead of that of the node that answers; null while it is not known. Only Envoy says its time, by gRPC."`
+	FreshShare  float64   `json:"fresh_share" min:"0" max:"1" doc:"Share of these whose pass had more than half of its time left. An edge that verifies passes sends few such requests here."`
+	LateShare   float64   `json:"late_share" min:"0" max:"1" doc:"Share of these whose pass had half of its time or less left."`
+	OverShare   float64   `json:"over_share" min:"0" max:"1" doc:"Share of these whose pass had expired, or was for another key or room."`
+	ClockOffset *float64  `json:"clock_offset_seconds" doc:"How far its clock is ahead of that of the node that answers; null while it is not known. Only Envoy sends its time, by gRPC."`
 }
 
 // ClusterTouch is the state of a connection.
 type ClusterTouch struct {
 	OK     bool       `json:"ok"`
 	Since  *time.Time `json:"since" doc:"When the state last changed."`
-	Lag    float64    `json:"lag_seconds" doc:"How old the data may be that is read from it."`
+	Lag    float64    `json:"lag_seconds" doc:"How old data read from it can be."`
 	Detail string     `json:"detail" doc:"The other end, or what is wrong."`
 }
 

@@ -80,13 +80,13 @@ func (m *Manager) SendCrowd(ctx context.Context, by Caller, zone anteroom.ZoneID
 		return CrowdStatus{}, err
 	}
 	if n := st.Waiting + st.Dormant; n > 0 {
-		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "visitors wait in room %q (%d), and a crowd would queue with them: try a room that is quiet", r.Name, n)
+		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "visitors are waiting in room %q (%d), and simulated visitors would queue with them: try a quiet room", r.Name, n)
 	}
 	if in := st.InForce; r.AccountIssuer != "" || r.InviteOnly || in != nil && in.InviteOnly {
-		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "visitors of room %q need an account or an invite code, and a crowd has none: try a room with the same limits that asks for neither", r.Name)
+		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "visitors of room %q need an account or an invite code, and simulated visitors have none: try a room with the same limits that asks for neither", r.Name)
 	}
 	if crowds.Running() {
-		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "another crowd is under way: this process sends one at a time; stop it first")
+		return CrowdStatus{}, anteroom.Errorf(anteroom.Conflict, "this process is already sending simulated visitors: stop them first")
 	}
 	if err := m.act(ctx, by, "room.send_crowd", zone, room, string(room), map[string]int{"visitors": c.Visitors}); err != nil {
 		return CrowdStatus{}, err

@@ -94,7 +94,7 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > inflateLimit { // no more of it would be read again
-		return nil, anteroom.Errorf(anteroom.Invalid, "this would have %d bytes in the store before it is packed, and at most %d are read: shorten its texts", len(data), inflateLimit)
+		return nil, anteroom.Errorf(anteroom.Invalid, "this would have %d bytes in the store before compression, and at most %d are allowed: shorten its texts", len(data), inflateLimit)
 	}
 	if len(data) >= packFrom {
 		var b bytes.Buffer
@@ -108,7 +108,7 @@ func encode(v any) ([]byte, error) {
 		data = b.Bytes()
 	}
 	if len(data) > documentLimit {
-		return nil, anteroom.Errorf(anteroom.Invalid, "this would have %d bytes in the store, and at most %d fit: shorten its texts", len(data), documentLimit)
+		return nil, anteroom.Errorf(anteroom.Invalid, "this would have %d bytes in the store, and at most %d are allowed: shorten its texts", len(data), documentLimit)
 	}
 	return data, nil
 }

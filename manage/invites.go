@@ -87,7 +87,7 @@ func readInvites(key string, data []byte) (*storedInvites, error) {
 		return nil, err
 	}
 	if b := &d.storedInvites; invitesPrefix+b.Invites.ID != key || b.check() != nil {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: it is no batch of invite codes, or another; %s", key, wayBack)
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: it is not this batch of invite codes; %s", key, wayBack)
 	}
 	return &d.storedInvites, nil
 }
@@ -186,7 +186,7 @@ func newCodes(n int) (codes []string, hashes []byte, err error) {
 		codes[i] = invite.NewCode()
 		var ok bool
 		if all[i], ok = invite.Read(codes[i]); !ok {
-			return nil, nil, errors.New("a new invite code is none")
+			return nil, nil, errors.New("a new invite code is not valid")
 		}
 	}
 	slices.SortFunc(all, func(a, b invite.Hash) int { return bytes.Compare(a[:], b[:]) })

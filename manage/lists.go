@@ -247,7 +247,7 @@ func (s *State) checkList(l *anteroom.List) anteroom.Faults {
 			return f
 		}
 		if j, twice := seen[item.Value]; twice {
-			add(at+".value", fmt.Sprintf("%q is also items[%d]", item.Value, j), "a value stands in a list once")
+			add(at+".value", fmt.Sprintf("%q is also items[%d]", item.Value, j), "a list contains each value once")
 		}
 		seen[item.Value] = i
 		if len(item.Comment) > anteroom.MaxDescriptionLength {

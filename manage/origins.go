@@ -19,7 +19,7 @@ type Origin struct {
 	Requests   uint64   `json:"requests_last_minute" doc:"Requests sent to it in the last minute."`
 	ErrorShare float64  `json:"error_share" min:"0" max:"1" doc:"Share of these that failed: no connection, no answer, or a status of 500 or above."`
 	P50        *float64 `json:"p50_seconds" min:"0" doc:"Median time to its response headers in the last minute; null without an answer."`
-	P95        *float64 `json:"p95_seconds" min:"0" doc:"Time to its response headers that 95% of the answers did not exceed; null without an answer."`
+	P95        *float64 `json:"p95_seconds" min:"0" doc:"95th percentile of the time to its response headers in the last minute; null without an answer."`
 	InFlight   int64    `json:"in_flight" doc:"Requests that it is working on."`
 }
 

@@ -240,8 +240,8 @@ func (t *tx) strangeHosts(before *Served, r *anteroom.Room) anteroom.Faults {
 			}
 		}
 		if nearest.ID != "" && nearest.Name != r.Zone && !t.by.May(Edit, nearest.ID, "") {
-			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q is of another zone", rt.Host),
-				Fix: "this token may not edit that zone: make the room there, with a token that may"})
+			f = append(f, anteroom.Fault{Path: fmt.Sprintf("routes[%d].host", i), Problem: fmt.Sprintf("%.80q belongs to another zone", rt.Host),
+				Fix: "this token may not edit that zone: create the room there, with a token that may"})
 		}
 	}
 	return f

@@ -68,7 +68,7 @@ func readWebhook(key string, data []byte) (*storedWebhook, error) {
 		return nil, err
 	}
 	if webhookPrefix+string(d.Webhook.ID) != key || len(d.Secrets) == 0 {
-		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: it is no webhook, or another; %s", key, wayBack)
+		return nil, anteroom.Errorf(anteroom.Unavailable, "the stored document %s cannot be used: it is not this webhook; %s", key, wayBack)
 	}
 	return &d.storedWebhook, nil
 }

@@ -77,7 +77,7 @@ func (s *Subscription) keys() (key *ecdh.PublicKey, auth []byte, err error) {
 		key, err = ecdh.P256().NewPublicKey(point)
 	}
 	if err != nil {
-		return nil, nil, anteroom.Errorf(anteroom.Invalid, "p256dh is no public key of the curve P-256, as base64url without padding")
+		return nil, nil, anteroom.Errorf(anteroom.Invalid, "p256dh is not a public key of the curve P-256, as base64url without padding")
 	}
 	if auth, err = encoding.DecodeString(s.Auth); err != nil || len(auth) != authSize {
 		return nil, nil, anteroom.Errorf(anteroom.Invalid, "auth is not %d bytes, as base64url without padding", authSize)

@@ -83,10 +83,10 @@ func (p *parser) failFunction(name string, at int) bool {
 	case l == "and" || l == "or" || l == "xor" || l == "not":
 		return p.failName(name, at)
 	case isComparison(l):
-		return p.fail(at, name+" is an operator, and no function", `write http.request.uri.path `+l+` "…"`)
+		return p.fail(at, name+" is an operator, not a function", `write http.request.uri.path `+l+` "…"`)
 	}
 	if _, ok := fieldOf(l); ok {
-		return p.fail(at+len(name), name+" is a field, and no function", "remove the parentheses")
+		return p.fail(at+len(name), name+" is a field, not a function", "remove the parentheses")
 	}
 	if near := nearest(l, functionNames); near != "" {
 		return p.fail(at, clip(name)+" is not a function", "did you mean "+near+"?")
@@ -170,7 +170,7 @@ func (c call) field() bool {
 func (c call) literal(from int) bool {
 	for i := from; i < len(c.args); i++ {
 		if !c.args[i].literal {
-			_, ok := c.fail(c.args[i].start, fmt.Sprintf("argument %d of %s is a value as written, not a field", i+1, c.name))
+			_, ok := c.fail(c.args[i].start, fmt.Sprintf("argument %d of %s must be a literal value, not a field", i+1, c.name))
 			return ok
 		}
 	}
@@ -482,7 +482,7 @@ func (c call) signed() (value, bool) {
 	}
 	for _, i := range []int{0, 2} {
 		if !c.args[i].literal {
-			return c.fail(c.args[i].start, fmt.Sprintf("argument %d of %s is a value as written, not a field", i+1, c.name))
+			return c.fail(c.args[i].start, fmt.Sprintf("argument %d of %s must be a literal value, not a field", i+1, c.name))
 		}
 	}
 	n := signed{key: []byte(c.args[0].text), message: c.args[1].s, ttl: c.args[2].number, now: c.args[3].n}

@@ -37,14 +37,14 @@ func (p *parser) str(op string) (literal, bool) {
 	case c == 'r' && p.isRaw():
 		return p.raw()
 	case c == '\'':
-		return literal{}, p.fail(start, "strings stand in double quotes", `write "…"`)
+		return literal{}, p.fail(start, "strings need double quotes", `write "…"`)
 	case c != '"':
 		fix := `write "…"`
 		if w := p.word(); w != "" {
 			if _, ok := fieldOf(w); ok {
 				fix = "the right side is a value, not a field"
 			} else {
-				fix = `strings stand in double quotes: "` + short(w) + `"`
+				fix = `strings need double quotes: "` + short(w) + `"`
 			}
 		}
 		return literal{}, p.fail(start, "expected a string, not "+p.here(), fix)

@@ -200,7 +200,7 @@ func (p *parser) chain(english, sign string, part func(*parser) (value, bool), j
 			return value{}, false
 		}
 		if first.each() != next.each() || first.each() && first.array.base != next.array.base {
-			return value{}, p.fail(next.start, "one side is not about each element of the same array", "write any(…) "+english+" any(…)")
+			return value{}, p.fail(next.start, "one side does not cover each element of the same array", "write any(…) "+english+" any(…)")
 		}
 		nodes = append(nodes, next.b)
 	}
@@ -248,15 +248,15 @@ func (p *parser) failBare(v value) bool {
 	what := p.written(v)
 	switch {
 	case v.literal:
-		return p.fail(v.start, "a value alone is no condition", "begin with a field: http.host eq "+short(what))
+		return p.fail(v.start, "a value alone is not a condition", "begin with a field: http.host eq "+short(what))
 	case v.kind == mapKind:
-		return p.fail(v.start, clip(what)+" is a map, and no condition", fmt.Sprintf(`look at one of its values: any(%s["name"][*] eq "…"), or test that it is there: len(%s["name"]) >= 0`, short(what), short(what)))
+		return p.fail(v.start, clip(what)+" is a map, not a condition", fmt.Sprintf(`look at one of its values: any(%s["name"][*] eq "…"), or test that it is there: len(%s["name"]) >= 0`, short(what), short(what)))
 	case v.kind == arrayKind && v.array.kind == boolKind:
 		return p.fail(v.start, clip(what)+" is true or false for each element", "write any(…) or all(…) around it")
 	case v.kind == arrayKind:
-		return p.fail(v.start, clip(what)+" is an array, and no condition", fmt.Sprintf("any(%s[*] eq …), or len(%s) >= 0 to test that it is there", short(what), short(what)))
+		return p.fail(v.start, clip(what)+" is an array, not a condition", fmt.Sprintf("any(%s[*] eq …), or len(%s) >= 0 to test that it is there", short(what), short(what)))
 	}
-	return p.fail(v.end, clip(what)+" is "+v.kind.String()+", and no condition", "compare it: "+short(what)+" "+exampleOf(v.kind))
+	return p.fail(v.end, clip(what)+" is "+v.kind.String()+", not a condition", "compare it: "+short(what)+" "+exampleOf(v.kind))
 }
 
 func exampleOf(k kind) string {
@@ -287,7 +287,7 @@ func (p *parser) failRest(v value) bool {
 		return p.fail(p.at, clip(p.written(v))+" has no elements", "remove the brackets")
 	case strings.EqualFold(w, "and") || strings.EqualFold(w, "or") || strings.EqualFold(w, "xor") || strings.EqualFold(w, "not"):
 		if w == "not" {
-			return p.fail(p.at, `"not" stands between two conditions`, "write and not, or or not")
+			return p.fail(p.at, `"not" is between two conditions`, "write and not, or or not")
 		}
 		return p.fail(p.at, clip(w)+" is not known: operators are in lower case", "write "+lower(w))
 	case strings.HasPrefix(p.src[p.at:], "&"):
@@ -297,7 +297,7 @@ func (p *parser) failRest(v value) bool {
 	case strings.HasPrefix(p.src[p.at:], "^"):
 		return p.fail(p.at, "^ is not an operator", "write xor, or ^^")
 	case v.kind == boolKind && (isComparison(lower(w)) || strings.IndexByte("=!<>~", p.src[p.at]) >= 0):
-		return p.fail(p.at, "what is true or false is not compared", "it is a condition by itself: write only the field, or not and the field")
+		return p.fail(p.at, "a true or false value is not compared", "it is a condition by itself: write only the field, or not and the field")
 	}
 	return p.fail(p.at, "expected and, or, xor or the end, not "+p.here(), "")
 }
@@ -389,7 +389,7 @@ func (p *parser) operator(left value) (op string, at int, ok bool) {
 	case isComparison(l):
 		return "", at, p.fail(at, clip(w)+" is not known: operators are in lower case", "write "+l)
 	case l == "starts_with" || l == "ends_with":
-		return "", at, p.fail(at, w+" is a function, and no operator", fmt.Sprintf(`write %s(%s, "…")`, l, name))
+		return "", at, p.fail(at, w+" is a function, not an operator", fmt.Sprintf(`write %s(%s, "…")`, l, name))
 	case l == "not" && left.kind == boolKind:
 		return "", at, true
 	case l == "not":
@@ -398,7 +398,7 @@ func (p *parser) operator(left value) (op string, at int, ok bool) {
 		if !isComparison(next) {
 			next = "eq"
 		}
-		return "", at, p.fail(at, "not stands before the condition, and not inside it", fmt.Sprintf("write not %s %s …", name, next))
+		return "", at, p.fail(at, "put not before the condition, not inside it", fmt.Sprintf("write not %s %s …", name, next))
 	case l == "is" || l == "equals" || l == "equal":
 		return "", at, p.fail(at, clip(w)+" is not an operator", "write eq, or ==")
 	case l == "like" || l == "glob":
@@ -424,7 +424,7 @@ func (p *parser) compare(left value, op string, at int) (value, bool) {
 	var ok bool
 	switch left.kind {
 	case boolKind:
-		return fail("what is true or false is not compared", fmt.Sprintf("write %s, or not %s", name, name))
+		return fail("a true or false value is not compared", fmt.Sprintf("write %s, or not %s", name, name))
 	case mapKind:
 		return fail(clip(name)+" is a map: it cannot be compared", fmt.Sprintf(`any(%s["name"][*] %s …)`, name, op))
 	case arrayKind:
@@ -460,7 +460,7 @@ func (p *parser) compareInt(left value, op string, at int) (boolNode, bool) {
 	}
 	o, isOrder := orderOf(op)
 	if !isOrder && op != "eq" && op != "ne" {
-		return nil, p.fail(at, fmt.Sprintf("%s does not go with numbers", op), "eq, ne, lt, le, gt, ge and in do")
+		return nil, p.fail(at, fmt.Sprintf("%s does not work with numbers", op), "use eq, ne, lt, le, gt, ge or in")
 	}
 	n, ok := p.integer()
 	if !ok {
@@ -477,7 +477,7 @@ func (p *parser) compareIP(left value, op string, at int) (boolNode, bool) {
 		return p.inIPs(left)
 	}
 	if op != "eq" && op != "ne" {
-		return nil, p.fail(at, fmt.Sprintf("%s does not go with addresses", op), "eq, ne and in do: ip.src in {192.0.2.0/24}")
+		return nil, p.fail(at, fmt.Sprintf("%s does not work with addresses", op), "use eq, ne or in: ip.src in {192.0.2.0/24}")
 	}
 	p.skip()
 	start := p.at
@@ -490,7 +490,7 @@ func (p *parser) compareIP(left value, op string, at int) (boolNode, bool) {
 		if op == "ne" {
 			not = "not "
 		}
-		return nil, p.fail(start, "a network or range stands only after in", fmt.Sprintf("write %s%s in {%s}", not, short(p.written(left)), text))
+		return nil, p.fail(start, "use a network or range only after in", fmt.Sprintf("write %s%s in {%s}", not, short(p.written(left)), text))
 	}
 	return equal[netip.Addr]{left.ip, s.low, op == "ne", 1}, true
 }
@@ -565,11 +565,11 @@ func (p *parser) operand() (value, bool) {
 		}
 		v = value{kind: intKind, literal: true, number: n, n: constant[int64]{n}}
 	case c == '\'':
-		return value{}, p.fail(start, "strings stand in double quotes", `write "…"`)
+		return value{}, p.fail(start, "strings need double quotes", `write "…"`)
 	case c == '$':
-		return value{}, p.fail(start, "a list stands only after in", "write ip.src in "+short(p.src[p.at:min(len(p.src), p.at+20)]))
+		return value{}, p.fail(start, "use a list only after in", "write ip.src in "+short(p.src[p.at:min(len(p.src), p.at+20)]))
 	case c == '{':
-		return value{}, p.fail(start, "a set stands only after in", "write ip.src in {192.0.2.0/24}")
+		return value{}, p.fail(start, "use a set only after in", "write ip.src in {192.0.2.0/24}")
 	case w == "":
 		return value{}, p.fail(start, "expected a field or a function, not "+p.here(), "a condition is like ip.src eq 192.0.2.1")
 	default:
@@ -653,10 +653,10 @@ func (p *parser) index(v value) (value, bool) {
 	switch c := p.peek(); {
 	case c == '*':
 		if v.kind != arrayKind {
-			return value{}, p.fail(at, clip(what)+" is "+v.kind.String()+", and has no elements to go through", "[*] stands behind an array")
+			return value{}, p.fail(at, clip(what)+" is "+v.kind.String()+", and has no elements to go through", "use [*] after an array")
 		}
 		if !p.spread {
-			return value{}, p.fail(at, "[*] stands only in the first argument of a function", "write any("+short(what)+"[*] …) or all(…)")
+			return value{}, p.fail(at, "use [*] only in the first argument of a function", "write any("+short(what)+"[*] …) or all(…)")
 		}
 		p.at++
 		out.kind, out.array = v.array.kind, v.array
@@ -739,7 +739,7 @@ func (p *parser) integer() (int64, bool) {
 		return 0, p.fail(start, clip(p.src[start:end])+" is not a number", "0 in front means octal and 0x hexadecimal")
 	}
 	if err != nil {
-		return 0, p.fail(start, clip(p.src[start:end])+" is not a number of 64 bits", "write a smaller one")
+		return 0, p.fail(start, clip(p.src[start:end])+" is not a 64-bit number", "write a smaller one")
 	}
 	p.at = end
 	return n, true
@@ -762,7 +762,7 @@ func (p *parser) addresses() (span[netip.Addr], string, bool) {
 	fix := "write 192.0.2.1, 2001:db8::1, or after in a network like 192.0.2.0/24"
 	if end == start {
 		if p.peek() == '"' {
-			fix = "addresses stand without quotes: " + fix[len("write "):]
+			fix = "write addresses without quotes: " + fix[len("write "):]
 		}
 		return span[netip.Addr]{}, "", p.fail(start, "expected an address, not "+p.here(), fix)
 	}

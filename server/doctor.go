@@ -67,7 +67,7 @@ func (s *Server) doubtfulHosts() (out []manage.ClusterFinding) {
 	if s.gateway.NamedHostsOnly() {
 		out = append(out, manage.ClusterFinding{Severity: string(doctor.Warning),
 			What: "a site has hosts \"*\", but only hosts that rooms or sites name are served",
-			Why:  "Rooms name hosts. Any other host name would lead to the application past them, so it gets 421 unless a room for \"*\" covers the request.",
+			Why:  "Rooms name hosts. Any other host name would bypass them, so it gets 421 unless a room for \"*\" covers the request.",
 			Fix:  "List the hosts of the site, or set open_hosts: true if every host has to be served."})
 	}
 	state := s.manage.State()

@@ -41,15 +41,15 @@ func examineEdges(edges []manage.EdgeSeen) (found []doctor.Finding) {
 	for _, e := range edges {
 		if e.Requests >= fewRequests && e.FreshShare > 0.5 {
 			found = append(found, doctor.Finding{Severity: doctor.Warning,
-				What: fmt.Sprintf("%.0f%% of the passes of %s that came in the last minute were good", 100*e.FreshShare, strings.TrimSpace(e.Zone+" "+e.Name)),
-				Why:  "An edge that verifies passes sends such requests straight to the origin. Without that, passes hold seats for longer and save nothing.",
-				Fix:  "Look at the edge: whether it verifies passes, with the keys of this installation, and whether its clock is right. Without an edge, set pass of the rooms to 0."})
+				What: fmt.Sprintf("%.0f%% of the passes of %s that reached Anteroom in the last minute were fresh", 100*e.FreshShare, strings.TrimSpace(e.Zone+" "+e.Name)),
+				Why:  "An edge that verifies passes sends such requests straight to the origin. Passes that no edge verifies hold seats longer and save nothing.",
+				Fix:  "Check that the edge verifies passes with the keys of this installation, and that its clock is right. If there is no edge, set pass of the rooms to 0."})
 		}
 		// A question that is long on its way makes a clock look late, so one that looks late needs many questions.
 		if o := e.ClockOffset; o != nil && (*o >= manyAhead || *o <= -manyAhead && e.Requests >= fewRequests) {
 			found = append(found, doctor.Finding{Severity: doctor.Warning,
 				What: fmt.Sprintf("the clock of %s at %s differs by %.1f s from that of this node", e.Kind, e.Peer, math.Abs(*o)),
-				Why:  "Its log goes by that clock, and so do passes, if it verifies any.", Fix: "Let NTP or chrony set the clock of both machines."})
+				Why:  "Its log uses that clock, and so does its check of passes, if it verifies any.", Fix: "Let NTP or chrony set the clock of both machines."})
 		}
 	}
 	return found

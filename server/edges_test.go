@@ -48,7 +48,7 @@ func TestFindingsOfEdges(t *testing.T) {
 		want string
 	}{
 		{"one that verifies passes", manage.EdgeSeen{Kind: "pass", Requests: 1000, FreshShare: 0.1, LateShare: 0.9}, ""},
-		{"one that does not", manage.EdgeSeen{Kind: "pass", Zone: "a.example", Name: "cdn", Requests: 1000, FreshShare: 0.9}, "90% of the passes of a.example cdn that came"},
+		{"one that does not", manage.EdgeSeen{Kind: "pass", Zone: "a.example", Name: "cdn", Requests: 1000, FreshShare: 0.9}, "90% of the passes of a.example cdn that reached Anteroom"},
 		{"too few to say", manage.EdgeSeen{Kind: "pass", Requests: 3, FreshShare: 1}, ""},
 		{"a clock that is right", manage.EdgeSeen{Kind: "envoy", Requests: 1000, ClockOffset: new(-0.01)}, ""},
 		{"a clock that is ahead", manage.EdgeSeen{Kind: "envoy", Peer: "10.0.0.7", Requests: 1, ClockOffset: new(3.0)}, "the clock of envoy at 10.0.0.7 differs by 3.0 s"},

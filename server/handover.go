@@ -56,7 +56,7 @@ func Inherited() (*Inheritance, error) {
 		f.Close()
 		if err != nil {
 			in.close()
-			return nil, fmt.Errorf("the inherited socket %d is no listener: %w (in a systemd socket unit, use ListenStream)", firstFD+i, err)
+			return nil, fmt.Errorf("the inherited socket %d is not a listener: %w (in a systemd socket unit, use ListenStream)", firstFD+i, err)
 		}
 		if pipe != 0 && i < len(names) {
 			in.named[names[i]] = l

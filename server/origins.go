@@ -48,7 +48,7 @@ func examineOrigins(sites []manage.ProxiedSite, rooms []anteroom.Room) (found []
 			case o.Requests >= fewRequests && o.ErrorShare >= manyErrors:
 				found = append(found, doctor.Finding{Severity: doctor.Warning,
 					What: fmt.Sprintf("%.0f%% of the requests to %s, an origin of %s, failed in the last minute", 100*o.ErrorShare, o.URL, name),
-					Why:  "Visitors see its errors, and those who were admitted for that have used a seat.",
+					Why:  "Visitors see these errors, and newly admitted visitors use a seat for them.",
 					Fix:  "Look at the log of that server. Rooms with protect admit fewer visitors meanwhile."})
 			}
 		}
@@ -85,7 +85,7 @@ func whyDown(site manage.ProxiedSite, rooms []anteroom.Room) string {
 	if len(open) == 0 {
 		return "Active users get a page that tries again, and nobody new is admitted until an origin answers."
 	}
-	return fmt.Sprintf("Active users get an error, and room %s goes on admitting visitors, who lose their seat to it: set protect.", strings.Join(open, ", "))
+	return fmt.Sprintf("Active users get an error, and room %s continues to admit visitors, who use a seat for it: set protect.", strings.Join(open, ", "))
 }
 
 // origins are the figures of each origin, as this process sees it.

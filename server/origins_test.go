@@ -37,7 +37,7 @@ func TestDoctorKnowsTheOrigins(t *testing.T) {
 	eventually(t, "doctor to notice", func() bool {
 		return strings.HasPrefix(finding(), "the only origin of * does not answer: "+r.origin.URL)
 	})
-	if f := finding(); !strings.Contains(f, "room shop goes on admitting visitors") {
+	if f := finding(); !strings.Contains(f, "room shop continues to admit visitors") {
 		t.Error(f)
 	}
 	if a := r.admin("GET", "/metrics?former=no"); !strings.Contains(a.body, `anteroom_origin_up{host="*",origin="`+r.origin.URL+`"} 0`) {
@@ -93,9 +93,9 @@ func TestFindingsOfOrigins(t *testing.T) {
 		{"none of two", []manage.ProxiedSite{site("a", ill, ill)}, []anteroom.Room{room("r", true, "a")},
 			"error: none of the 2 origins of a answers: http://ill, http://ill. Active users get a page that tries again, and nobody new is admitted until an origin answers."},
 		{"the only one, unprotected", []manage.ProxiedSite{site("a", ill)}, []anteroom.Room{room("r", false, "*"), room("other", false, "b")},
-			"error: the only origin of a does not answer: http://ill. Active users get an error, and room r goes on admitting visitors, who lose their seat to it: set protect."},
+			"error: the only origin of a does not answer: http://ill. Active users get an error, and room r continues to admit visitors, who use a seat for it: set protect."},
 		{"errors", []manage.ProxiedSite{site("a", failing)}, nil,
-			"warning: 20% of the requests to http://failing, an origin of a, failed in the last minute. Visitors see its errors, and those who were admitted for that have used a seat."},
+			"warning: 20% of the requests to http://failing, an origin of a, failed in the last minute. Visitors see these errors, and newly admitted visitors use a seat for them."},
 	} {
 		got := ""
 		for _, f := range examineOrigins(c.sites, c.rooms) {

@@ -122,7 +122,7 @@ func (x *pushes) drop(ctx context.Context, e *push.Entry) {
 	saving, done := context.WithTimeout(ctx, webhookSave)
 	defer done()
 	if err := x.book.Delete(saving, e.Room, e.Ticket.ID); err != nil && ctx.Err() == nil {
-		x.s.log.Warn("a subscription to web push that is over cannot be removed", "error", err)
+		x.s.log.Warn("an ended web push subscription cannot be removed", "error", err)
 	}
 }
 
@@ -240,7 +240,7 @@ func (x *pushes) call(ctx context.Context, e *push.Entry, sender *webhook.Sender
 				return
 			}
 			x.sent[pushFailed].Add(1)
-			log.Warn("a visitor could not be told by web push", "error", err)
+			log.Warn("a web push message could not be sent", "error", err)
 		case push.Later:
 			wait(ctx, min(max(after, pause), time.Until(until)))
 			continue

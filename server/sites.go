@@ -47,7 +47,7 @@ func (x sites) core(ctx context.Context, node string) (core natslink.Core, all [
 		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s is the only core of site %s, and keeps all of its data", node, site)
 	}
 	if len(rest) == 1 {
-		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s would be the only core left of site %s, and a majority of two is both: anteroom cluster shrink, sent to %s, makes it the only one", rest[0].Node, site, rest[0].Node)
+		return core, nil, anteroom.Errorf(anteroom.Conflict, "%s would be the only core left of site %s: use anteroom cluster shrink instead, sent to %s", rest[0].Node, site, rest[0].Node)
 	}
 	run := 0
 	for _, c := range rest {

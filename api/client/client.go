@@ -61,7 +61,7 @@ type Client struct {
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, anteroom.Errorf(anteroom.Invalid, "%q is not the address of an API; write it like http://127.0.0.1:8081", c.URL)
+		return nil, anteroom.Errorf(anteroom.Invalid, "%q is not the address of an API: write it like http://127.0.0.1:8081", c.URL)
 	}
 	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, anteroom.Errorf(anteroom.Invalid, "the token has characters that no token has; look for a line break or a space in it")
@@ -82,10 +82,10 @@ func New(c Config) (*Client, error) {
 	}
 	cl.http = &http.Client{Transport: c.Transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if r.URL.Host != u.Host || r.URL.Scheme != u.Scheme {
-			return fmt.Errorf("it redirects to %s://%s, and the token goes to nobody else; give that address if it is the right one", r.URL.Scheme, r.URL.Host)
+			return fmt.Errorf("it redirects to %s://%s, and the token is sent to no other address; use that one if it is right", r.URL.Scheme, r.URL.Host)
 		}
 		if len(via) > 5 {
-			return errors.New("it redirects in a circle")
+			return errors.New("it redirects in a loop")
 		}
 		return nil
 	}}
@@ -302,7 +302,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return nil, anteroom.Errorf(anteroom.Unavailable, "%s cannot be asked: %w", c.base, err)
+		return nil, anteroom.Errorf(anteroom.Unavailable, "%s cannot be reached: %w", c.base, err)
 	}
 	return res, nil
 }
@@ -325,13 +325,13 @@ func (c *Client) All(ctx context.Context, path string, query url.Values) ([]json
 		}
 		var items []json.RawMessage
 		if err := json.Unmarshal(raw, &items); err != nil {
-			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the result is no list", path)
+			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the result is not a list", path)
 		}
 		if len(items) == 0 {
 			return all, nil
 		}
 		if bytes.Equal(raw, before) {
-			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: page %d is page %d again; this API does not page", path, page, page-1)
+			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: page %d is the same as page %d; this API has no pages", path, page, page-1)
 		}
 		if size += len(raw); size > 4*MaxAnswer {
 			return nil, anteroom.Errorf(anteroom.Unavailable, "GET %s: the list has more than %d MiB", path, 4*MaxAnswer>>20)

@@ -49,7 +49,7 @@ func TestTheTokenGoesNowhereElse(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	})
 	err := c.Do(t.Context(), "GET", "/x", nil, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "the token goes to nobody else") {
+	if err == nil || !strings.Contains(err.Error(), "the token is sent to no other address") {
 		t.Errorf("a redirect to another host: %v", err)
 	}
 	if err := c.Download(t.Context(), "/x", nil, io.Discard, 10); err == nil {
@@ -123,11 +123,11 @@ func TestLists(t *testing.T) {
 		t.Errorf("%s, %v", all, err)
 	}
 	c = serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"success":true,"result":[1]}`) })
-	if _, err := c.All(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "does not page") {
+	if _, err := c.All(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "has no pages") {
 		t.Errorf("an API that ignores the page: %v", err)
 	}
 	c = serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"success":true,"result":{}}`) })
-	if _, err := c.All(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "no list") {
+	if _, err := c.All(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "is not a list") {
 		t.Errorf("an object in the place of a list: %v", err)
 	}
 }

@@ -248,7 +248,7 @@ func TestPlacesOfErrorsAreThoseOfTheQueryAsSent(t *testing.T) {
 		{"query($o:[ZoneWaitingRoomAnalyticsAdaptiveOrderBy] $x:Int){viewer{x y}}", `{"o":["datetime_ASC"]}`, 1, 67, `Cannot query field "x"`},
 		{"{viewer{zones(filter:{AND:[]}){zoneTag}}}", `{}`, 1, 23, `Field "AND" is not defined by type "ZoneFilter_InputObject".`},
 		{"{viewer{zones(limit:0x1){zoneTag}}}", `{}`, 1, 24, `syntax error`},
-		{"{viewer{zones(limit:99999999999999999999){zoneTag}}}", `{}`, 1, 21, `is no number`},
+		{"{viewer{zones(limit:99999999999999999999){zoneTag}}}", `{}`, 1, 21, `is not a 64-bit number`},
 		{"{cost", `{}`, 1, 6, `syntax error`},
 		{"{a\n\n \"", `{}`, 3, 3, `Unterminated string`},
 		{"#c\r\n{cost nothing}", `{}`, 2, 7, `nothing`},

@@ -125,10 +125,10 @@ func (g *graph) prepare(doc *ast.QueryDocument, values map[string]any) error {
 			}
 		}
 		if err != nil {
-			refuse(v.Position, codeInvalid, "%s is no number of 64 bits", printed(v.Raw))
+			refuse(v.Position, codeInvalid, "%s is not a 64-bit number", printed(v.Raw))
 		}
 		if deeper(v, maxNesting) {
-			refuse(v.Position, codeLimit, "lists and objects are too deep in each other (at most %d)", maxNesting)
+			refuse(v.Position, codeLimit, "lists and objects are nested too deeply (at most %d)", maxNesting)
 		}
 	})
 	core.Walk(g.schema, doc, &see)

@@ -148,10 +148,10 @@ type filterReader struct {
 func (r *filterReader) read(input any, path string, depth int) (*filter, error) {
 	object, ok := input.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s: %s is no object", path, printed(input))
+		return nil, fmt.Errorf("%s: %s is not an object", path, printed(input))
 	}
 	if depth > maxFilterDepth {
-		return nil, fmt.Errorf("%s: AND and OR are too deep in each other (at most %d)", path, maxFilterDepth)
+		return nil, fmt.Errorf("%s: AND and OR are nested too deeply (at most %d)", path, maxFilterDepth)
 	}
 	f := &filter{}
 	for _, name := range sorted(object) {
@@ -243,26 +243,26 @@ func (k key) read(input any) (v value, err error) {
 	case "Time", "Date":
 		text, ok := input.(string)
 		if !ok {
-			return v, fmt.Errorf("%s is no text", printed(input))
+			return v, fmt.Errorf("%s is not a text", printed(input))
 		}
 		layout, example := time.RFC3339, "2026-11-27T09:00:00Z"
 		if k.kind == "Date" {
 			layout, example = time.DateOnly, "2026-11-27"
 		}
 		if v.time, err = time.Parse(layout, text); err != nil || v.time.Year() < 1970 || v.time.Year() > 9999 {
-			return v, fmt.Errorf("%s is no moment (write it like %s)", printed(input), example)
+			return v, fmt.Errorf("%s is not a time (write it like %s)", printed(input), example)
 		}
 		v.time = v.time.UTC()
 	case "string":
 		text, ok := input.(string)
 		if !ok {
-			return v, fmt.Errorf("%s is no text", printed(input))
+			return v, fmt.Errorf("%s is not a text", printed(input))
 		}
 		v.text = text
 	default:
 		n, ok := whole(input)
 		if !ok {
-			return v, fmt.Errorf("%s is no whole number", printed(input))
+			return v, fmt.Errorf("%s is not a whole number", printed(input))
 		}
 		v.number = float64(n)
 	}

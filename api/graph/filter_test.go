@@ -101,19 +101,19 @@ func TestFiltersThatAreRefused(t *testing.T) {
 		return node(`waitingRoomAnalyticsAdaptive(limit:1,filter:{` + filter + `}){datetime}`)
 	}
 	for filter, message := range map[string]string{
-		`datetime:"yesterday"`:            `filter.datetime: "yesterday" is no moment (write it like 2026-11-27T09:00:00Z)`,
-		`datetime:"0001-01-01T00:00:00Z"`: `is no moment`,
-		`datetime:5`:                      `filter.datetime: 5 is no text`,
+		`datetime:"yesterday"`:            `filter.datetime: "yesterday" is not a time (write it like 2026-11-27T09:00:00Z)`,
+		`datetime:"0001-01-01T00:00:00Z"`: `is not a time`,
+		`datetime:5`:                      `filter.datetime: 5 is not a text`,
 		`waitingRoomName_like:"` + strings.Repeat("%", 300) + `"`: `the pattern has more than 256 bytes`,
-		`totalActiveUsers:"5"`:                              `filter.totalActiveUsers: "5" is no whole number`,
-		`totalActiveUsers:1.5`:                              `is no whole number`,
-		`totalActiveUsers:true`:                             `is no whole number`,
-		`waitingRoomId:5`:                                   `filter.waitingRoomId: 5 is no text`,
-		`waitingRoomId_in:[5]`:                              `filter.waitingRoomId_in: 5 is no text`,
-		`AND:[{datetime:"x"}]`:                              `filter.AND[0].datetime: "x" is no moment`,
+		`totalActiveUsers:"5"`:                              `filter.totalActiveUsers: "5" is not a whole number`,
+		`totalActiveUsers:1.5`:                              `is not a whole number`,
+		`totalActiveUsers:true`:                             `is not a whole number`,
+		`waitingRoomId:5`:                                   `filter.waitingRoomId: 5 is not a text`,
+		`waitingRoomId_in:[5]`:                              `filter.waitingRoomId_in: 5 is not a text`,
+		`AND:[{datetime:"x"}]`:                              `filter.AND[0].datetime: "x" is not a time`,
 		`date:"2026-11-27"`:                                 `Field "date" is not defined by type "ZoneWaitingRoomAnalyticsAdaptiveFilter_InputObject".`,
 		`totalActiveUsers_like:"x"`:                         `Field "totalActiveUsers_like" is not defined`,
-		strings.Repeat(`AND:{`, 9) + strings.Repeat(`}`, 9): `AND and OR are too deep in each other`,
+		strings.Repeat(`AND:{`, 9) + strings.Repeat(`}`, 9): `AND and OR are nested too deeply`,
 	} {
 		w.refused(raw(filter), nil, codeInvalid, message)
 	}
@@ -121,7 +121,7 @@ func TestFiltersThatAreRefused(t *testing.T) {
 		query := "query($f:" + rawFilterType + ")" + node(`waitingRoomAnalyticsAdaptive(limit:1,filter:$f){datetime}`)
 		w.refused(query, map[string]any{"f": map[string]any{"AND": []any{map[string]any{name: 1}}}}, codeInvalid, "filter.AND[0]."+name+": there is no such field")
 	}
-	w.refused(node(`waitingRoomAnalyticsAdaptiveGroups(limit:1,filter:{date:"27.11."}){max{totalActiveUsers}}`), nil, codeInvalid, `filter.date: "27.11." is no moment (write it like 2026-11-27)`)
+	w.refused(node(`waitingRoomAnalyticsAdaptiveGroups(limit:1,filter:{date:"27.11."}){max{totalActiveUsers}}`), nil, codeInvalid, `filter.date: "27.11." is not a time (write it like 2026-11-27)`)
 	w.refused(node(`waitingRoomAnalyticsAdaptiveGroups(limit:1){max{totalActiveUsers}}`), nil, codeInvalid, `argument "filter" of type`)
 	w.refused(node(`waitingRoomAnalyticsAdaptiveGroups(filter:{}){max{totalActiveUsers}}`), nil, codeInvalid, `argument "limit" of type "uint64!" is required`)
 	w.refused(node(`waitingRoomAnalyticsAdaptiveGroups(filter:{},limit:0){max{totalActiveUsers}}`), nil, codeLimit, `limit must be positive number and not greater than 10000`)

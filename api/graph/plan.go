@@ -95,7 +95,7 @@ func placed(f *ast.Field, err error) error {
 // bound counts what a field costs wherever its fragment stands.
 func (p *planner) bound(f *ast.Field, depth int) error {
 	if depth > maxDepth {
-		return refusal(f.Position, codeLimit, "fields are too deep in each other (at most %d)", maxDepth)
+		return refusal(f.Position, codeLimit, "fields are nested too deeply (at most %d)", maxDepth)
 	}
 	if max(len(f.Name), len(f.Alias)) > maxNameBytes {
 		return refusal(f.Position, codeLimit, "name is longer than %d characters", maxNameBytes)

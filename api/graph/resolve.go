@@ -58,7 +58,7 @@ func (w *work) zonesOf(arguments map[string]any) ([]anteroom.ZoneID, error) {
 	}
 	filter, ok := arguments["filter"].(map[string]any)
 	if !ok && arguments["filter"] != nil {
-		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter: %s is no object", printed(arguments["filter"]))}
+		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter: %s is not an object", printed(arguments["filter"]))}
 	}
 	all := w.graph.manage.Zones(w.by)
 	slices.SortFunc(all, func(a, b anteroom.Zone) int { return strings.Compare(string(a.ID), string(b.ID)) })
@@ -98,7 +98,7 @@ func tagsOf(name string, input any) ([]string, error) {
 	case "zoneTag", "zoneTag_gt":
 	case "zoneTag_in":
 		if inputs = listOf(input); len(inputs) > maxZones {
-			return nil, fault{code: codeLimit, message: fmt.Sprintf("query is about more than %d zones", maxZones)}
+			return nil, fault{code: codeLimit, message: fmt.Sprintf("query covers more than %d zones", maxZones)}
 		}
 	default:
 		return nil, fault{code: codeInvalid, message: fmt.Sprintf("filter.%s: there is no such field", name)}

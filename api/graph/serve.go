@@ -114,7 +114,7 @@ func (n *variableCount) check(v any, path string, depth int) error {
 	case n.values > maxVariableValues:
 		return fault{code: codeLimit, message: fmt.Sprintf("variables have too many values (at most %d)", maxVariableValues)}
 	case depth > mostDepth:
-		return fault{code: codeLimit, message: fmt.Sprintf("variables are too deep (at most %d objects and lists in each other)", mostDepth)}
+		return fault{code: codeLimit, message: fmt.Sprintf("variables are nested too deeply (at most %d objects and lists)", mostDepth)}
 	}
 	switch v := v.(type) {
 	case string:
@@ -147,7 +147,7 @@ func (g *graph) run(ctx context.Context, by manage.Caller, left int, b body) (a 
 	w = &work{graph: g, by: by, now: g.Now().UTC(), left: left, cancel: cancel, zones: map[anteroom.ZoneID]bool{}}
 	defer func() {
 		if value := recover(); value != nil {
-			g.Log.Error("a GraphQL query failed by a defect in Anteroom", "request", by.RequestID, "panic", value, "stack", string(debug.Stack()))
+			g.Log.Error("a GraphQL query failed because of a defect in Anteroom", "request", by.RequestID, "panic", value, "stack", string(debug.Stack()))
 			a = g.failed(fault{code: codeInternal, message: "internal error"})
 		}
 	}()

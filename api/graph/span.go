@@ -74,7 +74,7 @@ func (f *filter) spans(within span, join bool) ([]span, error) {
 		all = append(all, one)
 	}
 	if len(all) > maxSpans {
-		return nil, fault{code: codeLimit, message: fmt.Sprintf("filter is about %d separate spans of time; at most %d can be asked for at once", len(all), maxSpans)}
+		return nil, fault{code: codeLimit, message: fmt.Sprintf("filter covers %d separate spans of time; at most %d are allowed", len(all), maxSpans)}
 	}
 	return all, nil
 }

@@ -158,7 +158,7 @@ func (w *work) stop(format string, a ...any) error {
 // visit counts a zone.
 func (w *work) visit(id anteroom.ZoneID) error {
 	if w.zones[id] = true; len(w.zones) > maxZones {
-		return w.stop("query is about more than %d zones", maxZones)
+		return w.stop("query covers more than %d zones", maxZones)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ type Difference struct {
 }
 
 // errNotMade is why something is not changed whose owner could not be made.
-var errNotMade = errors.New("what it belongs to is not there")
+var errNotMade = errors.New("the object it belongs to does not exist")
 
 // Changes returns what has to be done at one place so that it has everything that another one has. Zones, rooms and
 // events are matched by name. Nothing is deleted except rules, because a room's rules are one list.

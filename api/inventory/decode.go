@@ -12,7 +12,7 @@ func decode(raw json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
-		return anteroom.Errorf(anteroom.Unavailable, "the API gave something of another shape: %w", err)
+		return anteroom.Errorf(anteroom.Unavailable, "the API returned an unexpected shape: %w", err)
 	}
 	return nil
 }

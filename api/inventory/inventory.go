@@ -235,11 +235,11 @@ func identified(fields []field.Field, raw json.RawMessage) (string, Object, erro
 func checkID(id string) error {
 	for _, c := range []byte(id) {
 		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_') {
-			return anteroom.Errorf(anteroom.Unavailable, "the API gave the id %q, which is none", id)
+			return anteroom.Errorf(anteroom.Unavailable, "the API returned the invalid id %q", id)
 		}
 	}
 	if id == "" || len(id) > 64 {
-		return anteroom.Errorf(anteroom.Unavailable, "the API gave an object without an id, or with one of more than 64 characters")
+		return anteroom.Errorf(anteroom.Unavailable, "the API returned an object without an id, or with one of more than 64 characters")
 	}
 	return nil
 }

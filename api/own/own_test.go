@@ -64,7 +64,7 @@ func TestEveryOperation(t *testing.T) {
 	w.ok("DELETE", room+"/message", "", nil)
 
 	var held struct{ Remaining *int }
-	w.refused(adminToken, "POST", room+"/remaining", `{"sold":1}`, 400, "it is not known how many were left")
+	w.refused(adminToken, "POST", room+"/remaining", `{"sold":1}`, 400, "the number of items left is not set")
 	for _, step := range []struct {
 		method, body string
 		left         int
@@ -93,12 +93,12 @@ func TestEveryOperation(t *testing.T) {
 	}
 	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":2001}`, 400, "1 to 2000")
 	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1,"over_seconds":601}`, 400, "0 to 600")
-	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "visitors wait in room")
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "visitors are waiting in room")
 	w.doors.quiet = true
 	if w.ok("POST", room+"/crowd", `{"visitors":3,"over_seconds":2}`, &crowd); crowd.Visitors != 3 || crowd.Began == nil || crowd.Ended != nil {
 		t.Errorf("the crowd: %+v", crowd)
 	}
-	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "one at a time")
+	w.refused(adminToken, "POST", room+"/crowd", `{"visitors":1}`, 400, "already sending simulated visitors")
 	w.ok("GET", room+"/crowd", "", &crowd)
 	if w.ok("DELETE", room+"/crowd", "", &crowd); crowd.Ended == nil {
 		t.Error("the crowd goes on")

@@ -68,7 +68,7 @@ func (f *face) countSold(r *api.Request, b schema.Sold) (schema.Controls, error)
 	}
 	c, err := f.manage.ChangeControls(r.Context(), r.By, zoneID(r), roomID(r), func(c *anteroom.Controls) error {
 		if !c.Remaining.Told {
-			return api.Invalid("sold", "has nothing to be taken from: it is not known how many were left", "set the number with PUT first")
+			return api.Invalid("sold", "cannot be subtracted: the number of items left is not set", "set the number with PUT first")
 		}
 		c.Remaining.Count = max(0, c.Remaining.Count-b.Sold)
 		return nil
@@ -178,7 +178,7 @@ func isReference(s string) bool {
 func (f *face) findVisitors(r *api.Request) ([]schema.Visitor, error) {
 	reference := strings.ToLower(r.PathValue("reference"))
 	if !isReference(reference) {
-		return nil, api.Invalid("reference", "is not the code of a visitor", "two groups of five hexadecimal digits, like 3f9a1-c07be, or an id of 32")
+		return nil, api.Invalid("reference", "is not the code of a visitor", "two groups of five hexadecimal digits, like 3f9a1-c07be, or an id of 32 digits")
 	}
 	found, err := f.manage.Find(r.Context(), r.By, zoneID(r), roomID(r), reference)
 	if err != nil {

@@ -79,14 +79,14 @@ func (f *face) operations() [][]operation {
 			op("POST", room+"/reset", "reset", "Remove all visitors from the queue; sessions stay", takes(f.reset)),
 			op("PUT", room+"/message", "setMessage", "Show a message on the waiting page", takes(f.putMessage)),
 			op("DELETE", room+"/message", "deleteMessage", "Remove the message", gives(f.control(func(c *anteroom.Controls) { c.Message = "" }))),
-			op("PUT", room+"/remaining", "setRemaining", "Tell visitors how many are left; 0 closes the room as sold out", takes(f.putRemaining)),
-			op("POST", room+"/remaining", "countSold", "Take what was sold from the number that are left", takes(f.countSold)),
-			op("DELETE", room+"/remaining", "deleteRemaining", "No longer tell how many are left, and open a room that was sold out", gives(f.control(func(c *anteroom.Controls) { c.Remaining = anteroom.Remaining{} })))),
+			op("PUT", room+"/remaining", "setRemaining", "Tell visitors how many items are left; 0 closes the room as sold out", takes(f.putRemaining)),
+			op("POST", room+"/remaining", "countSold", "Subtract sold items from the number that is left", takes(f.countSold)),
+			op("DELETE", room+"/remaining", "deleteRemaining", "Remove the number of items left, and open a room that was sold out", gives(f.control(func(c *anteroom.Controls) { c.Remaining = anteroom.Remaining{} })))),
 		tagged("crowd",
-			op("POST", room+"/crowd", "sendCrowd", "Try a room with a crowd of simulated visitors", takes(f.sendCrowd)).
-				noted("They send real requests through the gateway of the process that answers, each from an address of its own in 198.18.0.0/15, and the room counts them like any visitors. Once admitted, they are answered by Anteroom: the origin hears nothing. Refused while anyone waits in the room, and while another crowd runs in this process. It ends when all have left, at the latest 10 minutes after the last arrival."),
-			op("GET", room+"/crowd", "getCrowd", "Show how the last crowd does", gives(f.crowd(f.manage.CrowdOf))),
-			op("DELETE", room+"/crowd", "stopCrowd", "Stop a crowd; its places and sessions end by themselves", gives(f.crowd(f.manage.StopCrowd)))),
+			op("POST", room+"/crowd", "sendCrowd", "Try a room with simulated visitors", takes(f.sendCrowd)).
+				noted("They send real requests through the gateway of the process that answers, each from an address of its own in 198.18.0.0/15, and the room counts them like any visitors. Once they are admitted, Anteroom itself answers them: the origin gets no requests. Refused while anyone waits in the room, and while another crowd runs in this process. It ends when all have left, at the latest 10 minutes after the last arrival."),
+			op("GET", room+"/crowd", "getCrowd", "Show how the last simulated visitors are doing", gives(f.crowd(f.manage.CrowdOf))),
+			op("DELETE", room+"/crowd", "stopCrowd", "Stop simulated visitors; their places and sessions end by themselves", gives(f.crowd(f.manage.StopCrowd)))),
 		tagged("analytics",
 			op("GET", Prefix+"/analytics", "totalAnalytics", "Show the totals of every room that the token may read", gives(f.totalAnalytics), from, to),
 			op("GET", room+"/analytics", "getAnalytics", "Show what was recorded of a room",
@@ -117,7 +117,7 @@ func (f *face) operations() [][]operation {
 				parameter{name: "last", is: "integer", min: 1, max: manage.MaxAuditPage, doc: "Instead of the other two: the number of newest records to show."}),
 			op("GET", Prefix+"/audit/verify", "verifyAudit", "Check that every record exists and is unchanged", gives(f.verifyAudit))),
 		tagged("origins",
-			op("GET", Prefix+"/origins", "listOrigins", "Show the proxied sites and how their origins do", gives(f.listOrigins)).
+			op("GET", Prefix+"/origins", "listOrigins", "Show the proxied sites and the state of their origins", gives(f.listOrigins)).
 				noted("As the node that answers sees them. Requires the permission to read everything.")),
 		tagged("cluster",
 			op("GET", Prefix+"/cluster", "getCluster", "Show the state of the cluster", gives(f.getCluster)).
@@ -132,7 +132,7 @@ func (f *face) operations() [][]operation {
 			op("POST", Prefix+"/cluster/nodes/{node}/replace", "replaceNode", "Remove a core whose place another core has taken", takes(f.replaceNode)).
 				noted("Start the other core first, under the address of the lost one and with an empty data directory, and send the request to it or to another core of the same site. The answer waits some seconds for the copies. Requires the admin permission."),
 			op("DELETE", Prefix+"/cluster/sites/{site}", "forgetSite", "Write off a site that is lost for good", gives(f.forgetSite)).
-				noted("The other sites may use the units that it was granted, at once, and its name is free. Refused while the site answers and for a minute after it was last heard. If it does admit visitors, the limits can be exceeded by what it was granted. Requires the admin permission.")),
+				noted("The other sites can use its units at once, and its name is free. Refused while the site answers and for a minute after it was last heard. If the site still admits visitors, the limits can be exceeded by the units that it holds. Requires the admin permission.")),
 		tagged("configuration",
 			op("GET", Prefix+"/configuration", "getConfiguration", "Show the configuration in force, with defaults", gives(f.getConfiguration)).
 				noted("From file, environment and flags, as of the last reload. Contains no secrets. Requires the permission to read everything.")),

@@ -180,7 +180,7 @@ func (a *API) listItems(r *api.Request) (api.Answer, error) {
 	if cursor := r.Query.Get("cursor"); cursor != "" {
 		i := slices.IndexFunc(items, func(i anteroom.ListItem) bool { return string(i.ID) == cursor })
 		if i < 0 {
-			return api.Answer{}, api.Query("cursor", "names an item that is not there", "begin again without a cursor")
+			return api.Answer{}, api.Query("cursor", "names an item that does not exist", "start again without a cursor")
 		}
 		items = items[i+1:]
 	}

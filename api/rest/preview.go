@@ -135,12 +135,12 @@ func (a *API) Preview(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		say(http.StatusMethodNotAllowed, "a preview can only be looked at")
+		say(http.StatusMethodNotAllowed, "a preview is read-only")
 		return
 	}
 	one, ok := a.previews.get(strings.TrimPrefix(r.URL.Path, PreviewPath), a.now())
 	if !ok || r.URL.RawPath != "" {
-		say(http.StatusNotFound, fmt.Sprintf("there is no such preview, or not any more: they are kept for %v; make a new one", previewLife))
+		say(http.StatusNotFound, fmt.Sprintf("there is no such preview, or it has expired after %v: make a new one", previewLife))
 		return
 	}
 	options, err := waiting.ParsePreview(r.URL.Query())

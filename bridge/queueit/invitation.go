@@ -32,7 +32,7 @@ const (
 	// storeTime bounds how long a visitor waits until an invitation is stored as used.
 	storeTime = 5 * time.Second
 	// usedInvitation is for one who comes with the invitation of another, or has spent it.
-	usedInvitation = "This invitation has been used, is over, or is for another event"
+	usedInvitation = "This invitation was used, has expired, or is for another event"
 )
 
 // invitation is an enqueue token of the version QT1, by which the operator's application decides who may join.

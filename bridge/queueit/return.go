@@ -52,7 +52,7 @@ func (b *Bridge) back(e *Event, room *anteroom.Room, live Live, w http.ResponseW
 	now, a := time.Now(), gateway.AdmissionOf(w)
 	n, since, counted := returns(r, now)
 	if n >= maxReturns {
-		b.warn("a connector sends its visitors back again and again: are its secret and its clock right?", "event", e.ID)
+		b.warn("a connector keeps sending its visitors back: check its secret and its clock", "event", e.ID)
 		say(w, http.StatusTooManyRequests, "The website has sent you back several times. Please try again in a minute", target)
 		return
 	}
@@ -185,7 +185,7 @@ func (b *Bridge) cancel(w http.ResponseWriter, r *http.Request) {
 		say(w, http.StatusBadRequest, badTarget, "")
 		return
 	case r.Method == http.MethodHead || isAhead(r): // nobody is there
-		say(w, http.StatusForbidden, "This page cannot be loaded ahead", "")
+		say(w, http.StatusForbidden, "This page cannot be prefetched", "")
 		return
 	case !b.cancels.Spend(b.cfg.Gateway().Networks(r), anteroom.TimeOf(time.Now())):
 		say(w, http.StatusTooManyRequests, "Too many requests from your network", target)

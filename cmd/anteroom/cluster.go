@@ -110,10 +110,10 @@ command to any core of the site. It waits some seconds until every core has a co
 
 	forget := &cobra.Command{
 		Use: "forget SITE", Short: "Write off a site that is lost for good", Args: names("SITE"),
-		Long: `Write off a site that is lost for good. The other sites can use the seats that it was granted at once,
-and its name is free. Be sure that it serves no visitors any more: otherwise the limits of its rooms
-can be exceeded by what it was granted. The command is refused while the site answers, and for a
-minute after it was last heard. If the site comes back, its sessions count again.`,
+		Long: `Write off a site that is lost for good. The other sites can use its seats at once, and its name is free.
+Make sure that the site serves no visitors any more, or the limits can be exceeded by the seats that it
+holds. Anteroom refuses the command while the site answers, and for a minute after it was last heard.
+If the site comes back, its sessions count again.`,
 		Example: `  anteroom cluster forget tokyo`,
 	}
 	cmd.AddCommand(action(r, forget, func(ctx context.Context, c *client.Client, args []string) (out manage.ForgottenSite, err error) {
@@ -129,12 +129,11 @@ minute after it was last heard. If the site comes back, its sessions count again
 func edgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edge NODE", Short: "Make the secret of an edge from that of the cluster", Args: names("NODE"),
-		Long: `Make the secret of an edge from that of the cluster, which --secret-file names. Put the output into the
-secret file of the edge and nowhere else; the edge then has the name NODE. Edges with names that begin
-with NODE and a hyphen, like the pods of a deployment, can share it. With it, it serves visitors,
-but cannot change rooms, tokens or ticket keys, and cores can shut it out by its name (cluster.shut_out)
-without a new secret for all others. While the secret of the cluster is being changed, its file has two
-lines, and so has the output.`,
+		Long: `Make the secret of the edge NODE from that of the cluster. Put the output into the secret file of the
+edge and nowhere else. Edges with names that begin with NODE and a hyphen, like the pods of a deployment,
+can share it. An edge with this secret can serve visitors, but cannot change rooms, tokens or ticket keys.
+Cores can shut it out by its name (cluster.shut_out), without a new secret for the others. If the file
+has two lines, because you are changing the secret of the cluster, so has the output.`,
 		Example: `  anteroom cluster edge edge-1 --secret-file secret > edge-1.secret`,
 	}
 	c := config.Cluster{}
@@ -268,9 +267,9 @@ each other, versions that do not work together, two sites with the same name, ro
 holds, stores that do not answer, rooms for hosts that no proxied site names, and what anteroom event
 checklist finds about the events of the next seven days. The exit code is 1 if any finding is an error.
 
-With --url, look at a room from outside instead, without a token: whether it is in front, whether an
-edge verifies passes, whether forged headers or a cache get in the way, and with --origin whether the
-application answers beside it. This takes at most ` + strconv.Itoa(maxAsked) + ` requests, of up to nine new visitors.`,
+With --url, test a room from outside instead, without a token: whether it is in front, whether an
+edge verifies passes, whether forged headers or a cache defeat it, and with --origin whether visitors can
+reach the application without it. This sends at most ` + strconv.Itoa(maxAsked) + ` requests, as up to nine new visitors.`,
 		Example: `  anteroom doctor
   anteroom doctor --url https://shop.example.com --origin http://203.0.113.7:3000`,
 		Args: noArgs,
@@ -278,10 +277,10 @@ application answers beside it. This takes at most ` + strconv.Itoa(maxAsked) + `
 	r := remoteFlags(cmd)
 	var at, origin string
 	o := &outside{transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, now: time.Now, sleep: sleep}
-	cmd.Flags().StringVar(&at, "url", "", "look from outside at the room that covers this `URL`")
+	cmd.Flags().StringVar(&at, "url", "", "test the room that covers this `URL` from outside")
 	cmd.Flags().StringVar(&origin, "origin", "", "with --url: `URL` of the application, which must not answer visitors")
 	cmd.Flags().StringVar(&o.cookie, "cookie", "__cfwaitingroom", "with --url: cookie_name of the configuration")
-	cmd.Flags().BoolVar(&o.wait, "wait", false, "with --url: wait until a pass has ended, and check that it is refused")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "with --url: wait until a pass has expired, and check that it is refused")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		switch {
 		case at != "":

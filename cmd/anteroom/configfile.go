@@ -82,7 +82,7 @@ func configDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE [OTHER]",
 		Short: "Show how a file differs from what a running Anteroom uses, or from another file",
-		Long: `Show what FILE would change in a running Anteroom, or what OTHER has that FILE has not. Both are compared with
+		Long: `Show what FILE would change in a running Anteroom, or how OTHER differs from FILE. Both are compared with
 their defaults filled in. The exit code is 0 if they are the same, 1 if they differ or cannot be read.`,
 		Example: `  anteroom config diff anteroom.yaml
   anteroom config diff anteroom.yaml next-week.yaml`,

@@ -49,9 +49,9 @@ func edgesCommand() *cobra.Command {
 		Short: "Write the configuration of an edge for a room",
 		Long: `Write the configuration of an edge that keeps the traffic, with the addresses, names and keys of this
 installation, and say what to check. KIND is one of ` + strings.Join(kinds, ", ") + `.
-docs/edges.md says which to choose: worker, cloudfront and those with -pass verify passes and send active
-users straight to the application, the others ask Anteroom about each request. Merge the files into your
-configuration; they are the examples of examples/edges.`,
+worker, cloudfront and the kinds with -pass verify passes and send active users straight to the
+application; the others ask Anteroom about each request. docs/edges.md helps you choose. Merge the
+files into your configuration.`,
 		Example: `  anteroom edge init haproxy-pass --room shop --application 10.0.0.7:3000 --out /etc/haproxy`,
 		Args:    names("KIND"),
 	}
@@ -60,11 +60,11 @@ configuration; they are the examples of examples/edges.`,
 	f.StringVar(&i.Application, "application", "", "`host:port` of your application, as the edge reaches it")
 	f.StringVar(&i.Anteroom, "anteroom", edges.Example.Anteroom, "`host:port` where Anteroom listens for visitors")
 	f.StringVar(&i.Verdicts, "verdicts", edges.Example.Verdicts, "`host:port` of forward_auth.listen")
-	f.StringVar(&i.Host, "host", "", "the `host` that visitors ask for (default that of the room)")
+	f.StringVar(&i.Host, "host", "", "`host` that visitors use (default the room's)")
 	f.StringVar(&i.Issuer, "issuer", edges.Example.Issuer, "proof.issuer of the configuration")
-	f.StringVar(&i.Folder, "out", ".", "`directory` for the files, which name it")
+	f.StringVar(&i.Folder, "out", ".", "`directory` for the files; some contain its name")
 	f.StringVar(&data, "data", "./anteroom-data", "data `directory` with the keys, for nginx-pass")
-	f.BoolVar(&replace, "replace", false, "overwrite files that are there")
+	f.BoolVar(&replace, "replace", false, "overwrite existing files")
 	edge := group("edge", "Write configurations of proxies that keep the traffic", cmd)
 	r := remoteFlags(edge)
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ func edgeFiles(ctx context.Context, c *client.Client, recipe edges.Recipe, rm ro
 	case !recipe.Secret && settings.Edge != "":
 		return nil, fmt.Errorf("the passes of room %s are signed for the edge %q alone, with HS256; the recipe %s verifies ES256: remove pass_edge of the room", rm, settings.Edge, recipe.Name)
 	case len(rm.Routes) != 1 || rm.Routes[0].Path != "/":
-		return nil, fmt.Errorf("room %s does not cover the whole of one host, and with the recipe %s a pass would be good for all of it: use a recipe that asks about each request", rm, recipe.Name)
+		return nil, fmt.Errorf("room %s does not cover the whole of one host, and with the recipe %s a pass would be valid for all of it: use a recipe that asks about each request", rm, recipe.Name)
 	}
 	if recipe.Secret {
 		if i.Secrets, err = edgeSecrets(data, settings.Edge); err != nil {
@@ -214,7 +214,7 @@ func writeEdge(folder string, replace bool, recipe edges.Recipe, texts map[strin
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		file, err := os.OpenFile(filepath.Join(folder, name), how, mode)
 		if errors.Is(err, os.ErrExist) {
-			return done, anteroom.Errorf(anteroom.Conflict, "%s is there; pass --replace to overwrite it", filepath.Join(folder, name))
+			return done, anteroom.Errorf(anteroom.Conflict, "%s exists; pass --replace to overwrite it", filepath.Join(folder, name))
 		}
 		if err != nil {
 			return done, err

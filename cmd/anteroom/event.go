@@ -100,7 +100,7 @@ func eventGet(r *remote) *cobra.Command {
 }
 
 func eventCreate(r *remote) *cobra.Command {
-	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits from the room what no flag sets", Args: names("ROOM", "NAME")}
+	cmd := &cobra.Command{Use: "create ROOM NAME", Short: "Schedule an event; it inherits settings without a flag from the room", Args: names("ROOM", "NAME")}
 	given, check := settingFlags(cmd, anteroom.EventFields()), forceFlag(cmd)
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (o map[string]any, err error) {
 		body, err := given()

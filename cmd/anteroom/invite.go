@@ -19,8 +19,9 @@ import (
 
 func inviteCommand(r *remote) *cobra.Command {
 	cmd := group("invite", "Make and revoke invite codes")
-	cmd.Long = `Make and revoke invite codes, with which visitors join the queue of a room, or of an event, that has the setting
-invite_only, or rise to a lane of the room. Codes are printed once, as CSV; Anteroom keeps hashes of them. docs/invites.md has more.`
+	cmd.Long = `Make and revoke invite codes. With a code, visitors join the queue of a room or event that has
+invite_only, or move up to a lane. Codes are printed once, as CSV; Anteroom keeps only their hashes.
+docs/invites.md explains more.`
 	cmd.Example = `  anteroom room invite create example.com/checkout --count 500 > codes.csv
   anteroom room invite create example.com/checkout --count 1 --uses 200 --event presale --name newsletter
   anteroom room invite create example.com/checkout --count 500 --link https://example.com/checkout > codes.csv
@@ -50,8 +51,8 @@ func inviteCreate(r *remote) *cobra.Command {
 	var life time.Duration
 	cmd := &cobra.Command{Use: "create ROOM", Short: "Make invite codes and print them as CSV, once", Args: names("ROOM")}
 	f := cmd.Flags()
-	f.IntVar(&count, "count", 0, "how `many` codes to make, at most 10000")
-	f.IntVar(&uses, "uses", 1, "how many `visitors` can join the queue with each code")
+	f.IntVar(&count, "count", 0, "number of codes to make, at most 10000")
+	f.IntVar(&uses, "uses", 1, "number of visitors who can use each code")
 	f.StringVar(&event, "event", "", "accept the codes only while this `event` of the room is active")
 	f.StringVar(&lane, "lane", "", "the codes are for this `lane` of the room")
 	f.StringVar(&name, "name", "", "who the codes are for")

@@ -21,10 +21,10 @@ func importFile(system, what, export, file string) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   system + " FILE",
-		Short: "Make a configuration file of " + what,
-		Long: "Read " + what + ", and write the configuration file that comes closest, with\n" +
-			`a report: what each value became, what the export does not say, and what has no counterpart and
-why. FILE may be - for standard input. Values marked "choose" are guesses.`,
+		Short: "Make a configuration file from " + what,
+		Long: "Read " + what + ", and write the closest configuration file,\n" +
+			`with a report: what each value became, what the export does not contain, and what has no counterpart
+and why. Values marked "choose" are guesses. FILE may be - for standard input.`,
 		Example: example,
 		Args:    names("FILE"),
 	}
@@ -79,7 +79,7 @@ func showMoved(w io.Writer, r movedResult) error {
 	for _, part := range []struct {
 		outcome moved.Outcome
 		title   string
-	}{{moved.Mapped, "Mapped"}, {moved.Choose, "Choose: the export does not say it; the file has a guess"}, {moved.Left, "Left out"}} {
+	}{{moved.Mapped, "Mapped"}, {moved.Choose, "Choose: not in the export; the file has a guess"}, {moved.Left, "Left out"}} {
 		title := part.title + "\n"
 		for _, n := range r.Notes {
 			if n.Outcome != part.outcome {

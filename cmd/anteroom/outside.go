@@ -142,11 +142,11 @@ func (o *outside) askOrigin(ctx context.Context) error {
 	case errors.Is(err, errAsked) || ctx.Err() != nil:
 		return err
 	case err != nil:
-		o.say(checkOK, fmt.Sprintf("the application cannot be reached beside the room: %s does not answer from here", o.origin), "")
+		o.say(checkOK, fmt.Sprintf("visitors cannot bypass the room: %s does not answer from here", o.origin), "")
 	case a.ticket != nil || a.status == http.StatusUnauthorized || a.status == http.StatusForbidden || a.status == http.StatusMisdirectedRequest:
-		o.say(checkOK, fmt.Sprintf("the application refuses visitors who go around the room: %s answers %d", o.origin, a.status), "")
+		o.say(checkOK, fmt.Sprintf("the application refuses visitors who bypass the room: %s answers %d", o.origin, a.status), "")
 	default:
-		o.say(checkError, fmt.Sprintf("the application can be reached beside the room: %s answers %d, also with a forged proof of admission", o.origin, a.status),
+		o.say(checkError, fmt.Sprintf("visitors can bypass the room: %s answers %d, even with a forged proof of admission", o.origin, a.status),
 			"let only the edge and Anteroom connect to it, or have it verify the proof of admission (docs/config.md#proof)")
 	}
 	return nil
@@ -161,7 +161,7 @@ func (o *outside) askCaches(ctx context.Context, first outsideAnswer) error {
 	control := strings.ToLower(strings.Join(first.header.Values("Cache-Control"), ","))
 	switch {
 	case again.ticket == nil || again.ticket.Value == first.ticket.Value:
-		o.say(checkError, "a cache answers for the room: the second new visitor gets no ticket of its own", "make the cache in front keep to Cache-Control, and never store an answer with Set-Cookie")
+		o.say(checkError, "a cache answers for the room: the second new visitor gets no ticket of its own", "make the cache in front respect Cache-Control, and never store an answer with Set-Cookie")
 	case !strings.Contains(control, "no-store") && !strings.Contains(control, "private"):
 		o.say(checkWarning, fmt.Sprintf("an answer with a ticket may be cached: Cache-Control is %q", control), "keep the Cache-Control that Anteroom sends, and set private in the application if the edge drops it")
 	default:
@@ -178,9 +178,9 @@ func (o *outside) askHeaders(ctx context.Context, _ outsideAnswer) error {
 		return err
 	}
 	if a.ticket == nil {
-		o.say(checkError, fmt.Sprintf("a visitor with forged headers gets past the room (status %d, no ticket)", a.status), "have the edge remove or replace X-Anteroom-*, X-Original-* and X-Forwarded-* that visitors send, as the recipes do")
+		o.say(checkError, fmt.Sprintf("a visitor with forged headers bypasses the room (status %d, no ticket)", a.status), "have the edge remove or replace X-Anteroom-*, X-Original-* and X-Forwarded-* that visitors send, as the recipes do")
 	} else {
-		o.say(checkOK, "forged headers (X-Anteroom-*, X-Original-*, X-Forwarded-*) do not lead past the room", "")
+		o.say(checkOK, "forged headers (X-Anteroom-*, X-Original-*, X-Forwarded-*) do not bypass the room", "")
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (o *outside) askPasses(ctx context.Context, first outsideAnswer) error {
 	good := second.pass.Value
 	forged, claims, ok := forgeries(second.pass.Name, good, pem.body)
 	if !ok {
-		o.say(checkError, "the room's pass cannot be read", "look whether something changes cookies on the way")
+		o.say(checkError, "the room's pass cannot be read", "check whether something on the way changes cookies")
 		return nil
 	}
 	if off := o.now().Unix() - claims.IssuedAt; off > int64(pass.Early/time.Second) || off < -int64(pass.Early/time.Second) {
@@ -230,14 +230,14 @@ func (o *outside) askPasses(ctx context.Context, first outsideAnswer) error {
 		return err
 	}
 	if straight.ticket != nil {
-		o.say(checkWarning, "the edge does not verify passes: with a good one, the request still went to Anteroom", "nothing is lost; remove the room's pass, or use a recipe that verifies passes (docs/edges.md)")
+		o.say(checkWarning, "the edge does not verify passes: with a valid one, the request still went to Anteroom", "nothing is lost; remove the room's pass, or use a recipe that verifies passes (docs/edges.md)")
 		return nil
 	}
 	if o.wait {
 		if err := o.sleep(ctx, time.Unix(claims.Expiry, 0).Sub(o.now())+time.Second); err != nil {
 			return err
 		}
-		forged = append(forged, forgery{"one that has ended", second.pass.Name + "=" + good})
+		forged = append(forged, forgery{"an expired one", second.pass.Name + "=" + good})
 	}
 	for _, f := range forged {
 		a, err := o.ask(ctx, o.url, f.cookie, 0)
@@ -245,7 +245,7 @@ func (o *outside) askPasses(ctx context.Context, first outsideAnswer) error {
 		case err != nil:
 			return err
 		case a.ticket == nil:
-			o.say(checkError, fmt.Sprintf("the edge takes bad passes: %s led past Anteroom (status %d)", f.what, a.status), "compare the edge with the rules of docs/edges.md: pin the algorithm, verify signature and claims")
+			o.say(checkError, fmt.Sprintf("the edge accepts bad passes: %s led to the application (status %d)", f.what, a.status), "compare the edge with the rules of docs/edges.md: pin the algorithm, verify signature and claims")
 		default:
 			o.say(checkOK, "the edge refuses bad passes: "+f.what, "")
 		}

@@ -119,13 +119,13 @@ func TestDoctorLooksFromOutside(t *testing.T) {
 		bad   int      // errors
 	}{
 		"a good edge": {func(*toyRoom) {}, []string{"ok       a room is in front", "ok       answers with tickets are not cached", "ok       forged headers", "ok       the paths below",
-			"bad passes: another signature", "bad passes: an hour added", "bad passes: alg none", "bad passes: HS256", "bad passes: two cookies", "bad passes: one that has ended"}, 0},
+			"bad passes: another signature", "bad passes: an hour added", "bad passes: alg none", "bad passes: HS256", "bad passes: two cookies", "bad passes: an expired one"}, 0},
 		"no room":                {func(r *toyRoom) { r.open = true }, []string{"error    no room is in front"}, 1},
 		"a cache":                {func(r *toyRoom) { r.cached = true }, []string{"error    a cache answers for the room"}, 1},
 		"an answer for everyone": {func(r *toyRoom) { r.public = true }, []string{`warning  an answer with a ticket may be cached: Cache-Control is "max-age=60"`}, 0},
-		"trust in visitors":      {func(r *toyRoom) { r.trusting = true }, []string{"error    a visitor with forged headers gets past the room"}, 1},
+		"trust in visitors":      {func(r *toyRoom) { r.trusting = true }, []string{"error    a visitor with forged headers bypasses the room"}, 1},
 		"paths that are lost":    {func(r *toyRoom) { r.blind = true }, []string{"warning  /.well-known/anteroom/jwks.json answers 404"}, 0},
-		"any pass":               {func(r *toyRoom) { r.anything = true }, []string{"error    the edge takes bad passes: another signature", "takes bad passes: alg none", "takes bad passes: one that has ended"}, 6},
+		"any pass":               {func(r *toyRoom) { r.anything = true }, []string{"error    the edge accepts bad passes: another signature", "accepts bad passes: alg none", "accepts bad passes: an expired one"}, 6},
 		"no verification":        {func(r *toyRoom) { r.unverified = true }, []string{"warning  the edge does not verify passes"}, 0},
 		"a full room":            {func(r *toyRoom) { r.waits = true }, []string{"unknown  whether the edge verifies passes"}, 0},
 	} {
@@ -150,15 +150,15 @@ func TestDoctorFindsTheApplicationBesideTheRoom(t *testing.T) {
 	status := http.StatusOK
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	defer app.Close()
-	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "error    the application can be reached beside the room") {
+	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "error    visitors can bypass the room") {
 		t.Error(got)
 	}
 	status = http.StatusForbidden
-	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "ok       the application refuses visitors who go around the room") {
+	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "ok       the application refuses visitors who bypass the room") {
 		t.Error(got)
 	}
 	app.Close()
-	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "ok       the application cannot be reached beside the room") {
+	if got := lookAt(t, newToyRoom(t), app.URL); !strings.Contains(got, "ok       visitors cannot bypass the room") {
 		t.Error(got)
 	}
 }

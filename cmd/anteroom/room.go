@@ -486,7 +486,7 @@ func roomMessage(r *remote) *cobra.Command {
 func roomRemaining(r *remote) *cobra.Command {
 	var clear bool
 	var sold int
-	cmd := &cobra.Command{Use: "remaining ROOM [COUNT]", Short: "Tell visitors how many are left; 0 closes the room as sold out",
+	cmd := &cobra.Command{Use: "remaining ROOM [COUNT]", Short: "Tell visitors how many items are left; 0 closes the room as sold out",
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := len(args) - 1
 			if cmd.Flags().Changed("sold") {
@@ -504,8 +504,8 @@ func roomRemaining(r *remote) *cobra.Command {
   anteroom room remaining example.com/checkout --sold 2
   anteroom room remaining example.com/checkout 0    # sold out
   anteroom room remaining example.com/checkout --clear`}
-	cmd.Flags().BoolVar(&clear, "clear", false, "say nothing of what is left, and open a room that was sold out")
-	cmd.Flags().IntVar(&sold, "sold", 0, "take `N` from what is left")
+	cmd.Flags().BoolVar(&clear, "clear", false, "show no number, and open a room that was sold out")
+	cmd.Flags().IntVar(&sold, "sold", 0, "subtract `N` sold items")
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, args []string) (result schema.Controls, err error) {
 		path := rm.of(ours) + "/remaining"
 		switch {
@@ -516,13 +516,13 @@ func roomRemaining(r *remote) *cobra.Command {
 		}
 		n, err := strconv.Atoi(args[0])
 		if err != nil {
-			return result, usageError{fmt.Errorf("%q is no number; see %s --help", args[0], cmd.CommandPath())}
+			return result, usageError{fmt.Errorf("%q is not a number; see %s --help", args[0], cmd.CommandPath())}
 		}
 		return result, c.Do(ctx, http.MethodPut, path, nil, schema.Left{Remaining: n}, &result)
 	}, func(w io.Writer, rm room, now schema.Controls) error {
-		told := "The waiting page of room %s no longer says how many are left.\n"
+		told := "The waiting page of room %s no longer shows how many items are left.\n"
 		if now.Remaining != nil {
-			told = fmt.Sprintf("The waiting page of room %%s says that %d are left.\n", *now.Remaining)
+			told = "The waiting page of room %s now shows " + count(*now.Remaining, "item") + " left.\n"
 			if *now.Remaining == 0 {
 				told = "Room %s is sold out: no one new is admitted.\n"
 			}
@@ -536,16 +536,16 @@ func roomCrowd(r *remote) *cobra.Command {
 	var b schema.Crowd
 	var over time.Duration
 	var stop bool
-	cmd := &cobra.Command{Use: "crowd ROOM", Short: "Try a room with a crowd of simulated visitors, or see how the last one does", Args: names("ROOM"),
-		Long: `Send simulated visitors to a room in which nobody waits, by --visitors; without it, see how the last
-ones do. They queue like any visitors and count as such. Once admitted, they are answered by
-Anteroom: your application hears nothing of them.`,
+	cmd := &cobra.Command{Use: "crowd ROOM", Short: "Try a room with simulated visitors, or show how the last ones are doing", Args: names("ROOM"),
+		Long: `Send simulated visitors (--visitors) to a room in which nobody waits, or show how the last ones are
+doing. They queue and count like real visitors. Once they are admitted, Anteroom itself answers them:
+your application gets no requests.`,
 		Example: `  anteroom room crowd example.com/checkout --visitors 300 --over 30s
   anteroom room crowd example.com/checkout
   anteroom room crowd example.com/checkout --stop`}
-	cmd.Flags().IntVar(&b.Visitors, "visitors", 0, "send `N` visitors, 2000 at most")
-	cmd.Flags().DurationVar(&over, "over", 0, "the `time` over which they arrive, 10m at most")
-	cmd.Flags().BoolVar(&stop, "stop", false, "end the crowd")
+	cmd.Flags().IntVar(&b.Visitors, "visitors", 0, "send `N` visitors, at most 2000")
+	cmd.Flags().DurationVar(&over, "over", 0, "`time` over which they arrive, at most 10m")
+	cmd.Flags().BoolVar(&stop, "stop", false, "stop the simulated visitors")
 	cmd.MarkFlagsMutuallyExclusive("visitors", "stop")
 	cmd.MarkFlagsMutuallyExclusive("over", "stop")
 	return on(r, cmd, findRoom, func(ctx context.Context, c *client.Client, rm room, _ []string) (result schema.CrowdStatus, err error) {
@@ -562,14 +562,14 @@ Anteroom: your application hears nothing of them.`,
 		return result, c.Do(ctx, method, rm.of(ours)+"/crowd", nil, body, &result)
 	}, func(w io.Writer, rm room, st schema.CrowdStatus) error {
 		if st.BeganAt == nil {
-			_, err := fmt.Fprintf(w, "No crowd was sent to room %s since the process started.\n", shown(rm.String()))
+			_, err := fmt.Fprintf(w, "No simulated visitors were sent to room %s since the process started.\n", shown(rm.String()))
 			return err
 		}
-		state := "is under way"
+		state := "running"
 		if st.EndedAt != nil {
-			state = "has ended"
+			state = "ended"
 		}
-		_, err := fmt.Fprintf(w, "The crowd in room %s %s: %d of %d visitors have arrived, %d wait, %d were admitted, %d gave up.\n",
+		_, err := fmt.Fprintf(w, "Simulated visitors in room %s, %s: %d of %d have arrived, %d wait, %d were admitted, %d gave up.\n",
 			shown(rm.String()), state, st.Arrived, st.Visitors, st.Waiting, st.Admitted, st.GaveUp)
 		if err == nil && st.Failed > 0 {
 			reason := ""

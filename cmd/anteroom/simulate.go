@@ -49,8 +49,8 @@ func simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate FILE",
 		Short: "Simulate a sale: how long the queue will be, and what other limits would change",
-		Long: `Simulate a sale from its plan, a YAML file: the code that admits visitors runs in simulated time,
-and prints the outcome. examples/simulate has examples. The same file and seed give the same result.`,
+		Long: `Simulate a sale from its plan, a YAML file, with the code that admits visitors in production, in
+simulated time. The same plan and seed give the same result. examples/simulate has plans to start from.`,
 		Example: `  anteroom simulate sale.yaml
   anteroom simulate sale.yaml --runs 10 --figures figures
   anteroom simulate sale.yaml --algorithm all --json > sale.json`,

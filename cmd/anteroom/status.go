@@ -33,9 +33,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the live figures of the rooms and their origins",
-		Long: `Show the live figures of the rooms, up to 100 of them, and how the origins behind them do, as the node that
-answers sees them. PACE is how many new users per minute a room admits at the moment: its limit, or less
-while it protects its origin. The token has to be allowed to read everything.`,
+		Long: `Show the live figures of up to 100 rooms and of their origins, as the node that answers sees them. PACE
+is how many new users per minute a room admits at the moment: its limit, or less while it protects its
+origin. The token needs permission to read everything.`,
 		Example: `  anteroom status
   anteroom status --json`,
 		Args: noArgs,

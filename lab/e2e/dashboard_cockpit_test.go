@@ -78,9 +78,9 @@ func TestDashboardTriesARoom(t *testing.T) {
 		t.Errorf("with a crowd: %s (%s): %v", v.ID, v.Help, v.Nodes)
 	}
 	d.goes("/rooms/127.0.0.1/checkout") // whoever comes back sees it, too
-	d.becomes(10*time.Second, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Stop the crowd')`)
-	d.presses("Stop the crowd")
-	d.says("The last crowd: 40 of 40 visitors arrived, 0 wait, 10 were admitted")
+	d.becomes(10*time.Second, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Stop the visitors')`)
+	d.presses("Stop the visitors")
+	d.says("Last time: 40 of 40 visitors arrived, 0 wait, 10 were admitted")
 	d.says("Visitors wait in this room. Try one that is quiet.")
 	if said := d.said("network", "exception"); len(said) > 0 {
 		t.Errorf("the console says %v", said)

@@ -128,7 +128,7 @@ func TestDashboardChecklist(t *testing.T) {
 		"Event":        "Event Error event flash-sale of room shop.example/checkout is suspended It has no effect. Fix: Resume the event.",
 		"Limits":       "Limits Warning event flash-sale of room shop.example/checkout admits up to 200 new users per minute and 200 active users; the most in the last 90 days was 0 and 0",
 		"Waiting page": "Waiting page OK event flash-sale of room shop.example/checkout shows the built-in page with your name or logo",
-		"Webhook":      "Webhook Warning no webhook is told of room shop.example/checkout",
+		"Webhook":      "Webhook Warning no webhook is notified about room shop.example/checkout",
 		"Challenge":    "Challenge Warning no provider of challenges is configured",
 		"Certificate":  "Certificate Not known the certificate of shop.example is not known",
 	} {

@@ -44,7 +44,7 @@ func TestDoctorAtEdges(t *testing.T) {
 				t.Log(said)
 			}
 			out, err := exec.Command(os.Getenv(binaryVariable), "doctor", "--url", "http://"+at.listen, "--origin", app.URL).Output()
-			if err == nil || !strings.Contains(string(out), "error    the application can be reached beside the room") {
+			if err == nil || !strings.Contains(string(out), "error    visitors can bypass the room") {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

@@ -139,7 +139,7 @@ func check(r *maxminddb.Reader) error {
 		// A tree has one leaf more than nodes. A graph that only looks like one may have more
 		// ways through it than there are addresses.
 		if leaves++; leaves > 2*r.Metadata.NodeCount+1 {
-			return errors.New("its search tree is none")
+			return errors.New("its search tree is not valid")
 		}
 		if err := result.Err(); err != nil {
 			return err

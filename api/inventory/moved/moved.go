@@ -85,7 +85,7 @@ func (c *Config) note(o Outcome, theirs, ours, why string) {
 // origin adds a proxied site for all hosts of rooms.
 func (c *Config) origin() {
 	c.sites = append(c.sites, mapping(pair{"hosts", []string{"*"}, ""}, pair{"origins", []string{"http://127.0.0.1:3000"}, "choose"}))
-	c.note(Choose, "", "sites", "where your application is; the export does not say it")
+	c.note(Choose, "", "sites", "where your application is; the export does not contain it")
 }
 
 // pair is a key with its value. A nil value is left out.

@@ -10,7 +10,7 @@ import (
 type InvitesSpec struct {
 	Name      string            `json:"name" optional:"true" max:"64" doc:"Who the codes are for."`
 	Event     *anteroom.EventID `json:"event" optional:"true" doc:"Accept the codes only while this event of the room is active, including its prequeue."`
-	Lane      string            `json:"lane" optional:"true" max:"50" doc:"Name of a lane of the room that the codes are for: who enters one rises to it. It needs a priority of 1 or more."`
+	Lane      string            `json:"lane" optional:"true" max:"50" doc:"Name of a lane of the room: visitors who enter a code move up to it. It needs a priority of 1 or more."`
 	Count     int               `json:"count" min:"1" max:"10000" doc:"How many codes to make."`
 	Uses      *int              `json:"uses" optional:"true" min:"1" max:"10000" doc:"How many visitors can join the queue with each code; 1 by default."`
 	ExpiresOn *time.Time        `json:"expires_on" optional:"true" doc:"At most 366 days from now; 30 days by default."`

@@ -58,7 +58,7 @@ type Controls struct {
 	Draining  bool       `json:"draining" doc:"The queue is closed to new visitors; visitors in it are admitted."`
 	ResetAt   *time.Time `json:"reset_at" doc:"Places from before this time are void."`
 	Message   *string    `json:"message" max:"280" doc:"Message on the waiting page; null for none."`
-	Remaining *int       `json:"remaining" min:"0" max:"1000000000" doc:"How many are left of what visitors wait for; at 0 the room is closed. null: not said."`
+	Remaining *int       `json:"remaining" min:"0" max:"1000000000" doc:"How many items are left; at 0 the room is closed. null: not set."`
 }
 
 // Crowd is a crowd of simulated visitors, to try a room with.
@@ -69,7 +69,7 @@ type Crowd struct {
 
 // CrowdStatus is how a crowd does.
 type CrowdStatus struct {
-	_           struct{}   `doc:"The last crowd that the process which answers has sent to the room."`
+	_           struct{}   `doc:"The last simulated visitors that the answering process sent to the room."`
 	Visitors    int        `json:"visitors"`
 	OverSeconds int        `json:"over_seconds"`
 	BeganAt     *time.Time `json:"began_at" doc:"null: none was sent since the process started."`
@@ -80,7 +80,7 @@ type CrowdStatus struct {
 	Admitted    int        `json:"admitted" doc:"Visitors who have been admitted so far."`
 	GaveUp      int        `json:"gave_up" doc:"Visitors who have left the queue: 5% lose patience."`
 	Failed      int        `json:"failed" doc:"Requests without a proper answer."`
-	Failure     *string    `json:"failure" doc:"What the first of them got; null until the crowd has ended, and without failures."`
+	Failure     *string    `json:"failure" doc:"What the first of them got; null until all visitors have left, and without failures."`
 }
 
 // Left says how many are left of what visitors wait for.

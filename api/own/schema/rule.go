@@ -16,7 +16,7 @@ type RuleTest struct {
 
 // TestRequest describes a request.
 type TestRequest struct {
-	_         struct{}            `doc:"What is left out is as in an ordinary visit of the start page."`
+	_         struct{}            `doc:"Members that you leave out are as in an ordinary visit to the start page."`
 	Method    string              `json:"method" optional:"true" doc:"GET by default."`
 	Version   string              `json:"version" optional:"true" doc:"Version of the protocol; HTTP/2.0 by default."`
 	URL       string              `json:"url" optional:"true" doc:"A whole URL, like https://shop.example.com/cart?x=1."`

@@ -31,7 +31,7 @@ type Removed struct {
 // Replacement names the core that has taken the place of another.
 type Replacement struct {
 	By    string `json:"by" min:"1" doc:"Name of the core that has taken its place. It must run."`
-	Force bool   `json:"force" optional:"true" doc:"Also if the core that is replaced still runs."`
+	Force bool   `json:"force" optional:"true" doc:"Replace the core even if it still runs."`
 }
 
 // Replaced is the result of replacing a core.

@@ -9,7 +9,7 @@ import (
 
 // Grant is a permission and where it applies.
 type Grant struct {
-	Permission string           `json:"permission" enum:"scrape,read,edit,admin" doc:"scrape allows only /metrics and /-/status of an admin address; read allows looking; edit also allows changes; admin allows everything, including tokens, keys, the audit log and backups."`
+	Permission string           `json:"permission" enum:"scrape,read,edit,admin" doc:"scrape allows only /metrics and /-/status of an admin address; read allows reading; edit also allows changes; admin allows everything, including tokens, keys, the audit log and backups."`
 	Zone       *anteroom.ZoneID `json:"zone" optional:"true" doc:"Only in this zone."`
 	Room       *anteroom.RoomID `json:"room" optional:"true" doc:"Only for this room."`
 }

@@ -45,7 +45,7 @@ export function forecast(room: Room, samples: Sample[], now: number): { head: st
     const free = Math.max(0, s.total_active_users - s.active_users)
     return { head: 'No visitors are waiting.', more: free ? `${number(free)} of ${number(s.total_active_users)} active user slots ${free === 1 ? 'is' : 'are'} free.` : 'All active user slots are taken; the next visitor waits.' }
   }
-  const wait = s.wait_of_newcomer_seconds == null ? (s.wait_of_newcomer_at_least_seconds ? ` New visitors wait ${newcomer(s)}, by the limits.` : '') : ` New visitors get in at about ${clock(now + s.wait_of_newcomer_seconds)} (${duration(s.wait_of_newcomer_seconds)}).`
+  const wait = s.wait_of_newcomer_seconds == null ? (s.wait_of_newcomer_at_least_seconds ? ` New visitors wait ${newcomer(s)} according to the limits.` : '') : ` New visitors get in at about ${clock(now + s.wait_of_newcomer_seconds)} (${duration(s.wait_of_newcomer_seconds)}).`
   const slope = trend(samples)
   // Less than a person over the samples, or a line that would take more than a day, is no trend.
   const margin = Math.max(1 / window, line / 86400)

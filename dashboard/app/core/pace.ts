@@ -8,7 +8,7 @@ export function paceWhy(s: Status): string {
     case 'origin_down': return 'No origin answers: no new visitors are admitted until one does.'
     case 'origin_errors': return `The origin fails too often: ${now} are admitted.`
     case 'origin_slow': return `The origin is too slow: ${now} are admitted.`
-    case 'origin_recovering': return `The origin recovers: ${now} are admitted, soon more.`
+    case 'origin_recovering': return `The origin is recovering: ${now} are admitted, soon more.`
   }
   return ''
 }

@@ -9,7 +9,7 @@ export function stateOf(r: Room): { word: string; tone: Tone; why: string } {
   const s = r.status
   const f = s?.in_force
   if (f?.suspended ?? r.suspended) return { word: 'Suspended', tone: 'off', why: 'Requests bypass the room, uncounted.' }
-  if (r.shadow) return { word: 'Shadow', tone: 'event', why: 'Every visitor passes; the queue is what it would be.' }
+  if (r.shadow) return { word: 'Shadow', tone: 'event', why: 'Every visitor passes; the queue shows who would wait.' }
   if (!s) return { word: 'Not served', tone: 'off', why: 'No node serves this room yet.' }
   if (s.mode === 'cut') return { word: 'Cut off', tone: 'bad', why: 'This site has lost its connection to the others.' }
   if (r.controls.remaining === 0) return { word: 'Sold out', tone: 'bad', why: 'No one new is admitted; visitors see that nothing is left.' }

@@ -103,7 +103,7 @@ function Edges({ edges }: { edges: Status['edges_seen'] }) {
   const share = (title: string, of: (e: Edge) => number) =>
     ({ title, figure: true, cell: (e: Edge) => (e.kind === 'pass' && e.requests_last_minute ? percent(of(e)) : '–') })
   return (
-    <Card flush title="Edges in front" lead="The last minute, as this node sees it. What an edge sends straight to the origin is not seen here.">
+    <Card flush title="Edges in front" lead="The last minute, as this node sees it. Requests that an edge sends straight to the origin do not appear here.">
       <Table caption="Edges in front" rows={edges} id={(e) => [e.kind, e.zone, e.name, e.peer].join(' ')} columns={[
         { title: 'Edge', name: true, by: (e) => e.peer ?? e.zone ?? '', cell: (e) => <><b>{e.kind === 'pass' ? e.name || e.zone : `${e.kind} ${e.peer ?? ''}`}</b><span class="below quiet">{e.kind === 'pass' ? `verifies passes${e.name ? ` of ${e.zone}` : ''}` : 'asks about each request'}</span></> },
         { title: 'Last seen', by: (e) => e.last_seen, cell: (e) => <span title={full(e.last_seen)}>{ago(e.last_seen)}</span> },

@@ -130,18 +130,18 @@ export function Remaining({ room }: { room: Room }) {
     if (left === 0 && !(await confirm({ title: `Sold out: ${room.name}?`, body: <p>No visitor without a session is admitted any more. The waiting page says that nothing is left, with your message to the queue. Active users stay.</p>, action: 'Sold out', danger: true }))) return
     await write(left)
     set(undefined)
-    done(left === null ? 'The waiting page no longer says how many are left.' : left === 0 ? 'The room is sold out.' : `The waiting page says that ${number(left)} are left.`, () => write(now))
+    done(left === null ? 'The waiting page no longer shows how many items are left.' : left === 0 ? 'The room is sold out.' : `The waiting page now shows ${count(left, 'item')} left.`, () => write(now))
   }
   const shown = n === undefined ? now : n
   return (
-    <Card title="What is left" lead={now === 0 ? 'Sold out: no one new is admitted.' : undefined}>
+    <Card title="Items left" lead={now === 0 ? 'Sold out: no one new is admitted.' : undefined}>
       <div class="admit">
         <NumberField label="Still available" name="remaining" value={shown} onChange={set} min={0} max={1_000_000_000} />
         <Button icon="check" disabled={n === undefined || n === null || n === now || n < 0} onClick={() => send(n!)}>{now === null ? 'Show' : 'Change'}</Button>
         {now !== 0 && <Button kind="danger" icon="stop" onClick={() => send(0)}>Sold out</Button>}
         {now !== null && <Button icon="cross" onClick={() => send(null)}>{now === 0 ? 'Open again' : 'Remove'}</Button>}
       </div>
-      <p class="quiet small">The waiting page shows the number, and tells visitors with more people ahead of them that they are unlikely to get one. Your shop can count down with the API.</p>
+      <p class="quiet small">The waiting page shows the number, and warns visitors who have more people ahead of them than items are left. Your shop can count down with the API.</p>
     </Card>
   )
 }

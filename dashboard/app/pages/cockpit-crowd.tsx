@@ -31,14 +31,14 @@ export function TryIt({ room }: { room: Room }) {
   useEffect(() => run(on), [on])
   const waiting = room.status ? room.status.waiting + room.status.dormant : 0
   const send = async () => {
-    if (!(await confirm({ title: `Send ${count(visitors!, 'visitor')} to ${room.name}?`, action: 'Send', body: <p>They queue like any visitors, take slots, and count in the analytics. Real visitors who come meanwhile wait behind them. Your origin hears nothing of them.</p> }))) return
+    if (!(await confirm({ title: `Send ${count(visitors!, 'visitor')} to ${room.name}?`, action: 'Send', body: <p>They queue and take slots like real visitors, and count in the analytics. Real visitors who come meanwhile wait behind them. Your origin gets no requests.</p> }))) return
     asked.put(await post<Crowd>(path, { visitors, over_seconds: over ?? 0 }))
   }
   const valid = visitors !== null && visitors >= 1 && visitors <= 2000 && (over ?? 0) >= 0 && (over ?? 0) <= 600
   return (
-    <Card title="Try it" lead="Simulated visitors who use real requests, to see the queue move before the sale.">
+    <Card title="Try it" lead="Send simulated visitors with real requests, to see the queue move before the sale.">
       {on ? (
-        <div class="actions"><Button icon="stop" onClick={async () => asked.put(await del<Crowd>(path))}>Stop the crowd</Button></div>
+        <div class="actions"><Button icon="stop" onClick={async () => asked.put(await del<Crowd>(path))}>Stop the visitors</Button></div>
       ) : (
         <div class="admit three">
           <NumberField label="Visitors" name="visitors" value={visitors} onChange={come} min={1} max={2000} />
@@ -48,12 +48,12 @@ export function TryIt({ room }: { room: Room }) {
       )}
       {known && (
         <div class="gauge" role="status">
-          <Bar value={crowd.admitted + crowd.gave_up} of={crowd.visitors} label="Visitors of the crowd who were admitted or gave up" />
-          <span class="quiet small">{on ? '' : 'The last crowd: '}{number(crowd.arrived)} of {count(crowd.visitors, 'visitor')} arrived, {number(crowd.waiting)} wait, {number(crowd.admitted)} were admitted, {number(crowd.gave_up)} gave up.</span>
+          <Bar value={crowd.admitted + crowd.gave_up} of={crowd.visitors} label="Simulated visitors who were admitted or gave up" />
+          <span class="quiet small">{on ? '' : 'Last time: '}{number(crowd.arrived)} of {count(crowd.visitors, 'visitor')} arrived, {number(crowd.waiting)} wait, {number(crowd.admitted)} were admitted, {number(crowd.gave_up)} gave up.</span>
         </div>
       )}
       {known && crowd.failed > 0 && <Note tone="warn" title={`${count(crowd.failed, 'request')} failed`}>{crowd.failure}</Note>}
-      {!on && waiting > 0 && <p class="quiet small">Visitors wait in this room. Try one that is quiet.</p>}
+      {!on && waiting > 0 && <p class="quiet small">Visitors are waiting in this room. Try a quiet one.</p>}
     </Card>
   )
 }

@@ -40,7 +40,7 @@ export function Cockpit({ room }: RoomPageProps) {
           <Figure title="Admitted, last minute" value={number(s.admitted_last_minute)} of={number(s.new_users_per_minute)} note={`${percent(s.admitted_last_minute / s.new_users_per_minute)} of the limit`}>
             <Bar value={s.admitted_last_minute} of={s.new_users_per_minute} label="Admitted in the last minute, of the limit" />
           </Figure>
-          <Figure title="Wait for new visitors" value={held ? 'no end' : s.waiting || s.wait_of_newcomer_seconds ? newcomer(s) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `admitted at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? (s.wait_of_newcomer_at_least_seconds ? 'by the limits, until sessions end' : 'not known yet') : 'admitted right away'} />
+          <Figure title="Wait for new visitors" value={held ? 'no end' : s.waiting || s.wait_of_newcomer_seconds ? newcomer(s) : 'none'} note={held ? 'until you resume' : s.wait_of_newcomer_seconds ? `admitted at about ${clock(at + s.wait_of_newcomer_seconds)}` : s.waiting ? (s.wait_of_newcomer_at_least_seconds ? 'according to the limits, until sessions end' : 'not known yet') : 'admitted right away'} />
         </dl>
       )}
       <div class="halves">

@@ -86,7 +86,7 @@ export function EventForm({ room, settings, event, before, others, fixed, onClos
               put({ shuffle_at_event_start: p.shuffle, ...gathering(e, p.gather) })
               if (!p.gather) fold(false)
             }} />
-            <p class="quiet">{preset?.help ?? 'Neither of these: an event of your own.'}</p>
+            <p class="quiet">{preset?.help ?? 'None of these: your own settings.'}</p>
           </>
         )}
         <div class="fields">

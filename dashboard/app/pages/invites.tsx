@@ -52,8 +52,8 @@ export function Invites({ room }: RoomPageProps) {
   return (
     <>
       {idle && <Note title="No one is asked for a code yet">Turn on “Invited visitors only” in the settings of this room or of one of its events, or give the room lanes.</Note>}
-      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only, or rises to a lane." actions={can && <>{!!asked.data?.length && <Button onClick={() => revoke(true)}>Revoke a code</Button>}<Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button></>}>
-        {!asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="token" title="No invite codes">Make a batch for each group of people, so that you can revoke it alone.</Empty> : (
+      <Card flush title="Invite codes" lead="With a code, a visitor joins the queue while the room is for invited visitors only, or moves up to a lane." actions={can && <>{!!asked.data?.length && <Button onClick={() => revoke(true)}>Revoke a code</Button>}<Button kind="main" icon="plus" onClick={() => make(true)}>New codes</Button></>}>
+        {!asked.data ? <Skeleton /> : !asked.data.length ? <Empty icon="token" title="No invite codes">Make a batch for each group of people, so that you can revoke each separately.</Empty> : (
           <Table caption="Batches of invite codes" rows={asked.data} id={(b) => b.id} columns={[
             { title: 'Name', name: true, by: (b) => b.name, cell: (b) => <><b>{b.name || 'Unnamed'}</b><span class="below quiet">by {b.created_by}, {moment(b.created_on)}</span></> },
             { title: 'Codes', figure: true, by: (b) => b.count, cell: (b) => <>{number(b.count)}{b.uses > 1 && <span class="below quiet">{number(b.uses)} uses each</span>}</> },

@@ -48,7 +48,7 @@ const path = '/anteroom/v1/webhooks'
 
 const events: [string, string][] = [
   ['room.queueing', 'Visitors have to wait'], ['room.recovered', 'The queue is empty again'], ['room.queue_longer', 'The queue is longer than a given number'], ['room.event_starting', 'An event is about to start'],
-  ['room.stuck', 'Visitors wait although there is room'], ['room.limit_saturated', 'A limit has been reached for a while'], ['config.changed', 'The configuration changed'], ['visitor.called', 'It is the turn of a visitor who asked for a message'],
+  ['room.stuck', 'Visitors wait although slots are free'], ['room.limit_saturated', 'A limit has been reached for a while'], ['config.changed', 'The configuration changed'], ['visitor.called', 'It is the turn of a visitor who asked for a message'],
 ]
 
 /** Who is told what happens. */

@@ -134,7 +134,7 @@ func TestPassesThatComeAreCounted(t *testing.T) {
 		"none":                   {func(*world) string { return "a=b" }, [PassStates]uint64{}},
 		"a young one":            {func(w *world) string { return w.aged(5 * time.Second) }, [PassStates]uint64{PassFresh: 1}},
 		"one past its half":      {func(w *world) string { return w.aged(20 * time.Second) }, [PassStates]uint64{PassLate: 1}},
-		"an expired one":     {func(w *world) string { return w.aged(40 * time.Second) }, [PassStates]uint64{PassOver: 1}},
+		"an expired one":         {func(w *world) string { return w.aged(40 * time.Second) }, [PassStates]uint64{PassOver: 1}},
 		"one of another kind":    {func(*world) string { return pass.Cookie + "=x" }, [PassStates]uint64{PassOver: 1}},
 		"an old and a young one": {func(w *world) string { return w.aged(40*time.Second) + "; " + w.aged(0) }, [PassStates]uint64{PassFresh: 1}},
 	} {

@@ -36,19 +36,13 @@ func containsAddr(in []netip.Prefix, a netip.Addr) bool {
 // is never read. Where an entry is no address ("unknown", "_hidden") the walk ends at the
 // proxy that wrote it.
 //
-// Only the one header that the operator named is read. A proxy maintains one of them, and
-// passes the other on as the client sent it.
+// Forwarded (RFC 7239) is never read: a proxy that maintains X-Forwarded-For passes it on as the client sent it.
 func (s *setup) clientOf(h http.Header, peer netip.Addr) netip.Addr {
 	client := peer
-	header, comma := "X-Forwarded-For", func(line string) int { return strings.LastIndexByte(line, ',') }
-	node := func(entry string) string { return entry }
-	if s.ForwardedHeader {
-		header, comma, node = "Forwarded", lastComma, forParam
-	}
-	for _, line := range slices.Backward(h[header]) {
+	for _, line := range slices.Backward(h["X-Forwarded-For"]) {
 		for {
-			i := comma(line)
-			a, ok := parseHop(node(line[i+1:]))
+			i := strings.LastIndexByte(line, ',')
+			a, ok := parseHop(line[i+1:])
 			if !ok {
 				return client
 			}
@@ -82,34 +76,6 @@ func parseHop(s string) (netip.Addr, bool) {
 		a = ap.Addr()
 	}
 	return a.Unmap().WithZone(""), true
-}
-
-// lastComma returns the index of the last comma outside a quoted string, or -1.
-func lastComma(s string) int {
-	quoted := false
-	for i := len(s) - 1; i >= 0; i-- {
-		switch s[i] {
-		case '"':
-			quoted = !quoted
-		case ',':
-			if !quoted {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// forParam returns the node of the "for" parameter of one element of Forwarded (RFC 7239
-// §4), without its quotes; empty when there is none.
-func forParam(element string) string {
-	for pair := range strings.SplitSeq(element, ";") {
-		name, value, ok := strings.Cut(strings.Trim(pair, " \t"), "=")
-		if ok && strings.EqualFold(name, "for") {
-			return strings.Trim(value, `"`)
-		}
-	}
-	return ""
 }
 
 // isHTTPS reports whether the visitor speaks HTTPS: to us, or to the trusted proxy that says so.

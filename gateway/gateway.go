@@ -112,18 +112,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// ForwardAuthPeers are the proxies that may ask [Gateway.ForwardAuth]. Nil means this machine's.
 	ForwardAuthPeers []netip.Prefix
-	// ForwardedHeader makes Forwarded (RFC 7239) the header in which the trusted proxies say
-	// so. By default it is X-Forwarded-For. Only one of them is ever read.
-	ForwardedHeader bool
-	// Methods are allowed beside GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS, like
-	// PROPFIND. CONNECT, TRACE, TRACK and DEBUG are never allowed.
-	Methods []string
 	// MaxInFlight bounds the requests in flight, including streams and tunnels; further ones get 503. Zero means
 	// 50,000.
 	MaxInFlight int
-	// MaxBody bounds the request bodies of admitted visitors, in bytes; more is 413. Zero
-	// means no bound: bodies are streamed and never held.
-	MaxBody int64
 	// BodyRate is the least average, in bytes per second, at which a request body has to arrive
 	// after its first 20 s of waiting for the visitor. Zero means 500, a negative one no bound.
 	BodyRate int
@@ -375,7 +366,7 @@ func (x *exchange) prepare() refusal {
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	g.count.refuse(no.status)
 	if no.status == http.StatusMethodNotAllowed && w.Header()["Allow"] == nil {
-		w.Header()["Allow"] = g.live.Load().allow
+		w.Header()["Allow"] = []string{strings.Join(methods, ", ")}
 	}
 	no.answer(w, r)
 }

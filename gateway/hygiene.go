@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/anteroom/anteroom"
@@ -16,9 +17,8 @@ type refusal struct {
 	close bool
 }
 
-// defaultMethods are the methods of RFC 9110 §9 and RFC 5789 that an origin may see.
-// Config.Methods adds to them.
-var defaultMethods = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+// methods are those of RFC 9110 §9 and RFC 5789 that an origin may see.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 // checkTarget refuses what must not reach room or origin by method or request target. It
 // runs before anything else is looked at: CONNECT, above all, must not come near the
@@ -29,7 +29,7 @@ func (s *setup) checkTarget(r *http.Request) refusal {
 	case "GET", "HEAD", "POST":
 	default:
 		// Everything unknown as well: 501 would be a failure of ours for what a client did.
-		if !s.methods[r.Method] {
+		if !slices.Contains(methods, r.Method) {
 			return refusal{http.StatusMethodNotAllowed, "This method is not served here", true}
 		}
 	}

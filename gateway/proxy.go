@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
@@ -20,15 +19,6 @@ const DefaultProofHeader = "X-Anteroom-Assertion"
 func (x *exchange) forward() {
 	s, w, r := x.s, x.w, x.r
 	x.conn.waits(false)
-	if r.ContentLength != 0 && r.Body != nil {
-		if s.MaxBody > 0 {
-			if r.ContentLength > s.MaxBody {
-				x.g.refuse(w, r, refusal{http.StatusRequestEntityTooLarge, "The request body is too large", true})
-				return
-			}
-			r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
-		}
-	}
 	if x.next == nil {
 		x.origin = x.site.pick(nil)
 	}
@@ -106,16 +96,8 @@ func (x *exchange) setForwarded(h http.Header) {
 		v[2] = "https"
 	}
 	v[4] = x.g.token
-	switch chain := in["X-Forwarded-For"]; {
-	case !x.trusted:
-	case x.s.ForwardedHeader:
-		// The proxies maintain Forwarded, which net/http/httputil has removed. What they passed on
-		// of the other headers is the client's.
-		if x.client != x.peer {
-			v[0] = v[3] + ", " + peer
-		}
-	default:
-		if len(chain) > 0 {
+	if x.trusted {
+		if chain := in["X-Forwarded-For"]; len(chain) > 0 {
 			v[0] = strings.Join(chain, ", ") + ", " + peer
 		}
 		if host := in["X-Forwarded-Host"]; len(host) == 1 {
@@ -227,11 +209,7 @@ func isIdempotent(method string) bool {
 // failed answers a request whose origin did not. The visitor keeps what the decision
 // gave: the cookie goes with the error.
 func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if bad := x.body.failure(); bad != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](bad); ok {
-			x.g.refuse(w, x.r, refusal{http.StatusRequestEntityTooLarge, "The request body is too large", true})
-			return
-		}
+	if x.body.failure() != nil {
 		x.g.refuse(w, x.r, refusal{http.StatusBadRequest, "The request body ended early", true})
 		return
 	}

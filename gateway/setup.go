@@ -34,8 +34,6 @@ type setup struct {
 	sites     map[string]*site
 	inOrder   []*site // of Config.Sites
 	anySite   *site
-	methods   map[string]bool
-	allow     []string // the methods as the Allow header says them
 	trusted   []netip.Prefix
 	askers    []netip.Prefix // of forward-auth
 	transport *http.Transport
@@ -156,7 +154,6 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	s := &setup{
 		Config:      cfg,
 		sites:       make(map[string]*site),
-		methods:     make(map[string]bool),
 		turned:      make(chan struct{}, 1),
 		now:         d.now,
 		log:         cfg.Log,
@@ -180,16 +177,6 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 	if s.passes, err = newPasses(&cfg); err != nil {
 		return nil, err
 	}
-	for _, m := range defaultMethods {
-		s.methods[m] = true
-	}
-	for i, m := range cfg.Methods {
-		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" || slices.Contains([]string{"CONNECT", "TRACE", "TRACK", "DEBUG"}, m) {
-			add(fmt.Sprintf("methods[%d]", i), fmt.Sprintf("%.40q is not allowed", m), "use upper-case names like PROPFIND; CONNECT, TRACE, TRACK and DEBUG are always refused")
-		}
-		s.methods[m] = true
-	}
-	s.allow = []string{strings.Join(append(defaultMethods[:], cfg.Methods...), ", ")}
 	for _, p := range cfg.TrustedProxies {
 		s.trusted = append(s.trusted, p.Masked())
 	}

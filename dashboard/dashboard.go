@@ -74,7 +74,7 @@ func New(c Config) *Dashboard {
 		c.Now = time.Now
 	}
 	stopped := make(chan struct{})
-	return &Dashboard{Config: c, sessions: newSessions(c.Now), files: loadFiles(), stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) })}
+	return &Dashboard{Config: c, sessions: &sessions{now: c.Now, all: map[[32]byte]session{}}, files: loadFiles(), stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) })}
 }
 
 // Stop ends the streams of figures, which would hold up the end of the server.

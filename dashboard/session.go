@@ -37,10 +37,6 @@ type sessions struct {
 	all map[[32]byte]session
 }
 
-func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, all: map[[32]byte]session{}}
-}
-
 // begin keeps a secret and returns the id of its session.
 func (ss *sessions) begin(secret string) (id string, s session) {
 	var random [32]byte

@@ -82,7 +82,7 @@ func (m *Manager) Backup(ctx context.Context, by Caller, w io.Writer, keys bool)
 	if err := m.act(ctx, by, "backup.create", "", "", "", what); err != nil {
 		return err
 	}
-	b := newBackupWriter(w)
+	b := &backupWriter{zip: gzip.NewWriter(w), sum: sha256.New()}
 	b.line(backupHeader{backupVersion, m.now(), s.seq})
 	docs, pages := s.documents()
 	for _, key := range slices.Sorted(maps.Keys(docs)) {
@@ -190,10 +190,6 @@ type backupWriter struct {
 	sum   hash.Hash
 	lines int
 	err   error
-}
-
-func newBackupWriter(w io.Writer) *backupWriter {
-	return &backupWriter{zip: gzip.NewWriter(w), sum: sha256.New()}
 }
 
 func (b *backupWriter) line(v any) {

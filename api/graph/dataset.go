@@ -227,7 +227,7 @@ func (w *work) groups(ctx context.Context, q *question, unit time.Duration, byRo
 		if every != analytics.EveryMinute {
 			passing = slices.DeleteFunc(slices.Clone(rooms), func(r *room) bool { return !q.filter.match(facts{at: s.from, room: r}) })
 		}
-		for _, p := range pieces(s, every) {
+		for _, p := range cut(nil, s, slices.Index(resolutions, every)) {
 			err := w.fetch(ctx, passing, p, func(r *room, row *analytics.Row) {
 				if every == analytics.EveryMinute && !q.filter.match(facts{at: row.Start, room: r}) {
 					return

@@ -232,12 +232,6 @@ func rawOrderKeys() map[string]key {
 // suffixes are the operators of a filter; none is equality.
 var suffixes = []string{"", "_geq", "_gt", "_in", "_leq", "_like", "_lt", "_neq", "_notin", "_notlike"}
 
-// split tells a filter field's name from its operator.
-func split(name string) (field, operator string) {
-	field, operator, _ = strings.Cut(name, "_")
-	return field, operator
-}
-
 // inputType is the type of a filter field with a suffix, if it may have that one.
 func inputType(k key, suffix string) (string, bool) {
 	switch suffix {

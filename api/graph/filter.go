@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -205,7 +206,7 @@ func (r *filterReader) readAll(input any, path string, depth int) (all []*filter
 }
 
 func (r *filterReader) condition(name string, input any, path string) (condition, error) {
-	field, operator := split(name)
+	field, operator, _ := strings.Cut(name, "_")
 	k, ok := r.keys[field]
 	if ok {
 		_, ok = inputType(k, name[len(field):])

@@ -87,11 +87,7 @@ type piece struct {
 
 var resolutions = []analytics.Resolution{analytics.EveryDay, analytics.EveryHour, analytics.EveryQuarter, analytics.EveryMinute}
 
-// pieces cuts a span into as few rows as cover it exactly, none longer than coarsest.
-func pieces(s span, coarsest analytics.Resolution) []piece {
-	return cut(nil, s, slices.Index(resolutions, coarsest))
-}
-
+// cut appends as few rows as cover a span exactly, none longer than the resolution i.
 func cut(all []piece, s span, i int) []piece {
 	if !s.from.Before(s.to) {
 		return all

@@ -115,7 +115,7 @@ func rootCommand() *cobra.Command {
 	root.SetHelpCommandGroupID("check")
 	root.InitDefaultHelpFlag()
 	root.Flags().MarkHidden("help") // the last line says it
-	inGroup("check", demoCommand(), simulateCommand(), rulesCommand(), verifyCommand(), versionCommand())
+	inGroup("check", demoCommand(), simulateCommand(), group("rules", "Test bypass rules", rulesTestCommand()), verifyCommand(), versionCommand())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		c.Hidden = c.Hidden || c.Name() == "help" // the last line says it

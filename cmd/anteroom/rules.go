@@ -19,10 +19,6 @@ import (
 	"github.com/anteroom/anteroom/rules/geo"
 )
 
-func rulesCommand() *cobra.Command {
-	return group("rules", "Test bypass rules", rulesTestCommand())
-}
-
 // described is a request as the flags say it.
 type described struct {
 	rules.Described

@@ -167,7 +167,8 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
 		return Result{}, fmt.Errorf("crowd: target %.100q is not an address: write one like http://127.0.0.1:8080", cfg.Target)
 	}
-	c := newCrowd(cfg, target)
+	c := &crowd{cfg: cfg, jobs: make(chan *person), wake: make(chan struct{}, 1)}
+	c.client = newClient(&c.cfg, target)
 	defer c.client.close()
 	return c.run(ctx), nil
 }

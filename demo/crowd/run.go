@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"context"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -26,12 +25,6 @@ type crowd struct {
 	alive    int
 	records  []Visitor
 	failures []Failure
-}
-
-func newCrowd(cfg Config, target *url.URL) *crowd {
-	c := &crowd{cfg: cfg, jobs: make(chan *person), wake: make(chan struct{}, 1)}
-	c.client = newClient(&c.cfg, target)
-	return c
 }
 
 func (c *crowd) run(ctx context.Context) Result {

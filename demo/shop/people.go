@@ -17,10 +17,6 @@ type people struct {
 // sweepEvery bounds the work of counting: the number shown is at most this old.
 const sweepEvery = 200 * time.Millisecond
 
-func newPeople(stay time.Duration) *people {
-	return &people{stay: stay, last: make(map[string]time.Time)}
-}
-
 func (p *people) saw(session string) {
 	if session == "" {
 		return

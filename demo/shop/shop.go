@@ -88,7 +88,7 @@ func New(cfg Config) (*Shop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
-	s := &Shop{cfg: cfg, mux: http.NewServeMux(), people: newPeople(cfg.SessionDuration), stock: newStock()}
+	s := &Shop{cfg: cfg, mux: http.NewServeMux(), people: &people{stay: cfg.SessionDuration, last: map[string]time.Time{}}, stock: newStock()}
 	s.routes(static)
 	return s, nil
 }

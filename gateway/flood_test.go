@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/rules"
@@ -49,17 +48,7 @@ func inEmptyBooth(t *testing.T, edit func(*anteroom.Room), f func(booth), more .
 			edit(&rm)
 		}
 		rm = rm.WithDefaults()
-		link := memlink.New()
-		ctx, cancel := context.WithCancel(t.Context())
-		n, err := node.New(ctx, node.Config{Link: link})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Apply(ctx, []anteroom.Room{rm}); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error)
-		go func() { done <- n.Run(ctx) }()
+		n, link, stop := runNode(t.Context(), t, rm)
 		cfg := Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())}
 		for _, f := range more {
 			f(&cfg)
@@ -72,10 +61,7 @@ func inEmptyBooth(t *testing.T, edit func(*anteroom.Room), f func(booth), more .
 			w.Header().Set("X-Origin", "shop")
 		}))}
 		defer func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			stop()
 			link.Close()
 		}()
 		f(b)

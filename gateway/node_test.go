@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/ticket"
@@ -25,6 +26,28 @@ type real struct {
 	room *node.Room
 }
 
+// runNode returns a node that serves rooms until stop or the end of the context, and its store.
+func runNode(ctx context.Context, t *testing.T, rooms ...anteroom.Room) (n *node.Node, link cluster.Link, stop func()) {
+	t.Helper()
+	link = memlink.New()
+	ctx, cancel := context.WithCancel(ctx)
+	n, err := node.New(ctx, node.Config{Link: link})
+	if err == nil {
+		err = n.Apply(ctx, rooms)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- n.Run(ctx) }()
+	return n, link, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room), more ...func(*Config)) real {
 	t.Helper()
 	rm := anteroom.Room{Name: "shop", Routes: []anteroom.Route{{Host: testHost}}, EnabledOriginCommands: []string{anteroom.CommandRevoke},
@@ -33,17 +56,7 @@ func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room), m
 		edit(&rm)
 	}
 	rm = rm.WithDefaults()
-	link := memlink.New()
-	ctx, cancel := context.WithCancel(context.Background())
-	n, err := node.New(ctx, node.Config{Link: link})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Apply(ctx, []anteroom.Room{rm}); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- n.Run(ctx) }()
+	n, link, stop := runNode(context.Background(), t, rm)
 	w := &world{t: t, keys: ticket.NewKeyring(time.Now()), origin: newRecorder(t, origin)}
 	cfg := Config{
 		Sites: []Site{{Hosts: []string{"*"}, Origins: []*url.URL{parse(t, w.origin.URL)}, PreserveHost: true}},
@@ -52,19 +65,16 @@ func newReal(t *testing.T, origin http.HandlerFunc, edit func(*anteroom.Room), m
 	for _, f := range more {
 		f(&cfg)
 	}
-	w.gw, err = New(cfg)
-	if err != nil {
+	var err error
+	if w.gw, err = New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	w.front = httptest.NewUnstartedServer(w.gw)
 	start(w.front, w.gw.Server(nil), false)
 	t.Cleanup(func() {
-		w.gw.Drain(ctx)
+		w.gw.Drain(context.Background())
 		w.front.Close()
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		stop()
 		link.Close()
 	})
 	return real{world: w, room: n.Room(rm.ID)}

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/ticket"
@@ -86,18 +85,8 @@ func changeCookieSettings(t *testing.T) {
 	changed := rm
 	changed.Routes = []anteroom.Route{{Host: testHost, Path: "/shop"}, {Host: "www.example.com"}}
 	changed.CookieAttributes = anteroom.CookieAttributes{SameSite: anteroom.SameSiteStrict}
-	link := memlink.New()
-	ctx, cancel := context.WithCancel(t.Context())
-	n, err := node.New(ctx, node.Config{Link: link})
-	if err == nil {
-		err = n.Apply(ctx, []anteroom.Room{rm})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- n.Run(ctx) }()
-	defer func() { cancel(); <-done }()
+	n, _, stop := runNode(t.Context(), t, rm)
+	defer stop()
 	cfg := Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())}
 	g, err := New(cfg)
 	if err != nil {
@@ -121,7 +110,7 @@ func changeCookieSettings(t *testing.T) {
 		jars[i], _ = cookiejar.New(nil)
 		ask(jars[i])
 	}
-	if err := n.Apply(ctx, []anteroom.Room{changed}); err != nil {
+	if err := n.Apply(t.Context(), []anteroom.Room{changed}); err != nil {
 		t.Fatal(err)
 	}
 	cfg.Rooms = []anteroom.Room{changed}
@@ -153,17 +142,7 @@ func TestAddressesAreNotStored(t *testing.T) { synctest.Test(t, lookForAddresses
 func lookForAddresses(t *testing.T) {
 	rm := anteroom.Room{Name: "shop", Bind: anteroom.BindIPPrefix, Routes: []anteroom.Route{{Host: "*"}},
 		Settings: anteroom.Settings{TotalActiveUsers: 2, NewUsersPerMinute: 600}}.WithDefaults()
-	link := memlink.New()
-	ctx, cancel := context.WithCancel(t.Context())
-	n, err := node.New(ctx, node.Config{Link: link})
-	if err == nil {
-		err = n.Apply(ctx, []anteroom.Room{rm})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- n.Run(ctx) }()
+	n, link, stop := runNode(t.Context(), t, rm)
 	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now()), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -178,8 +157,7 @@ func lookForAddresses(t *testing.T) {
 			h.ServeHTTP(httptest.NewRecorder(), r)
 		}
 	}
-	cancel()
-	<-done
+	stop()
 	forbidden := [][]byte{[]byte("zqx")}
 	for _, a := range addresses {
 		forbidden = append(forbidden, []byte(a), netip.MustParseAddr(a).AsSlice())
@@ -216,18 +194,8 @@ func lookForAddresses(t *testing.T) {
 // bubbleGateway is a node with one room and the gateway before it, for the length of a bubble.
 func bubbleGateway(t *testing.T, rm anteroom.Room, next http.Handler) (*node.Node, http.Handler) {
 	t.Helper()
-	link := memlink.New()
-	ctx, cancel := context.WithCancel(t.Context())
-	n, err := node.New(ctx, node.Config{Link: link})
-	if err == nil {
-		err = n.Apply(ctx, []anteroom.Room{rm})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- n.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	n, _, stop := runNode(t.Context(), t, rm)
+	t.Cleanup(stop)
 	g, err := New(Config{Rooms: []anteroom.Room{rm}, Node: n, Keys: ticket.NewKeyring(time.Now())})
 	if err != nil {
 		t.Fatal(err)

@@ -192,12 +192,9 @@ func TestAnalyticsOfACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
-	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", node: first, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r, core := prepareCore(t, oneRoom)
 	r.start()
-	edge := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(edge.dir, "secret"), clusterSecret)
+	edge := prepareEdge(t, core, clusterSecret, "")
 	edge.start()
 	if edge.s.Analytics() != nil {
 		t.Fatal("the edge has a store")

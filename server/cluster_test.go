@@ -55,6 +55,23 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 const clusterSecret = "b0a5c93e17f24d68ae4c71d3920fb85e6d1a4c07f3b92e58\n"
 
+// prepareCore returns a core named first, which is not started yet, with more in its file, and its address for other nodes.
+func prepareCore(t *testing.T, more string) (*running, string) {
+	t.Helper()
+	at := fmt.Sprintf("127.0.0.1:%d", corePort(t))
+	r := prepareServer(t, listenAnywhere+more+"cluster: {listen: \""+at+"\", node: first, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	return r, at
+}
+
+// prepareEdge returns an edge of that core, named second, which is not started yet.
+func prepareEdge(t *testing.T, core, secret, more string) *running {
+	t.Helper()
+	r := prepareServer(t, listenAnywhere+more+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
+	mustWrite(t, filepath.Join(r.dir, "secret"), secret)
+	return r
+}
+
 // A process alone becomes the core of a cluster, a second node joins with an address and the
 // secret: sessions, places, rooms, keys and changes are the same at both.
 func TestAProcessBecomesACluster(t *testing.T) {
@@ -71,8 +88,7 @@ func TestAProcessBecomesACluster(t *testing.T) {
 		t.Errorf("the core does not listen: %v", err)
 	}
 
-	second := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second := prepareEdge(t, core, clusterSecret, "")
 	second.start()
 	for _, at := range []*running{r, second, r, second} {
 		for i, c := range inside {
@@ -148,12 +164,9 @@ func TestKeysAreTheClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
-	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", secret_file: secret}\n")
-	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r, core := prepareCore(t, oneRoom)
 	r.start()
-	second := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], secret_file: secret}\n")
-	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second := prepareEdge(t, core, clusterSecret, "")
 	second.start()
 	var in []*http.Cookie
 	eventually(t, "nobody is let in", func() bool {
@@ -220,16 +233,13 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
-	r := prepareServer(t, listenAnywhere+oneRoom+"cluster: {listen: \""+core+"\", secret_file: secret}\n")
-	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r, core := prepareCore(t, oneRoom)
 	r.start()
-	secret, err := EdgeSecret(strings.TrimSpace(clusterSecret), "anteroom", "edge-1")
+	secret, err := EdgeSecret(strings.TrimSpace(clusterSecret), "anteroom", "second")
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge := prepareServer(t, listenAnywhere+"# sites: those of the others\ncluster: {join: [\""+core+"\"], secret_file: secret}\n")
-	mustWrite(t, filepath.Join(edge.dir, "secret"), secret+"\n")
+	edge := prepareEdge(t, core, secret+"\n", "")
 	edge.start()
 
 	var in []*http.Cookie
@@ -286,7 +296,7 @@ func TestAnEdgesSecretMakesNoTokenAndNoBackup(t *testing.T) {
 	}
 
 	// A process that is not ours.
-	link, err := natslink.Join(t.Context(), natslink.ClusterConfig{Dir: t.TempDir(), Cluster: "anteroom", Node: "edge-1", Secret: secret, Join: []string{core}})
+	link, err := natslink.Join(t.Context(), natslink.ClusterConfig{Dir: t.TempDir(), Cluster: "anteroom", Node: "second", Secret: secret, Join: []string{core}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -418,20 +416,15 @@ func TestOneNodeTellsByWebPush(t *testing.T) {
 		t.Skip("long")
 	}
 	service := pushtest.Serve(t)
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
-	first := func(rooms string) string {
-		return loopbackAllowed + rooms + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n"
-	}
-	r := prepareServer(t, listenAnywhere+first(pushRoom))
-	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r, core := prepareCore(t, loopbackAllowed+pushRoom)
 	r.impatient()
-	second := prepareServer(t, listenAnywhere+loopbackAllowed+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second := prepareEdge(t, core, clusterSecret, loopbackAllowed)
 	second.impatient()
 	eventually(t, "nobody is let in", func() bool { return r.visit("/").isIn() })
 	second.waits(service.Browser())
 	eventually(t, "the core does not know the subscription", func() bool { return r.s.pushes.book.Len() == 1 })
-	r.write(listenAnywhere + strings.Replace(first(pushRoom), "total_active_users: 1", "total_active_users: 2", 1))
+	more := strings.Replace(pushRoom, "total_active_users: 1", "total_active_users: 2", 1)
+	r.write(listenAnywhere + loopbackAllowed + more + "cluster: {listen: \"" + core + "\", node: first, secret_file: secret}\n")
 	if err := r.reload(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -225,12 +224,9 @@ func TestOneNodeSendsWebhooks(t *testing.T) {
 		t.Skip("long")
 	}
 	l := newHookReceiver(t)
-	core := fmt.Sprintf("127.0.0.1:%d", corePort(t))
-	r := prepareServer(t, listenAnywhere+loopbackAllowed+oneRoom+"cluster: {listen: \""+core+"\", node: first, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(r.dir, "secret"), clusterSecret)
+	r, core := prepareCore(t, loopbackAllowed+oneRoom)
 	r.impatient()
-	second := prepareServer(t, listenAnywhere+loopbackAllowed+"# sites: those of the others\ncluster: {join: [\""+core+"\"], node: second, secret_file: secret}\n")
-	mustWrite(t, filepath.Join(second.dir, "secret"), clusterSecret)
+	second := prepareEdge(t, core, clusterSecret, loopbackAllowed)
 	second.impatient()
 	made, secret := second.hook(anteroom.Webhook{Name: "on call", URL: l.URL, Events: []string{anteroom.ConfigChanged}})
 	for i, at := range []*running{r, second} {

@@ -518,10 +518,10 @@ func TestAccountsAtAnEdge(t *testing.T) {
 			m.gw.ForwardAuth().ServeHTTP(rec, q)
 			return rec
 		}
-		if rec := ask(""); rec.Code != http.StatusUnauthorized || rec.Header().Get(VerdictHeader) != "wait" {
+		if rec := ask(""); rec.Code != http.StatusUnauthorized || rec.Header().Get(verdictHeader) != "wait" {
 			t.Errorf("nobody: %d %v", rec.Code, rec.Header())
 		}
-		if rec := ask(loginOf(t, "ann")); rec.Code != http.StatusOK || rec.Header().Get(VerdictHeader) != "admit" || rec.Header().Get(TicketHeader) == "" {
+		if rec := ask(loginOf(t, "ann")); rec.Code != http.StatusOK || rec.Header().Get(verdictHeader) != "admit" || rec.Header().Get(ticketHeader) == "" {
 			t.Errorf("ann: %d %v", rec.Code, rec.Header())
 		}
 	})

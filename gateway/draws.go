@@ -21,9 +21,9 @@ import (
 // wellKnown begins every path of ours that stands on every host, whatever room covers it.
 const wellKnown = "/.well-known/anteroom/"
 
-// DrawPath is the root of the public records of shuffles, on every host: <room>/<event>/<number> below it is the record
+// drawPath is the root of the public records of shuffles, on every host: <room>/<event>/<number> below it is the record
 // of an occurrence's shuffle, and <number>/ids are the sorted ids of all participants, 16 bytes each.
-const DrawPath = wellKnown + "draw/"
+const drawPath = wellKnown + "draw/"
 
 const (
 	// MaxDrawDownloads bounds how many lists of ids are sent at the same time.
@@ -82,7 +82,7 @@ func (rm *room) drawOf(event anteroom.EventID, number int) (d draw, ok bool) {
 	if sh.Done {
 		d.At = sh.At.Std().Format(time.RFC3339Nano)
 		d.Seed, d.Entries, d.Count = hex.EncodeToString(sh.Seed[:]), hex.EncodeToString(sh.Entries[:]), len(sh.IDs)
-		d.IDs = DrawPath + string(rm.ID) + "/" + string(event) + "/" + strconv.Itoa(number) + "/ids"
+		d.IDs = drawPath + string(rm.ID) + "/" + string(event) + "/" + strconv.Itoa(number) + "/ids"
 	}
 	return d, true
 }
@@ -93,11 +93,11 @@ func (x *exchange) serveWellKnown() bool {
 	var answer func()
 	path := x.r.URL.Path
 	switch {
-	case path == JWKSPath && (x.s.Proof != nil || x.s.issuesPasses()):
+	case path == jwksPath && (x.s.Proof != nil || x.s.issuesPasses()):
 		answer = x.serveKeys
-	case path == PassPEMPath && x.s.issuesPasses():
+	case path == passPEMPath && x.s.issuesPasses():
 		answer = x.servePassKeys
-	case path == PassPath && x.room != nil && x.room.passes != nil:
+	case path == passPath && x.room != nil && x.room.passes != nil:
 		answer = x.serveRenewal
 	case path == page.VerifyPath:
 		answer = x.serveVerify
@@ -107,8 +107,8 @@ func (x *exchange) serveWellKnown() bool {
 		answer = x.serveLive
 	case strings.HasPrefix(path, page.MorePath):
 		answer = x.serveMore
-	case strings.HasPrefix(path, DrawPath):
-		answer = func() { x.serveDraw(path[len(DrawPath):]) }
+	case strings.HasPrefix(path, drawPath):
+		answer = func() { x.serveDraw(path[len(drawPath):]) }
 	default:
 		return false
 	}

@@ -48,7 +48,7 @@ func withSale(t *testing.T, sh *anteroom.Shuffle) *world {
 	return w
 }
 
-func drawURL(w *world) string { return DrawPath + string(w.room.ID) + "/" + string(sale().ID) + "/0" }
+func drawURL(w *world) string { return drawPath + string(w.room.ID) + "/" + string(sale().ID) + "/0" }
 
 func TestReceiptBeforeAndAfterTheDraw(t *testing.T) {
 	own := waiting()
@@ -189,10 +189,10 @@ func TestDrawIsPublic(t *testing.T) {
 
 func TestUnknownDraws(t *testing.T) {
 	w := withSale(t, shuffled(true, ticket.NewID()))
-	base := DrawPath + string(w.room.ID) + "/"
-	for _, path := range []string{DrawPath, base, base + string(sale().ID), base + string(sale().ID) + "/1", base + string(sale().ID) + "/-1",
+	base := drawPath + string(w.room.ID) + "/"
+	for _, path := range []string{drawPath, base, base + string(sale().ID), base + string(sale().ID) + "/1", base + string(sale().ID) + "/-1",
 		base + string(sale().ID) + "/00", base + string(sale().ID) + "/0/", base + string(sale().ID) + "/0/ids/", base + string(sale().ID) + "/0/seed",
-		base + "none/0", DrawPath + "none/" + string(sale().ID) + "/0", base + string(sale().ID) + "/99999999999999999999", base + strings.Repeat("/", 100)} {
+		base + "none/0", drawPath + "none/" + string(sale().ID) + "/0", base + string(sale().ID) + "/99999999999999999999", base + strings.Repeat("/", 100)} {
 		if res, _ := w.do("GET", path, nil); res.StatusCode != 404 {
 			t.Errorf("%s: %s", path, res.Status)
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// PassPEMPath is the path of the public keys of passes as PEM blocks, on every host.
-	PassPEMPath = wellKnown + "pass.pem"
-	// PassPath is the path at which active users get a new pass, in a room that covers the whole host.
-	PassPath = wellKnown + "pass"
+	// passPEMPath is the path of the public keys of passes as PEM blocks, on every host.
+	passPEMPath = wellKnown + "pass.pem"
+	// passPath is the path at which active users get a new pass, in a room that covers the whole host.
+	passPath = wellKnown + "pass"
 )
 
 // passes are the keys of passes, and what their issuers need besides.

@@ -38,7 +38,7 @@ func passOf(res *http.Response) (token, line string) {
 // verify reads a pass with the published keys.
 func (w *world) verify(token string) pass.Claims {
 	w.t.Helper()
-	_, set := w.do("GET", JWKSPath, nil)
+	_, set := w.do("GET", jwksPath, nil)
 	v, err := pass.NewVerifier([]byte(set), pass.Want{Audience: w.room.Zone, Room: w.room.ID})
 	if err != nil {
 		w.t.Fatal(err)
@@ -129,14 +129,14 @@ func TestWhenAPassIsIssued(t *testing.T) {
 func TestPassesThatComeAreCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		cookie func(*world) string
-		want   [PassStates]uint64
+		want   [passStates]uint64
 	}{
-		"none":                   {func(*world) string { return "a=b" }, [PassStates]uint64{}},
-		"a young one":            {func(w *world) string { return w.aged(5 * time.Second) }, [PassStates]uint64{PassFresh: 1}},
-		"one past its half":      {func(w *world) string { return w.aged(20 * time.Second) }, [PassStates]uint64{PassLate: 1}},
-		"an expired one":         {func(w *world) string { return w.aged(40 * time.Second) }, [PassStates]uint64{PassOver: 1}},
-		"one of another kind":    {func(*world) string { return pass.Cookie + "=x" }, [PassStates]uint64{PassOver: 1}},
-		"an old and a young one": {func(w *world) string { return w.aged(40*time.Second) + "; " + w.aged(0) }, [PassStates]uint64{PassFresh: 1}},
+		"none":                   {func(*world) string { return "a=b" }, [passStates]uint64{}},
+		"a young one":            {func(w *world) string { return w.aged(5 * time.Second) }, [passStates]uint64{PassFresh: 1}},
+		"one past its half":      {func(w *world) string { return w.aged(20 * time.Second) }, [passStates]uint64{PassLate: 1}},
+		"an expired one":         {func(w *world) string { return w.aged(40 * time.Second) }, [passStates]uint64{PassOver: 1}},
+		"one of another kind":    {func(*world) string { return pass.Cookie + "=x" }, [passStates]uint64{PassOver: 1}},
+		"an old and a young one": {func(w *world) string { return w.aged(40*time.Second) + "; " + w.aged(0) }, [passStates]uint64{PassFresh: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, admit, passing())
@@ -245,7 +245,7 @@ func TestPublishedKeysOfPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, admit, passing(), withConfig(func(c *Config) { c.Proof = signer }))
-	_, text := w.do("GET", JWKSPath, nil)
+	_, text := w.do("GET", jwksPath, nil)
 	var set struct {
 		Keys []map[string]string
 	}
@@ -265,12 +265,12 @@ func TestPublishedKeysOfPasses(t *testing.T) {
 	if _, err := proof.NewVerifier([]byte(text), "", "zone"); err != nil {
 		t.Error(err)
 	}
-	res, text := w.do("GET", PassPEMPath, nil)
+	res, text := w.do("GET", passPEMPath, nil)
 	if res.StatusCode != 200 || strings.Count(text, "BEGIN PUBLIC KEY") != 1 || strings.Contains(text, "PRIVATE") || !strings.Contains(res.Header.Get("Cache-Control"), "max-age=300") {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
 	w = newWorld(t, admit)
-	for _, path := range []string{JWKSPath, PassPEMPath, PassPath} {
+	for _, path := range []string{jwksPath, passPEMPath, passPath} {
 		if _, text := w.do("GET", path, nil); text != "origin" {
 			t.Errorf("%s without passes: %s", path, text)
 		}
@@ -280,7 +280,7 @@ func TestPublishedKeysOfPasses(t *testing.T) {
 func TestRenewalOfThePass(t *testing.T) {
 	w := newWorld(t, admit, passing())
 	ask := func(cookie string) (status int, token string) {
-		res, body := w.do("GET", PassPath, header("Cookie", cookie, "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"))
+		res, body := w.do("GET", passPath, header("Cookie", cookie, "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"))
 		if body != "" || !strings.Contains(res.Header.Get("Cache-Control"), "no-store") {
 			t.Errorf("body %q, Cache-Control %q", body, res.Header.Get("Cache-Control"))
 		}

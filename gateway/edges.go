@@ -28,7 +28,7 @@ type EdgeStatus struct {
 	// Questions of the last minute.
 	Questions uint64
 	// Passes are the requests of the last minute that came with a pass; index with the Pass constants.
-	Passes [PassStates]uint64
+	Passes [passStates]uint64
 	// ClockOffset is how far its clock is ahead of ours; nil unless it said its time in the last minute. Only Envoy does, by gRPC.
 	ClockOffset *time.Duration
 }
@@ -48,7 +48,7 @@ type seenEdges struct {
 
 // edge counts what comes of one, and takes a glance at the counters every glanceEvery, as sight does.
 type edge struct {
-	counted [PassStates + 1]atomic.Uint64 // passes by what was left, and questions
+	counted [passStates + 1]atomic.Uint64 // passes by what was left, and questions
 	second  atomic.Int64                  // when it was seen last
 	due     atomic.Int64                  // the second of the next glance
 	ahead   atomic.Int64                  // the largest offset of the clock since the last glance, or unknownOffset
@@ -59,12 +59,12 @@ type edge struct {
 
 type edgeGlance struct {
 	until   int64 // the second of the last thing that is counted in it
-	counted [PassStates + 1]uint64
+	counted [passStates + 1]uint64
 	ahead   int64 // since the glance before
 }
 
 const (
-	edgeQuestion  = PassStates
+	edgeQuestion  = passStates
 	edgeMinute    = int64(time.Minute / time.Second)
 	unknownOffset = math.MinInt64
 )

@@ -33,7 +33,7 @@ func TestProxiesThatAskAreSeen(t *testing.T) {
 		if len(all) != 2 || all[0].Peer.String() != "192.0.2.1" || all[0].Questions != 2 || all[1].Questions != 1 {
 			t.Fatalf("%+v", all)
 		}
-		if e := all[0]; e.Kind != name || e.ClockOffset != nil || e.Seen.Before(begin) || e.Passes != [PassStates]uint64{} {
+		if e := all[0]; e.Kind != name || e.ClockOffset != nil || e.Seen.Before(begin) || e.Passes != [passStates]uint64{} {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -54,7 +54,7 @@ func TestEdgesWithPassesAreSeen(t *testing.T) {
 	if len(all) != 1 || all[0].Kind != KindPass || all[0].Name != "cdn" || all[0].Zone != w.room.Zone || all[0].Peer.IsValid() || all[0].ClockOffset != nil {
 		t.Fatalf("%+v", all)
 	}
-	if want := ([PassStates]uint64{PassFresh: 1, PassLate: 3, PassOver: 2}); all[0].Passes != want {
+	if want := ([passStates]uint64{PassFresh: 1, PassLate: 3, PassOver: 2}); all[0].Passes != want {
 		t.Errorf("%v, want %v", all[0].Passes, want)
 	}
 	// One that asks has no use for passes.

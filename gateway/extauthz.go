@@ -142,7 +142,7 @@ func (a *checkAnswer) message(v *verdict, forged []string) []byte {
 	var fields []extauthz.Field
 	for name, values := range a.header {
 		switch name {
-		case "Content-Length", TicketHeader: // Envoy counts, and Set-Cookie comes whole
+		case "Content-Length", ticketHeader: // Envoy counts, and Set-Cookie comes whole
 			continue
 		}
 		for i, value := range values {

@@ -119,7 +119,7 @@ func FuzzQuestion(f *testing.F) {
 		q.Header["X-Forwarded-Proto"] = []string{scheme}
 		rec := httptest.NewRecorder()
 		g.ForwardAuth().ServeHTTP(rec, q)
-		verdict := rec.Header().Get(VerdictHeader)
+		verdict := rec.Header().Get(verdictHeader)
 		if (rec.Code != http.StatusUnauthorized && rec.Code != http.StatusBadRequest) || (verdict != "wait" && verdict != "refuse") {
 			t.Errorf("%d %q", rec.Code, verdict)
 		}

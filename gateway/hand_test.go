@@ -35,7 +35,7 @@ func TestProof(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("proofs %q", got)
 	}
-	res, keys := w.do("GET", JWKSPath, nil)
+	res, keys := w.do("GET", jwksPath, nil)
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/jwk-set+json" || len(res.Header["Set-Cookie"]) != 0 {
 		t.Errorf("key set: %d %q", res.StatusCode, res.Header)
 	}
@@ -47,7 +47,7 @@ func TestProof(t *testing.T) {
 	if err != nil || claims.Room != string(w.room.ID) || strings.Contains(got[0], s.ID.Reference()) {
 		t.Errorf("claims %+v, %v", claims, err)
 	}
-	if res, _ := w.do("POST", JWKSPath, nil); res.StatusCode != 405 {
+	if res, _ := w.do("POST", jwksPath, nil); res.StatusCode != 405 {
 		t.Errorf("POST: %d", res.StatusCode)
 	}
 	w.door.program(func(v anteroom.Visit) anteroom.Decision {

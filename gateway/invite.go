@@ -39,15 +39,15 @@ const (
 
 // What came of invite codes, and of moves to another device; index of Stats.Invites and Stats.Moves.
 const (
-	InviteAccepted = iota
-	InviteRefused
-	InviteLimited // too many wrong ones from that address: it was not looked at
-	InviteFailed  // the store did not answer
-	InviteResults
+	inviteAccepted = iota
+	inviteRefused
+	inviteLimited // too many wrong ones from that address: it was not looked at
+	inviteFailed  // the store did not answer
+	inviteResults
 )
 
 // InviteWords name the results in metrics.
-var InviteWords = [InviteResults]string{"accepted", "refused", "limited", "failed"}
+var InviteWords = [inviteResults]string{"accepted", "refused", "limited", "failed"}
 
 // InviteMark returns what makes and recognizes the ids of tickets for an invitation to a room.
 func InviteMark(keys *ticket.Keyring, room anteroom.RoomID) invite.Mark {
@@ -172,11 +172,11 @@ func (x *exchange) invite(v anteroom.Visit) {
 	result, lane := x.redeem(&v, code, now, !joins)
 	x.g.count.invites[result].Add(1)
 	switch {
-	case result == InviteRefused:
+	case result == inviteRefused:
 		x.askCode(code, page.InviteRefused, !joins)
-	case result == InviteLimited:
+	case result == inviteLimited:
 		x.askCode(code, page.InviteLimited, !joins)
-	case result == InviteFailed:
+	case result == inviteFailed:
 		x.askCode(code, page.InviteUnchecked, !joins)
 	case joins:
 		hash, _ := invite.Read(code)
@@ -210,11 +210,11 @@ func (x *exchange) takeTicket(t anteroom.Ticket) {
 // redeem takes a use of a code for the visitor, and returns the lane that it is for. Placed visitors have a place and want a lane.
 func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time, placed bool) (result int, lane uint8) {
 	if !x.s.invites.spend(x.client, now) {
-		return InviteLimited, 0
+		return inviteLimited, 0
 	}
 	hash, ok := invite.Read(code)
 	if !ok || x.s.Redeem == nil {
-		return InviteRefused, 0
+		return inviteRefused, 0
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), inviteTime)
 	defer cancel()
@@ -225,16 +225,16 @@ func (x *exchange) redeem(v *anteroom.Visit, code string, now anteroom.Time, pla
 	lane, err := x.s.Redeem(ctx, r)
 	if err != nil {
 		if anteroom.KindOf(err) == anteroom.Denied {
-			return InviteRefused, 0
+			return inviteRefused, 0
 		}
 		x.s.invites.restore(x.client)
 		if x.s.log != nil {
 			x.s.log.Warn("an invite code could not be checked", "room", x.room.Name, "error", err)
 		}
-		return InviteFailed, 0
+		return inviteFailed, 0
 	}
 	x.s.invites.restore(x.client)
-	return InviteAccepted, lane
+	return inviteAccepted, lane
 }
 
 // givenCode is the code in the link by which the visitor came.

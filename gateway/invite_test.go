@@ -129,7 +129,7 @@ func TestInvitedVisitorsOnly(t *testing.T) {
 		if rec := p.enters(bob, p.codes[0]); !asks(rec) || isIn(bob) {
 			t.Errorf("the code of another: %d", rec.Code)
 		}
-		if got := p.gw.Stats().Invites; got != [InviteResults]uint64{1, 2, 0, 0} {
+		if got := p.gw.Stats().Invites; got != [inviteResults]uint64{1, 2, 0, 0} {
 			t.Errorf("accepted, refused, limited, failed: %v", got)
 		}
 	})
@@ -266,7 +266,7 @@ func TestAPresaleIsAnEvent(t *testing.T) {
 			t.Fatal("the first visitors wait")
 		}
 		ann.get("/cart")
-		if rec := p.enters(ann, p.codes[0]); rec.Code != http.StatusSeeOther || p.gw.Stats().Invites != [InviteResults]uint64{} {
+		if rec := p.enters(ann, p.codes[0]); rec.Code != http.StatusSeeOther || p.gw.Stats().Invites != [inviteResults]uint64{} {
 			t.Errorf("a code before the event: %d", rec.Code)
 		}
 		for range 7 {
@@ -314,7 +314,7 @@ func TestCodesOutliveADrain(t *testing.T) {
 				p.set(edit)
 				open := name == "suspended" || name == "passthrough"
 				rec := p.enters(ann, p.codes[0])
-				if open != (rec.Code == http.StatusSeeOther) || p.gw.Stats().Invites != [InviteResults]uint64{} || ann.cookie != was {
+				if open != (rec.Code == http.StatusSeeOther) || p.gw.Stats().Invites != [inviteResults]uint64{} || ann.cookie != was {
 					t.Errorf("%d, %v", rec.Code, p.gw.Stats().Invites)
 				}
 				if got := isIn(ann); got != open {

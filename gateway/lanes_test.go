@@ -264,7 +264,7 @@ func TestLaneByCode(t *testing.T) {
 		if rec := first.get("/cart?__anteroom=invite"); rec.Code != http.StatusSeeOther {
 			t.Errorf("the page for an active user: %d", rec.Code)
 		}
-		if got := b.gw.Stats().Invites; got != [InviteResults]uint64{5, 1, 0, 0} {
+		if got := b.gw.Stats().Invites; got != [inviteResults]uint64{5, 1, 0, 0} {
 			t.Errorf("accepted, refused, limited, failed: %v", got)
 		}
 		for range inviteTries {

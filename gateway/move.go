@@ -191,7 +191,7 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 		x.askArrival(http.StatusOK, token, &v, false)
 		return
 	case !x.s.moves.spend(x.client, x.s.now()):
-		x.g.count.moves[InviteLimited].Add(1)
+		x.g.count.moves[inviteLimited].Add(1)
 		x.laterMove(http.StatusTooManyRequests, "60", "Too many places have moved from your network in the last minute; yours stays where it is. Please try again in a minute")
 		return
 	}
@@ -203,18 +203,18 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 		x.goOn()
 		return
 	case d.Verdict != anteroom.Wait || d.Ticket.ID != t.ID:
-		x.g.count.moves[InviteRefused].Add(1)
+		x.g.count.moves[inviteRefused].Add(1)
 		x.staleMove()
 		return
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), inviteTime)
 	defer cancel()
 	if err := x.s.Node.Move(ctx, x.room.ID, &t, device); anteroom.KindOf(err) == anteroom.Denied {
-		x.g.count.moves[InviteRefused].Add(1)
+		x.g.count.moves[inviteRefused].Add(1)
 		x.staleMove()
 		return
 	} else if err != nil {
-		x.g.count.moves[InviteFailed].Add(1)
+		x.g.count.moves[inviteFailed].Add(1)
 		if x.s.log != nil {
 			x.s.log.Warn("a place could not move to another device", "room", x.room.Name, "error", err)
 		}
@@ -222,7 +222,7 @@ func (x *exchange) arrive(v anteroom.Visit, token string) {
 		x.laterMove(http.StatusServiceUnavailable, "5", "Your place could not move just now. Please go back and press the button again in a few seconds")
 		return
 	}
-	x.g.count.moves[InviteAccepted].Add(1)
+	x.g.count.moves[inviteAccepted].Add(1)
 	if !v.Fresh { // the place that was here
 		v.Leave, v.NoJoin, v.NoClaim = true, true, true
 		x.room.door.Decide(x.r.Context(), v)

@@ -96,14 +96,14 @@ func (c *crowds) vouch(id anteroom.ID, network uint32) {
 
 // What a room does about sessions that are used from too many networks; index of Stats.SharedSessions.
 const (
-	SharedLogged = iota
-	SharedChallenged
-	SharedRevoked
-	SharedActions
+	sharedLogged = iota
+	sharedChallenged
+	sharedRevoked
+	sharedActions
 )
 
 // SharedWords name them in metrics and logs.
-var SharedWords = [SharedActions]string{"log", "challenge", "revoke"}
+var SharedWords = [sharedActions]string{"log", "challenge", "revoke"}
 
 // countNetworks counts the network of an active user's request, and carries out what the room does about a session that is used from
 // too many: then the decision is another one.
@@ -130,12 +130,12 @@ func (x *exchange) countNetworks(v *anteroom.Visit) {
 		x.logShared(action)
 	}
 	switch action {
-	case SharedRevoked:
+	case sharedRevoked:
 		rm.door.Revoke(id)
 		x.g.count.revoked.Add(1)
 		v.Networks = x.networks()
 		x.decision = rm.door.Decide(x.r.Context(), *v)
-	case SharedChallenged:
+	case sharedChallenged:
 		if came := x.answered(id); came == solved || came == waived {
 			x.g.crowds.vouch(id, network)
 			return
@@ -155,11 +155,11 @@ func (x *exchange) isUnnamed() bool { return !x.client.IsValid() || x.s.isTruste
 func (x *exchange) sharedAction() int {
 	switch f := x.decision.InForce; {
 	case x.room.SessionNetworksAction == anteroom.SharedRevoke:
-		return SharedRevoked
+		return sharedRevoked
 	case x.room.SessionNetworksAction == anteroom.SharedChallenge && x.s.challenge != nil && x.room.session == nil && x.presented.ID == x.decision.Ticket.ID && f != nil && f.Challenge:
-		return SharedChallenged
+		return sharedChallenged
 	}
-	return SharedLogged
+	return sharedLogged
 }
 
 func (x *exchange) logShared(action int) {

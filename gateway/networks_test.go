@@ -40,7 +40,7 @@ func TestSessionsOfManyNetworksAreAnAlarm(t *testing.T) {
 				t.Fatalf("not admitted at %s", address)
 			}
 		}
-		if log.Len() > 0 || gw.Stats().SharedSessions != [SharedActions]uint64{} {
+		if log.Len() > 0 || gw.Stats().SharedSessions != [sharedActions]uint64{} {
 			t.Errorf("three networks: %v, log %s", gw.Stats().SharedSessions, log)
 		}
 		for range 3 {
@@ -48,7 +48,7 @@ func TestSessionsOfManyNetworksAreAnAlarm(t *testing.T) {
 				t.Error("an active user is turned away")
 			}
 		}
-		if got := gw.Stats().SharedSessions; got != [SharedActions]uint64{SharedLogged: 1} {
+		if got := gw.Stats().SharedSessions; got != [sharedActions]uint64{sharedLogged: 1} {
 			t.Errorf("counted %v, want one alarm for the session", got)
 		}
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "networks=4") || !strings.Contains(text, "client=10.0.0.1") {
@@ -88,7 +88,7 @@ func TestASharedSessionIsRevoked(t *testing.T) {
 		if ann.cookie == copied {
 			t.Error("the session goes on")
 		}
-		if st := gw.Stats(); st.SharedSessions != [SharedActions]uint64{SharedRevoked: 1} || st.Revoked != 1 {
+		if st := gw.Stats(); st.SharedSessions != [sharedActions]uint64{sharedRevoked: 1} || st.Revoked != 1 {
 			t.Errorf("counted %v, %d revoked", st.SharedSessions, st.Revoked)
 		}
 	})
@@ -133,7 +133,7 @@ func TestASharedSessionHasToSolveTheChallengeInEachNetwork(t *testing.T) {
 		if !ann.at("10.0.0.1") {
 			t.Error("asked again in the same network")
 		}
-		if got := gw.Stats().SharedSessions; got != [SharedActions]uint64{SharedChallenged: 1} {
+		if got := gw.Stats().SharedSessions; got != [sharedActions]uint64{sharedChallenged: 1} {
 			t.Errorf("counted %v", got)
 		}
 	}, works)
@@ -147,7 +147,7 @@ func TestWithoutAChallengeSharedSessionsAreLogged(t *testing.T) {
 				t.Errorf("not admitted in network %d", i+1)
 			}
 		}
-		if got := gw.Stats().SharedSessions; got != [SharedActions]uint64{SharedLogged: 1} {
+		if got := gw.Stats().SharedSessions; got != [sharedActions]uint64{sharedLogged: 1} {
 			t.Errorf("counted %v", got)
 		}
 	})

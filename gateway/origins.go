@@ -225,15 +225,15 @@ func isDialError(err error) bool {
 func kindOf(ctx context.Context, err error) int {
 	if isDialError(err) && ctx.Err() == nil {
 		if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-			return OriginTimeout
+			return originTimeout
 		}
-		return OriginUnreachable
+		return originUnreachable
 	}
 	if errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, context.Canceled) {
-		return ClientGone
+		return clientGone
 	}
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-		return OriginTimeout
+		return originTimeout
 	}
-	return OriginBroken
+	return originBroken
 }

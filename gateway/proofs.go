@@ -6,8 +6,8 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// JWKSPath is the path of the keys that verify the proof and passes, on every host.
-const JWKSPath = wellKnown + "jwks.json"
+// jwksPath is the path of the keys that verify the proof and passes, on every host.
+const jwksPath = wellKnown + "jwks.json"
 
 // valueKeys: verifiers read keys again within minutes, and go on with what they have while nobody answers.
 var valueKeys = []string{"public, max-age=300, stale-if-error=86400"}

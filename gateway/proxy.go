@@ -12,8 +12,8 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// DefaultProofHeader carries the signed proof of admission to the origin.
-const DefaultProofHeader = "X-Anteroom-Assertion"
+// defaultProofHeader carries the signed proof of admission to the origin.
+const defaultProofHeader = "X-Anteroom-Assertion"
 
 // forward sends the request on: to the next handler, or to an origin of the site.
 func (x *exchange) forward() {
@@ -173,7 +173,7 @@ func (x *exchange) try(r *http.Request, began time.Time) (*http.Response, time.T
 	switch {
 	case err == nil:
 		x.origin.seen.answered(now.Sub(began), res.StatusCode)
-	case x.body.failure() == nil && kindOf(r.Context(), err) != ClientGone:
+	case x.body.failure() == nil && kindOf(r.Context(), err) != clientGone:
 		x.origin.seen.unanswered.Add(1)
 	}
 	return res, now, err
@@ -215,7 +215,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	kind := kindOf(r.Context(), err)
 	x.g.count.originErrors[kind].Add(1)
-	if kind == ClientGone {
+	if kind == clientGone {
 		panic(http.ErrAbortHandler)
 	}
 	x.logOrigin(kind, err)
@@ -224,7 +224,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	status, text := http.StatusBadGateway, "The website is not responding at the moment."
-	if kind == OriginTimeout {
+	if kind == originTimeout {
 		status, text = http.StatusGatewayTimeout, "The website takes too long to respond."
 	}
 	h := x.neverStored()

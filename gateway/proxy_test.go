@@ -162,14 +162,14 @@ func TestOriginFailures(t *testing.T) {
 		status int
 		kind   int
 	}{
-		{"refuses connections", nil, "http://" + deadAddress(t), 502, OriginUnreachable},
-		{"takes too long", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", 504, OriginTimeout},
+		{"refuses connections", nil, "http://" + deadAddress(t), 502, originUnreachable},
+		{"takes too long", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", 504, originTimeout},
 		{"speaks nonsense", func(rw http.ResponseWriter, r *http.Request) {
 			c, _, _ := http.NewResponseController(rw).Hijack()
 			io.WriteString(c, "nonsense\r\n\r\n")
 			c.Close()
-		}, "", 502, OriginBroken},
-		{"hangs up", func(rw http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, "", 502, OriginBroken},
+		}, "", 502, originBroken},
+		{"hangs up", func(rw http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, "", 502, originBroken},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, admit, withOrigin(c.origin), withConfig(func(cfg *Config) {

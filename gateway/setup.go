@@ -158,7 +158,7 @@ func newSetup(cfg Config, old *setup, d doors) (*setup, error) {
 		now:         d.now,
 		log:         cfg.Log,
 		cookieName:  cmp.Or(cfg.CookieName, route.DefaultCookieName),
-		proofHeader: http.CanonicalHeaderKey(cmp.Or(cfg.ProofHeader, DefaultProofHeader)),
+		proofHeader: http.CanonicalHeaderKey(cmp.Or(cfg.ProofHeader, defaultProofHeader)),
 		maxInFlight: int64(cmp.Or(cfg.MaxInFlight, 50_000)),
 	}
 	s.bodyRate = float64(max(0, cmp.Or(cfg.BodyRate, 500)))

@@ -116,7 +116,7 @@ func TestShadowVerdicts(t *testing.T) {
 		w := newWorld(t, line, withRoom(inShadow))
 		res := w.asks(question(name, "GET", testHost, "/cart"))
 		says(t, res, "pass")
-		if res.Header.Get(TicketHeader) == "" {
+		if res.Header.Get(ticketHeader) == "" {
 			t.Error("there is no ticket")
 		}
 		if v := w.door.seen(); len(v) != 1 || v[0].NoJoin {

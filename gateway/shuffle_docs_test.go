@@ -50,7 +50,7 @@ func TestShufflePageIsTrue(t *testing.T) {
 	}
 	own := waiting()
 	own.ID = sh.IDs[1]
-	path := DrawPath + string(w.room.ID) + "/" + string(event.ID) + "/0"
+	path := drawPath + string(w.room.ID) + "/" + string(event.ID) + "/0"
 
 	give(&anteroom.Shuffle{Commitment: sh.Commitment})
 	_, before := w.do("GET", path, nil)

@@ -14,18 +14,18 @@ type Stats struct {
 	// Refused requests by the status they got; index with RefusedStatus.
 	Refused [len(refusedStatus)]uint64
 	// OriginErrors by what went wrong; index with the OriginError constants.
-	OriginErrors [OriginErrorKinds]uint64
+	OriginErrors [originErrorKinds]uint64
 
 	// Invites are codes that visitors entered, by what came of it; index with the Invite constants.
-	Invites [InviteResults]uint64
+	Invites [inviteResults]uint64
 	// Moves are presses of the button that moves a place to another device, likewise.
-	Moves [InviteResults]uint64
+	Moves [inviteResults]uint64
 	// AccountTokens are requests in rooms with accounts, by what their token was worth; index with account.Result.
 	AccountTokens [account.Results]uint64
 
 	// SharedSessions were used from more networks than their room allows, by what was done about it; index with the Shared
 	// constants.
-	SharedSessions [SharedActions]uint64
+	SharedSessions [sharedActions]uint64
 
 	// RulesExhausted are requests for which rules did not match because they would have taken
 	// too long.
@@ -37,7 +37,7 @@ type Stats struct {
 	Passes     uint64 // issued
 
 	// PassesShown are requests that came here with a pass, by how much of it was left; index with the Pass constants.
-	PassesShown [PassStates]uint64
+	PassesShown [passStates]uint64
 	// Questions of proxies that keep the traffic, by their kind as EdgeKinds has it.
 	Questions [len(EdgeKinds)]uint64
 
@@ -67,23 +67,23 @@ const (
 	PassFresh = iota // more than half: an edge that verifies passes would not send it here, but for what Anteroom has to see
 	PassLate         // half or less: a page that is loaded to renew it
 	PassOver         // nothing: it has ended, or is of another key or room
-	PassStates
+	passStates
 )
 
 // PassWords name the states in metrics.
-var PassWords = [PassStates]string{"fresh", "late", "over"}
+var PassWords = [passStates]string{"fresh", "late", "over"}
 
 // What can go wrong with an origin.
 const (
-	OriginUnreachable = iota // no connection: refused, no route, no name
-	OriginTimeout            // connected and did not answer in time
-	OriginBroken             // the answer broke off or was none
-	ClientGone               // the visitor left first
-	OriginErrorKinds
+	originUnreachable = iota // no connection: refused, no route, no name
+	originTimeout            // connected and did not answer in time
+	originBroken             // the answer broke off or was none
+	clientGone               // the visitor left first
+	originErrorKinds
 )
 
 // OriginErrorWords name the kinds in metrics and logs.
-var OriginErrorWords = [OriginErrorKinds]string{"unreachable", "timeout", "broken", "client_gone"}
+var OriginErrorWords = [originErrorKinds]string{"unreachable", "timeout", "broken", "client_gone"}
 
 // refusedStatus are the statuses of refusals.
 var refusedStatus = [...]int{0, 400, 405, 413, 414, 421, 429, 431, 503, 508}
@@ -93,11 +93,11 @@ func RefusedStatus(i int) int { return refusedStatus[i] }
 
 type counters struct {
 	refused      [len(refusedStatus)]atomic.Uint64
-	originErrors [OriginErrorKinds]atomic.Uint64
-	shared       [SharedActions]atomic.Uint64
-	passesShown  [PassStates]atomic.Uint64
-	invites      [InviteResults]atomic.Uint64
-	moves        [InviteResults]atomic.Uint64
+	originErrors [originErrorKinds]atomic.Uint64
+	shared       [sharedActions]atomic.Uint64
+	passesShown  [passStates]atomic.Uint64
+	invites      [inviteResults]atomic.Uint64
+	moves        [inviteResults]atomic.Uint64
 	tokens       [account.Results]atomic.Uint64
 	questions    [len(EdgeKinds)]atomic.Uint64
 

@@ -142,7 +142,7 @@ func TestTheStoryOfAShuffle(t *testing.T) {
 				Prequeue: anteroom.StampOf(begun.Add(time.Minute)), Start: anteroom.StampOf(begun.Add(6 * time.Minute)), End: anteroom.StampOf(begun.Add(time.Hour))}},
 		}.WithDefaults()
 		_, shop := bubbleGateway(t, rm, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the shop") }))
-		path := DrawPath + string(rm.ID) + "/" + string(rm.Events[0].ID) + "/0"
+		path := drawPath + string(rm.ID) + "/" + string(rm.Events[0].ID) + "/0"
 		receiptOf := func(c *customer) (r receipt) {
 			t.Helper()
 			body, _ := c.ask("/?__anteroom=receipt")

@@ -17,13 +17,13 @@ import (
 	"github.com/anteroom/anteroom/route"
 )
 
-// VerdictHeader is the header in which [Gateway.ForwardAuth] tells a proxy what becomes of the visitor's request:
+// verdictHeader is the header in which [Gateway.ForwardAuth] tells a proxy what becomes of the visitor's request:
 // admit, pass, wait or refuse.
-const VerdictHeader = "X-Anteroom-Verdict"
+const verdictHeader = "X-Anteroom-Verdict"
 
-// TicketHeader repeats the Set-Cookie line of the ticket. Proxies pass on only some of the Set-Cookie lines of an
+// ticketHeader repeats the Set-Cookie line of the ticket. Proxies pass on only some of the Set-Cookie lines of an
 // answer that admits, join them into a broken one, or drop them.
-const TicketHeader = "X-Anteroom-Set-Ticket"
+const ticketHeader = "X-Anteroom-Set-Ticket"
 
 // dialect is how a kind of proxy asks about a visitor's request (forward-auth).
 type dialect struct {
@@ -62,8 +62,8 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 // context_extensions of its route names the room.
 //
 // The status is 200 if the request may go to the origin, and 401 otherwise, whatever queueing_status_code is. A question
-// that does not say what the visitor asks for, or says it in two ways, gets 400. The verdict is in [VerdictHeader], the
-// cookie in Set-Cookie and in [TicketHeader], the proof in its usual header.
+// that does not say what the visitor asks for, or says it in two ways, gets 400. The verdict is in [verdictHeader], the
+// cookie in Set-Cookie and in [ticketHeader], the proof in its usual header.
 func (g *Gateway) ForwardAuth() http.Handler { return http.HandlerFunc(g.serveQuestion) }
 
 func (g *Gateway) serveQuestion(w http.ResponseWriter, q *http.Request) {
@@ -123,7 +123,7 @@ func (g *Gateway) refuseQuestion(s *setup, w http.ResponseWriter, q *http.Reques
 		s.log.LogAttrs(context.Background(), slog.LevelWarn, "forward-auth question refused",
 			slog.String("peer", addrString(peerOf(q.RemoteAddr))), slog.String("path", path[:min(len(path), logPathBytes)]), slog.String("problem", no.text))
 	}
-	w.Header()[VerdictHeader] = []string{anteroom.Refuse.String()}
+	w.Header()[verdictHeader] = []string{anteroom.Refuse.String()}
 	no.answer(w, q)
 }
 
@@ -306,12 +306,12 @@ func (v *verdict) WriteHeader(shown int) {
 		status = http.StatusOK
 	}
 	h := v.Header()
-	h[VerdictHeader] = []string{is.String()}
+	h[verdictHeader] = []string{is.String()}
 	if status == http.StatusUnauthorized && !v.dialect.page {
 		delete(h, "Set-Cookie") // Anteroom sets one when it shows the page
 	}
 	if cookie := h["Set-Cookie"]; len(cookie) > 0 {
-		h[TicketHeader] = cookie[:1:1]
+		h[ticketHeader] = cookie[:1:1]
 	}
 	delete(h, "Connection") // to the proxy, it stays
 	if v.noBody {

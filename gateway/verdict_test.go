@@ -61,7 +61,7 @@ func says(t *testing.T, res *http.Response, want string) {
 	if want == "admit" || want == "pass" {
 		status = http.StatusOK
 	}
-	if got := res.Header.Get(VerdictHeader); got != want || res.StatusCode != status {
+	if got := res.Header.Get(verdictHeader); got != want || res.StatusCode != status {
 		t.Errorf("%q with %d, want %q with %d", got, res.StatusCode, want, status)
 	}
 }
@@ -82,8 +82,8 @@ func TestVerdictAdmits(t *testing.T) {
 		res := w.asks(question(name, "POST", testHost, "/cart?x=1;y", "X-Anteroom-Assertion", "forged", "X-Anteroom-Verdict", "admit"))
 		says(t, res, "admit")
 		cookies := res.Header["Set-Cookie"]
-		if len(cookies) != 1 || !strings.Contains(cookies[0], "; Secure") || res.Header.Get(TicketHeader) != cookies[0] {
-			t.Errorf("Set-Cookie %q, and alone %q", cookies, res.Header[TicketHeader])
+		if len(cookies) != 1 || !strings.Contains(cookies[0], "; Secure") || res.Header.Get(ticketHeader) != cookies[0] {
+			t.Errorf("Set-Cookie %q, and alone %q", cookies, res.Header[ticketHeader])
 		}
 		if p := res.Header["X-Anteroom-Assertion"]; len(p) != 1 || p[0] == "forged" || strings.Count(p[0], ".") != 2 {
 			t.Errorf("the proof is %q", p)
@@ -110,7 +110,7 @@ func TestVerdictOfASession(t *testing.T) {
 		for _, size := range []int{0, 8 << 10} {
 			res := w.asks(question(name, "GET", testHost, "/", "Cookie", "big="+strings.Repeat("x", size), "Cookie", w.seal(session())))
 			says(t, res, "admit")
-			if len(res.Header["Set-Cookie"])+len(res.Header[TicketHeader]) > 0 {
+			if len(res.Header["Set-Cookie"])+len(res.Header[ticketHeader]) > 0 {
 				t.Errorf("cookies %q", res.Header)
 			}
 			if !strings.Contains(res.Header.Get("Cache-Control"), "no-store") {
@@ -135,8 +135,8 @@ func TestNoStatusOfThePageIsAVerdict(t *testing.T) {
 					q := question(name, method, testHost, "/x")
 					q.Header.Set("Accept", accept)
 					res := w.asks(q)
-					if res.StatusCode != http.StatusUnauthorized || len(res.Header[VerdictHeader]) != 1 || res.Header.Get(VerdictHeader) == "admit" {
-						t.Errorf("%d, %s, %s: %d %q", status, method, accept, res.StatusCode, res.Header[VerdictHeader])
+					if res.StatusCode != http.StatusUnauthorized || len(res.Header[verdictHeader]) != 1 || res.Header.Get(verdictHeader) == "admit" {
+						t.Errorf("%d, %s, %s: %d %q", status, method, accept, res.StatusCode, res.Header[verdictHeader])
 					}
 				}
 			}
@@ -159,7 +159,7 @@ func TestPageComesOnce(t *testing.T) {
 			says(t, res, "refuse")
 			again := w.asks(question(name, "GET", testHost, "/", "Cookie", w.seal(waiting())))
 			says(t, again, "wait")
-			if body+readAll(t, again) != "" || len(res.Header["Set-Cookie"])+len(again.Header["Set-Cookie"])+len(again.Header[TicketHeader]) > 0 {
+			if body+readAll(t, again) != "" || len(res.Header["Set-Cookie"])+len(again.Header["Set-Cookie"])+len(again.Header[ticketHeader]) > 0 {
 				t.Errorf("the answer has %d bytes and cookies: %q, %q", len(body), res.Header, again.Header)
 			}
 			return
@@ -194,8 +194,8 @@ func TestQuestionsWithoutAnOriginal(t *testing.T) {
 		t.Helper()
 		log.Reset()
 		res := w.asks(q)
-		if res.StatusCode != http.StatusBadRequest || res.Header.Get(VerdictHeader) != "refuse" {
-			t.Errorf("%s: %d %q", what, res.StatusCode, res.Header.Get(VerdictHeader))
+		if res.StatusCode != http.StatusBadRequest || res.Header.Get(verdictHeader) != "refuse" {
+			t.Errorf("%s: %d %q", what, res.StatusCode, res.Header.Get(verdictHeader))
 		}
 		if !strings.Contains(log.String(), problem) || !strings.Contains(log.String(), "peer=127.0.0.1") {
 			t.Errorf("%s: the log says %q", what, log.String())
@@ -278,7 +278,7 @@ func TestWhoMayAsk(t *testing.T) {
 			says(t, res, "admit")
 			continue
 		}
-		if res.StatusCode != http.StatusForbidden || res.Header.Get(VerdictHeader) != "refuse" || len(w.door.seen()) > 0 {
+		if res.StatusCode != http.StatusForbidden || res.Header.Get(verdictHeader) != "refuse" || len(w.door.seen()) > 0 {
 			t.Errorf("%s with peers %q: %d %q", c.from, c.peers, res.StatusCode, res.Header)
 		}
 		if !strings.Contains(log.String(), "not in forward_auth.peers") {
@@ -318,19 +318,19 @@ func TestProxyAndAnteroomReadTheSame(t *testing.T) {
 				continue // there it would be another path of the question
 			}
 			res := w.asks(question(name, "GET", testHost, target, "Cookie", w.seal(waiting())))
-			if got := res.Header.Get(VerdictHeader); got != want {
+			if got := res.Header.Get(verdictHeader); got != want {
 				t.Errorf("%s: %s, want %s", target, got, want)
 			}
-			says(t, res, res.Header.Get(VerdictHeader))
+			says(t, res, res.Header.Get(verdictHeader))
 			// A proxy that has matched the room's location says so, and nothing outside the room gets by.
 			q := question(name, "GET", testHost, target, "Cookie", w.seal(waiting()))
 			q.RequestURI = "/rooms/shop" + q.RequestURI
 			if res := w.asks(q); res.StatusCode != http.StatusUnauthorized {
-				t.Errorf("%s in the room: %d %s", target, res.StatusCode, res.Header.Get(VerdictHeader))
+				t.Errorf("%s in the room: %d %s", target, res.StatusCode, res.Header.Get(verdictHeader))
 			}
 		}
 		for host, want := range map[string]string{"SHOP.example.com.:443": "wait", "unknown.example.com": "refuse", "a, " + testHost: "refuse", "sh%6fp.example.com": "refuse"} {
-			if got := w.asks(question(name, "GET", host, "/tickets", "Cookie", w.seal(waiting()))).Header.Get(VerdictHeader); got != want {
+			if got := w.asks(question(name, "GET", host, "/tickets", "Cookie", w.seal(waiting()))).Header.Get(verdictHeader); got != want {
 				t.Errorf("host %s: %s, want %s", host, got, want)
 			}
 		}

@@ -244,7 +244,7 @@ func foot(w *words, language string, st state, variant int) string {
 			b.WriteString(`<p class="quiet"><a href="?` + holdQuery + `" rel="nofollow">` + e(w.Pause) + `</a></p></noscript>`)
 		}
 		if st != lineFull {
-			b.WriteString(`<p class="quiet"><a href="?` + LeaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
+			b.WriteString(`<p class="quiet"><a href="?` + leaveQuery + `" rel="nofollow">` + e(w.Leave) + `</a></p>`)
 			if st != chances { // else there is no place
 				b.WriteString(`<p class="quiet"><a href="?` + MoveQuery + `" rel="nofollow">` + e(w.Moving[0]) + `</a></p>`)
 			}

@@ -102,7 +102,7 @@ var selfNames = sync.OnceValue(func() map[string]string {
 
 // switchTo is the link to the other languages at the foot of a page.
 func switchTo(now string) string {
-	return `<nav lang="en"><a href="?` + LanguagesQuery + `" rel="nofollow" lang="` + tagOf(now) + `" aria-label="Language: ` + selfNames()[now] + `">` + selfNames()[now] + `</a></nav>`
+	return `<nav lang="en"><a href="?` + languagesQuery + `" rel="nofollow" lang="` + tagOf(now) + `" aria-label="Language: ` + selfNames()[now] + `">` + selfNames()[now] + `</a></nav>`
 }
 
 // AppendLanguages appends the page on which a visitor chooses a language: links to the same path with query, which is not escaped yet, and

@@ -8,7 +8,7 @@ import (
 // The query pairs by which a visitor gives up the place: of the page that asks whether to, whose form is posted to the same, and of the
 // page that says that it is done.
 const (
-	LeaveQuery = "__anteroom=leave"
+	leaveQuery = "__anteroom=leave"
 	LeftQuery  = "__anteroom=left"
 )
 
@@ -17,7 +17,7 @@ const (
 func AppendLeave(dst []byte, v View, query string) []byte {
 	w := wordsOf(known(v.Language))
 	e := html.EscapeString
-	return appendNotice(dst, v, w.Leaving, `<form method="post" action="?`+withQuery(query, LeaveQuery)+`" data-ref="`+string(appendReference(nil, v.Decision.Ticket.ID))+
+	return appendNotice(dst, v, w.Leaving, `<form method="post" action="?`+withQuery(query, leaveQuery)+`" data-ref="`+string(appendReference(nil, v.Decision.Ticket.ID))+
 		`"><button>`+e(w.Leave)+`</button></form><p><a href="?`+e(query)+`">`+e(w.Stay)+`</a></p>`, `<script>`+library().leave+`</script>`)
 }
 

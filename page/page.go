@@ -45,7 +45,7 @@ const (
 
 // The query pairs of the switch of languages: of the link to their page, and what stands before the name of one in its links.
 const (
-	LanguagesQuery = "__anteroom=languages"
+	languagesQuery = "__anteroom=languages"
 	LanguageQuery  = "__anteroom=language."
 )
 

@@ -25,7 +25,7 @@ func TestProcessWithoutFileDescriptorsIsNotReady(t *testing.T) {
 		if a := r.admin("GET", "/-/ready"); a.StatusCode != want {
 			t.Errorf("ready: %d %q, want %d", a.StatusCode, a.body, want)
 		}
-		if a := r.visit(HealthPath); a.StatusCode != want {
+		if a := r.visit(healthPath); a.StatusCode != want {
 			t.Errorf("health: %d %q, want %d", a.StatusCode, a.body, want)
 		}
 	}

@@ -167,15 +167,15 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// HealthPath answers load balancers on the visitors' listeners, for every host: 200 if /-/ready would return 200,
+// healthPath answers load balancers on the visitors' listeners, for every host: 200 if /-/ready would return 200,
 // otherwise 503. It reveals nothing else.
-const HealthPath = "/.well-known/anteroom/health"
+const healthPath = "/.well-known/anteroom/health"
 
-// withHealth answers HealthPath before the gateway sees the request: it has no room, no site,
+// withHealth answers healthPath before the gateway sees the request: it has no room, no site,
 // no cookie and no share in any count, and is answered however many requests are in flight.
 func (s *Server) withHealth(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != HealthPath {
+		if r.URL.Path != healthPath {
 			next.ServeHTTP(w, r)
 			return
 		}

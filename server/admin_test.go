@@ -38,7 +38,7 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 		t.Errorf("live before: %d", got)
 	}
 	early := httptest.NewRecorder()
-	s.visitorServer(s.Config()).Handler.ServeHTTP(early, httptest.NewRequest("GET", HealthPath, nil))
+	s.visitorServer(s.Config()).Handler.ServeHTTP(early, httptest.NewRequest("GET", healthPath, nil))
 	if early.Code != 503 || early.Body.String() != "unavailable\n" {
 		t.Errorf("a load balancer asks before: %d %q", early.Code, early.Body)
 	}
@@ -46,7 +46,7 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 	if a := r.admin("GET", "/-/ready"); a.StatusCode != 200 || a.body != "ready\n" {
 		t.Errorf("while: %d %q", a.StatusCode, a.body)
 	}
-	if a := r.visit(HealthPath); a.StatusCode != 200 || a.body != "ok\n" {
+	if a := r.visit(healthPath); a.StatusCode != 200 || a.body != "ok\n" {
 		t.Errorf("a load balancer asks while: %d %q", a.StatusCode, a.body)
 	}
 	mark := r.log.mark()
@@ -56,7 +56,7 @@ func TestReadyBeforeWhileAndAfter(t *testing.T) {
 	if a := r.admin("GET", "/-/ready"); a.StatusCode != 503 || a.body != "stopping\n" {
 		t.Errorf("after: %d %q", a.StatusCode, a.body)
 	}
-	if a := r.visit(HealthPath); a.StatusCode != 503 || a.body != "unavailable\n" {
+	if a := r.visit(healthPath); a.StatusCode != 503 || a.body != "unavailable\n" {
 		t.Errorf("a load balancer asks after: %d %q", a.StatusCode, a.body)
 	}
 	if a := r.visit("/"); !a.isIn() {
@@ -72,7 +72,7 @@ func TestHealthIsNoVisit(t *testing.T) {
 	r := startServer(t, strings.Replace(oneRoom, `"*"`, "shop.example.com", 1)+"sites: [{hosts: shop.example.com, origins: ORIGIN}]\nlog: {level: debug}\n")
 	mark := r.log.mark()
 	ask := func(method, host string) answer {
-		req, err := http.NewRequest(method, "http://"+r.s.Addresses().Visitors[0]+HealthPath, nil)
+		req, err := http.NewRequest(method, "http://"+r.s.Addresses().Visitors[0]+healthPath, nil)
 		req.Host = host
 		return r.do(req, err)
 	}
@@ -88,13 +88,13 @@ func TestHealthIsNoVisit(t *testing.T) {
 	if a := ask("POST", "shop.example.com"); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d %v", a.StatusCode, a.Header)
 	}
-	if a := r.visit(HealthPath + "/more"); a.StatusCode != 421 {
+	if a := r.visit(healthPath + "/more"); a.StatusCode != 421 {
 		t.Errorf("another path: %d, want what every path of an unknown host gets", a.StatusCode)
 	}
 	if got := r.s.gateway.Stats(); got.Requests != 1 {
 		t.Errorf("%d requests are counted, want the one for another path", got.Requests)
 	}
-	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), HealthPath+" ") {
+	if lines, _ := r.log.from(mark); strings.Contains(strings.Join(lines, "\n"), healthPath+" ") {
 		t.Errorf("logged: %q", lines)
 	}
 	if room := r.room("shop"); room.ActiveUsers != 0 || room.Waiting != 0 {

@@ -32,7 +32,7 @@ func TestForwardAuthListener(t *testing.T) {
 	if a := r.asks("/check/nginx"); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("no seat: %s %q", a.Status, a.Header)
 	}
-	for _, path := range []string{"/", HealthPath, "/metrics", "/-/ready"} {
+	for _, path := range []string{"/", healthPath, "/metrics", "/-/ready"} {
 		if a := r.asks(path); a.StatusCode != http.StatusBadRequest || a.isIn() {
 			t.Errorf("%s: %s", path, a.Status)
 		}

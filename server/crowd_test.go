@@ -59,7 +59,7 @@ rooms:
 	if _, err := m.SendCrowd(ctx, operator, zone, id, manage.Crowd{Visitors: 120}); err != nil {
 		t.Fatal(err)
 	}
-	refused("other", manage.Crowd{Visitors: 1}, "one at a time")
+	refused("other", manage.Crowd{Visitors: 1}, "already sending simulated visitors")
 	var st manage.CrowdStatus
 	eventually(t, "not all have arrived and found the room full", func() bool {
 		st, err = m.CrowdOf(reader, zone, id)
@@ -68,7 +68,7 @@ rooms:
 	if live, err := m.Status(operator, zone, id); err != nil || live.ActiveUsers != 20 || live.Waiting < 90 {
 		t.Errorf("the room has %+v, %v", live, err)
 	}
-	refused("shop", manage.Crowd{Visitors: 1}, "visitors wait in room")
+	refused("shop", manage.Crowd{Visitors: 1}, "visitors are waiting in room")
 	if _, err := m.StopCrowd(reader, zone, id); anteroom.KindOf(err) != anteroom.Denied {
 		t.Errorf("stopped by a reader: %v", err)
 	}

@@ -378,7 +378,7 @@ func TestSubscriptionsAreChecked(t *testing.T) {
 		t.Fatal(a.StatusCode)
 	}
 	r.seats(pushRoom, "2")
-	if line := r.log.await(t, 0, "could not be told by web push"); !strings.Contains(line, "may not be reached") || strings.Contains(line, "/p/1") {
+	if line := r.log.await(t, 0, "a web push message could not be sent"); !strings.Contains(line, "may not be reached") || strings.Contains(line, "/p/1") {
 		t.Errorf("%s", line)
 	}
 	eventually(t, "the subscription stays", func() bool { return r.s.pushes.book.Len() == 0 })

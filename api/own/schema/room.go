@@ -80,7 +80,7 @@ type CrowdStatus struct {
 	Admitted    int        `json:"admitted" doc:"Visitors who have been admitted so far."`
 	GaveUp      int        `json:"gave_up" doc:"Visitors who have left the queue: 5% lose patience."`
 	Failed      int        `json:"failed" doc:"Requests without a proper answer."`
-	Failure     *string    `json:"failure" doc:"What the first of them got; null until all visitors have left, and without failures."`
+	Failure     *string    `json:"failure" doc:"What the first of them got; null until the simulation has ended, and without failures."`
 }
 
 // Left says how many are left of what visitors wait for.

@@ -421,6 +421,6 @@ func TestOriginThatIsGoneInTheBrowser(t *testing.T) {
 	newcomer.waits()
 	o.gate.origin.startNginx(t)
 	visitor.getsIn()
-	d.says("The origin recovers")
+	d.says("The origin is recovering")
 	newcomer.getsIn()
 }

@@ -81,7 +81,7 @@ func TestDashboardTriesARoom(t *testing.T) {
 	d.becomes(10*time.Second, `[...document.querySelectorAll('button')].some(b => b.innerText == 'Stop the visitors')`)
 	d.presses("Stop the visitors")
 	d.says("Last time: 40 of 40 visitors arrived, 0 wait, 10 were admitted")
-	d.says("Visitors wait in this room. Try one that is quiet.")
+	d.says("Visitors are waiting in this room. Try a quiet one.")
 	if said := d.said("network", "exception"); len(said) > 0 {
 		t.Errorf("the console says %v", said)
 	}

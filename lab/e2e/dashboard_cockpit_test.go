@@ -70,7 +70,7 @@ func TestDashboardTriesARoom(t *testing.T) {
 	d.fill("visitors", "40")
 	d.fill("over_seconds", "1")
 	d.presses("Send")
-	d.becomes(5*time.Second, `(`+dialogText+`).includes('Your origin hears nothing')`)
+	d.becomes(5*time.Second, `(`+dialogText+`).includes('Your origin gets no requests')`)
 	d.presses("Send")
 	d.says("40 of 40 visitors arrived")
 	d.becomes(20*time.Second, `/\b10 were admitted/.test(document.body.innerText) && [...document.querySelectorAll('.figure-card')].some(f => f.innerText.includes('Active users') && f.innerText.includes('10 / 10'))`)

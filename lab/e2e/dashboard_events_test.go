@@ -25,7 +25,7 @@ func TestDashboardScheduleTheFlashSale(t *testing.T) {
 		t.Errorf("two hours long: the end is %s, want %s", got, want)
 	}
 	d.presses("15m")
-	d.says("an event of your own")
+	d.says("None of these: your own settings.")
 	d.presses("30m")
 	d.says("random places: being early is no advantage")
 	if !eval[bool](d.tab, fmt.Sprintf(`((a, b) => a.top == b.top && a.right < b.left)(%s.getBoundingClientRect(), %s.getBoundingClientRect())`, field("event_start_time"), field("event_end_time"))) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sort"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -33,6 +34,11 @@ func (r *ring) pop() {
 	if r.size == 0 && len(r.buf) > 1024 {
 		*r = ring{}
 	}
+}
+
+// until is how many are not after a moment.
+func (r *ring) until(t anteroom.Time) int {
+	return sort.Search(r.size, func(i int) bool { return r.buf[(r.head+i)%len(r.buf)] > t })
 }
 
 func (r *ring) shift(by time.Duration) {

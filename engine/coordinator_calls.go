@@ -51,16 +51,23 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	if c.mode == Queue && !c.closed() && now >= c.quiet && c.overlooks(now) && (plenty || c.letters.may(now)) {
 		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+int(min(c.permits(), 1<<20)))
 		batch, ahead := map[SiteKey][]anteroom.ID{}, map[SiteKey][]anteroom.ID{}
-		c.fulfil(now, batch)
 		at := now.Add(c.effectDelay(now))
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
 		r := turn{seed: c.seed, draws: &c.draws, reachable: c.reachable(now), awaits: c.awaits(now), away: away,
 			spare: func(x *lane) bool { return c.spare(x) >= 1 }}
-		for coming := c.coming(now); c.permits() >= 1 || coming > 0; {
+		for coming := c.coming(now); ; {
+			c.fulfil(now, batch)
 			early := c.permits() < 1
+			if early && coming <= 0 {
+				break
+			}
 			slot := c.line.next(now, r)
 			if slot == 0 {
 				break
+			}
+			if !early && len(c.called) > 0 && !c.line.before(slot, c.called[0]) {
+				c.line.putBack(slot)
+				break // the next dispatch gives the unit to the one who was called
 			}
 			p := c.line.places.at(slot)
 			site := c.sites[p.site].key
@@ -131,7 +138,7 @@ func (c *Coordinator) coming(now anteroom.Time) int64 {
 	return max(0, min(n[Seat], n[RateSlot], calledMost)-int64(len(c.called)))
 }
 
-// fulfil grants units to those who were called ahead of them, in that order.
+// fulfil grants units to those who were called ahead of them, in that order, unless somebody further in front is back.
 func (c *Coordinator) fulfil(now anteroom.Time, batch map[SiteKey][]anteroom.ID) {
 	stopped, reachable := false, c.reachable(now)
 	c.called = slices.DeleteFunc(c.called, func(slot uint32) bool {
@@ -143,7 +150,7 @@ func (c *Coordinator) fulfil(now anteroom.Time, batch map[SiteKey][]anteroom.ID)
 		case !reachable(at):
 			c.line.back(slot, false)
 			return true
-		case stopped || c.permits() < 1 || c.grant(site, 1) == 0:
+		case stopped || c.permits() < 1 || c.line.front(slot) || c.grant(site, 1) == 0:
 			stopped = true
 			return false
 		default:

@@ -639,6 +639,12 @@ func (h *nearingHeap) Pop() any {
 	return last
 }
 
+// front says that somebody in order is further in front than a slot.
+func (l *line) front(slot uint32) bool {
+	x := l.laneAt(slot)
+	return x.order.len() > 0 && !l.random && l.before(x.order.top(), slot)
+}
+
 // givenTurn is a turn: when it takes effect, and whether its unit has not been granted yet.
 type givenTurn struct {
 	at    anteroom.Time

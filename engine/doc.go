@@ -83,7 +83,8 @@
 // Visitors are called ahead of units that come free within [CallAhead] unless their sessions are renewed
 // ([Report].Coming): as many as those, in the same order, so that they are here in time ([Offers].Ahead). Such a turn sets
 // nothing aside. Whoever comes is held, and enters by the unit that the coordinator has granted to this turn since, the
-// first called by the first. Who has waited for that for [HoldSoon] is shown the page, has the same place, and is called again.
+// first called by the first, unless somebody further in front is here again. Who has waited for that for [HoldSoon] is shown
+// the page with the same place, and called again when the unit is there; if it is not in [ClaimStream], the visitor is in order again.
 //
 // T3: one ticket has at most one session, and one place. A site admits a request whose id has a
 // seat by that seat, answers all held requests of an id alike, and remembers an id whose session

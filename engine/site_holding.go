@@ -237,10 +237,6 @@ func (s *Site) finish(now anteroom.Time, h heldVisit) {
 		}
 		h.reason = or(h.reason, anteroom.ReasonNone, anteroom.ReasonFull)
 	}
-	if s.offers[slot].ahead { // the session whose seat it was has been renewed
-		s.takeBack([]uint32{slot})
-		s.urgent = true
-	}
 	reason := or(h.reason, anteroom.ReasonReopened, anteroom.ReasonWaiting)
 	reason = or(holding(&s.settings), anteroom.ReasonNone, reason)
 	s.answer(h, s.page(now, slot, h.ticket, reason))

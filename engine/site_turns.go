@@ -106,14 +106,32 @@ func (s *Site) unitFor(now anteroom.Time, slot uint32, ahead bool) {
 		o.ahead = false
 		s.offers[slot] = o
 		s.balance.Offers++
-		s.claim(now, slot)
+		if o.active {
+			s.begin(now, slot)
+		}
 	}
 }
 
-// claim lets in whoever is held for a turn that is in effect.
-func (s *Site) claim(now anteroom.Time, slot uint32) {
-	if o := s.offers[slot]; !o.active || o.ahead || !s.mayClaim(slot) {
+// begin has a turn that is in effect taken: whoever is held enters, a stream is told, and the turn stands until its deadline.
+func (s *Site) begin(now anteroom.Time, slot uint32) {
+	if s.claim(now, slot) {
 		return
+	}
+	w, o := s.here.at(slot), s.offers[slot]
+	if o.deadline = max(now, w.due).Add(ClaimPoll); w.streams > 0 {
+		o.deadline = now.Add(ClaimStream)
+		if !free(&s.settings) { // else it has been told already
+			s.pushes = append(s.pushes, s.here.id(slot))
+		}
+	}
+	s.offers[slot] = o
+	s.missAt = earlier(s.missAt, o.deadline)
+}
+
+// claim lets in whoever is held for a turn that is in effect.
+func (s *Site) claim(now anteroom.Time, slot uint32) (taken bool) {
+	if s.offers[slot].ahead || !s.mayClaim(slot) {
+		return false
 	}
 	for _, h := range s.held {
 		if h.ticket.ID == s.here.id(slot) && !h.asking {
@@ -123,9 +141,10 @@ func (s *Site) claim(now anteroom.Time, slot uint32) {
 			}
 			s.dropOffer(slot)
 			s.admit(now, h.ticket, reason) // answers every held request of the ticket
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // coming counts the units that come free within CallAhead if nothing is heard of their sessions.
@@ -155,11 +174,6 @@ func (s *Site) canTake(now anteroom.Time, slot uint32) bool {
 	if w.streams > 0 || w.due.Sub(now) <= ClaimHorizon {
 		return true
 	}
-	return s.isHeld(slot)
-}
-
-// isHeld says that a request of somebody who waits here is held.
-func (s *Site) isHeld(slot uint32) bool {
 	id := s.here.id(slot)
 	return slices.ContainsFunc(s.held, func(h heldVisit) bool { return h.ticket.ID == id })
 }
@@ -182,7 +196,7 @@ func (s *Site) offered(as func(offer) bool) (slots []uint32) {
 // Called reports whether the turn of id has come and has not been taken yet.
 func (s *Site) Called(id anteroom.ID) bool {
 	slot := s.here.find(&id)
-	return slot != 0 && s.offers[slot].active
+	return slot != 0 && s.offers[slot].active && !s.offers[slot].ahead
 }
 
 // takeEffect makes offers whose moment has come usable: held requests enter, streams are
@@ -192,18 +206,10 @@ func (s *Site) takeEffect(now anteroom.Time) {
 		return
 	}
 	for _, slot := range s.offered(func(o offer) bool { return !o.active && o.at <= now }) {
-		w, o := s.here.at(slot), s.offers[slot]
+		o := s.offers[slot]
 		o.active = true
-		if w.streams > 0 {
-			o.deadline = now.Add(ClaimStream)
-			if !free(&s.settings) { // else it has been told already
-				s.pushes = append(s.pushes, s.here.id(slot))
-			}
-		} else {
-			o.deadline = max(now, w.due).Add(ClaimPoll)
-		}
 		s.offers[slot] = o
-		s.claim(now, slot)
+		s.begin(now, slot)
 	}
 	s.offerMoments()
 }
@@ -215,7 +221,7 @@ func (s *Site) missOffers(now anteroom.Time) {
 	}
 	for _, slot := range s.offered(func(o offer) bool { return o.active && o.deadline < now }) {
 		s.urgent = true
-		if s.offers[slot].ahead && s.isHeld(slot) {
+		if s.offers[slot].ahead { // the session whose seat it was has been renewed
 			s.takeBack([]uint32{slot})
 			continue
 		}

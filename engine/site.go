@@ -411,11 +411,12 @@ func (s *Site) flush(now anteroom.Time) {
 			s.events = append(s.events, Event{Kind: EventReturned, At: now})
 		}
 	}
+	// While nobody waits, no other site is short of what this one returns, and the next heartbeat
+	// takes it along. As soon as one is short, the room is in mode Queue.
+	if s.returned && (s.mode == Queue || s.sites <= 1) {
+		s.urgent = true
+	}
 }
-
-// givesBack says that units were returned which somebody needs. While nobody waits, no other site is short of what this one
-// returns, and the next heartbeat takes it along. As soon as one is short, the room is in mode Queue.
-func (s *Site) givesBack() bool { return s.returned && (s.mode == Queue || s.sites <= 1) }
 
 // Wake is the next moment at which something is due here that ought not to wait for the
 // next of the regular ticks: a unit comes free, a turn takes effect, a request has been held
@@ -440,7 +441,7 @@ func (s *Site) Wake() (at anteroom.Time) {
 	if s.effectAt != 0 {
 		soonest(s.effectAt)
 	}
-	if (s.urgent || s.wants || s.givesBack()) && s.sites > 1 {
+	if (s.urgent || s.wants) && s.sites > 1 {
 		soonest(s.letters.next())
 	}
 	if len(s.held) > 0 {
@@ -563,7 +564,7 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 	s.tellHomes(now)
 	news := len(s.arrivals)+len(s.departures)+len(s.asks) > 0 && now.Sub(s.flushedAt) >= every
 	ask := s.wants || now.Sub(s.askedAt) >= beat || s.askedAt == 0
-	if len(s.parts) == 0 && !s.urgent && !s.givesBack() && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
+	if len(s.parts) == 0 && !s.urgent && !news && !ask || len(s.parts) == 0 && !s.plenty() && !s.letters.may(now) {
 		return Report{}, false
 	}
 	if len(s.departures)+len(s.found) > 0 {
@@ -679,7 +680,7 @@ func (s *Site) Mode() Mode { return s.mode }
 // no ticks.
 func (s *Site) Idle() bool {
 	return s.synced && s.seats.len()+s.passes.ends.len() == 0 && s.here.len() == 0 && s.rates.len() == 0 && len(s.held) == 0 &&
-		len(s.arrivals)+len(s.departures)+len(s.untold)+len(s.questions) == 0 && !s.urgent && !s.wants && !s.givesBack()
+		len(s.arrivals)+len(s.departures)+len(s.untold)+len(s.questions) == 0 && !s.urgent && !s.wants
 }
 
 // Silence is how long the coordinator has been asked without an answer; 0 when it has answered, or was not

@@ -442,9 +442,7 @@ func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
 	case Declined:
 		if c.line.places.at(slot).state == offered {
 			c.line.back(slot, false)
-			if c.line.draws(c.line.places.at(slot)) {
-				c.line.setAside(slot) // the draw stands
-			}
+			c.line.putBack(slot) // the draw stands
 		}
 	}
 }

@@ -211,6 +211,7 @@ func (r *room) drain() {
 				part.IDs = ids[:min(len(ids), maxOffers)]
 				ids = ids[len(part.IDs):]
 				r.send(engine.ToSite{Site: m.Site, Offers: &part})
+				o.Ahead = nil // the first part has them
 			}
 			continue
 		}

@@ -58,6 +58,8 @@ type Coordinator struct {
 	paceAt    anteroom.Time
 	lastAt    anteroom.Time // when the last offers take effect
 	letters   allowance     // of batches of turns, when there are several sites
+	called    []uint32      // ahead of their units, the first first; some have no turn any more
+	calledAt  anteroom.Time // when somebody was called ahead last
 	front     anteroom.Time
 	shuffled  anteroom.Time // see Figures
 	redrawn   *redraw       // the shuffle that the keys follow; nil where none was recorded
@@ -107,6 +109,7 @@ type siteView struct {
 	term     uint64          // of the newest of its processes that was heard
 	weight   uint64          // of its share of what is idle
 	used     Units           // as reported last
+	coming   Units           // likewise, see Report
 	ahead    time.Duration   // of its clock, by the last report
 	began    anteroom.Time   // when its process was heard first; see awaits
 	gathered bool            // its doors have told it who is here
@@ -272,7 +275,7 @@ func (c *Coordinator) receive(now anteroom.Time, r Report, timely bool) {
 	s.honors = r.LostFor
 	c.hearOrigin(now, uint16(i), r.Origin)
 	c.hearLanes(s, r.Lanes)
-	s.trip, s.used, s.ahead = r.Trip, r.Used, r.Sent.Add(r.Trip/2).Sub(now)
+	s.trip, s.used, s.coming, s.ahead = r.Trip, r.Used, r.Coming, r.Sent.Add(r.Trip/2).Sub(now)
 	c.weights += r.weight() - s.weight
 	s.weight = r.weight()
 	at := uint16(i)
@@ -439,9 +442,7 @@ func (c *Coordinator) depart(now anteroom.Time, d Departure, site uint16) {
 	case Declined:
 		if c.line.places.at(slot).state == offered {
 			c.line.back(slot, false)
-			if c.line.draws(c.line.places.at(slot)) {
-				c.line.setAside(slot) // the draw stands
-			}
+			c.line.putBack(slot) // the draw stands
 		}
 	}
 }

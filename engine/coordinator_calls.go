@@ -4,6 +4,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -49,20 +50,29 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 	plenty := c.alive <= 1 || c.plenty()
 	if c.mode == Queue && !c.closed() && now >= c.quiet && c.overlooks(now) && (plenty || c.letters.may(now)) {
 		away := min(setAside(float64(c.settings.NewUsersPerMinute)), setAside(c.forecast.lastMinute())+int(min(c.permits(), 1<<20)))
-		batch := map[SiteKey][]anteroom.ID(nil)
+		batch, ahead := map[SiteKey][]anteroom.ID{}, map[SiteKey][]anteroom.ID{}
 		at := now.Add(c.effectDelay(now))
 		c.line.looks, c.line.drawn = maxLooks, c.line.drawn[:0]
 		r := turn{seed: c.seed, draws: &c.draws, reachable: c.reachable(now), awaits: c.awaits(now), away: away,
 			spare: func(x *lane) bool { return c.spare(x) >= 1 }}
-		for c.permits() >= 1 {
+		for coming := c.coming(now); ; {
+			c.fulfil(now, batch)
+			early := c.permits() < 1
+			if early && coming <= 0 {
+				break
+			}
 			slot := c.line.next(now, r)
 			if slot == 0 {
 				break
 			}
+			if !early && len(c.called) > 0 && !c.line.before(slot, c.called[0]) {
+				c.line.putBack(slot)
+				break // the next dispatch gives the unit to the one who was called
+			}
 			p := c.line.places.at(slot)
 			site := c.sites[p.site].key
 			paced := p.flags&flagShown != 0 && !c.settings.Unpaced || c.throttle.on()
-			if (paced && c.pace < 1) || c.grant(site, 1) == 0 {
+			if (paced && c.pace < 1) || !early && c.grant(site, 1) == 0 {
 				c.line.putBack(slot)
 				break
 			}
@@ -71,20 +81,25 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			}
 			c.front = max(c.front, p.key)
 			c.released++
-			c.line.offer(slot, at)
-			if batch == nil {
-				batch = map[SiteKey][]anteroom.ID{}
+			c.line.offer(slot, givenTurn{at, early})
+			to := batch
+			if early {
+				coming--
+				c.calledAt = now
+				c.called = append(c.called, slot)
+				to = ahead
 			}
-			batch[site] = append(batch[site], c.line.places.id(slot))
+			to[site] = append(to[site], c.line.places.id(slot))
 		}
-		if batch != nil && !plenty {
+		if len(batch)+len(ahead) > 0 && !plenty {
 			c.letters.take(now)
 		}
 		for _, s := range c.sites {
-			if ids := batch[s.key]; ids != nil {
+			if ids, early := batch[s.key], ahead[s.key]; len(ids)+len(early) > 0 {
 				c.lastAt = at
-				c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
-					Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}})
+				m := c.offers(s, at, ids)
+				m.Offers.Ahead = early
+				c.post(s, m)
 			}
 		}
 		if c.line.waiting() == 0 && now >= c.lastAt && c.spare(nil) > c.reopenAbove() && !c.throttle.on() {
@@ -97,6 +112,54 @@ func (c *Coordinator) dispatch(now anteroom.Time) {
 			c.send(now, s)
 		}
 	}
+}
+
+// calledMost bounds those who are called and whose units have yet to come.
+const calledMost = 1_000
+
+func (c *Coordinator) offers(s *siteView, at anteroom.Time, ids []anteroom.ID) ToSite {
+	return ToSite{Offers: &Offers{Epoch: c.epoch, Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, IDs: ids}}
+}
+
+// coming is how many more visitors may be called ahead of units that come free soon. With lanes, a unit has to be there
+// to say whose turn it is.
+func (c *Coordinator) coming(now anteroom.Time) int64 {
+	if now.Sub(c.calledAt) < 2*FlushEvery || c.closed() || c.throttle.on() || c.line.parted() || c.permits() >= 1 {
+		return 0
+	}
+	n := [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)}
+	for _, s := range c.sites {
+		if s.lostAt == 0 && !s.bare {
+			for k := range n {
+				n[k] += int64(min(s.coming[k], anteroom.MaxUsers))
+			}
+		}
+	}
+	return max(0, min(n[Seat], n[RateSlot], calledMost)-int64(len(c.called)))
+}
+
+// fulfil grants units to those who were called ahead of them, in that order, unless somebody further in front is back.
+func (c *Coordinator) fulfil(now anteroom.Time, batch map[SiteKey][]anteroom.ID) {
+	stopped, reachable := false, c.reachable(now)
+	c.called = slices.DeleteFunc(c.called, func(slot uint32) bool {
+		turn := c.line.offers[slot]
+		at := c.line.places.at(slot).site
+		switch site := c.sites[at].key; {
+		case !turn.ahead:
+			return true
+		case !reachable(at):
+			c.line.back(slot, false)
+			return true
+		case stopped || c.permits() < 1 || c.line.front(slot) || c.grant(site, 1) == 0:
+			stopped = true
+			return false
+		default:
+			turn.ahead = false
+			c.line.offers[slot] = turn
+			batch[site] = append(batch[site], c.line.places.id(slot))
+			return true
+		}
+	})
 }
 
 // AdmitNow gives turns to the next n in line, at once and unpaced, also while the room is held,
@@ -115,15 +178,16 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 		}
 		c.front = max(c.front, p.key)
 		c.released++
-		c.line.offer(slot, max(at, c.line.moment(p.due)))
+		c.line.offer(slot, givenTurn{at: max(at, c.line.moment(p.due))})
 		batch[site] = append(batch[site], c.line.places.id(slot))
 		given++
 	}
 	for _, s := range c.sites {
 		if ids := batch[s.key]; ids != nil {
 			c.lastAt = at
-			c.post(s, ToSite{Offers: &Offers{Epoch: c.epoch,
-				Granted: c.ledger.accounts[s.key].Granted, Adopted: s.adopted, At: at, ByHand: true, IDs: ids}})
+			m := c.offers(s, at, ids)
+			m.Offers.ByHand = true
+			c.post(s, m)
 		}
 	}
 	c.dispatch(now)

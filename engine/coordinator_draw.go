@@ -48,13 +48,6 @@ func ShuffleKey(seed []byte, entries [32]byte) [32]byte {
 	return mac(seed, []byte(shuffleLabel), entries[:])
 }
 
-// DrawKey is the key of the n-th draw, counted from 1.
-func DrawKey(seed []byte, n uint64, entries [32]byte) [32]byte {
-	var be [8]byte
-	binary.BigEndian.PutUint64(be[:], n)
-	return mac(seed, []byte(drawLabel), be[:], entries[:])
-}
-
 // Priority is an id's rank under a key; lower goes first, ties by id.
 func Priority(key [32]byte, id anteroom.ID) uint64 {
 	sum := mac(key[:], id[:])

@@ -127,7 +127,6 @@ type Numbers struct {
 	Streams                   int
 	Pool                      [units]int64
 	Front                     anteroom.Time
-	ReleasedEver              uint64
 }
 
 // Numbers returns the coordinator's live numbers.
@@ -135,7 +134,7 @@ func (c *Coordinator) Numbers() Numbers {
 	return Numbers{Mode: c.mode, Waiting: c.line.waiting(), Dormant: c.line.counts[dormant],
 		Offered: c.line.counts[offered], Streams: c.line.streams,
 		Pool:  [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)},
-		Front: c.front, ReleasedEver: c.released}
+		Front: c.front}
 }
 
 // Line returns the ids in line in the order of the line, for tests and for look-ups.

@@ -60,8 +60,8 @@ type line struct {
 	asleep int           // winners who are dormant: they keep the win and hold up nobody
 	looks  int           // how many who are away next may still pass over, see maxLooks
 
-	offers   map[uint32]anteroom.Time // offered slots: when their offer takes effect
-	counts   [4]int                   // by state
+	offers   map[uint32]givenTurn // by slot
+	counts   [4]int               // by state
 	streams  int
 	nearing  nearingHeap // FIFO: parked tickets by their next check-in
 	seconds  secondRing
@@ -70,7 +70,7 @@ type line struct {
 }
 
 func newLine(base anteroom.Time) *line {
-	l := &line{base: base, wins: map[uint32]uint64{}, offers: map[uint32]anteroom.Time{}}
+	l := &line{base: base, wins: map[uint32]uint64{}, offers: map[uint32]givenTurn{}}
 	l.lanes = l.lanesOf(nil)
 	return l
 }
@@ -298,7 +298,7 @@ func (l *line) arrive(a Arrival, site uint16, now anteroom.Time) (slot uint32, j
 		if p.flags&flagWinner != 0 && l.present(p, t) {
 			l.winnerBack(slot)
 		}
-	case p.state == inLine: // a stream that broke: here no longer, gone after the grace
+	case p.state == inLine && p.flags&flagUnheard == 0: // a stream that broke: here no longer, gone after the grace
 		l.setState(slot, parked)
 	}
 	return slot, joined
@@ -332,7 +332,7 @@ func (l *line) only(site uint16, here map[uint32]bool, now anteroom.Time) {
 		switch {
 		case p.site != site:
 		case p.state == offered:
-			if here[slot] && now.Sub(l.offers[slot]) > ClaimStream+ClaimHorizon {
+			if here[slot] && now.Sub(l.offers[slot].at) > ClaimStream+ClaimHorizon {
 				l.back(slot, false)
 			}
 		case !here[slot]:
@@ -639,8 +639,20 @@ func (h *nearingHeap) Pop() any {
 	return last
 }
 
-// offer marks the slot as having a turn that takes effect at a moment.
-func (l *line) offer(slot uint32, at anteroom.Time) {
+// front says that somebody in order is further in front than a slot.
+func (l *line) front(slot uint32) bool {
+	x := l.laneAt(slot)
+	return x.order.len() > 0 && !l.random && l.before(x.order.top(), slot)
+}
+
+// givenTurn is a turn: when it takes effect, and whether its unit has not been granted yet.
+type givenTurn struct {
+	at    anteroom.Time
+	ahead bool
+}
+
+// offer marks the slot as having a turn.
+func (l *line) offer(slot uint32, turn givenTurn) {
 	p := l.places.at(slot)
 	if l.parted() {
 		x := l.laneOf(p.lane)
@@ -651,7 +663,7 @@ func (l *line) offer(slot uint32, at anteroom.Time) {
 	p.flags &^= flagWinner // no dormant ticket is offered anything: asleep stays
 	delete(l.wins, slot)
 	l.setState(slot, offered)
-	l.offers[slot] = at
+	l.offers[slot] = turn
 }
 
 // back returns an offered ticket: in order again, or dormant until it checks in.
@@ -712,8 +724,8 @@ func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 		l.sweepPos = 0
 	}
 	var lost []uint32
-	for slot, at := range l.offers {
-		if now.Sub(at) > OfferLost {
+	for slot, turn := range l.offers {
+		if now.Sub(turn.at) > OfferLost {
 			lost = append(lost, slot)
 		}
 	}

@@ -230,7 +230,7 @@ func TestAPlaceFollowsItsStream(t *testing.T) {
 		}
 		send(0, Report{Arrivals: []Arrival{a}})
 		send(1, Report{})
-		co.line.offer(co.line.places.find(&a.ID), now)
+		co.line.offer(co.line.places.find(&a.ID), givenTurn{at: now})
 		a.Stream = true
 		send(1, Report{Arrivals: []Arrival{a}})
 		for end := now.Add(questionLife + 3*time.Second); now < end && !moved; now = now.Add(time.Second) {

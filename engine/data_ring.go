@@ -36,6 +36,11 @@ func (r *ring) pop() {
 	}
 }
 
+// until is how many are not after a moment.
+func (r *ring) until(t anteroom.Time) int {
+	return sort.Search(r.size, func(i int) bool { return r.buf[(r.head+i)%len(r.buf)] > t })
+}
+
 func (r *ring) shift(by time.Duration) {
 	for i := range r.size {
 		at := &r.buf[(r.head+i)%len(r.buf)]

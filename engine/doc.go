@@ -81,6 +81,12 @@
 // return. After a restart that lost touch with a line, nobody is called for ClaimHorizon,
 // so that those in front can come back first.
 //
+// Visitors are called ahead of units that come free within [CallAhead] unless their sessions are renewed
+// ([Report].Coming): as many as those, in the same order, so that they are here in time ([Offers].Ahead). Such a turn sets
+// nothing aside. Whoever comes is held, and enters by the unit that the coordinator has granted to this turn since, the
+// first called by the first, unless somebody further in front is here again. Who has waited for that for [HoldSoon] is shown
+// the page with the same place, and called again when the unit is there; if it is not in [ClaimStream], the visitor is in order again.
+//
 // T3: one ticket has at most one session, and one place. A site admits a request whose id has a
 // seat by that seat, answers all held requests of an id alike, and remembers an id whose session
 // has ended as used for as long as a cookie of it could be shown, together with the one ticket under
@@ -216,7 +222,7 @@
 // sites have ([Clock.Follow]). Offers take effect after the slowest way to a site that
 // answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s, or for
 // [FindMax] while other sites are asked about the ticket. A
-// newcomer whose turn is due within [HoldSoon] is held for that long.
+// newcomer whose turn is due within [HoldSoon], and a visitor who was called ahead, is held for that long.
 //
 // The published words map so: a worker is a Door, a data centre's object and its counter
 // are a Site, the global object is the Coordinator. A bucket is the minute of the arrival,

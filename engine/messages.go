@@ -158,6 +158,9 @@ type Report struct {
 	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
 	// process of the site.
 	Timed bool
+	// Coming is how many units in use here come free within CallAhead, if nothing is heard of their sessions. It
+	// promises nothing: a unit is granted again only when it was returned.
+	Coming Units
 }
 
 // State is the coordinator's answer to a report, and its word to all when the mode changes.
@@ -205,6 +208,9 @@ type Offers struct {
 	// ByHand: the operator gave these turns; they count while the room is held, too.
 	ByHand bool
 	IDs    []anteroom.ID
+	// Ahead are called for units that are about to come free, and are not in Granted yet. Each is among IDs later, when it
+	// is.
+	Ahead []anteroom.ID
 }
 
 // Keys gives places in line another key: by a shuffle, or because the site has missed one.
@@ -312,15 +318,18 @@ const (
 	HoldMax        = 500 * time.Millisecond
 	FindMax        = 2 * time.Second       // for a ticket that the other sites are asked about
 	EffectMargin   = 30 * time.Millisecond // with several sites
-	ClaimStream    = 3 * time.Second
-	ClaimPoll      = time.Second // after the check-in was due
-	ClaimHorizon   = 4 * time.Second
-	Grace          = 10 * time.Second // a missed check-in
-	StreamGrace    = 5 * time.Second  // a broken stream
-	OfferLost      = 30 * time.Second
-	RateHold       = 60*time.Second + 10*time.Millisecond + TouchDelay // a clock drift of 1e-4, and uneven ways to the origin
-	TouchEvery     = time.Second
-	TouchDelay     = 250 * time.Millisecond // the longest way of a touch to the site
+	// CallAhead is how long before a unit comes free the next visitor may be called to it: a heartbeat, by which the
+	// coordinator hears of it, and the time that the turn and the visitor take to arrive.
+	CallAhead    = HeartbeatQueue + 250*time.Millisecond
+	ClaimStream  = 3 * time.Second
+	ClaimPoll    = time.Second // after the check-in was due
+	ClaimHorizon = 4 * time.Second
+	Grace        = 10 * time.Second // a missed check-in
+	StreamGrace  = 5 * time.Second  // a broken stream
+	OfferLost    = 30 * time.Second
+	RateHold     = 60*time.Second + 10*time.Millisecond + TouchDelay // a clock drift of 1e-4, and uneven ways to the origin
+	TouchEvery   = time.Second
+	TouchDelay   = 250 * time.Millisecond // the longest way of a touch to the site
 	// A place is proven when its visitor comes back with the ticket or opens a stream. Until then nobody is called to
 	// it, so that requests without cookies hold up nobody. The first check-in is therefore soon: after FirstInterval,
 	// or FirstSoon while permits are free. ProveBy later the place is forgotten; its ticket still has it.

@@ -202,7 +202,8 @@ func (c *coder) report(r *Report) {
 				unsigned(c, &u.Lane)
 				c.units(&u.Used)
 			})
-		}})
+		}},
+		extension{func() bool { return r.Coming != Units{} }, func(c *coder) { c.units(&r.Coming) }})
 }
 
 func (c *coder) ageCount(a *AgeCount) {
@@ -290,12 +291,20 @@ func (c *coder) toSite(m *ToSite, cache *FiguresCache) {
 	}
 	unsigned(c, &m.Term)
 	var lostFor time.Duration
+	var ahead []anteroom.ID
+	if m.Offers != nil {
+		ahead = m.Offers.Ahead
+	}
 	if m.State != nil {
 		lostFor = m.State.LostFor
 	}
-	c.extensions(extension{func() bool { return m.State != nil && lostFor != 0 }, func(c *coder) { signed(c, &lostFor) }})
+	c.extensions(extension{func() bool { return m.State != nil && lostFor != 0 }, func(c *coder) { signed(c, &lostFor) }},
+		extension{func() bool { return m.Offers != nil && len(ahead) > 0 }, func(c *coder) { c.ids(&ahead) }})
 	if m.State != nil {
 		m.State.LostFor = lostFor
+	}
+	if m.Offers != nil {
+		m.Offers.Ahead = ahead
 	}
 }
 

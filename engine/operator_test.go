@@ -152,7 +152,7 @@ func (w *trial) agree(t failer) {
 			t.Fatalf("at %v a void place is left in line", w.now.Std())
 		}
 	})
-	if offers != len(site.offers) || uint64(offers) != site.balance.Offers {
+	if offers != len(site.offers) || len(site.offered(func(o offer) bool { return !o.ahead })) != int(site.balance.Offers) {
 		t.Fatalf("at %v %d are called, %d offers stand, %d permits are set aside", w.now.Std(), offers, len(site.offers), site.balance.Offers)
 	}
 	if closed(&w.set) {

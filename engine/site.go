@@ -197,10 +197,7 @@ func (s *Site) configure(now anteroom.Time, st anteroom.Settings) {
 		})
 	}
 	if s.closed() && len(s.offers) > 0 {
-		for _, slot := range s.offered(func(o offer) bool { return !o.byHand }) {
-			s.dropOffer(slot)
-			s.departures = append(s.departures, Departure{ID: s.here.id(slot), Why: Declined})
-		}
+		s.takeBack(s.offered(func(o offer) bool { return !o.byHand }))
 		s.urgent = true
 	}
 	if st.ResetAt > before.ResetAt {
@@ -308,7 +305,8 @@ func (s *Site) Deliver(now anteroom.Time, m ToSite) {
 	case m.Term != s.term: // was meant for another process of the site
 	case m.State != nil && m.State.Echo == 0 && !s.synced:
 		// It does not answer this process: its clock is not right yet, and what was heard of its
-		// returns may be out of date.
+		// returns may be out of date. If a step of the clock has spoiled the answer, the next one is asked for at once.
+		s.urgent = true
 	case m.State != nil:
 		s.Receive(now, *m.State)
 	case m.Offers != nil:
@@ -600,6 +598,9 @@ func (s *Site) Report(now anteroom.Time) (Report, bool) {
 		s.nextPart(&r)
 	} else {
 		s.arrivals = make([]Arrival, 0, len(s.arrivals)) // as many may come again
+	}
+	if s.mode == Queue && s.synced {
+		r.Coming = s.coming(now)
 	}
 	r.Gathered, r.Lanes = len(s.parts) == 0 && s.gathered(), s.laneUses(now)
 	s.departures, s.admitted, s.newcomers = nil, 0, 0

@@ -45,6 +45,7 @@ func (s *Site) enterCut(now anteroom.Time) {
 		s.cut.places = append(s.cut.places, cutPlace{key: w.key, slot: slot, lane: w.lane})
 	})
 	slices.SortFunc(s.cut.places, cutPlace.compare)
+	s.takeBack(s.offered(func(o offer) bool { return o.ahead }))
 	s.settleHeld(now)
 }
 

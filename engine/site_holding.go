@@ -70,14 +70,17 @@ func (s *Site) soon(now, key anteroom.Time, lane uint8) bool {
 	return int64(rank) < f.Hot || known && wait < HoldSoon
 }
 
-// holdsOn reports whether a held request waits for a turn that is due within HoldSoon: that of a
-// newcomer in line, who has not seen the page yet.
+// holdsOn reports whether a held request waits for a turn that is due within HoldSoon: of somebody who was called,
+// or of a newcomer in line, who has not seen the page yet.
 func (s *Site) holdsOn(now anteroom.Time, h heldVisit) bool {
-	if h.visit.NoHold || h.asking || h.borrow || now >= h.began.Add(HoldSoon) {
+	if h.asking || h.borrow || now >= h.began.Add(HoldSoon) {
 		return false
 	}
 	slot := s.here.find(&h.ticket.ID)
-	return slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival, h.ticket.Lane)
+	if slot != 0 && s.offers[slot].ahead {
+		return true
+	}
+	return !h.visit.NoHold && slot != 0 && s.here.at(slot).flags&hereShown == 0 && s.soon(now, h.ticket.Arrival, h.ticket.Lane)
 }
 
 // endHolds shows the page to requests that have been held long enough.

@@ -299,8 +299,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 	}
 	again := v.Stream && v.NoJoin // a door tells of a stream once more: the page that holds it has yet to ask
 	if slot != 0 && s.here.at(slot).flags&hereOffered != 0 && s.mayClaim(slot) && !again {
-		o := s.offers[slot]
-		if o.active {
+		if o := s.offers[slot]; o.active && !o.ahead {
 			s.dropOffer(slot)
 			return s.admit(now, t, anteroom.ReasonTurn), 0
 		}

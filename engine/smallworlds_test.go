@@ -153,7 +153,7 @@ func sane(w *trial) {
 	if s.seats.len() < w.active() {
 		w.t.Fatalf("%d seats, %d are active", s.seats.len(), w.active())
 	}
-	if int(s.balance.Used[Seat]) != s.seats.len() || int(s.balance.Used[RateSlot]) != s.rates.len() || int(s.balance.Offers) != len(s.offers) {
+	if int(s.balance.Used[Seat]) != s.seats.len() || int(s.balance.Used[RateSlot]) != s.rates.len() || int(s.balance.Offers) != len(s.offered(func(o offer) bool { return !o.ahead })) {
 		w.t.Fatalf("balance %+v with %d seats, %d rate slots, %d offers", s.balance, s.seats.len(), s.rates.len(), len(s.offers))
 	}
 	if d.known.len() > s.seats.len() {

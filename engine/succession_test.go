@@ -227,3 +227,46 @@ func TestSiteBelievesNoOlderCoordinator(t *testing.T) {
 		t.Errorf("departures %+v", r.Departures)
 	}
 }
+
+// A visitor of whom a new process of the site has heard only an old word keeps the turn until the doors have told it
+// whom they saw: nobody further behind is called meanwhile.
+func TestAnOldWordHoldsThePlaceInOrder(t *testing.T) {
+	c, send, now := twoSites(t)
+	first, behind := anteroom.ID{1}, anteroom.ID{2}
+	c.settings.QueueAll = true // nobody is called yet
+	send(0, Report{Arrivals: []Arrival{{ID: first, Key: now, Shown: true, Due: now.Add(time.Second)}}})
+	send(1, Report{Arrivals: []Arrival{{ID: behind, Key: now + 1, Stream: true}}})
+	place := Arrival{ID: first, Key: now, Shown: true, Due: now.Add(time.Minute), Unheard: true}
+	report := Report{From: SiteKey{Name: "a", Incarnation: 1}, Term: 1, Epoch: 1, Seq: 1, Sent: now, Full: true, Arrivals: []Arrival{place}}
+	c.Receive(now, report)
+	place.Due = now.Add(-4 * time.Second)
+	report.Seq, report.Full, report.Arrivals = 2, false, []Arrival{place}
+	c.Receive(now, report)
+	c.settings.QueueAll = false
+	c.dispatch(now)
+	if n := c.Numbers(); n.Offered != 0 {
+		t.Fatalf("%d turns were given before the site knew who is here", n.Offered)
+	}
+	place.Due, place.Unheard = now.Add(time.Second), false
+	report.Seq, report.Arrivals = 3, []Arrival{place}
+	if c.Receive(now, report); c.Numbers().Offered != 2 {
+		t.Errorf("%d turns were given, want both", c.Numbers().Offered)
+	}
+}
+
+// An answer that a step of the clock has spoiled says nothing of the time, and the next one is asked for at once: until
+// then a new process of a site decides nothing.
+func TestASpoiledAnswerIsAskedForAgain(t *testing.T) {
+	s := NewSite(midnight, hereKey, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60})
+	if r, ok := s.Report(midnight); !ok || !r.Ask {
+		t.Fatal("a site that begins asks for nothing")
+	}
+	now := midnight.Add(200 * time.Millisecond)
+	if _, ok := s.Report(now); ok {
+		t.Fatal("it asks again before there is an answer")
+	}
+	s.Deliver(now, ToSite{State: &State{Epoch: 1, Now: now}})
+	if r, ok := s.Report(now); !ok || !r.Ask {
+		t.Error("it waits for the next heartbeat")
+	}
+}

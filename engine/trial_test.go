@@ -162,7 +162,7 @@ func (w *trial) collect() {
 			w.decided(v, a.Decision)
 		}
 		for _, id := range pushes {
-			if v := w.byID[id]; v != nil && w.hasty {
+			if v := w.byID[id]; v != nil && w.hasty && v.held == 0 {
 				w.visit(v)
 			}
 		}

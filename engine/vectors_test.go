@@ -298,19 +298,13 @@ func TestVectorRateSlot(t *testing.T) {
 	}
 }
 
-func TestVectorShuffleAndDraw(t *testing.T) {
+func TestVectorShuffle(t *testing.T) {
 	var s struct {
 		Seed, Commitment, Entries, Key string
 		IDs, Priority                  []string
 		Order                          []int
 	}
-	var d struct {
-		Number uint64
-		Key    string
-		Order  []int
-	}
 	vectors(t, "shuffle", &s)
-	vectors(t, "draw", &d)
 	seed := unhex(t, s.Seed)
 	var ids []anteroom.ID
 	for _, x := range s.IDs {
@@ -323,12 +317,11 @@ func TestVectorShuffleAndDraw(t *testing.T) {
 		}
 	}
 	entries := Entries(ids)
-	key, drawKey := ShuffleKey(seed, entries), DrawKey(seed, d.Number, entries)
+	key := ShuffleKey(seed, entries)
 	same("commitment", Commitment(seed), s.Commitment)
 	same("entries", entries, s.Entries)
 	same("entries in another order", Entries([]anteroom.ID{ids[2], ids[0], ids[3], ids[1]}), s.Entries)
 	same("shuffle key", key, s.Key)
-	same("draw key", drawKey, d.Key)
 	for i, id := range ids {
 		var be [8]byte
 		for k := range be {
@@ -341,12 +334,6 @@ func TestVectorShuffleAndDraw(t *testing.T) {
 	for i, got := range Order(key, ids) {
 		if got != s.Order[i] {
 			t.Errorf("shuffled order %v, want %v", Order(key, ids), s.Order)
-			break
-		}
-	}
-	for i, got := range Order(drawKey, ids) {
-		if got != d.Order[i] {
-			t.Errorf("drawn order %v, want %v", Order(drawKey, ids), d.Order)
 			break
 		}
 	}

@@ -161,29 +161,6 @@ func (s *siteShard) status() ShardStatus {
 	return st
 }
 
-// Reaches reports whether the node's doors get answers: no room that has asked lately has none.
-// A process alone always does.
-func (n *Node) Reaches() bool { return n.part.reaches() }
-
-func (x *member) reaches() bool {
-	x.node.mu.RLock()
-	rooms := x.node.rooms
-	x.node.mu.RUnlock()
-	for _, one := range rooms {
-		r := one.decider.(*far)
-		if !r.active.Load() {
-			continue
-		}
-		r.mu.Lock()
-		ok := r.doorway.Reachable(r.now())
-		r.mu.Unlock()
-		if !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // Decided reports whether every room here has somebody who decides about it: the site's role of
 // its shard is served, and its coordinator knows the time. A process alone always has. It asks them,
 // and takes at most some seconds.

@@ -554,6 +554,9 @@ func (w *world) act(e event) {
 		w.post(e.who, v, false, true)
 	case evSleep:
 		switch {
+		case p.state == inside && p.marks&asleep != 0: // it fell asleep while its request was held
+			p.marks &^= asleep
+			w.think(e.who)
 		case p.state != waiting:
 			p.marks &^= asleep
 		case e.arg == 0:

@@ -177,6 +177,10 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && w.now.Sub(was.from) < time.Second {
 			alive = false
 		}
+		// A site that has lost its memory since cannot tell the one where the other client waits.
+		if p.habits&(clone|clones) != 0 && was.site != w.nodes[q.node].site && j.forgot[was.site] >= was.from {
+			alive = false
+		}
 		stays := !alive || d.Reason == anteroom.ReasonBound || j.outage(q) || away && !(was.calm && j.flows())
 		j.look(checkStay, stays, func() string {
 			return fmt.Sprintf("visitor %d has a session, last seen %v ago, and is told to wait (%v)", who, w.now.Sub(j.book[i].last), d.Reason)

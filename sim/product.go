@@ -33,7 +33,8 @@ type product struct {
 	planned  []fault
 	journals bool // some site will start again from its journal
 	released []anteroom.ID
-	spare    [][]byte // buffers of messages that have been read
+	ahead    map[anteroom.ID]bool // called, and their units have yet to come
+	spare    [][]byte             // buffers of messages that have been read
 }
 
 // Ends of the network: the coordinators, the processes of each site, the nodes.
@@ -134,7 +135,7 @@ type doorProcess struct {
 }
 
 func newProduct(w *world, seed uint64) *product {
-	x := &product{w: w, net: memlink.NewNetwork(seed), sites: make([]dataCentre, len(w.sc.Sites)), doors: make([]doorProcess, len(w.nodes))}
+	x := &product{w: w, ahead: map[anteroom.ID]bool{}, net: memlink.NewNetwork(seed), sites: make([]dataCentre, len(w.sc.Sites)), doors: make([]doorProcess, len(w.nodes))}
 	x.seed = binary.LittleEndian.AppendUint64([]byte("simulator"), seed)
 	for i, s := range w.sc.Sites {
 		for _, p := range []*memlink.Path{x.net.Path(0, x.siteEnd(i)), x.net.Path(x.siteEnd(i), 0)} {
@@ -465,6 +466,7 @@ func (x *product) atCoordinator(c *coordinatorProcess, data []byte) {
 	}
 	for _, d := range r.Departures {
 		if d.Why == engine.NoShow || d.Why == engine.Declined {
+			delete(x.ahead, d.ID)
 			x.w.judge.unrelease(d.ID)
 		}
 	}
@@ -535,7 +537,17 @@ func (x *product) drain(c *coordinatorProcess) {
 	out := c.machine.Take()
 	for i := range out {
 		if o := out[i].Offers; o != nil {
-			x.released = append(x.released, o.IDs...)
+			for _, id := range o.IDs {
+				if x.ahead[id] { // its unit has come
+					delete(x.ahead, id)
+					continue
+				}
+				x.released = append(x.released, id)
+			}
+			for _, id := range o.Ahead {
+				x.ahead[id] = true
+				x.released = append(x.released, id)
+			}
 		}
 	}
 	if len(x.released) > 0 {

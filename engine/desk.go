@@ -164,6 +164,9 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 			x.site.revokeAway(now, id)
 		}
 	}
+	for _, id := range m.Late {
+		x.site.cameLate(d.said, id)
+	}
 	for i, id := range m.Touches {
 		seen := d.said.Add(TouchEvery) // of a message that has waited: about when it left, or before
 		if i < len(m.Ages) {
@@ -177,9 +180,6 @@ func (x *Desk) Receive(now anteroom.Time, m FromDoor) {
 		default:
 			d.reply = false // it is perhaps of a memory that was lost: the door tells again
 		}
-	}
-	for _, id := range m.Late {
-		x.site.cameLate(d.said, id)
 	}
 	if len(m.Polls) > 0 {
 		x.site.Polls(now, m.Polls)

@@ -35,6 +35,7 @@ type knownSession struct {
 	home     uint32        // a guest's, see HomeOf: only an answer of the site makes the door surer; else 0
 	last     anteroom.Time // when it was seen here last
 	seen     bool          // among the touches not taken yet
+	told     bool          // see Doorway.lets
 }
 
 // touch is a session that was seen since a moment.

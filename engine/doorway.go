@@ -59,7 +59,7 @@ type Doorway struct {
 
 	abandoned telling[uint64]
 	closed    telling[anteroom.ID]
-	late      telling[anteroom.ID]   // let in by answers that were long on their way
+	late      telling[anteroom.ID]   // see lets
 	closing   map[anteroom.ID]uint64 // positions in closed
 	revokes   telling[anteroom.ID]
 	polls     telling[Poll]
@@ -155,6 +155,9 @@ func (x *Doorway) OnFailure(admit bool) { x.admit = admit }
 // answers of a later call; Abandon says that nobody waits for it any more.
 func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	d, ask := x.door.Decide(now, v)
+	if !ask && d.Verdict == anteroom.Admit && !v.Ticket.Accepted() {
+		x.lets(v.Ticket.ID) // the answer that said so did not reach the visitor
+	}
 	if !ask && (d.Verdict != anteroom.Admit || d.Reason == anteroom.ReasonSuspended || !x.quiet(now) || x.lives(now, &v)) {
 		x.takePolls()
 		x.seenAlone(now, &d)
@@ -168,6 +171,20 @@ func (x *Doorway) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decisio
 		return x.alone(now, v), 0
 	}
 	return anteroom.Decision{}, x.ask(now, v, false)
+}
+
+// lets notes that a visitor is let in who has perhaps not been before, though the session has begun a while ago. The site is
+// told once.
+func (x *Doorway) lets(id anteroom.ID) {
+	if slot := x.door.known.find(&id); slot != 0 {
+		k := x.door.known.at(slot)
+		if k.told {
+			return
+		}
+		k.told = true
+	}
+	x.late.add(id)
+	x.news = true
 }
 
 // stale says that a session's cookie is to be renewed, and that no moment is known here that would
@@ -533,7 +550,7 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 		return false
 	}
 	x.news = true
-	x.late.add(d.Ticket.ID)
+	x.lets(d.Ticket.ID)
 	if seenAt(d) < d.At { // on probation: a late answer is no second request
 		return true
 	}

@@ -105,6 +105,7 @@ func TestTheRateIsOfThoseWhoComeIn(t *testing.T) {
 		"the door tells of another request":                  {then: tells(FromDoor{Touches: []anteroom.ID{id}}), held: RateHold},
 		"a cookie of before, of somebody who has come in":    {before: tells(FromDoor{Touches: []anteroom.ID{id}}), then: func(x *Desk, now anteroom.Time) { comes(x, now, waiting) }, held: RateHold},
 		"a late answer to another request":                   {before: func(x *Desk, now anteroom.Time) { comes(x, now, accepted) }, then: tells(FromDoor{Late: []anteroom.ID{id}}), held: RateHold},
+		"the answer reached a door, and not the visitor":     {then: tells(FromDoor{Late: []anteroom.ID{id}, Touches: []anteroom.ID{id}}), held: later + RateHold},
 		"an answer that was late is told of once more later": {before: tells(FromDoor{Late: []anteroom.ID{id}}), then: tells(FromDoor{Late: []anteroom.ID{id}}), held: later/2 + RateHold},
 	} {
 		for _, restarted := range []bool{false, true} {
@@ -130,6 +131,36 @@ func TestTheRateIsOfThoseWhoComeIn(t *testing.T) {
 			if s.RateSlots() != 1 || s.rates.first() != midnight.Add(c.held) {
 				t.Errorf("%s, restarted %v: %d rate slots are held, the first until %v after the admission", name, restarted, s.RateSlots(), s.rates.first().Sub(midnight))
 			}
+		}
+	}
+}
+
+// A door may hear that a session has begun when nobody waits for the answer any more. Whoever comes with the ticket of before
+// comes in now, and the site is told, once.
+func TestAnswerThatReachedTheDoorOnly(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}
+	x, now, id := NewDoorway(1, set), midnight, anteroom.ID{1}
+	site := SiteKey{Name: "a", Incarnation: 1}
+	ticket := anteroom.Ticket{ID: id, Arrival: now, LastCheckIn: now, Next: now.Add(time.Second)}
+	x.Receive(now, ToDoor{Site: site, Term: 1, Now: now})
+	x.Visit(now, anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{2}})
+	m, _ := x.Take(now)
+	x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Confirmed: m.Batch, Echo: now, Since: 1})
+	x.Abandon(now, m.Visits[0].Token)
+	in := ticket
+	in.AcceptedAt, in.LastCheckIn, in.Home = now, now, HomeOf("a")
+	x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Answers: []Answer{{Token: m.Visits[0].Token,
+		Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: now, Ticket: in, SetCookie: true}}}})
+	for i, want := range []int{1, 0} {
+		now = now.Add(time.Second)
+		if d, held := x.Visit(now, anteroom.Visit{Ticket: ticket, NewID: anteroom.ID{3}}); held != 0 || d.Verdict != anteroom.Admit {
+			t.Fatalf("request %d: %+v, held %d", i, d, held)
+		}
+		m, _ := x.Take(now)
+		x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Confirmed: m.Batch, Echo: now, Since: 1})
+		if len(m.Late) != want {
+			t.Errorf("request %d: the site hears of %d who come in late, want %d", i, len(m.Late), want)
 		}
 	}
 }

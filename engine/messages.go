@@ -271,7 +271,8 @@ type FromDoor struct {
 	// Told is the term of the site's process to which the door has told all that a new one has to hear: who has a stream
 	// here, and who is due. 0: to none.
 	Told uint64
-	// Late are sessions whose visitors the door has let in later than the site said so: by an answer that was long on its way.
+	// Late are sessions whose visitors the door has let in for the first time, as far as it knows, later than the site said
+	// so: the answer was long on its way, or reached the door and not the visitor.
 	Late []anteroom.ID
 }
 

@@ -296,7 +296,7 @@ func (w *world) wait(who int32, q *request, d *anteroom.Decision) {
 	if p.state == coming || p.state == inside {
 		first := p.state == coming
 		p.state = waiting
-		if p.marks&interrupted != 0 && !p.ticket.ID.IsZero() {
+		if !p.ticket.ID.IsZero() && p.habits&clone == 0 { // a session that was interrupted has another ticket, too
 			w.byID[p.ticket.ID] = who
 		}
 		if first || p.marks&shown == 0 {

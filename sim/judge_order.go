@@ -93,11 +93,12 @@ func (j *judge) releaseAll(ids []anteroom.ID) {
 		}
 	}
 	for _, id := range ids {
-		if lane, ok := j.w.lanes[id]; ok { // whoever has left uses up a turn of the lane all the same
-			j.inLanes(lane, id)
-		}
-		if who, ok := j.w.byID[id]; ok {
+		who, ok := j.w.byID[id]
+		if ok {
+			j.inLanes(who, j.w.people[who].lane)
 			j.overtakes(who)
+		} else if lane, ok := j.w.lanes[id]; ok {
+			j.inLanes(-1, lane) // whoever has left uses up a turn of the lane all the same
 		}
 	}
 }

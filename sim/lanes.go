@@ -132,10 +132,10 @@ func (j *judge) owes(share int) float64 {
 }
 
 // inLanes looks at a turn: nobody has it before somebody of a higher lane who is here, but for the share of the lane; and the other lanes
-// whose visitors are here get their shares.
-func (j *judge) inLanes(mine uint8, id anteroom.ID) {
+// whose visitors are here get their shares. who is -1 for a visitor who has left: perhaps one who came back, and went before all lanes.
+func (j *judge) inLanes(who int32, mine uint8) {
 	w := j.w
-	if mine == anteroom.LaneBack {
+	if len(w.sc.Lanes) == 0 || mine == anteroom.LaneBack || who >= 0 && w.people[who].ticket.Lane == anteroom.LaneBack {
 		return
 	}
 	here := map[uint8]int32{}
@@ -152,9 +152,9 @@ func (j *judge) inLanes(mine uint8, id anteroom.ID) {
 		}
 	}
 	for lane, one := range here {
-		if lane > mine && own.Share == 0 && own.Reserved == 0 && j.ordered() {
+		if who >= 0 && lane > mine && own.Share == 0 && own.Reserved == 0 && j.ordered() {
 			j.look(checkOrder, false, func() string {
-				return fmt.Sprintf("visitor %x of lane %d gets a turn before visitor %d of lane %d, who is here", id[:4], mine, one, lane)
+				return fmt.Sprintf("visitor %d of lane %d gets a turn before visitor %d of lane %d, who is here", who, mine, one, lane)
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,25 +19,31 @@ func TestLanesAreToldTheTruth(t *testing.T) {
 		Visitors: Visitors{Browsing: Spread{Mean: time.Minute}, Think: Spread{Mean: 15 * time.Second}, Streams: 0.7, LeavePerMinute: 0.01},
 		Lanes:    []Lane{{Priority: 1, Visitors: 0.6}, {Priority: 0, Share: 30}},
 	}
-	r, err := Run(context.Background(), sc, 1, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range r.Checks {
-		if c.Broken > 0 {
-			t.Errorf("%s: %s", c.Name, c.First)
+	var off [2][]float64 // how far half of the waits are from what was announced, by lane and seed
+	for seed := range uint64(9) {
+		r, err := Run(context.Background(), sc, seed+1, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.Checks {
+			if c.Broken > 0 {
+				t.Errorf("seed %d, %s: %s", seed+1, c.Name, c.First)
+			}
+		}
+		for i, l := range r.Numbers.Lanes {
+			off[i] = append(off[i], l.EtaError)
+			if want := 1 - i; l.Priority != want || l.Admitted < 600 || l.EtaTold < 400 {
+				t.Errorf("seed %d: got %+v, want lane %d", seed+1, l, want)
+			}
+		}
+		if members, others := r.Numbers.Lanes[0], r.Numbers.Lanes[1]; members.WaitP50 > others.WaitP50*2/3 {
+			t.Errorf("seed %d: members waited for %v, everybody else for %v", seed+1, members.WaitP50, others.WaitP50)
 		}
 	}
-	for i, l := range r.Numbers.Lanes {
-		if l.EtaTold < 400 || l.EtaError > 0.12 {
-			t.Errorf("lane %d: half of the waits are off by more than %.3f of what was announced, of %d", l.Priority, l.EtaError, l.EtaTold)
+	for i, most := range []float64{0.04, 0.12} { // one seed says little: the others' waits are off by 0.06 to 0.2
+		if slices.Sort(off[i]); off[i][len(off[i])/2] > most {
+			t.Errorf("lane %d: half of the waits are off by more than %.3f of what was announced, in half of the seeds", 1-i, off[i][len(off[i])/2])
 		}
-		if want := 1 - i; l.Priority != want || l.Admitted < 600 {
-			t.Errorf("got %+v, want lane %d", l, want)
-		}
-	}
-	if members, others := r.Numbers.Lanes[0], r.Numbers.Lanes[1]; members.WaitP50 > others.WaitP50*2/3 {
-		t.Errorf("members waited for %v, everybody else for %v", members.WaitP50, others.WaitP50)
 	}
 }
 

@@ -63,7 +63,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]++
 		}
 		lane := laneOfAdmitted(e.Lane)
-		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), slot: at, restored: true, doors: anyDoor, lane: lane}
+		*s.seats.at(slot) = seat{accepted: at, last: at.Add(slack), rated: at, restored: true, doors: anyDoor, lane: lane}
 		if e.Lane&laneOnce != 0 {
 			s.seats.at(slot).once, s.seats.at(slot).last = true, at.Add(slack-s.short())
 		}

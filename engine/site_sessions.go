@@ -15,7 +15,7 @@ type seat struct {
 	last     anteroom.Time
 	away     anteroom.Time // the last request that another site has told of; 0: none
 	wake     anteroom.Time // when expiry looks at it again
-	slot     anteroom.Time // since when its rate slot is held; 0: it has none
+	rated    anteroom.Time // since when its rate slot is held; 0: it has none
 	pos      int32         // in expiry
 	once     bool          // its visitor has sent one request, see probation
 	lane     uint8         // in which its visitor waited; after an outage, 0
@@ -69,11 +69,11 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
 }
 
-// comesIn notes that the visitor of a session came in at a moment, or now if he has not before: the answer that let him in
-// was lost, or long on its way. The rate is of those who come in, so its slot is held from then on; unless it is over, which
-// takes a minute.
+// comesIn notes that the visitor of a session comes in at a moment, later than the session began: the answer was lost, or long
+// on its way. The rate counts those who come in, so the rate slot is held from that moment on. A slot that has been given
+// back by then, a minute after the session began, is not taken again.
 func (s *Site) comesIn(at anteroom.Time, slot uint32) {
-	if st := s.seats.at(slot); !st.came && at.Sub(st.slot) > TouchDelay && s.holdSlot(at, slot) {
+	if st := s.seats.at(slot); !st.came && at.Sub(st.rated) > TouchDelay && s.holdSlot(at, slot) {
 		s.events = append(s.events, Event{Kind: EventCame, ID: s.seats.id(slot), At: at})
 	}
 }
@@ -81,18 +81,18 @@ func (s *Site) comesIn(at anteroom.Time, slot uint32) {
 // holdSlot holds the rate slot of a session from a moment on, if it is held still.
 func (s *Site) holdSlot(at anteroom.Time, slot uint32) bool {
 	st := s.seats.at(slot)
-	from, to := st.slot.Add(RateHold), at.Add(RateHold)
-	if st.slot == 0 || !s.rates.move(from, to) {
+	from, to := st.rated.Add(RateHold), at.Add(RateHold)
+	if st.rated == 0 || !s.rates.move(from, to) {
 		return false
 	}
 	if u := s.lanes[st.lane]; u != nil {
 		u.rates.move(from, to)
 	}
-	st.slot = at
+	st.rated = at
 	return true
 }
 
-// cameLate says that a door let the visitor of id in at a moment, by an answer that was long on its way.
+// cameLate says that a door has let in the visitor of a session, see [FromDoor].Late.
 func (s *Site) cameLate(at anteroom.Time, id anteroom.ID) {
 	if slot := s.seats.find(&id); slot != 0 {
 		s.comesIn(at, slot)
@@ -143,8 +143,8 @@ func (s *Site) seenUntil(now anteroom.Time) {
 func (s *Site) stepped(by time.Duration) {
 	s.seats.each(func(slot uint32) {
 		st := s.seats.at(slot)
-		if st.slot != 0 {
-			st.slot = st.slot.Add(by)
+		if st.rated != 0 {
+			st.rated = st.rated.Add(by)
 		}
 		if st.restored {
 			if st.last = st.last.Add(by); s.settings.DisableSessionRenewal {
@@ -303,7 +303,7 @@ func (s *Site) admit(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reaso
 	s.gone.drop(t.ID)
 	slot := s.seats.add(t.ID)
 	lane, flags := laneNumber(s.settings.Lanes, t.Lane), uint8(0)
-	*s.seats.at(slot) = seat{accepted: now, last: now, slot: now, once: once, lane: lane}
+	*s.seats.at(slot) = seat{accepted: now, last: now, rated: now, once: once, lane: lane}
 	if once {
 		s.seats.at(slot).last, flags = now.Add(-s.short()), laneOnce
 	}

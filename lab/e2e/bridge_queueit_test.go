@@ -182,7 +182,7 @@ func TestQueueItSale(t *testing.T) {
 	}
 	const visitors, active, perMinute = 200, 40, 600
 	p := startConnected(t, fmt.Sprintf("total_active_users: %d, new_users_per_minute: %d, session_duration: 1m", active, perMinute), 0)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	over := &http.Transport{MaxIdleConnsPerHost: 100, MaxConnsPerHost: 100}
 	bought := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/engine"
 )
 
 // group is a cluster under test: nodes of several sites that serve the same room.
@@ -322,7 +323,8 @@ func (j *judge) saw(id anteroom.ID) {
 	now := time.Now()
 	before, known := j.last[id]
 	j.last[id] = now
-	if known && now.Sub(before) < j.length {
+	// A session goes on for as long as a touch may be on its way to the site, which keeps the seat until then.
+	if known && now.Sub(before) < j.length+engine.TouchDelay {
 		return
 	}
 	if known {

@@ -129,7 +129,7 @@ func BenchmarkNewVisitors(b *testing.B) {
 	for _, c := range []struct {
 		role string
 		rate int
-	}{{"newcomers", 1000}, {"newcomers", 10_000}, {"joining", 1000}, {"joining", 20_000}} {
+	}{{"newcomers", 1000}, {"newcomers", 4000}, {"newcomers", 10_000}, {"joining", 1000}, {"joining", 20_000}} {
 		b.Run(fmt.Sprint(c.role, "-", c.rate), func(b *testing.B) {
 			dir := b.TempDir()
 			played := c.role + " " + dir

@@ -34,6 +34,7 @@ type programmed struct {
 	revoked  []anteroom.ID
 	asked    int  // how often for these
 	partly   bool // they are not all
+	slow     time.Duration
 	ended    chan struct{}
 	facts    []engine.OriginFacts
 	told     chan engine.OriginFacts // those that differ from the one before
@@ -97,6 +98,7 @@ func (p *programmed) Revoked(context.Context) ([]anteroom.ID, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
+	time.Sleep(p.slow)
 	return p.revoked, !p.partly
 }
 

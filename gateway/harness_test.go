@@ -32,9 +32,9 @@ type programmed struct {
 	visits   []anteroom.Visit
 	touched  chan struct{} // one value for each Touch, as far as it holds them
 	revoked  []anteroom.ID
-	asked    int  // how often for these
-	partly   bool // they are not all
-	slow     time.Duration
+	asked    int    // how often for these
+	partly   bool   // they are not all
+	asking   func() // called first
 	ended    chan struct{}
 	facts    []engine.OriginFacts
 	told     chan engine.OriginFacts // those that differ from the one before
@@ -95,10 +95,12 @@ func (p *programmed) Revoke(id anteroom.ID) bool {
 }
 
 func (p *programmed) Revoked(context.Context) ([]anteroom.ID, bool) {
+	if p.asking != nil {
+		p.asking()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
-	time.Sleep(p.slow)
 	return p.revoked, !p.partly
 }
 

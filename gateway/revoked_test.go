@@ -88,7 +88,14 @@ func TestRevokedSessionsAreBounded(t *testing.T) {
 		defer w.door.mu.Unlock()
 		return w.door.asked
 	}
-	w.door.slow = 100 * time.Millisecond
+	meet := make(chan struct{})
+	w.door.asking = func() { // long enough for another one to come, if it may
+		select {
+		case meet <- struct{}{}:
+		case <-meet:
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 	var many sync.WaitGroup
 	for range 20 {
 		many.Go(func() { w.deniesOn(testHost) })
@@ -97,7 +104,7 @@ func TestRevokedSessionsAreBounded(t *testing.T) {
 	if n := asked(); n != 1 {
 		t.Errorf("20 requests at the same time asked %d times", n)
 	}
-	w.door.slow = 0
+	w.door.asking = nil
 	w.door.Revoke(anteroom.ID{1})
 	if got := w.deniesOn(testHost); len(got.Revoked) != 0 || asked() != 1 {
 		t.Errorf("within the second: %+v", got)

@@ -10,6 +10,7 @@
 //			zone shop.example.com
 //			room 0123456789abcdef0123456789abcdef
 //			ends /checkout/done
+//			revoked
 //		}
 //		reverse_proxy 127.0.0.1:3000
 //	}
@@ -53,6 +54,8 @@ type Handler struct {
 	Suffix string `json:"suffix,omitempty"`
 	// Ends are the paths at which the application ends sessions, with everything below them.
 	Ends []string `json:"ends,omitempty"`
+	// Revoked refuses passes of revoked sessions, whose list is fetched from Anteroom each second while requests come.
+	Revoked bool `json:"revoked,omitempty"`
 
 	edge *pass.Handler
 }
@@ -70,6 +73,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(0) {
 		option := d.Val()
+		if option == "revoked" {
+			if h.Revoked = true; d.NextArg() {
+				return d.ArgErr()
+			}
+			continue
+		}
 		if option == "ends" {
 			if h.Ends = append(h.Ends, d.RemainingArgs()...); len(h.Ends) == 0 {
 				return d.ArgErr()
@@ -78,7 +87,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 		field := map[string]*string{"zone": &h.Zone, "room": &h.Room, "issuer": &h.Issuer, "suffix": &h.Suffix}[option]
 		if field == nil {
-			return d.Errf("anteroom has no option %q: use zone, room, issuer, suffix or ends", option)
+			return d.Errf("anteroom has no option %q: use zone, room, issuer, suffix, ends or revoked", option)
 		}
 		if !d.AllArgs(field) {
 			return d.ArgErr()
@@ -88,10 +97,10 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 // Provision makes the edge of what is configured.
-func (h *Handler) Provision(caddy.Context) error {
+func (h *Handler) Provision(ctx caddy.Context) error {
 	h.edge = &pass.Handler{
 		Origin: http.HandlerFunc(goOn), Anteroom: &url.URL{Scheme: "http", Host: h.Anteroom},
-		Want: pass.Want{Issuer: h.Issuer, Audience: h.Zone, Room: anteroom.RoomID(h.Room)}, Suffix: h.Suffix, Ends: h.Ends,
+		Want: pass.Want{Issuer: h.Issuer, Audience: h.Zone, Room: anteroom.RoomID(h.Room)}, Suffix: h.Suffix, Ends: h.Ends, Revoked: h.Revoked, Log: ctx.Slogger(),
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 //	shuffle SPAN                    everybody in line gets a place by a seed
 //	origin down|ok|errors=N|p95=D   what the gateway sees of the origin from now on, each second, of 100 requests
 //	revoke NAME                     the origin ends the session
+//	revoked                         the revoked sessions whose passes may be valid, the newest first
 //	replay NAME                     a request with the first ticket the visitor ever had
 //	clone NAME as OTHER             OTHER gets a copy of the ticket
 //	restart [forget]                the process ends and starts again from its journal
@@ -167,6 +168,15 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&out, "%s %v\n", name, map[bool]string{true: "ended", false: "no session"}[w.room.Revoke(w.now, w.visitors[name].ticket.ID)])
 		}
 		w.collect()
+	case "revoked":
+		w.room.Tick(w.now)
+		w.collect()
+		ids, _ := w.room.Revoked()
+		fmt.Fprintf(&out, "%d", len(ids))
+		for _, id := range ids {
+			fmt.Fprintf(&out, " %s", w.nameOf(id))
+		}
+		out.WriteString("\n")
 	case "replay":
 		for _, name := range names {
 			p := w.visitors[name]

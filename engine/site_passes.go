@@ -3,6 +3,7 @@ package engine
 // Seats of sessions whose visitors have passes: edges let them in, and nobody here hears of it (T5 in doc.go).
 
 import (
+	"slices"
 	"time"
 
 	"github.com/anteroom/anteroom"
@@ -24,7 +25,9 @@ type passes struct {
 	life  time.Duration
 	until anteroom.Time
 	// ends are when the seats of sessions come free that were revoked while passes of theirs may be valid, ascending.
-	ends     ring
+	ends ring
+	// revoked are these sessions, in the order of ends.
+	revoked  []anteroom.ID
 	recorded anteroom.Time // when it was put on record last that the room issues passes
 }
 
@@ -55,9 +58,9 @@ func (s *Site) heldForPass(last anteroom.Time) anteroom.Time {
 	return at.Add(session)
 }
 
-// keepSeat holds the seat of a session that has just been revoked, until its passes are over at every edge. It returns when
+// keepSeat holds the seat of the session of id, which has just been revoked, until its passes are over at every edge. It returns when
 // that is, 0 if there are none. Of a session by the token of a bridge, only the application says that it has ended.
-func (s *Site) keepSeat(now anteroom.Time) anteroom.Time {
+func (s *Site) keepSeat(now anteroom.Time, id anteroom.ID) anteroom.Time {
 	if s.settings.Redeem > 0 {
 		return 0
 	}
@@ -68,23 +71,43 @@ func (s *Site) keepSeat(now anteroom.Time) anteroom.Time {
 	if until <= now {
 		return 0
 	}
-	s.takeSeat(until)
+	s.takeSeat(until, id)
 	return until
 }
 
 // takeSeat holds a seat until a moment, for a session that is over.
-func (s *Site) takeSeat(until anteroom.Time) {
+func (s *Site) takeSeat(until anteroom.Time, id anteroom.ID) {
 	s.balance.Used[Seat]++
 	s.passes.ends.push(until)
+	s.passes.revoked = append(s.passes.revoked, id)
 }
 
 // freeSeats frees the seats of revoked sessions whose passes are over.
 func (s *Site) freeSeats(now anteroom.Time) {
 	for s.passes.ends.len() > 0 && s.passes.ends.first() <= now {
 		s.passes.ends.pop()
+		s.passes.revoked = s.passes.revoked[1:]
 		s.balance.Used[Seat]--
 	}
 }
+
+// MaxRevoked bounds a list of revoked sessions.
+const MaxRevoked = 10_000
+
+// Revoked returns the revoked sessions whose passes may be valid still, the newest first, and whether these are all. Edges may refuse
+// such passes; no limit depends on it, for their seats are held until the passes are over.
+func (s *Site) Revoked() (ids []anteroom.ID, complete bool) {
+	for _, id := range slices.Backward(s.passes.revoked) {
+		if len(ids) == MaxRevoked {
+			return ids, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
+
+// Revoked returns the revoked sessions whose passes may be valid still (see Site.Revoked).
+func (x *Single) Revoked() (ids []anteroom.ID, complete bool) { return x.site.Revoked() }
 
 // recordPasses puts on record that the room issues passes: for a process that begins with other settings.
 func (s *Site) recordPasses(now anteroom.Time) {

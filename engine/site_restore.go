@@ -93,7 +93,7 @@ func (s *Site) Restore(e Event, shift, slack time.Duration) {
 			s.balance.Used[Seat]--
 		}
 		if e.Key != 0 {
-			s.takeSeat(e.Key.Add(shift))
+			s.takeSeat(e.Key.Add(shift), e.ID)
 		}
 	case EventMoved:
 		// A session that an earlier release has moved stays here, too, until it lapses: its unit may

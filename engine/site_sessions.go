@@ -348,7 +348,7 @@ func (s *Site) Revoke(now anteroom.Time, id anteroom.ID) bool {
 	if used := s.used.find(&id); used != 0 {
 		s.used.at(used).revoked = true
 	}
-	s.events = append(s.events, Event{Kind: EventEnded, Lane: laneRevoked, ID: id, At: now, Key: s.keepSeat(now)})
+	s.events = append(s.events, Event{Kind: EventEnded, Lane: laneRevoked, ID: id, At: now, Key: s.keepSeat(now, id)})
 	s.flush(now)
 	return true
 }

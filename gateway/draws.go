@@ -97,6 +97,8 @@ func (x *exchange) serveWellKnown() bool {
 		answer = x.serveKeys
 	case path == passPEMPath && x.s.issuesPasses():
 		answer = x.servePassKeys
+	case path == revokedPath && x.s.issuesPasses():
+		answer = x.serveRevoked
 	case path == passPath && x.room != nil && x.room.passes != nil:
 		answer = x.serveRenewal
 	case path == page.VerifyPath:

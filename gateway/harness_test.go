@@ -32,6 +32,9 @@ type programmed struct {
 	visits   []anteroom.Visit
 	touched  chan struct{} // one value for each Touch, as far as it holds them
 	revoked  []anteroom.ID
+	asked    int    // how often for these
+	partly   bool   // they are not all
+	asking   func() // called first
 	ended    chan struct{}
 	facts    []engine.OriginFacts
 	told     chan engine.OriginFacts // those that differ from the one before
@@ -89,6 +92,16 @@ func (p *programmed) Revoke(id anteroom.ID) bool {
 	defer p.mu.Unlock()
 	p.revoked = append(p.revoked, id)
 	return true
+}
+
+func (p *programmed) Revoked(context.Context) ([]anteroom.ID, bool) {
+	if p.asking != nil {
+		p.asking()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	return p.revoked, !p.partly
 }
 
 func (p *programmed) Ended(context.Context, anteroom.ID) <-chan struct{} { return p.ended }
@@ -232,7 +245,12 @@ func newWorld(t *testing.T, decide func(anteroom.Visit) anteroom.Decision, opts 
 	w.room = cfg.Rooms[0].WithDefaults()
 	w.door = &programmed{decide: decide, ended: make(chan struct{}), touched: make(chan struct{}, 8), in: w.room.Settings,
 		recorder: analytics.NewRecorder(w.room.ID, 1, func() anteroom.Time { return anteroom.TimeOf(time.Now()) })}
-	w.gw = build(t, cfg, map[anteroom.RoomID]*programmed{w.room.ID: w.door})
+	by := map[anteroom.RoomID]*programmed{w.room.ID: w.door}
+	for _, r := range cfg.Rooms[1:] {
+		r = r.WithDefaults()
+		by[r.ID] = &programmed{decide: decide, in: r.Settings}
+	}
+	w.gw = build(t, cfg, by)
 	w.front = httptest.NewUnstartedServer(w.gw)
 	w.front.EnableHTTP2 = true
 	start(w.front, w.gw.Server(nil), false)

@@ -81,5 +81,8 @@ func (l *byLottery) Touch(anteroom.ID) bool { return true }
 // Revoke implements door. A session cannot be ended.
 func (l *byLottery) Revoke(anteroom.ID) bool { return false }
 
+// Revoked implements door.
+func (l *byLottery) Revoked(context.Context) ([]anteroom.ID, bool) { return nil, true }
+
 // Ended implements door. Long requests and connections go on when the session is over.
 func (l *byLottery) Ended(context.Context, anteroom.ID) <-chan struct{} { return nil }

@@ -73,6 +73,7 @@ type room struct {
 	revoke         bool                                // the origin may end sessions
 	passes         *pass.Issuer                        // nil: it issues none
 	passName       string                              // of the cookie
+	denied         *denyList
 	bind           bool
 	rules          *rules.Set   // nil: no rules
 	lanes          *rules.Lanes // nil: no lane has an expression
@@ -97,6 +98,8 @@ type door interface {
 	Watch(ctx context.Context, v anteroom.Visit) (anteroom.Decision, <-chan *anteroom.Decision)
 	Touch(id anteroom.ID) bool
 	Revoke(id anteroom.ID) bool
+	// Revoked returns the revoked sessions whose passes may be valid still, and whether these are all.
+	Revoked(ctx context.Context) (ids []anteroom.ID, complete bool)
 	Ended(ctx context.Context, id anteroom.ID) <-chan struct{}
 	Settings() anteroom.Settings
 	// Origin takes what this gateway sees of the origins of a room that protects them.
@@ -307,6 +310,7 @@ func (s *setup) addRooms(d doors, add func(path, problem, fix string)) {
 			widePath: m.WidePath,
 			crawlers: s.CrawlerBypass[m.Room.Zone],
 			session:  s.Sessions[m.Room.ID],
+			denied:   new(denyList),
 		}
 		if f, ok := s.Former[m.Room.ID]; ok {
 			one.former = &f

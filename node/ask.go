@@ -27,7 +27,7 @@ const (
 
 // question is a request to the site role of a shard, as JSON.
 type question struct {
-	Op   string          `json:"op"` // find, revoke, state
+	Op   string          `json:"op"` // find, revoke, revoked, state
 	Room anteroom.RoomID `json:"room,omitempty"`
 	ID   string          `json:"id,omitempty"`   // in hexadecimal digits; for find, the beginning of one
 	Site string          `json:"site,omitempty"` // for the hub: which site to ask
@@ -37,7 +37,9 @@ type question struct {
 type reply struct {
 	Error    string           `json:"error,omitempty"`
 	Visitors []engine.Visitor `json:"visitors,omitempty"`
-	Done     bool             `json:"done,omitempty"` // revoke: there was such a session
+	Done     bool             `json:"done,omitempty"`    // revoke: there was such a session
+	Revoked  []byte           `json:"revoked,omitempty"` // ids, one behind the other
+	More     bool             `json:"more,omitempty"`    // revoked: these are not all
 	State    *ShardStatus     `json:"state,omitempty"`
 }
 
@@ -168,10 +170,13 @@ func (s *siteShard) asked(m cluster.Message) {
 }
 
 func (s *siteShard) answer(q *question) (a reply) {
-	if q.Op == "state" {
+	switch q.Op {
+	case "state":
 		state := s.status()
 		a.State = &state
 		return a
+	case "revoked":
+		return s.revoked(q.Room)
 	}
 	id, err := hex.DecodeString(q.ID)
 	if err != nil || len(id) == 0 || len(id) > len(anteroom.ID{}) {
@@ -228,4 +233,21 @@ func (s *siteShard) revoke(room anteroom.RoomID, id anteroom.ID) bool {
 	s.settle(r, now)
 	s.ship()
 	return ok
+}
+
+// revoked lists the revoked sessions of a room whose passes may be valid still.
+func (s *siteShard) revoked(room anteroom.RoomID) (a reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return reply{Error: "another process is taking over"}
+	}
+	if r := s.rooms[room]; r != nil {
+		ids, complete := r.site.Revoked()
+		for _, id := range ids {
+			a.Revoked = append(a.Revoked, id[:]...)
+		}
+		a.More = !complete
+	}
+	return a
 }

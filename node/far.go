@@ -184,3 +184,18 @@ func (r *far) endSession(ctx context.Context, id anteroom.ID) (bool, error) {
 	}
 	return false, unheardError("no session was found", unheard)
 }
+
+// revoked asks all sites. When there are too many, each has the same share, with its newest.
+func (r *far) revoked(ctx context.Context) (ids []anteroom.ID, complete bool) {
+	answers, unheard := r.of.askAll(ctx, r.shard.number, question{Op: "revoked", Room: r.id})
+	const size = len(anteroom.ID{})
+	complete = len(unheard) == 0
+	for _, a := range answers {
+		n := min(len(a.Revoked)/size, engine.MaxRevoked/len(answers))
+		for i := range n {
+			ids = append(ids, anteroom.ID(a.Revoked[i*size:]))
+		}
+		complete = complete && !a.More && n*size == len(a.Revoked)
+	}
+	return ids, complete
+}

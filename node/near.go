@@ -374,4 +374,13 @@ func (r *near) find(ctx context.Context, prefix []byte) ([]engine.Visitor, error
 	return found, nil
 }
 
+func (r *near) revoked(context.Context) ([]anteroom.ID, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.single == nil {
+		return nil, true
+	}
+	return r.single.Revoked()
+}
+
 func (r *near) endSession(_ context.Context, id anteroom.ID) (bool, error) { return r.Revoke(id), nil }

@@ -26,6 +26,12 @@ func (r *Room) EndSession(ctx context.Context, id anteroom.ID) (bool, error) {
 	return r.decider.endSession(ctx, id)
 }
 
+// Revoked returns the revoked sessions whose passes may be valid still, wherever in the cluster they were, and whether these are
+// all: a site may not have answered, or there are too many.
+func (r *Room) Revoked(ctx context.Context) (ids []anteroom.ID, complete bool) {
+	return r.decider.revoked(ctx)
+}
+
 // maxFound bounds what one look-up returns. Ten hexadecimal digits hardly ever name two.
 const maxFound = 100
 

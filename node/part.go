@@ -75,5 +75,6 @@ type decider interface {
 	admitNow(ctx context.Context, n int) (int, error)
 	find(ctx context.Context, prefix []byte) ([]engine.Visitor, error)
 	endSession(ctx context.Context, id anteroom.ID) (bool, error)
+	revoked(ctx context.Context) (ids []anteroom.ID, complete bool)
 	shuffle(event anteroom.EventID, number int) (*anteroom.Shuffle, bool)
 }

@@ -1,6 +1,9 @@
 package node
 
 import (
+	"bytes"
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +92,42 @@ func TestQuestionsGoThroughTheHub(t *testing.T) {
 		if _, err := far.EndSession(t.Context(), anteroom.ID{1}); anteroom.KindOf(err) != anteroom.Unavailable {
 			t.Errorf("without tokyo: %v, want an error that says so", err)
 		}
+	})
+}
+
+// TestRevokedSessionsOfAllSites: any node lists the revoked sessions of all sites until their passes are over, and says if one of them
+// does not answer.
+func TestRevokedSessionsOfAllSites(t *testing.T) {
+	room := shop
+	room.Pass, room.SessionDuration = 10*time.Second, time.Minute
+	together(t, room, "dublin-1 tokyo-1 lima-1", func(t *testing.T, g *group) {
+		ann, bob := newGuest(), newGuest()
+		ann.want(t, g.node("tokyo-1"), anteroom.Admit)
+		bob.want(t, g.node("dublin-1"), anteroom.Admit)
+		far := g.node("lima-1").Room(shop.ID)
+		revoked := func(complete bool, want ...anteroom.ID) {
+			t.Helper()
+			byID := func(a, b anteroom.ID) int { return bytes.Compare(a[:], b[:]) }
+			slices.SortFunc(want, byID)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			got, all := far.Revoked(ctx)
+			if slices.SortFunc(got, byID); !slices.Equal(got, want) || all != complete {
+				t.Errorf("%x, complete: %v; want %x, %v", got, all, want, complete)
+			}
+		}
+		revoked(true)
+		for _, id := range []anteroom.ID{ann.ticket.ID, bob.ticket.ID} {
+			if ok, err := far.EndSession(t.Context(), id); !ok || err != nil {
+				t.Fatalf("%v, %v", ok, err)
+			}
+		}
+		revoked(true, ann.ticket.ID, bob.ticket.ID)
+		g.world.CutSite("tokyo", memlink.Both)
+		revoked(false, bob.ticket.ID)
+		g.world.CutSite("tokyo", memlink.None)
+		pass(16 * time.Second)
+		revoked(true)
 	})
 }
 

@@ -72,7 +72,7 @@ var passEdges = []passEdge{
 	{name: "worker", recipe: "worker", stopped: http.StatusBadGateway, fetches: true, start: inNode("worker")},
 	{name: "workerd", recipe: "worker", stopped: http.StatusInternalServerError, fetches: true, start: inWorkerd},
 	{name: "traefik", recipe: "traefik-pass", stopped: http.StatusBadGateway, fetches: true, start: startTraefikPlugin},
-	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: startHandler},
+	{name: "go", stopped: http.StatusBadGateway, fetches: true, start: inGo(false)},
 	{name: "node", stopped: http.StatusBadGateway, fetches: true, start: inNode("node")},
 	{name: "express", stopped: http.StatusBadGateway, fetches: true, start: inNode("express")},
 	{name: "fastify", stopped: http.StatusBadGateway, fetches: true, start: inNode("fastify")},
@@ -95,8 +95,8 @@ func startNginxPass(t *testing.T, dir string, at addresses, now int64, _, _ stri
 	runs(t, program(t, "nginx", dir, "load_module "+module+";\n"+nginxMain(edited(t, filepath.Join(dir, "anteroom.conf"), "listen 80;", listen)), "-p", dir, "-e", "stderr", "-c"))
 }
 
-// inNode starts an edge of clients/edge.mjs.
-func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
+// inNode starts an edge of clients/edge.mjs, with further variables of its environment.
+func inNode(kind string, more ...string) func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
 	return func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
 		node, err := find("node", "nodejs")
 		if err != nil {
@@ -107,6 +107,7 @@ func inNode(kind string) func(t *testing.T, dir string, at addresses, now int64,
 		}
 		cmd := exec.Command(node, "clients/edge.mjs")
 		cmd.Env = append(os.Environ(), "KIND="+kind, "LISTEN="+at.listen, "DIR="+dir, "ANTEROOM="+at.anteroom, "APPLICATION="+at.application, "ZONE="+zone, "ROOM="+room)
+		cmd.Env = append(cmd.Env, more...)
 		if now != 0 {
 			cmd.Env = append(cmd.Env, fmt.Sprintf("NOW=%d", now))
 		}
@@ -136,13 +137,15 @@ func inWorkerd(t *testing.T, dir string, at addresses, now int64, _, _ string) {
 	t.Cleanup(func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 }
 
-// startHandler starts an edge in Go before the application.
-func startHandler(t *testing.T, _ string, at addresses, now int64, zone, room string) {
-	h := &passes.Handler{Origin: through(at.application, nil), Anteroom: &url.URL{Scheme: "http", Host: at.anteroom}, Want: passes.Want{Audience: zone, Room: anteroom.RoomID(room)}, Ends: []string{"/checkout/done"}}
-	if now != 0 {
-		h.Now = func() time.Time { return time.Unix(now, 0) }
+// inGo starts an edge in Go before the application.
+func inGo(revoked bool) func(t *testing.T, dir string, at addresses, now int64, zone, room string) {
+	return func(t *testing.T, _ string, at addresses, now int64, zone, room string) {
+		h := &passes.Handler{Origin: through(at.application, nil), Anteroom: &url.URL{Scheme: "http", Host: at.anteroom}, Want: passes.Want{Audience: zone, Room: anteroom.RoomID(room)}, Ends: []string{"/checkout/done"}, Revoked: revoked}
+		if now != 0 {
+			h.Now = func() time.Time { return time.Unix(now, 0) }
+		}
+		serveEdge(t, at.listen, h.ServeHTTP)
 	}
-	serveEdge(t, at.listen, h.ServeHTTP)
 }
 
 // setting is the room's for this edge.

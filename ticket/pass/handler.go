@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -35,10 +36,16 @@ type Handler struct {
 	Suffix string
 	// Ends are the paths at which the application ends sessions, with everything below them.
 	Ends []string
+	// Revoked refuses passes of revoked sessions: while requests come, the handler fetches Anteroom's list of them each second.
+	// Otherwise a pass is valid until it ends, as it is while the list cannot be fetched.
+	Revoked bool
+	// Log is told when the list cannot be fetched; nil means slog.Default.
+	Log *slog.Logger
 	// Now is the time; nil means time.Now.
 	Now func() time.Time
 
 	mu       sync.Mutex
+	revoked  revoked
 	verifier *Verifier
 	asked    time.Time // when the keys were fetched last
 }
@@ -81,7 +88,8 @@ func (h *Handler) admits(r *http.Request) bool {
 		c, err = h.keys(r.Context(), now, true).Cookies(r.Header["Cookie"], name, now)
 	}
 	// Pages are loaded through Anteroom when half of a pass is over, so that there is always a good one.
-	return err == nil && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || now.Unix() < (c.IssuedAt+c.Expiry)/2)
+	return err == nil && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || now.Unix() < (c.IssuedAt+c.Expiry)/2) &&
+		!(h.Revoked && h.isRevoked(c.Session, now))
 }
 
 // keys returns a verifier with the newest keys that are known. Missing says that a pass names another one. While one request
@@ -113,9 +121,18 @@ func (h *Handler) keys(ctx context.Context, now time.Time, missing bool) *Verifi
 
 // fetch reads the public keys that Anteroom publishes.
 func (h *Handler) fetch(ctx context.Context) (*Verifier, error) {
-	ctx, cancel := context.WithTimeout(ctx, keysTime)
+	text, err := h.get(ctx, "jwks.json", keysTime, maxJWKS)
+	if err != nil {
+		return nil, err
+	}
+	return NewVerifier(text, h.Want)
+}
+
+// get reads what Anteroom publishes under a name.
+func (h *Handler) get(ctx context.Context, name string, within time.Duration, most int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, h.Anteroom.JoinPath("/.well-known/anteroom/jwks.json").String(), nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, h.Anteroom.JoinPath("/.well-known/anteroom/"+name).String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +144,11 @@ func (h *Handler) fetch(ctx context.Context) (*Verifier, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxJWKS))
-	if err != nil || res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("no key set: %s, %w", res.Status, err)
+	text, err := io.ReadAll(io.LimitReader(res.Body, most))
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", name, res.Status)
 	}
-	return NewVerifier(text, h.Want)
+	return text, err
 }
 
 // proxy sends requests to Anteroom as they came.

@@ -12,6 +12,7 @@ const HS256 = {name: 'HMAC', hash: 'SHA-256'}
 export class Passes {
   #keys = new Map() // by encoded header
   #asked = -Infinity
+  #revoked = {sids: new Set(), at: -Infinity, asked: -Infinity, busy: null, failed: false}
 
   /**
    * @param {object} want
@@ -22,12 +23,14 @@ export class Passes {
    * @param {string} [want.suffix] the room's cookie_suffix
    * @param {string[]} [want.ends] paths at which the application ends sessions, with everything below them
    * @param {Object<string, string>} [want.secrets] for a room with pass_edge: what "anteroom key pass --edge" shows, by KID
-   * @param {typeof fetch} [want.fetch] how the keys are fetched
+   * @param {boolean} [want.revoked] refuse passes of revoked sessions, whose list is fetched each second while requests come; not in
+   *   Workers, where one request cannot wait for what another one fetches
+   * @param {typeof fetch} [want.fetch] how the keys and the list are fetched
    * @param {() => number} [want.now] the time in milliseconds
    */
-  constructor({anteroom, zone, room, issuer = 'anteroom', suffix = '', ends = [], secrets, fetch = (...a) => globalThis.fetch(...a), now = Date.now}) {
+  constructor({anteroom, zone, room, issuer = 'anteroom', suffix = '', ends = [], secrets, revoked = false, fetch = (...a) => globalThis.fetch(...a), now = Date.now}) {
     if (!zone || !room) throw new Error('name the zone and the room: without them, passes of others would be accepted')
-    Object.assign(this, {anteroom, zone, room, issuer, ends, secrets, fetch, now})
+    Object.assign(this, {anteroom, zone, room, issuer, ends, secrets, revoked, fetch, now})
     this.cookie = suffix ? `__anteroom_pass_${suffix}` : '__anteroom_pass'
   }
 
@@ -42,7 +45,8 @@ export class Passes {
       this.ends.some(end => path === end || path.startsWith(end + '/'))) return false
     const claims = await this.verify(header('cookie') ?? '')
     // Pages are loaded through Anteroom when half of a pass is over, so that there is always a good one.
-    return claims !== null && !(header('sec-fetch-mode') === 'navigate' && this.now() / 1000 >= (claims.iat + claims.exp) / 2)
+    return claims !== null && !(header('sec-fetch-mode') === 'navigate' && this.now() / 1000 >= (claims.iat + claims.exp) / 2) &&
+      !(this.revoked && await this.#isRevoked(claims.sid))
   }
 
   /** Returns what the pass in a Cookie header says, or null if there is no good one. */
@@ -83,6 +87,32 @@ export class Passes {
       this.#keys = await this.#load().catch(() => this.#keys)
     }
     return this.#keys.get(head)
+  }
+
+  // The list is fetched in the background; the first requests after a pause wait for it, unless Anteroom did not answer the last time.
+  async #isRevoked(sid) {
+    const list = this.#revoked, now = this.now()
+    if (!list.busy && now - list.asked >= 1000) {
+      list.asked = now
+      list.busy = this.#pull(list, now).finally(() => list.busy = null)
+    }
+    if (list.busy && !list.failed && now - list.at > 2000) await list.busy
+    return list.sids.has(sid)
+  }
+
+  async #pull(list, now) {
+    try {
+      const answer = await this.fetch(`${this.anteroom}/.well-known/anteroom/revoked`, {signal: AbortSignal.timeout(1000)})
+      if (!answer.ok) throw new Error(`status ${answer.status}`)
+      const {revoked, complete} = await answer.json()
+      // What a site said that does not answer now still holds: a session that was revoked never comes back.
+      list.sids = new Set(complete || list.sids.size >= 100_000 ? revoked : [...list.sids, ...revoked])
+      if (list.failed) console.info('anteroom: the list of revoked sessions is fetched again')
+      Object.assign(list, {at: now, failed: false})
+    } catch (err) {
+      if (!list.failed) console.warn('anteroom: the list of revoked sessions cannot be fetched; passes of sessions revoked from now on are valid to their end:', err.message)
+      list.failed = true
+    }
   }
 
   async #load() {

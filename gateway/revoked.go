@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/ticket/proof"
+)
+
+// revokedPath is the path of the deny list, on every host: the revoked sessions of its rooms whose passes may be valid still.
+const revokedPath = wellKnown + "revoked"
+
+const (
+	// revokedEvery is how often the sites of a room are asked at most, however many edges ask here.
+	revokedEvery = time.Second
+	// revokedWait is how long they have to answer. Edges wait for a second.
+	revokedWait = 700 * time.Millisecond
+)
+
+// denyList is what the sites of a room said last.
+type denyList struct {
+	mu       sync.Mutex // held while they are asked: one request at a time does that
+	asked    time.Time
+	sids     []string
+	complete bool
+}
+
+// revoked returns the revoked sessions of a room as its passes name them.
+func (s *setup) revoked(r *room, now time.Time) (sids []string, complete bool) {
+	l := r.denied
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.asked) < revokedEvery {
+		return l.sids, l.complete
+	}
+	// Others get the answer too, so it does not depend on whether this client still waits for it.
+	ctx, cancel := context.WithTimeout(context.Background(), revokedWait)
+	defer cancel()
+	var ids []anteroom.ID
+	ids, l.complete = r.door.Revoked(ctx)
+	l.sids = make([]string, len(ids))
+	for i, id := range ids {
+		l.sids[i] = proof.Subject(s.passes.subject, r.ID, id)
+	}
+	l.asked = time.Now()
+	return l.sids, l.complete
+}
+
+// passingOn returns the rooms with passes that have a route on a host.
+func (s *setup) passingOn(raw string) (rooms []*room) {
+	host, _ := route.Host(raw)
+	for _, r := range s.rooms {
+		if r.passes != nil && slices.ContainsFunc(r.Routes, func(rt anteroom.Route) bool {
+			own, _ := route.Host(rt.Host)
+			return rt.Host == "*" || own == host
+		}) {
+			rooms = append(rooms, r)
+		}
+	}
+	return rooms
+}
+
+// serveRevoked answers the reserved path of the deny list.
+func (x *exchange) serveRevoked() {
+	list := struct {
+		Revoked  []string `json:"revoked"`
+		Complete bool     `json:"complete"`
+	}{[]string{}, true}
+	rooms := x.s.passingOn(x.r.Host)
+	for _, r := range rooms {
+		sids, complete := x.s.revoked(r, x.start)
+		some := sids[:min(len(sids), engine.MaxRevoked/len(rooms))]
+		list.Revoked = append(list.Revoked, some...)
+		list.Complete = list.Complete && complete && len(some) == len(sids)
+	}
+	h := x.w.Header()
+	h["Content-Type"] = valueJSON
+	h["Cache-Control"] = []string{"public, max-age=1"}
+	x.writeJSON(list)
+}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ const (
 	revokedEvery = time.Second
 	// revokedWait is how long they have to answer. Edges wait for a second.
 	revokedWait = 700 * time.Millisecond
+	// maxRevokedRooms bounds the work that one request makes.
+	maxRevokedRooms = 20
 )
 
 // denyList is what the sites of a room said last.
@@ -65,13 +68,20 @@ func (s *setup) passingOn(raw string) (rooms []*room) {
 	return rooms
 }
 
-// serveRevoked answers the reserved path of the deny list.
+// serveRevoked answers the reserved path of the deny list, for the room in the query or for all on the host.
 func (x *exchange) serveRevoked() {
 	list := struct {
 		Revoked  []string `json:"revoked"`
 		Complete bool     `json:"complete"`
 	}{[]string{}, true}
 	rooms := x.s.passingOn(x.r.Host)
+	if id := x.r.URL.Query().Get("room"); id != "" {
+		rooms = slices.DeleteFunc(rooms, func(r *room) bool { return string(r.ID) != id })
+	}
+	if len(rooms) > maxRevokedRooms {
+		x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "Many rooms on this host have passes: name one, ?room=ID", false})
+		return
+	}
 	for _, r := range rooms {
 		sids, complete := x.s.revoked(r, x.start)
 		some := sids[:min(len(sids), engine.MaxRevoked/len(rooms))]

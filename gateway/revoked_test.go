@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -40,6 +41,34 @@ func (w *world) forgets() {
 		r.denied.mu.Lock()
 		r.denied.asked = r.denied.asked.Add(-revokedEvery)
 		r.denied.mu.Unlock()
+	}
+}
+
+// Whoever names a room gets its list alone; whoever names none, and would have many rooms asked, is told to.
+func TestRevokedSessionsOfARoom(t *testing.T) {
+	w := newWorld(t, admit, passing(), withConfig(func(c *Config) {
+		for i := range maxRevokedRooms {
+			path := fmt.Sprint("/", i)
+			one := anteroom.Room{Name: path[1:], Routes: []anteroom.Route{{Host: testHost, Path: path}}}
+			one.Pass = 30 * time.Second
+			c.Rooms = append(c.Rooms, one)
+		}
+	}))
+	rooms := w.gw.live.Load().rooms
+	for query, want := range map[string]int{"": http.StatusBadRequest, "?room=" + string(rooms[0].ID): http.StatusOK, "?room=x": http.StatusOK} {
+		res, text := w.do("GET", revokedPath+query, nil)
+		if res.StatusCode != want {
+			t.Errorf("%q: %s, %s", query, res.Status, text)
+		}
+	}
+	asked := 0
+	for _, r := range rooms {
+		if !r.denied.asked.IsZero() {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d rooms were asked", asked)
 	}
 }
 

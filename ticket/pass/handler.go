@@ -121,7 +121,7 @@ func (h *Handler) keys(ctx context.Context, now time.Time, missing bool) *Verifi
 
 // fetch reads the public keys that Anteroom publishes.
 func (h *Handler) fetch(ctx context.Context) (*Verifier, error) {
-	text, err := h.get(ctx, "jwks.json", keysTime, maxJWKS)
+	text, err := h.get(ctx, "jwks.json", nil, keysTime, maxJWKS)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +129,12 @@ func (h *Handler) fetch(ctx context.Context) (*Verifier, error) {
 }
 
 // get reads what Anteroom publishes under a name.
-func (h *Handler) get(ctx context.Context, name string, within time.Duration, most int64) ([]byte, error) {
+func (h *Handler) get(ctx context.Context, name string, query url.Values, within time.Duration, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, h.Anteroom.JoinPath("/.well-known/anteroom/"+name).String(), nil)
+	from := h.Anteroom.JoinPath("/.well-known/anteroom/" + name)
+	from.RawQuery = query.Encode()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, from.String(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"net/url"
 	"time"
 )
 
@@ -48,7 +49,7 @@ func (h *Handler) pull(now time.Time) {
 		Revoked  []string `json:"revoked"`
 		Complete bool     `json:"complete"`
 	}
-	text, err := h.get(context.Background(), "revoked", revokedEvery, maxList)
+	text, err := h.get(context.Background(), "revoked", url.Values{"room": {string(h.Want.Room)}}, revokedEvery, maxList)
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}

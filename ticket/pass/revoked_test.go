@@ -32,7 +32,7 @@ func newDenying(t *testing.T) *denying {
 			return
 		}
 		e.fetched.Add(1)
-		if text := e.text.Load().(string); text == "" || r.Host != zone {
+		if text := e.text.Load().(string); text == "" || r.Host != zone || r.URL.RawQuery != "room="+string(e.Want.Room) {
 			http.NotFound(w, r)
 		} else {
 			io.WriteString(w, text)

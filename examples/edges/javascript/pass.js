@@ -102,7 +102,7 @@ export class Passes {
 
   async #pull(list, now) {
     try {
-      const answer = await this.fetch(`${this.anteroom}/.well-known/anteroom/revoked`, {signal: AbortSignal.timeout(1000)})
+      const answer = await this.fetch(`${this.anteroom}/.well-known/anteroom/revoked?room=${this.room}`, {signal: AbortSignal.timeout(1000)})
       if (!answer.ok) throw new Error(`status ${answer.status}`)
       const {revoked, complete} = await answer.json()
       // What a site said that does not answer now still holds: a session that was revoked never comes back.

@@ -9,7 +9,7 @@ for (const level of ['warn', 'info']) console[level] = () => logged.push(level)
 let now = 1_800_000_000_000, list, fetched = 0
 const passes = new Passes({anteroom: 'http://anteroom', zone, room, secrets: {k: secret}, revoked: true, now: () => now, fetch: async address => {
   fetched++
-  if (address !== 'http://anteroom/.well-known/anteroom/revoked' || !list) throw new Error('no list')
+  if (address !== `http://anteroom/.well-known/anteroom/revoked?room=${room}` || !list) throw new Error('no list')
   return {ok: true, json: async () => list}
 }})
 

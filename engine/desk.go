@@ -356,6 +356,10 @@ func (x *Desk) ClockSet(now anteroom.Time, step time.Duration) {
 	}
 }
 
+// Replaced says that another process of a door's node runs, so that the door's own has ended for certain. The new one's door has
+// nothing to tell before somebody comes to it, and until it speaks, or this is called, the older one may be letting sessions in.
+func (x *Desk) Replaced(now anteroom.Time, door uint64) { x.site.replacedDoor(now, door) }
+
 // Gone says that a door's process has ended, or is not heard any more: its streams are broken, and nobody waits for its
 // requests.
 func (x *Desk) Gone(now anteroom.Time, door uint64) {

@@ -164,3 +164,35 @@ func TestAnswerThatReachedTheDoorOnly(t *testing.T) {
 		}
 	}
 }
+
+// A door that is silent may be letting sessions in, so none of them ends. The door of a process that another one of its node has
+// replaced lets nobody in, whether or not the new one's has something to tell yet.
+func TestAReplacedDoorHoldsUpNoSession(t *testing.T) {
+	t.Parallel()
+	set := anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute, FirstSession: time.Minute}
+	for name, c := range map[string]struct {
+		replaced, again anteroom.Time // 0: not
+		active          int
+	}{
+		"silent":                        {active: 1},
+		"replaced":                      {replaced: midnight.Add(3 * time.Second)},
+		"replaced after a while":        {replaced: midnight.Add(20 * time.Second), active: 1}, // it was cut off before, perhaps
+		"replaced, and heard once more": {replaced: midnight.Add(3 * time.Second), again: midnight.Add(4 * time.Second), active: 1},
+	} {
+		s := NewSite(midnight, SiteKey{Name: "a", Incarnation: 1}, set)
+		s.SetTerm(1)
+		s.Receive(midnight, State{Epoch: 1, Now: midnight, Granted: Units{10, 10}, Mode: Queue, Sites: 1, Figures: &Figures{At: midnight, Step: baseStep}})
+		x := NewDesk(s)
+		x.Receive(midnight, FromDoor{Door: 1, Node: 7, Batch: 1, Sent: midnight, Known: midnight})
+		s.admit(midnight, anteroom.Ticket{ID: anteroom.ID{1}, Arrival: midnight, Next: midnight}, anteroom.ReasonTurn)
+		if c.replaced != 0 {
+			x.Replaced(c.replaced, 1)
+		}
+		if c.again != 0 {
+			x.Receive(c.again, FromDoor{Door: 1, Node: 7, Batch: 2, Sent: c.again, Known: c.again})
+		}
+		if x.Tick(midnight.Add(62 * time.Second)); s.Active() != c.active {
+			t.Errorf("%s: %d sessions after a minute, want %d", name, s.Active(), c.active)
+		}
+	}
+}

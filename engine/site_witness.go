@@ -16,7 +16,7 @@ import (
 type witness struct {
 	number, node uint64
 	heard        anteroom.Time // when the newest message left it
-	over         anteroom.Time // when another process has spoken for the node; 0 while none has
+	over         anteroom.Time // when another process of the node was heard of; 0 while none was
 	told         bool          // has spoken to this process of the site, of all sessions that it has let in
 	empty        bool
 	gathered     bool // has told this process of the site who is here
@@ -46,8 +46,7 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 		case d.number == m.Door:
 			at = i
 		case m.Node != 0 && d.node == m.Node && d.over == 0 && s.synced: // until then, now may be a guess that is too early
-			d.over = now
-			s.seenLast(d)
+			s.replaced(now, d)
 		}
 	}
 	if at < 0 {
@@ -69,6 +68,20 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 		binary.BigEndian.PutUint64(e.ID[:], m.Node)
 		binary.BigEndian.PutUint64(e.ID[8:], m.Door)
 		s.events = append(s.events, e)
+	}
+}
+
+func (s *Site) replaced(now anteroom.Time, d *witness) {
+	d.over = now
+	s.seenLast(d)
+}
+
+// replacedDoor notes that another process of a door's node runs.
+func (s *Site) replacedDoor(now anteroom.Time, door uint64) {
+	for i := range s.doors {
+		if d := &s.doors[i]; d.number == door && d.over == 0 && s.synced {
+			s.replaced(now, d)
+		}
 	}
 }
 

@@ -152,7 +152,12 @@ func (s *siteShard) status() ShardStatus {
 		Journal: s.journal.stats(), Waiting: s.journal.waiting()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.Rooms, st.Doors = len(s.rooms), len(s.doors)
+	st.Rooms = len(s.rooms)
+	for _, d := range s.doors {
+		if !d.gone {
+			st.Doors++
+		}
+	}
 	for _, r := range s.rooms {
 		if r.active {
 			st.Active++

@@ -32,6 +32,13 @@ const (
 	youngFor = 2 * time.Second
 )
 
+// doorProcess is what is known of a process with doors.
+type doorProcess struct {
+	seen bool   // has been among the members
+	node string // as a member; a site that takes over does not know it
+	gone bool   // is not among them any more
+}
+
 // siteShard is a shard in a data center, with one handle of its journal.
 type siteShard struct {
 	member  *member
@@ -46,7 +53,7 @@ type siteShard struct {
 	mu     sync.Mutex
 	rooms  map[anteroom.RoomID]*siteRoom
 	past   map[anteroom.RoomID][]engine.Event // of rooms whose plan is not known here yet
-	doors  map[uint64]bool                    // processes heard from, or on record; true: seen among the members
+	doors  map[uint64]*doorProcess            // heard from, or on record
 	outbox []parcel
 	due    time.Time // of the earliest Wake; zero: none
 	awake  bool      // a room needs ticks that did not
@@ -82,7 +89,7 @@ type parcel struct {
 
 func newSiteShard(x *member, number int, term uint64, key engine.SiteKey, last mark, past map[anteroom.RoomID][]engine.Event) *siteShard {
 	s := &siteShard{member: x, number: number, term: term, key: key, past: past, soon: make(chan struct{}, 1), passing: make(chan struct{}, maxVia),
-		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]bool{}}
+		rooms: map[anteroom.RoomID]*siteRoom{}, doors: map[uint64]*doorProcess{}}
 	// Records are in room time, which continues from the last one until the coordinator says how much time has passed.
 	// The wall clock of another machine cannot be trusted.
 	s.clock.own = x.node.clock
@@ -122,7 +129,7 @@ func (s *siteShard) room(id anteroom.RoomID) *siteRoom {
 	r.desk = engine.Takeover{Key: s.key, Term: s.term, Weight: uint32(s.member.cfg.Weight), Settings: r.schedule.inForce.Settings, Events: s.past[id]}.Desk(now)
 	r.site = r.desk.Site()
 	for door := range r.site.Doors() {
-		s.doors[door] = true
+		s.doors[door] = &doorProcess{seen: true}
 	}
 	r.site.KeepTally()
 	r.site.Expect(r.schedule.opening(now, wall))
@@ -319,7 +326,7 @@ func (s *siteShard) fromDoors(m cluster.Message) {
 		}
 		// Remembered until the process is seen among the members: only then does its absence mean that it has ended.
 		if _, known := s.doors[said.Door]; !known {
-			s.doors[said.Door] = false
+			s.doors[said.Door] = new(doorProcess)
 		}
 		// After a takeover, doors know the time better than the last record. Otherwise a place would look older than it
 		// is, by as long as nothing was written, and requests would not be held. Sessions do not end by this time (see
@@ -470,28 +477,40 @@ func (s *siteShard) step(r *siteRoom, wall time.Time) {
 }
 
 // lookForDoors finds processes that have ended: their streams are gone, and their visitors must not be counted as
-// present.
+// present. Of one that another process of its node has replaced, it is certain.
 func (s *siteShard) lookForDoors() {
-	alive := map[uint64]bool{}
-	for _, m := range s.member.roles.Members() {
-		alive[processOf(m)] = true
+	alive, running := map[uint64]bool{}, map[string]bool{}
+	members := s.member.roles.Members()
+	for _, m := range members {
+		alive[processOf(m)], running[m.Node] = true, true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return
 	}
-	for door, seen := range s.doors {
-		switch {
-		case alive[door]:
-			s.doors[door] = true
-		case seen: // one that was never seen may still be starting
-			delete(s.doors, door)
-			now := s.clock.now()
-			for _, r := range s.rooms {
+	for _, m := range members {
+		if d := s.doors[processOf(m)]; d != nil {
+			d.seen, d.node, d.gone = true, m.Node, false
+		}
+	}
+	now := s.clock.now()
+	for door, d := range s.doors {
+		goes, replaced := d.seen && !d.gone && !alive[door], running[d.node] && !alive[door]
+		if !goes && !replaced {
+			continue
+		}
+		for _, r := range s.rooms {
+			if goes {
 				r.desk.Gone(now, door)
-				s.settle(r, now)
 			}
+			if replaced {
+				r.desk.Replaced(now, door)
+			}
+			s.settle(r, now)
+		}
+		if d.gone = true; replaced || d.node == "" {
+			delete(s.doors, door)
 		}
 	}
 	s.ship()

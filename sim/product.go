@@ -42,13 +42,14 @@ func (x *product) siteEnd(i int) memlink.End { return memlink.End(1 + i) }
 func (x *product) nodeEnd(i int) memlink.End { return memlink.End(1 + len(x.sites) + i) }
 
 const (
-	tickEvery = 100 * time.Millisecond
-	lanDelay  = 250 * time.Microsecond  // one way between a node and its site
-	lanBatch  = 200 * time.Microsecond  // requests of so long travel together
-	writing   = time.Millisecond        // a write to a journal
-	memberTTL = 3 * time.Second         // after so long a process is known to have ended
-	silentFor = 2500 * time.Millisecond // and that it is silent
-	inboxMost = 10_000                  // messages that wait for a process that is stopped
+	tickEvery  = 100 * time.Millisecond
+	lanDelay   = 250 * time.Microsecond  // one way between a node and its site
+	lanBatch   = 200 * time.Microsecond  // requests of so long travel together
+	writing    = time.Millisecond        // a write to a journal
+	memberTTL  = 3 * time.Second         // after so long a process is known to have ended
+	looksEvery = time.Second             // after so long, that another process of its node runs
+	silentFor  = 2500 * time.Millisecond // and that it is silent
+	inboxMost  = 10_000                  // messages that wait for a process that is stopped
 
 	// A decision that took longer than this after the request had to be asked for outside its site:
 	// two ways to the site, a batch at either end, a write to the journal.
@@ -127,8 +128,9 @@ type doorProcess struct {
 	door     *engine.Doorway
 	id       uint64 // of the process, as messages have it
 	site     int
-	quiet    int               // faults for which the other nodes of its site do not hear it
-	quietAt  anteroom.Time     // since when
+	quiet    int           // faults for which the other nodes of its site do not hear it
+	quietAt  anteroom.Time // since when
+	died     anteroom.Time
 	flush    anteroom.Time     // when it says what it has to say; 0: with the next tick
 	waits    map[uint64]uint32 // token -> request
 	streams  map[int32]anteroom.ID
@@ -224,6 +226,17 @@ func (x *product) startDoor(i int) {
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
 	d.door.SetNode(uint64(i + 1))
+	if before.id == 0 {
+		return
+	}
+	x.w.later(looksEvery, func() {
+		for _, p := range slices.Clone(x.sites[d.site].holders) {
+			if !p.paused && !p.over && p.begun < before.died { // who began later has not seen it among the members
+				p.desk.Replaced(p.room(x.w.now), before.id)
+				x.settle(d.site, p)
+			}
+		}
+	})
 }
 
 func (x *product) request(r uint32) {
@@ -895,7 +908,7 @@ func (x *product) nodeDies(node int) {
 	if !d.up {
 		return
 	}
-	d.up = false
+	d.up, d.died = false, w.now
 	if d.quiet == 0 {
 		d.quietAt = w.now
 	}

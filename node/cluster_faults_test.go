@@ -310,3 +310,25 @@ func TestFindAndRevokeAtAnyNode(t *testing.T) {
 		}
 	})
 }
+
+// A node that starts again speaks for itself when somebody comes to it. Until then, the others do not wait for what its process of
+// before may have let in: a session ends in time.
+func TestANodeThatStartsAgain(t *testing.T) {
+	room := shop
+	room.TotalActiveUsers, room.SessionDuration, room.FirstSession = 1, time.Minute, time.Minute
+	together(t, room, three, func(t *testing.T, g *group) {
+		p := g.other("dublin", g.holder("dublin"))
+		newGuest().want(t, p, anteroom.Admit)
+		waits := newGuest()
+		waits.want(t, g.holder("dublin"), anteroom.Wait)
+		waits.next = time.Now()
+		pass(5 * time.Second)
+		p.kill()
+		delete(g.nodes, p.name)
+		g.start(p.name)
+		begun := time.Now()
+		if !g.patient([]*guest{waits}, func(int) *peer { return g.holder("dublin") }, 70*time.Second, func(_ int, d anteroom.Decision) bool { return d.Verdict == anteroom.Admit }) {
+			t.Errorf("nobody is let in for %v", time.Since(begun))
+		}
+	})
+}

@@ -51,15 +51,17 @@ func (e *denying) after(long time.Duration) string {
 	e.t.Helper()
 	e.now = e.now.Add(long)
 	got := e.asks("/", "Cookie", e.pass(e.keys, e.now)).Body.String()
-	e.mu.Lock()
-	busy := e.Handler.revoked.busy
-	e.mu.Unlock()
-	if busy != nil {
+	for busy := e.pulls(); busy != nil; busy = e.pulls() {
 		<-busy
-		e.mu.Lock() // when this is free, its result is there
-		e.mu.Unlock()
 	}
 	return got
+}
+
+// pulls is closed when the fetch in progress ends; nil: there is none.
+func (e *denying) pulls() chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Handler.revoked.busy
 }
 
 const listed = `{"revoked": ["other", "` + sid + `"], "complete": true}`

@@ -54,11 +54,11 @@ func (s *setup) revoked(r *room, now time.Time) (sids []string, complete bool) {
 	return l.sids, l.complete
 }
 
-// passingOn returns the rooms with passes that have a route on a host.
-func (s *setup) passingOn(raw string) (rooms []*room) {
+// passingOn returns the room with passes that has an id, or those that have a route on a host.
+func (s *setup) passingOn(raw string, id anteroom.RoomID) (rooms []*room) {
 	host, _ := route.Host(raw)
 	for _, r := range s.rooms {
-		if r.passes != nil && slices.ContainsFunc(r.Routes, func(rt anteroom.Route) bool {
+		if r.passes != nil && r.ID == id || r.passes != nil && id == "" && slices.ContainsFunc(r.Routes, func(rt anteroom.Route) bool {
 			own, _ := route.Host(rt.Host)
 			return rt.Host == "*" || own == host
 		}) {
@@ -74,11 +74,13 @@ func (x *exchange) serveRevoked() {
 		Revoked  []string `json:"revoked"`
 		Complete bool     `json:"complete"`
 	}{[]string{}, true}
-	rooms := x.s.passingOn(x.r.Host)
-	if id := x.r.URL.Query().Get("room"); id != "" {
-		rooms = slices.DeleteFunc(rooms, func(r *room) bool { return string(r.ID) != id })
-	}
-	if len(rooms) > maxRevokedRooms {
+	id := anteroom.RoomID(x.r.URL.Query().Get("room"))
+	rooms := x.s.passingOn(x.r.Host, id)
+	switch {
+	case id != "" && len(rooms) == 0: // an edge that is told of another room must not take this for a list of nobody
+		x.g.refuse(x.w, x.r, refusal{http.StatusNotFound, "There is no room with passes that has this ID", false})
+		return
+	case len(rooms) > maxRevokedRooms:
 		x.g.refuse(x.w, x.r, refusal{http.StatusBadRequest, "Many rooms on this host have passes: name one, ?room=ID", false})
 		return
 	}

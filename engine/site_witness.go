@@ -71,6 +71,7 @@ func (s *Site) spoke(now, said anteroom.Time, m *FromDoor) {
 	}
 }
 
+// replaced notes that a door's process has ended: another one of its node was heard of.
 func (s *Site) replaced(now anteroom.Time, d *witness) {
 	d.over = now
 	s.seenLast(d)

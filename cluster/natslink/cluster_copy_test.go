@@ -338,10 +338,7 @@ func TestDamagedKeysOfACluster(t *testing.T) {
 		subject := at.store.subjects + "bad"
 		b := envelope{kind: kindValue, data: []byte("value")}.seal(subject)
 		b[len(b)-2] ^= 4
-		seq, err := at.store.publish(t.Context(), subject, b, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seq := publishes(t, at.store, subject, b, 0)
 		if name == "shared" {
 			if err := (&feed{j: l, copy: l.copy}).reach(t.Context(), seq); err != nil {
 				t.Fatal(err)

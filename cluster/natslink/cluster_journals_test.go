@@ -136,9 +136,7 @@ func TestAppendWithoutAnswer(t *testing.T) {
 	add(t, k, "a")
 	// As if the answer to an append of "b" had been lost and Append had given up.
 	sealed, _ := k.seal(bookRecord, k.number+1, []byte("b"))
-	if _, err := l.books.store.publish(t.Context(), k.subject, sealed, k.last, 0); err != nil {
-		t.Fatal(err)
-	}
+	publishes(t, l.books.store, k.subject, sealed, k.last)
 	add(t, k, "c")
 	if got := pages(t, k); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("%q", got)
@@ -154,9 +152,7 @@ func TestJournalDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.books.store.publish(t.Context(), k.subject, data, r.seq, 0); err != nil {
-			t.Fatal(err)
-		}
+		publishes(t, l.books.store, k.subject, data, r.seq)
 	}
 	ok := journal(t, l, "ok")
 	add(t, ok, "a")

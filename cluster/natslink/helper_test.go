@@ -1,12 +1,16 @@
 package natslink
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/anteroom/anteroom/cluster"
 )
 
 func wantText(t testing.TB, err error, part string) {
@@ -68,4 +72,27 @@ func recordLog(t testing.TB, node string) (*slog.Logger, *record) {
 func testLog(t testing.TB, node string) *slog.Logger {
 	log, _ := recordLog(t, node)
 	return log
+}
+
+// publishes stores what is not ours behind the message with the number last, and returns its number. As in the product, a write
+// without an answer is repeated: one try waits for soonBound only.
+func publishes(t *testing.T, s *store, subject string, data []byte, last uint64) uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), callBound)
+	defer cancel()
+	for {
+		seq, err := s.publish(ctx, subject, data, last, 0)
+		if errors.Is(err, errWrongLast) {
+			// A try without an answer may have been done.
+			if r, missing := s.last(ctx, subject); missing == nil && bytes.Equal(r.data, data) {
+				return r.seq
+			}
+		}
+		if err == nil {
+			return seq
+		}
+		if !errors.Is(err, cluster.ErrUnavailable) || !pause(ctx, minBackoff) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -22,18 +22,42 @@ type chromium struct {
 	close func()
 }
 
-// theBrowser serves all tests; it starts with the first.
-var theBrowser = sync.OnceValues(startChromium)
+// shell serves nearly all tests: Chromium without what draws windows, which takes a third of the processor time. whole is for what it has
+// not: notifications, and processes of their own for frames in a sandbox. Each starts with the first test that needs it.
+var (
+	shell = browserOf("chromium-headless-shell", "chrome-headless-shell", "chromium", "chromium-browser", "google-chrome")
+	whole = browserOf("chromium", "chromium-browser", "google-chrome")
+)
 
-func closeBrowser() {
-	if b, err := theBrowser(); err == nil {
-		b.close()
+var started struct {
+	sync.Mutex
+	close []func()
+}
+
+func closeBrowsers() {
+	started.Lock()
+	defer started.Unlock()
+	for _, end := range started.close {
+		end()
 	}
 }
 
+// browserOf returns what starts a browser, once: the first of the names that is installed.
+func browserOf(names ...string) func() (*chromium, error) {
+	return sync.OnceValues(func() (*chromium, error) {
+		b, err := startChromium(names...)
+		if err == nil {
+			started.Lock()
+			defer started.Unlock()
+			started.close = append(started.close, b.close)
+		}
+		return b, err
+	})
+}
+
 // startChromium starts a browser with an empty profile.
-func startChromium() (*chromium, error) {
-	path, err := find("chromium", "chromium-browser", "google-chrome")
+func startChromium(names ...string) (*chromium, error) {
+	path, err := find(names...)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +104,12 @@ type request struct {
 // open returns a tab of a visitor whom nobody knows yet.
 func open(t *testing.T) *tab {
 	t.Helper()
-	b, err := theBrowser()
+	return openIn(t, shell)
+}
+
+func openIn(t *testing.T, in func() (*chromium, error)) *tab {
+	t.Helper()
+	b, err := in()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestDashboardLocalTimeAndUTC(t *testing.T) {
 	id := busyRoom(t, o, 3)
 	start := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)
 	o.good("POST", o.under("/"+id+"/events"), fields{"name": "flash-sale", "event_start_time": start.Format(time.RFC3339), "event_end_time": start.Add(time.Hour).Format(time.RFC3339)}.String(), nil)
-	d := comeIn(t, o)
+	d := comeIn(t, shell, o)
 	do(d.tab, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kabul"})
 	d.visit(o.operators() + "/#token=" + operatorToken)
 	d.becomes(20*time.Second, `document.querySelector('nav')`)

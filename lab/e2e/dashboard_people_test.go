@@ -87,7 +87,7 @@ func TestDashboardTokenOfAViewer(t *testing.T) {
 	d.presses("I have saved it")
 	d.becomes(10*time.Second, `document.querySelector('main table')?.innerText.includes('scrape: everything')`)
 
-	c := comeIn(t, o)
+	c := comeIn(t, shell, o)
 	c.visit(o.operators() + toRoom("checkout", "settings"))
 	c.becomes(10*time.Second, asksForToken)
 	c.login(secret)
@@ -168,7 +168,7 @@ func TestDashboardLoginAndItsEnd(t *testing.T) {
 	t.Parallel()
 	o := startOffice(t)
 	o.newRoom(fields{"name": "checkout"})
-	d := comeIn(t, o)
+	d := comeIn(t, shell, o)
 	d.visit(o.operators() + "/cluster")
 	d.becomes(10*time.Second, asksForToken)
 	d.login("e2e-wrong-0123456789abcdefghijklmnopqrstuvwxyz")

@@ -262,7 +262,7 @@ func TestPreviewReachesNothingOfTheDashboard(t *testing.T) {
 	room := "/anteroom/v1/zones/" + o.zone + "/rooms/" + id
 	html := strings.ReplaceAll(prying, "PAUSE", "/dash/api"+room+"/pause")
 	o.must(operatorToken, "PATCH", "/client/v4"+o.under("/"+id), fields{"custom_page_html": html}.String(), nil)
-	d := sitDown(t, o, operatorToken)
+	d := sitDownIn(t, whole, o, operatorToken)
 	d.goes("/rooms/shop.example/shop/template")
 	at := eval[string](d.tab, "location.href")
 	eval[bool](d.tab, `window.told = {}, addEventListener('message', (e) => { told = { origin: e.origin, ...e.data } }), true`)

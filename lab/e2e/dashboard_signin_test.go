@@ -63,14 +63,14 @@ func TestDashboardSignInAtAProvider(t *testing.T) {
 		d.try(`document.querySelector('button').click()`)
 	}
 
-	stranger := comeIn(t, o)
+	stranger := comeIn(t, shell, o)
 	enter(stranger, "test-user2")
 	stranger.becomes(20*time.Second, `document.querySelector('main.login')?.innerText.includes('test-user2@zitadel.ch has none of the roles in sign_in.roles')`)
 	if stranger.offers("Log out") {
 		t.Error("somebody without a role is inside")
 	}
 
-	d := comeIn(t, o)
+	d := comeIn(t, shell, o)
 	enter(d, "test-user@localhost")
 	d.becomes(20*time.Second, `document.querySelector('nav')`)
 	if at := eval[string](d.tab, "location.href"); at != o.operators()+"/" {

@@ -20,16 +20,21 @@ type desk struct {
 // sitDown opens the dashboard and logs in with a token.
 func sitDown(t *testing.T, o *office, token string) *desk {
 	t.Helper()
-	d := comeIn(t, o)
+	return sitDownIn(t, shell, o, token)
+}
+
+func sitDownIn(t *testing.T, in func() (*chromium, error), o *office, token string) *desk {
+	t.Helper()
+	d := comeIn(t, in, o)
 	d.visit(o.operators() + "/#token=" + token)
 	d.becomes(20*time.Second, `document.querySelector('nav')`)
 	return d
 }
 
 // comeIn is sitDown of somebody who has not logged in yet.
-func comeIn(t *testing.T, o *office) *desk {
+func comeIn(t *testing.T, in func() (*chromium, error), o *office) *desk {
 	t.Helper()
-	d := &desk{tab: open(t), o: o}
+	d := &desk{tab: openIn(t, in), o: o}
 	d.hear()
 	d.screen(1280, 900, "light")
 	return d

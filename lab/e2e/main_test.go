@@ -3,7 +3,7 @@
 // speaks.
 //
 // Every test starts its own gateway (process_test.go) before its own nginx and demo shop
-// (origin_test.go), on free ports of the loopback interface. One Chromium serves all tests;
+// (origin_test.go), on free ports of the loopback interface. One Chromium serves nearly all tests;
 // each gets a browser context, which is a profile of its own (browser_test.go). Plain
 // clients stand in visitor_test.go, a gateway whose rooms the API makes in api_test.go. The
 // other files are stories, named after what they tell.
@@ -64,7 +64,7 @@ func run(m *testing.M) int {
 		}
 		os.Setenv(binaryVariable, binary)
 	}
-	defer closeBrowser()
+	defer closeBrowsers()
 	return m.Run()
 }
 
@@ -89,17 +89,20 @@ func eventually(t *testing.T, within time.Duration, ok func() string) {
 	t.Helper()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	tick := time.NewTicker(25 * time.Millisecond)
-	defer tick.Stop()
+	// Asking a browser costs more than what most of it waits for.
+	again, between := time.NewTimer(within), 25*time.Millisecond
+	defer again.Stop()
 	for {
 		word := ok()
 		if word == "" {
 			return
 		}
+		again.Reset(between)
+		between = min(between*3/2, 150*time.Millisecond)
 		select {
 		case <-deadline.C:
 			t.Fatalf("after %v: %s", within, word)
-		case <-tick.C:
+		case <-again.C:
 		}
 	}
 }

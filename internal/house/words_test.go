@@ -281,7 +281,7 @@ var fence = regexp.MustCompile("(?ms)^```text$.*?^```$")
 func passages(t *testing.T, sources []source) (out []passage) {
 	t.Helper()
 	for _, s := range sources {
-		if !s.test && !s.nested && !slices.ContainsFunc([]string{"house", "engine/...", "sim/...", "cluster/linktest"}, func(p string) bool { return under(p, s.pkg) }) {
+		if !s.test && !s.nested && !slices.ContainsFunc([]string{"internal/house", "engine/...", "sim/...", "cluster/linktest"}, func(p string) bool { return under(p, s.pkg) }) {
 			out = append(out, goPassages(s)...)
 		}
 	}

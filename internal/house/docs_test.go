@@ -38,7 +38,7 @@ var limits = map[string][]string{
 	"bridge/queueit": {"maxReturns", "returnsWithin", "leastRedeem", "maxCanceled", "maxInvitation", "storeTime"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow", "DefaultInviteLife", "inviteMemory"},
-	"push":           {"KeptFor", "tries"},
+	"gateway/push":   {"KeptFor", "tries"},
 	"ticket/invite":  {"maxText", "Again", "attempts"},
 	"ticket/account": {"Leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
 	"gateway":        {"moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "limiterTime", "maxFormBytes", "maxFormFields", "limiterWaiting", "limiterLeast", "crowdsPerPart"},

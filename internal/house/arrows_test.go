@@ -94,18 +94,18 @@ var table = []tableRow{
 	{pkg: "sim/outcome", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	// What shows the product stands beside it and speaks HTTP to it; the server sends the same crowd for operators who try a room.
-	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "sim/demo/history", imports: []string{".", "analytics"}},
+	{pkg: "sim/demo/...", imports: []string{".", "internal/markup", "sim/demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
 		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "rules", "page/...", "config", "ticket/account", "cluster/...", "node", "cluster/doctor",
-			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "demo/crowd", "demo/shop"},
+			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "sim/demo/crowd", "sim/demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
 	{pkg: "examples/edges", imports: []string{"internal/packed"}},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "gateway/route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "gateway/route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.

@@ -18,7 +18,7 @@ import (
 )
 
 // boundless are packages whose constants are no limits of the product.
-var boundless = []string{"demo/...", "cmd/...", "examples/..."}
+var boundless = []string{"sim/demo/...", "cmd/...", "examples/..."}
 
 // limits are the limits of the product, by folder, that no other package has to know. Exported ones need no list: they are
 // called Max… or Min….

@@ -114,7 +114,7 @@ var table = []tableRow{
 	{pkg: "lab/...", imports: []string{"./..."}, http: true},
 	{pkg: "release"},
 	{pkg: "release/deploy"},
-	{pkg: "tools/..."},
+	{pkg: "scripts/tools/..."},
 	{pkg: "internal/house"},
 }
 

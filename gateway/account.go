@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/account"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 const (

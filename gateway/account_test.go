@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/account"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // issuerKey signs the tokens of the tests.

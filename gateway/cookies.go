@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/ticket/pass"
 )
 

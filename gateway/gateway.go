@@ -46,11 +46,11 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/account"
 	"github.com/anteroom/anteroom/ticket/proof"
 )
 

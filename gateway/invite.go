@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // Redemption is a visitor who has entered an invite code.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // presale is a room for invited visitors, with three seats, and with codes.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/engine"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 // tellEvery is how often rooms hear of their origins; of one that falls ill or recovers they hear

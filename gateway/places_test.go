@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/node"
-	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/ticket"
 )
 

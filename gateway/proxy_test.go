@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 func TestTargetIsKept(t *testing.T) {

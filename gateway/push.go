@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/push"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/push"
 )
 
 const (

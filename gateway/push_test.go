@@ -9,8 +9,8 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
-	"github.com/anteroom/anteroom/push"
-	"github.com/anteroom/anteroom/push/pushtest"
+	"github.com/anteroom/anteroom/gateway/push"
+	"github.com/anteroom/anteroom/gateway/push/pushtest"
 )
 
 // inPushBooth is inBooth with web push, and the book in which subscriptions are.

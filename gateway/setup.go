@@ -16,12 +16,12 @@ import (
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway/h1"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/node"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/invite"
 	"github.com/anteroom/anteroom/ticket/pass"
 )
 

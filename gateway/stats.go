@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/analytics"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // Stats are a gateway's figures since it was made; what it has decided, the recorders of its rooms count. Everything but InFlight, Waiting, Streams and Tunnels only

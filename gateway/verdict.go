@@ -14,7 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/gateway/extauthz"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 // verdictHeader is the header in which [Gateway.ForwardAuth] tells a proxy what becomes of the visitor's request:

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/invite"
 	"github.com/anteroom/anteroom/rules"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // A backup is gzip of JSON lines: a header, one line for each document, custom page and audit

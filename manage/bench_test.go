@@ -13,7 +13,7 @@ import (
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
 	"github.com/anteroom/anteroom/cluster/natslink"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // crowded returns a backup with n rooms, which is the quick way to have them.

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // published are the minima of [Config.Strict].

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // Bounds of invite codes.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/rules"
 )
 

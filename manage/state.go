@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/page"
-	"github.com/anteroom/anteroom/route"
 	"github.com/anteroom/anteroom/rules"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 )
 
 // ForgetSite writes off a site of the cluster that is lost for good: the units that it was granted may be used by the

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 )
 
 // The seats of a site that is lost stay charged until an operator writes it off. Then its visitors get them at the

@@ -14,7 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 const (

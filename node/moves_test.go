@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/cluster/memlink"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // A move is one device's, at any node; all processes hear of it, also those that begin later, until nobody needs it any more.

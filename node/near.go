@@ -14,7 +14,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/coordinator/shuffles"
+	"github.com/anteroom/anteroom/cluster/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/internal/walltime"
 )

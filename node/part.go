@@ -9,7 +9,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 	"github.com/anteroom/anteroom/engine"
 )
 

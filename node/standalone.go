@@ -12,7 +12,7 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 

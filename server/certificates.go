@@ -17,7 +17,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/config"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 // certificates answer the visitors' TLS handshakes: from files, or by ACME through

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/manage"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // crowds sends simulated visitors through this process's gateway, by HTTP over connections in memory. Each has an address

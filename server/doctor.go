@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anteroom/anteroom/cluster/coordinator"
 	"github.com/anteroom/anteroom/cluster/doctor"
 	"github.com/anteroom/anteroom/cluster/natslink"
-	"github.com/anteroom/anteroom/coordinator"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/node"
 )

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/config"
 	"github.com/anteroom/anteroom/engine"
 	"github.com/anteroom/anteroom/gateway"
@@ -17,6 +16,7 @@ import (
 	"github.com/anteroom/anteroom/page"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // firstTokenEnv is the environment variable with a token that is never stored.

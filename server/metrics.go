@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/gateway"
 	"github.com/anteroom/anteroom/internal/exposition"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // scrapes is how many may be answered at once; more are told to come again.

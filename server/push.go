@@ -14,9 +14,9 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/engine"
+	"github.com/anteroom/anteroom/gateway/push"
 	"github.com/anteroom/anteroom/manage/webhook"
 	"github.com/anteroom/anteroom/node"
-	"github.com/anteroom/anteroom/push"
 	"github.com/anteroom/anteroom/ticket"
 )
 

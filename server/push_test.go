@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
+	"github.com/anteroom/anteroom/gateway/push"
+	"github.com/anteroom/anteroom/gateway/push/pushtest"
 	"github.com/anteroom/anteroom/manage/webhook"
-	"github.com/anteroom/anteroom/push"
-	"github.com/anteroom/anteroom/push/pushtest"
 )
 
 const pushRoom = `

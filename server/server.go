@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/account"
 	"github.com/anteroom/anteroom/analytics/store"
 	"github.com/anteroom/anteroom/bridge/queueit"
 	"github.com/anteroom/anteroom/cluster"
@@ -34,6 +33,7 @@ import (
 	"github.com/anteroom/anteroom/rules/crawler"
 	"github.com/anteroom/anteroom/rules/geo"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/account"
 )
 
 // Options of a server.

@@ -19,9 +19,9 @@ import (
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/gateway"
-	"github.com/anteroom/anteroom/invite"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/ticket"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 const (

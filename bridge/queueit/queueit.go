@@ -26,7 +26,7 @@ import (
 	"github.com/anteroom/anteroom/bridge"
 	"github.com/anteroom/anteroom/cluster"
 	"github.com/anteroom/anteroom/gateway"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/ticket"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 )
 
 const badTarget = "The address does not belong to this waiting room"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 )
 
 // Severity says how bad a finding is.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/coordinator"
+	"github.com/anteroom/anteroom/cluster/coordinator"
 )
 
 // healthy is a site of three cores and an edge in which nothing is wrong.

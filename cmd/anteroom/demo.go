@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom/config"
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/server"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // demoOptions are the flags of demo. With the defaults somebody who opens the page waits

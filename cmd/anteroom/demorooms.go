@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/demo/history"
 	"github.com/anteroom/anteroom/manage"
 	"github.com/anteroom/anteroom/server"
+	"github.com/anteroom/anteroom/sim/demo/history"
 )
 
 // The demo's second room is in front of one product, which was sold at fixed hours before and is again soon.

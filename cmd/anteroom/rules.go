@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/route"
+	"github.com/anteroom/anteroom/gateway/route"
 	"github.com/anteroom/anteroom/rules"
 	"github.com/anteroom/anteroom/rules/geo"
 )

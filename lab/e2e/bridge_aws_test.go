@@ -25,8 +25,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // bridge is a gate with a bridge for the event Sample.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // flooded is a room that admits five visitors a second, with short sessions.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // origin is an nginx that serves files under /files/ and passes everything else to the demo

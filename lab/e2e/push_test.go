@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
-	"github.com/anteroom/anteroom/push/pushtest"
+	"github.com/anteroom/anteroom/gateway/push/pushtest"
 )
 
 const pushedSeat = oneSeat + "    web_push: true\n"

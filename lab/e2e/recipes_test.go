@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/net/websocket"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // recipe is a file below examples/, with the addresses of a test in the place of its own.

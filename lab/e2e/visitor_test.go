@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // ticketCookie is the name of the ticket, without a room's suffix.

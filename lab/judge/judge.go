@@ -30,8 +30,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // Case is what there is to judge. All times are microseconds of one clock.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/internal/chart"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
 )
 
 // What counts as being passed.

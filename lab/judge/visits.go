@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/internal/chart"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
 )
 
 func (r *Report) judgePlaces() {

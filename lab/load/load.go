@@ -32,10 +32,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/child"
 	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // Options of a run. The zero value of a number means the value in parentheses; for fewer

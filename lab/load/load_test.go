@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // evenings are run in virtual time: minutes pass in moments, and every run is alike.

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
 )
 
 // story is what a run left: the evidence from which everything is computed.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // hit is one request as the origin saw it.

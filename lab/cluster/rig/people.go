@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
 )
 
 // habits say where a visitor goes. They follow from his number.

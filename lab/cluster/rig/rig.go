@@ -19,8 +19,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
 	"github.com/anteroom/anteroom/lab/judge"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
 )
 
 // Options of a run.

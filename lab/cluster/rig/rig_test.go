@@ -11,10 +11,10 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
 	"github.com/anteroom/anteroom/lab/judge"
 	"github.com/anteroom/anteroom/sim"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 func TestEveryCaseCanBeSimulatedOrSaysWhyNot(t *testing.T) {

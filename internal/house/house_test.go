@@ -19,7 +19,7 @@ import (
 
 // root is the repository, seen from this folder. (Moving there in TestMain would hide from the go command which files the
 // tests read, and it would answer from its cache when one has changed.)
-const root = ".."
+const root = "../.."
 
 // TestHouse applies the rules to every Go file of the repository. A rule that stands in the way of a better
 // design changes together with the design, and docs/adr gives the reason.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/analytics"
-	"github.com/anteroom/anteroom/coordinator/shuffles"
+	"github.com/anteroom/anteroom/cluster/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 )
 

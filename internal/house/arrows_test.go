@@ -40,7 +40,7 @@ var table = []tableRow{
 	{pkg: "ticket/proof", imports: []string{".", "ticket"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "ticket/pass", imports: []string{".", "ticket"}, http: true},
 	{pkg: "ticket/lottery", imports: []string{"."}},
-	{pkg: "route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
+	{pkg: "gateway/route", imports: []string{"."}, modules: []string{"golang.org/x/net", "golang.org/x/text"}},
 	{pkg: "rules", imports: []string{"."}},
 	{pkg: "rules/geo", imports: []string{".", "rules"}, modules: []string{"github.com/oschwald/maxminddb-golang/v2"}},
 	{pkg: "rules/crawler", imports: []string{"."}},
@@ -49,10 +49,10 @@ var table = []tableRow{
 	{pkg: "config", imports: []string{".", "internal/field", "config/strict"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 
 	{pkg: "cluster", imports: []string{"internal/wire"}},
-	{pkg: "push", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}, http: true},
-	{pkg: "push/pushtest", http: true},
-	{pkg: "invite", imports: []string{".", "cluster"}},
-	{pkg: "account", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
+	{pkg: "gateway/push", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}, http: true},
+	{pkg: "gateway/push/pushtest", http: true},
+	{pkg: "ticket/invite", imports: []string{".", "cluster"}},
+	{pkg: "ticket/account", imports: []string{".", "cluster"}, modules: []string{"github.com/go-jose/go-jose/v4"}},
 	{pkg: "cluster/memlink", imports: []string{"cluster"}},
 	{pkg: "cluster/natslink", imports: []string{"cluster", "internal/wire"}, modules: []string{"github.com/klauspost/compress", "github.com/nats-io", "golang.org/x/sys"}},
 	{pkg: "cluster/linktest", imports: []string{"cluster"}},
@@ -60,17 +60,17 @@ var table = []tableRow{
 	{pkg: "analytics", imports: []string{".", "internal/wire"}, modules: []string{"github.com/HdrHistogram/hdrhistogram-go"}},
 	{pkg: "analytics/store", imports: []string{".", "analytics", "internal/wire"}, modules: []string{"modernc.org/sqlite"}},
 
-	{pkg: "coordinator/shuffles", imports: []string{".", "engine", "cluster"}},
-	{pkg: "coordinator", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "internal/walltime", "analytics"}},
-	{pkg: "node", imports: []string{".", "engine", "cluster", "coordinator/shuffles", "coordinator", "internal/walltime", "analytics", "internal/wire", "invite", "account"}},
-	{pkg: "cluster/doctor", imports: []string{"cluster", "coordinator"}},
+	{pkg: "cluster/coordinator/shuffles", imports: []string{".", "engine", "cluster"}},
+	{pkg: "cluster/coordinator", imports: []string{".", "engine", "cluster", "cluster/coordinator/shuffles", "internal/walltime", "analytics"}},
+	{pkg: "node", imports: []string{".", "engine", "cluster", "cluster/coordinator/shuffles", "cluster/coordinator", "internal/walltime", "analytics", "internal/wire", "ticket/invite", "ticket/account"}},
+	{pkg: "cluster/doctor", imports: []string{"cluster", "cluster/coordinator"}},
 	{pkg: "manage/webhook", imports: []string{"."}, http: true},
-	{pkg: "manage", imports: []string{".", "cluster", "analytics", "route", "rules", "page", "internal/wire", "invite", "account"}},
+	{pkg: "manage", imports: []string{".", "cluster", "analytics", "gateway/route", "rules", "page", "internal/wire", "ticket/invite", "ticket/account"}},
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "internal/markup", "manage"}},
 
 	{pkg: "gateway/h1", http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "invite", "account", "push"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "gateway/route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "ticket/invite", "ticket/account", "gateway/push"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -85,27 +85,27 @@ var table = []tableRow{
 	{pkg: "bridge", imports: []string{"."}},
 	{pkg: "bridge/fastly", imports: []string{"."}},
 	{pkg: "bridge/aws", imports: []string{".", "internal/markup", "bridge", "api", "manage", "cluster"}, http: true},
-	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "route", "gateway", "invite"}, http: true},
+	{pkg: "bridge/queueit", imports: []string{".", "bridge", "cluster", "ticket", "gateway/route", "gateway", "ticket/invite"}, http: true},
 
 	{pkg: "sim/published", imports: []string{"."}},
-	{pkg: "sim", imports: []string{".", "engine", "node", "coordinator", "cluster", "cluster/memlink", "sim/published"}},
+	{pkg: "sim", imports: []string{".", "engine", "node", "cluster/coordinator", "cluster", "cluster/memlink", "sim/published"}},
 	{pkg: "sim/mutants", imports: []string{".", "sim"}},
 	{pkg: "sim/plan", imports: []string{".", "internal/field", "config/strict", "sim"}, modules: []string{"go.yaml.in/yaml/v3", "github.com/santhosh-tekuri/jsonschema/v6"}},
 	{pkg: "sim/outcome", imports: []string{".", "internal/chart", "sim"}},
 	{pkg: "sim/figure", imports: []string{".", "internal/chart", "sim"}},
 	// What shows the product stands beside it and speaks HTTP to it; the server sends the same crowd for operators who try a room.
-	{pkg: "demo/history", imports: []string{".", "analytics"}},
-	{pkg: "demo/...", imports: []string{".", "internal/markup", "demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "sim/demo/history", imports: []string{".", "analytics"}},
+	{pkg: "sim/demo/...", imports: []string{".", "internal/markup", "sim/demo/..."}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "server", http: true,
-		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "route", "rules", "page/...", "config", "account", "push", "cluster/...", "node", "coordinator", "cluster/doctor",
-			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "demo/crowd", "demo/shop"},
+		imports: []string{".", "internal/exposition", "engine", "ticket", "ticket/proof", "rules", "page/...", "config", "ticket/account", "cluster/...", "node", "cluster/doctor",
+			"analytics/...", "manage/webhook", "analytics/report", "manage", "gateway/...", "api/...", "dashboard/...", "bridge/...", "rules/geo", "rules/crawler", "sim/demo/crowd", "sim/demo/shop"},
 		modules: []string{"github.com/caddyserver/certmagic", "github.com/mholt/acmez/v3", "go.uber.org/zap", "google.golang.org/protobuf",
 			"github.com/fsnotify/fsnotify"}},
 
 	{pkg: "examples/edges", imports: []string{"internal/packed"}},
 	// A command calls the server; "key" and "validate" call the package that they are the face of, "demo" makes its
 	// rooms as a program does that embeds the server.
-	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "demo/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
+	{pkg: "cmd/...", imports: []string{".", "internal/field", "internal/chart", "internal/zones", "server", "manage", "sim/...", "config", "ticket", "ticket/pass", "gateway/route", "rules", "rules/geo", "engine", "manage/webhook", "api/client", "api/own/schema", "api/inventory/...", "examples/edges"}, modules: []string{"github.com/spf13"}, http: true},
 	{pkg: "examples/...", imports: []string{"./..."}, http: true},
 
 	// Modules of their own: what they need is not what our users get.
@@ -114,8 +114,8 @@ var table = []tableRow{
 	{pkg: "lab/...", imports: []string{"./..."}, http: true},
 	{pkg: "release"},
 	{pkg: "release/deploy"},
-	{pkg: "tools/..."},
-	{pkg: "house"},
+	{pkg: "scripts/tools/..."},
+	{pkg: "internal/house"},
 }
 
 // testModules may be imported by any test.
@@ -171,7 +171,7 @@ func brokenArrows(sources []source) []string {
 		if !ok {
 			if !unknown[s.pkg] {
 				unknown[s.pkg] = true
-				faults = append(faults, s.pkg+": is not in the import table of house/arrows_test.go; add a row that says what it may import")
+				faults = append(faults, s.pkg+": is not in the import table of internal/house/arrows_test.go; add a row that says what it may import")
 			}
 			continue
 		}

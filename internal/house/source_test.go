@@ -367,9 +367,9 @@ func TestSourceRulesBite(t *testing.T) {
 		{"template", "gateway/a.go", `import "text/template"; var x = template.New("")`, calledByName, true},
 		{"template by another name", "gateway/a.go", `import t "html/template"; var x = t.Must(nil, nil)`, calledByName, true},
 		{"template in a test", "gateway/a_test.go", `import "text/template"; var x = template.New("")`, calledByName, false},
-		{"raw markup", "demo/a.go", `import "github.com/anteroom/anteroom/internal/markup"; func f(p *markup.Page) { p.Raw("") }`, strayRawMarkup, true},
+		{"raw markup", "sim/demo/a.go", `import "github.com/anteroom/anteroom/internal/markup"; func f(p *markup.Page) { p.Raw("") }`, strayRawMarkup, true},
 		{"raw markup of the report", "analytics/report/page.go", `import "github.com/anteroom/anteroom/internal/markup"; func f(p *markup.Page) { p.Raw("") }`, strayRawMarkup, false},
-		{"another Raw", "demo/a.go", `import "io"; func f(p io.Writer) { p.Raw("") }`, strayRawMarkup, false},
+		{"another Raw", "sim/demo/a.go", `import "io"; func f(p io.Writer) { p.Raw("") }`, strayRawMarkup, false},
 		{"a generator's skip", "node/a_test.go", `import "pgregory.net/rapid"; func f(t *rapid.T) { t.Skip("no draw") }`, skippedTests, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/coordinator/shuffles"
 	"github.com/anteroom/anteroom/cluster/memlink"
-	"github.com/anteroom/anteroom/coordinator/shuffles"
 	"github.com/anteroom/anteroom/engine"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster/memlink"
-	"github.com/anteroom/anteroom/invite"
+	"github.com/anteroom/anteroom/ticket/invite"
 )
 
 // People type codes in their own way, and mistake letters for digits.

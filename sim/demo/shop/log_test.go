@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 func TestLogRoundTrip(t *testing.T) {

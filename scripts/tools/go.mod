@@ -1,4 +1,4 @@
-module github.com/anteroom/anteroom/tools
+module github.com/anteroom/anteroom/scripts/tools
 
 go 1.27.4
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anteroom/anteroom"
-	"github.com/anteroom/anteroom/push/pushtest"
+	"github.com/anteroom/anteroom/gateway/push/pushtest"
 )
 
 func decode(t *testing.T, text string) []byte {

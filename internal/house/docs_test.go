@@ -18,7 +18,7 @@ import (
 )
 
 // boundless are packages whose constants are no limits of the product.
-var boundless = []string{"demo/...", "cmd/...", "examples/..."}
+var boundless = []string{"sim/demo/...", "cmd/...", "examples/..."}
 
 // limits are the limits of the product, by folder, that no other package has to know. Exported ones need no list: they are
 // called Max… or Min….
@@ -38,9 +38,9 @@ var limits = map[string][]string{
 	"bridge/queueit": {"maxReturns", "returnsWithin", "leastRedeem", "maxCanceled", "maxInvitation", "storeTime"},
 	"dashboard":      {"maxSessions"},
 	"manage":         {"maxZones", "maxRules", "maxEvents", "maxPages", "maxAuditRecords", "maxBackupLine", "MaxAdmitNow", "DefaultInviteLife", "inviteMemory"},
-	"push":           {"KeptFor", "tries"},
-	"invite":         {"maxText", "Again", "attempts"},
-	"account":        {"Leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
+	"gateway/push":   {"KeptFor", "tries"},
+	"ticket/invite":  {"maxText", "Again", "attempts"},
+	"ticket/account": {"Leeway", "maxName", "remembered", "attempts", "maxKeys", "refresh", "again", "fetchTime", "maxSources"},
 	"gateway":        {"moveTime", "pushesAtOnce", "pushesPerMinute", "maxBackURL", "movesAtOnce", "movesPerMinute", "inviteTries", "invitesPerMinute", "inviteTime", "accountTime", "accountMemory", "accountTokens", "bodyGrace", "limiterTime", "maxFormBytes", "maxFormFields", "limiterWaiting", "limiterLeast", "crowdsPerPart"},
 	"engine":         {"maxProving", "maxProbation", "probationAll", "probationFew"},
 	"gateway/h1":     {"maxFields", "maxTrailer", "maxInterim", "maxShort", "inBuffer", "unreadBody", "lingerTime", "leftTime"},

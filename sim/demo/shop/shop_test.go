@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 	"golang.org/x/net/websocket"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/anteroom/anteroom/demo/crowd"
-	"github.com/anteroom/anteroom/demo/shop"
+	"github.com/anteroom/anteroom/sim/demo/crowd"
+	"github.com/anteroom/anteroom/sim/demo/shop"
 )
 
 // wire is a network in memory, so that whole evenings of waiting pass in milliseconds.

@@ -262,6 +262,9 @@ func TestPlaceOfAnAccountIsNotMoved(t *testing.T) {
 }
 
 func TestAccountAfterItsSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	inMembers(t, func(r *anteroom.Room) {
 		r.SessionDuration, r.FirstSession = time.Minute, time.Minute
 		r.TotalActiveUsers = 5

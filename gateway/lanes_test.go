@@ -73,6 +73,9 @@ func laned(lanes ...anteroom.Lane) (edit func(*anteroom.Room), more func(*Config
 // Requests that meet the expression of a lane entitle to it, whoever joins or waits: the page's own questions too, as the request without
 // them. Nobody looks at requests of sessions, and at those that take no place.
 func TestLaneByExpression(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	edit, more := laned(anteroom.Lane{Name: "gold", Priority: 80, Expression: `http.cookie contains "gold"`}, anteroom.Lane{Name: "vip", Priority: 90, Expression: `http.request.uri eq "/vip?a=1"`},
 		anteroom.Lane{Name: "any", Priority: 7, Expression: `http.request.uri.path ne "/ordinary"`}, anteroom.Lane{Name: "codes", Priority: 100})
 	inEmptyBooth(t, edit, func(b booth) {

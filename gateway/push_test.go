@@ -39,6 +39,9 @@ func entries(b *push.Book) (all []*push.Entry) {
 
 // The link of a notification brings the ticket back to a browser that has lost it, and nothing to anybody else.
 func TestALinkBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	inPushBooth(t, func(b booth, book *push.Book) {
 		phone, behind := b.device().waits(), b.device().waits()
 		if got := phone.subscribe("https://push.example.net/1", "/cart?id=5&"); got != http.StatusNoContent {

@@ -8,7 +8,7 @@
 // clients stand in visitor_test.go, a gateway whose rooms the API makes in api_test.go. The
 // other files are stories, named after what they tell.
 //
-// ANTEROOM_BINARY names the binary; without it, the tests build one. nginx, chromium, python3 and curl
+// ANTEROOM_BINARY names the binary; without it, the tests build one. nginx, chromium, its headless shell, python3 and curl
 // are Debian's; npm fetches the accessibility checker and the SDK that package-lock.json pins.
 // What Terraform's provider asks is replayed from testdata/terraform; scripts/terraform runs
 // the provider itself, with the build tag terraform.

@@ -116,7 +116,7 @@ func (f *FiguresCache) AppendToSite(b []byte, m *ToSite) []byte {
 	return c.b
 }
 
-// parseToSite is the function of that name with the cache's help.
+// ParseToSite is parseToSite with the cache's help.
 func (f *FiguresCache) ParseToSite(b []byte) (ToSite, error) {
 	var m ToSite
 	c := reading(b, wireToSite)
@@ -134,7 +134,7 @@ func (f *FiguresCache) AppendToDoor(b []byte, m *ToDoor) []byte {
 	return c.b
 }
 
-// parseToDoor is the function of that name with the cache's help.
+// ParseToDoor is parseToDoor with the cache's help.
 func (f *FiguresCache) ParseToDoor(b []byte) (ToDoor, error) {
 	var m ToDoor
 	c := reading(b, wireToDoor)

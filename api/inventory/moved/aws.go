@@ -56,8 +56,8 @@ func (e *awsEvent) number(name string, least, most int) (int, bool) {
 	return n, err == nil && n >= least && n <= most
 }
 
-// aws reads the stacks of an aws Virtual Waiting Room: core, inlet, OpenID adapter and authorizer.
-func aws(data []byte) (*Config, error) {
+// AWS reads the stacks of an AWS Virtual Waiting Room: core, inlet, OpenID adapter and authorizer.
+func AWS(data []byte) (*Config, error) {
 	var items []awsItem
 	if strings.HasPrefix(strings.TrimLeft(string(data[:min(len(data), 100)]), "\ufeff \t\r\n"), "[") {
 		if err := decode(data, &items); err != nil {

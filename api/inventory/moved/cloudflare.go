@@ -14,8 +14,8 @@ import (
 // cloudflareOwn are members that say when and where, not how.
 var cloudflareOwn = []string{"id", "created_on", "modified_on", "next_event_prequeue_start_time", "next_event_start_time"}
 
-// cloudflare reads waiting rooms from a saved answer of the API: the envelope of a list or of one room, or the result alone.
-func cloudflare(data []byte) (*Config, error) {
+// Cloudflare reads waiting rooms from a saved answer of the API: the envelope of a list or of one room, or the result alone.
+func Cloudflare(data []byte) (*Config, error) {
 	var envelope struct {
 		Success *bool
 		Result  json.RawMessage

@@ -27,10 +27,10 @@ type fastlyItem struct {
 // line is a value in the text of a VCL table or of the starter's config.js.
 var line = regexp.MustCompile(`(?m)^[ \t]*"?([A-Za-z_]{1,64})"?[ \t]*:[ \t]*"?([^",\n\r{]{0,200}?)"?[ \t]*,?[ \t]*\r?$`)
 
-// fastly reads the configuration of one of the two published starters: the table of the VCL pattern or the items of its
+// Fastly reads the configuration of one of the two published starters: the table of the VCL pattern or the items of its
 // dictionary, or config.js of the Compute starter. Items of the latter may hold the keys of its store, queue:cursor and
 // queue:length.
-func fastly(data []byte) (*Config, error) {
+func Fastly(data []byte) (*Config, error) {
 	values := map[string]string{}
 	var names []string
 	add := func(name, value string) {

@@ -50,7 +50,7 @@ type Config struct {
 }
 
 // Systems are the names of the systems, and what reads their exports.
-var Systems = map[string]func([]byte) (*Config, error){"aws": aws, "queue-it": QueueIt, "fastly": fastly, "cloudflare": cloudflare}
+var Systems = map[string]func([]byte) (*Config, error){"aws": AWS, "queue-it": QueueIt, "fastly": Fastly, "cloudflare": Cloudflare}
 
 // Placeholders for what exports do not say. The names are reserved: nobody can have them.
 const (

@@ -11,6 +11,6 @@ package api
 const (
 	maxBodyBytes   = 2 << 20
 	maxBodyDepth   = 32   // objects and arrays in each other
-	MaxBodyMembers = 1000 // of one object
+	maxBodyMembers = 1000 // of one object
 	maxFaults      = 20   // reported at once
 )

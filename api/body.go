@@ -28,7 +28,7 @@ func (o Object) read(to, null reflect.Value) error {
 			fields, names = append(fields, f), append(names, name)
 		}
 	}
-	if err := o.Only(names...); err != nil {
+	if err := o.only(names...); err != nil {
 		return err
 	}
 	var faults anteroom.Faults
@@ -122,7 +122,7 @@ func (v Value) readInt(to reflect.Value, tag reflect.StructTag) error {
 func (v Value) readList(to reflect.Value, tag reflect.StructTag) error {
 	most, err := strconv.Atoi(tag.Get("max"))
 	if err != nil {
-		most = MaxBodyMembers
+		most = maxBodyMembers
 	}
 	values, err := v.Array(most)
 	if err != nil && tag.Get("single") != "" {
@@ -146,7 +146,7 @@ func (v Value) readMap(to reflect.Value, tag reflect.StructTag) error {
 		return err
 	}
 	to.Set(reflect.MakeMap(to.Type()))
-	for _, name := range o.Names() {
+	for _, name := range o.names() {
 		one := reflect.New(to.Type().Elem()).Elem()
 		if err := o.Get(name).read(one, tag); err != nil {
 			return err

@@ -132,8 +132,8 @@ func (v Value) Object() (Object, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(v.raw))
 	d.ReadToken()
 	for d.PeekKind() != jsontext.KindEndObject {
-		if len(o.members) == MaxBodyMembers {
-			return o, v.Fault(strings.TrimSpace(v.subject()+" has too many members"), fmt.Sprintf("at most %d", MaxBodyMembers))
+		if len(o.members) == maxBodyMembers {
+			return o, v.Fault(strings.TrimSpace(v.subject()+" has too many members"), fmt.Sprintf("at most %d", maxBodyMembers))
 		}
 		name, err := d.ReadToken()
 		if err != nil {
@@ -149,8 +149,8 @@ func (v Value) Object() (Object, error) {
 	return o, nil
 }
 
-// Names returns the names of the members, sorted.
-func (o Object) Names() []string { return slices.Sorted(maps.Keys(o.members)) }
+// names returns the names of the members, sorted.
+func (o Object) names() []string { return slices.Sorted(maps.Keys(o.members)) }
 
 // Get returns a member. One that was not sent keeps its name for faults.
 func (o Object) Get(name string) Value {
@@ -160,8 +160,8 @@ func (o Object) Get(name string) Value {
 	return Value{path: o.at(name)}
 }
 
-// Only returns faults for members with other names. It is for our own API, where an unknown name is a mistake.
-func (o Object) Only(names ...string) error {
+// only returns faults for members with other names. It is for our own API, where an unknown name is a mistake.
+func (o Object) only(names ...string) error {
 	var faults anteroom.Faults
 	for _, name := range slices.Sorted(maps.Keys(o.members)) {
 		if !slices.Contains(names, name) && len(faults) < maxFaults {

@@ -96,7 +96,7 @@ func TestBadBodiesNameTheField(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, maxBodyDepth) + "1" + strings.Repeat("}", maxBodyDepth)
 	members := "{"
-	for i := range MaxBodyMembers + 1 {
+	for i := range maxBodyMembers + 1 {
 		members += `"` + strings.Repeat("a", i+1) + `":1,`
 	}
 	members = strings.TrimSuffix(members, ",") + "}"

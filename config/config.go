@@ -11,7 +11,7 @@
 //
 // A key a.b_c of the file is ANTEROOM_A_B_C in the environment and --a-b-c as a flag; lists are separated by commas
 // there. ANTEROOM_A_B_C_FILE names a file that holds the value. The lists of proxied sites, rooms and certificates have
-// neither: see [Quick] for a room without a file.
+// neither: see quick for a room without a file.
 package config
 
 import (
@@ -277,20 +277,20 @@ type Health struct {
 	Timeout  time.Duration `key:"timeout" default:"2s" min:"100ms" max:"1m" doc:"Timeout of one check."`
 }
 
-// Quick is a room without a file, from flags and environment only. Origin makes the one
+// quick is a room without a file, from flags and environment only. Origin makes the one
 // site, for every host, when the file has no sites. The rest makes the one room, "default",
 // for every host and path, when the file has no rooms; without a file, Origin alone
 // makes it too. Both limits are quickLimit unless given.
-type Quick struct {
+type quick struct {
 	Origin []string `key:"origin" doc:"URL of the web application, for all hosts. Separate several with commas."`
 	anteroom.Settings
 }
 
 const quickLimit = 500
 
-// quickFields are those of Quick; nothing of it has to be given.
+// quickFields are those of quick; nothing of it has to be given.
 func quickFields() []field.Field {
-	out := field.Of(reflect.TypeFor[Quick]())
+	out := field.Of(reflect.TypeFor[quick]())
 	for i := range out {
 		if f := &out[i]; f.Required {
 			f.Required, f.HasDefault, f.Default = false, true, strconv.Itoa(quickLimit)

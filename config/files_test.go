@@ -148,22 +148,22 @@ func TestBadFilesGiveEveryFault(t *testing.T) {
 }
 
 func TestSchemaAndManualAreInStep(t *testing.T) {
-	golden(t, "schema.json", string(Schema()))
-	golden(t, "../docs/config.md", Manual())
+	golden(t, "schema.json", string(schema()))
+	golden(t, "../docs/config.md", manual())
 }
 
 // schemaCheck returns a function that holds a file against the schema.
 func schemaCheck(t testing.TB) func(text []byte) error {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(SchemaURL, doc); err != nil {
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := compiler.Compile(SchemaURL)
+	schema, err := compiler.Compile(schemaURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ type loader struct {
 	*strict.Reader
 	o     LoadOptions
 	doc   document
-	quick Quick
+	quick quick
 }
 
 // read resolves the values, without checking them.

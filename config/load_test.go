@@ -184,7 +184,7 @@ func TestTheTagsAreSound(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[document]())
-	walk(reflect.TypeFor[Quick]())
+	walk(reflect.TypeFor[quick]())
 }
 
 func TestHugeInputsEnd(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/anteroom/anteroom/internal/field"
 )
 
-// Manual returns the reference page of the configuration in Markdown, docs/config.md.
-func Manual() string {
+// manual returns the reference page of the configuration in Markdown, docs/config.md.
+func manual() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration
 
@@ -21,7 +21,7 @@ required. Unknown keys, duplicate keys and values of the wrong type are errors; 
 
 Start the file with this line for help in editors:
 
-` + "```yaml\n# yaml-language-server: $schema=" + SchemaURL + "\n```" + `
+` + "```yaml\n# yaml-language-server: $schema=" + schemaURL + "\n```" + `
 
 - **Environment.** ` + "`tls.acme.email` is `ANTEROOM_TLS_ACME_EMAIL`; `ANTEROOM_TLS_ACME_EMAIL_FILE`" + ` names a file that holds the
   value. An empty variable counts as not set. Separate the items of a list by commas.

@@ -15,13 +15,13 @@ import (
 type Flag struct {
 	Name    string // without dashes: "tls-acme-email"
 	Env     string // "ANTEROOM_TLS_ACME_EMAIL"
-	Key     string // in the file: "tls.acme.email"; empty for those of [Quick]
+	Key     string // in the file: "tls.acme.email"; empty for those of quick
 	Default string
 	Usage   string
 	Bool    bool // may stand without a value
 }
 
-// Flags lists the flags that [LoadOptions].Flags may have: first those of [Quick], then
+// Flags lists the flags that [LoadOptions].Flags may have: first those of quick, then
 // one for every key of the file that is not in a list of sections.
 func Flags() []Flag {
 	var out []Flag
@@ -82,7 +82,7 @@ func (l *loader) override(to leaf, source, text string) {
 	}
 }
 
-// quickPath keeps the keys of Quick apart from those of the file.
+// quickPath keeps the keys of quick apart from those of the file.
 func quickPath(path string) string { return "quick." + path }
 
 func (l *loader) environment() {
@@ -145,7 +145,7 @@ func (l *loader) flags() {
 	}
 }
 
-// expandQuick makes the site and the room of [Quick] unless the file has its own.
+// expandQuick makes the site and the room of quick unless the file has its own.
 func (l *loader) expandQuick() {
 	origin, hasOrigin := l.Where[quickPath("origin")]
 	if hasOrigin {

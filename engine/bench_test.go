@@ -81,10 +81,10 @@ func crowd(t testing.TB, n int) (*Single, anteroom.Time, []anteroom.Ticket) {
 		}
 	}
 	x.TakeEvents()
-	x.Tick(now.Add(FlushEvery))
+	x.Tick(now.Add(flushEvery))
 	store()
 	x.TakeEvents()
-	return x, now.Add(FlushEvery), tickets
+	return x, now.Add(flushEvery), tickets
 }
 
 func BenchmarkSingleVisitNew(b *testing.B) {
@@ -131,7 +131,7 @@ func BenchmarkDispatch(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		x.Visit(now, anteroom.Visit{Ticket: tickets[i], Stream: true, NoHold: true})
-		now = now.Add(FlushEvery)
+		now = now.Add(flushEvery)
 		x.Tick(now)
 		x.TakePushes()
 		s.TotalActiveUsers++
@@ -226,7 +226,7 @@ func BenchmarkCoordinatorMillion(b *testing.B) {
 	}
 	entered := 0
 	for b.Loop() {
-		now = now.Add(FlushEvery)
+		now = now.Add(flushEvery)
 		measure(func() { c.Tick(now) })
 		i := next / 1000 % sites // where they joined
 		batch := make([]Arrival, 0, 1000)

@@ -86,7 +86,7 @@ type Coordinator struct {
 
 type siteView struct {
 	key      SiteKey
-	home     uint32 // see HomeOf
+	home     uint32 // see homeOf
 	heard    anteroom.Time
 	seq      uint64
 	greeted  bool // has reported to this coordinator
@@ -136,7 +136,7 @@ func NewCoordinator(now anteroom.Time, s anteroom.Settings, before LedgerRecord,
 		r.Returned[Seat] += r.Out // charged elsewhere, or returned: that site has them no more
 		c.ledger.Open(r.Site, r.Reserved, r.Returned)
 		c.numbers[r.Site] = len(c.sites)
-		c.sites = append(c.sites, &siteView{key: r.Site, term: r.Term, home: HomeOf(r.Site.Name), heard: now, weight: 1})
+		c.sites = append(c.sites, &siteView{key: r.Site, term: r.Term, home: homeOf(r.Site.Name), heard: now, weight: 1})
 		c.alive++
 		c.weights++
 	}
@@ -372,7 +372,7 @@ func (s *siteView) follows(r Report) bool {
 // journal, which nobody but the new one can write, lets nobody in.
 func (c *Coordinator) succeed(now anteroom.Time, i uint16, r Report) {
 	s := c.sites[i]
-	s.lostFor = max(0, min(s.adoptedFor(), c.settings.SessionDuration-2*DoorDead))
+	s.lostFor = max(0, min(s.adoptedFor(), c.settings.SessionDuration-2*doorDead))
 	s.term, s.seq, s.sent, s.since, s.honors = r.Term, 0, 0, 0, 0
 	s.told, s.trip, s.began, s.gathered = false, 0, now, false
 	s.found, s.keys = nil, nil
@@ -475,7 +475,7 @@ func (c *Coordinator) siteOf(now anteroom.Time, key SiteKey) int {
 		return -1
 	}
 	c.ledger.Open(key, Units{}, Units{})
-	view := &siteView{key: key, home: HomeOf(key.Name), heard: now, answer: true, resync: true, weight: 1}
+	view := &siteView{key: key, home: homeOf(key.Name), heard: now, answer: true, resync: true, weight: 1}
 	c.alive++
 	c.weights++
 	c.reserve(key, 0)
@@ -543,7 +543,7 @@ func (c *Coordinator) Forget(now anteroom.Time, name string) (seats uint64) {
 //     of first, for LostFor is at most the time that has passed since. If that was told to the older
 //     process, the session is in the journal, for doors hear of nothing that is not durable. If it
 //     was not, because it was in between, or the process did not live to record it, doors tell it to
-//     the next process, which has at least 2 DoorDead left to hear them.
+//     the next process, which has at least 2 doorDead left to hear them.
 func (c *Coordinator) outlived(lost *siteView) bool {
 	for _, s := range c.sites {
 		if s.lostAt == 0 && s.key.Name == lost.key.Name {
@@ -640,7 +640,7 @@ func (c *Coordinator) Needs() (LedgerRecord, bool) {
 // nobody would get in anywhere until the site is back.
 func (c *Coordinator) bareSilent(now anteroom.Time) {
 	for _, s := range c.sites {
-		if !s.bare && s.lostAt == 0 && s.greeted && now.Sub(s.heard) >= CutAfter && c.ledger.accounts[s.key] != nil {
+		if !s.bare && s.lostAt == 0 && s.greeted && now.Sub(s.heard) >= cutAfter && c.ledger.accounts[s.key] != nil {
 			s.bare, c.dirty = true, true
 		}
 	}

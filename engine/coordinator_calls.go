@@ -17,7 +17,7 @@ func (c *Coordinator) reachable(now anteroom.Time) func(uint16) bool {
 // awaitFor is how long a site whose process has just begun may take to tell who of its line is there, unless it says
 // that all its doors have told it (Report.Gathered): every
 // door in touch has spoken to it by then, and has told whose streams it has and who is due.
-const awaitFor = 2 * DoorBeat
+const awaitFor = 2 * doorBeat
 
 // awaits says whether a site is about to tell that.
 func (c *Coordinator) awaits(now anteroom.Time) func(uint16) bool {
@@ -36,7 +36,7 @@ func burstAt(perMinute int) float64 { return max(5, float64(perMinute)/30) }
 
 // regather gives a line that has lost touch the time to come back before anybody is
 // called: after a restart whoever reconnected first would otherwise enter first.
-func (c *Coordinator) regather(now anteroom.Time) { c.quiet = now.Add(ClaimHorizon) }
+func (c *Coordinator) regather(now anteroom.Time) { c.quiet = now.Add(claimHorizon) }
 
 // dispatch gives turns to those whose turn it is while units last.
 func (c *Coordinator) dispatch(now anteroom.Time) {
@@ -124,7 +124,7 @@ func (c *Coordinator) offers(s *siteView, at anteroom.Time, ids []anteroom.ID) T
 // coming is how many more visitors may be called ahead of units that come free soon. With lanes, a unit has to be there
 // to say whose turn it is.
 func (c *Coordinator) coming(now anteroom.Time) int64 {
-	if now.Sub(c.calledAt) < 2*FlushEvery || c.closed() || c.throttle.on() || c.line.parted() || c.permits() >= 1 {
+	if now.Sub(c.calledAt) < 2*flushEvery || c.closed() || c.throttle.on() || c.line.parted() || c.permits() >= 1 {
 		return 0
 	}
 	n := [units]int64{c.ledger.Pool(Seat), c.ledger.Pool(RateSlot)}
@@ -198,7 +198,7 @@ func (c *Coordinator) AdmitNow(now anteroom.Time, n int) (given int) {
 // while a check-in is due, and some. With more, those who are here would be drawn again and
 // again before the others come back.
 func setAside(perMinute float64) int {
-	return int(math.Ceil(1.3 * perMinute / 60 * DrawInterval.Seconds()))
+	return int(math.Ceil(1.3 * perMinute / 60 * drawInterval.Seconds()))
 }
 
 // reopenAbove is how many permits must be free before newcomers are let in without asking.

@@ -42,7 +42,7 @@ func (c *Coordinator) Rest(now anteroom.Time) (rec LedgerRecord, ok bool) {
 // change of coordinators what was reserved ahead for them, and while people wait what they keep
 // for nobody.
 func (c *Coordinator) knock(now anteroom.Time) {
-	if now.Sub(c.knockedAt) < HeartbeatOpen {
+	if now.Sub(c.knockedAt) < heartbeatOpen {
 		return
 	}
 	c.knockedAt = now

@@ -389,7 +389,7 @@ func (l *line) divided(x *lane, o, out *Figures) {
 	}
 	for q, p := range [3]float64{0.75, 0.5, 0.25} {
 		if out.Draw[q] == 0 { // as at the end of the curve
-			m := WaitRandom(max(left, 1), 60*max(rate, 1e-9), 0, 1-p/lived)
+			m := waitRandom(max(left, 1), 60*max(rate, 1e-9), 0, 1-p/lived)
 			out.Draw[q] = time.Duration(min(float64(len(o.Curve))*step/60+m, never.Minutes()) * float64(time.Minute))
 		}
 	}

@@ -226,10 +226,10 @@ func (l *line) present(p *place, now tick) bool {
 	return p.due <= now+claimTicks && now <= p.due+lateBy
 }
 
-const claimTicks = tick(ClaimHorizon / (10 * time.Millisecond))
+const claimTicks = tick(claimHorizon / (10 * time.Millisecond))
 
 // lateBy is how late a check-in may be and the visitor still counts as here.
-const lateBy = tick(ClaimPoll / (10 * time.Millisecond))
+const lateBy = tick(claimPoll / (10 * time.Millisecond))
 
 func (l *line) overdue(p *place, now tick) bool {
 	grace := Grace
@@ -332,7 +332,7 @@ func (l *line) only(site uint16, here map[uint32]bool, now anteroom.Time) {
 		switch {
 		case p.site != site:
 		case p.state == offered:
-			if here[slot] && now.Sub(l.offers[slot].at) > ClaimStream+ClaimHorizon {
+			if here[slot] && now.Sub(l.offers[slot].at) > claimStream+claimHorizon {
 				l.back(slot, false)
 			}
 		case !here[slot]:
@@ -725,7 +725,7 @@ func (l *line) sweep(now anteroom.Time, hold time.Duration, parts uint32) {
 	}
 	var lost []uint32
 	for slot, turn := range l.offers {
-		if now.Sub(turn.at) > OfferLost {
+		if now.Sub(turn.at) > offerLost {
 			lost = append(lost, slot)
 		}
 	}

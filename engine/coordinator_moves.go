@@ -45,7 +45,7 @@ func (c *Coordinator) inquire(now anteroom.Time, a Ask, asker uint16) {
 		q.Seen, q.Accepted, q.Over = max(q.Seen, a.Seen), max(q.Accepted, a.Accepted), q.Over || a.Over
 		if q.asker != asker && !slices.Contains(q.others, asker) {
 			q.others = append(q.others, asker)
-		} else if now.Sub(q.asked) >= HoldMax/2 {
+		} else if now.Sub(q.asked) >= holdMax/2 {
 			c.askOn(now, q) // the asker waits: something was lost
 		}
 		return

@@ -64,7 +64,7 @@ func TestNoTurnBeforeTheAnswer(t *testing.T) {
 	if _, held := s.Visit(now, anteroom.Visit{Ticket: ticket}); held == 0 {
 		t.Fatal("decided without asking")
 	}
-	now = now.Add(FindMax)
+	now = now.Add(findMax)
 	s.Tick(now)
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Verdict != anteroom.Wait {
 		t.Fatalf("nobody answered and the visitor hears %+v", a)

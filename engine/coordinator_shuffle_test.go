@@ -84,7 +84,7 @@ func TestAShuffleIsTheOrderOfItsSeed(t *testing.T) {
 	set := prequeue
 	set.Prequeueing = false
 	w.configure(set)
-	w.now = w.now.Add(FlushEvery)
+	w.now = w.now.Add(flushEvery)
 	w.room.Tick(w.now)
 	w.collect()
 	line := w.room.coordinator.Line()

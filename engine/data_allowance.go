@@ -20,7 +20,7 @@ func (a *allowance) may(now anteroom.Time) bool { return a.left(now) <= lettersA
 
 // left is what is still used at a moment.
 func (a *allowance) left(now anteroom.Time) float64 {
-	return max(0, a.used-max(0, now.Sub(a.at).Seconds())/FlushEvery.Seconds())
+	return max(0, a.used-max(0, now.Sub(a.at).Seconds())/flushEvery.Seconds())
 }
 
 func (a *allowance) take(now anteroom.Time) {
@@ -29,5 +29,5 @@ func (a *allowance) take(now anteroom.Time) {
 
 // next is when one more may be sent.
 func (a *allowance) next() anteroom.Time {
-	return a.at.Add(time.Duration(max(0, a.used-(lettersAtOnce-1)) * float64(FlushEvery)))
+	return a.at.Add(time.Duration(max(0, a.used-(lettersAtOnce-1)) * float64(flushEvery)))
 }

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// DoorBeat is how often a door speaks to its site while it has anything here.
-	DoorBeat = time.Second
-	// DoorDead is after how long a silent door has gone: its streams are broken.
-	DoorDead = 5 * time.Second
+	// doorBeat is how often a door speaks to its site while it has anything here.
+	doorBeat = time.Second
+	// doorDead is after how long a silent door has gone: its streams are broken.
+	doorDead = 5 * time.Second
 	// maxDoors bounds the doors of a room at a site, maxAnswers the answers to one of them that
 	// nobody has fetched: what is beyond is not taken, and asked again.
 	maxDoors   = 10_000
@@ -197,7 +197,7 @@ func (x *Desk) visit(now anteroom.Time, d *deskDoor, a Asked) {
 	if _, waits := d.held[a.Token]; waits || len(d.answers) >= maxAnswers {
 		return // the door asks again
 	}
-	ago := now.Sub(max(d.said, now.Add(-MaxInterval))) + min(a.Waited, 2*AskFor)
+	ago := now.Sub(max(d.said, now.Add(-MaxInterval))) + min(a.Waited, 2*askFor)
 	if x.site.ready(&a.Visit.Ticket.ID) && (len(x.early) == 0 || x.site.names(&a.Visit.Ticket.ID)) {
 		x.decide(now, d, a, ago)
 	} else if d.early < maxAnswers {
@@ -403,7 +403,7 @@ func (x *Desk) Tick(now anteroom.Time) {
 		switch {
 		case paused: // the doors have spoken, and nobody has listened
 			d.heard = now
-		case now.Sub(d.heard) > DoorDead:
+		case now.Sub(d.heard) > doorDead:
 			x.Gone(now, d.number)
 			i--
 		}
@@ -486,7 +486,7 @@ func (x *Desk) Take(now anteroom.Time) []Outgoing {
 
 // take appends what one door is to hear.
 func (d *deskDoor) take(out []Outgoing, m ToDoor, figures *Figures) []Outgoing {
-	if figures != nil && d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= DoorBeat) {
+	if figures != nil && d.behind && d.reply && (d.toldAt == 0 || m.Now.Sub(d.toldAt) >= doorBeat) {
 		m.Figures, d.toldAt, d.behind = figures, m.Now, false
 	}
 	for d.reply || len(d.answers)+len(d.pushes)+len(d.ended)+len(d.parted) > 0 {

@@ -238,7 +238,7 @@ func TestSilentDoor(t *testing.T) {
 		t.Fatal("the site knows of no stream")
 	}
 	h.doors[0].mute = true
-	h.run(DoorDead - time.Second)
+	h.run(doorDead - time.Second)
 	if site.streamsOf(d.Ticket.ID) != 1 {
 		t.Error("the stream is broken before the door is dead")
 	}
@@ -367,7 +367,7 @@ func TestTurnIsNotSpentOnARequestThatWasAnswered(t *testing.T) {
 			x.Receive(now, asks)
 		}
 		ask()
-		now = now.Add(HoldMax)
+		now = now.Add(holdMax)
 		x.Tick(now)
 		if n := len(x.doors[1].answers); n != 1 {
 			t.Fatalf("%d answers", n)

@@ -62,7 +62,7 @@
 // that several processes of a site spend on that adds up ([State].LostFor). Nobody compares wall clocks.
 //
 // A session uses one seat, at one site, for as long as the origin may see it (see T3). A door lets a session in
-// without its site for [SureFor] after the last request that the site has confirmed, and for [AloneFor] while it does
+// without its site for sureFor after the last request that the site has confirmed, and for [AloneFor] while it does
 // not hear the site. The site holds the seats of those whom a door that is silent, or has ended, may have let in since
 // its last word.
 //
@@ -77,15 +77,15 @@
 // admit; they are cut from one order for each lane (arrival, id) and take effect everywhere at the
 // same moment, so a faster link overtakes nobody; the mode returns to Open only after the
 // last offer has taken effect. "Here" is an open stream, or a check-in that is due within
-// [ClaimHorizon]: whoever is neither is passed over without losing the key, and is first on
-// return. After a restart that lost touch with a line, nobody is called for ClaimHorizon,
+// claimHorizon: whoever is neither is passed over without losing the key, and is first on
+// return. After a restart that lost touch with a line, nobody is called for claimHorizon,
 // so that those in front can come back first.
 //
-// Visitors are called ahead of units that come free within [CallAhead] unless their sessions are renewed
+// Visitors are called ahead of units that come free within callAhead unless their sessions are renewed
 // ([Report].Coming): as many as those, in the same order, so that they are here in time ([Offers].Ahead). Such a turn sets
 // nothing aside. Whoever comes is held, and enters by the unit that the coordinator has granted to this turn since, the
 // first called by the first, unless somebody further in front is here again. Who has waited for that for [HoldSoon] is shown
-// the page with the same place, and called again when the unit is there; if it is not in [ClaimStream], the visitor is in order again.
+// the page with the same place, and called again when the unit is there; if it is not in claimStream, the visitor is in order again.
 //
 // T3: one ticket has at most one session, and one place. A site admits a request whose id has a
 // seat by that seat, answers all held requests of an id alike, and remembers an id whose session
@@ -93,9 +93,9 @@
 // which requests with that cookie continue.
 //
 // With several sites, a session stays at the site that admitted it: its home, which the cookie
-// names ([HomeOf]). Elsewhere the visitor is a guest and uses no unit. The other site holds the
+// names (homeOf). Elsewhere the visitor is a guest and uses no unit. The other site holds the
 // first request and asks home through the coordinator ([Report].Asks, [Inquiry], [Findings]); the
-// question renews the session, and the answer says when home last saw the visitor. For [SureFor]
+// question renews the session, and the answer says when home last saw the visitor. For sureFor
 // from that moment the other site and its doors admit the guest without waiting. They report each
 // such request within TouchDelay, again until home confirms it, and home allows for the way. If
 // home does not answer, a guest is admitted until awayMargin before the confirmed moment is a
@@ -116,7 +116,7 @@
 // The draw ([anteroom.Random]) is uniform over everybody in line, by a keyed sequence. A
 // draw stands: a winner who is away keeps the win and enters on return, before later
 // winners; so it does not matter who asks how often. At most as many wins are set aside as
-// are released in 1.3 [DrawInterval], and winners who have gone do not count.
+// are released in 1.3 drawInterval, and winners who have gone do not count.
 //
 // T5: where the room issues passes ([anteroom.Settings].Pass), never more passes are valid than sessions may be, and a session
 // lasts its duration after the last request that the origin has seen, although edges let in whoever has a pass and tell nobody.
@@ -137,7 +137,7 @@
 // is not revoked, except when the application says that it does not let the visitor in any more: then the seat is free at once.
 //
 // Not promised: that a visitor whose browser was never told of the admission, because the answer took
-// longer than AskFor, enters in the minute that counts it; fewer sessions than there are, at once, after a limit was lowered (nobody
+// longer than askFor, enters in the minute that counts it; fewer sessions than there are, at once, after a limit was lowered (nobody
 // is thrown out, nobody enters until enough have left); order across a cut link; that
 // passthrough respects a limit; a draw in which a stream, which is always present, does not
 // enter sooner than a winner who is away; that every session of a site that lost its memory
@@ -157,7 +157,7 @@
 // or not. They are offers like any other, with a permit each, so T1 and T2 hold.
 //
 // When it is known when a prequeue ends ([Site.Expect]), whoever has no stream is told to come
-// back then, the first in line first: those who are due within ClaimHorizon count as here, and
+// back then, the first in line first: those who are due within claimHorizon count as here, and
 // who comes at the start does not overtake them.
 //
 // # Shuffle
@@ -179,7 +179,7 @@
 // [Door] is a room at one node: it lets in whom it knows and answers check-ins far from the
 // front; the rest asks the site. [Site] is a room in one data centre or on one machine:
 // units, sessions, the tickets that wait there, requests held for a slot about to come free
-// (at most [HoldMax]). [Coordinator] has the ledger, the order of everybody waiting, the
+// (at most holdMax). [Coordinator] has the ledger, the order of everybody waiting, the
 // pace and the forecast. A site sends a [Report] (counters, arrivals, departures, what it
 // wants), the coordinator answers with a [State] (grants, mode, [Figures]) and sends
 // [Offers]. Counters survive any fault; lists need order, and a gap in the sequence makes
@@ -199,14 +199,14 @@
 // ([ToDoor].Parted), because somebody asked there or a check-in was told late, a stream that stays open
 // claims it back.
 //
-// A door whose site has not answered for [CutAfter] decides alone. It admits nobody anew. It lets in
+// A door whose site has not answered for cutAfter decides alone. It admits nobody anew. It lets in
 // whoever must have a session still: one that it knows, or that the cookie tells of, until a session
 // duration, less 1.5 s, after the moment of the cookie. The site has confirmed that moment or made it
 // itself, and so holds the session for longer; the 1.5 s are for a site that hears the door, although
 // the door hears nothing, and has to hear of the request in time. Those who wait keep their places and
 // see them; newcomers get one of now, or pass uncounted if the operator prefers that
 // ([Doorway.OnFailure]). What was seen meanwhile is told when the site is back, and a site that was
-// taken over ends no session before the doors had [DoorDead] for that. Whoever has a session for
+// taken over ends no session before the doors had doorDead for that. Whoever has a session for
 // certain is let in as soon as the site is late, and whoever may have one waits as long as a
 // take-over takes. A cookie's moment is therefore renewed when more than half of the session has
 // passed since, and earlier in sessions shorter than forty seconds: twenty are to be left, but it
@@ -220,8 +220,8 @@
 // [Clock]: monotonic time and an offset that steps once and is then corrected by at most
 // 1e-4, for which RateHold has a margin. A coordinator that starts continues the time that its
 // sites have ([Clock.Follow]). Offers take effect after the slowest way to a site that
-// answers, and requests are held for three round trips, at least [HoldMax] and at most 2 s, or for
-// [FindMax] while other sites are asked about the ticket. A
+// answers, and requests are held for three round trips, at least holdMax and at most 2 s, or for
+// findMax while other sites are asked about the ticket. A
 // newcomer whose turn is due within [HoldSoon], and a visitor who was called ahead, is held for that long.
 //
 // The published words map so: a worker is a Door, a data centre's object and its counter

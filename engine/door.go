@@ -32,7 +32,7 @@ type knownSession struct {
 	accepted anteroom.Time
 	sure     anteroom.Time // the last touch that the site has confirmed, or somewhat earlier
 	alone    anteroom.Time // when it was let in last without the site; 0: never
-	home     uint32        // a guest's, see HomeOf: only an answer of the site makes the door surer; else 0
+	home     uint32        // a guest's, see homeOf: only an answer of the site makes the door surer; else 0
 	last     anteroom.Time // when it was seen here last
 	seen     bool          // among the touches not taken yet
 	told     bool          // see Doorway.lets
@@ -155,7 +155,7 @@ func (d *Door) Welcome(now anteroom.Time, t *anteroom.Ticket) {
 // lately.
 func (d *Door) Unsure(now anteroom.Time, id anteroom.ID) bool {
 	slot := d.known.find(&id)
-	return slot != 0 && d.known.at(slot).home != 0 && now.Sub(d.known.at(slot).sure) >= SureFor(d.settings.SessionDuration)
+	return slot != 0 && d.known.at(slot).home != 0 && now.Sub(d.known.at(slot).sure) >= sureFor(d.settings.SessionDuration)
 }
 
 // prune looks at a few sessions and drops those that are long over: what a site says of

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// AskFor is how long a request waits for the site before the door answers alone: that of a
+	// askFor is how long a request waits for the site before the door answers alone: that of a
 	// visitor who may have a session waits for as long as another process needs to go on as the site.
-	AskFor = 3 * time.Second
+	askFor = 3 * time.Second
 	// askAgain is after how long a request without an answer is asked again, and tellAgain is
 	// that of what is not confirmed.
 	askAgain  = 400 * time.Millisecond
@@ -196,7 +196,7 @@ func (x *Doorway) stale(now anteroom.Time, d anteroom.Decision, v anteroom.Visit
 	}
 	slot := x.door.known.find(&d.Ticket.ID)
 	return now.Sub(d.Ticket.LastCheckIn) > renewAfter(s.SessionDuration) ||
-		slot != 0 && now.Sub(x.door.known.at(slot).sure) > SureFor(s.SessionDuration)
+		slot != 0 && now.Sub(x.door.known.at(slot).sure) > sureFor(s.SessionDuration)
 }
 
 // quiet says that the site has not answered for a moment, so that nobody waits for it who need
@@ -266,10 +266,10 @@ func (x *Doorway) Urgent() bool {
 	return len(x.unsent) > 0 || len(x.revokes.items) > 0 && x.news || x.turned && x.inhabited()
 }
 
-// Reachable reports whether the site answers: it is not CutAfter ago that it was spoken to and
+// Reachable reports whether the site answers: it is not cutAfter ago that it was spoken to and
 // has not answered.
 func (x *Doorway) Reachable(now anteroom.Time) bool {
-	return x.silence == 0 || now.Sub(x.silence) < CutAfter
+	return x.silence == 0 || now.Sub(x.silence) < cutAfter
 }
 
 // Take returns what the site is to hear now, if anything. Call it until there is no more:
@@ -280,7 +280,7 @@ func (x *Doorway) Take(now anteroom.Time) (m FromDoor, ok bool) {
 	if reachable {
 		x.again(now)
 	}
-	beat := x.spoke == 0 || since >= DoorBeat
+	beat := x.spoke == 0 || since >= doorBeat
 	switch {
 	case beat && (!reachable || x.unconfirmed() || x.inhabited() || !x.empty && x.spoke != 0):
 	case !reachable:
@@ -388,7 +388,7 @@ func (x *Doorway) Receive(now anteroom.Time, m ToDoor) {
 		x.since, x.heard = m.Since, 0
 	}
 	// One that was overtaken by a later says nothing of the mode.
-	if late := m.Now < x.heard && x.heard.Sub(m.Now) < DoorDead; !late {
+	if late := m.Now < x.heard && x.heard.Sub(m.Now) < doorDead; !late {
 		x.heard = m.Now
 		if m.Figures != nil {
 			x.figured = true
@@ -538,11 +538,11 @@ func (x *Doorway) inTime(now anteroom.Time, a *asking, d *anteroom.Decision) boo
 		return true
 	}
 	s, age := &x.door.settings, now.Sub(a.at)
-	went, asked := age < AskFor+stopped, seenAt(d)
+	went, asked := age < askFor+stopped, seenAt(d)
 	if !x.timed { // nor is it known when that was, but that it was after the question
 		asked = a.at
 	}
-	begun := d.At == d.Ticket.AcceptedAt && a.visit.Ticket.Accepted() && age >= AskFor
+	begun := d.At == d.Ticket.AcceptedAt && a.visit.Ticket.Accepted() && age >= askFor
 	switch lasting := now.Add(speaksBy) < lasts(s, d.Ticket.AcceptedAt, asked); {
 	case begun: // without the visitor, who goes on with it
 		return false
@@ -690,14 +690,14 @@ func (x *Doorway) Tick(now anteroom.Time) {
 	reachable, quiet := x.Reachable(now), x.quiet(now)
 	x.absent = x.absent || !reachable
 	for token, a := range x.asks.all() {
-		young := now.Sub(max(a.at, x.back)) < AskFor
+		young := now.Sub(max(a.at, x.back)) < askFor
 		if young && !quiet {
 			break // the later ones are younger
 		}
 		switch {
 		case x.waits(now, a, young && reachable):
 		case a.over, a.again:
-			if now.Sub(a.at) >= 2*AskFor || a.again {
+			if now.Sub(a.at) >= 2*askFor || a.again {
 				if a.again {
 					x.absent = true
 					x.decided(a)

@@ -114,7 +114,7 @@ func TestPageAfterAWaitReplacesNoCookie(t *testing.T) {
 		x, at := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}), now
 		x.ticked, x.timed = at, true
 		if !c.waited {
-			x.silence = at.Add(-CutAfter)
+			x.silence = at.Add(-cutAfter)
 		}
 		ticket := c.ticket
 		for i, want := range c.cookie {
@@ -122,7 +122,7 @@ func TestPageAfterAWaitReplacesNoCookie(t *testing.T) {
 			if x.Take(at); (held != 0) != (c.waited && i == 0) {
 				t.Fatalf("%s: page %d is waited for: %v", c.name, i, held != 0)
 			}
-			for end := at.Add(AskFor); held != 0 && at < end; {
+			for end := at.Add(askFor); held != 0 && at < end; {
 				at = at.Add(100 * time.Millisecond)
 				x.Tick(at)
 			}
@@ -159,8 +159,8 @@ func TestDoorTellsWhatItSawAlone(t *testing.T) {
 		t.Errorf("%d messages", sent)
 	}
 	h.doors[0].mute, h.doors[0].deaf = false, false
-	h.run(DoorBeat + time.Second)
-	if s, ok := h.desk.Site().Session(in.Ticket.ID); !ok || h.now.Sub(s.LastSeen) > DoorBeat+time.Second {
+	h.run(doorBeat + time.Second)
+	if s, ok := h.desk.Site().Session(in.Ticket.ID); !ok || h.now.Sub(s.LastSeen) > doorBeat+time.Second {
 		t.Errorf("the site has a session: %v, last seen %v ago", ok, h.now.Sub(s.LastSeen))
 	}
 	if !h.doors[0].Reachable(h.now) || h.doors[0].unconfirmed() {
@@ -186,11 +186,11 @@ func TestDoorOfASilentSite(t *testing.T) {
 	}{
 		{"it is not known yet", 0, 3 * time.Second, askAgain, anteroom.Admit},
 		{"it is silent for a moment", time.Second, 3 * time.Second, 100 * time.Millisecond, anteroom.Admit},
-		{"it is out of reach", CutAfter, 3 * time.Second, 0, anteroom.Admit},
+		{"it is out of reach", cutAfter, 3 * time.Second, 0, anteroom.Admit},
 		{"the session ends while it is silent", 0, 10*time.Second + 50*time.Millisecond - askAgain, 10*time.Second + askAgain, anteroom.Wait},
-		{"there may be a session", CutAfter, 15 * time.Second, 5 * time.Second, anteroom.Wait},
-		{"another goes on as the site, or none", CutAfter, 11 * time.Second, takeOver - CutAfter, anteroom.Wait},
-		{"there can be none", CutAfter, 20 * time.Second, 0, anteroom.Wait},
+		{"there may be a session", cutAfter, 15 * time.Second, 5 * time.Second, anteroom.Wait},
+		{"another goes on as the site, or none", cutAfter, 11 * time.Second, takeOver - cutAfter, anteroom.Wait},
+		{"there can be none", cutAfter, 20 * time.Second, 0, anteroom.Wait},
 		{"it does not come back", takeOver, 15 * time.Second, 0, anteroom.Wait},
 	} {
 		x := NewDoorway(1, set)
@@ -226,7 +226,7 @@ func TestDoorLetsNobodyInAtTheEndOfASession(t *testing.T) {
 	t.Parallel()
 	const now = anteroom.Time(1_800_000_000_000_000)
 	id, set := anteroom.ID{1}, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: time.Minute}
-	for _, unheard := range []time.Duration{time.Second, CutAfter, 5 * time.Second, 20 * time.Second} {
+	for _, unheard := range []time.Duration{time.Second, cutAfter, 5 * time.Second, 20 * time.Second} {
 		for left, want := range map[time.Duration]bool{2 * speaksBy: true, speaksBy + time.Millisecond: true, speaksBy: false, time.Millisecond: false} {
 			seen := now.Add(left - time.Minute)
 			for name, knows := range map[string]bool{"known": true, "by its cookie": false} {
@@ -348,7 +348,7 @@ func TestDoorWhoseClockIsSetBack(t *testing.T) {
 	x.Take(ahead) // lost
 	x.ClockSet(now.Sub(ahead))
 	asked := 0
-	for at := now; at < now.Add(2*AskFor); at = at.Add(100 * time.Millisecond) {
+	for at := now; at < now.Add(2*askFor); at = at.Add(100 * time.Millisecond) {
 		x.Tick(at)
 		for {
 			m, ok := x.Take(at)
@@ -358,20 +358,20 @@ func TestDoorWhoseClockIsSetBack(t *testing.T) {
 			asked += len(m.Visits)
 		}
 	}
-	if a := x.TakeAnswers(now.Add(2 * AskFor)); asked == 0 || len(a) != 1 {
+	if a := x.TakeAnswers(now.Add(2 * askFor)); asked == 0 || len(a) != 1 {
 		t.Errorf("asked %d times again, %d answers", asked, len(a))
 	}
 }
 
-// Whoever takes a site over knows of each session when it was seen last but for SureFor and
-// TouchSlack: no longer than SureFor after what the site has confirmed is a session let in alone.
+// Whoever takes a site over knows of each session when it was seen last but for sureFor and
+// TouchSlack: no longer than sureFor after what the site has confirmed is a session let in alone.
 func TestDoorAsksAboutSessionsThatItIsNotSureOf(t *testing.T) {
 	t.Parallel()
 	const now = anteroom.Time(1_800_000_000_000_000)
 	x := NewDoorway(1, anteroom.Settings{TotalActiveUsers: 10, NewUsersPerMinute: 10, SessionDuration: 5 * time.Minute})
 	id := anteroom.ID{1}
 	x.door.Learn(now, id, now)
-	sure := SureFor(5 * time.Minute)
+	sure := sureFor(5 * time.Minute)
 	visit := func(after time.Duration) uint64 {
 		_, held := x.Visit(now.Add(after), anteroom.Visit{Ticket: anteroom.Ticket{ID: id, AcceptedAt: now, LastCheckIn: now}})
 		return held
@@ -403,13 +403,13 @@ func TestStreamThatOpensWhenTheSiteIsJustBack(t *testing.T) {
 	}
 	visit(1, false)
 	first, ok := x.Take(now)
-	now = now.Add(DoorBeat)
+	now = now.Add(doorBeat)
 	x.Tick(now)
 	second, again := x.Take(now)
 	if !ok || !again || first.Batch == second.Batch {
 		t.Fatal("the door has not spoken twice")
 	}
-	now = now.Add(CutAfter + time.Second)
+	now = now.Add(cutAfter + time.Second)
 	x.Tick(now)
 	confirm := func(batch uint64) { x.Receive(now, ToDoor{Site: hereKey, Since: 1, Now: now, Confirmed: batch}) }
 	confirm(first.Batch)

@@ -140,7 +140,7 @@ func (f *Figures) WaitOf(n float64, now anteroom.Time) time.Duration {
 		// The curve grows by exp(theta t) already; take the growth out and solve in closed form.
 		end := float64(len(f.Curve)) * step
 		rate *= math.Exp(-f.Leave * end)
-		secs = end + 60*WaitFIFO((n-float64(f.Curve[last]))*math.Exp(-f.Leave*end), rate*60, f.Leave*60)
+		secs = end + 60*waitFIFO((n-float64(f.Curve[last]))*math.Exp(-f.Leave*end), rate*60, f.Leave*60)
 	}
 	secs = math.Min(secs, never.Seconds())
 	return max(0, time.Duration((secs+0.5)*float64(time.Second))-since)
@@ -171,7 +171,7 @@ func (f *Figures) Bounds(n int, now anteroom.Time, s *anteroom.Settings) (least,
 	if f.Ends > 0 {
 		each := max(f.Ends.Seconds()/float64(s.TotalActiveUsers), RateHold.Seconds()/float64(s.NewUsersPerMinute))
 		more := min(float64(n)*each, never.Seconds())
-		most = max(f.Ends, RateHold) + ClaimStream + ClaimHorizon + time.Minute/2 + time.Duration(more*float64(time.Second))
+		most = max(f.Ends, RateHold) + claimStream + claimHorizon + time.Minute/2 + time.Duration(more*float64(time.Second))
 	}
 	return least, most
 }
@@ -201,10 +201,10 @@ func (f *Figures) Reached(at anteroom.Time) (key anteroom.Time, known bool) {
 // never is the forecast for those whose turn is not in sight.
 const never = 2 * anteroom.QueueIsFullAfter
 
-// WaitFIFO is the wait in minutes of somebody with n people ahead when perMinute are
+// waitFIFO is the wait in minutes of somebody with n people ahead when perMinute are
 // admitted and each of those waiting leaves at the rate leave per minute:
 // ln(1 + leave n / perMinute) / leave, and n / perMinute without leaving.
-func WaitFIFO(n, perMinute, leave float64) float64 {
+func waitFIFO(n, perMinute, leave float64) float64 {
 	if n <= 0 {
 		return 0
 	}
@@ -214,11 +214,11 @@ func WaitFIFO(n, perMinute, leave float64) float64 {
 	return math.Log1p(leave*n/perMinute) / leave
 }
 
-// WaitRandom is the wait in minutes after which somebody who waits among n people has been
+// waitRandom is the wait in minutes after which somebody who waits among n people has been
 // drawn with probability p, when perMinute are drawn and joins join every minute. It solves
 // S' = -S perMinute/N with N = n + (joins - perMinute) t. The result is +Inf when the
 // probability is never reached.
-func WaitRandom(n, perMinute, joins, p float64) float64 {
+func waitRandom(n, perMinute, joins, p float64) float64 {
 	grow := joins - perMinute
 	if math.Abs(grow) < 1e-9 {
 		return -math.Log(1-p) * n / perMinute

@@ -369,7 +369,7 @@ func (f *forecast) write(now anteroom.Time, out *Figures, c capacity) {
 			// Beyond the horizon: from there on the closed form with nobody joining.
 			past := t / 60
 			rate := max(drawn/max(past, step/60), 1e-9)
-			m := min(past+WaitRandom(max(left, 1), rate, 0, 1-p/lived), 2*anteroom.QueueIsFullAfter.Minutes())
+			m := min(past+waitRandom(max(left, 1), rate, 0, 1-p/lived), 2*anteroom.QueueIsFullAfter.Minutes())
 			out.Draw[q] = time.Duration(m * float64(time.Minute))
 		}
 	}

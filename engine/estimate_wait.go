@@ -35,7 +35,7 @@ func waitFor(now anteroom.Time, t anteroom.Ticket, reason anteroom.Reason, s ant
 		Method: s.QueueingMethod, QueueAll: s.QueueAll, Waiting: waiting}
 	random := s.QueueingMethod == anteroom.Random
 	if t.ID.IsZero() {
-		d.Refresh = DrawInterval
+		d.Refresh = drawInterval
 		return d
 	}
 	unknown := rank < 0
@@ -94,7 +94,7 @@ func comeBack(d *anteroom.Decision, refresh, hold time.Duration) {
 // released is how many turns the coordinator has given that makes the forecast.
 func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint64) time.Duration {
 	if s.QueueingMethod == anteroom.Random || s.Prequeueing && !s.QueueAll {
-		return DrawInterval // everybody is to be there when it begins
+		return drawInterval // everybody is to be there when it begins
 	}
 	soonest := MaxInterval * 2
 	if s.NewUsersPerMinute > 0 {
@@ -105,13 +105,13 @@ func interval(s anteroom.Settings, d anteroom.Decision, rank int, released uint6
 		if released < uint64(rank)+trusted || rank <= holdLine {
 			// A forecast is trusted when it has been seen to hold. Before that, and at the very front,
 			// visitors stay so near that a turn finds them.
-			told = min(told, soonest+2*ClaimHorizon)
+			told = min(told, soonest+2*claimHorizon)
 		}
 		soonest = max(soonest, told)
 	}
 	low := MinInterval
 	if s.QueueAll {
-		low = DrawInterval // nothing can happen before the operator acts
+		low = drawInterval // nothing can happen before the operator acts
 	}
 	return min(max(soonest/2, low), MaxInterval)
 }

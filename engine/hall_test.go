@@ -227,7 +227,7 @@ func (h *hall) deliver(p parcel) {
 	if d.deaf {
 		return
 	}
-	m, err := ParseToDoor(p.data)
+	m, err := parseToDoor(p.data)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestLastRequestsAtADoorThatEnds(t *testing.T) {
 		return anteroom.Visit{Ticket: d.Ticket, NewID: h.id()}
 	}
 	away := enter(h.newcomer())
-	h.run(2 * SureFor(set.SessionDuration))
+	h.run(2 * sureFor(set.SessionDuration))
 	there := enter(h.newcomer())
 	left := h.now
 	h.doors[old].mute = true
@@ -41,7 +41,7 @@ func TestLastRequestsAtADoorThatEnds(t *testing.T) {
 	if _, ok := h.desk.Site().Session(away.Ticket.ID); ok {
 		t.Error("a session that the door could not let in any more is held")
 	}
-	h.run(SureFor(set.SessionDuration) + 3*time.Second)
+	h.run(sureFor(set.SessionDuration) + 3*time.Second)
 	if _, ok := h.desk.Site().Session(there.Ticket.ID); ok {
 		t.Error("the session of the last request is held for too long")
 	}

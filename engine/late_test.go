@@ -31,7 +31,7 @@ func TestAnswerThatWaitedInAStoppedDoor(t *testing.T) {
 		x.Visit(now, anteroom.Visit{Fresh: true, Ticket: anteroom.Ticket{ID: id}, NewID: id})
 		m, _ = x.Take(now)
 		x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Confirmed: m.Batch, Echo: now, Since: 1})
-		ticket := anteroom.Ticket{ID: id, Arrival: now, LastCheckIn: now, AcceptedAt: now, Home: HomeOf("a")}
+		ticket := anteroom.Ticket{ID: id, Arrival: now, LastCheckIn: now, AcceptedAt: now, Home: homeOf("a")}
 		late := now.Add(c.stopped)
 		x.Receive(late, ToDoor{Site: site, Term: 1, Now: now, Answers: []Answer{{Token: m.Visits[0].Token,
 			Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonFreeSlot, At: now, Ticket: ticket, SetCookie: true}}}})
@@ -149,7 +149,7 @@ func TestAnswerThatReachedTheDoorOnly(t *testing.T) {
 	x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Confirmed: m.Batch, Echo: now, Since: 1})
 	x.Abandon(now, m.Visits[0].Token)
 	in := ticket
-	in.AcceptedAt, in.LastCheckIn, in.Home = now, now, HomeOf("a")
+	in.AcceptedAt, in.LastCheckIn, in.Home = now, now, homeOf("a")
 	x.Receive(now, ToDoor{Site: site, Term: 1, Now: now, Answers: []Answer{{Token: m.Visits[0].Token,
 		Decision: anteroom.Decision{Verdict: anteroom.Admit, Reason: anteroom.ReasonTurn, At: now, Ticket: in, SetCookie: true}}}})
 	for i, want := range []int{1, 0} {

@@ -138,7 +138,7 @@ func TestForgottenSessionGoesOnWithoutAnAnswer(t *testing.T) {
 	if _, held := s.Visit(now, anteroom.Visit{Ticket: ticket}); held == 0 {
 		t.Fatal("decided without asking")
 	}
-	s.Tick(now.Add(FindMax))
+	s.Tick(now.Add(findMax))
 	if a := s.TakeAnswers(); len(a) != 1 || a[0].Decision.Reason != anteroom.ReasonAdopted {
 		t.Errorf("the visitor hears %+v", a)
 	}
@@ -151,7 +151,7 @@ func TestForgottenSessionIsAdoptedOnce(t *testing.T) {
 	for range 3 {
 		s.Visit(now, anteroom.Visit{Ticket: ticket})
 	}
-	s.Tick(now.Add(FindMax))
+	s.Tick(now.Add(findMax))
 	for _, a := range s.TakeAnswers() {
 		if a.Decision.Verdict != anteroom.Admit {
 			t.Errorf("a request hears %+v", a)

@@ -158,7 +158,7 @@ type Report struct {
 	// Timed: a door has said about the time that this site's clock shows, and was told it by an earlier
 	// process of the site.
 	Timed bool
-	// Coming is how many units in use here come free within CallAhead, if nothing is heard of their sessions. It
+	// Coming is how many units in use here come free within callAhead, if nothing is heard of their sessions. It
 	// promises nothing: a unit is granted again only when it was returned.
 	Coming Units
 }
@@ -311,23 +311,23 @@ type ToDoor struct {
 // Parameters of algorithm D (reference: its section 2.12). They are not settings: changing
 // one changes what the proofs and the measured goals were made for.
 const (
-	HeartbeatOpen  = time.Second
+	heartbeatOpen  = time.Second
 	HeartbeatQueue = 500 * time.Millisecond
-	FlushEvery     = 100 * time.Millisecond
-	CutAfter       = 3 * time.Second
-	DeadAfter      = 2500 * time.Millisecond // must be less than CutAfter
-	HoldMax        = 500 * time.Millisecond
-	FindMax        = 2 * time.Second       // for a ticket that the other sites are asked about
+	flushEvery     = 100 * time.Millisecond
+	cutAfter       = 3 * time.Second
+	DeadAfter      = 2500 * time.Millisecond // must be less than cutAfter
+	holdMax        = 500 * time.Millisecond
+	findMax        = 2 * time.Second       // for a ticket that the other sites are asked about
 	EffectMargin   = 30 * time.Millisecond // with several sites
-	// CallAhead is how long before a unit comes free the next visitor may be called to it: a heartbeat, by which the
+	// callAhead is how long before a unit comes free the next visitor may be called to it: a heartbeat, by which the
 	// coordinator hears of it, and the time that the turn and the visitor take to arrive.
-	CallAhead    = HeartbeatQueue + 250*time.Millisecond
-	ClaimStream  = 3 * time.Second
-	ClaimPoll    = time.Second // after the check-in was due
-	ClaimHorizon = 4 * time.Second
+	callAhead    = HeartbeatQueue + 250*time.Millisecond
+	claimStream  = 3 * time.Second
+	claimPoll    = time.Second // after the check-in was due
+	claimHorizon = 4 * time.Second
 	Grace        = 10 * time.Second // a missed check-in
-	StreamGrace  = 5 * time.Second  // a broken stream
-	OfferLost    = 30 * time.Second
+	streamGrace  = 5 * time.Second  // a broken stream
+	offerLost    = 30 * time.Second
 	RateHold     = 60*time.Second + 10*time.Millisecond + TouchDelay // a clock drift of 1e-4, and uneven ways to the origin
 	TouchEvery   = time.Second
 	TouchDelay   = 250 * time.Millisecond // the longest way of a touch to the site
@@ -339,7 +339,7 @@ const (
 	ProveBy       = time.Second
 	MinInterval   = 2 * time.Second
 	MaxInterval   = 120 * time.Second
-	DrawInterval  = 20 * time.Second
+	drawInterval  = 20 * time.Second
 	StreamNear    = 20 * time.Second // a turn that comes sooner is near
 	holdLine      = 10               // a line this short holds requests
 	nearFront     = 2 * time.Second

@@ -26,8 +26,8 @@ func writing(b []byte, kind wireKind) coder {
 
 func reading(b []byte, kind wireKind) coder {
 	c := coder{Reader: wire.Read(b), reads: true, kind: kind}
-	if len(b) > WireLimit {
-		c.Failf("it has %d bytes, at most %d are allowed: send less at once", len(b), WireLimit)
+	if len(b) > wireLimit {
+		c.Failf("it has %d bytes, at most %d are allowed: send less at once", len(b), wireLimit)
 		return c
 	}
 	if len(b) == 0 {

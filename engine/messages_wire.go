@@ -21,9 +21,9 @@ import (
 // an extension with the next tag; a tag is never used again. What has no meaning without the
 // new member takes another version of the format, which nodes of the old one refuse.
 
-// WireLimit bounds a message, in bytes; a longer one is an error where it is parsed. Parsed,
+// wireLimit bounds a message, in bytes; a longer one is an error where it is parsed. Parsed,
 // a message takes at most some eight times the space.
-const WireLimit = 16 << 20
+const wireLimit = 16 << 20
 
 const wireVersion = 7
 
@@ -80,8 +80,8 @@ func ParseReport(b []byte) (Report, error) {
 // uses [FiguresCache.AppendToSite].
 func (m *ToSite) AppendWire(b []byte) []byte { return (*FiguresCache)(nil).AppendToSite(b, m) }
 
-// ParseToSite is the reverse of [ToSite.AppendWire], see [ParseReport].
-func ParseToSite(b []byte) (ToSite, error) { return (*FiguresCache)(nil).ParseToSite(b) }
+// parseToSite is the reverse of [ToSite.AppendWire], see [ParseReport].
+func parseToSite(b []byte) (ToSite, error) { return (*FiguresCache)(nil).ParseToSite(b) }
 
 // AppendWire appends the encoded batch to b.
 func (m *FromDoor) AppendWire(b []byte) []byte {
@@ -106,8 +106,8 @@ func ParseFromDoor(b []byte) (FromDoor, error) {
 // [anteroom.QueueingMethods] is written as the empty one.
 func (m *ToDoor) AppendWire(b []byte) []byte { return (*FiguresCache)(nil).AppendToDoor(b, m) }
 
-// ParseToDoor is the reverse of [ToDoor.AppendWire], see [ParseReport].
-func ParseToDoor(b []byte) (ToDoor, error) { return (*FiguresCache)(nil).ParseToDoor(b) }
+// parseToDoor is the reverse of [ToDoor.AppendWire], see [ParseReport].
+func parseToDoor(b []byte) (ToDoor, error) { return (*FiguresCache)(nil).ParseToDoor(b) }
 
 // AppendToSite is [ToSite.AppendWire] with the cache's help.
 func (f *FiguresCache) AppendToSite(b []byte, m *ToSite) []byte {
@@ -116,7 +116,7 @@ func (f *FiguresCache) AppendToSite(b []byte, m *ToSite) []byte {
 	return c.b
 }
 
-// ParseToSite is the function of that name with the cache's help.
+// ParseToSite is parseToSite with the cache's help.
 func (f *FiguresCache) ParseToSite(b []byte) (ToSite, error) {
 	var m ToSite
 	c := reading(b, wireToSite)
@@ -134,7 +134,7 @@ func (f *FiguresCache) AppendToDoor(b []byte, m *ToDoor) []byte {
 	return c.b
 }
 
-// ParseToDoor is the function of that name with the cache's help.
+// ParseToDoor is parseToDoor with the cache's help.
 func (f *FiguresCache) ParseToDoor(b []byte) (ToDoor, error) {
 	var m ToDoor
 	c := reading(b, wireToDoor)

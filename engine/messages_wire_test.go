@@ -35,13 +35,13 @@ var wires = []wired{
 		func(b []byte) (any, error) { m, err := ParseReport(b); return &m, err }},
 	{"ToSite", func() any { return new(ToSite) },
 		func(b []byte, m any) []byte { return m.(*ToSite).AppendWire(b) },
-		func(b []byte) (any, error) { m, err := ParseToSite(b); return &m, err }},
+		func(b []byte) (any, error) { m, err := parseToSite(b); return &m, err }},
 	{"FromDoor", func() any { return new(FromDoor) },
 		func(b []byte, m any) []byte { return m.(*FromDoor).AppendWire(b) },
 		func(b []byte) (any, error) { m, err := ParseFromDoor(b); return &m, err }},
 	{"ToDoor", func() any { return new(ToDoor) },
 		func(b []byte, m any) []byte { return m.(*ToDoor).AppendWire(b) },
-		func(b []byte) (any, error) { m, err := ParseToDoor(b); return &m, err }},
+		func(b []byte) (any, error) { m, err := parseToDoor(b); return &m, err }},
 }
 
 // draw fills whatever v is with drawn values, so that a member which is added to a message
@@ -424,7 +424,7 @@ func TestWireErrors(t *testing.T) {
 		want string
 	}{
 		{"empty", 0, nil, "is empty"},
-		{"too long", 0, make([]byte, WireLimit+1), "at most 16777216 are allowed"},
+		{"too long", 0, make([]byte, wireLimit+1), "at most 16777216 are allowed"},
 		{"version", 0, with(report, 0, 0x11), "format version 1, this program speaks 7"},
 		{"kind", 0, with(report, 0, 0x74), "kind 4 (ToDoor), not 1"},
 		{"kind without a name", 3, with(report, 0, 0x7f), "kind 15 (message), not 4"},

@@ -23,7 +23,7 @@ func taken(set anteroom.Settings, recorded, now anteroom.Time, events ...Event) 
 }
 
 func (x *Desk) pass(from anteroom.Time, long time.Duration) {
-	for at := from; at <= from.Add(long); at = at.Add(FlushEvery) {
+	for at := from; at <= from.Add(long); at = at.Add(flushEvery) {
 		x.Tick(at)
 	}
 }
@@ -82,7 +82,7 @@ func TestSilentDoorHoldsSessions(t *testing.T) {
 		x := taken(set, now, now, Event{Kind: EventAdmitted, ID: id, At: midnight.Add(-TouchSlack(length))})
 		x.Receive(now, FromDoor{Door: 3, Node: 3, Batch: 1, Sent: now, Known: now})
 		ended := anteroom.Time(0)
-		for at := now; at < now.Add(4*length) && ended == 0; at = at.Add(FlushEvery) {
+		for at := now; at < now.Add(4*length) && ended == 0; at = at.Add(flushEvery) {
 			x.Tick(at)
 			if at == now.Add(length+10*time.Second) && c.after != nil {
 				c.after(x, at)
@@ -249,7 +249,7 @@ func TestRestoredPlaceHidesNoSession(t *testing.T) {
 	s := Takeover{Key: SiteKey{Name: "a", Incarnation: 1}, Term: 7, Settings: anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60},
 		Events: []Event{{Kind: EventJoined, ID: id, At: midnight, Key: midnight}}}.Desk(recorded).Site()
 	s.Receive(now, State{Epoch: 1, Now: now, Sites: 2, Granted: Units{5, 5}, Mode: Open, Target: 5, Figures: &Figures{At: now, Step: baseStep}})
-	session := anteroom.Ticket{ID: id, Arrival: midnight, AcceptedAt: recorded, LastCheckIn: recorded, Home: HomeOf("b")}
+	session := anteroom.Ticket{ID: id, Arrival: midnight, AcceptedAt: recorded, LastCheckIn: recorded, Home: homeOf("b")}
 	if d, held := s.Visit(now.Add(time.Second), anteroom.Visit{Ticket: session, NewID: anteroom.ID{2}}); held == 0 {
 		t.Errorf("the session is not asked about: %v %v", d.Verdict, d.Reason)
 	}

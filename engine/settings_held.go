@@ -41,7 +41,7 @@ type Opening struct {
 }
 
 // openingEvery is how many may come back in a second when a prequeue ends, if that lasts no
-// longer than DrawInterval.
+// longer than drawInterval.
 const openingEvery = time.Second / 1000
 
 // Expect says when the prequeue will end, so that whoever has no stream comes back then: in
@@ -52,13 +52,13 @@ func (s *Site) Expect(o Opening) { s.opening = o }
 // otherwise.
 func (s *Site) untilOpening(now anteroom.Time, id anteroom.ID, rank int, otherwise time.Duration) time.Duration {
 	left := s.opening.At.Sub(now)
-	if left <= 0 || left > otherwise+ClaimHorizon {
+	if left <= 0 || left > otherwise+claimHorizon {
 		return otherwise
 	}
 	spread := time.Duration(rank) * 15 * time.Second / time.Duration(max(1, s.settings.NewUsersPerMinute))
 	if s.opening.Shuffled || s.settings.QueueingMethod != anteroom.FIFO {
 		spread = time.Duration(float64(s.line()) * float64(openingEvery) * (jitter(id, now) - 0.85) / 0.3)
 	}
-	left += min(spread, DrawInterval)
+	left += min(spread, drawInterval)
 	return (left + time.Second - 1).Truncate(time.Second)
 }

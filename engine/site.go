@@ -157,7 +157,7 @@ const (
 // NewSite returns a site without sessions. To restore one, call Restore with its events in
 // order before anything else.
 func NewSite(now anteroom.Time, key SiteKey, s anteroom.Settings) *Site {
-	x := &Site{key: key, home: HomeOf(key.Name), mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
+	x := &Site{key: key, home: homeOf(key.Name), mode: Queue, offers: map[uint32]offer{}, ends: map[uint16]uint32{},
 		questions: map[anteroom.ID]asked{}, gone: newRecent[Finding](maxGone),
 		figures: &Figures{At: now, Step: baseStep, Known: true}, sound: true, resync: true, urgent: true,
 		maxHere: anteroom.MaxLine, maxUsed: anteroom.MaxConsumed}
@@ -462,16 +462,16 @@ func (s *Site) Tick(now anteroom.Time) {
 	s.disprove(now)
 	s.sweepGuests(now)
 	s.recordPasses(now)
-	if now.Sub(s.flushedAt) >= FlushEvery {
+	if now.Sub(s.flushedAt) >= flushEvery {
 		s.flush(now)
 	}
-	if s.mode != Cut && s.unanswered != 0 && now.Sub(s.unanswered) >= CutAfter {
+	if s.mode != Cut && s.unanswered != 0 && now.Sub(s.unanswered) >= cutAfter {
 		s.enterCut(now)
 	}
 	if s.mode == Cut {
 		s.serveLocal(now)
 	}
-	if since := now.Sub(s.sweptAt); since < 0 || since >= FlushEvery/2 { // there are ticks in between, see Wake
+	if since := now.Sub(s.sweptAt); since < 0 || since >= flushEvery/2 { // there are ticks in between, see Wake
 		s.sweptAt = now
 		s.sweep(now)
 	}
@@ -549,14 +549,14 @@ func (s *Site) plenty() bool {
 }
 
 // Report returns what the coordinator is to hear now, if anything: at once when requests
-// are held or units are free while others wait, each FlushEvery with news, and as a
+// are held or units are free while others wait, each flushEvery with news, and as a
 // heartbeat.
 func (s *Site) Report(now anteroom.Time) (Report, bool) {
-	beat := HeartbeatOpen
+	beat := heartbeatOpen
 	if s.mode == Queue {
 		beat = HeartbeatQueue
 	}
-	every := FlushEvery
+	every := flushEvery
 	if s.together() {
 		every *= 2
 	}

@@ -140,7 +140,7 @@ func (s *Site) drawFrom(now anteroom.Time, in []uint32) {
 // isHere says that a ticket could take a turn at once and has none.
 func (s *Site) isHere(now anteroom.Time, slot uint32) bool {
 	w := s.here.at(slot)
-	return w.flags&hereOffered == 0 && (w.flags&hereCame != 0 || w.flags&hereShown == 0) && (w.streams > 0 || w.due.Sub(now) <= ClaimHorizon && now.Sub(w.due) <= ClaimPoll)
+	return w.flags&hereOffered == 0 && (w.flags&hereCame != 0 || w.flags&hereShown == 0) && (w.streams > 0 || w.due.Sub(now) <= claimHorizon && now.Sub(w.due) <= claimPoll)
 }
 
 func (s *Site) offerLocal(now anteroom.Time, slot uint32) {

@@ -71,8 +71,8 @@ func cutSite(t *testing.T, m Mode, s anteroom.Settings, f *Figures, arrivals ...
 	}
 	x.Receive(now, State{Epoch: 1, Now: now, Mode: m, Granted: Units{10, 10}, Target: 10, Figures: f, Sites: 2})
 	x.Report(now)
-	now = now.Add(CutAfter + time.Millisecond)
-	x.unanswered = now.Add(-CutAfter)
+	now = now.Add(cutAfter + time.Millisecond)
+	x.unanswered = now.Add(-cutAfter)
 	x.Tick(now)
 	if x.Mode() != Cut {
 		t.Fatal("not cut")

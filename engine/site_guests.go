@@ -1,7 +1,7 @@
 package engine
 
 // A session stays at the site that admitted it, its home. At other sites the visitor is a guest:
-// they ask home before they let a guest in, at most once per SureFor, and tell home of every
+// they ask home before they let a guest in, at most once per sureFor, and tell home of every
 // request that they let in meanwhile. A guest takes no unit of theirs.
 
 import (
@@ -17,12 +17,12 @@ const (
 	awayDelay = 3 * TouchDelay
 	// awayMargin is how much of the session must be left when a guest is let in although home does
 	// not answer. By then home knows that it cannot hear the other site, and holds the seat.
-	awayMargin = CutAfter + HeartbeatOpen
+	awayMargin = cutAfter + heartbeatOpen
 	maxGuests  = 100_000
 )
 
-// HomeOf is how a ticket names a site; never 0.
-func HomeOf(site string) uint32 {
+// homeOf is how a ticket names a site; never 0.
+func homeOf(site string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(site))
 	return max(1, h.Sum32())
@@ -41,7 +41,7 @@ type guest struct {
 
 // Guest says that an admitted ticket has its session at another site than this one.
 func Guest(site string, t *anteroom.Ticket) bool {
-	return t.Accepted() && t.Home != 0 && t.Home != HomeOf(site)
+	return t.Accepted() && t.Home != 0 && t.Home != homeOf(site)
 }
 
 // homely says that the session of an accepted ticket is held here or nowhere.
@@ -50,7 +50,7 @@ func (s *Site) homely(t *anteroom.Ticket) bool { return t.Home == s.home || t.Ho
 // sureOf says that home has confirmed a guest's session so lately that nobody asks again.
 func (s *Site) sureOf(now anteroom.Time, id anteroom.ID) bool {
 	slot := s.guests.find(&id)
-	return slot != 0 && now.Sub(s.guests.at(slot).sure) < SureFor(s.settings.SessionDuration)
+	return slot != 0 && now.Sub(s.guests.at(slot).sure) < sureFor(s.settings.SessionDuration)
 }
 
 // welcome lets a guest in. The cookie tells a moment that home has confirmed, for a door may have
@@ -80,7 +80,7 @@ func (s *Site) visits(now anteroom.Time, slot uint32) {
 func (s *Site) seenLast(w *witness) {
 	s.guests.each(func(slot uint32) {
 		g := s.guests.at(slot)
-		if sure := max(g.seen, g.sure).Add(SureFor(s.settings.SessionDuration)); sure >= w.heard {
+		if sure := max(g.seen, g.sure).Add(sureFor(s.settings.SessionDuration)); sure >= w.heard {
 			s.visits(min(sure, w.over, w.heard.Add(speaksBy)), slot)
 		}
 	})
@@ -207,19 +207,19 @@ func (s *Site) laneNow() uint8 {
 // apart says that some site may have let guests in of which this one has not heard. It is asked with
 // every tick, so that the end of a cut is noticed.
 func (s *Site) apart(now anteroom.Time) bool {
-	if s.mode == Cut || s.silent || now.Sub(s.answered) >= CutAfter {
+	if s.mode == Cut || s.silent || now.Sub(s.answered) >= cutAfter {
 		s.apartAt = now
 	}
-	return s.apartAt != 0 && now.Sub(s.apartAt) < CutAfter
+	return s.apartAt != 0 && now.Sub(s.apartAt) < cutAfter
 }
 
 // heldAway says that a session which is over by what was heard may go on at another site: at one that
 // cannot be heard, or for a request that was let in just before its process ended, and which nobody has told
-// of. Such a request came within SureFor of one that was told.
+// of. Such a request came within sureFor of one that was told.
 func (s *Site) heldAway(now anteroom.Time, slot uint32) bool {
 	st, d := s.seats.at(slot), s.settings.SessionDuration
 	if st.away == 0 || s.settings.DisableSessionRenewal {
 		return false
 	}
-	return s.apart(now) && now < st.away.Add(2*d) || s.apartAt >= st.away && now < st.away.Add(d+SureFor(d)+awayDelay)
+	return s.apart(now) && now < st.away.Add(2*d) || s.apartAt >= st.away && now < st.away.Add(d+sureFor(d)+awayDelay)
 }

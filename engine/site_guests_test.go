@@ -61,7 +61,7 @@ func (e *trio) deliver(lose func(ToSite) bool) {
 
 // run lets time pass, with every message delivered at once.
 func (e *trio) run(d time.Duration) {
-	for end := e.now.Add(d); e.now < end; e.now = e.now.Add(FlushEvery) {
+	for end := e.now.Add(d); e.now < end; e.now = e.now.Add(flushEvery) {
 		e.tick()
 		for i := range e.sites {
 			e.up(i)
@@ -128,7 +128,7 @@ func (e *trio) restart(i int, journal []Event) {
 
 // runApart is run while nobody hears a site, nor it anybody.
 func (e *trio) runApart(i int, d time.Duration) {
-	for end := e.now.Add(d); e.now < end; e.now = e.now.Add(FlushEvery) {
+	for end := e.now.Add(d); e.now < end; e.now = e.now.Add(flushEvery) {
 		e.tick()
 		for k := range e.sites {
 			if k != i {
@@ -195,7 +195,7 @@ func TestASessionStaysAtHome(t *testing.T) {
 						e.up(i)
 					}
 					e.deliver(lose)
-					e.now = e.now.Add(FlushEvery)
+					e.now = e.now.Add(flushEvery)
 				}
 				e.run(4700 * time.Millisecond)
 				if at := e.holders(ticket.ID); at != "a" {
@@ -230,7 +230,7 @@ func TestAGuestIsAskedAboutSeldom(t *testing.T) {
 			}
 		}
 		e.deliver(nil)
-		e.now = e.now.Add(FlushEvery)
+		e.now = e.now.Add(flushEvery)
 	}
 	if asks > 121 || held > 0 {
 		t.Errorf("in half a minute home is asked %d times, and %d requests wait", asks, held)
@@ -272,7 +272,7 @@ func TestACutLeadsToNoSecondSeat(t *testing.T) {
 	tickets := e.fill()
 	e.asks(1, &tickets[0], e.soon)
 	began, last, id := e.now, e.now, tickets[0].ID
-	wait := func() { e.runApart(1, FindMax+100*time.Millisecond) }
+	wait := func() { e.runApart(1, findMax+100*time.Millisecond) }
 	for e.now.Sub(began) < 2*e.set.SessionDuration-5*time.Second {
 		d := e.asks(1, &tickets[0], wait)
 		if d.Verdict == anteroom.Admit {
@@ -289,7 +289,7 @@ func TestACutLeadsToNoSecondSeat(t *testing.T) {
 		}
 		e.runApart(1, time.Second)
 	}
-	e.run(2 * CutAfter)
+	e.run(2 * cutAfter)
 	if at := e.holders(id); at != "" {
 		t.Errorf("it still has a seat at %q", at)
 	}
@@ -329,7 +329,7 @@ func TestACookieOfAnEarlierRelease(t *testing.T) {
 	ticket := e.fill()[0]
 	for _, at := range []int{0, 1} {
 		ticket.Home = 0
-		if d := e.asks(at, &ticket, e.soon); d.Reason != anteroom.ReasonSession || ticket.Home != HomeOf("a") {
+		if d := e.asks(at, &ticket, e.soon); d.Reason != anteroom.ReasonSession || ticket.Home != homeOf("a") {
 			t.Errorf("at %d: %v, %+v", at, d.Reason, ticket)
 		}
 	}
@@ -355,13 +355,13 @@ func TestJournalOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// A door lets a guest in alone for SureFor from the moment that home has confirmed, whatever its
+// A door lets a guest in alone for sureFor from the moment that home has confirmed, whatever its
 // site has taken of it since.
 func TestADoorIsSureOfAGuestByTheSite(t *testing.T) {
 	now := midnight
 	x := NewDoorway(7, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
 	id, site := anteroom.ID{1}, SiteKey{Name: "b", Incarnation: 1}
-	cookie := anteroom.Ticket{ID: id, AcceptedAt: now, LastCheckIn: now, Home: HomeOf("a")}
+	cookie := anteroom.Ticket{ID: id, AcceptedAt: now, LastCheckIn: now, Home: homeOf("a")}
 	confirmed := now
 	answer := func(m FromDoor) {
 		back := ToDoor{Site: site, Now: now, Confirmed: m.Batch, Since: 1}
@@ -374,7 +374,7 @@ func TestADoorIsSureOfAGuestByTheSite(t *testing.T) {
 		x.Receive(now, back)
 		x.TakeAnswers(now)
 	}
-	sure := SureFor(time.Minute)
+	sure := sureFor(time.Minute)
 	for range 600 {
 		now = now.Add(100 * time.Millisecond)
 		if _, held := x.Visit(now, anteroom.Visit{Ticket: cookie}); held == 0 && now.Sub(confirmed) > sure+200*time.Millisecond {
@@ -407,7 +407,7 @@ func TestADoorIsSureOfAGuestByTheSite(t *testing.T) {
 // keep the seat.
 func TestADoorAloneLetsNoStrangerIn(t *testing.T) {
 	now := midnight
-	for home, want := range map[uint32]anteroom.Verdict{HomeOf("b"): anteroom.Admit, 0: anteroom.Admit, HomeOf("a"): anteroom.Wait} {
+	for home, want := range map[uint32]anteroom.Verdict{homeOf("b"): anteroom.Admit, 0: anteroom.Admit, homeOf("a"): anteroom.Wait} {
 		x := NewDoorway(7, anteroom.Settings{TotalActiveUsers: 5, NewUsersPerMinute: 60, SessionDuration: time.Minute})
 		x.Receive(now, ToDoor{Site: SiteKey{Name: "b", Incarnation: 1}, Now: now, Since: 1})
 		x.silence, x.timed, x.heardBy = now, true, now
@@ -428,7 +428,7 @@ func TestTheEndOfACutIsNoticed(t *testing.T) {
 		s.Receive(now, State{Epoch: 1, Now: now, Echo: now, Granted: Units{2, 2}, Mode: Queue, Figures: &Figures{At: now, Step: baseStep}, Sites: 2, Silent: silent})
 	}
 	pass := func(until anteroom.Time, silent bool) {
-		for ; now < until; now = now.Add(FlushEvery) {
+		for ; now < until; now = now.Add(flushEvery) {
 			hear(silent)
 			s.Tick(now)
 		}
@@ -442,7 +442,7 @@ func TestTheEndOfACutIsNoticed(t *testing.T) {
 	if _, here := s.Session(id); !here {
 		t.Error("the session is over before the guests of the cut were told")
 	}
-	pass(over.Add(SureFor(set.SessionDuration)+time.Second), false)
+	pass(over.Add(sureFor(set.SessionDuration)+time.Second), false)
 	if _, here := s.Session(id); here {
 		t.Error("the session goes on although nobody has told of the guest")
 	}

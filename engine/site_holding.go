@@ -35,7 +35,7 @@ func (s *Site) hold(now anteroom.Time, h heldVisit) uint64 {
 		s.token++
 		h.token, h.until, h.began = s.token, now.Add(s.holdBound()), now
 		if h.asking {
-			h.until = now.Add(FindMax)
+			h.until = now.Add(findMax)
 			s.keepOffer(&h.ticket.ID, h.until)
 		}
 	}

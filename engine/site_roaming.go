@@ -2,7 +2,7 @@ package engine
 
 // Tickets that turn up at a site where they are not known: what the site asks, what the others
 // answer, and what the site does without an answer. A place in line moves to where its visitor is,
-// a session stays (see HomeOf).
+// a session stays (see homeOf).
 
 import (
 	"bytes"
@@ -91,7 +91,7 @@ func (s *Site) inquireAgain(now anteroom.Time) {
 	for id, q := range s.questions {
 		if now >= q.until {
 			delete(s.questions, id)
-		} else if now.Sub(q.last) >= max(HoldMax*7/10, s.trip*5/2) {
+		} else if now.Sub(q.last) >= max(holdMax*7/10, s.trip*5/2) {
 			late = append(late, id)
 		}
 	}
@@ -355,4 +355,4 @@ func (s *Site) measure(now, echo anteroom.Time) {
 const maxDelay = 2 * time.Second
 
 // holdBound is how long a request may be held here for the coordinator's word.
-func (s *Site) holdBound() time.Duration { return min(max(HoldMax, 3*s.trip), maxDelay) }
+func (s *Site) holdBound() time.Duration { return min(max(holdMax, 3*s.trip), maxDelay) }

@@ -63,7 +63,7 @@ func (s *Site) touch(now anteroom.Time, slot uint32) {
 	if part := s.sixteenth(); st.restored || now/part > st.last/part {
 		s.events = append(s.events, Event{Kind: EventTouched, Lane: s.laneNow(), ID: s.seats.id(slot), At: now})
 	}
-	if now.Sub(st.last) > SureFor(s.settings.SessionDuration) {
+	if now.Sub(st.last) > sureFor(s.settings.SessionDuration) {
 		st.doors = 0
 	}
 	st.last, st.early, st.restored = max(st.last, now), !s.synced, false
@@ -195,9 +195,9 @@ func (s *Site) Touch(now, seen anteroom.Time, id anteroom.ID) (known bool) {
 // sixteenth of the session duration.
 func TouchSlack(d time.Duration) time.Duration { return d/16 + TouchEvery + TouchDelay }
 
-// SureFor is how long after the last touch that its site has confirmed a door lets a session in
+// sureFor is how long after the last touch that its site has confirmed a door lets a session in
 // without asking the site. What nobody has confirmed is told to the next process of the site, too.
-func SureFor(d time.Duration) time.Duration { return max(d/30, time.Second) }
+func sureFor(d time.Duration) time.Duration { return max(d/30, time.Second) }
 
 // Session returns the session of id, if there is one.
 func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
@@ -209,7 +209,7 @@ func (s *Site) Session(id anteroom.ID) (anteroom.Session, bool) {
 	return anteroom.Session{ID: id, AcceptedAt: st.accepted, LastSeen: max(st.accepted, st.last)}, true
 }
 
-// Hosts says that the visitor is a guest here (see HomeOf).
+// Hosts says that the visitor is a guest here (see homeOf).
 func (s *Site) Hosts(id anteroom.ID) bool { return s.guests.find(&id) != 0 }
 
 // believes says that a lost memory may have known this session. What it held is charged by
@@ -388,7 +388,7 @@ func (s *Site) age(now, accepted anteroom.Time) uint16 {
 func (s *Site) consume(id anteroom.ID, accepted, now anteroom.Time) {
 	until := accepted.Add(max(MaxInterval, s.settings.Refresh)*115/100 + s.settings.PlaceHold + time.Minute)
 	if s.roaming() {
-		until = max(until, now.Add(movedFor+OfferLost)) // what the coordinator remembers must not revive it
+		until = max(until, now.Add(movedFor+offerLost)) // what the coordinator remembers must not revive it
 	}
 	if s.settings.Protect && s.settings.ProtectReturn > 0 { // a session that was revoked gives no credit, see inOutage
 		until = max(until, now.Add(s.settings.SessionDuration))

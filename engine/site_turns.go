@@ -118,8 +118,8 @@ func (s *Site) begin(now anteroom.Time, slot uint32) {
 		return
 	}
 	w, o := s.here.at(slot), s.offers[slot]
-	if o.deadline = max(now, w.due).Add(ClaimPoll); w.streams > 0 {
-		o.deadline = now.Add(ClaimStream)
+	if o.deadline = max(now, w.due).Add(claimPoll); w.streams > 0 {
+		o.deadline = now.Add(claimStream)
 		if !free(&s.settings) { // else it has been told already
 			s.pushes = append(s.pushes, s.here.id(slot))
 		}
@@ -147,9 +147,9 @@ func (s *Site) claim(now anteroom.Time, slot uint32) (taken bool) {
 	return false
 }
 
-// coming counts the units that come free within CallAhead if nothing is heard of their sessions.
+// coming counts the units that come free within callAhead if nothing is heard of their sessions.
 func (s *Site) coming(now anteroom.Time) (n Units) {
-	until := now.Add(CallAhead)
+	until := now.Add(callAhead)
 	var look func(i int)
 	look = func(i int) {
 		if i >= s.expiry.len() || s.seats.at(s.expiry.slots[i]).wake > until {
@@ -171,7 +171,7 @@ func (s *Site) coming(now anteroom.Time) (n Units) {
 // or a check-in due.
 func (s *Site) canTake(now anteroom.Time, slot uint32) bool {
 	w := s.here.at(slot)
-	if w.streams > 0 || w.due.Sub(now) <= ClaimHorizon {
+	if w.streams > 0 || w.due.Sub(now) <= claimHorizon {
 		return true
 	}
 	id := s.here.id(slot)
@@ -238,7 +238,7 @@ func (s *Site) missOffers(now anteroom.Time) {
 func (s *Site) keepOffer(id *anteroom.ID, until anteroom.Time) {
 	slot := s.here.find(id)
 	if o, offered := s.offers[slot]; offered && o.active {
-		o.deadline = max(o.deadline, until.Add(HoldMax))
+		o.deadline = max(o.deadline, until.Add(holdMax))
 		s.offers[slot] = o
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // Visit decides about one request that the door could not decide alone. When held is not
-// 0 the decision is not made yet: an Answer with that token follows, at the latest HoldMax
-// (or three round trips to the coordinator, up to 2 s; FindMax for a ticket that may be at another
-// site, and HoldMax more when it has come from there; HoldSoon for a newcomer whose turn is due by then)
+// 0 the decision is not made yet: an Answer with that token follows, at the latest holdMax
+// (or three round trips to the coordinator, up to 2 s; findMax for a ticket that may be at another
+// site, and holdMax more when it has come from there; HoldSoon for a newcomer whose turn is due by then)
 // later when Tick is called. Abandon says that nobody waits for it any more.
 func (s *Site) Visit(now anteroom.Time, v anteroom.Visit) (d anteroom.Decision, held uint64) {
 	s.watchOutages(now)
@@ -181,7 +181,7 @@ func (s *Site) takePlace(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket)
 	s.gone.drop(t.ID)
 	slot = s.here.add(t.ID)
 	w := s.here.at(slot)
-	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(ClaimPoll), told: t.Told}
+	*w = waiter{key: t.Arrival, lane: t.Lane, due: now.Add(claimPoll), told: t.Told}
 	if known {
 		w.flags, w.due = hereShown|hereCame, max(now, t.Next)
 	} else {
@@ -343,7 +343,7 @@ func (s *Site) checkIn(now anteroom.Time, v anteroom.Visit, t anteroom.Ticket) (
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 		s.urgent = s.urgent || !s.together()
 		if follows {
-			s.again.until = min(now.Add(s.holdBound()), s.again.until.Add(HoldMax))
+			s.again.until = min(now.Add(s.holdBound()), s.again.until.Add(holdMax))
 		}
 		return anteroom.Decision{}, s.hold(now, heldVisit{visit: v, ticket: t, reason: reason})
 	}
@@ -481,7 +481,7 @@ func (s *Site) Polls(now anteroom.Time, polls []Poll) {
 		w.due = max(w.due, p.Due)
 		s.proves(slot)
 		w.flags |= hereShown
-		if now.Sub(p.Due) <= ClaimPoll { // else seen elsewhere since, perhaps: that door has yet to say so
+		if now.Sub(p.Due) <= claimPoll { // else seen elsewhere since, perhaps: that door has yet to say so
 			w.flags &^= hereUnheard
 		}
 		if _, called := s.offers[slot]; called && w.streams == 0 {
@@ -556,7 +556,7 @@ func (s *Site) joinedElsewhere(key anteroom.Time, lane uint8) int {
 	if s.sites <= 1 || !s.figured || s.mode == Cut {
 		return 0
 	}
-	const late = FlushEvery / 2
+	const late = flushEvery / 2
 	from := int64(f.At)/1e6 - 1
 	n := 0
 	for i := len(f.Seconds) - 1; i >= 0 && f.Seconds[i].Second >= from; i-- {
@@ -626,7 +626,7 @@ func (s *Site) Look(now anteroom.Time, t anteroom.Ticket) (d anteroom.Decision, 
 }
 
 // CloseStream says that a stream of id has ended. The visitor is gone unless another
-// stream or a check-in follows within StreamGrace.
+// stream or a check-in follows within streamGrace.
 func (s *Site) CloseStream(now anteroom.Time, id anteroom.ID) {
 	slot := s.here.find(&id)
 	if slot == 0 || s.here.at(slot).streams == 0 {
@@ -635,8 +635,8 @@ func (s *Site) CloseStream(now anteroom.Time, id anteroom.ID) {
 	w := s.here.at(slot)
 	w.streams--
 	if w.streams == 0 {
-		// Not here any more: overdue at once, and past the grace after StreamGrace.
-		w.due = now.Add(StreamGrace - Grace)
+		// Not here any more: overdue at once, and past the grace after streamGrace.
+		w.due = now.Add(streamGrace - Grace)
 		s.arrivals = append(s.arrivals, s.arrival(slot))
 	}
 }

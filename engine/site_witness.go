@@ -24,11 +24,11 @@ type witness struct {
 }
 
 const (
-	// speaksBy is how long a door in touch is silent at most: it speaks every DoorBeat.
-	speaksBy = DoorBeat + 500*time.Millisecond
+	// speaksBy is how long a door in touch is silent at most: it speaks every doorBeat.
+	speaksBy = doorBeat + 500*time.Millisecond
 	// restartIn is how soon another process speaks for a node whose process has ended: it was not cut
 	// off before. What it let in since its last word, within a tick, nobody knows.
-	restartIn = 2 * CutAfter
+	restartIn = 2 * cutAfter
 	// recordDoor is how often a door that speaks is on record.
 	recordDoor = 10 * time.Second
 )
@@ -139,7 +139,7 @@ func (s *Site) lastWord(w *witness, slot uint32) anteroom.Time {
 	if !w.told {
 		heard = min(heard, s.recorded)
 	}
-	sure := st.last.Add(SureFor(s.settings.SessionDuration))
+	sure := st.last.Add(sureFor(s.settings.SessionDuration))
 	if sure < heard {
 		return 0
 	}
@@ -190,7 +190,7 @@ const anyDoor = 1<<16 - 1 // of seat.doors
 // doorBit stands for a door in seat.doors; several doors may have the same.
 func doorBit(number uint64) uint16 { return 1 << (number % 16) }
 
-// through notes that a door may let a session in without asking for SureFor.
+// through notes that a door may let a session in without asking for sureFor.
 func (s *Site) through(id anteroom.ID, door uint64) {
 	if slot := s.seats.find(&id); slot != 0 {
 		s.seats.at(slot).doors |= doorBit(door)

@@ -138,7 +138,7 @@ func explore(t *testing.T, s anteroom.Settings, steps []int, depth int, n *int) 
 			continue
 		}
 		*n++
-		w.pass(2 * FlushEvery) // news are told
+		w.pass(2 * flushEvery) // news are told
 		sane(w)
 		if depth > 1 {
 			explore(t, s, next, depth-1, n)

@@ -20,7 +20,7 @@ func TestNewcomerWhoseTurnIsDueIsHeld(t *testing.T) {
 		"due":                      {served: 500, held: HoldSoon},
 		"not due":                  {served: 100},
 		"a permit is on its way":   {served: 100, hot: 41, held: HoldSoon},
-		"permits for those before": {served: 100, hot: 40, held: HoldMax},
+		"permits for those before": {served: 100, hot: 40, held: holdMax},
 		"may not be held":          {served: 500, visit: anteroom.Visit{NoHold: true}},
 		"has a stream":             {served: 500, visit: anteroom.Visit{Stream: true}},
 		"no turns are given":       {served: 500, change: func(s *anteroom.Settings) { s.QueueAll = true }},

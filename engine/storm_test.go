@@ -83,7 +83,7 @@ func (h *hall) storm(seed uint64) {
 		h.run(time.Second)
 		for i, d := range h.doors {
 			for token := range d.pending {
-				if a := d.asks.get(token); a == nil || h.now.Sub(a.at) > takeOver+AskFor+time.Second {
+				if a := d.asks.get(token); a == nil || h.now.Sub(a.at) > takeOver+askFor+time.Second {
 					h.t.Fatalf("door %d has not answered %d", i, token)
 				}
 			}
@@ -109,7 +109,7 @@ func (h *hall) storm(seed uint64) {
 		}
 	}
 	h.run(2 * h.set.SessionDuration)
-	h.run(2 * AskFor)
+	h.run(2 * askFor)
 	for i, d := range h.doors {
 		if !d.Idle() && h.desk.Site().Active() == 0 {
 			h.t.Errorf("door %d is not idle: %d requests, %d streams, %d sessions, %d called, anything unconfirmed: %v",

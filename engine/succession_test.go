@@ -217,7 +217,7 @@ func TestSiteBelievesNoOlderCoordinator(t *testing.T) {
 	s.Visit(midnight, anteroom.Visit{Fresh: true, NoHold: true, Ticket: anteroom.Ticket{ID: id}, NewID: id})
 	s.Deliver(midnight, ToSite{State: &State{Epoch: 1, Now: midnight, Sites: 2, Granted: Units{4, 4}, Mode: Open, Target: 4, Figures: figures}})
 	s.Deliver(midnight, ToSite{Offers: &Offers{Epoch: 1, Granted: Units{5, 5}, At: midnight, IDs: []anteroom.ID{id}}})
-	s.Tick(midnight.Add(HoldMax))
+	s.Tick(midnight.Add(holdMax))
 	r, _ := s.Report(midnight.Add(HeartbeatQueue))
 	if s.Mode() != Queue || s.Balance().Granted != (Units{1, 1}) || s.Active() != 0 || r.Epoch != 2 {
 		t.Errorf("mode %v, granted %v, %d active, reports in epoch %d", s.Mode(), s.Balance().Granted, s.Active(), r.Epoch)

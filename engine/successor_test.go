@@ -27,7 +27,7 @@ func TestUsedTicketHasOneSuccessor(t *testing.T) {
 			w := newTrial(t, set)
 			w.arrive()
 			v := w.arrive()
-			w.pass(HoldMax)
+			w.pass(holdMax)
 			old := v.ticket
 			w.pass(21 * time.Second)
 			w.keep = true

@@ -22,7 +22,7 @@ func TestSurplusOfAnOpenRoomTravelsWithTheHeartbeat(t *testing.T) {
 		t.Fatal("the site does not report")
 	}
 	hear(Open, 5)
-	for beat := now.Add(HeartbeatOpen); now < beat; now = now.Add(FlushEvery) {
+	for beat := now.Add(heartbeatOpen); now < beat; now = now.Add(flushEvery) {
 		s.Tick(now)
 		if r, any := s.Report(now); any {
 			t.Fatalf("after %v the site reports %v returned", now.Sub(midnight), r.Returned)

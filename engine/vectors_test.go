@@ -144,7 +144,7 @@ func TestVectorWaitFIFO(t *testing.T) {
 				t.Errorf("%+v: %d ahead", c, ahead)
 			}
 		}
-		if got := WaitFIFO(c.Ahead, c.PerMinute, c.Leave); math.Abs(got-c.Minutes) > 6e-5 {
+		if got := waitFIFO(c.Ahead, c.PerMinute, c.Leave); math.Abs(got-c.Minutes) > 6e-5 {
 			t.Errorf("WaitFIFO(%v, %v, %v) = %.4f, want %.4f", c.Ahead, c.PerMinute, c.Leave, got, c.Minutes)
 		}
 	}
@@ -160,7 +160,7 @@ func TestVectorWaitRandom(t *testing.T) {
 	vectors(t, "eta_random", &cases)
 	for _, c := range cases {
 		for q, p := range [3]float64{0.25, 0.5, 0.75} {
-			if got := WaitRandom(c.Waiting, c.PerMinute, c.Joins, p); math.Abs(got-c.Minutes[q]) > 6e-5 {
+			if got := waitRandom(c.Waiting, c.PerMinute, c.Joins, p); math.Abs(got-c.Minutes[q]) > 6e-5 {
 				t.Errorf("WaitRandom(%v, %v, %v, %v) = %.4f, want %.4f", c.Waiting, c.PerMinute, c.Joins, p, got, c.Minutes[q])
 			}
 		}

@@ -52,7 +52,7 @@ var wireLoads = []wireLoad{
 	{"joins", 0, 500, 24.1, func(r *rand.Rand, n int) any {
 		m := &Report{Sent: wireNow}
 		for range n {
-			m.Arrivals = append(m.Arrivals, Arrival{ID: drawID(r), Key: ago(r, FlushEvery), Shown: true, Due: drawDue(r)})
+			m.Arrivals = append(m.Arrivals, Arrival{ID: drawID(r), Key: ago(r, flushEvery), Shown: true, Due: drawDue(r)})
 		}
 		return m
 	}},

@@ -166,7 +166,7 @@ func (w *world) decided(g *walker, d anteroom.Decision) {
 	w.tell(g.ticket.ID, "%v at site%d: %v", d.Verdict, g.site, d.Reason)
 	if d.Verdict != anteroom.Admit {
 		// Two clients that share a ticket and ask at two sites at once have to wait for each other.
-		raced := g.clone && w.now.Sub(g.asked) >= HoldMax
+		raced := g.clone && w.now.Sub(g.asked) >= holdMax
 		if w.calm() && had && !raced && g.asked.Sub(last) < w.set.SessionDuration &&
 			!(w.set.DisableSessionRenewal && w.now.Sub(last) >= w.set.SessionDuration) {
 			w.fatal(g.ticket.ID, "somebody with a session is shown the page")

@@ -18,7 +18,7 @@ func TestHandOverDoesNotRestartAWriteOff(t *testing.T) {
 		after  time.Duration // how long the second has to
 	}{
 		"half way":         {before: time.Minute, after: time.Minute},
-		"near the end":     {before: 119 * time.Second, after: 2 * DoorDead},
+		"near the end":     {before: 119 * time.Second, after: 2 * doorDead},
 		"an older release": {before: time.Minute, older: true, after: 2 * time.Minute},
 		"at once":          {after: 2 * time.Minute},
 	} {

@@ -26,8 +26,8 @@ const wellKnown = "/.well-known/anteroom/"
 const drawPath = wellKnown + "draw/"
 
 const (
-	// MaxDrawDownloads bounds how many lists of ids are sent at the same time.
-	MaxDrawDownloads = 16
+	// maxDrawDownloads bounds how many lists of ids are sent at the same time.
+	maxDrawDownloads = 16
 	// A list of ids is large for the request that asks for it: one address gets a few, and no
 	// more of them than it could check.
 	drawsPerSecond, drawsBurst = .1, 6
@@ -358,7 +358,7 @@ type draws struct {
 }
 
 func newDraws() draws {
-	return draws{downloads: make(chan struct{}, MaxDrawDownloads), known: map[[32]byte]func() []int{}}
+	return draws{downloads: make(chan struct{}, maxDrawDownloads), known: map[[32]byte]func() []int{}}
 }
 
 // places returns the place of each of a shuffle's ids, from 1. They are computed when they

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// MaxEdges is how many edges a process remembers.
-	MaxEdges = 100
+	// maxEdges is how many edges a process remembers.
+	maxEdges = 100
 	// KindPass is the kind of edges that verify passes, beside EdgeKinds.
 	KindPass = "pass"
 )
@@ -101,7 +101,7 @@ func (l *seenEdges) find(key edgeKey, now int64) *edge {
 	if old := l.known.Load(); old != nil {
 		next = maps.Clone(*old)
 	}
-	if len(next) >= MaxEdges {
+	if len(next) >= maxEdges {
 		oldest, since := edgeKey{}, now-edgeMinute
 		for k, e := range next {
 			if s := e.second.Load(); s < since {
@@ -182,7 +182,7 @@ func (e *edge) status(key edgeKey, now int64) EdgeStatus {
 	return s
 }
 
-// Edges returns the edges that this process has seen since it was made, at most MaxEdges.
+// Edges returns the edges that this process has seen since it was made, at most maxEdges.
 func (g *Gateway) Edges() []EdgeStatus { return g.edges.all(time.Now()) }
 
 func (l *seenEdges) all(at time.Time) []EdgeStatus {

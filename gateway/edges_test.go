@@ -138,19 +138,19 @@ func TestEdgesAreBounded(t *testing.T) {
 	key := func(i int) edgeKey {
 		return edgeKey{kind: "nginx", peer: netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})}
 	}
-	for i := range 3 * MaxEdges {
+	for i := range 3 * maxEdges {
 		l.saw(key(i), edgeQuestion, begin.Add(time.Duration(i)*time.Millisecond))
 	}
-	if n := len(l.all(begin)); n != MaxEdges || l.of(key(MaxEdges-1)) == nil {
+	if n := len(l.all(begin)); n != maxEdges || l.of(key(maxEdges-1)) == nil {
 		t.Fatalf("%d edges", n)
 	}
 	later := begin.Add(2 * time.Minute)
-	for i := range MaxEdges - 1 {
+	for i := range maxEdges - 1 {
 		l.saw(key(i), edgeQuestion, later)
 	}
-	l.saw(key(MaxEdges), edgeQuestion, later)
-	l.saw(key(MaxEdges+1), edgeQuestion, later)
-	if l.of(key(MaxEdges-1)) != nil || l.of(key(MaxEdges)) == nil || l.of(key(MaxEdges+1)) != nil || len(l.all(later)) != MaxEdges {
+	l.saw(key(maxEdges), edgeQuestion, later)
+	l.saw(key(maxEdges+1), edgeQuestion, later)
+	if l.of(key(maxEdges-1)) != nil || l.of(key(maxEdges)) == nil || l.of(key(maxEdges+1)) != nil || len(l.all(later)) != maxEdges {
 		t.Error("another edge made place than the one that was seen last of all")
 	}
 	if n := testing.AllocsPerRun(100, func() { l.saw(key(0), edgeQuestion, later); l.saw(key(9999), edgeQuestion, later) }); n != 0 {

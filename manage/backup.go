@@ -337,8 +337,8 @@ func (t *tx) restore(b backup, out *Restored) error {
 		slices.SortFunc(all, byBirth)
 		next.setTokens(all)
 	}
-	if len(next.invites) > MaxInviteBatches {
-		return invalid(fmt.Errorf("it has %d batches of invite codes; at most %d", len(next.invites), MaxInviteBatches))
+	if len(next.invites) > maxInviteBatches {
+		return invalid(fmt.Errorf("it has %d batches of invite codes; at most %d", len(next.invites), maxInviteBatches))
 	}
 	if len(next.hooks) > anteroom.MaxWebhooks {
 		return invalid(fmt.Errorf("it has %d webhooks; at most %d", len(next.hooks), anteroom.MaxWebhooks))
@@ -510,7 +510,7 @@ func readBackup(r io.Reader) (b backup, err error) {
 			if err := json.Unmarshal(one.Document, &uses); err != nil {
 				return invalid("%.100s: %w", one.Key, err)
 			}
-			if b.uses[one.Key] = uses; len(b.uses) > MaxInviteBatches*MaxInviteCodes {
+			if b.uses[one.Key] = uses; len(b.uses) > maxInviteBatches*maxInviteCodes {
 				return invalid("it has more uses of invite codes than there can be")
 			}
 		case strings.HasPrefix(one.Key, auditPrefix):

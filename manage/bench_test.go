@@ -170,7 +170,7 @@ func benchFollow(b *testing.B, rooms int, links []cluster.Link) {
 
 // BenchmarkRedeem takes uses of invite codes, each by another visitor: of codes with one use, and all of the same code.
 func BenchmarkRedeem(b *testing.B) {
-	for name, spec := range map[string]InviteSpec{"each its code": {Count: MaxInviteCodes}, "one code": {Count: 1, Uses: MaxInviteUses}} {
+	for name, spec := range map[string]InviteSpec{"each its code": {Count: maxInviteCodes}, "one code": {Count: 1, Uses: maxInviteUses}} {
 		b.Run(name, func(b *testing.B) {
 			link, err := natslink.Open(natslink.Config{Dir: b.TempDir()})
 			if err != nil {

@@ -18,11 +18,11 @@ import (
 
 // Bounds of invite codes.
 const (
-	MaxInviteCodes    = 10_000 // of a batch
-	MaxInviteUses     = 10_000 // of a code
-	MaxInviteBatches  = 100    // of all rooms together
-	MaxInviteLife     = 366 * 24 * time.Hour
-	DefaultInviteLife = 30 * 24 * time.Hour
+	maxInviteCodes    = 10_000 // of a batch
+	maxInviteUses     = 10_000 // of a code
+	maxInviteBatches  = 100    // of all rooms together
+	maxInviteLife     = 366 * 24 * time.Hour
+	defaultInviteLife = 30 * 24 * time.Hour
 	// inviteMemory is how long an expired batch is listed.
 	inviteMemory = 30 * 24 * time.Hour
 )
@@ -95,7 +95,7 @@ func readInvites(key string, data []byte) (*storedInvites, error) {
 // check finds what no operation would have made.
 func (b *storedInvites) check() error {
 	i := &b.Invites
-	if !isID(i.ID) || i.Count < 1 || i.Count > MaxInviteCodes || i.Uses < 1 || i.Uses > MaxInviteUses || i.ExpiresOn.IsZero() || len(b.Hashes) != i.Count*hashSize {
+	if !isID(i.ID) || i.Count < 1 || i.Count > maxInviteCodes || i.Uses < 1 || i.Uses > maxInviteUses || i.ExpiresOn.IsZero() || len(b.Hashes) != i.Count*hashSize {
 		return fmt.Errorf("the batch of invite codes %.64q is not one that was made here", i.ID)
 	}
 	return nil
@@ -136,7 +136,7 @@ func (m *Manager) InviteUses(ctx context.Context, i Invites) (used int, err erro
 	return used, nil
 }
 
-// CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is DefaultInviteLife from now, zero
+// CreateInvites makes a batch of invite codes for a room, and returns the codes this once. A zero time is defaultInviteLife from now, zero
 // uses are one.
 func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.ZoneID, room anteroom.RoomID, spec InviteSpec) (made Invites, codes []string, err error) {
 	err = m.change(ctx, by, func(t *tx) error {
@@ -149,7 +149,7 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 			spec.Uses = 1
 		}
 		if spec.ExpiresOn.IsZero() {
-			spec.ExpiresOn = t.now.Add(DefaultInviteLife)
+			spec.ExpiresOn = t.now.Add(defaultInviteLife)
 		}
 		spec.ExpiresOn = spec.ExpiresOn.UTC()
 		if err := spec.check(r, t.now).Err(); err != nil {
@@ -160,7 +160,7 @@ func (m *Manager) CreateInvites(ctx context.Context, by Caller, zone anteroom.Zo
 				t.dropInvites(b)
 			}
 		}
-		if len(t.next.invites) >= MaxInviteBatches {
+		if len(t.next.invites) >= maxInviteBatches {
 			return anteroom.Errorf(anteroom.Invalid, "there are already %d batches of invite codes, the maximum: delete unused ones", len(t.next.invites))
 		}
 		one := &storedInvites{Made: t.seq(), Invites: Invites{ID: newID(), Room: room, InviteSpec: spec, CreatedOn: t.now, CreatedBy: t.by.Name}}
@@ -203,13 +203,13 @@ func (spec InviteSpec) check(r *Served, now time.Time) (f anteroom.Faults) {
 	if n := len(spec.Name); n > 64 || strings.ContainsFunc(spec.Name, unicode.IsControl) {
 		add("name", "is too long or has control characters", "at most 64 bytes of text")
 	}
-	if spec.Count < 1 || spec.Count > MaxInviteCodes {
-		add("count", fmt.Sprintf("is %d", spec.Count), fmt.Sprintf("1 to %d; make several batches for more", MaxInviteCodes))
+	if spec.Count < 1 || spec.Count > maxInviteCodes {
+		add("count", fmt.Sprintf("is %d", spec.Count), fmt.Sprintf("1 to %d; make several batches for more", maxInviteCodes))
 	}
-	if spec.Uses < 1 || spec.Uses > MaxInviteUses {
-		add("uses", fmt.Sprintf("is %d", spec.Uses), fmt.Sprintf("1 to %d", MaxInviteUses))
+	if spec.Uses < 1 || spec.Uses > maxInviteUses {
+		add("uses", fmt.Sprintf("is %d", spec.Uses), fmt.Sprintf("1 to %d", maxInviteUses))
 	}
-	if left := spec.ExpiresOn.Sub(now); left <= 0 || left > MaxInviteLife {
+	if left := spec.ExpiresOn.Sub(now); left <= 0 || left > maxInviteLife {
 		add("expires_on", "is not within the next 366 days", "RFC 3339, like 2026-11-27T09:00:00Z")
 	}
 	if spec.Event != "" && !slices.ContainsFunc(r.Events, func(e anteroom.Event) bool { return e.ID == spec.Event }) {

@@ -31,7 +31,7 @@ func TestLifeOfInvites(t *testing.T) {
 	m := open(t, Config{Link: link, Now: func() time.Time { return now }})
 	zone, room := invitedRoom(t, m)
 	made, codes, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Name: "press", Count: 3})
-	if err != nil || len(codes) != 3 || made.Uses != 1 || !made.ExpiresOn.Equal(now.Add(DefaultInviteLife)) || made.CreatedBy != "root" {
+	if err != nil || len(codes) != 3 || made.Uses != 1 || !made.ExpiresOn.Equal(now.Add(defaultInviteLife)) || made.CreatedBy != "root" {
 		t.Fatalf("%+v %v %v", made, codes, err)
 	}
 	redeem := func(code string, event anteroom.EventID, by byte) error {
@@ -292,11 +292,11 @@ func TestBadInvites(t *testing.T) {
 	zone, room := invitedRoom(t, m)
 	for path, spec := range map[string]InviteSpec{
 		"count":       {Count: 0},
-		"count ":      {Count: MaxInviteCodes + 1},
+		"count ":      {Count: maxInviteCodes + 1},
 		"uses":        {Count: 1, Uses: -1},
-		"uses ":       {Count: 1, Uses: MaxInviteUses + 1},
+		"uses ":       {Count: 1, Uses: maxInviteUses + 1},
 		"expires_on":  {Count: 1, ExpiresOn: time.Now().Add(-time.Second)},
-		"expires_on ": {Count: 1, ExpiresOn: time.Now().Add(MaxInviteLife + time.Hour)},
+		"expires_on ": {Count: 1, ExpiresOn: time.Now().Add(maxInviteLife + time.Hour)},
 		"event":       {Count: 1, Event: "00000000000000000000000000000001"},
 		"name":        {Count: 1, Name: strings.Repeat("x", 65)},
 		"name ":       {Count: 1, Name: "a\nb"},
@@ -314,7 +314,7 @@ func TestBadInvites(t *testing.T) {
 	if err := m.DeleteInvites(ctx, reader, zone, room, "x"); anteroom.KindOf(err) != anteroom.Denied {
 		t.Errorf("deleted by a reader: %v", err)
 	}
-	for range MaxInviteBatches {
+	for range maxInviteBatches {
 		if _, _, err := m.CreateInvites(ctx, root, zone, room, InviteSpec{Count: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -364,12 +364,12 @@ func TestTheLargestBatch(t *testing.T) {
 	link := memlink.New()
 	m := open(t, Config{Link: link})
 	zone, room := invitedRoom(t, m)
-	_, codes, err := m.CreateInvites(t.Context(), root, zone, room, InviteSpec{Count: MaxInviteCodes})
+	_, codes, err := m.CreateInvites(t.Context(), root, zone, room, InviteSpec{Count: maxInviteCodes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m = open(t, Config{Link: link})
-	for _, i := range []int{0, 1, MaxInviteCodes / 2, MaxInviteCodes - 1} {
+	for _, i := range []int{0, 1, maxInviteCodes / 2, maxInviteCodes - 1} {
 		h, _ := invite.Read(codes[i])
 		if _, err := m.Redeem(t.Context(), room, "", h, anteroom.ID{1}, AnyCode); err != nil {
 			t.Errorf("code %d: %v", i, err)

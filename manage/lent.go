@@ -13,7 +13,7 @@ type lent struct {
 }
 
 // Lend makes a token that this process alone knows, for a person who has signed in elsewhere: the audit names the person.
-// It ends after life. Beyond MaxLent, the oldest ends.
+// It ends after life. Beyond maxLent, the oldest ends.
 func (m *Manager) Lend(name string, grants []Grant, life time.Duration) (text string, err error) {
 	now := m.now()
 	if err := (TokenSpec{Name: name, Grants: grants, ExpiresOn: now.Add(life)}).check(now); err != nil {
@@ -23,8 +23,8 @@ func (m *Manager) Lend(name string, grants []Grant, life time.Duration) (text st
 	m.lent.mu.Lock()
 	defer m.lent.mu.Unlock()
 	m.lent.expire(now)
-	if n := len(m.lent.all); n >= MaxLent {
-		m.lent.all = slices.Delete(m.lent.all, 0, n-MaxLent+1)
+	if n := len(m.lent.all); n >= maxLent {
+		m.lent.all = slices.Delete(m.lent.all, 0, n-maxLent+1)
 	}
 	m.lent.all = append(m.lent.all, &token{Name: name, Grants: slices.Clone(grants), CreatedOn: now, CreatedBy: name, ExpiresOn: now.Add(life), Secrets: []secret{secretOf(text, now)}})
 	return text, nil

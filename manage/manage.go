@@ -140,7 +140,7 @@ const (
 	maxEvents        = 20_000 // of all rooms together
 	MaxListItems     = rules.MaxListItems
 	MaxTokens        = 1_000
-	MaxLent          = 1_000
+	maxLent          = 1_000
 	MaxGrants        = 100       // of a token
 	MaxNetworks      = 100       // of a token
 	maxPages         = 128 << 20 // bytes of all custom pages together

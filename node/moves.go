@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxMoves bounds the moves that are remembered.
-	MaxMoves = 100_000
+	// maxMoves bounds the moves that are remembered.
+	maxMoves = 100_000
 	// movesFor is how long a move is remembered: longer than anybody may come back with a copy from before it, except for one whose
 	// visitor has waited for all that time.
 	movesFor = cluster.DefaultRetention
@@ -49,8 +49,8 @@ func (n *Node) Moved(id anteroom.ID) uint8 {
 // any node. By names the device, which may do it again for a minute, because the answer was lost. The error is of kind Denied if the
 // place has moved already, and Unavailable if nobody can say; then it may have.
 func (n *Node) Move(ctx context.Context, room anteroom.RoomID, t *anteroom.Ticket, by string) error {
-	if n.moves.count.Load() >= MaxMoves {
-		return anteroom.Errorf(anteroom.Unavailable, "%d places have moved to another device within %v, the maximum", MaxMoves, movesFor)
+	if n.moves.count.Load() >= maxMoves {
+		return anteroom.Errorf(anteroom.Unavailable, "%d places have moved to another device within %v, the maximum", maxMoves, movesFor)
 	}
 	if t.Moved == 1<<8-1 {
 		return anteroom.Errorf(anteroom.Denied, "the place has moved too often")

@@ -82,7 +82,7 @@ func TestMovesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range MaxMoves {
+	for i := range maxMoves {
 		n.moved(shop.ID, anteroom.ID{byte(i), byte(i >> 8), byte(i >> 16), 1}, 1)
 	}
 	t1 := anteroom.Ticket{ID: anteroom.ID{7}}

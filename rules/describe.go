@@ -79,5 +79,5 @@ func (p placed) Place(a netip.Addr) Place {
 	if p.known != nil {
 		at = p.known.Place(a)
 	}
-	return p.said.Over(at)
+	return p.said.over(at)
 }

@@ -69,9 +69,9 @@ type Place struct {
 	EU           bool   // the country is in the European Union
 }
 
-// Over returns at with the country, continent and ASN of p where p has them: an explicit location overrides that of the
+// over returns at with the country, continent and ASN of p where p has them: an explicit location overrides that of the
 // address.
-func (p Place) Over(at Place) Place {
+func (p Place) over(at Place) Place {
 	if p.Country != "" {
 		at.Country, at.EU = p.Country, slices.Contains(strings.Fields(union), p.Country)
 	}

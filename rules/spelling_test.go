@@ -32,7 +32,7 @@ func TestExtensions(t *testing.T) {
 // TestSaidCountry: whoever names a country need not say that it is in the European Union.
 func TestSaidCountry(t *testing.T) {
 	for country, want := range map[string]bool{"DE": true, "HR": true, "GB": false, "CH": false, "": true, "E": false} {
-		if got := (Place{Country: country}).Over(Place{Country: "FR", EU: true}).EU; got != want {
+		if got := (Place{Country: country}).over(Place{Country: "FR", EU: true}).EU; got != want {
 			t.Errorf("%q: %v", country, got)
 		}
 	}

@@ -22,17 +22,17 @@ type Origin struct {
 // OriginFault is a time in which the origin is not itself.
 type OriginFault struct {
 	At, For time.Duration
-	What    string // one of OriginFaults
+	What    string // one of originFaults
 }
 
-// OriginFaults are what can happen to an origin: it refuses connections; it answers half of what it
+// originFaults are what can happen to an origin: it refuses connections; it answers half of what it
 // does otherwise; it answers every other request with an error; it refuses connections and answers by turns
-// of [FlapEvery].
-var OriginFaults = []string{"dead", "slow", "failing", "flapping"}
+// of flapEvery.
+var originFaults = []string{"dead", "slow", "failing", "flapping"}
 
 const (
-	// FlapEvery is a turn of an origin that flaps.
-	FlapEvery = 7 * time.Second
+	// flapEvery is a turn of an origin that flaps.
+	flapEvery = 7 * time.Second
 	slowness  = 2
 
 	// As the gateway does it (gateway/origins.go, origin_watch.go, proxy.go).
@@ -110,10 +110,10 @@ func (o *origin) now() (what string, since anteroom.Time) {
 		from := epoch.Add(f.At)
 		if d := o.w.now.Sub(from); d >= 0 && d < f.For {
 			if f.What == "flapping" {
-				if d/FlapEvery%2 == 1 {
+				if d/flapEvery%2 == 1 {
 					return "", 0
 				}
-				return "dead", from.Add(d / FlapEvery * FlapEvery)
+				return "dead", from.Add(d / flapEvery * flapEvery)
 			}
 			return f.What, from
 		}
@@ -257,7 +257,7 @@ func (o Origin) check(sc Scenario) error {
 		return fmt.Errorf("scenario: an origin with faults answers more than 0 requests a second, and its times are not below 0")
 	}
 	for _, f := range o.Faults {
-		if !slices.Contains(OriginFaults, f.What) || f.At < 0 || f.For < 0 || f.At > sc.Length {
+		if !slices.Contains(originFaults, f.What) || f.At < 0 || f.For < 0 || f.At > sc.Length {
 			return fmt.Errorf("scenario: a fault %q of the origin at %v", f.What, f.At)
 		}
 	}

@@ -30,7 +30,7 @@ func TestOriginIsProtected(t *testing.T) {
 		t.Skip("long")
 	}
 	for _, method := range []anteroom.QueueingMethod{anteroom.FIFO, anteroom.Random} {
-		for _, what := range append([]string{""}, OriginFaults...) {
+		for _, what := range append([]string{""}, originFaults...) {
 			t.Run(string(method)+" "+what, func(t *testing.T) {
 				t.Parallel()
 				protects(t, what, method)
@@ -95,7 +95,7 @@ func TestDrawnWorldsWithAnOrigin(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			sc := Drawn(seed)
-			what := OriginFaults[seed%4]
+			what := originFaults[seed%4]
 			sc.Protect, sc.ProtectLatency, sc.ProtectReturn = true, time.Second, 10*time.Minute
 			sc.Visitors.Returns = 0.5
 			for i := range sc.Changes {

@@ -11,12 +11,12 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// BindTag returns the tag, never zero, for [anteroom.Ticket.Bind] of a client that is
+// bindTag returns the tag, never zero, for [anteroom.Ticket.Bind] of a client that is
 // known by the parts: a keyed hash, so that nobody outside can look for a second client
 // with the same tag. Kind says what the parts are ([anteroom.BindIPPrefix], …). Equal
 // arguments give the same tag for as long as the key file lives; rotations do not change
 // it. Two clients share a tag with a chance of 1 in 65,535.
-func (k *Keyring) BindTag(kind string, parts ...string) uint16 {
+func (k *Keyring) bindTag(kind string, parts ...string) uint16 {
 	msg := appendPart(make([]byte, 0, 64), kind)
 	for _, part := range parts {
 		msg = appendPart(msg, part)
@@ -42,7 +42,7 @@ func (k *Keyring) BindAddr(addr netip.Addr) uint16 {
 	}
 	// Prefix fails only when bits exceed the address.
 	prefix, _ := addr.Prefix(bits)
-	return k.BindTag(anteroom.BindIPPrefix, string(prefix.Addr().AsSlice()))
+	return k.bindTag(anteroom.BindIPPrefix, string(prefix.Addr().AsSlice()))
 }
 
 // Networks returns the networks of a client: an IPv4 address and its /24; the /64, the /56 and the /48 of an IPv6 address. They

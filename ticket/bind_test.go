@@ -41,23 +41,23 @@ func TestBindTag(t *testing.T) {
 	seen := map[uint16]string{}
 	for _, kind := range []string{"header", "user"} {
 		for _, parts := range lists {
-			tag := ring.BindTag(kind, parts...)
+			tag := ring.bindTag(kind, parts...)
 			name := fmt.Sprintf("%s%q", kind, parts)
 			if other, ok := seen[tag]; ok {
 				t.Errorf("%s and %s have the same tag", name, other)
 			}
 			seen[tag] = name
-			if tag != ring.BindTag(kind, parts...) {
+			if tag != ring.bindTag(kind, parts...) {
 				t.Errorf("%s has two tags", name)
 			}
 		}
 	}
 	other := ringOf(keyOf(Secret{3}, Fixed, morning, morning), []key{keyOf(Secret{2}, Current, morning, morning)})
-	if ring.BindTag("user", "a") == other.BindTag("user", "a") {
+	if ring.bindTag("user", "a") == other.bindTag("user", "a") {
 		t.Error("the tag does not depend on the key")
 	}
 	for i := range 200_000 {
-		if ring.BindTag("n", fmt.Sprint(i)) == 0 {
+		if ring.bindTag("n", fmt.Sprint(i)) == 0 {
 			t.Fatal("a tag is zero")
 		}
 	}

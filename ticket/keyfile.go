@@ -19,7 +19,7 @@ import (
 
 const (
 	keyFileVersion  = 1
-	keyFileMaxBytes = 256 << 10 // MaxKeys entries are about 60 KiB
+	keyFileMaxBytes = 256 << 10 // maxKeys entries are about 60 KiB
 )
 
 // keyFile is the key file's JSON.
@@ -224,8 +224,8 @@ func parse(data []byte) (*Keyring, error) {
 	if in.Version != keyFileVersion {
 		return nil, fmt.Errorf("has version %d, and this program reads version %d only", in.Version, keyFileVersion)
 	}
-	if len(in.Keys) > MaxKeys+1 {
-		return nil, fmt.Errorf("has %d keys, and %d is the most", len(in.Keys), MaxKeys+1)
+	if len(in.Keys) > maxKeys+1 {
+		return nil, fmt.Errorf("has %d keys, and %d is the most", len(in.Keys), maxKeys+1)
 	}
 	var keys []key
 	count := map[State]int{}

@@ -40,8 +40,8 @@ const (
 // session and an hour for the wait before it.
 const DefaultKeep = anteroom.MaxSessionDuration + time.Hour
 
-// MaxKeys is the most keys of a ring.
-const MaxKeys = 256
+// maxKeys is the most keys of a ring.
+const maxKeys = 256
 
 // Secret is 32 secret bytes. It does not print.
 type Secret [32]byte

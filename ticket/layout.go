@@ -21,8 +21,8 @@ const (
 	rawBytes   = headBytes + nonceBytes + bodyBytes + chacha20poly1305.Overhead
 )
 
-// EncodedBytes is the length of every cookie value that [Sealer.Seal] writes.
-const EncodedBytes = (rawBytes*8 + 5) / 6
+// encodedBytes is the length of every cookie value that [Sealer.Seal] writes.
+const encodedBytes = (rawBytes*8 + 5) / 6
 
 // encoding is URL base64 without padding. Strict refuses set bits behind the last byte;
 // line breaks, which the standard library skips, are refused by the length.

@@ -14,7 +14,7 @@ func (k *Keyring) Prepare(now time.Time) (*Keyring, error) {
 	if k.keys[0].state == Next {
 		return k, nil
 	}
-	if len(k.keys) >= MaxKeys {
+	if len(k.keys) >= maxKeys {
 		return nil, anteroom.Errorf(anteroom.Conflict,
 			"the keyring has %d keys, the most it may have: rotate less often, or keep replaced keys for a shorter time", len(k.keys))
 	}

@@ -151,7 +151,7 @@ func TestRingIsBounded(t *testing.T) {
 	ring := NewKeyring(morning)
 	now := morning
 	var err error
-	for len(ring.Keys()) < MaxKeys {
+	for len(ring.Keys()) < maxKeys {
 		now = now.Add(5 * time.Second)
 		if ring, err = ring.Rotate(now, 0); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func (k *Keyring) Sealer(zone string, room anteroom.RoomID, scope string) *Seale
 	return &Sealer{ring: k, aad: aad, pool: sync.Pool{New: func() any { return new(buffers) }}}
 }
 
-// Seal appends the cookie value of t to dst, [EncodedBytes] bytes of the URL base64
+// Seal appends the cookie value of t to dst, encodedBytes bytes of the URL base64
 // alphabet, and returns the result. Refresh is kept to the millisecond. It does not
 // allocate when dst has the room.
 func (s *Sealer) Seal(dst []byte, t anteroom.Ticket) []byte {
@@ -87,7 +87,7 @@ func (s *Sealer) Open(value string) (anteroom.Ticket, Result) {
 // ticket that opens is good, and the visitor should get it sealed anew with the next
 // answer that may carry a cookie, so that it outlives the key.
 func (s *Sealer) Stale(value string) bool {
-	if len(value) != EncodedBytes {
+	if len(value) != encodedBytes {
 		return false
 	}
 	b := s.pool.Get().(*buffers)

@@ -74,7 +74,7 @@ func TestRoundTripOfAnyTicket(t *testing.T) {
 			want.Told, want.Solved = last>>1, last&1 != 0
 		}
 		value := seal(s, want)
-		if len(value) != EncodedBytes || len(value) > anteroom.MaxTicketBytes {
+		if len(value) != encodedBytes || len(value) > anteroom.MaxTicketBytes {
 			r.Fatalf("sealed to %d bytes", len(value))
 		}
 		got, res := s.Open(value)
@@ -124,7 +124,7 @@ func TestForging(t *testing.T) {
 		switch i % 4 {
 		case 0, 1: // random bytes of the alphabet; half of them of the right length
 			if i%4 == 1 {
-				n = EncodedBytes
+				n = encodedBytes
 			}
 			rand.Read(buf[:n])
 			for j := range buf[:n] {
@@ -133,7 +133,7 @@ func TestForging(t *testing.T) {
 		case 2: // any bytes
 			rand.Read(buf[:n])
 		case 3: // the right head and length
-			n = EncodedBytes
+			n = encodedBytes
 			rand.Read(buf[:n])
 			for j := range buf[:n] {
 				buf[j] = alphabet[buf[j]&63]
@@ -403,7 +403,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(seal(s, anteroom.Ticket{}))
 	f.Add(seal(s, sampleTicket())[:100])
 	f.Add("AQ")
-	f.Add(strings.Repeat("A", EncodedBytes))
+	f.Add(strings.Repeat("A", encodedBytes))
 	f.Add(strings.Repeat("\n", 300))
 	f.Fuzz(func(t *testing.T, value string) {
 		got, res := s.Open(value)

@@ -33,7 +33,7 @@ func Collect(ctx context.Context, m *manage.Manager, by manage.Caller, q Query, 
 	if err != nil {
 		return nil, err
 	}
-	f := Facts{Made: now.UTC(), Room: room, From: q.From.UTC(), To: q.To.UTC()}
+	f := facts{Made: now.UTC(), Room: room, From: q.From.UTC(), To: q.To.UTC()}
 	if q.Event != "" {
 		e := eventOf(room, q.Event)
 		if e == nil {
@@ -54,7 +54,7 @@ func Collect(ctx context.Context, m *manage.Manager, by manage.Caller, q Query, 
 	if err := f.ask(ctx, m, by, q); err != nil {
 		return nil, err
 	}
-	return Make(f), nil
+	return makeReport(f), nil
 }
 
 func fault(path, problem, fix string) error {
@@ -72,7 +72,7 @@ func eventOf(room anteroom.Room, id anteroom.EventID) *anteroom.Event {
 
 // ask reads what was recorded, drawn and done. A draw or a log that cannot be read is a note of the
 // report; without the analytics there is none.
-func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q Query) error {
+func (f *facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q Query) error {
 	recorded := analytics.Query{Rooms: []anteroom.RoomID{q.Room}, From: f.From, To: f.To, Summaries: true}
 	var err error
 	if f.Rows, err = m.Analytics(ctx, by, recorded); err != nil {
@@ -106,14 +106,14 @@ func (f *Facts) ask(ctx context.Context, m *manage.Manager, by manage.Caller, q 
 			f.Notes = append(f.Notes, fmt.Sprintf("The shuffle of event %s, number %d, cannot be read: %v.", o.Event.Name, o.Number, err))
 			continue
 		}
-		f.Draws = append(f.Draws, DrawFact{o, sh})
+		f.Draws = append(f.Draws, drawFact{o, sh})
 	}
 	return nil
 }
 
 // occurrences returns those of the room's events that are active between two moments, in the order of
 // their starts per event, and whether there are more.
-func occurrences(room anteroom.Room, from, to time.Time) (found []Occurrence, more bool) {
+func occurrences(room anteroom.Room, from, to time.Time) (found []occurrence, more bool) {
 	for i := range room.Events {
 		e := &room.Events[i]
 		if e.Suspended {
@@ -123,7 +123,7 @@ func occurrences(room anteroom.Room, from, to time.Time) (found []Occurrence, mo
 			if len(found) == maxEvents {
 				return found, true
 			}
-			found = append(found, Occurrence{e, o})
+			found = append(found, occurrence{e, o})
 		}
 	}
 	return found, false

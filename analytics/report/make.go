@@ -11,8 +11,8 @@ import (
 	"github.com/anteroom/anteroom/manage"
 )
 
-// Facts are what a report is made from.
-type Facts struct {
+// facts are what a report is made from.
+type facts struct {
 	Made     time.Time
 	Room     anteroom.Room
 	Event    *anteroom.Event // what the report is about; nil for any other time
@@ -23,26 +23,26 @@ type Facts struct {
 	Total *analytics.Row   // of all the time, with details; nil when nothing was recorded
 
 	History     manage.History
-	Occurrences []Occurrence
+	Occurrences []occurrence
 	MoreEvents  bool // there are more than these
-	Draws       []DrawFact
+	Draws       []drawFact
 	Notes       []string
 }
 
-// Occurrence is one of an event.
-type Occurrence struct {
+// occurrence is one of an event.
+type occurrence struct {
 	Event *anteroom.Event
 	anteroom.Occurrence
 }
 
-// DrawFact is an occurrence with its shuffle.
-type DrawFact struct {
-	Occurrence
+// drawFact is an occurrence with its shuffle.
+type drawFact struct {
+	occurrence
 	*anteroom.Shuffle
 }
 
-// Make makes the report.
-func Make(f Facts) *Report {
+// makeReport makes the report.
+func makeReport(f facts) *Report {
 	r := &Report{zone: time.UTC, Made: f.Made, From: f.From, To: f.To, AsOf: f.Rows.AsOf.UTC(), Notes: f.Notes, Every: int64(time.Duration(f.Rows.Every).Seconds()),
 		Room: Room{ID: f.Room.ID, Name: f.Room.Name, Zone: f.Room.Zone}}
 	for _, rt := range f.Room.Routes {
@@ -57,7 +57,7 @@ func Make(f Facts) *Report {
 	}
 	if f.Event != nil && r.Event == nil {
 		o, _ := f.Event.Occurrence(f.Number)
-		e := Occurrence{f.Event, o}.shown()
+		e := occurrence{f.Event, o}.shown()
 		r.Event = &e
 	}
 	slices.SortStableFunc(r.Events, func(a, b Event) int { return a.Start.Compare(b.Start) })
@@ -83,7 +83,7 @@ func Make(f Facts) *Report {
 	return r
 }
 
-func (o Occurrence) shown() Event {
+func (o occurrence) shown() Event {
 	e := Event{ID: o.Event.ID, Name: o.Event.Name, Number: o.Number, Start: o.Start.UTC(), End: o.End.UTC(), Shuffle: o.Event.ShuffleAtStart}
 	if !o.Prequeue.IsZero() {
 		p := o.Prequeue.UTC()
@@ -177,7 +177,7 @@ func (r *Report) point(row *analytics.Row) {
 }
 
 // stretches puts rows together in which the same was in force.
-func (r *Report) stretches(f Facts) {
+func (r *Report) stretches(f facts) {
 	names := map[anteroom.EventID]string{}
 	for _, e := range f.Room.Events {
 		names[e.ID] = e.Name
@@ -209,7 +209,7 @@ func (s Stretch) same(next Stretch) bool {
 }
 
 // limits compares what was with what was allowed.
-func (r *Report) limits(f Facts, total *analytics.Row) {
+func (r *Report) limits(f facts, total *analytics.Row) {
 	bounds := func(m analytics.Metric) *Bounds {
 		if s := total.Stats[m]; s.N > 0 {
 			return &Bounds{s.Min, s.Max}
@@ -245,7 +245,7 @@ func (r *Report) change(h manage.AuditRecord) {
 const fresh = 10 * time.Second
 
 // missing says what is not in the report.
-func (r *Report) missing(f Facts) {
+func (r *Report) missing(f facts) {
 	note := func(text string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(text, args...)) }
 	if r.AsOf.Before(r.To.Add(-fresh)) && !r.AsOf.IsZero() {
 		note("The report was made before the end of its time: it shows what was known at %s.", moment(r.AsOf))

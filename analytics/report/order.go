@@ -19,7 +19,7 @@ const (
 )
 
 // order says what can be said of the order in which people were let in.
-func (r *Report) order(f Facts, total *analytics.Row) {
+func (r *Report) order(f facts, total *analytics.Row) {
 	o := &r.Order
 	o.Overtakes = total.Stats[analytics.Overtakes].Sum
 	for _, s := range r.InForce {
@@ -77,7 +77,7 @@ func (r *Report) order(f Facts, total *analytics.Row) {
 }
 
 // logKnown reports whether the log was read from the beginning of the report.
-func (r *Report) logKnown(f Facts) bool {
+func (r *Report) logKnown(f facts) bool {
 	return f.History.Since.IsZero() && !f.History.Omitted && !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.HasPrefix(n, unreadChanges) })
 }
 
@@ -90,8 +90,8 @@ var meaning = map[anteroom.QueueingMethod]string{
 }
 
 // drawn is a draw with the command that recomputes it.
-func drawn(room anteroom.Room, f DrawFact) Draw {
-	d := Draw{Event: f.Occurrence.Event.Name, Number: f.Occurrence.Number, Start: f.Start.UTC(), Commitment: hex.EncodeToString(f.Commitment[:]), Done: f.Done}
+func drawn(room anteroom.Room, f drawFact) Draw {
+	d := Draw{Event: f.occurrence.Event.Name, Number: f.occurrence.Number, Start: f.Start.UTC(), Commitment: hex.EncodeToString(f.Commitment[:]), Done: f.Done}
 	if f.Done {
 		at := f.At.Std()
 		d.At, d.Seed, d.Entries, d.Count = &at, hex.EncodeToString(f.Seed[:]), hex.EncodeToString(f.Entries[:]), int64(len(f.IDs))
@@ -100,7 +100,7 @@ func drawn(room anteroom.Room, f DrawFact) Draw {
 	if len(room.Routes) > 0 && room.Routes[0].Host != "*" {
 		host = room.Routes[0].Host
 	}
-	d.Command = fmt.Sprintf("anteroom verify https://%s/.well-known/anteroom/draw/%s/%s/%d --commitment %s", host, room.ID, f.Occurrence.Event.ID, d.Number, d.Commitment)
+	d.Command = fmt.Sprintf("anteroom verify https://%s/.well-known/anteroom/draw/%s/%s/%d --commitment %s", host, room.ID, f.occurrence.Event.ID, d.Number, d.Commitment)
 	return d
 }
 

@@ -1,7 +1,7 @@
 // Package report writes what happened in a room into one file: for the people who ran a sale, for those who ask
 // afterwards whether it was fair, and for those who plan the next one.
 //
-// [Collect] asks package manage for what was recorded, changed and shuffled. [Make] turns that into a [Report], which
+// [Collect] asks package manage for what was recorded, changed and shuffled. makeReport turns that into a [Report], which
 // is plain data: its JSON form, [Report.WriteHTML] and [Report.WriteCSV] show the same figures. The HTML is one file
 // without scripts and external requests that can be kept, printed and sent; its charts are SVG. Every word in it that a
 // user chose is escaped text, and every cell of the CSV that a spreadsheet would execute is quoted.

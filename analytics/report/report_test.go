@@ -43,15 +43,15 @@ var start = time.Date(2026, 11, 27, 9, 30, 0, 0, time.UTC)
 
 // sale is a made-up sale with a prequeue of half an hour, a shuffle, and three hours of selling. The
 // words are those that an operator can choose; they are anything here.
-func sale(word string) Facts {
+func sale(word string) facts {
 	event := anteroom.Event{ID: "25756b2dfe6e378a06b033b670413757", Name: "drop" + word, Prequeue: "2026-11-27T09:30:00Z", Start: "2026-11-27T10:00:00Z", End: "2026-11-27T13:00:00Z", ShuffleAtStart: true}
 	room := anteroom.Room{ID: "67077ff8c0282d39f3cb179110bec0ee", Zone: "example.com" + word, Name: "checkout" + word, Events: []anteroom.Event{event},
 		Routes: []anteroom.Route{{Host: "shop.example.com" + word, Path: "/checkout"}}}
 	o, _ := event.Occurrence(0)
-	one := Occurrence{&room.Events[0], o}
-	f := Facts{Made: start.Add(4 * time.Hour), Room: room, Event: &room.Events[0], From: o.From, To: o.End, Occurrences: []Occurrence{one},
+	one := occurrence{&room.Events[0], o}
+	f := facts{Made: start.Add(4 * time.Hour), Room: room, Event: &room.Events[0], From: o.From, To: o.End, Occurrences: []occurrence{one},
 		Rows:  analytics.Answer{Every: analytics.EveryMinute, AsOf: start.Add(4 * time.Hour)},
-		Draws: []DrawFact{{one, &anteroom.Shuffle{At: anteroom.TimeOf(o.Start), Commitment: [32]byte{1, 2}, Seed: [32]byte{3}, Done: true, Entries: [32]byte{4}, IDs: make([]anteroom.ID, 8123)}}},
+		Draws: []drawFact{{one, &anteroom.Shuffle{At: anteroom.TimeOf(o.Start), Commitment: [32]byte{1, 2}, Seed: [32]byte{3}, Done: true, Entries: [32]byte{4}, IDs: make([]anteroom.ID, 8123)}}},
 	}
 	total := analytics.Row{Room: room.ID, Start: o.From}
 	for minute := range 210 {
@@ -139,7 +139,7 @@ func written(t *testing.T, r *Report) (page, table string) {
 }
 
 func TestReportOfASale(t *testing.T) {
-	r := Make(sale(""))
+	r := makeReport(sale(""))
 	page, table := written(t, r)
 	golden(t, "sale.html", page)
 	golden(t, "sale.csv", table)
@@ -163,7 +163,7 @@ func TestReportInLocalTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Make(sale(""))
+	r := makeReport(sale(""))
 	var there bytes.Buffer
 	if err := r.WriteHTML(&there, kolkata); err != nil {
 		t.Fatal(err)
@@ -186,13 +186,13 @@ func TestReportInLocalTime(t *testing.T) {
 func TestNothingWasRecorded(t *testing.T) {
 	f := sale("")
 	f.Rows, f.Total, f.History, f.Draws, f.Event = analytics.Answer{}, nil, manage.History{}, nil, nil
-	page, _ := written(t, Make(f))
+	page, _ := written(t, makeReport(f))
 	if !strings.Contains(page, "Nothing was recorded for the room in this time.") || strings.Contains(page, "<svg") {
 		t.Error(page)
 	}
 	golden(t, "empty.html", page)
 	f.Total, f.Rows.AsOf = &analytics.Row{}, f.To.Add(-time.Second)
-	if notes := Make(f).Notes; len(notes) != 1 || !strings.HasPrefix(notes[0], "Nothing was recorded") {
+	if notes := makeReport(f).Notes; len(notes) != 1 || !strings.HasPrefix(notes[0], "Nothing was recorded") {
 		t.Errorf("a row of nothing, and figures that are a second old: %q", notes)
 	}
 }
@@ -204,7 +204,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	for i := range f.History.Records {
 		f.History.Records[i].Actor = ""
 	}
-	r := Make(f)
+	r := makeReport(f)
 	all := strings.Join(r.Notes, "\n")
 	for _, want := range []string{"made before the end of its time", "minutes before 09:40", "may not read the audit log", "begins at 2026-11-27 09:31:00 UTC", "last 1000 changes", "first 50 occurrences"} {
 		if !strings.Contains(all, want) {
@@ -217,26 +217,26 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 }
 
 func TestOrderStatement(t *testing.T) {
-	said := func(change func(*Facts)) string {
+	said := func(change func(*facts)) string {
 		f := sale("")
 		change(&f)
-		return strings.Join(Make(f).Order.Statement, "\n")
+		return strings.Join(makeReport(f).Order.Statement, "\n")
 	}
-	overtake := func(f *Facts) { f.Total.Stats[analytics.Overtakes].Record(7) }
+	overtake := func(f *facts) { f.Total.Stats[analytics.Overtakes].Record(7) }
 	for _, c := range []struct {
-		change func(*Facts)
+		change func(*facts)
 		want   string
 		not    string
 	}{
-		{func(*Facts) {}, "no overtaking among", "picked at random"},
-		{func(*Facts) {}, "by hand 1 time, 20 in all", "No operator"},
-		{func(f *Facts) { f.History.Records = nil }, "No operator admitted visitors by hand.", "Operators admitted"},
-		{func(f *Facts) { f.History.Records, f.History.Omitted = nil, true }, "fifo", "No operator"},
-		{func(f *Facts) { f.History, f.Notes = manage.History{}, []string{unreadChanges + "x."} }, "fifo", "No operator"},
+		{func(*facts) {}, "no overtaking among", "picked at random"},
+		{func(*facts) {}, "by hand 1 time, 20 in all", "No operator"},
+		{func(f *facts) { f.History.Records = nil }, "No operator admitted visitors by hand.", "Operators admitted"},
+		{func(f *facts) { f.History.Records, f.History.Omitted = nil, true }, "fifo", "No operator"},
+		{func(f *facts) { f.History, f.Notes = manage.History{}, []string{unreadChanges + "x."} }, "fifo", "No operator"},
 		{overtake, "7 visitors were admitted without a turn", "no overtaking"},
-		{func(f *Facts) { f.Rows.Rows[50].Method = anteroom.Random }, "random: each next visitor", "no overtaking among"},
-		{func(*Facts) {}, "the order of 8,123 visitors was shuffled", ""},
-		{func(f *Facts) {
+		{func(f *facts) { f.Rows.Rows[50].Method = anteroom.Random }, "random: each next visitor", "no overtaking among"},
+		{func(*facts) {}, "the order of 8,123 visitors was shuffled", ""},
+		{func(f *facts) {
 			f.History.Records = []manage.AuditRecord{{At: start, Operation: "room.controls", Changes: []manage.FieldChange{{Field: "room.controls.reset_at", After: "1"}}}}
 		}, "reset the queue 1 time", ""},
 	} {
@@ -265,7 +265,7 @@ func TestStoredWordsAreText(t *testing.T) {
 		if strings.Contains(page, "<script") || strings.Contains(page, "<img") {
 			t.Errorf("%q is markup", word)
 		}
-		_, table := written(t, Make(sale(word)))
+		_, table := written(t, makeReport(sale(word)))
 		cells, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 		if err != nil {
 			t.Fatal(err)
@@ -280,9 +280,9 @@ func TestStoredWordsAreText(t *testing.T) {
 	}
 }
 
-func pageOf(t *testing.T, f Facts) string {
+func pageOf(t *testing.T, f facts) string {
 	t.Helper()
-	page, _ := written(t, Make(f))
+	page, _ := written(t, makeReport(f))
 	return page
 }
 
@@ -319,7 +319,7 @@ func TestThePageIsAlone(t *testing.T) {
 
 func TestFiguresAreInside(t *testing.T) {
 	f := sale("")
-	all := Make(f).figures()
+	all := makeReport(f).figures()
 	if len(all) != 3 {
 		t.Fatalf("%d figures", len(all))
 	}
@@ -347,7 +347,7 @@ func TestFiguresAreInside(t *testing.T) {
 	for i := range f.Rows.Rows {
 		f.Rows.Rows[i].Stats[analytics.ActiveLimit] = analytics.Stat{N: 1, Sum: anteroom.MaxUsers, Min: anteroom.MaxUsers, Max: anteroom.MaxUsers}
 	}
-	if svg := string(Make(f).figures()[0].SVG); !strings.Contains(svg, "is above the picture") || !strings.Contains(svg, ">8,000<") || strings.Contains(svg, "00,000<") {
+	if svg := string(makeReport(f).figures()[0].SVG); !strings.Contains(svg, "is above the picture") || !strings.Contains(svg, ">8,000<") || strings.Contains(svg, "00,000<") {
 		t.Errorf("a limit that limits nothing: %s", svg)
 	}
 }

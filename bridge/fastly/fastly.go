@@ -27,13 +27,13 @@ const (
 	Compute = "compute"
 )
 
-// Valid is how long after the cut-over cookies count: as long as Anteroom keeps a place at most ([anteroom.MaxPlaceHold]). The
+// validFor is how long after the cut-over cookies count: as long as Anteroom keeps a place at most ([anteroom.MaxPlaceHold]). The
 // starters' own cookies are good for hours, and a visitor whose session here is over could go to the front of the queue with one
 // again and again.
-const Valid = time.Hour
+const validFor = time.Hour
 
-// MaxCookie is the longest value that is read, in bytes. The longest of a starter has about 300, apart from the user's name.
-const MaxCookie = 1024
+// maxCookie is the longest value that is read, in bytes. The longest of a starter has about 300, apart from the user's name.
+const maxCookie = 1024
 
 // maxKeys is the most keys of a VCL table that are read.
 const maxKeys = 64
@@ -90,9 +90,9 @@ func New(starter string, secret []byte, since time.Time, length int, ids [32]byt
 // Read returns the place of a cookie's visitor: a waiting ticket that was never given by us, and whether the starter had admitted
 // the visitor. The value is the cookie's, user the
 // header auth-user-id of the request, empty without one, which VCL binds its cookie to in the place of the address. It returns false
-// for whatever a starter would not have given, what has expired, and everything after [Valid].
+// for whatever a starter would not have given, what has expired, and everything after validFor.
 func (r *Reader) Read(value string, client netip.Addr, user string, now time.Time) (t anteroom.Ticket, admitted, ok bool) {
-	if len(value) > MaxCookie || now.Before(r.since) || now.Sub(r.since) > Valid {
+	if len(value) > maxCookie || now.Before(r.since) || now.Sub(r.since) > validFor {
 		return t, false, false
 	}
 	if r.keys != nil {
@@ -130,7 +130,7 @@ func (r *Reader) readVCL(value string, client netip.Addr, user string, now time.
 	switch {
 	case dec == "dec=allow" && late <= 0: // the pattern never looked
 		return r.ticket(now, "vcl", uid, 0), true, true
-	case dec == "dec=wait" && late <= int64(Valid/time.Second):
+	case dec == "dec=wait" && late <= int64(validFor/time.Second):
 		return r.ticket(now, "vcl", uid, anteroom.MaxLine), false, true
 	}
 	return none, false, false

@@ -94,9 +94,9 @@ func TestVCL(t *testing.T) {
 		{name: "half a signature", cookie: vclCookie[:len(vclCookie)-64]},
 		{name: "before the cut-over", cookie: vclCookie, at: since.Add(-time.Second)},
 		{name: "at the cut-over", cookie: vclCookie, at: since, ok: true},
-		{name: "an hour later", cookie: vclCookie, at: since.Add(Valid), ok: true},
-		{name: "after that", cookie: vclCookie, at: since.Add(Valid + 1)},
-		{name: "too long", cookie: vcl(text("wait", at, strings.Repeat("a", MaxCookie), "key1"), key), user: strings.Repeat("a", MaxCookie)},
+		{name: "an hour later", cookie: vclCookie, at: since.Add(validFor), ok: true},
+		{name: "after that", cookie: vclCookie, at: since.Add(validFor + 1)},
+		{name: "too long", cookie: vcl(text("wait", at, strings.Repeat("a", maxCookie), "key1"), key), user: strings.Repeat("a", maxCookie)},
 		{name: "empty"},
 	} {
 		from, when := client, now

@@ -28,12 +28,12 @@ import (
 	"github.com/anteroom/anteroom/internal/walltime"
 )
 
-// Reports is the subject, in the shared space, of the reports to the coordinators of a shard:
+// reportsSubject is the subject, in the shared space, of the reports to the coordinators of a shard:
 // frames of engine.Report.
-func Reports(shard int) string { return fmt.Sprintf("coordinator.%02d", shard) }
+func reportsSubject(shard int) string { return fmt.Sprintf("coordinator.%02d", shard) }
 
-// ToSite is the subject, in the shared space, of the coordinators' messages to a site: frames of engine.ToSite.
-func ToSite(site string, shard int) string { return fmt.Sprintf("to.%s.%02d", site, shard) }
+// siteSubject is the subject, in the shared space, of the coordinators' messages to a site: frames of engine.ToSite.
+func siteSubject(site string, shard int) string { return fmt.Sprintf("to.%s.%02d", site, shard) }
 
 // asking is the subject of operators' requests.
 func asking(shard int) string { return fmt.Sprintf("ask.coordinator.%02d", shard) }
@@ -171,8 +171,8 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// Counts is what a host has refused since it began.
-type Counts struct {
+// refusals are what a host has refused since it began.
+type refusals struct {
 	Undecodable uint64 // frames and messages that are none
 	Misplaced   uint64 // reports of rooms that do not exist, or belong to another shard
 	Fenced      uint64 // rooms that another host had taken over
@@ -180,7 +180,7 @@ type Counts struct {
 
 type counters struct{ undecodable, misplaced, fenced atomic.Uint64 }
 
-// Counts returns what the host has refused.
-func (h *Host) Counts() Counts {
-	return Counts{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
+// refused returns what the host has refused.
+func (h *Host) refused() refusals {
+	return refusals{h.counts.undecodable.Load(), h.counts.misplaced.Load(), h.counts.fenced.Load()}
 }

@@ -114,10 +114,10 @@ func TestAnotherHostTakesOver(t *testing.T) {
 			if n := len(w.admissions(room.ID)); n != 60 {
 				t.Errorf("killed %v: %d are inside in the end, want 60", killed, n)
 			}
-			if !killed && first.Counts().Fenced == 0 {
+			if !killed && first.refused().Fenced == 0 {
 				t.Error("the first host does not know that it is fenced")
 			}
-			if n := second.Counts(); n != (Counts{}) {
+			if n := second.refused(); n != (refusals{}) {
 				t.Errorf("the second: %+v", n)
 			}
 		})

@@ -52,7 +52,7 @@ func (s *shard) run() {
 	for _, sub := range []struct {
 		subject string
 		fn      func(cluster.Message)
-	}{{Reports(s.number), s.receive}, {asking(s.number), s.ask}} {
+	}{{reportsSubject(s.number), s.receive}, {asking(s.number), s.ask}} {
 		stop, err := s.host.cfg.Link.Subscribe(sub.subject, sub.fn)
 		// Without its subscriptions a shard would be mute for good, so it retries for as long as it has the role.
 		for err != nil {
@@ -212,7 +212,7 @@ func checkSite(name string) error {
 	if strings.Contains(name, ".") {
 		return cluster.ErrKey
 	}
-	return cluster.CheckKey(ToSite(name, 0))
+	return cluster.CheckKey(siteSubject(name, 0))
 }
 
 func (s *shard) undecodable(err error) {
@@ -296,7 +296,7 @@ func (s *shard) flush() {
 }
 
 func (s *shard) publish(site string, frame []byte) {
-	if err := s.host.cfg.Link.Publish(ToSite(site, s.number), frame); err != nil {
+	if err := s.host.cfg.Link.Publish(siteSubject(site, s.number), frame); err != nil {
 		s.complain("a message cannot be sent", "site", site, "error", err) // lost messages are harmless: the next report is answered in full
 	}
 }

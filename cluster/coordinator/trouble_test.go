@@ -124,8 +124,8 @@ func TestTheStoreIsInTrouble(t *testing.T) {
 		}
 		w.site("sydney").visit(room.ID, anteroom.Ticket{}, false) // whose account is to be stored
 		time.Sleep(5 * time.Second)
-		if lost.Load() == 0 || h.Counts().Fenced != 0 {
-			t.Errorf("%d writes since, %+v", lost.Load(), h.Counts())
+		if lost.Load() == 0 || h.refused().Fenced != 0 {
+			t.Errorf("%d writes since, %+v", lost.Load(), h.refused())
 		}
 		w.within(room.ID)
 	})
@@ -141,7 +141,7 @@ func TestHostileFrames(t *testing.T) {
 		time.Sleep(engine.GuessAfter)
 		dublin.visit(room.ID, anteroom.Ticket{}, false)
 		time.Sleep(time.Second)
-		subject := Reports(cluster.ShardOf(string(room.ID)))
+		subject := reportsSubject(cluster.ShardOf(string(room.ID)))
 		random := rand.New(rand.NewPCG(1, 2))
 		now, _ := dublin.clock(room.ID)
 		good := (&engine.Report{From: dublin.key, Seq: 1, Sent: now}).AppendWire(nil)
@@ -168,7 +168,7 @@ func TestHostileFrames(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		n := h.Counts()
+		n := h.refused()
 		if n.Undecodable < 1400 || n.Misplaced < 400 || n.Fenced != 0 {
 			t.Errorf("%+v", n)
 		}
@@ -222,7 +222,7 @@ func TestOperatorsAsk(t *testing.T) {
 				t.Errorf("%.20q: %s, %v", data, answer, err)
 			}
 		}
-		if n := h.Counts().Undecodable; n != 3 {
+		if n := h.refused().Undecodable; n != 3 {
 			t.Errorf("%d requests could not be read, want 3", n)
 		}
 

@@ -111,7 +111,7 @@ func (w *world) site(name string) *siteProc {
 		told: map[anteroom.ID]anteroom.Decision{}, held: map[uint64]anteroom.ID{}}
 	for shard := range cluster.Shards {
 		s.clocks[shard] = engine.NewClock()
-		if _, err := s.link.Subscribe(ToSite(name, shard), func(m cluster.Message) { s.receive(shard, m) }); err != nil {
+		if _, err := s.link.Subscribe(siteSubject(name, shard), func(m cluster.Message) { s.receive(shard, m) }); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -235,7 +235,7 @@ func (s *siteProc) send(id anteroom.RoomID, body []byte) {
 		return
 	}
 	s.sent.Add(1)
-	s.link.Publish(Reports(cluster.ShardOf(string(id))), cluster.AppendFrame(nil, [16]byte(key), body))
+	s.link.Publish(reportsSubject(cluster.ShardOf(string(id))), cluster.AppendFrame(nil, [16]byte(key), body))
 }
 
 // note keeps what a ticket was told last.

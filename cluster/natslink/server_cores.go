@@ -322,9 +322,9 @@ func (s *coreServer) isRemoved() bool {
 	}
 }
 
-// Whole reports whether everything that the site of the link keeps has as many copies as it should have, all of them up
+// whole reports whether everything that the site of the link keeps has as many copies as it should have, all of them up
 // to date.
-func (f Facts) Whole() bool {
+func (f Facts) whole() bool {
 	return f.Current("") && !slices.ContainsFunc(f.Streams, func(s StreamFacts) bool { return f.own(s) && s.Copies != 1+len(s.Replicas) })
 }
 
@@ -341,7 +341,7 @@ func (f Facts) Current(except string) bool {
 func (f Facts) own(s StreamFacts) bool { return !s.Shared || f.Core != nil && f.Core.Hub }
 
 // AwaitWhole waits until the facts of a link are whole, for as long as ctx lasts, and reports whether they are.
-func AwaitWhole(ctx context.Context, l cluster.Link) bool { return awaitFacts(ctx, l, Facts.Whole) }
+func AwaitWhole(ctx context.Context, l cluster.Link) bool { return awaitFacts(ctx, l, Facts.whole) }
 
 // AwaitCurrent waits until all copies but those of a node of the link's site are up to date, for as long as ctx lasts, and
 // reports whether they are. A copy is behind for a moment whenever another core begins to lead.

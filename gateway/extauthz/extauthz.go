@@ -22,9 +22,9 @@ const (
 	Path = "/envoy.service.auth.v3.Authorization/Check"
 	// ContentType begins the media type of every question.
 	ContentType = "application/grpc"
-	// MaxBytes bounds a question: the headers of a visitor and twice as much again for their description. Envoy sends no
+	// maxBytes bounds a question: the headers of a visitor and twice as much again for their description. Envoy sends no
 	// body unless the filter's with_request_body asks for it.
-	MaxBytes = 128 << 10
+	maxBytes = 128 << 10
 )
 
 // Status codes of gRPC.
@@ -57,8 +57,8 @@ func ReadFrame(in io.Reader) (message []byte, code int, err error) {
 		return nil, Unimplemented, errors.New("compressed messages are not supported")
 	}
 	size := binary.BigEndian.Uint32(head[1:])
-	if size > MaxBytes {
-		return nil, ResourceExhausted, fmt.Errorf("the question has %d bytes, the most is %d: leave out with_request_body", size, MaxBytes)
+	if size > maxBytes {
+		return nil, ResourceExhausted, fmt.Errorf("the question has %d bytes, the most is %d: leave out with_request_body", size, maxBytes)
 	}
 	message = make([]byte, size)
 	if _, err := io.ReadFull(in, message); err != nil {

@@ -40,7 +40,7 @@ type framing struct {
 }
 
 // framingOf reads the fields that frame the message of a head.
-func framingOf(h *Head, minor byte) (f framing, err error) {
+func framingOf(h *head, minor byte) (f framing, err error) {
 	f.length = -1
 	alive := false
 	var first []byte
@@ -106,8 +106,8 @@ func parseStatus(line []byte) (minor byte, code int, ok bool) {
 
 // readAnswer reads the head of the next answer, of at most limit bytes, to a request with that method. It sets up the
 // answer but for its body's connection.
-// Its fields are in into unless its status is 1xx; see [Head.Header].
-func readAnswer(in *bufio.Reader, h *Head, method string, limit int, into http.Header) (*answer, error) {
+// Its fields are in into unless its status is 1xx; see [head.Header].
+func readAnswer(in *bufio.Reader, h *head, method string, limit int, into http.Header) (*answer, error) {
 	raw, discard, err := readHead(in, limit)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (a *answer) readTrailer(in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	h := Head{raw: raw}
+	h := head{raw: raw}
 	if err := h.parseFields(0); err != nil {
 		return err
 	}

@@ -22,9 +22,9 @@ var (
 	errField     = errors.New("h1: a field of the head is not valid")
 )
 
-// Head is the first line and the fields of a message, as they were received. It refers to the bytes it was parsed
+// head is the first line and the fields of a message, as they were received. It refers to the bytes it was parsed
 // from and is valid as long as they are.
-type Head struct {
+type head struct {
 	raw    []byte
 	line   int // its length, without CRLF
 	fields []field
@@ -36,7 +36,7 @@ type field struct{ name, colon, value, end int32 }
 // Parse reads a complete head: a first line, fields, an empty line. It accepts less than RFC 9112 lets recipients
 // accept: no bare LF, no control character but tabs, no folded value, no space around a name. The first line may be
 // anything else.
-func (h *Head) Parse(raw []byte) error {
+func (h *head) Parse(raw []byte) error {
 	h.raw, h.fields = raw, h.fields[:0]
 	h.line = bytes.IndexByte(raw, '\n') - 1
 	if h.line < 1 || !isValue(raw[:h.line]) {
@@ -46,7 +46,7 @@ func (h *Head) Parse(raw []byte) error {
 }
 
 // parseFields reads fields up to the empty line, from an offset on.
-func (h *Head) parseFields(at int) error {
+func (h *head) parseFields(at int) error {
 	for {
 		n := bytes.IndexByte(h.raw[at:], '\n')
 		if n < 1 || h.raw[at+n-1] != '\r' {
@@ -80,20 +80,20 @@ func (h *Head) parseFields(at int) error {
 }
 
 // Line is the first line, without its end.
-func (h *Head) Line() []byte { return h.raw[:h.line] }
+func (h *head) Line() []byte { return h.raw[:h.line] }
 
 // Len is the number of fields.
-func (h *Head) Len() int { return len(h.fields) }
+func (h *head) Len() int { return len(h.fields) }
 
 // Field returns name and value of field i, the name as it was received.
-func (h *Head) Field(i int) (name, value []byte) {
+func (h *head) Field(i int) (name, value []byte) {
 	f := h.fields[i]
 	return h.raw[f.name:f.colon], h.raw[f.value:f.end]
 }
 
 // Header returns a copy of the fields, with canonical names, in out, which is empty; nil: in a new one. All of its texts
 // share one allocation.
-func (h *Head) Header(out http.Header) http.Header {
+func (h *head) Header(out http.Header) http.Header {
 	text := string(h.raw)
 	if out == nil {
 		out = make(http.Header, len(h.fields))

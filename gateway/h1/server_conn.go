@@ -56,7 +56,7 @@ type visitor struct {
 	in     []byte          // in[from:to] has been received and not been used
 	from   int
 	to     int
-	head   Head
+	head   head
 	asked  asked
 	answer reply
 

@@ -14,7 +14,7 @@
 //  4. The connection goes back to the pool with the last byte of the answer.
 //
 // Whatever is unusual is left to the [http.Transport] around which a Transport is made: upgrades, proxies, HTTP/2, odd
-// hosts (knows). [Head] and what reads and writes it know nothing of connections.
+// hosts (knows). head and what reads and writes it know nothing of connections.
 package h1
 
 import (
@@ -99,7 +99,7 @@ type exchange struct {
 	t    *Transport
 	in   *bufio.Reader // reads from conn
 	out  []byte        // the head of the request, with its body if that is short
-	head Head
+	head head
 
 	conn    *conn // nil when the exchange needs it no more
 	ctx     context.Context

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxSubscriptions bounds those of an installation. Each counts as an open stream at the process that sends.
-	MaxSubscriptions = 2_000
+	// maxSubscriptions bounds those of an installation. Each counts as an open stream at the process that sends.
+	maxSubscriptions = 2_000
 	// KeptFor is how long one is kept.
 	KeptFor = cluster.DefaultRetention
 	// prefix begins the key of each. The room and the id of the ticket follow.
@@ -74,10 +74,10 @@ func NewBook(space cluster.Space) *Book { return &Book{space: space, entries: ma
 func (b *Book) Put(ctx context.Context, e *Entry) error {
 	key := e.Key()
 	b.mu.Lock()
-	full := b.entries[key] == nil && len(b.entries) >= MaxSubscriptions
+	full := b.entries[key] == nil && len(b.entries) >= maxSubscriptions
 	b.mu.Unlock()
 	if full {
-		return anteroom.Errorf(anteroom.Unavailable, "%d visitors are to be told by web push, the maximum", MaxSubscriptions)
+		return anteroom.Errorf(anteroom.Unavailable, "%d visitors are to be told by web push, the maximum", maxSubscriptions)
 	}
 	value, err := json.Marshal(e)
 	if err != nil {

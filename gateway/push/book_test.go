@@ -70,7 +70,7 @@ func TestEntriesAreBounded(t *testing.T) {
 	link := memlink.New()
 	defer link.Close()
 	b := NewBook(link)
-	for n := range MaxSubscriptions {
+	for n := range maxSubscriptions {
 		e := entryOf(byte(n))
 		e.Ticket.ID[2], e.Ticket.ID[3] = byte(n>>8), 1
 		b.hear(e.Key(), e)

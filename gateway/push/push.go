@@ -30,12 +30,12 @@ import (
 )
 
 const (
-	// MaxEndpoint bounds the address at a push service, in bytes. Those of browsers have 150 to 600.
-	MaxEndpoint = 1024
+	// maxEndpoint bounds the address at a push service, in bytes. Those of browsers have 150 to 600.
+	maxEndpoint = 1024
 	// MaxContact bounds what a visitor enters to be written to, in bytes.
 	MaxContact = 254
-	// MaxMessage bounds what is encrypted: push services take requests of 4096 bytes (RFC 8030, section 7.2).
-	MaxMessage = recordSize - headerSize - 17
+	// maxMessage bounds what is encrypted: push services take requests of 4096 bytes (RFC 8030, section 7.2).
+	maxMessage = recordSize - headerSize - 17
 
 	recordSize = 4096
 	pointSize  = 65
@@ -62,8 +62,8 @@ func (Subscription) Format(f fmt.State, _ rune) { io.WriteString(f, "[subscripti
 func (s *Subscription) Check() error {
 	u, err := url.Parse(s.Endpoint)
 	switch {
-	case len(s.Endpoint) > MaxEndpoint:
-		return anteroom.Errorf(anteroom.Invalid, "endpoint has %d bytes, at most %d are allowed", len(s.Endpoint), MaxEndpoint)
+	case len(s.Endpoint) > maxEndpoint:
+		return anteroom.Errorf(anteroom.Invalid, "endpoint has %d bytes, at most %d are allowed", len(s.Endpoint), maxEndpoint)
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "":
 		return anteroom.Errorf(anteroom.Invalid, "endpoint is no URL of a push service")
 	}
@@ -97,8 +97,8 @@ func (s *Subscription) encrypt(message []byte) ([]byte, error) {
 }
 
 func (s *Subscription) encryptWith(message []byte, private *ecdh.PrivateKey, salt [16]byte) ([]byte, error) {
-	if len(message) > MaxMessage {
-		return nil, anteroom.Errorf(anteroom.Invalid, "push: a message has %d bytes, at most %d are allowed", len(message), MaxMessage)
+	if len(message) > maxMessage {
+		return nil, anteroom.Errorf(anteroom.Invalid, "push: a message has %d bytes, at most %d are allowed", len(message), maxMessage)
 	}
 	theirs, auth, err := s.keys()
 	if err != nil {

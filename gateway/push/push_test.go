@@ -85,7 +85,7 @@ func TestASubscriptionIsChecked(t *testing.T) {
 		"a user":         func(s *Subscription) { s.Endpoint = "https://me:you@push.example.net/" },
 		"a fragment":     func(s *Subscription) { s.Endpoint += "#x" },
 		"a control":      func(s *Subscription) { s.Endpoint += "\r\nX: y" },
-		"a long one":     func(s *Subscription) { s.Endpoint += strings.Repeat("a", MaxEndpoint) },
+		"a long one":     func(s *Subscription) { s.Endpoint += strings.Repeat("a", maxEndpoint) },
 		"no key":         func(s *Subscription) { s.P256DH = "" },
 		"no point":       func(s *Subscription) { s.P256DH = base64.RawURLEncoding.EncodeToString(off) },
 		"a compressed key": func(s *Subscription) {
@@ -107,7 +107,7 @@ func TestASubscriptionIsChecked(t *testing.T) {
 func TestAMessageIsBounded(t *testing.T) {
 	t.Parallel()
 	b, s := newBrowser(t, "https://push.example.net/p/abc")
-	long := strings.Repeat("x", MaxMessage)
+	long := strings.Repeat("x", maxMessage)
 	body, err := s.encrypt([]byte(long))
 	if err != nil {
 		t.Fatal(err)

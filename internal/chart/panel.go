@@ -59,7 +59,7 @@ func (p Panel) Heading(heading, note string) {
 
 // YAxis writes the marks of the vertical axis.
 func (p Panel) YAxis() {
-	for _, v := range p.Y.Marks() {
+	for _, v := range p.Y.marks() {
 		p.On.Text(Style{Size: 12, Color: Faint, Anchor: 1}, Point{p.Left - 7, p.PY(v) + 4}, p.Y.Say(v))
 	}
 }
@@ -67,10 +67,10 @@ func (p Panel) YAxis() {
 // Grid draws a line for each mark.
 func (p Panel) Grid() {
 	var lines [][]Point
-	for _, v := range p.Y.Marks() {
+	for _, v := range p.Y.marks() {
 		lines = append(lines, []Point{{p.Left, p.PY(v)}, {p.Right(), p.PY(v)}})
 	}
-	for _, v := range p.X.Marks() {
+	for _, v := range p.X.marks() {
 		lines = append(lines, []Point{{p.PX(v), p.Top}, {p.PX(v), p.Bottom()}})
 	}
 	p.On.Stroke(Grid, 1, nil, lines...)
@@ -80,7 +80,7 @@ func (p Panel) Grid() {
 // XAxis writes the marks of the horizontal axis, the unit at the first of them, where there is
 // room for it beside another panel too, and what it measures below, if that is given.
 func (p Panel) XAxis(what string) {
-	for i, v := range p.X.Marks() {
+	for i, v := range p.X.marks() {
 		say := p.X.Say(v)
 		s := Style{Size: 12, Color: Faint, Anchor: 0.5}
 		p.On.Text(s, Point{p.PX(v), p.Bottom() + 17}, say)
@@ -169,8 +169,8 @@ func Pick(columns []int, value func(int) float64) []float64 {
 	return out
 }
 
-// Steps returns the corners of the columns' outline, a line for each run of columns that are known.
-func (p Panel) Steps(columns []float64) (lines [][]Point) {
+// steps returns the corners of the columns' outline, a line for each run of columns that are known.
+func (p Panel) steps(columns []float64) (lines [][]Point) {
 	for i := 0; i < len(columns); i++ {
 		if math.IsNaN(columns[i]) {
 			continue
@@ -189,12 +189,12 @@ func (p Panel) Steps(columns []float64) (lines [][]Point) {
 
 // Line draws the columns as a line.
 func (p Panel) Line(clr color.NRGBA, width float64, dashes []float64, columns []float64) {
-	p.On.Stroke(clr, width, dashes, p.Steps(columns)...)
+	p.On.Stroke(clr, width, dashes, p.steps(columns)...)
 }
 
 // Area draws the columns as a filled area with a line on top.
 func (p Panel) Area(clr color.NRGBA, columns []float64) {
-	lines := p.Steps(columns)
+	lines := p.steps(columns)
 	var grounds [][]Point
 	for _, line := range lines {
 		ground := append([]Point{{line[0][0], p.Bottom()}}, line...)
@@ -207,13 +207,13 @@ func (p Panel) Area(clr color.NRGBA, columns []float64) {
 // Layer fills between two rows of columns with a white line on top: one layer of a stack. The floor is
 // known wherever the top is.
 func (p Panel) Layer(clr color.NRGBA, floor, top []float64) {
-	lines := p.Steps(top)
+	lines := p.steps(top)
 	var areas [][]Point
 	for _, line := range lines {
 		from, to := int(math.Round(line[0][0]-p.Left)), int(math.Round(line[len(line)-1][0]-p.Left))
 		q := p
 		q.Left = line[0][0]
-		below := q.Steps(floor[from : to+1])[0]
+		below := q.steps(floor[from : to+1])[0]
 		slices.Reverse(below)
 		areas = append(areas, slices.Concat(line, below))
 	}

@@ -56,7 +56,7 @@ func TestTimeMarks(t *testing.T) {
 	} {
 		s := Times(c.length, 10)
 		var says []string
-		for _, v := range s.Marks() {
+		for _, v := range s.marks() {
 			says = append(says, s.Say(v))
 		}
 		if got := strings.Join(says, ",") + " " + s.Unit; got != c.want {
@@ -89,7 +89,7 @@ func TestClockMarks(t *testing.T) {
 	} {
 		s := Clock(from, from.Add(c.length), 6)
 		var says []string
-		for _, v := range s.Marks() {
+		for _, v := range s.marks() {
 			says = append(says, s.Say(v))
 		}
 		if got := strings.Join(says, ","); got != c.want {
@@ -103,7 +103,7 @@ func TestMarks(t *testing.T) {
 	t.Parallel()
 	for v := 0.001; v < 1e18; v *= 1.7 {
 		for name, s := range map[string]Scale{"counts": Counts(v, 6), "shares": Shares(v, 6), "times": Times(time.Duration(min(v*1e6, 9e18)), 6)} {
-			if marks := s.Marks(); len(marks) < 1 || len(marks) > 13 || !slices.IsSorted(marks) || marks[len(marks)-1] > s.Max*1.001 {
+			if marks := s.marks(); len(marks) < 1 || len(marks) > 13 || !slices.IsSorted(marks) || marks[len(marks)-1] > s.Max*1.001 {
 				t.Errorf("%s to %g: marks %v", name, v, marks)
 			}
 		}
@@ -147,7 +147,7 @@ func TestFewPoints(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	v[1] = math.NaN()
-	gap := p.Steps(p.Tops(Values{3, func(i int) float64 { return at[i] }, func(i int) float64 { return v[i] }}))
+	gap := p.steps(p.Tops(Values{3, func(i int) float64 { return at[i] }, func(i int) float64 { return v[i] }}))
 	if len(gap) != 2 || gap[0][1] != (Point{3, 70}) || gap[1][0] != (Point{9, 50}) {
 		t.Errorf("a value that is not known: lines %v, want a gap", gap)
 	}

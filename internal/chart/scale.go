@@ -15,8 +15,8 @@ type Scale struct {
 	Unit             string               // said once, at the first mark; empty when every mark says it
 }
 
-// Marks returns the values that are marked, at most 40.
-func (s Scale) Marks() []float64 {
+// marks returns the values that are marked, at most 40.
+func (s Scale) marks() []float64 {
 	var out []float64
 	for i := range 40 {
 		v := s.First + float64(i)*s.Step

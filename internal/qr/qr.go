@@ -2,8 +2,8 @@
 // any mask; choosing one matters for print and for texts with patterns.
 package qr
 
-// Most is the longest text, in bytes.
-const Most = 858
+// most is the longest text, in bytes.
+const most = 858
 
 // Of level L, by version: error correction codewords of a block, and blocks.
 var (
@@ -21,7 +21,7 @@ type Code struct {
 // Dark reports whether the module in a column and row is dark.
 func (c *Code) Dark(x, y int) bool { return c.dark[y*c.Size+x] }
 
-// Of returns the code of a text, the smallest there is; nil if the text is longer than Most.
+// Of returns the code of a text, the smallest there is; nil if the text is longer than most.
 func Of(text string) *Code {
 	for version := 1; version < len(blocks); version++ {
 		length := 1 // bytes of the text's length

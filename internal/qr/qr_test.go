@@ -38,7 +38,7 @@ func TestCodes(t *testing.T) {
 		{3, 21, "ce3b6ac481d7855a"}, {17, 21, "c8dca8de172d0b92"}, {18, 25, "4be3199ef0c0ce58"}, {100, 37, "1c507849109cd343"},
 		{154, 45, "9057a66780cb8569"}, {192, 49, "29c5440699aa8857"}, {230, 53, "38f9ee66a5ca5bee"}, {231, 57, "87a7e0abe8ee7d1d"},
 		{300, 61, "4a0c7429a57bb161"}, {400, 69, "b7695bc17384beba"}, {520, 77, "32ce55fd9d6b64bd"}, {586, 81, "02498e154c3a6a1e"},
-		{644, 85, "a2db78e2fdd36342"}, {718, 89, "814367a88df6f1f5"}, {792, 93, "0848380264e6b751"}, {Most, 97, "b5d1e146022de713"},
+		{644, 85, "a2db78e2fdd36342"}, {718, 89, "814367a88df6f1f5"}, {792, 93, "0848380264e6b751"}, {most, 97, "b5d1e146022de713"},
 	} {
 		code := Of(text[:c.length])
 		h := sha256.New()
@@ -52,7 +52,7 @@ func TestCodes(t *testing.T) {
 			t.Errorf("%d bytes: size %d, sum %s; want %d, %s", c.length, code.Size, sum, c.size, c.sum)
 		}
 	}
-	if Of(text[:Most+1]) != nil {
+	if Of(text[:most+1]) != nil {
 		t.Error("a text beyond the bound has a code")
 	}
 	if Of("") == nil {

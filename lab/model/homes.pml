@@ -11,7 +11,7 @@
 #endif
 #define FAR (2*DURATION + 3)
 
-#define CUTAFTER 3   /* engine.CutAfter */
+#define CUTAFTER 3   /* engine.cutAfter */
 #define DEADAFTER 3  /* engine.DeadAfter, rounded up to whole seconds */
 #define AWAYDELAY 1  /* awayDelay, rounded up: home waits this much longer for word of a guest */
 
@@ -19,7 +19,7 @@
 #ifdef NO_MARGIN        /* another site admits a guest for longer than home needs to notice that it cannot hear it */
 #define MARGIN 3
 #else
-#define MARGIN 4        /* awayMargin: CutAfter and a heartbeat */
+#define MARGIN 4        /* awayMargin: cutAfter and a heartbeat */
 #endif
 #ifdef NO_APART         /* home does not keep the seat when it cannot hear the other site */
 #define APART false

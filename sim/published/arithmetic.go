@@ -24,9 +24,9 @@ func reserve(dst []int, slots int, waiting []int) (reserved []int, left int) {
 	return dst, slots
 }
 
-// HistoryMinute is the minute whose visitors decide the shares at a moment: two minutes
+// historyMinute is the minute whose visitors decide the shares at a moment: two minutes
 // ago for Even, the last for the others.
-func (m Method) HistoryMinute(now anteroom.Time) anteroom.Bucket {
+func (m Method) historyMinute(now anteroom.Time) anteroom.Bucket {
 	back := time.Minute
 	if m == Even {
 		back = 2 * time.Minute

@@ -69,7 +69,7 @@ func TestVectorShare(t *testing.T) {
 	}
 	vectors(t, "share_two_minutes_back", &c)
 	for _, one := range c.Cases {
-		minute := Even.HistoryMinute(clock(t, one.Now))
+		minute := Even.historyMinute(clock(t, one.Now))
 		if anteroom.Time(minute) != clock(t, one.MinuteUsed) {
 			t.Errorf("at %s %v decides, want %s", one.Now, anteroom.Time(minute).Std(), one.MinuteUsed)
 		}
@@ -200,7 +200,7 @@ func TestVectorAnywhere(t *testing.T) {
 	vectors(t, "anywhere", &c)
 	now := clock(t, c.Now)
 	for _, m := range []Method{Adapted, Counters} {
-		if got := m.HistoryMinute(now); anteroom.Time(got) != clock(t, c.HistoryMinute) {
+		if got := m.historyMinute(now); anteroom.Time(got) != clock(t, c.HistoryMinute) {
 			t.Errorf("%v: %v decides", m, anteroom.Time(got).Std())
 		}
 	}
@@ -236,7 +236,7 @@ func TestVectorAnywhere(t *testing.T) {
 	const sanJose, delhi = 0, 2
 	for _, m := range []Method{Even, Adapted, Counters} {
 		r := New(Config{Method: m, Sites: []int{3, 3, 4}, Settings: anteroom.Settings{TotalActiveUsers: c.L, NewUsersPerMinute: c.R}})
-		history := minuteOf(anteroom.Time(m.HistoryMinute(now)))
+		history := minuteOf(anteroom.Time(m.historyMinute(now)))
 		through := func(site int) int { // how many enter through one worker
 			for _, s := range r.sites {
 				for _, w := range s.workers {

@@ -66,7 +66,7 @@ func (r *Room) refresh(now anteroom.Time, w *worker) *plan {
 	} else {
 		p.reserved, p.left = reserve(p.reserved[:0], p.slots, p.waiting)
 	}
-	history := minuteOf(anteroom.Time(r.c.Method.HistoryMinute(local)))
+	history := minuteOf(anteroom.Time(r.c.Method.historyMinute(local)))
 	p.visitors = v.visitors.get(key{history, int64(w.site.index)})
 	p.everywhere = v.visitors.sum(history, history)
 	p.perMinute = r.perMinute(now, w, passed)

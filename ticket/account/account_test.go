@@ -132,7 +132,7 @@ func TestVerify(t *testing.T) {
 		"an empty name":                  {sign(jose.EdDSA, edKey, "d", good("sub", "")), None},
 		"a name that is no text":         {sign(jose.EdDSA, edKey, "d", good("sub", []string{"ann"})), None},
 		"a long name":                    {sign(jose.EdDSA, edKey, "d", good("sub", strings.Repeat("a", 513))), None},
-		"a huge token":                   {sign(jose.EdDSA, edKey, "d", good("x", strings.Repeat("a", MaxToken))), None},
+		"a huge token":                   {sign(jose.EdDSA, edKey, "d", good("x", strings.Repeat("a", maxToken))), None},
 		"claims that are no object":      {must(must(must(jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: edKey, KeyID: "d"}}, nil)).Sign([]byte("null"))).CompactSerialize()), None},
 	} {
 		for range 2 { // the second one may be from memory
@@ -204,7 +204,7 @@ func TestKeySets(t *testing.T) {
 		"a small key":    public(jose.JSONWebKey{Key: &small.PublicKey, KeyID: "1"}),
 		"another curve":  public(jose.JSONWebKey{Key: &must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)).PublicKey, KeyID: "1"}),
 		"many keys":      string(must(json.Marshal(many))),
-		"a long key set": `{"keys":[` + strings.Repeat(" ", MaxJWKS) + `]}`,
+		"a long key set": `{"keys":[` + strings.Repeat(" ", maxJWKS) + `]}`,
 	} {
 		if _, err := Fixed(text); err == nil {
 			t.Errorf("%s is taken", name)

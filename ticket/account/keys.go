@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxJWKS bounds a key set, in bytes, and maxKeys the keys in it.
-	MaxJWKS = 64 << 10
+	// maxJWKS bounds a key set, in bytes, and maxKeys the keys in it.
+	maxJWKS = 64 << 10
 	maxKeys = 64
 	// refresh is how often the keys of an issuer are fetched while its tokens come, and again how soon after the last attempt at the
 	// earliest: when that has failed, or a token names a key that is not known.
@@ -109,7 +109,7 @@ func (k *Keys) load(now time.Time) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTime)
 		defer cancel()
-		text, err := k.from.Fetch(ctx, k.url, MaxJWKS)
+		text, err := k.from.Fetch(ctx, k.url, maxJWKS)
 		var set *keySet
 		if err == nil {
 			set, err = readSet(text)
@@ -133,8 +133,8 @@ func (k *Keys) load(now time.Time) {
 type keySet struct{ keys []jose.JSONWebKey }
 
 func readSet(text []byte) (*keySet, error) {
-	if len(text) > MaxJWKS {
-		return nil, fmt.Errorf("the key set is longer than %d bytes", MaxJWKS)
+	if len(text) > maxJWKS {
+		return nil, fmt.Errorf("the key set is longer than %d bytes", maxJWKS)
 	}
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// MaxToken bounds a token, in bytes.
-	MaxToken = 8 << 10
-	// Leeway is how far the clocks of issuer and node may differ.
-	Leeway = 30 * time.Second
+	// maxToken bounds a token, in bytes.
+	maxToken = 8 << 10
+	// leeway is how far the clocks of issuer and node may differ.
+	leeway = 30 * time.Second
 
 	maxName = 512 // bytes of an account's name
 	// remembered bounds the verified tokens that a room keeps in mind: so many, and as many again that were before them.
@@ -88,7 +88,7 @@ func NewVerifier(rules Rules, mark Mark, keys *Keys) *Verifier {
 
 // Verify returns the account that a token names, and the priority of the lane that a valid one names: 0 for none.
 func (v *Verifier) Verify(token string, now time.Time) (who ID, lane uint8, worth Result) {
-	if token == "" || len(token) > MaxToken {
+	if token == "" || len(token) > maxToken {
 		return ID{}, 0, None
 	}
 	keys := v.keys.current(now)
@@ -103,7 +103,7 @@ func (v *Verifier) Verify(token string, now time.Time) (who ID, lane uint8, wort
 		}
 		v.remember(keys, sum, found)
 	}
-	if now.Unix() >= found.expires+int64(Leeway/time.Second) {
+	if now.Unix() >= found.expires+int64(leeway/time.Second) {
 		return found.account, 0, Expired
 	}
 	return found.account, found.lane, Valid
@@ -137,7 +137,7 @@ func (v *Verifier) verify(keys *keySet, token string, now time.Time) (found veri
 	}
 	name, _ := all[v.rules.Claim].(string)
 	if c.Issuer != v.rules.Issuer || !slices.Contains(c.Audience, v.rules.Audience) || c.Expires == nil || *c.Expires < 0 || *c.Expires > 1<<40 ||
-		c.NotBefore > float64(now.Add(Leeway).Unix()) || name == "" || len(name) > maxName {
+		c.NotBefore > float64(now.Add(leeway).Unix()) || name == "" || len(name) > maxName {
 		return found, false
 	}
 	if v.rules.LaneClaim != "" {

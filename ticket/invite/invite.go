@@ -26,8 +26,8 @@ const (
 	group   = 4
 	// maxText bounds a code as visitors type it, in bytes.
 	maxText = 64
-	// Again is how long the same visitor may spend the same use again, because the answer was lost.
-	Again = time.Minute
+	// again is how long the same visitor may spend the same use again, because the answer was lost.
+	again = time.Minute
 	// attempts at a key that others change at the same time. Each of them has spent a use.
 	attempts = 20
 )
@@ -86,7 +86,7 @@ type Use struct {
 func Spend(ctx context.Context, space cluster.Space, u Use) error {
 	return u.change(ctx, space, func(was *spent) error {
 		switch {
-		case u.By != "" && was.By == u.By && u.Now.Sub(was.At).Abs() < Again:
+		case u.By != "" && was.By == u.By && u.Now.Sub(was.At).Abs() < again:
 			return errSame
 		case was.Uses >= u.Most:
 			return ErrSpent

@@ -66,7 +66,7 @@ func (c *Control) Base(now anteroom.Time, s *anteroom.Settings, round time.Durat
 		base = min(most, target/tried)
 	}
 	c.base.Store(math.Float64bits(base))
-	c.until.Store(int64(Matures(now, round) - anteroom.Time(round/time.Microsecond)))
+	c.until.Store(int64(matures(now, round) - anteroom.Time(round/time.Microsecond)))
 	return base
 }
 

@@ -2,8 +2,8 @@
 // kept about any of them. All that a decision depends on is in the visitor's ticket, so every process decides alike, and one
 // that has just started knows as much as one that has run for days.
 //
-// Time is cut into rounds. A ticket that is given in a round matures at the end of the next one ([Matures]), and carries its
-// chance. Then a keyed hash over visitor and round says whether it wins ([Wins]): the same for each request, whatever happens
+// Time is cut into rounds. A ticket that is given in a round matures at the end of the next one (matures), and carries its
+// chance. Then a keyed hash over visitor and round says whether it wins (wins): the same for each request, whatever happens
 // in between. A visitor who does not win gets another ticket; one who returns too late does as well.
 //
 // The package is pure: it has no clock and keeps nothing, apart from [Control], which counts what one process sees.
@@ -18,18 +18,18 @@ import (
 	"github.com/anteroom/anteroom"
 )
 
-// Matures returns when a ticket that is given now can win: at the end of the next full round, one to two rounds from now.
+// matures returns when a ticket that is given now can win: at the end of the next full round, one to two rounds from now.
 // Rounds begin at multiples of their length since 1970, so all tickets of a round mature together. The length must not be
 // zero.
-func Matures(now anteroom.Time, round time.Duration) anteroom.Time {
+func matures(now anteroom.Time, round time.Duration) anteroom.Time {
 	length := anteroom.Time(round / time.Microsecond)
 	return now - now%length + 2*length
 }
 
-// Wins reports whether a visitor wins in the round in which the ticket matures, with a chance of 0 to 1. The hash makes a
+// wins reports whether a visitor wins in the round in which the ticket matures, with a chance of 0 to 1. The hash makes a
 // number of 53 bits, all that a float64 in [0, 1) can hold; the visitor wins if it is below the chance. Nobody without the key
 // can tell it beforehand.
-func Wins(key [32]byte, room anteroom.RoomID, visitor []byte, matures anteroom.Time, chance float64) bool {
+func wins(key [32]byte, room anteroom.RoomID, visitor []byte, matures anteroom.Time, chance float64) bool {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(matures)))
 	mac.Write(binary.BigEndian.AppendUint32(nil, uint32(len(room))))
@@ -39,9 +39,9 @@ func Wins(key [32]byte, room anteroom.RoomID, visitor []byte, matures anteroom.T
 	return float64(number)/(1<<53) < chance
 }
 
-// Chance returns the chance of a ticket that matures at a moment, from what the room gives to each (0 to 1). With a longest
+// chance returns the chance of a ticket that matures at a moment, from what the room gives to each (0 to 1). With a longest
 // wait, above 0, it rises evenly with the time since the arrival, and is 1 in the last round that matures within it.
-func Chance(base float64, arrival, matures anteroom.Time, round, longest time.Duration) float64 {
+func chance(base float64, arrival, matures anteroom.Time, round, longest time.Duration) float64 {
 	if longest <= 0 {
 		return base
 	}
@@ -110,7 +110,7 @@ func (l *Lottery) Decide(now anteroom.Time, v anteroom.Visit, s *anteroom.Settin
 		return refused(now, anteroom.ReasonNotJoining)
 	case s.QueueAll:
 		return l.again(d, base, anteroom.ReasonQueueAll, s.PlaceHold)
-	case Wins(l.Key, l.Room, visitor(t), t.Next, t.Chance()):
+	case wins(l.Key, l.Room, visitor(t), t.Next, t.Chance()):
 		return admitted(d, anteroom.ReasonTurn)
 	}
 	return l.again(d, base, anteroom.ReasonWaiting, s.PlaceHold)
@@ -171,8 +171,8 @@ func refused(now anteroom.Time, why anteroom.Reason) anteroom.Decision {
 // again gives a ticket for a round to come.
 func (l *Lottery) again(d anteroom.Decision, base float64, why anteroom.Reason, kept time.Duration) anteroom.Decision {
 	t := &d.Ticket
-	t.LastCheckIn, t.Next = d.At, Matures(d.At, l.Rules.LotteryRound)
-	t.Told = uint32(anteroom.ChanceOfOne * Chance(base, t.Arrival, t.Next, l.Rules.LotteryRound, l.Rules.LotteryMaxWait))
+	t.LastCheckIn, t.Next = d.At, matures(d.At, l.Rules.LotteryRound)
+	t.Told = uint32(anteroom.ChanceOfOne * chance(base, t.Arrival, t.Next, l.Rules.LotteryRound, l.Rules.LotteryMaxWait))
 	t.Refresh = t.Next.Sub(d.At)
 	d.Reason, d.SetCookie = why, true
 	return l.waits(d, kept)

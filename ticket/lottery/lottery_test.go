@@ -54,7 +54,7 @@ func TestTicketsMatureAfterTheNextFullRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Matures(anteroom.TimeOf(at), time.Duration(v.Period)*time.Second).Std().UTC().Format(time.RFC3339); got != v.Eligible {
+		if got := matures(anteroom.TimeOf(at), time.Duration(v.Period)*time.Second).Std().UTC().Format(time.RFC3339); got != v.Eligible {
 			t.Errorf("at %s with rounds of %d s: %s, want %s", v.At, v.Period, got, v.Eligible)
 		}
 	}
@@ -75,21 +75,21 @@ func TestChancesAreKept(t *testing.T) {
 		both := 0
 		for r := range 5 {
 			at := start.Add(time.Duration(r) * round)
-			wins := 0
+			won := 0
 			for i := range n {
 				who := id(i)
-				if Wins(l.Key, l.Room, who[:], at, p) {
-					wins++
-					if Wins(l.Key, l.Room, who[:], at.Add(round), p) {
+				if wins(l.Key, l.Room, who[:], at, p) {
+					won++
+					if wins(l.Key, l.Room, who[:], at.Add(round), p) {
 						both++
 					}
 				}
 			}
-			if math.Abs(float64(wins)-n*p) > off {
-				t.Errorf("chance %v, round %d: %d of %d win, want %.0f ± %.0f", p, r, wins, n, n*p, off)
+			if math.Abs(float64(won)-n*p) > off {
+				t.Errorf("chance %v, round %d: %d of %d win, want %.0f ± %.0f", p, r, won, n, n*p, off)
 			}
 		}
-		// Who wins says nothing about the next round.
+		// Who won says nothing about the next round.
 		if n5 := 5. * n; math.Abs(float64(both)-n5*p*p) > math.Sqrt(n5*math.Log(2/1e-9)/2) {
 			t.Errorf("chance %v: %d win twice in a row, want about %.0f", p, both, n5*p*p)
 		}
@@ -101,7 +101,7 @@ func TestChancesAreKept(t *testing.T) {
 		who := id(i)
 		class := 0
 		for step := 32; step > 0; step /= 2 { // the class by halving: nobody tells the number itself
-			if !Wins(l.Key, l.Room, who[:], start, float64(class+step)/64) {
+			if !wins(l.Key, l.Room, who[:], start, float64(class+step)/64) {
 				class += step
 			}
 		}
@@ -123,9 +123,9 @@ func TestWinsDependsOnEverything(t *testing.T) {
 	const n = 400
 	for i := range n {
 		who, other := id(i), id(i+n)
-		was := Wins([32]byte{1}, "a", who[:], start, 0.5)
-		for j, is := range []bool{Wins([32]byte{2}, "a", who[:], start, 0.5), Wins([32]byte{1}, "b", who[:], start, 0.5),
-			Wins([32]byte{1}, "a", other[:], start, 0.5), Wins([32]byte{1}, "a", who[:], start.Add(round), 0.5)} {
+		was := wins([32]byte{1}, "a", who[:], start, 0.5)
+		for j, is := range []bool{wins([32]byte{2}, "a", who[:], start, 0.5), wins([32]byte{1}, "b", who[:], start, 0.5),
+			wins([32]byte{1}, "a", other[:], start, 0.5), wins([32]byte{1}, "a", who[:], start.Add(round), 0.5)} {
 			if is == was {
 				same[j]++
 			}
@@ -156,7 +156,7 @@ func TestChanceRises(t *testing.T) {
 		{0, 5 * time.Minute, 10 * time.Minute, 0.5},
 		{0.2, -time.Minute, 10 * time.Minute, 0.2}, // a clock that was set back
 	} {
-		if got := Chance(c.base, start, start.Add(c.age), round, c.longest); math.Abs(got-c.want) > 1e-12 {
+		if got := chance(c.base, start, start.Add(c.age), round, c.longest); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v after %v of %v: %v, want %v", c.base, c.age, c.longest, got, c.want)
 		}
 	}

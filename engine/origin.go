@@ -208,6 +208,9 @@ func (l *line) arouse(site uint16, now anteroom.Time) {
 // followOrigin takes what the sites have reported of the origin: whether anybody may be called at
 // all, and how many.
 func (c *Coordinator) followOrigin(now anteroom.Time) {
+	if !c.settings.Protect && !c.settings.OriginDown && c.throttle == (throttle{}) {
+		return // there is nothing to undo either; every report of every site comes here
+	}
 	var sum OriginFacts
 	everywhere := true // also where nobody is, and so nobody says how the origin does
 	for _, s := range c.sites {

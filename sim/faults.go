@@ -249,7 +249,7 @@ func (x *product) siteDies(f *fault, i int, over bool) {
 	s := &x.sites[i]
 	switch {
 	case !over:
-		for _, p := range slices.Clone(s.holders) {
+		for _, p := range s.holders {
 			x.leave(i, p)
 		}
 		x.net.Drop(x.siteEnd(i))
@@ -278,7 +278,7 @@ func (x *product) pause(f *fault, over bool) {
 			x.goOn(&d.process, func(m memlink.Message) { x.atDoor(node, m.Data) })
 		}
 	case "coordinator":
-		for _, c := range slices.Clone(x.coord) {
+		for _, c := range x.coord {
 			if !over {
 				c.paused = true
 				if f.takes > 0 {
@@ -293,7 +293,7 @@ func (x *product) pause(f *fault, over bool) {
 			}
 		}
 	case "site":
-		for _, p := range slices.Clone(x.sites[f.site].holders) {
+		for _, p := range x.sites[f.site].holders {
 			if !over {
 				p.paused = true
 				if f.takes > 0 {
@@ -337,7 +337,7 @@ func (x *product) handOver(f *fault, over bool) {
 			f.older = append(f.older[:0], x.coord...)
 			x.startCoordinator()
 		default:
-			x.coord = slices.DeleteFunc(x.coord, func(c *coordinatorProcess) bool { return slices.Contains(f.older, c) })
+			x.coord = slices.DeleteFunc(slices.Clone(x.coord), func(c *coordinatorProcess) bool { return slices.Contains(f.older, c) })
 		}
 		return
 	}

@@ -202,6 +202,7 @@ func (j *judge) turnedAway(who int32, q *request, d *anteroom.Decision) {
 	}
 	switch {
 	case !q.visit.Fresh && p.marks&proven == 0:
+		p.answered = w.now // by whichever tab: the room hears of it no sooner
 		j.proves(who)
 	case q.visit.Fresh && p.marks&proven == 0 && j.set.QueueingMethod == anteroom.Random:
 		j.inTouch(who, false) // who was told to come back and has not yet is not drawn from

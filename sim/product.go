@@ -19,7 +19,7 @@ import (
 type product struct {
 	w     *world
 	net   *memlink.Network
-	coord []*coordinatorProcess // those that take themselves for the coordinator, the newest last
+	coord []*coordinatorProcess // those that take themselves for the coordinator, the newest last; see without
 	sites []dataCentre
 	doors []doorProcess // one for each node
 	cache engine.FiguresCache
@@ -35,6 +35,7 @@ type product struct {
 	released []anteroom.ID
 	ahead    map[anteroom.ID]bool // called, and their units have yet to come
 	spare    [][]byte             // buffers of messages that have been read
+	out      []outgoing           // room for those of settle
 }
 
 // Ends of the network: the coordinators, the processes of each site, the nodes.
@@ -101,7 +102,7 @@ type dataCentre struct {
 	term     uint64
 	journal  []engine.Event
 	mark     anteroom.Time  // room time of the newest record
-	holders  []*siteProcess // the newest last: only that one can write the journal
+	holders  []*siteProcess // the newest last: only that one can write the journal; see without
 	stalled  bool           // the journal answers nobody
 	wake     anteroom.Time  // scheduled beside the regular ticks
 }
@@ -134,6 +135,7 @@ type doorProcess struct {
 	flush    anteroom.Time     // when it says what it has to say; 0: with the next tick
 	waits    map[uint64]uint32 // token -> request
 	streams  map[int32]anteroom.ID
+	hearers  map[anteroom.ID][]int32 // of streams: whose they are
 }
 
 func newProduct(w *world, seed uint64) *product {
@@ -182,11 +184,23 @@ func (x *product) start(p *process, on *machine) {
 	*p = process{number: x.number, up: true, begun: x.w.now, clock: engine.NewClock(), wrong: on.wall, drift: on.drift}
 }
 
+// without returns the others in a list of their own: whoever goes through a list goes on with those that were there, though a process
+// ends or begins meanwhile.
+func without[T comparable](list []T, gone T) []T {
+	var others []T
+	for _, one := range list {
+		if one != gone {
+			others = append(others, one)
+		}
+	}
+	return others
+}
+
 // startCoordinator has a process take the coordinator's role. It runs on the first site's machine.
 func (x *product) startCoordinator() {
 	c := &coordinatorProcess{}
 	x.start(&c.process, &x.sites[0].computer)
-	x.coord = append(x.coord, c)
+	x.coord = append(slices.Clip(x.coord), c)
 }
 
 // startSite has a process take the role of a site, from the journal.
@@ -204,7 +218,7 @@ func (x *product) startSite(i int) {
 	for _, door := range x.unheard(i) {
 		p.desk.Gone(now, door)
 	}
-	s.holders = append(s.holders, p)
+	s.holders = append(slices.Clip(s.holders), p)
 	x.settle(i, p)
 }
 
@@ -221,7 +235,7 @@ func (x *product) startDoor(i int) {
 		return
 	}
 	before := *d
-	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}}
+	*d = doorProcess{computer: before.computer, quiet: before.quiet, quietAt: before.quietAt, site: int(x.w.nodes[i].site), waits: map[uint64]uint32{}, streams: map[int32]anteroom.ID{}, hearers: map[anteroom.ID][]int32{}}
 	x.start(&d.process, &d.computer)
 	d.id = uint64(i+1)<<32 | uint64(d.number)
 	d.door = engine.NewDoorway(d.id, x.w.sc.settingsAt(x.w.since(x.w.now)))
@@ -230,7 +244,7 @@ func (x *product) startDoor(i int) {
 		return
 	}
 	x.w.later(looksEvery, func() {
-		for _, p := range slices.Clone(x.sites[d.site].holders) {
+		for _, p := range x.sites[d.site].holders {
 			if !p.paused && !p.over && p.begun < before.died { // who began later has not seen it among the members
 				p.desk.Replaced(p.room(x.w.now), before.id)
 				x.settle(d.site, p)
@@ -254,7 +268,7 @@ func (x *product) request(r uint32) {
 			x.agrees(d, &dec.Ticket)
 		}
 		if q.opens && dec.Verdict == anteroom.Wait {
-			d.streams[q.person] = dec.Ticket.ID
+			d.listen(q.person, dec.Ticket.ID)
 		}
 		w.answered(r, x.bounded(dec, d), false)
 		return
@@ -287,7 +301,7 @@ func (x *product) bounded(dec anteroom.Decision, d *doorProcess) anteroom.Decisi
 func (x *product) buffer() []byte {
 	n := len(x.spare)
 	if n == 0 {
-		return nil
+		return make([]byte, 0, 256) // enough for most
 	}
 	b := x.spare[n-1]
 	x.spare = x.spare[:n-1]
@@ -326,21 +340,45 @@ func (x *product) collect(node int) {
 		delete(d.waits, a.Token)
 		q := &w.requests[r]
 		if q.opens && a.Decision.Verdict == anteroom.Wait {
-			d.streams[q.person] = a.Decision.Ticket.ID
+			d.listen(q.person, a.Decision.Ticket.ID)
 		}
 		w.answered(r, x.bounded(a.Decision, d), w.now.Sub(q.at) > insideMost)
 	}
 	if pushed := d.door.TakePushes(); len(pushed) > 0 {
-		for _, who := range x.listeners(d) {
-			if slices.Contains(pushed, d.streams[who]) {
-				w.called(who)
-			}
+		var people []int32
+		for _, id := range pushed {
+			people = append(people, d.hearers[id]...)
+		}
+		slices.Sort(people)
+		for _, who := range slices.Compact(people) {
+			w.called(who)
 		}
 	}
 	d.door.TakeEnded()
 	if d.door.Urgent() {
 		x.flush(node)
 	}
+}
+
+// listen notes that a person has a stream, of this ticket.
+func (d *doorProcess) listen(who int32, id anteroom.ID) {
+	d.hangUp(who)
+	d.streams[who] = id
+	d.hearers[id] = append(d.hearers[id], who)
+}
+
+// hangUp notes that a person has no stream here, and returns the ticket of the one that there was.
+func (d *doorProcess) hangUp(who int32) (id anteroom.ID, ok bool) {
+	if id, ok = d.streams[who]; !ok {
+		return id, false
+	}
+	delete(d.streams, who)
+	if others := without(d.hearers[id], who); len(others) > 0 {
+		d.hearers[id] = others
+	} else {
+		delete(d.hearers, id)
+	}
+	return id, true
 }
 
 // listeners are the people with a stream at a door, in the order of their arrival.
@@ -355,11 +393,10 @@ func (x *product) listeners(d *doorProcess) []int32 {
 
 func (x *product) closed(node, who int32) {
 	d := &x.doors[node]
-	id, ok := d.streams[who]
+	id, ok := d.hangUp(who)
 	if !ok {
 		return
 	}
-	delete(d.streams, who)
 	d.door.CloseStream(d.room(x.w.now), id)
 }
 
@@ -374,7 +411,7 @@ func (x *product) revoke(node int32, id anteroom.ID) bool {
 }
 
 func (x *product) configure(s anteroom.Settings) {
-	for _, c := range slices.Clone(x.coord) { // draining may end one
+	for _, c := range x.coord { // draining may end one
 		if c.machine != nil {
 			c.machine.Configure(c.room(x.w.now), s)
 			x.drain(c)
@@ -406,7 +443,7 @@ func (x *product) advance() {
 		return
 	}
 	kept := x.deliver(m)
-	if x.w.sc.Faults.Repeat == 0 && !kept { // nobody else will read it
+	if !m.Shared && !kept { // nobody else will read it
 		x.spare = append(x.spare, m.Data)
 	}
 }
@@ -422,13 +459,13 @@ func (x *product) deliver(m memlink.Message) (kept bool) {
 	}
 	switch to := int(m.To); {
 	case to == 0:
-		for _, c := range slices.Clone(x.coord) {
+		for _, c := range x.coord {
 			if !stopped(&c.process) {
 				x.atCoordinator(c, m.Data)
 			}
 		}
 	case to <= len(x.sites):
-		for _, p := range slices.Clone(x.sites[to-1].holders) {
+		for _, p := range x.sites[to-1].holders {
 			if !stopped(&p.process) {
 				x.atSite(to-1, p, m)
 			}
@@ -528,7 +565,7 @@ func (x *product) stored(c *coordinatorProcess, stored func()) {
 		})
 		return
 	case c.revision != x.revision: // another has written the record
-		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
+		x.coord = without(x.coord, c)
 		return
 	}
 	x.revision++
@@ -540,7 +577,7 @@ func (x *product) stored(c *coordinatorProcess, stored func()) {
 func (x *product) drain(c *coordinatorProcess) {
 	w := x.w
 	if c.machine.Fenced() {
-		x.coord = slices.DeleteFunc(x.coord, func(o *coordinatorProcess) bool { return o == c })
+		x.coord = without(x.coord, c)
 		return
 	}
 	if w.origin != nil {
@@ -630,20 +667,28 @@ func (x *product) settle(i int, p *siteProcess) {
 			p.outbox.Add(slices.Clone(step.Events))
 		}
 	}
-	var out []outgoing
+	out := x.out[:0]
 	for k := range step.Reports {
 		out = append(out, outgoing{0, step.Reports[k].AppendWire(x.buffer())})
 	}
 	for k := range step.ToDoors {
 		o := &step.ToDoors[k]
-		data := x.cache.AppendToDoor(x.buffer(), &o.Message)
+		data, sent := x.cache.AppendToDoor(x.buffer(), &o.Message), false
 		for n := range w.sc.Sites[i].Nodes {
 			node := int(w.firstOf[i]) + n
-			if d := &x.doors[node]; o.Door == 0 || o.Door == d.id {
-				out = append(out, outgoing{x.nodeEnd(node), slices.Clone(data)})
+			if o.Door != 0 && o.Door != x.doors[node].id {
+				continue
 			}
+			if sent { // each has a buffer of its own
+				data = append(x.buffer(), data...)
+			}
+			out, sent = append(out, outgoing{x.nodeEnd(node), data}), true
+		}
+		if !sent {
+			x.spare = append(x.spare, data)
 		}
 	}
+	x.out = out // whoever keeps them has copied them
 	if len(out) > 0 && !p.outbox.After(out) {
 		x.send(i, out)
 	}
@@ -706,7 +751,7 @@ func (x *product) append(i int, p *siteProcess, events []engine.Event) {
 func (x *product) leave(i int, p *siteProcess) {
 	s := &x.sites[i]
 	newest := p == s.holders[len(s.holders)-1]
-	s.holders = slices.DeleteFunc(s.holders, func(o *siteProcess) bool { return o == p })
+	s.holders = without(s.holders, p)
 	if batch := p.outbox.Last(); batch != nil && newest && x.w.chance.IntN(2) == 0 {
 		x.append(i, p, *batch)
 	}
@@ -768,7 +813,7 @@ func (x *product) tick(end int) {
 	w := x.w
 	switch {
 	case end == 0:
-		for _, c := range slices.Clone(x.coord) {
+		for _, c := range x.coord {
 			if c.machine != nil && !c.paused {
 				c.machine.Tick(c.room(w.now))
 				x.drain(c)
@@ -776,7 +821,7 @@ func (x *product) tick(end int) {
 		}
 		x.sums()
 	case end <= len(x.sites):
-		for _, p := range slices.Clone(x.sites[end-1].holders) {
+		for _, p := range x.sites[end-1].holders {
 			if !p.paused && !p.over {
 				p.desk.Tick(p.room(w.now))
 				x.settle(end-1, p)
@@ -914,7 +959,7 @@ func (x *product) nodeDies(node int) {
 	}
 	x.net.Drop(x.nodeEnd(node))
 	waits, people := d.waits, x.listeners(d)
-	d.waits, d.streams = nil, nil
+	d.waits, d.streams, d.hearers = nil, nil, nil
 	tokens := make([]uint64, 0, len(waits))
 	for token := range waits {
 		tokens = append(tokens, token)
@@ -928,7 +973,7 @@ func (x *product) nodeDies(node int) {
 	}
 	site, id := d.site, d.id
 	x.w.later(memberTTL, func() {
-		for _, p := range slices.Clone(x.sites[site].holders) {
+		for _, p := range x.sites[site].holders {
 			if !p.paused && !p.over {
 				p.desk.Gone(p.room(w.now), id)
 				x.settle(site, p)

@@ -44,8 +44,9 @@ type carried struct {
 // Message is one delivery.
 type Message struct {
 	From, To End
-	Data     []byte // as given to Send; a repetition shares it, so nobody may change it
+	Data     []byte // as given to Send
 	Sent, At time.Duration
+	Shared   bool // Data is that of a repetition too, so nobody may change it
 }
 
 // Path is one direction between two ends. Its faults may be set at any moment and apply to
@@ -123,14 +124,15 @@ func (n *Network) Send(now time.Duration, from, to End, data []byte) {
 		return
 	}
 	m := Message{From: from, To: to, Data: data, Sent: now}
-	n.carry(p, m)
+	slot := n.carry(p, m)
 	if n.happens(p.Repeat) {
 		p.Repeated++
+		n.transit[slot].message.Shared, m.Shared = true, true
 		n.carry(p, m)
 	}
 }
 
-func (n *Network) carry(p *Path, m Message) {
+func (n *Network) carry(p *Path, m Message) (slot uint32) {
 	m.At = m.Sent + max(0, p.Delay) + n.upTo(p.Jitter)
 	if n.happens(p.Reorder) {
 		m.At += 1 + n.upTo(reorderMost-1)
@@ -140,7 +142,9 @@ func (n *Network) carry(p *Path, m Message) {
 	}
 	p.underWay++
 	n.number++
-	n.push(due{at: m.At, number: n.number, slot: n.keep(carried{message: m, path: p, era: p.era})})
+	slot = n.keep(carried{message: m, path: p, era: p.era})
+	n.push(due{at: m.At, number: n.number, slot: slot})
+	return slot
 }
 
 func (n *Network) happens(chance float64) bool { return chance > 0 && n.chance.Float64() < chance }

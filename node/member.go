@@ -132,7 +132,7 @@ func newMember(n *Node) (*member, error) {
 		}
 	}
 	if cfg.Hub && !cfg.Edge {
-		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Recorder: n.recorder, Log: x.log})
+		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Time: x.knownTime, Recorder: n.recorder, Log: x.log})
 	}
 	var err error
 	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
@@ -166,6 +166,19 @@ func (x *member) cutOff() bool { return x.link.Health().CutOff }
 // roomTime is the shard's, so that all processes mean the same minute.
 func (x *member) roomTime(id anteroom.RoomID) func() anteroom.Time {
 	return x.shards[cluster.ShardOf(string(id))].clock.now
+}
+
+// knownTime returns the room time of a shard at a moment, if this node's doors or its site role were told it lately.
+func (x *member) knownTime(shard int, at time.Time) (anteroom.Time, bool) {
+	if now, ok := x.shards[shard].clock.lately(at); ok {
+		return now, true
+	}
+	if role := x.siteRole(shard); role != nil {
+		if s := role.now.Load(); s != nil {
+			return s.clock.lately(at)
+		}
+	}
+	return 0, false
 }
 
 // plan returns a room as configured.

@@ -104,7 +104,7 @@ type RolesConfig struct {
 	// Roles are the roles that this process may hold. All processes of a space that have any must have the same.
 	Roles []string
 	// Gained is called when this process holds the role from now on. The epoch is greater than that of every holder
-	// before, including this process. It must not block.
+	// before, including this process. It must not block, and may be called for several roles at the same time.
 	Gained func(role string, epoch uint64)
 	// Lost is called when this process no longer holds the role, or has to give it up. All work for the role must have
 	// ended when Lost returns, within a second or so; only then may others have the role, if there is time for that. It

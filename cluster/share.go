@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,16 +52,8 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if at.Before(next) {
 		next = at
 	}
-	gone := map[string]bool{} // boots of holders that are known to have ended
-	for _, role := range take {
-		err := r.take(ctx, role, gone)
-		if err != nil && !errors.Is(err, ErrRevision) {
-			if ctx.Err() == nil {
-				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
-			}
-			// The store is probably gone. Trying the other roles would take a timeout for each.
-			return earlier(next, time.Now().Add(renewEvery))
-		}
+	if !r.takeAll(ctx, take) {
+		return earlier(next, time.Now().Add(renewEvery))
 	}
 	if give != "" {
 		r.log.Info("a role is handed over", "role", give, "to", to)
@@ -188,27 +181,69 @@ func lot(role, node string) uint64 {
 	return x ^ x>>33
 }
 
-// take makes this process the holder of the role. ErrRevision: another one was faster, or still holds it.
-func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) error {
+// takeAll takes roles, all at the same time: one after the other, the last one's visitors would wait for all writes. It
+// returns false if the store is probably gone.
+func (r *Roles) takeAll(ctx context.Context, roles []string) bool {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	asked := map[string]func() error{} // by the boot of a holder
+	for _, role := range roles {
+		r.mu.Lock()
+		h := r.roles[role]
+		heard := r.members[h.Node].revision
+		r.mu.Unlock()
+		if asked[h.Boot] == nil {
+			asked[h.Boot] = sync.OnceValue(func() error { return r.ended(ctx, h, heard) })
+		}
+		ended := asked[h.Boot]
+		all.Go(func() {
+			err := r.take(ctx, role, h, ended)
+			if err == nil || errors.Is(err, ErrRevision) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if failed == nil && ctx.Err() == nil {
+				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
+			}
+			failed = err
+		})
+	}
+	all.Wait()
+	return failed == nil
+}
+
+// ended returns nil if the holder of a role, of which a revision of its key was heard last, has ended or is this process,
+// and ErrRevision if it lives.
+func (r *Roles) ended(ctx context.Context, h holding, heard uint64) error {
+	if h.Node == "" || h.Boot == r.cfg.Self.Boot {
+		return nil
+	}
+	// What was heard may be out of date: the key itself says whether the holder has renewed it since.
+	e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case bootOf(e.Value) == h.Boot && e.Revision > heard:
+		return ErrRevision
+	}
+	return nil
+}
+
+// take makes this process the holder of the role after h, if that has ended. ErrRevision: another one was faster, or the
+// holder lives.
+func (r *Roles) take(ctx context.Context, role string, h holding, ended func() error) error {
 	r.mu.Lock()
-	h := r.roles[role]
-	heard := r.members[h.Node].revision
 	back := h.Boot != r.cfg.Self.Boot && r.alive(h, time.Now()) // heard since the plan was made
 	r.mu.Unlock()
 	if back {
 		return ErrRevision
 	}
-	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
-		// What was heard may be out of date: the key itself says whether the holder has renewed it since.
-		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
-		switch {
-		case errors.Is(err, ErrNotFound):
-		case err != nil:
-			return err
-		case bootOf(e.Value) == h.Boot && e.Revision > heard:
-			return ErrRevision
-		}
-		gone[h.Boot] = true
+	if err := ended(); err != nil {
+		return err
 	}
 	epoch, err := r.write(ctx, role, holding{Node: r.cfg.Self.Node, Boot: r.cfg.Self.Boot}, h.revision)
 	if err != nil {

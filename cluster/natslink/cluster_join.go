@@ -256,6 +256,10 @@ func (j *joined) Journal(ctx context.Context, name string) (cluster.Journal, err
 	return j.books.take(ctx, name)
 }
 
+func (j *joined) Look(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	return j.books.look(ctx, name, from, fn)
+}
+
 func (j *joined) Retain(ctx context.Context, d time.Duration) error { return j.books.retain(ctx, d) }
 
 // begin returns a context for a call that ends when the link closes, too.

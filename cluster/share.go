@@ -34,7 +34,7 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if len(lost) > 0 {
 		slices.Sort(lost)
 		r.log.Warn("roles are lost", "roles", lost, "touch", valid)
-		r.drop(ctx, lost, false, "")
+		r.drop(ctx, lost, false, nil)
 		now = time.Now()
 	}
 	if !valid || !now.Before(until) || ctx.Err() != nil {
@@ -56,10 +56,15 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 		return earlier(next, time.Now().Add(renewEvery))
 	}
 	if give != "" {
-		r.log.Info("a role is handed over", "role", give, "to", to)
-		r.drop(ctx, []string{give}, true, to)
+		r.offer(give, to)
 	}
-	return next
+	give, at = r.accepted()
+	if give != "" {
+		r.log.Info("a role is handed over", "role", give, "to", r.heir(give))
+		r.drop(ctx, []string{give}, true, r.heir)
+		r.withdraw()
+	}
+	return earlier(next, at)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -74,7 +79,7 @@ func earlier(a, b time.Time) time.Time {
 func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.Time) {
 	next = now.Add(idle)
 	// Without the whole picture, a member would take roles that others hold.
-	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) {
+	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) || r.leaving {
 		return nil, "", "", next
 	}
 	self := r.cfg.Self.Node
@@ -118,9 +123,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	for _, role := range free {
 		// The member with the fewest roles comes first, equal ones in an order that everyone computes alike. The others
 		// follow in steps, so that a member that does not act delays nothing for long.
-		slices.SortFunc(nodes, func(a, b string) int {
-			return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
-		})
+		slices.SortFunc(nodes, byLoad(load, role))
 		h := r.roles[role]
 		at, wait, first := h.freed, time.Duration(slices.Index(nodes, self))*takeStep, nodes[0]
 		if at.Before(start) && h.For != self { // one that is meant for this member is shared already
@@ -141,7 +144,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 		}
 		load[first]++
 	}
-	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 {
+	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 || len(r.heirs) > 0 {
 		return take, "", "", next
 	}
 	// All roles are held. A member with at least two more than another one gives one away: with a difference of one, a
@@ -169,6 +172,13 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	}
 	r.handed = now
 	return nil, give, to, earlier(next, now.Add(handEvery))
+}
+
+// byLoad orders members by who is to have a role next.
+func byLoad(load map[string]int, role string) func(a, b string) int {
+	return func(a, b string) int {
+		return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
+	}
 }
 
 // lot returns a number that is the same for everyone, and different for each pair.

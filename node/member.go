@@ -90,9 +90,10 @@ type member struct {
 	leaving context.Context
 
 	mu     sync.Mutex
-	sites  [cluster.Shards]*siteRole // nil: not held here
-	retain time.Duration             // retention of journals; 0: unchanged
-	forgot [cluster.Shards]bool      // Config.Forgot was applied to the shard
+	sites  [cluster.Shards]*siteRole  // nil: not held here
+	ahead  [cluster.Shards]*readAhead // of site roles that are to come here
+	retain time.Duration              // retention of journals; 0: unchanged
+	forgot [cluster.Shards]bool       // Config.Forgot was applied to the shard
 
 	retaining chan struct{} // signals that retain has changed, or that the first role was gained
 	plans     sync.Map      // anteroom.RoomID -> *anteroom.Room
@@ -135,7 +136,7 @@ func newMember(n *Node) (*member, error) {
 		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Time: x.knownTime, Recorder: n.recorder, Log: x.log})
 	}
 	var err error
-	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
+	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Prepare: x.prepare, Lost: x.lost, Log: x.log,
 		Describe: func(m *cluster.Member) {
 			if cfg.State != nil {
 				m.State = cfg.State()
@@ -152,6 +153,9 @@ func (x *member) open(_ context.Context, rooms []*anteroom.Room) (opened []*Room
 	}
 	return opened, nil
 }
+
+// bequeath has other nodes prepare for the roles held here, for as long as ctx lasts.
+func (x *member) bequeath(ctx context.Context) { x.roles.Bequeath(ctx) }
 
 // release hands the roles over; the doors stay open.
 func (x *member) release() { x.leave() }

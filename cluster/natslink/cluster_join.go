@@ -108,6 +108,15 @@ func newJoined(att *attachment) (*joined, error) {
 	own.writes = writes{own.change}
 	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
+	if att.cfg.External != nil {
+		return j, nil // of servers that are not ours, it is not known whether they let us hear
+	}
+	for _, s := range []*store{site, records} {
+		if err := s.elections.follow(s.nc, s.stream); err != nil {
+			nc.Close()
+			return nil, errors.Join(err, j.copy.close())
+		}
+	}
 	return j, nil
 }
 

@@ -108,8 +108,9 @@ func newJoined(att *attachment) (*joined, error) {
 	own.writes = writes{own.change}
 	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
-	if att.cfg.External != nil {
-		return j, nil // of servers that are not ours, it is not known whether they let us hear
+	// An edge with a secret of its own may not hear of elections, and of servers that are not ours it is not known.
+	if att.cfg.External != nil || IsEdgeSecret(att.cfg.Secret) {
+		return j, nil
 	}
 	for _, s := range []*store{site, records} {
 		if err := s.elections.follow(s.nc, s.stream); err != nil {

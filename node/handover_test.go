@@ -18,7 +18,7 @@ const perRecord = 5 * time.Millisecond
 
 func slow(fn func(time.Time, []byte) error) func(time.Time, []byte) error {
 	return func(at time.Time, record []byte) error {
-		time.Sleep(perRecord)
+		<-time.After(perRecord)
 		return fn(at, record)
 	}
 }
@@ -73,16 +73,16 @@ func TestAHandOverIsShort(t *testing.T) {
 						mu.Lock()
 						longest = max(longest, time.Since(began))
 						mu.Unlock()
-						time.Sleep(20 * time.Millisecond)
+						<-time.After(20 * time.Millisecond)
 					}
 				})
-				time.Sleep(4 * time.Second) // some two hundred records
+				pass(4 * time.Second) // some two hundred records
 				mu.Lock()
 				before := longest
 				mu.Unlock()
 				gone.leave()
 				g.settled()
-				time.Sleep(2 * time.Second)
+				pass(2 * time.Second)
 				stop()
 				all.Wait()
 				t.Logf("the longest request took %v, and %v before", longest, before)

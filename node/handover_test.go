@@ -8,6 +8,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/cluster"
+	"github.com/anteroom/anteroom/cluster/memlink"
 )
 
 // slowly is a link on which reading a journal takes as long as many records do.
@@ -95,4 +96,33 @@ func TestAHandOverIsShort(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A node whose visitors are decided about knows the room time, and one that has had none for a while does not rely on what
+// it was told.
+func TestTheRoomTimeIsKnown(t *testing.T) {
+	together(t, shop, three, func(t *testing.T, g *group) {
+		number := cluster.ShardOf(string(shop.ID))
+		holder := g.holder("dublin")
+		p := g.other("dublin", holder)
+		for _, x := range g.nodes {
+			if _, known := x.member().knownTime(number, time.Now()); known {
+				t.Errorf("%s knows the time before anybody comes", x.name)
+			}
+		}
+		newGuest().want(t, p, anteroom.Admit)
+		pass(3 * time.Second)
+		site := holder.member().siteRole(number).now.Load()
+		at := time.Now()
+		if now, known := p.member().knownTime(number, at); !known || now.Sub(site.clock.at(at)).Abs() > 5*time.Millisecond {
+			t.Errorf("known: %v, off by %v", known, now.Sub(site.clock.at(at)))
+		}
+		g.world.CutNode(p.name, memlink.Both)
+		pass(fresh + 2*time.Second)
+		if _, known := p.member().knownTime(number, time.Now()); known {
+			t.Errorf("%s has heard nothing for %v, and knows the time", p.name, fresh)
+		}
+		g.world.CutNode(p.name, memlink.None)
+		pass(5 * time.Second)
+	})
 }

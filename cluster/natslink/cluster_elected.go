@@ -2,6 +2,7 @@ package natslink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ const (
 	electedFor   = time.Second
 	electedBound = 75 * time.Millisecond
 )
+
+var errElected = errors.New("it has got another leader")
 
 // elections ends tries that were under way when a stream got another leader: most of them are never answered. The next try
 // is soon, and the visitors who wait for the journal wait no longer than it takes to elect the leader. The zero value has

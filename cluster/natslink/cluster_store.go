@@ -165,6 +165,9 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	bounded, cancel := s.elections.try(ctx)
 	defer cancel()
 	reply, err := s.request(bounded, m)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = s.unreachable(errElected) // nobody has ended the call
+	}
 	if err != nil {
 		return 0, err
 	}

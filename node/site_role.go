@@ -138,8 +138,6 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 			return err
 		}
 	}
-	// The rooms have to know their past before the first message arrives.
-	s.restore()
 	var stops []func()
 	defer func() {
 		// The listeners end before the journal: a message accepted after that would be answered, but not recorded.
@@ -170,6 +168,9 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 		}
 		stops = append(stops, one)
 	}
+	// Only now do doors hear of this process: they ask again at once, and nobody would hear that before. A room that a
+	// message comes for meanwhile knows its past as well.
+	s.restore()
 	var writing sync.WaitGroup
 	writing.Go(func() { s.journal.run(serving) })
 	defer writing.Wait()

@@ -148,6 +148,15 @@ type Journal interface {
 	// and returns it. fn may use the record only during the call, and may use the link. A record that fails its
 	// checksum, or is missing between others, ends the replay with a *DamagedError.
 	Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error
+	// ReplayFrom is Replay from a place in the same journal on.
+	ReplayFrom(ctx context.Context, from Place, fn func(appended time.Time, record []byte) error) error
+}
+
+// Place is a place in a journal: the zero value is before its first record. Only the link that returned it knows what it
+// says.
+type Place struct {
+	Next   uint64 // the first record may have this number
+	Record uint64 // number of the record before, if the link counts the journal's records; 0: there was none
 }
 
 // Link is one process's access to the durable store and to the other processes. Its own Space is shared by all sites.
@@ -158,6 +167,10 @@ type Link interface {
 	// Journal opens the journal with that name in this site and takes it over: when it returns, no handle opened
 	// before, in any process, can append. Names are keys; "" is the journal of a standalone process.
 	Journal(ctx context.Context, name string) (Journal, error)
+	// Look calls fn as ReplayFrom does with the records that a journal has now, without taking it over, and returns the place
+	// after the last of them: another Look, or ReplayFrom of a handle that is opened later, goes on there and leaves no
+	// record out.
+	Look(ctx context.Context, name string, from Place, fn func(appended time.Time, record []byte) error) (Place, error)
 	// Retain sets how long records of all journals are kept at least, MinRetention to MaxRetention; older ones may be
 	// deleted. It may be changed at any time and applies until the next change, over restarts if the link survives
 	// them.

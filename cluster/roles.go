@@ -83,6 +83,10 @@ type Member struct {
 	State   string    `json:"state,omitempty"` // digest of its configuration, for comparison
 	Started time.Time `json:"started"`
 	Clock   time.Time `json:"clock"` // its own clock at the last renewal; set by Roles
+	// Heirs are the members to which this one is about to give its roles, and Ready the roles of others for which it is
+	// an heir and prepared, with the epochs of their holders; see Roles.Bequeath.
+	Heirs map[string]string `json:"heirs,omitempty"`
+	Ready map[string]uint64 `json:"ready,omitempty"`
 
 	// Seen is when this process last heard from it, and Offset how far its clock was ahead then, less the time that the
 	// message took.
@@ -104,8 +108,12 @@ type RolesConfig struct {
 	// Roles are the roles that this process may hold. All processes of a space that have any must have the same.
 	Roles []string
 	// Gained is called when this process holds the role from now on. The epoch is greater than that of every holder
-	// before, including this process. It must not block.
+	// before, including this process. It must not block, and may be called for several roles at the same time.
 	Gained func(role string, epoch uint64)
+	// Prepare, if set, is called when the holder of a role is about to give it up for this process: what can be done
+	// before it is gained may be done here, until ctx ends. The holder waits for it, but not for long. Gained follows, or not.
+	// It may be called for several roles at the same time.
+	Prepare func(ctx context.Context, role string)
 	// Lost is called when this process no longer holds the role, or has to give it up. All work for the role must have
 	// ended when Lost returns, within a second or so; only then may others have the role, if there is time for that. It
 	// may be called for several roles at the same time, and is called for each role that was gained, also when Run
@@ -122,6 +130,7 @@ type Roles struct {
 	log  *slog.Logger
 	wake chan struct{} // wakes decide
 	kick chan struct{} // wakes renew
+	news chan struct{} // wakes Bequeath
 
 	mu       sync.Mutex
 	members  map[string]Member // by node
@@ -139,6 +148,15 @@ type Roles struct {
 	seized   time.Time            // when a role was last taken from a holder that had not given it up
 	shunned  map[string]time.Time // when a node did not take a role that was given up for it
 	leaving  bool                 // it takes no more roles
+	heirs    map[string]string    // by role: who is to have it next
+	named    time.Time            // when the heir of a single role was named, see offer
+	inherits map[string]*heritage // by role that is to come here
+}
+
+// heritage is a role that its holder is about to give up for this process.
+type heritage struct {
+	epoch uint64 // of the holder
+	ready bool   // Prepare has returned
 }
 
 // renewal is a renewal of its own key that was written.
@@ -176,8 +194,8 @@ func NewRoles(cfg RolesConfig) (*Roles, error) {
 	}
 	cfg.Roles = slices.Compact(slices.Sorted(slices.Values(cfg.Roles)))
 	cfg.Self.Hosts = len(cfg.Roles) > 0
-	r := &Roles{cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}, shunned: map[string]time.Time{}}
+	r := &Roles{cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), kick: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		members: map[string]Member{}, roles: map[string]holding{}, held: map[string]uint64{}, shunned: map[string]time.Time{}, inherits: map[string]*heritage{}}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -287,6 +305,9 @@ func (r *Roles) Run(ctx context.Context) error {
 	}()
 	for {
 		next := r.decide(inner)
+		for _, role := range r.inherited() {
+			all.Go(func() { r.prepare(inner, role) })
+		}
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-inner.Done():
@@ -307,7 +328,7 @@ func (r *Roles) Run(ctx context.Context) error {
 	release := failed == nil
 	r.mu.Unlock()
 	poke(r.kick) // the key says from now on that this member takes no roles
-	r.drop(bye, mine, release, "")
+	r.drop(bye, mine, release, r.heir)
 	stop()
 	<-renewed
 	cancel()
@@ -329,6 +350,7 @@ func (r *Roles) watch(ctx context.Context, prefix string, which int, on func(nam
 		}
 		r.mu.Unlock()
 		poke(r.wake)
+		poke(r.news)
 	})
 	if ctx.Err() == nil {
 		fail(err)
@@ -435,6 +457,7 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 		sent := time.Now()
 		// A member that does not know the latest state would take roles that others hold.
 		self.Hosts = r.cfg.Self.Hosts && !r.leaving && (r.current.IsZero() || r.knows(sent))
+		self.Heirs, self.Ready = maps.Clone(r.heirs), r.prepared()
 		r.mu.Unlock()
 		self.Clock = sent.Round(0)
 		value, err := json.Marshal(self)
@@ -484,8 +507,8 @@ func (r *Roles) renewOnce(ctx context.Context, within time.Duration) error {
 }
 
 // drop ends the work for roles. If others may have them immediately, it then gives up their keys, for a certain node if
-// one is named.
-func (r *Roles) drop(ctx context.Context, roles []string, release bool, to string) {
+// to names one.
+func (r *Roles) drop(ctx context.Context, roles []string, release bool, to func(role string) string) {
 	var all sync.WaitGroup
 	for _, role := range roles {
 		all.Go(func() {
@@ -496,7 +519,7 @@ func (r *Roles) drop(ctx context.Context, roles []string, release bool, to strin
 			delete(r.held, role)
 			r.mu.Unlock()
 			if release {
-				r.write(ctx, role, holding{For: to}, epoch)
+				r.write(ctx, role, holding{For: to(role)}, epoch)
 			}
 		})
 	}

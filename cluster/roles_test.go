@@ -36,6 +36,8 @@ type actor struct {
 	held  map[string]uint64 // guarded by troupe.mu
 	cut   bool              // out of touch: it may take itself for a holder
 	lost  func(role string)
+	got   func(role string) // nil: nothing
+	ready func(ctx context.Context, role string)
 }
 
 // stuck is a space whose leases hang while it is told so, as those of a paused process, or that takes
@@ -134,7 +136,7 @@ func newTroupe(t *testing.T, roles int) *troupe {
 func (x *troupe) start(node string) *actor {
 	x.boots++
 	link := x.world.Join("dublin", node)
-	a := &actor{link: link, space: &stuck{Space: link.Site()}, ended: make(chan error, 1), held: map[string]uint64{}, lost: func(string) {}}
+	a := &actor{link: link, space: &stuck{Space: link.Site()}, ended: make(chan error, 1), held: map[string]uint64{}, lost: func(string) {}, ready: func(context.Context, string) {}}
 	var err error
 	a.Roles, err = cluster.NewRoles(cluster.RolesConfig{
 		Space: a.space,
@@ -151,7 +153,11 @@ func (x *troupe) start(node string) *actor {
 				x.t.Errorf("%s: %s gains it twice", role, node)
 			}
 			a.held[role] = epoch
+			if a.got != nil {
+				a.got(role)
+			}
 		},
+		Prepare: func(ctx context.Context, role string) { a.ready(ctx, role) },
 		Lost: func(role string) {
 			a.lost(role)
 			x.mu.Lock()

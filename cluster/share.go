@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if len(lost) > 0 {
 		slices.Sort(lost)
 		r.log.Warn("roles are lost", "roles", lost, "touch", valid)
-		r.drop(ctx, lost, false, "")
+		r.drop(ctx, lost, false, nil)
 		now = time.Now()
 	}
 	if !valid || !now.Before(until) || ctx.Err() != nil {
@@ -51,22 +52,19 @@ func (r *Roles) decide(ctx context.Context) (next time.Time) {
 	if at.Before(next) {
 		next = at
 	}
-	gone := map[string]bool{} // boots of holders that are known to have ended
-	for _, role := range take {
-		err := r.take(ctx, role, gone)
-		if err != nil && !errors.Is(err, ErrRevision) {
-			if ctx.Err() == nil {
-				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
-			}
-			// The store is probably gone. Trying the other roles would take a timeout for each.
-			return earlier(next, time.Now().Add(renewEvery))
-		}
+	if !r.takeAll(ctx, take) {
+		return earlier(next, time.Now().Add(renewEvery))
 	}
 	if give != "" {
-		r.log.Info("a role is handed over", "role", give, "to", to)
-		r.drop(ctx, []string{give}, true, to)
+		r.offer(give, to)
 	}
-	return next
+	give, at = r.accepted()
+	if give != "" {
+		r.log.Info("a role is handed over", "role", give, "to", r.heir(give))
+		r.drop(ctx, []string{give}, true, r.heir)
+		r.withdraw()
+	}
+	return earlier(next, at)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -81,7 +79,7 @@ func earlier(a, b time.Time) time.Time {
 func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.Time) {
 	next = now.Add(idle)
 	// Without the whole picture, a member would take roles that others hold.
-	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) {
+	if !r.synced[0] || !r.synced[1] || len(r.cfg.Roles) == 0 || !r.knows(now) || r.leaving {
 		return nil, "", "", next
 	}
 	self := r.cfg.Self.Node
@@ -125,9 +123,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	for _, role := range free {
 		// The member with the fewest roles comes first, equal ones in an order that everyone computes alike. The others
 		// follow in steps, so that a member that does not act delays nothing for long.
-		slices.SortFunc(nodes, func(a, b string) int {
-			return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
-		})
+		slices.SortFunc(nodes, byLoad(load, role))
 		h := r.roles[role]
 		at, wait, first := h.freed, time.Duration(slices.Index(nodes, self))*takeStep, nodes[0]
 		if at.Before(start) && h.For != self { // one that is meant for this member is shared already
@@ -148,7 +144,7 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 		}
 		load[first]++
 	}
-	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 {
+	if len(free) > 0 || len(take) > 0 || len(r.held) == 0 || len(r.heirs) > 0 {
 		return take, "", "", next
 	}
 	// All roles are held. A member with at least two more than another one gives one away: with a difference of one, a
@@ -178,6 +174,13 @@ func (r *Roles) plan(now time.Time) (take []string, give, to string, next time.T
 	return nil, give, to, earlier(next, now.Add(handEvery))
 }
 
+// byLoad orders members by who is to have a role next.
+func byLoad(load map[string]int, role string) func(a, b string) int {
+	return func(a, b string) int {
+		return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(lot(role, a), lot(role, b)), strings.Compare(a, b))
+	}
+}
+
 // lot returns a number that is the same for everyone, and different for each pair.
 func lot(role, node string) uint64 {
 	h := fnv.New64a()
@@ -188,27 +191,69 @@ func lot(role, node string) uint64 {
 	return x ^ x>>33
 }
 
-// take makes this process the holder of the role. ErrRevision: another one was faster, or still holds it.
-func (r *Roles) take(ctx context.Context, role string, gone map[string]bool) error {
+// takeAll takes roles, all at the same time: one after the other, the last one's visitors would wait for all writes. It
+// returns false if the store is probably gone.
+func (r *Roles) takeAll(ctx context.Context, roles []string) bool {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	asked := map[string]func() error{} // by the boot of a holder
+	for _, role := range roles {
+		r.mu.Lock()
+		h := r.roles[role]
+		heard := r.members[h.Node].revision
+		r.mu.Unlock()
+		if asked[h.Boot] == nil {
+			asked[h.Boot] = sync.OnceValue(func() error { return r.ended(ctx, h, heard) })
+		}
+		ended := asked[h.Boot]
+		all.Go(func() {
+			err := r.take(ctx, role, h, ended)
+			if err == nil || errors.Is(err, ErrRevision) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if failed == nil && ctx.Err() == nil {
+				r.log.Warn("a free role cannot be taken", "role", role, "error", err)
+			}
+			failed = err
+		})
+	}
+	all.Wait()
+	return failed == nil
+}
+
+// ended returns nil if the holder of a role, of which a revision of its key was heard last, has ended or is this process,
+// and ErrRevision if it lives.
+func (r *Roles) ended(ctx context.Context, h holding, heard uint64) error {
+	if h.Node == "" || h.Boot == r.cfg.Self.Boot {
+		return nil
+	}
+	// What was heard may be out of date: the key itself says whether the holder has renewed it since.
+	e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case bootOf(e.Value) == h.Boot && e.Revision > heard:
+		return ErrRevision
+	}
+	return nil
+}
+
+// take makes this process the holder of the role after h, if that has ended. ErrRevision: another one was faster, or the
+// holder lives.
+func (r *Roles) take(ctx context.Context, role string, h holding, ended func() error) error {
 	r.mu.Lock()
-	h := r.roles[role]
-	heard := r.members[h.Node].revision
 	back := h.Boot != r.cfg.Self.Boot && r.alive(h, time.Now()) // heard since the plan was made
 	r.mu.Unlock()
 	if back {
 		return ErrRevision
 	}
-	if h.Node != "" && h.Boot != r.cfg.Self.Boot && !gone[h.Boot] {
-		// What was heard may be out of date: the key itself says whether the holder has renewed it since.
-		e, err := r.cfg.Space.Get(ctx, memberPrefix+h.Node)
-		switch {
-		case errors.Is(err, ErrNotFound):
-		case err != nil:
-			return err
-		case bootOf(e.Value) == h.Boot && e.Revision > heard:
-			return ErrRevision
-		}
-		gone[h.Boot] = true
+	if err := ended(); err != nil {
+		return err
 	}
 	epoch, err := r.write(ctx, role, holding{Node: r.cfg.Self.Node, Boot: r.cfg.Self.Boot}, h.revision)
 	if err != nil {

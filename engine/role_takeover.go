@@ -86,6 +86,7 @@ type RoomTime struct {
 	known   bool          // a site that does was heard
 	since   time.Duration // when it was
 	ahead   anteroom.Time // of local time: the most that such sites have said
+	told    bool          // a clock of this process shows the time
 	guessed bool
 }
 
@@ -96,6 +97,16 @@ const (
 	// have waited for a store, and says the time at which it was made.
 	followFor = 150 * time.Millisecond
 )
+
+// Know takes the room time of a local moment from a [Clock] of the same process that has heard an answer lately. By the
+// way of question and answer it is known how old that was, so no report has to be waited for. That of a site may still say
+// a later time, and is right then.
+func (t *RoomTime) Know(local, room anteroom.Time) {
+	if ahead := room - local; !t.known || ahead > t.ahead {
+		t.ahead = ahead
+	}
+	t.known, t.told = true, true
+}
 
 // Follow takes a report that arrived at a local moment, since after the process took the role, and
 // returns the room time of that moment. ok is false while it is not known: a site knows it that has heard
@@ -115,5 +126,5 @@ func (t *RoomTime) Follow(local anteroom.Time, since time.Duration, r *Report) (
 	if t.guessed = !t.known; t.guessed {
 		return max(t.latest, local), since >= GuessAfter
 	}
-	return local + t.ahead, since-t.since >= followFor
+	return local + t.ahead, t.told || since-t.since >= followFor
 }

@@ -49,3 +49,33 @@ func TestRoomTime(t *testing.T) {
 		t.Errorf("what a journal has seen counts when all have just begun: %v, %v", room, ok)
 	}
 }
+
+// A process whose own clock was told the room time waits for no site that is: the first report begins the room, and one
+// that says a later time is right.
+func TestRoomTimeIsKnown(t *testing.T) {
+	t.Parallel()
+	const ahead = 40 * time.Millisecond
+	for _, c := range []struct {
+		name   string
+		report Report
+		want   time.Duration
+	}{
+		{name: "a site that has just begun", report: Report{Sent: midnight.Add(-time.Hour)}, want: ahead},
+		{name: "one whose clock is a guess", report: Report{Sent: midnight.Add(time.Hour)}, want: ahead},
+		{name: "a report that was held up", report: Report{Sent: midnight.Add(-time.Second), Epoch: 1}, want: ahead},
+		{name: "a site that knows better", report: Report{Sent: midnight.Add(2 * ahead), Epoch: 1}, want: 2 * ahead},
+		{name: "one whose doors know better", report: Report{Sent: midnight.Add(2 * ahead), Timed: true}, want: 2 * ahead},
+	} {
+		var room RoomTime
+		room.Know(midnight, midnight.Add(ahead))
+		if at, ok := room.Follow(midnight, 0, &c.report); !ok || at != midnight.Add(c.want) || room.guessed {
+			t.Errorf("%s: known: %v, ahead by %v, guessed: %v", c.name, ok, at.Sub(midnight), room.guessed)
+		}
+	}
+	var room RoomTime
+	room.Follow(midnight, 0, &Report{Sent: midnight.Add(2 * ahead), Epoch: 1})
+	room.Know(midnight, midnight.Add(ahead))
+	if at, ok := room.Follow(midnight, 0, &Report{Sent: midnight}); !ok || at != midnight.Add(2*ahead) {
+		t.Errorf("what a site has said counts further: known: %v, ahead by %v", ok, at.Sub(midnight))
+	}
+}

@@ -124,6 +124,9 @@ func (p *peer) kill() {
 
 // leave ends the process as an operator does: it hands over what it holds.
 func (p *peer) leave() {
+	ctx, cancel := context.WithTimeout(p.group.t.Context(), 2*time.Second)
+	p.Bequeath(ctx)
+	cancel()
 	p.Release()
 	p.stop()
 	<-p.done

@@ -411,47 +411,66 @@ func (j *journal) flush(ctx context.Context) error {
 	}
 }
 
-// readHistory replays the journal: the events of the wanted rooms, with their times moved to the room time of its end,
-// and the newest mark; zero if there is no record.
-func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.RoomID) bool) (events map[anteroom.RoomID][]engine.Event, last mark, err error) {
-	events = map[anteroom.RoomID][]engine.Event{}
-	shifts := []time.Duration{0} // by process, in the order of their starts
-	born := map[anteroom.RoomID][]int{}
-	newest := anteroom.Time(0)
+// history is what a journal says, read in one go or in parts.
+type history struct {
+	want   func(anteroom.RoomID) bool
+	events map[anteroom.RoomID][]engine.Event
+	last   mark // the newest; zero if there is no record
+	newest anteroom.Time
+	shifts []time.Duration           // by process, in the order of their starts
+	born   map[anteroom.RoomID][]int // by which process an event was written
+}
+
+func newHistory(want func(anteroom.RoomID) bool) *history {
+	return &history{want: want, events: map[anteroom.RoomID][]engine.Event{}, shifts: []time.Duration{0}, born: map[anteroom.RoomID][]int{}}
+}
+
+// add takes the next record.
+func (h *history) add(_ time.Time, rec []byte) error {
 	// Times of a process that had a wrong idea of how much time had passed are corrected by the starts after it, so
 	// each event needs to know which process wrote it.
-	err = from.Replay(ctx, func(_ time.Time, rec []byte) error {
-		m, err := readRecord(rec, func(d time.Duration) { shifts = append(shifts, d) },
-			func(room anteroom.RoomID, e engine.Event) {
-				newest = max(newest, e.At)
-				if want(room) {
-					events[room] = append(events[room], e)
-					born[room] = append(born[room], len(shifts)-1)
-				}
-			})
-		if err != nil {
-			return err
-		}
-		if m.at >= last.at {
-			last = m
-		}
-		last.ended = string(rec[headBytes:]) == endOfProcess
-		return nil
-	})
+	m, err := readRecord(rec, func(d time.Duration) { h.shifts = append(h.shifts, d) },
+		func(room anteroom.RoomID, e engine.Event) {
+			h.newest = max(h.newest, e.At)
+			if h.want(room) {
+				h.events[room] = append(h.events[room], e)
+				h.born[room] = append(h.born[room], len(h.shifts)-1)
+			}
+		})
 	if err != nil {
-		return nil, last, err
+		return err
 	}
-	last.newest = max(newest, last.at)
+	if m.at >= h.last.at {
+		h.last = m
+	}
+	h.last.ended = string(rec[headBytes:]) == endOfProcess
+	return nil
+}
+
+// end returns the events of the wanted rooms, with their times moved to the room time of the journal's end, and the newest
+// mark. Nothing may be added any more.
+func (h *history) end() (events map[anteroom.RoomID][]engine.Event, last mark) {
+	h.last.newest = max(h.newest, h.last.at)
 	// An event is moved by the shift of every start after it.
-	after := make([]time.Duration, len(shifts))
-	for i := len(shifts) - 2; i >= 0; i-- {
-		after[i] = after[i+1] + shifts[i+1]
+	after := make([]time.Duration, len(h.shifts))
+	for i := len(h.shifts) - 2; i >= 0; i-- {
+		after[i] = after[i+1] + h.shifts[i+1]
 	}
-	for room, list := range events {
+	for room, list := range h.events {
 		for i := range list {
-			list[i].At = list[i].At.Add(after[born[room][i]])
+			list[i].At = list[i].At.Add(after[h.born[room][i]])
 		}
 	}
+	return h.events, h.last
+}
+
+// readHistory replays the journal: the events of the wanted rooms, and the newest mark; zero if there is no record.
+func readHistory(ctx context.Context, from cluster.Journal, want func(anteroom.RoomID) bool) (events map[anteroom.RoomID][]engine.Event, last mark, err error) {
+	h := newHistory(want)
+	if err := from.Replay(ctx, h.add); err != nil {
+		return nil, h.last, err
+	}
+	events, last = h.end()
 	return events, last, nil
 }
 

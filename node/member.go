@@ -90,9 +90,10 @@ type member struct {
 	leaving context.Context
 
 	mu     sync.Mutex
-	sites  [cluster.Shards]*siteRole // nil: not held here
-	retain time.Duration             // retention of journals; 0: unchanged
-	forgot [cluster.Shards]bool      // Config.Forgot was applied to the shard
+	sites  [cluster.Shards]*siteRole  // nil: not held here
+	ahead  [cluster.Shards]*readAhead // of site roles that are to come here
+	retain time.Duration              // retention of journals; 0: unchanged
+	forgot [cluster.Shards]bool       // Config.Forgot was applied to the shard
 
 	retaining chan struct{} // signals that retain has changed, or that the first role was gained
 	plans     sync.Map      // anteroom.RoomID -> *anteroom.Room
@@ -132,10 +133,10 @@ func newMember(n *Node) (*member, error) {
 		}
 	}
 	if cfg.Hub && !cfg.Edge {
-		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Recorder: n.recorder, Log: x.log})
+		x.host = coordinator.New(coordinator.Config{Link: x.link, Plan: x.plan, Time: x.knownTime, Recorder: n.recorder, Log: x.log})
 	}
 	var err error
-	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Lost: x.lost, Log: x.log,
+	x.roles, err = cluster.NewRoles(cluster.RolesConfig{Space: x.link.Site(), Roles: names, Gained: x.gained, Prepare: x.prepare, Lost: x.lost, Log: x.log,
 		Describe: func(m *cluster.Member) {
 			if cfg.State != nil {
 				m.State = cfg.State()
@@ -153,6 +154,9 @@ func (x *member) open(_ context.Context, rooms []*anteroom.Room) (opened []*Room
 	return opened, nil
 }
 
+// bequeath has other nodes prepare for the roles held here, for as long as ctx lasts.
+func (x *member) bequeath(ctx context.Context) { x.roles.Bequeath(ctx) }
+
 // release hands the roles over; the doors stay open.
 func (x *member) release() { x.leave() }
 
@@ -166,6 +170,19 @@ func (x *member) cutOff() bool { return x.link.Health().CutOff }
 // roomTime is the shard's, so that all processes mean the same minute.
 func (x *member) roomTime(id anteroom.RoomID) func() anteroom.Time {
 	return x.shards[cluster.ShardOf(string(id))].clock.now
+}
+
+// knownTime returns the room time of a shard at a moment, if this node's doors or its site role were told it lately.
+func (x *member) knownTime(shard int, at time.Time) (anteroom.Time, bool) {
+	if now, ok := x.shards[shard].clock.lately(at); ok {
+		return now, true
+	}
+	if role := x.siteRole(shard); role != nil {
+		if s := role.now.Load(); s != nil {
+			return s.clock.lately(at)
+		}
+	}
+	return 0, false
 }
 
 // plan returns a room as configured.

@@ -243,6 +243,10 @@ func retention(rooms []anteroom.Room) time.Duration {
 	return max(2*(longest+2*hold), back) + 10*time.Minute
 }
 
+// Bequeath has other nodes of a cluster prepare for the roles that this one is about to hand over, and waits for that, at
+// the longest until ctx ends. Until Release, or the end of Run, this node holds them.
+func (n *Node) Bequeath(ctx context.Context) { n.part.bequeath(ctx) }
+
 // Release gives the rooms up for a successor that takes over the link: active sessions continue, but no visitor is
 // admitted and no place is given any more. Then end the context of Run, which writes the rest of the journal. In a
 // cluster the roles are handed over, and the doors stay open.

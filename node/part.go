@@ -23,6 +23,7 @@ type part interface {
 	forget(id anteroom.RoomID)
 	// keep sets how long the journal keeps records.
 	keep(ctx context.Context, d time.Duration) error
+	bequeath(ctx context.Context)
 	release()
 	run(ctx context.Context) error
 	// tick is called after every tick of the rooms. active: at least one has visitors.

@@ -65,6 +65,20 @@ func (c *roomClock) synced() bool {
 	return c.room.Synced()
 }
 
+// fresh is how long after an answer a clock still shows room time well enough to begin a coordinator by it: clocks drift
+// apart by a millisecond meanwhile. It is longer than roles of a silent member have no holder.
+const fresh = 10 * time.Second
+
+// lately returns the room time of a reading of the process's clock, if an answer has told it lately.
+func (c *roomClock) lately(t time.Time) (now anteroom.Time, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.room.Synced() || t.Sub(c.heard) > fresh {
+		return 0, false
+	}
+	return c.room.Now(c.own.at(t)), true
+}
+
 // ClockStatus compares a clock of this process with the one that it follows.
 type ClockStatus struct {
 	Synced bool          `json:"synced"`

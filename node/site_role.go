@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,19 +95,32 @@ func (r *siteRole) configure(id anteroom.RoomID) {
 // serve decides for the shard with one handle of its journal, until ctx ends or the handle is fenced off.
 func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	x := r.member
-	name := fmt.Sprintf("%s%02d", siteRolePrefix, r.shard)
+	name := journalOf(r.shard)
+	ahead := x.takeAhead(r.shard)
+	var stands standing
+	var unknown error
+	found := make(chan struct{})
+	// A journal that has records is not lost: what the store knows about it can be asked for meanwhile.
+	early := ahead.finished()
+	if early {
+		go func() { defer close(found); stands, unknown = x.standing(ctx, r.shard, false) }()
+		defer func() { <-found }()
+	}
 	own, err := x.link.Journal(ctx, name)
 	if err != nil {
 		return fmt.Errorf("node: the journal %s cannot be taken over: %w", name, err)
 	}
-	// All rooms, also those without a plan: it may arrive later, and the journal is read only once.
-	past, last, err := readHistory(ctx, own, func(anteroom.RoomID) bool { return true })
+	past, last, err := ahead.complete(ctx, own)
 	if err != nil {
 		return fmt.Errorf("node: the journal %s cannot be read: %w (to continue without it, start the site once with --new-journal: sessions are then recovered from the visitors' cookies, and admissions stay within the limits)", name, err)
 	}
-	stands, err := x.standing(ctx, r.shard, last.at == 0)
-	if err != nil {
-		return err
+	if early {
+		<-found
+	} else {
+		stands, unknown = x.standing(ctx, r.shard, last.at == 0)
+	}
+	if unknown != nil {
+		return unknown
 	}
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -124,8 +138,6 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 			return err
 		}
 	}
-	// The rooms have to know their past before the first message arrives.
-	s.restore()
 	var stops []func()
 	defer func() {
 		// The listeners end before the journal: a message accepted after that would be answered, but not recorded.
@@ -156,6 +168,9 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 		}
 		stops = append(stops, one)
 	}
+	// Only now do doors hear of this process: they ask again at once, and nobody would hear that before. A room that a
+	// message comes for meanwhile knows its past as well.
+	s.restore()
 	var writing sync.WaitGroup
 	writing.Go(func() { s.journal.run(serving) })
 	defer writing.Wait()
@@ -166,6 +181,98 @@ func (r *siteRole) serve(ctx context.Context, term uint64) error {
 	defer r.now.Store(nil)
 	s.run(serving)
 	return context.Cause(serving)
+}
+
+func journalOf(shard int) string { return fmt.Sprintf("%s%02d", siteRolePrefix, shard) }
+
+// readAhead is a journal that is read, or was, before the role is gained.
+type readAhead struct {
+	past *history
+	to   cluster.Place // up to here
+	err  error
+	done chan struct{} // closed when the fields above are set
+}
+
+// keepAhead is how long such a reading is kept for a role that does not come.
+const keepAhead = 30 * time.Second
+
+// smallRest is how long the last part of such a reading takes at most, if that can be.
+const smallRest = 20 * time.Millisecond
+
+func newReadAhead() *readAhead {
+	// All rooms, also those without a plan: it may arrive later, and the journal is read only once.
+	return &readAhead{past: newHistory(func(anteroom.RoomID) bool { return true }), done: make(chan struct{})}
+}
+
+// prepare reads the journal of a site role that its holder is about to give up for this node: what is left to read once
+// it is gained is what was written since, and visitors wait for that only.
+func (x *member) prepare(ctx context.Context, role string) {
+	site, shard, ok := roleOf(role)
+	if !ok || !site {
+		return
+	}
+	ahead := newReadAhead()
+	x.mu.Lock()
+	x.ahead[shard] = ahead
+	x.mu.Unlock()
+	// What was written while it read is read at once, until that is little.
+	for took := time.Duration(math.MaxInt64); ahead.err == nil && took > smallRest; {
+		began := time.Now()
+		ahead.to, ahead.err = x.link.Look(ctx, journalOf(shard), ahead.to, ahead.past.add)
+		last := took
+		if took = time.Since(began); took > last/2 {
+			break // as much is written as can be read
+		}
+	}
+	close(ahead.done)
+	time.AfterFunc(keepAhead, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.ahead[shard] == ahead {
+			x.ahead[shard] = nil
+		}
+	})
+}
+
+// takeAhead returns the reading of a journal that has begun, if there is one, and gives it to one caller only.
+func (x *member) takeAhead(shard int) *readAhead {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ahead := x.ahead[shard]
+	x.ahead[shard] = nil
+	return ahead
+}
+
+// finished reports whether the reading has ended and shows that the journal has records.
+func (a *readAhead) finished() bool {
+	if a == nil {
+		return false
+	}
+	select {
+	case <-a.done:
+		return a.err == nil && a.past.last.at != 0
+	default:
+		return false
+	}
+}
+
+// complete returns all that the journal says to one that has just taken it over.
+func (a *readAhead) complete(ctx context.Context, own cluster.Journal) (events map[anteroom.RoomID][]engine.Event, last mark, err error) {
+	if a != nil {
+		select {
+		case <-a.done: // it goes on where it is, which is sooner than from the beginning
+		case <-ctx.Done():
+			return nil, last, ctx.Err()
+		}
+	}
+	if a == nil || a.err != nil {
+		a = newReadAhead()
+	}
+	if err := own.ReplayFrom(ctx, a.to, a.past.add); err != nil {
+		return nil, last, err
+	}
+	events, last = a.past.end()
+	return events, last, nil
 }
 
 // standing is what the site's store knows about the memory of a shard.

@@ -159,6 +159,9 @@ func (s *standalone) keep(ctx context.Context, d time.Duration) error {
 	return s.cfg.Link.Retain(ctx, d)
 }
 
+// bequeath: nobody else takes what a standalone process has.
+func (s *standalone) bequeath(context.Context) {}
+
 func (s *standalone) release() { s.releaseRooms() }
 
 func (s *standalone) stalled() bool { return s.journal.stalled() }

@@ -26,6 +26,16 @@ const decideTime = time.Second
 // asideWithin bounds how long a core that stops waits for others to lead the store in its place.
 const asideWithin = time.Second
 
+// bequeathWithin bounds how long a node that stops waits for others to prepare for its roles.
+const bequeathWithin = 2 * time.Second
+
+// bequeath has other nodes prepare for the roles held here.
+func (s *Server) bequeath(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, bequeathWithin)
+	defer cancel()
+	s.node.Bequeath(ctx)
+}
+
 // Run serves until ctx ends or a listener fails, then lets requests finish. After HandOver
 // the data directory is let go of as soon as the requests that have arrived are decided.
 func (s *Server) Run(ctx context.Context) error {
@@ -109,6 +119,9 @@ func (s *Server) Run(ctx context.Context) error {
 		s.closeStore()
 	}
 	<-ended
+	if s.ring != nil && !handed {
+		s.bequeath(work)
+	}
 	end(drain, servers.admin)
 	stop()
 	background.Wait()

@@ -119,6 +119,7 @@ func (x sites) RemoveNode(ctx context.Context, node string, force bool, sure fun
 		aside, end := context.WithTimeout(ctx, asideWithin)
 		natslink.StepAside(aside, x.s.link)
 		end()
+		x.s.bequeath(ctx)
 		x.s.node.Release()
 		x.awaitNoRoles(ctx)
 	}

@@ -126,6 +126,7 @@ func (s *Server) awaitLeave(ctx context.Context, node string) {
 		aside, end := context.WithTimeout(ctx, asideWithin)
 		natslink.StepAside(aside, s.link)
 		end()
+		s.bequeath(ctx)
 		s.node.Release()
 		sites{s}.awaitNoRoles(ctx)
 		if m.Reply != nil {

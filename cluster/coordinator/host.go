@@ -48,6 +48,9 @@ type Config struct {
 	Plan func(anteroom.RoomID) (anteroom.Room, bool)
 	// Recorder, if set, returns what records a room: once a second it gets the room's figures.
 	Recorder func(anteroom.RoomID) *analytics.Recorder
+	// Time, if set, returns the room time of a shard at a reading of Now, if another clock of this process was told it
+	// lately. It must not block.
+	Time func(shard int, at time.Time) (room anteroom.Time, ok bool)
 	// Now is the process's clock, with its monotonic reading; nil means walltime.Now.
 	Now func() time.Time
 	// Log; nil means none.

@@ -61,6 +61,44 @@ func TestNewcomersAreAdmittedAndALineHasTurns(t *testing.T) {
 	})
 }
 
+// A host whose process was told the room time speaks at the first report, and in that time; another one listens for later
+// reports first.
+func TestAHostThatKnowsTheTimeBeginsAtOnce(t *testing.T) {
+	for _, knows := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			room := roomOf(1, few(5))
+			w := newWorld(t, room)
+			_, kill := w.host("a", 1)
+			dublin := w.site("dublin")
+			time.Sleep(engine.GuessAfter)
+			dublin.enter(room.ID, dublin.line(room.ID, 15))
+			time.Sleep(2 * time.Second)
+			epoch := dublin.epoch(room.ID)
+			kill()
+			if knows {
+				w.knows = func(int, time.Time) (anteroom.Time, bool) {
+					dublin.mu.Lock()
+					defer dublin.mu.Unlock()
+					return dublin.now(room.ID), true
+				}
+			}
+			w.host("b", 2)
+			began := time.Now()
+			for dublin.epoch(room.ID) == epoch {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			took := time.Since(began)
+			if most := engine.HeartbeatQueue + 50*time.Millisecond; (took <= most) != knows {
+				t.Errorf("the host knows the time: %v; it speaks after %v", knows, took)
+			}
+			if _, ahead := dublin.clock(room.ID); ahead.Abs() > time.Second {
+				t.Errorf("the site's clock is off by %v", ahead)
+			}
+		})
+	}
+}
+
 // Another host takes the shards over while the first still runs: the first is fenced, turns go on
 // within two heartbeats, and no more are let in than the limits allow.
 func TestAnotherHostTakesOver(t *testing.T) {

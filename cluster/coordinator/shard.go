@@ -167,6 +167,11 @@ func (s *shard) follow(r *engine.Report) bool {
 	}
 	now := s.host.cfg.Now()
 	local := s.host.local(now)
+	if s.host.cfg.Time != nil {
+		if room, known := s.host.cfg.Time(s.number, now); known {
+			s.begin.Know(local, room)
+		}
+	}
 	room, ok := s.begin.Follow(local, now.Sub(s.begun), r)
 	if ok {
 		s.offset.Store(int64(room - local))

@@ -26,6 +26,7 @@ type world struct {
 
 	mu    sync.Mutex
 	plans map[anteroom.RoomID]anteroom.Room
+	knows func(shard int, at time.Time) (anteroom.Time, bool) // of hosts that begin
 
 	admitted map[anteroom.RoomID][]admission
 }
@@ -62,7 +63,7 @@ func (w *world) host(node string, epoch uint64) (h *Host, kill func()) {
 }
 
 func (w *world) hostOn(link cluster.Link, epoch uint64) (h *Host, kill func()) {
-	h = New(Config{Link: link, Plan: w.plan})
+	h = New(Config{Link: link, Plan: w.plan, Time: w.knows})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -68,6 +68,7 @@ func Run(t *testing.T, open func(t *testing.T) cluster.Link) {
 		{"Health", health},
 		{"JournalsHaveNames", journalsHaveNames},
 		{"JournalIsTakenOver", journalIsTakenOver},
+		{"LookBeforeTakingOver", lookBeforeTakingOver},
 		{"TakeOverDuringAppends", takeOverDuringAppends},
 		{"ClosedJournal", closedJournal},
 	}

@@ -63,6 +63,48 @@ func journalsHaveNames(t *testing.T, l opened) {
 	}
 }
 
+// A journal can be read before it is taken over: its holder goes on, and what is read afterwards from that place on is the
+// rest, without a gap and without a repetition.
+func lookBeforeTakingOver(t *testing.T, l opened) {
+	if _, err := l.Look(t.Context(), "a b", cluster.Place{}, func(time.Time, []byte) error { return nil }); !errors.Is(err, cluster.ErrKey) {
+		t.Errorf("a look at a journal without a name: %v, want ErrKey", err)
+	}
+	other := open(t, l, "other")
+	first, want := open(t, l, "site.03"), []string(nil)
+	for round := range 3 {
+		var got []string
+		add := func(_ time.Time, r []byte) error { got = append(got, string(r)); return nil }
+		place, err := l.Look(t.Context(), "site.03", cluster.Place{}, add)
+		must(t, err)
+		if !slices.Equal(got, want) {
+			t.Errorf("round %d: a look shows %q, want %q", round, got, want)
+		}
+		for i := range 2 * round { // nothing at first
+			r := fmt.Sprint(round, " ", i)
+			must(t, other.Append(t.Context(), []byte("other "+r)))
+			must(t, first.Append(t.Context(), []byte(r)))
+			want = append(want, r)
+			if i%2 == 0 {
+				place, err = l.Look(t.Context(), "site.03", place, add)
+				must(t, err)
+			}
+		}
+		second := open(t, l, "site.03")
+		must(t, second.ReplayFrom(t.Context(), place, add))
+		if !slices.Equal(got, want) {
+			t.Errorf("round %d: with the rest there are %q, want %q", round, got, want)
+		}
+		if all := records(t, second); !slices.Equal(all, want) {
+			t.Errorf("round %d: replayed %q, want %q", round, all, want)
+		}
+		first = second
+	}
+	stop := errors.New("enough")
+	if _, err := l.Look(t.Context(), "site.03", cluster.Place{}, func(time.Time, []byte) error { return stop }); err != stop {
+		t.Errorf("a look returns %v, want the function's error", err)
+	}
+}
+
 func journalIsTakenOver(t *testing.T, l opened) {
 	for _, name := range []string{"", "site.03"} {
 		takeOver(t, l.Link, l.Link, name)

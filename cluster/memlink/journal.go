@@ -68,29 +68,39 @@ func (h *handle) Append(ctx context.Context, data []byte) error {
 }
 
 func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
+	return h.ReplayFrom(ctx, cluster.Place{}, fn)
+}
+
+func (h *handle) ReplayFrom(ctx context.Context, from cluster.Place, fn func(appended time.Time, record []byte) error) error {
+	_, err := h.link.replay(ctx, h.name, from, fn)
+	return err
+}
+
+// replay calls fn with the records of a journal from a place on, and returns the place after them.
+func (l *link) replay(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
 	begin := func() error {
-		err := h.link.own.begin(ctx)
+		err := l.own.begin(ctx)
 		if err == nil {
-			if err = h.link.own.reached(); err != nil {
-				h.link.world.mu.Unlock()
+			if err = l.own.reached(); err != nil {
+				l.world.mu.Unlock()
 			}
 		}
 		return err
 	}
 	if err := begin(); err != nil {
-		return err
+		return from, err
 	}
-	mu, j := &h.link.world.mu, &h.link.site.journals
+	mu, j := &l.world.mu, &l.site.journals
 	j.forget()
-	next, end := j.first, j.first+uint64(len(j.records))
+	next, end := max(j.first, from.Next), j.first+uint64(len(j.records))
 	mu.Unlock()
 	for next < end {
 		if err := begin(); err != nil {
-			return err
+			return from, err
 		}
 		// Records that went while fn was at work are older than the retention by now.
 		next = max(next, j.first)
-		for next < end && j.records[next-j.first].journal != h.name {
+		for next < end && j.records[next-j.first].journal != name {
 			next++
 		}
 		if next >= end {
@@ -100,9 +110,9 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 		r := j.records[next-j.first]
 		mu.Unlock()
 		if err := fn(r.appended, slices.Clone(r.data)); err != nil {
-			return err
+			return from, err
 		}
 		next++
 	}
-	return nil
+	return cluster.Place{Next: max(next, end)}, nil
 }

@@ -59,6 +59,13 @@ func (l *link) Journal(ctx context.Context, name string) (cluster.Journal, error
 	return l.site.journals.open(l, name), l.own.reached()
 }
 
+func (l *link) Look(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	if err := cluster.CheckJournal(name); err != nil {
+		return cluster.Place{}, err
+	}
+	return l.replay(ctx, name, from, fn)
+}
+
 func (l *link) Retain(ctx context.Context, d time.Duration) error {
 	if err := cluster.CheckRetention(d); err != nil {
 		return err

@@ -108,6 +108,16 @@ func newJoined(att *attachment) (*joined, error) {
 	own.writes = writes{own.change}
 	j.site = own
 	j.books = &books{j: j, store: records, opened: map[string]bool{}, wake: make(chan struct{}, 1)}
+	// An edge with a secret of its own may not hear of elections, and of servers that are not ours it is not known.
+	if att.cfg.External != nil || IsEdgeSecret(att.cfg.Secret) {
+		return j, nil
+	}
+	for _, s := range []*store{site, records} {
+		if err := s.elections.follow(s.nc, s.stream); err != nil {
+			nc.Close()
+			return nil, errors.Join(err, j.copy.close())
+		}
+	}
 	return j, nil
 }
 
@@ -254,6 +264,10 @@ func (j *joined) Site() cluster.Space { return j.site }
 
 func (j *joined) Journal(ctx context.Context, name string) (cluster.Journal, error) {
 	return j.books.take(ctx, name)
+}
+
+func (j *joined) Look(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	return j.books.look(ctx, name, from, fn)
 }
 
 func (j *joined) Retain(ctx context.Context, d time.Duration) error { return j.books.retain(ctx, d) }

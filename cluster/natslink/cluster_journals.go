@@ -252,46 +252,65 @@ func (k *book) write(ctx context.Context, what byte, data []byte) error {
 
 // Replay reads the records up to the newest one that there is when it is called.
 func (k *book) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
-	own, cancel, err := k.b.j.begin(ctx)
+	return k.ReplayFrom(ctx, cluster.Place{}, fn)
+}
+
+func (k *book) ReplayFrom(ctx context.Context, from cluster.Place, fn func(appended time.Time, record []byte) error) error {
+	// What was there when it was taken over is there, whoever answers now.
+	_, err := k.b.replay(ctx, k.name, from, k.taken, fn)
+	return err
+}
+
+// look reads the records of a journal that somebody else has.
+func (b *books) look(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	if err := cluster.CheckJournal(name); err != nil {
+		return cluster.Place{}, err
+	}
+	return b.replay(ctx, name, from, 0, fn)
+}
+
+// replay calls fn with the records from a place on, up to the newest that there is and at least up to a message, and
+// returns the place after them.
+func (b *books) replay(ctx context.Context, name string, from cluster.Place, least uint64, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	own, cancel, err := b.j.begin(ctx)
 	if err != nil {
-		return err
+		return from, err
 	}
 	defer cancel()
-	end := book{b: k.b, name: k.name, subject: k.subject}
+	end := book{b: b, name: name, subject: b.subject(name)}
 	if err := end.find(own); err != nil {
-		return k.b.j.ended(ctx, err)
+		return from, b.j.ended(ctx, err)
 	}
-	// What was there when it was taken over is there, whoever answered just now.
-	last := max(end.last, k.taken)
-	number, next := uint64(0), uint64(1)
+	last := max(end.last, least)
+	number, next := from.Record, max(from.Next, 1)
 	for tries := 0; next <= last; {
-		records, err := k.b.store.batch(own, map[string]any{"seq": next, "next_by_subj": k.subject})
+		records, err := b.store.batch(own, map[string]any{"seq": next, "next_by_subj": end.subject})
 		if len(records) == 0 && err == nil {
 			// The replica may lag; the leader does not.
 			var r row
-			if r, err = k.b.store.get(own, map[string]any{"seq": next, "next_by_subj": k.subject}); err == nil {
+			if r, err = b.store.get(own, map[string]any{"seq": next, "next_by_subj": end.subject}); err == nil {
 				records = []row{r}
 			}
 		}
 		for _, r := range records {
 			if err := own.Err(); err != nil {
-				return k.b.j.ended(ctx, err)
+				return from, b.j.ended(ctx, err)
 			}
-			r, err := k.b.intact(own, k.name, r)
+			r, err := b.intact(own, name, r)
 			if err != nil {
-				return k.b.j.ended(ctx, err)
+				return from, b.j.ended(ctx, err)
 			}
-			p, err := k.b.page(k.name, r)
+			p, err := b.page(name, r)
 			if err != nil {
-				return err
+				return from, err
 			}
-			if number != 0 && p.number != number+1 && !k.begins(own, r) {
-				return &cluster.DamagedError{What: fmt.Sprintf("journal %q", k.name), Err: fmt.Errorf("record %d comes after record %d", p.number, number)}
+			if number != 0 && p.number != number+1 && !end.begins(own, r) {
+				return from, &cluster.DamagedError{What: fmt.Sprintf("journal %q", name), Err: fmt.Errorf("record %d comes after record %d", p.number, number)}
 			}
 			number, next = p.number, r.seq+1
 			if p.what == bookRecord {
 				if err := fn(time.Unix(0, int64(p.extra)), p.data); err != nil {
-					return err
+					return from, err
 				}
 			}
 			if next > last {
@@ -305,12 +324,12 @@ func (k *book) Replay(ctx context.Context, fn func(appended time.Time, record []
 		missing := errors.Is(err, errMissing)
 		if tries++; !missing && !errors.Is(err, cluster.ErrUnavailable) || tries > replayTries || !pause(own, maxBackoff) {
 			if missing {
-				err = &cluster.DamagedError{What: fmt.Sprintf("journal %q, message %d", k.name, last), Err: err}
+				err = &cluster.DamagedError{What: fmt.Sprintf("journal %q, message %d", name, last), Err: err}
 			}
-			return k.b.j.ended(ctx, err)
+			return from, b.j.ended(ctx, err)
 		}
 	}
-	return nil
+	return cluster.Place{Next: next, Record: number}, nil
 }
 
 // begins says whether the record is the first one left: those before it were purged while

@@ -57,6 +57,7 @@ type store struct {
 	full          string      // what to say when the stream is full
 	cores         []string    // keys that this process may not write, see coresShared
 	deaf          func() bool // says that an answer would not be heard; nil: never
+	elections     *elections  // nil: they are not followed
 }
 
 func apiOf(domain string) string {
@@ -161,9 +162,12 @@ func (s *store) publish(ctx context.Context, subject string, data []byte, last u
 	if ttl > 0 {
 		m.Header.Set(headerTTL, ttl.String())
 	}
-	bounded, cancel := context.WithTimeout(ctx, soonBound)
+	bounded, cancel := s.elections.try(ctx)
 	defer cancel()
 	reply, err := s.request(bounded, m)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = s.unreachable(errElected) // nobody has ended the call
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -204,10 +208,10 @@ func (s *store) get(ctx context.Context, question map[string]any) (row, error) {
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	soon, cancel := context.WithTimeout(ctx, soonBound)
+	soon, cancel := s.elections.try(ctx)
 	defer cancel()
 	err := s.ask(soon, "STREAM.MSG.GET."+s.stream, question, &answer)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	if soon.Err() != nil && err != nil && ctx.Err() == nil {
 		err = s.ask(ctx, "STREAM.MSG.GET."+s.stream, question, &answer)
 	}
 	if e, ok := errors.AsType[*apiError](err); ok && e.ErrCode == codeNoMessage {

@@ -40,11 +40,11 @@ func sharedStore(att *attachment, domain string) (*store, int64) {
 
 func siteStore(att *attachment) (*store, int64) {
 	bucket := att.siteName + "_site"
-	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + ".", deaf: att.deaf.Load}, keysSpace(att)
+	return &store{nc: att.site, api: apiOf(""), stream: "KV_" + bucket, subjects: "$KV." + bucket + ".", deaf: att.deaf.Load, elections: &elections{}}, keysSpace(att)
 }
 
 func bookStore(att *attachment) (*store, int64) {
-	return &store{nc: att.site, api: apiOf(""), stream: att.siteName + "_journal", subjects: att.siteName + ".journal.", deaf: att.deaf.Load}, spaceOf(att) / 4 * 3
+	return &store{nc: att.site, api: apiOf(""), stream: att.siteName + "_journal", subjects: att.siteName + ".journal.", deaf: att.deaf.Load, elections: &elections{}}, spaceOf(att) / 4 * 3
 }
 
 // keysSpace is what the shared keys, and those of the site, may take.

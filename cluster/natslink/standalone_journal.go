@@ -182,30 +182,47 @@ func (h *handle) Append(ctx context.Context, record []byte) error {
 }
 
 func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record []byte) error) error {
-	l := h.link
+	return h.ReplayFrom(ctx, cluster.Place{}, fn)
+}
+
+func (h *handle) ReplayFrom(ctx context.Context, from cluster.Place, fn func(appended time.Time, record []byte) error) error {
+	_, err := h.link.replay(ctx, h.name, from, fn)
+	return err
+}
+
+func (l *link) Look(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
+	if err := cluster.CheckJournal(name); err != nil {
+		return cluster.Place{}, err
+	}
+	return l.replay(ctx, name, from, fn)
+}
+
+// replay calls fn with the records of a journal from a place on, and returns the place after them.
+func (l *link) replay(ctx context.Context, name string, from cluster.Place, fn func(appended time.Time, record []byte) error) (cluster.Place, error) {
 	eng, err := l.engine(ctx)
 	if err != nil {
-		return err
+		return from, err
 	}
 	// Only what was acknowledged before the call: records that arrive meanwhile would make the replay endless.
 	l.mu.Lock()
 	last, damaged := l.acked, l.journalDamaged
 	l.mu.Unlock()
 	if damaged != nil {
-		return damaged
+		return from, damaged
 	}
 	if last == 0 {
-		return nil
+		return from, nil
 	}
 	r, err := eng.reader(journalStream, false)
 	if err != nil {
-		return l.ended(ctx, err)
+		return from, l.ended(ctx, err)
 	}
 	defer r.close()
 	next, err := l.firstRecord(ctx)
 	if err != nil {
-		return err
+		return from, err
 	}
+	next = max(next, from.Next)
 	for next <= last {
 		limit := int(min(batchRecords, last-next+1))
 		err := r.read(ctx, next, limit, func(m *nats.Msg) error {
@@ -216,7 +233,7 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 			if err != nil {
 				return err
 			}
-			if data, ok := e.named(h.name); !ok {
+			if data, ok := e.named(name); !ok {
 			} else if err := fn(time.Unix(0, int64(e.extra)), data); err != nil {
 				return fnError{err}
 			}
@@ -227,16 +244,16 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 			continue
 		}
 		if own, ok := err.(fnError); ok {
-			return own.error
+			return from, own.error
 		}
 		if ended := l.ended(ctx, nil); ended != nil {
-			return ended
+			return from, ended
 		}
 		// Records may have been purged in the meantime: these are older than the retention, so skipping them is right.
 		if errors.Is(err, errMissing) || errors.As(err, new(*cluster.DamagedError)) {
 			first, ferr := l.firstRecord(ctx)
 			if ferr != nil {
-				return ferr
+				return from, ferr
 			}
 			if first > next {
 				next = first
@@ -246,9 +263,9 @@ func (h *handle) Replay(ctx context.Context, fn func(appended time.Time, record 
 				err = &cluster.DamagedError{What: fmt.Sprintf("journal record %d", next), Err: err}
 			}
 		}
-		return err
+		return from, err
 	}
-	return nil
+	return cluster.Place{Next: next}, nil
 }
 
 // fnError marks the error of the caller's function, which is returned unchanged.

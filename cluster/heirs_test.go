@@ -12,6 +12,8 @@ import (
 // preparing has an actor take so long to prepare for a role, and notes for which it has.
 func (x *troupe) preparing(a *actor, d time.Duration) (ready map[string]bool) {
 	ready = map[string]bool{}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	a.ready = func(ctx context.Context, role string) {
 		select {
 		case <-time.After(d):
@@ -44,6 +46,13 @@ func (x *troupe) bequeath(a *actor, most time.Duration) (took time.Duration) {
 	return time.Since(began)
 }
 
+// gaining has an actor say what it gains from now on.
+func (x *troupe) gaining(a *actor, got func(role string)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a.got = got
+}
+
 // careless has nobody look who gains what from now on.
 func (x *troupe) careless() {
 	x.mu.Lock()
@@ -67,11 +76,11 @@ func TestHeirsArePrepared(t *testing.T) {
 		for _, node := range []string{"a", "c"} {
 			heir := x.actors[node]
 			ready := x.preparing(heir, 700*time.Millisecond)
-			heir.got = func(role string) {
+			x.gaining(heir, func(role string) {
 				if !ready[role] {
 					t.Errorf("%s gains %s, for which it did not prepare", node, role)
 				}
-			}
+			})
 		}
 		held := x.shares("a", "b", "c")
 		if took := x.bequeath(b, 5*time.Second); took < 700*time.Millisecond || took > 900*time.Millisecond {
@@ -141,11 +150,11 @@ func TestRolesForTheBalanceArePrepared(t *testing.T) {
 			x.pass(20 * time.Second)
 			b := x.start("b")
 			ready := x.preparing(b, takes)
-			b.got = func(role string) {
+			x.gaining(b, func(role string) {
 				if !ready[role] && takes < time.Minute {
 					t.Errorf("%s is gained, for which it did not prepare", role)
 				}
-			}
+			})
 			x.pass(30 * time.Second)
 			x.balanced("a", "b")
 			x.careless()

@@ -157,7 +157,12 @@ func (x *troupe) start(node string) *actor {
 				a.got(role)
 			}
 		},
-		Prepare: func(ctx context.Context, role string) { a.ready(ctx, role) },
+		Prepare: func(ctx context.Context, role string) {
+			x.mu.Lock()
+			ready := a.ready
+			x.mu.Unlock()
+			ready(ctx, role)
+		},
 		Lost: func(role string) {
 			a.lost(role)
 			x.mu.Lock()

@@ -12,25 +12,38 @@ type Moment struct {
 	Active, Waiting, Admitted []int // Admitted within the second
 }
 
+// aftermath is how long after its end a fault is blamed for a pause.
+const aftermath = 5 * time.Second
+
 // pauses are the longest times without a new session that the rate allowed, from the beginning of each fault until it has
-// been over for aftermath. While the rate is used up nobody may enter: a pause comes back a minute later, with no fault.
-func (s *story) pauses() (out []time.Duration) {
-	const aftermath = 5 * time.Second
+// been over for aftermath; calm is the longest between these. While the rate is used up nobody may enter: a pause comes back a minute
+// later, with no fault.
+func (s *story) pauses() (after []time.Duration, calm time.Duration) {
 	seats := s.seats()
+	var over int64
 	for _, m := range s.marks {
-		last, longest, until := m.From, int64(0), m.Until+aftermath.Microseconds()
-		for i, t := range seats {
-			if t.seen <= m.From || t.seen > until {
-				continue
-			}
-			longest, last = max(longest, t.seen-max(last, s.allowed(seats[:i]))), max(last, t.seen)
+		if over > 0 && over < m.From {
+			calm = max(calm, s.pause(seats, over, m.From))
 		}
-		end := min(until, s.end)
-		before := sort.Search(len(seats), func(i int) bool { return seats[i].seen > end })
-		longest = max(longest, end-max(last, s.allowed(seats[:before])))
-		out = append(out, time.Duration(longest)*time.Microsecond)
+		over = m.Until + aftermath.Microseconds()
+		after = append(after, s.pause(seats, m.From, over))
 	}
-	return out
+	return after, calm
+}
+
+// pause is the longest time without a new session that the rate allowed.
+func (s *story) pause(seats []seat, from, until int64) time.Duration {
+	last, longest := from, int64(0)
+	for i, t := range seats {
+		if t.seen <= from || t.seen > until {
+			continue
+		}
+		longest, last = max(longest, t.seen-max(last, s.allowed(seats[:i]))), max(last, t.seen)
+	}
+	end := min(until, s.end)
+	before := sort.Search(len(seats), func(i int) bool { return seats[i].seen > end })
+	longest = max(longest, end-max(last, s.allowed(seats[:before])))
+	return time.Duration(longest) * time.Microsecond
 }
 
 // allowed is from when on the rate allows a session after these; 0: at any time.

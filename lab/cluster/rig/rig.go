@@ -80,7 +80,8 @@ func Run(ctx context.Context, o Options, kase Case) (*Outcome, error) {
 		return nil, fmt.Errorf("%w\nrig: no verdict for %s; see %s", err, kase.Name, c.dir)
 	}
 	out := &Outcome{Case: kase, Network: c.net.Kind(), Seed: o.Seed, Scale: o.Scale, Took: time.Since(c.start), Faults: faults, Warnings: warnings,
-		Marks: s.marks, Sites: s.sites, Dir: c.dir, Report: s.kase.Judge(), Silence: s.silence(), Moments: s.moments(), Pauses: s.pauses()}
+		Marks: s.marks, Sites: s.sites, Dir: c.dir, Report: s.kase.Judge(), Silence: s.silence(), Moments: s.moments()}
+	out.Pauses, out.Calm = s.pauses()
 	out.Numbers = s.numbers(out.Report)
 	simulated, err := kase.simulate(ctx, o.Scale, o.Seed)
 	if err != nil {

@@ -111,14 +111,25 @@ func TestPausesAreThoseThatTheRateAllows(t *testing.T) {
 		1:  0,
 	} {
 		st.kase.PerMinute = perMinute
-		if got := st.pauses(); got[0] != want {
+		if got, _ := st.pauses(); got[0] != want {
 			t.Errorf("with %d a minute: a pause of %v, want %v", perMinute, got[0], want)
 		}
 	}
 	st.kase.PerMinute, st.hits[2].Seen, st.end = 1, 63*s, 70*s
 	st.marks[0].Until = 63 * s
-	if got := st.pauses()[0].Round(time.Millisecond); got != 1739*time.Millisecond { // from 1.001 s and RateHold to 63 s
+	if got, _ := st.pauses(); got[0].Round(time.Millisecond) != 1739*time.Millisecond { // from 1.001 s and RateHold to 63 s
 		t.Errorf("a pause of %v", got)
+	}
+}
+
+func TestPausesWithNoFaultAreToldApart(t *testing.T) {
+	st := tale()
+	st.kase.PerMinute = 60
+	st.hits = append(st.hits, hit{Request: shop.Request{Visitor: "2", Session: "y", Sent: 20 * s, Seen: 20 * s}})
+	st.marks = []Mark{{From: 2 * s, Until: 4 * s}, {From: 22 * s, Until: 24 * s}}
+	after, calm := st.pauses()
+	if after[0] != 7*time.Second || calm != 11*time.Second { // 9 to 20 s
+		t.Errorf("pauses of %v after faults, %v between them", after, calm)
 	}
 }
 

@@ -30,6 +30,7 @@ type Outcome struct {
 	Moments   []Moment
 	Marks     []Mark
 	Pauses    []time.Duration // after each of them, see pauses
+	Calm      time.Duration   // the longest such pause between them
 	Sites     []string
 	Dir       string
 }
@@ -136,7 +137,7 @@ func (o *Outcome) goals() []goal {
 	if c.Pauses != (Pause{}) {
 		g = append(g, goal{"nobody admitted after a fault, though the rate allowed it: median, longest", fmt.Sprintf("≤ %v, ≤ %v", c.Pauses.Median, c.Pauses.Worst), func(*sim.Numbers) string {
 			median, worst := o.paused()
-			return fmt.Sprintf("%s, %s (of %d)", span(median), span(worst), len(o.Pauses))
+			return fmt.Sprintf("%s, %s (of %d; between the faults up to %s)", span(median), span(worst), len(o.Pauses), span(o.Calm))
 		}, func(*sim.Numbers) bool { return o.brief() }})
 	}
 	return append(g,

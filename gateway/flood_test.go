@@ -146,9 +146,6 @@ func heap() uint64 {
 // TestFloods: requests without cookies take no more seats than their networks may, and everybody who comes back is admitted within
 // two seconds while seats are free.
 func TestFloods(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	for name, c := range map[string]struct {
 		perSecond, addresses int
 		most                 int // of 300 sessions a minute and 100 at a time

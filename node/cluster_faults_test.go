@@ -149,9 +149,6 @@ func TestStreamsNearTheFrontLeaveANodeThatIsCutOff(t *testing.T) {
 
 // A site that is cut off admits from the units that it holds, and no more.
 func TestASiteThatIsCutOff(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	room := shop
 	room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration = 40, 1000, time.Minute
 	for _, cut := range []memlink.Cut{memlink.Both, memlink.Out, memlink.In} {

@@ -14,9 +14,6 @@ import (
 
 // A move is one device's, at any node; all processes hear of it, also those that begin later, until nobody needs it any more.
 func TestMoves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		link := memlink.New()
 		n, kill := begin(t, link, shop)

@@ -13,9 +13,6 @@ import (
 // Web push holds a stream for a visitor who has closed the page. It keeps the place for much longer than place_hold, takes no seat when
 // the turn comes, and leaves the visitor place_hold to come back with the ticket of long ago, first in line.
 func TestAStreamHeldForAVisitorKeepsThePlaceAndNoSeat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		room := shop
 		room.TotalActiveUsers, room.NewUsersPerMinute, room.SessionDuration, room.PlaceHold = 1, 60, 24*time.Hour, time.Minute

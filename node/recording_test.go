@@ -340,9 +340,6 @@ func TestEveryNodeKnowsWhatHappened(t *testing.T) {
 // TestFiguresSurviveTheirProcesses: who leaves tells the last second too, the role of a site goes from process to process,
 // and of one that is killed at most the last second is missing. Nothing counts twice.
 func TestFiguresSurviveTheirProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
 	together(t, busy, "dublin-1 dublin-2 dublin-3", func(t *testing.T, g *group) {
 		a := newAudience(g)
 		end := func(p *peer, how func()) {

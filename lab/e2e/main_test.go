@@ -90,19 +90,15 @@ func eventually(t *testing.T, within time.Duration, ok func() string) {
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	// Asking a browser costs more than what most of it waits for.
-	again, between := time.NewTimer(within), 25*time.Millisecond
-	defer again.Stop()
-	for {
+	for between := 25 * time.Millisecond; ; between = min(between*3/2, 150*time.Millisecond) {
 		word := ok()
 		if word == "" {
 			return
 		}
-		again.Reset(between)
-		between = min(between*3/2, 150*time.Millisecond)
 		select {
 		case <-deadline.C:
 			t.Fatalf("after %v: %s", within, word)
-		case <-again.C:
+		case <-time.After(between):
 		}
 	}
 }

@@ -242,10 +242,20 @@ func (b *tab) getsIn() {
 	b.becomes(30*time.Second, showsShop)
 }
 
-// text is what an element says.
+// text is what an element says. A page without script loads itself again: between two pages there is no element,
+// or half a page.
 func (b *tab) text(selector string) string {
 	b.t.Helper()
-	return eval[string](b, fmt.Sprintf(`(document.querySelector(%q) || {textContent: 'no %s'}).textContent`, selector, selector))
+	var said []string
+	eventually(b.t, 10*time.Second, func() string {
+		var err error
+		said, err = evalOrError[[]string](b, fmt.Sprintf(`Array.from(document.querySelectorAll(%q), e => e.textContent)`, selector))
+		if len(said) == 0 {
+			return fmt.Sprintf("no %s: %v", selector, err)
+		}
+		return ""
+	})
+	return said[0]
 }
 
 // reference is the code of the visitor's place.

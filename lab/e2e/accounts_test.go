@@ -58,6 +58,7 @@ func signsIn(t *testing.T, issuer, user string) string {
 // application sees by the proofs of their requests.
 // It does not run beside the other test of a provider: the clients that the library knows are shared.
 func TestAccountsOfAProvider(t *testing.T) {
+	t.Parallel()
 	issuer := startProvider(t, "shop", "a-secret", func() string { return "http://127.0.0.1:9/back" })
 	tokens := map[string]string{"ann": signsIn(t, issuer, "test-user@localhost"), "bob": signsIn(t, issuer, "test-user2")}
 	g := startGate(t, fmt.Sprintf(`  - name: shop

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,14 +25,11 @@ func startProvider(t *testing.T, client, secret string, back func() string) stri
 		t.Fatal(err)
 	}
 	issuer := fmt.Sprintf("http://localhost:%d", l.Addr().(*net.TCPAddr).Port)
-	var router http.Handler
-	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if router == nil {
-			storage.RegisterClients(storage.WebClient(client, secret, back()))
-			router = exampleop.SetupServer(issuer, storage.NewStorage(storage.NewUserStore(issuer)), nil, false, op.WithAllowInsecure(), op.WithLogger(slog.New(slog.DiscardHandler)))
-		}
-		router.ServeHTTP(w, r)
-	})}
+	router := sync.OnceValue(func() http.Handler {
+		clients := map[string]*storage.Client{client: storage.WebClient(client, secret, back())}
+		return exampleop.SetupServer(issuer, storage.NewStorageWithClients(storage.NewUserStore(issuer), clients), nil, false, op.WithAllowInsecure(), op.WithLogger(slog.New(slog.DiscardHandler)))
+	})
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { router().ServeHTTP(w, r) })}
 	go srv.Serve(l)
 	t.Cleanup(func() { srv.Close() })
 	return issuer

@@ -52,7 +52,7 @@ func TestDashboardSignInAtAProvider(t *testing.T) {
 		d.visit(o.operators() + "/")
 		d.becomes(20*time.Second, `[...document.querySelectorAll('a')].some(a => a.innerText == 'Sign in with Example')`)
 		d.try(`[...document.querySelectorAll('a')].find(a => a.innerText == 'Sign in with Example').click()`)
-		d.becomes(20*time.Second, `document.querySelector('#username')`)
+		d.becomes(20*time.Second, `document.readyState == 'complete' && document.querySelector('#username')`) // all of the form is there
 		if at := eval[string](d.tab, "location.origin"); at != issuer {
 			t.Fatalf("a password is asked for at %s", at)
 		}

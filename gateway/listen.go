@@ -11,6 +11,7 @@ import (
 
 	"github.com/anteroom/anteroom"
 	"github.com/anteroom/anteroom/gateway/h1"
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // Server returns an HTTP server for visitors around g, with the bounds that face
@@ -79,6 +80,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		c = socket.Wrap(c)
 		addr := peerOf(c.RemoteAddr().String())
 		if !addr.IsValid() || l.isExempt(addr) {
 			return &visitorConn{Conn: c}, nil

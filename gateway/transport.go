@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // Timeouts bound what origins and visitors take. The zero value means the defaults in the
@@ -56,7 +59,10 @@ func newTransport(t Timeouts) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		DialContext:           dialer.DialContext,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := dialer.DialContext(ctx, network, address)
+			return socket.Wrap(nc), err
+		},
 		TLSHandshakeTimeout:   t.Dial,
 		ResponseHeaderTimeout: t.ResponseHeader,
 		ExpectContinueTimeout: time.Second,

@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"syscall"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 type poolKey struct{ scheme, host string }
@@ -27,9 +28,7 @@ type conn struct {
 	state    *tls.ConnectionState // nil: no TLS
 	abort    func()               // closes it, whatever anybody is doing with it
 
-	raw   syscall.RawConn // of the TCP connection; nil: unknown
-	probe func(fd uintptr)
-	quiet bool // what probe found
+	sock *socket.Conn // of the TCP connection; nil: unknown
 
 	since  time.Time // when it became idle
 	readBy time.Time // the read deadline; zero: none
@@ -81,10 +80,9 @@ func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{Conn: nc, pool: p, abort: func() { nc.Close() }}
-	if sc, ok := nc.(syscall.Conn); ok {
-		c.raw, _ = sc.SyscallConn()
+	if s := socket.Of(nc); s != nil {
+		c.Conn, c.sock = s, s
 	}
-	c.probe = func(fd uintptr) { _, c.quiet = isOver(fd) }
 	if p.tls == nil {
 		return c, nil
 	}
@@ -93,7 +91,7 @@ func (t *Transport) dial(ctx context.Context, p *pool) (*conn, error) {
 		defer cancel()
 		ctx = within
 	}
-	secure := tls.Client(nc, p.tls)
+	secure := tls.Client(c.Conn, p.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		nc.Close()
 		return nil, err
@@ -134,8 +132,10 @@ func (t *Transport) isUsable(c *conn, now time.Time) bool {
 // silent reports whether the connection is open and nothing has come on it. On one with TLS anything in the socket
 // counts, also what would turn out to be nothing for us; and a record that came with the last answer may be read already.
 func (c *conn) silent() bool {
-	c.quiet = false
-	if c.raw == nil || c.raw.Control(c.probe) != nil || !c.quiet {
+	if c.sock == nil {
+		return false
+	}
+	if _, quiet := c.sock.Look(); !quiet {
 		return false
 	}
 	if c.state == nil {

@@ -1,7 +1,6 @@
 package h1
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,9 +19,6 @@ const outBuffer = 4 << 10
 type reply struct {
 	v      *visitor
 	out    []byte // not yet written
-	parts  [2][]byte
-	both   net.Buffers
-	raw    net.Conn // takes several buffers in one call; nil: none does
 	header http.Header
 
 	r       *http.Request
@@ -38,20 +34,6 @@ type reply struct {
 }
 
 var outBuffers = sync.Pool{New: func() any { return new([outBuffer]byte) }}
-
-func (w *reply) init(v *visitor) {
-	w.v = v
-	if v.tls != nil {
-		return
-	}
-	w.raw = v.nc
-	if u, ok := v.nc.(interface{ NetConn() net.Conn }); ok {
-		w.raw = u.NetConn()
-	}
-	if _, ok := w.raw.(*net.TCPConn); !ok {
-		w.raw = nil
-	}
-}
 
 func (w *reply) begin(r *http.Request) {
 	w.header = w.v.asked.fields.answer
@@ -207,11 +189,9 @@ func (w *reply) body(p []byte) {
 	switch {
 	case len(w.out)+len(p)+2 <= outBuffer:
 		w.out = append(w.out, p...)
-	case w.raw != nil && writesParts:
-		w.parts = [2][]byte{w.out, p}
-		w.both = w.parts[:]
-		_, w.err = w.both.WriteTo(w.raw)
-		w.parts, w.out = [2][]byte{}, w.out[:0]
+	case w.v.sock != nil:
+		_, w.err = w.v.sock.WriteBoth(w.out, p)
+		w.out = w.out[:0]
 	default:
 		w.flush()
 		w.write(p)
@@ -222,7 +202,12 @@ func (w *reply) body(p []byte) {
 }
 
 func (w *reply) write(p []byte) {
-	if w.err == nil {
+	if w.err != nil {
+		return
+	}
+	if w.v.sock != nil {
+		_, w.err = w.v.sock.Write(p)
+	} else {
 		_, w.err = w.v.nc.Write(p)
 	}
 }

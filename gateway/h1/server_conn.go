@@ -10,8 +10,9 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 // States of a visitor's connection.
@@ -47,10 +48,7 @@ type visitor struct {
 	armed time.Time // the read deadline; zero: none
 	slow  bool      // there is a write deadline
 
-	raw     syscall.RawConn // of a TCP connection without TLS; nil otherwise
-	first   func(fd uintptr) bool
-	firstN  int
-	firstIs error
+	sock *socket.Conn // of a TCP connection without TLS; nil otherwise
 
 	buffer *[inBuffer]byte // nil while nothing comes
 	in     []byte          // in[from:to] has been received and not been used
@@ -71,33 +69,28 @@ func newVisitor(s *Server, nc net.Conn) *visitor {
 		state := t.ConnectionState()
 		v.tls = &state
 	}
-	v.answer.init(v)
+	v.answer.v = v
 	v.watch.init(v)
-	if v.answer.raw != nil && canProbe {
-		v.raw, _ = v.answer.raw.(*net.TCPConn).SyscallConn()
-		v.first = func(fd uintptr) bool {
-			v.takeBuffer()
-			n, nothing, err := receive(fd, v.in)
-			if nothing {
-				v.giveBuffer()
-			}
-			v.firstN, v.firstIs = n, err
-			return !nothing
+	if v.tls == nil {
+		if u, ok := nc.(interface{ NetConn() net.Conn }); ok {
+			nc = u.NetConn()
 		}
+		v.sock = socket.Of(nc)
 	}
 	return v
 }
 
-// takeBuffer has v.in be there. giveBuffer gives it back, which may be done while nothing is in it: an idle connection
+// TakeBuffer has v.in be there. GiveBuffer gives it back, which may be done while nothing is in it: an idle connection
 // has none.
-func (v *visitor) takeBuffer() {
+func (v *visitor) TakeBuffer() []byte {
 	if v.buffer == nil {
 		v.buffer = inBuffers.Get().(*[inBuffer]byte)
 		v.in = v.buffer[:]
 	}
+	return v.in
 }
 
-func (v *visitor) giveBuffer() {
+func (v *visitor) GiveBuffer() {
 	if v.buffer != nil {
 		inBuffers.Put(v.buffer)
 		v.buffer, v.in, v.from, v.to = nil, nil, 0, 0
@@ -106,15 +99,12 @@ func (v *visitor) giveBuffer() {
 
 // read is Read into what is free of the buffer.
 func (v *visitor) read() (int, error) {
-	if v.raw == nil || v.to > 0 {
-		v.takeBuffer()
+	if v.sock == nil || v.to > 0 {
+		v.TakeBuffer()
 		return v.nc.Read(v.in[v.to:])
 	}
 	runtime.Gosched() // as in exchange.try: the next request may be there after the others' turns
-	if err := v.raw.Read(v.first); err != nil {
-		return 0, err
-	}
-	return v.firstN, v.firstIs
+	return v.sock.ReadInto(v)
 }
 
 // serve serves requests until the connection ends or is handed over.
@@ -130,7 +120,7 @@ func (v *visitor) serve(ctx context.Context) {
 			v.nc.Close()
 			v.says(http.StateClosed)
 		}
-		v.giveBuffer()
+		v.GiveBuffer()
 		v.answer.giveBack()
 		v.asked.giveBack()
 	}()

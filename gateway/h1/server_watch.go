@@ -70,8 +70,8 @@ func (w *watch) look() {
 	v.armed = past // no deadline of before is right any more
 	v.nc.SetReadDeadline(time.Time{})
 	w.read = true
-	if v.raw != nil {
-		v.giveBuffer() // a stream lasts for hours
+	if v.sock != nil {
+		v.GiveBuffer() // a stream lasts for hours
 	}
 	w.mu.Unlock()
 	n, gone := w.wait()
@@ -88,12 +88,8 @@ func (w *watch) look() {
 // wait returns when the visitor has left, or sends more, of which it may have read n bytes.
 func (w *watch) wait() (n int, gone bool) {
 	v := w.v
-	if v.raw != nil {
-		err := v.raw.Read(func(fd uintptr) bool {
-			over, nothing := isOver(fd)
-			gone = over
-			return !nothing
-		})
+	if v.sock != nil {
+		gone, err := v.sock.Wait()
 		return 0, gone || err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 	}
 	n, err := v.nc.Read(v.in)

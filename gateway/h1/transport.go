@@ -31,6 +31,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/anteroom/anteroom/gateway/socket"
 )
 
 const (
@@ -82,7 +84,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Knows reports whether RoundTrip sends the request itself, rather than leave it to the transport below.
-func (t *Transport) Knows(r *http.Request) bool { return canProbe && knows(r, bodyLength(r)) }
+func (t *Transport) Knows(r *http.Request) bool { return socket.Known && knows(r, bodyLength(r)) }
 
 // Send is RoundTrip for a request that the Transport knows. It has read the request but for its body when it returns,
 // and uses nothing else of it afterwards. Into becomes the header of the answer; it has to be empty, and nil makes a new

@@ -68,9 +68,10 @@ var table = []tableRow{
 	{pkg: "manage", imports: []string{".", "cluster", "analytics", "gateway/route", "rules", "page", "internal/wire", "ticket/invite", "ticket/account"}},
 	{pkg: "analytics/report", imports: []string{".", "analytics", "internal/chart", "internal/markup", "manage"}},
 
-	{pkg: "gateway/h1", http: true},
+	{pkg: "gateway/socket"},
+	{pkg: "gateway/h1", imports: []string{"gateway/socket"}, http: true},
 	{pkg: "gateway/extauthz", modules: []string{"google.golang.org/protobuf"}},
-	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/extauthz", "engine", "gateway/route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "ticket/invite", "ticket/account", "gateway/push"}, modules: []string{"golang.org/x/net"}, http: true},
+	{pkg: "gateway", imports: []string{".", "gateway/h1", "gateway/socket", "gateway/extauthz", "engine", "gateway/route", "rules", "ticket", "ticket/proof", "ticket/pass", "ticket/lottery", "node", "page", "analytics", "ticket/invite", "ticket/account", "gateway/push"}, modules: []string{"golang.org/x/net"}, http: true},
 	{pkg: "api", imports: []string{".", "manage"}, http: true},
 	{pkg: "api/rest", imports: []string{".", "internal/field", "api", "manage", "page"}, http: true},
 	{pkg: "api/own/schema", imports: []string{"."}},
@@ -121,7 +122,7 @@ var table = []tableRow{
 // testModules may be imported by any test.
 var testModules = []string{
 	"github.com/maxmind/mmdbwriter",
-	"golang.org/x/net/dns/dnsmessage",
+	"golang.org/x/net/dns/dnsmessage", "golang.org/x/net/nettest",
 	"pgregory.net/rapid",
 	"github.com/cockroachdb/datadriven",
 	"github.com/rogpeppe/go-internal",

@@ -32,6 +32,11 @@ func passing(s anteroom.Settings, life time.Duration) anteroom.Settings {
 	return s
 }
 
+func reporting(s anteroom.Settings) anteroom.Settings {
+	s.PassReported = true
+	return s
+}
+
 // steady is a flow of a constant rate for the whole length.
 func steady(length time.Duration, perMinute float64) []Flow {
 	return []Flow{{To: length, PerMinute: perMinute, ToPerMinute: perMinute}}
@@ -76,6 +81,9 @@ func scenarios() []Scenario {
 		{Name: "passes", About: "visitors behind edges that accept passes of 30 s, with clocks that are off by up to 5 s; lost and copied cookies", Length: 20 * minutes,
 			Settings: passing(limits(400, 400, time.Minute), 30*time.Second), Sites: five(2), Arrivals: append(steady(20*minutes, 130), Flow{From: 2 * minutes, To: 3 * minutes, Visitors: 600}),
 			Visitors: Visitors{Browsing: Spread{Mean: 2 * minutes}, Think: Spread{Mean: 8 * time.Second}, Streams: 0.8, LostCookies: 0.02, Clones: 0.05, LeavePerMinute: 0.05}},
+		{Name: "reports", About: "visitors behind edges that accept passes of 30 s and report whom they saw, or lose reports, with clocks that are off by up to 5 s", Length: 20 * minutes,
+			Settings: reporting(passing(limits(400, 400, time.Minute), 30*time.Second)), Sites: five(2), Arrivals: append(steady(20*minutes, 130), Flow{From: 2 * minutes, To: 3 * minutes, Visitors: 600}),
+			Visitors: Visitors{Browsing: Spread{Mean: 2 * minutes}, Think: Spread{Mean: 15 * time.Second}, Streams: 0.8, LostCookies: 0.02, Clones: 0.05, LeavePerMinute: 0.05}},
 		{Name: "edge", About: "demand swings around the limit: 60 to 125 % of the seats in 6-minute waves", Length: 24 * minutes,
 			Settings: limits(400, 600, time.Minute), Sites: five(4), Arrivals: waves(24*minutes, 6*minutes, 95, 197), Visitors: people},
 		queueing("partition", "queueing; the data center with 20 % of the traffic cannot reach the others for 2 minutes", func(sc *Scenario) {

@@ -91,7 +91,7 @@ type Settings struct {
 	// Pass zero issues none. See [Settings.PassLife] and [Settings.SeatDuration].
 	Pass time.Duration `key:"pass" label:"Pass" group:"Other" default:"0s" min:"10s" max:"5m" ours:"true" doc:"How long a pass is valid. With a pass, an edge sends an active user's requests straight to the origin. At most half of session_duration; a seat is held for that much longer. 0s issues none."`
 	// PassReported has no effect without Pass.
-	PassReported bool `key:"pass_reported" label:"Edges report" group:"Other" default:"false" ours:"true" doc:"With pass, whether every edge reports whom it lets in. Seats are then not held longer for the pass. If an edge does not report, sessions can end too early, by about pass at most; no limit depends on it."`
+	PassReported bool `key:"pass_reported" label:"Edges report" group:"Other" default:"false" ours:"true" doc:"With pass, whether every edge reports the visitors whom it admits. Seats are then not held longer for the pass. If an edge does not report, sessions can end too early, by about pass at most; no limit depends on it."`
 
 	// Protect lets admission follow the origin (engine/origin.go).
 	Protect        bool          `key:"protect" label:"Protect the origin" group:"Origin" default:"false" ours:"true" doc:"Follow the health of the origin: admit no one new while no origin of the room's hosts is healthy, and fewer per minute, down to protect_floor, while it exceeds protect_errors or protect_latency."`

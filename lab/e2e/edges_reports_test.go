@@ -86,18 +86,18 @@ func testReports(t *testing.T, reports bool, edge func(api, token string) passEd
 			if bob.get("/").admitted() {
 				return ""
 			}
-			time.Sleep(300 * time.Millisecond)
 			return "bob waits"
 		})
 		return time.Now()
 	}
 	waits := func(until time.Time) {
 		t.Helper()
-		for ; time.Now().Before(until); time.Sleep(500 * time.Millisecond) {
+		always(t, time.Until(until), func() string {
 			if bob.get("/").admitted() {
-				t.Fatalf("bob is let in %v after the last request that Anteroom has seen", time.Since(known))
+				return "bob is let in " + time.Since(known).String() + " after the last request that Anteroom has seen"
 			}
-		}
+			return ""
+		})
 	}
 
 	waits(known.Add(11 * time.Second))

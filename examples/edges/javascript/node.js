@@ -7,7 +7,7 @@ import {Passes} from './pass.js'
 const ticketLetters = /^[\w-]{1,256}$/
 const reportEvery = 3000, maxReports = 10_000, maxTouches = 1000, maxTouchAge = 10_000
 
-/** Reports the newest request of each session that was let in, after a while and in batches. */
+/** Reports the newest request of each session that was admitted, after a while and in batches. */
 class Reports {
   #seen = new Map() // by session, as its pass names it: {ticket, at}; the oldest first
   #timer = null

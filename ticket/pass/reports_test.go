@@ -142,15 +142,15 @@ func TestReportsAreBounded(t *testing.T) {
 // A handler that nobody told to report does not, and one with suffix and name of its own finds its ticket.
 func TestTicketsToReport(t *testing.T) {
 	for _, c := range []struct {
-		h      Handler
+		h      *Handler
 		cookie string
 		want   string
 	}{
-		{Handler{}, "a=b; __cfwaitingroom=A", "A"},
-		{Handler{Suffix: "shop"}, "__cfwaitingroom=A; __cfwaitingroom_shop=B", "B"},
-		{Handler{CookieName: "__Host-wait"}, "__cfwaitingroom=A;__Host-wait=C", "C"},
-		{Handler{}, "__cfwaitingroom_shop=B", ""},
-		{Handler{}, "x__cfwaitingroom=A", ""},
+		{&Handler{}, "a=b; __cfwaitingroom=A", "A"},
+		{&Handler{Suffix: "shop"}, "__cfwaitingroom=A; __cfwaitingroom_shop=B", "B"},
+		{&Handler{CookieName: "__Host-wait"}, "__cfwaitingroom=A;__Host-wait=C", "C"},
+		{&Handler{}, "__cfwaitingroom_shop=B", ""},
+		{&Handler{}, "x__cfwaitingroom=A", ""},
 	} {
 		if got := c.h.ticket([]string{c.cookie}); got != c.want {
 			t.Errorf("%q: %q, want %q", c.cookie, got, c.want)

@@ -11,6 +11,8 @@
 //			room 0123456789abcdef0123456789abcdef
 //			ends /checkout/done
 //			revoked
+//			reports https://anteroom.example.com:8081
+//			token {$ANTEROOM_TOKEN}
 //		}
 //		reverse_proxy 127.0.0.1:3000
 //	}
@@ -105,8 +107,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	var reports *url.URL
 	if h.Reports != "" {
 		var err error
-		if reports, err = url.Parse(h.Reports); err != nil || reports.Host == "" {
-			return fmt.Errorf("anteroom: %q in reports is no address like https://anteroom.example.com:8081", h.Reports)
+		if reports, err = url.Parse(h.Reports); err != nil {
+			return fmt.Errorf("anteroom: reports: %w", err)
 		}
 	}
 	h.edge = &pass.Handler{
@@ -125,6 +127,9 @@ func (h *Handler) Validate() error {
 		return fmt.Errorf("anteroom: zone is missing; anteroom room list shows it")
 	case len(h.Room) != 32 || strings.Trim(h.Room, "0123456789abcdef") != "":
 		return fmt.Errorf("anteroom: room %q is not the ID of a room, 32 hexadecimal digits; anteroom room list -o json shows it", h.Room)
+	}
+	if h.Reports != "" && (!strings.HasPrefix(h.Reports, "http://") && !strings.HasPrefix(h.Reports, "https://") || h.Token == "") || h.Reports == "" && h.Token != "" {
+		return fmt.Errorf("anteroom: reports needs an address like https://anteroom.example.com:8081, and a token that may read the room")
 	}
 	for _, end := range h.Ends {
 		if !strings.HasPrefix(end, "/") {

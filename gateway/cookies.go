@@ -193,11 +193,12 @@ func (x *exchange) setCookie(t anteroom.Ticket) string {
 // seatDuration is how long a session lasts after a request, by the settings in force: an event may have its own. If edges report, a
 // session may go on for as long as without reports, and the cookie is renewed no sooner.
 func (x *exchange) seatDuration() time.Duration {
-	in := x.room.door.Settings()
+	own, in := x.room.Settings, anteroom.Settings{}
 	if f := x.decision.InForce; f != nil {
 		in = f.Settings
+	} else {
+		in = x.room.door.Settings()
 	}
-	own := x.room.Settings
 	in.PassReported, own.PassReported = false, false
 	return cmp.Or(in.SeatDuration(), own.SeatDuration())
 }
